@@ -1,0 +1,28 @@
+// Reads spec files into a Spec. Contacts nothing; all problems of all files are reported at once.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/spec/spec.h"
+#include "providers/base/diagnostic.h"
+#include "providers/os/environment.h"
+#include "providers/os/file_system.h"
+
+namespace podctl {
+
+struct LoadOptions {
+  std::vector<std::string> paths;           // -f; empty: podctl.yaml in the current folder
+  std::map<std::string, std::string> vars;  // --var, over PODCTL_VAR_x, over --var-file
+  std::vector<std::string> var_files;       // YAML maps of name: value
+  std::optional<std::string> project;       // --project, PODCTL_PROJECT, …: below the spec's own
+  std::optional<std::string> zone;          // --zone
+};
+
+// The Spec is usable only when `diagnostics` has no errors afterwards.
+Spec LoadSpec(const LoadOptions& options, FileSystem& files, const Environment& environment,
+              Diagnostics& diagnostics);
+
+}  // namespace podctl

@@ -1,0 +1,70 @@
+// A spec after loading: typed, with defaults merged, variables and environment put in, and every
+// reference to another pod still in place as `${pod.other.path}`.
+//
+// Template text: a string in `PodSpec::node`, in metadata and in a step's env or script may hold
+// `${pod.NAME.PATH}`; a literal `${` in it stands as `$${`. RenderReferences (references.h) turns
+// it into plain text.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/base/diagnostic.h"
+#include "providers/base/value.h"
+#include "providers/bootstrap/step_runner.h"
+#include "state/state.h"
+
+namespace podctl {
+
+struct MetadataEntry {
+  std::string text;  // template text
+  bool sensitive = false;
+  SourcePlace place;
+};
+
+struct StepSpec {
+  std::string name;
+  std::optional<std::vector<int>> workers;  // nullopt: all
+  std::string run;                          // template text
+  std::map<std::string, std::string> env;   // template text
+  std::vector<StepFile> files;              // sources already relative to the current folder
+  std::string files_digest;                 // over names, modes and contents of all files
+  std::chrono::milliseconds timeout{0};
+  SourcePlace place;
+};
+
+struct LifecycleSpec {
+  bool prevent_destroy = false;
+  bool create_before_destroy = false;
+  std::vector<std::string> ignore_changes;  // dotted paths: "labels.team"
+};
+
+struct PodSpec {
+  std::string name;  // its address is pod.<name>
+  std::string project;
+  std::string zone;
+  std::string node_id;
+  Value node;  // what the spec sets of the Node resource, JSON names; never `metadata`
+  // Every metadata entry the spec names, with `tensorflow-env-vars` composed from libtpuFlags and
+  // runtimeEnv.
+  std::map<std::string, MetadataEntry> metadata;
+  std::map<std::string, std::string> runtime_env;  // LIBTPU_INIT_ARGS and runtimeEnv; template text
+  SshSettings ssh;
+  bool publish_ssh_key = true;
+  std::vector<StepSpec> bootstrap;
+  LifecycleSpec lifecycle;
+  std::vector<std::string> depends_on;        // addresses of pods, written or implied by references
+  SourcePlace place;                          // of the pod's key
+  std::map<std::string, SourcePlace> places;  // of the keys below it: "acceleratorType", …
+};
+
+struct Spec {
+  std::vector<PodSpec> pods;  // in the order of the files
+  std::string state;          // `state:` of the spec; empty: podctl.state.json beside it
+  std::vector<std::string> files;
+};
+
+}  // namespace podctl

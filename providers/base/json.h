@@ -1,0 +1,22 @@
+// JSON text to Value and back: the only room that includes nlohmann_json (RFC 8259).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "providers/base/error.h"
+#include "providers/base/value.h"
+
+namespace podctl {
+
+// Strict JSON. Refused with kInvalidArgument: anything but one whole document, nesting deeper than
+// 200, a duplicate key, invalid UTF-8. Integers beyond int64 are read as doubles. The message holds
+// the byte offset, never the text itself (it may be a secret).
+Result<Value> ParseJson(std::string_view text);
+
+enum class JsonStyle { kCompact, kIndented };  // kIndented: two blanks a level, as terraform does
+
+// Keys sorted, no trailing newline. Invalid UTF-8 in a string is written as U+FFFD.
+std::string ToJson(const Value& value, JsonStyle style = JsonStyle::kCompact);
+
+}  // namespace podctl

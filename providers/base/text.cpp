@@ -1,0 +1,214 @@
+#include "providers/base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+namespace podctl {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr double kMaxMilliseconds = 10.0 * 365 * 24 * 3600 * 1000;
+constexpr int kMaxWorkerNumber = 99999;
+
+std::optional<double> UnitMilliseconds(std::string_view unit) {
+  if (unit == "ms") return 1;
+  if (unit == "s") return 1000;
+  if (unit == "m") return 60.0 * 1000;
+  if (unit == "h") return 3600.0 * 1000;
+  if (unit == "d") return 24 * 3600.0 * 1000;
+  return std::nullopt;
+}
+
+std::optional<int> ParseNumber(std::string_view text) {
+  int number = 0;
+  auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || code != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  if (number < 0 || number > kMaxWorkerNumber || text[0] == '-') return std::nullopt;
+  return number;
+}
+
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
+                        std::tolower(static_cast<unsigned char>(b[j - 1]));
+      const std::size_t replaced = diagonal + (same ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+bool IsPlainShellCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("_-./:=@%+,").find(c) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<milliseconds> ParseDuration(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  double total = 0;
+  while (!text.empty()) {
+    std::size_t digits = 0;
+    while (digits < text.size() &&
+           (std::isdigit(static_cast<unsigned char>(text[digits])) != 0 || text[digits] == '.')) {
+      ++digits;
+    }
+    double number = 0;
+    auto [rest, code] = std::from_chars(text.data(), text.data() + digits, number);
+    if (digits == 0 || code != std::errc() || rest != text.data() + digits) return std::nullopt;
+    text.remove_prefix(digits);
+    std::size_t letters = 0;
+    while (letters < text.size() && std::isalpha(static_cast<unsigned char>(text[letters])) != 0) {
+      ++letters;
+    }
+    const auto unit = UnitMilliseconds(text.substr(0, letters));
+    if (!unit) return std::nullopt;
+    total += number * *unit;
+    text.remove_prefix(letters);
+  }
+  if (!(total <= kMaxMilliseconds)) return std::nullopt;
+  return milliseconds(static_cast<std::int64_t>(std::llround(total)));
+}
+
+std::string FormatDuration(milliseconds duration) {
+  const std::int64_t ms = std::max<std::int64_t>(0, duration.count());
+  if (ms < 10'000) {
+    const double seconds = static_cast<double>(ms) / 1000;
+    std::string text = fmt::format("{:.1f}", seconds);
+    if (text.ends_with(".0")) text.resize(text.size() - 2);
+    return text + "s";
+  }
+  const std::int64_t seconds = ms / 1000;
+  if (seconds < 60) return fmt::format("{}s", seconds);
+  if (seconds < 3600) {
+    return seconds % 60 == 0 ? fmt::format("{}m", seconds / 60)
+                             : fmt::format("{}m{}s", seconds / 60, seconds % 60);
+  }
+  const std::int64_t minutes = seconds / 60;
+  return minutes % 60 == 0 ? fmt::format("{}h", minutes / 60)
+                           : fmt::format("{}h{}m", minutes / 60, minutes % 60);
+}
+
+std::string FormatRanges(std::vector<int> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i;
+    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
+    if (!text.empty()) text += ',';
+    text += std::to_string(numbers[i]);
+    if (end > i) text += "-" + std::to_string(numbers[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+std::optional<std::vector<int>> ParseRanges(std::string_view text) {
+  std::vector<int> numbers;
+  while (true) {
+    const auto comma = text.find(',');
+    const std::string_view part = TrimBlanks(text.substr(0, comma));
+    const auto dash = part.find('-');
+    const auto first = ParseNumber(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : ParseNumber(part.substr(dash + 1));
+    if (!first || !last || *last < *first) return std::nullopt;
+    for (int number = *first; number <= *last; ++number) numbers.push_back(number);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+std::string NearestWord(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongestWord = 64;  // keeps a hostile key from costing quadratic time
+  if (word.empty() || word.size() > kLongestWord) return {};
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = EditDistance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string ShellQuote(std::string_view text) {
+  if (!text.empty() && std::all_of(text.begin(), text.end(), IsPlainShellCharacter)) {
+    return std::string(text);
+  }
+  std::string quoted = "'";
+  for (char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string VisibleControls(std::string_view text) {
+  std::string visible;
+  visible.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool c1 = c == 0xC2 && i + 1 < text.size() &&
+                    static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
+                    static_cast<unsigned char>(text[i + 1]) <= 0x9F;
+    if (c1) {
+      visible += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));
+    } else if ((c < 0x20 && c != '\t') || c == 0x7F) {
+      visible += fmt::format("\\x{:02x}", c);
+    } else {
+      visible += static_cast<char>(c);
+    }
+  }
+  return visible;
+}
+
+std::string Plural(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::vector<std::string> SplitLines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.emplace_back(line);
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+std::string Join(const std::vector<std::string>& parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string_view TrimBlanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const auto first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+}  // namespace podctl

@@ -1,0 +1,41 @@
+// Text that several rooms read or write in the same way: durations, worker ranges, near words,
+// shell quoting. Knows nothing of files, terminals or the API.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace podctl {
+
+// "90s", "0.5s", "250ms", "10m", "1h30m" (interface: durations are written so everywhere).
+// nullopt: not a duration, negative, or over ten years.
+std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text);
+// "0.5s", "20s", "1m30s", "2h5m": at most two units, for people.
+std::string FormatDuration(std::chrono::milliseconds duration);
+
+// Worker numbers as ranges: {0,1,2,5} -> "0-2,5". Input need not be sorted.
+std::string FormatRanges(std::vector<int> numbers);
+// "0,2-3" -> {0,2,3}, sorted and unique. nullopt: bad syntax or a number over 99999.
+std::optional<std::vector<int>> ParseRanges(std::string_view text);
+
+// The candidate nearest to `word` by edit distance, when it is near enough to be a typo; else "".
+std::string NearestWord(std::string_view word, const std::vector<std::string>& candidates);
+
+// `text` as one word of a POSIX shell: left alone when plain, else in single quotes.
+std::string ShellQuote(std::string_view text);
+
+// Control characters (C0, DEL, C1 as UTF-8) made visible as \xNN, so that a worker's output cannot
+// drive the user's terminal. Tabs stay; the caller has cut the text at newlines.
+std::string VisibleControls(std::string_view text);
+
+// "1 worker", "4 workers".
+std::string Plural(std::size_t count, std::string_view noun);
+
+std::vector<std::string> SplitLines(std::string_view text);
+std::string Join(const std::vector<std::string>& parts, std::string_view separator);
+std::string_view TrimBlanks(std::string_view text);  // blanks, tabs, CR, LF at both ends
+
+}  // namespace podctl

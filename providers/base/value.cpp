@@ -1,0 +1,112 @@
+#include "providers/base/value.h"
+
+#include <charconv>
+
+namespace podctl {
+namespace {
+
+const std::string kEmptyString;
+const Value::List kEmptyList;
+const Value::Map kEmptyMap;
+const Value kNull;
+
+}  // namespace
+
+bool Value::AsBool(bool fallback) const {
+  const bool* value = std::get_if<bool>(&data_);
+  return value ? *value : fallback;
+}
+
+std::int64_t Value::AsInt(std::int64_t fallback) const {
+  if (const auto* value = std::get_if<std::int64_t>(&data_)) return *value;
+  if (const auto* text = std::get_if<std::string>(&data_)) {
+    std::int64_t number = 0;
+    const char* end = text->data() + text->size();
+    auto [rest, code] = std::from_chars(text->data(), end, number);
+    if (code == std::errc() && rest == end && !text->empty()) return number;
+  }
+  return fallback;
+}
+
+double Value::AsDouble(double fallback) const {
+  if (const auto* value = std::get_if<double>(&data_)) return *value;
+  if (const auto* value = std::get_if<std::int64_t>(&data_)) return static_cast<double>(*value);
+  return fallback;
+}
+
+const std::string& Value::AsString() const {
+  const auto* value = std::get_if<std::string>(&data_);
+  return value ? *value : kEmptyString;
+}
+
+const Value::List& Value::AsList() const {
+  const auto* value = std::get_if<List>(&data_);
+  return value ? *value : kEmptyList;
+}
+
+const Value::Map& Value::AsMap() const {
+  const auto* value = std::get_if<Map>(&data_);
+  return value ? *value : kEmptyMap;
+}
+
+Value::List& Value::MutableList() {
+  if (!is_list()) data_ = List{};
+  return std::get<List>(data_);
+}
+
+Value::Map& Value::MutableMap() {
+  if (!is_map()) data_ = Map{};
+  return std::get<Map>(data_);
+}
+
+const Value& Value::operator[](std::string_view key) const {
+  const Value* found = Find(key);
+  return found ? *found : kNull;
+}
+
+const Value* Value::Find(std::string_view key) const {
+  const auto* map = std::get_if<Map>(&data_);
+  if (map == nullptr) return nullptr;
+  auto it = map->find(key);
+  return it == map->end() ? nullptr : &it->second;
+}
+
+const Value* Value::FindPath(std::string_view dotted) const {
+  const Value* at = this;
+  while (at != nullptr) {
+    const auto dot = dotted.find('.');
+    at = at->Find(dotted.substr(0, dot));
+    if (dot == std::string_view::npos) return at;
+    dotted.remove_prefix(dot + 1);
+  }
+  return nullptr;
+}
+
+void Value::Set(std::string_view key, Value value) {
+  MutableMap().insert_or_assign(std::string(key), std::move(value));
+}
+
+void Value::SetPath(std::string_view dotted, Value value) {
+  Value* at = this;
+  for (auto dot = dotted.find('.'); dot != std::string_view::npos; dot = dotted.find('.')) {
+    at = &at->MutableMap()[std::string(dotted.substr(0, dot))];
+    dotted.remove_prefix(dot + 1);
+  }
+  at->Set(dotted, std::move(value));
+}
+
+void Value::Erase(std::string_view key) {
+  if (!is_map()) return;
+  auto& map = std::get<Map>(data_);
+  auto it = map.find(key);
+  if (it != map.end()) map.erase(it);
+}
+
+void Value::ErasePath(std::string_view dotted) {
+  const auto dot = dotted.find('.');
+  if (dot == std::string_view::npos) return Erase(dotted);
+  if (Find(dotted.substr(0, dot)) == nullptr) return;
+  MutableMap()[std::string(dotted.substr(0, dot))].ErasePath(dotted.substr(dot + 1));
+}
+
+}  // namespace podctl

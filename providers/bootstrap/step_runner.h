@@ -1,0 +1,58 @@
+// The door to bootstrap steps: something that is done on workers and has a result for each of them.
+//
+// The executor of a plan knows steps only through this door; it never hears of SSH.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "providers/worker.h"
+
+namespace podctl {
+
+struct StepFile {
+  std::string source;       // a local file or folder
+  std::string destination;  // on the worker; "~/" is the home folder of the SSH user
+};
+
+struct Step {
+  enum class Kind {
+    kScript,          // files are copied, then `script` is run by sh
+    kRestartRuntime,  // systemctl restart tpu-runtime, then verified as active
+  };
+  Kind kind = Kind::kScript;
+  std::string script;
+  std::map<std::string, std::string> env;
+  std::vector<StepFile> files;
+  std::chrono::milliseconds timeout{0};  // 0: no limit
+};
+
+struct StepOutcome {
+  int worker = 0;
+  bool ok = false;
+  std::string message;                  // why not ok; one sentence
+  std::vector<std::string> last_lines;  // the end of the worker's output when not ok
+  HostKeyText learned_host_key;         // not empty: trusted on first use, to be remembered
+};
+
+// Called on the thread that called Run.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  virtual void OnStepLine(int worker, std::string_view line) = 0;
+  virtual void OnStepProgress(int workers_done, int workers_failed, int workers_retrying) = 0;
+};
+
+class StepRunner {
+ public:
+  virtual ~StepRunner() = default;
+  // One outcome for each worker, in the order given. Thread safe. Stops within seconds of `stop`.
+  virtual std::vector<StepOutcome> Run(const Step& step, const std::vector<WorkerAccess>& workers,
+                                       StepObserver& observer, std::stop_token stop) = 0;
+};
+
+}  // namespace podctl

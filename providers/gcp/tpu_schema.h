@@ -1,0 +1,56 @@
+// The fields of projects.locations.nodes (Cloud TPU API v2) as podctl treats them: one table that
+// drives the spec's validation, the diff (patch or replace), masking and the spec's documentation.
+//
+// Sources: the API's discovery document (names, types, output only), the doc of nodes.patch (the
+// mask list), the behaviour of gcloud and of Terraform's tpuv2 resource (dataDisks patchable).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "providers/base/value.h"
+
+namespace podctl::gcp {
+
+enum class FieldType {
+  kString,
+  kBool,
+  kInt,
+  kEnum,
+  kStringMap,
+  kStringList,
+  kMessage,
+  kMessageList
+};
+
+enum class FieldClass {
+  kPatchable,   // nodes.patch changes it in place
+  kImmutable,   // a change replaces the node
+  kOutputOnly,  // the service writes it; refused in a spec
+};
+
+// How the service rewrites a value, so that both sides are compared in the same form.
+enum class NormalForm { kNone, kNetwork, kSubnetwork, kLowerCase, kScopes };
+
+struct Field {
+  std::string_view path;  // JSON names, "networkConfig.network"; "[]" marks a list's element
+  FieldType type;
+  FieldClass field_class;
+  std::string_view mask;  // what updateMask calls it; set when patchable
+  NormalForm normal_form;
+  std::string_view enum_values;  // blank separated, for kEnum
+  std::string_view doc;          // one sentence
+};
+
+// Every field, a message before its members, in the order of the API's documentation.
+std::span<const Field> NodeFields();
+// nullptr when there is no such field. `path` uses "[]" for list elements.
+const Field* FindNodeField(std::string_view path);
+
+// `value` of a field in the form the service returns: "default" ->
+// "projects/p/global/networks/default". `zone` gives the region of a subnetwork.
+Value Normalize(const Field& field, const Value& value, std::string_view project,
+                std::string_view zone);
+
+}  // namespace podctl::gcp

@@ -1,0 +1,83 @@
+// The door to files, for what must not be lost (the state) and for what a user names (specs, keys).
+//
+// Errors: kNotFound when the path is not there, kPermissionDenied, else kIo; the message holds the
+// path and the system's words. The interface has just the steps that a durable save consists of, so
+// that a fake can cut the power between any two of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "providers/base/error.h"
+
+namespace podctl {
+
+// An exclusive lock on a file, held by this process until destroyed; the kernel frees it when the
+// process dies (flock(2)).
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
+struct FileInfo {
+  enum class Kind { kFile, kFolder, kOther };
+  Kind kind = Kind::kOther;
+  std::uint64_t size = 0;  // bytes
+  unsigned mode = 0;       // permission bits
+};
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  // Follows symbolic links. kInvalidArgument when longer than `max_bytes` or not a regular file.
+  virtual Result<std::string> Read(const std::string& path, std::uint64_t max_bytes) = 0;
+  virtual Result<FileInfo> Stat(const std::string& path) = 0;
+  // Names (not paths) in a folder, sorted, without "." and "..".
+  virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
+
+  // Creates `path` (kAlreadyExists if it is there), writes all bytes, fsyncs, closes; checks each.
+  virtual Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) = 0;
+  // rename(2): replaces `to` in one step.
+  virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
+  virtual Result<void> SyncFolder(const std::string& folder) = 0;  // makes renames in it durable
+  virtual Result<void> Remove(const std::string& path) = 0;        // kNotFound if not there
+  virtual Result<void> MakeFolders(const std::string& path) = 0;   // like mkdir -p
+
+  // Opens or creates `path` (0600) and locks it without waiting; kLocked when another holds it.
+  // `content` is what the file held before, which the holder before wrote; the new holder's own
+  // text is put there by ReplaceLockText.
+  struct Locked {
+    std::unique_ptr<FileLock> lock;
+    std::string content;
+  };
+  virtual Result<Locked> TryLock(const std::string& path) = 0;
+  virtual Result<void> ReplaceLockText(FileLock& lock, std::string_view text) = 0;
+  // Removes the lock's file while it is still held, then frees it.
+  virtual Result<void> Unlock(std::unique_ptr<FileLock> lock) = 0;
+};
+
+class RealFileSystem final : public FileSystem {
+ public:
+  Result<std::string> Read(const std::string& path, std::uint64_t max_bytes) override;
+  Result<FileInfo> Stat(const std::string& path) override;
+  Result<std::vector<std::string>> List(const std::string& folder) override;
+  Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) override;
+  Result<void> Rename(const std::string& from, const std::string& to) override;
+  Result<void> SyncFolder(const std::string& folder) override;
+  Result<void> Remove(const std::string& path) override;
+  Result<void> MakeFolders(const std::string& path) override;
+  Result<Locked> TryLock(const std::string& path) override;
+  Result<void> ReplaceLockText(FileLock& lock, std::string_view text) override;
+  Result<void> Unlock(std::unique_ptr<FileLock> lock) override;
+};
+
+// The folder part of a path, "." when it has none.
+std::string FolderOf(std::string_view path);
+// "~/x" -> $HOME/x; anything else unchanged.
+std::string ExpandHome(std::string_view path);
+
+}  // namespace podctl

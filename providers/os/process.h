@@ -1,0 +1,34 @@
+// The door to other programs (gcloud for a token). The only room that includes Boost.Process.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "providers/base/error.h"
+
+namespace podctl {
+
+struct ProcessResult {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+class ProcessRunner {
+ public:
+  virtual ~ProcessRunner() = default;
+  // Runs a program found in PATH, without a shell and without standard input, and waits for it.
+  // kNotFound when there is no such program; kDeadlineExceeded when it ran longer than `limit` (it
+  // is killed). A non-zero exit code is a result, not an error. Each stream is kept up to 1 MiB.
+  virtual Result<ProcessResult> Run(const std::vector<std::string>& arguments,
+                                    std::chrono::milliseconds limit) = 0;
+};
+
+class RealProcessRunner final : public ProcessRunner {
+ public:
+  Result<ProcessResult> Run(const std::vector<std::string>& arguments,
+                            std::chrono::milliseconds limit) override;
+};
+
+}  // namespace podctl

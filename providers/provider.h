@@ -1,0 +1,72 @@
+// The door to a cloud that has TPU nodes. Resources travel as Value with the JSON names of the
+// Cloud TPU v2 API (projects.locations.nodes), so there is one vocabulary from the spec to the
+// wire.
+//
+// All calls block, retry what is safe to repeat, are thread safe, and stop early (kCancelled) when
+// `stop` is requested. Errors carry the service's own sentence.
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "providers/base/error.h"
+#include "providers/base/value.h"
+
+namespace podctl {
+
+struct NodeName {
+  std::string project;
+  std::string zone;  // the API's location, e.g. "europe-west4-a"
+  std::string node;
+
+  std::string Parent() const { return "projects/" + project + "/locations/" + zone; }
+  std::string Resource() const { return Parent() + "/nodes/" + node; }
+  friend auto operator<=>(const NodeName&, const NodeName&) = default;
+};
+
+// google.longrunning.Operation, as far as podctl reads it.
+struct Operation {
+  std::string name;  // "projects/p/locations/z/operations/operation-…"
+  bool done = false;
+  std::vector<Error> error;  // empty, or the one reason of a failed operation
+  Value response;            // the node, where the method returns one
+};
+
+// One worker's guest attributes (GuestAttributes.queryValue.items), in worker order.
+struct GuestAttribute {
+  std::string space;  // "namespace" of the API, e.g. "hostkeys"
+  std::string key;    // "ssh-ed25519"
+  std::string value;  // base64 of the public key
+};
+using WorkerAttributes = std::vector<GuestAttribute>;
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+
+  // All nodes of one project and zone, every page of the list.
+  virtual Result<std::vector<Value>> ListNodes(const std::string& project, const std::string& zone,
+                                               std::stop_token stop) = 0;
+  // kNotFound when there is none.
+  virtual Result<Value> GetNode(const NodeName& name, std::stop_token stop) = 0;
+
+  // Sends a create once. When the answer is lost (kReplyLost) the caller settles it by GetNode;
+  // kAlreadyExists means that a node of this name is there, ours or somebody else's.
+  virtual Result<Operation> CreateNode(const NodeName& name, const Value& node,
+                                       std::stop_token stop) = 0;
+  // `update_mask`: API field paths, e.g. {"labels", "metadata"}. Repeating a patch is safe.
+  virtual Result<Operation> PatchNode(const NodeName& name, const Value& node,
+                                      const std::vector<std::string>& update_mask,
+                                      std::stop_token stop) = 0;
+  // kNotFound when it is gone already.
+  virtual Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) = 0;
+  virtual Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) = 0;
+
+  // One entry for each worker. `query_path` e.g. "hostkeys/"; empty: everything.
+  virtual Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
+                                                                   const std::string& query_path,
+                                                                   std::stop_token stop) = 0;
+};
+
+}  // namespace podctl

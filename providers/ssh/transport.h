@@ -1,0 +1,83 @@
+// The door to the data plane: running one command on many workers at once over SSH.
+//
+// Implementations: FanOut (libssh2, one poller thread). What they promise is in
+// tests/conformance/ssh_transport_suite.h. Knows nothing of pods' specs, plans or the API.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "providers/worker.h"
+
+namespace podctl::ssh {
+
+struct Job {
+  WorkerAccess worker;
+  std::string command;                       // one string for the remote login shell (RFC 4254 6.5)
+  std::shared_ptr<const std::string> input;  // standard input, then end of file; null: none
+};
+
+struct Limits {
+  std::chrono::milliseconds connect{10'000};
+  std::chrono::milliseconds handshake{20'000};  // key exchange and authentication together
+  std::chrono::milliseconds command{0};         // from the start of the command; 0: no limit
+  // How long connection trouble is retried, with jittered backoff. A node that is READY may not
+  // answer SSH yet, and a key just published may not have reached the guest.
+  std::chrono::milliseconds retry{60'000};
+  int max_open = 1024;       // connections at once
+  int max_handshakes = 256;  // of them in key exchange or authentication at once
+};
+
+enum class Outcome {
+  kExited,          // the command ended; see exit_code (255 is a code like any other)
+  kSignaled,        // the command was killed by `signal`
+  kLost,            // the connection broke after the command was sent: it may or may not have run
+  kTimedOut,        // the command ran longer than Limits::command; the connection was closed
+  kUnreachable,     // no connection, or no SSH handshake, within Limits::retry
+  kAuthRefused,     // the worker accepted none of our keys
+  kHostKeyChanged,  // the worker showed a key that is not the pinned one: never retried
+  kCancelled,       // stop was requested
+};
+std::string_view OutcomeName(Outcome outcome);  // "exited", "host key changed", …
+
+struct WorkerResult {
+  Outcome outcome = Outcome::kUnreachable;
+  int exit_code = 0;
+  std::string signal;   // without "SIG": "KILL"
+  std::string message;  // one sentence when not kExited
+  int attempts = 0;     // connections tried
+  // Set when the key was trusted on first use: what to remember.
+  std::optional<HostKeyText> learned_host_key;
+
+  bool ok() const { return outcome == Outcome::kExited && exit_code == 0; }
+};
+
+enum class Stream { kOut, kErr };
+enum class Phase { kWaiting, kConnecting, kAuthenticating, kRunning, kRetrying, kDone };
+
+// Called on the thread that called Run. `job` is the index into the jobs given.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // One line without its newline; a line longer than 64 KiB comes in pieces. A last line without a
+  // newline is delivered too.
+  virtual void OnLine(std::size_t job, Stream stream, std::string_view line) = 0;
+  virtual void OnPhase(std::size_t job, Phase phase) = 0;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Runs every job, blocks until each has a result, and returns them in the order of the jobs. One
+  // worker's trouble never delays or fails another. On `stop`: starts nothing new, asks the remote
+  // commands to end, and returns within seconds.
+  virtual std::vector<WorkerResult> Run(const std::vector<Job>& jobs, const Limits& limits,
+                                        Observer& observer, std::stop_token stop) = 0;
+};
+
+}  // namespace podctl::ssh

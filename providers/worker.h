@@ -1,0 +1,29 @@
+// How one worker of a pod is reached, in words that both the data plane (ssh, bootstrap) and the
+// rooms above share. A worker is one TPU VM: `networkEndpoints[index]` of its node.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace podctl {
+
+// Half a line of known_hosts: "ssh-ed25519 AAAA…" (type, blank, base64 of the wire format, RFC
+// 4253).
+using HostKeyText = std::string;
+
+struct WorkerAccess {
+  std::string pod;   // name of the pod, for messages: "research"
+  int index = 0;     // 0-based
+  std::string host;  // an IP address or a name
+  int port = 22;
+  std::string user;
+  // A private key file to use in place of the agent and the usual files; may be empty.
+  std::string identity_file;
+  // Keys this worker may show. Empty: trust on first use, when `trust_first_use` allows it.
+  std::vector<HostKeyText> host_keys;
+  bool trust_first_use = true;
+
+  std::string Name() const { return pod + "/" + std::to_string(index); }
+};
+
+}  // namespace podctl

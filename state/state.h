@@ -1,0 +1,96 @@
+// What podctl remembers between runs: which pods it made, what it wrote to them, what each worker
+// has had applied, and what was begun but not yet known to be finished.
+//
+// A plain value: no files, no locks (store.h), no JSON (state_json.h). The map's keys are addresses
+// as the user writes them ("pod.research", "bootstrap.research.jupyter").
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/base/value.h"
+
+namespace podctl {
+
+// An intent written down before the request is sent, and removed once the result is known.
+struct PendingAction {
+  enum class Kind { kCreate, kPatch, kDelete };
+  Kind kind = Kind::kCreate;
+  std::string operation;  // "projects/…/operations/…"; empty until the service has answered
+  std::string begun_at;   // RFC 3339
+  std::uint64_t run = 0;  // serial of the state when this was begun, to tell runs apart
+
+  friend bool operator==(const PendingAction&, const PendingAction&) = default;
+};
+
+// How workers of a pod are reached; kept so that exec and destroy need no spec.
+struct SshSettings {
+  std::string user;  // empty: the local user's name
+  int port = 22;
+  std::string identity_file;
+  bool internal_address = false;
+  bool strict_host_keys = false;  // refuse a worker whose key the API does not show
+
+  friend bool operator==(const SshSettings&, const SshSettings&) = default;
+};
+
+struct PodRecord {
+  std::string project;
+  std::string zone;
+  std::string node_id;
+  // The service's own number for this node (Node.id): tells a re-created node from the old one.
+  std::string uid;
+  // Node fields as the spec set them when last applied (without metadata): what podctl owns.
+  Value applied;
+  // Metadata keys podctl wrote, with their values; a sensitive one is kept as a keyed digest
+  // ("hmac-sha256:…"), so that a change is seen but the value is not.
+  std::map<std::string, std::string> metadata;
+  std::vector<std::string> sensitive_keys;
+  // Read-only facts of the node as last seen: state, health, networkEndpoints, acceleratorType …
+  Value observed;
+  std::map<int, std::vector<std::string>> host_keys;  // worker -> known_hosts style keys
+  std::string host_keys_source;                       // "guestAttributes" or "firstUse"
+  SshSettings ssh;
+  std::map<std::string, std::string> exec_env;  // for what exec starts on a single-host node
+  std::vector<std::string> depends_on;          // addresses, for the order of deletes
+  bool prevent_destroy = false;
+  std::optional<PendingAction> pending;
+  // false while only a pending create stands here: no node is known to exist yet.
+  bool exists = false;
+
+  friend bool operator==(const PodRecord&, const PodRecord&) = default;
+};
+
+struct StepWorkerRecord {
+  std::string digest;  // of the step as applied on this worker
+  std::string uid;     // of the node it was applied on
+  std::string applied_at;
+
+  friend bool operator==(const StepWorkerRecord&, const StepWorkerRecord&) = default;
+};
+
+struct StepRecord {
+  std::string pod;  // "pod.research"
+  std::map<int, StepWorkerRecord> workers;
+
+  friend bool operator==(const StepRecord&, const StepRecord&) = default;
+};
+
+struct State {
+  std::string lineage;       // a UUID, made with the first save
+  std::uint64_t serial = 0;  // +1 with each save that changes something
+  std::string digest_key;    // hex; keys the digests of sensitive values of this lineage
+  std::map<std::string, PodRecord> pods;
+  std::map<std::string, StepRecord> steps;
+
+  friend bool operator==(const State&, const State&) = default;
+};
+
+// "pod.research" and "bootstrap.research.jupyter".
+std::string PodAddress(const std::string& pod);
+std::string StepAddress(const std::string& pod, const std::string& step);
+
+}  // namespace podctl

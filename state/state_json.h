@@ -1,0 +1,21 @@
+// The state as JSON text and back. The format's version is 1; see docs/state.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "providers/base/error.h"
+#include "state/state.h"
+
+namespace podctl {
+
+inline constexpr int kStateFormatVersion = 1;
+
+// Indented JSON with a final newline; begins with what a human looks for and holds a checksum.
+std::string StateToJson(const State& state);
+
+// kDataLoss for an empty, cut or otherwise damaged text (never "no state"); kUnimplemented for a
+// newer format version, naming it. The message names `origin` (a path or URL).
+Result<State> StateFromJson(std::string_view text, const std::string& origin);
+
+}  // namespace podctl
