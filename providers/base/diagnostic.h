@@ -17,11 +17,19 @@ struct SourcePlace {
   int line = 0;
   int column = 0;
   int length = 1;  // bytes to underline, at least 1
+  int byte = 0;    // of the place in the file, counted from 0
 
   friend bool operator==(const SourcePlace&, const SourcePlace&) = default;
 };
 
 enum class Severity { kError, kWarning };
+
+// A second place that explains the first: where the key that is repeated stood before.
+struct RelatedPlace {
+  SourcePlace place;
+  std::string source_line;
+  std::string note;  // "first defined here"
+};
 
 struct Diagnostic {
   Severity severity = Severity::kError;
@@ -31,6 +39,7 @@ struct Diagnostic {
   std::string source_line;  // the text of the line, without its newline
   std::string suggestion;   // "did you mean `runtimeVersion`?"; stands beside the caret
   std::string detail;       // further sentences; may be empty
+  std::vector<RelatedPlace> related = {};
 };
 
 class Diagnostics {
