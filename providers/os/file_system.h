@@ -39,6 +39,11 @@ class FileSystem {
   // Names (not paths) in a folder, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
 
+  // Where `path` ends when it is a symbolic link (followed to the end, which need not exist); `path`
+  // itself otherwise. For a caller who replaces the file by a rename and must keep the link.
+  // kIo after 40 links.
+  virtual Result<std::string> FollowLinks(const std::string& path) = 0;
+
   // Creates `path` (kAlreadyExists if it is there), writes all bytes, fsyncs, closes; checks each.
   virtual Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) = 0;
   // rename(2): replaces `to` in one step.
@@ -65,6 +70,7 @@ class RealFileSystem final : public FileSystem {
   Result<std::string> Read(const std::string& path, std::uint64_t max_bytes) override;
   Result<FileInfo> Stat(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& folder) override;
+  Result<std::string> FollowLinks(const std::string& path) override;
   Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) override;
   Result<void> Rename(const std::string& from, const std::string& to) override;
   Result<void> SyncFolder(const std::string& folder) override;

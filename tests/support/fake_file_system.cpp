@@ -1,0 +1,450 @@
+#include "tests/support/fake_file_system.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace podctl::testing {
+namespace {
+
+constexpr int kMaxLinks = 40;
+
+std::string Normal(const std::string& path) {
+  std::string normal = std::filesystem::path(path).lexically_normal().string();
+  if (normal.size() > 1 && normal.back() == '/') normal.pop_back();
+  return normal.empty() ? "." : normal;
+}
+
+Error NotFound(const std::string& path) {
+  return MakeError(ErrorCode::kNotFound, fmt::format("{}: No such file or directory", path));
+}
+
+Error MachineIsOff() {
+  return MakeError(ErrorCode::kIo, "the machine stands still");
+}
+
+}  // namespace
+
+class FakeFileSystem::Lock final : public FileLock {
+ public:
+  Lock(std::shared_ptr<Holders> holders, std::string path, std::uint64_t id)
+      : holders_(std::move(holders)), path_(std::move(path)), id_(id) {}
+  ~Lock() override {
+    std::lock_guard guard(holders_->mutex);
+    auto it = holders_->by_path.find(path_);
+    if (it != holders_->by_path.end() && it->second == id_) holders_->by_path.erase(it);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::shared_ptr<Holders> holders_;
+  std::string path_;
+  std::uint64_t id_;
+};
+
+FakeFileSystem::FakeFileSystem()
+    : folders_{".", "/", "/tmp"}, holders_(std::make_shared<Holders>()) {}
+FakeFileSystem::~FakeFileSystem() = default;
+
+// ---- What a test sets up and looks at.
+
+void FakeFileSystem::SetFile(const std::string& path, std::string bytes, unsigned mode) {
+  std::lock_guard guard(mutex_);
+  auto node = std::make_shared<Node>();
+  node->bytes = bytes;
+  node->on_disk = std::move(bytes);
+  node->mode = mode;
+  const std::string at = Follow(Normal(path));
+  names_[at] = node;
+  names_on_disk_[at] = node;
+}
+
+void FakeFileSystem::SetFolder(const std::string& path) {
+  std::lock_guard guard(mutex_);
+  std::string at = Normal(path);
+  while (folders_.insert(at).second) at = FolderOf(at);
+}
+
+void FakeFileSystem::SetLink(const std::string& path, const std::string& target) {
+  std::lock_guard guard(mutex_);
+  links_[Normal(path)] = target;
+}
+
+void FakeFileSystem::SetReadOnly(const std::string& folder) {
+  std::lock_guard guard(mutex_);
+  read_only_.insert(Normal(folder));
+}
+
+std::optional<std::string> FakeFileSystem::FileText(const std::string& path) const {
+  std::lock_guard guard(mutex_);
+  auto it = names_.find(Follow(Normal(path)));
+  return it == names_.end() ? std::nullopt : std::make_optional(it->second->bytes);
+}
+
+std::optional<unsigned> FakeFileSystem::FileMode(const std::string& path) const {
+  std::lock_guard guard(mutex_);
+  auto it = names_.find(Follow(Normal(path)));
+  return it == names_.end() ? std::nullopt : std::make_optional(it->second->mode);
+}
+
+std::vector<std::string> FakeFileSystem::AllFiles() const {
+  std::lock_guard guard(mutex_);
+  std::vector<std::string> paths;
+  for (const auto& [path, node] : names_) paths.push_back(path);
+  return paths;
+}
+
+std::vector<std::string> FakeFileSystem::Log() const {
+  std::lock_guard guard(mutex_);
+  return log_;
+}
+
+void FakeFileSystem::ClearLog() {
+  std::lock_guard guard(mutex_);
+  log_.clear();
+}
+
+// ---- Faults and death.
+
+void FakeFileSystem::FailCall(int call, Error error, bool sticky) {
+  std::lock_guard guard(mutex_);
+  fail_in_ = call;
+  fail_with_ = std::move(error);
+  fail_sticky_ = sticky;
+}
+
+void FakeFileSystem::LimitSpace(std::optional<std::uint64_t> bytes) {
+  std::lock_guard guard(mutex_);
+  space_ = bytes;
+}
+
+void FakeFileSystem::HoldLock(const std::string& path, const std::string& text) {
+  SetFile(path, text);
+  std::lock_guard guard(holders_->mutex);
+  holders_->by_path[Normal(path)] = ++holders_->last;
+}
+
+void FakeFileSystem::EndHolder(const std::string& path, bool killed) {
+  {
+    std::lock_guard guard(holders_->mutex);
+    holders_->by_path.erase(Normal(path));
+  }
+  if (killed) return;
+  std::lock_guard guard(mutex_);
+  names_.erase(Normal(path));
+  names_on_disk_.erase(Normal(path));
+}
+
+void FakeFileSystem::StopAfter(int steps) {
+  std::lock_guard guard(mutex_);
+  stop_in_ = steps;
+  stopped_ = steps == 0;
+}
+
+int FakeFileSystem::Steps() const {
+  std::lock_guard guard(mutex_);
+  return steps_;
+}
+
+bool FakeFileSystem::Stopped() const {
+  std::lock_guard guard(mutex_);
+  return stopped_;
+}
+
+void FakeFileSystem::FreeAllLocks() {
+  std::lock_guard guard(holders_->mutex);
+  holders_->by_path.clear();
+}
+
+void FakeFileSystem::Restart() {
+  std::lock_guard guard(mutex_);
+  stopped_ = false;
+  stop_in_.reset();
+  FreeAllLocks();
+}
+
+std::size_t FakeFileSystem::UnsyncedNames() const {
+  std::lock_guard guard(mutex_);
+  return unsynced_.size();
+}
+
+void FakeFileSystem::CutPower(std::uint64_t kept_names, TornBytes bytes) {
+  std::lock_guard guard(mutex_);
+  for (std::size_t i = 0; i < unsynced_.size() && i < 64; ++i) {
+    if ((kept_names >> i) & 1) Apply(names_on_disk_, unsynced_[i]);
+  }
+  unsynced_.clear();
+  for (auto& [path, node] : names_on_disk_) {
+    if (!node->synced) {
+      switch (bytes) {
+        case TornBytes::kGone:
+          node->bytes = node->on_disk;
+          break;
+        case TornBytes::kHalf:
+          node->bytes.resize(node->bytes.size() / 2);
+          break;
+        case TornBytes::kZeroed:
+          std::fill(node->bytes.begin(), node->bytes.end(), '\0');
+          break;
+        case TornBytes::kWhole:
+          break;
+      }
+    }
+    node->on_disk = node->bytes;
+    node->synced = true;
+  }
+  names_ = names_on_disk_;
+  stopped_ = false;
+  stop_in_.reset();
+  FreeAllLocks();
+}
+
+// ---- The machine room.
+
+std::optional<Error> FakeFileSystem::Begin(const std::string& call) {
+  log_.push_back(call);
+  if (stopped_) return MachineIsOff();
+  if (fail_in_ == 0) return std::nullopt;
+  if (fail_in_ > 1) {
+    --fail_in_;
+    return std::nullopt;
+  }
+  if (!fail_sticky_) fail_in_ = 0;
+  return fail_with_;
+}
+
+bool FakeFileSystem::Step() {
+  if (stopped_) return false;
+  ++steps_;
+  if (stop_in_ && --*stop_in_ == 0) stopped_ = true;
+  return true;
+}
+
+std::string FakeFileSystem::Follow(const std::string& path) const {
+  std::string at = path;
+  for (int i = 0; i < kMaxLinks; ++i) {
+    auto it = links_.find(at);
+    if (it == links_.end()) return at;
+    at = Normal(it->second.starts_with('/') ? it->second : FolderOf(at) + "/" + it->second);
+  }
+  return at;
+}
+
+bool FakeFileSystem::FolderExists(const std::string& folder) const {
+  return folders_.contains(Normal(folder));
+}
+
+std::optional<Error> FakeFileSystem::CheckFolder(const std::string& path) const {
+  const std::string folder = FolderOf(path);
+  if (!FolderExists(folder)) return NotFound(path);
+  if (read_only_.contains(Normal(folder))) {
+    return MakeError(ErrorCode::kPermissionDenied, fmt::format("{}: Permission denied", path));
+  }
+  return std::nullopt;
+}
+
+void FakeFileSystem::Apply(Names& names, const NameChange& change) const {
+  if (!change.gone.empty()) names.erase(change.gone);
+  if (!change.path.empty()) names[change.path] = change.node;
+}
+
+void FakeFileSystem::Change(NameChange change) {
+  Apply(names_, change);
+  unsynced_.push_back(std::move(change));
+}
+
+Result<void> FakeFileSystem::Append(Node& node, std::string_view bytes) {
+  const bool full = space_ && *space_ < bytes.size();
+  if (full) bytes = bytes.substr(0, *space_);
+  if (space_) *space_ -= bytes.size();
+  node.bytes += bytes;
+  node.synced = false;
+  if (full) return MakeError(ErrorCode::kIo, "No space left on device");
+  return {};
+}
+
+// ---- FileSystem.
+
+Result<std::string> FakeFileSystem::Read(const std::string& path, std::uint64_t max_bytes) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("Read " + path)) return *error;
+  const std::string at = Follow(Normal(path));
+  if (folders_.contains(at)) {
+    return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} is not a regular file", path));
+  }
+  auto it = names_.find(at);
+  if (it == names_.end()) return NotFound(path);
+  if ((it->second->mode & 0400U) == 0) {
+    return MakeError(ErrorCode::kPermissionDenied, fmt::format("{}: Permission denied", path));
+  }
+  if (it->second->bytes.size() > max_bytes) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("{} is longer than {} bytes", path, max_bytes));
+  }
+  return it->second->bytes;
+}
+
+Result<FileInfo> FakeFileSystem::Stat(const std::string& path) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("Stat " + path)) return *error;
+  const std::string at = Follow(Normal(path));
+  if (folders_.contains(at)) return FileInfo{FileInfo::Kind::kFolder, 0, 0755};
+  auto it = names_.find(at);
+  if (it == names_.end()) return NotFound(path);
+  return FileInfo{FileInfo::Kind::kFile, it->second->bytes.size(), it->second->mode};
+}
+
+Result<std::vector<std::string>> FakeFileSystem::List(const std::string& folder) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("List " + folder)) return *error;
+  const std::string at = Normal(folder);
+  if (!folders_.contains(at)) return NotFound(folder);
+  std::set<std::string> found;
+  auto add = [&](const std::string& path) {
+    if (path != at && Normal(FolderOf(path)) == at) {
+      found.insert(std::filesystem::path(path).filename().string());
+    }
+  };
+  for (const auto& [path, node] : names_) add(path);
+  for (const auto& [path, target] : links_) add(path);
+  for (const std::string& path : folders_) {
+    if (path != ".") add(path);
+  }
+  return std::vector<std::string>(found.begin(), found.end());
+}
+
+Result<std::string> FakeFileSystem::FollowLinks(const std::string& path) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("FollowLinks " + path)) return *error;
+  const std::string at = Follow(Normal(path));
+  if (links_.contains(at)) {
+    return MakeError(ErrorCode::kIo, fmt::format("{} goes through too many symbolic links", path));
+  }
+  return links_.contains(Normal(path)) ? at : path;
+}
+
+Result<void> FakeFileSystem::WriteNew(const std::string& path, std::string_view bytes,
+                                      unsigned mode) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("WriteNew " + path)) return *error;
+  const std::string at = Normal(path);
+  if (auto error = CheckFolder(at)) return *error;
+  if (names_.contains(at) || folders_.contains(at) || links_.contains(at)) {
+    return MakeError(ErrorCode::kAlreadyExists, fmt::format("{}: File exists", path));
+  }
+  if (!Step()) return MachineIsOff();
+  auto node = std::make_shared<Node>();
+  node->synced = false;
+  node->mode = mode;
+  Change({Normal(FolderOf(at)), "", at, node});
+  for (std::string_view part :
+       {bytes.substr(0, bytes.size() / 2), bytes.substr(bytes.size() / 2)}) {
+    if (!Step()) return MachineIsOff();
+    if (auto written = Append(*node, part); !written) return written;
+  }
+  if (!Step()) return MachineIsOff();
+  node->on_disk = node->bytes;
+  node->synced = true;
+  return {};
+}
+
+Result<void> FakeFileSystem::Rename(const std::string& from, const std::string& to) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("Rename " + from + " " + to)) return *error;
+  const std::string source = Normal(from);
+  const std::string target = Normal(to);
+  if (auto error = CheckFolder(source)) return *error;
+  if (auto error = CheckFolder(target)) return *error;
+  auto it = names_.find(source);
+  if (it == names_.end()) return NotFound(from);
+  if (folders_.contains(target)) {
+    return MakeError(ErrorCode::kIo, fmt::format("{}: Is a directory", to));
+  }
+  if (!Step()) return MachineIsOff();
+  links_.erase(target);  // rename(2) replaces the link itself
+  Change({Normal(FolderOf(target)), source, target, it->second});
+  return {};
+}
+
+Result<void> FakeFileSystem::SyncFolder(const std::string& folder) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("SyncFolder " + folder)) return *error;
+  const std::string at = Normal(folder);
+  if (!folders_.contains(at)) return NotFound(folder);
+  if (!Step()) return MachineIsOff();
+  std::vector<NameChange> others;
+  for (NameChange& change : unsynced_) {
+    if (change.folder == at) {
+      Apply(names_on_disk_, change);
+    } else {
+      others.push_back(std::move(change));
+    }
+  }
+  unsynced_ = std::move(others);
+  return {};
+}
+
+Result<void> FakeFileSystem::Remove(const std::string& path) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("Remove " + path)) return *error;
+  const std::string at = Normal(path);
+  if (auto error = CheckFolder(at)) return *error;
+  if (!names_.contains(at) && !links_.contains(at)) return NotFound(path);
+  if (!Step()) return MachineIsOff();
+  if (links_.erase(at) == 0) Change({Normal(FolderOf(at)), at, "", nullptr});
+  return {};
+}
+
+Result<void> FakeFileSystem::MakeFolders(const std::string& path) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("MakeFolders " + path)) return *error;
+  if (!Step()) return MachineIsOff();
+  std::string at = Normal(path);
+  if (names_.contains(at)) {
+    return MakeError(ErrorCode::kIo, fmt::format("{}: File exists", path));
+  }
+  while (folders_.insert(at).second) at = Normal(FolderOf(at));
+  return {};
+}
+
+Result<FileSystem::Locked> FakeFileSystem::TryLock(const std::string& path) {
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("TryLock " + path)) return *error;
+  const std::string at = Normal(path);
+  if (!FolderExists(FolderOf(at))) return NotFound(path);
+  std::lock_guard holders(holders_->mutex);
+  if (holders_->by_path.contains(at)) {
+    return MakeError(ErrorCode::kLocked, fmt::format("{} is locked", path));
+  }
+  if (!names_.contains(at)) {
+    if (auto error = CheckFolder(at)) return *error;
+    if (!Step()) return MachineIsOff();
+    Change({Normal(FolderOf(at)), "", at, std::make_shared<Node>()});
+  }
+  const std::uint64_t id = ++holders_->last;
+  holders_->by_path[at] = id;
+  return Locked{std::make_unique<Lock>(holders_, at, id), names_[at]->bytes};
+}
+
+Result<void> FakeFileSystem::ReplaceLockText(FileLock& lock, std::string_view text) {
+  std::lock_guard guard(mutex_);
+  const std::string& path = static_cast<Lock&>(lock).path();
+  if (auto error = Begin("ReplaceLockText " + path)) return *error;
+  auto it = names_.find(path);
+  if (it == names_.end()) return NotFound(path);
+  if (!Step()) return MachineIsOff();
+  it->second->bytes.clear();
+  return Append(*it->second, text);
+}
+
+Result<void> FakeFileSystem::Unlock(std::unique_ptr<FileLock> lock) {
+  std::lock_guard guard(mutex_);
+  const std::string path = static_cast<Lock&>(*lock).path();
+  if (auto error = Begin("Unlock " + path)) return *error;
+  if (!Step()) return MachineIsOff();
+  if (names_.contains(path)) Change({Normal(FolderOf(path)), path, "", nullptr});
+  return {};
+}
+
+}  // namespace podctl::testing
