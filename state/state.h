@@ -15,6 +15,8 @@
 
 namespace podctl {
 
+class Random;  // providers/os/clock.h
+
 // An intent written down before the request is sent, and removed once the result is known.
 struct PendingAction {
   enum class Kind { kCreate, kPatch, kDelete };
@@ -88,6 +90,10 @@ struct State {
 
   friend bool operator==(const State&, const State&) = default;
 };
+
+// What a run starts from when StateStore::Load found none: lineage and digest_key are set, so that
+// digests of sensitive values can be made before the first save.
+State NewState(Random& random);
 
 // "pod.research" and "bootstrap.research.jupyter".
 std::string PodAddress(const std::string& pod);

@@ -1,6 +1,7 @@
 // The state as JSON text and back. The format's version is 1; see docs/state.md.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 namespace podctl {
 
 inline constexpr int kStateFormatVersion = 1;
+inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum.
 std::string StateToJson(const State& state);
