@@ -31,7 +31,8 @@ class Transport {
   virtual ~Transport() = default;
   // Thread safe. Errors: kUnavailable when the connection could not be made (the server never saw
   // the request), kReplyLost when it was sent but no whole answer came back, kCancelled when `stop`
-  // was requested (the request may have been sent), kInvalidArgument for a bad URL.
+  // was requested (the request may have been sent), kInvalidArgument for a bad URL,
+  // kFailedPrecondition when the server's certificate is not trusted (nothing was sent).
   virtual Result<Response> Send(const Request& request, std::stop_token stop) = 0;
 };
 

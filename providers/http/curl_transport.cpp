@@ -1,0 +1,272 @@
+#include "providers/http/curl_transport.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <mutex>
+
+#include "providers/base/text.h"
+#include "providers/http/url.h"
+
+namespace podctl::http {
+namespace {
+
+constexpr std::size_t kMaxBodyBytes = 64 * 1024 * 1024;
+constexpr std::size_t kMaxHeaders = 200;
+constexpr std::size_t kMaxIdleHandles = 16;
+constexpr std::chrono::milliseconds kMaxConnectTime{15'000};
+
+struct CloseHandle {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+};
+using Handle = std::unique_ptr<CURL, CloseHandle>;
+
+struct CloseList {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using HeaderList = std::unique_ptr<curl_slist, CloseList>;
+
+// One request on its way: what the callbacks fill.
+struct Exchange {
+  Response response;
+  std::stop_token stop;
+  bool too_large = false;
+  std::array<char, CURL_ERROR_SIZE> words{};
+};
+
+std::size_t OnBody(char* bytes, std::size_t, std::size_t count, void* user) {
+  auto* exchange = static_cast<Exchange*>(user);
+  // Counted after decompression, so that a small answer cannot swell up.
+  if (exchange->response.body.size() + count > kMaxBodyBytes) {
+    exchange->too_large = true;
+    return 0;
+  }
+  exchange->response.body.append(bytes, count);
+  return count;
+}
+
+std::size_t OnHeader(char* bytes, std::size_t, std::size_t count, void* user) {
+  auto* exchange = static_cast<Exchange*>(user);
+  const std::string_view line = TrimBlanks({bytes, count});
+  auto& headers = exchange->response.headers;
+  if (line.starts_with("HTTP/")) {
+    headers.clear();  // a 1xx answer, or a proxy's, came before the real one
+    return count;
+  }
+  const auto colon = line.find(':');
+  if (colon == std::string_view::npos) return count;
+  if (headers.size() >= kMaxHeaders) {
+    exchange->too_large = true;
+    return 0;
+  }
+  std::string name(TrimBlanks(line.substr(0, colon)));
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  headers.emplace_back(std::move(name), TrimBlanks(line.substr(colon + 1)));
+  return count;
+}
+
+// Called at least once a second.
+int OnProgress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<Exchange*>(user)->stop.stop_requested() ? 1 : 0;
+}
+
+bool IsRepeatable(std::string_view method) {
+  return method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE" ||
+         method == "OPTIONS";
+}
+
+// A line break in a header would let its text add headers of its own.
+bool HasLineBreak(std::string_view text) {
+  return text.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos;
+}
+
+HeaderList MakeHeaders(const Request& request) {
+  curl_slist* list = nullptr;
+  for (const auto& [name, value] : request.headers) {
+    list = curl_slist_append(list, fmt::format("{}: {}", name, value).c_str());
+  }
+  // curl would otherwise hold back a large body for a second, waiting for "100 Continue".
+  return HeaderList(curl_slist_append(list, "Expect:"));
+}
+
+void SetMethod(CURL* curl, const Request& request) {
+  const bool has_body = !request.body.empty() || request.method == "POST" ||
+                        request.method == "PATCH" || request.method == "PUT";
+  if (request.method == "HEAD") {
+    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+  } else if (has_body) {
+    curl_easy_setopt(curl, CURLOPT_POST, 1L);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
+  } else {
+    curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+  }
+  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, IsRepeatable(request.method) ? 0L : 1L);
+}
+
+void SetOptions(CURL* curl, const Request& request, const Url& url, Exchange& exchange) {
+  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);  // a node may be called ".."
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+  // One request a connection at a time: with HTTP/2 an answer could be lost to somebody else's
+  // error.
+  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);  // signals are for the main thread
+  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip");
+  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+  // A proxy elsewhere cannot reach our loopback, and what goes to loopback must not leave.
+  if (IsLoopback(url)) curl_easy_setopt(curl, CURLOPT_PROXY, "");
+  const auto timeout = std::max(request.timeout, std::chrono::milliseconds(1));  // 0: for ever
+  const auto connect = std::min(timeout, kMaxConnectTime);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect.count()));
+
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, exchange.words.data());
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &OnBody);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &exchange);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &OnHeader);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &exchange);
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &OnProgress);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);
+}
+
+// Whether the connection was never made, so that no byte of the request can have arrived.
+bool NeverSent(CURL* curl, CURLcode code) {
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_PROXY:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_FAILED_INIT:
+    case CURLE_OUT_OF_MEMORY:
+      break;
+    case CURLE_OPERATION_TIMEDOUT:
+      break;
+    default:
+      return false;
+  }
+  long sent = 0;  // bytes; counts a proxy's CONNECT too, which errs on the safe side
+  curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
+  return sent == 0;
+}
+
+bool IsCertificateProblem(CURLcode code) {
+  return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+         code == CURLE_SSL_ISSUER_ERROR || code == CURLE_SSL_CERTPROBLEM ||
+         code == CURLE_SSL_PINNEDPUBKEYNOTMATCH;
+}
+
+Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchange) {
+  const std::string server = url.Server();
+  const std::string_view words =
+      exchange.words[0] != '\0' ? exchange.words.data() : curl_easy_strerror(code);
+  if (exchange.stop.stop_requested()) {
+    return MakeError(ErrorCode::kCancelled, fmt::format("the request to {} was stopped", server));
+  }
+  if (exchange.too_large) {
+    return MakeError(ErrorCode::kReplyLost,
+                     fmt::format("the answer of {} is too large to be read", server));
+  }
+  if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
+    return MakeError(ErrorCode::kInvalidArgument, fmt::format("bad URL for {}", server));
+  }
+  if (IsCertificateProblem(code)) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the certificate of {} is not trusted: {}", server, words),
+                     "check the endpoint, the clock of this machine, and its CA certificates");
+  }
+  if (NeverSent(curl, code)) {
+    return MakeError(ErrorCode::kUnavailable, fmt::format("cannot reach {}: {}", server, words),
+                     "check the network and the endpoint's address");
+  }
+  return MakeError(ErrorCode::kReplyLost,
+                   fmt::format("no whole answer from {}: {}", server, words));
+}
+
+}  // namespace
+
+const std::string* Response::Header(std::string_view lower_case_name) const {
+  for (const auto& [name, value] : headers) {
+    if (name == lower_case_name) return &value;
+  }
+  return nullptr;
+}
+
+// Idle handles, each with its kept connections. The last one back is the first one out, so that
+// few connections stay warm. Handles are never shared between threads, and there is no CURLSH.
+class CurlTransport::Pool {
+ public:
+  Handle Take() {
+    {
+      std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        Handle handle = std::move(idle_.back());
+        idle_.pop_back();
+        return handle;
+      }
+    }
+    return Handle(curl_easy_init());
+  }
+  void GiveBack(Handle handle) {
+    curl_easy_reset(handle.get());  // keeps the connections, forgets the pointers into the exchange
+    std::lock_guard lock(mutex_);
+    if (idle_.size() < kMaxIdleHandles) idle_.push_back(std::move(handle));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Handle> idle_;
+};
+
+CurlTransport::CurlTransport(std::string user_agent)
+    : user_agent_(std::move(user_agent)), pool_(std::make_unique<Pool>()) {
+  // Once for the process, and not thread safe in older versions. Never undone: other libraries in
+  // the process may use libcurl too.
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+  PODCTL_CHECK(initialised == CURLE_OK);
+}
+
+CurlTransport::~CurlTransport() = default;
+
+Result<Response> CurlTransport::Send(const Request& request, std::stop_token stop) {
+  Result<Url> url = ParseUrl(request.url);
+  if (!url) return url.error();
+  if (stop.stop_requested()) return MakeError(ErrorCode::kCancelled, "stopped before sending");
+  for (const auto& [name, value] : request.headers) {
+    if (HasLineBreak(name) || HasLineBreak(value)) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       fmt::format("the header {} holds a line break", VisibleControls(name)));
+    }
+  }
+  Handle handle = pool_->Take();
+  if (!handle) return MakeError(ErrorCode::kUnavailable, "cannot make an HTTP connection");
+  Exchange exchange;
+  exchange.stop = stop;
+  const HeaderList headers = MakeHeaders(request);
+  SetOptions(handle.get(), request, *url, exchange);
+  SetMethod(handle.get(), request);
+  curl_easy_setopt(handle.get(), CURLOPT_USERAGENT, user_agent_.c_str());
+  curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
+
+  const CURLcode code = curl_easy_perform(handle.get());
+  // After an error the handle is destroyed, with its connections: their state is unknown.
+  if (code != CURLE_OK) return ErrorOf(handle.get(), code, *url, exchange);
+  long status = 0;
+  curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
+  exchange.response.status = static_cast<int>(status);
+  pool_->GiveBack(std::move(handle));
+  return std::move(exchange.response);
+}
+
+}  // namespace podctl::http

@@ -1,0 +1,31 @@
+// HTTP over libcurl. TLS certificates are verified, redirects are not followed, proxies are taken
+// from the environment as curl does (but never for loopback), answers are limited to 64 MiB.
+//
+// It knows nothing of tokens, JSON, retries or any API.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "providers/http/transport.h"
+
+namespace podctl::http {
+
+class CurlTransport final : public Transport {
+ public:
+  // `user_agent` is sent with each request, e.g. "podctl/0.1.0".
+  explicit CurlTransport(std::string user_agent);
+  ~CurlTransport() override;
+
+  // Connections are kept alive and used again. A POST or PATCH always gets a new one: on a kept
+  // connection that turns out to be dead, libcurl sends a request a second time by itself, and only
+  // repeatable methods (RFC 9110, 9.2.2) may be sent so.
+  Result<Response> Send(const Request& request, std::stop_token stop) override;
+
+ private:
+  class Pool;
+  std::string user_agent_;
+  std::unique_ptr<Pool> pool_;
+};
+
+}  // namespace podctl::http

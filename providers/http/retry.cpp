@@ -1,0 +1,78 @@
+#include "providers/http/retry.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace podctl::http {
+namespace {
+
+using std::chrono::milliseconds;
+
+bool IsPassing(int status, Repeat repeat) {
+  if (status == 429) return true;  // refused before anything was done
+  if (repeat == Repeat::kOnlyIfNotActed) return false;
+  return status == 408 || status == 500 || status == 502 || status == 503 || status == 504;
+}
+
+bool IsPassing(ErrorCode code, Repeat repeat) {
+  if (code == ErrorCode::kUnavailable) return true;
+  return code == ErrorCode::kReplyLost && repeat == Repeat::kSafe;
+}
+
+std::optional<milliseconds> RetryAfter(const Response& response, Clock& clock) {
+  const std::string* text = response.Header("retry-after");
+  if (text == nullptr) return std::nullopt;
+  std::uint32_t seconds = 0;
+  const char* end = text->data() + text->size();
+  const auto [rest, code] = std::from_chars(text->data(), end, seconds);
+  if (rest == end && code == std::errc()) return std::chrono::seconds(seconds);
+  // All digits, and still not readable: longer than anybody waits.
+  if (rest == end && code == std::errc::result_out_of_range) return milliseconds::max();
+  const time_t date = curl_getdate(text->c_str(), nullptr);
+  if (date < 0) return std::nullopt;
+  const auto wait = std::chrono::system_clock::from_time_t(date) - clock.Now();
+  return std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(wait));
+}
+
+// Between a half and the whole of first_wait · 2^attempt, so that many clients do not march in
+// step.
+milliseconds Backoff(const RetryPolicy& policy, int attempt, Random& random) {
+  double wait = static_cast<double>(policy.first_wait.count());
+  for (int i = 0; i < attempt; ++i) wait *= 2;
+  wait = std::min(wait, static_cast<double>(policy.longest_wait.count()));
+  return milliseconds(static_cast<std::int64_t>(wait * (0.5 + 0.5 * random.Uniform())));
+}
+
+}  // namespace
+
+Result<Response> SendWithRetry(Transport& transport, const Request& request, Repeat repeat,
+                               const RetryPolicy& policy, Clock& clock, Random& random,
+                               std::stop_token stop, const WorthRepeating& worth) {
+  const auto start = clock.Steady();
+  int failed_to_connect = 0;
+  for (int attempt = 0;; ++attempt) {
+    Result<Response> result = transport.Send(request, stop);
+    const bool passing = result ? IsPassing(result->status, repeat) && (!worth || worth(*result))
+                                : IsPassing(result.error().code, repeat);
+    if (!passing || attempt + 1 >= policy.attempts) return result;
+    if (!result && result.error().code == ErrorCode::kUnavailable &&
+        ++failed_to_connect >= policy.connection_attempts) {
+      return result;
+    }
+    milliseconds wait = Backoff(policy, attempt, random);
+    if (result) {
+      if (const auto asked = RetryAfter(*result, clock)) {
+        wait = std::max(wait, std::min(*asked, policy.longest_retry_after));
+      }
+    }
+    if (clock.Steady() + wait - start > policy.total) return result;
+    if (!clock.SleepFor(wait, stop)) {
+      return MakeError(ErrorCode::kCancelled, "stopped while waiting to repeat a request");
+    }
+  }
+}
+
+}  // namespace podctl::http
