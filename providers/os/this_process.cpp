@@ -1,0 +1,86 @@
+#include "providers/os/this_process.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "providers/os/clock.h"
+
+namespace podctl {
+namespace {
+
+// What is known of a start is as good as the kernel's idea of when it booted, which follows every
+// correction of the clock.
+constexpr std::chrono::seconds kStartTolerance{5};
+
+// proc_pid_stat(5): field 22, ticks since boot. The name in field 2 may hold blanks and brackets,
+// so the fields are counted from the last bracket.
+std::optional<long long> StartTicks(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  long long ticks = 0;
+  if (!(fields >> ticks)) return std::nullopt;
+  return ticks;
+}
+
+// proc_stat(5): seconds since the epoch.
+std::optional<long long> BootTime() {
+  std::ifstream file("/proc/stat");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("btime ")) return std::stoll(line.substr(6));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string HostName() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
+  return name.data();
+}
+
+std::string UserName() {
+  std::vector<char> buffer(16 * 1024);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+      found != nullptr) {
+    return found->pw_name;
+  }
+  return std::to_string(::geteuid());
+}
+
+int ProcessId() {
+  return static_cast<int>(::getpid());
+}
+
+bool ProcessRanAt(int pid, const std::string& since) {
+  if (pid <= 0) return false;
+  // EPERM: it is there and belongs to somebody else (kill(2)).
+  if (::kill(pid, 0) != 0 && errno != EPERM) return false;
+  const std::optional<long long> ticks = StartTicks(pid);
+  const std::optional<long long> boot = BootTime();
+  const long ticks_per_second = ::sysconf(_SC_CLK_TCK);
+  if (!ticks || !boot || ticks_per_second <= 0) return true;
+  const Clock::SystemTime started(std::chrono::seconds(*boot + *ticks / ticks_per_second));
+  // Times of this form sort as text.
+  return FormatTimestamp(started - kStartTolerance) <= since;
+}
+
+}  // namespace podctl

@@ -1,0 +1,56 @@
+#include "state/lock_info.h"
+
+#include <fmt/format.h>
+
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+
+std::string LockInfoToJson(const LockInfo& info) {
+  Value out = Value::EmptyMap();
+  out.Set("ID", info.id);
+  out.Set("Operation", info.operation);
+  out.Set("Info", info.command);
+  out.Set("Who", info.who);
+  out.Set("Version", info.version);
+  out.Set("Created", info.created);
+  out.Set("Path", info.path);
+  out.Set("Host", info.host);
+  out.Set("Pid", info.pid);
+  return ToJson(out) + "\n";
+}
+
+std::optional<LockInfo> LockInfoFromJson(std::string_view text) {
+  Result<Value> value = ParseJson(text);
+  if (!value || (*value)["ID"].AsString().empty()) return std::nullopt;
+  LockInfo info;
+  info.id = (*value)["ID"].AsString();
+  info.operation = (*value)["Operation"].AsString();
+  info.command = (*value)["Info"].AsString();
+  info.who = (*value)["Who"].AsString();
+  info.version = (*value)["Version"].AsString();
+  info.created = (*value)["Created"].AsString();
+  info.path = (*value)["Path"].AsString();
+  info.host = (*value)["Host"].AsString();
+  const std::int64_t pid = (*value)["Pid"].AsInt();
+  if (pid > 0 && pid <= INT32_MAX) info.pid = static_cast<int>(pid);
+  return info;
+}
+
+std::string LockInfoBlock(const LockInfo& info) {
+  std::string block = "Lock Info:";
+  auto line = [&](std::string_view label, const std::string& text) {
+    block +=
+        fmt::format("\n  {:<10} {}", label, text.empty() ? "(unknown)" : VisibleControls(text));
+  };
+  line("ID:", info.id);
+  line("Path:", info.path);
+  line("Operation:", info.operation);
+  line("Who:", info.who);
+  line("Version:", info.version);
+  line("Created:", info.created);
+  return block;
+}
+
+}  // namespace podctl

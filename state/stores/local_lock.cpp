@@ -1,0 +1,155 @@
+// The lock of a LocalStore: taking it, waiting for it, taking it over from the dead.
+//
+// Two facts are looked at: whether somebody holds the kernel's lock on PATH.lock (then he lives),
+// and whose name stands in it. A free lock with a name in it is left behind: by a dead process of
+// this host, which is taken over; or by another host, whose kernel cannot be asked from here, which
+// is refused.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "providers/base/text.h"
+#include "state/lock_info.h"
+#include "state/stores/local_store.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kSuffix = ".lock";
+constexpr std::uint64_t kMaxLockTextBytes = 64 * 1024;
+constexpr std::chrono::milliseconds kFirstPause{1000};
+constexpr std::chrono::milliseconds kLongestPause{16000};
+
+class LocalLock final : public StateLock {
+ public:
+  LocalLock(FileSystem& files, std::unique_ptr<FileLock> lock, std::string note)
+      : files_(files), lock_(std::move(lock)), note_(std::move(note)) {}
+  // A lock file that cannot be removed keeps nobody out: the kernel's lock ends with this process,
+  // and its text names a dead process then.
+  ~LocalLock() override { (void)files_.Unlock(std::move(lock_)); }
+  std::string TakeoverNote() const override { return note_; }
+
+ private:
+  FileSystem& files_;
+  std::unique_ptr<FileLock> lock_;
+  std::string note_;
+};
+
+Error Locked(const std::string& why, LockInfo holder, const std::string& path,
+             const std::string& hint) {
+  // Readers of the block want a path in it, also when the holder's text could not be read.
+  if (holder.path.empty()) holder.path = path;
+  return MakeError(
+      ErrorCode::kLocked,
+      fmt::format("Error acquiring the state lock: {}\n{}", why, LockInfoBlock(holder)), hint);
+}
+
+Error Cancelled() {
+  return MakeError(ErrorCode::kCancelled, "stopped while waiting for the state lock");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StateLock>> LocalStore::Lock(const LockInfo& info,
+                                                    std::chrono::milliseconds timeout,
+                                                    std::stop_token stop) {
+  if (stop.stop_requested()) return Cancelled();
+  Result<std::string> target = Target();
+  if (!target) return target.error();
+  const Clock::SteadyTime deadline = clock_.Steady() + timeout;
+  for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+    Result<std::unique_ptr<StateLock>> lock = TryLockOnce(*target, info);
+    if (lock) {
+      RemoveLeftovers(*target);
+      return lock;
+    }
+    if (lock.error().code != ErrorCode::kLocked) return lock;
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_.Steady());
+    if (left.count() <= 0) return lock;
+    if (!clock_.SleepFor(std::min(pause, left), stop)) return Cancelled();
+  }
+}
+
+Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& target,
+                                                           const LockInfo& info) {
+  const std::string path = target + std::string(kSuffix);
+  Result<FileSystem::Locked> taken = files_.TryLock(path);
+  if (!taken && taken.error().code == ErrorCode::kLocked) {
+    Result<std::string> text = files_.Read(path, kMaxLockTextBytes);
+    LockInfo holder = LockInfoFromJson(text.value_or("")).value_or(LockInfo{});
+    return Locked("another run holds it", std::move(holder), path_,
+                  "Wait for that run to end, or let podctl wait: --lock-timeout 5m.");
+  }
+  if (!taken) {
+    return MakeError(taken.error().code, "cannot lock the state: " + taken.error().message);
+  }
+
+  std::string note;
+  if (std::optional<LockInfo> left = LockInfoFromJson(taken->content)) {
+    const std::string unlock = fmt::format(
+        "If it is sure that this run has ended: podctl unlock {}", VisibleControls(left->id));
+    if (left->host != self_.host) {
+      return Locked(fmt::format("a run on host {} did not release it", left->host), *left, path_,
+                    unlock);
+    }
+    if (left->pid != self_.pid && self_.process_ran_at(left->pid, left->created)) {
+      return Locked(fmt::format("process {} of this host is still there", left->pid), *left, path_,
+                    unlock);
+    }
+    note = fmt::format(
+        "took over the state lock of {} ({}, process {}), which ended without "
+        "releasing it",
+        left->who, left->operation, left->pid);
+  } else if (!taken->content.empty()) {
+    note = "took over a state lock that nobody holds and whose text cannot be read";
+  }
+
+  LockInfo mine = info;
+  if (mine.id.empty()) mine.id = random_.Uuid();
+  if (mine.who.empty()) mine.who = self_.who;
+  if (mine.host.empty()) mine.host = self_.host;
+  if (mine.pid == 0) mine.pid = self_.pid;
+  if (mine.created.empty()) mine.created = FormatTimestamp(clock_.Now());
+  if (mine.path.empty()) mine.path = path_;
+  if (mine.version.empty()) mine.version = PODCTL_VERSION;
+  if (Result<void> named = files_.ReplaceLockText(*taken->lock, LockInfoToJson(mine)); !named) {
+    (void)files_.Unlock(std::move(taken->lock));
+    return MakeError(named.error().code, "cannot lock the state: " + named.error().message);
+  }
+  return std::unique_ptr<StateLock>(
+      std::make_unique<LocalLock>(files_, std::move(taken->lock), std::move(note)));
+}
+
+Result<void> LocalStore::ForceUnlock(const std::string& id) {
+  Result<std::string> target = Target();
+  if (!target) return target.error();
+  const std::string path = *target + std::string(kSuffix);
+  const Error not_locked =
+      MakeError(ErrorCode::kNotFound, fmt::format("the state {} is not locked", path_));
+  Result<std::string> text = files_.Read(path, kMaxLockTextBytes);
+  if (!text && text.error().code == ErrorCode::kNotFound) return not_locked;
+  if (!text) return text.error();
+  const std::optional<LockInfo> holder = LockInfoFromJson(*text);
+  if (holder && holder->id != id) {
+    return MakeError(
+        ErrorCode::kInvalidArgument,
+        fmt::format("the lock of the state {} has another ID\n{}", path_, LockInfoBlock(*holder)));
+  }
+  Result<FileSystem::Locked> taken = files_.TryLock(path);
+  if (!taken && taken.error().code == ErrorCode::kLocked) {
+    return MakeError(ErrorCode::kLocked,
+                     fmt::format("the run that holds the lock of the state {} is alive", path_),
+                     holder && holder->pid > 0
+                         ? fmt::format("End process {} on {} first.", holder->pid, holder->host)
+                         : "End that run first.");
+  }
+  if (!taken) return taken.error();
+  // Another run may have come and gone, or come and died, between the reading and the taking.
+  if (taken->content != *text) return not_locked;
+  return files_.Unlock(std::move(taken->lock));
+}
+
+}  // namespace podctl
