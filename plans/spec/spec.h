@@ -51,6 +51,9 @@ struct PodSpec {
   // Every metadata entry the spec names, with `tensorflow-env-vars` composed from libtpuFlags and
   // runtimeEnv.
   std::map<std::string, MetadataEntry> metadata;
+  // Entries added when the node is created and not looked at afterwards (the published `ssh-keys`):
+  // literal text, filled in by the caller of the planner, never by the loader.
+  std::map<std::string, std::string> create_metadata;
   std::map<std::string, std::string> runtime_env;  // LIBTPU_INIT_ARGS and runtimeEnv; template text
   SshSettings ssh;
   bool publish_ssh_key = true;

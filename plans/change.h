@@ -1,0 +1,107 @@
+// A plan as data: what would be done, to which address, why, and in which order.
+//
+// No pointers to clients and no callbacks: a Plan can be printed, compared, saved and replayed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "plans/spec/spec.h"
+#include "providers/base/diagnostic.h"
+#include "providers/base/value.h"
+#include "providers/bootstrap/step_runner.h"
+#include "providers/provider.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// One line of a plan under an address.
+struct AttributeChange {
+  std::string path;             // "labels.team", "metadata.tensorflow-env-vars"
+  std::optional<Value> before;  // nullopt: absent
+  std::optional<Value> after;   // nullopt: absent, or not known yet
+  bool known = true;            // false: (known after apply)
+  bool sensitive = false;       // values are never shown
+  bool forces_replacement = false;
+};
+
+// Nothing to send; the state's bookkeeping (ssh, dependsOn, preventDestroy) follows the spec.
+struct Keep {
+  PodSpec pod;
+};
+struct Create {
+  PodSpec pod;
+  // The creation was begun by an earlier run: wait for it, send nothing.
+  bool resume = false;
+};
+struct Patch {
+  PodSpec pod;
+  std::vector<std::string> fields;  // Node field paths, sorted: "labels", "metadata", …
+};
+// Delete, then create under the same name; the node id is free again only after the delete.
+struct Replace {
+  PodSpec pod;
+};
+struct Delete {
+  // The node is gone already, or was never made: only the state forgets it.
+  bool forget = false;
+};
+struct RunStep {
+  // Template text in script and env. For kRestartRuntime env holds one entry, the
+  // `tensorflow-env-vars` that the runtime must have read when it started.
+  Step step;
+  std::string files_digest;
+  std::optional<std::vector<int>> workers;   // nullopt: all, known once the pod exists
+  std::optional<std::vector<int>> selected;  // the workers the spec names; nullopt: all
+  std::size_t expected_workers = 0;          // how many will run, as far as known; 0: unknown
+};
+using Action = std::variant<Keep, Create, Patch, Replace, Delete, RunStep>;
+
+struct Change {
+  std::string address;  // "pod.research", "bootstrap.research.jupyter"
+  std::string pod;      // "research"
+  NodeName node;
+  Action action;
+  std::vector<AttributeChange> attributes;  // sorted by path
+  std::string reason;                  // a clause: "acceleratorType cannot be changed in place"
+  std::vector<std::string> waits_for;  // addresses of changes in this plan
+  SourcePlace place;                   // of the pod or step in the spec; may be empty
+};
+
+// What is otherwise than podctl left it.
+struct Drift {
+  enum class Kind { kChanged, kVanished, kRecreated, kTerminal, kRepairing, kStopped, kUnhealthy };
+  Kind kind = Kind::kChanged;
+  std::string address;
+  std::string sentence;                     // "is PREEMPTED"
+  std::vector<AttributeChange> attributes;  // for kChanged
+};
+
+struct PlanCounts {
+  std::size_t add = 0;
+  std::size_t change = 0;
+  std::size_t destroy = 0;
+  std::size_t steps = 0;
+  std::size_t step_workers = 0;  // workers on which steps will run, each once
+  bool step_workers_known = true;
+};
+
+struct Plan {
+  std::vector<Change> changes;  // every managed address, Keep included, in the order of execution
+  std::vector<Drift> drift;
+  std::string lineage;
+  std::uint64_t serial = 0;
+
+  PlanCounts Counts() const;
+  bool Empty() const;  // nothing but Keep
+};
+
+bool IsKeep(const Change& change);
+// "create", "update", "replace", "delete", "run", "no-op": one word, as in terraform's JSON events.
+std::string_view ActionWord(const Action& action);
+
+}  // namespace podctl

@@ -1,0 +1,53 @@
+// Compares what a spec wants of one pod with what the API says now. Pure.
+//
+// Only what the spec sets, or podctl set before, is compared; both sides in their normal form.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plans/change.h"
+#include "plans/spec/references.h"
+#include "providers/base/value.h"
+#include "state/state.h"
+
+namespace podctl {
+
+inline constexpr const char* kRuntimeEnvKey = "tensorflow-env-vars";  // metadata the runtime reads
+
+struct PodDiff {
+  std::vector<AttributeChange> attributes;  // sorted by path
+  std::vector<std::string> patch_fields;    // Node field paths to send, sorted
+  bool forces_replacement = false;
+};
+
+// `record` is nullptr for a pod that podctl has not made yet.
+PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observed,
+                const NodeLookup& lookup);
+
+// What changed behind podctl's back: `record` (as applied) against `observed`.
+std::vector<AttributeChange> DiffDrift(const PodRecord& record, const Value& observed,
+                                       const std::string& digest_key);
+
+// Everything a create would send, as lines of a plan.
+std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const NodeLookup& lookup);
+// Everything a delete removes, as lines of a plan.
+std::vector<AttributeChange> DeleteAttributes(const PodRecord& record);
+
+// The body of nodes.create. `unknown`: paths whose references cannot be rendered yet.
+Value CreateBody(const PodSpec& pod, const NodeLookup& lookup, std::vector<std::string>* unknown);
+
+// The body of nodes.patch for `fields`, merged into what the API says now: podctl's own keys of
+// metadata and labels are set (or removed), every other key is kept.
+Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observed,
+                const std::vector<std::string>& fields, const NodeLookup& lookup,
+                std::vector<std::string>* unknown);
+
+// The names updateMask has for `fields`.
+std::vector<std::string> UpdateMask(const std::vector<std::string>& fields);
+
+// How a metadata value is remembered in the state: itself, or a keyed digest when sensitive.
+std::string RememberedValue(const std::string& value, bool sensitive,
+                            const std::string& digest_key);
+
+}  // namespace podctl

@@ -1,0 +1,112 @@
+#include "plans/execute/call_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace podctl {
+namespace {
+
+// Puts what a step reports into the mailbox.
+class MailingObserver final : public StepObserver {
+ public:
+  MailingObserver(Mailbox& mailbox, std::size_t task) : mailbox_(mailbox), task_(task) {}
+  void OnStepLine(int worker, std::string_view line) override {
+    mailbox_.Put({task_, StepLine{worker, std::string(line)}});
+  }
+  void OnStepProgress(int done, int failed, int retrying) override {
+    mailbox_.Put({task_, StepProgress{static_cast<std::size_t>(std::max(0, done)),
+                                      static_cast<std::size_t>(std::max(0, failed)),
+                                      static_cast<std::size_t>(std::max(0, retrying))}});
+  }
+
+ private:
+  Mailbox& mailbox_;
+  const std::size_t task_;
+};
+
+}  // namespace
+
+void Mailbox::Put(Letter letter) {
+  std::unique_lock lock(mutex_);
+  const bool reply = std::holds_alternative<Reply>(letter.content);
+  emptied_.wait(lock, [&] { return closed_ || reply || letters_.size() < kMost; });
+  if (closed_) return;
+  letters_.push_back(std::move(letter));
+  filled_.notify_one();
+}
+
+std::deque<Letter> Mailbox::TakeAll() {
+  std::lock_guard lock(mutex_);
+  woken_ = false;
+  emptied_.notify_all();
+  return std::exchange(letters_, {});
+}
+
+void Mailbox::Wait(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  filled_.wait_for(lock, limit, [&] { return woken_ || !letters_.empty(); });
+}
+
+void Mailbox::Wake() {
+  std::lock_guard lock(mutex_);
+  woken_ = true;
+  filled_.notify_one();
+}
+
+void Mailbox::Close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  emptied_.notify_all();
+}
+
+CallPool::CallPool(Mailbox& mailbox, int threads)
+    : mailbox_(mailbox), most_threads_(static_cast<std::size_t>(std::max(1, threads))) {}
+
+CallPool::~CallPool() {
+  mailbox_.Close();
+  StopCalls();
+  StopSteps();
+  for (std::jthread& thread : threads_) thread.request_stop();
+  filled_.notify_all();
+}
+
+void CallPool::Submit(std::size_t task, Call call) {
+  std::lock_guard lock(mutex_);
+  jobs_.push_back({task, std::move(call)});
+  if (idle_ < jobs_.size() && threads_.size() < most_threads_) {
+    threads_.emplace_back([this](const std::stop_token& stop) { Work(stop); });
+  }
+  filled_.notify_one();
+}
+
+void CallPool::Work(const std::stop_token& stop) {
+  MailingObserver observer(mailbox_, 0);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++idle_;
+    const bool found = filled_.wait(lock, stop, [&] { return !jobs_.empty(); });
+    --idle_;
+    if (!found || stop.stop_requested()) return;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    mailbox_.Put({job.task, job.call(observer, stop_calls_.get_token())});
+    lock.lock();
+  }
+}
+
+void CallPool::SubmitStep(std::size_t task, Call call) {
+  steps_.emplace_back([this, task, call = std::move(call)] {
+    MailingObserver observer(mailbox_, task);
+    mailbox_.Put({task, call(observer, stop_steps_.get_token())});
+  });
+}
+
+void CallPool::StopSteps() {
+  stop_steps_.request_stop();
+}
+void CallPool::StopCalls() {
+  stop_calls_.request_stop();
+}
+
+}  // namespace podctl

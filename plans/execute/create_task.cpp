@@ -1,0 +1,249 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plans/diff.h"
+#include "plans/execute/pod_tasks.h"
+#include "plans/node_view.h"
+#include "plans/planner.h"
+#include "plans/refresh.h"
+
+namespace podctl {
+namespace {
+
+// Creates a node and takes it into the state.
+//
+// nodes.create has no request id in v2, so a create whose answer was lost is never sent blindly
+// again: the node is read, and only when it is not there is the create repeated.
+class CreateTask final : public Task {
+ public:
+  CreateTask(const Change& change, PodSpec pod, bool resume, TaskContext& context)
+      : address_(change.address),
+        pod_(std::move(pod)),
+        name_(NameOf(pod_)),
+        resume_(resume),
+        context_(context),
+        wait_(context) {}
+
+  Need Begin() override {
+    std::vector<std::string> unknown;
+    body_ = CreateBody(pod_, context_.Lookup(), &unknown);
+    if (!unknown.empty()) {
+      return Failed(MakeError(
+          ErrorCode::kFailedPrecondition,
+          fmt::format("{} refers to something that is not known", fmt::join(unknown, ", ")),
+          "Is the path of the reference right?"));
+    }
+    if (!resume_) return Send();
+    maybe_ours_ = true;
+    const PodRecord* record = context_.journal.Find(address_);
+    if (record != nullptr && record->pending && !record->pending->operation.empty()) {
+      phase_ = Phase::kWait;
+      wait_.Watch({record->pending->operation, false, {}, {}});
+      return wait_.Look();
+    }
+    return Read();
+  }
+
+  Need OnReply(Reply reply) override {
+    switch (phase_) {
+      case Phase::kSend:
+        return OnSent(std::get<Result<Operation>>(reply));
+      case Phase::kWait: {
+        Need need = wait_.Take(std::move(reply));
+        if (need.kind != Need::Kind::kDone || !need.result) return need;
+        return wait_.operation().error.empty() ? Read() : CleanUp();
+      }
+      case Phase::kRead:
+        return OnRead(std::get<Result<Value>>(reply));
+      case Phase::kCleanUp:
+        return OnCleanUpRead(std::get<Result<Value>>(reply));
+      case Phase::kDelete:
+        return OnCleanUp(clean_up_->OnReply(std::move(reply)));
+      case Phase::kHostKeys:
+        return OnHostKeys(std::get<Result<std::vector<WorkerAttributes>>>(reply));
+    }
+    return Done();
+  }
+
+  Need OnWake() override {
+    if (phase_ == Phase::kDelete) return OnCleanUp(clean_up_->OnWake());
+    return phase_ == Phase::kWait ? wait_.Look() : Read();
+  }
+  std::string Id() const override { return name_.Resource(); }
+
+ private:
+  enum class Phase { kSend, kWait, kRead, kCleanUp, kDelete, kHostKeys };
+  static constexpr int kMaxSends = 3;
+
+  Need Send() {
+    phase_ = Phase::kSend;
+    if (++sends_ > kMaxSends) {
+      context_.journal.Withdraw(address_);
+      return Failed(MakeError(
+          ErrorCode::kUnavailable,
+          fmt::format("the create was sent {} times, each answer was lost and no node appeared",
+                      kMaxSends)));
+    }
+    context_.journal.BeginCreate(pod_);
+    return CallFor(
+        [&provider = context_.provider, name = name_, body = body_](StepObserver&,
+                                                                    std::stop_token stop) {
+          return Reply(provider.CreateNode(name, body, std::move(stop)));
+        },
+        true);
+  }
+
+  Need OnSent(const Result<Operation>& sent) {
+    if (sent) {
+      context_.journal.OperationStarted(address_, sent->name);
+      phase_ = Phase::kWait;
+      wait_.Watch(*sent);
+      if (!sent->done) return wait_.Pause();
+      return sent->error.empty() ? Read() : CleanUp();
+    }
+    const Error& error = sent.error();
+    if (error.code == ErrorCode::kReplyLost ||
+        (error.code == ErrorCode::kAlreadyExists && maybe_ours_)) {
+      maybe_ours_ = true;
+      return Read();
+    }
+    if (error.code == ErrorCode::kCancelled) return Failed(error);  // the intent stays
+    context_.journal.Withdraw(address_);
+    if (error.code == ErrorCode::kAlreadyExists) {
+      return Failed(MakeError(error.code, error.message,
+                              "podctl did not make that node and leaves it alone. Give the pod "
+                              "another `nodeId`, or delete the node first."));
+    }
+    return Failed(error);
+  }
+
+  Need Read() {
+    if (phase_ != Phase::kRead) read_since_ = context_.clock.Steady();
+    phase_ = Phase::kRead;
+    return ReadNode();
+  }
+
+  Need ReadNode() const {
+    return CallFor(
+        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+          return Reply(provider.GetNode(name, std::move(stop)));
+        },
+        false);
+  }
+
+  Need OnRead(const Result<Value>& node) {
+    if (!node) {
+      const ErrorCode code = node.error().code;
+      if (code == ErrorCode::kNotFound && !wait_.watching()) return Send();
+      if (code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost) return PauseRead();
+      if (code == ErrorCode::kNotFound) context_.journal.Withdraw(address_);
+      return Failed(node.error());
+    }
+    const std::string state = NodeState(*node);
+    if (state == "READY") return Take(*node);
+    if (state == "CREATING" || state == "STARTING" || state == "RESTARTING") return PauseRead();
+    return Failed(MakeError(ErrorCode::kFailedPrecondition,
+                            fmt::format("the new node is {} instead of READY", state),
+                            "Run `podctl plan` to see what is to be done about it."));
+  }
+
+  Need PauseRead() {
+    if (context_.clock.Steady() - read_since_ > context_.operation_timeout) {
+      return Failed(MakeError(ErrorCode::kDeadlineExceeded, "the new node does not become READY",
+                              "The next `podctl apply` goes on waiting for it."));
+    }
+    return Sleep(pace_.Next());
+  }
+
+  Need Take(const Value& node) {
+    if (resume_) {
+      // What was sent by the earlier run is not known any more; what is there, is.
+      for (const auto& [key, entry] : pod_.metadata) {
+        if (const Value* there = node["metadata"].Find(key)) {
+          body_.SetPath("metadata", body_["metadata"]);
+          Value metadata = body_["metadata"];
+          metadata.Set(key, *there);
+          body_.Set("metadata", std::move(metadata));
+        }
+      }
+    }
+    context_.journal.PodWritten(pod_, body_, node, {});
+    context_.nodes[pod_.name] = node;
+    NoteRuntime(node);
+    phase_ = Phase::kHostKeys;
+    return CallFor(
+        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+          return Reply(provider.GetGuestAttributes(name, "hostkeys/", std::move(stop)));
+        },
+        false);
+  }
+
+  // The runtime of a new node starts with the metadata it was created with, on every worker.
+  void NoteRuntime(const Value& node) {
+    const Value* value = node["metadata"].Find(kRuntimeEnvKey);
+    if (value == nullptr || WorkerCount(node) < 2 || !pod_.metadata.contains(kRuntimeEnvKey)) {
+      return;
+    }
+    for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
+      context_.journal.StepApplied(StepAddress(pod_.name, kRuntimeStepName), address_, worker,
+                                   RuntimeDigest(value->AsString()));
+    }
+  }
+
+  Need OnHostKeys(const Result<std::vector<WorkerAttributes>>& attributes) {
+    // No keys is no failure: the guest may not have written them yet; whoever connects asks again.
+    if (attributes) context_.journal.HostKeys(address_, HostKeysOf(*attributes), "guestAttributes");
+    return Done();
+  }
+
+  // A failed create may leave a half-made node that holds the name.
+  Need CleanUp() {
+    phase_ = Phase::kCleanUp;
+    return ReadNode();
+  }
+
+  Need OnCleanUpRead(const Result<Value>& node) {
+    const Error failure = wait_.operation().error.front();
+    if (!node && node.error().code == ErrorCode::kNotFound) {
+      context_.journal.Withdraw(address_);
+      return Failed(failure);
+    }
+    if (!node) return Failed(failure);  // the intent stays: the next run looks
+    if (NodeState(*node) == "READY") return Take(*node);
+    Change change;
+    change.address = address_;
+    clean_up_ = MakeDeleteTask(change, false, context_);
+    context_.journal.OperationStarted(address_, "");  // that operation is over
+    phase_ = Phase::kDelete;
+    return OnCleanUp(clean_up_->Begin());
+  }
+
+  Need OnCleanUp(Need need) {
+    if (need.kind != Need::Kind::kDone) return need;
+    return Failed(wait_.operation().error.front());
+  }
+
+  const std::string address_;
+  const PodSpec pod_;
+  const NodeName name_;
+  const bool resume_;
+  TaskContext& context_;
+  OperationWait wait_;
+  PollPace pace_{context_.random};
+  Value body_;
+  Phase phase_ = Phase::kSend;
+  std::unique_ptr<Task> clean_up_;
+  Clock::SteadyTime read_since_{};
+  bool maybe_ours_ = false;
+  int sends_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, bool resume,
+                                     TaskContext& context) {
+  return std::make_unique<CreateTask>(change, pod, resume, context);
+}
+
+}  // namespace podctl

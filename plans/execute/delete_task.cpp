@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include "plans/execute/pod_tasks.h"
+#include "plans/node_view.h"
+#include "plans/refresh.h"
+
+namespace podctl {
+namespace {
+
+// Deletes the node of an address and makes sure of it: a delete that is sent while another
+// operation settles may be dropped silently, so the node is read again until it is gone.
+class DeleteTask final : public Task {
+ public:
+  DeleteTask(const Change& change, bool forget, TaskContext& context)
+      : address_(change.address), forget_(forget), context_(context), wait_(context) {}
+
+  Need Begin() override {
+    const PodRecord* record = context_.journal.Find(address_);
+    if (record == nullptr) return Done();
+    name_ = NameOf(*record);
+    if (forget_) return Gone();
+    if (record->pending && !record->pending->operation.empty()) {
+      // An earlier run's operation on this node: wait for it; only a delete makes ours needless.
+      phase_ = Phase::kEarlier;
+      wait_.Watch({record->pending->operation, false, {}, {}});
+      return wait_.Look();
+    }
+    return Send();
+  }
+
+  Need OnReply(Reply reply) override {
+    switch (phase_) {
+      case Phase::kEarlier: {
+        Need need = wait_.Take(std::move(reply));
+        return need.kind == Need::Kind::kDone ? Send() : need;
+      }
+      case Phase::kSend:
+        return OnSent(std::get<Result<Operation>>(reply));
+      case Phase::kWait: {
+        Need need = wait_.Take(std::move(reply));
+        if (need.kind != Need::Kind::kDone || !need.result) return need;
+        if (!wait_.operation().error.empty()) {
+          context_.journal.Withdraw(address_);
+          return Failed(wait_.operation().error.front());
+        }
+        return Verify();
+      }
+      case Phase::kVerify:
+        return OnVerified(std::get<Result<Value>>(reply));
+    }
+    return Done();
+  }
+
+  Need OnWake() override { return phase_ == Phase::kVerify ? Verify() : wait_.Look(); }
+  std::string Id() const override { return name_.node; }
+
+ private:
+  enum class Phase { kEarlier, kSend, kWait, kVerify };
+  static constexpr int kMaxSends = 5;
+  static constexpr int kMaxReads = 120;
+
+  Need Send() {
+    phase_ = Phase::kSend;
+    if (++sends_ > kMaxSends) {
+      return Failed(MakeError(
+          ErrorCode::kAborted,
+          fmt::format("the node {} is still there after {} deletes", name_.node, kMaxSends)));
+    }
+    context_.journal.BeginDelete(address_);
+    return CallFor(
+        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+          return Reply(provider.DeleteNode(name, std::move(stop)));
+        },
+        true);
+  }
+
+  Need OnSent(const Result<Operation>& sent) {
+    if (sent) {
+      context_.journal.OperationStarted(address_, sent->name);
+      phase_ = Phase::kWait;
+      wait_.Watch(*sent);
+      return sent->done ? Verify() : wait_.Pause();
+    }
+    switch (sent.error().code) {
+      case ErrorCode::kNotFound:
+        return Gone();
+      case ErrorCode::kReplyLost:
+        return Verify();
+      case ErrorCode::kCancelled:
+        return Failed(sent.error());  // the intent stays: the next run looks
+      default:
+        context_.journal.Withdraw(address_);
+        return Failed(sent.error());
+    }
+  }
+
+  Need Verify() {
+    phase_ = Phase::kVerify;
+    return CallFor(
+        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+          return Reply(provider.GetNode(name, std::move(stop)));
+        },
+        false);
+  }
+
+  Need OnVerified(const Result<Value>& node) {
+    if (!node) {
+      return node.error().code == ErrorCode::kNotFound ? Gone() : Failed(node.error());
+    }
+    if (NodeState(*node) == "DELETING" && ++reads_ < kMaxReads) return Sleep(pace_.Next());
+    return Send();
+  }
+
+  Need Gone() {
+    context_.journal.PodGone(address_);
+    return Done();
+  }
+
+  const std::string address_;
+  const bool forget_;
+  TaskContext& context_;
+  OperationWait wait_;
+  PollPace pace_{context_.random};
+  NodeName name_;
+  Phase phase_ = Phase::kSend;
+  int sends_ = 0;
+  int reads_ = 0;
+};
+
+// A delete, then a create; each half is journaled by itself, so that a run that ends between them
+// leaves a state from which the next plan simply creates.
+class ReplaceTask final : public Task {
+ public:
+  ReplaceTask(const Change& change, const PodSpec& pod, TaskContext& context)
+      : delete_(MakeDeleteTask(change, false, context)),
+        create_(MakeCreateTask(change, pod, false, context)) {}
+
+  Need Begin() override { return Next(delete_->Begin()); }
+  Need OnReply(Reply reply) override {
+    return deleting_ ? Next(delete_->OnReply(std::move(reply)))
+                     : create_->OnReply(std::move(reply));
+  }
+  Need OnWake() override { return deleting_ ? Next(delete_->OnWake()) : create_->OnWake(); }
+  std::string Id() const override { return create_->Id(); }
+
+ private:
+  Need Next(Need need) {
+    if (need.kind != Need::Kind::kDone || !need.result) return need;
+    deleting_ = false;
+    return create_->Begin();
+  }
+
+  std::unique_ptr<Task> delete_;
+  std::unique_ptr<Task> create_;
+  bool deleting_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeDeleteTask(const Change& change, bool forget, TaskContext& context) {
+  return std::make_unique<DeleteTask>(change, forget, context);
+}
+
+std::unique_ptr<Task> MakeReplaceTask(const Change& change, const PodSpec& pod,
+                                      TaskContext& context) {
+  return std::make_unique<ReplaceTask>(change, pod, context);
+}
+
+}  // namespace podctl

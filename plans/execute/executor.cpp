@@ -1,0 +1,372 @@
+#include "plans/execute/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "plans/execute/call_pool.h"
+#include "plans/execute/journal.h"
+#include "plans/execute/task.h"
+
+namespace podctl {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kHeartbeat{10'000};  // between two "still creating" of one change
+constexpr milliseconds kSavePace{250};      // results that nobody waits for are saved together
+constexpr milliseconds kLongestWait{200};
+constexpr std::size_t kMostSteps = 32;  // bootstrap steps at once; each has a thread of its own
+
+enum class Stage { kWaiting, kReady, kCalling, kSleeping, kDone, kFailed, kSkipped, kUnfinished };
+
+struct Item {
+  const Change* change = nullptr;
+  std::unique_ptr<Task> task;
+  Stage stage = Stage::kWaiting;
+  Need need;
+  bool step_running = false;
+  std::size_t waits_left = 0;
+  std::vector<std::size_t> followers;
+  Clock::SteadyTime since{};
+  Clock::SteadyTime wake{};
+  Clock::SteadyTime next_beat{};
+  Progress progress;
+};
+
+class Loop {
+ public:
+  Loop(const Plan& plan, State& state, const Observation& observation, const Doors& doors,
+       const ExecuteOptions& options, EventSink& events, std::stop_token drain,
+       std::stop_token leave)
+      : doors_(doors),
+        options_(options),
+        events_(events),
+        drain_(std::move(drain)),
+        leave_(std::move(leave)),
+        journal_(state, doors.store, doors.clock, doors.random),
+        context_{doors.provider,
+                 doors.steps,
+                 journal_,
+                 doors.clock,
+                 doors.random,
+                 nodes_,
+                 [this](const auto& address, const auto& text) { events_.OnNote(address, text); },
+                 options.operation_timeout},
+        pool_(std::make_unique<CallPool>(mailbox_, options.parallelism)) {
+    Prepare(plan, observation);
+  }
+
+  ExecuteResult Run() {
+    std::stop_callback wake_drain(drain_, [this] { mailbox_.Wake(); });
+    std::stop_callback wake_leave(leave_, [this] { mailbox_.Wake(); });
+    if (auto saved = journal_.Flush(); !saved) {
+      result_.save_error = saved.error();
+      return std::move(result_);
+    }
+    last_save_ = Now();
+    while (active_ > 0 || HasReady()) {
+      if (drain_.stop_requested()) Drain();
+      if (leave_.stop_requested()) break;
+      if (!draining_ && !result_.save_error) StartReady();
+      Dispatch();
+      if (active_ == 0 && (draining_ || result_.save_error || !HasReady())) break;
+      WaitForSomething();
+      Receive();
+      Beat();
+      SaveWhatIsDue();
+    }
+    return Finish();
+  }
+
+ private:
+  Clock::SteadyTime Now() { return doors_.clock.Steady(); }
+  milliseconds Since(Clock::SteadyTime time) {
+    return std::chrono::duration_cast<milliseconds>(Now() - time);
+  }
+
+  void Prepare(const Plan& plan, const Observation& observation) {
+    std::map<std::string, std::size_t> index;
+    for (const Change& change : plan.changes) {
+      if (const Value* node = observation.Find(change.node)) {
+        if (!std::holds_alternative<Replace>(change.action)) nodes_[change.pod] = *node;
+      }
+      if (const auto* keep = std::get_if<Keep>(&change.action)) {
+        journal_.NotePod(keep->pod);
+        continue;
+      }
+      index[change.address] = items_.size();
+      Item item;
+      item.change = &change;
+      items_.push_back(std::move(item));
+    }
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      for (const std::string& address : items_[i].change->waits_for) {
+        auto other = index.find(address);
+        if (other == index.end()) continue;
+        items_[other->second].followers.push_back(i);
+        ++items_[i].waits_left;
+      }
+      if (items_[i].waits_left == 0) ready_.push_back(i);
+    }
+  }
+
+  bool HasReady() const { return !ready_.empty(); }
+
+  void StartReady() {
+    const std::vector<std::size_t> ready = std::exchange(ready_, {});
+    for (std::size_t i : ready) {
+      Item& item = items_[i];
+      item.task = MakeTask(*item.change, context_);
+      item.since = Now();
+      item.next_beat = item.since + kHeartbeat;
+      if (const auto* run = std::get_if<RunStep>(&item.change->action)) {
+        item.progress.workers = run->workers ? run->workers->size() : run->expected_workers;
+      }
+      ++active_;
+      events_.OnStart(*item.change);
+      Take(i, item.task->Begin());
+    }
+  }
+
+  // What a task says it needs next.
+  void Take(std::size_t i, Need need) {
+    Item& item = items_[i];
+    switch (need.kind) {
+      case Need::Kind::kDone:
+        return End(i, need);
+      case Need::Kind::kSleep:
+        item.stage = Stage::kSleeping;
+        item.wake = Now() + need.sleep;
+        if (draining_) Leave(i);
+        return;
+      case Need::Kind::kCall:
+      case Need::Kind::kStep:
+        if (draining_) return Leave(i);
+        item.stage = Stage::kReady;
+        item.need = std::move(need);
+        outgoing_.push_back(i);
+        return;
+    }
+  }
+
+  // Sends what the tasks asked for; what acts on the world only after its intent is on disk.
+  void Dispatch() {
+    if (outgoing_.empty()) return;
+    const bool acts = std::any_of(outgoing_.begin(), outgoing_.end(),
+                                  [&](std::size_t i) { return items_[i].need.acts; });
+    if (acts) Save();
+    const std::vector<std::size_t> outgoing = std::exchange(outgoing_, {});
+    for (std::size_t i : outgoing) {
+      Item& item = items_[i];
+      if (item.stage != Stage::kReady) continue;
+      if (item.need.acts && result_.save_error) {
+        Leave(i);
+        continue;
+      }
+      const bool step = item.need.kind == Need::Kind::kStep;
+      if (step && steps_running_ >= kMostSteps) {
+        outgoing_.push_back(i);
+        continue;
+      }
+      item.stage = Stage::kCalling;
+      if (step) {
+        item.step_running = true;
+        ++steps_running_;
+        pool_->SubmitStep(i, std::move(item.need.call));
+      } else {
+        pool_->Submit(i, std::move(item.need.call));
+      }
+      ++calls_;
+    }
+  }
+
+  void WaitForSomething() {
+    milliseconds limit = kLongestWait;
+    if (events_.TickInterval().count() > 0) limit = std::min(limit, events_.TickInterval());
+    std::optional<Clock::SteadyTime> wake;
+    for (const Item& item : items_) {
+      if (item.stage == Stage::kSleeping && (!wake || item.wake < *wake)) wake = item.wake;
+    }
+    if (calls_ > 0) {
+      if (wake) {
+        limit = std::clamp(std::chrono::duration_cast<milliseconds>(*wake - Now()), milliseconds(1),
+                           limit);
+      }
+      mailbox_.Wait(limit);
+    } else if (wake && *wake > Now()) {
+      // Nobody can write: only time passes, and a fake clock may make it pass at once.
+      const auto until = std::chrono::duration_cast<milliseconds>(*wake - Now());
+      doors_.clock.SleepFor(std::clamp(until, milliseconds(1), limit), drain_);
+    }
+    events_.OnTick();
+  }
+
+  void Receive() {
+    for (Letter& letter : mailbox_.TakeAll()) {
+      Item& item = items_[letter.task];
+      if (auto* line = std::get_if<StepLine>(&letter.content)) {
+        events_.OnStepLine(*item.change, line->worker, line->line);
+      } else if (auto* progress = std::get_if<StepProgress>(&letter.content)) {
+        item.progress.workers_ok = progress->done;
+        item.progress.workers_failed = progress->failed;
+        item.progress.workers_retrying = progress->retrying;
+        events_.OnProgress(*item.change, Since(item.since), item.progress);
+      } else {
+        --calls_;
+        steps_running_ -= std::exchange(item.step_running, false) ? 1 : 0;
+        if (item.stage != Stage::kCalling) continue;
+        Take(letter.task, item.task->OnReply(std::get<Reply>(std::move(letter.content))));
+      }
+    }
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      Item& item = items_[i];
+      if (item.stage == Stage::kSleeping && item.wake <= Now()) Take(i, item.task->OnWake());
+    }
+  }
+
+  void Beat() {
+    for (Item& item : items_) {
+      const bool running = item.stage == Stage::kCalling || item.stage == Stage::kSleeping;
+      if (!running || item.next_beat > Now()) continue;
+      item.next_beat = Now() + kHeartbeat;
+      events_.OnProgress(*item.change, Since(item.since), item.progress);
+    }
+  }
+
+  void Save() {
+    last_save_ = Now();
+    auto saved = journal_.Flush();
+    if (!saved && !result_.save_error) result_.save_error = saved.error();
+    if (saved) result_.save_error.reset();
+  }
+
+  void SaveWhatIsDue() {
+    if (journal_.dirty() && Now() - last_save_ >= kSavePace) Save();
+  }
+
+  void End(std::size_t i, Need& need) {
+    Item& item = items_[i];
+    --active_;
+    const milliseconds elapsed = Since(item.since);
+    if (!need.result && need.result.error().code == ErrorCode::kCancelled && draining_) {
+      ++active_;
+      return Leave(i);
+    }
+    if (!need.result) {
+      item.stage = Stage::kFailed;
+      events_.OnError(*item.change, elapsed, need.result.error());
+      result_.failures.push_back({*item.change, need.result.error(), std::move(need.last_lines)});
+      SkipFollowers(i, item.change->address);
+      return;
+    }
+    item.stage = Stage::kDone;
+    Count(*item.change);
+    events_.OnComplete(*item.change, elapsed, item.task->Id());
+    for (std::size_t follower : item.followers) {
+      if (--items_[follower].waits_left == 0 && items_[follower].stage == Stage::kWaiting) {
+        ready_.push_back(follower);
+      }
+    }
+  }
+
+  void Count(const Change& change) {
+    const bool replaced = std::holds_alternative<Replace>(change.action);
+    if (std::holds_alternative<Create>(change.action) || replaced) ++result_.added;
+    if (std::holds_alternative<Patch>(change.action)) ++result_.changed;
+    if (std::holds_alternative<RunStep>(change.action)) ++result_.steps;
+    const auto* gone = std::get_if<Delete>(&change.action);
+    if (replaced || (gone != nullptr && !gone->forget)) ++result_.destroyed;
+  }
+
+  void SkipFollowers(std::size_t i, const std::string& cause) {
+    for (std::size_t follower : items_[i].followers) {
+      Item& item = items_[follower];
+      if (item.stage != Stage::kWaiting) continue;
+      item.stage = Stage::kSkipped;
+      events_.OnSkip(*item.change, cause);
+      result_.skipped.push_back({item.change->address, cause});
+      SkipFollowers(follower, item.change->address);
+    }
+  }
+
+  // Gives a task up for this run; what it has begun stands in the state.
+  void Leave(std::size_t i) {
+    items_[i].stage = Stage::kUnfinished;
+    result_.unfinished.push_back(items_[i].change->address);
+    --active_;
+  }
+
+  // The first interrupt: nothing new is started, sleepers are left, steps are asked to end, and
+  // requests that are on their way get a moment to tell their operation's name.
+  void Drain() {
+    if (!draining_) {
+      draining_ = true;
+      result_.interrupted = true;
+      drain_since_ = Now();
+      pool_->StopSteps();
+      for (std::size_t i = 0; i < items_.size(); ++i) {
+        if (items_[i].stage == Stage::kSleeping || items_[i].stage == Stage::kReady) Leave(i);
+      }
+      outgoing_.clear();
+    }
+    if (Now() - drain_since_ > options_.drain_limit) pool_->StopCalls();
+  }
+
+  ExecuteResult Finish() {
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      Item& item = items_[i];
+      if (item.stage == Stage::kWaiting || (item.stage == Stage::kReady && !item.task)) {
+        events_.OnSkip(*item.change, "");
+        result_.skipped.push_back({item.change->address, ""});
+      } else if (item.stage == Stage::kCalling || item.stage == Stage::kSleeping) {
+        result_.unfinished.push_back(item.change->address);
+      }
+    }
+    Save();
+    mailbox_.Close();
+    // A second interrupt does not wait for threads that hang in a call; the process is about to
+    // end.
+    if (leave_.stop_requested()) static_cast<void>(pool_.release());
+    return std::move(result_);
+  }
+
+  const Doors doors_;
+  const ExecuteOptions options_;
+  EventSink& events_;
+  const std::stop_token drain_;
+  const std::stop_token leave_;
+  Journal journal_;
+  std::map<std::string, Value> nodes_;
+  TaskContext context_;
+  std::vector<Item> items_;
+  std::vector<std::size_t> ready_;
+  std::vector<std::size_t> outgoing_;
+  Mailbox mailbox_;
+  std::unique_ptr<CallPool> pool_;  // after the mailbox: its threads write into it
+  std::size_t active_ = 0;
+  std::size_t calls_ = 0;
+  std::size_t steps_running_ = 0;
+  bool draining_ = false;
+  Clock::SteadyTime drain_since_{};
+  Clock::SteadyTime last_save_{};
+  ExecuteResult result_;
+};
+
+}  // namespace
+
+ExecuteResult Execute(const Plan& plan, State& state, const Observation& observation,
+                      const Doors& doors, const ExecuteOptions& options, EventSink& events,
+                      std::stop_token drain, std::stop_token leave) {
+  auto loop = std::make_unique<Loop>(plan, state, observation, doors, options, events,
+                                     std::move(drain), leave);
+  ExecuteResult result = loop->Run();
+  // After a second interrupt threads may still hold on to the loop: it is left to the process's
+  // end.
+  if (leave.stop_requested()) static_cast<void>(loop.release());
+  return result;
+}
+
+}  // namespace podctl

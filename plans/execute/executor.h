@@ -1,0 +1,70 @@
+// Carries a plan out: one loop that owns the state, tasks that ask, threads that call.
+//
+// One failure never stops what does not depend on it. An interrupt is an input of the loop.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "plans/change.h"
+#include "plans/event.h"
+#include "plans/refresh.h"
+#include "providers/bootstrap/step_runner.h"
+#include "providers/os/clock.h"
+#include "providers/provider.h"
+#include "state/state.h"
+#include "state/store.h"
+
+namespace podctl {
+
+struct ExecuteOptions {
+  int parallelism = 10;  // API calls at once
+  // How long one create, patch or delete may take before this run stops waiting for it.
+  std::chrono::milliseconds operation_timeout{30 * 60'000};
+  // After the first interrupt: how long answers to requests already sent are waited for.
+  std::chrono::milliseconds drain_limit{3'000};
+};
+
+struct ExecuteResult {
+  struct Failure {
+    Change change;
+    Error error;
+    std::vector<std::string> last_lines;
+  };
+  struct Skip {
+    std::string address;
+    std::string cause;  // an address, or empty: interrupted
+  };
+  std::size_t added = 0;
+  std::size_t changed = 0;
+  std::size_t destroyed = 0;
+  std::size_t steps = 0;
+  std::vector<Failure> failures;
+  std::vector<Skip> skipped;
+  // Begun and left to the next run; their operations are in the state.
+  std::vector<std::string> unfinished;
+  bool interrupted = false;
+  std::optional<Error> save_error;
+
+  bool ok() const { return failures.empty() && !interrupted && !save_error; }
+};
+
+struct Doors {
+  Provider& provider;
+  StepRunner& steps;
+  StateStore& store;
+  Clock& clock;
+  Random& random;
+};
+
+// `state` is the settled one; afterwards it is what was saved last. The store's lock must be held.
+// `drain`: the first interrupt (start nothing new, save, end within seconds). `leave`: the second
+// (save what is known and return without waiting for anybody).
+ExecuteResult Execute(const Plan& plan, State& state, const Observation& observation,
+                      const Doors& doors, const ExecuteOptions& options, EventSink& events,
+                      std::stop_token drain, std::stop_token leave);
+
+}  // namespace podctl

@@ -1,0 +1,65 @@
+// The state while it is being changed by a run: intents are written down before they are acted on,
+// results before anything that depends on them starts.
+//
+// Owned by the executor's loop; not thread safe. Saves are grouped: Flush writes everything that
+// was noted since the last one, in one generation.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/change.h"
+#include "providers/base/error.h"
+#include "providers/base/value.h"
+#include "providers/os/clock.h"
+#include "state/state.h"
+#include "state/store.h"
+
+namespace podctl {
+
+class Journal {
+ public:
+  // `state` and `store` are lent for the journal's life; the store's lock must be held.
+  Journal(State& state, StateStore& store, Clock& clock, Random& random);
+
+  const State& state() const { return state_; }
+  // nullptr when the address is not in the state.
+  const PodRecord* Find(const std::string& address) const;
+
+  // Bookkeeping that needs no request: how to reach the pod, its dependencies, its protection.
+  void NotePod(const PodSpec& pod);
+
+  void BeginCreate(const PodSpec& pod);
+  void BeginPatch(const std::string& address);
+  void BeginDelete(const std::string& address);
+  void OperationStarted(const std::string& address, const std::string& operation);
+  // The request changed nothing: forget the intent (and the record, if no node exists).
+  void Withdraw(const std::string& address);
+
+  // `sent` is the body of the create or patch; `fields` the patched fields (empty: a create).
+  void PodWritten(const PodSpec& pod, const Value& sent, const Value& node,
+                  const std::vector<std::string>& fields);
+  void PodGone(const std::string& address);
+  void HostKeys(const std::string& address, const std::map<int, std::vector<HostKeyText>>& keys,
+                const std::string& source);
+  void StepApplied(const std::string& step, const std::string& pod, int worker,
+                   const std::string& digest);
+
+  bool dirty() const { return dirty_; }
+  // Saves if anything was noted. On error the notes stay and are tried again with the next Flush.
+  Result<void> Flush();
+
+ private:
+  PodRecord& At(const std::string& address);
+  void Begin(PodRecord& record, PendingAction::Kind kind);
+  void Remember(const PodSpec& pod, const Value& metadata, PodRecord* record);
+
+  State& state_;
+  StateStore& store_;
+  Clock& clock_;
+  bool dirty_ = true;  // the settled state is not yet what is stored
+};
+
+}  // namespace podctl

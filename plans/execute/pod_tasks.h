@@ -1,0 +1,39 @@
+// The tasks that change a node: create, patch, delete, replace.
+#pragma once
+
+#include <memory>
+
+#include "plans/execute/task.h"
+
+namespace podctl {
+
+std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, bool resume,
+                                     TaskContext& context);
+std::unique_ptr<Task> MakePatchTask(const Change& change, const Patch& patch, TaskContext& context);
+std::unique_ptr<Task> MakeDeleteTask(const Change& change, bool forget, TaskContext& context);
+std::unique_ptr<Task> MakeReplaceTask(const Change& change, const PodSpec& pod,
+                                      TaskContext& context);
+std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, TaskContext& context);
+
+// Waiting for one long-running operation, as a part of a task.
+class OperationWait {
+ public:
+  explicit OperationWait(TaskContext& context) : context_(context), pace_(context.random) {}
+
+  // Takes up the wait for `operation`.
+  void Watch(Operation operation);
+  bool watching() const { return !operation_.name.empty(); }
+  bool done() const { return operation_.done; }
+  const Operation& operation() const { return operation_; }
+  Need Look() const;       // ask the service
+  Need Pause();            // until the next look; fails when the wait has taken too long
+  Need Take(Reply reply);  // of Look: Pause again, or kDone when the operation is done
+
+ private:
+  TaskContext& context_;
+  PollPace pace_;
+  Operation operation_;
+  Clock::SteadyTime since_{};
+};
+
+}  // namespace podctl

@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plans/execute/pod_tasks.h"
+#include "plans/node_view.h"
+#include "plans/planner.h"
+#include "plans/refresh.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+// Runs a bootstrap step on the workers that need it, and notes for each whether it took.
+class StepTask final : public Task {
+ public:
+  StepTask(const Change& change, RunStep run, TaskContext& context)
+      : address_(change.address),
+        pod_(change.pod),
+        pod_address_(PodAddress(change.pod)),
+        run_(std::move(run)),
+        context_(context) {}
+
+  Need Begin() override {
+    const PodRecord* record = context_.journal.Find(pod_address_);
+    if (record == nullptr) {
+      return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
+    }
+    const auto workers = AccessToWorkers(pod_, *record);
+    const bool unpinned =
+        std::any_of(workers.begin(), workers.end(),
+                    [](const WorkerAccess& worker) { return worker.host_keys.empty(); });
+    if (!unpinned) return Run();
+    return CallFor(
+        [&provider = context_.provider, name = NameOf(*record)](StepObserver&,
+                                                                std::stop_token stop) {
+          return Reply(provider.GetGuestAttributes(name, "hostkeys/", std::move(stop)));
+        },
+        false);
+  }
+
+  Need OnReply(Reply reply) override {
+    if (auto* attributes = std::get_if<Result<std::vector<WorkerAttributes>>>(&reply)) {
+      if (*attributes) {
+        context_.journal.HostKeys(pod_address_, HostKeysOf(**attributes), "guestAttributes");
+      }
+      return Run();
+    }
+    return OnOutcomes(std::get<std::vector<StepOutcome>>(reply));
+  }
+
+  Need OnWake() override { return Done(); }
+
+ private:
+  Need Run() {
+    auto rendered = RenderStep(run_.step, run_.files_digest, context_.Lookup());
+    if (!rendered) {
+      return Failed(MakeError(ErrorCode::kFailedPrecondition,
+                              "the step refers to something that is not known"));
+    }
+    digest_ = rendered->digest;
+    std::vector<WorkerAccess> workers = AccessToWorkers(pod_, *context_.journal.Find(pod_address_));
+    const auto count = static_cast<int>(workers.size());
+    const auto& wanted = run_.workers ? run_.workers : run_.selected;
+    if (wanted) {
+      for (int worker : *wanted) {
+        if (worker < count) continue;
+        return Failed(MakeError(ErrorCode::kOutOfRange,
+                                fmt::format("there is no worker {}: the pod has {}", worker,
+                                            Plural(workers.size(), "worker"))));
+      }
+      std::erase_if(workers, [&](const WorkerAccess& worker) {
+        return std::count(wanted->begin(), wanted->end(), worker.index) == 0;
+      });
+    }
+    Need need = CallFor(
+        [&steps = context_.steps, step = rendered->step, workers](StepObserver& observer,
+                                                                  std::stop_token stop) {
+          return Reply(steps.Run(step, workers, observer, std::move(stop)));
+        },
+        true);
+    need.kind = Need::Kind::kStep;
+    return need;
+  }
+
+  Need OnOutcomes(const std::vector<StepOutcome>& outcomes) {
+    std::map<std::string, std::vector<int>> failed;  // by message
+    Need need;
+    for (const StepOutcome& outcome : outcomes) {
+      if (!outcome.learned_host_key.empty()) {
+        context_.journal.HostKeys(pod_address_, {{outcome.worker, {outcome.learned_host_key}}},
+                                  "firstUse");
+      }
+      if (outcome.ok) {
+        context_.journal.StepApplied(address_, pod_address_, outcome.worker, digest_);
+        continue;
+      }
+      failed[outcome.message].push_back(outcome.worker);
+      for (const std::string& line : outcome.last_lines) {
+        need.last_lines.push_back(fmt::format("{}/{} | {}", pod_, outcome.worker, line));
+      }
+    }
+    if (failed.empty()) return Done();
+    std::vector<std::string> causes;
+    std::size_t count = 0;
+    for (const auto& [message, workers] : failed) {
+      causes.push_back(fmt::format("worker{} {}: {}", workers.size() == 1 ? "" : "s",
+                                   FormatRanges(workers), message));
+      count += workers.size();
+    }
+    need.result = MakeError(
+        ErrorCode::kAborted,
+        fmt::format("failed on {} of {}: {}", count, Plural(outcomes.size(), "worker"),
+                    fmt::join(causes, "; ")),
+        "The pod is kept, and so is what worked; the next `podctl apply` runs the step only where "
+        "it is missing.");
+    return need;
+  }
+
+  const std::string address_;
+  const std::string pod_;
+  const std::string pod_address_;
+  const RunStep run_;
+  TaskContext& context_;
+  std::string digest_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, TaskContext& context) {
+  return std::make_unique<StepTask>(change, run, context);
+}
+
+std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {
+  if (const auto* create = std::get_if<Create>(&change.action)) {
+    return MakeCreateTask(change, create->pod, create->resume, context);
+  }
+  if (const auto* patch = std::get_if<Patch>(&change.action)) {
+    return MakePatchTask(change, *patch, context);
+  }
+  if (const auto* replace = std::get_if<Replace>(&change.action)) {
+    return MakeReplaceTask(change, replace->pod, context);
+  }
+  if (const auto* gone = std::get_if<Delete>(&change.action)) {
+    return MakeDeleteTask(change, gone->forget, context);
+  }
+  if (const auto* run = std::get_if<RunStep>(&change.action)) {
+    return MakeStepTask(change, *run, context);
+  }
+  return nullptr;
+}
+
+}  // namespace podctl

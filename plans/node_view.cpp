@@ -1,0 +1,91 @@
+#include "plans/node_view.h"
+
+#include <algorithm>
+
+namespace podctl {
+
+std::string NodeState(const Value& node) {
+  const std::string& state = node["state"].AsString();
+  return state.empty() ? "STATE_UNSPECIFIED" : state;
+}
+
+std::string NodeHealth(const Value& node) {
+  return node["health"].AsString();
+}
+
+std::string NodeUid(const Value& node) {
+  if (node["id"].is_int()) return std::to_string(node["id"].AsInt());
+  const std::string& id = node["id"].AsString();
+  return id.empty() ? node["createTime"].AsString() : id;
+}
+
+std::string NodeId(const Value& node) {
+  const std::string& name = node["name"].AsString();
+  const auto slash = name.rfind('/');
+  return slash == std::string::npos ? name : name.substr(slash + 1);
+}
+
+namespace {
+
+// With several network interfaces the service lists that many endpoints for each worker.
+std::size_t EndpointsPerWorker(const Value& node) {
+  return std::max<std::size_t>(1, node["networkConfigs"].AsList().size());
+}
+
+}  // namespace
+
+std::size_t WorkerCount(const Value& node) {
+  return node["networkEndpoints"].AsList().size() / EndpointsPerWorker(node);
+}
+
+bool IsTerminalState(const std::string& state) {
+  return state == "PREEMPTED" || state == "TERMINATED";
+}
+
+Value ObservedFacts(const Value& node) {
+  Value facts = Value::EmptyMap();
+  for (const char* key :
+       {"state", "health", "healthDescription", "networkEndpoints", "networkConfigs",
+        "acceleratorType", "acceleratorConfig", "runtimeVersion", "createTime"}) {
+    if (const Value* value = node.Find(key)) facts.Set(key, *value);
+  }
+  return facts;
+}
+
+std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecord& record) {
+  std::vector<WorkerAccess> workers;
+  const Value::List& endpoints = record.observed["networkEndpoints"].AsList();
+  const std::size_t stride = EndpointsPerWorker(record.observed);
+  for (std::size_t i = 0; i + stride <= endpoints.size(); i += stride) {
+    const Value& endpoint = endpoints[i];
+    const int index = static_cast<int>(i / stride);
+    WorkerAccess worker;
+    worker.pod = pod;
+    worker.index = index;
+    const std::string& external = endpoint["accessConfig"]["externalIp"].AsString();
+    const std::string& internal = endpoint["ipAddress"].AsString();
+    worker.host = record.ssh.internal_address || external.empty() ? internal : external;
+    worker.port = record.ssh.port;
+    worker.user = record.ssh.user;
+    worker.identity_file = record.ssh.identity_file;
+    worker.trust_first_use = !record.ssh.strict_host_keys;
+    if (auto keys = record.host_keys.find(index); keys != record.host_keys.end()) {
+      worker.host_keys = keys->second;
+    }
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+std::map<int, std::vector<HostKeyText>> HostKeysOf(const std::vector<WorkerAttributes>& workers) {
+  std::map<int, std::vector<HostKeyText>> keys;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    for (const GuestAttribute& attribute : workers[i]) {
+      if (attribute.space != "hostkeys" || attribute.value.empty()) continue;
+      keys[static_cast<int>(i)].push_back(attribute.key + " " + attribute.value);
+    }
+  }
+  return keys;
+}
+
+}  // namespace podctl

@@ -1,0 +1,32 @@
+// Decides: spec × state × what the API says now → Plan. Pure: no clock, no network, no files.
+#pragma once
+
+#include "plans/change.h"
+#include "plans/refresh.h"
+#include "plans/spec/references.h"
+#include "plans/spec/spec.h"
+#include "providers/base/diagnostic.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// `state` is the settled one (refresh.h). What makes the plan impossible (a node of that name is
+// there that podctl did not make, a pod protected by preventDestroy would go, a cycle) is an error
+// in `diagnostics`.
+Plan MakePlan(const Spec& spec, const State& state, const Observation& observation,
+              Diagnostics& diagnostics);
+
+// What a step's digest is taken of: kind, rendered script and env, files. nullopt while a reference
+// is not known. Shared with the executor, which writes it down for each worker.
+struct RenderedStep {
+  Step step;
+  std::string digest;
+};
+std::optional<RenderedStep> RenderStep(const Step& step, const std::string& files_digest,
+                                       const NodeLookup& lookup);
+
+// The step podctl makes itself: restart tpu-runtime. Its digest is of the value it must run with.
+inline constexpr const char* kRuntimeStepName = "tpu-runtime";
+std::string RuntimeDigest(const std::string& tensorflow_env_vars);
+
+}  // namespace podctl

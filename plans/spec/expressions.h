@@ -1,0 +1,36 @@
+// The three expressions of a spec, `${var.x}`, `${env.X}` and `${pod.other.path}`, as they stand in
+// a text. Finds and checks their form; knows neither values nor pods.
+//
+// `$${` is a literal `${`. Nothing else is special: `$HOME` and `$(date)` are plain text.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace podctl {
+
+struct TemplatePart {
+  enum class Kind {
+    kLiteral,
+    kVariable,
+    kEnvironment,
+    kPod,
+    kBad,  // not one of the three; `problem` says why
+  };
+  Kind kind = Kind::kLiteral;
+  std::string text;        // of a literal without its escapes; of an expression as written
+  std::string name;        // of the variable or the pod
+  std::string path;        // of a pod reference: "networkEndpoints[0].ipAddress"
+  std::string problem;     // of a bad one: "unknown expression `${HOME}`"
+  std::string suggestion;  // of a bad one; may be empty
+  std::size_t offset = 0;  // where it begins in the text
+
+  bool is_expression() const { return kind != Kind::kLiteral; }
+};
+
+// The parts in order; neighbouring literals are one part.
+std::vector<TemplatePart> SplitTemplate(std::string_view text);
+
+}  // namespace podctl

@@ -1,0 +1,40 @@
+// Collects the problems found while a spec is read: each once, in the order of the files, and no
+// more than a person (or this machine's memory) can bear.
+#pragma once
+
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "plans/spec/yaml_tree.h"
+#include "providers/base/diagnostic.h"
+
+namespace podctl {
+
+class Problems {
+ public:
+  // Beyond this many, problems are only counted.
+  static constexpr std::size_t kMost = 1000;
+
+  // The same summary at the same place is kept once: what stands in `defaults` or behind an alias
+  // is read for every pod.
+  void Add(Diagnostic diagnostic);
+  // A problem of a whole file, or of none.
+  void AddForFile(const std::string& file, std::string summary, std::string suggestion = {});
+
+  bool has_errors() const { return has_errors_; }
+  // Hands over everything, by file, line and column; what has no place comes first.
+  void MoveTo(Diagnostics& diagnostics);
+
+ private:
+  std::vector<Diagnostic> items_;
+  std::set<std::tuple<std::string, int, int, std::string>> seen_;
+  std::size_t left_out_ = 0;
+  bool has_errors_ = false;
+};
+
+// A diagnostic at a place of a spec file, with its source line.
+Diagnostic DiagnosticAt(const YamlNode& node, const SourcePlace& place, std::string summary);
+
+}  // namespace podctl

@@ -1,0 +1,23 @@
+// How libtpuFlags and runtimeEnv become the metadata entry `tensorflow-env-vars`, which the
+// tpu-runtime unit reads when it starts: arguments of docker run, `-e NAME=VALUE` (the form that
+// the Cloud TPU documentation gives for it).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace podctl {
+
+inline constexpr std::string_view kRuntimeVariablesKey = "tensorflow-env-vars";
+inline constexpr std::string_view kRuntimeFlagsVariable = "LIBTPU_INIT_ARGS";
+
+// {a: 1, b: 2} -> "--a=1 --b=2", sorted by name. A flag's name may be given with its dashes.
+std::string JoinFlags(const std::map<std::string, std::string>& flags);
+
+// {LIBTPU_INIT_ARGS: "--a=1 --b=2", X: 3} -> "-e LIBTPU_INIT_ARGS='--a=1 --b=2' -e X=3":
+// LIBTPU_INIT_ARGS first, then by name; values with blanks or shell characters in single quotes.
+// Template text goes in and comes out; a reference to a pod counts as a plain word.
+std::string ComposeRuntimeVariables(const std::map<std::string, std::string>& variables);
+
+}  // namespace podctl

@@ -1,0 +1,331 @@
+#include "plans/spec/value_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "plans/spec/references.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kLongestText = 4u << 20;  // bytes, expressions put in
+constexpr std::size_t kMostParts = 2000;        // of one text: expressions and what is between
+
+bool HasExpression(const YamlNode& node) { return node.text.find("${") != std::string::npos; }
+
+// The place of the `occurrence`-th (from 0) time that `needle` stands in a scalar. Escapes and
+// folding make offsets in the value differ from those in the file, so it is looked up there.
+SourcePlace PlaceWithin(const YamlNode& node, const std::string& needle, int occurrence) {
+  const std::string& source = node.file->text();
+  std::size_t at = node.offset;
+  for (int i = 0; i <= occurrence; ++i) {
+    at = source.find(needle, i == 0 ? at : at + 1);
+    if (at == std::string::npos) return node.Place();
+  }
+  return node.file->PlaceAt(at, needle.size());
+}
+
+int CountBefore(const std::string& text, const std::string& needle, std::size_t end) {
+  int count = 0;
+  for (auto at = text.find(needle); at < end; at = text.find(needle, at + 1)) ++count;
+  return count;
+}
+
+std::string Bare(std::string_view word) {
+  std::string bare;
+  for (char c : word) {
+    if (c != '_' && c != '-') {
+      bare += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return bare;
+}
+
+std::string Backquoted(const std::vector<std::string>& words) {
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back("`" + word + "`");
+  return Join(quoted, ", ");
+}
+
+}  // namespace
+
+std::string FoundWords(const YamlNode& node) {
+  constexpr std::size_t kLongest = 40;
+  switch (node.kind) {
+    case YamlNode::Kind::kNull:
+      return "nothing";
+    case YamlNode::Kind::kMap:
+      return "a map";
+    case YamlNode::Kind::kList:
+      return "a list";
+    case YamlNode::Kind::kScalar:
+      break;
+  }
+  if (node.text.empty()) return "an empty text";
+  if (node.text.size() > kLongest || node.text.find('\n') != std::string::npos) return "a long text";
+  return "`" + node.text + "`";
+}
+
+std::string SuggestKey(std::string_view word, const std::vector<std::string>& known) {
+  const std::string bare = Bare(word);
+  for (const std::string& key : known) {
+    if (Bare(key) == bare) return key;
+  }
+  return NearestWord(word, known);
+}
+
+void ValueReader::Report(Severity severity, const YamlNode& at, const SourcePlace& place,
+                         const Slot& slot, std::string summary, std::string suggestion,
+                         std::string detail) {
+  Diagnostic diagnostic = DiagnosticAt(at, place, std::move(summary));
+  diagnostic.severity = severity;
+  diagnostic.context = slot.context;
+  diagnostic.suggestion = std::move(suggestion);
+  diagnostic.detail = std::move(detail);
+  if (hide_source_) diagnostic.source_line.clear();
+  problems_.Add(std::move(diagnostic));
+}
+
+void ValueReader::Error(const YamlNode& at, const Slot& slot, std::string summary,
+                        std::string suggestion, std::string detail) {
+  Report(Severity::kError, at, at.Place(), slot, std::move(summary), std::move(suggestion),
+         std::move(detail));
+}
+
+void ValueReader::Warn(const YamlNode& at, const Slot& slot, std::string summary,
+                       std::string suggestion, std::string detail) {
+  Report(Severity::kWarning, at, at.Place(), slot, std::move(summary), std::move(suggestion),
+         std::move(detail));
+}
+
+void ValueReader::Conflict(const YamlNode& at, const Slot& slot, std::string summary,
+                           const YamlNode& other, std::string note) {
+  Diagnostic diagnostic = DiagnosticAt(at, at.Place(), std::move(summary));
+  diagnostic.context = slot.context;
+  const SourcePlace place = other.Place();
+  diagnostic.related.push_back({place, other.file->ShownLine(place.line), std::move(note)});
+  problems_.Add(std::move(diagnostic));
+}
+
+void ValueReader::UnknownKey(const YamlNode& key, const std::string& context,
+                             const std::vector<std::string>& known) {
+  constexpr std::size_t kFew = 8;
+  const std::string near = SuggestKey(key.text, known);
+  std::string suggestion;
+  if (!near.empty()) {
+    suggestion = fmt::format("did you mean `{}`?", near);
+  } else if (known.size() <= kFew) {
+    suggestion = "known here: " + Backquoted(known);
+  }
+  Error(key, {context, key.text}, fmt::format("unknown key {}", FoundWords(key)),
+        std::move(suggestion));
+}
+
+std::optional<std::string> ValueReader::VariableValue(const TemplatePart& part,
+                                                      const YamlNode& node,
+                                                      const SourcePlace& place, const Slot& slot,
+                                                      TextRules rules, bool& sensitive) {
+  const auto it = variables_.find(part.name);
+  if (it == variables_.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, variable] : variables_) names.push_back(name);
+    const std::string near = NearestWord(part.name, names);
+    Report(Severity::kError, node, place, slot, fmt::format("there is no variable `{}`", part.name),
+           near.empty() ? "declare it under `variables`"
+                        : fmt::format("did you mean `${{var.{}}}`?", near),
+           "");
+    return std::nullopt;
+  }
+  if (it->second.sensitive && !rules.secrets) {
+    Report(Severity::kError, node, place, slot,
+           fmt::format("the sensitive variable `{}` would be shown here", part.name),
+           "only metadata and bootstrap steps take it", "");
+    return std::nullopt;
+  }
+  sensitive = sensitive || it->second.sensitive;
+  return it->second.value;
+}
+
+std::optional<std::string> ValueReader::ExpressionValue(const TemplatePart& part,
+                                                        const YamlNode& node,
+                                                        const SourcePlace& place, const Slot& slot,
+                                                        TextRules rules, bool& sensitive) {
+  switch (part.kind) {
+    case TemplatePart::Kind::kLiteral:
+      return part.text;
+    case TemplatePart::Kind::kVariable:
+      return VariableValue(part, node, place, slot, rules, sensitive);
+    case TemplatePart::Kind::kEnvironment: {
+      auto value = environment_.Get(part.name);
+      if (!value) {
+        Report(Severity::kError, node, place, slot,
+               fmt::format("the environment variable `{}` is not set", part.name), "", "");
+      }
+      return value;
+    }
+    case TemplatePart::Kind::kPod: {
+      if (!rules.pods) {
+        Report(Severity::kError, node, place, slot,
+               fmt::format("`{}` cannot refer to another pod", slot.key),
+               "it is needed before any pod exists", "");
+        return std::nullopt;
+      }
+      Diagnostic at = DiagnosticAt(node, place, "");
+      at.context = slot.context;
+      references_.push_back({part.name, part.path, std::move(at)});
+      return part.text;
+    }
+    case TemplatePart::Kind::kBad:
+      Report(Severity::kError, node, place, slot, part.problem, part.suggestion, "");
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<TextValue> ValueReader::ReadText(const YamlNode& node, const Slot& slot,
+                                               TextRules rules) {
+  if (!node.is_scalar()) {
+    Error(node, slot, fmt::format("`{}` must be text, found {}", slot.key, FoundWords(node)),
+          node.is_null() ? "write \"\" for an empty text" : "");
+    return std::nullopt;
+  }
+  if (node.text.find('\0') != std::string::npos) {
+    Error(node, slot, fmt::format("`{}` holds a NUL character", slot.key));
+    return std::nullopt;
+  }
+  if (!HasExpression(node)) return TextValue{node.text, false};
+  TextValue result;
+  bool ok = true;
+  std::size_t expressions = 0;
+  for (const TemplatePart& part : SplitTemplate(node.text)) {
+    if (result.text.size() > kLongestText || ++expressions > kMostParts) {
+      Error(node, slot, fmt::format("`{}` grows too long", slot.key));
+      return std::nullopt;
+    }
+    if (!part.is_expression()) {
+      result.text += rules.pods ? EscapeTemplate(part.text) : part.text;
+      continue;
+    }
+    const int before = CountBefore(node.text, part.text, part.offset);
+    const SourcePlace place = PlaceWithin(node, part.text, before);
+    const auto value = ExpressionValue(part, node, place, slot, rules, result.sensitive);
+    ok = ok && value.has_value();
+    if (!value) continue;
+    const bool is_template = part.kind == TemplatePart::Kind::kPod;
+    result.text += rules.pods && !is_template ? EscapeTemplate(*value) : *value;
+  }
+  if (!ok) return std::nullopt;
+  return result;
+}
+
+std::optional<std::string> ValueReader::ReadPlain(const YamlNode& node, const Slot& slot) {
+  auto value = ReadText(node, slot, {});
+  if (!value) return std::nullopt;
+  return std::move(value->text);
+}
+
+std::optional<bool> ValueReader::ReadBool(const YamlNode& node, const Slot& slot) {
+  std::string suggestion;
+  if (node.is_scalar()) {
+    const auto text = ReadPlain(node, slot);
+    if (!text) return std::nullopt;
+    if (node.plain || HasExpression(node)) {
+      if (*text == "true") return true;
+      if (*text == "false") return false;
+    }
+    const std::string bare = Bare(*text);
+    if (bare == "yes" || bare == "on" || bare == "true" || bare == "y" || bare == "1") {
+      suggestion = "write `true`";
+    } else if (bare == "no" || bare == "off" || bare == "false" || bare == "n" || bare == "0") {
+      suggestion = "write `false`";
+    }
+  }
+  const bool is_quoted = node.is_scalar() && !node.plain;
+  Error(node, slot,
+        fmt::format("`{}` must be true or false, found {}{}", slot.key,
+                    is_quoted ? "the text " : "", FoundWords(node)),
+        std::move(suggestion));
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> ValueReader::ReadInt(const YamlNode& node, const Slot& slot,
+                                                 std::int64_t min, std::int64_t max) {
+  std::string found = FoundWords(node);
+  if (node.is_scalar()) {
+    const auto text = ReadPlain(node, slot);
+    if (!text) return std::nullopt;
+    std::int64_t number = 0;
+    const char* const end = text->data() + text->size();
+    const auto [rest, code] = std::from_chars(text->data(), end, number);
+    const bool may_be_number = node.plain || HasExpression(node);
+    if (may_be_number && code == std::errc() && rest == end && number >= min && number <= max) {
+      return number;
+    }
+    if (!node.plain) found = "the text " + found;
+  }
+  Error(node, slot,
+        fmt::format("`{}` must be a number from {} to {}, found {}", slot.key, min, max, found));
+  return std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> ValueReader::ReadDuration(const YamlNode& node,
+                                                                   const Slot& slot) {
+  std::string suggestion = "such as `90s`, `10m` or `1h30m`";
+  if (node.is_scalar()) {
+    const auto text = ReadPlain(node, slot);
+    if (!text) return std::nullopt;
+    if (const auto duration = ParseDuration(*text)) return duration;
+    const bool is_number = !text->empty() && text->size() < 9 &&
+                           std::all_of(text->begin(), text->end(),
+                                       [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (is_number) suggestion = fmt::format("did you mean `{}s`?", *text);
+  }
+  Error(node, slot, fmt::format("`{}` must be a duration, found {}", slot.key, FoundWords(node)),
+        std::move(suggestion));
+  return std::nullopt;
+}
+
+std::optional<std::string> ValueReader::ReadWord(const YamlNode& node, const Slot& slot,
+                                                 const std::vector<std::string>& words) {
+  if (node.is_scalar()) {
+    const auto text = ReadPlain(node, slot);
+    if (!text) return std::nullopt;
+    if (std::find(words.begin(), words.end(), *text) != words.end()) return text;
+    const std::string near = SuggestKey(*text, words);
+    if (!near.empty()) {
+      Error(node, slot, fmt::format("`{}` cannot be {}", slot.key, FoundWords(node)),
+            fmt::format("did you mean `{}`?", near));
+      return std::nullopt;
+    }
+  }
+  Error(node, slot, fmt::format("`{}` cannot be {}", slot.key, FoundWords(node)),
+        "one of " + Backquoted(words));
+  return std::nullopt;
+}
+
+bool ValueReader::ExpectMap(const YamlNode& node, const Slot& slot) {
+  if (node.is_map()) return true;
+  Error(node, slot, fmt::format("`{}` must be a map, found {}", slot.key, FoundWords(node)),
+        node.is_null() ? "write {} for an empty one" : "");
+  return false;
+}
+
+bool ValueReader::ExpectList(const YamlNode& node, const Slot& slot) {
+  if (node.is_list()) return true;
+  Error(node, slot, fmt::format("`{}` must be a list, found {}", slot.key, FoundWords(node)),
+        node.is_scalar() && !HasExpression(node) && node.text.size() < 40
+            ? fmt::format("write [{}]", node.text)
+            : "");
+  return false;
+}
+
+std::vector<FoundReference> ValueReader::TakeReferences() {
+  return std::exchange(references_, {});
+}
+
+}  // namespace podctl

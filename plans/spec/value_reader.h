@@ -1,0 +1,114 @@
+// Turns YAML nodes into typed values, with variables and the environment put in, and reports what
+// does not fit with its place. Knows no keys: which value is wanted where is its callers' business.
+//
+// Every Read… returns nullopt after having reported why. Not thread safe.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plans/spec/expressions.h"
+#include "plans/spec/problems.h"
+#include "plans/spec/yaml_tree.h"
+#include "providers/os/environment.h"
+
+namespace podctl {
+
+// Where a value stands: `key` in the map `context`, both as the user would say them.
+struct Slot {
+  std::string context;  // "pods.research"
+  std::string key;      // "networkConfig"
+
+  std::string Path() const { return context.empty() ? key : context + "." + key; }
+  Slot Below(std::string_view child) const { return {Path(), std::string(child)}; }
+};
+
+struct Variable {
+  std::optional<std::string> value;  // nullopt: none was given, which has been reported
+  bool sensitive = false;
+};
+using Variables = std::map<std::string, Variable>;
+
+// What a text may hold besides variables and environment.
+struct TextRules {
+  bool pods = false;     // references to pods; then the result is template text (spec.h)
+  bool secrets = false;  // sensitive variables
+};
+
+struct TextValue {
+  std::string text;
+  bool sensitive = false;  // it holds a sensitive variable
+};
+
+// A reference to another pod, found while reading.
+struct FoundReference {
+  std::string pod;
+  std::string path;
+  Diagnostic at;  // its place, for what there may be to say about it
+};
+
+class ValueReader {
+ public:
+  ValueReader(const Variables& variables, const Environment& environment, Problems& problems)
+      : variables_(variables), environment_(environment), problems_(problems) {}
+
+  void Error(const YamlNode& at, const Slot& slot, std::string summary, std::string suggestion = {},
+             std::string detail = {});
+  void Warn(const YamlNode& at, const Slot& slot, std::string summary, std::string suggestion = {},
+            std::string detail = {});
+  // Two things that do not go together, or one that is there twice.
+  void Conflict(const YamlNode& at, const Slot& slot, std::string summary, const YamlNode& other,
+                std::string note);
+  // Unknown key, with the nearest of `known`, or all of them when there are few.
+  void UnknownKey(const YamlNode& key, const std::string& context,
+                  const std::vector<std::string>& known);
+
+  std::optional<TextValue> ReadText(const YamlNode& node, const Slot& slot, TextRules rules);
+  // Plain text: no pods, no secrets.
+  std::optional<std::string> ReadPlain(const YamlNode& node, const Slot& slot);
+  std::optional<bool> ReadBool(const YamlNode& node, const Slot& slot);
+  std::optional<std::int64_t> ReadInt(const YamlNode& node, const Slot& slot, std::int64_t min,
+                                      std::int64_t max);
+  std::optional<std::chrono::milliseconds> ReadDuration(const YamlNode& node, const Slot& slot);
+  // One of `words`, with the nearest as a suggestion.
+  std::optional<std::string> ReadWord(const YamlNode& node, const Slot& slot,
+                                      const std::vector<std::string>& words);
+  bool ExpectMap(const YamlNode& node, const Slot& slot);
+  bool ExpectList(const YamlNode& node, const Slot& slot);
+
+  // References found since the last call.
+  std::vector<FoundReference> TakeReferences();
+
+  const Environment& environment() const { return environment_; }
+  // While set, source lines are left out of what is reported: they may show a secret.
+  void HideSource(bool hide) { hide_source_ = hide; }
+
+ private:
+  void Report(Severity severity, const YamlNode& at, const SourcePlace& place, const Slot& slot,
+              std::string summary, std::string suggestion, std::string detail);
+  std::optional<std::string> ExpressionValue(const TemplatePart& part, const YamlNode& node,
+                                             const SourcePlace& place, const Slot& slot,
+                                             TextRules rules, bool& sensitive);
+  std::optional<std::string> VariableValue(const TemplatePart& part, const YamlNode& node,
+                                           const SourcePlace& place, const Slot& slot,
+                                           TextRules rules, bool& sensitive);
+
+  const Variables& variables_;
+  const Environment& environment_;
+  Problems& problems_;
+  std::vector<FoundReference> references_;
+  bool hide_source_ = false;
+};
+
+// "a map", "a list", "nothing", "`text`".
+std::string FoundWords(const YamlNode& node);
+// The key among `known` that is meant by `word`: the same in another case or with _ or - between
+// its words, else the nearest; "" when none is near.
+std::string SuggestKey(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace podctl

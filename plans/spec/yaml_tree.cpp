@@ -1,0 +1,342 @@
+#include "plans/spec/yaml_tree.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <unordered_map>
+#include <utility>
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kMergeKey = "<<";
+constexpr int kMostDuplicates = 200;  // reported for one file
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// Thrown through yaml-cpp's own frames to stop it; never leaves this file.
+struct Refused {
+  std::string summary;
+  std::size_t offset = 0;
+  std::string suggestion;
+};
+
+void Report(const SourceFile& file, const Refused& problem, Diagnostics& diagnostics) {
+  Diagnostic diagnostic;
+  diagnostic.summary = problem.summary;
+  diagnostic.place = file.PlaceAt(problem.offset);
+  diagnostic.source_line = file.ShownLine(diagnostic.place.line);
+  diagnostic.suggestion = problem.suggestion;
+  diagnostics.Add(std::move(diagnostic));
+}
+
+// How many bytes of the source a scalar takes on its first line.
+std::size_t ScalarLength(const SourceFile& file, std::size_t offset, const std::string& text) {
+  const std::string_view source = file.text();
+  if (offset >= source.size()) return 1;
+  if (source.substr(offset, text.size()) == text && !text.empty()) {
+    return std::min(text.size(), text.find('\n'));
+  }
+  const char quote = source[offset];
+  if (quote != '"' && quote != '\'') return 1;
+  for (std::size_t i = offset + 1; i < source.size() && source[i] != '\n'; ++i) {
+    if (quote == '"' && source[i] == '\\') {
+      ++i;
+    } else if (source[i] == quote) {
+      return i - offset + 1;
+    }
+  }
+  return 1;
+}
+
+// Builds the tree from yaml-cpp's events. yaml-cpp's parser calls back at every level it descends
+// to, so refusing a level here also bounds its recursion.
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  TreeBuilder(const SourceFile& file, std::size_t skipped, const YamlLimits& limits,
+              Diagnostics& diagnostics)
+      : file_(file), skipped_(skipped), limits_(limits), diagnostics_(diagnostics) {}
+
+  YamlNodePtr Take() { return std::move(root_); }
+
+  std::size_t Offset(const YAML::Mark& mark) const {
+    return mark.is_null() ? 0 : static_cast<std::size_t>(mark.pos) + skipped_;
+  }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) {
+      throw Refused{"a second document in one file", Offset(mark), "one file holds one document"};
+    }
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Place(Make(YamlNode::Kind::kNull, mark), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto it = anchors_.find(anchor);
+    if (it == anchors_.end()) {
+      throw Refused{"an alias inside of what it names", Offset(mark), "it would never end"};
+    }
+    CheckSize(it->second->size, Offset(mark));
+    if (frames_.size() + it->second->height > limits_.max_depth) RefuseDepth(Offset(mark));
+    Put(it->second);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    auto node = Make(YamlNode::Kind::kScalar, mark);
+    node->offset = SkipProperties(node->offset);
+    node->plain = tag == "?";
+    const std::string_view source = file_.text();
+    const char first = node->offset < source.size() ? source[node->offset] : '\0';
+    node->block = !node->plain && (first == '|' || first == '>');
+    node->length = node->block ? 1 : ScalarLength(file_, node->offset, value);
+    node->text = value;
+    CheckTag(tag, Offset(mark));
+    Place(std::move(node), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    Open(YamlNode::Kind::kList, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    Open(YamlNode::Kind::kMap, mark, tag, anchor);
+  }
+  void OnMapEnd() override { Close(); }
+
+ private:
+  struct Frame {
+    std::shared_ptr<YamlNode> node;
+    YAML::anchor_t anchor = 0;
+    YamlNodePtr key;                                     // of a map: read, its value not yet
+    std::unordered_map<std::string, std::size_t> index;  // key -> entry
+    std::vector<YamlEntry> merges;
+  };
+
+  [[noreturn]] void RefuseDepth(std::size_t offset) const {
+    throw Refused{fmt::format("nested deeper than {} levels", limits_.max_depth), offset, ""};
+  }
+
+  void CheckSize(std::size_t more, std::size_t offset) {
+    total_ += more;
+    if (total_ > limits_.max_nodes) {
+      throw Refused{fmt::format("more than {} values, aliases counted as often as they are used",
+                                limits_.max_nodes),
+                    offset, "the file is too large"};
+    }
+  }
+
+  void CheckTag(const std::string& tag, std::size_t offset) const {
+    constexpr std::string_view kStandard = "tag:yaml.org,2002:";
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    for (std::string_view known : {"str", "int", "bool", "float", "map", "seq"}) {
+      if (tag == std::string(kStandard) + std::string(known)) return;
+    }
+    throw Refused{fmt::format("the YAML tag `{}` has no meaning here", tag), offset, "leave it out"};
+  }
+
+  // yaml-cpp marks a node at its anchor or tag; the value stands behind them.
+  std::size_t SkipProperties(std::size_t offset) const {
+    const std::string_view source = file_.text();
+    constexpr int kMostProperties = 2;
+    for (int i = 0; i < kMostProperties && offset < source.size(); ++i) {
+      if (source[offset] != '&' && source[offset] != '!') break;
+      const auto end = source.find_first_of(" \t\r\n", offset);
+      const auto next = source.find_first_not_of(" \t\r\n", end);
+      if (end == std::string_view::npos || next == std::string_view::npos) break;
+      offset = next;
+    }
+    return offset;
+  }
+
+  std::shared_ptr<YamlNode> Make(YamlNode::Kind kind, const YAML::Mark& mark) {
+    CheckSize(1, Offset(mark));
+    auto node = std::make_shared<YamlNode>();
+    node->kind = kind;
+    node->file = &file_;
+    node->offset = Offset(mark);
+    return node;
+  }
+
+  void Open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
+            YAML::anchor_t anchor) {
+    if (frames_.size() >= limits_.max_depth) RefuseDepth(Offset(mark));
+    CheckTag(tag, Offset(mark));
+    Frame frame;
+    frame.node = Make(kind, mark);
+    frame.anchor = anchor;
+    frames_.push_back(std::move(frame));
+  }
+
+  void Close() {
+    Frame frame = std::move(frames_.back());
+    frames_.pop_back();
+    for (const YamlEntry& merge : frame.merges) Merge(frame, merge);
+    for (const YamlEntry& entry : frame.node->entries) Count(*frame.node, *entry.value, 2);
+    for (const YamlNodePtr& item : frame.node->items) Count(*frame.node, *item, 1);
+    Place(std::move(frame.node), frame.anchor);
+  }
+
+  static void Count(YamlNode& parent, const YamlNode& child, std::size_t own) {
+    parent.size += child.size + own - 1;
+    parent.height = std::max(parent.height, child.height + 1);
+  }
+
+  void Place(std::shared_ptr<YamlNode> node, YAML::anchor_t anchor) {
+    if (anchor != 0) anchors_[anchor] = node;
+    Put(std::move(node));
+  }
+
+  // Hands a finished node to the map or list it stands in.
+  void Put(YamlNodePtr node) {
+    if (frames_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Frame& frame = frames_.back();
+    if (frame.node->is_list()) {
+      frame.node->items.push_back(std::move(node));
+    } else if (frame.key == nullptr) {
+      if (!node->is_scalar()) {
+        throw Refused{node->is_null() ? "a key is missing" : "a key must be plain text",
+                      node->offset, ""};
+      }
+      frame.key = std::move(node);
+    } else if (frame.key->plain && frame.key->text == kMergeKey) {
+      frame.merges.push_back({std::exchange(frame.key, nullptr), std::move(node)});
+    } else {
+      AddEntry(frame, {std::exchange(frame.key, nullptr), std::move(node)});
+    }
+  }
+
+  void AddEntry(Frame& frame, YamlEntry entry) {
+    const auto [it, is_new] =
+        frame.index.emplace(entry.key->text, frame.node->entries.size());
+    if (is_new) {
+      frame.node->entries.push_back(std::move(entry));
+      return;
+    }
+    if (++duplicates_ > kMostDuplicates) return;
+    Diagnostic diagnostic;
+    diagnostic.summary = fmt::format("the key `{}` stands here twice", entry.key->text);
+    diagnostic.place = entry.key->Place();
+    diagnostic.source_line = file_.ShownLine(diagnostic.place.line);
+    const YamlNode& first = *frame.node->entries[it->second].key;
+    RelatedPlace related{first.Place(), "", "first defined here"};
+    related.source_line = file_.ShownLine(related.place.line);
+    diagnostic.related.push_back(std::move(related));
+    diagnostics_.Add(std::move(diagnostic));
+  }
+
+  // What the map says itself goes before what it merges, and an earlier merge before a later one.
+  void Merge(Frame& frame, const YamlEntry& merge) {
+    std::vector<YamlNodePtr> sources;
+    if (merge.value->is_list()) {
+      sources = merge.value->items;
+    } else {
+      sources.push_back(merge.value);
+    }
+    for (const YamlNodePtr& source : sources) {
+      if (!source->is_map()) {
+        throw Refused{"`<<` takes a map or a list of maps", merge.key->offset, ""};
+      }
+      for (const YamlEntry& entry : source->entries) {
+        const bool is_new =
+            frame.index.emplace(entry.key->text, frame.node->entries.size()).second;
+        if (is_new) frame.node->entries.push_back(entry);
+      }
+    }
+  }
+
+  const SourceFile& file_;
+  std::size_t skipped_;  // bytes before what yaml-cpp was given
+  const YamlLimits& limits_;
+  Diagnostics& diagnostics_;
+  std::vector<Frame> frames_;
+  std::unordered_map<YAML::anchor_t, YamlNodePtr> anchors_;
+  YamlNodePtr root_;
+  std::size_t total_ = 0;
+  int documents_ = 0;
+  int duplicates_ = 0;
+};
+
+// What yaml-cpp must not see: it takes byte 4 for the end of the text, and guesses other encodings.
+std::optional<Refused> CheckBytes(const SourceFile& file, std::size_t start,
+                                  const YamlLimits& limits) {
+  const std::string& text = file.text();
+  if (text.size() > limits.max_bytes) {
+    return Refused{fmt::format("the file is larger than {} MiB", limits.max_bytes >> 20), 0, ""};
+  }
+  for (std::size_t i = start; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F) {
+      return Refused{c == 0 ? "a NUL byte: this is no text file"
+                            : fmt::format("the control character 0x{:02x} is not allowed", c),
+                     i, c == 0 ? "save it as UTF-8" : ""};
+    }
+  }
+  const std::size_t invalid = FindInvalidUtf8(std::string_view(text).substr(start));
+  if (invalid != std::string_view::npos) {
+    return Refused{"this is not UTF-8 text", start + invalid, "save the file as UTF-8"};
+  }
+  return std::nullopt;
+}
+
+// yaml-cpp's words for an error, with the usual cause in ours.
+Refused Explain(const SourceFile& file, std::size_t offset, const std::string& message) {
+  const SourcePlace place = file.PlaceAt(offset);
+  for (int line = place.line; line >= std::max(1, place.line - 1); --line) {
+    const std::string_view text = file.Line(line);
+    const auto first = text.find_first_not_of(' ');
+    if (first == std::string_view::npos || text[first] != '\t') continue;
+    if (text.find_first_not_of(" \t") == std::string_view::npos) continue;
+    return Refused{"a tab where YAML wants blanks", file.LineStart(line) + first,
+                   "indent with blanks"};
+  }
+  return Refused{"not valid YAML: " + message, offset, ""};
+}
+
+}  // namespace
+
+const YamlEntry* YamlNode::Find(std::string_view key) const {
+  for (const YamlEntry& entry : entries) {
+    if (entry.key->text == key) return &entry;
+  }
+  return nullptr;
+}
+
+YamlNodePtr ParseYaml(const SourceFile& file, Diagnostics& diagnostics, const YamlLimits& limits) {
+  const std::size_t start = file.text().starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  if (const auto refused = CheckBytes(file, start, limits)) {
+    Report(file, *refused, diagnostics);
+    return nullptr;
+  }
+  TreeBuilder builder(file, start, limits, diagnostics);
+  try {
+    std::istringstream stream(file.text().substr(start));
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+    return builder.Take();
+  } catch (const Refused& refused) {
+    Report(file, refused, diagnostics);
+  } catch (const YAML::Exception& error) {
+    Report(file, Explain(file, builder.Offset(error.mark), error.msg), diagnostics);
+  } catch (const std::exception& error) {
+    Report(file, Refused{std::string("not valid YAML: ") + error.what(), 0, ""}, diagnostics);
+  }
+  return nullptr;
+}
+
+}  // namespace podctl
