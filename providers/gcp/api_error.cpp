@@ -1,0 +1,243 @@
+#include "providers/gcp/api_error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <vector>
+
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+
+namespace podctl::gcp {
+namespace {
+
+constexpr std::size_t kMaxSentenceBytes = 2000;
+constexpr std::size_t kMaxDetails = 20;
+
+// google.rpc.Code by number (google/rpc/code.proto); 0 is OK and not an error.
+constexpr std::array<ErrorCode, 17> kByNumber = {
+    ErrorCode::kUnknown,           ErrorCode::kCancelled,
+    ErrorCode::kUnknown,           ErrorCode::kInvalidArgument,
+    ErrorCode::kDeadlineExceeded,  ErrorCode::kNotFound,
+    ErrorCode::kAlreadyExists,     ErrorCode::kPermissionDenied,
+    ErrorCode::kResourceExhausted, ErrorCode::kFailedPrecondition,
+    ErrorCode::kAborted,           ErrorCode::kOutOfRange,
+    ErrorCode::kUnimplemented,     ErrorCode::kInternal,
+    ErrorCode::kUnavailable,       ErrorCode::kDataLoss,
+    ErrorCode::kUnauthenticated,
+};
+
+std::optional<ErrorCode> CodeByName(const std::string& name) {
+  for (ErrorCode code : kByNumber) {
+    if (ErrorCodeName(code) == name) return code;
+  }
+  return std::nullopt;
+}
+
+// Only where the body names no canonical status: 400, 409 and 500 each stand for several.
+ErrorCode CodeByHttp(int status) {
+  switch (status) {
+    case 400:
+      return ErrorCode::kInvalidArgument;
+    case 401:
+      return ErrorCode::kUnauthenticated;
+    case 403:
+      return ErrorCode::kPermissionDenied;
+    case 404:
+      return ErrorCode::kNotFound;
+    case 409:
+      return ErrorCode::kAborted;
+    case 412:
+      return ErrorCode::kFailedPrecondition;
+    case 416:
+      return ErrorCode::kOutOfRange;
+    case 429:
+      return ErrorCode::kResourceExhausted;
+    case 499:
+      return ErrorCode::kCancelled;
+    case 501:
+      return ErrorCode::kUnimplemented;
+    case 502:
+    case 503:
+      return ErrorCode::kUnavailable;
+    case 408:
+    case 504:
+      return ErrorCode::kDeadlineExceeded;
+    default:
+      if (status >= 500) return ErrorCode::kInternal;
+      return status >= 400 ? ErrorCode::kInvalidArgument : ErrorCode::kUnknown;
+  }
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+// One line, no control characters, no more than fits a screen.
+std::string OneLine(std::string_view text) {
+  std::string line;
+  for (char c : TrimBlanks(text)) {
+    const bool blank = c == '\n' || c == '\r' || c == '\t';
+    if (blank && line.ends_with(' ')) continue;
+    line += blank ? ' ' : c;
+    if (line.size() >= kMaxSentenceBytes) break;
+  }
+  // Not in the middle of a UTF-8 character.
+  if (line.size() >= kMaxSentenceBytes) {
+    while (!line.empty() && (static_cast<unsigned char>(line.back()) & 0xC0) == 0x80) {
+      line.pop_back();
+    }
+    if (!line.empty() && static_cast<unsigned char>(line.back()) >= 0xC0) line.pop_back();
+    line += "…";
+  }
+  return VisibleControls(line);
+}
+
+// What the details say beyond the message.
+struct Details {
+  std::vector<std::string> sentences;
+  std::string reason;    // ErrorInfo.reason, "SERVICE_DISABLED"
+  std::string consumer;  // "projects/123"
+  std::string service;   // "tpu.googleapis.com"
+  bool quota = false;
+};
+
+bool IsType(const Value& detail, std::string_view type) {
+  return detail["@type"].AsString() == fmt::format("type.googleapis.com/google.rpc.{}", type);
+}
+
+Details ReadDetails(const Value& status) {
+  Details details;
+  std::size_t count = 0;
+  for (const Value& detail : status["details"].AsList()) {
+    if (++count > kMaxDetails) break;
+    if (IsType(detail, "QuotaFailure")) {
+      details.quota = true;
+      for (const Value& violation : detail["violations"].AsList()) {
+        details.sentences.push_back(violation["description"].AsString());
+      }
+    } else if (IsType(detail, "PreconditionFailure")) {
+      for (const Value& violation : detail["violations"].AsList()) {
+        details.sentences.push_back(violation["description"].AsString());
+      }
+    } else if (IsType(detail, "BadRequest")) {
+      for (const Value& violation : detail["fieldViolations"].AsList()) {
+        details.sentences.push_back(fmt::format("{}: {}", violation["field"].AsString(),
+                                                violation["description"].AsString()));
+      }
+    } else if (IsType(detail, "LocalizedMessage")) {
+      details.sentences.push_back(detail["message"].AsString());
+    } else if (IsType(detail, "ErrorInfo")) {
+      details.reason = detail["reason"].AsString();
+      details.consumer = detail["metadata"]["consumer"].AsString();
+      details.service = detail["metadata"]["service"].AsString();
+    }
+  }
+  return details;
+}
+
+std::string Sentence(const std::string& message, const Details& details) {
+  std::string sentence = OneLine(message);
+  for (const std::string& more : details.sentences) {
+    const std::string line = OneLine(more);
+    if (line.empty() || Contains(sentence, line)) continue;
+    if (!sentence.empty()) sentence += sentence.ends_with('.') ? " " : "; ";
+    sentence += line;
+    if (sentence.size() > kMaxSentenceBytes) break;
+  }
+  return sentence;
+}
+
+bool MentionsRate(std::string_view lower_case) {
+  return Contains(lower_case, "per minute") || Contains(lower_case, "/qps") ||
+         Contains(lower_case, "rate limit") || Contains(lower_case, "rate_limit");
+}
+
+bool IsCapacity(ErrorCode code, std::string_view lower_case) {
+  return (code == ErrorCode::kResourceExhausted || code == ErrorCode::kFailedPrecondition ||
+          code == ErrorCode::kUnavailable) &&
+         Contains(lower_case, "capacity");
+}
+
+std::string EnableHint(const Details& details) {
+  std::string command = "gcloud services enable ";
+  command += details.service.empty() ? "tpu.googleapis.com" : OneLine(details.service);
+  constexpr std::string_view kProjects = "projects/";
+  if (details.consumer.starts_with(kProjects)) {
+    command += " --project " + OneLine(details.consumer.substr(kProjects.size()));
+  }
+  return fmt::format("enable the API: `{}`", command);
+}
+
+std::string HintFor(ErrorCode code, const std::string& sentence, const Details& details) {
+  const std::string lower = Lower(sentence);
+  if (details.reason == "SERVICE_DISABLED") return EnableHint(details);
+  if (IsCapacity(code, lower)) {
+    return "the zone has none left at the moment: try again later, or another zone or type";
+  }
+  if (code == ErrorCode::kResourceExhausted && MentionsRate(lower)) {
+    return "too many requests: wait a minute, or lower --parallelism";
+  }
+  if (code == ErrorCode::kResourceExhausted && (details.quota || Contains(lower, "quota"))) {
+    return "delete what is not needed, or ask for more quota in the Cloud console (IAM & Admin, "
+           "Quotas)";
+  }
+  if (code == ErrorCode::kPermissionDenied) {
+    return "check the names of project and zone, and that your account has the role "
+           "roles/tpu.admin there (and roles/iam.serviceAccountUser for the node's service "
+           "account)";
+  }
+  if (code == ErrorCode::kUnauthenticated) {
+    return "log in with `gcloud auth login`, or give a fresh token";
+  }
+  return {};
+}
+
+Error MakeApiError(ErrorCode code, const Value& status, const std::string& fallback) {
+  const Details details = ReadDetails(status);
+  std::string sentence = Sentence(status["message"].AsString(), details);
+  if (sentence.empty()) sentence = fallback;
+  std::string hint = HintFor(code, sentence, details);
+  return MakeError(code, std::move(sentence), std::move(hint));
+}
+
+}  // namespace
+
+Error ErrorFromAnswer(int http_status, const std::string& body, const std::string& server) {
+  Result<Value> parsed = ParseJson(body);
+  const Value status = parsed ? (*parsed)["error"] : Value();
+  const std::optional<ErrorCode> named = CodeByName(status["status"].AsString());
+  const ErrorCode code = named ? *named : CodeByHttp(http_status);
+  return MakeApiError(code, status,
+                      fmt::format("{} answered with HTTP status {}", server, http_status));
+}
+
+Error ErrorFromStatus(const Value& status) {
+  const std::int64_t number = status["code"].AsInt();
+  const bool known = number > 0 && number < static_cast<std::int64_t>(kByNumber.size());
+  const ErrorCode code = known ? kByNumber[static_cast<std::size_t>(number)] : ErrorCode::kUnknown;
+  return MakeApiError(code, status, fmt::format("the operation failed ({})", ErrorCodeName(code)));
+}
+
+bool IsRateLimit(const std::string& body) {
+  Result<Value> parsed = ParseJson(body);
+  if (!parsed) return true;
+  const Value& status = (*parsed)["error"];
+  const Details details = ReadDetails(status);
+  if (details.reason == "RATE_LIMIT_EXCEEDED") return true;
+  const std::string lower = Lower(Sentence(status["message"].AsString(), details));
+  if (MentionsRate(lower)) return true;
+  return !details.quota && !Contains(lower, "quota limit") && !Contains(lower, "capacity");
+}
+
+}  // namespace podctl::gcp

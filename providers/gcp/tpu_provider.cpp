@@ -1,0 +1,207 @@
+#include "providers/gcp/tpu_provider.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "providers/base/text.h"
+#include "providers/gcp/operation.h"
+#include "providers/http/url.h"
+
+namespace podctl::gcp {
+namespace {
+
+constexpr const char* kPageSize = "500";
+constexpr int kMaxPages = 1000;
+
+// "v2/projects/p/locations/z", percent-encoded.
+std::string ParentPath(const std::string& project, const std::string& zone) {
+  return fmt::format("v2/projects/{}/locations/{}", http::PercentEncode(project),
+                     http::PercentEncode(zone));
+}
+
+std::string NodePath(const NodeName& name) {
+  return fmt::format("{}/nodes/{}", ParentPath(name.project, name.zone),
+                     http::PercentEncode(name.node));
+}
+
+// An empty part would name the collection, or something else altogether.
+Result<void> CheckNames(const std::string& project, const std::string& zone,
+                        const std::string& node = "-") {
+  if (!project.empty() && !zone.empty() && !node.empty()) return {};
+  return MakeError(ErrorCode::kInvalidArgument,
+                   fmt::format("a node needs a project, a zone and a name; the {} is empty",
+                               project.empty() ? "project"
+                               : zone.empty()  ? "zone"
+                                               : "name"));
+}
+
+// "networkConfig.enableExternalIps" -> "network_config.enable_external_ips": the form of the API's
+// own documentation of nodes.patch, and the one that gcloud sends.
+std::string MaskPath(std::string_view path) {
+  std::string snake;
+  for (char c : path) {
+    if (c >= 'A' && c <= 'Z') {
+      snake += '_';
+      snake += static_cast<char>(c - 'A' + 'a');
+    } else {
+      snake += c;
+    }
+  }
+  return snake;
+}
+
+// "projects/p/locations/z/operations/o", percent-encoded; kInvalidArgument for any other shape.
+Result<std::string> OperationPath(const std::string& name) {
+  std::vector<std::string> parts;
+  std::string_view rest = name;
+  for (auto slash = rest.find('/');; slash = rest.find('/')) {
+    parts.emplace_back(rest.substr(0, slash));
+    if (slash == std::string_view::npos || parts.size() > 6) break;
+    rest.remove_prefix(slash + 1);
+  }
+  const bool good = parts.size() == 6 && parts[0] == "projects" && parts[2] == "locations" &&
+                    parts[4] == "operations" && !parts[1].empty() && !parts[3].empty() &&
+                    !parts[5].empty();
+  if (!good) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`{}` is not the name of an operation", VisibleControls(name)));
+  }
+  return fmt::format("{}/operations/{}", ParentPath(parts[1], parts[3]),
+                     http::PercentEncode(parts[5]));
+}
+
+Result<Operation> AsOperation(const Result<Value>& answer, ErrorCode when_nameless) {
+  if (!answer) return answer.error();
+  Operation operation = ParseOperation(*answer);
+  if (operation.name.empty()) {
+    return MakeError(when_nameless, "the service's answer does not name an operation");
+  }
+  return operation;
+}
+
+}  // namespace
+
+TpuProvider::TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials,
+                         Clock& clock, Random& random, http::RetryPolicy policy)
+    : client_(std::move(endpoint), transport, credentials, clock, random, policy) {}
+
+Result<std::vector<Value>> TpuProvider::ListNodes(const std::string& project,
+                                                  const std::string& zone, std::stop_token stop) {
+  if (auto checked = CheckNames(project, zone); !checked) return checked.error();
+  std::vector<Value> nodes;
+  std::set<std::string> seen_tokens;
+  std::string token;
+  for (int page = 0; page < kMaxPages; ++page) {
+    Call call;
+    call.path = ParentPath(project, zone) + "/nodes";
+    call.query = {{"pageSize", kPageSize}};
+    if (!token.empty()) call.query.emplace_back("pageToken", token);
+    Result<Value> answer = client_.Send(call, stop);
+    if (!answer) return answer.error();
+    // A list with holes would look as if nodes had been deleted.
+    if (const auto& unreachable = (*answer)["unreachable"].AsList(); !unreachable.empty()) {
+      return MakeError(ErrorCode::kUnavailable,
+                       fmt::format("the service cannot read {} at the moment",
+                                   VisibleControls(unreachable[0].AsString())),
+                       "try again later");
+    }
+    for (const Value& node : (*answer)["nodes"].AsList()) nodes.push_back(node);
+    token = (*answer)["nextPageToken"].AsString();
+    if (token.empty()) return nodes;
+    if (!seen_tokens.insert(token).second) {
+      return MakeError(ErrorCode::kInternal, "the service repeats a page of its list of nodes");
+    }
+  }
+  return MakeError(ErrorCode::kInternal,
+                   fmt::format("the list of nodes has more than {} pages", kMaxPages));
+}
+
+Result<Value> TpuProvider::GetNode(const NodeName& name, std::stop_token stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
+    return checked.error();
+  }
+  Call call;
+  call.path = NodePath(name);
+  return client_.Send(call, stop);
+}
+
+Result<Operation> TpuProvider::CreateNode(const NodeName& name, const Value& node,
+                                          std::stop_token stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
+    return checked.error();
+  }
+  Call call;
+  call.method = "POST";
+  call.path = ParentPath(name.project, name.zone) + "/nodes";
+  call.query = {{"nodeId", name.node}};
+  call.body = node;
+  // nodes.create of v2 has no requestId, so the service cannot recognise a repeat.
+  call.repeat = http::Repeat::kOnlyIfNotActed;
+  return AsOperation(client_.Send(call, stop), ErrorCode::kReplyLost);
+}
+
+Result<Operation> TpuProvider::PatchNode(const NodeName& name, const Value& node,
+                                         const std::vector<std::string>& update_mask,
+                                         std::stop_token stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
+    return checked.error();
+  }
+  if (update_mask.empty()) {
+    return MakeError(ErrorCode::kInvalidArgument, "an update needs at least one field");
+  }
+  std::vector<std::string> mask;
+  std::transform(update_mask.begin(), update_mask.end(), std::back_inserter(mask), MaskPath);
+  Call call;
+  call.method = "PATCH";
+  call.path = NodePath(name);
+  call.query = {{"updateMask", Join(mask, ",")}};
+  call.body = node;
+  return AsOperation(client_.Send(call, stop), ErrorCode::kInternal);
+}
+
+Result<Operation> TpuProvider::DeleteNode(const NodeName& name, std::stop_token stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
+    return checked.error();
+  }
+  Call call;
+  call.method = "DELETE";
+  call.path = NodePath(name);
+  return AsOperation(client_.Send(call, stop), ErrorCode::kInternal);
+}
+
+Result<Operation> TpuProvider::GetOperation(const std::string& operation, std::stop_token stop) {
+  Result<std::string> path = OperationPath(operation);
+  if (!path) return path.error();
+  Call call;
+  call.path = *path;
+  return AsOperation(client_.Send(call, stop), ErrorCode::kInternal);
+}
+
+Result<std::vector<WorkerAttributes>> TpuProvider::GetGuestAttributes(const NodeName& name,
+                                                                      const std::string& query_path,
+                                                                      std::stop_token stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
+    return checked.error();
+  }
+  Call call;
+  call.method = "POST";  // by the API's convention for custom verbs; it only reads
+  call.path = NodePath(name) + ":getGuestAttributes";
+  call.body = Value::EmptyMap();
+  if (!query_path.empty()) call.body->Set("queryPath", query_path);
+  Result<Value> answer = client_.Send(call, stop);
+  if (!answer) return answer.error();
+  std::vector<WorkerAttributes> workers;
+  for (const Value& worker : (*answer)["guestAttributes"].AsList()) {
+    WorkerAttributes attributes;
+    for (const Value& item : worker["queryValue"]["items"].AsList()) {
+      attributes.push_back(
+          {item["namespace"].AsString(), item["key"].AsString(), item["value"].AsString()});
+    }
+    workers.push_back(std::move(attributes));
+  }
+  return workers;
+}
+
+}  // namespace podctl::gcp
