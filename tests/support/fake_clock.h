@@ -42,8 +42,8 @@ class FakeRandom final : public Random {
  public:
   double Uniform() override { return 0.5; }
   std::string Uuid() override {
-    return "00000000-0000-4000-8000-" + std::string(12 - std::to_string(++count_).size(), '0') +
-           std::to_string(count_);
+    const std::string number = std::to_string(++count_);
+    return "00000000-0000-4000-8000-" + std::string(12 - number.size(), '0') + number;
   }
 
  private:
