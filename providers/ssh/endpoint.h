@@ -1,0 +1,21 @@
+// Where a worker listens: its address as the kernel takes it.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+
+#include "providers/base/error.h"
+
+namespace podctl::ssh {
+
+struct Endpoint {
+  sockaddr_storage address{};
+  socklen_t size = 0;  // 0: none
+};
+
+// An IP address is taken as it is; a name is asked for, which may block for as long as the system's
+// resolver does. (The API gives addresses, so names are rare.) kUnavailable: no such name.
+Result<Endpoint> Resolve(const std::string& host, int port);
+
+}  // namespace podctl::ssh

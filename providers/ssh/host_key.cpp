@@ -1,0 +1,83 @@
+#include "providers/ssh/host_key.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "providers/base/text.h"
+#include "providers/ssh/wire.h"
+
+namespace podctl::ssh {
+namespace {
+
+constexpr std::array<std::string_view, 5> kTypes = {
+    "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"};
+
+// RFC 8332: one kind of RSA key, three signature algorithms.
+std::string Algorithms(std::string_view type) {
+  return type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256,ssh-rsa" : std::string(type);
+}
+
+std::string Describe(std::string_view type, std::string_view blob) {
+  return fmt::format("{} {}", type, Fingerprint(blob));
+}
+
+}  // namespace
+
+std::optional<HostKey> ParseHostKey(std::string_view text) {
+  text = TrimBlanks(text);
+  const std::size_t blank = text.find(' ');
+  if (blank == std::string_view::npos) return std::nullopt;
+  const std::string_view type = text.substr(0, blank);
+  std::string_view rest = TrimBlanks(text.substr(blank));
+  std::optional<std::string> blob = Base64Decode(rest.substr(0, rest.find(' ')));
+  if (!blob.has_value() || WireReader(*blob).String() != type) return std::nullopt;
+  return HostKey{std::string(type), std::move(*blob)};
+}
+
+HostKeyText FormatHostKey(std::string_view blob) {
+  const std::string_view type = WireReader(blob).String();
+  if (type.empty()) return {};
+  return fmt::format("{} {}", type, Base64Encode(blob));
+}
+
+std::string HostKeyPreferences(const std::vector<HostKey>& pins) {
+  std::vector<std::string> wanted;
+  for (const bool pinned : {true, false}) {
+    for (const std::string_view type : kTypes) {
+      const bool is_pinned = std::any_of(pins.begin(), pins.end(),
+                                         [&](const HostKey& pin) { return pin.type == type; });
+      if (is_pinned == pinned) wanted.push_back(Algorithms(type));
+    }
+  }
+  return Join(wanted, ",");
+}
+
+HostKeyVerdict JudgeHostKey(const std::vector<HostKey>& pins, bool trust_first_use,
+                            std::string_view shown_blob) {
+  if (pins.empty()) {
+    return trust_first_use ? HostKeyVerdict::kLearned : HostKeyVerdict::kUnknown;
+  }
+  const bool known = std::any_of(pins.begin(), pins.end(),
+                                 [&](const HostKey& pin) { return pin.blob == shown_blob; });
+  return known ? HostKeyVerdict::kPinned : HostKeyVerdict::kChanged;
+}
+
+std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
+                             const std::vector<HostKey>& pins, std::string_view shown_blob) {
+  const std::string shown = Describe(WireReader(shown_blob).String(), shown_blob);
+  if (verdict == HostKeyVerdict::kUnknown) {
+    return fmt::format(
+        "no host key is known for {} ({}), and trusting the first one is switched off; it shows {}",
+        worker.Name(), worker.host, shown);
+  }
+  std::vector<std::string> expected;
+  for (const HostKey& pin : pins) expected.push_back(Describe(pin.type, pin.blob));
+  return fmt::format(
+      "THE HOST KEY OF {} ({}) HAS CHANGED: expected {}, but it shows {}; either the machine was "
+      "replaced, or somebody answers in its place, so podctl does not talk to it",
+      worker.Name(), worker.host, Join(expected, " or "), shown);
+}
+
+}  // namespace podctl::ssh

@@ -1,0 +1,38 @@
+// The keys that workers show: comparing with what was pinned, and telling people about it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "providers/worker.h"
+
+namespace podctl::ssh {
+
+struct HostKey {
+  std::string type;  // "ssh-ed25519"
+  std::string blob;  // wire format, RFC 4253 section 6.6
+};
+
+// "ssh-ed25519 AAAA…", further words are ignored. nullopt: not a key, or the type inside the blob
+// is another one.
+std::optional<HostKey> ParseHostKey(std::string_view text);
+HostKeyText FormatHostKey(std::string_view blob);  // "" when the blob names no type
+
+// Host key algorithms to ask for, most wanted first, as libssh2 takes them. The types of `pins`
+// come first, else a worker that has several keys would show one that nothing is known about; the
+// others follow, so that a worker that lost its pinned key is seen as changed and not as broken.
+// Host certificates are never asked for: nothing here could check one.
+std::string HostKeyPreferences(const std::vector<HostKey>& pins);
+
+enum class HostKeyVerdict { kPinned, kLearned, kChanged, kUnknown };
+// `trust_first_use` counts only when nothing is pinned.
+HostKeyVerdict JudgeHostKey(const std::vector<HostKey>& pins, bool trust_first_use,
+                            std::string_view shown_blob);
+
+// What to tell when the verdict is kChanged or kUnknown.
+std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
+                             const std::vector<HostKey>& pins, std::string_view shown_blob);
+
+}  // namespace podctl::ssh

@@ -1,0 +1,49 @@
+// Cuts a stream of bytes into lines for an Observer: without the newline, at most 64 KiB at a time.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace podctl::ssh {
+
+class LineSplitter {
+ public:
+  static constexpr std::size_t kLongestLine = 64 * 1024;  // bytes; the rest comes as further pieces
+  using Take = std::function<void(std::string_view line)>;
+
+  void Add(std::string_view bytes, const Take& take) {
+    while (!bytes.empty()) {
+      const std::size_t room = kLongestLine - partial_.size();
+      const std::size_t newline = bytes.substr(0, room + 1).find('\n');
+      if (newline != std::string_view::npos) {
+        Deliver(bytes.substr(0, newline), take);
+        bytes.remove_prefix(newline + 1);
+      } else if (bytes.size() > room) {
+        Deliver(bytes.substr(0, room), take);
+        bytes.remove_prefix(room);
+      } else {
+        partial_.append(bytes);
+        return;
+      }
+    }
+  }
+  // The stream has ended: a last line without a newline is a line too.
+  void Finish(const Take& take) {
+    if (!partial_.empty()) Deliver({}, take);
+  }
+
+ private:
+  void Deliver(std::string_view end, const Take& take) {
+    if (partial_.empty()) {
+      take(end);
+      return;
+    }
+    partial_.append(end);
+    take(partial_);
+    partial_.clear();
+  }
+  std::string partial_;
+};
+
+}  // namespace podctl::ssh

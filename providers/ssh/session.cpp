@@ -1,0 +1,318 @@
+#include "providers/ssh/session.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <libssh2.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "providers/base/text.h"
+#include "providers/ssh/wire.h"
+
+namespace podctl::ssh {
+namespace {
+
+// OpenSSH's servers hang up after 6 refused keys (MaxAuthTries).
+constexpr std::size_t kMaxKeysOffered = 6;
+
+// Both directions get the same list: some versions break when they differ. Counter mode with a
+// plain MAC comes first because the newer modes' code had memory errors in released versions; GCM
+// is there for servers that take nothing else.
+constexpr const char* kCiphers =
+    "aes128-ctr,aes192-ctr,aes256-ctr,aes128-gcm@openssh.com,aes256-gcm@openssh.com";
+constexpr int kErrorAlgorithmUnsupported = -51;  // a name that libssh2 1.10 does not have yet
+constexpr const char* kMacs = "hmac-sha2-256,hmac-sha2-512";
+
+bool InitLibrary() {
+  static std::once_flag once;
+  static bool good = false;
+  std::call_once(once, [] { good = libssh2_init(0) == 0; });  // not thread safe itself
+  return good;
+}
+
+// libssh2 before 1.11 names the algorithm after the key, "ssh-rsa", which means SHA-1 (RFC 8332).
+bool OldRsaSigning() {
+  return libssh2_version(0x010b00) == nullptr;
+}
+
+struct SignRequest {
+  const Key* key;
+  std::string* error;
+};
+
+// LIBSSH2_USERAUTH_PUBLICKEY_SIGN_FUNC. The algorithm to sign with stands in the data itself, whose
+// fields are those of RFC 4252 section 7.
+int SignCallback(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* signature_size,
+                 const unsigned char* data, std::size_t size, void** abstract) {
+  const auto* request = static_cast<const SignRequest*>(*abstract);
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  WireReader reader(text);
+  reader.String();  // session identifier
+  reader.Byte();    // SSH_MSG_USERAUTH_REQUEST
+  reader.String();  // user
+  reader.String();  // service
+  reader.String();  // "publickey"
+  reader.Byte();    // TRUE
+  const std::string_view algorithm = reader.String();
+  if (!reader.ok()) return -1;
+  const Result<std::string> made = request->key->Sign(algorithm, text);
+  if (!made) {
+    *request->error = made.error().message;
+    return -1;
+  }
+  // libssh2 frees it with the allocator of the session, which is malloc's.
+  auto* copy = static_cast<unsigned char*>(std::malloc(made->size()));
+  if (copy == nullptr) return -1;
+  std::memcpy(copy, made->data(), made->size());
+  *signature = copy;
+  *signature_size = made->size();
+  return 0;
+}
+
+bool HungUp(int fd) {
+  char byte = 0;
+  const ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+// A peer that vanishes is noticed within about half a minute, also while nothing is said.
+void TuneSocket(int fd) {
+  const int one = 1;
+  const int idle_seconds = 15;
+  const int interval_seconds = 5;
+  const int probes = 3;
+  const unsigned unacknowledged_ms = 30'000;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_seconds, sizeof(idle_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_seconds, sizeof(interval_seconds));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged_ms, sizeof(unacknowledged_ms));
+}
+
+}  // namespace
+
+Session::Session(const WorkerAccess& worker, const Endpoint& endpoint,
+                 std::shared_ptr<const Identities> identities)
+    : worker_(worker), endpoint_(endpoint), identities_(std::move(identities)) {
+  for (const HostKeyText& text : worker.host_keys) {
+    // A pin that cannot be read still is a pin: nothing that is shown will match it.
+    pins_.push_back(ParseHostKey(text).value_or(HostKey{"unreadable", text}));
+  }
+}
+
+Session::~Session() {
+  if (session_ != nullptr) {
+    if (stage_ == Stage::kReady && !HasHalfSentPacket()) {
+      libssh2_session_disconnect(session_, "done");
+    }
+    // With the socket shut, freeing has nothing left to wait for.
+    if (fd_ >= 0) shutdown(fd_, SHUT_RDWR);
+    for (int i = 0; i < 100 && libssh2_session_free(session_) == LIBSSH2_ERROR_EAGAIN; ++i) {
+    }
+  }
+  if (fd_ >= 0) close(fd_);
+}
+
+Session::Stage Session::Advance() {
+  bool on = true;
+  while (on) {
+    switch (stage_) {
+      case Stage::kConnecting:
+        on = Connect();
+        break;
+      case Stage::kHandshaking:
+        on = Handshake();
+        break;
+      case Stage::kAuthenticating:
+        on = Authenticate();
+        break;
+      case Stage::kReady:
+      case Stage::kFailed:
+        on = false;
+        break;
+    }
+  }
+  return stage_;
+}
+
+short Session::WaitsFor() const {
+  if (stage_ == Stage::kConnecting) return POLLOUT;
+  if (session_ == nullptr) return 0;
+  const int directions = libssh2_session_block_directions(session_);
+  // Neither is a known slip of libssh2 after a partial write: then it is either.
+  if (directions == 0) return POLLIN | POLLOUT;
+  short events = 0;
+  if ((directions & LIBSSH2_SESSION_BLOCK_INBOUND) != 0) events |= POLLIN;
+  if ((directions & LIBSSH2_SESSION_BLOCK_OUTBOUND) != 0) events |= POLLOUT;
+  return events;
+}
+
+bool Session::HasHalfSentPacket() const {
+  return session_ != nullptr &&
+         (libssh2_session_block_directions(session_) & LIBSSH2_SESSION_BLOCK_OUTBOUND) != 0;
+}
+
+std::string Session::LastError() {
+  if (session_ == nullptr) return {};
+  char* text = nullptr;
+  const int code = libssh2_session_last_error(session_, &text, nullptr, 0);
+  if (text == nullptr || *text == '\0') return fmt::format("libssh2 error {}", code);
+  return VisibleControls(text);
+}
+
+std::string Session::Place() const {
+  return fmt::format("{}:{}", worker_.host, worker_.port);
+}
+
+void Session::Fail(Trouble trouble, std::string message) {
+  stage_ = Stage::kFailed;
+  trouble_ = trouble;
+  message_ = std::move(message);
+}
+
+bool Session::Connect() {
+  int error = 0;
+  if (fd_ < 0) {
+    fd_ = socket(endpoint_.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd_ < 0) {
+      Fail(Trouble::kLocal, fmt::format("no socket: {}", std::strerror(errno)));
+      return false;
+    }
+    TuneSocket(fd_);
+    const auto* address = reinterpret_cast<const sockaddr*>(&endpoint_.address);
+    if (connect(fd_, address, endpoint_.size) != 0) error = errno;
+    if (error == EINPROGRESS) return false;
+  } else {
+    pollfd writable{fd_, POLLOUT, 0};
+    if (poll(&writable, 1, 0) == 0) return false;
+    socklen_t size = sizeof(error);
+    if (getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  }
+  if (error != 0) {
+    Fail(Trouble::kConnection,
+         fmt::format("cannot connect to {}: {}", Place(), std::strerror(error)));
+    return false;
+  }
+  return Prepare();
+}
+
+bool Session::Prepare() {
+  session_ = InitLibrary() ? libssh2_session_init_ex(nullptr, nullptr, nullptr, this) : nullptr;
+  if (session_ == nullptr) {
+    Fail(Trouble::kLocal, "libssh2 has no memory for a session");
+    return false;
+  }
+  libssh2_session_set_blocking(session_, 0);
+  const std::string host_keys = HostKeyPreferences(pins_);
+  // A list with names this version does not know is cut down by libssh2, which is what is wanted.
+  libssh2_session_method_pref(session_, LIBSSH2_METHOD_HOSTKEY, host_keys.c_str());
+  for (const int method : {LIBSSH2_METHOD_CRYPT_CS, LIBSSH2_METHOD_CRYPT_SC}) {
+    libssh2_session_method_pref(session_, method, kCiphers);
+  }
+  for (const int method : {LIBSSH2_METHOD_MAC_CS, LIBSSH2_METHOD_MAC_SC}) {
+    libssh2_session_method_pref(session_, method, kMacs);
+  }
+  stage_ = Stage::kHandshaking;
+  return true;
+}
+
+bool Session::Handshake() {
+  const int code = libssh2_session_handshake(session_, fd_);
+  if (code == LIBSSH2_ERROR_EAGAIN) return false;
+  if (code != 0) {
+    Fail(Trouble::kConnection, fmt::format("no SSH handshake with {}: {}", Place(), LastError()));
+    return false;
+  }
+  return CheckHostKey();
+}
+
+bool Session::CheckHostKey() {
+  std::size_t size = 0;
+  int kind = 0;
+  const char* shown = libssh2_session_hostkey(session_, &size, &kind);
+  const std::string_view blob(shown == nullptr ? "" : shown, shown == nullptr ? 0 : size);
+  const HostKeyVerdict verdict = JudgeHostKey(pins_, worker_.trust_first_use, blob);
+  if (verdict == HostKeyVerdict::kChanged || verdict == HostKeyVerdict::kUnknown) {
+    Fail(verdict == HostKeyVerdict::kChanged ? Trouble::kHostKey : Trouble::kUnknownHost,
+         HostKeyComplaint(verdict, worker_, pins_, blob));
+    return false;
+  }
+  if (verdict == HostKeyVerdict::kLearned) learned_ = FormatHostKey(blob);
+  stage_ = Stage::kAuthenticating;
+  return true;
+}
+
+// For RSA on libssh2 before 1.11: the type inside the blob says rsa-sha2-512, because libssh2
+// copies the algorithm's name from there, and OpenSSH's servers take both names for the same kind
+// of key. Other servers need not, so they get the plain blob.
+std::string Session::OfferedBlob(const Key& key) {
+  if (key.type() != "ssh-rsa" || !OldRsaSigning()) return key.blob();
+  const char* banner = libssh2_session_banner_get(session_);
+  if (banner == nullptr || std::strstr(banner, "OpenSSH") == nullptr) return key.blob();
+  WireReader reader(key.blob());
+  reader.String();
+  std::string blob;
+  AppendString(blob, "rsa-sha2-512");
+  blob.append(reader.rest());
+  return blob;
+}
+
+bool Session::Authenticate() {
+  const auto& keys = identities_->keys();
+  while (next_key_ < std::min(keys.size(), kMaxKeysOffered)) {
+    const Key& key = *keys[next_key_];
+    if (offered_blob_.empty()) offered_blob_ = OfferedBlob(key);
+    SignRequest request{&key, &signing_error_};
+    void* abstract = &request;
+    const int code =
+        libssh2_userauth_publickey(session_, worker_.user.c_str(),
+                                   reinterpret_cast<const unsigned char*>(offered_blob_.data()),
+                                   offered_blob_.size(), SignCallback, &abstract);
+    if (code == LIBSSH2_ERROR_EAGAIN) return false;
+    if (code == 0) {
+      stage_ = Stage::kReady;
+      return true;
+    }
+    // -18 the server refused, -19 no signature, -34 no common algorithm: try the next key. What is
+    // left is trouble with the connection, which -19 can be as well.
+    const bool refused =
+        code == LIBSSH2_ERROR_AUTHENTICATION_FAILED || code == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED ||
+        code == LIBSSH2_ERROR_METHOD_NOT_SUPPORTED || code == kErrorAlgorithmUnsupported;
+    if (!refused || (signing_error_.empty() && HungUp(fd_))) {
+      FailAuthentication(code);
+      return false;
+    }
+    ++next_key_;
+    offered_blob_.clear();
+  }
+  FailAuthentication(LIBSSH2_ERROR_AUTHENTICATION_FAILED);
+  return false;
+}
+
+void Session::FailAuthentication(int code) {
+  // A server that hangs up after refused keys has refused them; before the first refusal it is just
+  // a broken connection.
+  if (code != LIBSSH2_ERROR_AUTHENTICATION_FAILED && next_key_ == 0) {
+    Fail(Trouble::kConnection,
+         fmt::format("{} broke off while logging in: {}", Place(), LastError()));
+    return;
+  }
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < std::min(identities_->keys().size(), kMaxKeysOffered); ++i) {
+    labels.push_back(identities_->keys()[i]->label());
+  }
+  std::string message = fmt::format("{} accepts none of our keys for the user `{}` (offered: {})",
+                                    Place(), worker_.user, VisibleControls(Join(labels, ", ")));
+  if (!signing_error_.empty()) message += "; " + signing_error_;
+  Fail(Trouble::kAuth, std::move(message));
+}
+
+}  // namespace podctl::ssh

@@ -1,0 +1,87 @@
+// One SSH connection to one worker, up to the point where channels can be opened: TCP, key
+// exchange, host key, authentication. A small state machine that never waits; whoever owns it polls
+// the socket and calls Advance. Knows no deadlines, no retries and no commands.
+//
+// All calls on one session from one thread; different sessions may live in different threads.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/ssh/endpoint.h"
+#include "providers/ssh/host_key.h"
+#include "providers/ssh/identities.h"
+#include "providers/worker.h"
+
+// libssh2's own names, so that its header stays in the files that call it.
+struct _LIBSSH2_SESSION;
+
+namespace podctl::ssh {
+
+class Session {
+ public:
+  enum class Stage { kConnecting, kHandshaking, kAuthenticating, kReady, kFailed };
+  enum class Trouble {
+    kConnection,   // no TCP connection, or it broke, or no key exchange
+    kAuth,         // none of the keys was accepted
+    kHostKey,      // the pinned key is not the one shown
+    kUnknownHost,  // nothing is pinned, and trust on first use is off
+    kLocal,        // this machine refused (out of sockets)
+  };
+
+  // `worker` is lent and must outlive the session.
+  Session(const WorkerAccess& worker, const Endpoint& endpoint,
+          std::shared_ptr<const Identities> identities);
+  ~Session();  // closes at once; never waits for the other side
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Goes on as far as it can without waiting.
+  Stage Advance();
+  Stage stage() const { return stage_; }
+
+  int fd() const { return fd_; }  // -1 before the first Advance and when there is no socket
+  // What to poll for (POLLIN, POLLOUT) after a call said that it would wait.
+  short WaitsFor() const;
+  // A packet is half sent: until it is out, only the call that began it may be repeated.
+  bool HasHalfSentPacket() const;
+
+  // After kFailed.
+  Trouble trouble() const { return trouble_; }
+  const std::string& message() const { return message_; }
+
+  // Set once the host key was trusted without being pinned.
+  const std::optional<HostKeyText>& learned_host_key() const { return learned_; }
+
+  _LIBSSH2_SESSION* handle() { return session_; }
+  std::string LastError();  // libssh2's words for the call that failed last
+
+ private:
+  void Fail(Trouble trouble, std::string message);
+  std::string Place() const;
+  bool Connect();       // true: go on with the next stage
+  bool Handshake();     // likewise
+  bool CheckHostKey();  // likewise
+  bool Authenticate();  // likewise
+  bool Prepare();
+  void FailAuthentication(int code);
+  std::string OfferedBlob(const Key& key);
+
+  const WorkerAccess& worker_;
+  const Endpoint endpoint_;
+  const std::shared_ptr<const Identities> identities_;
+  std::vector<HostKey> pins_;
+  Stage stage_ = Stage::kConnecting;
+  Trouble trouble_ = Trouble::kConnection;
+  std::string message_;
+  std::optional<HostKeyText> learned_;
+  int fd_ = -1;
+  _LIBSSH2_SESSION* session_ = nullptr;
+  std::size_t next_key_ = 0;
+  std::string offered_blob_;   // must stay the same while one key is being tried
+  std::string signing_error_;  // why the last signature was not made
+};
+
+}  // namespace podctl::ssh

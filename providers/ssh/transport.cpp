@@ -1,0 +1,27 @@
+#include "providers/ssh/transport.h"
+
+namespace podctl::ssh {
+
+std::string_view OutcomeName(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kExited:
+      return "exited";
+    case Outcome::kSignaled:
+      return "killed by a signal";
+    case Outcome::kLost:
+      return "lost";
+    case Outcome::kTimedOut:
+      return "timed out";
+    case Outcome::kUnreachable:
+      return "unreachable";
+    case Outcome::kAuthRefused:
+      return "authentication refused";
+    case Outcome::kHostKeyChanged:
+      return "host key changed";
+    case Outcome::kCancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+}  // namespace podctl::ssh
