@@ -92,17 +92,16 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
     const std::string unlock = fmt::format(
         "If it is sure that this run has ended: podctl unlock {}", VisibleControls(left->id));
     if (left->host != self_.host) {
-      return Locked(fmt::format("a run on host {} did not release it", left->host), *left, path_,
-                    unlock);
+      return Locked(fmt::format("a run on host {} did not release it", VisibleControls(left->host)),
+                    *left, path_, unlock);
     }
     if (left->pid != self_.pid && self_.process_ran_at(left->pid, left->created)) {
       return Locked(fmt::format("process {} of this host is still there", left->pid), *left, path_,
                     unlock);
     }
     note = fmt::format(
-        "took over the state lock of {} ({}, process {}), which ended without "
-        "releasing it",
-        left->who, left->operation, left->pid);
+        "took over the state lock of {} ({}, process {}), which ended without releasing it",
+        VisibleControls(left->who), VisibleControls(left->operation), left->pid);
   } else if (!taken->content.empty()) {
     note = "took over a state lock that nobody holds and whose text cannot be read";
   }
@@ -140,11 +139,12 @@ Result<void> LocalStore::ForceUnlock(const std::string& id) {
   }
   Result<FileSystem::Locked> taken = files_.TryLock(path);
   if (!taken && taken.error().code == ErrorCode::kLocked) {
-    return MakeError(ErrorCode::kLocked,
-                     fmt::format("the run that holds the lock of the state {} is alive", path_),
-                     holder && holder->pid > 0
-                         ? fmt::format("End process {} on {} first.", holder->pid, holder->host)
-                         : "End that run first.");
+    return MakeError(
+        ErrorCode::kLocked,
+        fmt::format("the run that holds the lock of the state {} is alive", path_),
+        holder && holder->pid > 0
+            ? fmt::format("End process {} on {} first.", holder->pid, VisibleControls(holder->host))
+            : "End that run first.");
   }
   if (!taken) return taken.error();
   // Another run may have come and gone, or come and died, between the reading and the taking.

@@ -1,0 +1,344 @@
+// The house rules that a compiler does not keep: who may include whom, which room owns which
+// library, and that only cmd/ speaks to the user. Reads the sources as text.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace podctl {
+namespace {
+
+constexpr int kMaxLines = 550;
+
+// A room and the only project files it may include, by prefix. A file belongs to the room with the
+// longest prefix that fits; it may always include its own room.
+struct Room {
+  std::string_view prefix;
+  std::vector<std::string_view> may_include;
+};
+
+const std::vector<Room> kRooms = {
+    {"templates/", {}},
+    {"providers/base/", {}},
+    {"providers/os/", {"providers/base/"}},
+    {"providers/http/", {"providers/base/", "providers/os/"}},
+    // providers/worker.h and providers/provider.h: the words that rooms share.
+    {"providers/", {"providers/base/"}},
+    {"providers/gcp/",
+     {"providers/base/", "providers/os/", "providers/http/", "providers/provider.h"}},
+    {"providers/ssh/", {"providers/base/", "providers/os/", "providers/worker.h"}},
+    {"providers/bootstrap/",
+     {"providers/base/", "providers/os/", "providers/ssh/", "providers/worker.h"}},
+    // The double must not learn the client's mistakes: it shares the JSON reader and no more.
+    {"providers/emulator/",
+     {"providers/base/json.h", "providers/base/value.h", "providers/base/error.h"}},
+    {"state/", {"providers/base/", "providers/os/"}},
+    {"plans/spec/", {"state/", "providers/"}},
+    {"plans/", {"state/", "providers/", "plans/spec/"}},
+    {"plans/execute/", {"state/", "providers/", "plans/"}},
+    {"cmd/", {"plans/", "state/", "providers/", "templates/"}},
+};
+
+// Below cmd/, which composes everything, nobody may know these: they are chosen in cmd/wiring.
+const std::vector<std::string_view> kOnlyForCmd = {"providers/emulator/", "providers/http/curl_",
+                                                   "state/stores/"};
+
+// A library's headers and the only files that may include them.
+struct Library {
+  std::string_view header;
+  std::vector<std::string_view> rooms;
+};
+
+const std::vector<Library> kLibraries = {
+    {"curl/", {"providers/http/"}},
+    {"libssh2", {"providers/ssh/"}},
+    {"libssh/", {"providers/emulator/"}},
+    {"yaml-cpp/", {"plans/spec/"}},
+    {"nlohmann/", {"providers/base/json.cpp"}},
+    {"boost/process", {"providers/os/process.cpp"}},
+    {"boost/", {"providers/os/process.cpp"}},
+    {"httplib.h", {"providers/emulator/"}},
+    {"CLI/", {"cmd/"}},
+    {"openssl/", {"providers/ssh/", "state/digest.cpp"}},
+};
+
+// What only cmd/ may do. A worker farm that forks has to leave its child: `_exit` is not `exit`.
+const std::vector<std::string_view> kOnlyInCmd = {
+    "std::cout", "std::cerr",   "std::clog", "printf(",    "puts(",
+    "exit(",     "quick_exit(", "fputs(",    "fmt::print", "fwrite("};
+
+bool StartsWithAny(std::string_view text, const std::vector<std::string_view>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return text.starts_with(prefix); });
+}
+
+const Room* RoomOf(std::string_view file) {
+  const Room* best = nullptr;
+  for (const Room& room : kRooms) {
+    if (file.starts_with(room.prefix) && (!best || room.prefix.size() > best->prefix.size())) {
+      best = &room;
+    }
+  }
+  return best;
+}
+
+// The file named by an #include line; nullopt for any other line.
+std::optional<std::string> IncludedFile(std::string_view line) {
+  const auto skip_blanks = [&] {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  };
+  skip_blanks();
+  if (!line.starts_with('#')) return std::nullopt;
+  line.remove_prefix(1);
+  skip_blanks();
+  if (!line.starts_with("include")) return std::nullopt;
+  line.remove_prefix(7);
+  skip_blanks();
+  if (line.empty() || (line[0] != '"' && line[0] != '<')) return std::nullopt;
+  const std::size_t end = line.find(line[0] == '"' ? '"' : '>', 1);
+  return std::string(line.substr(1, end == std::string_view::npos ? end : end - 1));
+}
+
+std::optional<std::string> WhyNotInclude(std::string_view file, std::string_view included) {
+  for (const Library& library : kLibraries) {
+    if (!included.starts_with(library.header)) continue;
+    if (StartsWithAny(file, library.rooms)) return std::nullopt;
+    return fmt::format("the library {} belongs to {}", library.header,
+                       fmt::join(library.rooms, ", "));
+  }
+  const Room* theirs = RoomOf(included);
+  if (theirs == nullptr) {
+    if (included.starts_with("tests/")) return "no room may include the tests";
+    return std::nullopt;  // the system's
+  }
+  const Room* mine = RoomOf(file);
+  if (mine == theirs) return std::nullopt;
+  if (mine->prefix != "cmd/" && StartsWithAny(included, kOnlyForCmd)) {
+    return "a concrete door, which only cmd/ may name";
+  }
+  if (StartsWithAny(included, mine->may_include)) return std::nullopt;
+  return fmt::format("{} may not include {}", mine->prefix, theirs->prefix);
+}
+
+// Text without comments and string literals, so that words in them are not taken for calls. Lines
+// stay lines.
+std::string CodeOnly(std::string_view text) {
+  std::string code;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 3) == "R\"(") {
+      const std::size_t end = text.find(")\"", i);
+      for (; i < text.size() && i < end; ++i) code += text[i] == '\n' ? "\n" : "";
+      ++i;
+    } else if (text.substr(i, 2) == "//") {
+      while (i < text.size() && text[i] != '\n') ++i;
+      code += '\n';
+    } else if (text.substr(i, 2) == "/*") {
+      const std::size_t end = text.find("*/", i);
+      for (; i < text.size() && i < end; ++i) code += text[i] == '\n' ? "\n" : "";
+      ++i;
+    } else if (text[i] == '"' ||
+               (text[i] == '\'' &&
+                (i == 0 || !std::isalnum(static_cast<unsigned char>(text[i - 1]))))) {
+      const char quote = text[i];
+      for (++i; i < text.size() && text[i] != quote && text[i] != '\n'; ++i) {
+        if (text[i] == '\\') ++i;
+      }
+      code += quote;
+      code += quote;
+    } else {
+      code += text[i];
+    }
+  }
+  return code;
+}
+
+// Whether `word` stands in `line` as a whole word, not as the end of `_exit(` or `snprintf(`.
+bool HasWord(std::string_view line, std::string_view word) {
+  for (std::size_t at = line.find(word); at != std::string_view::npos;
+       at = line.find(word, at + 1)) {
+    const char before = at == 0 ? ' ' : line[at - 1];
+    if (!std::isalnum(static_cast<unsigned char>(before)) && before != '_') return true;
+  }
+  return false;
+}
+
+std::vector<std::string> Lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+// All that is wrong with one file of the five folders: "state/x.cpp:3: …".
+std::vector<std::string> Violations(std::string_view file, std::string_view text) {
+  std::vector<std::string> found;
+  const std::vector<std::string> lines = Lines(text);
+  if (lines.size() > kMaxLines) {
+    found.push_back(fmt::format("{}: has {} lines, more than {}", file, lines.size(), kMaxLines));
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::optional<std::string> included = IncludedFile(lines[i]);
+    if (!included) continue;
+    if (included->find("..") != std::string::npos) {
+      found.push_back(
+          fmt::format("{}:{}: {}: paths start at the top folder", file, i + 1, *included));
+    }
+    if (const auto why = WhyNotInclude(file, *included)) {
+      found.push_back(fmt::format("{}:{}: {}: {}", file, i + 1, *included, *why));
+    }
+  }
+  if (file.starts_with("cmd/")) return found;
+  const std::vector<std::string> code = Lines(CodeOnly(text));
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    for (std::string_view word : kOnlyInCmd) {
+      if (!HasWord(code[i], word)) continue;
+      found.push_back(fmt::format("{}:{}: {} belongs in cmd/", file, i + 1, word));
+    }
+  }
+  return found;
+}
+
+// Path from the top folder -> text, of every source of the five folders.
+std::map<std::string, std::string> Sources() {
+  std::map<std::string, std::string> sources;
+  const std::filesystem::path top = PODCTL_SOURCE_DIR;
+  for (const char* folder : {"cmd", "plans", "state", "providers", "templates"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(top / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension != ".h" && extension != ".cpp") continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      sources[entry.path().lexically_relative(top).generic_string()] =
+          std::string(std::istreambuf_iterator<char>(file), {});
+    }
+  }
+  return sources;
+}
+
+TEST(Layering, TheHouseKeepsItsRules) {
+  const std::map<std::string, std::string> sources = Sources();
+  ASSERT_GT(sources.size(), 30U) << "looked in the wrong folder: " << PODCTL_SOURCE_DIR;
+  for (const auto& [file, text] : sources) {
+    for (const std::string& violation : Violations(file, text)) ADD_FAILURE() << violation;
+  }
+}
+
+TEST(Layering, IncludesNameFilesThatExist) {
+  const std::map<std::string, std::string> sources = Sources();
+  for (const auto& [file, text] : sources) {
+    for (const std::string& line : Lines(text)) {
+      const std::optional<std::string> included = IncludedFile(line);
+      if (!included || RoomOf(*included) == nullptr) continue;
+      EXPECT_TRUE(sources.contains(*included)) << file << " includes " << *included;
+    }
+  }
+}
+
+// ---- The checker itself: what it must see and what it must let pass.
+
+struct Sample {
+  std::string_view file;
+  std::string_view line;
+};
+
+TEST(LayeringChecker, SeesEveryKindOfViolation) {
+  constexpr Sample kBad[] = {
+      {"templates/render.cpp", "#include \"providers/base/error.h\""},
+      {"providers/base/text.cpp", "#include \"providers/os/clock.h\""},
+      {"providers/os/clock.cpp", "#include \"providers/http/transport.h\""},
+      {"providers/http/retry.cpp", "#include \"providers/gcp/tpu_schema.h\""},
+      {"providers/gcp/tpu_schema.cpp", "#include \"providers/ssh/transport.h\""},
+      {"providers/gcp/tpu_schema.cpp", "#include \"providers/worker.h\""},
+      {"providers/gcp/tpu_provider.cpp", "#include \"providers/http/curl_transport.h\""},
+      {"providers/ssh/session.cpp", "#include \"providers/http/transport.h\""},
+      {"providers/ssh/session.cpp", "#include \"providers/bootstrap/step_runner.h\""},
+      {"providers/bootstrap/step_runner.h", "#include \"providers/gcp/tpu_schema.h\""},
+      {"providers/provider.h", "#include \"providers/gcp/tpu_schema.h\""},
+      {"providers/emulator/server.cpp", "#include \"providers/base/text.h\""},
+      {"providers/emulator/server.cpp", "#include \"providers/os/clock.h\""},
+      {"providers/emulator/server.cpp", "#include \"providers/gcp/tpu_schema.h\""},
+      {"providers/gcp/operation.cpp", "#include \"state/state.h\""},
+      {"providers/gcp/operation.cpp", "#include \"templates/render.h\""},
+      {"state/state.cpp", "#include \"plans/change.h\""},
+      {"state/state.cpp", "#include \"providers/gcp/tpu_schema.h\""},
+      {"plans/spec/loader.cpp", "#include \"plans/change.h\""},
+      {"plans/spec/loader.cpp", "#include \"plans/execute/executor.h\""},
+      {"plans/planner.cpp", "#include \"plans/execute/executor.h\""},
+      {"plans/planner.cpp", "#include \"cmd/wiring.h\""},
+      {"plans/planner.cpp", "#include \"state/stores/local_store.h\""},
+      {"plans/planner.cpp", "#include \"providers/emulator/server.h\""},
+      {"plans/planner.cpp", "#include \"tests/support/fake_clock.h\""},
+      {"cmd/main.cpp", "#include \"../plans/change.h\""},
+      {"providers/gcp/rest_client.cpp", "#include <curl/curl.h>"},
+      {"cmd/main.cpp", "#  include <libssh2.h>"},
+      {"plans/planner.cpp", "#include <yaml-cpp/yaml.h>"},
+      {"state/state_json.cpp", "#include <nlohmann/json.hpp>"},
+      {"providers/base/value.cpp", "\t#include <nlohmann/json.hpp>"},
+      {"providers/os/clock.cpp", "#include <boost/process.hpp>"},
+      {"providers/http/retry.cpp", "#include <httplib.h>"},
+      {"plans/planner.cpp", "#include <CLI/CLI.hpp>"},
+      {"state/state_json.cpp", "#include <openssl/evp.h>"},
+      {"plans/planner.cpp", "  std::cout << plan;"},
+      {"plans/planner.cpp", "  if (bad) exit(1);"},
+      {"plans/planner.cpp", "  std::exit(1);"},
+      {"plans/planner.cpp", "  printf(\"x\");"},
+      {"plans/planner.cpp", "  std::fprintf(stderr, \"x\"); fmt::print(\"x\");"},
+  };
+  for (const Sample& sample : kBad) {
+    EXPECT_EQ(Violations(sample.file, sample.line).size(), 1U)
+        << sample.file << ": " << sample.line;
+  }
+  EXPECT_EQ(Violations("state/x.cpp", "\n#include <curl/curl.h>\n").front(),
+            "state/x.cpp:2: curl/curl.h: the library curl/ belongs to providers/http/");
+}
+
+TEST(LayeringChecker, LetsTheRestPass) {
+  constexpr Sample kGood[] = {
+      {"cmd/wiring.cpp", "#include \"state/stores/local_store.h\""},
+      {"cmd/wiring.cpp", "#include \"providers/emulator/server.h\""},
+      {"cmd/main.cpp", "#include <CLI/CLI.hpp>"},
+      {"cmd/main.cpp", "  std::cout << 1; exit(2);"},
+      {"plans/execute/executor.cpp", "#include \"plans/change.h\""},
+      {"plans/planner.cpp", "#include \"plans/spec/spec.h\""},
+      {"plans/spec/spec.h", "#include \"state/state.h\""},
+      {"state/digest.cpp", "#include <openssl/evp.h>"},
+      {"state/state.h", "#include \"providers/base/value.h\""},
+      {"providers/bootstrap/step_runner.h", "#include \"providers/worker.h\""},
+      {"providers/gcp/rest_client.h", "#include \"providers/http/transport.h\""},
+      {"providers/emulator/server.cpp", "#include \"providers/emulator/nodes.h\""},
+      {"providers/emulator/server.cpp", "#include <httplib.h>"},
+      {"providers/base/json.cpp", "#include <nlohmann/json.hpp>"},
+      {"providers/os/process.cpp", "#include <boost/process.hpp>"},
+      {"plans/planner.cpp", "#include <vector>"},
+      {"plans/planner.cpp", "// std::cout << and exit( are only words here"},
+      {"plans/planner.cpp", "  return \"exit(1)\";"},
+      {"plans/planner.cpp", "  const char* script = R\"(\nprintf(1)\nexit(0)\n)\";"},
+      {"providers/emulator/farm.cpp", "  ::_exit(127);"},
+      {"providers/os/clock.cpp", "  std::snprintf(buffer, 3, \"x\");"},
+      {"providers/os/clock.cpp", "  const int n = 1'000; // it's\n"},
+  };
+  for (const Sample& sample : kGood) {
+    const std::vector<std::string> found = Violations(sample.file, sample.line);
+    EXPECT_TRUE(found.empty()) << found.front();
+  }
+}
+
+TEST(LayeringChecker, SeesCodeAfterAStringAndLongFiles) {
+  EXPECT_EQ(Violations("state/x.cpp", "auto s = R\"(\n)\";\nchar c = '\"'; exit(1);").front(),
+            "state/x.cpp:3: exit( belongs in cmd/");
+  EXPECT_TRUE(Violations("state/x.cpp", std::string(kMaxLines, '\n')).empty());
+  EXPECT_EQ(Violations("state/x.cpp", std::string(kMaxLines + 1, '\n')).size(), 1U);
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,41 @@
+#include "state/digest.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_clock.h"
+
+namespace podctl {
+namespace {
+
+// FIPS 180-4's examples, and RFC 4231, test cases 1, 2 and 6.
+TEST(Digest, Sha256) {
+  EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Digest, HmacSha256) {
+  EXPECT_EQ(HmacSha256Hex(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(HmacSha256Hex("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(HmacSha256Hex(std::string(131, '\xaa'),
+                          "Test Using Larger Than Block-Size Key - Hash Key First"),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(Digest, AnEmptyKeyIsAKeyOfItsOwn) {
+  const std::string empty = HmacSha256Hex({}, "text");
+  HmacSha256Hex("other", "text");
+  EXPECT_EQ(HmacSha256Hex({}, "text"), empty);
+}
+
+TEST(Digest, NewKeysAreHexAndDiffer) {
+  RealRandom random;
+  const std::string key = NewDigestKey(random);
+  EXPECT_EQ(key.size(), 64U);
+  EXPECT_EQ(key.find_first_not_of("0123456789abcdef"), std::string::npos) << key;
+  EXPECT_NE(NewDigestKey(random), key);
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,222 @@
+#include "state/state_json.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "providers/base/json.h"
+#include "state/digest.h"
+#include "tests/support/golden.h"
+#include "tests/support/sample_state.h"
+
+namespace podctl {
+namespace {
+
+using testing::SampleState;
+
+Error MustRefuse(std::string_view text) {
+  auto state = StateFromJson(text, "podctl.state.json");
+  EXPECT_FALSE(state) << "was read: " << text.substr(0, 200);
+  return state ? Error{} : state.error();
+}
+
+// The sample with one member changed and the checksum made good again, as only a program that
+// writes states (another podctl) would leave it.
+std::string Resealed(const std::function<void(Value&)>& change) {
+  Value document = *ParseJson(StateToJson(SampleState()));
+  change(document);
+  document.Set("checksum", "");
+  document.Set("checksum", "sha256:" + Sha256Hex(ToJson(document)));
+  return ToJson(document);
+}
+
+TEST(StateJson, LooksAsDocumented) {
+  std::string text = StateToJson(SampleState());
+  // The version of podctl is part of the text, and of its checksum; everything else is fixed.
+  for (std::string_view key : {"\"podctl_version\": \"", "\"checksum\": \"sha256:"}) {
+    const std::size_t begin = text.find(key) + key.size();
+    text.replace(begin, text.find('"', begin) - begin, "…");
+  }
+  testing::ExpectGolden("state/sample.state.json", text);
+}
+
+TEST(StateJson, EveryFieldComesBack) {
+  auto state = StateFromJson(StateToJson(SampleState()), "x");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(*state, SampleState());
+}
+
+TEST(StateJson, EmptyStateComesBack) {
+  State empty;
+  empty.lineage = "l";
+  auto state = StateFromJson(StateToJson(empty), "x");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(*state, empty);
+}
+
+TEST(StateJson, LayoutIsNotContent) {
+  const Value document = *ParseJson(StateToJson(SampleState()));
+  auto state = StateFromJson(ToJson(document, JsonStyle::kCompact), "x");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(*state, SampleState());
+}
+
+TEST(StateJson, EmptyTextIsDamage) {
+  const Error error = MustRefuse("");
+  EXPECT_EQ(error.code, ErrorCode::kDataLoss);
+  EXPECT_EQ(error.message, "the state podctl.state.json is damaged: it is empty");
+  EXPECT_NE(error.hint, "");
+}
+
+TEST(StateJson, EveryCutIsDamage) {
+  const std::string text = StateToJson(SampleState());
+  // All but the final newline, without which the document is whole.
+  for (std::size_t size = 0; size + 1 < text.size(); ++size) {
+    ASSERT_EQ(MustRefuse(std::string_view(text).substr(0, size)).code, ErrorCode::kDataLoss)
+        << "cut at " << size;
+  }
+}
+
+TEST(StateJson, EveryFlippedBitIsDamage) {
+  const std::string text = StateToJson(SampleState());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string flipped = text;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+    auto state = StateFromJson(flipped, "x");
+    // A flip may make the version a newer one; anything else is damage.
+    ASSERT_FALSE(state) << "byte " << i;
+    ASSERT_TRUE(state.error().code == ErrorCode::kDataLoss ||
+                state.error().code == ErrorCode::kUnimplemented)
+        << "byte " << i << ": " << state.error().message;
+  }
+}
+
+TEST(StateJson, NulsAndOtherTextsAreDamage) {
+  const std::string text = StateToJson(SampleState());
+  std::string tail_of_nuls = text;
+  tail_of_nuls.replace(text.size() / 2, std::string::npos, text.size() / 2, '\0');
+  for (const std::string& bad :
+       {std::string(4096, '\0'), tail_of_nuls, text + text, text + "x", std::string("null"),
+        std::string("[]"), std::string("{}"), std::string("\"text\""), std::string(100'000, '['),
+        std::string("\xFF\xFE{\0}\0", 6)}) {
+    EXPECT_EQ(MustRefuse(bad).code, ErrorCode::kDataLoss);
+  }
+}
+
+TEST(StateJson, DuplicateKeyIsDamage) {
+  std::string text = StateToJson(SampleState());
+  text.replace(text.find("\"serial\""), 0, "\"serial\": 41,\n  ");
+  EXPECT_NE(MustRefuse(text).message.find("duplicate key"), std::string::npos);
+}
+
+TEST(StateJson, NewerFormatIsNamed) {
+  const Error error = MustRefuse(Resealed([](Value& document) {
+    document.Set("format_version", 7);
+    document.Set("podctl_version", "9.1.0");
+    document.Set("resources", "something else altogether");
+  }));
+  EXPECT_EQ(error.code, ErrorCode::kUnimplemented);
+  EXPECT_NE(error.message.find("format version 7"), std::string::npos) << error.message;
+  EXPECT_NE(error.hint.find("9.1.0"), std::string::npos) << error.hint;
+}
+
+TEST(StateJson, OtherFormatVersionsAreDamage) {
+  for (const Value& version : {Value(0), Value(-1), Value("1"), Value(1.0), Value()}) {
+    EXPECT_EQ(MustRefuse(Resealed([&](Value& d) { d.Set("format_version", version); })).code,
+              ErrorCode::kDataLoss);
+  }
+}
+
+// Takes every member away, and gives it a wrong type, wherever it is fixed by the format.
+void Visit(const Value& at, std::vector<std::string> path,
+           const std::function<void(const std::vector<std::string>&)>& visit) {
+  for (const auto& [key, value] : at.AsMap()) {
+    path.push_back(key);
+    visit(path);
+    const bool free_form = key == "applied" || key == "observed" || key == "metadata" ||
+                           key == "exec_env" || key == "host_keys";
+    if (!free_form) Visit(value, path, visit);
+    path.pop_back();
+  }
+}
+
+Value* Reach(Value& at, const std::vector<std::string>& path, std::size_t depth) {
+  Value* value = &at;
+  for (std::size_t i = 0; i < depth; ++i) value = &value->MutableMap()[path[i]];
+  return value;
+}
+
+TEST(StateJson, MissingAndMistypedMembersAreDamage) {
+  int visited = 0;
+  Visit(*ParseJson(StateToJson(SampleState())), {}, [&](const std::vector<std::string>& path) {
+    const std::string& key = path.back();
+    std::string where;
+    for (const std::string& part : path) where += "/" + part;
+    ++visited;
+    // What may be absent: whole resources and workers, and `pending`. The checksum is made anew.
+    const bool optional = key == "pending" ||
+                          path[path.size() - (path.size() > 1 ? 2 : 1)] == "resources" ||
+                          (path.size() > 2 && path[path.size() - 2] == "workers");
+    if (!optional && key != "checksum") {
+      const Error error =
+          MustRefuse(Resealed([&](Value& d) { Reach(d, path, path.size() - 1)->Erase(key); }));
+      EXPECT_EQ(error.code, ErrorCode::kDataLoss) << where;
+      // A resource without a type is told by its address.
+      if (key != "type") {
+        EXPECT_NE(error.message.find("`" + key + "`"), std::string::npos) << error.message;
+      }
+    }
+    if (key != "applied" && key != "observed" && key != "checksum") {
+      const Error error = MustRefuse(
+          Resealed([&](Value& d) { *Reach(d, path, path.size()) = Value(Value::List{Value(1)}); }));
+      EXPECT_EQ(error.code, ErrorCode::kDataLoss) << where;
+    }
+  });
+  EXPECT_GT(visited, 60);
+}
+
+TEST(StateJson, UnknownMembersAreRefusedBecauseASaveWouldDropThem) {
+  for (const char* path : {"surprise", "resources.extra"}) {
+    EXPECT_EQ(MustRefuse(Resealed([&](Value& d) { d.SetPath(path, 1); })).code,
+              ErrorCode::kDataLoss);
+  }
+  EXPECT_NE(MustRefuse(Resealed([](Value& d) {
+              d.MutableMap()["resources"].MutableMap()["pod.research"].Set("surprise", 1);
+            })).message.find("pod.research has an unknown key `surprise`"),
+            std::string::npos);
+}
+
+TEST(StateJson, ValuesOutOfRangeAreDamage) {
+  auto in_pod = [](std::string_view path, Value value) {
+    return Resealed([&](Value& d) {
+      d.MutableMap()["resources"].MutableMap()["pod.research"].SetPath(path, std::move(value));
+    });
+  };
+  EXPECT_EQ(MustRefuse(in_pod("ssh.port", 0)).code, ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(in_pod("ssh.port", 65536)).code, ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(in_pod("pending.kind", "explode")).code, ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(in_pod("host_keys.007", Value::EmptyList())).code, ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(in_pod("host_keys.-1", Value::EmptyList())).code, ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(in_pod("type", "bootstrap")).code, ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("serial", -1); })).code, ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("serial", 1.5); })).code,
+            ErrorCode::kDataLoss);
+  EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("lineage", ""); })).code,
+            ErrorCode::kDataLoss);
+}
+
+TEST(StateJson, ErrorsNameTheOriginAndNoContent) {
+  std::string text = StateToJson(SampleState());
+  text.replace(text.find("hmac-sha256:00ff"), 4, "HMAC");
+  const Error error = MustRefuse(text);
+  EXPECT_EQ(error.message,
+            "the state podctl.state.json is damaged: its content does not match its checksum");
+}
+
+TEST(State, Addresses) {
+  EXPECT_EQ(PodAddress("research"), "pod.research");
+  EXPECT_EQ(StepAddress("research", "jupyter"), "bootstrap.research.jupyter");
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,367 @@
+#include "state/stores/local_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/conformance/state_store_suite.h"
+#include "tests/state/stores/bench.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FakeBench final : public StoreBench {
+ public:
+  std::unique_ptr<StateStore> Open() override {
+    return std::make_unique<LocalStore>(machine_.Open());
+  }
+  std::optional<std::string> Stored() override {
+    return machine_.files.FileText("/work/podctl.state.json");
+  }
+  void Overwrite(const std::string& bytes) override {
+    machine_.files.SetFile("/work/podctl.state.json", bytes);
+  }
+  FakeClock& clock() override { return machine_.clock; }
+
+ private:
+  FakeMachine machine_;
+};
+
+class RealBench final : public StoreBench {
+ public:
+  std::unique_ptr<StateStore> Open() override {
+    return std::make_unique<LocalStore>(path_, files_, clock_, random_, LockHolder::ThisProcess());
+  }
+  std::optional<std::string> Stored() override {
+    std::ifstream file(path_, std::ios::binary);
+    if (!file) return std::nullopt;
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  void Overwrite(const std::string& bytes) override {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+  }
+  FakeClock& clock() override { return clock_; }
+
+ private:
+  TempFolder folder_;
+  std::string path_ = folder_ / "podctl.state.json";
+  RealFileSystem files_;
+  FakeClock clock_;
+  RealRandom random_;
+};
+
+INSTANTIATE_TEST_SUITE_P(OnFakeDisk, StateStoreSuite,
+                         ::testing::Values([] { return std::make_unique<FakeBench>(); }));
+INSTANTIATE_TEST_SUITE_P(OnRealDisk, StateStoreSuite,
+                         ::testing::Values([] { return std::make_unique<RealBench>(); }));
+
+State Older() {
+  State state = SampleState();
+  state.serial = 0;
+  return state;
+}
+
+// The generation after `state`, before it is saved.
+State Changed(State state) {
+  state.pods.at("pod.research").uid = "4712";
+  return state;
+}
+
+// ---- Death in the middle of a save.
+
+// How a machine comes back after it stopped: by number, until nullopt.
+using Revival = std::function<bool(FakeFileSystem&, int)>;
+
+bool ReviveAfterKill(FakeFileSystem& files, int way) {
+  files.Restart();
+  return way == 0;
+}
+
+// Every subset of the names that were not synced, times what became of bytes not synced.
+bool ReviveAfterPowerCut(FakeFileSystem& files, int way) {
+  using Torn = FakeFileSystem::TornBytes;
+  constexpr Torn kTorn[] = {Torn::kGone, Torn::kHalf, Torn::kZeroed, Torn::kWhole};
+  const std::size_t subsets = std::size_t{1} << files.UnsyncedNames();
+  const std::size_t number = static_cast<std::size_t>(way);
+  files.CutPower(number / 4, kTorn[number % 4]);
+  return number < 4 * subsets;
+}
+
+// Stops the machine before each step of a save in turn, brings it back in every way there is, and
+// wants the old or the new generation, whole, and that the next run can go on from it.
+void DieAtEveryStep(bool first_save, const Revival& revive) {
+  bool finished = false;
+  int old_seen = 0;
+  int new_seen = 0;
+  for (int step = 0; !finished; ++step) {
+    ASSERT_LT(step, 100);
+    for (int way = 0;; ++way) {
+      ASSERT_LT(way, 1000);
+      FakeMachine machine;
+      State state = Older();
+      if (!first_save) {
+        LocalStore store = machine.Open();
+        ASSERT_TRUE(store.Save(state));
+      }
+      const State before = state;
+      {
+        LocalStore store = machine.Open();
+        auto lock = store.Lock({}, kAtOnce, {});
+        ASSERT_TRUE(lock);
+        ASSERT_TRUE(store.Load());
+        machine.files.StopAfter(step);
+        state = Changed(state);
+        finished = store.Save(state).has_value() && !machine.files.Stopped();
+      }
+      machine.alive_.clear();
+      if (!revive(machine.files, way)) break;
+
+      LocalStore next = machine.Open();
+      auto lock = next.Lock({}, kAtOnce, {});
+      ASSERT_TRUE(lock) << lock.error().message;
+      auto loaded = next.Load();
+      ASSERT_TRUE(loaded) << "step " << step << ", way " << way << ": " << loaded.error().message;
+      State found = loaded->value_or(Older());
+      if (!loaded->has_value()) {
+        ASSERT_TRUE(first_save) << "step " << step << ", way " << way;
+        ++old_seen;
+      } else if (!first_save && found == before) {
+        ++old_seen;
+      } else {
+        State expected = Changed(before);
+        expected.serial = before.serial + 1;
+        ASSERT_EQ(found, expected) << "step " << step << ", way " << way;
+        ++new_seen;
+      }
+      ASSERT_FALSE(finished && found == before) << "a finished save was lost";
+      found.pods.at("pod.other").uid = "later";
+      ASSERT_TRUE(next.Save(found)) << "step " << step << ", way " << way;
+      lock->reset();
+      EXPECT_THAT(machine.files.AllFiles(), ::testing::ElementsAre("/work/podctl.state.json"));
+    }
+  }
+  EXPECT_GT(old_seen, 4);
+  EXPECT_GT(new_seen, 0);
+}
+
+TEST(LocalStoreDeath, KilledAtEveryStepOfTheFirstSave) {
+  DieAtEveryStep(true, ReviveAfterKill);
+}
+TEST(LocalStoreDeath, KilledAtEveryStepOfALaterSave) {
+  DieAtEveryStep(false, ReviveAfterKill);
+}
+TEST(LocalStoreDeath, PowerCutAtEveryStepOfTheFirstSave) {
+  DieAtEveryStep(true, ReviveAfterPowerCut);
+}
+TEST(LocalStoreDeath, PowerCutAtEveryStepOfALaterSave) {
+  DieAtEveryStep(false, ReviveAfterPowerCut);
+}
+
+// ---- Errors in the middle of a save.
+
+TEST(LocalStore, EveryFailedCallOfASaveIsReportedAndTheOldGenerationStands) {
+  for (bool sticky : {false, true}) {
+    bool finished = false;
+    for (int call = 1; !finished; ++call) {
+      ASSERT_LT(call, 100);
+      FakeMachine machine;
+      LocalStore store = machine.Open();
+      State state = Older();
+      ASSERT_TRUE(store.Save(state));
+      const State before = state;
+      machine.files.FailCall(call, MakeError(ErrorCode::kIo, "the disk is tired"), sticky);
+      machine.files.ClearLog();
+      state = Changed(state);
+      auto saved = store.Save(state);
+      const std::string last = machine.files.Log().back();
+      finished = saved.has_value();
+      machine.files.FailCall(0, {});
+      if (finished) break;
+
+      EXPECT_THAT(saved.error().message, HasSubstr("the disk is tired"));
+      auto loaded = machine.Open().Load();
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      if (last.starts_with("SyncFolder")) {
+        EXPECT_EQ(**loaded, state);  // it stands there, but was not reported as safe
+        EXPECT_EQ(state.serial, before.serial + 1);
+      } else {
+        EXPECT_EQ(**loaded, before) << last;
+        EXPECT_EQ(state.serial, before.serial);
+        if (!sticky) {
+          EXPECT_EQ(machine.files.AllFiles().size(), 1U);
+        }
+      }
+      // The same store can go on when the disk does, and writes again what is not surely durable.
+      machine.files.ClearLog();
+      ASSERT_TRUE(store.Save(state)) << last;
+      EXPECT_TRUE(machine.files.Log().back().starts_with("SyncFolder")) << last;
+      State now = **machine.Open().Load();
+      EXPECT_EQ(now, state);
+      EXPECT_EQ(now.pods, Changed(before).pods);
+    }
+  }
+}
+
+TEST(LocalStore, FullDiskKeepsTheOldGeneration) {
+  FakeMachine machine;
+  LocalStore store = machine.Open();
+  State state = Older();
+  ASSERT_TRUE(store.Save(state));
+  const auto stored = machine.files.FileText("/work/podctl.state.json");
+  for (std::uint64_t space : {0, 1, 512, 1000}) {
+    machine.files.LimitSpace(space);
+    State next = Changed(state);
+    auto saved = store.Save(next);
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.error().message,
+              "cannot save the state /work/podctl.state.json: No space left on device");
+    EXPECT_EQ(machine.files.FileText("/work/podctl.state.json"), stored);
+    EXPECT_EQ(machine.files.AllFiles().size(), 1U);
+  }
+}
+
+TEST(LocalStore, EqualContentIsNotWritten) {
+  FakeMachine machine;
+  LocalStore store = machine.Open();
+  State state = Older();
+  ASSERT_TRUE(store.Save(state));
+  machine.files.ClearLog();
+  ASSERT_TRUE(store.Save(state));
+  for (const std::string& call : machine.files.Log()) {
+    EXPECT_FALSE(call.starts_with("WriteNew") || call.starts_with("Rename")) << call;
+  }
+}
+
+TEST(LocalStore, StateIsPrivate) {
+  FakeMachine machine;
+  machine.files.SetFile("/work/podctl.state.json", StateToJson(SampleState()), 0644);
+  LocalStore store = machine.Open();
+  State state = **store.Load();
+  state = Changed(state);
+  ASSERT_TRUE(store.Save(state));
+  EXPECT_EQ(machine.files.FileMode("/work/podctl.state.json"), 0600U);
+}
+
+TEST(LocalStore, RemovedStateIsNotSilentlyMadeAgain) {
+  FakeMachine machine;
+  LocalStore store = machine.Open();
+  State state = Older();
+  ASSERT_TRUE(store.Save(state));
+  ASSERT_TRUE(machine.files.Remove("/work/podctl.state.json"));
+  state = Changed(state);
+  auto saved = store.Save(state);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().message,
+            "the state /work/podctl.state.json was removed since it was read");
+}
+
+TEST(LocalStore, StaleWriterIsToldBothSerials) {
+  FakeMachine machine;
+  LocalStore fast = machine.Open();
+  State state = Older();
+  ASSERT_TRUE(fast.Save(state));
+  LocalStore slow = machine.Open();
+  State old = **slow.Load();
+  state = Changed(state);
+  ASSERT_TRUE(fast.Save(state));
+  EXPECT_EQ(slow.Save(old).error().message,
+            "the state /work/podctl.state.json was changed by somebody else since it was read "
+            "(serial 1 was read, serial 2 is stored)");
+}
+
+// ---- Where the file is.
+
+TEST(LocalStore, MissingFolderIsNamed) {
+  FakeMachine machine;
+  LocalStore store = machine.Open("/nowhere/podctl.state.json");
+  State state;
+  const std::string expected =
+      "the folder /nowhere of the state /nowhere/podctl.state.json does not exist";
+  EXPECT_EQ(store.Load().error().message, expected);
+  EXPECT_EQ(store.Save(state).error().message, expected);
+  EXPECT_EQ(store.Lock({}, kAtOnce, {}).error().message, expected);
+}
+
+TEST(LocalStore, PathWithoutAFolderStandsInTheCurrentOne) {
+  FakeMachine machine;
+  LocalStore store = machine.Open("podctl.state.json");
+  auto lock = store.Lock({}, kAtOnce, {});
+  ASSERT_TRUE(lock);
+  State state = Older();
+  ASSERT_TRUE(store.Save(state));
+  EXPECT_TRUE(machine.files.FileText("podctl.state.json"));
+}
+
+TEST(LocalStore, LinkIsFollowedAndStays) {
+  FakeMachine machine;
+  machine.files.SetFolder("/shared/team");
+  machine.files.SetLink("/work/podctl.state.json", "../shared/team/real.json");
+  LocalStore store = machine.Open();
+  State state = Older();
+  ASSERT_TRUE(store.Save(state));
+  ASSERT_TRUE(store.Save(state = Changed(state)));
+  EXPECT_THAT(machine.files.AllFiles(), ::testing::ElementsAre("/shared/team/real.json"));
+
+  // Who comes by the other name meets the same lock and the same state.
+  auto lock = store.Lock({}, kAtOnce, {});
+  ASSERT_TRUE(lock);
+  LocalStore direct = machine.Open("/shared/team/real.json");
+  EXPECT_FALSE(direct.Lock({}, kAtOnce, {}));
+  EXPECT_EQ(**direct.Load(), state);
+}
+
+TEST(LocalStore, RealLinkIsFollowedAndStays) {
+  TempFolder folder;
+  RealFileSystem files;
+  FakeClock clock;
+  RealRandom random;
+  std::filesystem::create_symlink("real.json", folder / "link.json");
+  LocalStore store(folder / "link.json", files, clock, random, LockHolder::ThisProcess());
+  State state = Older();
+  ASSERT_TRUE(store.Save(state));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.json"));
+  EXPECT_FALSE(std::filesystem::is_symlink(folder / "real.json"));
+  EXPECT_EQ(**store.Load(), state);
+  const auto mode = std::filesystem::status(folder / "real.json").permissions();
+  EXPECT_EQ(static_cast<unsigned>(mode), 0600U);
+}
+
+TEST(LocalStore, UnreadableStateIsAnError) {
+  FakeMachine machine;
+  machine.files.SetFile("/work/podctl.state.json", StateToJson(SampleState()), 0200);
+  EXPECT_EQ(machine.Open().Load().error().code, ErrorCode::kPermissionDenied);
+  machine.files.SetFolder("/work/folder");
+  EXPECT_EQ(machine.Open("/work/folder").Load().error().code, ErrorCode::kDataLoss);
+}
+
+TEST(LocalStore, FolderThatCannotBeWrittenIsSaidAtTheLock) {
+  FakeMachine machine;
+  machine.files.SetReadOnly("/work");
+  auto lock = machine.Open().Lock({}, kAtOnce, {});
+  ASSERT_FALSE(lock);
+  EXPECT_EQ(lock.error().code, ErrorCode::kPermissionDenied);
+  EXPECT_THAT(lock.error().message, HasSubstr("/work/podctl.state.json.lock"));
+}
+
+TEST(LocalStore, LeftoversOfThisStateAloneAreRemoved) {
+  FakeMachine machine;
+  const std::string uuid = "00000000-0000-4000-8000-00000000abcd";
+  const std::vector<std::string> others = {
+      "/work/.podctl.state.json.bak.77-" + uuid + ".tmp",  // of the state podctl.state.json.bak
+      "/work/.podctl.state.json.notes.tmp", "/work/podctl.state.json.77-" + uuid + ".tmp"};
+  for (const std::string& path : others) machine.files.SetFile(path, "x");
+  machine.files.SetFile("/work/.podctl.state.json.77-" + uuid + ".tmp", "half a sta");
+  LocalStore store = machine.Open();
+  ASSERT_TRUE(store.Lock({}, kAtOnce, {}));
+  EXPECT_THAT(machine.files.AllFiles(), ::testing::UnorderedElementsAreArray(others));
+}
+
+}  // namespace
+}  // namespace podctl::testing
