@@ -26,10 +26,10 @@ bool IsPath(std::string_view path) {
     std::string_view segment = path.substr(0, dot);
     if (const auto bracket = segment.find('['); bracket != std::string_view::npos) {
       const std::string_view index = segment.substr(bracket + 1);
-      const bool is_number =
-          index.size() >= 2 && index.size() <= kLongestIndex && index.back() == ']' &&
-          std::all_of(index.begin(), index.end() - 1,
-                      [](unsigned char c) { return std::isdigit(c) != 0; });
+      const bool is_number = index.size() >= 2 && index.size() <= kLongestIndex &&
+                             index.back() == ']' &&
+                             std::all_of(index.begin(), index.end() - 1,
+                                         [](unsigned char c) { return std::isdigit(c) != 0; });
       if (!is_number) return false;
       segment = segment.substr(0, bracket);
     }

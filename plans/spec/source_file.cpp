@@ -45,7 +45,9 @@ std::string SourceFile::ShownLine(int line) const {
   return text.size() > kLongestLine ? std::string() : std::string(text);
 }
 
-std::string SourceFile::Folder() const { return FolderOf(name_); }
+std::string SourceFile::Folder() const {
+  return FolderOf(name_);
+}
 
 std::size_t FindInvalidUtf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {

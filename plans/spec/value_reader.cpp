@@ -16,7 +16,9 @@ namespace {
 constexpr std::size_t kLongestText = 4u << 20;  // bytes, expressions put in
 constexpr std::size_t kMostParts = 2000;        // of one text: expressions and what is between
 
-bool HasExpression(const YamlNode& node) { return node.text.find("${") != std::string::npos; }
+bool HasExpression(const YamlNode& node) {
+  return node.text.find("${") != std::string::npos;
+}
 
 // The place of the `occurrence`-th (from 0) time that `needle` stands in a scalar. Escapes and
 // folding make offsets in the value differ from those in the file, so it is looked up there.
@@ -67,7 +69,8 @@ std::string FoundWords(const YamlNode& node) {
       break;
   }
   if (node.text.empty()) return "an empty text";
-  if (node.text.size() > kLongest || node.text.find('\n') != std::string::npos) return "a long text";
+  if (node.text.size() > kLongest || node.text.find('\n') != std::string::npos)
+    return "a long text";
   return "`" + node.text + "`";
 }
 

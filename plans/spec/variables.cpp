@@ -20,9 +20,8 @@ const std::vector<std::string>& DeclarationKeys() {
 
 bool IsVariableName(std::string_view name) {
   return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '_';
-         });
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 class Resolver {
@@ -52,8 +51,8 @@ class Resolver {
     const std::string& name = entry.key->text;
     const Slot slot{"variables", name};
     if (!IsVariableName(name)) {
-      reader_.Error(*entry.key, slot, fmt::format("{} is no name for a variable",
-                                                  FoundWords(*entry.key)),
+      reader_.Error(*entry.key, slot,
+                    fmt::format("{} is no name for a variable", FoundWords(*entry.key)),
                     "letters, digits and _");
       return;
     }
@@ -61,8 +60,8 @@ class Resolver {
     std::optional<std::string> fallback;
     bool is_broken = false;
     if (entry.value->is_scalar()) {
-      reader_.Error(*entry.value, slot, fmt::format("`{}` must be a map, found {}", name,
-                                                    FoundWords(*entry.value)),
+      reader_.Error(*entry.value, slot,
+                    fmt::format("`{}` must be a map, found {}", name, FoundWords(*entry.value)),
                     "write {default: …}");
       is_broken = true;
     } else if (!entry.value->is_null() && !reader_.ExpectMap(*entry.value, slot)) {

@@ -143,7 +143,8 @@ class TreeBuilder final : public YAML::EventHandler {
     for (std::string_view known : {"str", "int", "bool", "float", "map", "seq"}) {
       if (tag == std::string(kStandard) + std::string(known)) return;
     }
-    throw Refused{fmt::format("the YAML tag `{}` has no meaning here", tag), offset, "leave it out"};
+    throw Refused{fmt::format("the YAML tag `{}` has no meaning here", tag), offset,
+                  "leave it out"};
   }
 
   // yaml-cpp marks a node at its anchor or tag; the value stands behind them.
@@ -221,8 +222,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void AddEntry(Frame& frame, YamlEntry entry) {
-    const auto [it, is_new] =
-        frame.index.emplace(entry.key->text, frame.node->entries.size());
+    const auto [it, is_new] = frame.index.emplace(entry.key->text, frame.node->entries.size());
     if (is_new) {
       frame.node->entries.push_back(std::move(entry));
       return;
@@ -252,8 +252,7 @@ class TreeBuilder final : public YAML::EventHandler {
         throw Refused{"`<<` takes a map or a list of maps", merge.key->offset, ""};
       }
       for (const YamlEntry& entry : source->entries) {
-        const bool is_new =
-            frame.index.emplace(entry.key->text, frame.node->entries.size()).second;
+        const bool is_new = frame.index.emplace(entry.key->text, frame.node->entries.size()).second;
         if (is_new) frame.node->entries.push_back(entry);
       }
     }

@@ -1,0 +1,171 @@
+#include "plans/spec/dependencies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "plans/spec/node_fields.h"
+#include "providers/base/text.h"
+#include "state/state.h"
+
+namespace podctl {
+namespace {
+
+using gcp::FieldType;
+
+// Why a node's path has no text to put in, or "".
+std::string WhyNoText(const std::string& path, const PathCheck& check) {
+  if (check.field->path == "metadata") return "metadata may hold secrets";
+  const bool is_in_map = check.field->type == FieldType::kStringMap && path != check.field->path;
+  const bool is_item = check.field->type == FieldType::kStringList && path.ends_with(']');
+  const bool is_scalar =
+      check.field->type != FieldType::kMessage && check.field->type != FieldType::kMessageList &&
+      check.field->type != FieldType::kStringMap && check.field->type != FieldType::kStringList;
+  return is_scalar || is_in_map || is_item ? "" : "it is no single value";
+}
+
+class Resolver {
+ public:
+  Resolver(std::vector<ReadPod>& pods, Problems& problems) : pods_(pods), problems_(problems) {
+    for (std::size_t i = 0; i < pods.size(); ++i) index_.emplace(pods[i].pod.name, i);
+  }
+
+  void Resolve() {
+    edges_.resize(pods_.size());
+    for (std::size_t i = 0; i < pods_.size(); ++i) {
+      for (const FoundReference& reference : pods_[i].references) Follow(i, reference);
+    }
+    FindCircles();
+  }
+
+ private:
+  void Report(const FoundReference& reference, std::string summary, std::string suggestion) {
+    Diagnostic diagnostic = reference.at;
+    diagnostic.summary = std::move(summary);
+    diagnostic.suggestion = std::move(suggestion);
+    problems_.Add(std::move(diagnostic));
+  }
+
+  void Follow(std::size_t from, const FoundReference& reference) {
+    PodSpec& pod = pods_[from].pod;
+    const auto it = index_.find(reference.pod);
+    if (it == index_.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, index] : index_) names.push_back(name);
+      const std::string near = NearestWord(reference.pod, names);
+      Report(reference, fmt::format("there is no pod `{}`", reference.pod),
+             near.empty() ? "" : fmt::format("did you mean `{}`?", near));
+      return;
+    }
+    if (it->second == from) {
+      Report(reference, fmt::format("`{}` refers to itself", pod.name), "");
+      return;
+    }
+    if (!reference.path.empty() && !CheckPath(reference)) return;
+    const std::string address = PodAddress(reference.pod);
+    if (std::find(pod.depends_on.begin(), pod.depends_on.end(), address) == pod.depends_on.end()) {
+      pod.depends_on.push_back(address);
+      edges_[from].push_back(it->second);
+    }
+  }
+
+  bool CheckPath(const FoundReference& reference) {
+    const PathCheck check = CheckNodePath(reference.path);
+    if (!check.ok) {
+      Report(reference, check.problem, check.suggestion);
+      return false;
+    }
+    const std::string why = WhyNoText(reference.path, check);
+    if (!why.empty()) {
+      Report(reference, fmt::format("`{}` cannot be put in a text", reference.path), why);
+      return false;
+    }
+    return true;
+  }
+
+  // Depth first with a stack of our own: a chain of pods may be as long as the spec.
+  void FindCircles() {
+    enum class Color { kWhite, kGrey, kBlack };
+    std::vector<Color> colors(pods_.size(), Color::kWhite);
+    for (std::size_t start = 0; start < pods_.size(); ++start) {
+      if (colors[start] != Color::kWhite) continue;
+      std::vector<std::pair<std::size_t, std::size_t>> path = {{start, 0}};
+      colors[start] = Color::kGrey;
+      while (!path.empty()) {
+        auto& [pod, next] = path.back();
+        if (next == edges_[pod].size()) {
+          colors[pod] = Color::kBlack;
+          path.pop_back();
+          continue;
+        }
+        const std::size_t target = edges_[pod][next++];
+        if (colors[target] == Color::kGrey) {
+          ReportCircle(path, target);
+        } else if (colors[target] == Color::kWhite) {
+          colors[target] = Color::kGrey;
+          path.emplace_back(target, 0);
+        }
+      }
+    }
+  }
+
+  void ReportCircle(const std::vector<std::pair<std::size_t, std::size_t>>& path,
+                    std::size_t first) {
+    constexpr std::size_t kMostNamed = 10;
+    std::vector<std::string> names;
+    bool inside = false;
+    for (const auto& [pod, next] : path) {
+      inside = inside || pod == first;
+      if (!inside) continue;
+      if (names.size() < kMostNamed) {
+        names.push_back(PodAddress(pods_[pod].pod.name));
+      } else if (names.size() == kMostNamed) {
+        names.emplace_back("…");
+      }
+    }
+    names.push_back(PodAddress(pods_[first].pod.name));
+    // Shown where the last pod of the circle refers back to the first.
+    const ReadPod& last = pods_[path.back().first];
+    for (const FoundReference& reference : last.references) {
+      if (reference.pod != pods_[first].pod.name) continue;
+      Report(reference, "pods wait for each other: " + Join(names, " -> "), "");
+      return;
+    }
+  }
+
+  std::vector<ReadPod>& pods_;
+  Problems& problems_;
+  std::map<std::string, std::size_t> index_;
+  std::vector<std::vector<std::size_t>> edges_;
+};
+
+}  // namespace
+
+void ResolveDependencies(std::vector<ReadPod>& pods, Problems& problems) {
+  Resolver(pods, problems).Resolve();
+}
+
+void CheckSameNode(const std::vector<ReadPod>& pods, Problems& problems) {
+  std::map<std::tuple<std::string, std::string, std::string>, const ReadPod*> nodes;
+  for (const ReadPod& read : pods) {
+    const PodSpec& pod = read.pod;
+    if (pod.project.empty() || pod.zone.empty() || pod.node_id.empty()) continue;
+    const auto [it, is_new] = nodes.emplace(std::tie(pod.project, pod.zone, pod.node_id), &read);
+    if (is_new) continue;
+    Diagnostic diagnostic;
+    diagnostic.summary =
+        fmt::format("two pods are the node `{}` of {} in {}", pod.node_id, pod.project, pod.zone);
+    diagnostic.place = pod.place;
+    diagnostic.source_line = read.source_line;
+    diagnostic.context = "pods";
+    diagnostic.suggestion = "give one of them another `nodeId`";
+    diagnostic.related.push_back(
+        {it->second->pod.place, it->second->source_line, "the other one is here"});
+    problems.Add(std::move(diagnostic));
+  }
+}
+
+}  // namespace podctl

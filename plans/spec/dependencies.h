@@ -1,0 +1,19 @@
+// What is between pods: references that must lead somewhere, an order that must exist, nodes that
+// must not be claimed twice.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plans/spec/pod_reader.h"
+#include "plans/spec/problems.h"
+
+namespace podctl {
+
+// Checks every reference and writes PodSpec::depends_on. A circle is one error that names it.
+void ResolveDependencies(std::vector<ReadPod>& pods, Problems& problems);
+
+// Two pods with the same project, zone and node id are one error with both places.
+void CheckSameNode(const std::vector<ReadPod>& pods, Problems& problems);
+
+}  // namespace podctl

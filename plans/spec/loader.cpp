@@ -1,0 +1,222 @@
+#include "plans/spec/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "plans/spec/dependencies.h"
+#include "plans/spec/local_files.h"
+#include "plans/spec/node_rules.h"
+#include "plans/spec/pod_reader.h"
+#include "plans/spec/spec_files.h"
+#include "plans/spec/tree_merge.h"
+#include "plans/spec/variables.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kMostPods = 20'000;
+
+const std::vector<std::string>& TopKeys() {
+  static const std::vector<std::string> keys = {"project",   "zone",     "state",
+                                                "variables", "defaults", "pods"};
+  return keys;
+}
+
+// Carries one load through its steps: files, top level, variables, pods, what is between pods.
+class Loader {
+ public:
+  Loader(const LoadOptions& options, FileSystem& files, const Environment& environment)
+      : options_(options), files_(files), environment_(environment) {}
+
+  Spec Load(Diagnostics& diagnostics) {
+    Spec spec;
+    documents_ = ReadSpecFiles(options_.paths, files_, problems_);
+    for (const SpecDocument& document : documents_) {
+      spec.files.push_back(document.file->name());
+      if (document.root != nullptr) ReadTop(*document.root);
+    }
+    LoadVariables();
+    ReadPods(spec);
+    problems_.MoveTo(diagnostics);
+    return spec;
+  }
+
+ private:
+  void ReadTop(const YamlNode& root) {
+    ValueReader reader(variables_, environment_, problems_);
+    for (const YamlEntry& entry : root.entries) {
+      const std::string& key = entry.key->text;
+      const Slot slot{"", key};
+      if (key == "project" || key == "zone" || key == "state") {
+        AddSetting(reader, entry);
+      } else if (key == "variables" || key == "pods" || key == "defaults") {
+        if (key == "pods") has_pods_key_ = true;
+        if (!reader.ExpectMap(*entry.value, slot)) continue;
+        if (key == "defaults") {
+          defaults_ = defaults_ == nullptr
+                          ? entry.value
+                          : MergeEqual(defaults_, entry.value, "defaults", problems_);
+        } else {
+          auto& target = key == "pods" ? pods_ : declarations_;
+          target.insert(target.end(), entry.value->entries.begin(), entry.value->entries.end());
+        }
+      } else {
+        ReportUnknown(reader, *entry.key);
+      }
+    }
+  }
+
+  // A pod's key at the top is a pod written without `pods:` above it, or a default.
+  void ReportUnknown(ValueReader& reader, const YamlNode& key) {
+    const std::vector<std::string> writable = WritableMembers("");
+    const bool is_pod_key = std::find(writable.begin(), writable.end(), key.text) != writable.end();
+    if (is_pod_key) {
+      reader.Error(key, {"", key.text}, fmt::format("unknown key {}", FoundWords(key)),
+                   "it belongs to a pod, or under `defaults`");
+      return;
+    }
+    reader.UnknownKey(key, "", TopKeys());
+  }
+
+  void AddSetting(ValueReader& reader, const YamlEntry& entry) {
+    const auto [it, is_new] = settings_.emplace(entry.key->text, entry);
+    if (is_new) return;
+    const YamlNode& known = *it->second.value;
+    if (known.kind == entry.value->kind && known.text == entry.value->text) return;
+    reader.Conflict(*entry.key, {"", entry.key->text},
+                    fmt::format("`{}` has two values", entry.key->text), *it->second.key,
+                    "the other one is here");
+  }
+
+  void LoadVariables() {
+    std::vector<VariableFile> variable_files;
+    for (const std::string& path : options_.var_files) {
+      variable_documents_.push_back(ReadYamlFile(path, files_, problems_));
+      if (variable_documents_.back().root != nullptr) {
+        variable_files.push_back({variable_documents_.back().root});
+      }
+    }
+    const VariableSources sources{options_.vars, variable_files, environment_};
+    variables_ = ResolveVariables(declarations_, sources, problems_);
+  }
+
+  std::optional<std::string> Setting(ValueReader& reader, const std::string& key) {
+    const auto it = settings_.find(key);
+    if (it == settings_.end()) return std::nullopt;
+    return reader.ReadPlain(*it->second.value, {"", key});
+  }
+
+  // The spec's own project and zone, else what the options say. A setting that is there but not
+  // usable counts as given: it has been reported once.
+  PodDefaults ReadPodDefaults(ValueReader& reader) {
+    PodDefaults defaults{options_.project, options_.zone};
+    if (const auto project = Setting(reader, "project")) {
+      CheckProject(reader, *settings_.at("project").value, {"", "project"}, *project);
+      defaults.project = project;
+    } else if (settings_.count("project") > 0) {
+      defaults.project = "";
+    }
+    if (const auto zone = Setting(reader, "zone")) {
+      CheckZone(reader, *settings_.at("zone").value, {"", "zone"}, *zone);
+      defaults.zone = zone;
+    } else if (settings_.count("zone") > 0) {
+      defaults.zone = "";
+    }
+    return defaults;
+  }
+
+  void ReadPods(Spec& spec) {
+    ValueReader reader(variables_, environment_, problems_);
+    const PodDefaults defaults = ReadPodDefaults(reader);
+    if (const auto state = Setting(reader, "state")) {
+      const bool is_url = state->find("://") != std::string::npos;
+      spec.state = is_url ? *state : PathFromSpec(*settings_.at("state").value, *state);
+    }
+    if (pods_.size() > kMostPods) {
+      problems_.AddForFile(
+          "", fmt::format("{} pods are too many, {} at most", pods_.size(), kMostPods));
+      return;
+    }
+    ReportMissingPods();
+    PodReader pod_reader(reader, files_, defaults);
+    if (defaults_ != nullptr) pod_reader.CheckDefaults(*defaults_);
+    std::vector<ReadPod> read;
+    std::map<std::string, const YamlNode*> names;
+    for (const YamlEntry& entry : pods_) {
+      const auto [it, is_new] = names.emplace(entry.key->text, entry.key.get());
+      if (!is_new) {
+        reader.Conflict(*entry.key, {"pods", entry.key->text},
+                        fmt::format("the pod `{}` is defined twice", entry.key->text), *it->second,
+                        "first defined here");
+        continue;
+      }
+      const YamlNodePtr merged =
+          defaults_ == nullptr ? entry.value : MergeUnder(defaults_, entry.value);
+      read.push_back(pod_reader.Read(*entry.key, *merged));
+    }
+    ReportMissingPlace(read, &ReadPod::lacks_project, "project",
+                       "set `project`, --project or PODCTL_PROJECT");
+    ReportMissingPlace(read, &ReadPod::lacks_zone, "zone", "set `zone`, or --zone");
+    ResolveDependencies(read, problems_);
+    CheckSameNode(read, problems_);
+    for (ReadPod& pod : read) spec.pods.push_back(std::move(pod.pod));
+  }
+
+  // An unfinished file must not read as "delete everything".
+  void ReportMissingPods() {
+    if (has_pods_key_) return;
+    for (const SpecDocument& document : documents_) {
+      if (document.root == nullptr) return;
+    }
+    if (documents_.empty()) return;
+    problems_.AddForFile(documents_.front().file->name(), "there is no `pods`",
+                         "write `pods: {}` for none");
+  }
+
+  // One problem for all pods: they share the cure.
+  void ReportMissingPlace(const std::vector<ReadPod>& pods, bool ReadPod::*lacks,
+                          const std::string& what, const std::string& cure) {
+    const ReadPod* first = nullptr;
+    std::size_t count = 0;
+    for (const ReadPod& pod : pods) {
+      if (!(pod.*lacks)) continue;
+      if (first == nullptr) first = &pod;
+      ++count;
+    }
+    if (first == nullptr) return;
+    Diagnostic diagnostic;
+    diagnostic.summary = count == 1 ? fmt::format("no {} for the pod `{}`", what, first->pod.name)
+                                    : fmt::format("no {} for the pod `{}` and {} more", what,
+                                                  first->pod.name, count - 1);
+    diagnostic.place = first->pod.place;
+    diagnostic.source_line = first->source_line;
+    diagnostic.context = "pods";
+    diagnostic.suggestion = cure;
+    problems_.Add(std::move(diagnostic));
+  }
+
+  const LoadOptions& options_;
+  FileSystem& files_;
+  const Environment& environment_;
+  Problems problems_;
+  std::vector<SpecDocument> documents_;
+  std::vector<SpecDocument> variable_documents_;
+  std::map<std::string, YamlEntry> settings_;
+  std::vector<YamlEntry> declarations_;
+  std::vector<YamlEntry> pods_;
+  YamlNodePtr defaults_;
+  Variables variables_;
+  bool has_pods_key_ = false;
+};
+
+}  // namespace
+
+Spec LoadSpec(const LoadOptions& options, FileSystem& files, const Environment& environment,
+              Diagnostics& diagnostics) {
+  return Loader(options, files, environment).Load(diagnostics);
+}
+
+}  // namespace podctl

@@ -1,0 +1,117 @@
+#include "plans/spec/local_files.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "plans/spec/source_file.h"
+#include "state/digest.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::uint64_t kLargestMetadataFile = 256u << 10;
+constexpr std::uint64_t kLargestStepFile = 64u << 20;
+constexpr std::uint64_t kMostStepBytes = 256u << 20;
+constexpr int kMostStepFiles = 4096;
+constexpr int kDeepestFolder = 32;
+
+std::string Sentence(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+      return "there is no such file";
+    case ErrorCode::kPermissionDenied:
+      return "permission denied";
+    default:
+      return error.message;
+  }
+}
+
+// Walks the sources of one step.
+class Digester {
+ public:
+  explicit Digester(FileSystem& files) : files_(files) {}
+
+  // What went wrong, or "".
+  std::string Add(const std::string& path, const std::string& name, int depth) {
+    const auto info = files_.Stat(path);
+    if (!info) return fmt::format("`{}`: {}", path, Sentence(info.error()));
+    if (++count_ > kMostStepFiles) return fmt::format("more than {} files", kMostStepFiles);
+    if (info->kind == FileInfo::Kind::kFolder) return AddFolder(path, name, depth);
+    const auto bytes = files_.Read(path, kLargestStepFile);
+    if (!bytes) return fmt::format("`{}`: {}", path, Sentence(bytes.error()));
+    total_ += bytes->size();
+    if (total_ > kMostStepBytes) {
+      return fmt::format("more than {} MiB of files", kMostStepBytes >> 20);
+    }
+    const bool is_executable = (info->mode & 0100) != 0;
+    list_ += fmt::format("{} {} {}\n", Sha256Hex(*bytes), is_executable ? "x" : "-", name);
+    return "";
+  }
+
+  std::string Digest() const { return Sha256Hex(list_); }
+
+ private:
+  std::string AddFolder(const std::string& path, const std::string& name, int depth) {
+    if (depth > kDeepestFolder) return fmt::format("`{}` is nested too deep", path);
+    const auto names = files_.List(path);
+    if (!names) return fmt::format("`{}`: {}", path, Sentence(names.error()));
+    list_ += fmt::format("folder {}\n", name);
+    for (const std::string& child : *names) {
+      if (std::string problem = Add(path + "/" + child, name + "/" + child, depth + 1);
+          !problem.empty()) {
+        return problem;
+      }
+    }
+    return "";
+  }
+
+  FileSystem& files_;
+  std::string list_;
+  std::uint64_t total_ = 0;
+  int count_ = 0;
+};
+
+}  // namespace
+
+std::string PathFromSpec(const YamlNode& node, const std::string& path) {
+  std::string expanded = ExpandHome(path);
+  const std::string folder = node.file->Folder();
+  if (expanded.starts_with("/") || folder == ".") return expanded;
+  if (expanded.starts_with("./")) expanded = expanded.substr(2);
+  return folder.ends_with('/') ? folder + expanded : folder + "/" + expanded;
+}
+
+std::optional<std::string> ReadTextFile(ValueReader& reader, FileSystem& files,
+                                        const YamlNode& node, const Slot& slot,
+                                        const std::string& path) {
+  auto text = files.Read(path, kLargestMetadataFile);
+  if (!text) {
+    reader.Error(node, slot,
+                 fmt::format("the file `{}` cannot be read: {}", path, Sentence(text.error())));
+    return std::nullopt;
+  }
+  if (FindInvalidUtf8(*text) != std::string::npos || text->find('\0') != std::string::npos) {
+    reader.Error(node, slot, fmt::format("the file `{}` is no UTF-8 text", path));
+    return std::nullopt;
+  }
+  return std::move(*text);
+}
+
+std::optional<std::string> DigestFiles(ValueReader& reader, FileSystem& files,
+                                       const std::vector<StepFile>& sources,
+                                       const std::vector<const YamlNode*>& at, const Slot& slot) {
+  Digester digester(files);
+  bool ok = true;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const std::string problem = digester.Add(sources[i].source, sources[i].destination, 0);
+    if (problem.empty()) continue;
+    reader.Error(*at[i], slot, problem);
+    ok = false;
+  }
+  if (!ok) return std::nullopt;
+  return digester.Digest();
+}
+
+}  // namespace podctl

@@ -1,0 +1,29 @@
+// Files that a spec names: where their paths start from, and what they hold.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/spec/value_reader.h"
+#include "providers/bootstrap/step_runner.h"
+#include "providers/os/file_system.h"
+
+namespace podctl {
+
+// A path written in `node`'s file, made relative to the current folder: "~/" is the home folder,
+// other relative paths start at the folder of that file.
+std::string PathFromSpec(const YamlNode& node, const std::string& path);
+
+// A text file named by `node`, at most 256 KiB (what a metadata entry can hold) of UTF-8.
+std::optional<std::string> ReadTextFile(ValueReader& reader, FileSystem& files,
+                                        const YamlNode& node, const Slot& slot,
+                                        const std::string& path);
+
+// A digest over names, permissions and contents of everything under `sources`, with `at` for what
+// cannot be read. nullopt after a report.
+std::optional<std::string> DigestFiles(ValueReader& reader, FileSystem& files,
+                                       const std::vector<StepFile>& sources,
+                                       const std::vector<const YamlNode*>& at, const Slot& slot);
+
+}  // namespace podctl

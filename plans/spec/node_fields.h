@@ -1,0 +1,48 @@
+// Reads the keys of a pod that are fields of the Cloud TPU Node, by the field table
+// (providers/gcp/tpu_schema.h). Knows no rules between fields (node_rules.h), and not `metadata`,
+// which has a form of its own (metadata_reader.h).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plans/spec/value_reader.h"
+#include "providers/base/value.h"
+#include "providers/gcp/tpu_schema.h"
+
+namespace podctl {
+
+// Where each key of a pod stands, by its dotted path: "networkConfig.network".
+using Places = std::map<std::string, SourcePlace>;
+
+// The value of one field; strings are template text. nullopt when nothing usable is there, which
+// has been reported, or when a message is empty.
+std::optional<Value> ReadNodeField(ValueReader& reader, const gcp::Field& field,
+                                   const YamlEntry& entry, const Slot& slot, Places& places);
+
+// Reports a key that the service writes.
+void ReportOutputOnly(ValueReader& reader, const gcp::Field& field, const YamlNode& key,
+                      const Slot& slot);
+
+// Names of the members of a message ("" for the node itself) that a spec may set. `prefix` ends in
+// a dot when not empty: "networkConfig.", "dataDisks[].".
+std::vector<std::string> WritableMembers(std::string_view prefix);
+
+// The dotted path of a writable member of some message that is called `word`: "spot" ->
+// "schedulingConfig.spot"; "" when there is none.
+std::string FindMemberElsewhere(std::string_view word);
+
+// "networkEndpoints[0].ipAddress", "labels.team": is there such a thing on a node? Says what is
+// wrong and what may be meant otherwise.
+struct PathCheck {
+  bool ok = false;
+  const gcp::Field* field = nullptr;  // of the path, or of the map that it looks into
+  std::string problem;
+  std::string suggestion;
+};
+PathCheck CheckNodePath(std::string_view path);
+
+}  // namespace podctl

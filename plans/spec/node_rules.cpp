@@ -1,0 +1,266 @@
+#include "plans/spec/node_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "providers/base/text.h"
+#include "providers/gcp/accelerator_catalog.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kLongestDescription = 512;  // characters
+constexpr std::size_t kMostLabels = 64;
+constexpr std::size_t kLongestLabelPart = 63;  // characters
+
+bool IsLower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::size_t Characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+bool HasReference(std::string_view text) {
+  return text.find("${") != std::string_view::npos;
+}
+
+// Of letters beyond ASCII only the service knows which are lower case.
+bool IsLabelText(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return IsLower(c) || IsDigit(c) || c == '_' || c == '-' || (c & 0x80) != 0;
+  });
+}
+
+std::string AsLabel(std::string_view text) {
+  std::string label;
+  for (char c : text) {
+    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    label += IsLabelText(std::string_view(&lower, 1)) ? lower : '-';
+  }
+  return label;
+}
+
+void CheckLabel(ValueReader& reader, const YamlEntry& entry, const Slot& slot,
+                const std::string& value) {
+  const std::string& key = entry.key->text;
+  const bool starts_well = !key.empty() && (IsLower(key[0]) || (key[0] & 0x80) != 0);
+  if (!starts_well || !IsLabelText(key) || Characters(key) > kLongestLabelPart) {
+    const std::string better = AsLabel(key);
+    const bool is_better = better != key && !better.empty() && IsLower(better[0]);
+    reader.Error(*entry.key, slot, fmt::format("{} is no label", FoundWords(*entry.key)),
+                 is_better ? fmt::format("did you mean `{}`?", better) : "",
+                 "A label begins with a lower-case letter and goes on with lower-case letters, "
+                 "digits, _ and -, 63 characters at most.");
+  }
+  if (HasReference(value)) return;
+  if (!IsLabelText(value) || Characters(value) > kLongestLabelPart) {
+    const std::string better = AsLabel(value);
+    reader.Error(*entry.value, slot,
+                 fmt::format("`{}` cannot have the value {}", key, FoundWords(*entry.value)),
+                 better != value ? fmt::format("did you mean `{}`?", better) : "",
+                 "A label's value consists of lower-case letters, digits, _ and -, 63 characters "
+                 "at most.");
+  }
+}
+
+void CheckLabels(ValueReader& reader, const YamlNode& pod, const std::string& context,
+                 const Value& node) {
+  const YamlEntry* labels = pod.Find("labels");
+  if (labels == nullptr || !labels->value->is_map()) return;
+  const Slot slot{context, "labels"};
+  for (const YamlEntry& entry : labels->value->entries) {
+    const Value* value = node["labels"].Find(entry.key->text);
+    if (value != nullptr) CheckLabel(reader, entry, slot.Below(entry.key->text), value->AsString());
+  }
+  const std::size_t count = labels->value->entries.size();
+  if (count > kMostLabels) {
+    reader.Error(*labels->key, slot, fmt::format("{} labels", count),
+                 fmt::format("{} at most", kMostLabels));
+  }
+}
+
+bool IsOctet(std::string_view text) {
+  int number = 0;
+  const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && rest == text.data() + text.size() && number >= 0 && number <= 255 &&
+         IsDigit(text[0]) && text.size() <= 3;
+}
+
+bool IsIpv4(std::string_view text) {
+  for (int i = 0; i < 3; ++i) {
+    const auto dot = text.find('.');
+    if (dot == std::string_view::npos || !IsOctet(text.substr(0, dot))) return false;
+    text.remove_prefix(dot + 1);
+  }
+  return IsOctet(text);
+}
+
+void CheckTexts(ValueReader& reader, const YamlNode& pod, const std::string& context,
+                const Value& node) {
+  const std::string& description = node["description"].AsString();
+  if (Characters(description) > kLongestDescription && !HasReference(description)) {
+    reader.Error(*pod.Find("description")->key, {context, "description"},
+                 fmt::format("the description has {} characters", Characters(description)),
+                 fmt::format("{} at most", kLongestDescription));
+  }
+  const std::string& cidr = node["cidrBlock"].AsString();
+  if (cidr.empty() || HasReference(cidr)) return;
+  const auto slash = cidr.find('/');
+  const std::string_view address = std::string_view(cidr).substr(0, slash);
+  const std::string_view bits =
+      slash == std::string::npos ? "" : std::string_view(cidr).substr(slash + 1);
+  if (!IsIpv4(address) || bits != "29") {
+    reader.Error(*pod.Find("cidrBlock")->value, {context, "cidrBlock"},
+                 fmt::format("`{}` is no /29 block", cidr),
+                 IsIpv4(address) ? fmt::format("did you mean `{}/29`?", address)
+                                 : "such as `10.240.0.0/29`");
+  }
+}
+
+void CheckExclusive(ValueReader& reader, const YamlNode& pod, const std::string& context,
+                    std::string_view first, std::string_view second) {
+  const YamlEntry* a = pod.Find(first);
+  const YamlEntry* b = pod.Find(second);
+  if (a == nullptr || b == nullptr) return;
+  // Written one after the other: the later one is the problem.
+  if (a->key->offset > b->key->offset) std::swap(a, b);
+  reader.Conflict(*b->key, {context, b->key->text},
+                  fmt::format("`{}` and `{}` exclude each other", first, second), *a->key,
+                  fmt::format("`{}` is set here", a->key->text));
+}
+
+void CheckScheduling(ValueReader& reader, const YamlNode& pod, const std::string& context,
+                     const Value& node) {
+  const YamlEntry* scheduling = pod.Find("schedulingConfig");
+  if (scheduling == nullptr) return;
+  const YamlEntry* first = nullptr;
+  for (const YamlEntry& entry : scheduling->value->entries) {
+    const Value& value = node["schedulingConfig"][entry.key->text];
+    if (!value.AsBool()) continue;
+    if (first == nullptr) {
+      first = &entry;
+      continue;
+    }
+    reader.Conflict(
+        *entry.key, {context + ".schedulingConfig", entry.key->text},
+        fmt::format("`{}` and `{}` exclude each other", first->key->text, entry.key->text),
+        *first->key, fmt::format("`{}` is set here", first->key->text));
+  }
+}
+
+void CheckAccelerator(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
+                      const std::string& context, const Value& node) {
+  const YamlEntry* type = pod.Find("acceleratorType");
+  const YamlEntry* config = pod.Find("acceleratorConfig");
+  if (type == nullptr && config == nullptr) {
+    reader.Error(key, {context, ""}, "no TPU is asked for",
+                 "set `acceleratorType`, such as `v3-8`");
+    return;
+  }
+  CheckExclusive(reader, pod, context, "acceleratorType", "acceleratorConfig");
+  if (config != nullptr && config->value->is_map()) {
+    for (const char* member : {"type", "topology"}) {
+      if (config->value->Find(member) != nullptr) continue;
+      reader.Error(*config->key, {context, "acceleratorConfig"},
+                   fmt::format("`acceleratorConfig` lacks `{}`", member),
+                   "such as {type: V4, topology: 2x2x2}");
+    }
+  }
+  const std::string& name = node["acceleratorType"].AsString();
+  if (name.empty() || HasReference(name) || gcp::FindAccelerator(name)) return;
+  const std::string near = gcp::NearestAccelerator(name);
+  reader.Warn(*type->value, {context, "acceleratorType"}, fmt::format("{} is unknown", name),
+              near.empty() ? "" : "near: " + near,
+              "podctl does not know this accelerator type; it is sent as it is.");
+}
+
+bool IsGceName(std::string_view name) {
+  constexpr std::size_t kLongest = 63;
+  return !name.empty() && name.size() <= kLongest && IsLower(name[0]) && name.back() != '-' &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return IsLower(c) || IsDigit(c) || c == '-'; });
+}
+
+// "europe-west4", which has zones but is none.
+bool IsRegion(std::string_view text) {
+  const auto dash = text.find('-');
+  if (dash == std::string_view::npos || text.rfind('-') != dash) return false;
+  return !text.empty() && IsDigit(text.back());
+}
+
+}  // namespace
+
+void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
+                    const std::string& context, const Value& node) {
+  CheckAccelerator(reader, key, pod, context, node);
+  if (pod.Find("runtimeVersion") == nullptr) {
+    reader.Error(key, {context, ""}, "`runtimeVersion` is missing",
+                 "such as `tpu-ubuntu2204-base`");
+  }
+  CheckExclusive(reader, pod, context, "networkConfig", "networkConfigs");
+  CheckScheduling(reader, pod, context, node);
+  CheckLabels(reader, pod, context, node);
+  CheckTexts(reader, pod, context, node);
+  const YamlEntry* disks = pod.Find("dataDisks");
+  if (disks == nullptr) return;
+  for (std::size_t i = 0; i < disks->value->items.size(); ++i) {
+    const YamlNode& disk = *disks->value->items[i];
+    if (!disk.is_map() || disk.Find("sourceDisk") != nullptr) continue;
+    reader.Error(disk, {context, "dataDisks"}, fmt::format("`dataDisks[{}]` lacks `sourceDisk`", i),
+                 "such as `projects/P/zones/Z/disks/D`");
+  }
+}
+
+bool CheckNodeId(ValueReader& reader, const YamlNode& at, const Slot& slot,
+                 std::string_view node_id) {
+  const bool is_dots = node_id == "." || node_id == "..";  // these mean something else in a URL
+  const bool is_allowed =
+      !node_id.empty() && !is_dots && std::all_of(node_id.begin(), node_id.end(), [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+               std::string_view("_.~+%-").find(c) != std::string_view::npos;
+      });
+  if (!is_allowed) {
+    reader.Error(at, slot, fmt::format("`{}` is no node id", node_id),
+                 "letters, digits and _ . ~ + % -");
+    return false;
+  }
+  if (!IsGceName(node_id)) {
+    reader.Warn(at, slot, fmt::format("`{}` may be refused as a node id", node_id), "",
+                "Safe are up to 63 lower-case letters, digits and -, with a letter first and no - "
+                "at the end.");
+  }
+  return true;
+}
+
+bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::string_view zone) {
+  const bool is_name = !zone.empty() && IsLower(zone[0]) &&
+                       std::all_of(zone.begin(), zone.end(),
+                                   [](char c) { return IsLower(c) || IsDigit(c) || c == '-'; });
+  if (is_name && !IsRegion(zone)) return true;
+  reader.Error(at, slot,
+               fmt::format("`{}` is {}", zone, IsRegion(zone) ? "a region, not a zone" : "no zone"),
+               IsRegion(zone) ? fmt::format("such as `{}-a`", zone) : "such as `europe-west4-a`");
+  return false;
+}
+
+bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,
+                  std::string_view project) {
+  const bool is_name = !project.empty() && std::all_of(project.begin(), project.end(), [](char c) {
+    return IsLower(c) || IsDigit(c) || c == '-' || c == ':' || c == '.';
+  });
+  if (is_name) return true;
+  reader.Error(at, slot, fmt::format("`{}` is no project id", project),
+               "lower-case letters, digits and -");
+  return false;
+}
+
+}  // namespace podctl

@@ -1,0 +1,29 @@
+// The rules of a node that are not about one value's type: limits of labels and names, fields that
+// exclude each other, what has to be there. What the service checks better is left to it.
+//
+// Sources: docs of the Node message (description, cidrBlock, networkConfig(s)), the label rules
+// that gcloud applies, the node id's documented pattern.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "plans/spec/value_reader.h"
+#include "providers/base/value.h"
+
+namespace podctl {
+
+// `pod` is the YAML map of the pod, defaults merged, and `node` what was read of it.
+void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
+                    const std::string& context, const Value& node);
+
+// An error outside of the documented pattern, a warning outside of what Compute Engine takes.
+bool CheckNodeId(ValueReader& reader, const YamlNode& at, const Slot& slot,
+                 std::string_view node_id);
+
+// Zone and project become parts of URLs; a region in place of a zone is a common slip.
+bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::string_view zone);
+bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,
+                  std::string_view project);
+
+}  // namespace podctl

@@ -1,0 +1,258 @@
+#include "plans/spec/pod_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "plans/spec/local_files.h"
+#include "plans/spec/metadata_reader.h"
+#include "plans/spec/node_rules.h"
+#include "plans/spec/step_reader.h"
+#include "providers/base/text.h"
+#include "state/state.h"
+
+namespace podctl {
+namespace {
+
+const std::vector<std::string>& OwnKeys() {
+  static const std::vector<std::string> keys = {"nodeId",      "project",    "zone",
+                                                "libtpuFlags", "runtimeEnv", "ssh",
+                                                "bootstrap",   "lifecycle",  "dependsOn"};
+  return keys;
+}
+
+const std::vector<std::string>& SshKeys() {
+  static const std::vector<std::string> keys = {"user",    "port",     "identityFile",
+                                                "address", "hostKeys", "publishKey"};
+  return keys;
+}
+
+const std::vector<std::string>& LifecycleKeys() {
+  static const std::vector<std::string> keys = {"preventDestroy", "ignoreChanges",
+                                                "createBeforeDestroy"};
+  return keys;
+}
+
+bool IsOneOf(const std::string& word, const std::vector<std::string>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// `spot` belongs into `schedulingConfig`: a key of a message, put one level too high.
+void ReportUnknown(ValueReader& reader, const YamlNode& key, const Slot& slot) {
+  const std::string elsewhere = FindMemberElsewhere(key.text);
+  if (!elsewhere.empty()) {
+    reader.Error(key, slot, fmt::format("unknown key {}", FoundWords(key)),
+                 fmt::format("did you mean `{}`?", elsewhere));
+    return;
+  }
+  std::vector<std::string> known = WritableMembers("");
+  known.insert(known.end(), OwnKeys().begin(), OwnKeys().end());
+  reader.UnknownKey(key, slot.context, known);
+}
+
+// The service knows accelerator types in lower case, and gcloud sends them so.
+void LowerCaseType(Value& node) {
+  const std::string& type = node["acceleratorType"].AsString();
+  if (type.empty() || type.find("${") != std::string::npos) return;
+  std::string lower = type;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  node.Set("acceleratorType", std::move(lower));
+}
+
+}  // namespace
+
+bool IsPodName(std::string_view name) {
+  constexpr std::size_t kLongest = 63;
+  return !name.empty() && name.size() <= kLongest && name[0] != '-' &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
+}
+
+ReadPod PodReader::Read(const YamlNode& key, const YamlNode& pod) {
+  ReadPod result;
+  result.pod.name = key.text;
+  result.pod.place = key.Place();
+  const Slot slot{"pods", key.text};
+  const std::string context = slot.Path();
+  result.source_line = key.file->ShownLine(result.pod.place.line);
+  result.pod.node.MutableMap();
+  if (!IsPodName(key.text)) {
+    reader_.Error(key, slot, fmt::format("{} is no name for a pod", FoundWords(key)),
+                  "letters, digits, - and _; `nodeId` may be another");
+  }
+  if (!reader_.ExpectMap(pod, slot)) return result;
+  ReadKeys(pod, context, result);
+  LowerCaseType(result.pod.node);
+  CheckNodeRules(reader_, key, pod, context, result.pod.node);
+
+  PodSpec& spec = result.pod;
+  if (pod.Find("nodeId") == nullptr) {
+    spec.node_id = spec.name;
+    if (IsPodName(spec.name)) CheckNodeId(reader_, key, slot, spec.node_id);
+  }
+  if (pod.Find("project") == nullptr) {
+    spec.project = defaults_.project.value_or("");
+    result.lacks_project = !defaults_.project;
+  }
+  if (pod.Find("zone") == nullptr) {
+    spec.zone = defaults_.zone.value_or("");
+    result.lacks_zone = !defaults_.zone;
+  }
+  auto references = reader_.TakeReferences();
+  std::move(references.begin(), references.end(), std::back_inserter(result.references));
+  return result;
+}
+
+void PodReader::CheckDefaults(const YamlNode& defaults) {
+  if (!reader_.ExpectMap(defaults, {"", "defaults"})) return;
+  ReadPod scratch;
+  ReadKeys(defaults, "defaults", scratch);
+  reader_.TakeReferences();
+}
+
+void PodReader::ReadKeys(const YamlNode& pod, const std::string& context, ReadPod& result) {
+  Places& places = result.pod.places;
+  for (const YamlEntry& entry : pod.entries) {
+    const std::string& key = entry.key->text;
+    const Slot slot{context, key};
+    const gcp::Field* field =
+        key.find('.') == std::string::npos ? gcp::FindNodeField(key) : nullptr;
+    if (key == "metadata" || key == "libtpuFlags" || key == "runtimeEnv") continue;
+    if (IsOneOf(key, OwnKeys())) {
+      places[key] = entry.key->Place();
+      ReadOwnKey(entry, slot, result);
+    } else if (field == nullptr) {
+      ReportUnknown(reader_, *entry.key, slot);
+    } else if (field->field_class == gcp::FieldClass::kOutputOnly) {
+      ReportOutputOnly(reader_, *field, *entry.key, slot);
+    } else if (auto value = ReadNodeField(reader_, *field, entry, slot, places)) {
+      result.pod.node.Set(key, std::move(*value));
+    }
+  }
+  MetadataReader(reader_, files_, result.pod, places).Read(pod, context);
+}
+
+void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& result) {
+  const std::string& key = entry.key->text;
+  const YamlNode& value = *entry.value;
+  PodSpec& pod = result.pod;
+  if (key == "nodeId") {
+    const auto id = reader_.ReadPlain(value, slot);
+    if (id && CheckNodeId(reader_, value, slot, *id)) pod.node_id = *id;
+  } else if (key == "project") {
+    const auto project = reader_.ReadPlain(value, slot);
+    if (project && CheckProject(reader_, value, slot, *project)) pod.project = *project;
+  } else if (key == "zone") {
+    const auto zone = reader_.ReadPlain(value, slot);
+    if (zone && CheckZone(reader_, value, slot, *zone)) pod.zone = *zone;
+  } else if (key == "ssh") {
+    ReadSsh(value, slot, pod);
+  } else if (key == "bootstrap") {
+    pod.bootstrap = StepReader(reader_, files_, pod.places).Read(entry, slot);
+  } else if (key == "lifecycle") {
+    ReadLifecycle(value, slot, pod);
+  } else {
+    ReadDependsOn(value, slot, result);
+  }
+}
+
+void PodReader::ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod) {
+  if (!reader_.ExpectMap(node, slot)) return;
+  for (const YamlEntry& entry : node.entries) ReadSshKey(entry, slot.Below(entry.key->text), pod);
+}
+
+void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod) {
+  constexpr int kLargestPort = 65535;
+  const std::string& key = entry.key->text;
+  const YamlNode& value = *entry.value;
+  if (key == "user") {
+    const auto user = reader_.ReadPlain(value, slot);
+    if (!user) return;
+    const bool is_name = !user->empty() && (*user)[0] != '-' &&
+                         std::all_of(user->begin(), user->end(), [](unsigned char c) {
+                           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+                         });
+    if (!is_name) {
+      reader_.Error(value, slot, fmt::format("{} is no user's name", FoundWords(value)),
+                    "letters, digits and - _ .");
+    }
+    pod.ssh.user = *user;
+  } else if (key == "port") {
+    pod.ssh.port =
+        static_cast<int>(reader_.ReadInt(value, slot, 1, kLargestPort).value_or(pod.ssh.port));
+  } else if (key == "identityFile") {
+    const auto path = reader_.ReadPlain(value, slot);
+    if (path) pod.ssh.identity_file = PathFromSpec(value, *path);
+  } else if (key == "address") {
+    pod.ssh.internal_address =
+        reader_.ReadWord(value, slot, {"external", "internal"}) == "internal";
+  } else if (key == "hostKeys") {
+    pod.ssh.strict_host_keys = reader_.ReadWord(value, slot, {"pinned", "strict"}) == "strict";
+  } else if (key == "publishKey") {
+    pod.publish_ssh_key = reader_.ReadBool(value, slot).value_or(true);
+  } else {
+    reader_.UnknownKey(*entry.key, slot.context, SshKeys());
+  }
+}
+
+void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& pod) {
+  if (!reader_.ExpectMap(node, slot)) return;
+  for (const YamlEntry& entry : node.entries) {
+    const std::string& key = entry.key->text;
+    const Slot below = slot.Below(key);
+    if (key == "preventDestroy") {
+      pod.lifecycle.prevent_destroy = reader_.ReadBool(*entry.value, below).value_or(false);
+    } else if (key == "createBeforeDestroy") {
+      pod.lifecycle.create_before_destroy = reader_.ReadBool(*entry.value, below).value_or(false);
+    } else if (key == "ignoreChanges") {
+      ReadIgnoreChanges(*entry.value, below, pod);
+    } else {
+      reader_.UnknownKey(*entry.key, slot.Path(), LifecycleKeys());
+    }
+  }
+}
+
+void PodReader::ReadIgnoreChanges(const YamlNode& node, const Slot& slot, PodSpec& pod) {
+  if (!reader_.ExpectList(node, slot)) return;
+  for (const YamlNodePtr& item : node.items) {
+    const auto path = reader_.ReadPlain(*item, slot);
+    if (!path) continue;
+    if (*path == "libtpuFlags" || *path == "runtimeEnv") {
+      reader_.Error(*item, slot, fmt::format("`{}` is no field of a node", *path),
+                    "write `metadata.tensorflow-env-vars`");
+      continue;
+    }
+    const PathCheck check = CheckNodePath(*path);
+    if (!check.ok) {
+      reader_.Error(*item, slot, check.problem, check.suggestion);
+    } else if (check.field->field_class == gcp::FieldClass::kOutputOnly) {
+      reader_.Error(*item, slot, fmt::format("`{}` is written by the service", *path),
+                    "leave it out");
+    } else {
+      pod.lifecycle.ignore_changes.push_back(*path);
+    }
+  }
+}
+
+void PodReader::ReadDependsOn(const YamlNode& node, const Slot& slot, ReadPod& result) {
+  constexpr std::string_view kPrefix = "pod.";
+  if (!reader_.ExpectList(node, slot)) return;
+  for (const YamlNodePtr& item : node.items) {
+    const auto address = reader_.ReadPlain(*item, slot);
+    if (!address) continue;
+    if (!address->starts_with(kPrefix) || !IsPodName(address->substr(kPrefix.size()))) {
+      reader_.Error(*item, slot, fmt::format("{} is no address of a pod", FoundWords(*item)),
+                    IsPodName(*address) ? fmt::format("did you mean `pod.{}`?", *address)
+                                        : "such as `pod.other`");
+      continue;
+    }
+    Diagnostic at = DiagnosticAt(*item, item->Place(), "");
+    at.context = slot.context;
+    result.references.push_back({address->substr(kPrefix.size()), "", std::move(at)});
+  }
+}
+
+}  // namespace podctl

@@ -1,0 +1,28 @@
+// Finds and reads the files of a spec: what `-f` names, folders included. Knows YAML trees, but not
+// what stands in them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plans/spec/problems.h"
+#include "plans/spec/yaml_tree.h"
+#include "providers/os/file_system.h"
+
+namespace podctl {
+
+inline constexpr const char* kDefaultSpecFile = "podctl.yaml";
+
+struct SpecDocument {
+  std::unique_ptr<SourceFile> file;
+  YamlNodePtr root;  // a map; nullptr when the file was not readable, which has been reported
+};
+
+// `paths` empty: podctl.yaml in the current folder. A file named twice is read once.
+std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths, FileSystem& files,
+                                        Problems& problems);
+// One more file that holds a map, for variables.
+SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& problems);
+
+}  // namespace podctl

@@ -1,0 +1,212 @@
+#include "plans/spec/step_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "plans/spec/local_files.h"
+#include "plans/spec/metadata_reader.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+// podctl's own step, the restart after a change of flags, has this name.
+constexpr std::string_view kReservedName = "tpu-runtime";
+constexpr std::size_t kMostSteps = 1000;
+constexpr TextRules kStepText{.pods = true, .secrets = true};
+
+const std::vector<std::string>& StepKeys() {
+  static const std::vector<std::string> keys = {"name", "workers", "run",
+                                                "env",  "files",   "timeout"};
+  return keys;
+}
+
+bool IsStepName(std::string_view name) {
+  constexpr std::size_t kLongest = 63;
+  return !name.empty() && name.size() <= kLongest &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+         });
+}
+
+}  // namespace
+
+std::vector<StepSpec> StepReader::Read(const YamlEntry& bootstrap, const Slot& slot) {
+  std::vector<StepSpec> steps;
+  places_["bootstrap"] = bootstrap.key->Place();
+  if (!reader_.ExpectList(*bootstrap.value, slot)) return steps;
+  if (bootstrap.value->items.size() > kMostSteps) {
+    reader_.Error(*bootstrap.key, slot, fmt::format("more than {} steps", kMostSteps));
+    return steps;
+  }
+  std::map<std::string, const YamlNode*> names;
+  for (std::size_t i = 0; i < bootstrap.value->items.size(); ++i) {
+    const YamlNode& node = *bootstrap.value->items[i];
+    const Slot below{slot.context, fmt::format("bootstrap[{}]", i)};
+    if (!reader_.ExpectMap(node, below)) continue;
+    auto step = ReadStep(node, below);
+    if (!step) continue;
+    const YamlNode& name = *node.Find("name")->value;
+    const auto [it, is_new] = names.emplace(step->name, &name);
+    if (!is_new) {
+      reader_.Conflict(name, below, fmt::format("two steps are called `{}`", step->name),
+                       *it->second, "first defined here");
+      continue;
+    }
+    places_["bootstrap." + step->name] = step->place;
+    steps.push_back(std::move(*step));
+  }
+  return steps;
+}
+
+// nullopt when the step has no usable name; other problems leave the rest of it readable.
+std::optional<StepSpec> StepReader::ReadStep(const YamlNode& node, const Slot& slot) {
+  StepSpec step;
+  step.place = node.Place();
+  for (const YamlEntry& entry : node.entries) {
+    ReadKey(entry, slot.Below(entry.key->text), step);
+  }
+  if (node.Find("run") == nullptr && node.Find("files") == nullptr) {
+    reader_.Error(node, slot, "a step that does nothing", "give it `run` or `files`");
+  }
+  const YamlEntry* name = node.Find("name");
+  if (name == nullptr) {
+    reader_.Error(node, slot, "a step without a name", "give it a `name`");
+    return std::nullopt;
+  }
+  if (step.name.empty()) return std::nullopt;
+  step.place = name->value->Place();
+  return step;
+}
+
+void StepReader::ReadKey(const YamlEntry& entry, const Slot& slot, StepSpec& step) {
+  const std::string& key = entry.key->text;
+  const YamlNode& value = *entry.value;
+  if (key == "name") {
+    const auto name = reader_.ReadPlain(value, slot);
+    if (!name) return;
+    if (*name == kReservedName) {
+      reader_.Error(value, slot, fmt::format("the name `{}` is podctl's own", kReservedName),
+                    "choose another");
+    } else if (!IsStepName(*name)) {
+      reader_.Error(value, slot, fmt::format("{} is no name for a step", FoundWords(value)),
+                    "lower-case letters, digits and -");
+    } else {
+      step.name = *name;
+    }
+  } else if (key == "workers") {
+    ReadWorkers(value, slot, step);
+  } else if (key == "run") {
+    if (auto text = reader_.ReadText(value, slot, kStepText)) step.run = std::move(text->text);
+    if (value.is_scalar() && TrimBlanks(value.text).empty()) {
+      reader_.Error(value, slot, "`run` is empty");
+    }
+  } else if (key == "env") {
+    ReadVariables(value, slot, step);
+  } else if (key == "files") {
+    ReadFiles(value, slot, step);
+  } else if (key == "timeout") {
+    step.timeout = reader_.ReadDuration(value, slot).value_or(step.timeout);
+  } else {
+    reader_.UnknownKey(*entry.key, slot.context, StepKeys());
+  }
+}
+
+void StepReader::ReadWorkerItem(const YamlNode& item, const Slot& slot, std::vector<int>& workers) {
+  std::optional<std::vector<int>> numbers;
+  if (item.is_scalar()) {
+    const auto text = reader_.ReadPlain(item, slot);
+    if (!text) return;
+    numbers = ParseRanges(*text);
+  }
+  if (!numbers) {
+    reader_.Error(item, slot, fmt::format("{} names no workers", FoundWords(item)),
+                  "`all`, or numbers and ranges such as \"0,2-3\"");
+    return;
+  }
+  workers.insert(workers.end(), numbers->begin(), numbers->end());
+}
+
+void StepReader::ReadWorkers(const YamlNode& node, const Slot& slot, StepSpec& step) {
+  constexpr std::size_t kMostItems = 10'000;
+  if (node.is_scalar() && node.text == "all") return;
+  std::vector<int> workers;
+  if (node.is_list()) {
+    if (node.items.empty() || node.items.size() > kMostItems) {
+      reader_.Error(node, slot, node.items.empty() ? "no workers" : "too many items",
+                    "`all`, or numbers and ranges such as \"0,2-3\"");
+      return;
+    }
+    for (const YamlNodePtr& item : node.items) ReadWorkerItem(*item, slot, workers);
+  } else {
+    ReadWorkerItem(node, slot, workers);
+  }
+  std::sort(workers.begin(), workers.end());
+  workers.erase(std::unique(workers.begin(), workers.end()), workers.end());
+  step.workers = std::move(workers);
+}
+
+void StepReader::ReadVariables(const YamlNode& node, const Slot& slot, StepSpec& step) {
+  if (!reader_.ExpectMap(node, slot)) return;
+  for (const YamlEntry& entry : node.entries) {
+    const Slot below = slot.Below(entry.key->text);
+    if (!IsEnvironmentName(entry.key->text)) {
+      reader_.Error(*entry.key, below,
+                    fmt::format("{} is no name for a variable", FoundWords(*entry.key)),
+                    "letters, digits and _");
+      continue;
+    }
+    if (auto text = reader_.ReadText(*entry.value, below, kStepText)) {
+      step.env[entry.key->text] = std::move(text->text);
+    }
+  }
+}
+
+void StepReader::ReadFiles(const YamlNode& node, const Slot& slot, StepSpec& step) {
+  if (!reader_.ExpectList(node, slot)) return;
+  static const std::vector<std::string> keys = {"source", "destination"};
+  std::vector<const YamlNode*> at;
+  bool ok = true;
+  for (const YamlNodePtr& item : node.items) {
+    if (!reader_.ExpectMap(*item, slot)) {
+      ok = false;
+      continue;
+    }
+    for (const YamlEntry& entry : item->entries) {
+      if (std::find(keys.begin(), keys.end(), entry.key->text) == keys.end()) {
+        reader_.UnknownKey(*entry.key, slot.Path(), keys);
+        ok = false;
+      }
+    }
+    StepFile file;
+    for (const std::string& key : keys) {
+      const YamlEntry* entry = item->Find(key);
+      const auto text =
+          entry == nullptr ? std::nullopt : reader_.ReadPlain(*entry->value, slot.Below(key));
+      if (entry == nullptr) {
+        reader_.Error(*item, slot, fmt::format("a file without `{}`", key),
+                      "{source: PATH, destination: PATH}");
+      } else if (text && text->empty()) {
+        reader_.Error(*entry->value, slot.Below(key), fmt::format("`{}` is empty", key));
+      }
+      if (!text || text->empty()) {
+        ok = false;
+      } else if (key == "source") {
+        file.source = PathFromSpec(*entry->value, *text);
+      } else {
+        file.destination = *text;
+      }
+    }
+    const YamlEntry* source = item->Find("source");
+    at.push_back(source == nullptr ? item.get() : source->value.get());
+    step.files.push_back(std::move(file));
+  }
+  if (!ok || step.files.empty()) return;
+  step.files_digest = DigestFiles(reader_, files_, step.files, at, slot).value_or("");
+}
+
+}  // namespace podctl

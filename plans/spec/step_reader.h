@@ -1,0 +1,34 @@
+// Reads the `bootstrap` steps of a pod.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plans/spec/node_fields.h"
+#include "plans/spec/spec.h"
+#include "plans/spec/value_reader.h"
+#include "providers/os/file_system.h"
+
+namespace podctl {
+
+class StepReader {
+ public:
+  StepReader(ValueReader& reader, FileSystem& files, Places& places)
+      : reader_(reader), files_(files), places_(places) {}
+
+  std::vector<StepSpec> Read(const YamlEntry& bootstrap, const Slot& slot);
+
+ private:
+  std::optional<StepSpec> ReadStep(const YamlNode& step, const Slot& slot);
+  void ReadKey(const YamlEntry& entry, const Slot& slot, StepSpec& step);
+  void ReadWorkers(const YamlNode& node, const Slot& slot, StepSpec& step);
+  void ReadWorkerItem(const YamlNode& item, const Slot& slot, std::vector<int>& workers);
+  void ReadVariables(const YamlNode& node, const Slot& slot, StepSpec& step);
+  void ReadFiles(const YamlNode& node, const Slot& slot, StepSpec& step);
+
+  ValueReader& reader_;
+  FileSystem& files_;
+  Places& places_;
+};
+
+}  // namespace podctl
