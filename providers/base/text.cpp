@@ -14,6 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr double kMaxMilliseconds = 10.0 * 365 * 24 * 3600 * 1000;
 constexpr int kMaxWorkerNumber = 99999;
+constexpr std::size_t kMaxRangeNumbers = 1'000'000;  // before duplicates are dropped
 
 std::optional<double> UnitMilliseconds(std::string_view unit) {
   if (unit == "ms") return 1;
@@ -125,6 +126,8 @@ std::optional<std::vector<int>> ParseRanges(std::string_view text) {
     const auto first = ParseNumber(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : ParseNumber(part.substr(dash + 1));
     if (!first || !last || *last < *first) return std::nullopt;
+    const auto count = static_cast<std::size_t>(*last - *first) + 1;
+    if (numbers.size() + count > kMaxRangeNumbers) return std::nullopt;
     for (int number = *first; number <= *last; ++number) numbers.push_back(number);
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <exception>
 #include <system_error>
 
@@ -106,6 +108,28 @@ Result<ProcessResult> Spawn(const std::string& program, const std::vector<std::s
                        std::move(err.text)};
 }
 
+// Boost's search_path would need Boost.Filesystem's library for these few lines.
+std::string FindProgram(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
+  for (;;) {
+    const auto colon = rest.find(':');
+    const std::string_view folder = rest.substr(0, colon);
+    // An empty entry means the current folder (POSIX); nobody wants a program from there.
+    if (!folder.empty()) {
+      std::string program = fmt::format("{}/{}", folder, name);
+      struct stat info {};
+      if (::stat(program.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+          ::access(program.c_str(), X_OK) == 0) {
+        return program;
+      }
+    }
+    if (colon == std::string_view::npos) return {};
+    rest.remove_prefix(colon + 1);
+  }
+}
+
 }  // namespace
 
 Result<ProcessResult> RealProcessRunner::Run(const std::vector<std::string>& arguments,
@@ -113,8 +137,7 @@ Result<ProcessResult> RealProcessRunner::Run(const std::vector<std::string>& arg
   PODCTL_CHECK(!arguments.empty());
   try {
     const std::string& name = arguments[0];
-    const std::string program =
-        name.find('/') == std::string::npos ? bp::search_path(name).string() : name;
+    const std::string program = FindProgram(name);
     if (program.empty() || ::access(program.c_str(), X_OK) != 0) {
       return MakeError(ErrorCode::kNotFound, fmt::format("there is no program {} in PATH", name));
     }

@@ -1,0 +1,116 @@
+#include "providers/base/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace podctl {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+
+TEST(ParseDuration, ReadsWhatTheInterfacePromises) {
+  EXPECT_EQ(ParseDuration("90s"), milliseconds(90'000));
+  EXPECT_EQ(ParseDuration("0.5s"), milliseconds(500));
+  EXPECT_EQ(ParseDuration("250ms"), milliseconds(250));
+  EXPECT_EQ(ParseDuration("10m"), milliseconds(600'000));
+  EXPECT_EQ(ParseDuration("1h30m"), milliseconds(5'400'000));
+  EXPECT_EQ(ParseDuration("0s"), milliseconds(0));
+  EXPECT_EQ(ParseDuration("1d"), milliseconds(86'400'000));
+}
+
+TEST(ParseDuration, RefusesWhatIsNoDuration) {
+  for (const char* text : {"", "10", "s", "-5s", "+5s", "5 s", "5x", "1.2.3s", ".", ".s", "5s ",
+                           "1e3s", "nans", "infs", "4000d", "99999999999999999999h"}) {
+    EXPECT_EQ(ParseDuration(text), std::nullopt) << text;
+  }
+}
+
+TEST(FormatDuration, IsForPeople) {
+  EXPECT_EQ(FormatDuration(milliseconds(500)), "0.5s");
+  EXPECT_EQ(FormatDuration(milliseconds(2'000)), "2s");
+  EXPECT_EQ(FormatDuration(milliseconds(9'980)), "10s");
+  EXPECT_EQ(FormatDuration(milliseconds(20'400)), "20s");
+  EXPECT_EQ(FormatDuration(milliseconds(60'000)), "1m");
+  EXPECT_EQ(FormatDuration(milliseconds(90'000)), "1m30s");
+  EXPECT_EQ(FormatDuration(milliseconds(7'500'000)), "2h5m");
+  EXPECT_EQ(FormatDuration(milliseconds(-5)), "0s");
+}
+
+TEST(Ranges, AreWrittenShort) {
+  EXPECT_EQ(FormatRanges({}), "");
+  EXPECT_EQ(FormatRanges({3}), "3");
+  EXPECT_EQ(FormatRanges({5, 2, 0, 1, 1}), "0-2,5");
+}
+
+TEST(Ranges, AreReadSortedAndUnique) {
+  EXPECT_THAT(*ParseRanges("0,2-3"), ElementsAre(0, 2, 3));
+  EXPECT_THAT(*ParseRanges("3, 1-2,2"), ElementsAre(1, 2, 3));
+  EXPECT_EQ(FormatRanges(*ParseRanges("0-99999")), "0-99999");
+}
+
+TEST(Ranges, RefuseBadSyntax) {
+  for (const char* text : {"", ",", "1,", "-1", "2-1", "1-", "a", "1--2", "100000", "0-100000",
+                           "99999999999", "0x1", "1.5", "all"}) {
+    EXPECT_FALSE(ParseRanges(text).has_value()) << text;
+  }
+}
+
+TEST(Ranges, DoNotGrowWithoutLimit) {
+  std::string text = "0-99999";
+  for (int i = 1; i < 10; ++i) text += ",0-99999";
+  ASSERT_TRUE(ParseRanges(text).has_value());
+  EXPECT_EQ(ParseRanges(text)->size(), 100'000U);
+  EXPECT_FALSE(ParseRanges(text + ",0").has_value());
+}
+
+TEST(NearestWord, FindsTypos) {
+  const std::vector<std::string> keys = {"runtimeVersion", "labels", "tags", "zone"};
+  EXPECT_EQ(NearestWord("runtimeVerson", keys), "runtimeVersion");
+  EXPECT_EQ(NearestWord("RUNTIMEVERSION", keys), "runtimeVersion");
+  EXPECT_EQ(NearestWord("lables", keys), "labels");
+  EXPECT_EQ(NearestWord("tag", keys), "tags");
+}
+
+TEST(NearestWord, LeavesStrangersAlone) {
+  const std::vector<std::string> keys = {"runtimeVersion", "labels", "tags", "zone"};
+  EXPECT_EQ(NearestWord("bootstrap", keys), "");
+  EXPECT_EQ(NearestWord("", keys), "");
+  EXPECT_EQ(NearestWord("x", keys), "");
+  EXPECT_EQ(NearestWord(std::string(1000, 'a'), {std::string(1000, 'a')}), "");
+}
+
+TEST(ShellQuote, KeepsAWordOneWord) {
+  EXPECT_EQ(ShellQuote("plain-1.2/x=y"), "plain-1.2/x=y");
+  EXPECT_EQ(ShellQuote(""), "''");
+  EXPECT_EQ(ShellQuote("two words"), "'two words'");
+  EXPECT_EQ(ShellQuote("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellQuote("$(rm)"), "'$(rm)'");
+  EXPECT_EQ(ShellQuote("~"), "'~'");
+  EXPECT_EQ(ShellQuote("a\nb"), "'a\nb'");
+}
+
+TEST(VisibleControls, CannotDriveATerminal) {
+  EXPECT_EQ(VisibleControls("\x1b[31mred"), "\\x1b[31mred");
+  EXPECT_EQ(VisibleControls("a\tb\r\x07\x7f"), "a\tb\\x0d\\x07\\x7f");
+  EXPECT_EQ(VisibleControls("\xc2\x9b"
+                            "2J"),
+            "\\x9b2J");  // C1 CSI as UTF-8
+  EXPECT_EQ(VisibleControls("Grüße, 世界"), "Grüße, 世界");
+  EXPECT_EQ(VisibleControls("\xc2\xa0\xc2"), "\xc2\xa0\xc2");
+}
+
+TEST(Lines, AreSplitAndTrimmed) {
+  EXPECT_THAT(SplitLines("a\r\nb\n\nc"), ElementsAre("a", "b", "", "c"));
+  EXPECT_THAT(SplitLines("a\n"), ElementsAre("a"));
+  EXPECT_TRUE(SplitLines("").empty());
+  EXPECT_EQ(TrimBlanks(" \t a b \r\n"), "a b");
+  EXPECT_EQ(TrimBlanks(" \n"), "");
+  EXPECT_EQ(Join({"a", "b"}, ", "), "a, b");
+  EXPECT_EQ(Plural(1, "worker"), "1 worker");
+  EXPECT_EQ(Plural(4, "worker"), "4 workers");
+  EXPECT_EQ(Plural(0, "worker"), "0 workers");
+}
+
+}  // namespace
+}  // namespace podctl

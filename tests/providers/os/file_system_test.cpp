@@ -1,0 +1,228 @@
+#include "providers/os/file_system.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+namespace podctl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FileSystemTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "podctl-fs-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  void Put(const std::string& name, const std::string& text) {
+    std::ofstream(Path(name), std::ios::binary) << text;
+  }
+
+  std::string folder_;
+  RealFileSystem files_;
+};
+
+TEST_F(FileSystemTest, ReadsWholeFilesUpToALimit) {
+  const std::string text(200'000, 'x');
+  Put("a", text);
+  EXPECT_EQ(*files_.Read(Path("a"), 200'000), text);
+  const auto refused = files_.Read(Path("a"), 199'999);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr(Path("a")));
+}
+
+TEST_F(FileSystemTest, ReadsThroughSymbolicLinks) {
+  Put("a", "text");
+  std::filesystem::create_symlink("a", Path("link"));
+  EXPECT_EQ(*files_.Read(Path("link"), 10), "text");
+}
+
+TEST_F(FileSystemTest, RefusesToReadWhatIsNoFile) {
+  EXPECT_EQ(files_.Read(folder_, 10).error().code, ErrorCode::kInvalidArgument);
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(files_.Read(Path("pipe"), 10).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(FileSystemTest, TellsAbsenceFromOtherTrouble) {
+  Put("file", "");
+  const auto absent = files_.Read(Path("none"), 10);
+  EXPECT_EQ(absent.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(absent.error().message, "cannot read " + Path("none") + ": No such file or directory");
+  EXPECT_EQ(files_.Read(Path("file/below"), 10).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(files_.Stat(Path("none")).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(files_.List(Path("none")).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(files_.Remove(Path("none")).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(files_.Rename(Path("none"), Path("x")).error().code, ErrorCode::kNotFound);
+  if (::geteuid() != 0) {  // root may read anything
+    std::filesystem::permissions(Path("file"), std::filesystem::perms::none);
+    EXPECT_EQ(files_.Read(Path("file"), 10).error().code, ErrorCode::kPermissionDenied);
+  }
+}
+
+TEST_F(FileSystemTest, WriteNewIsWholePrivateAndNeverOverwrites) {
+  const std::string text(300'000, 'y');
+  ASSERT_TRUE(files_.WriteNew(Path("new"), text, 0600).has_value());
+  EXPECT_EQ(*files_.Read(Path("new"), 1 << 20), text);
+  EXPECT_EQ(files_.Stat(Path("new"))->mode, 0600U);
+  EXPECT_EQ(files_.Stat(Path("new"))->size, text.size());
+  EXPECT_EQ(files_.WriteNew(Path("new"), "z", 0600).error().code, ErrorCode::kAlreadyExists);
+  EXPECT_EQ(*files_.Read(Path("new"), 1 << 20), text);
+  EXPECT_EQ(files_.WriteNew(Path("no/new"), "z", 0600).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(FileSystemTest, WriteNewLeavesNothingHalfWritten) {
+  // A file size limit stands in for a full disk: write(2) says EFBIG. The test runs in a child,
+  // because the limit and the signal's disposition are the process's own.
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{4096, 4096};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const auto written = files_.WriteNew(Path("big"), std::string(100'000, 'x'), 0600);
+    ::_exit(!written && written.error().code == ErrorCode::kIo ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(files_.Stat(Path("big")).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(FileSystemTest, RenamesOverAndSyncs) {
+  Put("old", "old");
+  Put("new", "new");
+  ASSERT_TRUE(files_.Rename(Path("new"), Path("old")).has_value());
+  EXPECT_EQ(*files_.Read(Path("old"), 10), "new");
+  EXPECT_TRUE(files_.SyncFolder(folder_).has_value());
+  EXPECT_FALSE(files_.SyncFolder(Path("old")).has_value());
+  EXPECT_FALSE(files_.SyncFolder(Path("none")).has_value());
+}
+
+TEST_F(FileSystemTest, ListsNamesSorted) {
+  Put("b", "");
+  Put("a", "");
+  Put(".hidden", "");
+  EXPECT_THAT(*files_.List(folder_), ElementsAre(".hidden", "a", "b"));
+}
+
+TEST_F(FileSystemTest, MakesFoldersOnTheWay) {
+  ASSERT_TRUE(files_.MakeFolders(Path("x/y//z/")).has_value());
+  EXPECT_EQ(files_.Stat(Path("x/y/z"))->kind, FileInfo::Kind::kFolder);
+  EXPECT_TRUE(files_.MakeFolders(Path("x/y")).has_value());
+  EXPECT_TRUE(files_.MakeFolders("/").has_value());
+  Put("file", "");
+  EXPECT_FALSE(files_.MakeFolders(Path("file/below")).has_value());
+  EXPECT_FALSE(files_.MakeFolders(Path("file")).has_value());
+}
+
+TEST_F(FileSystemTest, OneLockAtATime) {
+  auto first = files_.TryLock(Path("lock"));
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->content, "");
+  EXPECT_EQ(files_.Stat(Path("lock"))->mode, 0600U);
+  ASSERT_TRUE(files_.ReplaceLockText(*first->lock, "a long first text").has_value());
+  ASSERT_TRUE(files_.ReplaceLockText(*first->lock, "me").has_value());
+  EXPECT_EQ(*files_.Read(Path("lock"), 100), "me");
+  const auto second = files_.TryLock(Path("lock"));
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::kLocked);
+  ASSERT_TRUE(files_.Unlock(std::move(first->lock)).has_value());
+  EXPECT_EQ(files_.Stat(Path("lock")).error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(files_.TryLock(Path("lock")).has_value());
+}
+
+TEST_F(FileSystemTest, ADroppedLockIsFreeAndTellsWhoHadIt) {
+  {
+    auto lock = files_.TryLock(Path("lock"));
+    ASSERT_TRUE(files_.ReplaceLockText(*lock->lock, "crashed").has_value());
+  }
+  auto next = files_.TryLock(Path("lock"));
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->content, "crashed");
+}
+
+// Somebody opened the file before the holder unlinked it: its lock would be one on a file without a
+// name. Unlock leaves alone what is no longer ours.
+TEST_F(FileSystemTest, UnlockLeavesAnothersFileAlone) {
+  auto mine = files_.TryLock(Path("lock"));
+  ASSERT_TRUE(mine.has_value());
+  std::filesystem::remove(Path("lock"));  // by hand
+  auto theirs = files_.TryLock(Path("lock"));
+  ASSERT_TRUE(theirs.has_value());
+  ASSERT_TRUE(files_.Unlock(std::move(mine->lock)).has_value());
+  EXPECT_TRUE(files_.Stat(Path("lock")).has_value());
+  EXPECT_EQ(files_.TryLock(Path("lock")).error().code, ErrorCode::kLocked);
+}
+
+TEST_F(FileSystemTest, AKilledProcessLeavesNoLock) {
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto lock = files_.TryLock(Path("lock"));
+    if (!lock || !files_.ReplaceLockText(*lock->lock, "child")) ::_exit(1);
+    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(files_.TryLock(Path("lock")).error().code, ErrorCode::kLocked);
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  auto lock = files_.TryLock(Path("lock"));
+  ASSERT_TRUE(lock.has_value());
+  EXPECT_EQ(lock->content, "child");
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_F(FileSystemTest, LocksAreNotInheritedByPrograms) {
+  auto lock = files_.TryLock(Path("lock"));
+  ASSERT_TRUE(lock.has_value());
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    if (std::filesystem::read_symlink(entry.path(), error) != Path("lock")) continue;
+    const int fd = std::stoi(entry.path().filename().string());
+    EXPECT_NE(::fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
+    return;
+  }
+  FAIL() << "the lock's descriptor was not found";
+}
+
+TEST(Paths, FolderOf) {
+  EXPECT_EQ(FolderOf("a/b"), "a");
+  EXPECT_EQ(FolderOf("a"), ".");
+  EXPECT_EQ(FolderOf(""), ".");
+  EXPECT_EQ(FolderOf("/a"), "/");
+  EXPECT_EQ(FolderOf("/"), "/");
+  EXPECT_EQ(FolderOf("a/b/"), "a");
+}
+
+TEST(Paths, ExpandHome) {
+  ::setenv("HOME", "/home/alice", 1);
+  EXPECT_EQ(ExpandHome("~/x"), "/home/alice/x");
+  EXPECT_EQ(ExpandHome("~"), "/home/alice");
+  EXPECT_EQ(ExpandHome("~bob/x"), "~bob/x");
+  EXPECT_EQ(ExpandHome("x/~"), "x/~");
+  EXPECT_EQ(ExpandHome(""), "");
+}
+
+}  // namespace
+}  // namespace podctl
