@@ -32,7 +32,8 @@ constexpr const char* kEndSiblings =
     "{ read -r l <\"$s\"; } 2>/dev/null || continue; "
     "q=${s#/proc/}; q=${q%/stat}; r=${l##*) }; set -- $r; "
     "[ \"$2\" = \"$PPID\" ] && [ \"$q\" != $$ ] || continue; "
-    "{ kill -TERM -- -\"$q\" || kill -TERM \"$q\" || sudo -n kill -TERM -- -\"$q\"; } 2>/dev/null; "
+    "{ kill -s TERM -- -\"$q\" || kill -s TERM \"$q\" || sudo -n kill -s TERM -- -\"$q\"; } "
+    "2>/dev/null; "
     "done'";
 
 }  // namespace

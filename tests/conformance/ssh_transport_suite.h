@@ -1,0 +1,351 @@
+// What every ssh::Transport promises, against a real sshd. A transport's test instantiates it with
+// a function that makes one:
+//
+//   INSTANTIATE_TEST_SUITE_P(FanOut, SshTransportSuite, ::testing::Values(&MakeFanOut));
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "providers/ssh/transport.h"
+#include "tests/support/ssh_server.h"
+
+namespace podctl::testing {
+
+// Keeps what it is told. `on_line` runs on every line.
+class RecordingObserver final : public ssh::Observer {
+ public:
+  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
+    if (std::this_thread::get_id() != thread_) foreign_thread = true;
+    auto& lines = stream == ssh::Stream::kOut ? out[job] : err[job];
+    lines.emplace_back(line);
+    if (on_line) on_line(job, line);
+  }
+  void OnPhase(std::size_t job, ssh::Phase phase) override { phases[job].push_back(phase); }
+
+  std::map<std::size_t, std::vector<std::string>> out;
+  std::map<std::size_t, std::vector<std::string>> err;
+  std::map<std::size_t, std::vector<ssh::Phase>> phases;
+  std::function<void(std::size_t job, std::string_view line)> on_line;
+  bool foreign_thread = false;
+
+ private:
+  std::thread::id thread_ = std::this_thread::get_id();
+};
+
+using TransportFactory = std::unique_ptr<ssh::Transport> (*)();
+
+class SshTransportSuite : public ::testing::TestWithParam<TransportFactory> {
+ protected:
+  static ssh::Limits Impatient() {
+    ssh::Limits limits;
+    limits.retry = std::chrono::milliseconds(0);
+    return limits;
+  }
+  ssh::WorkerResult RunOne(const ssh::Job& job, const ssh::Limits& limits,
+                           std::stop_token stop = {}) {
+    return transport_->Run({job}, limits, observer_, stop).at(0);
+  }
+  ssh::WorkerResult RunOne(const SshServer& server, const std::string& command) {
+    return RunOne({server.Access(), command, nullptr}, Impatient());
+  }
+
+  std::unique_ptr<ssh::Transport> transport_ = GetParam()();
+  RecordingObserver observer_;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_P(SshTransportSuite, TellsExitCodesApartFromTrouble) {
+  const SshServer server;
+  std::vector<ssh::Job> jobs;
+  for (const int code : {0, 1, 7, 255}) {
+    jobs.push_back({server.Access(code), "exit " + std::to_string(code), nullptr});
+  }
+  const auto results = transport_->Run(jobs, Impatient(), observer_, {});
+  ASSERT_EQ(results.size(), 4U);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(results[i].outcome, ssh::Outcome::kExited) << results[i].message;
+    EXPECT_EQ(results[i].exit_code, jobs[i].worker.index);
+    EXPECT_EQ(results[i].attempts, 1);
+  }
+  EXPECT_TRUE(results[0].ok());
+  EXPECT_FALSE(results[3].ok());
+}
+
+TEST_P(SshTransportSuite, SaysWhichSignalKilledTheCommand) {
+  const SshServer server;
+  const ssh::WorkerResult result = RunOne(server, "kill -KILL $$");
+  EXPECT_EQ(result.outcome, ssh::Outcome::kSignaled);
+  EXPECT_EQ(result.signal, "KILL");
+  EXPECT_EQ(result.message, "the command was killed by SIGKILL");
+  EXPECT_FALSE(result.ok());
+}
+
+TEST_P(SshTransportSuite, DeliversLinesOnTheCallersThread) {
+  const SshServer server;
+  const ssh::WorkerResult result =
+      RunOne(server, "printf 'one\\n\\ntwo\\nno end'; printf 'bad\\n' >&2");
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_EQ(observer_.out[0], (Lines{"one", "", "two", "no end"}));
+  EXPECT_EQ(observer_.err[0], Lines{"bad"});
+  EXPECT_FALSE(observer_.foreign_thread);
+  using ssh::Phase;
+  EXPECT_EQ(observer_.phases[0], (std::vector<Phase>{Phase::kConnecting, Phase::kAuthenticating,
+                                                     Phase::kRunning, Phase::kDone}));
+}
+
+TEST_P(SshTransportSuite, CutsAnEndlessLine) {
+  const SshServer server;
+  const ssh::WorkerResult result = RunOne(server, "head -c 200000 /dev/zero | tr '\\0' x");
+  EXPECT_TRUE(result.ok()) << result.message;
+  std::size_t total = 0;
+  for (const std::string& piece : observer_.out[0]) {
+    EXPECT_LE(piece.size(), 64U * 1024);
+    total += piece.size();
+  }
+  EXPECT_EQ(total, 200'000U);
+  EXPECT_EQ(observer_.out[0].size(), 4U);
+}
+
+// Both streams at once, from many workers: a loop that reads them one after the other loses the
+// wake-up for the second and hangs.
+TEST_P(SshTransportSuite, LosesNothingOfTwoBusyStreams) {
+  const SshServer server;
+  constexpr int kWorkers = 12;
+  const std::string command =
+      "i=0; while [ $i -lt 16 ]; do head -c 65535 /dev/zero | tr '\\0' o; echo; "
+      "{ head -c 65535 /dev/zero | tr '\\0' e; echo; } >&2; i=$((i+1)); done";
+  std::vector<ssh::Job> jobs;
+  for (int i = 0; i < kWorkers; ++i) jobs.push_back({server.Access(i), command, nullptr});
+  ssh::Limits limits = Impatient();
+  limits.command = std::chrono::seconds(60);
+  const auto results = transport_->Run(jobs, limits, observer_, {});
+  for (std::size_t i = 0; i < kWorkers; ++i) {
+    EXPECT_TRUE(results[i].ok()) << results[i].message;
+    EXPECT_EQ(observer_.out[i], Lines(16, std::string(65535, 'o')));
+    EXPECT_EQ(observer_.err[i], Lines(16, std::string(65535, 'e')));
+  }
+}
+
+TEST_P(SshTransportSuite, FeedsStandardInputAndItsEnd) {
+  const SshServer server;
+  std::string bytes(3'000'000, '\0');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31 + i / 7919);
+  const auto input = std::make_shared<const std::string>(bytes);
+  const ssh::WorkerResult result =
+      RunOne({server.Access(), "cd; cat > copy; wc -c < copy; cat copy >&2; echo >&2", input},
+             Impatient());
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_EQ(observer_.out[0], Lines{"3000000"});
+  EXPECT_TRUE(ReadAll(server.Home() + "/copy") == bytes) << "the copy differs";
+}
+
+TEST_P(SshTransportSuite, EndsInputAtOnceWhenThereIsNone) {
+  const SshServer server;
+  const ssh::WorkerResult result = RunOne(server, "cat; echo end");
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_EQ(observer_.out[0], Lines{"end"});
+}
+
+TEST_P(SshTransportSuite, TakesACommandThatDoesNotReadItsInput) {
+  const SshServer server;
+  const auto input = std::make_shared<const std::string>(5'000'000, 'x');
+  const ssh::WorkerResult result = RunOne({server.Access(), "exit 3", input}, Impatient());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kExited) << result.message;
+  EXPECT_EQ(result.exit_code, 3);
+}
+
+TEST_P(SshTransportSuite, TakesAPinnedKeyAmongOthers) {
+  SshServer::Options options;
+  options.host_key_types = {"ecdsa", "rsa", "ed25519"};
+  const SshServer server(options);
+  const SshServer other;
+  ssh::Job job{server.Access(), "true", nullptr};
+  job.worker.trust_first_use = false;
+  job.worker.host_keys = {other.HostKey(), server.HostKey()};
+  ssh::WorkerResult result = RunOne(job, Impatient());
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_FALSE(result.learned_host_key.has_value());
+  // Only the ECDSA key is pinned: it must be asked for, although Ed25519 is preferred otherwise.
+  job.worker.host_keys = {server.HostKey("ecdsa")};
+  result = RunOne(job, Impatient());
+  EXPECT_TRUE(result.ok()) << result.message;
+}
+
+TEST_P(SshTransportSuite, RefusesAChangedHostKeyAtOnce) {
+  const SshServer server;
+  const SshServer other;
+  ssh::Job job{server.Access(3), "cd; touch ran", nullptr};
+  job.worker.host_keys = {other.HostKey()};
+  ssh::Limits patient;  // a minute of retries, which must not be used
+  const ssh::WorkerResult result = RunOne(job, patient);
+  EXPECT_EQ(result.outcome, ssh::Outcome::kHostKeyChanged);
+  EXPECT_EQ(result.attempts, 1);
+  EXPECT_NE(result.message.find("research/3"), std::string::npos) << result.message;
+  EXPECT_NE(result.message.find("expected ssh-ed25519 SHA256:"), std::string::npos);
+  EXPECT_NE(result.message.find("it shows ssh-ed25519 SHA256:"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(server.Home() + "/ran"));
+}
+
+TEST_P(SshTransportSuite, LearnsAHostKeyOnFirstUseOnlyWhenAllowed) {
+  const SshServer server;
+  ssh::Job job{server.Access(), "true", nullptr};
+  ssh::WorkerResult result = RunOne(job, Impatient());
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_EQ(result.learned_host_key, server.HostKey());
+  job.worker.trust_first_use = false;
+  result = RunOne(job, ssh::Limits());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
+  EXPECT_EQ(result.attempts, 1);
+  EXPECT_NE(result.message.find("no host key is known"), std::string::npos) << result.message;
+}
+
+TEST_P(SshTransportSuite, TriesAgainUntilTheWorkerAnswers) {
+  SshServer::Options options;
+  options.start = false;
+  SshServer server(options);
+  observer_.on_line = nullptr;
+  ssh::Job job{server.Access(), "echo up", nullptr};
+  std::thread starter;
+  // Starts the server once the first attempt has failed, which the log of phases cannot miss.
+  class Starter final : public ssh::Observer {
+   public:
+    explicit Starter(SshServer& lent) : server_(lent) {}
+    void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
+    void OnPhase(std::size_t, ssh::Phase phase) override {
+      if (phase == ssh::Phase::kRetrying && !started_) {
+        started_ = true;
+        server_.Start();
+      }
+    }
+
+   private:
+    SshServer& server_;
+    bool started_ = false;
+  } observer(server);
+  const ssh::WorkerResult result = transport_->Run({job}, ssh::Limits(), observer, {}).at(0);
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_GE(result.attempts, 2);
+}
+
+TEST_P(SshTransportSuite, TriesAgainUntilTheKeyHasArrived) {
+  SshServer server;
+  const std::string key = server.Folder() + "/late";
+  MakeKey(key, {"-t", "ed25519"});
+  class Publisher final : public ssh::Observer {
+   public:
+    Publisher(SshServer& lent, std::string line) : server_(lent), line_(std::move(line)) {}
+    void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
+    void OnPhase(std::size_t, ssh::Phase phase) override {
+      if (phase == ssh::Phase::kRetrying) server_.Authorize(line_);
+    }
+
+   private:
+    SshServer& server_;
+    std::string line_;
+  } observer(server, ReadAll(key + ".pub"));
+  ssh::Job job{server.Access(), "true", nullptr};
+  job.worker.identity_file = key;
+  const ssh::WorkerResult result = transport_->Run({job}, ssh::Limits(), observer, {}).at(0);
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_GE(result.attempts, 2);
+}
+
+TEST_P(SshTransportSuite, SaysWhoseKeysWereRefused) {
+  const SshServer server;
+  const std::string key = server.Folder() + "/stranger";
+  MakeKey(key, {"-t", "ed25519"});
+  ssh::Job job{server.Access(), "true", nullptr};
+  job.worker.identity_file = key;
+  const ssh::WorkerResult result = RunOne(job, Impatient());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kAuthRefused);
+  EXPECT_NE(result.message.find("accepts none of our keys"), std::string::npos) << result.message;
+  EXPECT_NE(result.message.find("/stranger"), std::string::npos) << result.message;
+}
+
+TEST_P(SshTransportSuite, NeverRepeatsACommandThatWasSent) {
+  SshServer server;
+  observer_.on_line = [&](std::size_t, std::string_view) { server.KillSessions(); };
+  const ssh::WorkerResult result = RunOne(
+      {server.Access(), "cd; echo x >> runs; echo started; sleep 5", nullptr}, ssh::Limits());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kLost) << result.message;
+  EXPECT_EQ(result.attempts, 1);
+  EXPECT_EQ(ReadAll(server.Home() + "/runs"), "x\n");
+}
+
+TEST_P(SshTransportSuite, EndsACommandThatRunsTooLong) {
+  const SshServer server;
+  ssh::Limits limits = Impatient();
+  limits.command = std::chrono::milliseconds(300);
+  const ssh::WorkerResult result =
+      RunOne({server.Access(),
+              "cd; trap 'echo ended > ended; exit 1' TERM; echo up; sleep 59.25 & wait", nullptr},
+             limits);
+  EXPECT_EQ(result.outcome, ssh::Outcome::kTimedOut);
+  EXPECT_EQ(result.message, "the command ran longer than 0.3s");
+  EXPECT_FALSE(IsRunning("sleep", "59.25"));
+  EXPECT_EQ(ReadAll(server.Home() + "/ended"), "ended\n");
+}
+
+TEST_P(SshTransportSuite, StopsRunningAndWaitingJobs) {
+  const SshServer server;
+  std::stop_source stop;
+  observer_.on_line = [&](std::size_t, std::string_view) { stop.request_stop(); };
+  ssh::Job waiting{server.Access(1), "true", nullptr};
+  waiting.worker.port = FreePort("127.0.0.1");  // nobody there: retried until stopped
+  const auto results = transport_->Run(
+      {{server.Access(), "cd; trap 'echo ended > ended; exit 1' TERM; echo up; sleep 59.25 & wait",
+        nullptr},
+       waiting},
+      ssh::Limits(), observer_, stop.get_token());
+  EXPECT_EQ(results[0].outcome, ssh::Outcome::kCancelled);
+  EXPECT_EQ(results[1].outcome, ssh::Outcome::kCancelled);
+  EXPECT_EQ(ReadAll(server.Home() + "/ended"), "ended\n");
+}
+
+TEST_P(SshTransportSuite, StartsNothingAfterStop) {
+  const SshServer server;
+  std::stop_source stop;
+  stop.request_stop();
+  const ssh::WorkerResult result =
+      RunOne({server.Access(), "cd; touch ran", nullptr}, ssh::Limits(), stop.get_token());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kCancelled);
+  EXPECT_FALSE(std::filesystem::exists(server.Home() + "/ran"));
+}
+
+TEST_P(SshTransportSuite, OneDeadWorkerDoesNotHoldUpTheOthers) {
+  const SshServer server;
+  ssh::Job dead{server.Access(0), "true", nullptr};
+  dead.worker.port = FreePort("127.0.0.1");
+  std::vector<ssh::Job> jobs = {dead};
+  for (int i = 1; i < 6; ++i) jobs.push_back({server.Access(i), "hostname", nullptr});
+  const auto results = transport_->Run(jobs, Impatient(), observer_, {});
+  EXPECT_EQ(results[0].outcome, ssh::Outcome::kUnreachable);
+  EXPECT_NE(results[0].message.find("Connection refused"), std::string::npos) << results[0].message;
+  for (std::size_t i = 1; i < 6; ++i) EXPECT_TRUE(results[i].ok()) << results[i].message;
+}
+
+TEST_P(SshTransportSuite, KeepsToTheNumberOfOpenConnections) {
+  const SshServer server;
+  ssh::Limits limits = Impatient();
+  limits.max_open = 2;
+  limits.max_handshakes = 1;
+  std::vector<ssh::Job> jobs;
+  for (int i = 0; i < 7; ++i) jobs.push_back({server.Access(i), "echo $SSH_CLIENT", nullptr});
+  const auto results = transport_->Run(jobs, limits, observer_, {});
+  for (const ssh::WorkerResult& result : results) EXPECT_TRUE(result.ok()) << result.message;
+}
+
+TEST_P(SshTransportSuite, TakesNoJobsForAnAnswer) {
+  EXPECT_TRUE(transport_->Run({}, ssh::Limits(), observer_, {}).empty());
+}
+
+}  // namespace podctl::testing
