@@ -34,6 +34,7 @@ struct Exchange {
   Response response;
   std::stop_token stop;
   bool too_large = false;
+  bool whole_head = false;  // the blank line after the headers has come
   std::array<char, CURL_ERROR_SIZE> words{};
 };
 
@@ -52,6 +53,7 @@ std::size_t OnHeader(char* bytes, std::size_t, std::size_t count, void* user) {
   auto* exchange = static_cast<Exchange*>(user);
   const std::string_view line = TrimBlanks({bytes, count});
   auto& headers = exchange->response.headers;
+  exchange->whole_head = line.empty();
   if (line.starts_with("HTTP/")) {
     headers.clear();  // a 1xx answer, or a proxy's, came before the real one
     return count;
@@ -262,6 +264,8 @@ Result<Response> CurlTransport::Send(const Request& request, std::stop_token sto
   const CURLcode code = curl_easy_perform(handle.get());
   // After an error the handle is destroyed, with its connections: their state is unknown.
   if (code != CURLE_OK) return ErrorOf(handle.get(), code, *url, exchange);
+  // libcurl takes a connection that closes among the headers for an answer without a body.
+  if (!exchange.whole_head) return ErrorOf(handle.get(), CURLE_PARTIAL_FILE, *url, exchange);
   long status = 0;
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
   exchange.response.status = static_cast<int>(status);

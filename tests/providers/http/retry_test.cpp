@@ -1,0 +1,168 @@
+#include "providers/http/retry.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_transport.h"
+
+namespace podctl::http {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::FakeClock;
+using testing::FakeRandom;
+using testing::FakeTransport;
+
+class RetryTest : public ::testing::Test {
+ protected:
+  Result<Response> Send(Repeat repeat, const WorthRepeating& worth = {}) {
+    return SendWithRetry(transport_, Request{}, repeat, policy_, clock_, random_, stop_.get_token(),
+                         worth);
+  }
+  std::size_t Sent() const { return transport_.requests().size(); }
+
+  FakeTransport transport_;
+  FakeClock clock_;
+  FakeRandom random_;
+  RetryPolicy policy_;
+  std::stop_source stop_;
+};
+
+TEST_F(RetryTest, GivesAGoodAnswerAtOnce) {
+  transport_.Then(200, "fine");
+  EXPECT_EQ(Send(Repeat::kSafe)->body, "fine");
+  EXPECT_EQ(Sent(), 1U);
+  EXPECT_EQ(clock_.Elapsed(), milliseconds(0));
+}
+
+TEST_F(RetryTest, RepeatsPassingStatusesWithGrowingWaits) {
+  transport_.Then(503).Then(500).Then(502).Then(504).Then(408).Then(200);
+  EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
+  EXPECT_EQ(Sent(), 6U);
+  // Three quarters (chance is 0.5) of 0.5, 1, 2, 4 and 8 s.
+  EXPECT_EQ(clock_.Elapsed(), milliseconds(11'625));
+}
+
+TEST_F(RetryTest, DoesNotRepeatAnswersThatStay) {
+  for (int status : {200, 304, 400, 401, 403, 404, 409, 412, 501}) {
+    FakeTransport transport;
+    transport.Then(status);
+    const auto response = SendWithRetry(transport, Request{}, Repeat::kSafe, policy_, clock_,
+                                        random_, stop_.get_token());
+    EXPECT_EQ(response->status, status);
+    EXPECT_EQ(transport.requests().size(), 1U) << status;
+  }
+}
+
+TEST_F(RetryTest, GivesTheLastAnswerWhenAttemptsAreUsedUp) {
+  transport_.Then(503, "still down");
+  EXPECT_EQ(Send(Repeat::kSafe)->body, "still down");
+  EXPECT_EQ(Sent(), static_cast<std::size_t>(policy_.attempts));
+}
+
+TEST_F(RetryTest, RepeatsALostReplyOnlyWhereSafe) {
+  transport_.Then(ErrorCode::kReplyLost).Then(200);
+  EXPECT_TRUE(Send(Repeat::kSafe).has_value());
+  EXPECT_EQ(Sent(), 2U);
+
+  FakeTransport create;
+  create.Then(ErrorCode::kReplyLost).Then(200);
+  const auto lost = SendWithRetry(create, Request{}, Repeat::kOnlyIfNotActed, policy_, clock_,
+                                  random_, stop_.get_token());
+  EXPECT_EQ(lost.error().code, ErrorCode::kReplyLost);
+  EXPECT_EQ(create.requests().size(), 1U);
+}
+
+TEST_F(RetryTest, NeverRepeatsACreateThatTheServerMayHaveDone) {
+  for (int status : {408, 500, 502, 503, 504}) {
+    FakeTransport transport;
+    transport.Then(status).Then(200);
+    const auto response = SendWithRetry(transport, Request{}, Repeat::kOnlyIfNotActed, policy_,
+                                        clock_, random_, stop_.get_token());
+    EXPECT_EQ(response->status, status);
+    EXPECT_EQ(transport.requests().size(), 1U) << status;
+  }
+}
+
+TEST_F(RetryTest, RepeatsACreateThatWasCertainlyNotDone) {
+  transport_.Then(ErrorCode::kUnavailable).Then(429).Then(200);
+  EXPECT_EQ(Send(Repeat::kOnlyIfNotActed)->status, 200);
+  EXPECT_EQ(Sent(), 3U);
+}
+
+TEST_F(RetryTest, TellsAWrongEndpointSoon) {
+  transport_.Then(ErrorCode::kUnavailable);
+  EXPECT_EQ(Send(Repeat::kSafe).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(Sent(), static_cast<std::size_t>(policy_.connection_attempts));
+  EXPECT_LT(clock_.Elapsed(), milliseconds(5'000));
+}
+
+TEST_F(RetryTest, DoesNotRepeatAnUntrustedCertificate) {
+  transport_.Then(ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(Send(Repeat::kSafe).error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(Sent(), 1U);
+}
+
+TEST_F(RetryTest, LetsTheCallerVeto) {
+  transport_.Then(429, "quota");
+  const auto response =
+      Send(Repeat::kSafe, [](const Response& answer) { return answer.body != "quota"; });
+  EXPECT_EQ(response->status, 429);
+  EXPECT_EQ(Sent(), 1U);
+}
+
+TEST_F(RetryTest, WaitsAsLongAsTheServerAsks) {
+  transport_.Then(429, "", {{"retry-after", "17"}}).Then(200);
+  EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
+  EXPECT_EQ(clock_.Elapsed(), milliseconds(17'000));
+}
+
+TEST_F(RetryTest, ReadsADateOfTheServer) {
+  // The fake clock starts at 2026-11-20T14:30:00Z.
+  transport_.Then(503, "", {{"retry-after", "Fri, 20 Nov 2026 14:30:25 GMT"}}).Then(200);
+  EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
+  EXPECT_EQ(clock_.Elapsed(), milliseconds(25'000));
+}
+
+TEST_F(RetryTest, DoesNotWaitForEverBecauseAServerAsksSo) {
+  for (const char* absurd : {"86400", "99999999999999999999", "Fri, 20 Nov 2099 14:30:25 GMT"}) {
+    FakeTransport transport;
+    FakeClock clock;
+    transport.Then(503, "", {{"retry-after", absurd}}).Then(200);
+    const auto response = SendWithRetry(transport, Request{}, Repeat::kSafe, policy_, clock,
+                                        random_, stop_.get_token());
+    EXPECT_EQ(response->status, 200);
+    EXPECT_EQ(clock.Elapsed(), policy_.longest_retry_after) << absurd;
+  }
+}
+
+TEST_F(RetryTest, TakesNonsenseForNoWish) {
+  for (const char* nonsense : {"soon", "-5", "", "Fri, 20 Nov 2020 14:30:25 GMT"}) {
+    FakeTransport transport;
+    FakeClock clock;
+    transport.Then(503, "", {{"retry-after", nonsense}}).Then(200);
+    const auto response = SendWithRetry(transport, Request{}, Repeat::kSafe, policy_, clock,
+                                        random_, stop_.get_token());
+    EXPECT_EQ(response->status, 200);
+    EXPECT_EQ(clock.Elapsed(), milliseconds(375)) << nonsense;
+  }
+}
+
+TEST_F(RetryTest, KeepsToItsTotalTime) {
+  policy_.attempts = 100;
+  transport_.Then(503, "", {{"retry-after", "50"}});
+  EXPECT_EQ(Send(Repeat::kSafe)->status, 503);
+  EXPECT_LE(clock_.Elapsed(), policy_.total);
+}
+
+TEST_F(RetryTest, StopsWhileWaiting) {
+  transport_.Then([this](const Request&) -> Result<Response> {
+    stop_.request_stop();
+    return Response{503, {}, ""};
+  });
+  EXPECT_EQ(Send(Repeat::kSafe).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(Sent(), 1U);
+}
+
+}  // namespace
+}  // namespace podctl::http
