@@ -233,17 +233,6 @@ TEST(Layering, TheHouseKeepsItsRules) {
   }
 }
 
-TEST(Layering, IncludesNameFilesThatExist) {
-  const std::map<std::string, std::string> sources = Sources();
-  for (const auto& [file, text] : sources) {
-    for (const std::string& line : Lines(text)) {
-      const std::optional<std::string> included = IncludedFile(line);
-      if (!included || RoomOf(*included) == nullptr) continue;
-      EXPECT_TRUE(sources.contains(*included)) << file << " includes " << *included;
-    }
-  }
-}
-
 // ---- The checker itself: what it must see and what it must let pass.
 
 struct Sample {

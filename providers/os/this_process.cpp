@@ -56,7 +56,7 @@ std::string HostName() {
 }
 
 std::string UserName() {
-  std::vector<char> buffer(16 * 1024);
+  std::vector<char> buffer(16384);
   passwd entry{};
   passwd* found = nullptr;
   if (::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&

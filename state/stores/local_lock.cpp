@@ -18,7 +18,7 @@ namespace podctl {
 namespace {
 
 constexpr std::string_view kSuffix = ".lock";
-constexpr std::uint64_t kMaxLockTextBytes = 64 * 1024;
+constexpr std::uint64_t kMaxLockTextBytes = 65536;
 constexpr std::chrono::milliseconds kFirstPause{1000};
 constexpr std::chrono::milliseconds kLongestPause{16000};
 
