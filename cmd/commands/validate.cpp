@@ -1,0 +1,116 @@
+#include "cmd/commands/validate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "cmd/views/snippet.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+Value Position(int line, int column, int byte) {
+  Value position;
+  position.Set("line", line);
+  position.Set("column", column);
+  position.Set("byte", byte);
+  return position;
+}
+
+Value RangeOf(const SourcePlace& place) {
+  Value range;
+  range.Set("filename", place.file);
+  if (place.line > 0) {
+    range.Set("start", Position(place.line, place.column, place.byte));
+    range.Set("end", Position(place.line, place.column + place.length, place.byte + place.length));
+  }
+  return range;
+}
+
+Value SnippetOf(const Diagnostic& diagnostic) {
+  const SourcePlace& place = diagnostic.place;
+  const int length = static_cast<int>(diagnostic.source_line.size());
+  Value snippet;
+  snippet.Set("context", diagnostic.context.empty() ? Value() : Value(diagnostic.context));
+  snippet.Set("code", diagnostic.source_line);
+  snippet.Set("start_line", place.line);
+  snippet.Set("highlight_start_offset", std::min(place.column - 1, length));
+  snippet.Set("highlight_end_offset", std::min(place.column - 1 + place.length, length));
+  snippet.Set("values", Value::EmptyList());
+  return snippet;
+}
+
+// Terraform's summary and detail; what stands beside the caret for people belongs to the detail.
+Value ToValue(const Diagnostic& diagnostic) {
+  Value value;
+  value.Set("severity", diagnostic.severity == Severity::kError ? "error" : "warning");
+  value.Set("summary", diagnostic.summary);
+  std::string detail = diagnostic.suggestion;
+  if (!diagnostic.detail.empty()) detail += (detail.empty() ? "" : "\n") + diagnostic.detail;
+  for (const RelatedPlace& related : diagnostic.related) {
+    detail += fmt::format("{}{}: {}:{}:{}", detail.empty() ? "" : "\n", related.note,
+                          related.place.file, related.place.line, related.place.column);
+  }
+  value.Set("detail", detail);
+  if (!diagnostic.place.file.empty()) {
+    value.Set("range", RangeOf(diagnostic.place));
+    if (!diagnostic.source_line.empty()) value.Set("snippet", SnippetOf(diagnostic));
+  }
+  return value;
+}
+
+std::size_t Count(const Diagnostics& diagnostics, Severity severity) {
+  return static_cast<std::size_t>(
+      std::count_if(diagnostics.items().begin(), diagnostics.items().end(),
+                    [severity](const Diagnostic& item) { return item.severity == severity; }));
+}
+
+}  // namespace
+
+Value DiagnosticsDocument(const Diagnostics& diagnostics) {
+  Value::List list;
+  for (const Diagnostic& diagnostic : diagnostics.items()) list.push_back(ToValue(diagnostic));
+  Value document;
+  document.Set("format_version", "1.0");
+  document.Set("valid", !diagnostics.has_errors());
+  document.Set("error_count", static_cast<std::int64_t>(Count(diagnostics, Severity::kError)));
+  document.Set("warning_count", static_cast<std::int64_t>(Count(diagnostics, Severity::kWarning)));
+  document.Set("diagnostics", std::move(list));
+  return document;
+}
+
+int RunValidate(const ValidateOptions& options, FileSystem& files, const Environment& environment,
+                Streams& streams) {
+  Diagnostics diagnostics;
+  const Spec spec = LoadSpec(options.load, files, environment, diagnostics);
+  const int exit_code = diagnostics.has_errors() ? 1 : 0;
+  if (options.json) {
+    streams.out << ToJson(DiagnosticsDocument(diagnostics), JsonStyle::kIndented) << "\n";
+    return exit_code;
+  }
+  const SnippetStyle style{streams.color, streams.width};
+  const std::size_t errors = Count(diagnostics, Severity::kError);
+  const std::size_t warnings = Count(diagnostics, Severity::kWarning);
+  streams.err << FormatDiagnostics(diagnostics, style);
+  if (!diagnostics.items().empty()) streams.err << "\n";
+  if (errors > 0) {
+    streams.err << Plural(errors, "error");
+    if (warnings > 0) streams.err << " and " << Plural(warnings, "warning");
+    streams.err << " in " << Plural(spec.files.size(), "file") << ".\n";
+    return exit_code;
+  }
+  std::size_t steps = 0;
+  for (const PodSpec& pod : spec.pods) steps += pod.bootstrap.size();
+  streams.out << "Success! The configuration is valid"
+              << (warnings > 0 ? ", but there is something to look at.\n" : ".\n");
+  streams.out << Plural(spec.pods.size(), "pod");
+  if (steps > 0) streams.out << " and " << Plural(steps, "bootstrap step");
+  streams.out << " in " << Plural(spec.files.size(), "file") << ".\n";
+  return exit_code;
+}
+
+}  // namespace podctl

@@ -1,0 +1,26 @@
+// `podctl validate`: reads the spec and says what is wrong with it. Contacts nothing.
+#pragma once
+
+#include "cmd/streams.h"
+#include "plans/spec/loader.h"
+#include "providers/base/diagnostic.h"
+#include "providers/base/value.h"
+#include "providers/os/environment.h"
+#include "providers/os/file_system.h"
+
+namespace podctl {
+
+struct ValidateOptions {
+  LoadOptions load;
+  bool json = false;
+};
+
+// 0 when there are no errors (warnings may be), else 1.
+int RunValidate(const ValidateOptions& options, FileSystem& files, const Environment& environment,
+                Streams& streams);
+
+// {format_version, valid, error_count, warning_count, diagnostics}, in the form of `terraform
+// validate -json`, which editors and CI systems read already.
+Value DiagnosticsDocument(const Diagnostics& diagnostics);
+
+}  // namespace podctl

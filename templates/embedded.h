@@ -1,0 +1,12 @@
+// The table that templates/embed.cmake writes from templates/*.yaml.tmpl when podctl is built.
+#pragma once
+
+#include <span>
+
+#include "templates/catalog.h"
+
+namespace podctl {
+
+std::span<const Template> EmbeddedTemplates();
+
+}  // namespace podctl
