@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "providers/base/text.h"
 #include "providers/gcp/api_error.h"
@@ -70,8 +71,7 @@ Result<Operation> WaitOperation(Provider& provider, const std::string& name,
     if (left <= milliseconds(0)) return TookTooLong(name, options.deadline);
     if (on_wait) on_wait(elapsed());
     // Between nine and eleven tenths, so that many operations are not polled in step.
-    const auto jittered =
-        milliseconds(static_cast<std::int64_t>(wait * (0.9 + 0.2 * random.Uniform())));
+    const auto jittered = milliseconds(std::llround(wait * (0.9 + 0.2 * random.Uniform())));
     if (!clock.SleepFor(std::min(jittered, left), stop)) {
       return MakeError(ErrorCode::kCancelled, fmt::format("stopped while waiting for {}", name));
     }

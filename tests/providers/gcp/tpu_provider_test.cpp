@@ -1,0 +1,315 @@
+// What TpuProvider puts on the wire and how it reads answers, over a scripted transport.
+#include "providers/gcp/tpu_provider.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <vector>
+
+#include "providers/base/json.h"
+#include "tests/providers/gcp/fake_gcloud.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_transport.h"
+
+namespace podctl::gcp {
+namespace {
+
+using testing::FakeClock;
+using testing::FakeGcloud;
+using testing::FakeRandom;
+using testing::FakeTransport;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kOperation = R"({"name":"projects/p/locations/z/operations/o"})";
+const NodeName kNode{"p", "europe-west4-a", "n"};
+
+class TpuProviderTest : public ::testing::Test {
+ protected:
+  TpuProvider Make(const std::string& endpoint = "https://tpu.googleapis.com/") {
+    return TpuProvider(*ParseEndpoint(endpoint), transport_, credentials_, clock_, random_);
+  }
+  http::Request Sent(std::size_t k = 0) const { return transport_.requests().at(k); }
+  std::size_t SentCount() const { return transport_.requests().size(); }
+
+  FixedEnvironment environment_{{}};
+  RealFileSystem files_;
+  FakeGcloud gcloud_;
+  Credentials credentials_{environment_, files_, gcloud_};
+  FakeTransport transport_;
+  FakeClock clock_;
+  FakeRandom random_;
+};
+
+class LoopbackProviderTest : public TpuProviderTest {
+ protected:
+  TpuProvider provider_ = Make("http://127.0.0.1:8470");
+};
+
+TEST_F(TpuProviderTest, SendsATokenOverHttps) {
+  gcloud_.Print("ya29.token");
+  transport_.Then(200, R"({"name":"x"})");
+  EXPECT_TRUE(Make().GetNode(kNode, {}).has_value());
+  EXPECT_EQ(Sent().url,
+            "https://tpu.googleapis.com/v2/projects/p/locations/europe-west4-a/nodes/n?alt=json");
+  EXPECT_EQ(transport_.Header(0, "Authorization"), "Bearer ya29.token");
+}
+
+TEST_F(TpuProviderTest, NeverSendsATokenOverPlainHttpElsewhere) {
+  gcloud_.Print("ya29.token");
+  for (const char* endpoint : {"http://tpu.googleapis.com/", "http://localhost.evil.com/"}) {
+    const auto node = Make(endpoint).GetNode(kNode, {});
+    ASSERT_FALSE(node.has_value());
+    EXPECT_EQ(node.error().code, ErrorCode::kFailedPrecondition);
+    EXPECT_THAT(node.error().message, Not(HasSubstr("ya29")));
+  }
+  EXPECT_EQ(SentCount(), 0U);
+  EXPECT_EQ(gcloud_.runs(), 0);
+}
+
+TEST_F(TpuProviderTest, NeedsNoTokenOnLoopbackAndDoesNotAskGcloud) {
+  transport_.Then(200, "{}");
+  EXPECT_TRUE(Make("http://localhost:8470/").GetNode(kNode, {}).has_value());
+  EXPECT_EQ(transport_.Header(0, "Authorization"), "");
+  EXPECT_EQ(gcloud_.runs(), 0);
+}
+
+TEST_F(TpuProviderTest, SaysHowToLogInBeforeSendingAnything) {
+  const auto node = Make().GetNode(kNode, {});
+  ASSERT_FALSE(node.has_value());
+  EXPECT_EQ(node.error().code, ErrorCode::kUnauthenticated);
+  EXPECT_EQ(SentCount(), 0U);
+}
+
+TEST_F(TpuProviderTest, RenewsARefusedTokenOnce) {
+  gcloud_.Print("old");
+  gcloud_.Print("new");
+  transport_.Then(401, R"({"error":{"code":401,"status":"UNAUTHENTICATED","message":"expired"}})");
+  transport_.Then(200, kOperation);
+  EXPECT_TRUE(Make().CreateNode(kNode, Value::EmptyMap(), {}).has_value());
+  ASSERT_EQ(SentCount(), 2U);
+  EXPECT_EQ(transport_.Header(0, "Authorization"), "Bearer old");
+  EXPECT_EQ(transport_.Header(1, "Authorization"), "Bearer new");
+}
+
+TEST_F(TpuProviderTest, DoesNotAskForEverWithARefusedToken) {
+  gcloud_.Print("old");
+  gcloud_.Print("new");
+  transport_.Then(401, R"({"error":{"code":401,"status":"UNAUTHENTICATED","message":"no good"}})");
+  const auto node = Make().GetNode(kNode, {});
+  ASSERT_FALSE(node.has_value());
+  EXPECT_EQ(node.error().code, ErrorCode::kUnauthenticated);
+  EXPECT_EQ(node.error().message, "no good");
+  EXPECT_THAT(node.error().hint, HasSubstr("gcloud auth login"));
+  EXPECT_EQ(SentCount(), 2U);
+}
+
+TEST_F(LoopbackProviderTest, EncodesEveryNameAsOnePart) {
+  transport_.Then(200, "{}");
+  EXPECT_TRUE(provider_.GetNode({"p/q", "z?", "n/../%41 #"}, {}).has_value());
+  EXPECT_EQ(
+      Sent().url,
+      "http://127.0.0.1:8470/v2/projects/p%2Fq/locations/z%3F/nodes/n%2F..%2F%2541%20%23?alt=json");
+}
+
+TEST_F(LoopbackProviderTest, RefusesEmptyNames) {
+  for (const NodeName& name :
+       {NodeName{"", "z", "n"}, NodeName{"p", "", "n"}, NodeName{"p", "z", ""}}) {
+    EXPECT_EQ(provider_.GetNode(name, {}).error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(provider_.DeleteNode(name, {}).error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(provider_.CreateNode(name, {}, {}).error().code, ErrorCode::kInvalidArgument);
+  }
+  EXPECT_EQ(provider_.ListNodes("p", "", {}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(SentCount(), 0U);
+}
+
+TEST_F(LoopbackProviderTest, CreatesWithTheNodeAsTheBody) {
+  transport_.Then(200, kOperation);
+  Value node;
+  node.Set("acceleratorType", "v3-32");
+  const auto operation = provider_.CreateNode(kNode, node, {});
+  ASSERT_TRUE(operation.has_value());
+  EXPECT_EQ(operation->name, "projects/p/locations/z/operations/o");
+  EXPECT_FALSE(operation->done);
+  EXPECT_EQ(Sent().method, "POST");
+  EXPECT_EQ(Sent().url,
+            "http://127.0.0.1:8470/v2/projects/p/locations/europe-west4-a/nodes?alt=json&nodeId=n");
+  EXPECT_EQ(Sent().body, R"({"acceleratorType":"v3-32"})");
+  EXPECT_EQ(transport_.Header(0, "Content-Type"), "application/json");
+}
+
+// Whatever leaves open whether the node now exists must not be sent again, and must be told.
+TEST_F(LoopbackProviderTest, ACreateInDoubtIsToldAndNotRepeated) {
+  const std::vector<std::function<void(FakeTransport&)>> doubts = {
+      [](FakeTransport& t) { t.Then(ErrorCode::kReplyLost); },
+      [](FakeTransport& t) { t.Then(500); },
+      [](FakeTransport& t) { t.Then(502, "<html>"); },
+      [](FakeTransport& t) { t.Then(503); },
+      [](FakeTransport& t) { t.Then(504); },
+      [](FakeTransport& t) { t.Then(408); },
+      [](FakeTransport& t) { t.Then(200, ""); },
+      [](FakeTransport& t) { t.Then(200, "<html>"); },
+      [](FakeTransport& t) { t.Then(200, "{}"); },
+  };
+  for (std::size_t i = 0; i < doubts.size(); ++i) {
+    FakeTransport transport;
+    doubts[i](transport);
+    TpuProvider provider(*ParseEndpoint("http://127.0.0.1:1"), transport, credentials_, clock_,
+                         random_);
+    const auto operation = provider.CreateNode(kNode, Value::EmptyMap(), {});
+    ASSERT_FALSE(operation.has_value()) << i;
+    EXPECT_EQ(operation.error().code, ErrorCode::kReplyLost) << i;
+    EXPECT_EQ(transport.requests().size(), 1U) << i;
+  }
+}
+
+TEST_F(LoopbackProviderTest, ACreateThatWasRefusedIsNoDoubt) {
+  transport_.Then(409, R"({"error":{"code":409,"status":"ALREADY_EXISTS","message":"exists"}})");
+  EXPECT_EQ(provider_.CreateNode(kNode, {}, {}).error().code, ErrorCode::kAlreadyExists);
+  EXPECT_EQ(SentCount(), 1U);
+}
+
+TEST_F(LoopbackProviderTest, ACreateIsSentAgainWhenTheServerNeverSawIt) {
+  transport_.Then(ErrorCode::kUnavailable).Then(429, "").Then(200, kOperation);
+  EXPECT_TRUE(provider_.CreateNode(kNode, {}, {}).has_value());
+  EXPECT_EQ(SentCount(), 3U);
+}
+
+TEST_F(LoopbackProviderTest, AUsedUpQuotaIsToldAtOnce) {
+  transport_.Then(429, R"({"error":{"code":429,"status":"RESOURCE_EXHAUSTED",
+      "message":"Quota limit 'x' has been exceeded. Limit: 0 in region us-east5."}})");
+  EXPECT_EQ(provider_.CreateNode(kNode, {}, {}).error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(SentCount(), 1U);
+}
+
+TEST_F(LoopbackProviderTest, PatchesWithTheMaskInTheApisOwnForm) {
+  transport_.Then(200, kOperation);
+  Value node;
+  node.SetPath("networkConfig.enableExternalIps", false);
+  ASSERT_TRUE(
+      provider_
+          .PatchNode(kNode, node,
+                     {"networkConfig.enableExternalIps", "data_disks", "dataDisks", "labels"}, {})
+          .has_value());
+  EXPECT_EQ(Sent().method, "PATCH");
+  EXPECT_EQ(Sent().url,
+            "http://127.0.0.1:8470/v2/projects/p/locations/europe-west4-a/nodes/n?alt=json&"
+            "updateMask=network_config.enable_external_ips%2Cdata_disks%2Cdata_disks%2Clabels");
+  EXPECT_EQ(Sent().body, R"({"networkConfig":{"enableExternalIps":false}})");
+}
+
+TEST_F(LoopbackProviderTest, NeverPatchesWithoutAMask) {
+  EXPECT_EQ(provider_.PatchNode(kNode, {}, {}, {}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(SentCount(), 0U);
+}
+
+TEST_F(LoopbackProviderTest, RepeatsWhatIsSafe) {
+  transport_.Then(ErrorCode::kReplyLost).Then(503).Then(200, kOperation);
+  EXPECT_TRUE(provider_.PatchNode(kNode, {}, {"labels"}, {}).has_value());
+  EXPECT_EQ(SentCount(), 3U);
+}
+
+TEST_F(LoopbackProviderTest, DeletesWithoutABody) {
+  transport_.Then(200, kOperation);
+  EXPECT_TRUE(provider_.DeleteNode(kNode, {}).has_value());
+  EXPECT_EQ(Sent().method, "DELETE");
+  EXPECT_EQ(Sent().body, "");
+  EXPECT_EQ(transport_.Header(0, "Content-Type"), "");
+}
+
+TEST_F(LoopbackProviderTest, ListsEveryPage) {
+  transport_.Then(200, R"({"nodes":[{"name":"a"},{"name":"b"}],"nextPageToken":"t/1="})");
+  transport_.Then(200, R"({"nextPageToken":"t2"})");  // an empty page is no end
+  transport_.Then(200, R"({"nodes":[{"name":"c","newField":{"x":[1]}}],"newField":1})");
+  const auto nodes = provider_.ListNodes("p", "z", {});
+  ASSERT_TRUE(nodes.has_value());
+  ASSERT_EQ(nodes->size(), 3U);
+  EXPECT_EQ((*nodes)[2]["name"].AsString(), "c");
+  EXPECT_EQ(Sent(0).url,
+            "http://127.0.0.1:8470/v2/projects/p/locations/z/nodes?alt=json&pageSize=500");
+  EXPECT_THAT(Sent(1).url, HasSubstr("&pageToken=t%2F1%3D"));
+  EXPECT_THAT(Sent(2).url, HasSubstr("&pageToken=t2"));
+}
+
+TEST_F(LoopbackProviderTest, RefusesAListInCircles) {
+  transport_.Then(200, R"({"nodes":[],"nextPageToken":"same"})");
+  EXPECT_EQ(provider_.ListNodes("p", "z", {}).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(SentCount(), 2U);
+}
+
+TEST_F(LoopbackProviderTest, RefusesAListThatNeverEnds) {
+  int page = 0;
+  transport_.Then([&](const http::Request&) -> Result<http::Response> {
+    return http::Response{200, {}, R"({"nextPageToken":")" + std::to_string(++page) + "\"}"};
+  });
+  EXPECT_EQ(provider_.ListNodes("p", "z", {}).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(page, 1000);
+}
+
+// A list with a hole would look as if nodes had been deleted.
+TEST_F(LoopbackProviderTest, RefusesAListWithUnreadZones) {
+  transport_.Then(200, R"({"nodes":[{"name":"a"}],"unreachable":["projects/p/locations/z"]})");
+  const auto nodes = provider_.ListNodes("p", "z", {});
+  ASSERT_FALSE(nodes.has_value());
+  EXPECT_EQ(nodes.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(nodes.error().message, HasSubstr("projects/p/locations/z"));
+}
+
+TEST_F(LoopbackProviderTest, AsksForAnOperationByItsName) {
+  transport_.Then(200, R"({"name":"projects/p/locations/z/operations/o","done":true})");
+  EXPECT_TRUE(provider_.GetOperation("projects/p/locations/z/operations/o", {})->done);
+  EXPECT_EQ(Sent().url, "http://127.0.0.1:8470/v2/projects/p/locations/z/operations/o?alt=json");
+}
+
+TEST_F(LoopbackProviderTest, RefusesNamesThatAreNoOperations) {
+  for (const char* name :
+       {"", "o", "operations/o", "projects/p/locations/z/nodes/n",
+        "projects/p/locations/z/operations/", "projects//locations/z/operations/o",
+        "projects/p/locations/z/operations/o/x"}) {
+    EXPECT_EQ(provider_.GetOperation(name, {}).error().code, ErrorCode::kInvalidArgument) << name;
+  }
+  EXPECT_EQ(SentCount(), 0U);
+}
+
+TEST_F(LoopbackProviderTest, ReadsGuestAttributesInWorkerOrder) {
+  transport_.Then(200, R"({"guestAttributes":[
+      {"queryPath":"hostkeys/","queryValue":{"items":[
+        {"namespace":"hostkeys","key":"ssh-ed25519","value":"AAAA0"},
+        {"namespace":"hostkeys","key":"ssh-rsa","value":"AAAA1"}]}},
+      {"queryPath":"hostkeys/"}]})");
+  const auto workers = provider_.GetGuestAttributes(kNode, "hostkeys/", {});
+  ASSERT_TRUE(workers.has_value());
+  ASSERT_EQ(workers->size(), 2U);
+  ASSERT_EQ((*workers)[0].size(), 2U);
+  EXPECT_EQ((*workers)[0][1].space, "hostkeys");
+  EXPECT_EQ((*workers)[0][1].key, "ssh-rsa");
+  EXPECT_EQ((*workers)[0][1].value, "AAAA1");
+  EXPECT_TRUE((*workers)[1].empty());
+  EXPECT_EQ(Sent().method, "POST");
+  EXPECT_THAT(Sent().url, HasSubstr("/nodes/n:getGuestAttributes?alt=json"));
+  EXPECT_EQ(Sent().body, R"({"queryPath":"hostkeys/"})");
+}
+
+TEST_F(LoopbackProviderTest, AnAnswerThatIsNoJsonIsNotTheApi) {
+  transport_.Then(200, "<html>login</html>");
+  const auto node = provider_.GetNode(kNode, {});
+  ASSERT_FALSE(node.has_value());
+  EXPECT_EQ(node.error().code, ErrorCode::kInternal);
+  EXPECT_EQ(node.error().message, "the answer of 127.0.0.1:8470 is not a JSON object");
+}
+
+TEST(Endpoint, IsCheckedAndCompleted) {
+  EXPECT_EQ(ParseEndpoint("http://127.0.0.1:8470")->base_url, "http://127.0.0.1:8470/");
+  EXPECT_EQ(ParseEndpoint("https://host/prefix/")->base_url, "https://host/prefix/");
+  for (const char* text : {"", "tpu.googleapis.com", "ftp://host/", "https://host/?x=1",
+                           "https://host/#x", "http://user:secret@host/", "http://ho st/"}) {
+    const auto endpoint = ParseEndpoint(text);
+    ASSERT_FALSE(endpoint.has_value()) << text;
+    EXPECT_EQ(endpoint.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(endpoint.error().message, Not(HasSubstr("secret")));
+  }
+}
+
+}  // namespace
+}  // namespace podctl::gcp
