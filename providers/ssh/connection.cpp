@@ -422,6 +422,7 @@ void Connection::Finish(Outcome outcome, std::string message) {
   timer_ = kNever;
   result_.outcome = outcome;
   result_.message = std::move(message);
+  sink_.OnResult(index_, result_);
   SetPhase(Phase::kDone);
 }
 

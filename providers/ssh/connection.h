@@ -24,6 +24,7 @@ class ConnectionSink {
   virtual ~ConnectionSink() = default;
   virtual void OnData(std::size_t job, Stream stream, std::string_view bytes) = 0;
   virtual void OnPhase(std::size_t job, Phase phase) = 0;
+  virtual void OnResult(std::size_t job, const WorkerResult& result) = 0;
   virtual bool Full() const = 0;  // the reader is behind: take no more output for now
 };
 

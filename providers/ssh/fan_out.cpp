@@ -60,10 +60,11 @@ class Poller final : public ConnectionSink {
   std::vector<WorkerResult> TakeResults();
 
   void OnData(std::size_t job, Stream stream, std::string_view bytes) override {
-    mailbox_.Put({job, false, Phase::kRunning, stream, std::string(bytes)});
+    mailbox_.Put({job, Output{stream, std::string(bytes)}});
   }
-  void OnPhase(std::size_t job, Phase phase) override {
-    mailbox_.Put({job, true, phase, Stream::kOut, {}});
+  void OnPhase(std::size_t job, Phase phase) override { mailbox_.Put({job, phase}); }
+  void OnResult(std::size_t job, const WorkerResult& result) override {
+    mailbox_.Put({job, result});
   }
   bool Full() const override { return mailbox_.Full(); }
 
@@ -252,19 +253,19 @@ void Deliver(Mailbox& mailbox, std::size_t jobs, Observer& observer) {
   while (mailbox.Take(letters)) {
     for (const Letter& letter : letters) {
       auto& pair = splitters[letter.job];
-      if (letter.is_phase) {
-        if (letter.phase == Phase::kDone) {
-          for (const Stream stream : {Stream::kOut, Stream::kErr}) {
-            pair[static_cast<std::size_t>(stream)].Finish(
-                [&](std::string_view line) { observer.OnLine(letter.job, stream, line); });
-          }
+      if (const Output* output = std::get_if<Output>(&letter.content)) {
+        pair[static_cast<std::size_t>(output->stream)].Add(
+            output->bytes,
+            [&](std::string_view line) { observer.OnLine(letter.job, output->stream, line); });
+      } else if (const Phase* phase = std::get_if<Phase>(&letter.content)) {
+        observer.OnPhase(letter.job, *phase);
+      } else if (const WorkerResult* result = std::get_if<WorkerResult>(&letter.content)) {
+        for (const Stream stream : {Stream::kOut, Stream::kErr}) {
+          pair[static_cast<std::size_t>(stream)].Finish(
+              [&](std::string_view line) { observer.OnLine(letter.job, stream, line); });
         }
-        observer.OnPhase(letter.job, letter.phase);
-        continue;
+        observer.OnResult(letter.job, *result);
       }
-      pair[static_cast<std::size_t>(letter.stream)].Add(letter.bytes, [&](std::string_view line) {
-        observer.OnLine(letter.job, letter.stream, line);
-      });
     }
   }
 }

@@ -1,10 +1,11 @@
-// What the poller thread has for the thread that called Run: output and phases, in order, with a
-// limit on the bytes, so that a slow reader slows the workers down and not the memory up.
+// What the poller thread has for the thread that called Run: output, phases and results, in order,
+// with a limit on the bytes, so that a slow reader slows the workers down and not the memory up.
 #pragma once
 
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "providers/ssh/transport.h"
@@ -12,12 +13,14 @@
 
 namespace podctl::ssh {
 
+struct Output {
+  Stream stream;
+  std::string bytes;
+};
+
 struct Letter {
   std::size_t job = 0;
-  bool is_phase = false;
-  Phase phase = Phase::kWaiting;
-  Stream stream = Stream::kOut;
-  std::string bytes;
+  std::variant<Output, Phase, WorkerResult> content;
 };
 
 class Mailbox {
@@ -31,7 +34,9 @@ class Mailbox {
   void Put(Letter letter) {
     {
       const std::lock_guard lock(mutex_);
-      bytes_ += letter.bytes.size();
+      if (const Output* output = std::get_if<Output>(&letter.content)) {
+        bytes_ += output->bytes.size();
+      }
       letters_.push_back(std::move(letter));
     }
     arrived_.notify_one();

@@ -24,4 +24,6 @@ std::string_view OutcomeName(Outcome outcome) {
   return "unknown";
 }
 
+void Observer::OnResult(std::size_t, const WorkerResult&) {}
+
 }  // namespace podctl::ssh

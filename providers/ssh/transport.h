@@ -68,6 +68,8 @@ class Observer {
   // newline is delivered too.
   virtual void OnLine(std::size_t job, Stream stream, std::string_view line) = 0;
   virtual void OnPhase(std::size_t job, Phase phase) = 0;
+  // Once for each job, just before its Phase::kDone: what Run will return for it.
+  virtual void OnResult(std::size_t job, const WorkerResult& result);
 };
 
 class Transport {

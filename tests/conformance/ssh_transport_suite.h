@@ -29,10 +29,14 @@ class RecordingObserver final : public ssh::Observer {
     if (on_line) on_line(job, line);
   }
   void OnPhase(std::size_t job, ssh::Phase phase) override { phases[job].push_back(phase); }
+  void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
+    results[job].push_back(result);
+  }
 
   std::map<std::size_t, std::vector<std::string>> out;
   std::map<std::size_t, std::vector<std::string>> err;
   std::map<std::size_t, std::vector<ssh::Phase>> phases;
+  std::map<std::size_t, std::vector<ssh::WorkerResult>> results;
   std::function<void(std::size_t job, std::string_view line)> on_line;
   bool foreign_thread = false;
 
@@ -75,6 +79,8 @@ TEST_P(SshTransportSuite, TellsExitCodesApartFromTrouble) {
     EXPECT_EQ(results[i].outcome, ssh::Outcome::kExited) << results[i].message;
     EXPECT_EQ(results[i].exit_code, jobs[i].worker.index);
     EXPECT_EQ(results[i].attempts, 1);
+    ASSERT_EQ(observer_.results[i].size(), 1U);
+    EXPECT_EQ(observer_.results[i][0].exit_code, results[i].exit_code);
   }
   EXPECT_TRUE(results[0].ok());
   EXPECT_FALSE(results[3].ok());

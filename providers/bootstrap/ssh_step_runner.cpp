@@ -1,0 +1,188 @@
+#include "providers/bootstrap/ssh_step_runner.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "providers/base/text.h"
+#include "providers/bootstrap/tar_stream.h"
+#include "providers/bootstrap/worker_scripts.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kLastLines = 20;
+constexpr std::chrono::milliseconds kRestartLimit{120'000};
+
+// Passes lines on, keeps the last ones of each worker, and counts.
+class Recorder final : public ssh::Observer {
+ public:
+  Recorder(const std::vector<WorkerAccess>& workers, std::string marker, StepObserver& observer)
+      : workers_(workers),
+        marker_(std::move(marker)),
+        observer_(observer),
+        reports_(workers.size()) {}
+
+  struct Report {
+    std::deque<std::string> lines;
+    bool unpacking_failed = false;
+    bool retrying = false;
+  };
+
+  void OnLine(std::size_t job, ssh::Stream, std::string_view line) override {
+    Report& report = reports_[job];
+    if (!marker_.empty() && line == marker_) {
+      report.unpacking_failed = true;
+      return;
+    }
+    report.lines.emplace_back(line);
+    if (report.lines.size() > kLastLines) report.lines.pop_front();
+    observer_.OnStepLine(workers_[job].index, line);
+  }
+
+  void OnPhase(std::size_t job, ssh::Phase phase) override {
+    bool& retrying = reports_[job].retrying;
+    // A worker that is tried again stays "retrying" until it runs.
+    const bool now = phase == ssh::Phase::kRetrying ||
+                     (retrying && phase != ssh::Phase::kRunning && phase != ssh::Phase::kDone);
+    retrying_ += static_cast<int>(now) - static_cast<int>(retrying);
+    retrying = now;
+    if (phase != ssh::Phase::kConnecting && phase != ssh::Phase::kAuthenticating) {
+      observer_.OnStepProgress(done_, failed_, retrying_);
+    }
+  }
+
+  void OnResult(std::size_t, const ssh::WorkerResult& result) override {
+    ++done_;
+    if (!result.ok()) ++failed_;
+  }
+
+  const Report& report(std::size_t job) const { return reports_[job]; }
+
+ private:
+  const std::vector<WorkerAccess>& workers_;
+  const std::string marker_;
+  StepObserver& observer_;
+  std::vector<Report> reports_;
+  int done_ = 0;
+  int failed_ = 0;
+  int retrying_ = 0;
+};
+
+// `sentence`, with the worker's own last words where it said something.
+std::string WithLastWords(std::string sentence, const Recorder::Report& report) {
+  for (auto it = report.lines.rbegin(); it != report.lines.rend(); ++it) {
+    const std::string_view words = TrimBlanks(*it);
+    if (words.empty()) continue;
+    return sentence + ": " + VisibleControls(words.substr(0, 300));
+  }
+  return sentence;
+}
+
+std::string RestartMessage(int code, const Recorder::Report& report) {
+  switch (code) {
+    case kRestartNoSystemd:
+      return WithLastWords("systemd does not answer on this worker", report);
+    case kRestartNoUnit:
+      return "the image has no tpu-runtime unit, so there is nothing to restart that would read "
+             "the new value";
+    case kRestartRefused:
+      return WithLastWords("tpu-runtime could not be restarted", report);
+    case kRestartNotActive:
+      return WithLastWords("tpu-runtime was restarted but did not stay active", report);
+    default:
+      return WithLastWords(fmt::format("restarting tpu-runtime ended with exit code {}", code),
+                           report);
+  }
+}
+
+std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
+                           const Recorder::Report& report) {
+  if (result.outcome == ssh::Outcome::kTimedOut) {
+    return step.kind == Step::Kind::kRestartRuntime
+               ? "restarting tpu-runtime " +
+                     result.message.substr(std::string("the command ").size())
+               : "the step was ended because " + result.message;
+  }
+  if (result.outcome != ssh::Outcome::kExited) return result.message;
+  if (step.kind == Step::Kind::kRestartRuntime) return RestartMessage(result.exit_code, report);
+  if (report.unpacking_failed) return WithLastWords("the files could not be unpacked", report);
+  return WithLastWords(fmt::format("the script ended with exit code {}", result.exit_code), report);
+}
+
+std::vector<StepOutcome> RefuseAll(const std::vector<WorkerAccess>& workers, const Error& error) {
+  std::vector<StepOutcome> outcomes;
+  for (const WorkerAccess& worker : workers) {
+    StepOutcome outcome;
+    outcome.worker = worker.index;
+    outcome.message = error.message;
+    if (!error.hint.empty()) outcome.message += "; " + error.hint;
+    outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+}  // namespace
+
+Result<ssh::Job> SshStepRunner::ScriptJob(const Step& step, const std::string& id) {
+  TarStream archive;
+  for (const StepFile& file : step.files) {
+    const std::string source = ExpandHome(file.source);
+    if (Result<void> done = archive.AddLocal(files_, source, file.destination); !done) {
+      return done.error();
+    }
+  }
+  const std::string folder = ".cache/podctl/" + id;
+  if (Result<void> done = archive.AddFolder(folder, 0700); !done) return done.error();
+  const std::string text = ScriptFile(step.script, step.env);
+  if (Result<void> done = archive.AddFile(folder + "/script", text, 0600); !done) {
+    return done.error();
+  }
+  ssh::Job job;
+  job.command = RunScriptCommand(folder, id);
+  job.input = std::make_shared<const std::string>(archive.Finish());
+  return job;
+}
+
+std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
+                                            const std::vector<WorkerAccess>& workers,
+                                            StepObserver& observer, std::stop_token stop) {
+  ssh::Limits limits = limits_;
+  limits.command = step.timeout;
+  const std::string id = "step-" + random_.Uuid();
+  ssh::Job pattern;
+  if (step.kind == Step::Kind::kScript) {
+    Result<ssh::Job> made = ScriptJob(step, id);
+    if (!made) return RefuseAll(workers, made.error());
+    pattern = *std::move(made);
+  } else {
+    pattern.command = RestartRuntimeCommand();
+    if (limits.command.count() == 0) limits.command = kRestartLimit;
+  }
+  std::vector<ssh::Job> jobs;
+  for (const WorkerAccess& worker : workers) {
+    jobs.push_back(pattern);
+    jobs.back().worker = worker;
+  }
+  Recorder recorder(workers, id, observer);
+  std::vector<ssh::WorkerResult> results = transport_.Run(jobs, limits, recorder, std::move(stop));
+
+  std::vector<StepOutcome> outcomes;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    StepOutcome outcome;
+    outcome.worker = workers[i].index;
+    outcome.ok = results[i].ok();
+    outcome.learned_host_key = results[i].learned_host_key.value_or("");
+    if (!outcome.ok) {
+      const Recorder::Report& report = recorder.report(i);
+      outcome.message = FailureMessage(step, results[i], report);
+      outcome.last_lines.assign(report.lines.begin(), report.lines.end());
+    }
+    outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+}  // namespace podctl

@@ -1,0 +1,71 @@
+#include "providers/bootstrap/worker_scripts.h"
+
+#include <fmt/format.h>
+
+#include "providers/base/text.h"
+
+namespace podctl {
+
+std::string InPlainShell(const std::string& script) {
+  return "exec /bin/sh -c " + ShellQuote(script);
+}
+
+std::string RunScriptCommand(const std::string& folder, const std::string& marker) {
+  // -P lets one archive hold places outside the home folder; an existing folder keeps its owner and
+  // mode. The sh that waits is told to clean up when it is asked to end.
+  return InPlainShell(
+      fmt::format("cd || exit 1\n"
+                  "d={0}\n"
+                  "trap 'rm -rf \"$HOME/$d\"' EXIT\n"
+                  "trap 'exit 143' TERM HUP INT\n"
+                  "tar -xPpmf - --no-same-owner --no-overwrite-dir || {{ echo {1} >&2; exit 1; }}\n"
+                  "s=$(command -v bash) || s=/bin/sh\n"
+                  "\"$s\" -e \"$HOME/$d/script\" </dev/null\n",
+                  ShellQuote(folder), ShellQuote(marker)));
+}
+
+std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env) {
+  std::string text;
+  for (const auto& [name, value] : env) {
+    text += fmt::format("export {}={}\n", name, ShellQuote(value));
+  }
+  text += script;
+  if (text.empty() || text.back() != '\n') text += '\n';
+  return text;
+}
+
+std::string RestartRuntimeCommand() {
+  // InvocationID is new for every start of a unit (systemd.exec(5)); MainPID stands in for it where
+  // systemd is too old to know it.
+  return InPlainShell(fmt::format(
+      "show() {{ systemctl show -p \"$1\" --value tpu-runtime 2>/dev/null; }}\n"
+      "command -v systemctl >/dev/null || {{ echo 'systemctl: not found' >&2; exit {0}; }}\n"
+      "load=$(systemctl show -p LoadState --value tpu-runtime 2>&1) ||\n"
+      "  {{ echo \"$load\" >&2; exit {0}; }}\n"
+      "[ \"$load\" = not-found ] && exit {1}\n"
+      "run=$(show InvocationID); pid=$(show MainPID)\n"
+      "is_new() {{\n"
+      "  [ \"$(systemctl is-active tpu-runtime)\" = active ] || return 1\n"
+      "  now_run=$(show InvocationID); now_pid=$(show MainPID)\n"
+      "  {{ [ -n \"$now_run\" ] && [ \"$now_run\" != \"$run\" ]; }} ||\n"
+      "    {{ [ \"${{now_pid:-0}}\" != 0 ] && [ \"$now_pid\" != \"$pid\" ]; }}\n"
+      "}}\n"
+      "sudo -n systemctl restart tpu-runtime || exit {2}\n"
+      "i=0\n"
+      "while [ $i -lt 29 ]; do\n"
+      "  if is_new; then\n"
+      "    seen=$now_run/$now_pid\n"
+      "    sleep 1\n"
+      "    is_new && [ \"$seen\" = \"$now_run/$now_pid\" ] && exit 0\n"
+      "  else\n"
+      "    sleep 1\n"
+      "  fi\n"
+      "  i=$((i+1))\n"
+      "done\n"
+      "systemctl status --no-pager -n 10 tpu-runtime >&2\n"
+      "exit {3}\n",
+      static_cast<int>(kRestartNoSystemd), static_cast<int>(kRestartNoUnit),
+      static_cast<int>(kRestartRefused), static_cast<int>(kRestartNotActive)));
+}
+
+}  // namespace podctl

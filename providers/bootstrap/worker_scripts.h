@@ -1,0 +1,32 @@
+// The shell texts that bootstrap steps run on a worker. They are one argument of the remote shell,
+// so nothing secret may stand in them: every user of the worker sees them in its process list.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace podctl {
+
+// `script` as one word handed to /bin/sh, so that it does not matter which login shell the user
+// has.
+std::string InPlainShell(const std::string& script);
+
+// Unpacks the tar archive on standard input into the home folder, runs `folder`/script of it with
+// bash (else sh) and -e, and removes `folder` again. `folder` is relative to the home folder. When
+// unpacking fails, a line with `marker` goes to standard error and the exit code is 1.
+std::string RunScriptCommand(const std::string& folder, const std::string& marker);
+
+// The text of the script file: the variables, exported, and then the user's own text.
+std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env);
+
+// Restarts tpu-runtime and waits, for at most 30 s, until systemd says that a new run of it is
+// active and still is one second later. The exit code says what went wrong.
+enum RestartExit {
+  kRestartNoSystemd = 90,
+  kRestartNoUnit = 91,
+  kRestartRefused = 92,    // `systemctl restart` failed, or sudo would ask for a password
+  kRestartNotActive = 93,  // never seen active
+};
+std::string RestartRuntimeCommand();
+
+}  // namespace podctl
