@@ -1,0 +1,368 @@
+#include "cmd/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+const std::function<std::string(std::string)> kNoTransform;
+
+// Adds a flag that holds a duration: "90s", "1h30m".
+CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
+                         const std::string& description) {
+  return app
+      ->add_option_function<std::string>(
+          name,
+          [target, name](const std::string& text) {
+            const auto duration = ParseDuration(text);
+            if (!duration) {
+              throw CLI::ValidationError(name, fmt::format("`{}` is not a duration such as 90s, "
+                                                           "10m or 1h30m",
+                                                           text));
+            }
+            *target = *duration;
+          },
+          description)
+      ->type_name("DURATION");
+}
+
+class Parser {
+ public:
+  Parser() : app_("Declarative Cloud TPU pods: plan, apply, and reach every worker.", "podctl") {
+    app_.set_help_flag();
+    app_.set_help_flag("-h,--help", "show help");
+    app_.set_version_flag("--version", std::string(kVersion), "show the version");
+    app_.require_subcommand(0, 1);
+    app_.fallthrough();
+    AddGlobals();
+    AddPlanning();
+    AddPods();
+    AddState();
+    AddRest();
+  }
+
+  CLI::App& app() { return app_; }
+
+  std::variant<Invocation, UsageError, HelpWanted> Parse(std::vector<std::string> arguments) {
+    if (arguments.empty()) return HelpWanted{Help(&app_)};
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::CallForHelp&) {
+      return HelpWanted{Help(Deepest())};
+    } catch (const CLI::CallForAllHelp&) {
+      return HelpWanted{Help(&app_)};
+    } catch (const CLI::CallForVersion&) {
+      invocation_.command = "version";
+      return invocation_;
+    } catch (const CLI::ParseError& error) {
+      return Explain(error);
+    }
+    CLI::App* deepest = Deepest();
+    if (deepest == &app_) return HelpWanted{Help(&app_)};
+    if (!deepest->get_subcommands(kAll).empty()) {
+      return UsageError{fmt::format("`{}` needs a further word", FullName(deepest)),
+                        fmt::format("See `podctl help {}`.", FullName(deepest))};
+    }
+    invocation_.command = FullName(deepest);
+    return invocation_;
+  }
+
+  std::string HelpOf(const std::string& command) {
+    CLI::App* at = &app_;
+    for (std::string_view rest = command; !rest.empty();) {
+      const auto blank = rest.find(' ');
+      const std::string name(rest.substr(0, blank));
+      const auto commands = at->get_subcommands(kAll);
+      const auto next =
+          std::find_if(commands.begin(), commands.end(),
+                       [&](const CLI::App* command) { return command->get_name() == name; });
+      if (next == commands.end()) return {};
+      at = *next;
+      rest = blank == std::string_view::npos ? std::string_view() : rest.substr(blank + 1);
+    }
+    return Help(at);
+  }
+
+  std::vector<CommandWords> Commands() {
+    std::vector<CommandWords> words;
+    Collect(&app_, &words);
+    return words;
+  }
+
+  std::vector<std::string> Flags(const CLI::App* app) const {
+    std::vector<std::string> flags;
+    for (const CLI::Option* option : app->get_options(nullptr)) {
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+    }
+    std::sort(flags.begin(), flags.end());
+    return flags;
+  }
+
+ private:
+  static bool kAll(const CLI::App*) { return true; }
+
+  static std::string FullName(const CLI::App* app) {
+    if (app->get_parent() == nullptr) return {};
+    const std::string parent = FullName(app->get_parent());
+    return parent.empty() ? app->get_name() : parent + " " + app->get_name();
+  }
+
+  CLI::App* Deepest() {
+    CLI::App* at = &app_;
+    while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+    return at;
+  }
+
+  void Collect(CLI::App* app, std::vector<CommandWords>* words) {
+    for (CLI::App* command : app->get_subcommands(kAll)) {
+      if (command->get_group().empty()) continue;  // hidden
+      words->push_back({FullName(command), command->get_description(), Flags(command)});
+      Collect(command, words);
+    }
+  }
+
+  CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& summary) {
+    CLI::App* command = parent->add_subcommand(name, summary);
+    command->set_help_flag("-h,--help", "show help");
+    command->fallthrough();
+    return command;
+  }
+
+  void AddGlobals() {
+    GlobalOptions& global = invocation_.global;
+    app_.add_option("-f,--file", global.files, "spec file or folder; repeatable")
+        ->type_name("FILE|DIR")
+        ->allow_extra_args(false);
+    app_.add_option("--state", global.state, "state file")->type_name("FILE");
+    app_.add_option("--project", global.project, "Google Cloud project where the spec names none");
+    app_.add_option("--zone", global.zone, "zone where the spec names none");
+    app_.add_option("--endpoint", global.endpoint, "base URL of the Cloud TPU API")
+        ->type_name("URL");
+    app_.add_option_function<std::vector<std::string>>(
+            "--var",
+            [&global](const std::vector<std::string>& texts) {
+              for (const std::string& text : texts) {
+                const auto equals = text.find('=');
+                if (equals == std::string::npos || equals == 0) {
+                  throw CLI::ValidationError("--var", fmt::format("`{}` is not NAME=VALUE", text));
+                }
+                global.vars[text.substr(0, equals)] = text.substr(equals + 1);
+              }
+            },
+            "value of a variable of the spec; repeatable")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
+    app_.add_option("--var-file", global.var_files, "YAML file of variables; repeatable")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
+    app_.add_option("--parallelism", global.parallelism, "API calls at once (default 10)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 256));
+    AddDuration(&app_, "--lock-timeout", &global.lock_timeout,
+                "how long to wait for the state's lock (default: not at all)");
+    app_.add_flag("--json", global.json, "machine-readable output");
+    app_.add_flag("--no-color", global.no_color, "no colours (also: NO_COLOR)");
+    app_.add_option("--input", global.input, "ask where needed; --input=false never asks")
+        ->type_name("true|false");
+  }
+
+  void AddPlanning() {
+    Add(&app_, "validate", "check the spec, offline");
+    CLI::App* plan = Add(&app_, "plan", "show what apply would do");
+    plan->add_flag("--detailed-exitcode", invocation_.apply.detailed_exitcode,
+                   "exit 2 when there are changes");
+    plan->add_flag("--destroy", invocation_.apply.destroy, "plan the empty spec");
+    CLI::App* apply = Add(&app_, "apply", "make the cloud match the spec");
+    apply->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
+    CLI::App* destroy = Add(&app_, "destroy", "delete everything podctl made");
+    destroy->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
+    Add(&app_, "show", "show the state");
+    Add(&app_, "status", "show the pods, their health and their workers");
+  }
+
+  void AddPods() {
+    PodOptions& pod = invocation_.pod;
+    CLI::App* exec = Add(&app_, "exec", "run a command on a pod's workers");
+    exec->add_option("POD", pod.pod, "name of the pod")->required();
+    exec->add_option("--worker", pod.workers, "all (default), or numbers such as 0,2-3")
+        ->type_name("WORKERS");
+    AddDuration(exec, "--timeout", &pod.timeout, "end the command after this long");
+    exec->add_option("COMMAND", pod.command, "the command, after --")->required();
+
+    CLI::App* ssh = Add(&app_, "ssh", "open an interactive shell on one worker");
+    ssh->add_option("POD", pod.pod, "name of the pod")->required();
+    ssh->add_option("--worker", pod.workers, "number of the worker (default 0)")->type_name("N");
+    ssh->add_option("COMMAND", pod.command, "run this instead of a shell, after --");
+
+    CLI::App* tunnel = Add(&app_, "tunnel", "forward local ports to a worker");
+    tunnel->add_option("POD", pod.pod, "name of the pod")->required();
+    tunnel->add_option("PORT", pod.ports, "[LOCAL:]REMOTE, one or more")->required();
+    tunnel->add_option("--worker", pod.workers, "number of the worker (default 0)")->type_name("N");
+  }
+
+  void AddState() {
+    CLI::App* state = Add(&app_, "state", "look after the state");
+    state->require_subcommand(0, 1);
+    Add(state, "list", "list the addresses in the state");
+    CLI::App* show = Add(state, "show", "show one address");
+    show->add_option("ADDRESS", invocation_.state.address, "e.g. pod.research")->required();
+    CLI::App* remove = Add(state, "rm", "forget an address; the pod itself is left alone");
+    remove->add_option("ADDRESS", invocation_.state.address, "e.g. pod.research")->required();
+    CLI::App* unlock = Add(&app_, "unlock", "release a lock that was left behind");
+    unlock->add_option("ID", invocation_.topic, "the lock's ID, as the error shows it")->required();
+  }
+
+  void AddRest() {
+    CLI::App* init = Add(&app_, "init", "write a starter spec");
+    init->add_option("--template", invocation_.init.template_name, "which one (default minimal)")
+        ->type_name("NAME");
+    init->add_option("DIR", invocation_.init.folder, "folder to write to (default: here)");
+    init->add_flag("--list", invocation_.init.list, "show the templates");
+
+    EmulatorOptions& emulator = invocation_.emulator;
+    CLI::App* serve = Add(&app_, "emulator", "serve the Cloud TPU API on loopback");
+    serve->add_option("--listen", emulator.listen, "address and port (default 127.0.0.1:8470)")
+        ->type_name("ADDRESS:PORT");
+    serve->add_option("--data", emulator.data, "folder that survives a restart (default: none)")
+        ->type_name("DIR");
+    serve->add_option("--workers", emulator.workers, "sshd (default) or none")
+        ->type_name("KIND")
+        ->check(CLI::IsMember({"sshd", "none"}));
+    AddDuration(serve, "--operation-delay", &emulator.operation_delay,
+                "how long operations take (default 2s)");
+    serve
+        ->add_option("--ssh-port", emulator.ssh_port,
+                     "port of the workers' sshd (default 22, or 2222 without the right to it)")
+        ->type_name("PORT")
+        ->check(CLI::Range(1, 65535));
+
+    CLI::App* completion = Add(&app_, "completion", "print a shell's completion script");
+    completion->add_option("SHELL", invocation_.topic, "bash")
+        ->required()
+        ->check(CLI::IsMember({"bash"}));
+    Add(&app_, "version", "show the version");
+    CLI::App* help = Add(&app_, "help", "show help for a command");
+    help->add_option("COMMAND", topic_words_, "the command");
+    help->final_callback([this] { invocation_.topic = Join(topic_words_, " "); });
+  }
+
+  UsageError Explain(const CLI::ParseError& error) {
+    const std::string command = FullName(Deepest());
+    const std::string hint =
+        command.empty() ? "See `podctl help`." : fmt::format("See `podctl help {}`.", command);
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return Extra(hint);
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+      return {fmt::format("`podctl {}` needs more: {}", command, UsageOf(Deepest())), hint};
+    }
+    return {error.what(), hint};
+  }
+
+  UsageError Extra(const std::string& hint) {
+    const std::vector<std::string> extras = app_.remaining(true);
+    const std::string word = extras.empty() ? "" : extras.front();
+    CLI::App* at = Deepest();
+    std::vector<std::string> known = Flags(at);
+    for (const std::string& flag : Flags(&app_)) known.push_back(flag);
+    const bool flag = word.starts_with("-");
+    if (!flag) {
+      known.clear();
+      for (const CLI::App* command : at->get_subcommands(kAll))
+        known.push_back(command->get_name());
+    }
+    const std::string near = NearestWord(word.substr(0, word.find('=')), known);
+    const std::string what = flag ? "flag" : (known.empty() ? "argument" : "command");
+    return {fmt::format("unknown {} `{}`", what, word),
+            near.empty() ? hint : fmt::format("Did you mean `{}`?", near)};
+  }
+
+  std::string UsageOf(const CLI::App* app) const {
+    std::string usage = "podctl " + FullName(app);
+    for (const CLI::Option* option : app->get_options(nullptr)) {
+      if (!option->get_positional()) continue;
+      const bool many = option->get_items_expected_max() > 1;
+      const std::string& name = option->get_name(true);
+      const std::string dashes = name == "COMMAND" && FullName(app) != "help" ? "-- " : "";
+      usage += option->get_required() ? fmt::format(" {}{}{}", dashes, name, many ? "…" : "")
+                                      : fmt::format(" [{}{}{}]", dashes, name, many ? "…" : "");
+    }
+    return usage;
+  }
+
+  static void AppendOptions(const CLI::App* app, std::string* text) {
+    for (const CLI::Option* option : app->get_options(nullptr)) {
+      if (option->get_positional()) continue;
+      std::string names;
+      for (const std::string& name : option->get_snames()) names += fmt::format("-{}, ", name);
+      for (const std::string& name : option->get_lnames()) names += fmt::format("--{} ", name);
+      const bool takes_value = option->get_items_expected_max() > 0;
+      if (takes_value) names += option->get_type_name();
+      *text += fmt::format("  {:<30} {}\n", names, option->get_description());
+    }
+  }
+
+  std::string Help(CLI::App* app) const {
+    if (app == &app_) return TopHelp();
+    std::string text =
+        fmt::format("{}\n\nUsage: {} [flags]\n", Sentence(app->get_description()), UsageOf(app));
+    if (!app->get_subcommands(kAll).empty()) {
+      text += "\nCommands:\n";
+      for (const CLI::App* command : app->get_subcommands(kAll)) {
+        text += fmt::format("  {:<12} {}\n", command->get_name(), command->get_description());
+      }
+    }
+    text += "\nFlags:\n";
+    AppendOptions(app, &text);
+    return text + "\nFlags of every command: see `podctl help`.\n";
+  }
+
+  std::string TopHelp() const {
+    std::string text =
+        "podctl: declarative Cloud TPU pods.\n\nUsage: podctl COMMAND [flags]\n\nCommands:\n";
+    for (const CLI::App* command : app_.get_subcommands(kAll)) {
+      text += fmt::format("  {:<12} {}\n", command->get_name(), command->get_description());
+    }
+    text += "\nFlags of every command:\n";
+    AppendOptions(&app_, &text);
+    text +=
+        "\nExit codes: 0 done or no changes; 1 error; 2 changes (plan --detailed-exitcode); 130 "
+        "interrupted.\n";
+    return text;
+  }
+
+  static std::string Sentence(std::string text) {
+    if (!text.empty())
+      text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    return text + ".";
+  }
+
+  CLI::App app_;
+  Invocation invocation_;
+  std::vector<std::string> topic_words_;
+};
+
+}  // namespace
+
+std::variant<Invocation, UsageError, HelpWanted> ParseArguments(
+    const std::vector<std::string>& arguments) {
+  return Parser().Parse(arguments);
+}
+
+std::string HelpFor(const std::string& command) {
+  return Parser().HelpOf(command);
+}
+std::vector<CommandWords> AllCommands() {
+  return Parser().Commands();
+}
+std::vector<std::string> GlobalFlags() {
+  Parser parser;
+  return parser.Flags(&parser.app());
+}
+
+}  // namespace podctl

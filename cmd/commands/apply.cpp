@@ -1,0 +1,228 @@
+#include "cmd/commands/apply.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "cmd/commands/plan_run.h"
+#include "cmd/views/json_events.h"
+#include "cmd/views/paint.h"
+#include "cmd/views/plan_view.h"
+#include "cmd/views/progress.h"
+#include "cmd/views/snippet.h"
+#include "plans/execute/executor.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+int ExitOf(Wiring& wiring) {
+  return wiring.interrupt().requested() ? kInterruptedExitCode : 1;
+}
+
+void ShowNotes(Wiring& wiring, JsonEvents* json, const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) {
+    if (json != nullptr) {
+      json->Log("info", note);
+    } else {
+      wiring.streams().err << note << "\n";
+    }
+  }
+}
+
+void ShowThePlan(Wiring& wiring, JsonEvents* json, const PlanRun& run, bool destroy) {
+  if (json != nullptr) return json->ShowPlan(run.plan);
+  Streams& streams = wiring.streams();
+  PlanViewOptions view;
+  view.color = streams.color && streams.out_is_terminal;
+  view.destroy = destroy;
+  streams.out << ShowPlan(run.plan, view) << std::flush;
+}
+
+enum class Answer { kYes, kNo, kInterrupted };
+
+// One line from the terminal; an interrupt ends the wait.
+Answer Ask(Wiring& wiring, const std::string& question) {
+  Streams& streams = wiring.streams();
+  streams.err << question << std::flush;
+  std::string line;
+  const std::stop_token drain = wiring.interrupt().drain();
+  while (true) {
+    if (drain.stop_requested()) return Answer::kInterrupted;
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = poll(&input, 1, 100);
+    if (ready < 0 && errno != EINTR) return Answer::kNo;
+    if (ready <= 0) continue;
+    char byte = 0;
+    const ssize_t got = read(STDIN_FILENO, &byte, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return Answer::kNo;
+    if (byte == '\n') break;
+    if (line.size() < 64) line += byte;
+  }
+  return TrimBlanks(line) == "yes" ? Answer::kYes : Answer::kNo;
+}
+
+// 0: go on; otherwise the exit code.
+int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, bool destroy) {
+  if (options.auto_approve) return 0;
+  const bool may_ask = wiring.options().input && json == nullptr && isatty(STDIN_FILENO) != 0;
+  if (!may_ask) {
+    ShowError(wiring, json, "",
+              MakeError(ErrorCode::kFailedPrecondition,
+                        "these actions need to be approved, and there is nobody to ask",
+                        "Add `--auto-approve` to approve them in advance."));
+    return 1;
+  }
+  const std::string question =
+      destroy ? "\nDo you really want to destroy all of this?\n"
+                "  There is no undo. Only 'yes' will be accepted to confirm.\n\n"
+                "  Enter a value: "
+              : "\nDo you want to perform these actions?\n"
+                "  podctl will perform the actions described above.\n"
+                "  Only 'yes' will be accepted to approve.\n\n"
+                "  Enter a value: ";
+  switch (Ask(wiring, question)) {
+    case Answer::kYes:
+      wiring.streams().err << "\n";
+      return 0;
+    case Answer::kNo:
+      wiring.streams().err << fmt::format("\n{} cancelled.\n", destroy ? "Destroy" : "Apply");
+      return 1;
+    case Answer::kInterrupted:
+      wiring.streams().err << "\nInterrupted. Nothing was changed.\n";
+      return kInterruptedExitCode;
+  }
+  return 1;
+}
+
+// A failure as a diagnostic at the pod's or step's place in the spec.
+Diagnostics FailureDiagnostics(Wiring& wiring, const ExecuteResult& result) {
+  Diagnostics diagnostics;
+  for (const auto& failure : result.failures) {
+    Diagnostic diagnostic;
+    diagnostic.summary = fmt::format("{}: {}", failure.change.address, failure.error.message);
+    diagnostic.place = failure.change.place;
+    diagnostic.context = failure.change.address;
+    diagnostic.detail = failure.error.hint;
+    if (!failure.last_lines.empty()) {
+      std::string lines = "Last lines of the output:";
+      for (const std::string& line : failure.last_lines) lines += "\n  " + VisibleControls(line);
+      diagnostic.detail = lines + (diagnostic.detail.empty() ? "" : "\n" + diagnostic.detail);
+    }
+    diagnostics.Add(std::move(diagnostic));
+  }
+  return WithSourceLines(wiring.files(), diagnostics);
+}
+
+void ShowSaveError(Wiring& wiring, JsonEvents* json, const Error& error) {
+  ShowError(wiring, json, "the state could not be saved",
+            MakeError(error.code, error.message,
+                      "What was begun is written down in the state as it was last saved; once the "
+                      "cause is mended, `podctl apply` asks the API and goes on from there."));
+}
+
+void ShowResult(Wiring& wiring, JsonEvents* json, const ExecuteResult& result, bool destroy) {
+  ShowDiagnostics(wiring, json, FailureDiagnostics(wiring, result));
+  if (result.save_error) ShowSaveError(wiring, json, *result.save_error);
+  if (json != nullptr) return json->ShowSummary(result, destroy ? "destroy" : "apply");
+  Streams& streams = wiring.streams();
+  for (const auto& skip : result.skipped) {
+    if (skip.cause.empty()) continue;
+    streams.err << fmt::format("{} was skipped, because {} failed.\n", skip.address, skip.cause);
+  }
+  if (!result.unfinished.empty()) {
+    streams.err << fmt::format(
+        "Interrupted. Under way, and written down in the state: {}. The next `podctl apply` takes "
+        "it up.\n",
+        fmt::join(result.unfinished, ", "));
+  } else if (result.interrupted) {
+    streams.err << "Interrupted. The state is saved.\n";
+  }
+  const Paint paint(streams.color && streams.out_is_terminal);
+  const std::string steps =
+      result.steps > 0 ? fmt::format(" Bootstrap: {} run.", Plural(result.steps, "step")) : "";
+  const std::string_view what = destroy ? "Destroy" : "Apply";
+  const std::string counts = destroy ? fmt::format("Resources: {} destroyed.", result.destroyed)
+                                     : fmt::format("Resources: {} added, {} changed, {} destroyed.",
+                                                   result.added, result.changed, result.destroyed);
+  streams.out << (result.ok() ? paint(Ink::kGreen, fmt::format("{} complete!", what))
+                              : paint(Ink::kRed, fmt::format("{} incomplete.", what)))
+              << " " << counts << steps << "\n"
+              << std::flush;
+}
+
+// Nothing to send: but what an earlier run left pending, and bookkeeping, may have to be saved.
+int SaveQuietly(Wiring& wiring, JsonEvents* json, PlanRun& run) {
+  const ExecuteOptions options;
+  auto events = MakeProgressView(wiring.streams(), wiring.clock());
+  const Doors doors{*run.provider, wiring.steps(), *run.store, wiring.clock(), wiring.random()};
+  const ExecuteResult result =
+      Execute(run.plan, run.settled, run.observation, doors, options, *events,
+              wiring.interrupt().drain(), wiring.interrupt().leave());
+  if (!result.save_error) return 0;
+  ShowSaveError(wiring, json, *result.save_error);
+  return 1;
+}
+
+}  // namespace
+
+int RunPlan(Wiring& wiring, const ApplyOptions& options) {
+  std::unique_ptr<JsonEvents> json;
+  if (wiring.options().json) json = std::make_unique<JsonEvents>(wiring.streams(), wiring.clock());
+  PlanRunOptions prepare;
+  prepare.operation = "plan";
+  prepare.destroy = options.destroy;
+  auto run = PreparePlan(wiring, prepare, json.get());
+  if (!run) return ExitOf(wiring);
+  ShowNotes(wiring, json.get(), run->notes);
+  ShowThePlan(wiring, json.get(), *run, options.destroy);
+  return options.detailed_exitcode && !run->plan.Empty() ? 2 : 0;
+}
+
+int RunApply(Wiring& wiring, const ApplyOptions& options, bool destroy) {
+  std::unique_ptr<JsonEvents> json;
+  if (wiring.options().json) json = std::make_unique<JsonEvents>(wiring.streams(), wiring.clock());
+  PlanRunOptions prepare;
+  prepare.operation = destroy ? "destroy" : "apply";
+  prepare.destroy = destroy;
+  prepare.lock = true;
+  prepare.make_ssh_key = !destroy;
+  auto run = PreparePlan(wiring, prepare, json.get());
+  if (!run) return ExitOf(wiring);
+  ShowNotes(wiring, json.get(), run->notes);
+  ShowThePlan(wiring, json.get(), *run, destroy);
+  if (run->plan.Empty()) {
+    const int saved = SaveQuietly(wiring, json.get(), *run);
+    if (saved != 0) return saved;
+    ExecuteResult nothing;
+    ShowResult(wiring, json.get(), nothing, destroy);
+    return 0;
+  }
+  if (const int code = Approve(wiring, json.get(), options, destroy); code != 0) return code;
+
+  ExecuteOptions execute;
+  execute.parallelism = wiring.options().parallelism;
+  std::unique_ptr<EventSink> progress;
+  if (!json) progress = MakeProgressView(wiring.streams(), wiring.clock());
+  EventSink& events = json ? static_cast<EventSink&>(*json) : *progress;
+  const Doors doors{*run->provider, wiring.steps(), *run->store, wiring.clock(), wiring.random()};
+  const ExecuteResult result =
+      Execute(run->plan, run->settled, run->observation, doors, execute, events,
+              wiring.interrupt().drain(), wiring.interrupt().leave());
+  progress.reset();
+  ShowResult(wiring, json.get(), result, destroy);
+  if (wiring.interrupt().leave().stop_requested()) {
+    // Threads may hang in a call; everything is on disk, so they are not waited for.
+    run->lock.reset();
+    wiring.streams().err << std::flush;
+    _exit(kInterruptedExitCode);
+  }
+  if (result.interrupted) return kInterruptedExitCode;
+  return result.ok() ? 0 : 1;
+}
+
+}  // namespace podctl

@@ -1,0 +1,68 @@
+#include "cmd/commands/emulator.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cmd/commands/plan_run.h"
+#include "providers/emulator/emulator.h"
+
+namespace podctl {
+namespace {
+
+// "127.0.0.1:8470", "[::1]:8470", ":8470", "8470".
+Result<std::pair<std::string, int>> ParseListen(const std::string& text) {
+  const auto colon = text.rfind(':');
+  std::string host = colon == std::string::npos ? "" : text.substr(0, colon);
+  const std::string digits = colon == std::string::npos ? text : text.substr(colon + 1);
+  int port = -1;
+  const char* end = digits.data() + digits.size();
+  auto [rest, code] = std::from_chars(digits.data(), end, port);
+  if (digits.empty() || code != std::errc() || rest != end || port < 0 || port > 65535) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`--listen {}` is not ADDRESS:PORT", text),
+                     "For example `--listen 127.0.0.1:8470`; port 0 takes any free one.");
+  }
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return std::pair(host.empty() ? std::string("127.0.0.1") : host, port);
+}
+
+}  // namespace
+
+int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
+  auto listen = ParseListen(options.listen);
+  if (!listen) {
+    ShowError(wiring, nullptr, "", listen.error());
+    return 1;
+  }
+  emulator::Options start;
+  start.listen_host = listen->first;
+  start.listen_port = listen->second;
+  start.data_folder = options.data;
+  start.workers = options.workers == "none" ? emulator::Options::Workers::kNone
+                                            : emulator::Options::Workers::kSshd;
+  start.operation_delay = options.operation_delay;
+  start.ssh_port = options.ssh_port;
+  auto emulator = emulator::Emulator::Start(start);
+  if (!emulator) {
+    ShowError(wiring, nullptr, "the emulator cannot start", emulator.error());
+    return 1;
+  }
+  Streams& streams = wiring.streams();
+  if (start.workers == emulator::Options::Workers::kSshd) {
+    streams.err << fmt::format("Workers answer SSH on port {}.\n", (*emulator)->ssh_port());
+    if ((*emulator)->ssh_port() != 22) {
+      streams.err << fmt::format(
+          "  That is not 22, so pods need `ssh: {{port: {}}}` in the spec.\n",
+          (*emulator)->ssh_port());
+    }
+  }
+  streams.out << "ready " << (*emulator)->url() << "\n" << std::flush;
+  const std::stop_token drain = wiring.interrupt().drain();
+  while (wiring.clock().SleepFor(std::chrono::hours(1), drain)) {
+  }
+  (*emulator)->Stop();
+  return 0;
+}
+
+}  // namespace podctl

@@ -1,0 +1,12 @@
+// podctl exec: a command on some or all workers of a pod.
+#pragma once
+
+#include "cmd/options.h"
+#include "cmd/wiring.h"
+
+namespace podctl {
+
+// Exits with the commands' own code when all workers agree, else 1; 130 when interrupted.
+int RunExec(Wiring& wiring, const PodOptions& options);
+
+}  // namespace podctl

@@ -1,0 +1,140 @@
+#include "cmd/commands/plan_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/views/snippet.h"
+#include "plans/planner.h"
+#include "providers/base/text.h"
+#include "providers/os/this_process.h"
+
+namespace podctl {
+namespace {
+
+// The pods that a create could be needed for: not in the state with a live node.
+bool MayBeCreated(const PodSpec& pod, const State& state) {
+  auto record = state.pods.find(PodAddress(pod.name));
+  return record == state.pods.end() || !record->second.exists;
+}
+
+// Adds the user's public key to the metadata of pods that may be created, as gcloud does when it
+// first connects, so that a fresh pod can be reached.
+Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* spec) {
+  for (PodSpec& pod : spec->pods) {
+    if (!pod.publish_ssh_key || pod.metadata.contains("ssh-keys")) continue;
+    const bool needed = make && MayBeCreated(pod, state);
+    auto keys = wiring.keyring().For(pod.ssh.identity_file);
+    if (!keys && needed && pod.ssh.identity_file.empty() &&
+        keys.error().code == ErrorCode::kNotFound) {
+      keys = ssh::Identities::LoadOrMake(wiring.environment(), wiring.files());
+      if (keys) {
+        wiring.streams().err << "Made the SSH key ~/.ssh/podctl_ed25519, since there was none.\n";
+      }
+    }
+    if (!keys) {
+      if (needed) return keys.error();
+      continue;
+    }
+    const std::string user = pod.ssh.user.empty() ? UserName() : pod.ssh.user;
+    pod.create_metadata["ssh-keys"] = fmt::format("{}:{} {}", user, (*keys)->PublicKeyLine(), user);
+  }
+  return {};
+}
+
+}  // namespace
+
+void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics) {
+  if (json != nullptr) {
+    for (const Diagnostic& diagnostic : diagnostics.items()) json->ShowDiagnostic(diagnostic);
+    return;
+  }
+  Streams& streams = wiring.streams();
+  const SnippetStyle style{streams.color && streams.err_is_terminal, streams.width};
+  const std::string text = FormatDiagnostics(diagnostics, style);
+  if (!text.empty()) streams.err << text << std::flush;
+}
+
+Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
+  constexpr std::uint64_t kMostBytes = 4 << 20;
+  Diagnostics complete;
+  for (Diagnostic diagnostic : diagnostics.items()) {
+    if (diagnostic.place.line > 0 && diagnostic.source_line.empty()) {
+      if (auto text = files.Read(diagnostic.place.file, kMostBytes)) {
+        const auto lines = SplitLines(*text);
+        const auto index = static_cast<std::size_t>(diagnostic.place.line) - 1;
+        if (index < lines.size()) diagnostic.source_line = lines[index];
+      }
+    }
+    complete.Add(std::move(diagnostic));
+  }
+  return complete;
+}
+
+void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error) {
+  Diagnostic diagnostic;
+  diagnostic.summary = summary.empty() ? error.message : summary;
+  diagnostic.detail =
+      summary.empty() ? error.hint : error.message + (error.hint.empty() ? "" : "\n" + error.hint);
+  Diagnostics diagnostics;
+  diagnostics.Add(std::move(diagnostic));
+  ShowDiagnostics(wiring, json, diagnostics);
+}
+
+std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options,
+                                   JsonEvents* json) {
+  PlanRun run;
+  Diagnostics diagnostics;
+  run.spec = LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), diagnostics);
+  ShowDiagnostics(wiring, json, diagnostics);
+  if (diagnostics.has_errors()) return std::nullopt;
+  run.store = wiring.OpenStore(wiring.StatePath(run.spec));
+  if (options.destroy) run.spec.pods.clear();
+
+  const std::stop_token stop = wiring.interrupt().drain();
+  if (options.lock) {
+    auto lock =
+        run.store->Lock(wiring.LockFor(options.operation), wiring.options().lock_timeout, stop);
+    if (!lock) {
+      ShowError(wiring, json, "", lock.error());
+      return std::nullopt;
+    }
+    run.lock = std::move(*lock);
+    if (const std::string note = run.lock->TakeoverNote(); !note.empty()) {
+      run.notes.push_back(note);
+    }
+  }
+  auto stored = run.store->Load();
+  if (!stored) {
+    ShowError(wiring, json, "", stored.error());
+    return std::nullopt;
+  }
+  run.stored = stored->value_or(State{});
+  auto provider = wiring.provider();
+  if (!provider) {
+    ShowError(wiring, json, "", provider.error());
+    return std::nullopt;
+  }
+  run.provider = *provider;
+  if (auto published = PublishKeys(wiring, run.stored, options.make_ssh_key, &run.spec);
+      !published) {
+    ShowError(wiring, json, "no SSH key to reach the new pods with", published.error());
+    return std::nullopt;
+  }
+  auto observation = Observe(run.spec, run.stored, **provider, wiring.options().parallelism, stop);
+  if (!observation) {
+    if (!wiring.interrupt().requested()) ShowError(wiring, json, "", observation.error());
+    return std::nullopt;
+  }
+  run.observation = std::move(*observation);
+  run.settled = Settle(run.stored, run.observation, &run.notes);
+  Diagnostics impossible;
+  run.plan = MakePlan(run.spec, run.settled, run.observation, impossible);
+  if (!impossible.items().empty()) {
+    ShowDiagnostics(wiring, json, WithSourceLines(wiring.files(), impossible));
+  }
+  if (impossible.has_errors()) return std::nullopt;
+  return run;
+}
+
+}  // namespace podctl

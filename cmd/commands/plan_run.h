@@ -1,0 +1,46 @@
+// What plan, apply and destroy do before anything is changed: load the spec, read the state, ask
+// the API, and make the plan.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/views/json_events.h"
+#include "cmd/wiring.h"
+#include "plans/change.h"
+#include "plans/refresh.h"
+#include "plans/spec/spec.h"
+#include "state/store.h"
+
+namespace podctl {
+
+struct PlanRun {
+  Spec spec;
+  Provider* provider = nullptr;
+  std::unique_ptr<StateStore> store;
+  std::unique_ptr<StateLock> lock;  // only when asked for
+  State stored;                     // as read
+  State settled;                    // brought up to what the API says
+  Observation observation;
+  Plan plan;
+  std::vector<std::string> notes;
+};
+
+struct PlanRunOptions {
+  std::string operation;  // "plan", "apply", "destroy": for the lock
+  bool destroy = false;
+  bool lock = false;
+  bool make_ssh_key = false;  // when there is none at all
+};
+
+// Shows every problem itself (in `json`, when given); nullopt: exit 1, or 130 when interrupted.
+std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json);
+
+// Shows one error in the form of a diagnostic without a place.
+void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error);
+void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics);
+// Diagnostics of a place in the spec, with the text of that line read from the file.
+Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics);
+
+}  // namespace podctl

@@ -1,0 +1,125 @@
+#include "cmd/commands/pod_target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plans/node_view.h"
+#include "plans/refresh.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+Error UnknownPod(const State& state, const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [address, record] : state.pods) known.push_back(address.substr(4));
+  const std::string near = NearestWord(name, known);
+  std::string hint = "`podctl state list` shows the pods there are.";
+  if (!near.empty()) hint = fmt::format("Did you mean `{}`?", near);
+  if (known.empty()) hint = "The state is empty; `podctl apply` makes the pods of the spec.";
+  return MakeError(ErrorCode::kNotFound, fmt::format("there is no pod `{}` in the state", name),
+                   hint);
+}
+
+Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
+  const std::string state = NodeState(record.observed);
+  if (!record.exists || record.observed.is_null() || WorkerCount(record.observed) == 0) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("pod `{}` has no workers yet", name),
+                     "`podctl apply` finishes what an earlier run began.");
+  }
+  if (IsTerminalState(state) || state == "STOPPED" || state == "DELETING") {
+    return MakeError(ErrorCode::kFailedPrecondition, fmt::format("pod `{}` is {}", name, state),
+                     "`podctl plan` shows what is to be done about it.");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
+  auto store = wiring.OpenStore(wiring.StatePath());
+  auto stored = store->Load();
+  if (!stored) return stored.error();
+  const State state = stored->value_or(State{});
+  const std::string bare = name.starts_with("pod.") ? name.substr(4) : name;
+  const std::string address = PodAddress(bare);
+  auto found = state.pods.find(address);
+  if (found == state.pods.end()) return UnknownPod(state, bare);
+  PodRecord record = found->second;
+  if (auto usable = CheckUsable(bare, record); !usable) return usable.error();
+
+  if (record.host_keys.size() < WorkerCount(record.observed)) {
+    auto provider = wiring.provider();
+    if (!provider) return provider.error();
+    // No answer is no failure: the first use is then what is trusted, if the spec allows that.
+    auto attributes =
+        (*provider)->GetGuestAttributes(NameOf(record), "hostkeys/", wiring.interrupt().drain());
+    if (attributes) {
+      for (auto& [worker, keys] : HostKeysOf(*attributes)) record.host_keys[worker] = keys;
+    }
+  }
+  PodTarget target{address, AccessToWorkers(bare, record), {}};
+  if (target.workers.size() == 1) target.exec_env = record.exec_env;
+  return target;
+}
+
+Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
+                                                const std::string& selection,
+                                                const std::string& fallback) {
+  const std::string& text = selection.empty() ? fallback : selection;
+  if (text == "all") return target.workers;
+  const auto numbers = ParseRanges(text);
+  if (!numbers) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`--worker {}` is not a selection of workers", text),
+                     "Write `all`, or numbers and ranges such as `0,2-3`.");
+  }
+  std::vector<WorkerAccess> workers;
+  for (int number : *numbers) {
+    if (number >= static_cast<int>(target.workers.size())) {
+      return MakeError(
+          ErrorCode::kOutOfRange,
+          fmt::format("there is no worker {}: the pod has {}", number,
+                      Plural(target.workers.size(), "worker")),
+          fmt::format("Workers are numbered from 0 to {}.", target.workers.size() - 1));
+    }
+    workers.push_back(target.workers[static_cast<std::size_t>(number)]);
+  }
+  return workers;
+}
+
+void RememberHostKeys(Wiring& wiring, const std::string& address,
+                      const std::map<int, HostKeyText>& learned) {
+  if (learned.empty()) return;
+  const auto remark = [&](const std::string& why) {
+    wiring.streams().err << fmt::format(
+        "The host keys seen for the first time could not be remembered: {}\n", why);
+  };
+  auto store = wiring.OpenStore(wiring.StatePath());
+  auto lock = store->Lock(wiring.LockFor("exec"), std::chrono::milliseconds(0), {});
+  if (!lock) return remark("the state is locked by another run.");
+  auto stored = store->Load();
+  if (!stored || !*stored) return remark(stored ? "the state is gone." : stored.error().message);
+  State state = **stored;
+  auto record = state.pods.find(address);
+  if (record == state.pods.end()) return;
+  for (const auto& [worker, key] : learned) record->second.host_keys[worker] = {key};
+  record->second.host_keys_source = "firstUse";
+  if (auto saved = store->Save(state); !saved) remark(saved.error().message);
+}
+
+std::string RemoteCommand(const std::vector<std::string>& words,
+                          const std::map<std::string, std::string>& env) {
+  std::string text;
+  for (const auto& [name, value] : env) {
+    text += fmt::format("export {}={}; ", name, ShellQuote(value));
+  }
+  if (words.size() == 1) return text + words.front();
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(ShellQuote(word));
+  return text + Join(quoted, " ");
+}
+
+}  // namespace podctl

@@ -1,0 +1,40 @@
+// From a pod's name to its workers: what exec, ssh and tunnel do first.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/wiring.h"
+#include "providers/worker.h"
+#include "state/state.h"
+
+namespace podctl {
+
+struct PodTarget {
+  std::string address;
+  std::vector<WorkerAccess> workers;            // all of them, by number
+  std::map<std::string, std::string> exec_env;  // for what is started; single-host pods only
+};
+
+// Reads the state; asks the API only for what the state lacks (endpoints, host keys).
+Result<PodTarget> FindPod(Wiring& wiring, const std::string& name);
+
+// The workers that `selection` names: "all", "0,2-3"; empty: `fallback`.
+Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
+                                                const std::string& selection,
+                                                const std::string& fallback);
+
+// Remembers keys that were trusted on first use. Best effort under the state's lock: when another
+// run holds it, a remark says that the keys were not remembered.
+void RememberHostKeys(Wiring& wiring, const std::string& address,
+                      const std::map<int, HostKeyText>& learned);
+
+// The words after `--` as one command for the remote shell. A single word is shell text, as with
+// ssh; several are quoted one by one, so that each arrives as it was given. `env` is exported
+// first.
+std::string RemoteCommand(const std::vector<std::string>& words,
+                          const std::map<std::string, std::string>& env);
+
+}  // namespace podctl

@@ -1,0 +1,82 @@
+#include "cmd/dispatch.h"
+
+#include <fmt/format.h>
+
+#include "cmd/arguments.h"
+#include "cmd/commands/apply.h"
+#include "cmd/commands/completion.h"
+#include "cmd/commands/emulator.h"
+#include "cmd/commands/exec.h"
+#include "cmd/commands/init.h"
+#include "cmd/commands/ssh.h"
+#include "cmd/commands/state.h"
+#include "cmd/commands/tunnel.h"
+#include "cmd/commands/validate.h"
+#include "cmd/interrupt.h"
+#include "cmd/wiring.h"
+#include "providers/base/json.h"
+
+namespace podctl {
+namespace {
+
+int RunVersion(const GlobalOptions& global, Streams& streams) {
+  if (global.json) {
+    Value document = Value::EmptyMap();
+    document.Set("format_version", "1.0");
+    document.Set("podctl_version", kVersion);
+    streams.out << ToJson(document, JsonStyle::kIndented) << "\n";
+  } else {
+    streams.out << "podctl " << kVersion << "\n";
+  }
+  return 0;
+}
+
+int RunHelp(const std::string& topic, Streams& streams) {
+  const std::string text = HelpFor(topic);
+  if (text.empty()) {
+    streams.err << fmt::format("Error: there is no command `{}`\n  See `podctl help`.\n", topic);
+    return 1;
+  }
+  streams.out << text;
+  return 0;
+}
+
+int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
+  const std::string& command = invocation.command;
+  if (command == "validate") {
+    return RunValidate({wiring.SpecOptions(), invocation.global.json}, wiring.files(),
+                       wiring.environment(), wiring.streams());
+  }
+  if (command == "plan") return RunPlan(wiring, invocation.apply);
+  if (command == "apply") return RunApply(wiring, invocation.apply, false);
+  if (command == "destroy") return RunApply(wiring, invocation.apply, true);
+  if (command == "show") return RunShow(wiring);
+  if (command == "status") return RunStatus(wiring);
+  if (command == "state list") return RunStateList(wiring);
+  if (command == "state show") return RunStateShow(wiring, invocation.state.address);
+  if (command == "state rm") return RunStateRemove(wiring, invocation.state.address);
+  if (command == "unlock") return RunUnlock(wiring, invocation.topic);
+  if (command == "exec") return RunExec(wiring, invocation.pod);
+  if (command == "ssh") return RunSsh(wiring, invocation.pod);
+  if (command == "tunnel") return RunTunnel(wiring, invocation.pod);
+  PODCTL_CHECK(command == "emulator");
+  return RunEmulator(wiring, invocation.emulator);
+}
+
+}  // namespace
+
+int Dispatch(const Invocation& invocation, Streams& streams) {
+  if (invocation.command == "version") return RunVersion(invocation.global, streams);
+  if (invocation.command == "help") return RunHelp(invocation.topic, streams);
+  if (invocation.command == "completion") return RunCompletion(streams);
+  if (invocation.command == "init") {
+    RealFileSystem files;
+    return RunInit({invocation.init.template_name, invocation.init.folder, invocation.init.list},
+                   files, streams);
+  }
+  Interrupt interrupt;
+  Wiring wiring(invocation.global, streams, interrupt);
+  return DispatchWithWorld(invocation, wiring);
+}
+
+}  // namespace podctl

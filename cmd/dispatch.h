@@ -1,0 +1,12 @@
+// From a parsed command line to the command that serves it.
+#pragma once
+
+#include "cmd/options.h"
+#include "cmd/streams.h"
+
+namespace podctl {
+
+// Returns the exit code.
+int Dispatch(const Invocation& invocation, Streams& streams);
+
+}  // namespace podctl

@@ -1,0 +1,30 @@
+// podctl: declarative Cloud TPU pods. See README.md.
+#include <iostream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cmd/arguments.h"
+#include "cmd/dispatch.h"
+#include "cmd/terminal.h"
+
+int main(int argc, char** argv) {
+  using namespace podctl;
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  auto parsed = ParseArguments(words);
+  if (const auto* help = std::get_if<HelpWanted>(&parsed)) {
+    std::cout << help->text;
+    return words.empty() ? 1 : 0;
+  }
+  if (const auto* wrong = std::get_if<UsageError>(&parsed)) {
+    std::cerr << "Error: " << wrong->message << "\n";
+    if (!wrong->hint.empty()) std::cerr << "  " << wrong->hint << "\n";
+    return 1;
+  }
+  const auto& invocation = std::get<Invocation>(parsed);
+  Streams streams = StandardStreams(invocation.global.no_color);
+  const int code = Dispatch(invocation, streams);
+  std::cout.flush();
+  // A full disk, or a reader that went away, must not look like success.
+  return code == 0 && !std::cout ? 1 : code;
+}

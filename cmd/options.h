@@ -1,0 +1,73 @@
+// What the command line said, as plain structs: the seam between arguments.cpp and the commands.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace podctl {
+
+inline constexpr std::string_view kVersion = PODCTL_VERSION;
+
+struct GlobalOptions {
+  std::vector<std::string> files;  // -f; empty: podctl.yaml
+  std::string state;               // --state; empty: what the spec says
+  std::optional<std::string> project;
+  std::optional<std::string> zone;
+  std::optional<std::string> endpoint;
+  std::map<std::string, std::string> vars;
+  std::vector<std::string> var_files;
+  int parallelism = 10;
+  std::chrono::milliseconds lock_timeout{0};
+  bool json = false;
+  bool no_color = false;
+  bool input = true;  // --input=false: never ask
+};
+
+struct ApplyOptions {  // plan, apply and destroy
+  bool auto_approve = false;
+  bool detailed_exitcode = false;
+  bool destroy = false;
+};
+
+struct PodOptions {  // exec, ssh, tunnel
+  std::string pod;
+  std::string workers;               // --worker
+  std::vector<std::string> command;  // after --
+  std::vector<std::string> ports;    // tunnel: [LOCAL:]REMOTE
+  std::chrono::milliseconds timeout{0};
+};
+
+struct EmulatorOptions {
+  std::string listen = "127.0.0.1:8470";
+  std::string data;
+  std::string workers = "sshd";
+  std::chrono::milliseconds operation_delay{2000};
+  int ssh_port = 0;  // 0: 22 where that may be bound, else 2222
+};
+
+struct InitArguments {
+  std::string template_name = "minimal";
+  std::string folder = ".";
+  bool list = false;
+};
+
+struct StateOptions {
+  std::string address;
+};
+
+struct Invocation {
+  std::string command;  // "plan", "state list", "help", …
+  GlobalOptions global;
+  ApplyOptions apply;
+  PodOptions pod;
+  EmulatorOptions emulator;
+  InitArguments init;
+  StateOptions state;
+  std::string topic;  // help COMMAND, completion SHELL
+};
+
+}  // namespace podctl

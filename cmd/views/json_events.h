@@ -1,0 +1,46 @@
+// `--json` of plan and apply: one event a line, in the vocabulary of terraform's machine-readable
+// UI ("@level", "@message", "@timestamp", "type"), so that tools made for it can read along.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cmd/streams.h"
+#include "plans/change.h"
+#include "plans/event.h"
+#include "plans/execute/executor.h"
+#include "providers/base/diagnostic.h"
+#include "providers/os/clock.h"
+
+namespace podctl {
+
+class JsonEvents final : public EventSink {
+ public:
+  JsonEvents(Streams& streams, Clock& clock);  // writes the line of type "version" at once
+
+  void ShowDiagnostic(const Diagnostic& diagnostic);
+  void ShowPlan(const Plan& plan);  // resource_drift, planned_change, change_summary
+  void ShowSummary(const ExecuteResult& result, const std::string& operation);
+  void Log(const std::string& level, const std::string& message);
+
+  void OnStart(const Change& change) override;
+  void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) override;
+  void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) override;
+  void OnError(const Change& change, Elapsed elapsed, const Error& error) override;
+  void OnSkip(const Change& change, const std::string& cause) override;
+  void OnStepLine(const Change& change, int worker, std::string_view line) override;
+  void OnNote(const std::string& address, const std::string& text) override;
+
+ private:
+  void Write(const std::string& level, const std::string& message, const std::string& type,
+             Value fields);
+
+  Streams& streams_;
+  Clock& clock_;
+};
+
+// A diagnostic in terraform's form (`validate -json`).
+Value DiagnosticJson(const Diagnostic& diagnostic);
+
+}  // namespace podctl

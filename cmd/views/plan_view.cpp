@@ -1,0 +1,218 @@
+#include "cmd/views/plan_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/views/paint.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+struct Symbol {
+  std::string_view text;
+  Ink ink;
+};
+
+Symbol SymbolOf(const Action& action) {
+  if (std::holds_alternative<Create>(action)) return {"+", Ink::kGreen};
+  if (std::holds_alternative<Patch>(action)) return {"~", Ink::kYellow};
+  if (std::holds_alternative<Replace>(action)) return {"-/+", Ink::kRed};
+  if (std::holds_alternative<Delete>(action)) return {"-", Ink::kRed};
+  return {">", Ink::kCyan};
+}
+
+std::string Headline(const Change& change) {
+  if (const auto* create = std::get_if<Create>(&change.action)) {
+    return create->resume ? "is being created, and will be waited for" : "will be created";
+  }
+  if (std::holds_alternative<Patch>(change.action)) return "will be updated in-place";
+  if (std::holds_alternative<Replace>(change.action)) return "must be replaced";
+  if (const auto* gone = std::get_if<Delete>(&change.action)) {
+    return gone->forget ? "is gone already, and will be forgotten" : "will be destroyed";
+  }
+  const auto& run = std::get<RunStep>(change.action);
+  const std::string verb =
+      run.step.kind == Step::Kind::kRestartRuntime ? "will restart tpu-runtime" : "will run";
+  const std::size_t count = run.workers ? run.workers->size() : run.expected_workers;
+  if (count == 0) return verb + " on every worker (how many is known after apply)";
+  return fmt::format("{} on {}", verb, Plural(count, "worker"));
+}
+
+std::string Quoted(const Value& value) {
+  if (!value.is_string()) return ToJson(value);
+  const std::string& text = value.AsString();
+  if (text.find('\n') == std::string::npos) return ToJson(value);
+  const auto lines = SplitLines(text);
+  return fmt::format("{} … ({})", ToJson(Value(lines.front())), Plural(lines.size(), "line"));
+}
+
+class PlanView {
+ public:
+  PlanView(const Plan& plan, const PlanViewOptions& options)
+      : plan_(plan), options_(options), paint_(options.color) {}
+
+  std::string Text() {
+    ShowDrift();
+    if (plan_.Empty()) {
+      text_ += options_.destroy
+                   ? paint_(Ink::kGreen, "No changes.") + " No objects need to be destroyed.\n"
+                   : paint_(Ink::kGreen, "No changes.") +
+                         " Your infrastructure matches the configuration.\n";
+      return std::move(text_);
+    }
+    ShowLegend();
+    for (const Change& change : plan_.changes) {
+      if (!IsKeep(change)) ShowChange(change);
+    }
+    text_ += PlanSummary(plan_);
+    return std::move(text_);
+  }
+
+ private:
+  void ShowDrift() {
+    if (plan_.drift.empty()) return;
+    text_ += paint_(Ink::kBold, "Note:") + " Objects have changed outside of podctl\n\n";
+    for (const Drift& drift : plan_.drift) {
+      text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, drift.address), drift.sentence);
+      if (drift.attributes.empty()) continue;
+      ShowAttributes(drift.attributes);
+    }
+    text_ += "\n";
+  }
+
+  void ShowLegend() {
+    const auto has = [&](auto predicate) {
+      return std::any_of(plan_.changes.begin(), plan_.changes.end(),
+                         [&](const Change& change) { return predicate(change.action); });
+    };
+    text_ += "podctl will perform the following actions, marked with these symbols:\n";
+    const auto legend = [&](std::string_view symbol, Ink ink, std::string_view meaning) {
+      text_ += fmt::format("{}{} {}\n", std::string(5 - symbol.size(), ' '), paint_(ink, symbol),
+                           meaning);
+    };
+    if (has([](const auto& a) { return std::holds_alternative<Create>(a); })) {
+      legend("+", Ink::kGreen, "create");
+    }
+    if (has([](const auto& a) { return std::holds_alternative<Patch>(a); })) {
+      legend("~", Ink::kYellow, "update in-place");
+    }
+    if (has([](const auto& a) { return std::holds_alternative<Delete>(a); })) {
+      legend("-", Ink::kRed, "destroy");
+    }
+    if (has([](const auto& a) { return std::holds_alternative<Replace>(a); })) {
+      legend("-/+", Ink::kRed, "destroy and then create replacement");
+    }
+    if (has([](const auto& a) { return std::holds_alternative<RunStep>(a); })) {
+      legend(">", Ink::kCyan, "run on workers");
+    }
+    text_ += "\n";
+  }
+
+  void ShowChange(const Change& change) {
+    const Symbol symbol = SymbolOf(change.action);
+    text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, change.address), Headline(change));
+    if (!change.reason.empty()) text_ += fmt::format("  # (because {})\n", change.reason);
+    text_ += fmt::format("{}{} {}", std::string(3 - symbol.text.size(), ' '),
+                         paint_(symbol.ink, symbol.text), Title(change));
+    if (const auto* run = std::get_if<RunStep>(&change.action)) {
+      ShowStep(*run);
+    } else if (change.attributes.empty()) {
+      text_ += "\n";
+    } else {
+      text_ += " {\n";
+      ShowAttributes(change.attributes);
+      text_ += "    }\n";
+    }
+    text_ += "\n";
+  }
+
+  static std::string Title(const Change& change) {
+    if (std::holds_alternative<RunStep>(change.action)) return change.address;
+    return fmt::format("{} (node {} in {})", change.address, change.node.node, change.node.zone);
+  }
+
+  void ShowStep(const RunStep& run) {
+    const std::string where =
+        run.workers ? "workers " + FormatRanges(*run.workers) : std::string("all workers");
+    text_ += " {\n";
+    if (run.step.kind == Step::Kind::kRestartRuntime) {
+      text_ += fmt::format(
+          "        systemctl restart tpu-runtime, then verified as active, on {}\n", where);
+    } else {
+      text_ += fmt::format("        on {}\n", where);
+      for (const StepFile& file : run.step.files) {
+        text_ += fmt::format("        copy {} to {}\n", file.source, file.destination);
+      }
+      ShowScript(run.step.script);
+    }
+    text_ += "    }\n";
+  }
+
+  void ShowScript(const std::string& script) {
+    constexpr std::size_t kMostLines = 12;
+    const auto lines = SplitLines(script);
+    for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
+      text_ += fmt::format("        | {}\n", VisibleControls(lines[i]));
+    }
+    if (lines.size() > kMostLines) {
+      text_ += fmt::format("        | … {} more\n", Plural(lines.size() - kMostLines, "line"));
+    }
+  }
+
+  void ShowAttributes(const std::vector<AttributeChange>& attributes) {
+    std::size_t width = 0;
+    for (const AttributeChange& attribute : attributes) {
+      width = std::max(width, attribute.path.size());
+    }
+    for (const AttributeChange& attribute : attributes) {
+      text_ += fmt::format("      {} {:<{}} = {}\n", MarkOf(attribute), attribute.path, width,
+                           Values(attribute));
+    }
+  }
+
+  std::string MarkOf(const AttributeChange& attribute) const {
+    const bool after = attribute.after || !attribute.known;
+    if (attribute.before && after) return paint_(Ink::kYellow, "~");
+    return after ? paint_(Ink::kGreen, "+") : paint_(Ink::kRed, "-");
+  }
+
+  std::string Values(const AttributeChange& attribute) const {
+    const auto show = [&](const std::optional<Value>& value) {
+      if (!value) return std::string("null");
+      return attribute.sensitive ? std::string("(sensitive value)")
+                                 : VisibleControls(Quoted(*value));
+    };
+    const std::string after = attribute.known ? show(attribute.after) : "(known after apply)";
+    std::string text = attribute.before ? show(attribute.before) + " -> " + after : after;
+    if (attribute.forces_replacement) text += paint_(Ink::kRed, " # forces replacement");
+    return text;
+  }
+
+  const Plan& plan_;
+  const PlanViewOptions& options_;
+  Paint paint_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string ShowPlan(const Plan& plan, const PlanViewOptions& options) {
+  return PlanView(plan, options).Text();
+}
+
+std::string PlanSummary(const Plan& plan) {
+  const PlanCounts counts = plan.Counts();
+  std::string text = fmt::format("Plan: {} to add, {} to change, {} to destroy.\n", counts.add,
+                                 counts.change, counts.destroy);
+  if (counts.steps > 0) {
+    text += fmt::format("Bootstrap: {} to run on {}.\n", Plural(counts.steps, "step"),
+                        counts.step_workers_known ? Plural(counts.step_workers, "worker")
+                                                  : std::string("workers known after apply"));
+  }
+  return text;
+}
+
+}  // namespace podctl

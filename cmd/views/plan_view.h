@@ -1,0 +1,21 @@
+// A plan as text for people, in the habits of `terraform plan`.
+#pragma once
+
+#include <string>
+
+#include "plans/change.h"
+
+namespace podctl {
+
+struct PlanViewOptions {
+  bool color = false;
+  bool destroy = false;  // words the headline
+};
+
+// Ends with a newline; "No changes. …" for an empty plan.
+std::string ShowPlan(const Plan& plan, const PlanViewOptions& options);
+
+// "Plan: 1 to add, 1 to change, 0 to destroy." and, where steps will run, the line on bootstrap.
+std::string PlanSummary(const Plan& plan);
+
+}  // namespace podctl

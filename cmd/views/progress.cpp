@@ -1,0 +1,203 @@
+#include "cmd/views/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cmd/views/paint.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Words {
+  std::string_view start;     // "Creating"
+  std::string_view still;     // "Still creating"
+  std::string_view complete;  // "Creation complete"
+};
+
+Words WordsFor(const Change& change) {
+  if (std::holds_alternative<Create>(change.action)) {
+    return {"Creating", "Still creating", "Creation complete"};
+  }
+  if (std::holds_alternative<Patch>(change.action)) {
+    return {"Modifying", "Still modifying", "Modifications complete"};
+  }
+  if (std::holds_alternative<Replace>(change.action)) {
+    return {"Replacing", "Still replacing", "Replacement complete"};
+  }
+  if (std::holds_alternative<Delete>(change.action)) {
+    return {"Destroying", "Still destroying", "Destruction complete"};
+  }
+  const auto* run = std::get_if<RunStep>(&change.action);
+  if (run != nullptr && run->step.kind == Step::Kind::kRestartRuntime) {
+    return {"Restarting tpu-runtime", "Still restarting", "Restart complete"};
+  }
+  return {"Running", "Still running", "Step complete"};
+}
+
+std::string WorkersText(const Progress& progress) {
+  if (progress.workers == 0) return {};
+  std::string text = fmt::format("workers {}/{} ok", progress.workers_ok, progress.workers);
+  if (progress.workers_failed > 0) text += fmt::format(", {} failed", progress.workers_failed);
+  if (progress.workers_retrying > 0) {
+    text += fmt::format(", {} retrying", progress.workers_retrying);
+  }
+  return text;
+}
+
+int TerminalWidth(int fallback) {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return fallback;
+}
+
+// Cuts to `width` columns, counting a UTF-8 character as one.
+std::string Clip(std::string_view text, int width) {
+  int columns = 0;
+  std::size_t end = 0;
+  while (end < text.size()) {
+    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++columns > width) break;
+    ++end;
+  }
+  return std::string(text.substr(0, end));
+}
+
+class ProgressView final : public EventSink {
+ public:
+  ProgressView(Streams& streams, Clock& clock)
+      : streams_(streams), clock_(clock), paint_(streams.color && streams.err_is_terminal) {}
+  ~ProgressView() override { Erase(); }
+  ProgressView(const ProgressView&) = delete;
+  ProgressView& operator=(const ProgressView&) = delete;
+
+  void OnStart(const Change& change) override {
+    running_[change.address] = {&change, clock_.Steady(), {}};
+    std::string line = fmt::format("{}: {}", change.address, WordsFor(change).start);
+    if (const auto* run = std::get_if<RunStep>(&change.action)) {
+      if (run->workers) line += " on " + Plural(run->workers->size(), "worker");
+    }
+    if (!live()) Print(line + "...");
+    Draw();
+  }
+
+  void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) override {
+    auto it = running_.find(change.address);
+    if (it == running_.end()) return;
+    it->second.progress = progress;
+    if (live()) return Draw();
+    // A plain log gets one line at a sensible pace, not one for each worker.
+    const auto seconds = elapsed.count() / 1000;
+    if (seconds < it->second.told + 10) return;
+    it->second.told = seconds;
+    const std::string workers = WorkersText(progress);
+    Print(fmt::format("{}: {}... [{} elapsed]{}", change.address, WordsFor(change).still,
+                      FormatDuration(elapsed), workers.empty() ? "" : " " + workers));
+  }
+
+  void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) override {
+    running_.erase(change.address);
+    Print(fmt::format("{}: {} after {}{}", paint_(Ink::kBold, change.address),
+                      WordsFor(change).complete, FormatDuration(elapsed),
+                      id.empty() ? "" : fmt::format(" [id={}]", id)));
+  }
+
+  void OnError(const Change& change, Elapsed elapsed, const Error& error) override {
+    running_.erase(change.address);
+    Print(fmt::format("{}: {} after {}: {}", change.address, paint_(Ink::kRed, "failed"),
+                      FormatDuration(elapsed), error.message));
+  }
+
+  void OnSkip(const Change& change, const std::string& cause) override {
+    Print(cause.empty() ? fmt::format("{}: not started, because of the interrupt", change.address)
+                        : fmt::format("{}: skipped, because {} failed", change.address, cause));
+  }
+
+  void OnStepLine(const Change& change, int worker, std::string_view line) override {
+    const std::string text = streams_.err_is_terminal ? VisibleControls(line) : std::string(line);
+    Print(
+        fmt::format("{} {}", paint_(Ink::kCyan, fmt::format("{}/{} |", change.pod, worker)), text));
+  }
+
+  void OnNote(const std::string& address, const std::string& text) override {
+    Print(fmt::format("{}: {}", address, text));
+  }
+
+  milliseconds TickInterval() const override { return milliseconds(live() ? 100 : 0); }
+  void OnTick() override { Draw(); }
+
+ private:
+  struct Running {
+    const Change* change;
+    Clock::SteadyTime since;
+    Progress progress;
+    std::int64_t told = 0;  // seconds, of the last plain line
+  };
+
+  bool live() const { return streams_.err_is_terminal; }
+
+  void Print(const std::string& line) {
+    Erase();
+    streams_.err << line << '\n' << std::flush;
+    drawn_at_ = {};
+    Draw();
+  }
+
+  void Erase() {
+    if (lines_ == 0) return;
+    streams_.err << fmt::format("\x1b[{}A\r\x1b[J", lines_) << std::flush;
+    lines_ = 0;
+  }
+
+  void Draw() {
+    if (!live()) return;
+    const auto now = clock_.Steady();
+    if (lines_ > 0 && now - drawn_at_ < milliseconds(80)) return;
+    drawn_at_ = now;
+    constexpr std::size_t kMostLines = 12;
+    constexpr const char* kSpinner[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
+    const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100)) % 10;
+    const int width = TerminalWidth(streams_.width) - 1;
+    std::string block;
+    std::size_t shown = 0;
+    for (const auto& [address, running] : running_) {
+      if (++shown > kMostLines) break;
+      const auto elapsed = std::chrono::duration_cast<milliseconds>(now - running.since);
+      const auto seconds = std::chrono::floor<std::chrono::seconds>(elapsed);
+      const std::string workers = WorkersText(running.progress);
+      block += Clip(fmt::format("{} {}: {} {}{}", kSpinner[frame], address,
+                                WordsFor(*running.change).start, FormatDuration(seconds),
+                                workers.empty() ? "" : ", " + workers),
+                    width) +
+               "\n";
+    }
+    std::size_t lines = std::min(shown, kMostLines);
+    if (running_.size() > kMostLines) {
+      block += fmt::format("  … and {} more\n", running_.size() - kMostLines);
+      ++lines;
+    }
+    Erase();
+    streams_.err << block << std::flush;
+    lines_ = lines;
+  }
+
+  Streams& streams_;
+  Clock& clock_;
+  Paint paint_;
+  std::map<std::string, Running> running_;
+  std::size_t lines_ = 0;  // live lines on the screen now
+  Clock::SteadyTime drawn_at_{};
+};
+
+}  // namespace
+
+std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock) {
+  return std::make_unique<ProgressView>(streams, clock);
+}
+
+}  // namespace podctl

@@ -1,0 +1,220 @@
+#include "cmd/views/state_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cmd/views/paint.h"
+#include "plans/node_view.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+void AddLeaves(const std::string& prefix, const Value& value,
+               std::vector<std::pair<std::string, std::string>>* lines) {
+  if (value.is_map()) {
+    for (const auto& [key, member] : value.AsMap()) {
+      AddLeaves(prefix.empty() ? key : prefix + "." + key, member, lines);
+    }
+  } else {
+    lines->emplace_back(prefix, ToJson(value));
+  }
+}
+
+std::string Block(const std::string& title,
+                  const std::vector<std::pair<std::string, std::string>>& lines) {
+  std::size_t width = 0;
+  for (const auto& [key, value] : lines) width = std::max(width, key.size());
+  std::string text = title + " {\n";
+  for (const auto& [key, value] : lines) {
+    text += fmt::format("    {:<{}} = {}\n", key, width, VisibleControls(value));
+  }
+  return text + "}\n";
+}
+
+std::string_view PendingWord(PendingAction::Kind kind) {
+  switch (kind) {
+    case PendingAction::Kind::kCreate:
+      return "create";
+    case PendingAction::Kind::kPatch:
+      return "update";
+    case PendingAction::Kind::kDelete:
+      return "delete";
+  }
+  return "";
+}
+
+std::string ShowPod(const std::string& address, const PodRecord& record) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  AddLeaves("", record.applied, &lines);
+  for (const auto& [key, value] : record.metadata) {
+    const bool sensitive =
+        std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
+    lines.emplace_back("metadata." + key, sensitive ? "(sensitive value)" : ToJson(Value(value)));
+  }
+  lines.emplace_back("project", ToJson(Value(record.project)));
+  lines.emplace_back("zone", ToJson(Value(record.zone)));
+  lines.emplace_back("nodeId", ToJson(Value(record.node_id)));
+  if (record.exists) {
+    lines.emplace_back("id", ToJson(Value(record.uid)));
+    lines.emplace_back("state", ToJson(Value(NodeState(record.observed))));
+    lines.emplace_back("health", ToJson(Value(NodeHealth(record.observed))));
+    for (const WorkerAccess& worker : AccessToWorkers(address.substr(4), record)) {
+      lines.emplace_back(fmt::format("worker.{}", worker.index), ToJson(Value(worker.host)));
+    }
+  }
+  if (record.pending) {
+    lines.emplace_back(
+        "pending",
+        fmt::format(
+            "{} since {}{}", PendingWord(record.pending->kind), record.pending->begun_at,
+            record.pending->operation.empty() ? "" : " (" + record.pending->operation + ")"));
+  }
+  std::sort(lines.begin(), lines.end());
+  return Block(address, lines);
+}
+
+std::string ShowStep(const std::string& address, const StepRecord& record) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const auto& [worker, applied] : record.workers) {
+    lines.emplace_back(
+        fmt::format("worker.{}", worker),
+        fmt::format("applied {} (digest {})", applied.applied_at, applied.digest.substr(0, 12)));
+  }
+  return Block(address, lines);
+}
+
+// Columns padded to their widest cell.
+std::string Padded(const std::vector<std::array<std::string, 7>>& rows, const Paint& paint) {
+  std::array<std::size_t, 7> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (std::size_t i = 0; i < rows[r].size(); ++i) {
+      std::string cell = rows[r][i];
+      const std::size_t pad = i + 1 == rows[r].size() ? 0 : widths[i] - cell.size() + 2;
+      if (r == 0) {
+        cell = paint(Ink::kBold, cell);
+      } else if (i == 1) {
+        cell = paint(cell == "READY" ? Ink::kGreen : Ink::kYellow, cell);
+      }
+      line += cell + std::string(pad, ' ');
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> AddressesOf(const State& state) {
+  std::vector<std::string> addresses;
+  for (const auto& [address, record] : state.pods) addresses.push_back(address);
+  for (const auto& [address, record] : state.steps) addresses.push_back(address);
+  std::sort(addresses.begin(), addresses.end());
+  return addresses;
+}
+
+std::string ShowAddress(const State& state, const std::string& address) {
+  if (auto pod = state.pods.find(address); pod != state.pods.end()) {
+    return ShowPod(address, pod->second);
+  }
+  if (auto step = state.steps.find(address); step != state.steps.end()) {
+    return ShowStep(address, step->second);
+  }
+  return {};
+}
+
+Value StateDocument(const State& state) {
+  Value document = Value::EmptyMap();
+  document.Set("format_version", "1.0");
+  document.Set("lineage", state.lineage);
+  document.Set("serial", state.serial);
+  Value::List pods;
+  for (const auto& [address, record] : state.pods) {
+    Value pod = Value::EmptyMap();
+    pod.Set("address", address);
+    pod.Set("project", record.project);
+    pod.Set("zone", record.zone);
+    pod.Set("nodeId", record.node_id);
+    pod.Set("id", record.uid);
+    pod.Set("exists", record.exists);
+    pod.Set("applied", record.applied);
+    pod.Set("observed", record.observed);
+    Value metadata = Value::EmptyMap();
+    for (const auto& [key, value] : record.metadata) {
+      const bool sensitive =
+          std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
+      metadata.Set(key, sensitive ? Value() : Value(value));
+    }
+    pod.Set("metadata", std::move(metadata));
+    if (record.pending) {
+      pod.SetPath("pending.action", PendingWord(record.pending->kind));
+      pod.SetPath("pending.operation", record.pending->operation);
+    }
+    pods.push_back(std::move(pod));
+  }
+  document.Set("pods", std::move(pods));
+  Value::List steps;
+  for (const auto& [address, record] : state.steps) {
+    Value step = Value::EmptyMap();
+    step.Set("address", address);
+    step.Set("pod", record.pod);
+    for (const auto& [worker, applied] : record.workers) {
+      Value entry = Value::EmptyMap();
+      entry.Set("digest", applied.digest);
+      entry.Set("appliedAt", applied.applied_at);
+      Value workers = step["workers"];
+      workers.Set(std::to_string(worker), std::move(entry));
+      step.Set("workers", std::move(workers));
+    }
+    steps.push_back(std::move(step));
+  }
+  document.Set("steps", std::move(steps));
+  return document;
+}
+
+std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation) {
+  std::vector<StatusRow> rows;
+  for (const auto& [address, record] : settled.pods) {
+    const std::string pod = address.substr(4);
+    StatusRow row{pod, "GONE", "-", "-", record.zone, "-", "-"};
+    if (const Value* node = observation.Find(NameOf(record))) {
+      row.state = NodeState(*node);
+      row.health = NodeHealth(*node).empty() ? "-" : NodeHealth(*node);
+      row.type = (*node)["acceleratorType"].AsString();
+      const auto workers = AccessToWorkers(pod, record);
+      row.workers = std::to_string(workers.size());
+      std::vector<std::string> hosts;
+      for (const WorkerAccess& worker : workers) hosts.push_back(worker.host);
+      if (hosts.size() > 4) {
+        const std::size_t more = hosts.size() - 4;
+        hosts.resize(4);
+        hosts.push_back(fmt::format("… {} more", more));
+      }
+      if (!hosts.empty()) row.addresses = Join(hosts, ", ");
+    } else if (record.pending) {
+      row.state = "PENDING";
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
+  std::vector<std::array<std::string, 7>> table = {
+      {"POD", "STATE", "HEALTH", "TYPE", "ZONE", "WORKERS", "ADDRESSES"}};
+  for (const StatusRow& row : rows) {
+    table.push_back(
+        {row.pod, row.state, row.health, row.type, row.zone, row.workers, row.addresses});
+  }
+  return Padded(table, Paint(color));
+}
+
+}  // namespace podctl

@@ -1,0 +1,32 @@
+// The state, and the pods' health, as text and as JSON for people and tools.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plans/refresh.h"
+#include "providers/base/value.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// One address of the state; "" when it is not there.
+std::string ShowAddress(const State& state, const std::string& address);
+std::vector<std::string> AddressesOf(const State& state);  // pods and steps, sorted
+
+// The same as a document. Holds no sensitive value (the state has none).
+Value StateDocument(const State& state);
+
+struct StatusRow {
+  std::string pod;
+  std::string state;
+  std::string health;
+  std::string type;
+  std::string zone;
+  std::string workers;
+  std::string addresses;
+};
+std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation);
+std::string StatusTable(const std::vector<StatusRow>& rows, bool color);
+
+}  // namespace podctl

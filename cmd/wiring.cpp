@@ -1,0 +1,156 @@
+#include "cmd/wiring.h"
+
+#include <fmt/format.h>
+
+#include "providers/base/text.h"
+#include "providers/bootstrap/ssh_step_runner.h"
+#include "providers/gcp/credentials.h"
+#include "providers/gcp/gcloud_config.h"
+#include "providers/gcp/tpu_provider.h"
+#include "providers/http/curl_transport.h"
+#include "providers/os/process.h"
+#include "providers/os/this_process.h"
+#include "providers/ssh/fan_out.h"
+#include "state/stores/local_store.h"
+
+namespace podctl {
+namespace {
+
+constexpr const char* kDefaultState = "podctl.state.json";
+// How long a bootstrap step waits for a worker that is READY but does not answer SSH yet.
+constexpr std::chrono::minutes kBootPatience{5};
+
+std::optional<std::string> FirstOf(const Environment& environment,
+                                   std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    auto value = environment.Get(name);
+    if (value && !value->empty()) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct Wiring::Parts {
+  RealFileSystem files;
+  RealEnvironment environment;
+  RealClock clock;
+  RealRandom random;
+  RealProcessRunner processes;
+  std::optional<http::CurlTransport> http;
+  std::optional<gcp::Credentials> credentials;
+  std::optional<gcp::TpuProvider> provider;
+  std::optional<ssh::Keyring> keyring;
+  std::optional<ssh::FanOut> fan_out;
+  std::optional<SshStepRunner> steps;
+};
+
+Wiring::Wiring(const GlobalOptions& options, Streams& streams, Interrupt& interrupt)
+    : options_(options),
+      streams_(streams),
+      interrupt_(interrupt),
+      parts_(std::make_unique<Parts>()) {}
+
+Wiring::~Wiring() = default;
+
+FileSystem& Wiring::files() {
+  return parts_->files;
+}
+const Environment& Wiring::environment() {
+  return parts_->environment;
+}
+Clock& Wiring::clock() {
+  return parts_->clock;
+}
+Random& Wiring::random() {
+  return parts_->random;
+}
+
+std::string Wiring::endpoint() const {
+  if (options_.endpoint) return *options_.endpoint;
+  const auto named =
+      FirstOf(parts_->environment, {"PODCTL_ENDPOINT", "CLOUDSDK_API_ENDPOINT_OVERRIDES_TPU"});
+  return named.value_or(gcp::Endpoint().base_url);
+}
+
+Result<Provider*> Wiring::provider() {
+  if (parts_->provider) return &*parts_->provider;
+  auto parsed = gcp::ParseEndpoint(endpoint());
+  if (!parsed) return parsed.error();
+  parts_->http.emplace(fmt::format("podctl/{}", kVersion));
+  parts_->credentials.emplace(parts_->environment, parts_->files, parts_->processes);
+  parts_->provider.emplace(*parsed, *parts_->http, *parts_->credentials, parts_->clock,
+                           parts_->random);
+  return &*parts_->provider;
+}
+
+ssh::Keyring& Wiring::keyring() {
+  if (!parts_->keyring) parts_->keyring.emplace(parts_->environment, parts_->files);
+  return *parts_->keyring;
+}
+
+ssh::Transport& Wiring::ssh() {
+  if (!parts_->fan_out) parts_->fan_out.emplace(keyring(), parts_->clock, parts_->random);
+  return *parts_->fan_out;
+}
+
+StepRunner& Wiring::steps() {
+  if (!parts_->steps) {
+    ssh::Limits limits;
+    limits.retry = kBootPatience;
+    parts_->steps.emplace(ssh(), parts_->files, parts_->random, limits);
+  }
+  return *parts_->steps;
+}
+
+std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
+  return std::make_unique<LocalStore>(path, parts_->files, parts_->clock, parts_->random,
+                                      LockHolder::ThisProcess());
+}
+
+LoadOptions Wiring::SpecOptions() {
+  LoadOptions load;
+  load.paths = options_.files;
+  load.vars = options_.vars;
+  load.var_files = options_.var_files;
+  load.project = options_.project;
+  load.zone = options_.zone;
+  if (!load.project) {
+    load.project = FirstOf(parts_->environment,
+                           {"PODCTL_PROJECT", "GOOGLE_CLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"});
+  }
+  if (!load.zone)
+    load.zone = FirstOf(parts_->environment, {"PODCTL_ZONE", "CLOUDSDK_COMPUTE_ZONE"});
+  if (!load.project || !load.zone) {
+    const auto config = gcp::ReadGcloudConfig(parts_->environment, parts_->files);
+    if (!load.project) load.project = config.project;
+    if (!load.zone) load.zone = config.zone;
+  }
+  return load;
+}
+
+std::string Wiring::StatePath(const Spec& spec) const {
+  if (!options_.state.empty()) return options_.state;
+  return spec.state.empty() ? kDefaultState : spec.state;
+}
+
+std::string Wiring::StatePath() {
+  if (!options_.state.empty()) return options_.state;
+  Diagnostics ignored;
+  return StatePath(LoadSpec(SpecOptions(), files(), environment(), ignored));
+}
+
+LockInfo Wiring::LockFor(const std::string& operation) const {
+  const LockHolder self = LockHolder::ThisProcess();
+  LockInfo info;
+  info.id = parts_->random.Uuid();
+  info.operation = operation;
+  info.who = self.who;
+  info.host = self.host;
+  info.pid = self.pid;
+  info.command = "podctl " + operation;
+  info.created = FormatTimestamp(parts_->clock.Now());
+  return info;
+}
+
+}  // namespace podctl

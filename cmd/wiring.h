@@ -1,0 +1,64 @@
+// The composition root: the only room that names concrete transports, stores and providers.
+//
+// Everything is made when first asked for, so that `podctl version` makes nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cmd/interrupt.h"
+#include "cmd/options.h"
+#include "cmd/streams.h"
+#include "plans/spec/loader.h"
+#include "providers/base/diagnostic.h"
+#include "providers/bootstrap/step_runner.h"
+#include "providers/os/clock.h"
+#include "providers/os/environment.h"
+#include "providers/os/file_system.h"
+#include "providers/provider.h"
+#include "providers/ssh/identities.h"
+#include "providers/ssh/transport.h"
+#include "state/store.h"
+
+namespace podctl {
+
+class Wiring {
+ public:
+  Wiring(const GlobalOptions& options, Streams& streams, Interrupt& interrupt);
+  ~Wiring();
+
+  const GlobalOptions& options() const { return options_; }
+  Streams& streams() { return streams_; }
+  Interrupt& interrupt() { return interrupt_; }
+  FileSystem& files();
+  const Environment& environment();
+  Clock& clock();
+  Random& random();
+
+  // kInvalidArgument for a bad endpoint.
+  Result<Provider*> provider();
+  std::string endpoint() const;  // as given, or Google's
+  ssh::Keyring& keyring();
+  ssh::Transport& ssh();
+  StepRunner& steps();
+  std::unique_ptr<StateStore> OpenStore(const std::string& path);
+
+  LoadOptions SpecOptions();
+  // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems
+  // elsewhere in the spec do not matter here), else podctl.state.json.
+  std::string StatePath();
+  // The same for a spec that was loaded.
+  std::string StatePath(const Spec& spec) const;
+
+  LockInfo LockFor(const std::string& operation) const;
+
+ private:
+  struct Parts;
+  const GlobalOptions& options_;
+  Streams& streams_;
+  Interrupt& interrupt_;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace podctl
