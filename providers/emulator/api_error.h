@@ -1,0 +1,49 @@
+// How the Cloud TPU API says no: google.rpc.Status over HTTP.
+//
+// Knows the canonical codes (google/rpc/code.proto), their HTTP statuses, and the sentences that
+// the real service is known to use. Knows nothing of nodes, sockets or the client.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "providers/base/value.h"
+
+namespace podctl::emulator {
+
+struct ApiError {
+  std::string status = "UNKNOWN";  // canonical name, e.g. "NOT_FOUND"
+  std::string message;
+  Value::List details;  // google.rpc.* messages with "@type"
+  int http = 0;         // 0: the usual one for `status`
+
+  int HttpStatus() const;
+  // {"error":{"code":404,"message":…,"status":…,"details":[…]}}
+  Value HttpBody() const;
+  // google.rpc.Status as an operation's `error`: {"code":5,"message":…,"details":[…]}
+  Value RpcStatus() const;
+};
+
+// A JSON answer or a refusal.
+using Answer = std::variant<Value, ApiError>;
+using Refusal = std::optional<ApiError>;
+
+// Number of a canonical code ("NOT_FOUND" -> 5); 2 (UNKNOWN) for other names.
+int RpcCode(std::string_view status);
+// The other way round; "UNKNOWN" for other numbers.
+std::string_view RpcStatusName(int code);
+// The canonical code that googleapis sends with an HTTP status (409 -> "ABORTED").
+std::string_view StatusOfHttp(int http);
+
+ApiError InvalidArgument(std::string message);
+// "Cloud TPU received a bad request. … [EID: 0x…]"
+ApiError BadRequest(std::string_view reason);
+// A request that does not fit its proto message: google.rpc.BadRequest names the field.
+ApiError FieldViolation(std::string_view field, std::string message);
+ApiError NotFound(std::string_view resource);
+ApiError AlreadyExists(std::string_view resource);
+ApiError LocationDenied(std::string_view zone);
+
+}  // namespace podctl::emulator

@@ -1,0 +1,33 @@
+// Starts and ends the first process of a worker. The only place with clone, exec and kill.
+//
+// A child dies with the thread that started it (PR_SET_PDEATHSIG), so that a killed emulator leaves
+// nothing behind: start children from one thread that lives as long as they should.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "providers/base/error.h"
+
+namespace podctl::emulator {
+
+struct ChildOptions {
+  std::vector<std::string> argv;  // argv[0] is an absolute path
+  std::string log;                // stdout and stderr are written here, from the beginning
+  // First process of its own pid, mount, uts and ipc namespaces: when it dies, all in them die.
+  bool namespaces = false;
+  // Instead of /dev/null; -1 for none. The caller keeps its other end.
+  int stdin_file = -1;
+};
+
+// May this process make namespaces and mount in them (root with CAP_SYS_ADMIN)?
+bool NamespacesWork();
+
+Result<pid_t> StartChild(const ChildOptions& options);
+// True when it has ended; never waits.
+bool HasEnded(pid_t child);
+void KillChild(pid_t child);
+
+}  // namespace podctl::emulator

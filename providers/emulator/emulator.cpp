@@ -1,0 +1,141 @@
+#include "providers/emulator/emulator.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "providers/emulator/admin.h"
+#include "providers/emulator/api.h"
+#include "providers/emulator/http_server.h"
+#include "providers/emulator/journal.h"
+#include "providers/emulator/service.h"
+#include "providers/emulator/sshd_farm.h"
+#include "providers/emulator/worker_farm.h"
+
+namespace podctl::emulator {
+
+// In the order of their needs: each is lent the ones above it, and goes before them.
+struct Emulator::Parts {
+  std::string host;
+  std::string temporary_folder;  // "" unless it is ours to remove
+  std::unique_ptr<Journal> journal;
+  std::unique_ptr<WorkerFarm> farm;
+  SshdFarm* sshd = nullptr;  // `farm`, when it is one
+  std::unique_ptr<HttpServer> server;
+  std::unique_ptr<Service> service;
+  std::unique_ptr<Admin> admin;
+  std::unique_ptr<Api> api;
+  int port = 0;
+  int ssh_port = 0;
+  bool isolated = false;
+};
+
+namespace {
+
+Result<std::string> MakeTemporaryFolder() {
+  std::error_code problem;
+  const std::filesystem::path base = std::filesystem::temp_directory_path(problem);
+  std::string pattern = ((problem ? "/tmp" : base) / "podctl-emulator-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    return MakeError(ErrorCode::kIo, fmt::format("cannot make a temporary folder: {}",
+                                                 std::generic_category().message(errno)));
+  }
+  return pattern;
+}
+
+// Emulators on one machine begin at different places, so that they seldom try the same addresses.
+std::uint32_t AddressSeed(int port) {
+  return (static_cast<std::uint32_t>(port) * 2477U) << 8U;
+}
+
+}  // namespace
+
+Emulator::Emulator(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Emulator::~Emulator() {
+  Stop();
+}
+
+Result<std::unique_ptr<Emulator>> Emulator::Start(Options options) {
+  auto parts = std::make_unique<Parts>();
+  parts->host = options.listen_host;
+  auto server = HttpServer::Listen(options.listen_host, options.listen_port);
+  if (!server) return server.error();
+  parts->server = *std::move(server);
+  parts->port = parts->server->port();
+
+  std::string folder = options.data_folder;
+  if (folder.empty()) {
+    auto made = MakeTemporaryFolder();
+    if (!made) return made.error();
+    folder = parts->temporary_folder = *std::move(made);
+  }
+  std::error_code problem;
+  folder = std::filesystem::absolute(folder, problem).lexically_normal().string();
+  std::unique_ptr<Emulator> emulator(new Emulator(std::move(parts)));
+  Parts& all = *emulator->parts_;  // from here on Stop cleans up whatever was made
+
+  auto journal = Journal::Open(folder);
+  if (!journal) return journal.error();
+  all.journal = *std::move(journal);
+  if (options.workers == Options::Workers::kSshd) {
+    auto farm = SshdFarm::Make({.folder = folder + "/workers",
+                                .port = options.ssh_port,
+                                .allow_namespaces = options.allow_namespaces});
+    if (!farm) return farm.error();
+    all.sshd = farm->get();
+    all.ssh_port = all.sshd->port();
+    all.isolated = all.sshd->namespaces();
+    all.farm = *std::move(farm);
+  } else {
+    all.farm = std::make_unique<NoWorkers>();
+  }
+  all.service =
+      std::make_unique<Service>(Service::Settings{.operation_delay = options.operation_delay,
+                                                  .worker_boot_delay = options.worker_boot_delay,
+                                                  .address_seed = AddressSeed(all.port)},
+                                all.journal.get(), all.farm.get());
+  if (auto started = all.service->Start(); !started) return started.error();
+  all.admin = std::make_unique<Admin>(all.service.get());
+  all.api = std::make_unique<Api>(all.service.get(), all.admin.get());
+  all.server->Serve(
+      [api = all.api.get()](const HttpRequest& request) { return api->Handle(request); });
+  return emulator;
+}
+
+std::string Emulator::url() const {
+  const bool six = parts_->host.find(':') != std::string::npos;
+  return six ? fmt::format("http://[{}]:{}", parts_->host, parts_->port)
+             : fmt::format("http://{}:{}", parts_->host, parts_->port);
+}
+
+int Emulator::ssh_port() const {
+  return parts_->ssh_port;
+}
+
+bool Emulator::isolated_workers() const {
+  return parts_->isolated;
+}
+
+void Emulator::Stop() {
+  Parts& all = *parts_;
+  if (all.server) all.server->Stop();
+  if (all.service) all.service->Stop();
+  all.server.reset();
+  all.api.reset();
+  all.admin.reset();
+  all.service.reset();
+  all.sshd = nullptr;
+  all.farm.reset();
+  all.journal.reset();
+  if (!all.temporary_folder.empty()) {
+    std::error_code problem;
+    std::filesystem::remove_all(std::exchange(all.temporary_folder, {}), problem);
+  }
+}
+
+}  // namespace podctl::emulator

@@ -1,0 +1,52 @@
+// What the service makes of a Node that a client sends: checks, defaults, and update masks.
+//
+// Bodies come normalised from request_schema.h. Pure but for the chance in new ids; knows neither
+// operations nor workers. The rules and their sources: Cloud TPU v2 discovery document and
+// CreateNode/UpdateNode documentation; texts as the live service was seen to send them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "providers/base/value.h"
+#include "providers/emulator/api_error.h"
+
+namespace podctl::emulator {
+
+struct Place {
+  std::string project;
+  std::string zone;
+
+  std::string Parent() const { return "projects/" + project + "/locations/" + zone; }
+};
+
+struct NewNode {
+  Value resource;  // with every field that the server fills in, state CREATING, no endpoints yet
+  int workers = 0;
+  std::string uid;   // the `id` field, decimal int64
+  std::string host;  // stem of the workers' hostnames, "t1v-n-1a2b3c4d"
+};
+
+using NewNodeAnswer = std::variant<NewNode, ApiError>;
+NewNodeAnswer MakeNode(const Place& place, std::string_view node_id, const Value& body);
+
+struct Update {
+  // Masked top-level fields (networkConfig.enableExternalIps under its dotted path) with their new
+  // values; null clears.
+  std::vector<std::pair<std::string, Value>> fields;
+};
+
+using UpdateAnswer = std::variant<Update, ApiError>;
+// `mask`: the updateMask query parameter, already percent-decoded.
+UpdateAnswer MakeUpdate(std::string_view mask, const Value& body);
+void ApplyUpdate(const Update& update, Value* resource);
+
+// Fields networkEndpoints: worker i under addresses[i].
+Value MakeEndpoints(const std::vector<std::string>& addresses, bool external);
+
+// RFC 3339 in UTC with nanoseconds, as the service prints times.
+std::string Timestamp();
+
+}  // namespace podctl::emulator

@@ -1,0 +1,74 @@
+// Long-running operations (google.longrunning.Operation): their names, their life, their JSON.
+//
+// Knows nothing of what an operation does; service.h acts and then tells the outcome here. A table
+// keeps at most kMaxKept finished operations. Not thread safe: service.h holds its lock around it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "providers/base/error.h"
+#include "providers/base/value.h"
+#include "providers/emulator/journal.h"
+#include "providers/emulator/node_rules.h"
+#include "providers/emulator/page.h"
+
+namespace podctl::emulator {
+
+struct Operation {
+  std::string name;    // full resource name
+  std::string verb;    // create, update, delete, start, stop
+  std::string target;  // the node's resource name
+  std::string create_time;
+  std::string end_time;
+  std::int64_t due_ms = 0;  // when it may settle; milliseconds since the epoch, survives a restart
+  bool done = false;
+  bool cancel_requested = false;
+  Value payload;   // what it will do when it settles
+  Value failure;   // google.rpc.Status: it was told to fail when it settles
+  Value error;     // google.rpc.Status
+  Value response;  // with "@type"
+
+  Value ToWire() const;
+  Value ToRecord() const;
+  static Operation FromRecord(const Value& record);
+};
+
+class OperationTable {
+ public:
+  static constexpr std::size_t kMaxKept = 20'000;
+
+  explicit OperationTable(Journal* journal) : journal_(journal) {}
+
+  // From the journal; not written again.
+  void Restore(Operation operation);
+
+  Operation& Begin(const Place& place, std::string_view verb, const std::string& target,
+                   std::int64_t due_ms, Value payload);
+  // Writes down a change that the caller made.
+  Result<void> Save(const Operation& operation);
+  void Succeed(Operation* operation, Value response);
+  void Fail(Operation* operation, Value error);
+
+  Operation* Find(const std::string& name);
+  // The one that has not ended yet for this node; nullptr when none.
+  Operation* PendingFor(const std::string& target);
+  std::map<std::string, Operation>& all() { return operations_; }
+  void Forget(std::string name);  // by value: the caller may hand in a key of our own maps
+
+  // {"operations": […], "nextPageToken": …}
+  Value List(const Place& place, const PageRequest& page) const;
+
+ private:
+  void Finish(Operation* operation);
+
+  Journal* journal_;
+  std::map<std::string, Operation> operations_;  // by name
+  std::map<std::string, std::string> pending_;   // target -> name
+  std::map<std::string, std::string> finished_;  // end time and name -> name, oldest first
+};
+
+}  // namespace podctl::emulator

@@ -1,0 +1,346 @@
+#include "providers/emulator/worker_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <system_error>
+
+#include "providers/emulator/runtime_env.h"
+#include "providers/emulator/worker_scripts.h"
+
+namespace podctl::emulator {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFirstUser = 1001;  // Ubuntu's own first user has 1000
+constexpr std::size_t kMaxUsers = 200;
+
+Error IoError(std::string_view what, const std::string& path) {
+  return MakeError(ErrorCode::kIo, fmt::format("cannot {} {}: {}", what, path,
+                                               std::generic_category().message(errno)));
+}
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Whole or not at all, since the VM may read at any moment.
+Result<void> WriteFile(const std::string& path, std::string_view text, mode_t mode) {
+  const std::string temporary = path + ".new";
+  {
+    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+    file << text;
+    if (!file.flush()) return IoError("write", temporary);
+  }
+  if (::chmod(temporary.c_str(), mode) != 0) return IoError("chmod", temporary);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return IoError("rename", temporary);
+  return {};
+}
+
+// In place, by one write: the file is bound into the VM, where a renamed one would not appear.
+Result<void> AppendLine(const std::string& path, const std::string& line) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return IoError("open", path);
+  const std::string text = line + "\n";
+  const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(file);
+  if (!whole) return IoError("write", path);
+  return {};
+}
+
+// The accounts of the system itself: those that packages made, and nobody.
+std::string SystemLines(const std::string& path) {
+  std::istringstream file(ReadText(path));
+  std::string kept;
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    int id = -1;
+    std::from_chars(line.data() + second + 1, line.data() + line.size(), id);
+    if (id >= 0 && (id < 1000 || id == 65534)) kept += line + "\n";
+  }
+  return kept;
+}
+
+std::string ShadowLines(const std::string& passwd) {
+  std::istringstream file(passwd);
+  std::string shadow;
+  std::string line;
+  while (std::getline(file, line)) {
+    // "*": no password opens it, but unlike "!" sshd does not call the account locked.
+    shadow += line.substr(0, line.find(':')) + ":*:19000:0:99999:7:::\n";
+  }
+  return shadow;
+}
+
+std::string OwnUser() {
+  const passwd* entry = ::getpwuid(::geteuid());
+  return entry == nullptr ? "" : entry->pw_name;
+}
+
+bool HasSudo() {
+  return ::access("/usr/bin/sudo", X_OK) == 0;
+}
+
+bool IsUserName(std::string_view name) {
+  const auto starts = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  const auto continues = [&](char c) {
+    return starts(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= 32 && starts(name[0]) &&
+         std::all_of(name.begin(), name.end(), continues);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> ReadSshKeys(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> keys;
+  std::istringstream lines(text);
+  std::string line;
+  while (std::getline(lines, line)) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    const std::size_t begin = line.find_first_not_of(" \t");
+    const std::size_t colon = line.find(':');
+    if (begin == std::string::npos || colon == std::string::npos) continue;
+    std::string user = line.substr(begin, colon - begin);
+    if (IsUserName(user)) keys.emplace_back(std::move(user), line.substr(colon + 1));
+  }
+  return keys;
+}
+
+std::string WorkerFiles::Inside() const {
+  return namespaces ? "/run/tpu-vm" : folder;
+}
+
+Result<void> WorkerFiles::Prepare(const Value& metadata) const {
+  std::error_code problem;
+  for (const char* part :
+       {"bin", "etc", "home", "root", "ssh/authorized_keys", "metadata/attributes", "units"}) {
+    fs::create_directories(folder + "/" + part, problem);
+    if (problem) {
+      return MakeError(ErrorCode::kIo,
+                       fmt::format("cannot make {}/{}: {}", folder, part, problem.message()));
+    }
+  }
+  ::chmod((folder + "/root").c_str(), 0700);
+  const auto script = [&](const std::string& name, std::string_view text) {
+    return WriteFile(folder + "/bin/" + name, ForFolder(text, Inside()), 0755);
+  };
+  Result<void> done = script("init", namespaces ? kNamespaceInit : kPlainInit);
+  if (done) done = script("boot", kBoot);
+  if (done) done = script("systemctl", kSystemctl);
+  if (done && (!namespaces || !HasSudo())) done = script("sudo", kSudo);
+  if (done && !namespaces) done = script("session", kPlainSession);
+  if (done && !namespaces) done = script("hostname", kPlainHostname);
+  if (!done) return done;
+  // The runtime is a process of its own name whose only work is to be there.
+  const std::string runtime = folder + "/bin/tpu-runtime";
+  if (!fs::exists(fs::symlink_status(runtime))) {
+    fs::create_symlink("/usr/bin/sleep", runtime, problem);
+    if (problem) return IoError("make", runtime);
+  }
+  if (has_runtime) {
+    done = WriteFile(folder + "/units/tpu-runtime.service", ForFolder(kUnitFile, Inside()), 0644);
+  }
+  if (done && !namespaces) done = WriteFile(folder + "/plain", "", 0644);
+  if (done) done = WriteFile(folder + "/ssh/sshd_config", SshdConfig(), 0644);
+  if (done) done = WriteSystem();
+  if (done) done = WriteMetadata(metadata);
+  return done;
+}
+
+Result<void> WorkerFiles::WriteSystem() const {
+  const std::string etc = folder + "/etc/";
+  Result<void> done = WriteFile(etc + "hostname", hostname + "\n", 0644);
+  if (done) {
+    done = WriteFile(etc + "hosts",
+                     fmt::format("127.0.0.1 localhost\n::1 localhost\n{} {}\n", address, hostname),
+                     0644);
+  }
+  if (done) {
+    done = WriteFile(
+        etc + "profile",
+        ReadText("/etc/profile") + fmt::format("\nPATH={}/bin:$PATH\nexport PATH\n", Inside()),
+        0644);
+  }
+  if (!done || fs::exists(etc + "passwd")) return done;
+  const std::string accounts = SystemLines("/etc/passwd");
+  done = WriteFile(etc + "group", SystemLines("/etc/group"), 0644);
+  if (done) done = WriteFile(etc + "shadow", ShadowLines(accounts), 0640);
+  if (done) {
+    done = WriteFile(etc + "sudoers",
+                     fmt::format("Defaults env_reset, lecture=never\n"
+                                 "Defaults secure_path=\"{}/bin:/usr/local/sbin:/usr/local/bin:"
+                                 "/usr/sbin:/usr/bin:/sbin:/bin\"\n"
+                                 "root ALL=(ALL:ALL) ALL\n",
+                                 Inside()),
+                     0440);
+  }
+  // Last, since its presence says that the others are there.
+  if (done) done = WriteFile(etc + "passwd", accounts, 0644);
+  return done;
+}
+
+std::string WorkerFiles::SshdConfig() const {
+  const std::string ssh = Inside() + "/ssh";
+  std::string text = fmt::format(
+      "ListenAddress {0}:{1}\n"
+      "HostKey {2}/ssh_host_ed25519_key\n"
+      "HostKey {2}/ssh_host_ecdsa_key\n"
+      "HostKey {2}/ssh_host_rsa_key\n"
+      "AuthorizedKeysFile {2}/authorized_keys/%u{3}\n"
+      "PidFile none\n"
+      "StrictModes no\n"
+      "UsePAM no\n"
+      "UseDNS no\n"
+      "PasswordAuthentication no\n"
+      "KbdInteractiveAuthentication no\n"
+      "PermitRootLogin prohibit-password\n"
+      "PrintMotd no\n"
+      "PrintLastLog no\n"
+      "LogLevel ERROR\n"
+      "MaxStartups 200\n"
+      "MaxSessions 100\n"
+      "AcceptEnv LANG LC_*\n"
+      "Subsystem sftp internal-sftp\n",
+      address, port, ssh, namespaces ? " .ssh/authorized_keys" : "");
+  if (namespaces) {
+    text +=
+        fmt::format("SetEnv PATH={}/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/games\n", Inside());
+  } else {
+    text += fmt::format("SetEnv TPU_VM_FOLDER={0}\nForceCommand {0}/bin/session\n", folder);
+  }
+  return text;
+}
+
+Result<void> WorkerFiles::WriteMetadata(const Value& metadata) const {
+  const std::string attributes = folder + "/metadata/attributes/";
+  Result<void> done;
+  for (const auto& [key, value] : metadata.AsMap()) {
+    done = WriteFile(attributes + key, value.AsString(), 0644);
+    if (!done) return done;
+  }
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(attributes, problem)) {
+    if (metadata.Find(entry.path().filename().string()) == nullptr) {
+      fs::remove(entry.path(), problem);
+    }
+  }
+  // The words of tensorflow-env-vars, each ended by a NUL; no file: they cannot be read, and the
+  // unit will fail to start.
+  const std::string environment = folder + "/metadata/runtime.env";
+  if (const auto words = ParseRuntimeEnv(metadata["tensorflow-env-vars"].AsString())) {
+    std::string text;
+    for (const std::string& word : *words) {
+      text += word;
+      text += '\0';
+    }
+    done = WriteFile(environment, text, 0644);
+  } else {
+    fs::remove(environment, problem);
+  }
+  if (done) done = WriteAccounts(metadata);
+  return done;
+}
+
+Result<void> WorkerFiles::WriteAccounts(const Value& metadata) const {
+  std::map<std::string, std::string> keys;  // user -> authorized_keys
+  if (metadata["enable-oslogin"].AsString() != "TRUE") {
+    for (const auto& [user, key] : ReadSshKeys(metadata["ssh-keys"].AsString())) {
+      if (keys.size() < kMaxUsers || keys.count(user) != 0) keys[user] += key + "\n";
+    }
+  }
+  const std::string own = namespaces ? "" : OwnUser();
+  for (const auto& [user, text] : keys) {
+    if (!namespaces && user != own) continue;
+    if (namespaces) {
+      if (auto added = AddAccount(user); !added) return added;
+    }
+    if (auto done = WriteFile(folder + "/ssh/authorized_keys/" + user, text, 0644); !done) {
+      return done;
+    }
+  }
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder + "/ssh/authorized_keys", problem)) {
+    if (keys.count(entry.path().filename().string()) == 0) fs::remove(entry.path(), problem);
+  }
+  return {};
+}
+
+Result<void> WorkerFiles::AddAccount(const std::string& user) const {
+  const std::string etc = folder + "/etc/";
+  std::istringstream accounts(ReadText(etc + "passwd"));
+  std::string line;
+  int id = kFirstUser;
+  while (std::getline(accounts, line)) {
+    if (line.rfind(user + ":", 0) == 0) return {};
+    if (line.find(":TPU VM user:") != std::string::npos) ++id;
+  }
+  // Without sudo on this machine everybody is root, under a name and home of their own.
+  const int uid = HasSudo() ? id : 0;
+  const std::string home = folder + "/home/" + user;
+  std::error_code problem;
+  fs::create_directories(home, problem);
+  if (fs::is_directory("/etc/skel", problem)) {
+    fs::copy("/etc/skel", home,
+             fs::copy_options::recursive | fs::copy_options::skip_existing |
+                 fs::copy_options::skip_symlinks,
+             problem);
+  }
+  if (::chown(home.c_str(), static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) {
+    return IoError("give away", home);
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(home, problem)) {
+    if (::lchown(entry.path().c_str(), static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) {
+      return IoError("give away", entry.path().string());
+    }
+  }
+  Result<void> done = AppendLine(etc + "group", fmt::format("{}:x:{}:", user, id));
+  if (done) done = AppendLine(etc + "shadow", user + ":*:19000:0:99999:7:::");
+  if (done) done = AppendLine(etc + "sudoers", user + " ALL=(ALL:ALL) NOPASSWD:ALL");
+  if (done) {
+    done = AppendLine(etc + "passwd",
+                      fmt::format("{0}:x:{1}:{1}:TPU VM user:/home/{0}:/bin/bash", user, uid));
+  }
+  return done;
+}
+
+std::vector<std::pair<std::string, std::string>> WorkerFiles::HostKeys() const {
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const char* type : {"ed25519", "ecdsa", "rsa"}) {
+    std::istringstream file(ReadText(fmt::format("{}/ssh/ssh_host_{}_key.pub", folder, type)));
+    std::string name;
+    std::string key;
+    if (file >> name >> key) keys.emplace_back(name, key);
+  }
+  return keys;
+}
+
+void WorkerFiles::RemoveHostKeys() const {
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder + "/ssh", problem)) {
+    if (entry.path().filename().string().rfind("ssh_host_", 0) == 0) {
+      fs::remove(entry.path(), problem);
+    }
+  }
+}
+
+}  // namespace podctl::emulator

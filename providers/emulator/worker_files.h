@@ -1,0 +1,48 @@
+// The folder of one worker: what its VM sees as /run/tpu-vm, /home, /root and parts of /etc.
+//
+// Accounts follow the node's `ssh-keys` metadata as the Google guest agent has it: one line for
+// each key, "user:key", the user is made with a home and may do anything by sudo; a key that is no
+// longer listed no longer opens the door, its account stays. With enable-oslogin=TRUE the entry is
+// ignored. Knows no processes. Not thread safe for one folder.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "providers/base/error.h"
+#include "providers/base/value.h"
+
+namespace podctl::emulator {
+
+struct WorkerFiles {
+  std::string folder;    // absolute
+  std::string hostname;  // "t1v-n-1a2b3c4d-w-0"
+  std::string address;
+  int port = 22;
+  bool namespaces = false;  // else the VM sees `folder` itself and only this process's own user
+  bool has_runtime = false;
+
+  // Where the VM sees the folder.
+  std::string Inside() const;
+
+  // Everything that must be there before the first process starts. Homes, accounts and host keys
+  // of an earlier boot are kept.
+  Result<void> Prepare(const Value& metadata) const;
+  // Metadata files, accounts and authorized keys.
+  Result<void> WriteMetadata(const Value& metadata) const;
+  // (type, base64) of each host key that has been made.
+  std::vector<std::pair<std::string, std::string>> HostKeys() const;
+  void RemoveHostKeys() const;
+
+ private:
+  Result<void> WriteAccounts(const Value& metadata) const;
+  Result<void> AddAccount(const std::string& user) const;
+  Result<void> WriteSystem() const;
+  std::string SshdConfig() const;
+};
+
+// "user:key" lines in order; other lines are left out, as are names that no system would take.
+std::vector<std::pair<std::string, std::string>> ReadSshKeys(const std::string& text);
+
+}  // namespace podctl::emulator

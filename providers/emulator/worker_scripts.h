@@ -1,0 +1,28 @@
+// The shell texts of an emulated TPU VM: its first process, its systemctl, its sessions.
+//
+// In every text @VM@ stands for the folder where the VM sees its own files. Knows no C++.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace podctl::emulator {
+
+// First process of a VM with namespaces of its own: arguments folder, hostname, sshd.
+extern const std::string_view kNamespaceInit;
+// First process of a VM without: the same arguments; ends everything when its stdin ends.
+extern const std::string_view kPlainInit;
+// What both run before sshd answers: arguments folder (as seen by the VM), hostname.
+extern const std::string_view kBoot;
+extern const std::string_view kSystemctl;
+// For a machine that has no sudo, and for a VM without namespaces.
+extern const std::string_view kSudo;
+// ForceCommand of a VM without namespaces: its own home, PATH and name.
+extern const std::string_view kPlainSession;
+extern const std::string_view kPlainHostname;
+extern const std::string_view kUnitFile;
+
+// The text with @VM@ replaced.
+std::string ForFolder(std::string_view script, std::string_view folder);
+
+}  // namespace podctl::emulator
