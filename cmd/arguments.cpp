@@ -11,8 +11,6 @@
 namespace podctl {
 namespace {
 
-const std::function<std::string(std::string)> kNoTransform;
-
 // Adds a flag that holds a duration: "90s", "1h30m".
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
                          const std::string& description) {
@@ -80,9 +78,9 @@ class Parser {
       const auto blank = rest.find(' ');
       const std::string name(rest.substr(0, blank));
       const auto commands = at->get_subcommands(kAll);
-      const auto next =
-          std::find_if(commands.begin(), commands.end(),
-                       [&](const CLI::App* command) { return command->get_name() == name; });
+      const auto next = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* each) {
+        return each->get_name() == name;
+      });
       if (next == commands.end()) return {};
       at = *next;
       rest = blank == std::string_view::npos ? std::string_view() : rest.substr(blank + 1);
@@ -199,6 +197,7 @@ class Parser {
     CLI::App* ssh = Add(&app_, "ssh", "open an interactive shell on one worker");
     ssh->add_option("POD", pod.pod, "name of the pod")->required();
     ssh->add_option("--worker", pod.workers, "number of the worker (default 0)")->type_name("N");
+    ssh->add_flag("-t,--tty", pod.tty, "a terminal also for a command");
     ssh->add_option("COMMAND", pod.command, "run this instead of a shell, after --");
 
     CLI::App* tunnel = Add(&app_, "tunnel", "forward local ports to a worker");

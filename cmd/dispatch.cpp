@@ -71,7 +71,8 @@ int Dispatch(const Invocation& invocation, Streams& streams) {
   if (invocation.command == "completion") return RunCompletion(streams);
   if (invocation.command == "init") {
     RealFileSystem files;
-    return RunInit({invocation.init.template_name, invocation.init.folder, invocation.init.list},
+    return RunInit({invocation.init.template_name, invocation.init.folder, invocation.init.list,
+                    invocation.global.json},
                    files, streams);
   }
   Interrupt interrupt;

@@ -39,6 +39,7 @@ struct PodOptions {  // exec, ssh, tunnel
   std::vector<std::string> command;  // after --
   std::vector<std::string> ports;    // tunnel: [LOCAL:]REMOTE
   std::chrono::milliseconds timeout{0};
+  bool tty = false;  // ssh: a pty also for a command
 };
 
 struct EmulatorOptions {

@@ -157,6 +157,7 @@ void ShowResult(Wiring& wiring, JsonEvents* json, const ExecuteResult& result, b
 
 // Nothing to send: but what an earlier run left pending, and bookkeeping, may have to be saved.
 int SaveQuietly(Wiring& wiring, JsonEvents* json, PlanRun& run) {
+  if (run.stored.lineage.empty()) return 0;  // there is no state, and nothing to remember
   const ExecuteOptions options;
   auto events = MakeProgressView(wiring.streams(), wiring.clock());
   const Doors doors{*run.provider, wiring.steps(), *run.store, wiring.clock(), wiring.random()};

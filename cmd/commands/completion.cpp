@@ -4,38 +4,21 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "cmd/arguments.h"
 #include "providers/base/text.h"
 
 namespace podctl {
+namespace {
 
-int RunCompletion(Streams& streams) {
-  std::string top;
-  std::map<std::string, std::string> nested;  // "state" -> "list show rm"
-  std::string flags;
-  for (const CommandWords& command : AllCommands()) {
-    const auto blank = command.name.find(' ');
-    if (blank == std::string::npos) {
-      top += (top.empty() ? "" : " ") + command.name;
-    } else {
-      std::string& words = nested[command.name.substr(0, blank)];
-      words += (words.empty() ? "" : " ") + command.name.substr(blank + 1);
-    }
-    flags += fmt::format("    {}) flags=\"{}\" ;;\n", ShellQuote(command.name),
-                         Join(command.flags, " "));
-  }
-  std::string further;
-  for (const auto& [name, words] : nested) {
-    further += fmt::format("    {}) words=\"{}\" ;;\n", name, words);
-  }
-  streams.out << fmt::format(
-      R"sh(# bash completion for podctl: source <(podctl completion bash)
-_podctl() {{
-  local cur="${{COMP_WORDS[COMP_CWORD]}}" command="" word words="" flags="" i
+// @NAME@ is filled in below.
+constexpr std::string_view kScript = R"sh(# bash completion for podctl: source <(podctl completion bash)
+_podctl() {
+  local cur="${COMP_WORDS[COMP_CWORD]}" command="" word words="" flags="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
-    word="${{COMP_WORDS[i]}}"
+    word="${COMP_WORDS[i]}"
     [[ $word == -- ]] && return
     [[ $word == -* ]] && continue
     if [[ -z $command ]]; then command="$word"
@@ -43,23 +26,54 @@ _podctl() {{
     else break; fi
   done
   case "$command" in
-    '') words="{}" ;;
-    help) words="{}" ;;
+    '' | help) words="@COMMANDS@" ;;
     completion) words="bash" ;;
-    exec | ssh | tunnel)
-      words="$(podctl state list 2>/dev/null | sed -n 's/^pod\.//p')";
-      ; 'state show' | 'state rm') words = "$(podctl state list 2>/dev/null)";
-  ;
-  {}
-  esac case "$command" in {}
-  esac if [[$cur == -*]];
-  then COMPREPLY = ($(compgen - W "$flags {}" --"$cur")) else COMPREPLY =
-      ($(compgen - W "$words" --"$cur")) fi
-}
+    exec | ssh | tunnel) words="$(podctl state list 2>/dev/null | sed -n 's/^pod\.//p')" ;;
+    'state show' | 'state rm') words="$(podctl state list 2>/dev/null)" ;;
+@NESTED@  esac
+  case "$command" in
+@FLAGS@  esac
+  if [[ $cur == -* ]]; then
+    COMPREPLY=($(compgen -W "$flags @GLOBAL@" -- "$cur"))
+  else
+    COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  fi
 }
 complete -o default -F _podctl podctl
-)sh",
-      top, top, further, flags, Join(GlobalFlags(), " "));
+)sh";
+
+void Fill(std::string_view name, const std::string& text, std::string* script) {
+  const std::string mark = fmt::format("@{}@", name);
+  for (auto at = script->find(mark); at != std::string::npos; at = script->find(mark, at)) {
+    script->replace(at, mark.size(), text);
+    at += text.size();
+  }
+}
+
+}  // namespace
+
+int RunCompletion(Streams& streams) {
+  std::string commands;
+  std::map<std::string, std::string> nested;  // "state" -> "list show rm"
+  std::string flags;
+  for (const CommandWords& command : AllCommands()) {
+    const auto blank = command.name.find(' ');
+    std::string& words =
+        blank == std::string::npos ? commands : nested[command.name.substr(0, blank)];
+    words += (words.empty() ? "" : " ") + command.name.substr(blank + 1);
+    flags += fmt::format("    {}) flags=\"{}\" ;;\n", ShellQuote(command.name),
+                         Join(command.flags, " "));
+  }
+  std::string further;
+  for (const auto& [name, words] : nested) {
+    further += fmt::format("    {}) words=\"{}\" ;;\n", name, words);
+  }
+  std::string script(kScript);
+  Fill("COMMANDS", commands, &script);
+  Fill("NESTED", further, &script);
+  Fill("FLAGS", flags, &script);
+  Fill("GLOBAL", Join(GlobalFlags(), " "), &script);
+  streams.out << script;
   return 0;
 }
 

@@ -46,7 +46,11 @@ class Loop {
         events_(events),
         drain_(std::move(drain)),
         leave_(std::move(leave)),
-        journal_(state, doors.store, doors.clock, doors.random),
+        journal_(state, doors.store, doors.clock, doors.random,
+                 [this](const std::string& pod) -> const Value* {
+                   auto it = nodes_.find(pod);
+                   return it == nodes_.end() ? nullptr : &it->second;
+                 }),
         context_{doors.provider,
                  doors.steps,
                  journal_,
@@ -90,9 +94,11 @@ class Loop {
   void Prepare(const Plan& plan, const Observation& observation) {
     std::map<std::string, std::size_t> index;
     for (const Change& change : plan.changes) {
-      if (const Value* node = observation.Find(change.node)) {
-        if (!std::holds_alternative<Replace>(change.action)) nodes_[change.pod] = *node;
-      }
+      const Value* node = observation.Find(change.node);
+      if (node == nullptr || std::holds_alternative<Replace>(change.action)) continue;
+      nodes_[change.pod] = *node;
+    }
+    for (const Change& change : plan.changes) {
       if (const auto* keep = std::get_if<Keep>(&change.action)) {
         journal_.NotePod(keep->pod);
         continue;
@@ -338,8 +344,8 @@ class Loop {
   EventSink& events_;
   const std::stop_token drain_;
   const std::stop_token leave_;
-  Journal journal_;
   std::map<std::string, Value> nodes_;
+  Journal journal_;
   TaskContext context_;
   std::vector<Item> items_;
   std::vector<std::size_t> ready_;

@@ -7,19 +7,19 @@
 #include "state/digest.h"
 
 namespace podctl {
-namespace {
+Journal::Journal(State& state, StateStore& store, Clock& clock, Random& random, NodeLookup lookup)
+    : state_(state), store_(store), clock_(clock), lookup_(std::move(lookup)) {
+  if (state_.digest_key.empty()) state_.digest_key = NewDigestKey(random);
+}
 
-void CopyBookkeeping(const PodSpec& pod, PodRecord* record) {
+void Journal::CopyBookkeeping(const PodSpec& pod, PodRecord* record) const {
   record->ssh = pod.ssh;
   record->depends_on = pod.depends_on;
   record->prevent_destroy = pod.lifecycle.prevent_destroy;
-}
-
-}  // namespace
-
-Journal::Journal(State& state, StateStore& store, Clock& clock, Random& random)
-    : state_(state), store_(store), clock_(clock) {
-  if (state_.digest_key.empty()) state_.digest_key = NewDigestKey(random);
+  record->exec_env.clear();
+  for (const auto& [name, text] : pod.runtime_env) {
+    if (auto plain = RenderText(text, lookup_)) record->exec_env[name] = *plain;
+  }
 }
 
 const PodRecord* Journal::Find(const std::string& address) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/spec/references.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/os/clock.h"
@@ -22,7 +23,8 @@ namespace podctl {
 class Journal {
  public:
   // `state` and `store` are lent for the journal's life; the store's lock must be held.
-  Journal(State& state, StateStore& store, Clock& clock, Random& random);
+  // `lookup` is what references of a pod's runtimeEnv are read from.
+  Journal(State& state, StateStore& store, Clock& clock, Random& random, NodeLookup lookup);
 
   const State& state() const { return state_; }
   // nullptr when the address is not in the state.
@@ -53,12 +55,14 @@ class Journal {
 
  private:
   PodRecord& At(const std::string& address);
+  void CopyBookkeeping(const PodSpec& pod, PodRecord* record) const;
   void Begin(PodRecord& record, PendingAction::Kind kind);
   void Remember(const PodSpec& pod, const Value& metadata, PodRecord* record);
 
   State& state_;
   StateStore& store_;
   Clock& clock_;
+  const NodeLookup lookup_;
   bool dirty_ = true;  // the settled state is not yet what is stored
 };
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plans/spec/near_words.h"
 #include "plans/spec/node_fields.h"
 #include "providers/base/text.h"
 #include "state/state.h"
@@ -55,7 +56,7 @@ class Resolver {
     if (it == index_.end()) {
       std::vector<std::string> names;
       for (const auto& [name, index] : index_) names.push_back(name);
-      const std::string near = NearestWord(reference.pod, names);
+      const std::string near = SuggestWord(reference.pod, names);
       Report(reference, fmt::format("there is no pod `{}`", reference.pod),
              near.empty() ? "" : fmt::format("did you mean `{}`?", near));
       return;

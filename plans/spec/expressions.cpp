@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "plans/spec/near_words.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -79,12 +80,13 @@ TemplatePart ParseExpression(TemplatePart part, std::string_view body) {
     part.kind = Kind::kPod;
     return part;
   }
-  const std::string near = NearestWord(head, {"var", "env", "pod"});
-  const bool is_dotted = dot != std::string_view::npos;
-  return Bad(part, fmt::format("unknown expression `{}`", Shortened(part.text)),
-             is_dotted && !near.empty()
-                 ? fmt::format("did you mean `${{{}.{}}}`?", near, Shortened(rest))
-                 : fmt::format("write `${}` for the text itself", Shortened(part.text)));
+  std::string suggestion = fmt::format("write `${}` for the text itself", Shortened(part.text));
+  if (dot != std::string_view::npos) {
+    const std::string near = SuggestWord(head, {"var", "env", "pod"});
+    suggestion = near.empty() ? "known are `${var.…}`, `${env.…}` and `${pod.…}`"
+                              : fmt::format("did you mean `${{{}.{}}}`?", near, Shortened(rest));
+  }
+  return Bad(part, fmt::format("unknown expression `{}`", Shortened(part.text)), suggestion);
 }
 
 }  // namespace

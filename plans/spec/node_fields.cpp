@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "providers/base/text.h"
+#include "plans/spec/near_words.h"
 
 namespace podctl {
 namespace {
@@ -201,29 +201,28 @@ PathCheck CheckNodePath(std::string_view path) {
     return {true, head, "", ""};
   }
   // The first segment that is not known, with its nearest neighbour.
-  std::string_view rest = general;
-  std::string prefix;
+  std::string_view rest = path;
+  std::string prefix;  // of the fields: "networkEndpoints[]."
+  std::string shown;   // as it is written: "networkEndpoints[0]."
   while (true) {
     const auto end = rest.find('.');
     const std::string_view segment = rest.substr(0, end);
-    if (gcp::FindNodeField(prefix + std::string(segment)) == nullptr &&
-        gcp::FindNodeField(prefix + std::string(segment.substr(0, segment.find('[')))) == nullptr) {
-      const std::string bare(segment.substr(0, segment.find('[')));
-      const std::string near = SuggestKey(bare, AllMembers(prefix));
-      check.problem = fmt::format("a node has no `{}{}`", prefix, bare);
-      if (!near.empty()) check.suggestion = fmt::format("did you mean `{}{}`?", prefix, near);
-      return check;
-    }
     const std::string name(segment.substr(0, segment.find('[')));
     const Field* field = gcp::FindNodeField(prefix + name);
-    const bool is_list = field != nullptr && (field->type == FieldType::kMessageList);
-    if (is_list && segment.find('[') == std::string_view::npos) {
-      check.problem = fmt::format("`{}{}` is a list", prefix, name);
-      check.suggestion = fmt::format("which one? `{}{}[0]`", prefix, name);
+    if (field == nullptr) {
+      const std::string near = SuggestWord(name, AllMembers(prefix));
+      check.problem = fmt::format("a node has no `{}{}`", shown, name);
+      if (!near.empty()) check.suggestion = fmt::format("did you mean `{}{}`?", shown, near);
+      return check;
+    }
+    if (field->type == FieldType::kMessageList && segment.size() == name.size()) {
+      check.problem = fmt::format("`{}{}` is a list", shown, name);
+      check.suggestion = fmt::format("which one? `{}{}[0]`", shown, name);
       return check;
     }
     if (end == std::string_view::npos) break;
-    prefix += std::string(segment) + ".";
+    prefix += WithoutIndexes(segment) + ".";
+    shown += std::string(segment) + ".";
     rest.remove_prefix(end + 1);
   }
   check.problem = fmt::format("a node has no `{}`", path);

@@ -7,8 +7,9 @@
 #include <charconv>
 #include <utility>
 
-#include "providers/base/text.h"
+#include "plans/spec/near_words.h"
 #include "providers/gcp/accelerator_catalog.h"
+#include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
 namespace {
@@ -157,11 +158,21 @@ void CheckScheduling(ValueReader& reader, const YamlNode& pod, const std::string
   }
 }
 
+// Whether some key of the pod is this one misspelled, which has been reported: then "is missing"
+// would only repeat it.
+bool IsMisspelled(const YamlNode& pod, const std::string& wanted) {
+  return std::any_of(pod.entries.begin(), pod.entries.end(), [&](const YamlEntry& entry) {
+    return gcp::FindNodeField(entry.key->text) == nullptr &&
+           SuggestWord(entry.key->text, {wanted}) == wanted;
+  });
+}
+
 void CheckAccelerator(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
                       const std::string& context, const Value& node) {
   const YamlEntry* type = pod.Find("acceleratorType");
   const YamlEntry* config = pod.Find("acceleratorConfig");
   if (type == nullptr && config == nullptr) {
+    if (IsMisspelled(pod, "acceleratorType") || IsMisspelled(pod, "acceleratorConfig")) return;
     reader.Error(key, {context, ""}, "no TPU is asked for",
                  "set `acceleratorType`, such as `v3-8`");
     return;
@@ -202,7 +213,7 @@ bool IsRegion(std::string_view text) {
 void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
                     const std::string& context, const Value& node) {
   CheckAccelerator(reader, key, pod, context, node);
-  if (pod.Find("runtimeVersion") == nullptr) {
+  if (pod.Find("runtimeVersion") == nullptr && !IsMisspelled(pod, "runtimeVersion")) {
     reader.Error(key, {context, ""}, "`runtimeVersion` is missing",
                  "such as `tpu-ubuntu2204-base`");
   }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "plans/spec/near_words.h"
 #include "plans/spec/references.h"
 #include "providers/base/text.h"
 
@@ -74,14 +75,6 @@ std::string FoundWords(const YamlNode& node) {
   return "`" + node.text + "`";
 }
 
-std::string SuggestKey(std::string_view word, const std::vector<std::string>& known) {
-  const std::string bare = Bare(word);
-  for (const std::string& key : known) {
-    if (Bare(key) == bare) return key;
-  }
-  return NearestWord(word, known);
-}
-
 void ValueReader::Report(Severity severity, const YamlNode& at, const SourcePlace& place,
                          const Slot& slot, std::string summary, std::string suggestion,
                          std::string detail) {
@@ -118,7 +111,7 @@ void ValueReader::Conflict(const YamlNode& at, const Slot& slot, std::string sum
 void ValueReader::UnknownKey(const YamlNode& key, const std::string& context,
                              const std::vector<std::string>& known) {
   constexpr std::size_t kFew = 8;
-  const std::string near = SuggestKey(key.text, known);
+  const std::string near = SuggestWord(key.text, known);
   std::string suggestion;
   if (!near.empty()) {
     suggestion = fmt::format("did you mean `{}`?", near);
@@ -137,7 +130,7 @@ std::optional<std::string> ValueReader::VariableValue(const TemplatePart& part,
   if (it == variables_.end()) {
     std::vector<std::string> names;
     for (const auto& [name, variable] : variables_) names.push_back(name);
-    const std::string near = NearestWord(part.name, names);
+    const std::string near = SuggestWord(part.name, names);
     Report(Severity::kError, node, place, slot, fmt::format("there is no variable `{}`", part.name),
            near.empty() ? "declare it under `variables`"
                         : fmt::format("did you mean `${{var.{}}}`?", near),
@@ -299,7 +292,7 @@ std::optional<std::string> ValueReader::ReadWord(const YamlNode& node, const Slo
     const auto text = ReadPlain(node, slot);
     if (!text) return std::nullopt;
     if (std::find(words.begin(), words.end(), *text) != words.end()) return text;
-    const std::string near = SuggestKey(*text, words);
+    const std::string near = SuggestWord(*text, words);
     if (!near.empty()) {
       Error(node, slot, fmt::format("`{}` cannot be {}", slot.key, FoundWords(node)),
             fmt::format("did you mean `{}`?", near));

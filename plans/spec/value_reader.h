@@ -107,8 +107,5 @@ class ValueReader {
 
 // "a map", "a list", "nothing", "`text`".
 std::string FoundWords(const YamlNode& node);
-// The key among `known` that is meant by `word`: the same in another case or with _ or - between
-// its words, else the nearest; "" when none is near.
-std::string SuggestKey(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace podctl

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "plans/spec/expressions.h"
-#include "providers/base/text.h"
+#include "plans/spec/near_words.h"
 
 namespace podctl {
 namespace {
@@ -120,7 +120,7 @@ class Resolver {
     std::vector<std::string> names;
     for (const auto& [name, variable] : variables_) names.push_back(name);
     const auto did_you_mean = [&](const std::string& name) {
-      const std::string near = NearestWord(name, names);
+      const std::string near = SuggestWord(name, names);
       return near.empty() ? "" : fmt::format("did you mean `{}`?", near);
     };
     for (const auto& [name, value] : sources_.options) {

@@ -69,6 +69,16 @@ class TreeBuilder final : public YAML::EventHandler {
     return mark.is_null() ? 0 : static_cast<std::size_t>(mark.pos) + skipped_;
   }
 
+  // Where the innermost bracket stands that is not closed yet, or npos.
+  std::size_t OpenBracket() const {
+    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+      const std::size_t offset = frame->node->offset;
+      if (offset >= file_.text().size()) continue;
+      if (file_.text()[offset] == '{' || file_.text()[offset] == '[') return offset;
+    }
+    return std::string_view::npos;
+  }
+
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
       throw Refused{"a second document in one file", Offset(mark), "one file holds one document"};
@@ -214,6 +224,12 @@ class TreeBuilder final : public YAML::EventHandler {
                       node->offset, ""};
       }
       frame.key = std::move(node);
+    } else if (node->is_null() && frame.key->text != kMergeKey) {
+      // yaml-cpp marks what is not there at whatever comes next.
+      auto null = std::make_shared<YamlNode>(*node);
+      null->offset = frame.key->offset;
+      null->length = frame.key->length;
+      AddEntry(frame, {std::exchange(frame.key, nullptr), std::move(null)});
     } else if (frame.key->plain && frame.key->text == kMergeKey) {
       frame.merges.push_back({std::exchange(frame.key, nullptr), std::move(node)});
     } else {
@@ -249,7 +265,8 @@ class TreeBuilder final : public YAML::EventHandler {
     }
     for (const YamlNodePtr& source : sources) {
       if (!source->is_map()) {
-        throw Refused{"`<<` takes a map or a list of maps", merge.key->offset, ""};
+        Report(file_, {"`<<` takes a map or a list of maps", merge.key->offset, ""}, diagnostics_);
+        continue;
       }
       for (const YamlEntry& entry : source->entries) {
         const bool is_new = frame.index.emplace(entry.key->text, frame.node->entries.size()).second;
@@ -292,8 +309,29 @@ std::optional<Refused> CheckBytes(const SourceFile& file, std::size_t start,
   return std::nullopt;
 }
 
+// The usual cause of what yaml-cpp says, in our words; "" when there is no usual one.
+std::string UsualCause(std::string_view message) {
+  if (message.find("illegal map value") != std::string_view::npos) {
+    return "a text that holds `: ` needs quotes";
+  }
+  if (message.find("EOF in scalar") != std::string_view::npos) return "a quote is not closed";
+  if (message.find("end of map not found") != std::string_view::npos ||
+      message.find("end of sequence not found") != std::string_view::npos) {
+    return "is it indented like its neighbours?";
+  }
+  if (message.find("anchor is not defined") != std::string_view::npos) {
+    return "a text that begins with * needs quotes";
+  }
+  return "";
+}
+
 // yaml-cpp's words for an error, with the usual cause in ours.
-Refused Explain(const SourceFile& file, std::size_t offset, const std::string& message) {
+Refused Explain(const SourceFile& file, std::size_t offset, const std::string& message,
+                std::size_t open_bracket) {
+  if (message.find("flow not found") != std::string::npos &&
+      open_bracket != std::string_view::npos) {
+    return Refused{fmt::format("`{}` is not closed", file.text()[open_bracket]), open_bracket, ""};
+  }
   const SourcePlace place = file.PlaceAt(offset);
   for (int line = place.line; line >= std::max(1, place.line - 1); --line) {
     const std::string_view text = file.Line(line);
@@ -303,7 +341,7 @@ Refused Explain(const SourceFile& file, std::size_t offset, const std::string& m
     return Refused{"a tab where YAML wants blanks", file.LineStart(line) + first,
                    "indent with blanks"};
   }
-  return Refused{"not valid YAML: " + message, offset, ""};
+  return Refused{"not valid YAML: " + message, offset, UsualCause(message)};
 }
 
 }  // namespace
@@ -331,7 +369,8 @@ YamlNodePtr ParseYaml(const SourceFile& file, Diagnostics& diagnostics, const Ya
   } catch (const Refused& refused) {
     Report(file, refused, diagnostics);
   } catch (const YAML::Exception& error) {
-    Report(file, Explain(file, builder.Offset(error.mark), error.msg), diagnostics);
+    Report(file, Explain(file, builder.Offset(error.mark), error.msg, builder.OpenBracket()),
+           diagnostics);
   } catch (const std::exception& error) {
     Report(file, Refused{std::string("not valid YAML: ") + error.what(), 0, ""}, diagnostics);
   }

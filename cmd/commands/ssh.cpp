@@ -1,0 +1,68 @@
+#include "cmd/commands/ssh.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "cmd/commands/plan_run.h"
+#include "cmd/commands/pod_target.h"
+#include "providers/ssh/interactive.h"
+
+namespace podctl {
+namespace {
+
+constexpr int kNoSession = 255;
+constexpr int kSignalBase = 128;  // what a shell adds to a signal's number; its name is shown
+
+}  // namespace
+
+int RunSsh(Wiring& wiring, const PodOptions& options) {
+  const auto fail = [&](const Error& error) {
+    ShowError(wiring, nullptr, "", error);
+    return kNoSession;
+  };
+  auto target = FindPod(wiring, options.pod);
+  if (!target) return fail(target.error());
+  auto workers = SelectWorkers(*target, options.workers, "0");
+  if (!workers) return fail(workers.error());
+  if (workers->size() != 1) {
+    return fail(MakeError(ErrorCode::kInvalidArgument, "a shell is opened on one worker only",
+                          "`podctl exec` runs a command on several."));
+  }
+  const WorkerAccess& worker = workers->front();
+  auto identities = wiring.keyring().For(worker.identity_file);
+  if (!identities) return fail(identities.error());
+
+  ssh::LocalTerminal terminal;
+  ssh::ShellOptions shell;
+  if (!options.command.empty() || !target->exec_env.empty()) {
+    auto words = options.command;
+    if (words.empty()) words = {"exec \"${SHELL:-/bin/sh}\" -l"};
+    shell.command = RemoteCommand(words, target->exec_env);
+  }
+  shell.tty = options.tty || (options.command.empty() && terminal.IsTerminal());
+  if (const char* term = std::getenv("TERM"); term != nullptr && *term != '\0') shell.term = term;
+  shell.on_trouble = [&](const std::string& text) {
+    wiring.streams().err << fmt::format("{}: {}; trying again\n", worker.Name(), text);
+  };
+  const ssh::WorkerResult result =
+      ssh::RunShell(worker, *identities, shell, terminal, wiring.clock(), wiring.random(),
+                    wiring.interrupt().drain());
+  if (result.learned_host_key) {
+    RememberHostKeys(wiring, target->address, {{worker.index, *result.learned_host_key}});
+  }
+  switch (result.outcome) {
+    case ssh::Outcome::kExited:
+      return result.exit_code;
+    case ssh::Outcome::kSignaled:
+      wiring.streams().err << fmt::format("{}: ended by signal {}\n", worker.Name(), result.signal);
+      return kSignalBase + 1;
+    case ssh::Outcome::kCancelled:
+      return kInterruptedExitCode;
+    default:
+      return fail(
+          MakeError(ErrorCode::kUnavailable, fmt::format("{}: {}", worker.Name(), result.message)));
+  }
+}
+
+}  // namespace podctl
