@@ -27,6 +27,15 @@ std::string JsonPath(std::string_view mask) {
   return path;
 }
 
+// The documentation of nodes.patch, and dataDisks, which gcloud and Terraform send as well.
+bool IsPatchable(std::string_view path) {
+  for (const char* field : {"description", "tags", "labels", "metadata",
+                            "networkConfig.enableExternalIps", "dataDisks"}) {
+    if (path == field) return true;
+  }
+  return false;
+}
+
 // Cores (or chips) after the last dash, eight a worker, as for v2 to v4: "v3-32" -> 4.
 int WorkerCount(const std::string& accelerator_type) {
   const auto dash = accelerator_type.rfind('-');
@@ -246,6 +255,12 @@ Result<Operation> FakeProvider::PatchNode(const NodeName& name, const Value& nod
   if (it == nodes_.end()) return NotFound(name.Resource());
   if (update_mask.empty()) {
     return MakeError(ErrorCode::kInvalidArgument, "the update mask is empty");
+  }
+  for (const std::string& entry : update_mask) {
+    if (!IsPatchable(JsonPath(entry))) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       fmt::format("update of {} is not supported", entry));
+    }
   }
   const std::string state = it->second["state"].AsString();
   if (state != "READY" && state != "STOPPED") {
