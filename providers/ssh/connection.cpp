@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "providers/base/text.h"
+#include "providers/ssh/exit_status.h"
 
 namespace podctl::ssh {
 namespace {
@@ -376,17 +377,8 @@ void Connection::Exited() {
     Finish(farewell_outcome_, farewell_message_);
     return;
   }
-  char* signal = nullptr;
-  std::size_t size = 0;
-  libssh2_channel_get_exit_signal(channel_, &signal, &size, nullptr, nullptr, nullptr, nullptr);
-  if (signal != nullptr) {
-    result_.signal = VisibleControls(std::string_view(signal, size));
-    libssh2_free(session_->handle(), signal);
-    Finish(Outcome::kSignaled, fmt::format("the command was killed by SIG{}", result_.signal));
-    return;
-  }
-  result_.exit_code = libssh2_channel_get_exit_status(channel_);
-  Finish(Outcome::kExited, {});
+  ReadExitStatus(session_->handle(), channel_, result_);
+  Finish(result_.outcome, std::move(result_.message));
 }
 
 void Connection::Broken(const std::string& what) {

@@ -1,0 +1,90 @@
+#include "providers/ssh/dial.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "providers/base/text.h"
+#include "providers/ssh/backoff.h"
+
+namespace podctl::ssh {
+namespace {
+
+using std::chrono::milliseconds;
+
+Error Cancelled() {
+  return MakeError(ErrorCode::kCancelled, "cancelled");
+}
+
+// One attempt, within its two time limits.
+Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpoint& endpoint,
+                                         const std::shared_ptr<const Identities>& identities,
+                                         const Limits& limits, Clock& clock, const Wakeup& wakeup,
+                                         const std::stop_token& stop) {
+  auto session = std::make_unique<Session>(worker, endpoint, identities);
+  auto deadline = clock.Steady() + limits.connect;
+  bool connecting = true;
+  while (!stop.stop_requested()) {
+    const Session::Stage stage = session->Advance();
+    if (stage == Session::Stage::kReady) return session;
+    if (stage == Session::Stage::kFailed) {
+      switch (session->trouble()) {
+        case Session::Trouble::kAuth:
+          return MakeError(ErrorCode::kUnauthenticated, session->message());
+        case Session::Trouble::kHostKey:
+        case Session::Trouble::kUnknownHost:
+          return MakeError(ErrorCode::kFailedPrecondition, session->message());
+        case Session::Trouble::kConnection:
+        case Session::Trouble::kLocal:
+          return MakeError(ErrorCode::kUnavailable, session->message());
+      }
+    }
+    const auto now = clock.Steady();
+    if (connecting && stage != Session::Stage::kConnecting) {
+      connecting = false;
+      deadline = now + limits.handshake;
+    }
+    if (now >= deadline) {
+      return MakeError(ErrorCode::kUnavailable,
+                       fmt::format("{}:{} {} within {}", worker.host, worker.port,
+                                   connecting ? "did not answer" : "did not let us in",
+                                   FormatDuration(connecting ? limits.connect : limits.handshake)));
+    }
+    pollfd fds[] = {{session->fd(), session->WaitsFor(), 0}, {wakeup.fd(), POLLIN, 0}};
+    const milliseconds left = std::chrono::ceil<milliseconds>(deadline - now);
+    poll(fds, 2, static_cast<int>(std::min(left, milliseconds(1'000)).count()));
+  }
+  return Cancelled();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
+                                      const std::shared_ptr<const Identities>& identities,
+                                      const Limits& limits, Clock& clock, Random& random,
+                                      const std::function<void(const std::string&)>& on_trouble,
+                                      std::stop_token stop) {
+  const Result<Endpoint> endpoint = Resolve(worker.host, worker.port);
+  if (!endpoint) return endpoint.error();
+  const Wakeup wakeup;
+  const std::stop_callback ring(stop, [&wakeup] { wakeup.Ring(); });
+  Backoff backoff(random);
+  const auto give_up = clock.Steady() + limits.retry;
+  while (true) {
+    Result<std::unique_ptr<Session>> session =
+        TryOnce(worker, *endpoint, identities, limits, clock, wakeup, stop);
+    if (session || stop.stop_requested()) {
+      if (!session) return Cancelled();
+      return session;
+    }
+    const auto now = clock.Steady();
+    if (session.error().code == ErrorCode::kFailedPrecondition || now >= give_up) return session;
+    on_trouble(session.error().message);
+    const milliseconds left = std::chrono::ceil<milliseconds>(give_up - now);
+    if (!clock.SleepFor(std::min(backoff.Next(), left), stop)) return Cancelled();
+  }
+}
+
+}  // namespace podctl::ssh

@@ -1,0 +1,28 @@
+// One session for a caller that has time: connects, logs in, and tries again while that may help.
+// The shell and the tunnel begin with it; the fan-out does all of this without waiting.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "providers/base/error.h"
+#include "providers/os/clock.h"
+#include "providers/ssh/session.h"
+#include "providers/ssh/transport.h"
+#include "providers/ssh/wakeup.h"
+
+namespace podctl::ssh {
+
+// Blocks until the session is ready, at most for Limits::retry and the attempt under way then.
+// `on_trouble` is told why an attempt failed that is not the last one. Errors: kUnavailable,
+// kUnauthenticated (no key accepted), kFailedPrecondition (host key changed or unknown: never tried
+// again), kCancelled (stop). `worker` is lent and must outlive the session.
+Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
+                                      const std::shared_ptr<const Identities>& identities,
+                                      const Limits& limits, Clock& clock, Random& random,
+                                      const std::function<void(const std::string&)>& on_trouble,
+                                      std::stop_token stop);
+
+}  // namespace podctl::ssh

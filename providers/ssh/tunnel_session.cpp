@@ -1,0 +1,318 @@
+#include "providers/ssh/tunnel_session.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <libssh2.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "providers/ssh/wire.h"
+
+namespace podctl::ssh {
+namespace {
+
+constexpr std::size_t kChunk = 32 * 1024;
+constexpr std::size_t kMaxPending = 256 * 1024;  // bytes waiting for a local client
+constexpr unsigned kWindow = 1024 * 1024;
+constexpr int kRoundsBetweenWaits = 16;
+constexpr int kStallMs = 1'000;
+constexpr int kOutOfFilesMs = 200;
+
+}  // namespace
+
+struct TunnelSession::Local {
+  enum class State { kQueued, kOpening, kOpen, kClosing, kGone };
+
+  int fd = -1;
+  Forward forward;
+  State state = State::kQueued;
+  LIBSSH2_CHANNEL* channel = nullptr;  // freed with the session, or by kClose
+  std::string open_message;            // must stay where it is while the channel is being opened
+  std::string to_remote;               // refilled only when empty, for the same reason
+  std::size_t remote_taken = 0;
+  std::string to_local;
+  bool local_ended = false;
+  bool eof_sent = false;
+  bool remote_ended = false;
+  bool shut = false;  // the client was told that the remote side has ended
+
+  ~Local() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+TunnelSession::TunnelSession(Session& session, const std::vector<TunnelListener>& listeners,
+                             TunnelObserver& observer, const Wakeup& wakeup)
+    : session_(session), listeners_(listeners), observer_(observer), wakeup_(wakeup) {}
+
+TunnelSession::~TunnelSession() = default;
+
+std::string TunnelSession::Run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    // A busy channel must not keep new clients, or stop, from being seen.
+    bool more = true;
+    for (int i = 0; i < kRoundsBetweenWaits && more; ++i) more = Pump();
+    if (dropped_) return session_.LastError();
+    Wait(more);
+  }
+  return {};
+}
+
+void TunnelSession::Waits(Local* local, Call call) {
+  if ((session_.WaitsFor() & POLLOUT) == 0) return;
+  half_ = call;
+  half_local_ = local;
+}
+
+bool TunnelSession::OpenAnchor() {
+  if (anchor_ != nullptr) return true;
+  anchor_ = libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"), kWindow,
+                                    kChunk, nullptr, 0);
+  if (anchor_ != nullptr) return true;
+  dropped_ = libssh2_session_last_errno(session_.handle()) != LIBSSH2_ERROR_EAGAIN;
+  if (!dropped_) Waits(nullptr, Call::kOpen);
+  return false;
+}
+
+void TunnelSession::ReadAnchor() {
+  std::array<char, 1024> buffer;
+  const ssize_t size = libssh2_channel_read_ex(anchor_, 0, buffer.data(), buffer.size());
+  if (size == LIBSSH2_ERROR_EAGAIN) {
+    Waits(nullptr, Call::kRead);
+  } else if (size < 0 || libssh2_channel_eof(anchor_) != 0) {
+    dropped_ = true;
+  }
+}
+
+// One pass over everything that can be done without waiting; true when another pass may do more.
+bool TunnelSession::Pump() {
+  progress_ = false;
+  if (half_ != Call::kNone && half_local_ != nullptr) {
+    Do(*half_local_, std::exchange(half_, Call::kNone));
+    if (Interrupted()) return false;
+  }
+  half_ = Call::kNone;
+  if (!OpenAnchor()) return false;
+  ReadAnchor();
+  for (const auto& local : locals_) {
+    if (Interrupted()) return false;
+    Advance(*local);
+  }
+  if (Interrupted()) return false;
+  // One client's read may have queued another one's packets; the socket does not wake us for them.
+  for (const auto& local : locals_) {
+    progress_ = progress_ || (local->state == Local::State::kOpen && !local->remote_ended &&
+                              local->to_local.size() < kMaxPending &&
+                              libssh2_poll_channel_read(local->channel, 0) > 0);
+  }
+  std::erase_if(locals_, [](const auto& local) { return local->state == Local::State::kGone; });
+  return progress_;
+}
+
+void TunnelSession::Advance(Local& local) {
+  using State = Local::State;
+  if (local.state == State::kQueued && opening_ == nullptr) {
+    opening_ = &local;
+    local.state = State::kOpening;
+  }
+  if (local.state == State::kOpening) Do(local, Call::kOpen);
+  if (local.state == State::kOpen) {
+    if (!Interrupted() && local.to_local.size() < kMaxPending && !local.remote_ended) {
+      Do(local, Call::kRead);
+    }
+    if (!local.to_local.empty()) WriteLocal(local);
+    if (!Interrupted() && local.remote_taken < local.to_remote.size()) Do(local, Call::kWrite);
+    if (!Interrupted() && local.local_ended && local.to_remote.empty() && !local.eof_sent) {
+      Do(local, Call::kEof);
+    }
+    if (!Interrupted() && local.state == State::kOpen) CheckEnd(local);
+  }
+  if (!Interrupted() && local.state == State::kClosing) Do(local, Call::kClose);
+}
+
+void TunnelSession::DoOpen(Local& local) {
+  if (local.open_message.empty()) {
+    AppendString(local.open_message, local.forward.remote_host);
+    AppendNumber(local.open_message, static_cast<std::uint32_t>(local.forward.remote_port));
+    AppendString(local.open_message, "127.0.0.1");
+    AppendNumber(local.open_message, static_cast<std::uint32_t>(local.forward.local_port));
+  }
+  local.channel = libssh2_channel_open_ex(
+      session_.handle(), "direct-tcpip", std::strlen("direct-tcpip"), kWindow, kChunk,
+      local.open_message.data(), static_cast<unsigned>(local.open_message.size()));
+  if (local.channel != nullptr) {
+    opening_ = nullptr;
+    local.state = Local::State::kOpen;
+    progress_ = true;
+    return;
+  }
+  const int code = libssh2_session_last_errno(session_.handle());
+  if (code == LIBSSH2_ERROR_EAGAIN) {
+    Waits(&local, Call::kOpen);
+  } else if (code == LIBSSH2_ERROR_CHANNEL_FAILURE) {
+    observer_.OnNote(fmt::format("the worker cannot connect to {}:{}; does something listen there?",
+                                 local.forward.remote_host, local.forward.remote_port));
+    opening_ = nullptr;
+    local.state = Local::State::kGone;
+    progress_ = true;
+  } else {
+    dropped_ = true;
+  }
+}
+
+void TunnelSession::DoRead(Local& local) {
+  std::array<char, kChunk> buffer;
+  const ssize_t size = libssh2_channel_read_ex(local.channel, 0, buffer.data(), buffer.size());
+  if (size == LIBSSH2_ERROR_EAGAIN) {
+    Waits(&local, Call::kRead);
+  } else if (size < 0) {
+    dropped_ = true;
+  } else if (size > 0) {
+    local.to_local.append(buffer.data(), static_cast<std::size_t>(size));
+    progress_ = true;
+  }
+}
+
+void TunnelSession::Do(Local& local, Call call) {
+  ssize_t code = 0;
+  switch (call) {
+    case Call::kNone:
+      return;
+    case Call::kOpen:
+      DoOpen(local);
+      return;
+    case Call::kRead:
+      DoRead(local);
+      return;
+    case Call::kWrite:
+      code = libssh2_channel_write_ex(local.channel, 0, local.to_remote.data() + local.remote_taken,
+                                      local.to_remote.size() - local.remote_taken);
+      if (code > 0) {
+        local.remote_taken += static_cast<std::size_t>(code);
+        progress_ = true;
+      }
+      if (local.remote_taken == local.to_remote.size()) {
+        local.to_remote.clear();
+        local.remote_taken = 0;
+      }
+      break;
+    case Call::kEof:
+      code = libssh2_channel_send_eof(local.channel);
+      local.eof_sent = code == 0;
+      break;
+    case Call::kClose:
+      code = libssh2_channel_free(local.channel);
+      if (code != LIBSSH2_ERROR_EAGAIN) {
+        local.channel = nullptr;
+        local.state = Local::State::kGone;
+      }
+      break;
+  }
+  if (code == LIBSSH2_ERROR_EAGAIN) {
+    Waits(&local, call);
+  } else if (code < 0) {
+    dropped_ = true;
+  }
+}
+
+void TunnelSession::CheckEnd(Local& local) {
+  if (!local.remote_ended && libssh2_channel_eof(local.channel) != 0) local.remote_ended = true;
+  if (!local.remote_ended || !local.to_local.empty()) return;
+  if (!local.shut) {
+    shutdown(local.fd, SHUT_WR);
+    local.shut = true;
+  }
+  // Closed for good by the worker, or ended both ways.
+  if (local.eof_sent || libssh2_channel_wait_closed(local.channel) == 0) Close(local);
+}
+
+void TunnelSession::Close(Local& local) {
+  close(local.fd);
+  local.fd = -1;
+  local.to_local.clear();
+  local.state = Local::State::kClosing;
+  progress_ = true;
+}
+
+void TunnelSession::ReadLocal(Local& local) {
+  local.to_remote.resize(kChunk);
+  const ssize_t size = recv(local.fd, local.to_remote.data(), local.to_remote.size(), 0);
+  local.to_remote.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  if (size == 0) {
+    local.local_ended = true;
+  } else if (size < 0 && errno != EAGAIN && errno != EINTR) {
+    Close(local);
+  }
+}
+
+void TunnelSession::WriteLocal(Local& local) {
+  const ssize_t size = send(local.fd, local.to_local.data(), local.to_local.size(), MSG_NOSIGNAL);
+  if (size > 0) {
+    local.to_local.erase(0, static_cast<std::size_t>(size));
+    progress_ = true;
+  } else if (size < 0 && errno != EAGAIN && errno != EINTR) {
+    Close(local);
+  }
+}
+
+void TunnelSession::Accept(const TunnelListener& listener) {
+  const int fd = accept4(listener.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) {
+    // The client stays in the queue of the listener, which would wake us at once again.
+    out_of_files_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    return;
+  }
+  const int one = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+  auto local = std::make_unique<Local>();
+  local->fd = fd;
+  local->forward = listener.forward;
+  locals_.push_back(std::move(local));
+}
+
+void TunnelSession::Wait(bool look_only) {
+  const bool half = half_ != Call::kNone;
+  const bool accepting = locals_.size() < kMaxConnections && !out_of_files_;
+  const int patience = look_only ? 0 : out_of_files_ ? kOutOfFilesMs : kStallMs;
+  out_of_files_ = false;
+  // A negative descriptor is skipped: nothing, not even a hang-up, is wanted from it now.
+  std::vector<pollfd> fds;
+  fds.push_back({wakeup_.fd(), POLLIN, 0});
+  fds.push_back({session_.fd(),
+                 static_cast<short>(half || anchor_ == nullptr ? session_.WaitsFor() : POLLIN), 0});
+  for (const TunnelListener& listener : listeners_) {
+    fds.push_back({accepting ? listener.fd : -1, POLLIN, 0});
+  }
+  const std::size_t first_local = fds.size();
+  for (const auto& local : locals_) {
+    short events = 0;
+    if (local->state == Local::State::kOpen) {
+      if (local->to_remote.empty() && !local->local_ended) events |= POLLIN;
+      if (!local->to_local.empty()) events |= POLLOUT;
+    }
+    fds.push_back({events == 0 ? -1 : local->fd, events, 0});
+  }
+  if (poll(fds.data(), fds.size(), patience) <= 0) return;
+  for (std::size_t i = 0; i + first_local < fds.size(); ++i) {
+    Local& local = *locals_[i];
+    const short events = fds[first_local + i].revents;
+    if ((events & (POLLIN | POLLHUP | POLLERR)) != 0 && local.to_remote.empty() &&
+        !local.local_ended) {
+      ReadLocal(local);
+    }
+    if ((events & POLLOUT) != 0 && local.state == Local::State::kOpen) WriteLocal(local);
+  }
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    if (fds[2 + i].revents != 0) Accept(listeners_[i]);
+  }
+}
+
+}  // namespace podctl::ssh
