@@ -78,8 +78,8 @@ class Digester {
 std::string PathFromSpec(const YamlNode& node, const std::string& path) {
   std::string expanded = ExpandHome(path);
   const std::string folder = node.file->Folder();
+  if (expanded.starts_with("./") && expanded.size() > 2) expanded = expanded.substr(2);
   if (expanded.starts_with("/") || folder == ".") return expanded;
-  if (expanded.starts_with("./")) expanded = expanded.substr(2);
   return folder.ends_with('/') ? folder + expanded : folder + "/" + expanded;
 }
 

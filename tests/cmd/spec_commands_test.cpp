@@ -1,0 +1,108 @@
+// init and validate, through what they print and write.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "cmd/commands/init.h"
+#include "cmd/commands/validate.h"
+#include "providers/base/json.h"
+#include "tests/support/fake_file_system.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SpecCommandsTest : public ::testing::Test {
+ protected:
+  int Init(const InitOptions& options) {
+    Clear();
+    return RunInit(options, files_, streams_);
+  }
+  int Validate(bool json = false) {
+    Clear();
+    ValidateOptions options;
+    options.json = json;
+    return RunValidate(options, files_, FixedEnvironment({}), streams_);
+  }
+  void Clear() {
+    out_.str("");
+    err_.str("");
+  }
+
+  testing::FakeFileSystem files_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Streams streams_{out_, err_};
+};
+
+TEST_F(SpecCommandsTest, InitWritesASpecThatIsValid) {
+  EXPECT_EQ(Init({}), 0);
+  testing::ExpectGolden("cmd/init.txt", out_.str());
+  EXPECT_EQ(Validate(), 0);
+  EXPECT_EQ(err_.str(), "");
+  EXPECT_EQ(out_.str(), "Success! The configuration is valid.\n1 pod in 1 file.\n");
+}
+
+TEST_F(SpecCommandsTest, InitTakesATemplateAndAFolder) {
+  EXPECT_EQ(Init({.template_name = "colab", .folder = "work/here"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("podctl plan -f work/here/podctl.yaml\n"));
+  EXPECT_THAT(files_.FileText("work/here/podctl.yaml").value_or(""), HasSubstr("8888"));
+}
+
+TEST_F(SpecCommandsTest, InitNeverOverwrites) {
+  files_.SetFile("podctl.yaml", "mine");
+  EXPECT_EQ(Init({}), 1);
+  EXPECT_EQ(files_.FileText("podctl.yaml"), "mine");
+  EXPECT_EQ(out_.str(), "");
+  testing::ExpectGolden("cmd/init_exists.txt", err_.str());
+}
+
+TEST_F(SpecCommandsTest, InitListsTemplates) {
+  EXPECT_EQ(Init({.list = true}), 0);
+  testing::ExpectGolden("cmd/init_list.txt", out_.str());
+  EXPECT_TRUE(files_.AllFiles().empty());
+  EXPECT_EQ(Init({.template_name = "colob"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("did you mean `colab`?"));
+}
+
+TEST_F(SpecCommandsTest, InitAnswersInJson) {
+  EXPECT_EQ(Init({.json = true}), 0);
+  EXPECT_EQ(out_.str(), R"({"format_version":"1.0","path":"podctl.yaml","template":"minimal"})"
+                        "\n");
+  EXPECT_EQ(Init({.list = true, .json = true}), 0);
+  EXPECT_EQ((*ParseJson(out_.str()))["templates"].AsList().size(), 2u);
+}
+
+constexpr const char* kBroken =
+    "project: p\nzone: europe-west4-a\npods:\n  a:\n    acceleratorType: v3-33\n"
+    "    runtimeVersion: x\n    lables: {x: y}\n    lables: {}\n";
+
+TEST_F(SpecCommandsTest, ValidateShowsEveryProblem) {
+  files_.SetFile("podctl.yaml", kBroken);
+  EXPECT_EQ(Validate(), 1);
+  EXPECT_EQ(out_.str(), "");
+  testing::ExpectGolden("cmd/validate_broken.txt", err_.str());
+}
+
+TEST_F(SpecCommandsTest, ValidateAnswersInTerraformsForm) {
+  files_.SetFile("podctl.yaml", kBroken);
+  EXPECT_EQ(Validate(/*json=*/true), 1);
+  EXPECT_EQ(err_.str(), "");
+  testing::ExpectGolden("cmd/validate_broken.json", out_.str());
+}
+
+TEST_F(SpecCommandsTest, AWarningIsNoError) {
+  files_.SetFile("podctl.yaml",
+                 "project: p\nzone: europe-west4-a\npods:\n"
+                 "  a: {acceleratorType: v9-8, runtimeVersion: x}\n");
+  EXPECT_EQ(Validate(), 0);
+  EXPECT_THAT(err_.str(), HasSubstr("Warning: v9-8 is unknown"));
+  EXPECT_THAT(out_.str(), HasSubstr("Success! The configuration is valid"));
+}
+
+}  // namespace
+}  // namespace podctl

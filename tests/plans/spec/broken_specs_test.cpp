@@ -1,0 +1,50 @@
+// Every broken spec in tests/golden/spec/*.yaml, with what a user is told about it beside it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cmd/views/snippet.h"
+#include "plans/spec/loader.h"
+#include "tests/support/fake_file_system.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+std::vector<std::string> BrokenSpecs() {
+  std::vector<std::string> names;
+  const auto folder = std::filesystem::path(PODCTL_SOURCE_DIR) / "tests/golden/spec";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class BrokenSpecTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(BrokenSpecTest, IsExplained) {
+  const auto path = std::filesystem::path(PODCTL_SOURCE_DIR) / "tests/golden/spec" / GetParam();
+  std::ifstream input(path.string() + ".yaml", std::ios::binary);
+  std::stringstream text;
+  text << input.rdbuf();
+  testing::FakeFileSystem files;
+  files.SetFile("podctl.yaml", text.str());
+
+  Diagnostics diagnostics;
+  LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+
+  EXPECT_TRUE(diagnostics.has_errors());
+  testing::ExpectGolden("spec/" + GetParam() + ".txt", FormatDiagnostics(diagnostics, {}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, BrokenSpecTest, ::testing::ValuesIn(BrokenSpecs()),
+                         [](const auto& param) { return param.param; });
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,415 @@
+// Good specs: what they become. What is said about bad ones is in broken_specs_test.cpp.
+#include "plans/spec/loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "cmd/views/snippet.h"
+#include "providers/base/json.h"
+#include "state/digest.h"
+#include "tests/support/fake_file_system.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+class LoaderTest : public ::testing::Test {
+ protected:
+  Spec Load(const std::string& text) {
+    files_.SetFile("podctl.yaml", text);
+    return LoadFiles();
+  }
+  Spec LoadFiles() {
+    Diagnostics diagnostics;
+    Spec spec = LoadSpec(options_, files_, FixedEnvironment(environment_), diagnostics);
+    report_ = FormatDiagnostics(diagnostics, {});
+    return spec;
+  }
+  // One pod `a` with `keys` beside what every pod needs.
+  PodSpec LoadPod(const std::string& keys) {
+    Spec spec = Load(
+        "project: p\nzone: europe-west4-a\npods:\n  a:\n    acceleratorType: v3-32\n"
+        "    runtimeVersion: tpu-vm-tf-2.11.0-pod\n" +
+        keys);
+    return spec.pods.empty() ? PodSpec{} : spec.pods[0];
+  }
+
+  testing::FakeFileSystem files_;
+  LoadOptions options_;
+  std::map<std::string, std::string> environment_;
+  std::string report_;
+};
+
+TEST_F(LoaderTest, ReadsTheFirstSpecOfTheReadme) {
+  const Spec spec = Load(R"(
+project: my-project
+zone: europe-west4-a
+pods:
+  research:
+    acceleratorType: v3-32
+    runtimeVersion: tpu-vm-tf-2.11.0-pod
+    libtpuFlags: {xla_jf_conv_full_precision: true}
+)");
+  ASSERT_EQ(report_, "");
+  ASSERT_EQ(spec.pods.size(), 1u);
+  const PodSpec& pod = spec.pods[0];
+  EXPECT_EQ(pod.name, "research");
+  EXPECT_EQ(pod.node_id, "research");
+  EXPECT_EQ(pod.project, "my-project");
+  EXPECT_EQ(pod.zone, "europe-west4-a");
+  EXPECT_EQ(ToJson(pod.node),
+            R"({"acceleratorType":"v3-32","runtimeVersion":"tpu-vm-tf-2.11.0-pod"})");
+  ASSERT_EQ(pod.metadata.size(), 1u);
+  EXPECT_EQ(pod.metadata.at("tensorflow-env-vars").text,
+            "-e LIBTPU_INIT_ARGS=--xla_jf_conv_full_precision=true");
+  EXPECT_THAT(pod.runtime_env,
+              ElementsAre(Pair("LIBTPU_INIT_ARGS", "--xla_jf_conv_full_precision=true")));
+  EXPECT_TRUE(pod.publish_ssh_key);
+  EXPECT_EQ(pod.place.line, 5);
+  EXPECT_EQ(pod.places.at("acceleratorType").line, 6);
+  EXPECT_THAT(spec.files, ElementsAre("podctl.yaml"));
+}
+
+TEST_F(LoaderTest, ReadsEveryKindOfField) {
+  const PodSpec pod = LoadPod(R"(
+    nodeId: other
+    cidrBlock: 10.2.0.0/29
+    description: "${HOME} is no text"
+    networkConfig: {network: default, enableExternalIps: false, queueCount: 2}
+    schedulingConfig: {spot: true, preemptible: false}
+    serviceAccount: {email: a@b.c, scope: [https://www.googleapis.com/auth/cloud-platform]}
+    shieldedInstanceConfig: {}
+    dataDisks: [{sourceDisk: projects/p/zones/z/disks/d, mode: READ_ONLY}]
+    tags: [a, 1]
+    labels: {team: vision, beta: no, version: 1_10}
+)");
+  EXPECT_THAT(report_, HasSubstr("unknown expression `${HOME}`"));
+  EXPECT_EQ(pod.node_id, "other");
+  EXPECT_EQ(pod.node["networkConfig"]["enableExternalIps"], Value(false));
+  EXPECT_EQ(pod.node["networkConfig"]["queueCount"], Value(2));
+  EXPECT_EQ(ToJson(pod.node["schedulingConfig"]), R"({"preemptible":false,"spot":true})");
+  EXPECT_EQ(pod.node["dataDisks"].AsList().at(0)["mode"], Value("READ_ONLY"));
+  EXPECT_EQ(ToJson(pod.node["tags"]), R"(["a","1"])");
+  // No Norway problem: text stays as it is written.
+  EXPECT_EQ(ToJson(pod.node["labels"]), R"({"beta":"no","team":"vision","version":"1_10"})");
+  EXPECT_EQ(pod.node.Find("shieldedInstanceConfig"), nullptr);
+  EXPECT_EQ(pod.places.count("networkConfig.network"), 1u);
+  EXPECT_EQ(pod.places.count("dataDisks[0].mode"), 1u);
+}
+
+TEST_F(LoaderTest, MergesDefaultsDeeplyAndThePodWins) {
+  const Spec spec = Load(R"(
+project: p
+zone: europe-west4-a
+defaults:
+  acceleratorType: V3-8
+  runtimeVersion: base
+  labels: {team: vision, stage: test}
+  metadata: {startup-script: {env: SCRIPT}}
+  networkConfig: {network: a}
+pods:
+  a: {labels: {stage: live}}
+  b: {acceleratorConfig: {type: V4, topology: 2x2x2}, metadata: {startup-script: x}}
+)");
+  EXPECT_THAT(report_, HasSubstr("the environment variable `SCRIPT` is not set"));
+  ASSERT_EQ(spec.pods.size(), 2u);
+  EXPECT_EQ(ToJson(spec.pods[0].node["labels"]), R"({"stage":"live","team":"vision"})");
+  EXPECT_EQ(spec.pods[0].node["acceleratorType"], Value("v3-8"));
+  EXPECT_EQ(spec.pods[1].node.Find("acceleratorType"), nullptr);
+  EXPECT_EQ(spec.pods[1].metadata.at("startup-script").text, "x");
+  EXPECT_EQ(spec.pods[1].node["networkConfig"]["network"], Value("a"));
+}
+
+TEST_F(LoaderTest, VariablesComeFromTheOptionThenTheEnvironmentThenAFileThenTheDefault) {
+  files_.SetFile("vars.yaml", "b: file\nc: file\nd: file\nunused: x\n");
+  options_.var_files = {"vars.yaml"};
+  options_.vars = {{"d", "option"}};
+  environment_ = {{"PODCTL_VAR_c", "environment"}, {"PODCTL_VAR_d", "environment"}};
+  const Spec spec = Load(R"(
+project: p
+zone: europe-west4-a
+variables: {a: {default: 1}, b: {default: x}, c: , d: {}}
+pods:
+  a:
+    acceleratorType: v3-8
+    runtimeVersion: ${var.a}-${var.b}-${var.c}-${var.d}
+)");
+  EXPECT_THAT(report_, HasSubstr("Warning: the spec has no variable `unused`"));
+  EXPECT_THAT(report_, ::testing::Not(HasSubstr("Error")));
+  EXPECT_EQ(spec.pods.at(0).node["runtimeVersion"], Value("1-file-environment-option"));
+}
+
+TEST_F(LoaderTest, AVariableThatIsGivenButNotDeclaredIsAnError) {
+  options_.vars = {{"presicion", "true"}};
+  Load("project: p\nzone: europe-west4-a\nvariables: {precision: {default: x}}\npods: {}\n");
+  EXPECT_EQ(report_,
+            "Error: --var presicion: the spec has no variable `presicion`\n"
+            "  did you mean `precision`?\n");
+}
+
+TEST_F(LoaderTest, WhatIsPutInIsNeverAnExpression) {
+  options_.vars = {{"x", "${pod.b.id} $${"}};
+  environment_ = {{"X", "${var.x}"}};
+  files_.SetFile("script.sh", "echo ${HOME}\n");
+  const PodSpec pod = LoadPod(R"(
+    description: "${var.x} $${HOME} $HOME"
+    metadata:
+      env: {env: X}
+      startup-script: {file: script.sh}
+    bootstrap: [{name: x, run: "${env.X}"}]
+variables: {x: }
+)");
+  ASSERT_EQ(report_, "");
+  EXPECT_EQ(pod.node["description"], Value("$${pod.b.id} $$${ $${HOME} $HOME"));
+  EXPECT_EQ(pod.metadata.at("env").text, "$${var.x}");
+  EXPECT_EQ(pod.metadata.at("startup-script").text, "echo $${HOME}\n");
+  EXPECT_EQ(pod.bootstrap.at(0).run, "$${var.x}");
+}
+
+TEST_F(LoaderTest, FlagsAndVariablesOfTheRuntimeBecomeOneEntry) {
+  const PodSpec pod = LoadPod(R"(
+    libtpuFlags: {xla_b: 2, --xla_a: 1}
+    runtimeEnv: {TF_CPP_MIN_LOG_LEVEL: "1", ANOTHER: it's here, LIST: "a,b"}
+)");
+  ASSERT_EQ(report_, "");
+  EXPECT_EQ(pod.metadata.at("tensorflow-env-vars").text,
+            R"(-e LIBTPU_INIT_ARGS='--xla_a=1 --xla_b=2' -e ANOTHER='it'\''s here' -e LIST=a,b )"
+            R"(-e TF_CPP_MIN_LOG_LEVEL=1)");
+  EXPECT_EQ(pod.runtime_env.at("LIBTPU_INIT_ARGS"), "--xla_a=1 --xla_b=2");
+  EXPECT_EQ(pod.runtime_env.at("ANOTHER"), "it's here");
+}
+
+TEST_F(LoaderTest, SensitiveIsWhatIsSaidToBeOrHoldsASensitiveVariable) {
+  options_.vars = {{"token", "secret"}};
+  environment_ = {{"KEY", "secret"}};
+  const PodSpec pod = LoadPod(R"(
+    metadata:
+      a: token=${var.token}
+      b: {env: KEY, sensitive: true}
+      c: {value: x, sensitive: true}
+      d: {value: x}
+    runtimeEnv: {TOKEN: "${var.token}"}
+variables: {token: {sensitive: true}}
+)");
+  ASSERT_EQ(report_, "");
+  EXPECT_TRUE(pod.metadata.at("a").sensitive);
+  EXPECT_TRUE(pod.metadata.at("b").sensitive);
+  EXPECT_TRUE(pod.metadata.at("c").sensitive);
+  EXPECT_FALSE(pod.metadata.at("d").sensitive);
+  EXPECT_TRUE(pod.metadata.at("tensorflow-env-vars").sensitive);
+}
+
+TEST_F(LoaderTest, ReadsSshAndLifecycle) {
+  const PodSpec pod = LoadPod(R"(
+    ssh: {user: alice, port: 2222, identityFile: /k, address: internal, hostKeys: strict,
+          publishKey: false}
+    lifecycle: {preventDestroy: true, createBeforeDestroy: true, ignoreChanges: [labels.team]}
+)");
+  ASSERT_EQ(report_, "");
+  EXPECT_EQ(pod.ssh.user, "alice");
+  EXPECT_EQ(pod.ssh.port, 2222);
+  EXPECT_EQ(pod.ssh.identity_file, "/k");
+  EXPECT_TRUE(pod.ssh.internal_address);
+  EXPECT_TRUE(pod.ssh.strict_host_keys);
+  EXPECT_FALSE(pod.publish_ssh_key);
+  EXPECT_TRUE(pod.lifecycle.prevent_destroy);
+  EXPECT_TRUE(pod.lifecycle.create_before_destroy);
+  EXPECT_THAT(pod.lifecycle.ignore_changes, ElementsAre("labels.team"));
+}
+
+TEST_F(LoaderTest, ReadsSteps) {
+  files_.SetFolder("notebooks");
+  files_.SetFile("notebooks/a.ipynb", "one");
+  const std::string step = R"(
+    bootstrap:
+      - name: first
+        workers: [0, 2-3]
+        run: "date"
+        env: {A: 1}
+        files: [{source: ./notebooks, destination: ~/notebooks}]
+        timeout: 1h30m
+      - {name: second, run: x, workers: all}
+      - {name: third, run: x, workers: "1"}
+      - {name: fourth, run: x, workers: 2}
+)";
+  const PodSpec pod = LoadPod(step);
+  ASSERT_EQ(report_, "");
+  ASSERT_EQ(pod.bootstrap.size(), 4u);
+  const StepSpec& first = pod.bootstrap[0];
+  EXPECT_THAT(*first.workers, ElementsAre(0, 2, 3));
+  EXPECT_EQ(first.timeout, std::chrono::minutes(90));
+  EXPECT_THAT(first.env, ElementsAre(Pair("A", "1")));
+  EXPECT_EQ(first.files.at(0).destination, "~/notebooks");
+  EXPECT_FALSE(pod.bootstrap[1].workers.has_value());
+  EXPECT_THAT(*pod.bootstrap[2].workers, ElementsAre(1));
+  EXPECT_THAT(*pod.bootstrap[3].workers, ElementsAre(2));
+
+  const std::string before = first.files_digest;
+  EXPECT_EQ(LoadPod(step).bootstrap.at(0).files_digest, before);
+  files_.SetFile("notebooks/a.ipynb", "two");
+  EXPECT_NE(LoadPod(step).bootstrap.at(0).files_digest, before);
+  files_.SetFile("notebooks/a.ipynb", "one");
+  files_.SetFile("notebooks/b.ipynb", "");
+  EXPECT_NE(LoadPod(step).bootstrap.at(0).files_digest, before);
+}
+
+TEST_F(LoaderTest, AReferenceIsADependency) {
+  const Spec spec = Load(R"(
+project: p
+zone: europe-west4-a
+defaults: {acceleratorType: v3-8, runtimeVersion: base}
+pods:
+  a: {dependsOn: [pod.c], metadata: {peer: "${pod.b.networkEndpoints[0].ipAddress}"}}
+  b: {labels: {x: "${ pod.c.state }"}}
+  c: {}
+)");
+  ASSERT_EQ(report_, "");
+  EXPECT_THAT(spec.pods[0].depends_on, ::testing::UnorderedElementsAre("pod.c", "pod.b"));
+  EXPECT_THAT(spec.pods[1].depends_on, ElementsAre("pod.c"));
+  EXPECT_EQ(spec.pods[0].metadata.at("peer").text, "${pod.b.networkEndpoints[0].ipAddress}");
+}
+
+TEST_F(LoaderTest, AliasesAndMergeKeysWork) {
+  const Spec spec = Load(R"(
+project: p
+zone: europe-west4-a
+pods:
+  a: &base
+    acceleratorType: v3-8
+    runtimeVersion: &version tpu-ubuntu2204-base
+    labels: &labels {team: vision}
+  b:
+    <<: *base
+    runtimeVersion: other
+  c:
+    <<: [{acceleratorType: v2-8}, *base]
+    description: *version
+)");
+  ASSERT_EQ(report_, "");
+  EXPECT_EQ(spec.pods[1].node["acceleratorType"], Value("v3-8"));
+  EXPECT_EQ(spec.pods[1].node["runtimeVersion"], Value("other"));
+  EXPECT_EQ(spec.pods[2].node["acceleratorType"], Value("v2-8"));
+  EXPECT_EQ(spec.pods[2].node["description"], Value("tpu-ubuntu2204-base"));
+  EXPECT_EQ(spec.pods[2].node["labels"]["team"], Value("vision"));
+}
+
+TEST_F(LoaderTest, ProjectAndZoneComeFromThePodThenTheSpecThenTheOptions) {
+  options_.project = "from-options";
+  options_.zone = "us-central1-a";
+  const Spec spec = Load(R"(
+zone: europe-west4-a
+defaults: {acceleratorType: v3-8, runtimeVersion: base}
+pods:
+  a: {}
+  b: {zone: us-central1-b, project: example.com:own}
+)");
+  ASSERT_EQ(report_, "");
+  EXPECT_EQ(spec.pods[0].project, "from-options");
+  EXPECT_EQ(spec.pods[0].zone, "europe-west4-a");
+  EXPECT_EQ(spec.pods[1].project, "example.com:own");
+  EXPECT_EQ(spec.pods[1].zone, "us-central1-b");
+}
+
+TEST_F(LoaderTest, AFolderIsAllItsYamlFilesInNameOrder) {
+  files_.SetFolder("pods");
+  files_.SetFile("pods/b.yml", "pods: {b: {acceleratorType: v3-8, runtimeVersion: x}}");
+  files_.SetFile("pods/a.yaml",
+                 "project: p\nzone: europe-west4-a\nstate: s.json\n"
+                 "pods: {a: {acceleratorType: v3-8, runtimeVersion: x, metadata: {s: {file: f}}}}");
+  files_.SetFile("pods/f", "text");
+  files_.SetFile("pods/notes.txt", "not: [yaml");
+  options_.paths = {"pods", "pods/a.yaml"};
+  const Spec spec = LoadFiles();
+  ASSERT_EQ(report_, "");
+  EXPECT_THAT(spec.files, ElementsAre("pods/a.yaml", "pods/b.yml"));
+  ASSERT_EQ(spec.pods.size(), 2u);
+  EXPECT_EQ(spec.pods[0].metadata.at("s").text, "text");
+  EXPECT_EQ(spec.state, "pods/s.json");
+}
+
+TEST_F(LoaderTest, FilesThatContradictEachOtherAreShownWithBothPlaces) {
+  files_.SetFile("a.yaml",
+                 "project: p\nzone: europe-west4-a\ndefaults: {labels: {a: x}}\n"
+                 "pods: {a: {acceleratorType: v3-8, runtimeVersion: x}}\n");
+  files_.SetFile("b.yaml",
+                 "project: q\nzone: europe-west4-a\ndefaults: {labels: {a: y, b: y}}\n"
+                 "pods: {a: {}}\n");
+  options_.paths = {"a.yaml", "b.yaml"};
+  LoadFiles();
+  EXPECT_EQ(report_, R"(Error: `project` has two values
+  b.yaml:1:1
+   |
+ 1 | project: q
+   | ^^^^^^^
+  a.yaml:1:1: the other one is here
+   |
+ 1 | project: p
+   | ^^^^^^^
+
+Error: `defaults.labels.a` has two values
+  b.yaml:3:21, in defaults.labels
+   |
+ 3 | defaults: {labels: {a: y, b: y}}
+   |                     ^
+  a.yaml:3:21: the other one is here
+   |
+ 3 | defaults: {labels: {a: x}}
+   |                     ^
+
+Error: the pod `a` is defined twice
+  b.yaml:4:8, in pods
+   |
+ 4 | pods: {a: {}}
+   |        ^
+  a.yaml:4:8: first defined here
+   |
+ 4 | pods: {a: {acceleratorType: v3-8, runtimeVersion: x}}
+   |        ^
+)");
+}
+
+TEST_F(LoaderTest, FilesThatCannotBeReadAreNamed) {
+  LoadFiles();
+  EXPECT_EQ(report_,
+            "Error: there is no such file\n  podctl.yaml\n"
+            "  `podctl init` writes one; -f names another\n");
+  files_.SetFolder("empty");
+  options_.paths = {"missing.yaml", "empty"};
+  LoadFiles();
+  EXPECT_EQ(report_,
+            "Error: no *.yaml or *.yml in this folder\n  empty\n\n"
+            "Error: there is no such file\n  missing.yaml\n");
+}
+
+TEST_F(LoaderTest, AnEmptySetOfPodsHasToBeWritten) {
+  EXPECT_TRUE(Load("project: p\npods: {}\n").pods.empty());
+  EXPECT_EQ(report_, "");
+}
+
+TEST_F(LoaderTest, StateIsAUrlOrBesideTheSpec) {
+  EXPECT_EQ(Load("state: gs://bucket/state\npods: {}\n").state, "gs://bucket/state");
+  EXPECT_EQ(Load("state: x.json\npods: {}\n").state, "x.json");
+  EXPECT_EQ(Load("pods: {}\n").state, "");
+}
+
+TEST_F(LoaderTest, AChainOfPodsIsNoDanger) {
+  constexpr int kPods = 5000;
+  std::string text = "project: p\nzone: europe-west4-a\npods:\n";
+  for (int i = 0; i < kPods; ++i) {
+    const std::string next = i + 1 < kPods ? "pod.p" + std::to_string(i + 1) : "";
+    text += "  p" + std::to_string(i) +
+            ": {acceleratorType: v3-8, runtimeVersion: x, dependsOn: [" + next + "]}\n";
+  }
+  EXPECT_EQ(Load(text).pods.size(), static_cast<std::size_t>(kPods));
+  EXPECT_EQ(report_, "");
+}
+
+}  // namespace
+}  // namespace podctl

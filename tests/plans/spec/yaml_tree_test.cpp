@@ -1,0 +1,160 @@
+// What hostile or broken bytes do: a diagnostic with a place, never a crash, never minutes.
+#include "plans/spec/yaml_tree.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+namespace podctl {
+namespace {
+
+struct Parsed {
+  std::unique_ptr<SourceFile> file;
+  YamlNodePtr root;
+  Diagnostics diagnostics;
+  std::string FirstProblem() const {
+    return diagnostics.items().empty() ? "" : diagnostics.items()[0].summary;
+  }
+};
+
+Parsed Parse(std::string text, const YamlLimits& limits = {}) {
+  Parsed parsed;
+  parsed.file = std::make_unique<SourceFile>("x.yaml", std::move(text));
+  parsed.root = ParseYaml(*parsed.file, parsed.diagnostics, limits);
+  return parsed;
+}
+
+std::string Repeat(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(YamlTreeTest, EveryNodeHasItsPlace) {
+  const Parsed parsed = Parse("a: 1\nb:\n  - 'x y'\n  - &n {c: \"d\"}\n");
+  const YamlEntry* b = parsed.root->Find("b");
+  ASSERT_NE(b, nullptr);
+  EXPECT_EQ(b->key->Place().line, 2);
+  const SourcePlace quoted = b->value->items.at(0)->Place();
+  EXPECT_EQ(quoted.line, 3);
+  EXPECT_EQ(quoted.column, 5);
+  EXPECT_EQ(quoted.length, 5);
+  EXPECT_EQ(quoted.byte, 12);
+  EXPECT_EQ(b->value->items.at(1)->Find("c")->value->Place().column, 12);
+  EXPECT_TRUE(parsed.root->Find("a")->value->plain);
+  EXPECT_FALSE(b->value->items.at(0)->plain);
+}
+
+TEST(YamlTreeTest, PlacesCountBytesAfterAByteOrderMarkAndCarriageReturns) {
+  const Parsed parsed = Parse(
+      "\xEF\xBB\xBF"
+      "a: 1\r\nb: \xC3\xA4 # x\r\nc: 2\r\n");
+  ASSERT_NE(parsed.root, nullptr);
+  EXPECT_EQ(parsed.root->Find("b")->value->text, "\xC3\xA4");
+  EXPECT_EQ(parsed.root->Find("c")->key->Place().line, 3);
+  EXPECT_EQ(parsed.root->Find("c")->value->Place().column, 4);
+  EXPECT_EQ(parsed.file->Line(2), "b: \xC3\xA4 # x");
+}
+
+TEST(YamlTreeTest, DeepNestingIsRefusedInEveryForm) {
+  constexpr int kDeep = 100'000;
+  const std::string expected = "nested deeper than 64 levels";
+  EXPECT_EQ(Parse(Repeat("[", kDeep)).FirstProblem(), expected);
+  EXPECT_EQ(Parse(Repeat("{", kDeep)).FirstProblem(), expected);
+  EXPECT_EQ(Parse(Repeat("{a: ", kDeep)).FirstProblem(), expected);
+  EXPECT_EQ(Parse(Repeat("- ", kDeep)).FirstProblem(), expected);
+  EXPECT_EQ(Parse("a: " + Repeat("[", kDeep) + Repeat("]", kDeep)).FirstProblem(), expected);
+  EXPECT_NE(Parse(Repeat("? ", kDeep)).FirstProblem(), "");
+  EXPECT_NE(Parse(Repeat("[{", kDeep)).FirstProblem(), "");
+  EXPECT_NE(Parse(Repeat("&a ", kDeep)).FirstProblem(), "");
+  std::string stairs;
+  for (int i = 0; i < 1000; ++i) stairs += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
+  EXPECT_EQ(Parse(stairs).FirstProblem(), expected);
+}
+
+TEST(YamlTreeTest, AliasesCountAsOftenAsTheyAreUsed) {
+  const std::string text = "a: &a [1, 2, 3]\nb: &b [*a, *a]\nc: [*b, *b]\n";
+  EXPECT_EQ(Parse(text).FirstProblem(), "");
+  YamlLimits limits;
+  limits.max_nodes = 30;
+  EXPECT_NE(Parse(text, limits).FirstProblem(), "");
+}
+
+TEST(YamlTreeTest, AliasesCannotBuildDepth) {
+  std::string text = "a0: &a0 [x]\n";
+  for (int i = 1; i < 100; ++i) {
+    const std::string number = std::to_string(i);
+    text += "a" + number + ": &a" + number + " [*a" + std::to_string(i - 1) + "]\n";
+  }
+  EXPECT_EQ(Parse(text).FirstProblem(), "nested deeper than 64 levels");
+}
+
+TEST(YamlTreeTest, DuplicateKeysKeepTheFirst) {
+  const Parsed parsed = Parse("a: 1\n'a': 2\n");
+  ASSERT_EQ(parsed.diagnostics.items().size(), 1u);
+  EXPECT_EQ(parsed.diagnostics.items()[0].place.line, 2);
+  EXPECT_EQ(parsed.diagnostics.items()[0].related.at(0).place.line, 1);
+  ASSERT_EQ(parsed.root->entries.size(), 1u);
+  EXPECT_EQ(parsed.root->entries[0].value->text, "1");
+}
+
+TEST(YamlTreeTest, BytesThatAreNoTextAreRefused) {
+  EXPECT_EQ(Parse(std::string("a: \0", 4)).FirstProblem(), "a NUL byte: this is no text file");
+  EXPECT_EQ(Parse("a: \x04").FirstProblem(), "the control character 0x04 is not allowed");
+  EXPECT_EQ(Parse("a: \xC3").FirstProblem(), "this is not UTF-8 text");
+  EXPECT_EQ(Parse("a: \xED\xA0\x80").FirstProblem(), "this is not UTF-8 text");
+  EXPECT_EQ(Parse("\xFF\xFE"
+                  "a")
+                .FirstProblem(),
+            "this is not UTF-8 text");
+  YamlLimits limits;
+  limits.max_bytes = 3;
+  EXPECT_EQ(Parse("a: 1", limits).FirstProblem(), "the file is larger than 0 MiB");
+}
+
+TEST(YamlTreeTest, ManyProblemsCostLittle) {
+  std::string text = "{";
+  for (int i = 0; i < 50'000; ++i) text += "a: 1, ";
+  const Parsed parsed = Parse(text + "}");
+  EXPECT_LE(parsed.diagnostics.items().size(), 200u);
+}
+
+// Mutations of a file that uses all of YAML that a spec may: each ends, in a tree or in a
+// diagnostic.
+TEST(YamlTreeTest, SurvivesMutations) {
+  const std::string seed =
+      "a: &x {b: [1, 'two', \"three\\n\"], ? c : d}\n"
+      "e: *x\nf:\n  <<: *x\n  g: |\n    text\n   \n  h: >-\n    folded\n- - i\n---\n...\n"
+      "%YAML 1.2\n!!str j: !<tag> k # comment\n";
+  const std::string alphabet = "{}[]:,-?|>&*!%@`'\"#~ \t\n\\ab0\x85\xC3\xA4.<";
+  std::mt19937 random(2026);  // NOLINT: the same mutations every time
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = seed;
+    const int changes = 1 + static_cast<int>(random() % 6);
+    for (int i = 0; i < changes; ++i) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = alphabet[random() % alphabet.size()];
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 5);
+          break;
+        case 2:
+          text.insert(at, 1, alphabet[random() % alphabet.size()]);
+          break;
+        default:
+          text.resize(at + 1);
+      }
+      if (text.empty()) text = "a";
+    }
+    const Parsed parsed = Parse(text);
+    const auto first = text.find_first_not_of(" \t\n");
+    const bool is_empty = first == std::string::npos || text[first] == '#' || text[first] == '%';
+    EXPECT_TRUE(parsed.root != nullptr || parsed.diagnostics.has_errors() || is_empty) << text;
+  }
+}
+
+}  // namespace
+}  // namespace podctl
