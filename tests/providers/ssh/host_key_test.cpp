@@ -1,0 +1,129 @@
+#include "providers/ssh/host_key.h"
+
+#include <gtest/gtest.h>
+
+#include "providers/ssh/line_splitter.h"
+#include "providers/ssh/wire.h"
+#include "tests/support/golden.h"
+
+namespace podctl::ssh {
+namespace {
+
+// Made for this test; nobody holds the private halves any more.
+constexpr const char* kFirst =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+constexpr const char* kSecond =
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB8eHRwbGhkYFxYVFBMSERAPDg0MCwoJCAcGBQQDAgEA";
+
+TEST(HostKeyTest, ReadsAndWritesTheTextForm) {
+  const auto key = ParseHostKey(std::string("  ") + kFirst + " root@worker\n");
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key->type, "ssh-ed25519");
+  EXPECT_EQ(key->blob.size(), 51U);
+  EXPECT_EQ(FormatHostKey(key->blob), kFirst);
+}
+
+TEST(HostKeyTest, RefusesWhatIsNoKey) {
+  EXPECT_FALSE(ParseHostKey("").has_value());
+  EXPECT_FALSE(ParseHostKey("ssh-ed25519").has_value());
+  EXPECT_FALSE(ParseHostKey("ssh-ed25519 !!!").has_value());
+  EXPECT_FALSE(ParseHostKey("ssh-ed25519 AAAA").has_value());
+  EXPECT_FALSE(ParseHostKey("ssh-rsa " + std::string(kFirst).substr(12)).has_value())
+      << "the type in front is not the one inside";
+}
+
+TEST(HostKeyTest, AsksForThePinnedTypeFirstAndNeverForCertificates) {
+  EXPECT_EQ(HostKeyPreferences({}),
+            "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,"
+            "rsa-sha2-512,rsa-sha2-256,ssh-rsa");
+  EXPECT_EQ(HostKeyPreferences({{"ssh-rsa", ""}}),
+            "rsa-sha2-512,rsa-sha2-256,ssh-rsa,ssh-ed25519,ecdsa-sha2-nistp256,"
+            "ecdsa-sha2-nistp384,ecdsa-sha2-nistp521");
+}
+
+TEST(HostKeyTest, Judges) {
+  const HostKey first = *ParseHostKey(kFirst);
+  const HostKey second = *ParseHostKey(kSecond);
+  EXPECT_EQ(JudgeHostKey({second, first}, false, first.blob), HostKeyVerdict::kPinned);
+  EXPECT_EQ(JudgeHostKey({second}, true, first.blob), HostKeyVerdict::kChanged)
+      << "trust on first use is over once something is pinned";
+  EXPECT_EQ(JudgeHostKey({}, true, first.blob), HostKeyVerdict::kLearned);
+  EXPECT_EQ(JudgeHostKey({}, false, first.blob), HostKeyVerdict::kUnknown);
+}
+
+TEST(HostKeyTest, ComplainsLoudly) {
+  WorkerAccess worker;
+  worker.pod = "research";
+  worker.index = 3;
+  worker.host = "10.0.0.7";
+  const HostKey first = *ParseHostKey(kFirst);
+  const HostKey second = *ParseHostKey(kSecond);
+  testing::ExpectGolden(
+      "ssh/host_key_changed.txt",
+      HostKeyComplaint(HostKeyVerdict::kChanged, worker, {first}, second.blob) + "\n");
+  testing::ExpectGolden("ssh/host_key_unknown.txt",
+                        HostKeyComplaint(HostKeyVerdict::kUnknown, worker, {}, second.blob) + "\n");
+}
+
+TEST(WireTest, Base64GoesBothWays) {
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(Base64Decode(Base64Encode(bytes)), bytes);
+    bytes.push_back(static_cast<char>(i * 7));
+  }
+  EXPECT_EQ(Base64Decode("Zm 9v\n"), "foo");
+  EXPECT_FALSE(Base64Decode("Zm9=v").has_value());
+  EXPECT_FALSE(Base64Decode("Z").has_value());
+}
+
+TEST(WireTest, ReadsNothingPastTheEnd) {
+  std::string text;
+  AppendString(text, "abc");
+  AppendNumber(text, 7);
+  WireReader reader(text);
+  EXPECT_EQ(reader.String(), "abc");
+  EXPECT_EQ(reader.Number(), 7U);
+  EXPECT_TRUE(reader.ok());
+  EXPECT_EQ(reader.String(), "");
+  EXPECT_FALSE(reader.ok());
+  WireReader liar(std::string_view("\xff\xff\xff\xff", 4));
+  EXPECT_EQ(liar.String(), "");
+  EXPECT_FALSE(liar.ok());
+}
+
+TEST(WireTest, WritesMpintsWithoutNeedlessZeros) {
+  std::string text;
+  AppendMpint(text, std::string_view("\0\0\x80", 3));
+  EXPECT_EQ(text, std::string("\0\0\0\2\0\x80", 6));
+  text.clear();
+  AppendMpint(text, std::string_view("\0", 1));
+  EXPECT_EQ(text, std::string(4, '\0'));
+}
+
+TEST(LineSplitterTest, CutsAtNewlinesHoweverTheBytesArrive) {
+  const std::string text = "one\n\ntwo\nlast";
+  for (std::size_t step = 1; step <= text.size(); ++step) {
+    LineSplitter splitter;
+    std::vector<std::string> lines;
+    const auto take = [&](std::string_view line) { lines.emplace_back(line); };
+    for (std::size_t at = 0; at < text.size(); at += step) {
+      splitter.Add(std::string_view(text).substr(at, step), take);
+    }
+    splitter.Finish(take);
+    EXPECT_EQ(lines, (std::vector<std::string>{"one", "", "two", "last"})) << step;
+  }
+}
+
+TEST(LineSplitterTest, ALineOfJustTheLimitIsOnePiece) {
+  LineSplitter splitter;
+  std::vector<std::size_t> sizes;
+  const auto take = [&](std::string_view line) { sizes.push_back(line.size()); };
+  splitter.Add(std::string(LineSplitter::kLongestLine, 'x') + "\n", take);
+  splitter.Add(std::string(LineSplitter::kLongestLine + 1, 'x') + "\n", take);
+  splitter.Finish(take);
+  EXPECT_EQ(sizes,
+            (std::vector<std::size_t>{LineSplitter::kLongestLine, LineSplitter::kLongestLine, 1}));
+}
+
+}  // namespace
+}  // namespace podctl::ssh
