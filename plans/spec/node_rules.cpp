@@ -213,6 +213,12 @@ bool IsRegion(std::string_view text) {
 void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
                     const std::string& context, const Value& node) {
   CheckAccelerator(reader, key, pod, context, node);
+  for (const char* required : {"acceleratorType", "runtimeVersion"}) {
+    const Value* value = node.Find(required);
+    if (value == nullptr || !value->AsString().empty()) continue;
+    reader.Error(*pod.Find(required)->value, {context, required},
+                 fmt::format("`{}` is empty", required));
+  }
   if (pod.Find("runtimeVersion") == nullptr && !IsMisspelled(pod, "runtimeVersion")) {
     reader.Error(key, {context, ""}, "`runtimeVersion` is missing",
                  "such as `tpu-ubuntu2204-base`");

@@ -9,10 +9,8 @@
 namespace podctl {
 
 void Problems::Add(Diagnostic diagnostic) {
-  const bool is_error = diagnostic.severity == Severity::kError;
   const SourcePlace& place = diagnostic.place;
   if (!seen_.emplace(place.file, place.line, place.column, diagnostic.summary).second) return;
-  has_errors_ = has_errors_ || is_error;
   if (items_.size() >= kMost) {
     ++left_out_;
     return;

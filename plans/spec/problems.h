@@ -23,7 +23,6 @@ class Problems {
   // A problem of a whole file, or of none.
   void AddForFile(const std::string& file, std::string summary, std::string suggestion = {});
 
-  bool has_errors() const { return has_errors_; }
   // Hands over everything, by file, line and column; what has no place comes first.
   void MoveTo(Diagnostics& diagnostics);
 
@@ -31,7 +30,6 @@ class Problems {
   std::vector<Diagnostic> items_;
   std::set<std::tuple<std::string, int, int, std::string>> seen_;
   std::size_t left_out_ = 0;
-  bool has_errors_ = false;
 };
 
 // A diagnostic at a place of a spec file, with its source line.

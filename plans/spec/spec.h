@@ -30,6 +30,7 @@ struct StepSpec {
   std::optional<std::vector<int>> workers;  // nullopt: all
   std::string run;                          // template text
   std::map<std::string, std::string> env;   // template text
+  bool sensitive = false;                   // `run` or `env` holds a sensitive variable
   std::vector<StepFile> files;              // sources already relative to the current folder
   std::string files_digest;                 // over names, modes and contents of all files
   std::chrono::milliseconds timeout{0};

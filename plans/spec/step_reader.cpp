@@ -70,7 +70,10 @@ std::optional<StepSpec> StepReader::ReadStep(const YamlNode& node, const Slot& s
   for (const YamlEntry& entry : node.entries) {
     ReadKey(entry, slot.Below(entry.key->text), step);
   }
-  if (node.Find("run") == nullptr && node.Find("files") == nullptr) {
+  const YamlEntry* files = node.Find("files");
+  const bool has_files =
+      files != nullptr && (!files->value->is_list() || !files->value->items.empty());
+  if (node.Find("run") == nullptr && !has_files) {
     reader_.Error(node, slot, "a step that does nothing", "give it `run` or `files`");
   }
   const YamlEntry* name = node.Find("name");
@@ -101,7 +104,10 @@ void StepReader::ReadKey(const YamlEntry& entry, const Slot& slot, StepSpec& ste
   } else if (key == "workers") {
     ReadWorkers(value, slot, step);
   } else if (key == "run") {
-    if (auto text = reader_.ReadText(value, slot, kStepText)) step.run = std::move(text->text);
+    if (auto text = reader_.ReadText(value, slot, kStepText)) {
+      step.run = std::move(text->text);
+      step.sensitive = step.sensitive || text->sensitive;
+    }
     if (value.is_scalar() && TrimBlanks(value.text).empty()) {
       reader_.Error(value, slot, "`run` is empty");
     }
@@ -162,6 +168,7 @@ void StepReader::ReadVariables(const YamlNode& node, const Slot& slot, StepSpec&
     }
     if (auto text = reader_.ReadText(*entry.value, below, kStepText)) {
       step.env[entry.key->text] = std::move(text->text);
+      step.sensitive = step.sensitive || text->sensitive;
     }
   }
 }

@@ -63,22 +63,27 @@ YamlNodePtr MergeUnder(const YamlNodePtr& under, const YamlNodePtr& over) {
 YamlNodePtr MergeEqual(const YamlNodePtr& first, const YamlNodePtr& second,
                        const std::string& context, Problems& problems) {
   auto merged = std::make_shared<YamlNode>(*first);
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < first->entries.size(); ++i) {
+    index.emplace(first->entries[i].key->text, i);
+  }
   for (const YamlEntry& entry : second->entries) {
-    const auto it =
-        std::find_if(merged->entries.begin(), merged->entries.end(),
-                     [&](const YamlEntry& known) { return known.key->text == entry.key->text; });
-    if (it == merged->entries.end()) {
+    const auto it = index.find(entry.key->text);
+    if (it == index.end()) {
       merged->entries.push_back(entry);
-    } else if (it->value->is_map() && entry.value->is_map()) {
-      it->value = MergeEqual(it->value, entry.value, context + "." + entry.key->text, problems);
-    } else if (!IsSame(*it->value, *entry.value)) {
-      const SourcePlace place = entry.key->Place();
-      Diagnostic diagnostic = DiagnosticAt(
-          *entry.key, place, fmt::format("`{}.{}` has two values", context, entry.key->text));
+      continue;
+    }
+    YamlEntry& known = merged->entries[it->second];
+    if (known.value->is_map() && entry.value->is_map()) {
+      known.value = MergeEqual(known.value, entry.value, context + "." + entry.key->text, problems);
+    } else if (!IsSame(*known.value, *entry.value)) {
+      Diagnostic diagnostic =
+          DiagnosticAt(*entry.key, entry.key->Place(),
+                       fmt::format("`{}.{}` has two values", context, entry.key->text));
       diagnostic.context = context;
-      const SourcePlace other = it->key->Place();
+      const SourcePlace other = known.key->Place();
       diagnostic.related.push_back(
-          {other, it->key->file->ShownLine(other.line), "the other one is here"});
+          {other, known.key->file->ShownLine(other.line), "the other one is here"});
       problems.Add(std::move(diagnostic));
     }
   }

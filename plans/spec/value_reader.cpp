@@ -187,7 +187,7 @@ std::optional<TextValue> ValueReader::ReadText(const YamlNode& node, const Slot&
                                                TextRules rules) {
   if (!node.is_scalar()) {
     Error(node, slot, fmt::format("`{}` must be text, found {}", slot.key, FoundWords(node)),
-          node.is_null() ? "write \"\" for an empty text" : "");
+          node.is_null() ? "give it a value" : "");
     return std::nullopt;
   }
   if (node.text.find('\0') != std::string::npos) {

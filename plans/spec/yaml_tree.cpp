@@ -110,6 +110,7 @@ class TreeBuilder final : public YAML::EventHandler {
     node->block = !node->plain && (first == '|' || first == '>');
     node->length = node->block ? 1 : ScalarLength(file_, node->offset, value);
     node->text = value;
+    if (first == '"' || first == '\'') CheckClosed(node->offset);
     CheckTag(tag, Offset(mark));
     Place(std::move(node), anchor);
   }
@@ -155,6 +156,20 @@ class TreeBuilder final : public YAML::EventHandler {
     }
     throw Refused{fmt::format("the YAML tag `{}` has no meaning here", tag), offset,
                   "leave it out"};
+  }
+
+  // yaml-cpp takes the end of the file for the end of a quoted text.
+  void CheckClosed(std::size_t offset) const {
+    const std::string_view source = file_.text();
+    const char quote = source[offset];
+    for (std::size_t i = offset + 1; i < source.size(); ++i) {
+      if (quote == '"' && source[i] == '\\') {
+        ++i;
+      } else if (source[i] == quote) {
+        return;
+      }
+    }
+    throw Refused{"a quote is not closed", offset, ""};
   }
 
   // yaml-cpp marks a node at its anchor or tag; the value stands behind them.
@@ -310,17 +325,25 @@ std::optional<Refused> CheckBytes(const SourceFile& file, std::size_t start,
 }
 
 // The usual cause of what yaml-cpp says, in our words; "" when there is no usual one.
-std::string UsualCause(std::string_view message) {
-  if (message.find("illegal map value") != std::string_view::npos) {
-    return "a text that holds `: ` needs quotes";
+std::string UsualCause(const SourceFile& file, std::size_t offset, std::string_view message) {
+  const auto says = [&](std::string_view words) {
+    return message.find(words) != std::string_view::npos;
+  };
+  const SourcePlace place = file.PlaceAt(offset);
+  if (says("illegal map value")) {
+    const auto first_colon = file.Line(place.line).find(':');
+    const bool is_first = first_colon + 1 == static_cast<std::size_t>(place.column);
+    return is_first ? "does the line above lack a `:`?" : "a text that holds `: ` needs quotes";
   }
-  if (message.find("EOF in scalar") != std::string_view::npos) return "a quote is not closed";
-  if (message.find("end of map not found") != std::string_view::npos ||
-      message.find("end of sequence not found") != std::string_view::npos) {
+  if (says("end of map not found") || says("end of sequence not found")) {
     return "is it indented like its neighbours?";
   }
-  if (message.find("anchor is not defined") != std::string_view::npos) {
-    return "a text that begins with * needs quotes";
+  if (says("anchor is not defined")) return "a text that begins with `*` needs quotes";
+  if (says("unknown token") && offset < file.text().size()) {
+    const auto character = static_cast<unsigned char>(file.text()[offset]);
+    if (character > 0x20 && character < 0x7F) {
+      return fmt::format("a text that begins with `{}` needs quotes", file.text()[offset]);
+    }
   }
   return "";
 }
@@ -341,7 +364,7 @@ Refused Explain(const SourceFile& file, std::size_t offset, const std::string& m
     return Refused{"a tab where YAML wants blanks", file.LineStart(line) + first,
                    "indent with blanks"};
   }
-  return Refused{"not valid YAML: " + message, offset, UsualCause(message)};
+  return Refused{"not valid YAML: " + message, offset, UsualCause(file, offset, message)};
 }
 
 }  // namespace

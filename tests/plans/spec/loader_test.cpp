@@ -196,6 +196,9 @@ TEST_F(LoaderTest, SensitiveIsWhatIsSaidToBeOrHoldsASensitiveVariable) {
       c: {value: x, sensitive: true}
       d: {value: x}
     runtimeEnv: {TOKEN: "${var.token}"}
+    bootstrap:
+      - {name: a, run: x, env: {TOKEN: "${var.token}"}}
+      - {name: b, run: x}
 variables: {token: {sensitive: true}}
 )");
   ASSERT_EQ(report_, "");
@@ -204,6 +207,8 @@ variables: {token: {sensitive: true}}
   EXPECT_TRUE(pod.metadata.at("c").sensitive);
   EXPECT_FALSE(pod.metadata.at("d").sensitive);
   EXPECT_TRUE(pod.metadata.at("tensorflow-env-vars").sensitive);
+  EXPECT_TRUE(pod.bootstrap.at(0).sensitive);
+  EXPECT_FALSE(pod.bootstrap.at(1).sensitive);
 }
 
 TEST_F(LoaderTest, ReadsSshAndLifecycle) {
