@@ -134,14 +134,10 @@ Result<ssh::Job> SshStepRunner::ScriptJob(const Step& step, const std::string& i
       return done.error();
     }
   }
-  const std::string folder = ".cache/podctl/" + id;
-  if (Result<void> done = archive.AddFolder(folder, 0700); !done) return done.error();
   const std::string text = ScriptFile(step.script, step.env);
-  if (Result<void> done = archive.AddFile(folder + "/script", text, 0600); !done) {
-    return done.error();
-  }
+  if (Result<void> done = archive.AddFile(id + "/script", text, 0600); !done) return done.error();
   ssh::Job job;
-  job.command = RunScriptCommand(folder, id);
+  job.command = RunScriptCommand(id);
   job.input = std::make_shared<const std::string>(archive.Finish());
   return job;
 }

@@ -10,18 +10,20 @@ std::string InPlainShell(const std::string& script) {
   return "exec /bin/sh -c " + ShellQuote(script);
 }
 
-std::string RunScriptCommand(const std::string& folder, const std::string& marker) {
-  // -P lets one archive hold places outside the home folder; an existing folder keeps its owner and
-  // mode. The sh that waits is told to clean up when it is asked to end.
-  return InPlainShell(
-      fmt::format("cd || exit 1\n"
-                  "d={0}\n"
-                  "trap 'rm -rf \"$HOME/$d\"' EXIT\n"
-                  "trap 'exit 143' TERM HUP INT\n"
-                  "tar -xPpmf - --no-same-owner --no-overwrite-dir || {{ echo {1} >&2; exit 1; }}\n"
-                  "s=$(command -v bash) || s=/bin/sh\n"
-                  "\"$s\" -e \"$HOME/$d/script\" </dev/null\n",
-                  ShellQuote(folder), ShellQuote(marker)));
+std::string RunScriptCommand(const std::string& id) {
+  // The script lands in a folder of its own, also where several workers share a home folder. -P
+  // lets one archive hold places outside of home; a folder that is there keeps its owner and mode.
+  // The sh that waits is told to clean up when it is asked to end.
+  return InPlainShell(fmt::format(
+      "cd || exit 1\n"
+      "d=$(mktemp -d) || exit 1\n"
+      "trap 'rm -rf \"$d\"' EXIT\n"
+      "trap 'exit 143' TERM HUP INT\n"
+      "tar -xPpmf - --no-same-owner --no-overwrite-dir --transform \"s,^{0}/,$d/,\" ||\n"
+      "  {{ echo {0} >&2; exit 1; }}\n"
+      "s=$(command -v bash) || s=/bin/sh\n"
+      "\"$s\" -e \"$d/script\" </dev/null\n",
+      id));
 }
 
 std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env) {

@@ -11,10 +11,11 @@ namespace podctl {
 // has.
 std::string InPlainShell(const std::string& script);
 
-// Unpacks the tar archive on standard input into the home folder, runs `folder`/script of it with
-// bash (else sh) and -e, and removes `folder` again. `folder` is relative to the home folder. When
-// unpacking fails, a line with `marker` goes to standard error and the exit code is 1.
-std::string RunScriptCommand(const std::string& folder, const std::string& marker);
+// Unpacks the tar archive on standard input into the home folder, runs its member `id`/script,
+// which lands in a temporary folder, with bash (else sh) and -e, and removes that folder again.
+// When unpacking fails, a line that is just `id` goes to standard error and the exit code is 1.
+// `id` is letters, digits and hyphens.
+std::string RunScriptCommand(const std::string& id);
 
 // The text of the script file: the variables, exported, and then the user's own text.
 std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env);

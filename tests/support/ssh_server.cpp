@@ -160,8 +160,11 @@ void SshServer::Start() {
          << "PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nUseDNS no\n"
          << "PasswordAuthentication no\nMaxStartups 1000\nPrintMotd no\nPrintLastLog no\n"
          // Not the user's own: what stands in .bashrc there is not the tests' business.
-         << "SetEnv HOME=" << Home() << "\n"
-         << options_.config << "\n";
+         << "SetEnv HOME=" << Home();
+  if (!options_.programs.empty()) {
+    config << " PATH=" << options_.programs << ":/usr/local/bin:/usr/bin:/bin";
+  }
+  config << "\n" << options_.config << "\n";
   for (const std::string& type : options_.host_key_types) {
     config << "HostKey " << folder_.path() << "/host_" << type << "\n";
   }

@@ -46,6 +46,8 @@ class SshServer {
     int port = 0;  // 0: a free one
     std::vector<std::string> host_key_types = {"ed25519"};
     std::string config;  // further lines of sshd_config
+    // A folder that is first in the PATH of commands: for stand-ins of system programs.
+    std::string programs;
     bool start = true;
   };
   SshServer() : SshServer(Options()) {}

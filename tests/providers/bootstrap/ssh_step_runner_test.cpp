@@ -1,0 +1,283 @@
+#include "providers/bootstrap/ssh_step_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "providers/ssh/fan_out.h"
+#include "tests/support/golden.h"
+#include "tests/support/ssh_server.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class StepLog final : public StepObserver {
+ public:
+  void OnStepLine(int worker, std::string_view line) override {
+    lines[worker].emplace_back(line);
+    if (on_line) on_line();
+  }
+  void OnStepProgress(int workers_done, int workers_failed, int) override {
+    done = workers_done;
+    failed = workers_failed;
+  }
+  std::map<int, std::vector<std::string>> lines;
+  std::function<void()> on_line;
+  int done = 0;
+  int failed = 0;
+};
+
+class SshStepRunnerTest : public ::testing::Test {
+ protected:
+  SshStepRunnerTest() {
+    std::filesystem::create_directories(programs_.path());
+    SshServer::Options options;
+    options.programs = programs_.path();
+    server_ = std::make_unique<SshServer>(options);
+    limits_.retry = std::chrono::milliseconds(0);
+  }
+  std::vector<WorkerAccess> Workers(int count) const {
+    std::vector<WorkerAccess> workers;
+    for (int i = 0; i < count; ++i) workers.push_back(server_->Access(i));
+    return workers;
+  }
+  std::vector<StepOutcome> Run(const Step& step, int workers = 1, std::stop_token stop = {}) {
+    ssh::FanOut fan_out(keyring_, clock_, random_);
+    SshStepRunner runner(fan_out, files_, random_, limits_);
+    return runner.Run(step, Workers(workers), log_, std::move(stop));
+  }
+  static Step Script(const std::string& text) {
+    Step step;
+    step.script = text;
+    return step;
+  }
+  // A stand-in for a system program, found first by what runs on the worker.
+  void Program(const std::string& name, const std::string& script) {
+    const std::string path = programs_.path() + "/" + name;
+    WriteAll(path, "#!/bin/sh\n" + script);
+    chmod(path.c_str(), 0755);
+  }
+  // After a script that wrote its own place into a file.
+  void ExpectScriptRemoved() const {
+    std::string place = ReadAll(server_->Home() + "/place");
+    ASSERT_FALSE(place.empty());
+    place.pop_back();
+    EXPECT_FALSE(std::filesystem::exists(place)) << place;
+    EXPECT_FALSE(std::filesystem::exists(FolderOf(place))) << place;
+  }
+
+  TempFolder programs_;
+  FixedEnvironment environment_{{}};
+  RealFileSystem files_;
+  RealClock clock_;
+  RealRandom random_;
+  ssh::Keyring keyring_{environment_, files_};
+  ssh::Limits limits_;
+  StepLog log_;
+  std::unique_ptr<SshServer> server_;
+};
+
+TEST_F(SshStepRunnerTest, RunsAScriptInTheHomeFolderWithItsEnvironment) {
+  Step step = Script(
+      "pwd\necho \"$A|$B\"\necho oops >&2\n[[ -n $BASH_VERSION ]] && echo bash\necho $0 > place\n");
+  step.env = {{"A", "one 'two' $HOME"}, {"B", ""}};
+  const auto outcomes = Run(step, 2);
+  ASSERT_EQ(outcomes.size(), 2U);
+  for (const StepOutcome& outcome : outcomes) {
+    EXPECT_TRUE(outcome.ok) << outcome.message;
+    EXPECT_EQ(outcome.learned_host_key, server_->HostKey());
+    EXPECT_TRUE(outcome.last_lines.empty());
+    EXPECT_THAT(
+        log_.lines[outcome.worker],
+        ::testing::UnorderedElementsAre(server_->Home(), "one 'two' $HOME|", "oops", "bash"));
+  }
+  EXPECT_EQ(log_.done, 2);
+  EXPECT_EQ(log_.failed, 0);
+  ExpectScriptRemoved();
+}
+
+TEST_F(SshStepRunnerTest, StopsAtTheFirstCommandThatFails) {
+  const auto outcomes = Run(Script("echo before\nfalse\necho after\n"));
+  EXPECT_FALSE(outcomes[0].ok);
+  EXPECT_THAT(log_.lines[0], ElementsAre("before"));
+  EXPECT_EQ(log_.failed, 1);
+}
+
+TEST_F(SshStepRunnerTest, TellsHowAScriptFailedInItsOwnWords) {
+  const auto outcomes =
+      Run(Script("for i in $(seq 1 50); do echo line $i; done; echo 'no space left'; exit 3"));
+  EXPECT_FALSE(outcomes[0].ok);
+  EXPECT_EQ(outcomes[0].message, "the script ended with exit code 3: no space left");
+  ASSERT_EQ(outcomes[0].last_lines.size(), 20U);
+  EXPECT_EQ(outcomes[0].last_lines.front(), "line 32");
+  EXPECT_EQ(outcomes[0].last_lines.back(), "no space left");
+}
+
+TEST_F(SshStepRunnerTest, KeepsScriptAndEnvironmentOutOfTheProcessList) {
+  Step step = Script("tr '\\0' ' ' < /proc/$PPID/cmdline; echo; cat /proc/$$/cmdline; : hidden");
+  step.env = {{"TOKEN", "swordfish"}};
+  const auto outcomes = Run(step);
+  EXPECT_TRUE(outcomes[0].ok) << outcomes[0].message;
+  std::string shown;
+  for (const std::string& line : log_.lines[0]) shown += line + "\n";
+  EXPECT_THAT(shown, HasSubstr("/bin/sh"));
+  EXPECT_EQ(shown.find("swordfish"), std::string::npos);
+  EXPECT_EQ(shown.find("hidden"), std::string::npos);
+}
+
+TEST_F(SshStepRunnerTest, CopiesFilesBeforeTheScriptRuns) {
+  const TempFolder local;
+  std::filesystem::create_directories(local.path() + "/notebooks/sub");
+  WriteAll(local.path() + "/notebooks/sub/a.ipynb", "{}");
+  WriteAll(local.path() + "/one", "1\n");
+  Step step = Script("cat one notebooks/sub/a.ipynb");
+  step.files = {{local.path() + "/notebooks", "~/notebooks"}, {local.path() + "/one", "~/"}};
+  const auto outcomes = Run(step);
+  EXPECT_TRUE(outcomes[0].ok) << outcomes[0].message;
+  EXPECT_THAT(log_.lines[0], ElementsAre("1", "{}"));
+}
+
+TEST_F(SshStepRunnerTest, ALocalFileThatIsMissingFailsEveryWorkerWithoutAConnection) {
+  Step step = Script("true");
+  step.files = {{"/nowhere/at/all", "~/x"}};
+  const auto outcomes = Run(step, 2);
+  ASSERT_EQ(outcomes.size(), 2U);
+  EXPECT_EQ(outcomes[1].worker, 1);
+  EXPECT_THAT(outcomes[1].message, HasSubstr("/nowhere/at/all"));
+}
+
+TEST_F(SshStepRunnerTest, SaysThatFilesCouldNotBeUnpacked) {
+  Program("tar", "echo 'tar: disk quota exceeded' >&2; exit 2\n");
+  const auto outcomes = Run(Script("echo ran"));
+  EXPECT_FALSE(outcomes[0].ok);
+  EXPECT_EQ(outcomes[0].message, "the files could not be unpacked: tar: disk quota exceeded");
+  EXPECT_THAT(outcomes[0].last_lines, ElementsAre("tar: disk quota exceeded"));
+}
+
+TEST_F(SshStepRunnerTest, EndsAScriptThatRunsTooLong) {
+  Step step = Script("echo $0 > place; echo up; sleep 58.75");
+  step.timeout = std::chrono::milliseconds(400);
+  const auto outcomes = Run(step);
+  EXPECT_EQ(outcomes[0].message, "the step was ended because the command ran longer than 0.4s");
+  EXPECT_FALSE(IsRunning("sleep", "58.75"));
+  ExpectScriptRemoved();
+}
+
+TEST_F(SshStepRunnerTest, OneWorkerThatFailsLeavesTheOthersAlone) {
+  // All workers are one machine here: the first to make the folder is the one that fails.
+  const auto outcomes = Run(Script("mkdir once && exit 9; exit 0"), 4);
+  int failed = 0;
+  for (const StepOutcome& outcome : outcomes) failed += outcome.ok ? 0 : 1;
+  EXPECT_EQ(failed, 1);
+  EXPECT_EQ(log_.done, 4);
+  EXPECT_EQ(log_.failed, 1);
+}
+
+TEST_F(SshStepRunnerTest, StopEndsTheScript) {
+  std::stop_source stop;
+  log_.on_line = [&] { stop.request_stop(); };
+  const auto outcomes = Run(Script("echo up; sleep 57.75"), 1, stop.get_token());
+  EXPECT_FALSE(outcomes[0].ok);
+  EXPECT_THAT(outcomes[0].message, HasSubstr("cancelled"));
+  EXPECT_FALSE(IsRunning("sleep", "57.75"));
+}
+
+// A systemd of shell scripts: properties are files in the folder `unit`.
+class RestartTest : public SshStepRunnerTest {
+ protected:
+  RestartTest() {
+    unit_ = programs_.path() + "/unit";
+    std::filesystem::create_directories(unit_);
+    Property("LoadState", "loaded");
+    Property("InvocationID", "aaaa");
+    Property("MainPID", "100");
+    Property("active", "active");
+    Program("sleep", "exit 0\n");  // the waits are the script's, not the test's
+    Program("sudo", "[ \"$1\" = -n ] || exit 9; shift; SUDO=1 exec \"$@\"\n");
+    Restart("echo bbbb > InvocationID; echo 200 > MainPID");
+  }
+  void Property(const std::string& name, const std::string& value) {
+    WriteAll(unit_ + "/" + name, value + "\n");
+  }
+  void Restart(const std::string& script) {
+    Program("systemctl", "cd " + unit_ +
+                             "\ncase \"$1\" in\n"
+                             "show) cat \"$3\" 2>/dev/null || echo;;\n"
+                             "is-active) cat active; grep -qx active active;;\n"
+                             "status) echo 'Active: failed (Result: exit-code)';;\n"
+                             "restart) [ -n \"$SUDO\" ] || exit 1\necho x >> restarts\n" +
+                             script + ";;\nesac\n");
+  }
+  StepOutcome Restarted() {
+    Step step;
+    step.kind = Step::Kind::kRestartRuntime;
+    return Run(step).at(0);
+  }
+  std::string Restarts() const { return ReadAll(unit_ + "/restarts"); }
+
+  std::string unit_;
+};
+
+TEST_F(RestartTest, RestartsOnceAndSeesTheNewRun) {
+  const StepOutcome outcome = Restarted();
+  EXPECT_TRUE(outcome.ok) << outcome.message;
+  EXPECT_EQ(Restarts(), "x\n");
+}
+
+TEST_F(RestartTest, TrustsANewMainProcessWhereSystemdKnowsNoInvocations) {
+  std::filesystem::remove(unit_ + "/InvocationID");
+  Restart("echo 200 > MainPID");
+  EXPECT_TRUE(Restarted().ok);
+}
+
+TEST_F(RestartTest, AnImageWithoutTheUnitIsNoSuccess) {
+  Property("LoadState", "not-found");
+  const StepOutcome outcome = Restarted();
+  EXPECT_FALSE(outcome.ok);
+  EXPECT_THAT(outcome.message, HasSubstr("the image has no tpu-runtime unit"));
+  EXPECT_EQ(Restarts(), "") << "nothing is to be restarted";
+}
+
+TEST_F(RestartTest, ARestartThatChangedNothingIsNoSuccess) {
+  Restart(":");  // says 0, but the old process runs on
+  const StepOutcome outcome = Restarted();
+  EXPECT_FALSE(outcome.ok);
+  EXPECT_EQ(outcome.message,
+            "tpu-runtime was restarted but did not stay active: Active: failed (Result: "
+            "exit-code)");
+}
+
+TEST_F(RestartTest, AUnitThatDiesAgainIsNoSuccess) {
+  Restart("echo bbbb > InvocationID; echo failed > active");
+  EXPECT_FALSE(Restarted().ok);
+}
+
+TEST_F(RestartTest, AUnitThatFlapsIsNoSuccess) {
+  // Every look at it finds another run.
+  Restart("echo 1 > count");
+  Program("cat",
+          "case \"$1\" in InvocationID) n=$(/bin/cat count 2>/dev/null || echo 0); n=$((n+1)); "
+          "echo $n > count; echo run$n;; *) exec /bin/cat \"$@\";; esac\n");
+  EXPECT_FALSE(Restarted().ok);
+}
+
+TEST_F(RestartTest, ShowsTheWordsOfARefusedRestart) {
+  Program("sudo", "echo 'sudo: a password is required' >&2; exit 1\n");
+  const StepOutcome outcome = Restarted();
+  EXPECT_EQ(outcome.message, "tpu-runtime could not be restarted: sudo: a password is required");
+}
+
+TEST_F(RestartTest, SaysThatSystemdDoesNotAnswer) {
+  Program("systemctl", "echo 'System has not been booted with systemd'; exit 1\n");
+  const StepOutcome outcome = Restarted();
+  EXPECT_EQ(outcome.message,
+            "systemd does not answer on this worker: System has not been booted with systemd");
+}
+
+}  // namespace
+}  // namespace podctl::testing
