@@ -112,7 +112,7 @@ is_loaded() { [[ $1 == tpu-runtime.service && -e $vm/units/$1 ]]; }
 main_pid() { cat "$state/pid" 2> /dev/null || echo 0; }
 is_running() {
   local pid; pid=$(main_pid)
-  [[ $pid != 0 && -e /proc/$pid/status ]] && ! grep -q '^State:.*Z' "/proc/$pid/status"
+  [[ $pid != 0 && -e /proc/$pid/status ]] && ! grep -qs '^State:.*Z' "/proc/$pid/status"
 }
 active_state() {
   if ! is_loaded "$1"; then echo inactive
