@@ -8,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 namespace podctl {
 namespace {
@@ -167,6 +170,30 @@ TEST_F(FileSystemTest, UnlockLeavesAnothersFileAlone) {
   ASSERT_TRUE(files_.Unlock(std::move(mine->lock)).has_value());
   EXPECT_TRUE(files_.Stat(Path("lock")).has_value());
   EXPECT_EQ(files_.TryLock(Path("lock")).error().code, ErrorCode::kLocked);
+}
+
+// Holders unlink the file when they are done, and others have it open at that moment: still there
+// must never be two inside. (flock(2) locks belong to an open file, so that threads will do.)
+TEST_F(FileSystemTest, NeverTwoHoldersWhileTheFileComesAndGoes) {
+  std::atomic<int> inside{0};
+  std::atomic<int> clashes{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < 20'000; ++round) {
+          auto lock = files_.TryLock(Path("lock"));
+          if (!lock) continue;
+          if (++inside != 1) ++clashes;
+          // Time for others to come in, if they can.
+          for (int look = 0; look < 100; ++look) (void)files_.Stat(folder_);
+          if (inside-- != 1) ++clashes;
+          (void)files_.Unlock(std::move(lock->lock));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(clashes, 0);
 }
 
 TEST_F(FileSystemTest, AKilledProcessLeavesNoLock) {
