@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "providers/os/this_process.h"
+
 namespace podctl {
 
 std::string NodeState(const Value& node) {
@@ -54,6 +56,7 @@ Value ObservedFacts(const Value& node) {
 
 std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecord& record) {
   std::vector<WorkerAccess> workers;
+  const std::string local_user = UserName();
   const Value::List& endpoints = record.observed["networkEndpoints"].AsList();
   const std::size_t stride = EndpointsPerWorker(record.observed);
   for (std::size_t i = 0; i + stride <= endpoints.size(); i += stride) {
@@ -66,7 +69,7 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     const std::string& internal = endpoint["ipAddress"].AsString();
     worker.host = record.ssh.internal_address || external.empty() ? internal : external;
     worker.port = record.ssh.port;
-    worker.user = record.ssh.user;
+    worker.user = record.ssh.user.empty() ? local_user : record.ssh.user;
     worker.identity_file = record.ssh.identity_file;
     worker.trust_first_use = !record.ssh.strict_host_keys;
     if (auto keys = record.host_keys.find(index); keys != record.host_keys.end()) {

@@ -27,7 +27,8 @@ bool IsTerminalState(const std::string& state);
 // The part of a node that the state keeps: facts, never metadata (others' values may be secret).
 Value ObservedFacts(const Value& node);
 
-// Workers as reached from here, from what the state knows. Throws nothing, contacts nothing.
+// Workers as reached from here, from what the state knows. Where it names no user, the local user's
+// name is taken, as ssh and gcloud do.
 std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecord& record);
 
 // Host keys of `hostkeys/` guest attributes in known_hosts form, by worker.

@@ -20,6 +20,8 @@ using ssh::Job;
 using ssh::Outcome;
 using ssh::WorkerResult;
 
+// For a worker that is READY but does not answer yet; somebody is watching, so not for minutes.
+constexpr std::chrono::seconds kPatience{20};
 constexpr int kSshFailure = 255;  // what ssh itself exits with when it cannot reach a host
 
 // Prefixes each line with its worker; on a terminal control characters are made visible.
@@ -88,10 +90,15 @@ class JsonPrinter final : public ssh::Observer {
   const std::vector<Job>& jobs_;
 };
 
-std::string CauseOf(const WorkerResult& result) {
+// Without the worker's address, so that one cause of many workers reads the same.
+std::string CauseOf(const Job& job, const WorkerResult& result) {
   if (result.outcome == Outcome::kExited) return fmt::format("exit code {}", result.exit_code);
   if (result.outcome == Outcome::kSignaled) return fmt::format("killed by {}", result.signal);
-  return result.message.empty() ? std::string(ssh::OutcomeName(result.outcome)) : result.message;
+  if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
+  std::string cause = result.message;
+  const std::string address = fmt::format("{}:{} ", job.worker.host, job.worker.port);
+  if (const auto at = cause.find(address); at != std::string::npos) cause.erase(at, address.size());
+  return cause;
 }
 
 // "3 of 4 workers failed: …", grouped by cause, the workers as ranges.
@@ -101,7 +108,7 @@ void ShowFailures(Streams& streams, const std::vector<Job>& jobs,
   std::size_t count = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i].ok()) continue;
-    failed[CauseOf(results[i])].push_back(jobs[i].worker.index);
+    failed[CauseOf(jobs[i], results[i])].push_back(jobs[i].worker.index);
     ++count;
   }
   if (failed.empty()) return;
@@ -146,6 +153,7 @@ int RunExec(Wiring& wiring, const PodOptions& options) {
   }
   ssh::Limits limits;
   limits.command = options.timeout;
+  limits.retry = kPatience;
   LinePrinter lines(wiring.streams(), jobs);
   JsonPrinter json(wiring.streams(), jobs);
   ssh::Observer& observer = wiring.options().json ? static_cast<ssh::Observer&>(json)
