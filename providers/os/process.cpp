@@ -13,12 +13,23 @@
 #include <exception>
 #include <system_error>
 
-// Boost 1.88 moved the interface that 1.74 to 1.87 have into a folder and a namespace of its own.
-#if __has_include(<boost/process/v1.hpp>)
-#include <boost/process/v1.hpp>
+// The interface of Boost 1.74 to 1.85 got a folder and a namespace of its own in later versions,
+// where the plain headers mean another one; boost/process/v1.hpp came and went.
+#if __has_include(<boost/process/v1/child.hpp>)
+#include <boost/process/v1/args.hpp>
+#include <boost/process/v1/child.hpp>
+#include <boost/process/v1/exe.hpp>
+#include <boost/process/v1/group.hpp>
+#include <boost/process/v1/io.hpp>
+#include <boost/process/v1/pipe.hpp>
 namespace bp = boost::process::v1;
 #else
-#include <boost/process.hpp>
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/group.hpp>
+#include <boost/process/io.hpp>
+#include <boost/process/pipe.hpp>
 namespace bp = boost::process;
 #endif
 
