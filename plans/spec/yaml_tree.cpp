@@ -166,7 +166,8 @@ class TreeBuilder final : public YAML::EventHandler {
       if (quote == '"' && source[i] == '\\') {
         ++i;
       } else if (source[i] == quote) {
-        return;
+        if (quote == '"' || i + 1 == source.size() || source[i + 1] != quote) return;
+        ++i;  // '' is one ' in single quotes
       }
     }
     throw Refused{"a quote is not closed", offset, ""};
