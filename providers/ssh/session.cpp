@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -40,6 +41,25 @@ bool InitLibrary() {
 // libssh2 before 1.11 names the algorithm after the key, "ssh-rsa", which means SHA-1 (RFC 8332).
 bool OldRsaSigning() {
   return libssh2_version(0x010b00) == nullptr;
+}
+
+// Sets the methods of a comma-separated list that this libssh2 knows. (1.10 would cut the others
+// off itself, but copies overlapping memory while it does.) A list without any is left at the
+// default.
+void Prefer(LIBSSH2_SESSION* session, int method, std::string_view wanted) {
+  const char** known = nullptr;
+  const int count = libssh2_session_supported_algs(session, method, &known);
+  if (count <= 0) return;
+  std::string list;
+  while (!wanted.empty()) {
+    const std::string_view name = wanted.substr(0, wanted.find(','));
+    wanted.remove_prefix(std::min(wanted.size(), name.size() + 1));
+    if (std::find(known, known + count, name) == known + count) continue;
+    if (!list.empty()) list += ',';
+    list += name;
+  }
+  libssh2_free(session, known);
+  if (!list.empty()) libssh2_session_method_pref(session, method, list.c_str());
 }
 
 struct SignRequest {
@@ -211,14 +231,12 @@ bool Session::Prepare() {
     return false;
   }
   libssh2_session_set_blocking(session_, 0);
-  const std::string host_keys = HostKeyPreferences(pins_);
-  // A list with names this version does not know is cut down by libssh2, which is what is wanted.
-  libssh2_session_method_pref(session_, LIBSSH2_METHOD_HOSTKEY, host_keys.c_str());
+  Prefer(session_, LIBSSH2_METHOD_HOSTKEY, HostKeyPreferences(pins_));
   for (const int method : {LIBSSH2_METHOD_CRYPT_CS, LIBSSH2_METHOD_CRYPT_SC}) {
-    libssh2_session_method_pref(session_, method, kCiphers);
+    Prefer(session_, method, kCiphers);
   }
   for (const int method : {LIBSSH2_METHOD_MAC_CS, LIBSSH2_METHOD_MAC_SC}) {
-    libssh2_session_method_pref(session_, method, kMacs);
+    Prefer(session_, method, kMacs);
   }
   stage_ = Stage::kHandshaking;
   return true;

@@ -97,8 +97,10 @@ TEST(InteractiveTest, IsARealTerminalThatFollowsTheWindow) {
   EXPECT_TRUE(pty.WaitFor("40 120")) << pty.screen();
   EXPECT_TRUE(pty.WaitFor("resized")) << pty.screen();
   // Ctrl-C is the worker's, not ours.
-  pty.Type("sleep 30\n");
+  pty.Type("trap 'echo caught' INT; sleep 56.25\n");
+  for (int i = 0; i < 1000 && !IsRunning("sleep", "56.25"); ++i) usleep(10'000);
   pty.Type("\x03");
+  EXPECT_TRUE(pty.WaitFor("\ncaught")) << pty.screen();
   pty.Type("echo on $((40+2))\n");
   EXPECT_TRUE(pty.WaitFor("on 42")) << pty.screen();
   pty.Type("exit 7\n");

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -226,21 +227,18 @@ TEST(TunnelTest, CarriesBytesBothWaysAndTheEndOfEachWay) {
 
 TEST(TunnelTest, LetsTheRemoteSideEndFirst) {
   const SshServer server;
-  std::string received;
-  {
-    const TcpServer source([&](const Socket& socket) {
-      socket.Send("all of it");
-      socket.EndSending();
-      received = socket.ReceiveAll();
-    });
-    RunningTunnel tunnel(server.Access(), {{0, source.port()}});
-    const Socket client = Socket::To(tunnel.Ports().at(0));
-    EXPECT_EQ(client.ReceiveAll(), "all of it");
-    EXPECT_TRUE(client.Send("an answer after the end"));
-    client.EndSending();
-    EXPECT_EQ(client.ReceiveAll(), "");
-  }
-  EXPECT_EQ(received, "an answer after the end");
+  std::promise<std::string> received;
+  const TcpServer source([&](const Socket& socket) {
+    socket.Send("all of it");
+    socket.EndSending();
+    received.set_value(socket.ReceiveAll());
+  });
+  RunningTunnel tunnel(server.Access(), {{0, source.port()}});
+  const Socket client = Socket::To(tunnel.Ports().at(0));
+  EXPECT_EQ(client.ReceiveAll(), "all of it");
+  EXPECT_TRUE(client.Send("an answer after the end"));
+  client.EndSending();
+  EXPECT_EQ(received.get_future().get(), "an answer after the end");
 }
 
 TEST(TunnelTest, CarriesManyConnectionsOverSeveralForwards) {
