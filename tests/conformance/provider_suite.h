@@ -72,7 +72,8 @@ class ProviderSuite : public ::testing::TestWithParam<ProviderFactory> {
   Value Get(const NodeName& name) {
     const auto node = provider().GetNode(name, {});
     EXPECT_TRUE(node.has_value()) << node.error().message;
-    return node.value_or(Value());
+    if (!node) return {};
+    return *node;
   }
   std::set<std::string> Names(const std::string& zone) {
     std::set<std::string> names;
