@@ -56,6 +56,8 @@ Result<void> Service::Start() {
     const std::string& state = node.resource["state"].AsString();
     if (state == "CREATING" || state == "STARTING" || state == "READY") {
       farm_->Boot(Machines(node));
+    } else if (state == "DELETING") {
+      farm_->Discard(node.uid);  // what the last run did not get to
     }
   }
   thread_ = std::thread([this] { Run(); });

@@ -1,0 +1,343 @@
+// Workers for real: the ssh program enters the sshd of each worker, and the runtime is a process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "providers/base/json.h"
+#include "providers/emulator/emulator.h"
+#include "tests/providers/emulator/api_client.h"
+
+namespace podctl::emulator {
+namespace {
+
+using testing::ApiClient;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using testing::Reply;
+using ::testing::StartsWith;
+
+const std::string kNodes = "/v2/projects/demo/locations/europe-west4-a/nodes";
+const std::string kName = "projects/demo/locations/europe-west4-a/nodes/pod";
+const std::string kEnvironment =
+    R"(sudo cat /proc/$(systemctl show -P MainPID tpu-runtime)/environ | tr '\0' '\n')";
+
+struct Output {
+  int code = -1;
+  std::string text;  // stdout and stderr
+};
+
+Output Shell(const std::string& command) {
+  Output output;
+  FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return output;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+    output.text.append(buffer.data(), size);
+  }
+  const int status = ::pclose(pipe);
+  output.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+  return output;
+}
+
+std::string OwnUser() {
+  std::string name = Shell("id -un").text;
+  return name.substr(0, name.find('\n'));
+}
+
+// True as soon as `check` holds, false after 30 s.
+template <typename Check>
+bool Eventually(Check check) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::chrono::steady_clock::now() < limit) {
+    if (check()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+class WorkersTest : public ::testing::Test {
+ protected:
+  WorkersTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "workers-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    Shell("ssh-keygen -q -t ed25519 -N '' -C test -f " + folder_ + "/key");
+    std::getline(std::ifstream(folder_ + "/key.pub"), key_);
+    options_.listen_port = 0;
+    options_.data_folder = folder_ + "/data";
+    options_.operation_delay = std::chrono::milliseconds(0);
+  }
+  ~WorkersTest() override {
+    emulator_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void Start() {
+    client_.reset();
+    emulator_.reset();
+    auto started = Emulator::Start(options_);
+    ASSERT_TRUE(started) << started.error().message << started.error().hint;
+    emulator_ = *std::move(started);
+    client_ = std::make_unique<ApiClient>(emulator_->url());
+  }
+
+  // The isolated kind needs CAP_SYS_ADMIN, which a container's root may lack.
+  bool Isolated() {
+    Start();
+    return emulator_ != nullptr && emulator_->isolated_workers();
+  }
+
+  Value Create(const std::string& type, const std::string& version, const std::string& user,
+               const std::string& more = "") {
+    const Value operation = client_->Finish(
+        client_->Send("POST", kNodes + "?nodeId=pod",
+                      "{acceleratorType:'" + type + "',runtimeVersion:'" + version +
+                          "',metadata:{'ssh-keys':'" + user + ":" + key_ + "'" + more + "}}"));
+    EXPECT_EQ(operation.Find("error"), nullptr) << ToJson(operation);
+    return Refresh();
+  }
+  Value Refresh() { return node_ = client_->Send("GET", kNodes + "/pod").body; }
+  void Patch(const std::string& metadata) {
+    client_->Finish(
+        client_->Send("PATCH", kNodes + "/pod?updateMask=metadata", "{metadata:" + metadata + "}"));
+  }
+
+  std::string Address(int worker) const {
+    return node_["networkEndpoints"]
+        .AsList()[static_cast<std::size_t>(worker)]["ipAddress"]
+        .AsString();
+  }
+  Output Ssh(const std::string& user, int worker, const std::string& command) {
+    std::ofstream(folder_ + "/command") << command;
+    return Shell("ssh -F none -i " + folder_ + "/key -p " + std::to_string(emulator_->ssh_port()) +
+                 " -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR -o ConnectTimeout=10 "
+                 "-o KexAlgorithms=curve25519-sha256 -o StrictHostKeyChecking=no -o "
+                 "UserKnownHostsFile=/dev/null " +
+                 user + "@" + Address(worker) + " \"$(cat " + folder_ + "/command)\" < /dev/null");
+  }
+  std::string HostKey(int worker) {
+    const Reply reply = client_->Send(
+        "POST", kNodes + "/pod:getGuestAttributes",
+        "{queryPath:'hostkeys/ssh-ed25519',workerIds:['" + std::to_string(worker) + "']}");
+    const Value& items = reply.body["guestAttributes"].AsList()[0]["queryValue"]["items"];
+    return items.AsList().empty() ? "" : items.AsList()[0]["value"].AsString();
+  }
+  void Act(int worker, const std::string& action) {
+    const Reply reply = client_->Send(
+        "POST", "/emulator/workers",
+        "{node:'" + kName + "',worker:" + std::to_string(worker) + ",action:'" + action + "'}");
+    EXPECT_EQ(reply.status, 200) << reply.text;
+  }
+
+  std::string folder_;
+  std::string key_;
+  Options options_;
+  std::unique_ptr<Emulator> emulator_;
+  std::unique_ptr<ApiClient> client_;
+  Value node_;
+};
+
+TEST_F(WorkersTest, EachWorkerIsAMachineOfItsOwn) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  Create("v3-32", "tpu-vm-tf-2.11.0-pod", "alice");
+  for (int i = 0; i < 4; ++i) {
+    const Output output = Ssh("alice", i, "hostname; id -un; pwd; sudo -n id -u");
+    EXPECT_THAT(output.text, MatchesRegex("t1v-n-[0-9a-f]{8}-w-" + std::to_string(i) +
+                                          "\nalice\n/home/alice\n0\n"));
+  }
+  Ssh("alice", 0, "touch ~/mine /tmp/mine");
+  EXPECT_NE(Ssh("alice", 1, "ls ~/mine").code, 0);
+  EXPECT_FALSE(std::filesystem::exists("/tmp/mine"));
+  EXPECT_EQ(Ssh("mallory", 0, "true").code, 255);
+  EXPECT_EQ(Ssh("root", 0, "true").code, 255);
+  EXPECT_EQ(Ssh("alice", 0, "exit 7").code, 7);
+}
+
+TEST_F(WorkersTest, TheRuntimeReadsItsMetadataWhenItStartsAndNotBefore) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  Create("v3-8", "tpu-vm-tf-2.11.0", "alice",
+         ",'tensorflow-env-vars':'-e LIBTPU_INIT_ARGS=--xla_a=true -e B=\"x y\"'");
+  EXPECT_EQ(Ssh("alice", 0, "systemctl is-active tpu-runtime").text, "active\n");
+  EXPECT_THAT(Ssh("alice", 0, kEnvironment).text, HasSubstr("--xla_a=true\nB=x y\n"));
+  const std::string first = Ssh("alice", 0, "systemctl show -P InvocationID tpu-runtime").text;
+
+  Patch("{'ssh-keys':'alice:" + key_ +
+        "','tensorflow-env-vars':'-e LIBTPU_INIT_ARGS=--xla_a=false'}");
+  EXPECT_THAT(Ssh("alice", 0, kEnvironment).text, HasSubstr("--xla_a=true"));
+  EXPECT_EQ(Ssh("alice", 0, "sudo systemctl restart tpu-runtime").code, 0);
+  EXPECT_THAT(Ssh("alice", 0, kEnvironment).text, HasSubstr("--xla_a=false"));
+  EXPECT_NE(Ssh("alice", 0, "systemctl show -P InvocationID tpu-runtime").text, first);
+}
+
+TEST_F(WorkersTest, SystemctlAnswersAsSystemdDoes) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
+  EXPECT_EQ(Ssh("alice", 0, "systemctl show -p LoadState,ActiveState --value tpu-runtime").text,
+            "loaded\nactive\n");
+  Output output = Ssh("alice", 0, "systemctl restart tpu-runtime.service");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.text, HasSubstr("Interactive authentication required."));
+  EXPECT_EQ(Ssh("alice", 0, "sudo systemctl stop tpu-runtime").code, 0);
+  output = Ssh("alice", 0, "systemctl is-active tpu-runtime");
+  EXPECT_EQ(output.code, 3);
+  EXPECT_EQ(output.text, "inactive\n");
+  output = Ssh("alice", 0, "sudo systemctl restart nonsense");
+  EXPECT_EQ(output.code, 5);
+  EXPECT_EQ(output.text, "Failed to restart nonsense.service: Unit nonsense.service not found.\n");
+
+  Act(0, "break-runtime");
+  output = Ssh("alice", 0, "sudo systemctl start tpu-runtime");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.text, StartsWith("Job for tpu-runtime.service failed because the control "
+                                      "process exited with error code."));
+  EXPECT_EQ(Ssh("alice", 0, "systemctl is-active tpu-runtime").text, "failed\n");
+  Act(0, "mend-runtime");
+  EXPECT_EQ(Ssh("alice", 0, "sudo systemctl start tpu-runtime").code, 0);
+  output = Ssh("alice", 0, "systemctl status tpu-runtime");
+  EXPECT_EQ(output.code, 0);
+  EXPECT_THAT(output.text, HasSubstr("Active: active (running)"));
+}
+
+TEST_F(WorkersTest, AnImageWithoutTheUnitSaysSo) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  Create("v3-8", "tpu-ubuntu2204-base", "alice", ",'startup-script':'#!/bin/sh\\nid -u >/tmp/me'");
+  EXPECT_EQ(Ssh("alice", 0, "systemctl show -p LoadState --value tpu-runtime").text, "not-found\n");
+  EXPECT_EQ(Ssh("alice", 0, "sudo systemctl restart tpu-runtime").code, 5);
+  EXPECT_TRUE(Eventually([&] { return Ssh("alice", 0, "cat /tmp/me").text == "0\n"; }))
+      << "the startup script runs as root";
+}
+
+TEST_F(WorkersTest, KeysFollowTheMetadata) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  Create("v3-8", "tpu-ubuntu2204-base", "alice");
+  Ssh("alice", 0, "touch kept");
+  Patch("{'ssh-keys':'bob:" + key_ + "\\nroot:" + key_ + "'}");
+  EXPECT_EQ(Ssh("alice", 0, "true").code, 255);
+  EXPECT_EQ(Ssh("bob", 0, "id -un; sudo -n true").text, "bob\n");
+  EXPECT_EQ(Ssh("root", 0, "id -un").text, "root\n");
+  Patch("{'ssh-keys':'alice:" + key_ + "'}");
+  EXPECT_EQ(Ssh("alice", 0, "ls").text, "kept\n");
+}
+
+TEST_F(WorkersTest, HostKeysAreThoseInTheGuestAttributes) {
+  Start();
+  const std::string user = emulator_->isolated_workers() ? "alice" : OwnUser();
+  Create("v3-8", "tpu-ubuntu2204-base", user);
+  const auto scan = [&] {
+    return Shell("ssh-keyscan -t ed25519 -p " + std::to_string(emulator_->ssh_port()) + " " +
+                 Address(0))
+        .text;
+  };
+  const std::string key = HostKey(0);
+  EXPECT_THAT(key, StartsWith("AAAAC3NzaC1lZDI1NTE5"));
+  EXPECT_THAT(scan(), HasSubstr(key));
+  Act(0, "new-host-keys");
+  EXPECT_TRUE(Eventually([&] { return !HostKey(0).empty() && HostKey(0) != key; }));
+  EXPECT_THAT(scan(), HasSubstr(HostKey(0)));
+}
+
+TEST_F(WorkersTest, WorkersStopStartAndComeBackAfterARestart) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
+  const std::string address = Address(0);
+  const std::string key = HostKey(0);
+  Ssh("alice", 0, "echo kept > ~/file");
+  Act(0, "stop");
+  EXPECT_TRUE(Eventually([&] { return Ssh("alice", 0, "true").code == 255; }));
+  Act(0, "start");
+  EXPECT_TRUE(Eventually([&] { return Ssh("alice", 0, "true").code == 0; }));
+  client_->Finish(client_->Send("POST", kNodes + "/pod:stop", "{}"));
+  EXPECT_EQ(Ssh("alice", 0, "true").code, 255);
+  client_->Finish(client_->Send("POST", kNodes + "/pod:start", "{}"));
+  EXPECT_EQ(Ssh("alice", 0, "true").code, 0);
+
+  Start();
+  Refresh();
+  EXPECT_EQ(Address(0), address);
+  EXPECT_TRUE(Eventually([&] { return Ssh("alice", 0, "cat ~/file").text == "kept\n"; }));
+  EXPECT_EQ(HostKey(0), key);
+}
+
+TEST_F(WorkersTest, NothingIsLeftOfADeletedNode) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
+  Ssh("alice", 0, "setsid sleep 98765 > /dev/null 2>&1 < /dev/null &");
+  EXPECT_EQ(Shell("pgrep -f '^sleep 98765'").code, 0);
+  client_->Finish(client_->Send("DELETE", kNodes + "/pod"));
+  EXPECT_EQ(Shell("pgrep -f '^sleep 98765'").code, 1);
+  EXPECT_TRUE(std::filesystem::is_empty(options_.data_folder + "/workers"));
+}
+
+// The emulator in a process of its own, killed without a chance to clean up.
+TEST_F(WorkersTest, NothingIsLeftOfAKilledEmulator) {
+  std::array<int, 2> channel{};
+  ASSERT_EQ(::pipe(channel.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto started = Emulator::Start(options_);
+    const std::string url = started ? (*started)->url() : "";
+    if (::write(channel[1], url.data(), url.size()) < 0 || url.empty()) ::_exit(1);
+    ::close(channel[1]);
+    while (true) ::pause();
+  }
+  ::close(channel[1]);
+  std::array<char, 256> url{};
+  ASSERT_GT(::read(channel[0], url.data(), url.size() - 1), 0);
+  ::close(channel[0]);
+  client_ = std::make_unique<ApiClient>(url.data());
+  Create("v3-8", "tpu-vm-tf-2.11.0", OwnUser());
+  const auto alive = [&] {
+    return Shell("ssh-keyscan -t ed25519 -p 22 " + Address(0)).text +
+           Shell("ssh-keyscan -t ed25519 -p 2222 " + Address(0)).text;
+  };
+  EXPECT_THAT(alive(), HasSubstr("ssh-ed25519"));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(Eventually([&] { return alive().find("ssh-ed25519") == std::string::npos; }));
+}
+
+TEST_F(WorkersTest, PlainWorkersServeTheirOwnUser) {
+  options_.allow_namespaces = false;
+  Start();
+  ASSERT_FALSE(emulator_->isolated_workers());
+  const std::string user = OwnUser();
+  Create("v3-8", "tpu-vm-tf-2.11.0", user, ",'tensorflow-env-vars':'-e A=1'");
+  EXPECT_THAT(Ssh(user, 0, "hostname; pwd; sudo systemctl is-active tpu-runtime").text,
+              MatchesRegex("t1v-n-[0-9a-f]{8}-w-0\n.*/home\nactive\n"));
+  EXPECT_THAT(Ssh(user, 0, kEnvironment).text, HasSubstr("A=1"));
+  Patch("{'ssh-keys':'" + user + ":" + key_ + "','tensorflow-env-vars':'-e A=2'}");
+  EXPECT_THAT(Ssh(user, 0, "sudo -n systemctl restart tpu-runtime; " + kEnvironment).text,
+              HasSubstr("A=2"));
+  Ssh(user, 0, "setsid sleep 98764 > /dev/null 2>&1 < /dev/null &");
+  EXPECT_EQ(Shell("pgrep -f '^sleep 98764'").code, 0);
+  const std::string runtime = Ssh(user, 0, "systemctl show -P MainPID tpu-runtime").text;
+  client_->Finish(client_->Send("DELETE", kNodes + "/pod"));
+  EXPECT_EQ(Shell("pgrep -f '^sleep 98764'").code, 1);
+  // Its parent is the machine's own first process, which may be slow to bury it.
+  EXPECT_TRUE(Eventually([&] { return ::kill(std::stoi(runtime), 0) != 0; }));
+}
+
+TEST_F(WorkersTest, ReadyMayComeBeforeAnAnswer) {
+  options_.worker_boot_delay = std::chrono::milliseconds(400);
+  Start();
+  const std::string user = emulator_->isolated_workers() ? "alice" : OwnUser();
+  Create("v3-8", "tpu-vm-tf-2.11.0", user);
+  EXPECT_EQ(node_["state"], Value("READY"));
+  EXPECT_EQ(HostKey(0), "");
+  EXPECT_TRUE(Eventually([&] { return Ssh(user, 0, "true").code == 0; }));
+}
+
+}  // namespace
+}  // namespace podctl::emulator
