@@ -33,8 +33,9 @@ void CloseFrom(unsigned first) {
   for (unsigned file = first; file < 4096; ++file) ::close(static_cast<int>(file));
 }
 
-[[noreturn]] void RunChild(char* const* argv, char* const* environment, int input, int log) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+[[noreturn]] void RunChild(char* const* argv, char* const* environment, int input, int log,
+                           bool dies_with_starter) {
+  if (dies_with_starter) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setsid();  // a Ctrl-C at the emulator's terminal is not the worker's business
   sigset_t none;
   sigemptyset(&none);
@@ -86,7 +87,8 @@ Result<pid_t> StartChild(const ChildOptions& options) {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const pid_t child = Fork(options.namespaces);
   if (child == 0) {
-    RunChild(argv.data(), environment, options.stdin_file >= 0 ? options.stdin_file : nothing, log);
+    RunChild(argv.data(), environment, options.stdin_file >= 0 ? options.stdin_file : nothing, log,
+             options.namespaces);
   }
   const int problem = errno;
   ::close(log);

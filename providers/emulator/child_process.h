@@ -1,7 +1,9 @@
 // Starts and ends the first process of a worker. The only place with clone, exec and kill.
 //
-// A child dies with the thread that started it (PR_SET_PDEATHSIG), so that a killed emulator leaves
-// nothing behind: start children from one thread that lives as long as they should.
+// A child with namespaces dies with the thread that started it (PR_SET_PDEATHSIG), so that a killed
+// emulator leaves nothing behind: start children from one thread that lives as long as they should.
+// A child without must see to that itself, by the end of its stdin: a kill would leave its
+// children.
 #pragma once
 
 #include <sys/types.h>

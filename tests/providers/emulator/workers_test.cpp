@@ -12,8 +12,10 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "providers/base/json.h"
 #include "providers/emulator/emulator.h"
@@ -50,6 +52,27 @@ Output Shell(const std::string& command) {
   const int status = ::pclose(pipe);
   output.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
   return output;
+}
+
+// A zombie is dead, though the machine's own first process may be slow to bury it.
+bool IsAlive(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');
+  return name_end != std::string::npos && text.at(name_end + 2) != 'Z';
+}
+
+// Children, their children, and so on.
+std::vector<pid_t> Descendants(pid_t ancestor) {
+  std::vector<pid_t> found{ancestor};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    std::istringstream children(Shell("pgrep -P " + std::to_string(found[i])).text);
+    pid_t child = -1;
+    while (children >> child) found.push_back(child);
+  }
+  found.erase(found.begin());
+  return found;
 }
 
 std::string OwnUser() {
@@ -280,8 +303,11 @@ TEST_F(WorkersTest, NothingIsLeftOfADeletedNode) {
   EXPECT_TRUE(std::filesystem::is_empty(options_.data_folder + "/workers"));
 }
 
+class KilledEmulatorTest : public WorkersTest, public ::testing::WithParamInterface<bool> {};
+
 // The emulator in a process of its own, killed without a chance to clean up.
-TEST_F(WorkersTest, NothingIsLeftOfAKilledEmulator) {
+TEST_P(KilledEmulatorTest, LeavesNothing) {
+  options_.allow_namespaces = GetParam();
   std::array<int, 2> channel{};
   ASSERT_EQ(::pipe(channel.data()), 0);
   const pid_t child = ::fork();
@@ -303,10 +329,19 @@ TEST_F(WorkersTest, NothingIsLeftOfAKilledEmulator) {
            Shell("ssh-keyscan -t ed25519 -p 2222 " + Address(0)).text;
   };
   EXPECT_THAT(alive(), HasSubstr("ssh-ed25519"));
+  const std::vector<pid_t> born = Descendants(child);
+  EXPECT_GE(born.size(), 1U);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_TRUE(Eventually([&] { return alive().find("ssh-ed25519") == std::string::npos; }));
+  for (const pid_t process : born) {
+    EXPECT_TRUE(Eventually([&] { return !IsAlive(process); })) << process;
+  }
+  // The plain kind names its folder in the runtime's command line.
+  EXPECT_EQ(Shell("pgrep -f '^" + options_.data_folder + ".*/tpu-runtime'").code, 1);
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, KilledEmulatorTest, ::testing::Bool());
 
 TEST_F(WorkersTest, PlainWorkersServeTheirOwnUser) {
   options_.allow_namespaces = false;
@@ -325,8 +360,7 @@ TEST_F(WorkersTest, PlainWorkersServeTheirOwnUser) {
   const std::string runtime = Ssh(user, 0, "systemctl show -P MainPID tpu-runtime").text;
   client_->Finish(client_->Send("DELETE", kNodes + "/pod"));
   EXPECT_EQ(Shell("pgrep -f '^sleep 98764'").code, 1);
-  // Its parent is the machine's own first process, which may be slow to bury it.
-  EXPECT_TRUE(Eventually([&] { return ::kill(std::stoi(runtime), 0) != 0; }));
+  EXPECT_FALSE(IsAlive(std::stoi(runtime)));
 }
 
 TEST_F(WorkersTest, ReadyMayComeBeforeAnAnswer) {
