@@ -24,6 +24,8 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
+  int fd() const { return fd_; }
+
   // Reads one request: head and, by its Content-Length, body. "" when the client has gone.
   std::string ReadRequest() {
     std::string text;
