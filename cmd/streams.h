@@ -12,7 +12,7 @@ struct Streams {
   std::ostream& err;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
-  bool color = false;  // terminal, no NO_COLOR, no --no-color
+  bool color = false;  // wanted (no NO_COLOR, no --no-color); used where a terminal is
   int width = 100;     // columns
 };
 

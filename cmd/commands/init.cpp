@@ -21,7 +21,8 @@ int Fail(Streams& streams, std::string summary, std::string suggestion) {
   Diagnostic diagnostic;
   diagnostic.summary = std::move(summary);
   diagnostic.suggestion = std::move(suggestion);
-  streams.err << FormatDiagnostic(diagnostic, {streams.color, streams.width});
+  streams.err << FormatDiagnostic(diagnostic,
+                                  {streams.color && streams.err_is_terminal, streams.width});
   return 1;
 }
 

@@ -92,7 +92,7 @@ int RunValidate(const ValidateOptions& options, FileSystem& files, const Environ
     streams.out << ToJson(DiagnosticsDocument(diagnostics), JsonStyle::kIndented) << "\n";
     return exit_code;
   }
-  const SnippetStyle style{streams.color, streams.width};
+  const SnippetStyle style{streams.color && streams.err_is_terminal, streams.width};
   const std::size_t errors = Count(diagnostics, Severity::kError);
   const std::size_t warnings = Count(diagnostics, Severity::kWarning);
   streams.err << FormatDiagnostics(diagnostics, style);

@@ -11,6 +11,8 @@
 namespace podctl {
 namespace {
 
+constexpr std::size_t kLongestExpression = 1024;  // bytes; keeps the search for } short
+
 bool IsNameCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
 }
@@ -109,9 +111,8 @@ std::vector<TemplatePart> SplitTemplate(std::string_view text) {
       flush();
       TemplatePart part;
       part.offset = i;
-      const auto end = rest.find('}');
-      const auto newline = rest.find('\n');
-      if (end == std::string_view::npos || newline < end) {
+      const auto end = rest.substr(0, kLongestExpression).find_first_of("}\n");
+      if (end == std::string_view::npos || rest[end] == '\n') {
         part.text = "${";
         parts.push_back(Bad(part, "`${` is not closed", "write `$${` for the text itself"));
         i += 2;

@@ -161,6 +161,8 @@ void CheckScheduling(ValueReader& reader, const YamlNode& pod, const std::string
 // Whether some key of the pod is this one misspelled, which has been reported: then "is missing"
 // would only repeat it.
 bool IsMisspelled(const YamlNode& pod, const std::string& wanted) {
+  constexpr std::size_t kMostKeys = 200;  // more than a pod has: no need to look at each
+  if (pod.entries.size() > kMostKeys) return false;
   return std::any_of(pod.entries.begin(), pod.entries.end(), [&](const YamlEntry& entry) {
     return gcp::FindNodeField(entry.key->text) == nullptr &&
            SuggestWord(entry.key->text, {wanted}) == wanted;

@@ -41,7 +41,7 @@ bool IsOneOf(const std::string& word, const std::vector<std::string>& words) {
 
 // `spot` belongs into `schedulingConfig`: a key of a message, put one level too high.
 void ReportUnknown(ValueReader& reader, const YamlNode& key, const Slot& slot) {
-  const std::string elsewhere = FindMemberElsewhere(key.text);
+  const std::string elsewhere = reader.has_enough() ? "" : FindMemberElsewhere(key.text);
   if (!elsewhere.empty()) {
     reader.Error(key, slot, fmt::format("unknown key {}", FoundWords(key)),
                  fmt::format("did you mean `{}`?", elsewhere));

@@ -6,15 +6,19 @@
 #include <tuple>
 #include <utility>
 
+#include "providers/base/text.h"
+
 namespace podctl {
 
 void Problems::Add(Diagnostic diagnostic) {
   const SourcePlace& place = diagnostic.place;
-  if (!seen_.emplace(place.file, place.line, place.column, diagnostic.summary).second) return;
-  if (items_.size() >= kMost) {
-    ++left_out_;
+  const bool is_error = diagnostic.severity == Severity::kError;
+  if (is_error ? is_full() : warnings_ >= kMostWarnings) {
+    ++(is_error ? errors_left_out_ : warnings_left_out_);
     return;
   }
+  if (!seen_.emplace(place.file, place.line, place.column, diagnostic.summary).second) return;
+  ++(is_error ? errors_ : warnings_);
   items_.push_back(std::move(diagnostic));
 }
 
@@ -32,9 +36,14 @@ void Problems::MoveTo(Diagnostics& diagnostics) {
            std::tie(b.place.file, b.place.line, b.place.column);
   });
   for (Diagnostic& diagnostic : items_) diagnostics.Add(std::move(diagnostic));
-  if (left_out_ > 0) {
+  for (const Severity severity : {Severity::kError, Severity::kWarning}) {
+    const bool is_error = severity == Severity::kError;
+    const std::size_t left_out = is_error ? errors_left_out_ : warnings_left_out_;
+    if (left_out == 0) continue;
     Diagnostic more;
-    more.summary = fmt::format("{} further problems are not listed", left_out_);
+    more.severity = severity;
+    more.summary = fmt::format("{} not listed",
+                               Plural(left_out, is_error ? "further error" : "further warning"));
     diagnostics.Add(std::move(more));
   }
   items_.clear();

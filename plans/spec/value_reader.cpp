@@ -111,7 +111,7 @@ void ValueReader::Conflict(const YamlNode& at, const Slot& slot, std::string sum
 void ValueReader::UnknownKey(const YamlNode& key, const std::string& context,
                              const std::vector<std::string>& known) {
   constexpr std::size_t kFew = 8;
-  const std::string near = SuggestWord(key.text, known);
+  const std::string near = has_enough() ? std::string() : SuggestWord(key.text, known);
   std::string suggestion;
   if (!near.empty()) {
     suggestion = fmt::format("did you mean `{}`?", near);

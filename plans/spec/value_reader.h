@@ -84,6 +84,8 @@ class ValueReader {
   // References found since the last call.
   std::vector<FoundReference> TakeReferences();
 
+  // Enough problems have been found: what costs time to explain need not be.
+  bool has_enough() const { return problems_.is_full(); }
   const Environment& environment() const { return environment_; }
   // While set, source lines are left out of what is reported: they may show a secret.
   void HideSource(bool hide) { hide_source_ = hide; }

@@ -404,6 +404,27 @@ TEST_F(LoaderTest, StateIsAUrlOrBesideTheSpec) {
   EXPECT_EQ(Load("pods: {}\n").state, "");
 }
 
+TEST_F(LoaderTest, AFloodOfProblemsIsCountedAndWarningsHideNoError) {
+  std::string text = "project: p\nzone: europe-west4-a\npods:\n";
+  for (int i = 0; i < 300; ++i) {
+    text += "  p" + std::to_string(i) + ": {acceleratorType: v9-8, runtimeVersion: x}\n";
+  }
+  EXPECT_EQ(Load(text).pods.size(), 300u);
+  Diagnostics warnings;
+  LoadSpec({}, files_, FixedEnvironment({}), warnings);
+  EXPECT_FALSE(warnings.has_errors());
+  EXPECT_EQ(warnings.items().back().summary, "100 further warnings not listed");
+
+  text += "  last: {acceleratorType: v3-8, runtimeVersion: x";
+  for (int i = 0; i < 1100; ++i) text += ", k" + std::to_string(i) + ": 1";
+  files_.SetFile("podctl.yaml", text + "}\n");
+  Diagnostics errors;
+  LoadSpec({}, files_, FixedEnvironment({}), errors);
+  EXPECT_TRUE(errors.has_errors());
+  EXPECT_EQ(errors.items().size(), 1000u + 200u + 2u);
+  EXPECT_EQ(errors.items()[errors.items().size() - 2].summary, "100 further errors not listed");
+}
+
 TEST_F(LoaderTest, AChainOfPodsIsNoDanger) {
   constexpr int kPods = 5000;
   std::string text = "project: p\nzone: europe-west4-a\npods:\n";
