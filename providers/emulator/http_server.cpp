@@ -20,7 +20,8 @@
 namespace podctl::emulator {
 namespace {
 
-constexpr std::size_t kThreads = 64;  // a kept-alive connection holds one
+// A kept-alive connection holds one, and podctl may keep 256 (--parallelism).
+constexpr std::size_t kThreads = 320;
 constexpr std::size_t kMaxBody = std::size_t{8} << 20;
 constexpr int kKeepAliveSeconds = 10;
 constexpr int kReadSeconds = 30;
@@ -75,6 +76,7 @@ struct HttpServer::Core {
   std::mutex mutex;
   std::condition_variable wake;  // ends a delay when the server stops
   bool stopping = false;
+  std::atomic<bool> ended = false;  // the listening thread is past its loop
   std::thread thread;
 
   httplib::Server::HandlerResponse Answer(const httplib::Request& from, httplib::Response& to);
@@ -147,7 +149,10 @@ void HttpServer::Serve(Handler handler) {
   core->server.Patch(".*", answer);
   core->server.Delete(".*", answer);
   core->server.Put(".*", answer);
-  core->thread = std::thread([core] { core->server.listen_after_bind(); });
+  core->thread = std::thread([core] {
+    core->server.listen_after_bind();
+    core->ended = true;
+  });
 }
 
 void HttpServer::Stop() {
@@ -158,9 +163,12 @@ void HttpServer::Stop() {
     core->stopping = true;
   }
   core->wake.notify_all();
-  if (!core->thread.joinable()) return;
+  // The library closes the listening socket only at the end of its loop, so that must run once.
+  if (!core->thread.joinable()) {
+    Serve([](const HttpRequest&) { return HttpReply{.status = 503}; });
+  }
   // stop() is heard only by a server that has begun; it begins at once.
-  while (!core->server.is_running()) std::this_thread::yield();
+  while (!core->server.is_running() && !core->ended) std::this_thread::yield();
   core->server.stop();
   // Connections that wait for a next request would hold their threads for the keep-alive time.
   std::atomic<bool> joined = false;

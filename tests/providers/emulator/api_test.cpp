@@ -388,6 +388,27 @@ TEST(Emulator, ListensOnLoopbackOnly) {
   }
 }
 
+TEST(Emulator, AFailedStartGivesThePortBack) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "emulator-XXXXXX").string();
+  Options options;
+  options.data_folder = mkdtemp(pattern.data());
+  options.listen_port = 0;
+  options.workers = Options::Workers::kNone;
+  auto holder = Emulator::Start(options);
+  ASSERT_TRUE(holder);
+  const std::string url = (*holder)->url();
+  (*holder)->Stop();  // its port is free again
+  options.listen_port = std::stoi(url.substr(url.rfind(':') + 1));
+  const std::string folder = options.data_folder;
+  std::filesystem::create_directory(folder + "/journal.jsonl.new");  // cannot be written
+  const auto failed = Emulator::Start(options);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::kIo);
+  std::filesystem::remove(folder + "/journal.jsonl.new");
+  EXPECT_TRUE(Emulator::Start(options));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Emulator, SaysWhenThePortIsTaken) {
   Options options;
   options.listen_port = 0;
