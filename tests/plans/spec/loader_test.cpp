@@ -393,6 +393,13 @@ TEST_F(LoaderTest, FilesThatCannotBeReadAreNamed) {
             "Error: there is no such file\n  missing.yaml\n");
 }
 
+TEST_F(LoaderTest, AFileWithoutPermissionIsNamed) {
+  files_.SetFile("podctl.yaml", "pods: {}");
+  files_.FailCall(1, MakeError(ErrorCode::kPermissionDenied, "podctl.yaml: Permission denied"));
+  LoadFiles();
+  EXPECT_EQ(report_, "Error: the file cannot be read: permission denied\n  podctl.yaml\n");
+}
+
 TEST_F(LoaderTest, AnEmptySetOfPodsHasToBeWritten) {
   EXPECT_TRUE(Load("project: p\npods: {}\n").pods.empty());
   EXPECT_EQ(report_, "");
