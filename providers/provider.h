@@ -31,6 +31,10 @@ struct Operation {
   bool done = false;
   std::vector<Error> error;  // empty, or the one reason of a failed operation
   Value response;            // the node, where the method returns one
+  // OperationMetadata; empty where the service does not say.
+  std::string target = {};       // the resource name of the node
+  std::string verb = {};         // "create", "update", "delete", …
+  std::string create_time = {};  // RFC 3339, by the service's clock
 };
 
 // One worker's guest attributes (GuestAttributes.queryValue.items), in worker order.
@@ -62,6 +66,10 @@ class Provider {
   // kNotFound when it is gone already.
   virtual Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) = 0;
   virtual Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) = 0;
+  // The operations of one project and zone that the service still knows, every page, in no order.
+  virtual Result<std::vector<Operation>> ListOperations(const std::string& project,
+                                                        const std::string& zone,
+                                                        std::stop_token stop) = 0;
 
   // One entry for each worker. `query_path` e.g. "hostkeys/"; empty: everything.
   virtual Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,

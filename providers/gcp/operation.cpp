@@ -45,6 +45,9 @@ Operation ParseOperation(const Value& json) {
     operation.error.push_back(ErrorFromStatus(*error));
   }
   operation.response = json["response"];
+  operation.target = json["metadata"]["target"].AsString();
+  operation.verb = json["metadata"]["verb"].AsString();
+  operation.create_time = json["metadata"]["createTime"].AsString();
   return operation;
 }
 

@@ -87,15 +87,16 @@ TpuProvider::TpuProvider(Endpoint endpoint, http::Transport& transport, Credenti
                          Clock& clock, Random& random, http::RetryPolicy policy)
     : client_(std::move(endpoint), transport, credentials, clock, random, policy) {}
 
-Result<std::vector<Value>> TpuProvider::ListNodes(const std::string& project,
-                                                  const std::string& zone, std::stop_token stop) {
+Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, const std::string& zone,
+                                                const std::string& collection,
+                                                const std::stop_token& stop) {
   if (auto checked = CheckNames(project, zone); !checked) return checked.error();
-  std::vector<Value> nodes;
+  std::vector<Value> items;
   std::set<std::string> seen_tokens;
   std::string token;
   for (int page = 0; page < kMaxPages; ++page) {
     Call call;
-    call.path = ParentPath(project, zone) + "/nodes";
+    call.path = ParentPath(project, zone) + "/" + collection;
     call.query = {{"pageSize", kPageSize}};
     if (!token.empty()) call.query.emplace_back("pageToken", token);
     Result<Value> answer = client_.Send(call, stop);
@@ -107,15 +108,31 @@ Result<std::vector<Value>> TpuProvider::ListNodes(const std::string& project,
                                    VisibleControls(unreachable[0].AsString())),
                        "try again later");
     }
-    for (const Value& node : (*answer)["nodes"].AsList()) nodes.push_back(node);
+    for (const Value& item : (*answer)[collection].AsList()) items.push_back(item);
     token = (*answer)["nextPageToken"].AsString();
-    if (token.empty()) return nodes;
+    if (token.empty()) return items;
     if (!seen_tokens.insert(token).second) {
-      return MakeError(ErrorCode::kInternal, "the service repeats a page of its list of nodes");
+      return MakeError(ErrorCode::kInternal,
+                       fmt::format("the service repeats a page of its list of {}", collection));
     }
   }
   return MakeError(ErrorCode::kInternal,
-                   fmt::format("the list of nodes has more than {} pages", kMaxPages));
+                   fmt::format("the list of {} has more than {} pages", collection, kMaxPages));
+}
+
+Result<std::vector<Value>> TpuProvider::ListNodes(const std::string& project,
+                                                  const std::string& zone, std::stop_token stop) {
+  return ListAll(project, zone, "nodes", stop);
+}
+
+Result<std::vector<Operation>> TpuProvider::ListOperations(const std::string& project,
+                                                           const std::string& zone,
+                                                           std::stop_token stop) {
+  const Result<std::vector<Value>> items = ListAll(project, zone, "operations", stop);
+  if (!items) return items.error();
+  std::vector<Operation> operations;
+  for (const Value& item : *items) operations.push_back(ParseOperation(item));
+  return operations;
 }
 
 Result<Value> TpuProvider::GetNode(const NodeName& name, std::stop_token stop) {

@@ -24,11 +24,17 @@ class TpuProvider final : public Provider {
                               std::stop_token stop) override;
   Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) override;
   Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) override;
+  Result<std::vector<Operation>> ListOperations(const std::string& project, const std::string& zone,
+                                                std::stop_token stop) override;
   Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
 
  private:
+  // The members named `collection` ("nodes") of every page of a list.
+  Result<std::vector<Value>> ListAll(const std::string& project, const std::string& zone,
+                                     const std::string& collection, const std::stop_token& stop);
+
   RestClient client_;
 };
 

@@ -134,6 +134,12 @@ Operation FakeProvider::Start(const std::string& method, const NodeName& name, V
                               std::vector<std::string> mask) {
   Work work;
   work.operation.name = fmt::format("{}/operations/operation-{}", name.Parent(), ++serial_);
+  work.operation.target = name.Resource();
+  work.operation.verb = method == "patch" ? "update" : method;
+  // A later operation has a later time, a millisecond each.
+  work.operation.create_time =
+      fmt::format("2026-11-20T14:{:02}:{:02}.{:03}Z", 30 + serial_ / 60'000 % 30,
+                  serial_ / 1'000 % 60, serial_ % 1'000);
   work.method = method;
   work.target = name.Resource();
   work.node = std::move(node);
@@ -298,6 +304,19 @@ Result<Operation> FakeProvider::GetOperation(const std::string& operation, std::
   return it->second.operation;
 }
 
+Result<std::vector<Operation>> FakeProvider::ListOperations(const std::string& project,
+                                                            const std::string& zone,
+                                                            std::stop_token stop) {
+  std::lock_guard lock(mutex_);
+  const std::string parent = NodeName{project, zone, {}}.Parent();
+  if (auto error = Enter({"operations", parent, {}, {}}, stop)) return *std::move(error);
+  std::vector<Operation> found;
+  for (const auto& [name, work] : works_) {
+    if (work.target.starts_with(parent + "/")) found.push_back(work.operation);
+  }
+  return found;
+}
+
 Result<std::vector<WorkerAttributes>> FakeProvider::GetGuestAttributes(
     const NodeName& name, const std::string& query_path, std::stop_token stop) {
   std::lock_guard lock(mutex_);
@@ -362,6 +381,16 @@ void FakeProvider::EditNode(const NodeName& name, const std::function<void(Value
 void FakeProvider::RemoveNode(const NodeName& name) {
   std::lock_guard lock(mutex_);
   nodes_.erase(name.Resource());
+}
+
+void FakeProvider::PatchAsSomebodyElse(const NodeName& name, const std::vector<std::string>& mask,
+                                       const std::function<void(Value&)>& edit) {
+  std::lock_guard lock(mutex_);
+  Value body = nodes_.at(name.Resource());
+  edit(body);
+  const Operation operation = Start("patch", name, std::move(body), mask);
+  Work& work = works_.at(operation.name);
+  if (!work.operation.done) Finish(work);
 }
 
 std::size_t FakeProvider::NodeCount() const {

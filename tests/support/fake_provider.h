@@ -21,7 +21,7 @@ namespace podctl::testing {
 class FakeProvider final : public Provider {
  public:
   // The methods' names in faults and records: "list", "get", "create", "patch", "delete",
-  // "operation", "attributes".
+  // "operation", "operations", "attributes".
   struct Call {
     std::string method;
     std::string target;  // "projects/p/locations/z[/nodes/n]", or the operation's name
@@ -49,6 +49,9 @@ class FakeProvider final : public Provider {
                               std::stop_token stop) override;
   Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) override;
   Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) override;
+  // Does not count as a look.
+  Result<std::vector<Operation>> ListOperations(const std::string& project, const std::string& zone,
+                                                std::stop_token stop) override;
   Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
@@ -75,6 +78,10 @@ class FakeProvider final : public Provider {
   std::optional<Value> Node(const NodeName& name) const;  // does not count as a look
   void EditNode(const NodeName& name, const std::function<void(Value&)>& edit);
   void RemoveNode(const NodeName& name);
+  // Reads the node, lets `edit` change it and patches the masked fields with the result, all at
+  // once, with an operation that the service remembers.
+  void PatchAsSomebodyElse(const NodeName& name, const std::vector<std::string>& mask,
+                           const std::function<void(Value&)>& edit);
   std::size_t NodeCount() const;
   void FinishOperations();
   bool HasUnfinishedOperations() const;
