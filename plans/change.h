@@ -58,6 +58,7 @@ struct RunStep {
   std::optional<std::vector<int>> workers;   // nullopt: all, known once the pod exists
   std::optional<std::vector<int>> selected;  // the workers the spec names; nullopt: all
   std::size_t expected_workers = 0;          // how many will run, as far as known; 0: unknown
+  bool sensitive = false;                    // script and env are never shown
 };
 using Action = std::variant<Keep, Create, Patch, Replace, Delete, RunStep>;
 
@@ -74,7 +75,7 @@ struct Change {
 
 // What is otherwise than podctl left it.
 struct Drift {
-  enum class Kind { kChanged, kVanished, kRecreated, kTerminal, kRepairing, kStopped, kUnhealthy };
+  enum class Kind { kChanged, kVanished, kTerminal, kRepairing, kStopped, kUnhealthy };
   Kind kind = Kind::kChanged;
   std::string address;
   std::string sentence;                     // "is PREEMPTED"

@@ -23,14 +23,6 @@ std::optional<Value> Optional(const Value* value) {
   return value == nullptr ? std::nullopt : std::make_optional(*value);
 }
 
-bool IsIgnored(const PodSpec& pod, std::string_view path) {
-  for (const std::string& ignored : pod.lifecycle.ignore_changes) {
-    if (path == ignored) return true;
-    if (path.starts_with(ignored) && path[ignored.size()] == '.') return true;
-  }
-  return false;
-}
-
 // Whether `wanted` is what the service holds: of a message only the members that are wanted count.
 bool Covers(const Value& wanted, const Value& observed) {
   if (wanted.is_map() && (observed.is_map() || observed.is_null())) {
@@ -57,6 +49,24 @@ Value SortedStrings(const Value& list) {
   Value::List items = list.AsList();
   std::sort(items.begin(), items.end(),
             [](const Value& a, const Value& b) { return a.AsString() < b.AsString(); });
+  return Value(std::move(items));
+}
+
+// `value` of a field as the service would return it; in a list of messages each member is brought
+// into its own form ("networkConfigs[].network").
+Value NormalForm(const Field& field, const Value& value, const std::string& project,
+                 const std::string& zone) {
+  if (field.type == FieldType::kStringList) {
+    return SortedStrings(gcp::Normalize(field, value, project, zone));
+  }
+  if (field.type != FieldType::kMessageList) return gcp::Normalize(field, value, project, zone);
+  Value::List items = value.AsList();
+  for (Value& item : items) {
+    for (auto& [key, member] : item.MutableMap()) {
+      const Field* known = gcp::FindNodeField(std::string(field.path) + "[]." + key);
+      if (known != nullptr) member = gcp::Normalize(*known, member, project, zone);
+    }
+  }
   return Value(std::move(items));
 }
 
@@ -105,8 +115,7 @@ class PodComparison {
   }
 
   Value Normal(const Field& field, const Value& value) const {
-    const Value normal = gcp::Normalize(field, value, pod_.project, pod_.zone);
-    return field.type == FieldType::kStringList ? SortedStrings(normal) : normal;
+    return NormalForm(field, value, pod_.project, pod_.zone);
   }
 
   void CompareField(const Field& field) {
@@ -225,12 +234,27 @@ void ListLeaves(const std::string& path, const Value& value, std::vector<Attribu
   out->push_back(std::move(change));
 }
 
-void MergeMap(const Value* wanted, const std::set<std::string>& owned, Value* merged) {
+// `owned`: the keys podctl wrote before. What the spec ignores stays as it is.
+void MergeMap(const PodSpec& pod, const std::string& field, const Value* wanted,
+              const std::set<std::string>& owned, Value* merged) {
+  const auto ignored = [&](const std::string& key) { return IsIgnored(pod, field + "." + key); };
   for (const std::string& key : owned) {
+    if (ignored(key)) continue;
     if (wanted == nullptr || wanted->Find(key) == nullptr) merged->Erase(key);
   }
   if (wanted == nullptr) return;
-  for (const auto& [key, value] : wanted->AsMap()) merged->Set(key, value);
+  for (const auto& [key, value] : wanted->AsMap()) {
+    if (!ignored(key)) merged->Set(key, value);
+  }
+}
+
+void DiffMapDrift(const std::string& field, const Value& applied, const Value* now,
+                  std::vector<AttributeChange>* changes) {
+  for (const auto& [key, value] : applied.AsMap()) {
+    const Value* there = now == nullptr ? nullptr : now->Find(key);
+    if (there != nullptr && *there == value) continue;
+    changes->push_back({field + "." + key, value, Optional(there), true, false, false});
+  }
 }
 
 Value RenderMetadata(const PodSpec& pod, const NodeLookup& lookup,
@@ -248,13 +272,21 @@ Value RenderMetadata(const PodSpec& pod, const NodeLookup& lookup,
 
 }  // namespace
 
+bool IsIgnored(const PodSpec& pod, std::string_view path) {
+  return std::any_of(pod.lifecycle.ignore_changes.begin(), pod.lifecycle.ignore_changes.end(),
+                     [&](const std::string& ignored) {
+                       return path == ignored ||
+                              (path.starts_with(ignored) && path[ignored.size()] == '.');
+                     });
+}
+
 PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observed,
                 const NodeLookup& lookup) {
   return PodComparison(pod, record, observed, lookup).Run();
 }
 
-std::vector<AttributeChange> DiffDrift(const PodRecord& record, const Value& observed,
-                                       const std::string& digest_key) {
+std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& record,
+                                       const Value& observed, const std::string& digest_key) {
   std::vector<AttributeChange> changes;
   for (const Field& field : gcp::NodeFields()) {
     if (field.field_class == FieldClass::kOutputOnly || !IsTopOrMember(field)) continue;
@@ -262,9 +294,12 @@ std::vector<AttributeChange> DiffDrift(const PodRecord& record, const Value& obs
     const Value* applied = record.applied.FindPath(field.path);
     if (applied == nullptr) continue;
     const Value* now = observed.FindPath(field.path);
+    if (field.type == FieldType::kStringMap) {
+      DiffMapDrift(std::string(field.path), *applied, now, &changes);
+      continue;
+    }
     const auto normal = [&](const Value& value) {
-      const Value form = gcp::Normalize(field, value, record.project, record.zone);
-      return field.type == FieldType::kStringList ? SortedStrings(form) : form;
+      return NormalForm(field, value, record.project, record.zone);
     };
     if (Covers(normal(*applied), now == nullptr ? Value() : normal(*now))) continue;
     changes.push_back({std::string(field.path), *applied, Optional(now), true, false, false});
@@ -279,6 +314,7 @@ std::vector<AttributeChange> DiffDrift(const PodRecord& record, const Value& obs
     changes.push_back(
         {"metadata." + key, Value(remembered), Optional(now), true, sensitive, false});
   }
+  std::erase_if(changes, [&](const auto& change) { return IsIgnored(pod, change.path); });
   std::sort(changes.begin(), changes.end(),
             [](const auto& a, const auto& b) { return a.path < b.path; });
   return changes;
@@ -355,13 +391,13 @@ Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observ
     if (field == "metadata") {
       for (const auto& [key, value] : record.metadata) owned.insert(key);
       const Value metadata = RenderMetadata(pod, lookup, unknown);
-      MergeMap(&metadata, owned, &merged);
+      MergeMap(pod, field, &metadata, owned, &merged);
       body.Set(field, std::move(merged));
     } else if (known != nullptr && known->type == FieldType::kStringMap) {
       if (const Value* applied = record.applied.FindPath(field)) {
         for (const auto& [key, value] : applied->AsMap()) owned.insert(key);
       }
-      MergeMap(wanted, owned, &merged);
+      MergeMap(pod, field, wanted, owned, &merged);
       body.SetPath(field, std::move(merged));
     } else if (wanted != nullptr) {
       body.SetPath(field, *wanted);

@@ -25,9 +25,13 @@ struct PodDiff {
 PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observed,
                 const NodeLookup& lookup);
 
-// What changed behind podctl's back: `record` (as applied) against `observed`.
-std::vector<AttributeChange> DiffDrift(const PodRecord& record, const Value& observed,
-                                       const std::string& digest_key);
+// What changed behind podctl's back: `record` (as applied) against `observed`, but for what `pod`
+// (as the spec has it now) says to ignore.
+std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& record,
+                                       const Value& observed, const std::string& digest_key);
+
+// Whether `lifecycle.ignoreChanges` names `path` or something above it.
+bool IsIgnored(const PodSpec& pod, std::string_view path);
 
 // Everything a create would send, as lines of a plan.
 std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const NodeLookup& lookup);
@@ -38,7 +42,7 @@ std::vector<AttributeChange> DeleteAttributes(const PodRecord& record);
 Value CreateBody(const PodSpec& pod, const NodeLookup& lookup, std::vector<std::string>* unknown);
 
 // The body of nodes.patch for `fields`, merged into what the API says now: podctl's own keys of
-// metadata and labels are set (or removed), every other key is kept.
+// metadata and labels are set (or removed), every other key is kept, ignored ones too.
 Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observed,
                 const std::vector<std::string>& fields, const NodeLookup& lookup,
                 std::vector<std::string>* unknown);

@@ -9,6 +9,7 @@
 #include "plans/graph.h"
 #include "plans/node_view.h"
 #include "providers/base/json.h"
+#include "providers/base/text.h"
 #include "providers/gcp/accelerator_catalog.h"
 #include "state/digest.h"
 
@@ -88,14 +89,26 @@ class Planner {
 
   void PlanNew(const PodSpec& pod, Change* change) {
     if (observation_.Find(change->node) != nullptr) {
-      Refuse(&pod, change->address,
-             fmt::format("a node named `{}` already exists in {}", pod.node_id, pod.zone),
-             "podctl did not make it and will not touch it. Give this pod another `nodeId`, or "
-             "delete the node first.");
+      RefuseTaken(pod, change->address);
       change->action = Keep{pod};
       return;
     }
     PlanCreate(pod, false, change);
+  }
+
+  void RefuseTaken(const PodSpec& pod, const std::string& address) {
+    std::string detail =
+        "podctl did not make it and will not touch it. Give this pod another `nodeId`, or delete "
+        "the node first.";
+    for (const auto& [other, record] : state_.pods) {
+      if (NameOf(record) != NameOf(pod)) continue;
+      detail = fmt::format(
+          "It is {} in the state. Keep that name, or give this pod a `nodeId` of "
+          "its own.",
+          other);
+    }
+    Refuse(&pod, address,
+           fmt::format("a node named `{}` already exists in {}", pod.node_id, pod.zone), detail);
   }
 
   void PlanCreate(const PodSpec& pod, bool resume, Change* change) {
@@ -119,13 +132,14 @@ class Planner {
       }
       return PlanNew(pod, change);
     }
-    NoteDrift(change->address, record, *node);
+    NoteDrift(pod, record, *node);
     const std::string state = NodeState(*node);
     if (NameOf(record) != change->node) return PlanMove(pod, record, *node, change);
     if (state == "CREATING") {
       change->reason = "its creation, begun by an earlier run, is under way";
       return PlanCreate(pod, true, change);
     }
+    // preventDestroy does not hold here: there is nothing left that it could protect.
     if (IsTerminalState(state) || state == "DELETING") {
       change->reason = state == "DELETING" ? "it is being deleted" : "it is " + state;
       change->action = Replace{pod};
@@ -136,6 +150,7 @@ class Planner {
   }
 
   void PlanMove(const PodSpec& pod, const PodRecord& record, const Value& node, Change* change) {
+    if (observation_.Find(change->node) != nullptr) RefuseTaken(pod, change->address);
     PodDiff diff = DiffPod(pod, &record, node, Lookup());
     const auto add = [&](const char* path, const std::string& before, const std::string& after) {
       if (before != after) {
@@ -182,7 +197,8 @@ class Planner {
     change->attributes = std::move(diff.attributes);
   }
 
-  void NoteDrift(const std::string& address, const PodRecord& record, const Value& node) {
+  void NoteDrift(const PodSpec& pod, const PodRecord& record, const Value& node) {
+    const std::string address = PodAddress(pod.name);
     const std::string state = NodeState(node);
     const auto note = [&](Drift::Kind kind, std::string sentence) {
       plan_.drift.push_back({kind, address, std::move(sentence), {}});
@@ -200,7 +216,7 @@ class Planner {
       note(Drift::Kind::kUnhealthy,
            why.empty() ? "is " + health : fmt::format("is {}: {}", health, why));
     }
-    auto changes = DiffDrift(record, node, state_.digest_key);
+    auto changes = DiffDrift(pod, record, node, state_.digest_key);
     if (!changes.empty()) {
       plan_.drift.push_back(
           {Drift::Kind::kChanged, address, "was changed outside of podctl", std::move(changes)});
@@ -244,7 +260,22 @@ class Planner {
       run.step.timeout = step.timeout;
       run.files_digest = step.files_digest;
       run.selected = step.workers;
+      run.sensitive = step.sensitive;
+      if (node != nullptr) CheckSelection(pod, step, WorkerCount(*node));
       PlanStep(pod, step.name, step.place, std::move(run), node, &before);
+    }
+  }
+
+  void CheckSelection(const PodSpec& pod, const StepSpec& step, std::size_t count) {
+    for (int worker : step.workers.value_or(std::vector<int>{})) {
+      if (worker < static_cast<int>(count)) continue;
+      Diagnostic diagnostic;
+      diagnostic.summary = fmt::format("there is no worker {}: pod `{}` has {}", worker, pod.name,
+                                       Plural(count, "worker"));
+      diagnostic.place = step.place;
+      diagnostic.context = StepAddress(pod.name, step.name);
+      diagnostics_.Add(std::move(diagnostic));
+      return;
     }
   }
 
@@ -253,7 +284,7 @@ class Planner {
     const std::string address = StepAddress(pod.name, kRuntimeStepName);
     auto entry = pod.metadata.find(kRuntimeEnvKey);
     const bool wanted = entry != pod.metadata.end();
-    if (WorkerCount(node) < 2 ||
+    if (WorkerCount(node) < 2 || IsIgnored(pod, std::string("metadata.") + kRuntimeEnvKey) ||
         (!wanted && !state_.steps.contains(address) && !record.metadata.contains(kRuntimeEnvKey))) {
       return;
     }
@@ -299,32 +330,41 @@ class Planner {
   std::vector<int> StaleWorkers(const std::string& address, const RunStep& run, const Value& node,
                                 bool everywhere, std::string* reason) const {
     std::vector<int> stale;
+    bool changed = false;    // it ran on this node, as it was then
+    bool recreated = false;  // it ran on the node before this one
+    bool applied = false;    // it ran somewhere on this node
     const auto rendered = RenderStep(run.step, run.files_digest, Lookup());
     const std::string uid = NodeUid(node);
-    auto record = state_.steps.find(address);
-    bool has_run = false;
     for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
       if (run.selected && std::count(run.selected->begin(), run.selected->end(), worker) == 0) {
         continue;
       }
-      const StepWorkerRecord* applied = nullptr;
-      if (record != state_.steps.end() && record->second.workers.contains(worker)) {
-        applied = &record->second.workers.at(worker);
-      }
-      if (applied != nullptr && applied->uid == uid) has_run = true;
-      if (everywhere || !rendered || applied == nullptr || applied->uid != uid ||
-          applied->digest != rendered->digest) {
-        stale.push_back(worker);
-      }
+      const StepWorkerRecord* record = RecordOf(address, worker);
+      const bool here = record != nullptr && record->uid == uid;
+      const bool same = here && rendered && record->digest == rendered->digest;
+      recreated = recreated || (record != nullptr && !here);
+      changed = changed || (here && !same);
+      applied = applied || here;
+      if (everywhere || !same) stale.push_back(worker);
     }
     if (run.step.kind == Step::Kind::kRestartRuntime) {
       *reason = everywhere ? "tensorflow-env-vars changes"
                            : "not every worker runs with the current tensorflow-env-vars";
+    } else if (recreated) {
+      *reason = "the pod was made anew";
     } else {
-      *reason =
-          has_run ? "the step changed, or has not succeeded everywhere" : "it has not run yet";
+      *reason = changed   ? "the step changed"
+                : applied ? "it has not succeeded everywhere"
+                          : "it has not run yet";
     }
     return stale;
+  }
+
+  const StepWorkerRecord* RecordOf(const std::string& step, int worker) const {
+    auto record = state_.steps.find(step);
+    if (record == state_.steps.end()) return nullptr;
+    auto applied = record->second.workers.find(worker);
+    return applied == record->second.workers.end() ? nullptr : &applied->second;
   }
 
   const Spec& spec_;
