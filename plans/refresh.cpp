@@ -7,7 +7,9 @@
 #include <mutex>
 #include <thread>
 
+#include "plans/diff.h"
 #include "plans/node_view.h"
+#include "plans/planner.h"
 
 namespace podctl {
 namespace {
@@ -75,7 +77,9 @@ class Collector {
     if (operation) {
       observation_.operations[name] = std::move(*operation);
     } else if (operation.error().code != ErrorCode::kNotFound) {
-      errors_.push_back(operation.error());
+      const Error& error = operation.error();
+      errors_.push_back(MakeError(
+          error.code, fmt::format("cannot look up {}: {}", name, error.message), error.hint));
     }  // a forgotten operation: the list of nodes alone decides
   }
 
@@ -88,6 +92,22 @@ class Collector {
   std::vector<Error> errors_;
 };
 
+// A create that an earlier run began, and that ended without it, left a node whose runtime started
+// with the metadata it was created with.
+void NoteRuntime(const std::string& address, const PodRecord& record, const Value& node,
+                 State* state) {
+  const Value* variables = node["metadata"].Find(kRuntimeEnvKey);
+  if (variables == nullptr || NodeState(node) != "READY" || WorkerCount(node) < 2) return;
+  StepRecord step;
+  step.pod = address;
+  for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
+    step.workers[worker] = {RuntimeDigest(variables->AsString()), record.uid,
+                            record.pending->begun_at};
+  }
+  state->steps[StepAddress(address.substr(address.find('.') + 1), kRuntimeStepName)] =
+      std::move(step);
+}
+
 bool StillRunning(const PendingAction& pending, const Observation& observation) {
   auto it = observation.operations.find(pending.operation);
   return it != observation.operations.end() && !it->second.done;
@@ -95,12 +115,18 @@ bool StillRunning(const PendingAction& pending, const Observation& observation) 
 
 // Returns false when the record is to be forgotten.
 bool SettleRecord(const std::string& address, PodRecord* record, const Observation& observation,
-                  std::vector<std::string>* notes) {
+                  State* state, std::vector<std::string>* notes) {
   const Value* node = observation.Find(NameOf(*record));
   if (node != nullptr) {
-    const bool adopted = !record->exists;
+    const bool created =
+        !record->exists && record->pending && record->pending->kind == PendingAction::Kind::kCreate;
+    if (record->exists && !record->uid.empty() && record->uid != NodeUid(*node)) {
+      notes->push_back(
+          fmt::format("{}: the node was deleted and made anew outside of podctl", address));
+    }
     TakeObserved(*node, record);
-    if (adopted && record->pending && record->pending->kind == PendingAction::Kind::kCreate) {
+    if (created) {
+      NoteRuntime(address, *record, *node, state);
       notes->push_back(fmt::format(
           "{}: an earlier run had begun to create it; the node is there and is taken up", address));
     }
@@ -169,7 +195,7 @@ Result<Observation> Observe(const Spec& spec, const State& state, Provider& prov
 
 State Settle(State state, const Observation& observation, std::vector<std::string>* notes) {
   for (auto it = state.pods.begin(); it != state.pods.end();) {
-    if (SettleRecord(it->first, &it->second, observation, notes)) {
+    if (SettleRecord(it->first, &it->second, observation, &state, notes)) {
       ++it;
       continue;
     }

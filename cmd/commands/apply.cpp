@@ -136,9 +136,8 @@ void ShowResult(Wiring& wiring, JsonEvents* json, const ExecuteResult& result, b
   }
   if (!result.unfinished.empty()) {
     streams.err << fmt::format(
-        "Interrupted. Under way, and written down in the state: {}. The next `podctl apply` takes "
-        "it up.\n",
-        fmt::join(result.unfinished, ", "));
+        "{}Under way, and written down in the state: {}. The next `podctl apply` takes it up.\n",
+        result.interrupted ? "Interrupted. " : "", fmt::join(result.unfinished, ", "));
   } else if (result.interrupted) {
     streams.err << "Interrupted. The state is saved.\n";
   }

@@ -96,10 +96,15 @@ void CallPool::Work(const std::stop_token& stop) {
 }
 
 void CallPool::SubmitStep(std::size_t task, Call call) {
-  steps_.emplace_back([this, task, call = std::move(call)] {
+  // A thread that has ended still holds its stack until it is joined.
+  std::erase_if(steps_, [](const StepThread& step) { return step.ended->load(); });
+  auto ended = std::make_shared<std::atomic<bool>>(false);
+  std::jthread thread([this, task, ended, call = std::move(call)] {
     MailingObserver observer(mailbox_, task);
     mailbox_.Put({task, call(observer, stop_steps_.get_token())});
+    ended->store(true);
   });
+  steps_.push_back({std::move(ended), std::move(thread)});
 }
 
 void CallPool::StopSteps() {

@@ -3,6 +3,7 @@
 // The executor's loop is the only caller. Replies and steps' progress arrive in one mailbox.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -83,7 +84,11 @@ class CallPool {
   std::stop_source stop_calls_;
   std::stop_source stop_steps_;
   std::vector<std::jthread> threads_;
-  std::vector<std::jthread> steps_;
+  struct StepThread {
+    std::shared_ptr<std::atomic<bool>> ended;
+    std::jthread thread;
+  };
+  std::vector<StepThread> steps_;
 };
 
 }  // namespace podctl

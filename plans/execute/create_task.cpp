@@ -137,8 +137,10 @@ class CreateTask final : public Task {
       const ErrorCode code = node.error().code;
       if (code == ErrorCode::kNotFound && !wait_.watching()) return Send();
       if (code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost) return PauseRead();
-      if (code == ErrorCode::kNotFound) context_.journal.Withdraw(address_);
-      return Failed(node.error());
+      if (code != ErrorCode::kNotFound) return Failed(node.error());
+      context_.journal.Withdraw(address_);
+      return Failed(MakeError(code, "the creation ended, but the node is not there",
+                              "Somebody may have deleted it; `podctl apply` makes it anew."));
     }
     const std::string state = NodeState(*node);
     if (state == "READY") return Take(*node);
@@ -159,16 +161,13 @@ class CreateTask final : public Task {
   Need Take(const Value& node) {
     if (resume_) {
       // What was sent by the earlier run is not known any more; what is there, is.
+      Value metadata = body_["metadata"];
       for (const auto& [key, entry] : pod_.metadata) {
-        if (const Value* there = node["metadata"].Find(key)) {
-          body_.SetPath("metadata", body_["metadata"]);
-          Value metadata = body_["metadata"];
-          metadata.Set(key, *there);
-          body_.Set("metadata", std::move(metadata));
-        }
+        if (const Value* there = node["metadata"].Find(key)) metadata.Set(key, *there);
       }
+      body_.Set("metadata", std::move(metadata));
     }
-    context_.journal.PodWritten(pod_, body_, node, {});
+    context_.journal.PodCreated(pod_, body_, node);
     context_.nodes[pod_.name] = node;
     NoteRuntime(node);
     phase_ = Phase::kHostKeys;
@@ -205,12 +204,18 @@ class CreateTask final : public Task {
 
   Need OnCleanUpRead(const Result<Value>& node) {
     const Error failure = wait_.operation().error.front();
+    if (failure.code == ErrorCode::kAlreadyExists) {
+      context_.journal.Withdraw(address_);  // what is there is somebody else's
+      return Failed(failure);
+    }
     if (!node && node.error().code == ErrorCode::kNotFound) {
       context_.journal.Withdraw(address_);
       return Failed(failure);
     }
     if (!node) return Failed(failure);  // the intent stays: the next run looks
     if (NodeState(*node) == "READY") return Take(*node);
+    context_.journal.NodeFound(address_, *node);
+    context_.note(address_, "the creation failed and left a half-made node, which is deleted");
     Change change;
     change.address = address_;
     clean_up_ = MakeDeleteTask(change, false, context_);
@@ -221,7 +226,12 @@ class CreateTask final : public Task {
 
   Need OnCleanUp(Need need) {
     if (need.kind != Need::Kind::kDone) return need;
-    return Failed(wait_.operation().error.front());
+    Error failure = wait_.operation().error.front();
+    if (!need.result) {
+      failure.hint = fmt::format("It left a half-made node, which could not be deleted: {}",
+                                 need.result.error().message);
+    }
+    return Failed(std::move(failure));
   }
 
   const std::string address_;

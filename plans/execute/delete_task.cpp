@@ -32,7 +32,7 @@ class DeleteTask final : public Task {
     switch (phase_) {
       case Phase::kEarlier: {
         Need need = wait_.Take(std::move(reply));
-        return need.kind == Need::Kind::kDone ? Send() : need;
+        return need.kind == Need::Kind::kDone && need.result ? Send() : need;
       }
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
@@ -62,9 +62,10 @@ class DeleteTask final : public Task {
   Need Send() {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
-      return Failed(MakeError(
+      context_.journal.Withdraw(address_);
+      return Failed(refused_.value_or(MakeError(
           ErrorCode::kAborted,
-          fmt::format("the node {} is still there after {} deletes", name_.node, kMaxSends)));
+          fmt::format("the node {} is still there after {} deletes", name_.node, kMaxSends))));
     }
     context_.journal.BeginDelete(address_);
     return CallFor(
@@ -76,6 +77,7 @@ class DeleteTask final : public Task {
 
   Need OnSent(const Result<Operation>& sent) {
     if (sent) {
+      refused_.reset();
       context_.journal.OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
       wait_.Watch(*sent);
@@ -88,6 +90,12 @@ class DeleteTask final : public Task {
         return Verify();
       case ErrorCode::kCancelled:
         return Failed(sent.error());  // the intent stays: the next run looks
+      case ErrorCode::kAborted:
+      case ErrorCode::kFailedPrecondition:
+        // Another operation is under way, perhaps somebody else's delete: look, then try again.
+        refused_ = sent.error();
+        phase_ = Phase::kVerify;
+        return Sleep(pace_.Next());
       default:
         context_.journal.Withdraw(address_);
         return Failed(sent.error());
@@ -123,6 +131,7 @@ class DeleteTask final : public Task {
   PollPace pace_{context_.random};
   NodeName name_;
   Phase phase_ = Phase::kSend;
+  std::optional<Error> refused_;  // the service's last reason not to begin
   int sends_ = 0;
   int reads_ = 0;
 };

@@ -28,6 +28,7 @@ struct Item {
   Stage stage = Stage::kWaiting;
   Need need;
   bool step_running = false;
+  bool step_stopped = false;  // it ran when the interrupt came
   std::size_t waits_left = 0;
   std::vector<std::size_t> followers;
   Clock::SteadyTime since{};
@@ -95,8 +96,9 @@ class Loop {
     std::map<std::string, std::size_t> index;
     for (const Change& change : plan.changes) {
       const Value* node = observation.Find(change.node);
-      if (node == nullptr || std::holds_alternative<Replace>(change.action)) continue;
-      nodes_[change.pod] = *node;
+      const bool stays = !std::holds_alternative<Replace>(change.action) &&
+                         !std::holds_alternative<RunStep>(change.action);
+      if (node != nullptr && stays) nodes_[change.pod] = *node;
     }
     for (const Change& change : plan.changes) {
       if (const auto* keep = std::get_if<Keep>(&change.action)) {
@@ -244,9 +246,9 @@ class Loop {
 
   void Save() {
     last_save_ = Now();
+    // The first failure stands, even if a later save succeeds: from then on nothing was begun.
     auto saved = journal_.Flush();
     if (!saved && !result_.save_error) result_.save_error = saved.error();
-    if (saved) result_.save_error.reset();
   }
 
   void SaveWhatIsDue() {
@@ -257,7 +259,10 @@ class Loop {
     Item& item = items_[i];
     --active_;
     const milliseconds elapsed = Since(item.since);
-    if (!need.result && need.result.error().code == ErrorCode::kCancelled && draining_) {
+    // A step that was asked to end says so for each worker; that is no failure of its own.
+    const bool stopped = draining_ && !need.result &&
+                         (need.result.error().code == ErrorCode::kCancelled || item.step_stopped);
+    if (stopped) {
       ++active_;
       return Leave(i);
     }
@@ -314,6 +319,7 @@ class Loop {
       drain_since_ = Now();
       pool_->StopSteps();
       for (std::size_t i = 0; i < items_.size(); ++i) {
+        items_[i].step_stopped = items_[i].step_running;
         if (items_[i].stage == Stage::kSleeping || items_[i].stage == Stage::kReady) Leave(i);
       }
       outgoing_.clear();
@@ -324,10 +330,11 @@ class Loop {
   ExecuteResult Finish() {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       Item& item = items_[i];
-      if (item.stage == Stage::kWaiting || (item.stage == Stage::kReady && !item.task)) {
+      if (item.stage == Stage::kWaiting) {
         events_.OnSkip(*item.change, "");
         result_.skipped.push_back({item.change->address, ""});
-      } else if (item.stage == Stage::kCalling || item.stage == Stage::kSleeping) {
+      } else if (item.stage == Stage::kCalling || item.stage == Stage::kSleeping ||
+                 item.stage == Stage::kReady) {
         result_.unfinished.push_back(item.change->address);
       }
     }

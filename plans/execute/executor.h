@@ -36,7 +36,7 @@ struct ExecuteResult {
   };
   struct Skip {
     std::string address;
-    std::string cause;  // an address, or empty: interrupted
+    std::string cause;  // an address, or empty: the run ended early
   };
   std::size_t added = 0;
   std::size_t changed = 0;
@@ -47,6 +47,7 @@ struct ExecuteResult {
   // Begun and left to the next run; their operations are in the state.
   std::vector<std::string> unfinished;
   bool interrupted = false;
+  // The first failure to save; nothing was begun after it, what was under way was still awaited.
   std::optional<Error> save_error;
 
   bool ok() const { return failures.empty() && !interrupted && !save_error; }

@@ -3,10 +3,26 @@
 #include <algorithm>
 
 #include "plans/diff.h"
+#include "plans/planner.h"
 #include "plans/refresh.h"
 #include "state/digest.h"
 
 namespace podctl {
+namespace {
+
+// What podctl owned of an ignored field it still owns; nothing is added.
+void KeepIgnored(const PodSpec& pod, const Value& before, Value* applied) {
+  for (const std::string& path : pod.lifecycle.ignore_changes) {
+    if (const Value* old = before.FindPath(path)) {
+      applied->SetPath(path, *old);
+    } else {
+      applied->ErasePath(path);
+    }
+  }
+}
+
+}  // namespace
+
 Journal::Journal(State& state, StateStore& store, Clock& clock, Random& random, NodeLookup lookup)
     : state_(state), store_(store), clock_(clock), lookup_(std::move(lookup)) {
   if (state_.digest_key.empty()) state_.digest_key = NewDigestKey(random);
@@ -17,6 +33,9 @@ void Journal::CopyBookkeeping(const PodSpec& pod, PodRecord* record) const {
   record->depends_on = pod.depends_on;
   record->prevent_destroy = pod.lifecycle.prevent_destroy;
   record->exec_env.clear();
+  // A sensitive value is never stored, so `exec` has to do without it.
+  const auto entry = pod.metadata.find(kRuntimeEnvKey);
+  if (entry != pod.metadata.end() && entry->second.sensitive) return;
   for (const auto& [name, text] : pod.runtime_env) {
     if (auto plain = RenderText(text, lookup_)) record->exec_env[name] = *plain;
   }
@@ -35,7 +54,22 @@ PodRecord& Journal::At(const std::string& address) {
 void Journal::NotePod(const PodSpec& pod) {
   const std::string address = PodAddress(pod.name);
   if (Find(address) == nullptr) return;
-  CopyBookkeeping(pod, &At(address));
+  PodRecord& record = At(address);
+  CopyBookkeeping(pod, &record);
+  Own(pod, &record);
+  ForgetOldSteps(pod);
+}
+
+void Journal::ForgetOldSteps(const PodSpec& pod) {
+  const std::string address = PodAddress(pod.name);
+  std::erase_if(state_.steps, [&](const auto& step) {
+    if (step.second.pod != address || step.first == StepAddress(pod.name, kRuntimeStepName)) {
+      return false;
+    }
+    return std::none_of(pod.bootstrap.begin(), pod.bootstrap.end(), [&](const StepSpec& spec) {
+      return StepAddress(pod.name, spec.name) == step.first;
+    });
+  });
 }
 
 void Journal::Begin(PodRecord& record, PendingAction::Kind kind) {
@@ -71,43 +105,60 @@ void Journal::Withdraw(const std::string& address) {
   if (!record.exists) PodGone(address);
 }
 
-void Journal::Remember(const PodSpec& pod, const Value& metadata, PodRecord* record) {
+void Journal::Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
+                       PodRecord* record) {
+  record->metadata[key] = RememberedValue(value, entry.sensitive, state_.digest_key);
+  if (entry.sensitive) record->sensitive_keys.push_back(key);
+}
+
+// The spec's own fields and metadata keys become podctl's; what the spec ignores stays as it was.
+void Journal::Own(const PodSpec& pod, PodRecord* record) {
+  std::vector<std::string> unknown;
+  Value applied = RenderValue(pod.node, lookup_, &unknown);
+  if (!unknown.empty()) return;  // nothing that is known has changed
+  KeepIgnored(pod, record->applied, &applied);
+  record->applied = std::move(applied);
+  const PodRecord before = *record;
   record->metadata.clear();
   record->sensitive_keys.clear();
+  for (const auto& [key, value] : before.metadata) {
+    if (!IsIgnored(pod, "metadata." + key)) continue;
+    record->metadata[key] = value;
+    if (std::count(before.sensitive_keys.begin(), before.sensitive_keys.end(), key) > 0) {
+      record->sensitive_keys.push_back(key);
+    }
+  }
   for (const auto& [key, entry] : pod.metadata) {
-    record->metadata[key] =
-        RememberedValue(metadata[key].AsString(), entry.sensitive, state_.digest_key);
-    if (entry.sensitive) record->sensitive_keys.push_back(key);
+    if (IsIgnored(pod, "metadata." + key)) continue;
+    if (const auto text = RenderText(entry.text, lookup_)) Remember(entry, key, *text, record);
   }
 }
 
-void Journal::PodWritten(const PodSpec& pod, const Value& sent, const Value& node,
-                         const std::vector<std::string>& fields) {
+void Journal::NodeFound(const std::string& address, const Value& node) {
+  TakeObserved(node, &At(address));
+}
+
+void Journal::PodCreated(const PodSpec& pod, const Value& sent, const Value& node) {
   PodRecord& record = At(PodAddress(pod.name));
   TakeObserved(node, &record);
   CopyBookkeeping(pod, &record);
   record.pending.reset();
-  if (fields.empty()) {
-    record.applied = sent;
-    record.applied.Erase("metadata");
-    Remember(pod, sent["metadata"], &record);
-    return;
+  record.applied = sent;
+  record.applied.Erase("metadata");
+  record.metadata.clear();
+  record.sensitive_keys.clear();
+  for (const auto& [key, entry] : pod.metadata) {
+    Remember(entry, key, sent["metadata"][key].AsString(), &record);
   }
-  for (const std::string& field : fields) {
-    if (field == "metadata") {
-      Remember(pod, sent["metadata"], &record);
-    } else if (const Value* specified = pod.node.FindPath(field)) {
-      // Of a merged map only the spec's own keys are podctl's.
-      Value own = *sent.FindPath(field);
-      if (specified->is_map()) {
-        std::erase_if(own.MutableMap(),
-                      [&](const auto& member) { return specified->Find(member.first) == nullptr; });
-      }
-      record.applied.SetPath(field, std::move(own));
-    } else {
-      record.applied.ErasePath(field);
-    }
-  }
+}
+
+void Journal::PodPatched(const PodSpec& pod, const Value& node) {
+  PodRecord& record = At(PodAddress(pod.name));
+  TakeObserved(node, &record);
+  CopyBookkeeping(pod, &record);
+  record.pending.reset();
+  Own(pod, &record);
+  ForgetOldSteps(pod);
 }
 
 void Journal::PodGone(const std::string& address) {
@@ -127,6 +178,7 @@ void Journal::HostKeys(const std::string& address,
 
 void Journal::StepApplied(const std::string& step, const std::string& pod, int worker,
                           const std::string& digest) {
+  if (Find(pod) == nullptr) return;
   dirty_ = true;
   StepRecord& record = state_.steps[step];
   record.pod = pod;

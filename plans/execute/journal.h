@@ -30,7 +30,8 @@ class Journal {
   // nullptr when the address is not in the state.
   const PodRecord* Find(const std::string& address) const;
 
-  // Bookkeeping that needs no request: how to reach the pod, its dependencies, its protection.
+  // Bookkeeping that needs no request, of a pod that is as the spec wants it: what podctl owns of
+  // it, how to reach it, its dependencies, its protection. Forgets steps the spec has no more.
   void NotePod(const PodSpec& pod);
 
   void BeginCreate(const PodSpec& pod);
@@ -40,9 +41,12 @@ class Journal {
   // The request changed nothing: forget the intent (and the record, if no node exists).
   void Withdraw(const std::string& address);
 
-  // `sent` is the body of the create or patch; `fields` the patched fields (empty: a create).
-  void PodWritten(const PodSpec& pod, const Value& sent, const Value& node,
-                  const std::vector<std::string>& fields);
+  // A node is there that this run or an earlier one began to make, whatever became of it.
+  void NodeFound(const std::string& address, const Value& node);
+  // `sent` is the body of the create.
+  void PodCreated(const PodSpec& pod, const Value& sent, const Value& node);
+  // The node holds what the spec wants.
+  void PodPatched(const PodSpec& pod, const Value& node);
   void PodGone(const std::string& address);
   void HostKeys(const std::string& address, const std::map<int, std::vector<HostKeyText>>& keys,
                 const std::string& source);
@@ -57,7 +61,10 @@ class Journal {
   PodRecord& At(const std::string& address);
   void CopyBookkeeping(const PodSpec& pod, PodRecord* record) const;
   void Begin(PodRecord& record, PendingAction::Kind kind);
-  void Remember(const PodSpec& pod, const Value& metadata, PodRecord* record);
+  void Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
+                PodRecord* record);
+  void Own(const PodSpec& pod, PodRecord* record);
+  void ForgetOldSteps(const PodSpec& pod);
 
   State& state_;
   StateStore& store_;

@@ -43,9 +43,19 @@ Need OperationWait::Take(Reply reply) {
     operation_.done = true;
     return Done();
   }
-  const bool passing = looked.error().code == ErrorCode::kUnavailable ||
-                       looked.error().code == ErrorCode::kReplyLost;
-  return passing ? Pause() : Failed(looked.error());
+  // A look that fails says nothing about the operation: only what will not pass ends the wait.
+  switch (looked.error().code) {
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kReplyLost:
+    case ErrorCode::kInternal:
+    case ErrorCode::kUnknown:
+    case ErrorCode::kDeadlineExceeded:
+    case ErrorCode::kResourceExhausted:
+    case ErrorCode::kAborted:
+      return Pause();
+    default:
+      return Failed(looked.error());
+  }
 }
 
 }  // namespace podctl

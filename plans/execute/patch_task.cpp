@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plans/diff.h"
+#include "plans/execute/lost_update.h"
 #include "plans/execute/pod_tasks.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
@@ -11,8 +12,11 @@ namespace podctl {
 namespace {
 
 // Changes fields of a node in place. metadata and labels are replaced as whole maps by the service,
-// so they are read, merged, written, and read once more: a write that lost against somebody else's
-// is repeated on what is there then.
+// so they are read, merged, written, and looked at once more: a write that lost against somebody
+// else's is repeated on what is there then, and what ours has overwritten of theirs is put back
+// (lost_update.h).
+//
+// One round: list the operations, read, send, wait, list again, read again.
 class PatchTask final : public Task {
  public:
   PatchTask(const Change& change, const Patch& patch, TaskContext& context)
@@ -21,7 +25,8 @@ class PatchTask final : public Task {
         fields_(patch.fields),
         name_(NameOf(patch.pod)),
         context_(context),
-        wait_(context) {}
+        wait_(context),
+        guard_(name_.Resource(), MapsAmong(patch.fields)) {}
 
   Need Begin() override {
     const PodRecord* record = context_.journal.Find(address_);
@@ -29,20 +34,24 @@ class PatchTask final : public Task {
       return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
     }
     before_ = *record;
+    since_ = context_.clock.Steady();
+    guard_.Own(OwnPaths());
     if (record->pending && !record->pending->operation.empty()) {
       phase_ = Phase::kEarlier;
       wait_.Watch({record->pending->operation, false, {}, {}});
       return wait_.Look();
     }
-    return Read(Phase::kRead);
+    return BeginRound();
   }
 
   Need OnReply(Reply reply) override {
     switch (phase_) {
       case Phase::kEarlier: {
         Need need = wait_.Take(std::move(reply));
-        return need.kind == Need::Kind::kDone ? Read(Phase::kRead) : need;
+        return need.kind == Need::Kind::kDone && need.result ? BeginRound() : need;
       }
+      case Phase::kListBefore:
+        return OnListed(std::get<Result<std::vector<Operation>>>(reply));
       case Phase::kRead:
         return OnRead(std::get<Result<Value>>(reply));
       case Phase::kSend:
@@ -52,6 +61,8 @@ class PatchTask final : public Task {
         if (need.kind != Need::Kind::kDone || !need.result) return need;
         return OnWaited();
       }
+      case Phase::kListAfter:
+        return OnListed(std::get<Result<std::vector<Operation>>>(reply));
       case Phase::kVerify:
         return OnVerified(std::get<Result<Value>>(reply));
     }
@@ -59,14 +70,47 @@ class PatchTask final : public Task {
   }
 
   Need OnWake() override {
-    if (phase_ == Phase::kSend || phase_ == Phase::kRead) return Read(Phase::kRead);
-    return phase_ == Phase::kVerify ? Read(Phase::kVerify) : wait_.Look();
+    const bool waits = phase_ == Phase::kWait || phase_ == Phase::kEarlier;
+    return waits ? wait_.Look() : BeginRound();
   }
   std::string Id() const override { return name_.Resource(); }
 
  private:
-  enum class Phase { kEarlier, kRead, kSend, kWait, kVerify };
+  enum class Phase { kEarlier, kListBefore, kRead, kSend, kWait, kListAfter, kVerify };
   static constexpr int kMaxRounds = 5;
+
+  static std::vector<std::string> MapsAmong(const std::vector<std::string>& fields) {
+    std::vector<std::string> maps;
+    for (const std::string& field : fields) {
+      if (field == "metadata" || field == "labels") maps.push_back(field);
+    }
+    return maps;
+  }
+
+  // What the spec names now or podctl wrote before, but for what is ignored.
+  std::set<std::string> OwnPaths() const {
+    std::set<std::string> paths;
+    for (const auto& [key, entry] : pod_.metadata) paths.insert("metadata." + key);
+    for (const auto& [key, value] : before_.metadata) paths.insert("metadata." + key);
+    for (const Value* fields : {&pod_.node, &before_.applied}) {
+      for (const auto& [key, value] : (*fields)["labels"].AsMap()) paths.insert("labels." + key);
+    }
+    std::erase_if(paths, [&](const std::string& path) { return IsIgnored(pod_, path); });
+    return paths;
+  }
+
+  Need BeginRound() {
+    return guard_.guards_anything() ? List(Phase::kListBefore) : Read(Phase::kRead);
+  }
+
+  Need List(Phase phase) {
+    phase_ = phase;
+    return CallFor(
+        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+          return Reply(provider.ListOperations(name.project, name.zone, std::move(stop)));
+        },
+        false);
+  }
 
   Need Read(Phase phase) {
     phase_ = phase;
@@ -77,11 +121,31 @@ class PatchTask final : public Task {
         false);
   }
 
+  Need OnListed(const Result<std::vector<Operation>>& operations) {
+    const bool before = phase_ == Phase::kListBefore;
+    if (operations) {
+      before ? guard_.SawBefore(*operations) : guard_.SawAfter(*operations);
+    } else if (operations.error().code == ErrorCode::kCancelled) {
+      return Failed(operations.error());
+    } else {
+      // Not everybody may list operations; the patch is right without, but for a race.
+      guard_.Blind();
+      if (!std::exchange(told_blind_, true)) {
+        context_.note(address_, "cannot see whether somebody else changes it at the same time: " +
+                                    operations.error().message);
+      }
+    }
+    return Read(before ? Phase::kRead : Phase::kVerify);
+  }
+
   Need OnRead(const Result<Value>& node) {
     if (!node) return Failed(node.error());
+    const bool restores = guard_.HasRepairs(*node);
+    if (!restores && Holds(*node))
+      return Written(*node);  // an earlier run, or somebody, was faster
     std::vector<std::string> unknown;
-    read_ = *node;
-    sent_ = PatchBody(pod_, before_, *node, fields_, context_.Lookup(), &unknown);
+    Value sent =
+        PatchBody(pod_, before_, guard_.Repaired(*node), fields_, context_.Lookup(), &unknown);
     if (!unknown.empty()) {
       return Failed(MakeError(
           ErrorCode::kFailedPrecondition,
@@ -92,11 +156,12 @@ class PatchTask final : public Task {
                               "somebody else keeps changing the node at the same time",
                               "Run `podctl apply` again when they are done."));
     }
+    guard_.Writes(*node, sent);
     phase_ = Phase::kSend;
     context_.journal.BeginPatch(address_);
     return CallFor(
-        [&provider = context_.provider, name = name_, body = sent_, mask = UpdateMask(fields_)](
-            StepObserver&, std::stop_token stop) {
+        [&provider = context_.provider, name = name_, body = std::move(sent),
+         mask = UpdateMask(fields_)](StepObserver&, std::stop_token stop) {
           return Reply(provider.PatchNode(name, body, mask, std::move(stop)));
         },
         true);
@@ -111,8 +176,13 @@ class PatchTask final : public Task {
     }
     switch (sent.error().code) {
       case ErrorCode::kReplyLost:  // a repeat of the same patch is safe
-        return Read(Phase::kVerify);
+        return LookAgain();
       case ErrorCode::kAborted:  // another operation on this node; read and merge again
+        if (context_.clock.Steady() - since_ > context_.operation_timeout) {
+          context_.journal.Withdraw(address_);
+          return Failed(sent.error());
+        }
+        --rounds_;
         return Sleep(pace_.Next());
       case ErrorCode::kCancelled:
         return Failed(sent.error());
@@ -127,19 +197,33 @@ class PatchTask final : public Task {
       context_.journal.Withdraw(address_);
       return Failed(wait_.operation().error.front());
     }
-    return Read(Phase::kVerify);
+    return LookAgain();
+  }
+
+  Need LookAgain() {
+    return guard_.guards_anything() ? List(Phase::kListAfter) : Read(Phase::kVerify);
   }
 
   Need OnVerified(const Result<Value>& node) {
     if (!node) return Failed(node.error());
-    if (!Holds(*node)) return Read(Phase::kRead);
-    context_.journal.PodWritten(pod_, sent_, *node, fields_);
-    context_.nodes[pod_.name] = *node;
+    const std::vector<std::string> lost = guard_.FindLost(*node);
+    for (const std::string& path : lost) {
+      context_.note(address_, fmt::format("somebody else changed {} at the same time; their value "
+                                          "is put back",
+                                          path));
+    }
+    if (!lost.empty() || !Holds(*node)) return BeginRound();
+    return Written(*node);
+  }
+
+  Need Written(const Value& node) {
+    context_.journal.PodPatched(pod_, node);
+    context_.nodes[pod_.name] = node;
     return Done();
   }
 
-  // Whether the node holds what was sent: every own key as written, no own key left that was taken
-  // out. Others' keys may have moved on since; those are theirs.
+  // Whether the node holds what the spec wants: every own key as written, no own key left that was
+  // taken out. Others' keys may have moved on since; those are theirs.
   bool Holds(const Value& node) const {
     const PodDiff left = DiffPod(pod_, &before_, node, context_.Lookup());
     return std::none_of(fields_.begin(), fields_.end(), [&](const std::string& field) {
@@ -153,12 +237,13 @@ class PatchTask final : public Task {
   const NodeName name_;
   TaskContext& context_;
   OperationWait wait_;
+  LostUpdateGuard guard_;
   PollPace pace_{context_.random};
   PodRecord before_;
-  Value read_;
-  Value sent_;
+  Clock::SteadyTime since_{};
   Phase phase_ = Phase::kRead;
   int rounds_ = 0;
+  bool told_blind_ = false;
 };
 
 }  // namespace
