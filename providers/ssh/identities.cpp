@@ -142,7 +142,8 @@ Result<std::shared_ptr<const Identities>> Keyring::For(const std::string& identi
   if (it != loaded_.end()) return it->second;
   Result<std::shared_ptr<const Identities>> identities =
       Identities::Load(identity_file, environment_, files_);
-  loaded_.emplace(identity_file, identities);
+  // A failure is not remembered: `apply` may make the missing key, and steps then need it.
+  if (identities) loaded_.emplace(identity_file, identities);
   return identities;
 }
 

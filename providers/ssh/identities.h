@@ -42,7 +42,8 @@ class Identities {
   std::vector<std::shared_ptr<const Key>> keys_;
 };
 
-// Identities by identity file, each loaded when first asked for. Thread safe. The environment and
+// Identities by identity file, each loaded when first asked for; a failure is told, not kept, so
+// that a key made in between is found. Thread safe. The environment and
 // the file system are lent and must outlive it.
 class Keyring {
  public:
