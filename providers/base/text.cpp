@@ -33,18 +33,26 @@ std::optional<int> ParseNumber(std::string_view text) {
   return number;
 }
 
+// Optimal string alignment: insertions, deletions, replacements and swapped neighbours, without
+// regard to case.
 std::size_t EditDistance(std::string_view a, std::string_view b) {
+  const auto same = [&](std::size_t i, std::size_t j) {
+    return std::tolower(static_cast<unsigned char>(a[i])) ==
+           std::tolower(static_cast<unsigned char>(b[j]));
+  };
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> above(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(before, above);
+    std::swap(above, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
-                        std::tolower(static_cast<unsigned char>(b[j - 1]));
-      const std::size_t replaced = diagonal + (same ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      row[j] =
+          std::min({row[j - 1] + 1, above[j] + 1, above[j - 1] + (same(i - 1, j - 1) ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && same(i - 1, j - 2) && same(i - 2, j - 1);
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];

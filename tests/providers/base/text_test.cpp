@@ -69,6 +69,7 @@ TEST(NearestWord, FindsTypos) {
   EXPECT_EQ(NearestWord("runtimeVerson", keys), "runtimeVersion");
   EXPECT_EQ(NearestWord("RUNTIMEVERSION", keys), "runtimeVersion");
   EXPECT_EQ(NearestWord("lables", keys), "labels");
+  EXPECT_EQ(NearestWord("plna", {"apply", "plan"}), "plan");  // neighbours swapped
   EXPECT_EQ(NearestWord("tag", keys), "tags");
 }
 
