@@ -1,0 +1,112 @@
+#include "tests/bench/measure.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+namespace podctl::bench {
+namespace {
+
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+[[noreturn]] void Exec(const std::vector<std::string>& words, const std::string& folder) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const int null = open("/dev/null", O_RDWR);
+  if (null < 0 || chdir(folder.c_str()) != 0) _exit(126);
+  dup2(null, STDIN_FILENO);
+  dup2(null, STDOUT_FILENO);
+  dup2(null, STDERR_FILENO);
+  execvp(arguments[0], arguments.data());
+  _exit(127);
+}
+
+std::vector<double> Sorted(const Series& series, double Sample::*field) {
+  std::vector<double> values;
+  for (const Sample& sample : series.samples) values.push_back(sample.*field);
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+}  // namespace
+
+double Series::Median(double Sample::*field) const {
+  const auto values = Sorted(*this, field);
+  return values[values.size() / 2];
+}
+double Series::Least(double Sample::*field) const {
+  return Sorted(*this, field).front();
+}
+double Series::Most(double Sample::*field) const {
+  return Sorted(*this, field).back();
+}
+
+Sample Run(const std::vector<std::string>& words, const std::string& folder) {
+  const auto start = std::chrono::steady_clock::now();
+  const pid_t child = fork();
+  if (child == 0) Exec(words, folder);
+  int status = 0;
+  rusage usage{};
+  if (child < 0 || wait4(child, &status, 0, &usage) != child || !WIFEXITED(status) ||
+      WEXITSTATUS(status) != 0) {
+    fmt::print(stderr, "bench: `{}` failed\n", fmt::join(words, " "));
+    std::exit(1);
+  }
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  return {wall.count(), Seconds(usage.ru_utime) + Seconds(usage.ru_stime),
+          static_cast<double>(usage.ru_maxrss) / 1024};
+}
+
+bool HasProgram(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::stringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (access((folder + "/" + name).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+std::vector<Series> Compare(
+    const std::vector<std::pair<std::string, std::vector<std::string>>>& commands,
+    const std::string& folder, int runs) {
+  std::vector<Series> series;
+  for (const auto& [name, words] : commands) series.push_back({name, {}});
+  for (int run = 0; run < runs; ++run) {
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      series[i].samples.push_back(Run(commands[i].second, folder));
+    }
+  }
+  return series;
+}
+
+void Print(const std::string& title, const std::vector<Series>& series) {
+  fmt::print("\n{} ({} runs each, interleaved)\n", title, series.front().samples.size());
+  fmt::print("  {:<34} {:>24} {:>10} {:>10} {:>8} {:>8} {:>8}\n", "", "wall s (min-max)", "CPU s",
+             "peak MiB", "× wall", "× CPU", "× peak");
+  const Series& ours = series.front();
+  for (const Series& each : series) {
+    const auto ratio = [&](double Sample::*field) {
+      return each.Median(field) / std::max(1e-9, ours.Median(field));
+    };
+    fmt::print("  {:<34} {:>24} {:>10.4f} {:>10.1f} {:>8.1f} {:>8.1f} {:>8.1f}\n", each.name,
+               fmt::format("{:.4f} ({:.4f}-{:.4f})", each.Median(&Sample::wall_seconds),
+                           each.Least(&Sample::wall_seconds), each.Most(&Sample::wall_seconds)),
+               each.Median(&Sample::cpu_seconds), each.Median(&Sample::peak_mib),
+               ratio(&Sample::wall_seconds), ratio(&Sample::cpu_seconds), ratio(&Sample::peak_mib));
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace podctl::bench
