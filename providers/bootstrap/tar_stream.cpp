@@ -114,11 +114,11 @@ Result<void> TarStream::AddTree(FileSystem& files, const std::string& source,
   if (Result<void> done = AddFolder(name, info->mode); !done) return done;
   const Result<std::vector<std::string>> entries = files.List(source);
   if (!entries) return entries.error();
+  const std::string parent = name.back() == '/' ? name : name + "/";
   for (const std::string& entry : *entries) {
-    const std::string below = name.back() == '/' ? name + entry : name + "/" + entry;
-    if (Result<void> done = AddTree(files, source + "/" + entry, below, depth + 1); !done) {
-      return done;
-    }
+    const std::string from = fmt::format("{}/{}", source, entry);
+    const std::string to = fmt::format("{}{}", parent, entry);
+    if (Result<void> done = AddTree(files, from, to, depth + 1); !done) return done;
   }
   return {};
 }

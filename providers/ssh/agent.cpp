@@ -23,7 +23,7 @@ constexpr std::uint8_t kSignResponse = 14;
 constexpr std::uint32_t kFlagSha256 = 2;
 constexpr std::uint32_t kFlagSha512 = 4;
 
-constexpr std::size_t kMaxMessage = 256 * 1024;  // OpenSSH's own limit
+constexpr std::size_t kMaxMessage = std::size_t{256} * 1024;  // OpenSSH's own limit
 constexpr std::uint32_t kMaxKeys = 64;
 constexpr int kTimeoutSeconds = 10;  // an agent may ask its user
 

@@ -17,11 +17,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr unsigned kWindow = 256 * 1024;      // bytes a silent reader lets a worker send
-constexpr unsigned kPacket = 32 * 1024;       // RFC 4253 section 6.1
-constexpr std::size_t kChunk = 32 * 1024;     // bytes a call reads or writes
-constexpr std::size_t kPerStep = 256 * 1024;  // bytes before the next connection has its turn
-constexpr milliseconds kStall{1'000};         // step at least so often, whatever the socket says
+constexpr unsigned kWindow = 256 * 1024;                // bytes a silent reader lets a worker send
+constexpr unsigned kPacket = 32 * 1024;                 // RFC 4253 section 6.1
+constexpr std::size_t kChunk = std::size_t{32} * 1024;  // bytes a call reads or writes
+constexpr std::size_t kPerStep =
+    std::size_t{256} * 1024;           // bytes before the next connection has its turn
+constexpr milliseconds kStall{1'000};  // step at least so often, whatever the socket says
 constexpr milliseconds kFarewellGrace{1'500};
 
 // Asks the remote command to end: run on a second channel of the same connection, where its parent

@@ -11,10 +11,9 @@
 
 #include "providers/os/clock.h"
 #include "providers/ssh/backoff.h"
+#include "providers/ssh/libssh2_names.h"
 #include "providers/ssh/session.h"
 #include "providers/ssh/transport.h"
-
-struct _LIBSSH2_CHANNEL;
 
 namespace podctl::ssh {
 

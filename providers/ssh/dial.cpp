@@ -65,7 +65,7 @@ Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
                                       const std::shared_ptr<const Identities>& identities,
                                       const Limits& limits, Clock& clock, Random& random,
                                       const std::function<void(const std::string&)>& on_trouble,
-                                      std::stop_token stop) {
+                                      const std::stop_token& stop) {
   const Result<Endpoint> endpoint = Resolve(worker.host, worker.port);
   if (!endpoint) return endpoint.error();
   const Wakeup wakeup;

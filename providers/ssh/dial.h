@@ -23,6 +23,6 @@ Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
                                       const std::shared_ptr<const Identities>& identities,
                                       const Limits& limits, Clock& clock, Random& random,
                                       const std::function<void(const std::string&)>& on_trouble,
-                                      std::stop_token stop);
+                                      const std::stop_token& stop);
 
 }  // namespace podctl::ssh

@@ -1,10 +1,8 @@
 // How the remote side of a channel ended.
 #pragma once
 
+#include "providers/ssh/libssh2_names.h"
 #include "providers/ssh/transport.h"
-
-struct _LIBSSH2_SESSION;
-struct _LIBSSH2_CHANNEL;
 
 namespace podctl::ssh {
 

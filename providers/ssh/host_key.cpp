@@ -73,6 +73,7 @@ std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
         worker.Name(), worker.host, shown);
   }
   std::vector<std::string> expected;
+  expected.reserve(pins.size());
   for (const HostKey& pin : pins) expected.push_back(Describe(pin.type, pin.blob));
   return fmt::format(
       "THE HOST KEY OF {} ({}) HAS CHANGED: expected {}, but it shows {}; either the machine was "

@@ -16,7 +16,7 @@ namespace {
 
 using Keys = std::vector<std::shared_ptr<const Key>>;
 
-constexpr std::uint64_t kMaxKeyFile = 64 * 1024;
+constexpr std::uint64_t kMaxKeyFile = std::uint64_t{64} * 1024;
 constexpr std::array<const char*, 5> kUsualFiles = {"id_ed25519", "id_ecdsa", "id_rsa",
                                                     "google_compute_engine", "podctl_ed25519"};
 

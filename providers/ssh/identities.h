@@ -43,8 +43,8 @@ class Identities {
 };
 
 // Identities by identity file, each loaded when first asked for; a failure is told, not kept, so
-// that a key made in between is found. Thread safe. The environment and
-// the file system are lent and must outlive it.
+// that a key made in between is found. Thread safe. The environment and the file system are lent
+// and must outlive it.
 class Keyring {
  public:
   Keyring(const Environment& environment, FileSystem& files)

@@ -17,8 +17,8 @@
 namespace podctl::ssh {
 namespace {
 
-constexpr std::size_t kChunk = 32 * 1024;
-constexpr std::size_t kMaxPending = 64 * 1024;  // bytes waiting for one local stream
+constexpr std::size_t kChunk = std::size_t{32} * 1024;
+constexpr std::size_t kMaxPending = std::size_t{64} * 1024;  // bytes waiting for one local stream
 constexpr unsigned kWindow = 1024 * 1024;
 constexpr int kStallMs = 1'000;
 // A terminal or pipe that poll calls writable takes at least this much at once (PIPE_BUF).
@@ -280,7 +280,7 @@ Outcome OutcomeOf(ErrorCode code, bool host_key_pinned) {
 WorkerResult RunShell(const WorkerAccess& worker,
                       const std::shared_ptr<const Identities>& identities,
                       const ShellOptions& options, Terminal& terminal, Clock& clock, Random& random,
-                      std::stop_token stop) {
+                      const std::stop_token& stop) {
   WorkerResult result;
   const auto on_trouble = [&](const std::string& why) {
     ++result.attempts;

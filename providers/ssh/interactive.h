@@ -32,6 +32,6 @@ struct ShellOptions {
 WorkerResult RunShell(const WorkerAccess& worker,
                       const std::shared_ptr<const Identities>& identities,
                       const ShellOptions& options, Terminal& terminal, Clock& clock, Random& random,
-                      std::stop_token stop);
+                      const std::stop_token& stop);
 
 }  // namespace podctl::ssh

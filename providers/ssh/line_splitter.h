@@ -9,7 +9,8 @@ namespace podctl::ssh {
 
 class LineSplitter {
  public:
-  static constexpr std::size_t kLongestLine = 64 * 1024;  // bytes; the rest comes as further pieces
+  static constexpr std::size_t kLongestLine =
+      std::size_t{64} * 1024;  // bytes; the rest comes as further pieces
   using Take = std::function<void(std::string_view line)>;
 
   void Add(std::string_view bytes, const Take& take) {

@@ -25,7 +25,7 @@ struct Letter {
 
 class Mailbox {
  public:
-  static constexpr std::size_t kLimit = 4 * 1024 * 1024;  // bytes of output
+  static constexpr std::size_t kLimit = std::size_t{4} * 1024 * 1024;  // bytes of output
 
   // `drained` is rung when the reader has caught up after Full; lent.
   explicit Mailbox(const Wakeup& drained) : drained_(drained) {}

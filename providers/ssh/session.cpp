@@ -90,7 +90,7 @@ int SignCallback(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* signa
   // libssh2 frees it with the allocator of the session, which is malloc's.
   auto* copy = static_cast<unsigned char*>(std::malloc(made->size()));
   if (copy == nullptr) return -1;
-  std::memcpy(copy, made->data(), made->size());
+  std::copy(made->begin(), made->end(), copy);
   *signature = copy;
   *signature_size = made->size();
   return 0;

@@ -13,10 +13,8 @@
 #include "providers/ssh/endpoint.h"
 #include "providers/ssh/host_key.h"
 #include "providers/ssh/identities.h"
+#include "providers/ssh/libssh2_names.h"
 #include "providers/worker.h"
-
-// libssh2's own names, so that its header stays in the files that call it.
-struct _LIBSSH2_SESSION;
 
 namespace podctl::ssh {
 

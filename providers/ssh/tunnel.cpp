@@ -71,7 +71,7 @@ Result<void> Listeners::Open(const Forward& forward) {
 Result<void> RunTunnel(const WorkerAccess& worker,
                        const std::shared_ptr<const Identities>& identities,
                        const std::vector<Forward>& forwards, const Limits& limits, Clock& clock,
-                       Random& random, TunnelObserver& observer, std::stop_token stop) {
+                       Random& random, TunnelObserver& observer, const std::stop_token& stop) {
   Listeners listeners;
   for (const Forward& forward : forwards) {
     if (Result<void> opened = listeners.Open(forward); !opened) return opened;

@@ -42,6 +42,6 @@ class TunnelObserver {
 Result<void> RunTunnel(const WorkerAccess& worker,
                        const std::shared_ptr<const Identities>& identities,
                        const std::vector<Forward>& forwards, const Limits& limits, Clock& clock,
-                       Random& random, TunnelObserver& observer, std::stop_token stop);
+                       Random& random, TunnelObserver& observer, const std::stop_token& stop);
 
 }  // namespace podctl::ssh

@@ -19,8 +19,8 @@
 namespace podctl::ssh {
 namespace {
 
-constexpr std::size_t kChunk = 32 * 1024;
-constexpr std::size_t kMaxPending = 256 * 1024;  // bytes waiting for a local client
+constexpr std::size_t kChunk = std::size_t{32} * 1024;
+constexpr std::size_t kMaxPending = std::size_t{256} * 1024;  // bytes waiting for a local client
 constexpr unsigned kWindow = 1024 * 1024;
 constexpr int kRoundsBetweenWaits = 16;
 constexpr int kStallMs = 1'000;

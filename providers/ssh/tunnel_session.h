@@ -7,11 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "providers/ssh/libssh2_names.h"
 #include "providers/ssh/session.h"
 #include "providers/ssh/tunnel.h"
 #include "providers/ssh/wakeup.h"
-
-struct _LIBSSH2_CHANNEL;
 
 namespace podctl::ssh {
 
