@@ -76,8 +76,9 @@ class Planner {
         std::holds_alternative<Keep>(change.action) || std::holds_alternative<Patch>(change.action);
     const Value* node = observation_.Find(change.node);
     if (lives_on && node != nullptr) known_[pod.name] = node;
+    const bool refused = lives_on && record == nullptr;  // the node is somebody else's
     plan_.changes.push_back(std::move(change));
-    PlanSteps(pod, record, lives_on ? node : nullptr);
+    if (!refused) PlanSteps(pod, record, lives_on ? node : nullptr);
   }
 
   // A pod that waits for another waits for its bootstrap too, as dependents expect a working pod.

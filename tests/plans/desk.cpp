@@ -1,0 +1,178 @@
+#include "tests/plans/desk.h"
+
+#include <algorithm>
+
+#include "plans/planner.h"
+#include "plans/refresh.h"
+#include "plans/spec/loader.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "state/state_json.h"
+
+namespace podctl::testing {
+namespace {
+
+constexpr const char* kStatePath = "/work/podctl.state.json";
+
+std::string Text(const Diagnostics& diagnostics) {
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics.items()) {
+    text += diagnostic.summary + " (" + diagnostic.context + ") " + diagnostic.detail + "\n";
+  }
+  return text;
+}
+
+std::string Shown(const std::optional<Value>& value) {
+  if (!value) return "(none)";
+  return value->is_string() ? value->AsString() : ToJson(*value);
+}
+
+}  // namespace
+
+void EventLog::OnProgress(const Change&, Elapsed, const Progress& progress) {
+  last_progress = progress;
+  ++heartbeats;
+}
+
+void EventLog::OnStepLine(const Change& change, int worker, std::string_view line) {
+  output.push_back(change.pod + "/" + std::to_string(worker) + " " + std::string(line));
+}
+
+std::size_t EventLog::At(const std::string& line) const {
+  const auto it = std::find(lines.begin(), lines.end(), line);
+  EXPECT_NE(it, lines.end()) << line << " is not among:\n" << Join(lines, "\n");
+  return static_cast<std::size_t>(it - lines.begin());
+}
+
+std::size_t EventLog::Count(const std::string& line) const {
+  return static_cast<std::size_t>(std::count(lines.begin(), lines.end(), line));
+}
+
+void Desk::Pods(const std::string& pods) {
+  SpecText("project: p\nzone: europe-west4-a\npods:\n" + pods);
+}
+
+std::string Desk::Pod(const std::string& name, const std::string& keys) {
+  return "  " + name + ":\n    acceleratorType: v3-32\n    runtimeVersion: tpu-vm-tf-2.11.0-pod\n" +
+         keys;
+}
+
+std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
+  Prepared run;
+  LoadOptions load;
+  load.paths = {"/work/podctl.yaml"};
+  Diagnostics problems;
+  Spec spec = LoadSpec(load, files, FixedEnvironment(environment), problems);
+  EXPECT_FALSE(problems.has_errors()) << Text(problems);
+  if (problems.has_errors()) return std::nullopt;
+  if (destroy) spec.pods.clear();
+  for (PodSpec& pod : spec.pods) pod.create_metadata = create_metadata;
+  run.store = std::make_unique<LocalStore>(
+      kStatePath, files, clock, random,
+      LockHolder{"here", "alice@here", 1001, [](int, const std::string&) { return false; }});
+  auto lock = run.store->Lock({}, std::chrono::milliseconds(0), {});
+  if (!lock) return std::nullopt;  // the machine stands still
+  run.lock = std::move(*lock);
+  auto stored = run.store->Load();
+  if (!stored) return std::nullopt;
+  auto observation = Observe(spec, stored->value_or(State{}), cloud, options.parallelism, {});
+  EXPECT_TRUE(observation.has_value()) << observation.error().message;
+  if (!observation) return std::nullopt;
+  run.observation = std::move(*observation);
+  notes.clear();
+  run.state = Settle(stored->value_or(State{}), run.observation, &notes);
+  run.plan = podctl::MakePlan(spec, run.state, run.observation, run.diagnostics);
+  return run;
+}
+
+Plan Desk::MakePlan() {
+  auto run = Prepare(false);
+  EXPECT_TRUE(run.has_value());
+  if (!run) return {};
+  EXPECT_FALSE(run->diagnostics.has_errors()) << Text(run->diagnostics);
+  return std::move(run->plan);
+}
+
+Diagnostics Desk::TryPlan() {
+  auto run = Prepare(false);
+  EXPECT_TRUE(run.has_value());
+  return run ? std::move(run->diagnostics) : Diagnostics{};
+}
+
+ExecuteResult Desk::Run(bool destroy) {
+  events.lines.clear();
+  events.output.clear();
+  auto run = Prepare(destroy);
+  ExecuteResult failed;
+  failed.save_error = MakeError(ErrorCode::kIo, "the run could not begin");
+  if (!run) return failed;
+  EXPECT_FALSE(run->diagnostics.has_errors()) << Text(run->diagnostics);
+  const Doors doors{cloud, workers, *run->store, clock, random};
+  return Execute(run->plan, run->state, run->observation, doors, options, events, drain.get_token(),
+                 leave.get_token());
+}
+
+void Desk::ApplyAll() {
+  const ExecuteResult result = Apply();
+  for (const auto& failure : result.failures) {
+    ADD_FAILURE() << failure.change.address << ": " << failure.error.message;
+  }
+  ASSERT_TRUE(result.ok()) << (result.save_error ? result.save_error->message : "interrupted");
+  ASSERT_TRUE(result.skipped.empty() && result.unfinished.empty());
+  const Plan left = MakePlan();
+  ASSERT_TRUE(left.Empty()) << Join(Actions(left), ", ");
+  ASSERT_TRUE(left.drift.empty()) << left.drift.front().sentence;
+}
+
+State Desk::Stored() {
+  const auto text = files.FileText(kStatePath);
+  if (!text) return {};
+  auto state = StateFromJson(*text, kStatePath);
+  EXPECT_TRUE(state.has_value()) << state.error().message;
+  return state ? std::move(*state) : State{};
+}
+
+Value Desk::Node(const std::string& node) {
+  return cloud.Node(Name(node)).value_or(Value());
+}
+
+std::vector<std::string> Desk::Requests() const {
+  std::vector<std::string> requests;
+  for (const auto& call : cloud.Calls()) {
+    if (call.method != "create" && call.method != "patch" && call.method != "delete") continue;
+    std::string line = call.method + " " + call.target.substr(call.target.rfind('/') + 1);
+    if (call.method == "patch") line += " " + Join(call.mask, ",");
+    requests.push_back(std::move(line));
+  }
+  return requests;
+}
+
+const Change& ChangeOf(const Plan& plan, const std::string& address) {
+  for (const Change& change : plan.changes) {
+    if (change.address == address) return change;
+  }
+  ADD_FAILURE() << "no change of " << address << " among " << Join(Actions(plan), ", ");
+  static const Change none;
+  return none;
+}
+
+std::vector<std::string> Actions(const Plan& plan) {
+  std::vector<std::string> actions;
+  for (const Change& change : plan.changes) {
+    if (!IsKeep(change)) {
+      actions.push_back(std::string(ActionWord(change.action)) + " " + change.address);
+    }
+  }
+  return actions;
+}
+
+std::vector<std::string> Lines(const std::vector<AttributeChange>& attributes) {
+  std::vector<std::string> lines;
+  for (const AttributeChange& attribute : attributes) {
+    lines.push_back(attribute.path + ": " + Shown(attribute.before) + " -> " +
+                    (attribute.known ? Shown(attribute.after) : "(unknown)"));
+  }
+  return lines;
+}
+
+}  // namespace podctl::testing

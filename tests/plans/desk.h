@@ -1,0 +1,125 @@
+// A desk at which somebody writes specs and lets podctl plan and apply them, on fakes of all doors:
+// a cloud, workers, a disk and a clock that tests can break. Each Plan, Apply and Destroy is a run
+// of its own, which knows of earlier ones only what is on the disk and in the cloud.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/change.h"
+#include "plans/event.h"
+#include "plans/execute/executor.h"
+#include "providers/base/diagnostic.h"
+#include "state/stores/local_store.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_file_system.h"
+#include "tests/support/fake_provider.h"
+#include "tests/support/fake_step_runner.h"
+
+namespace podctl::testing {
+
+// What happened, a line each: "start pod.a", "done pod.a", "error pod.a: …", "skip pod.b: pod.a",
+// "note pod.a: …".
+class EventLog final : public EventSink {
+ public:
+  void OnStart(const Change& change) override { Add("start " + change.address); }
+  void OnProgress(const Change& change, Elapsed, const Progress& progress) override;
+  void OnComplete(const Change& change, Elapsed, const std::string&) override {
+    Add("done " + change.address);
+  }
+  void OnError(const Change& change, Elapsed, const Error& error) override {
+    Add("error " + change.address + ": " + error.message);
+  }
+  void OnSkip(const Change& change, const std::string& cause) override {
+    Add("skip " + change.address + ": " + cause);
+  }
+  void OnStepLine(const Change& change, int worker, std::string_view line) override;
+  void OnNote(const std::string& address, const std::string& text) override {
+    Add("note " + address + ": " + text);
+  }
+  // Where in the log a line stands; fails the test when it is not there.
+  std::size_t At(const std::string& line) const;
+  std::size_t Count(const std::string& line) const;
+
+  std::vector<std::string> lines;
+  std::vector<std::string> output;  // "research/3 hello"
+  Progress last_progress;
+  int heartbeats = 0;
+  std::function<void(const std::string& line)> on_line;  // called with each line
+
+ private:
+  void Add(const std::string& line) {
+    lines.push_back(line);
+    if (on_line) on_line(line);
+  }
+};
+
+class Desk {
+ public:
+  explicit Desk(FakeProvider::Options cloud_options = {}) : cloud(cloud_options) {
+    files.SetFolder("/work");
+  }
+
+  // `pods`: the text below `pods:`, indented by two; project p, zone europe-west4-a.
+  void Pods(const std::string& pods);
+  void SpecText(const std::string& text) { files.SetFile("/work/podctl.yaml", text); }
+  // A pod of four workers (v3-32) with further keys, indented by four.
+  static std::string Pod(const std::string& name, const std::string& keys = "");
+
+  // Fails the test when the spec or the plan has errors; TryPlan returns those of the plan.
+  Plan MakePlan();
+  Diagnostics TryPlan();
+  ExecuteResult Apply() { return Run(false); }
+  ExecuteResult Destroy() { return Run(true); }
+  // Apply, which must succeed, and after which nothing is left to do.
+  void ApplyAll();
+
+  State Stored();  // what is on the disk; fails the test when that is no state
+  static NodeName Name(const std::string& node) { return {"p", "europe-west4-a", node}; }
+  Value Node(const std::string& node);  // null when there is none
+  void Edit(const std::string& node, const std::function<void(Value&)>& edit) {
+    cloud.EditNode(Name(node), edit);
+  }
+  // "create research", "patch research labels,metadata", "delete research", in their order.
+  std::vector<std::string> Requests() const;
+
+  FakeFileSystem files;
+  FakeProvider cloud;
+  FakeStepRunner workers;
+  FakeClock clock;
+  FakeRandom random;
+  ExecuteOptions options;
+  EventLog events;                 // of the last run
+  std::vector<std::string> notes;  // of the last run's settling
+  std::stop_source drain;
+  std::stop_source leave;
+  std::map<std::string, std::string> create_metadata;  // given to every pod, as cmd does
+  std::map<std::string, std::string> environment;
+
+ private:
+  struct Prepared {
+    std::unique_ptr<LocalStore> store;
+    std::unique_ptr<StateLock> lock;
+    State state;
+    Observation observation;
+    Plan plan;
+    Diagnostics diagnostics;
+  };
+  std::optional<Prepared> Prepare(bool destroy);
+  ExecuteResult Run(bool destroy);
+};
+
+// The change of an address; fails the test when the plan has none.
+const Change& ChangeOf(const Plan& plan, const std::string& address);
+// "create pod.a", "run bootstrap.a.x", …, Keep left out, in order.
+std::vector<std::string> Actions(const Plan& plan);
+// "labels.team: vision -> speech", "(unknown)" and "(none)" for what is not there.
+std::vector<std::string> Lines(const std::vector<AttributeChange>& attributes);
+
+}  // namespace podctl::testing
