@@ -59,7 +59,8 @@ class Digester {
     if (!names) return fmt::format("`{}`: {}", path, Sentence(names.error()));
     list_ += fmt::format("folder {}\n", name);
     for (const std::string& child : *names) {
-      if (std::string problem = Add(path + "/" + child, name + "/" + child, depth + 1);
+      if (std::string problem =
+              Add(fmt::format("{}/{}", path, child), fmt::format("{}/{}", name, child), depth + 1);
           !problem.empty()) {
         return problem;
       }

@@ -77,7 +77,7 @@ class FieldReader {
     if (!reader_.ExpectMap(node, slot)) return std::nullopt;
     Value::Map map;
     for (const YamlEntry& entry : node.entries) {
-      places_[shown + "." + entry.key->text] = entry.key->Place();
+      places_[fmt::format("{}.{}", shown, entry.key->text)] = entry.key->Place();
       if (auto text = Text(*entry.value, slot.Below(entry.key->text))) {
         map.emplace(entry.key->text, std::move(*text));
       }

@@ -1,5 +1,7 @@
 #include "plans/spec/runtime_flags.h"
 
+#include <fmt/format.h>
+
 #include <vector>
 
 #include "plans/spec/expressions.h"
@@ -43,7 +45,8 @@ std::string QuoteTemplate(const std::string& text) {
 
 std::string JoinFlags(const std::map<std::string, std::string>& flags) {
   std::vector<std::string> words;
-  for (const auto& [name, value] : flags) words.push_back("--" + name + "=" + value);
+  words.reserve(flags.size());
+  for (const auto& [name, value] : flags) words.push_back(fmt::format("--{}={}", name, value));
   return Join(words, " ");
 }
 

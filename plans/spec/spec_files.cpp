@@ -42,7 +42,7 @@ std::vector<std::string> FilesOf(const std::string& folder, FileSystem& files, P
     if (folder == ".") {
       paths.push_back(name);
     } else {
-      paths.push_back(folder.ends_with('/') ? folder + name : folder + "/" + name);
+      paths.push_back(fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", name));
     }
   }
   if (paths.empty()) problems.AddForFile(folder, "no *.yaml or *.yml in this folder");

@@ -51,6 +51,7 @@ std::string Bare(std::string_view word) {
 
 std::string Backquoted(const std::vector<std::string>& words) {
   std::vector<std::string> quoted;
+  quoted.reserve(words.size());
   for (const std::string& word : words) quoted.push_back("`" + word + "`");
   return Join(quoted, ", ");
 }
@@ -289,7 +290,7 @@ std::optional<std::chrono::milliseconds> ValueReader::ReadDuration(const YamlNod
 std::optional<std::string> ValueReader::ReadWord(const YamlNode& node, const Slot& slot,
                                                  const std::vector<std::string>& words) {
   if (node.is_scalar()) {
-    const auto text = ReadPlain(node, slot);
+    auto text = ReadPlain(node, slot);
     if (!text) return std::nullopt;
     if (std::find(words.begin(), words.end(), *text) != words.end()) return text;
     const std::string near = SuggestWord(*text, words);
