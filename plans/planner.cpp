@@ -260,6 +260,7 @@ class Planner {
       run.step.files = step.files;
       run.step.timeout = step.timeout;
       run.files_digest = step.files_digest;
+      run.sensitive = step.sensitive;
       run.selected = step.workers;
       run.sensitive = step.sensitive;
       if (node != nullptr) CheckSelection(pod, step, WorkerCount(*node));

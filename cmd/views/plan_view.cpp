@@ -146,7 +146,11 @@ class PlanView {
       for (const StepFile& file : run.step.files) {
         text_ += fmt::format("        copy {} to {}\n", file.source, file.destination);
       }
-      ShowScript(run.step.script);
+      if (run.sensitive) {
+        text_ += "        | (sensitive script)\n";
+      } else {
+        ShowScript(run.step.script);
+      }
     }
     text_ += "    }\n";
   }
