@@ -55,7 +55,6 @@ struct RunStep {
   // `tensorflow-env-vars` that the runtime must have read when it started.
   Step step;
   std::string files_digest;
-  bool sensitive = false;  // script or env hold a sensitive variable: never shown
   std::optional<std::vector<int>> workers;   // nullopt: all, known once the pod exists
   std::optional<std::vector<int>> selected;  // the workers the spec names; nullopt: all
   std::size_t expected_workers = 0;          // how many will run, as far as known; 0: unknown

@@ -262,7 +262,6 @@ class Planner {
       run.files_digest = step.files_digest;
       run.sensitive = step.sensitive;
       run.selected = step.workers;
-      run.sensitive = step.sensitive;
       if (node != nullptr) CheckSelection(pod, step, WorkerCount(*node));
       PlanStep(pod, step.name, step.place, std::move(run), node, &before);
     }
