@@ -49,6 +49,7 @@ class Parser {
 
   std::variant<Invocation, UsageError, HelpWanted> Parse(std::vector<std::string> arguments) {
     if (arguments.empty()) return HelpWanted{Help(&app_)};
+    const std::vector<std::string> command = CutCommand(&arguments);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
       app_.parse(std::move(arguments));
@@ -69,6 +70,11 @@ class Parser {
                         fmt::format("See `podctl help {}`.", FullName(deepest))};
     }
     invocation_.command = FullName(deepest);
+    if (!command.empty() && !invocation_.pod.command.empty()) {
+      std::vector<std::string>& words = invocation_.pod.command;
+      words.pop_back();  // what stood in for it
+      words.insert(words.end(), command.begin(), command.end());
+    }
     return invocation_;
   }
 
@@ -105,6 +111,20 @@ class Parser {
 
  private:
   static bool kAll(const CLI::App*) { return true; }
+
+  // The words after `--` of exec and ssh are not ours to read: CLI11 would take `[ -e x ]` for a
+  // list and its brackets away. One word stands in for them.
+  static std::vector<std::string> CutCommand(std::vector<std::string>* arguments) {
+    const auto dashes = std::find(arguments->begin(), arguments->end(), "--");
+    const bool runs = std::any_of(arguments->begin(), dashes, [](const std::string& word) {
+      return word == "exec" || word == "ssh";
+    });
+    if (!runs || arguments->end() - dashes < 2) return {};
+    std::vector<std::string> command(dashes + 1, arguments->end());
+    arguments->erase(dashes + 1, arguments->end());
+    arguments->push_back("command");
+    return command;
+  }
 
   static std::string FullName(const CLI::App* app) {
     if (app->get_parent() == nullptr) return {};
