@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -23,57 +24,65 @@ class Recorder final : public ssh::Observer {
       : workers_(workers),
         marker_(std::move(marker)),
         observer_(observer),
-        reports_(workers.size()) {}
+        endings_(workers.size()) {}
 
-  struct Report {
+  struct Ending {
     std::deque<std::string> lines;
     bool unpacking_failed = false;
     bool retrying = false;
   };
 
   void OnLine(std::size_t job, ssh::Stream, std::string_view line) override {
-    Report& report = reports_[job];
+    Ending& ending = endings_[job];
     if (!marker_.empty() && line == marker_) {
-      report.unpacking_failed = true;
+      ending.unpacking_failed = true;
       return;
     }
-    report.lines.emplace_back(line);
-    if (report.lines.size() > kLastLines) report.lines.pop_front();
+    ending.lines.emplace_back(line);
+    if (ending.lines.size() > kLastLines) ending.lines.pop_front();
     observer_.OnStepLine(workers_[job].index, line);
   }
 
   void OnPhase(std::size_t job, ssh::Phase phase) override {
-    bool& retrying = reports_[job].retrying;
+    bool& retrying = endings_[job].retrying;
     // A worker that is tried again stays "retrying" until it runs.
     const bool now = phase == ssh::Phase::kRetrying ||
                      (retrying && phase != ssh::Phase::kRunning && phase != ssh::Phase::kDone);
     retrying_ += static_cast<int>(now) - static_cast<int>(retrying);
     retrying = now;
-    if (phase != ssh::Phase::kConnecting && phase != ssh::Phase::kAuthenticating) {
-      observer_.OnStepProgress(done_, failed_, retrying_);
-    }
+    Report();
   }
 
   void OnResult(std::size_t, const ssh::WorkerResult& result) override {
     ++done_;
     if (!result.ok()) ++failed_;
+    Report();
   }
 
-  const Report& report(std::size_t job) const { return reports_[job]; }
+  const Ending& ending(std::size_t job) const { return endings_[job]; }
 
  private:
+  // Only what is new.
+  void Report() {
+    const std::array<int, 3> now{done_, failed_, retrying_};
+    if (now == reported_) return;
+    reported_ = now;
+    observer_.OnStepProgress(done_, failed_, retrying_);
+  }
+
   const std::vector<WorkerAccess>& workers_;
   const std::string marker_;
   StepObserver& observer_;
-  std::vector<Report> reports_;
+  std::vector<Ending> endings_;
   int done_ = 0;
   int failed_ = 0;
   int retrying_ = 0;
+  std::array<int, 3> reported_{-1, -1, -1};
 };
 
 // `sentence`, with the worker's own last words where it said something.
-std::string WithLastWords(std::string sentence, const Recorder::Report& report) {
-  for (auto it = report.lines.rbegin(); it != report.lines.rend(); ++it) {
+std::string WithLastWords(std::string sentence, const Recorder::Ending& ending) {
+  for (auto it = ending.lines.rbegin(); it != ending.lines.rend(); ++it) {
     const std::string_view words = TrimBlanks(*it);
     if (words.empty()) continue;
     return sentence + ": " + VisibleControls(words.substr(0, 300));
@@ -81,25 +90,25 @@ std::string WithLastWords(std::string sentence, const Recorder::Report& report) 
   return sentence;
 }
 
-std::string RestartMessage(int code, const Recorder::Report& report) {
+std::string RestartMessage(int code, const Recorder::Ending& ending) {
   switch (code) {
     case kRestartNoSystemd:
-      return WithLastWords("systemd does not answer on this worker", report);
+      return WithLastWords("systemd does not answer on this worker", ending);
     case kRestartNoUnit:
       return "the image has no tpu-runtime unit, so there is nothing to restart that would read "
              "the new value";
     case kRestartRefused:
-      return WithLastWords("tpu-runtime could not be restarted", report);
+      return WithLastWords("tpu-runtime could not be restarted", ending);
     case kRestartNotActive:
-      return WithLastWords("tpu-runtime was restarted but did not stay active", report);
+      return WithLastWords("tpu-runtime was restarted but did not stay active", ending);
     default:
       return WithLastWords(fmt::format("restarting tpu-runtime ended with exit code {}", code),
-                           report);
+                           ending);
   }
 }
 
 std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
-                           const Recorder::Report& report) {
+                           const Recorder::Ending& ending) {
   if (result.outcome == ssh::Outcome::kTimedOut) {
     return step.kind == Step::Kind::kRestartRuntime
                ? "restarting tpu-runtime " +
@@ -107,9 +116,9 @@ std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
                : "the step was ended because " + result.message;
   }
   if (result.outcome != ssh::Outcome::kExited) return result.message;
-  if (step.kind == Step::Kind::kRestartRuntime) return RestartMessage(result.exit_code, report);
-  if (report.unpacking_failed) return WithLastWords("the files could not be unpacked", report);
-  return WithLastWords(fmt::format("the script ended with exit code {}", result.exit_code), report);
+  if (step.kind == Step::Kind::kRestartRuntime) return RestartMessage(result.exit_code, ending);
+  if (ending.unpacking_failed) return WithLastWords("the files could not be unpacked", ending);
+  return WithLastWords(fmt::format("the script ended with exit code {}", result.exit_code), ending);
 }
 
 std::vector<StepOutcome> RefuseAll(const std::vector<WorkerAccess>& workers, const Error& error) {
@@ -172,9 +181,9 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
     outcome.ok = results[i].ok();
     outcome.learned_host_key = results[i].learned_host_key.value_or("");
     if (!outcome.ok) {
-      const Recorder::Report& report = recorder.report(i);
-      outcome.message = FailureMessage(step, results[i], report);
-      outcome.last_lines.assign(report.lines.begin(), report.lines.end());
+      const Recorder::Ending& ending = recorder.ending(i);
+      outcome.message = FailureMessage(step, results[i], ending);
+      outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
     }
     outcomes.push_back(std::move(outcome));
   }
