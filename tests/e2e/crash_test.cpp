@@ -1,0 +1,150 @@
+// A run that dies in the middle of a create, and a create whose answer is lost: afterwards there is
+// one node, it was asked for once, and the next run just goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "providers/base/json.h"
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kPod =
+    "  research: {acceleratorType: v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod}\n";
+
+class CrashTest : public ::testing::Test {
+ protected:
+  void Begin(const std::string& delay) {
+    box_.StartEmulator("none", delay);
+    box_.WriteSpec(kPod);
+  }
+  // The operation that the state says is under way; "" when none.
+  std::string PendingOperation() const {
+    return box_.State()["resources"]["pod.research"]["pending"]["operation"].AsString();
+  }
+  void ExpectOneNodeAndNothingToDo() {
+    EXPECT_EQ(box_.Calls("nodes.create"), 1) << ToJson(box_.Requests());
+    EXPECT_EQ(box_.Http("GET", kNodes).body["nodes"].AsList().size(), 1U);
+    EXPECT_EQ(box_.GetNode("research").body["state"].AsString(), "READY");
+    EXPECT_TRUE(box_.State()["resources"]["pod.research"]["pending"].is_null());
+    const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
+    EXPECT_EQ(plan.code, 0) << plan;
+  }
+
+  Sandbox box_;
+};
+
+TEST_F(CrashTest, AKilledRunIsTakenUpWhileItsOperationRuns) {
+  Begin("4s");
+  auto killed = box_.Start({"apply", "--auto-approve"});
+  ASSERT_TRUE(Eventually([&] { return !PendingOperation().empty(); })) << killed->err();
+  killed->Signal(SIGKILL);
+  EXPECT_EQ(killed->Wait(), 128 + SIGKILL);
+  EXPECT_EQ(box_.GetNode("research").body["state"].AsString(), "CREATING");
+
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  EXPECT_THAT(next.err, Not(HasSubstr("Error"))) << next;
+  ExpectOneNodeAndNothingToDo();
+}
+
+TEST_F(CrashTest, AKilledRunIsTakenUpAfterItsOperationEnded) {
+  Begin("1s");
+  auto killed = box_.Start({"apply", "--auto-approve"});
+  ASSERT_TRUE(Eventually([&] { return !PendingOperation().empty(); })) << killed->err();
+  killed->Signal(SIGKILL);
+  EXPECT_EQ(killed->Wait(), 128 + SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return box_.GetNode("research").body["state"] == "READY"; }));
+
+  const RunResult plan = box_.Run({"plan"});
+  EXPECT_EQ(plan.code, 0) << plan;
+  EXPECT_THAT(plan.out, Not(HasSubstr("1 to add"))) << plan;
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  ExpectOneNodeAndNothingToDo();
+}
+
+// The request is out, the answer is not in: the state holds the intent and no operation.
+TEST_F(CrashTest, ARunKilledBeforeTheAnswerCameIsTakenUp) {
+  Begin("0.3s");
+  box_.OrderFault(R"({"method": "POST", "path": "/nodes", "delayMs": 30000})");
+  auto killed = box_.Start({"apply", "--auto-approve"});
+  ASSERT_TRUE(Eventually([&] { return box_.GetNode("research").status == 200; })) << killed->err();
+  EXPECT_EQ(box_.State()["resources"]["pod.research"]["pending"]["kind"].AsString(), "create");
+  EXPECT_EQ(PendingOperation(), "");
+  killed->Signal(SIGKILL);
+  EXPECT_EQ(killed->Wait(), 128 + SIGKILL);
+
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  ExpectOneNodeAndNothingToDo();
+}
+
+// The request never arrived: the intent is dropped and the create sent, once.
+TEST_F(CrashTest, ARunKilledBeforeTheRequestArrivedBeginsAnew) {
+  Begin("0.3s");
+  auto killed = box_.Start({"apply", "--auto-approve"});
+  ASSERT_TRUE(Eventually([&] { return !PendingOperation().empty(); })) << killed->err();
+  killed->Signal(SIGKILL);
+  EXPECT_EQ(killed->Wait(), 128 + SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return box_.GetNode("research").body["state"] == "READY"; }));
+  box_.Change("DELETE", std::string(kNodes) + "/research");
+  box_.CountAnew();
+
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  ExpectOneNodeAndNothingToDo();
+}
+
+TEST_F(CrashTest, ALostAnswerIsSettledByReadingNotBySendingTwice) {
+  Begin("0.3s");
+  box_.OrderFault(R"({"method": "POST", "path": "/nodes", "drop": "after"})");
+  const RunResult run = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.out, HasSubstr("1 added")) << run;
+  ExpectOneNodeAndNothingToDo();
+}
+
+TEST_F(CrashTest, AKilledDestroyIsTakenUp) {
+  Begin("0.3s");
+  box_.Apply();
+  box_.StopEmulator();
+  Begin("3s");
+  auto killed = box_.Start({"destroy", "--auto-approve"});
+  ASSERT_TRUE(Eventually([&] { return !PendingOperation().empty(); })) << killed->err();
+  killed->Signal(SIGKILL);
+  EXPECT_EQ(killed->Wait(), 128 + SIGKILL);
+
+  const RunResult next = box_.Run({"destroy", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  EXPECT_EQ(box_.Calls("nodes.delete"), 1) << ToJson(box_.Requests());
+  EXPECT_EQ(box_.GetNode("research").status, 404);
+  EXPECT_TRUE(box_.State()["resources"].AsMap().empty()) << ToJson(box_.State());
+}
+
+// The service refuses, then works: what fails is told in its words, what passes is repeated.
+TEST_F(CrashTest, TroubleThatPassesIsOutlastedAndTroubleThatStaysIsTold) {
+  Begin("0.3s");
+  box_.OrderFault(R"({"method": "GET", "path": "/nodes", "status": 503, "times": 2})");
+  EXPECT_EQ(box_.Run({"plan"}).code, 0);
+
+  box_.OrderFault(R"({"method": "POST", "path": "/nodes", "operationError": {"code": 8,
+      "message": "There is no more capacity in the zone \"europe-west4-a\""}})");
+  const RunResult refused = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("no more capacity in the zone"),
+                                 HasSubstr("podctl.yaml:"), HasSubstr("research")))
+      << refused;
+  box_.CountAnew();
+  box_.Apply();
+  ExpectOneNodeAndNothingToDo();
+}
+
+}  // namespace
+}  // namespace podctl::testing

@@ -1,0 +1,168 @@
+// What the end-to-end tests need to be a user: a folder and a home of their own, an emulator, the
+// built binary, terminals, and a look at what the emulator was asked.
+//
+// Knows nothing of podctl's insides but the JSON reader and the HTTP client. Every wait ends by a
+// condition or by a generous limit, never by time alone. Everything that was started dies with its
+// object, whole process groups at once, and with this process in any case. One thread only.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/base/value.h"
+#include "providers/http/curl_transport.h"
+
+namespace podctl::testing {
+
+using Arguments = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
+
+inline constexpr std::chrono::seconds kPatience{60};
+
+// Looks every 20 ms; false when the condition did not come true within the limit.
+bool Eventually(const std::function<bool()>& condition, std::chrono::seconds limit = kPatience);
+
+struct RunResult {
+  int code = -1;  // 128 + N when signal N ended it; -1 when it did not end in time
+  std::string out;
+  std::string err;
+};
+
+// Shows everything when an expectation about a run fails.
+std::ostream& operator<<(std::ostream& out, const RunResult& run);
+
+// A running program in a process group of its own, its output in files.
+class Process {
+ public:
+  Process(const Arguments& words, const Variables& environment, const std::string& folder,
+          const std::string& output_base);
+  ~Process();  // kills the group
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  pid_t pid() const { return pid_; }
+  std::string out() const;
+  std::string err() const;
+  void Signal(int signal) const;
+  bool WaitForOut(const std::string& text) const;
+  bool WaitForErr(const std::string& text) const;
+  // Its exit code (see RunResult) once it has ended; nullopt when it runs on after `limit`.
+  std::optional<int> Wait(std::chrono::seconds limit = kPatience);
+  RunResult Result();  // waits
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> code_;
+  std::string output_base_;
+};
+
+// A running program on a terminal of its own.
+class Pty {
+ public:
+  Pty(const Arguments& words, const Variables& environment, const std::string& folder);
+  ~Pty();
+  Pty(const Pty&) = delete;
+  Pty& operator=(const Pty&) = delete;
+
+  void SendKeys(const std::string& keys);
+  void Resize(int columns, int rows);
+  // Waits until `text` stands in what was shown since the last Forget.
+  bool WaitForText(const std::string& text);
+  void Forget() { forgotten_ = shown_.size(); }
+  // Everything shown so far, escape sequences included.
+  const std::string& shown() const { return shown_; }
+  std::optional<int> Wait(std::chrono::seconds limit = kPatience);
+
+ private:
+  void Read();
+
+  pid_t pid_ = -1;
+  int terminal_ = -1;
+  std::string shown_;
+  std::size_t forgotten_ = 0;
+  std::optional<int> code_;
+};
+
+struct Reply {
+  int status = 0;  // 0: no answer
+  Value body;
+};
+
+class Sandbox {
+ public:
+  Sandbox();
+  ~Sandbox();  // ends everything, removes the folder
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  // Its data folder outlives StopEmulator, so that the next start finds the same nodes.
+  void StartEmulator(const std::string& workers = "sshd", const std::string& delay = "0.3s");
+  void StopEmulator();
+  const std::string& url() const { return url_; }
+  pid_t emulator_pid() const { return emulator_->pid(); }
+
+  // "project", "zone" and, where the workers are not on port 22, `defaults`, then `pods`.
+  void WriteSpec(const std::string& pods);
+  void WriteFile(const std::string& name, const std::string& text) const;
+  std::string ReadFile(const std::string& name) const;  // "" when it is not there
+  bool Exists(const std::string& name) const;
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  Value State() const;  // podctl.state.json; null when it is not there or is no JSON
+
+  // For the programs started from now on.
+  void SetVariable(const std::string& name, const std::string& value) { variables_[name] = value; }
+  void UnsetVariable(const std::string& name) { variables_.erase(name); }
+
+  // podctl itself, in the sandbox's folder.
+  RunResult Run(const Arguments& arguments);
+  std::unique_ptr<Process> Start(const Arguments& arguments);
+  std::unique_ptr<Pty> RunInPty(const Arguments& arguments);
+  // Another program from PATH.
+  RunResult RunProgram(const Arguments& words);
+  // `apply --auto-approve`, which must succeed.
+  RunResult Apply();
+
+  // Raw requests to the emulator; `path` begins with a slash.
+  Reply Http(const std::string& method, const std::string& path, const std::string& body = "");
+  // What the emulator was asked since it began to count.
+  Value Requests() { return Http("GET", "/emulator/requests").body; }
+  std::int64_t Calls(const std::string& call);  // "nodes.create"
+  void CountAnew() { Http("DELETE", "/emulator/requests"); }
+  void OrderFault(const std::string& json);
+  Reply GetNode(const std::string& id);
+  // Sends an unsafe request and waits for its operation.
+  void Change(const std::string& method, const std::string& path, const std::string& body = "");
+
+ private:
+  std::string OutputBase();
+
+  std::string folder_;
+  std::string url_;
+  int ssh_port_ = 22;
+  int started_ = 0;
+  Variables variables_;
+  std::unique_ptr<Process> emulator_;
+  http::CurlTransport http_;
+};
+
+// Where the nodes of the tests' specs are.
+inline constexpr const char* kNodes = "/v2/projects/my-project/locations/europe-west4-a/nodes";
+
+// The processes below `root`, whatever became of their parents in between.
+std::vector<pid_t> Descendants(pid_t root);
+
+std::string Replace(std::string text, const std::string& from, const std::string& to);
+// How many lines of `text` begin with `start` and end with `end`.
+int CountLines(const std::string& text, const std::string& start, const std::string& end = "");
+// Each line of `text` as JSON; a line that is none is a failure of the test.
+std::vector<Value> JsonLines(const std::string& text);
+
+}  // namespace podctl::testing
