@@ -1,0 +1,251 @@
+// What is asked of the API before a plan, and how an earlier run's intents are settled by it.
+#include "plans/refresh.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plans/graph.h"
+#include "plans/node_view.h"
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using ::testing::ElementsAre;
+using testing::FakeProvider;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class RefreshTest : public ::testing::Test {
+ protected:
+  static PodSpec Pod(const std::string& name, const std::string& zone) {
+    PodSpec pod;
+    pod.name = name;
+    pod.node_id = name;
+    pod.project = "p";
+    pod.zone = zone;
+    return pod;
+  }
+  static PodRecord Record(const std::string& node, bool exists = true) {
+    PodRecord record;
+    record.project = "p";
+    record.zone = "europe-west4-a";
+    record.node_id = node;
+    record.exists = exists;
+    return record;
+  }
+  // A state with one record `pod.a`, settled by what the cloud says.
+  State Settled(PodRecord record) {
+    State state;
+    state.steps["bootstrap.a.x"].pod = "pod.a";
+    state.pods["pod.a"] = std::move(record);
+    auto observation = Observe({}, state, cloud_, 10, {});
+    EXPECT_TRUE(observation.has_value());
+    notes_.clear();
+    return Settle(state, *observation, &notes_);
+  }
+  static PendingAction Pending(PendingAction::Kind kind, const std::string& operation = "") {
+    return {kind, operation, "2026-11-20T14:30:00Z", 1};
+  }
+  static Value Node(const std::string& state = "READY") {
+    Value node;
+    node.Set("acceleratorType", "v3-32");
+    node.Set("state", state);
+    return node;
+  }
+
+  FakeProvider cloud_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(RefreshTest, OneListForEachProjectAndZoneWhateverThePods) {
+  Spec spec;
+  for (int i = 0; i < 20; ++i) {
+    spec.pods.push_back(Pod("n" + std::to_string(i), i % 2 == 0 ? "zone-a" : "zone-b"));
+  }
+  State state;
+  state.pods["pod.old"] = Record("old");
+  ASSERT_TRUE(Observe(spec, state, cloud_, 10, {}).has_value());
+  std::vector<std::string> asked;
+  for (const auto& call : cloud_.Calls()) asked.push_back(call.method + " " + call.target);
+  EXPECT_THAT(asked, UnorderedElementsAre("list projects/p/locations/zone-a",
+                                          "list projects/p/locations/zone-b",
+                                          "list projects/p/locations/europe-west4-a"));
+}
+
+TEST_F(RefreshTest, AFailureNamesItsZone) {
+  Spec spec;
+  spec.pods.push_back(Pod("a", "zone-a"));
+  cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no", "ask"));
+  const auto observation = Observe(spec, {}, cloud_, 10, {});
+  ASSERT_FALSE(observation.has_value());
+  EXPECT_EQ(observation.error().code, ErrorCode::kPermissionDenied);
+  EXPECT_EQ(observation.error().message, "cannot list the nodes of p in zone-a: no");
+  EXPECT_EQ(observation.error().hint, "ask");
+}
+
+TEST_F(RefreshTest, APendingCreateThatTookIsAdopted) {
+  cloud_.PutNode(Desk::Name("a"), Node());
+  PodRecord record = Record("a", false);
+  record.pending = Pending(PendingAction::Kind::kCreate);
+  const State state = Settled(record);
+  EXPECT_TRUE(state.pods.at("pod.a").exists);
+  EXPECT_FALSE(state.pods.at("pod.a").pending.has_value());
+  EXPECT_NE(state.pods.at("pod.a").uid, "");
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("is taken up")));
+}
+
+TEST_F(RefreshTest, AnAdoptedPodsRuntimeIsKnownToHaveStartedWithItsMetadata) {
+  Value node = Node();
+  node.SetPath("metadata.tensorflow-env-vars", "-e A=1");
+  cloud_.PutNode(Desk::Name("a"), node);
+  PodRecord record = Record("a", false);
+  record.pending = Pending(PendingAction::Kind::kCreate);
+  EXPECT_EQ(Settled(record).steps.at("bootstrap.a.tpu-runtime").workers.size(), 4U);
+}
+
+TEST_F(RefreshTest, APendingCreateThatLeftNothingIsDropped) {
+  PodRecord record = Record("a", false);
+  record.pending = Pending(PendingAction::Kind::kCreate, "projects/p/locations/z/operations/o");
+  const State state = Settled(record);
+  EXPECT_THAT(state.pods, IsEmpty());
+  EXPECT_THAT(state.steps, IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre("pod.a: a creation begun by an earlier run left no node"));
+}
+
+TEST_F(RefreshTest, APendingCreateThatStillRunsStaysPending) {
+  FakeProvider slow(FakeProvider::Options{.looks = 100});
+  const auto operation = slow.CreateNode(Desk::Name("a"), Node("CREATING"), {});
+  PodRecord record = Record("a", false);
+  record.pending = Pending(PendingAction::Kind::kCreate, operation->name);
+  State state;
+  state.pods["pod.a"] = record;
+  const auto observation = Observe({}, state, slow, 10, {});
+  const State settled = Settle(state, *observation, &notes_);
+  EXPECT_EQ(settled.pods.at("pod.a").pending, record.pending);
+  // Even while the list does not show the node yet.
+  Observation unlisted = *observation;
+  unlisted.nodes.clear();
+  EXPECT_EQ(Settle(state, unlisted, &notes_).pods.at("pod.a").pending, record.pending);
+}
+
+TEST_F(RefreshTest, APendingDeleteThatTookIsForgotten) {
+  PodRecord record = Record("a");
+  record.pending = Pending(PendingAction::Kind::kDelete);
+  EXPECT_THAT(Settled(record).pods, IsEmpty());
+  EXPECT_THAT(notes_, ElementsAre("pod.a: its deletion, begun by an earlier run, is complete"));
+}
+
+TEST_F(RefreshTest, APendingDeleteThatWasNeverSentIsDropped) {
+  cloud_.PutNode(Desk::Name("a"), Node());
+  PodRecord record = Record("a");
+  record.pending = Pending(PendingAction::Kind::kDelete);
+  const State state = Settled(record);
+  EXPECT_TRUE(state.pods.at("pod.a").exists);
+  EXPECT_FALSE(state.pods.at("pod.a").pending.has_value());
+}
+
+TEST_F(RefreshTest, APendingDeleteThatStillRunsStaysPending) {
+  cloud_.PutNode(Desk::Name("a"), Node("DELETING"));
+  PodRecord record = Record("a");
+  record.pending = Pending(PendingAction::Kind::kDelete);
+  EXPECT_TRUE(Settled(record).pods.at("pod.a").pending.has_value());
+}
+
+TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
+  FakeProvider slow(FakeProvider::Options{.looks = 3});
+  slow.PutNode(Desk::Name("a"), Node());
+  const auto operation = slow.PatchNode(Desk::Name("a"), Node(), {"labels"}, {});
+  State state;
+  state.pods["pod.a"] = Record("a");
+  state.pods["pod.a"].pending = Pending(PendingAction::Kind::kPatch, operation->name);
+  // Each look moves the operation on: a list and a get a round.
+  const auto running = Observe({}, state, slow, 1, {});
+  EXPECT_TRUE(Settle(state, *running, &notes_).pods.at("pod.a").pending.has_value());
+  const auto over = Observe({}, state, slow, 1, {});
+  EXPECT_FALSE(Settle(state, *over, &notes_).pods.at("pod.a").pending.has_value());
+}
+
+TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {
+  const State state = Settled(Record("a"));
+  EXPECT_TRUE(state.pods.at("pod.a").exists);
+  EXPECT_TRUE(state.pods.at("pod.a").observed.is_null());
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+TEST_F(RefreshTest, HostKeysBelongToOneNode) {
+  cloud_.PutNode(Desk::Name("a"), Node());
+  PodRecord record = Record("a");
+  record.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
+  record.host_keys[0] = {"ssh-ed25519 AAAA"};
+  EXPECT_FALSE(Settled(record).pods.at("pod.a").host_keys.empty());
+  record.uid = "of the node before";
+  EXPECT_TRUE(Settled(record).pods.at("pod.a").host_keys.empty());
+}
+
+// ---- The order of things.
+
+TEST(Graph, ACircleEndsInTheSpecsOrder) {
+  Spec spec;
+  for (const char* name : {"a", "b", "c"}) {
+    PodSpec pod;
+    pod.name = name;
+    spec.pods.push_back(pod);
+  }
+  spec.pods[0].depends_on = {"pod.b"};
+  spec.pods[1].depends_on = {"pod.a"};
+  std::vector<std::string> order;
+  for (const PodSpec* pod : InDependencyOrder(spec)) order.push_back(pod->name);
+  EXPECT_THAT(order, ElementsAre("c", "a", "b"));
+}
+
+TEST(Graph, ADeleteDoesNotWaitForWhatWaitsForIt) {
+  Plan plan;
+  for (const char* name : {"a", "b"}) {
+    Change change;
+    change.address = std::string("pod.") + name;
+    change.action = Delete{};
+    plan.changes.push_back(change);
+  }
+  plan.changes[0].waits_for = {"pod.b", "pod.b", "pod.gone", "pod.a"};
+  plan.changes[1].waits_for = {"pod.a"};
+  DropIdleWaits(&plan);
+  const std::size_t waits = plan.changes[0].waits_for.size() + plan.changes[1].waits_for.size();
+  EXPECT_LE(waits, 1U);
+}
+
+// ---- Reading nodes.
+
+TEST(NodeView, WorkersOfSeveralNetworksAreEveryNthEndpoint) {
+  PodRecord record;
+  record.observed.Set("networkConfigs", Value(Value::List{Value::EmptyMap(), Value::EmptyMap()}));
+  Value::List endpoints;
+  for (int i = 0; i < 4; ++i) {
+    Value endpoint;
+    endpoint.Set("ipAddress", "10.0.0." + std::to_string(i));
+    endpoints.push_back(endpoint);
+  }
+  record.observed.Set("networkEndpoints", endpoints);
+  const auto workers = AccessToWorkers("a", record);
+  ASSERT_EQ(workers.size(), 2U);
+  EXPECT_EQ(workers[1].host, "10.0.0.2");
+  EXPECT_EQ(workers[1].index, 1);
+}
+
+TEST(NodeView, TheExternalAddressIsTakenWhereThereIsOne) {
+  PodRecord record;
+  Value endpoint;
+  endpoint.Set("ipAddress", "10.0.0.2");
+  endpoint.SetPath("accessConfig.externalIp", "203.0.113.2");
+  record.observed.Set("networkEndpoints", Value(Value::List{endpoint}));
+  EXPECT_EQ(AccessToWorkers("a", record)[0].host, "203.0.113.2");
+  record.ssh.internal_address = true;
+  EXPECT_EQ(AccessToWorkers("a", record)[0].host, "10.0.0.2");
+}
+
+}  // namespace
+}  // namespace podctl

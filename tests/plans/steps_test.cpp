@@ -1,0 +1,255 @@
+// When bootstrap steps and restarts of tpu-runtime are planned, and on which workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::ChangeOf;
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr const char* kStep = "bootstrap.a.x";
+constexpr const char* kRestart = "bootstrap.a.tpu-runtime";
+
+class StepsTest : public ::testing::Test {
+ protected:
+  static std::string Step(const std::string& keys) {
+    return Desk::Pod("a", "    bootstrap: [{name: x, " + keys + "}]\n");
+  }
+  static std::string Flags(const std::string& value) {
+    return Desk::Pod("a", "    libtpuFlags: {xla_jf_conv_full_precision: " + value + "}\n");
+  }
+  void Write(const std::string& pods) { desk_.Pods(pods); }
+  void ApplyAll(const std::string& pods) {
+    desk_.Pods(pods);
+    desk_.ApplyAll();
+  }
+  std::vector<int> Workers(const Plan& plan, const std::string& address) {
+    const auto* run = std::get_if<RunStep>(&ChangeOf(plan, address).action);
+    return run == nullptr ? std::vector<int>{} : run->workers.value_or(std::vector<int>{-1});
+  }
+  std::string Reason(const Plan& plan, const std::string& address) {
+    return ChangeOf(plan, address).reason;
+  }
+
+  Desk desk_;
+};
+
+TEST_F(StepsTest, AStepOfANewPodRunsOnAllItsWorkers) {
+  Write(Step("run: echo hi"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("create pod.a", "run bootstrap.a.x"));
+  EXPECT_THAT(Workers(plan, kStep), ElementsAre(-1));  // known after apply
+  EXPECT_EQ(plan.Counts().steps, 1U);
+  EXPECT_EQ(plan.Counts().step_workers, 4U);  // from the catalogue
+  EXPECT_TRUE(plan.Counts().step_workers_known);
+  desk_.ApplyAll();
+  ASSERT_EQ(desk_.workers.Calls().size(), 1U);
+  EXPECT_THAT(desk_.workers.Calls()[0].workers, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(desk_.workers.Calls()[0].step.script, "echo hi");
+}
+
+TEST_F(StepsTest, HowManyWorkersAnUnknownTypeHasIsKnownAfterApply) {
+  Write(
+      "  a:\n    acceleratorType: v99-64\n    runtimeVersion: r\n"
+      "    bootstrap: [{name: x, run: echo}]\n");
+  const Plan plan = desk_.MakePlan();
+  EXPECT_FALSE(plan.Counts().step_workers_known);
+}
+
+TEST_F(StepsTest, AChangedStepRunsAgainWhereTheSpecSays) {
+  ApplyAll(Step("run: echo hi, workers: \"1-2\""));
+  EXPECT_THAT(desk_.workers.Calls()[0].workers, ElementsAre(1, 2));
+  Write(Step("run: echo ho, workers: \"1-2\""));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Workers(plan, kStep), ElementsAre(1, 2));
+  EXPECT_EQ(Reason(plan, kStep), "the step changed");
+  EXPECT_EQ(plan.Counts().step_workers, 2U);
+}
+
+TEST_F(StepsTest, AnEnvironmentIsPartOfTheStepAndATimeoutIsNot) {
+  ApplyAll(Step("run: echo, timeout: 5m"));
+  Write(Step("run: echo, timeout: 9m"));
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  Write(Step("run: echo, env: {A: b}"));
+  EXPECT_THAT(Workers(desk_.MakePlan(), kStep), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(StepsTest, AWiderSelectionRunsOnTheNewWorkersOnly) {
+  ApplyAll(Step("run: echo, workers: \"0\""));
+  Write(Step("run: echo"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Workers(plan, kStep), ElementsAre(1, 2, 3));
+  EXPECT_EQ(Reason(plan, kStep), "it has not succeeded everywhere");
+}
+
+TEST_F(StepsTest, AWorkerThatThePodDoesNotHaveIsAnError) {
+  ApplyAll(Step("run: echo"));
+  Write(Step("run: echo, workers: \"0,4\""));
+  const Diagnostics diagnostics = desk_.TryPlan();
+  ASSERT_EQ(diagnostics.items().size(), 1U);
+  EXPECT_EQ(diagnostics.items()[0].summary, "there is no worker 4: pod `a` has 4 workers");
+  EXPECT_GT(diagnostics.items()[0].place.line, 0);
+}
+
+TEST_F(StepsTest, APodMadeAnewByOthersGetsItsStepsAgain) {
+  ApplyAll(Step("run: echo"));
+  const Value node = desk_.Node("a");
+  desk_.cloud.RemoveNode(Desk::Name("a"));
+  desk_.cloud.PutNode(Desk::Name("a"), node);  // with another id
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("run bootstrap.a.x"));
+  EXPECT_EQ(Reason(plan, kStep), "the pod was made anew");
+  EXPECT_THAT(desk_.notes,
+              ElementsAre("pod.a: the node was deleted and made anew outside of podctl"));
+}
+
+TEST_F(StepsTest, ANewWorkerGetsTheStepAndTheRestart) {
+  ApplyAll(Flags("true") + "    bootstrap: [{name: x, run: echo}]\n");
+  desk_.Edit("a", [](Value& node) {
+    Value::List endpoints = node["networkEndpoints"].AsList();
+    endpoints.push_back(endpoints.back());
+    node.Set("networkEndpoints", endpoints);
+  });
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Workers(plan, kStep), ElementsAre(4));
+  EXPECT_THAT(Workers(plan, kRestart), ElementsAre(4));
+}
+
+TEST_F(StepsTest, AStepThatLeavesTheSpecIsForgotten) {
+  ApplyAll(Step("run: echo"));
+  ApplyAll(Desk::Pod("a"));
+  EXPECT_THAT(desk_.Stored().steps, IsEmpty());
+  // Back again, it is new.
+  Write(Step("run: echo"));
+  EXPECT_THAT(Workers(desk_.MakePlan(), kStep), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(StepsTest, AStepThatReadsAPodThatIsReplacedRunsAgain) {
+  const std::string a = Desk::Pod("a");
+  const std::string b = Desk::Pod(
+      "b", "    bootstrap: [{name: x, run: \"ping ${pod.a.networkEndpoints[0].ipAddress}\"}]\n");
+  ApplyAll(a + b);
+  EXPECT_EQ(desk_.workers.Calls()[0].step.script, "ping 10.164.0.2");
+  desk_.Edit("a", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a", "run bootstrap.b.x"));
+}
+
+TEST_F(StepsTest, ASecretStepIsMarked) {
+  desk_.SpecText(
+      "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: s}}\npods:\n" +
+      Step("run: \"echo ${var.t}\""));
+  EXPECT_TRUE(std::get<RunStep>(ChangeOf(desk_.MakePlan(), kStep).action).sensitive);
+  Write(Step("run: echo"));
+  EXPECT_FALSE(std::get<RunStep>(ChangeOf(desk_.MakePlan(), kStep).action).sensitive);
+}
+
+// ---- tpu-runtime.
+
+TEST_F(StepsTest, ANewPodsRuntimeStartsWithItsFlagsByItself) {
+  Write(Flags("true"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create pod.a"));
+  desk_.ApplyAll();
+  EXPECT_THAT(desk_.workers.Calls(), IsEmpty());
+}
+
+TEST_F(StepsTest, ChangedFlagsRestartTheRuntimeOnAllWorkersAfterThePatch) {
+  ApplyAll(Flags("true"));
+  Write(Flags("false"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("update pod.a", "run bootstrap.a.tpu-runtime"));
+  EXPECT_THAT(Workers(plan, kRestart), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(ChangeOf(plan, kRestart).waits_for, ElementsAre("pod.a"));
+  EXPECT_EQ(Reason(plan, kRestart), "tensorflow-env-vars changes");
+  EXPECT_EQ(plan.Counts().change, 1U);
+  EXPECT_EQ(plan.Counts().steps, 1U);
+  desk_.ApplyAll();
+  ASSERT_EQ(desk_.workers.Calls().size(), 1U);
+  EXPECT_EQ(desk_.workers.Calls()[0].step.kind, podctl::Step::Kind::kRestartRuntime);
+}
+
+TEST_F(StepsTest, TheRestartComesBeforeThePodsOtherSteps) {
+  ApplyAll(Flags("true"));
+  Write(Flags("false") + "    bootstrap: [{name: x, run: echo}]\n");
+  EXPECT_THAT(ChangeOf(desk_.MakePlan(), kStep).waits_for,
+              ElementsAre("bootstrap.a.tpu-runtime", "pod.a"));
+}
+
+TEST_F(StepsTest, FirstFlagsAndLastFlagsRestartToo) {
+  ApplyAll(Desk::Pod("a"));
+  Write(Flags("true"));
+  EXPECT_THAT(Workers(desk_.MakePlan(), kRestart), ElementsAre(0, 1, 2, 3));
+  desk_.ApplyAll();
+  Write(Desk::Pod("a"));
+  EXPECT_THAT(Workers(desk_.MakePlan(), kRestart), ElementsAre(0, 1, 2, 3));
+  desk_.ApplyAll();
+}
+
+TEST_F(StepsTest, OtherMetadataRestartsNothing) {
+  ApplyAll(Flags("true"));
+  Write(Flags("true") + "    metadata: {m: \"1\"}\n");
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
+}
+
+TEST_F(StepsTest, FlagsChangedByOthersAreSetBackWithARestart) {
+  ApplyAll(Flags("true"));
+  desk_.Edit("a", [](Value& node) { node.SetPath("metadata.tensorflow-env-vars", "-e X=1"); });
+  EXPECT_THAT(Actions(desk_.MakePlan()),
+              ElementsAre("update pod.a", "run bootstrap.a.tpu-runtime"));
+}
+
+TEST_F(StepsTest, IgnoredFlagsRestartNothing) {
+  ApplyAll(Flags("true"));
+  Write(Flags("false") + "    lifecycle: {ignoreChanges: [metadata.tensorflow-env-vars]}\n");
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+}
+
+TEST_F(StepsTest, ASingleHostNeedsNoRestart) {
+  const auto pod = [](const std::string& value) {
+    return "  a:\n    acceleratorType: v3-8\n    runtimeVersion: r\n    libtpuFlags: {f: " + value +
+           "}\n";
+  };
+  ApplyAll(pod("1"));
+  EXPECT_EQ(desk_.Stored().pods.at("pod.a").exec_env.at("LIBTPU_INIT_ARGS"), "--f=1");
+  Write(pod("2"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.Stored().pods.at("pod.a").exec_env.at("LIBTPU_INIT_ARGS"), "--f=2");
+}
+
+TEST_F(StepsTest, AfterAPartlyFailedRestartOnlyTheStaleWorkersAreLeft) {
+  ApplyAll(Flags("true"));
+  Write(Flags("false"));
+  desk_.workers.Fail(2, "tpu-runtime did not stay active");
+  EXPECT_FALSE(desk_.Apply().ok());
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("run bootstrap.a.tpu-runtime"));
+  EXPECT_THAT(Workers(plan, kRestart), ElementsAre(2));
+  EXPECT_EQ(Reason(plan, kRestart), "not every worker runs with the current tensorflow-env-vars");
+  desk_.ApplyAll();
+}
+
+TEST_F(StepsTest, APatchThatWasNotFollowedByItsRestartIsMadeGood) {
+  ApplyAll(Flags("true"));
+  Write(Flags("false"));
+  desk_.workers.Fail(0, "no");
+  desk_.workers.Fail(1, "no");
+  desk_.workers.Fail(2, "no");
+  desk_.workers.Fail(3, "no");
+  EXPECT_FALSE(desk_.Apply().ok());
+  // Back to the old value: the runtime runs with it still, but nobody can know; all restart.
+  Write(Flags("true"));
+  EXPECT_THAT(Workers(desk_.MakePlan(), kRestart), ElementsAre(0, 1, 2, 3));
+}
+
+}  // namespace
+}  // namespace podctl
