@@ -97,7 +97,8 @@ ApiError NoSuchMethod(const HttpRequest& request) {
 }
 
 Refusal CheckParameters(const HttpRequest& request, const std::vector<std::string_view>& own) {
-  for (const auto& [name, value] : request.query) {
+  for (const auto& entry : request.query) {
+    const std::string& name = entry.first;
     const std::string camel = CamelCase(name);
     const auto is_it = [&](std::string_view known) { return known == name || known == camel; };
     if (std::any_of(own.begin(), own.end(), is_it)) continue;
@@ -192,7 +193,6 @@ Value RuntimeVersionOf(const Place& place, const std::string& version) {
 }  // namespace
 
 TextAnswer Api::Nodes(const HttpRequest& request, const Call& call, const Value& failure) {
-  const auto [project, zone] = std::pair(call.place.project, call.place.zone);
   if (call.name == "nodes.list") {
     PageAnswer page = ReadPage(request);
     if (auto* refusal = std::get_if<ApiError>(&page)) return std::move(*refusal);

@@ -183,6 +183,7 @@ std::optional<Accelerator> FindAccelerator(std::string_view api_type, std::strin
 
 std::vector<std::string> Zones() {
   std::vector<std::string> zones;
+  zones.reserve(kOffers.size());
   for (const Offer& offer : kOffers) zones.emplace_back(offer.zone);
   std::sort(zones.begin(), zones.end());
   zones.erase(std::unique(zones.begin(), zones.end()), zones.end());

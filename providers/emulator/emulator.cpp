@@ -60,7 +60,7 @@ Emulator::~Emulator() {
   Stop();
 }
 
-Result<std::unique_ptr<Emulator>> Emulator::Start(Options options) {
+Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
   auto parts = std::make_unique<Parts>();
   parts->host = options.listen_host;
   auto server = HttpServer::Listen(options.listen_host, options.listen_port);

@@ -40,7 +40,7 @@ class Emulator {
   // Serves when it returns. kInvalidArgument: not a loopback address; kUnavailable: the port is
   // taken; kLocked: the data folder is in use; kDataLoss; kIo; kFailedPrecondition: something that
   // the workers need is missing (the hint says what to install).
-  static Result<std::unique_ptr<Emulator>> Start(Options options);
+  static Result<std::unique_ptr<Emulator>> Start(const Options& options);
   ~Emulator();  // stops
   Emulator(const Emulator&) = delete;
   Emulator& operator=(const Emulator&) = delete;

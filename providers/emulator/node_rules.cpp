@@ -17,9 +17,10 @@ namespace {
 
 constexpr std::size_t kMaxDescription = 512;  // characters
 constexpr std::size_t kMaxLabels = 64;
-constexpr std::size_t kMaxLabelLength = 63;            // characters
-constexpr std::size_t kMaxMetadataBytes = 512 * 1024;  // of all entries, as Compute Engine has it
-constexpr int kTpuPort = 8470;                         // gRPC of tpu-runtime
+constexpr std::size_t kMaxLabelLength = 63;  // characters
+constexpr std::size_t kMaxMetadataBytes = std::size_t{512}
+                                          << 10;  // of all entries, as Compute Engine has it
+constexpr int kTpuPort = 8470;                    // gRPC of tpu-runtime
 
 std::uint64_t RandomBits() {
   static thread_local std::mt19937_64 engine{std::random_device{}()};

@@ -134,11 +134,12 @@ Operation* OperationTable::PendingFor(const std::string& target) {
   return found == pending_.end() ? nullptr : Find(found->second);
 }
 
-void OperationTable::Forget(std::string name) {
+void OperationTable::Forget(const std::string& name) {
+  const std::string kept = name;
   const auto found = operations_.find(name);
   if (found == operations_.end()) return;
-  finished_.erase(found->second.end_time + name);
-  static_cast<void>(journal_->Erase("operation:" + name));
+  finished_.erase(found->second.end_time + kept);
+  static_cast<void>(journal_->Erase("operation:" + kept));
   operations_.erase(found);
 }
 

@@ -39,7 +39,7 @@ struct Operation {
 
 class OperationTable {
  public:
-  static constexpr std::size_t kMaxKept = 20'000;
+  static constexpr std::size_t kMaxKept = 5'000;
 
   explicit OperationTable(Journal* journal) : journal_(journal) {}
 
@@ -57,7 +57,8 @@ class OperationTable {
   // The one that has not ended yet for this node; nullptr when none.
   Operation* PendingFor(const std::string& target);
   std::map<std::string, Operation>& all() { return operations_; }
-  void Forget(std::string name);  // by value: the caller may hand in a key of our own maps
+  // `name` may be a text inside the table itself.
+  void Forget(const std::string& name);
 
   // {"operations": […], "nextPageToken": …}
   Value List(const Place& place, const PageRequest& page) const;

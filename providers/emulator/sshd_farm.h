@@ -7,7 +7,6 @@
 // killed. Thread safe; one thread starts, watches and buries the workers.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <map>

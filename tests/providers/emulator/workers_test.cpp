@@ -27,7 +27,6 @@ namespace {
 using testing::ApiClient;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-using ::testing::Not;
 using testing::Reply;
 using ::testing::StartsWith;
 
