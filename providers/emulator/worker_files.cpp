@@ -226,7 +226,9 @@ std::string WorkerFiles::SshdConfig() const {
     text +=
         fmt::format("SetEnv PATH={}/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/games\n", Inside());
   } else {
-    text += fmt::format("SetEnv TPU_VM_FOLDER={0}\nForceCommand {0}/bin/session\n", folder);
+    text += fmt::format(
+        // HOME, or the user's own start-up files would run on a machine that has none of them.
+        "SetEnv TPU_VM_FOLDER={0} HOME={0}/home\nForceCommand {0}/bin/session\n", folder);
   }
   return text;
 }

@@ -165,6 +165,8 @@ class WorkersTest : public ::testing::Test {
 
   std::string folder_;
   std::string key_;
+  // A command of this run's own, since another run may be under way on the same machine.
+  const std::string sleeper_ = "sleep 9" + std::to_string(::getpid());
   Options options_;
   std::unique_ptr<Emulator> emulator_;
   std::unique_ptr<ApiClient> client_;
@@ -295,10 +297,10 @@ TEST_F(WorkersTest, WorkersStopStartAndComeBackAfterARestart) {
 TEST_F(WorkersTest, NothingIsLeftOfADeletedNode) {
   if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
   Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
-  Ssh("alice", 0, "setsid sleep 98765 > /dev/null 2>&1 < /dev/null &");
-  EXPECT_EQ(Shell("pgrep -f '^sleep 98765'").code, 0);
+  Ssh("alice", 0, "setsid " + sleeper_ + " > /dev/null 2>&1 < /dev/null &");
+  EXPECT_TRUE(Eventually([&] { return Shell("pgrep -xf '" + sleeper_ + "'").code == 0; }));
   client_->Finish(client_->Send("DELETE", kNodes + "/pod"));
-  EXPECT_EQ(Shell("pgrep -f '^sleep 98765'").code, 1);
+  EXPECT_EQ(Shell("pgrep -xf '" + sleeper_ + "'").code, 1);
   EXPECT_TRUE(std::filesystem::is_empty(options_.data_folder + "/workers"));
 }
 
@@ -354,11 +356,12 @@ TEST_F(WorkersTest, PlainWorkersServeTheirOwnUser) {
   Patch("{'ssh-keys':'" + user + ":" + key_ + "','tensorflow-env-vars':'-e A=2'}");
   EXPECT_THAT(Ssh(user, 0, "sudo -n systemctl restart tpu-runtime; " + kEnvironment).text,
               HasSubstr("A=2"));
-  Ssh(user, 0, "setsid sleep 98764 > /dev/null 2>&1 < /dev/null &");
-  EXPECT_EQ(Shell("pgrep -f '^sleep 98764'").code, 0);
+  Ssh(user, 0, "setsid " + sleeper_ + " > /dev/null 2>&1 < /dev/null &");
+  EXPECT_TRUE(Eventually([&] { return Shell("pgrep -xf '" + sleeper_ + "'").code == 0; }));
   const std::string runtime = Ssh(user, 0, "systemctl show -P MainPID tpu-runtime").text;
+  ASSERT_THAT(runtime, MatchesRegex("[1-9][0-9]*\n"));
   client_->Finish(client_->Send("DELETE", kNodes + "/pod"));
-  EXPECT_EQ(Shell("pgrep -f '^sleep 98764'").code, 1);
+  EXPECT_EQ(Shell("pgrep -xf '" + sleeper_ + "'").code, 1);
   EXPECT_FALSE(IsAlive(std::stoi(runtime)));
 }
 
