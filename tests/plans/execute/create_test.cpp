@@ -1,0 +1,193 @@
+// Creates and deletes that do not go as they should.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using ::testing::ElementsAre;
+using testing::FakeProvider;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CreateTest : public ::testing::Test {
+ protected:
+  void SetUp() override { desk_.Pods(Desk::Pod("a")); }
+  Error OnlyFailure(const ExecuteResult& result) {
+    EXPECT_EQ(result.failures.size(), 1U);
+    return result.failures.empty() ? Error{} : result.failures.front().error;
+  }
+  Desk desk_;
+};
+
+TEST_F(CreateTest, ALostReplyEndsWithOneNode) {
+  desk_.cloud.LoseReply("create");
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+}
+
+TEST_F(CreateTest, ARequestThatWasLostOnItsWayIsRepeated) {
+  // No whole answer came back, but the service never acted.
+  desk_.cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "the connection broke"));
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create a"));
+}
+
+TEST_F(CreateTest, RepeatsHaveALimit) {
+  desk_.cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "the connection broke"), 9);
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("sent 3 times"));
+  EXPECT_EQ(desk_.Requests().size(), 3U);
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+}
+
+TEST_F(CreateTest, SomebodyElsesNodeIsAnErrorAndLeftAlone) {
+  desk_.cloud.Before(
+      "create", [](FakeProvider& cloud) { cloud.PutNode(Desk::Name("a"), Value::EmptyMap()); });
+  const Error error = OnlyFailure(desk_.Apply());
+  EXPECT_EQ(error.code, ErrorCode::kAlreadyExists);
+  EXPECT_THAT(error.hint, HasSubstr("podctl did not make that node"));
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+}
+
+TEST_F(CreateTest, NoCapacityIsShownAndNothingIsLeftBehind) {
+  desk_.cloud.FailOperation("create", FakeProvider::NoCapacity());
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("no more capacity in the zone"));
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
+  desk_.ApplyAll();
+}
+
+TEST_F(CreateTest, AHalfMadeNodeIsDeleted) {
+  desk_.cloud.FailOperation("create", FakeProvider::NoCapacity(), /*leaves_node=*/true);
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("no more capacity in the zone"));
+  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  desk_.events.At("note pod.a: the creation failed and left a half-made node, which is deleted");
+}
+
+TEST_F(CreateTest, AHalfMadeNodeThatCannotBeDeletedIsNotForgotten) {
+  desk_.cloud.FailOperation("create", FakeProvider::NoCapacity(), /*leaves_node=*/true);
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no deletes for you"));
+  const Error error = OnlyFailure(desk_.Apply());
+  EXPECT_THAT(error.message, HasSubstr("no more capacity"));
+  EXPECT_THAT(error.hint, HasSubstr("no deletes for you"));
+  EXPECT_TRUE(desk_.Stored().pods.at("pod.a").exists);
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
+}
+
+TEST_F(CreateTest, AnOperationThatMetSomebodyElsesNodeDeletesNothing) {
+  desk_.cloud.FailOperation("create", MakeError(ErrorCode::kAlreadyExists, "it exists"),
+                            /*leaves_node=*/true);
+  EXPECT_EQ(OnlyFailure(desk_.Apply()).code, ErrorCode::kAlreadyExists);
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+}
+
+TEST_F(CreateTest, APollThatFailsSaysNothingOfTheOperation) {
+  desk_.cloud.FailNext("operation", MakeError(ErrorCode::kUnavailable, "try later"));
+  desk_.cloud.FailNext("operation", MakeError(ErrorCode::kInternal, "oops"));
+  desk_.ApplyAll();
+}
+
+TEST_F(CreateTest, AForgottenOperationIsSettledByTheNode) {
+  Desk desk(FakeProvider::Options{.looks = 5});
+  desk.Pods(Desk::Pod("a"));
+  desk.cloud.FailNext("operation", MakeError(ErrorCode::kNotFound, "no such operation"), 99);
+  desk.ApplyAll();
+}
+
+TEST_F(CreateTest, AWaitHasALimitAndTheNextRunGoesOnWaiting) {
+  Desk desk(FakeProvider::Options{.looks = 10'000});
+  desk.Pods(Desk::Pod("a"));
+  desk.options.operation_timeout = std::chrono::minutes(5);
+  ExecuteResult result = desk.Apply();
+  EXPECT_EQ(OnlyFailure(result).code, ErrorCode::kDeadlineExceeded);
+  EXPECT_THAT(OnlyFailure(result).message, HasSubstr("still running after 5m"));
+  ASSERT_TRUE(desk.Stored().pods.at("pod.a").pending.has_value());
+  EXPECT_THAT(desk.Stored().pods.at("pod.a").pending->operation, HasSubstr("/operations/"));
+  desk.cloud.Before("operation", [](FakeProvider& cloud) { cloud.FinishOperations(); });
+  desk.ApplyAll();
+  EXPECT_THAT(desk.Requests(), ElementsAre("create a"));
+}
+
+TEST_F(CreateTest, APodTakenOutOfTheSpecWhileItIsCreatedIsDeleted) {
+  Desk desk(FakeProvider::Options{.looks = 10'000});
+  desk.Pods(Desk::Pod("a") + Desk::Pod("b"));
+  desk.options.operation_timeout = std::chrono::minutes(5);
+  EXPECT_FALSE(desk.Apply().ok());
+  desk.cloud.Before("operation", [](FakeProvider& cloud) { cloud.FinishOperations(); });
+  desk.Pods(Desk::Pod("b"));
+  desk.cloud.Before("delete", [](FakeProvider& cloud) {
+    cloud.Before("operation", [](FakeProvider& later) { later.FinishOperations(); });
+  });
+  EXPECT_TRUE(desk.Apply().ok());
+  EXPECT_EQ(desk.cloud.NodeCount(), 1U);
+}
+
+// ---- Deletes.
+
+TEST_F(CreateTest, ADroppedDeleteIsSentAgain) {
+  desk_.ApplyAll();
+  // The service says that it is done, and the node is there all the same.
+  desk_.cloud.Before("get", [](FakeProvider& cloud) {
+    Value node;
+    node.Set("acceleratorType", "v3-32");
+    cloud.PutNode(Desk::Name("a"), node);
+  });
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "delete a", "delete a"));
+  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
+}
+
+TEST_F(CreateTest, ALostReplyOfADeleteIsSettledByReading) {
+  desk_.ApplyAll();
+  desk_.cloud.LoseReply("delete");
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+}
+
+TEST_F(CreateTest, ANodeThatIsGoneWhenItIsToBeDeletedIsGone) {
+  desk_.ApplyAll();
+  desk_.cloud.Before("delete", [](FakeProvider& cloud) { cloud.RemoveNode(Desk::Name("a")); });
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+}
+
+TEST_F(CreateTest, ARefusedDeleteKeepsThePod) {
+  desk_.ApplyAll();
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no"));
+  EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "no");
+  EXPECT_TRUE(desk_.Stored().pods.at("pod.a").exists);
+  EXPECT_FALSE(desk_.Stored().pods.at("pod.a").pending.has_value());
+}
+
+TEST_F(CreateTest, ADeleteDuringAnotherOperationIsTriedAgain) {
+  desk_.ApplyAll();
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kAborted, "another operation is going on"));
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kFailedPrecondition, "not now"));
+  EXPECT_TRUE(desk_.Destroy().ok());
+  desk_.ApplyAll();
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kFailedPrecondition, "never"), 99);
+  EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "never");
+  EXPECT_TRUE(desk_.Stored().pods.at("pod.a").exists);
+}
+
+TEST_F(CreateTest, AFailedDeleteOperationKeepsThePod) {
+  desk_.ApplyAll();
+  desk_.cloud.FailOperation("delete", MakeError(ErrorCode::kInternal, "it will not go"));
+  EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "it will not go");
+  EXPECT_TRUE(desk_.Stored().pods.at("pod.a").exists);
+}
+
+}  // namespace
+}  // namespace podctl
