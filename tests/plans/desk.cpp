@@ -62,7 +62,7 @@ std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
   LoadOptions load;
   load.paths = {"/work/podctl.yaml"};
   Diagnostics problems;
-  Spec spec = LoadSpec(load, files, FixedEnvironment(environment), problems);
+  Spec spec = LoadSpec(load, specs_, FixedEnvironment(environment), problems);
   EXPECT_FALSE(problems.has_errors()) << Text(problems);
   if (problems.has_errors()) return std::nullopt;
   if (destroy) spec.pods.clear();

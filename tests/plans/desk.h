@@ -68,7 +68,7 @@ class Desk {
 
   // `pods`: the text below `pods:`, indented by two; project p, zone europe-west4-a.
   void Pods(const std::string& pods);
-  void SpecText(const std::string& text) { files.SetFile("/work/podctl.yaml", text); }
+  void SpecText(const std::string& text) { specs_.SetFile("/work/podctl.yaml", text); }
   // A pod of four workers (v3-32) with further keys, indented by four.
   static std::string Pod(const std::string& name, const std::string& keys = "");
 
@@ -113,6 +113,8 @@ class Desk {
   };
   std::optional<Prepared> Prepare(bool destroy);
   ExecuteResult Run(bool destroy);
+
+  FakeFileSystem specs_;  // a disk of its own: only the state's is broken
 };
 
 // The change of an address; fails the test when the plan has none.

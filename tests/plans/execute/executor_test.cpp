@@ -1,0 +1,223 @@
+// The loop itself: what is on the disk when, and what an interrupt or a full disk does.
+#include "plans/execute/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "state/state_json.h"
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using ::testing::ElementsAre;
+using testing::FakeProvider;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ExecutorTest : public ::testing::Test {
+ protected:
+  Desk desk_;
+};
+
+TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
+  desk_.Pods(Desk::Pod("a"));
+  std::optional<PendingAction> create;
+  bool existed = true;
+  desk_.cloud.Before("create", [&](FakeProvider&) {
+    const PodRecord record = desk_.Stored().pods.at("pod.a");
+    create = record.pending;
+    existed = record.exists;
+    EXPECT_EQ(record.node_id, "a");
+  });
+  desk_.ApplyAll();
+  ASSERT_TRUE(create.has_value());
+  EXPECT_EQ(create->kind, PendingAction::Kind::kCreate);
+  EXPECT_EQ(create->operation, "");
+  EXPECT_EQ(create->begun_at, "2026-11-20T14:30:00Z");
+  EXPECT_FALSE(existed);
+
+  desk_.Pods(Desk::Pod("a", "    description: x\n"));
+  std::optional<PendingAction> patch;
+  desk_.cloud.Before("patch",
+                     [&](FakeProvider&) { patch = desk_.Stored().pods.at("pod.a").pending; });
+  desk_.ApplyAll();
+  ASSERT_TRUE(patch.has_value());
+  EXPECT_EQ(patch->kind, PendingAction::Kind::kPatch);
+
+  std::optional<PendingAction> gone;
+  desk_.cloud.Before("delete",
+                     [&](FakeProvider&) { gone = desk_.Stored().pods.at("pod.a").pending; });
+  EXPECT_TRUE(desk_.Destroy().ok());
+  ASSERT_TRUE(gone.has_value());
+  EXPECT_EQ(gone->kind, PendingAction::Kind::kDelete);
+}
+
+TEST_F(ExecutorTest, TheResultIsOnTheDiskBeforeADependentActs) {
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") +
+             Desk::Pod("b", "    dependsOn: [pod.a]\n"));
+  std::optional<State> at_step;
+  desk_.workers.OnRun([&](const auto&, std::stop_token) { at_step = desk_.Stored(); });
+  std::optional<State> at_second;
+  desk_.cloud.Before("create", [&](FakeProvider& cloud) {
+    cloud.Before("create", [&](FakeProvider&) { at_second = desk_.Stored(); });
+  });
+  desk_.ApplyAll();
+  ASSERT_TRUE(at_step.has_value());
+  EXPECT_TRUE(at_step->pods.at("pod.a").exists);
+  EXPECT_FALSE(at_step->pods.at("pod.a").pending.has_value());
+  ASSERT_TRUE(at_second.has_value());
+  EXPECT_EQ(at_second->steps.at("bootstrap.a.x").workers.size(), 4U);
+}
+
+TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
+  Desk slow(FakeProvider::Options{.looks = 10});
+  slow.Pods(Desk::Pod("a"));
+  std::string name;
+  const std::function<void(FakeProvider&)> look = [&](FakeProvider& cloud) {
+    const auto pending = slow.Stored().pods.at("pod.a").pending;
+    if (pending) name = pending->operation;
+    if (name.empty()) cloud.Before("operation", look);
+  };
+  slow.cloud.Before("operation", look);
+  slow.ApplyAll();
+  EXPECT_THAT(name, HasSubstr("/operations/operation-"));
+}
+
+// ---- A disk that fails.
+
+TEST_F(ExecutorTest, AFailedSaveEndsTheRunWithoutFurtherActs) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.ApplyAll();
+  const std::string before = desk_.files.FileText("/work/podctl.state.json").value_or("");
+  desk_.cloud.ForgetCalls();
+  desk_.Pods(Desk::Pod("a", "    description: x\n") + Desk::Pod("b"));
+  // The disk is full from the moment the API is asked what there is.
+  desk_.cloud.Before("list", [&](FakeProvider&) { desk_.files.LimitSpace(0); });
+  const ExecuteResult result = desk_.Apply();
+  ASSERT_TRUE(result.save_error.has_value());
+  EXPECT_FALSE(result.ok());
+  EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
+  EXPECT_EQ(desk_.files.FileText("/work/podctl.state.json"), before);
+  desk_.files.LimitSpace(std::nullopt);
+  desk_.ApplyAll();
+}
+
+TEST_F(ExecutorTest, AFailedSaveWhileAnOperationRunsIsNotForgottenByALaterOne) {
+  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    dependsOn: [pod.a]\n"));
+  desk_.cloud.Before("create", [&](FakeProvider&) { desk_.files.LimitSpace(0); });
+  desk_.cloud.Before("attributes", [&](FakeProvider&) { desk_.files.LimitSpace(std::nullopt); });
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_FALSE(result.ok());
+  EXPECT_TRUE(desk_.Node("b").is_null());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+  desk_.ApplyAll();
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create b"));
+}
+
+TEST_F(ExecutorTest, AFullDiskAtAnySaveLosesNothing) {
+  for (int k = 1;; ++k) {
+    SCOPED_TRACE(k);
+    Desk desk;
+    desk.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Desk::Pod("b"));
+    desk.ApplyAll();
+    desk.Pods(Desk::Pod("a", "    libtpuFlags: {f: 1}\n    bootstrap: [{name: x, run: echo}]\n") +
+              Desk::Pod("c", "    dependsOn: [pod.a]\n"));
+    desk.files.FailCall(k, MakeError(ErrorCode::kIo, "No space left on device"), true);
+    const ExecuteResult result = desk.Apply();
+    desk.files.FailCall(0, {});
+    static_cast<void>(desk.Stored());  // whole, whichever generation it is
+    desk.files.Restart();
+    desk.ApplyAll();
+    EXPECT_EQ(desk.cloud.NodeCount(), 2U);
+    if (result.ok()) break;
+    ASSERT_LT(k, 2000);
+  }
+}
+
+// ---- Interrupts.
+
+TEST_F(ExecutorTest, AnInterruptStartsNothingNewAndLeavesOperationsToTheNextRun) {
+  Desk slow(FakeProvider::Options{.looks = 1000});
+  slow.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") +
+            Desk::Pod("b", "    dependsOn: [pod.a]\n"));
+  slow.cloud.Before("operation", [&](FakeProvider&) { slow.drain.request_stop(); });
+  ExecuteResult result = slow.Apply();
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_FALSE(result.ok());
+  EXPECT_THAT(result.failures, IsEmpty());
+  EXPECT_THAT(result.unfinished, ElementsAre("pod.a"));
+  EXPECT_EQ(result.skipped.size(), 2U);
+  EXPECT_EQ(result.skipped[0].cause, "");
+  EXPECT_THAT(slow.Requests(), ElementsAre("create a"));
+  const auto pending = slow.Stored().pods.at("pod.a").pending;
+  ASSERT_TRUE(pending.has_value());
+  EXPECT_THAT(pending->operation, HasSubstr("/operations/operation-"));
+
+  slow.drain = {};
+  slow.cloud.FinishOperations();
+  slow.cloud.Before("create", [](FakeProvider& cloud) {
+    cloud.Before("operation", [](FakeProvider& later) { later.FinishOperations(); });
+  });
+  slow.ApplyAll();
+  EXPECT_EQ(slow.cloud.NodeCount(), 2U);
+  EXPECT_THAT(slow.Requests(), ElementsAre("create a", "create b"));
+}
+
+TEST_F(ExecutorTest, AnInterruptBeforeTheAnswerStillWritesTheOperationsName) {
+  Desk slow(FakeProvider::Options{.looks = 1000});
+  slow.Pods(Desk::Pod("a"));
+  slow.cloud.Before("create", [&](FakeProvider&) { slow.drain.request_stop(); });
+  const ExecuteResult result = slow.Apply();
+  EXPECT_TRUE(result.interrupted);
+  ASSERT_EQ(slow.Requests().size(), 1U);
+  EXPECT_THAT(slow.Stored().pods.at("pod.a").pending->operation, HasSubstr("/operations/"));
+}
+
+TEST_F(ExecutorTest, AnInterruptedStepIsNoFailureAndRunsAgain) {
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  desk_.workers.OnRun([&](const auto&, std::stop_token stop) {
+    desk_.drain.request_stop();
+    while (!stop.stop_requested()) std::this_thread::yield();  // the loop asks the step to end
+  });
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_THAT(result.failures, IsEmpty());
+  EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
+  desk_.workers.OnRun(nullptr);
+  desk_.drain = {};
+  desk_.ApplyAll();
+}
+
+TEST_F(ExecutorTest, AnInterruptBeforeAnythingBeganDoesNothing) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.drain.request_stop();
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
+  EXPECT_THAT(desk_.events.lines, ElementsAre("skip pod.a: "));
+}
+
+TEST_F(ExecutorTest, ASecondInterruptWaitsForNobody) {
+  // What is leaked on purpose (threads that hang in a call) must outlive the loop.
+  static auto* const desk = new Desk();
+  desk->Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  static std::atomic<bool> hangs{true};
+  desk->workers.OnRun([](const auto&, const std::stop_token&) {
+    desk->drain.request_stop();
+    desk->leave.request_stop();
+    while (hangs) std::this_thread::yield();
+  });
+  const ExecuteResult result = desk->Apply();
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
+  EXPECT_TRUE(desk->Stored().pods.at("pod.a").exists);
+  hangs = false;
+}
+
+}  // namespace
+}  // namespace podctl
