@@ -123,7 +123,12 @@ TEST_F(CrashTest, AKilledDestroyIsTakenUp) {
 
   const RunResult next = box_.Run({"destroy", "--auto-approve"});
   EXPECT_EQ(next.code, 0) << next;
-  EXPECT_EQ(box_.Calls("nodes.delete"), 1) << ToJson(box_.Requests());
+  // A delete may be asked for again: a 404 is what proves that it is done.
+  int accepted = 0;
+  for (const Value& request : box_.Requests()["recent"].AsList()) {
+    if (request["call"] == "nodes.delete" && request["status"].AsInt() == 200) ++accepted;
+  }
+  EXPECT_EQ(accepted, 1) << ToJson(box_.Requests());
   EXPECT_EQ(box_.GetNode("research").status, 404);
   EXPECT_TRUE(box_.State()["resources"].AsMap().empty()) << ToJson(box_.State());
 }

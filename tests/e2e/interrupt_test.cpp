@@ -112,6 +112,9 @@ TEST_F(InterruptTest, DuringAStepTheStepCountsAsNotRun) {
   EXPECT_TRUE(state["resources"]["bootstrap.research.wait"]["workers"].AsMap().empty())
       << ToJson(state);
 
+  EXPECT_TRUE(Eventually([&] {
+    return box_.Run({"exec", "research", "--", "! pgrep -f 'sleep 123[4]'"}).code == 0;
+  })) << "the step still runs on its worker";
   EXPECT_EQ(box_.Run({"exec", "research", "--worker", "0", "--", "touch go"}).code, 0);
   const RunResult next = box_.Apply();
   EXPECT_THAT(next.out, HasSubstr("Bootstrap: 1 step run.")) << next;
