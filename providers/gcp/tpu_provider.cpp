@@ -12,7 +12,7 @@
 namespace podctl::gcp {
 namespace {
 
-constexpr const char* kPageSize = "500";
+constexpr const char* kPageSize = "1000";
 constexpr int kMaxPages = 1000;
 
 // "v2/projects/p/locations/z", percent-encoded.

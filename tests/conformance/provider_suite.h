@@ -180,7 +180,7 @@ TEST_P(ProviderSuite, AListHoldsTheNodesOfItsZone) {
 }
 
 TEST_P(ProviderSuite, AListHoldsMoreNodesThanAPage) {
-  constexpr int kNodes = 520;  // a page has 500
+  constexpr int kNodes = 1020;  // a page has 1000
   for (int i = 0; i < kNodes; ++i) {
     const auto started = provider().CreateNode(Name("n" + std::to_string(i)), Pod(), {});
     ASSERT_TRUE(started.has_value()) << started.error().message;

@@ -49,9 +49,9 @@ class ScaleTest : public ::testing::Test {
   Sandbox box_;
 };
 
-TEST_F(ScaleTest, AThousandPodsAreOneListOfTwoPages) {
+TEST_F(ScaleTest, AThousandPodsAreOneListRequest) {
   Converge(Pods(1, 1000));
-  ExpectEmptyPlanOf(2);
+  ExpectEmptyPlanOf(1);
   box_.CountAnew();
   const RunResult again = box_.Apply();
   EXPECT_THAT(again.out, HasSubstr("No changes."));

@@ -227,7 +227,7 @@ TEST_F(LoopbackProviderTest, ListsEveryPage) {
   ASSERT_EQ(nodes->size(), 3U);
   EXPECT_EQ((*nodes)[2]["name"].AsString(), "c");
   EXPECT_EQ(Sent(0).url,
-            "http://127.0.0.1:8470/v2/projects/p/locations/z/nodes?alt=json&pageSize=500");
+            "http://127.0.0.1:8470/v2/projects/p/locations/z/nodes?alt=json&pageSize=1000");
   EXPECT_THAT(Sent(1).url, HasSubstr("&pageToken=t%2F1%3D"));
   EXPECT_THAT(Sent(2).url, HasSubstr("&pageToken=t2"));
 }
