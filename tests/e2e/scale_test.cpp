@@ -58,9 +58,9 @@ TEST_F(ScaleTest, AThousandPodsAreOneListRequest) {
   EXPECT_EQ(box_.Requests()["mutating"].AsInt(), 0);
 }
 
-TEST_F(ScaleTest, FourHundredPodsAreOnePage) {
-  Converge(Pods(1, 400));
-  ExpectEmptyPlanOf(1);
+TEST_F(ScaleTest, MoreThanAPageIsASecondRequest) {
+  Converge(Pods(1, 1100));
+  ExpectEmptyPlanOf(2);
 }
 
 TEST_F(ScaleTest, EachZoneIsListedOnce) {
