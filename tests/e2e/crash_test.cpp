@@ -125,7 +125,8 @@ TEST_F(CrashTest, AKilledDestroyIsTakenUp) {
   EXPECT_EQ(next.code, 0) << next;
   // A delete may be asked for again: a 404 is what proves that it is done.
   int accepted = 0;
-  for (const Value& request : box_.Requests()["recent"].AsList()) {
+  const Value requests = box_.Requests();
+  for (const Value& request : requests["recent"].AsList()) {
     if (request["call"] == "nodes.delete" && request["status"].AsInt() == 200) ++accepted;
   }
   EXPECT_EQ(accepted, 1) << ToJson(box_.Requests());

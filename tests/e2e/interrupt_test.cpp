@@ -56,7 +56,7 @@ TEST_P(SignalTest, DuringACreateEndsWithinSecondsAndTheNextRunTakesItUp) {
 
   // The lock is free: the next run waits for the same operation, and is interrupted as well.
   auto next = box_.Start({"apply", "--auto-approve"});
-  ASSERT_TRUE(next->WaitForErr("pod.research: ")) << next->err();
+  ASSERT_TRUE(next->WaitForErr("pod.research: Creating...")) << next->err();
   next->Signal(GetParam());
   ExpectInterrupted(next.get());
   EXPECT_EQ(box_.Calls("nodes.create"), 1) << ToJson(box_.Requests());
