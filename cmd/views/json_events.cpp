@@ -177,10 +177,10 @@ void JsonEvents::OnError(const Change& change, Elapsed elapsed, const Error& err
 
 void JsonEvents::OnSkip(const Change& change, const std::string& cause) {
   Value hook = Hook(change);
-  hook.Set("because", cause.empty() ? "interrupt" : cause);
+  hook.Set("because", cause.empty() ? "end of the run" : cause);
   Write("warn",
         fmt::format("{}: skipped because of {}", change.address,
-                    cause.empty() ? "the interrupt" : cause),
+                    cause.empty() ? "the early end of the run" : cause),
         "apply_skipped", With("hook", std::move(hook)));
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cmd/views/line_diff.h"
 #include "cmd/views/paint.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -41,7 +42,23 @@ std::string Headline(const Change& change) {
   return fmt::format("{} on {}", verb, Plural(count, "worker"));
 }
 
+bool HasLines(const std::optional<Value>& value) {
+  return value && value->AsString().find('\n') != std::string::npos;
+}
+
+// How many columns `text` takes, a UTF-8 character counting as one.
+std::size_t Columns(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
 std::string Quoted(const Value& value) {
+  if (value.is_list()) {
+    std::vector<std::string> items;
+    for (const Value& item : value.AsList()) items.push_back(ToJson(item));
+    return "[" + Join(items, ", ") + "]";
+  }
   if (!value.is_string()) return ToJson(value);
   const std::string& text = value.AsString();
   if (text.find('\n') == std::string::npos) return ToJson(value);
@@ -76,7 +93,8 @@ class PlanView {
     if (plan_.drift.empty()) return;
     text_ += paint_(Ink::kBold, "Note:") + " Objects have changed outside of podctl\n\n";
     for (const Drift& drift : plan_.drift) {
-      text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, drift.address), drift.sentence);
+      text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, drift.address),
+                           VisibleControls(drift.sentence));
       if (drift.attributes.empty()) continue;
       ShowAttributes(drift.attributes);
     }
@@ -114,7 +132,11 @@ class PlanView {
   void ShowChange(const Change& change) {
     const Symbol symbol = SymbolOf(change.action);
     text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, change.address), Headline(change));
-    if (!change.reason.empty()) text_ += fmt::format("  # (because {})\n", change.reason);
+    // In a destroy it goes without saying that nothing is in the spec.
+    const bool plain = options_.destroy && std::holds_alternative<Delete>(change.action);
+    if (!change.reason.empty() && !plain) {
+      text_ += fmt::format("  # (because {})\n", VisibleControls(change.reason));
+    }
     text_ += fmt::format("{}{} {}", std::string(3 - symbol.text.size(), ' '),
                          paint_(symbol.ink, symbol.text), Title(change));
     if (const auto* run = std::get_if<RunStep>(&change.action)) {
@@ -136,7 +158,9 @@ class PlanView {
 
   void ShowStep(const RunStep& run) {
     const std::string where =
-        run.workers ? "workers " + FormatRanges(*run.workers) : std::string("all workers");
+        !run.workers ? "all workers"
+                     : fmt::format("{} {}", run.workers->size() == 1 ? "worker" : "workers",
+                                   FormatRanges(*run.workers));
     text_ += " {\n";
     if (run.step.kind == Step::Kind::kRestartRuntime) {
       text_ += fmt::format(
@@ -145,6 +169,11 @@ class PlanView {
       text_ += fmt::format("        on {}\n", where);
       for (const StepFile& file : run.step.files) {
         text_ += fmt::format("        copy {} to {}\n", file.source, file.destination);
+      }
+      for (const auto& [name, value] : run.step.env) {
+        text_ += fmt::format(
+            "        with {}={}\n", name,
+            run.sensitive ? "(sensitive value)" : VisibleControls(Quoted(Value(value))));
       }
       if (run.sensitive) {
         text_ += "        | (sensitive script)\n";
@@ -162,7 +191,7 @@ class PlanView {
       text_ += fmt::format("        | {}\n", VisibleControls(lines[i]));
     }
     if (lines.size() > kMostLines) {
-      text_ += fmt::format("        | … {} more\n", Plural(lines.size() - kMostLines, "line"));
+      text_ += fmt::format("        | … {}\n", Plural(lines.size() - kMostLines, "more line"));
     }
   }
 
@@ -171,10 +200,55 @@ class PlanView {
     for (const AttributeChange& attribute : attributes) {
       width = std::max(width, attribute.path.size());
     }
-    for (const AttributeChange& attribute : attributes) {
-      text_ += fmt::format("      {} {:<{}} = {}\n", MarkOf(attribute), attribute.path, width,
-                           Values(attribute));
+    for (const AttributeChange& attribute : attributes) ShowAttribute(attribute, width);
+  }
+
+  void ShowAttribute(const AttributeChange& attribute, std::size_t width) {
+    constexpr std::size_t kIndent = 8;  // the mark and the blanks around it
+    constexpr std::size_t kWidest = 100;
+    const std::string before = attribute.before ? Shown(attribute, attribute.before) : "";
+    const std::string after =
+        attribute.known ? Shown(attribute, attribute.after) : "(known after apply)";
+    text_ += fmt::format("      {} {:<{}} = ", MarkOf(attribute), attribute.path, width);
+    if (attribute.before && HasLines(attribute.before) && HasLines(attribute.after) &&
+        !attribute.sensitive && ShowLines(*attribute.before, *attribute.after)) {
+      return;
     }
+    const std::size_t columns = kIndent + width + 3 + Columns(before) + 4 + Columns(after);
+    if (!attribute.before) {
+      text_ += after;
+    } else if (columns <= kWidest || after == "null") {
+      text_ += before + " -> " + after;
+    } else {
+      text_ += before + "\n" + std::string(kIndent + width, ' ') + "-> " + after;
+    }
+    if (attribute.forces_replacement) text_ += paint_(Ink::kRed, " # forces replacement");
+    text_ += "\n";
+  }
+
+  // A text of several lines that changes, line by line; false when it is too long for that.
+  bool ShowLines(const Value& before, const Value& after) {
+    const auto lines = DiffLines(before.AsString(), after.AsString());
+    if (lines.empty()) return false;
+    text_ += fmt::format("({})\n", Plural(SplitLines(after.AsString()).size(), "line"));
+    for (const DiffLine& line : lines) {
+      const std::string text = VisibleControls(line.text);
+      switch (line.kind) {
+        case DiffLine::Kind::kSame:
+          text_ += fmt::format("            {}\n", text);
+          break;
+        case DiffLine::Kind::kGone:
+          text_ += fmt::format("          {} {}\n", paint_(Ink::kRed, "-"), text);
+          break;
+        case DiffLine::Kind::kNew:
+          text_ += fmt::format("          {} {}\n", paint_(Ink::kGreen, "+"), text);
+          break;
+        case DiffLine::Kind::kSkipped:
+          text_ += paint_(Ink::kDim, fmt::format("            # ({})", text)) + "\n";
+          break;
+      }
+    }
+    return true;
   }
 
   std::string MarkOf(const AttributeChange& attribute) const {
@@ -183,16 +257,9 @@ class PlanView {
     return after ? paint_(Ink::kGreen, "+") : paint_(Ink::kRed, "-");
   }
 
-  std::string Values(const AttributeChange& attribute) const {
-    const auto show = [&](const std::optional<Value>& value) {
-      if (!value) return std::string("null");
-      return attribute.sensitive ? std::string("(sensitive value)")
-                                 : VisibleControls(Quoted(*value));
-    };
-    const std::string after = attribute.known ? show(attribute.after) : "(known after apply)";
-    std::string text = attribute.before ? show(attribute.before) + " -> " + after : after;
-    if (attribute.forces_replacement) text += paint_(Ink::kRed, " # forces replacement");
-    return text;
+  static std::string Shown(const AttributeChange& attribute, const std::optional<Value>& value) {
+    if (!value) return "null";
+    return attribute.sensitive ? "(sensitive value)" : VisibleControls(Quoted(*value));
   }
 
   const Plan& plan_;

@@ -114,7 +114,7 @@ class ProgressView final : public EventSink {
   }
 
   void OnSkip(const Change& change, const std::string& cause) override {
-    Print(cause.empty() ? fmt::format("{}: not started, because of the interrupt", change.address)
+    Print(cause.empty() ? fmt::format("{}: not started, since the run ended early", change.address)
                         : fmt::format("{}: skipped, because {} failed", change.address, cause));
   }
 

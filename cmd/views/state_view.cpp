@@ -49,7 +49,7 @@ std::string_view PendingWord(PendingAction::Kind kind) {
 
 std::string ShowPod(const std::string& address, const PodRecord& record) {
   std::vector<std::pair<std::string, std::string>> lines;
-  AddLeaves("", record.applied, &lines);
+  if (record.applied.is_map()) AddLeaves("", record.applied, &lines);
   for (const auto& [key, value] : record.metadata) {
     const bool sensitive =
         std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
@@ -62,9 +62,6 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
     lines.emplace_back("id", ToJson(Value(record.uid)));
     lines.emplace_back("state", ToJson(Value(NodeState(record.observed))));
     lines.emplace_back("health", ToJson(Value(NodeHealth(record.observed))));
-    for (const WorkerAccess& worker : AccessToWorkers(address.substr(4), record)) {
-      lines.emplace_back(fmt::format("worker.{}", worker.index), ToJson(Value(worker.host)));
-    }
   }
   if (record.pending) {
     lines.emplace_back(
@@ -74,6 +71,10 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
             record.pending->operation.empty() ? "" : " (" + record.pending->operation + ")"));
   }
   std::sort(lines.begin(), lines.end());
+  // By number, not by name: worker.2 before worker.10.
+  for (const WorkerAccess& worker : AccessToWorkers(address.substr(4), record)) {
+    lines.emplace_back(fmt::format("worker.{}", worker.index), ToJson(Value(worker.host)));
+  }
   return Block(address, lines);
 }
 
@@ -101,8 +102,8 @@ std::string Padded(const std::vector<std::array<std::string, 7>>& rows, const Pa
       const std::size_t pad = i + 1 == rows[r].size() ? 0 : widths[i] - cell.size() + 2;
       if (r == 0) {
         cell = paint(Ink::kBold, cell);
-      } else if (i == 1) {
-        cell = paint(cell == "READY" ? Ink::kGreen : Ink::kYellow, cell);
+      } else if ((i == 1 || i == 2) && cell != "-") {  // state and health
+        cell = paint(cell == "READY" || cell == "HEALTHY" ? Ink::kGreen : Ink::kYellow, cell);
       }
       line += cell + std::string(pad, ' ');
     }

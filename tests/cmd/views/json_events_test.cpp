@@ -1,0 +1,105 @@
+// The events of --json, as tools read them.
+#include "cmd/views/json_events.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "providers/base/json.h"
+#include "tests/plans/desk.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using testing::ChangeOf;
+using testing::Desk;
+using testing::ExpectGolden;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class JsonEventsTest : public ::testing::Test {
+ protected:
+  // The version of podctl changes; the golden files do not.
+  std::string Text() {
+    std::string text = out_.str();
+    const std::string version = PODCTL_VERSION;
+    for (auto at = text.find(version); at != std::string::npos; at = text.find(version, at)) {
+      text.replace(at, version.size(), "VERSION");
+    }
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_TRUE(ParseJson(line).has_value()) << line;
+    }
+    return text;
+  }
+
+  Desk desk_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Streams streams_{out_, err_};
+};
+
+TEST_F(JsonEventsTest, APlanAndItsApply) {
+  desk_.environment["TOKEN"] = "the-secret";
+  const auto pods = [](const std::string& flag) {
+    return Desk::Pod("a", "    libtpuFlags: {f: " + flag +
+                              "}\n    metadata: {token: {env: TOKEN, sensitive: true}}\n");
+  };
+  desk_.Pods(pods("1") + Desk::Pod("b"));
+  desk_.ApplyAll();
+  desk_.environment["TOKEN"] = "the-next-secret";
+  desk_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  desk_.Pods(pods("2") + Desk::Pod("b"));
+  const Plan plan = desk_.MakePlan();
+  JsonEvents events(streams_, desk_.clock);
+  events.ShowPlan(plan);
+  const Change& pod = ChangeOf(plan, "pod.a");
+  const Change& restart = ChangeOf(plan, "bootstrap.a.tpu-runtime");
+  events.OnStart(pod);
+  desk_.clock.Advance(std::chrono::seconds(12));
+  events.OnProgress(pod, std::chrono::seconds(10), {});
+  events.OnComplete(pod, std::chrono::seconds(12), "projects/p/locations/z/nodes/a");
+  events.OnNote("pod.a", "a remark");
+  events.OnStart(restart);
+  events.OnStepLine(restart, 3, "caf\xC3\xA9 \x1b[31m\xff");
+  events.OnProgress(restart, std::chrono::seconds(3), {4, 2, 1, 1});
+  events.OnError(restart, std::chrono::seconds(4),
+                 MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers", "Try again."));
+  events.OnSkip(ChangeOf(plan, "pod.b"), "pod.a");
+  events.OnSkip(ChangeOf(plan, "pod.b"), "");
+  ExecuteResult result;
+  result.changed = 1;
+  result.failures.push_back({restart, MakeError(ErrorCode::kAborted, "x"), {}});
+  events.ShowSummary(result, "apply");
+  ExpectGolden("cmd/events/apply.jsonl", Text());
+  EXPECT_THAT(Text(), Not(HasSubstr("secret\"")));
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(JsonEventsTest, NothingToDo) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.ApplyAll();
+  JsonEvents events(streams_, desk_.clock);
+  events.ShowPlan(desk_.MakePlan());
+  events.ShowSummary({}, "destroy");
+  ExpectGolden("cmd/events/nothing.jsonl", Text());
+}
+
+TEST_F(JsonEventsTest, AProblemInTheSpec) {
+  JsonEvents events(streams_, desk_.clock);
+  Diagnostic diagnostic;
+  diagnostic.summary = "unknown key `runtimeVerson`";
+  diagnostic.place = {"podctl.yaml", 7, 5, 13, 90};
+  diagnostic.context = "pods.research";
+  diagnostic.source_line = "    runtimeVerson: tpu-vm-tf-2.11.0-pod";
+  diagnostic.suggestion = "did you mean `runtimeVersion`?";
+  events.ShowDiagnostic(diagnostic);
+  events.Log("warn", "the lock was taken over");
+  ExpectGolden("cmd/events/diagnostic.jsonl", Text());
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,174 @@
+// Plans as people see them. Read the golden files as a user would.
+#include "cmd/views/plan_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/plans/desk.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using testing::ExpectGolden;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PlanViewTest : public ::testing::Test {
+ protected:
+  static std::string Flags(const std::string& value) {
+    return Desk::Pod("research", "    libtpuFlags: {xla_jf_conv_full_precision: " + value + "}\n");
+  }
+  void Show(const std::string& golden, bool color = false) {
+    PlanViewOptions options;
+    options.color = color;
+    ExpectGolden("cmd/plan/" + golden, ShowPlan(desk_.MakePlan(), options));
+  }
+
+  Desk desk_;
+};
+
+TEST_F(PlanViewTest, Create) {
+  desk_.create_metadata = {{"ssh-keys", "alice:ssh-ed25519 AAAA alice"}};
+  desk_.Pods(Flags("true") + R"(    labels: {team: vision}
+    networkConfig: {enableExternalIps: true}
+    tags: [lab, tpu]
+    bootstrap:
+      - name: jupyter
+        workers: [0]
+        run: |
+          pip install jupyter matplotlib
+          jupyter notebook --port=8888 &
+        env: {TPU_LOAD_LIBRARY: "0"}
+      - name: everywhere
+        run: echo hello
+        timeout: 10m
+)");
+  Show("create.txt");
+  Show("create_color.txt", true);
+}
+
+TEST_F(PlanViewTest, ChangedFlags) {
+  desk_.Pods(Flags("true"));
+  desk_.ApplyAll();
+  desk_.Pods(Flags("false"));
+  Show("flags.txt");
+  desk_.workers.Fail(2, "no");
+  desk_.workers.Fail(3, "no");
+  EXPECT_FALSE(desk_.Apply().ok());
+  Show("flags_rest.txt");
+}
+
+TEST_F(PlanViewTest, ReplaceAndDelete) {
+  desk_.Pods(Flags("true") + "    labels: {team: vision}\n" + Desk::Pod("old"));
+  desk_.ApplyAll();
+  desk_.Pods(Flags("true") + "    labels: {team: speech}\n    cidrBlock: 10.1.0.0/29\n");
+  Show("replace_delete.txt");
+}
+
+TEST_F(PlanViewTest, Drift) {
+  desk_.Pods(Desk::Pod("changed", "    labels: {team: vision}\n    tags: [a]\n") +
+             Desk::Pod("gone") + Desk::Pod("preempted") + Desk::Pod("sick"));
+  desk_.ApplyAll();
+  desk_.Edit("changed", [](Value& node) {
+    node.SetPath("labels.team", "speech");
+    node.Erase("tags");
+  });
+  desk_.cloud.RemoveNode(Desk::Name("gone"));
+  desk_.Edit("preempted", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  desk_.Edit("sick", [](Value& node) {
+    node.Set("health", "UNHEALTHY_MAINTENANCE");
+    node.Set("healthDescription", "Maintenance is \x1b[31mnear\x1b[0m.");
+  });
+  Show("drift.txt");
+}
+
+TEST_F(PlanViewTest, DriftThatNeedsNothing) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.ApplyAll();
+  desk_.Edit("a", [](Value& node) { node.Set("state", "REPAIRING"); });
+  Show("drift_only.txt");
+}
+
+TEST_F(PlanViewTest, KnownAfterApplyAndSensitive) {
+  desk_.environment["TOKEN"] = "the-secret";
+  desk_.Pods(Desk::Pod("first") +
+             Desk::Pod("second",
+                       "    metadata:\n"
+                       "      peer: \"${pod.first.networkEndpoints[0].ipAddress}\"\n"
+                       "      token: {env: TOKEN, sensitive: true}\n"));
+  Show("unknown_sensitive.txt");
+  EXPECT_THAT(ShowPlan(desk_.MakePlan(), {}), Not(HasSubstr("the-secret")));
+  desk_.ApplyAll();
+  desk_.environment["TOKEN"] = "the-next-secret";
+  Show("sensitive_change.txt");
+}
+
+TEST_F(PlanViewTest, SensitiveStep) {
+  desk_.SpecText(
+      "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: the-secret}}\n"
+      "pods:\n" +
+      Desk::Pod("a", "    bootstrap: [{name: x, run: \"login ${var.t}\", env: {A: b}}]\n"));
+  Show("sensitive_step.txt");
+}
+
+TEST_F(PlanViewTest, LongTexts) {
+  std::string script;
+  for (int i = 1; i <= 20; ++i) script += "          echo line " + std::to_string(i) + "\n";
+  desk_.Pods(Desk::Pod("a",
+                       "    metadata:\n      startup-script: |\n        #!/bin/sh\n"
+                       "        echo one\n        echo two\n"
+                       "    bootstrap:\n      - name: long\n        run: |\n" +
+                           script));
+  Show("long.txt");
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("a",
+                       "    metadata:\n      startup-script: |\n        #!/bin/sh\n"
+                       "        echo one\n        echo three\n        echo two\n"
+                       "    bootstrap:\n      - name: long\n        run: |\n" +
+                           script));
+  Show("long_change.txt");
+}
+
+TEST_F(PlanViewTest, LinesFarFromAChangeAreLeftOut) {
+  const auto script = [](int from, int to, const std::string& odd) {
+    std::string text;
+    for (int i = from; i <= to; ++i) {
+      text += "        echo " + (i == 10 ? odd : std::to_string(i)) + "\n";
+    }
+    return Desk::Pod("a", "    metadata:\n      startup-script: |\n" + text);
+  };
+  desk_.Pods(script(1, 20, "ten"));
+  desk_.ApplyAll();
+  desk_.Pods(script(1, 21, "TEN"));
+  Show("lines.txt");
+}
+
+TEST_F(PlanViewTest, WorkersKnownAfterApply) {
+  desk_.Pods(
+      "  a:\n    acceleratorType: v99-64\n    runtimeVersion: r\n"
+      "    bootstrap: [{name: x, run: echo}]\n");
+  Show("workers_unknown.txt");
+}
+
+TEST_F(PlanViewTest, NoChanges) {
+  desk_.Pods(Flags("true"));
+  desk_.ApplyAll();
+  Show("no_changes.txt");
+}
+
+TEST_F(PlanViewTest, Destroy) {
+  PlanViewOptions options;
+  options.destroy = true;
+  ExpectGolden("cmd/plan/destroy_nothing.txt", ShowPlan({}, options));
+  desk_.Pods(Flags("true"));
+  desk_.ApplyAll();
+  desk_.SpecText("project: p\nzone: europe-west4-a\npods: {}\n");
+  ExpectGolden("cmd/plan/destroy.txt", ShowPlan(desk_.MakePlan(), options));
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,203 @@
+// What is seen during an apply: plain lines in a log, live lines on a terminal.
+#include "cmd/views/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/fake_clock.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ExpectGolden;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A terminal of 80 columns that knows what the view uses of ECMA-48: cursor up, carriage return,
+// erase below. What scrolled out is kept, so `Screen` is all a user sees when scrolling back.
+class Terminal {
+ public:
+  void Write(const std::string& text) {
+    for (std::size_t i = 0; i < text.size();) {
+      if (text[i] == '\x1b') {
+        i = Escape(text, i);
+      } else if (text[i] == '\n') {
+        ++row_;
+        column_ = 0;
+        ++i;
+      } else if (text[i] == '\r') {
+        column_ = 0;
+        ++i;
+      } else {
+        if (row_ >= rows_.size()) rows_.resize(row_ + 1);
+        rows_[row_].resize(std::max(rows_[row_].size(), column_));
+        rows_[row_].replace(column_, 1, 1, text[i]);
+        ++column_;
+        ++i;
+      }
+    }
+  }
+  std::string Screen() const {
+    std::string screen;
+    for (const std::string& row : rows_) screen += row + "\n";
+    return screen;
+  }
+
+ private:
+  std::size_t Escape(const std::string& text, std::size_t at) {
+    const auto end = text.find_first_of("AJmK", at);
+    EXPECT_NE(end, std::string::npos);
+    if (text[end] == 'A') {
+      const auto up = static_cast<std::size_t>(std::stoi(text.substr(at + 2)));
+      EXPECT_LE(up, row_) << "the cursor leaves the screen";
+      row_ -= std::min(up, row_);
+    } else if (text[end] == 'J') {
+      rows_.resize(std::min(rows_.size(), row_));
+    }
+    return end + 1;
+  }
+
+  std::vector<std::string> rows_;
+  std::size_t row_ = 0;
+  std::size_t column_ = 0;
+};
+
+class ProgressTest : public ::testing::Test {
+ protected:
+  static Change ChangeFor(const std::string& address, Action action) {
+    Change change;
+    change.address = address;
+    change.pod = "research";
+    change.action = std::move(action);
+    return change;
+  }
+  void Open(bool terminal) {
+    streams_.err_is_terminal = terminal;
+    view_ = MakeProgressView(streams_, clock_);
+  }
+  // An apply of ten seconds and a bit.
+  void Story() {
+    view_->OnStart(create_);
+    clock_.Advance(seconds(10));
+    view_->OnProgress(create_, seconds(10), {});
+    clock_.Advance(seconds(10));
+    view_->OnProgress(create_, seconds(20), {});
+    view_->OnNote("pod.research", "a remark");
+    view_->OnComplete(create_, seconds(21), "projects/p/locations/z/nodes/research");
+    view_->OnStart(step_);
+    view_->OnStepLine(step_, 3, "colour \x1b[31mred\x1b[0m");
+    view_->OnProgress(step_, seconds(1), {4, 2, 1, 1});
+    view_->OnProgress(step_, seconds(12), {4, 3, 1, 0});
+    view_->OnError(step_, seconds(13),
+                   MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers: worker 3: exit 7"));
+    view_->OnSkip(other_, "bootstrap.research.x");
+    view_->OnSkip(other_, "");
+  }
+
+  testing::FakeClock clock_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Streams streams_{out_, err_};
+  std::unique_ptr<EventSink> view_;
+  Change create_ = ChangeFor("pod.research", Create{});
+  Change step_ = ChangeFor("bootstrap.research.x", RunStep{{}, "", {{0, 1, 2, 3}}, {}, 4});
+  Change other_ = ChangeFor("pod.other", Create{});
+};
+
+TEST_F(ProgressTest, PlainLines) {
+  Open(false);
+  Story();
+  view_.reset();
+  ExpectGolden("cmd/progress/plain.txt", err_.str());
+  EXPECT_EQ(out_.str(), "");
+  EXPECT_THAT(err_.str(), HasSubstr("\x1b[31m"));  // a log gets a worker's output as it is
+}
+
+TEST_F(ProgressTest, APlainLogIsToldAtASensiblePace) {
+  Open(false);
+  view_->OnStart(step_);
+  for (int i = 0; i < 100; ++i) view_->OnProgress(step_, milliseconds(i * 300), {100, 1, 0, 0});
+  const std::string text = err_.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);  // start, 10 s, 20 s
+}
+
+TEST_F(ProgressTest, EveryActionHasItsWords) {
+  Open(false);
+  Step restart;
+  restart.kind = Step::Kind::kRestartRuntime;
+  for (const Action& action : std::vector<Action>{
+           Create{}, Patch{}, Replace{}, Delete{}, RunStep{{}, "", {{2}}, {}, 1},
+           RunStep{restart, "", {{0, 1, 2, 3}}, {}, 4}, RunStep{{}, "", {}, {}, 0}}) {
+    const Change change = ChangeFor("x", action);
+    view_->OnStart(change);
+    view_->OnProgress(change, seconds(70), {});
+    view_->OnComplete(change, seconds(3725), "");
+  }
+  ExpectGolden("cmd/progress/words.txt", err_.str());
+}
+
+TEST_F(ProgressTest, LiveLinesAreDrawnOverThemselves) {
+  Open(true);
+  Terminal terminal;
+  const auto look = [&](const std::string& title) {
+    terminal.Write(err_.str());
+    err_.str("");
+    return "--- " + title + "\n" + terminal.Screen();
+  };
+  std::string film;
+  view_->OnStart(create_);
+  view_->OnStart(other_);
+  film += look("two begin");
+  clock_.Advance(seconds(7));
+  view_->OnTick();
+  film += look("after 7 s");
+  view_->OnComplete(create_, seconds(7), "projects/p/locations/z/nodes/research");
+  film += look("one is done");
+  view_->OnStart(step_);
+  view_->OnStepLine(step_, 3, "colour \x1b[31mred\x1b[0m");
+  clock_.Advance(seconds(1));
+  view_->OnProgress(step_, seconds(1), {4, 2, 0, 1});
+  film += look("a step runs");
+  view_->OnError(step_, seconds(2), MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers"));
+  view_->OnComplete(other_, seconds(9), "");
+  film += look("all is over");
+  view_.reset();
+  film += look("the view is gone");
+  ExpectGolden("cmd/progress/live.txt", film);
+}
+
+TEST_F(ProgressTest, TheLiveFormInBytes) {
+  streams_.color = true;
+  Open(true);
+  view_->OnStart(create_);
+  clock_.Advance(seconds(1));
+  view_->OnTick();
+  view_->OnTick();  // too soon to draw again
+  view_->OnComplete(create_, seconds(1), "");
+  ExpectGolden("cmd/progress/live_bytes.txt", err_.str());
+}
+
+TEST_F(ProgressTest, ManyOperationsDoNotFillTheScreen) {
+  Open(true);
+  std::vector<Change> changes;
+  for (int i = 0; i < 40; ++i) changes.push_back(ChangeFor("pod.n" + std::to_string(i), Create{}));
+  for (const Change& change : changes) view_->OnStart(change);
+  clock_.Advance(seconds(1));
+  view_->OnTick();
+  Terminal terminal;
+  terminal.Write(err_.str());
+  const std::string screen = terminal.Screen();
+  EXPECT_EQ(std::count(screen.begin(), screen.end(), '\n'), 13);
+  EXPECT_THAT(screen, HasSubstr("… and 28 more"));
+  for (const Change& change : changes) view_->OnComplete(change, seconds(2), "");
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,94 @@
+// The state and the pods' health as people and tools see them.
+#include "cmd/views/state_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "providers/base/json.h"
+#include "tests/support/fake_provider.h"
+#include "tests/support/golden.h"
+#include "tests/support/sample_state.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::ExpectGolden;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+State Sample() {
+  State state = testing::SampleState();
+  Value::List endpoints;
+  for (int i = 0; i < 6; ++i) {
+    Value endpoint;
+    endpoint.Set("ipAddress", "10.0.0." + std::to_string(i));
+    endpoints.push_back(endpoint);
+  }
+  state.pods["pod.research"].observed.Set("networkEndpoints", endpoints);
+  state.pods["pod.research"].observed.Set("health", "HEALTHY");
+  return state;
+}
+
+TEST(StateView, OnePodAndOneStep) {
+  const State state = Sample();
+  EXPECT_THAT(AddressesOf(state),
+              ElementsAre("bootstrap.research.jupyter", "pod.other", "pod.research"));
+  std::string text;
+  for (const std::string& address : AddressesOf(state)) text += ShowAddress(state, address) + "\n";
+  ExpectGolden("cmd/state/show.txt", text);
+  EXPECT_EQ(ShowAddress(state, "pod.none"), "");
+  EXPECT_THAT(text, Not(HasSubstr("00ff")));  // not even the digest of a secret
+}
+
+TEST(StateView, TheDocument) {
+  const std::string text = ToJson(StateDocument(Sample()), JsonStyle::kIndented) + "\n";
+  ExpectGolden("cmd/state/show.json", text);
+  EXPECT_THAT(text, Not(HasSubstr("00112233")));  // the key of the digests
+  EXPECT_THAT(text, Not(HasSubstr("00ff")));
+}
+
+TEST(StateView, StatusTable) {
+  State state;
+  Observation observation;
+  const auto add = [&](const std::string& name, const std::string& node_state,
+                       const std::string& health, int workers) {
+    PodRecord record;
+    record.project = "p";
+    record.zone = "europe-west4-a";
+    record.node_id = name;
+    record.exists = true;
+    Value node;
+    node.Set("state", node_state);
+    if (!health.empty()) node.Set("health", health);
+    node.Set("acceleratorType", workers > 1 ? "v3-64" : "v3-8");
+    Value::List endpoints;
+    for (int i = 0; i < workers; ++i) {
+      Value endpoint;
+      endpoint.SetPath("accessConfig.externalIp", "203.0.113." + std::to_string(i + 1));
+      endpoints.push_back(endpoint);
+    }
+    node.Set("networkEndpoints", endpoints);
+    record.observed = node;
+    state.pods["pod." + name] = record;
+    observation.nodes[NameOf(record)] = node;
+  };
+  add("research", "READY", "HEALTHY", 8);
+  add("sick", "READY", "UNHEALTHY_MAINTENANCE", 1);
+  add("taken", "PREEMPTED", "", 1);
+  add("gone", "READY", "", 1);
+  observation.nodes.erase(NameOf(state.pods["pod.gone"]));
+  add("coming", "CREATING", "", 0);
+  observation.nodes.erase(NameOf(state.pods["pod.coming"]));
+  state.pods["pod.coming"].exists = false;
+  state.pods["pod.coming"].pending = PendingAction{};
+  const auto rows = StatusRows(state, observation);
+  ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));
+  ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));
+  ExpectGolden("cmd/state/status_empty.txt", StatusTable({}, false));
+}
+
+}  // namespace
+}  // namespace podctl
