@@ -32,6 +32,7 @@ struct Emulator::Parts {
   int port = 0;
   int ssh_port = 0;
   bool isolated = false;
+  bool private_networks = false;
 };
 
 namespace {
@@ -50,6 +51,18 @@ Result<std::string> MakeTemporaryFolder() {
 // Emulators on one machine begin at different places, so that they seldom try the same addresses.
 std::uint32_t AddressSeed(int port) {
   return (static_cast<std::uint32_t>(port) * 2477U) << 8U;
+}
+
+WorkerNetwork NetworkOf(Options::Network network) {
+  switch (network) {
+    case Options::Network::kPrivateIfPossible:
+      break;
+    case Options::Network::kPrivate:
+      return WorkerNetwork::kPrivate;
+    case Options::Network::kHost:
+      return WorkerNetwork::kHost;
+  }
+  return WorkerNetwork::kPrivateIfPossible;
 }
 
 }  // namespace
@@ -85,11 +98,13 @@ Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
   if (options.workers == Options::Workers::kSshd) {
     auto farm = SshdFarm::Make({.folder = folder + "/workers",
                                 .port = options.ssh_port,
-                                .allow_namespaces = options.allow_namespaces});
+                                .allow_namespaces = options.allow_namespaces,
+                                .network = NetworkOf(options.network)});
     if (!farm) return farm.error();
     all.sshd = farm->get();
     all.ssh_port = all.sshd->port();
     all.isolated = all.sshd->namespaces();
+    all.private_networks = all.sshd->own_network();
     all.farm = *std::move(farm);
   } else {
     all.farm = std::make_unique<NoWorkers>();
@@ -119,6 +134,10 @@ int Emulator::ssh_port() const {
 
 bool Emulator::isolated_workers() const {
   return parts_->isolated;
+}
+
+bool Emulator::private_networks() const {
+  return parts_->private_networks;
 }
 
 void Emulator::Stop() {

@@ -10,6 +10,10 @@
 // namespaces of their own (as root) or as plain ones (else), each with a hostname, homes, accounts
 // from `ssh-keys`, a `startup-script`, and a tpu-runtime unit behind systemctl that reads
 // `tensorflow-env-vars` when it starts. Not emulated: queued resources, quotas, networks, disks.
+//
+// A worker with a private network has ports of its own, as a machine of its own has: what listens
+// on 8888 of one is in nobody's way. The price: it reaches nothing but itself, neither the internet
+// (no `pip install`) nor the other workers. With the machine's network it is the other way round.
 #pragma once
 
 #include <chrono>
@@ -22,11 +26,14 @@ namespace podctl::emulator {
 
 struct Options {
   enum class Workers { kNone, kSshd };
+  enum class Network { kPrivateIfPossible, kPrivate, kHost };
 
   std::string listen_host = "127.0.0.1";
   int listen_port = 8470;   // 0: any free one
   std::string data_folder;  // made if needed; "": a temporary one, removed by Stop
   Workers workers = Workers::kSshd;
+  // Of the workers. Private ones need namespaces and perl; kPrivate insists on them.
+  Network network = Network::kPrivateIfPossible;
   // How long an operation takes at least; the workers must be up as well.
   std::chrono::milliseconds operation_delay{2000};
   // How long after READY the workers are switched on, as a node may be READY before it answers.
@@ -49,6 +56,7 @@ class Emulator {
   std::string url() const;
   int ssh_port() const;           // 0 without workers
   bool isolated_workers() const;  // each in namespaces of its own
+  bool private_networks() const;  // and with a network of its own
   // Ends all workers and connections; operations in flight go on when the same data folder is
   // opened again. Idempotent; must not be called from two threads at once.
   void Stop();

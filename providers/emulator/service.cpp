@@ -15,6 +15,9 @@ namespace {
 constexpr std::uint32_t kFirstAddress = (127U << 24U) | (64U << 16U);
 constexpr std::uint32_t kAddresses = 1U << 22U;
 constexpr int kAddressTries = 100'000;
+// The workers of a killed emulator need a moment to follow it.
+constexpr std::chrono::milliseconds kAddressPatience{1000};
+constexpr std::chrono::milliseconds kAddressPause{20};
 
 std::int64_t NowMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -55,6 +58,7 @@ Result<void> Service::Start() {
   for (auto& [name, node] : nodes_) {
     const std::string& state = node.resource["state"].AsString();
     if (state == "CREATING" || state == "STARTING" || state == "READY") {
+      if (auto renewed = RenewAddresses(name, kAddressPatience); !renewed) return renewed;
       farm_->Boot(Machines(node));
     } else if (state == "DELETING") {
       farm_->Discard(node.uid);  // what the last run did not get to
@@ -135,6 +139,33 @@ std::vector<std::string> Service::TakeAddresses(int count) {
     addresses.push_back(std::move(address));
   }
   return addresses;
+}
+
+Result<void> Service::RenewAddresses(const std::string& name, std::chrono::milliseconds patience) {
+  Node& node = nodes_.at(name);
+  bool moved = false;
+  for (std::string& address : node.addresses) {
+    bool is_free = farm_->IsFree(address);
+    for (; !is_free && patience.count() > 0; patience -= kAddressPause) {
+      std::this_thread::sleep_for(kAddressPause);
+      is_free = farm_->IsFree(address);
+    }
+    if (is_free) continue;
+    const std::vector<std::string> fresh = TakeAddresses(1);
+    if (fresh.empty()) {
+      return MakeError(ErrorCode::kUnavailable,
+                       fmt::format("the address {} of a worker of {} is taken, and there is no "
+                                   "other one left",
+                                   address, name));
+    }
+    taken_.erase(address);
+    address = fresh.front();
+    moved = true;
+  }
+  if (!moved) return {};
+  // Before READY there are no endpoints to show yet.
+  if (node.resource.Find("networkEndpoints") != nullptr) ShowEndpoints(&node);
+  return SaveNode(name);
 }
 
 void Service::ShowEndpoints(Node* node) {
@@ -293,6 +324,12 @@ Answer Service::Power(const Place& place, const std::string& node_id, bool on,
   const std::string state = node.resource["state"].AsString();
   if (state != (on ? "STOPPED" : "READY") || operations_.PendingFor(name) != nullptr) {
     return NotInState(verb, state);
+  }
+  if (on) {
+    if (auto renewed = RenewAddresses(name, {}); !renewed) {
+      return ApiError{
+          .status = "RESOURCE_EXHAUSTED", .message = renewed.error().message, .details = {}};
+    }
   }
   node.resource.Set("state", on ? "STARTING" : "STOPPING");
   node.resource.Erase("health");

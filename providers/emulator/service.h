@@ -93,6 +93,9 @@ class Service {
   Answer Power(const Place& place, const std::string& node_id, bool on, const Value& failure);
   MachineSet Machines(const Node& node) const;
   std::vector<std::string> TakeAddresses(int count);
+  // Before its workers start: those whose address somebody else took meanwhile get another one.
+  // Waits for `patience` at most for the address to come free.
+  Result<void> RenewAddresses(const std::string& name, std::chrono::milliseconds patience);
   void ShowEndpoints(Node* node);
 
   void Restore(const std::string& key, const Value& record);

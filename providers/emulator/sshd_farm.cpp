@@ -1,20 +1,20 @@
 #include "providers/emulator/sshd_farm.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "providers/emulator/child_process.h"
+#include "providers/emulator/worker_address.h"
 
 namespace podctl::emulator {
 namespace {
@@ -25,45 +25,17 @@ using std::chrono::seconds;
 constexpr int kBootingAtOnce = 12;  // key making is work; more would only share the cores
 constexpr seconds kBootLimit{60};   // for one worker, from its first process on
 constexpr seconds kGentleEnd{3};    // a plain worker may take this long to end its processes
+// At one worker, open or about to be; more are closed at once, as by MaxStartups.
+constexpr int kConnectionsAtOnce = 200;
+constexpr char kPerl[] = "/usr/bin/perl";
 constexpr milliseconds kBusyPause{15};
 constexpr milliseconds kIdlePause{500};
 
-sockaddr_in SocketAddress(const std::string& address, int port) {
-  sockaddr_in socket_address{};
-  socket_address.sin_family = AF_INET;
-  socket_address.sin_port = htons(static_cast<std::uint16_t>(port));
-  ::inet_pton(AF_INET, address.c_str(), &socket_address.sin_addr);
-  return socket_address;
-}
-
-// 0, or errno of the bind.
-int TryBind(const std::string& address, int port) {
-  const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (file < 0) return errno;
-  const int on = 1;
-  ::setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const sockaddr_in where = SocketAddress(address, port);
-  const int problem =
-      ::bind(file, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0 ? 0 : errno;
-  ::close(file);
-  return problem;
-}
-
-// Does somebody accept connections there? On loopback the answer comes at once.
-bool Answers(const std::string& address, int port) {
-  const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (file < 0) return false;
-  const sockaddr_in where = SocketAddress(address, port);
-  bool answers = ::connect(file, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
-  if (!answers && errno == EINPROGRESS) {
-    pollfd waiting{.fd = file, .events = POLLOUT, .revents = 0};
-    int problem = ECONNREFUSED;
-    socklen_t size = sizeof problem;
-    answers = ::poll(&waiting, 1, 20) == 1 &&
-              ::getsockopt(file, SOL_SOCKET, SO_ERROR, &problem, &size) == 0 && problem == 0;
-  }
-  ::close(file);
-  return answers;
+// May it stand within quotes in sshd_config, in a shell script, and beside sshd's own %-tokens?
+bool IsQuotable(const std::string& path) {
+  return std::none_of(path.begin(), path.end(), [](unsigned char c) {
+    return std::iscntrl(c) != 0 || std::string_view("'\"\\%$`").find(c) != std::string_view::npos;
+  });
 }
 
 std::string FindProgram(std::initializer_list<const char*> places) {
@@ -117,14 +89,33 @@ Result<std::unique_ptr<SshdFarm>> SshdFarm::Make(Settings settings) {
     return MakeError(ErrorCode::kIo, fmt::format("cannot make the folder {}: {}", settings.folder,
                                                  problem.message()));
   }
-  const bool namespaces = settings.allow_namespaces && NamespacesWork();
+  const bool namespaces = settings.allow_namespaces && NamespacesWork(false);
+  const bool own_network = namespaces && settings.network != WorkerNetwork::kHost &&
+                           ::access(kPerl, X_OK) == 0 && NamespacesWork(true);
+  if (settings.network == WorkerNetwork::kPrivate && !own_network) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     "workers with networks of their own cannot be had here",
+                     "they need root with CAP_SYS_ADMIN and CAP_NET_ADMIN, and perl; or let them "
+                     "share the machine's network");
+  }
+  if (!namespaces && !IsQuotable(settings.folder)) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("workers without namespaces cannot live in {}: its name holds "
+                                 "one of ' \" \\ % $ ` or a control character",
+                                 settings.folder),
+                     "choose another data folder");
+  }
   // sshd started by root refuses to run without its privilege separation folder.
   if (!namespaces && ::geteuid() == 0) ::mkdir("/run/sshd", 0755);
-  return std::unique_ptr<SshdFarm>(new SshdFarm(std::move(settings), std::move(sshd), namespaces));
+  return std::unique_ptr<SshdFarm>(
+      new SshdFarm(std::move(settings), std::move(sshd), namespaces, own_network));
 }
 
-SshdFarm::SshdFarm(Settings settings, std::string sshd, bool namespaces)
-    : settings_(std::move(settings)), sshd_(std::move(sshd)), namespaces_(namespaces) {
+SshdFarm::SshdFarm(Settings settings, std::string sshd, bool namespaces, bool own_network)
+    : settings_(std::move(settings)),
+      sshd_(std::move(sshd)),
+      namespaces_(namespaces),
+      own_network_(own_network) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -376,6 +367,25 @@ void SshdFarm::Bury(Machine* machine) {
   }
 }
 
+// The init script, its two arguments, and the command that it becomes or starts to answer SSH.
+std::vector<std::string> SshdFarm::FirstProcess(const WorkerFiles& files) const {
+  const std::string config = files.Inside() + "/ssh/sshd_config";
+  std::vector<std::string> argv = {"/bin/bash", files.folder + "/bin/init", files.folder,
+                                   files.hostname};
+  const std::vector<std::string> listener =
+      own_network_ ? std::vector<std::string>{kPerl,
+                                              files.Inside() + "/bin/doorman",
+                                              std::to_string(kConnectionsAtOnce),
+                                              sshd_,
+                                              "-i",
+                                              "-e",
+                                              "-f",
+                                              config}
+                   : std::vector<std::string>{sshd_, "-D", "-e", "-f", config};
+  argv.insert(argv.end(), listener.begin(), listener.end());
+  return argv;
+}
+
 void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
   std::lock_guard files_lock(files_mutex_);
   WorkerFiles files;
@@ -397,15 +407,23 @@ void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
   if (!namespaces_ && ::pipe2(leash, O_CLOEXEC) != 0) {
     prepared = MakeError(ErrorCode::kIo, "cannot make a pipe");
   }
+  int door = -1;  // what the worker will listen on, of this process's network
+  if (prepared && own_network_) {
+    Result<int> bound = BindSocket(files.address, files.port);
+    if (bound) door = *bound;
+    if (!bound) prepared = bound.error();
+  }
   Result<pid_t> child = MakeError(ErrorCode::kIo, "not started");
   if (prepared) {
-    child = StartChild(
-        {.argv = {"/bin/bash", files.folder + "/bin/init", files.folder, files.hostname, sshd_},
-         .log = files.folder + "/log",
-         .namespaces = namespaces_,
-         .stdin_file = leash[0]});
+    child = StartChild({.argv = FirstProcess(files),
+                        .log = files.folder + "/log",
+                        .namespaces = namespaces_,
+                        .own_network = own_network_,
+                        .stdin_file = leash[0],
+                        .passed_file = door});
   }
   if (leash[0] >= 0) ::close(leash[0]);
+  if (door >= 0) ::close(door);
   std::lock_guard lock(mutex_);
   Machine& machine = sets_.at(uid).machines[index];
   if (!prepared || !child) {

@@ -5,6 +5,11 @@
 // own user can enter, with a home and a hostname of its own by way of ForceCommand. Either way all
 // its processes die with it, with stdin or the namespace as the leash, even when this process is
 // killed. Thread safe; one thread starts, watches and buries the workers.
+//
+// A worker with a network of its own (see WorkerNetwork) is entered through a socket of this
+// machine's network: bound here, handed to the worker's first process, which listens on it and
+// starts `sshd -i` inside for each connection. Nobody else holds it, so that it dies with the
+// worker.
 #pragma once
 
 #include <chrono>
@@ -23,20 +28,26 @@
 
 namespace podctl::emulator {
 
+enum class WorkerNetwork { kPrivateIfPossible, kPrivate, kHost };
+
 class SshdFarm final : public WorkerFarm {
  public:
   struct Settings {
     std::string folder;  // absolute; for the workers' files
     int port = 0;        // 0: 22 if it may be bound, else 2222
     bool allow_namespaces = true;
+    WorkerNetwork network = WorkerNetwork::kPrivateIfPossible;
   };
 
-  // kFailedPrecondition with a hint when sshd or ssh-keygen is missing or the port is taken.
+  // kFailedPrecondition with a hint when sshd or ssh-keygen is missing, the port is taken, or
+  // private networks were asked for and cannot be had; kInvalidArgument: plain workers cannot live
+  // in a folder of that name.
   static Result<std::unique_ptr<SshdFarm>> Make(Settings settings);
   ~SshdFarm() override;  // ends all workers
 
   int port() const { return settings_.port; }
   bool namespaces() const { return namespaces_; }
+  bool own_network() const { return own_network_; }
 
   void Boot(const MachineSet& machines) override;
   void SetMetadata(const MachineSet& machines) override;
@@ -70,12 +81,13 @@ class SshdFarm final : public WorkerFarm {
     bool discarded = false;
   };
 
-  SshdFarm(Settings settings, std::string sshd, bool namespaces);
+  SshdFarm(Settings settings, std::string sshd, bool namespaces, bool own_network);
   void Run();
   // One look at everything; true while something is on its way up or down.
   bool Tend();
   bool TendMachine(Machine* machine, int* booting);
   void Bury(Machine* machine);
+  std::vector<std::string> FirstProcess(const WorkerFiles& files) const;
   void StartMachine(const std::string& uid, std::size_t index);
   void SweepDiscarded();
   std::string FolderOf(const std::string& uid) const;
@@ -83,6 +95,7 @@ class SshdFarm final : public WorkerFarm {
   Settings settings_;
   const std::string sshd_;
   const bool namespaces_;
+  const bool own_network_;
 
   std::mutex files_mutex_;  // one writer of worker folders; taken before mutex_
   std::mutex mutex_;

@@ -146,6 +146,7 @@ Result<void> WorkerFiles::Prepare(const Value& metadata) const {
   };
   Result<void> done = script("init", namespaces ? kNamespaceInit : kPlainInit);
   if (done) done = script("boot", kBoot);
+  if (done && namespaces) done = script("doorman", kDoorman);
   if (done) done = script("systemctl", kSystemctl);
   if (done && (!namespaces || !HasSudo())) done = script("sudo", kSudo);
   if (done && !namespaces) done = script("session", kPlainSession);
@@ -203,10 +204,10 @@ std::string WorkerFiles::SshdConfig() const {
   const std::string ssh = Inside() + "/ssh";
   std::string text = fmt::format(
       "ListenAddress {0}:{1}\n"
-      "HostKey {2}/ssh_host_ed25519_key\n"
-      "HostKey {2}/ssh_host_ecdsa_key\n"
-      "HostKey {2}/ssh_host_rsa_key\n"
-      "AuthorizedKeysFile {2}/authorized_keys/%u{3}\n"
+      "HostKey \"{2}/ssh_host_ed25519_key\"\n"
+      "HostKey \"{2}/ssh_host_ecdsa_key\"\n"
+      "HostKey \"{2}/ssh_host_rsa_key\"\n"
+      "AuthorizedKeysFile \"{2}/authorized_keys/%u\"{3}\n"
       "PidFile none\n"
       "StrictModes no\n"
       "UsePAM no\n"
@@ -228,7 +229,7 @@ std::string WorkerFiles::SshdConfig() const {
   } else {
     text += fmt::format(
         // HOME, or the user's own start-up files would run on a machine that has none of them.
-        "SetEnv TPU_VM_FOLDER={0} HOME={0}/home\nForceCommand {0}/bin/session\n", folder);
+        "SetEnv \"TPU_VM_FOLDER={0}\" \"HOME={0}/home\"\nForceCommand '{0}/bin/session'\n", folder);
   }
   return text;
 }

@@ -6,7 +6,8 @@ namespace podctl::emulator {
 // to its place last, since the mounts between may hide where it lies (/home, /tmp, /run, /root).
 const std::string_view kNamespaceInit = R"sh(#!/bin/bash
 set -e
-folder=$1 host=$2 sshd=$3
+folder=$1 host=$2
+shift 2
 hub=/mnt
 case $folder in /mnt/*) hub=/media ;; esac
 mount --make-rprivate /
@@ -28,12 +29,47 @@ for file in passwd group shadow sudoers hosts hostname profile; do
 done
 if [ -e /usr/bin/systemctl ]; then mount --bind /run/tpu-vm/bin/systemctl /usr/bin/systemctl; fi
 hostname "$host" 2>/dev/null || echo "$host" > /proc/sys/kernel/hostname
-/run/tpu-vm/bin/boot /run/tpu-vm "$host"
-exec "$sshd" -D -e -f /run/tpu-vm/ssh/sshd_config
+/run/tpu-vm/bin/boot /run/tpu-vm "$host" 3<&-
+exec "$@"
 )sh";
 
+const std::string_view kDoorman = R"pl(#!/usr/bin/perl
+use strict;
+use warnings;
+my ($limit, @sshd) = @ARGV;
+$0 = 'doorman';
+# As pid 1 it inherits every orphan of the VM; the kernel buries those of whoever ignores them.
+$SIG{CHLD} = 'IGNORE';
+open(my $door, '+<&=', 3) or die "no socket to listen on: $!\n";
+listen($door, 128) or die "cannot listen: $!\n";
+my %guests;
+while (1) {
+  my $guest;
+  if (!accept($guest, $door)) {
+    select(undef, undef, undef, 0.05);    # out of descriptors or memory; it may pass
+    next;
+  }
+  delete @guests{grep { !kill(0, $_) } keys %guests} if keys %guests >= $limit;
+  if (keys %guests < $limit) {
+    my $child = fork;
+    if (defined $child && $child == 0) {
+      $SIG{CHLD} = 'DEFAULT';
+      setpgrp(0, 0);    # sshd signals its group when a login takes too long
+      close $door;
+      open(STDIN, '<&', $guest) && open(STDOUT, '>&', $guest) or exit 1;
+      close $guest;
+      exec { $sshd[0] } @sshd;
+      exit 1;
+    }
+    $guests{$child} = 1 if defined $child;
+  }
+  close $guest;
+}
+)pl";
+
 const std::string_view kPlainInit = R"sh(#!/bin/bash
-folder=$1 host=$2 sshd=$3
+folder=$1 host=$2
+shift 2
 exec 3<&0
 finish() {
   trap - TERM
@@ -47,7 +83,7 @@ finish() {
 }
 trap finish TERM
 "$folder/bin/boot" "$folder" "$host" 3<&- || exit 1
-"$sshd" -D -e -f "$folder/ssh/sshd_config" 3<&- &
+"$@" 3<&- &
 listener=$!
 { cat <&3 > /dev/null; kill -TERM $$; } &
 watcher=$!

@@ -8,10 +8,14 @@
 
 namespace podctl::emulator {
 
-// First process of a VM with namespaces of its own: arguments folder, hostname, sshd.
+// First process of a VM with namespaces of its own: arguments folder, hostname, and the command
+// that it becomes to answer SSH. Descriptor 3, if any, is left to that command.
 extern const std::string_view kNamespaceInit;
 // First process of a VM without: the same arguments; ends everything when its stdin ends.
 extern const std::string_view kPlainInit;
+// That command for a VM with a network of its own: arguments the limit of connections at once and
+// the `sshd -i` for each; descriptor 3 is the bound socket.
+extern const std::string_view kDoorman;
 // What both run before sshd answers: arguments folder (as seen by the VM), hostname.
 extern const std::string_view kBoot;
 extern const std::string_view kSystemctl;
