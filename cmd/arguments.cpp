@@ -254,6 +254,11 @@ class Parser {
     serve->add_option("--workers", emulator.workers, "sshd (default) or none")
         ->type_name("KIND")
         ->check(CLI::IsMember({"sshd", "none"}));
+    serve
+        ->add_option("--worker-network", emulator.worker_network,
+                     "private: ports of their own, no way out (default where possible), or host")
+        ->type_name("KIND")
+        ->check(CLI::IsMember({"private", "host"}));
     AddDuration(serve, "--operation-delay", &emulator.operation_delay,
                 "how long operations take (default 2s)");
     serve

@@ -47,7 +47,8 @@ struct EmulatorOptions {
   std::string data;
   std::string workers = "sshd";
   std::chrono::milliseconds operation_delay{2000};
-  int ssh_port = 0;  // 0: 22 where that may be bound, else 2222
+  std::string worker_network;  // "private", "host"; empty: private where it can be had
+  int ssh_port = 0;            // 0: 22 where that may be bound, else 2222
 };
 
 struct InitArguments {

@@ -43,6 +43,8 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
                                             : emulator::Options::Workers::kSshd;
   start.operation_delay = options.operation_delay;
   start.ssh_port = options.ssh_port;
+  if (options.worker_network == "private") start.network = emulator::Options::Network::kPrivate;
+  if (options.worker_network == "host") start.network = emulator::Options::Network::kHost;
   auto emulator = emulator::Emulator::Start(start);
   if (!emulator) {
     ShowError(wiring, nullptr, "the emulator cannot start", emulator.error());
@@ -55,6 +57,10 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
       streams.err << fmt::format(
           "  That is not 22, so pods need `ssh: {{port: {}}}` in the spec.\n",
           (*emulator)->ssh_port());
+    }
+    if ((*emulator)->private_networks()) {
+      streams.err << "  Each has a network of its own, without a way out; `--worker-network host` "
+                     "gives them this machine's.\n";
     }
   }
   streams.out << "ready " << (*emulator)->url() << "\n" << std::flush;
