@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -134,6 +135,33 @@ TEST_P(ProviderSuite, AnOperationTellsItsNodeWhenDone) {
   ASSERT_TRUE(done.has_value());
   EXPECT_TRUE(done->done);
   EXPECT_EQ(done->response["name"].AsString(), Name("research").Resource());
+}
+
+TEST_P(ProviderSuite, OperationsAreListedWithWhatTheyDidAndWhen) {
+  Create(Name("research"));
+  Create(Name("other"));
+  Value change;
+  change.SetPath("metadata.y", "2");
+  const auto patched = provider().PatchNode(Name("research"), change, {"metadata"}, {});
+  ExpectDone(patched);
+  const auto operations = provider().ListOperations("my-project", "europe-west4-a", {});
+  ASSERT_TRUE(operations.has_value()) << operations.error().message;
+  EXPECT_EQ(operations->size(), 3U);
+  std::string created;
+  for (const Operation& operation : *operations) {
+    if (operation.target != Name("research").Resource()) continue;
+    EXPECT_TRUE(operation.done);
+    if (operation.verb == "create") created = operation.create_time;
+  }
+  const auto it = std::find_if(operations->begin(), operations->end(), [&](const auto& operation) {
+    return operation.name == patched->name;
+  });
+  ASSERT_NE(it, operations->end());
+  EXPECT_EQ(it->verb, "update");
+  EXPECT_EQ(it->target, Name("research").Resource());
+  EXPECT_EQ(it->response["metadata"], change["metadata"]);
+  EXPECT_LT(created, it->create_time);
+  EXPECT_TRUE(provider().ListOperations("my-project", "us-central1-a", {})->empty());
 }
 
 TEST_P(ProviderSuite, ANameIsTakenOnce) {
