@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <memory>
+#include <set>
 
 #include "providers/base/text.h"
 
@@ -30,6 +32,41 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::mi
       ->type_name("DURATION");
 }
 
+// Adds a flag that holds a whole number from 1 to `most`. Our own words, since those of CLI11
+// differ from one of its versions to the next.
+CLI::Option* AddNumber(CLI::App* app, const std::string& name, int most, int* target,
+                       const std::string& description) {
+  return app->add_option_function<std::string>(
+      name,
+      [target, name, most](const std::string& text) {
+        int number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error != std::errc() || end != text.data() + text.size() || number < 1 ||
+            number > most) {
+          throw CLI::ValidationError(name,
+                                     fmt::format("`{}` is not a number from 1 to {}", text, most));
+        }
+        *target = number;
+      },
+      description);
+}
+
+// The same for one of a few words.
+CLI::Option* AddChoice(CLI::App* app, const std::string& name,
+                       const std::vector<std::string>& choices, std::string* target,
+                       const std::string& description) {
+  return app->add_option_function<std::string>(
+      name,
+      [target, name, choices](const std::string& text) {
+        if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+          throw CLI::ValidationError(name,
+                                     fmt::format("`{}` is not {}", text, Join(choices, " or ")));
+        }
+        *target = text;
+      },
+      description);
+}
+
 class Parser {
  public:
   Parser() : app_("Declarative Cloud TPU pods: plan, apply, and reach every worker.", "podctl") {
@@ -39,6 +76,7 @@ class Parser {
     app_.require_subcommand(0, 1);
     app_.fallthrough();
     AddGlobals();
+    AddInit();
     AddPlanning();
     AddPods();
     AddState();
@@ -100,6 +138,15 @@ class Parser {
     return words;
   }
 
+  static void CollectValued(const CLI::App* app, std::set<std::string>* flags) {
+    for (const CLI::Option* option : app->get_options(nullptr)) {
+      if (option->get_positional() || option->get_items_expected_max() == 0) continue;
+      for (const std::string& name : option->get_lnames()) flags->insert("--" + name);
+      for (const std::string& name : option->get_snames()) flags->insert("-" + name);
+    }
+    for (const CLI::App* command : app->get_subcommands(kAll)) CollectValued(command, flags);
+  }
+
   std::vector<std::string> Flags(const CLI::App* app) const {
     std::vector<std::string> flags;
     for (const CLI::Option* option : app->get_options(nullptr)) {
@@ -159,8 +206,9 @@ class Parser {
         ->type_name("FILE|DIR")
         ->allow_extra_args(false);
     app_.add_option("--state", global.state, "state file")->type_name("FILE");
-    app_.add_option("--project", global.project, "Google Cloud project where the spec names none");
-    app_.add_option("--zone", global.zone, "zone where the spec names none");
+    app_.add_option("--project", global.project, "Google Cloud project where the spec names none")
+        ->type_name("ID");
+    app_.add_option("--zone", global.zone, "zone where the spec names none")->type_name("ZONE");
     app_.add_option("--endpoint", global.endpoint, "base URL of the Cloud TPU API")
         ->type_name("URL");
     app_.add_option_function<std::vector<std::string>>(
@@ -180,14 +228,22 @@ class Parser {
     app_.add_option("--var-file", global.var_files, "YAML file of variables; repeatable")
         ->type_name("FILE")
         ->allow_extra_args(false);
-    app_.add_option("--parallelism", global.parallelism, "API calls at once (default 10)")
-        ->type_name("N")
-        ->check(CLI::Range(1, 256));
+    AddNumber(&app_, "--parallelism", 256, &global.parallelism, "API calls at once (default 10)")
+        ->type_name("N");
     AddDuration(&app_, "--lock-timeout", &global.lock_timeout,
                 "how long to wait for the state's lock (default: not at all)");
     app_.add_flag("--json", global.json, "machine-readable output");
     app_.add_flag("--no-color", global.no_color, "no colours (also: NO_COLOR)");
-    app_.add_option("--input", global.input, "ask where needed; --input=false never asks")
+    app_.add_option_function<std::string>(
+            "--input",
+            [&global](const std::string& text) {
+              if (text != "true" && text != "false") {
+                throw CLI::ValidationError("--input",
+                                           fmt::format("`{}` is not true or false", text));
+              }
+              global.input = text == "true";
+            },
+            "ask where needed; --input=false never asks")
         ->type_name("true|false");
   }
 
@@ -238,39 +294,34 @@ class Parser {
     unlock->add_option("ID", invocation_.topic, "the lock's ID, as the error shows it")->required();
   }
 
-  void AddRest() {
+  void AddInit() {
     CLI::App* init = Add(&app_, "init", "write a starter spec");
     init->add_option("--template", invocation_.init.template_name, "which one (default minimal)")
         ->type_name("NAME");
     init->add_option("DIR", invocation_.init.folder, "folder to write to (default: here)");
     init->add_flag("--list", invocation_.init.list, "show the templates");
+  }
 
+  void AddRest() {
     EmulatorOptions& emulator = invocation_.emulator;
     CLI::App* serve = Add(&app_, "emulator", "serve the Cloud TPU API on loopback");
     serve->add_option("--listen", emulator.listen, "address and port (default 127.0.0.1:8470)")
         ->type_name("ADDRESS:PORT");
     serve->add_option("--data", emulator.data, "folder that survives a restart (default: none)")
         ->type_name("DIR");
-    serve->add_option("--workers", emulator.workers, "sshd (default) or none")
-        ->type_name("KIND")
-        ->check(CLI::IsMember({"sshd", "none"}));
-    serve
-        ->add_option("--worker-network", emulator.worker_network,
-                     "private: ports of their own, no way out (default where possible), or host")
-        ->type_name("KIND")
-        ->check(CLI::IsMember({"private", "host"}));
+    AddChoice(serve, "--workers", {"sshd", "none"}, &emulator.workers, "sshd (default) or none")
+        ->type_name("KIND");
+    AddChoice(serve, "--worker-network", {"private", "host"}, &emulator.worker_network,
+              "private: ports of their own, no way out (default where possible), or host")
+        ->type_name("KIND");
     AddDuration(serve, "--operation-delay", &emulator.operation_delay,
                 "how long operations take (default 2s)");
-    serve
-        ->add_option("--ssh-port", emulator.ssh_port,
-                     "port of the workers' sshd (default 22, or 2222 without the right to it)")
-        ->type_name("PORT")
-        ->check(CLI::Range(1, 65535));
+    AddNumber(serve, "--ssh-port", 65535, &emulator.ssh_port,
+              "port of the workers' sshd (default 22, or 2222 without the right to it)")
+        ->type_name("PORT");
 
     CLI::App* completion = Add(&app_, "completion", "print a shell's completion script");
-    completion->add_option("SHELL", invocation_.topic, "bash")
-        ->required()
-        ->check(CLI::IsMember({"bash"}));
+    AddChoice(completion, "SHELL", {"bash"}, &invocation_.topic, "bash")->required();
     Add(&app_, "version", "show the version");
     CLI::App* help = Add(&app_, "help", "show help for a command");
     help->add_option("COMMAND", topic_words_, "the command");
@@ -284,6 +335,10 @@ class Parser {
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return Extra(hint);
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
       return {fmt::format("`podctl {}` needs more: {}", command, UsageOf(Deepest())), hint};
+    }
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+      const std::string text = error.what();
+      return {fmt::format("`{}` needs a value", text.substr(0, text.find(':'))), hint};
     }
     return {error.what(), hint};
   }
@@ -306,17 +361,21 @@ class Parser {
             near.empty() ? hint : fmt::format("Did you mean `{}`?", near)};
   }
 
-  std::string UsageOf(const CLI::App* app) const {
+  // `flags` stands where flags may: before the dashes that begin somebody else's command.
+  std::string UsageOf(const CLI::App* app, const std::string& flags = "") const {
     std::string usage = "podctl " + FullName(app);
+    std::string rest;
+    if (!app->get_subcommands(kAll).empty()) usage += " COMMAND";
     for (const CLI::Option* option : app->get_options(nullptr)) {
       if (!option->get_positional()) continue;
       const bool many = option->get_items_expected_max() > 1;
       const std::string& name = option->get_name(true);
       const std::string dashes = name == "COMMAND" && FullName(app) != "help" ? "-- " : "";
-      usage += option->get_required() ? fmt::format(" {}{}{}", dashes, name, many ? "…" : "")
-                                      : fmt::format(" [{}{}{}]", dashes, name, many ? "…" : "");
+      (dashes.empty() ? usage : rest) +=
+          option->get_required() ? fmt::format(" {}{}{}", dashes, name, many ? "…" : "")
+                                 : fmt::format(" [{}{}{}]", dashes, name, many ? "…" : "");
     }
-    return usage;
+    return usage + flags + rest;
   }
 
   static void AppendOptions(const CLI::App* app, std::string* text) {
@@ -333,8 +392,8 @@ class Parser {
 
   std::string Help(CLI::App* app) const {
     if (app == &app_) return TopHelp();
-    std::string text =
-        fmt::format("{}\n\nUsage: {} [flags]\n", Sentence(app->get_description()), UsageOf(app));
+    std::string text = fmt::format("{}\n\nUsage: {}\n", Sentence(app->get_description()),
+                                   UsageOf(app, " [flags]"));
     if (!app->get_subcommands(kAll).empty()) {
       text += "\nCommands:\n";
       for (const CLI::App* command : app->get_subcommands(kAll)) {
@@ -383,6 +442,12 @@ std::string HelpFor(const std::string& command) {
 }
 std::vector<CommandWords> AllCommands() {
   return Parser().Commands();
+}
+std::vector<std::string> FlagsWithValue() {
+  Parser parser;
+  std::set<std::string> flags;
+  Parser::CollectValued(&parser.app(), &flags);
+  return {flags.begin(), flags.end()};
 }
 std::vector<std::string> GlobalFlags() {
   Parser parser;

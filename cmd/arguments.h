@@ -33,5 +33,7 @@ struct CommandWords {
 };
 std::vector<CommandWords> AllCommands();
 std::vector<std::string> GlobalFlags();
+// Every flag that takes a value in a word of its own: {"--file", "--zone", "-f", …}.
+std::vector<std::string> FlagsWithValue();
 
 }  // namespace podctl

@@ -13,13 +13,19 @@ namespace podctl {
 namespace {
 
 // @NAME@ is filled in below.
-constexpr std::string_view kScript = R"sh(# bash completion for podctl: source <(podctl completion bash)
+constexpr std::string_view kScript =
+    R"sh(# bash completion for podctl: source <(podctl completion bash)
 _podctl() {
   local cur="${COMP_WORDS[COMP_CWORD]}" command="" word words="" flags="" i
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     word="${COMP_WORDS[i]}"
     [[ $word == -- ]] && return
+    case "$word" in
+      @VALUED@)
+        ((++i == COMP_CWORD)) && return  # the value itself: bash's own completion of files
+        continue ;;
+    esac
     [[ $word == -* ]] && continue
     if [[ -z $command ]]; then command="$word"
     elif [[ $command == state ]]; then command="state $word"; break
@@ -70,6 +76,7 @@ int RunCompletion(Streams& streams) {
   }
   std::string script(kScript);
   Fill("COMMANDS", commands, &script);
+  Fill("VALUED", Join(FlagsWithValue(), " | "), &script);
   Fill("NESTED", further, &script);
   Fill("FLAGS", flags, &script);
   Fill("GLOBAL", Join(GlobalFlags(), " "), &script);

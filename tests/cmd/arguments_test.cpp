@@ -1,0 +1,178 @@
+// The command line: what is understood, what is refused and with which words, and the help.
+#include "cmd/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using Words = std::vector<std::string>;
+
+Invocation Parse(const Words& words) {
+  auto parsed = ParseArguments(words);
+  if (const auto* error = std::get_if<UsageError>(&parsed)) ADD_FAILURE() << error->message;
+  const auto* invocation = std::get_if<Invocation>(&parsed);
+  return invocation == nullptr ? Invocation{} : *invocation;
+}
+
+// "message | hint".
+std::string Refusal(const Words& words) {
+  auto parsed = ParseArguments(words);
+  const auto* error = std::get_if<UsageError>(&parsed);
+  return error == nullptr ? "" : error->message + " | " + error->hint;
+}
+
+std::string Help(const Words& words) {
+  auto parsed = ParseArguments(words);
+  const auto* help = std::get_if<HelpWanted>(&parsed);
+  return help == nullptr ? "" : help->text;
+}
+
+TEST(Arguments, GlobalFlagsStandBeforeOrAfterTheCommand) {
+  for (const Words& words :
+       {Words{"-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z", "plan"},
+        Words{"plan", "-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z"}}) {
+    const Invocation call = Parse(words);
+    EXPECT_EQ(call.command, "plan");
+    EXPECT_THAT(call.global.files, ElementsAre("a.yaml", "b"));
+    EXPECT_TRUE(call.global.json);
+    EXPECT_EQ(call.global.project, "p");
+    EXPECT_EQ(call.global.zone, "z");
+  }
+}
+
+TEST(Arguments, TheRestOfTheGlobalFlags) {
+  const Invocation call =
+      Parse({"apply", "--var", "a=1", "--var=b=x=y", "--var-file", "v.yaml", "--parallelism", "4",
+             "--lock-timeout", "1m30s", "--no-color", "--endpoint", "http://127.0.0.1:8470",
+             "--state", "s.json", "--auto-approve"});
+  EXPECT_THAT(call.global.vars, ElementsAre(Pair("a", "1"), Pair("b", "x=y")));
+  EXPECT_THAT(call.global.var_files, ElementsAre("v.yaml"));
+  EXPECT_EQ(call.global.parallelism, 4);
+  EXPECT_EQ(call.global.lock_timeout, std::chrono::seconds(90));
+  EXPECT_TRUE(call.global.no_color);
+  EXPECT_EQ(call.global.endpoint, "http://127.0.0.1:8470");
+  EXPECT_EQ(call.global.state, "s.json");
+  EXPECT_TRUE(call.apply.auto_approve);
+}
+
+TEST(Arguments, AskingCanBeSwitchedOff) {
+  EXPECT_TRUE(Parse({"apply"}).global.input);
+  EXPECT_FALSE(Parse({"apply", "--input=false"}).global.input);
+  EXPECT_TRUE(Parse({"apply", "--input=true"}).global.input);
+}
+
+TEST(Arguments, PlanHasItsFlags) {
+  const Invocation call = Parse({"plan", "--detailed-exitcode", "--destroy"});
+  EXPECT_TRUE(call.apply.detailed_exitcode);
+  EXPECT_TRUE(call.apply.destroy);
+}
+
+TEST(Arguments, WhatStandsAfterDashesIsTheCommands) {
+  Invocation call = Parse({"exec", "research", "--worker", "0,2-3", "--", "ls", "-l", "--json"});
+  EXPECT_EQ(call.command, "exec");
+  EXPECT_EQ(call.pod.pod, "research");
+  EXPECT_EQ(call.pod.workers, "0,2-3");
+  EXPECT_THAT(call.pod.command, ElementsAre("ls", "-l", "--json"));
+  EXPECT_FALSE(call.global.json);
+  call = Parse({"exec", "research", "--", "[", "-e", "x", "]", "--", "y"});
+  EXPECT_THAT(call.pod.command, ElementsAre("[", "-e", "x", "]", "--", "y"));
+  call = Parse({"exec", "research", "hostname"});
+  EXPECT_THAT(call.pod.command, ElementsAre("hostname"));
+  call = Parse({"ssh", "research", "-t", "--worker", "3", "--", "top"});
+  EXPECT_TRUE(call.pod.tty);
+  EXPECT_EQ(call.pod.workers, "3");
+  EXPECT_THAT(call.pod.command, ElementsAre("top"));
+}
+
+TEST(Arguments, TunnelTakesPorts) {
+  const Invocation call = Parse({"tunnel", "research", "8888", "9000:6006", "--worker", "1"});
+  EXPECT_THAT(call.pod.ports, ElementsAre("8888", "9000:6006"));
+  EXPECT_EQ(call.pod.workers, "1");
+}
+
+TEST(Arguments, NestedCommands) {
+  EXPECT_EQ(Parse({"state", "list"}).command, "state list");
+  const Invocation call = Parse({"state", "rm", "pod.research"});
+  EXPECT_EQ(call.command, "state rm");
+  EXPECT_EQ(call.state.address, "pod.research");
+  EXPECT_EQ(Parse({"--version"}).command, "version");
+  EXPECT_EQ(Parse({"help", "state", "list"}).topic, "state list");
+}
+
+TEST(Arguments, TheEmulatorsFlags) {
+  const Invocation call = Parse({"emulator", "--listen", "127.0.0.1:0", "--data", "d", "--workers",
+                                 "none", "--operation-delay", "0.5s", "--ssh-port", "2222"});
+  EXPECT_EQ(call.emulator.listen, "127.0.0.1:0");
+  EXPECT_EQ(call.emulator.data, "d");
+  EXPECT_EQ(call.emulator.workers, "none");
+  EXPECT_EQ(call.emulator.operation_delay, std::chrono::milliseconds(500));
+  EXPECT_EQ(call.emulator.ssh_port, 2222);
+}
+
+TEST(Arguments, RefusalsSayWhatWasMeant) {
+  const std::vector<Words> lines = {
+      {"aply"},
+      {"frobnicate"},
+      {"plan", "--detailed-exitcod"},
+      {"plan", "--auto-approve"},
+      {"plan", "--jsn"},
+      {"plan", "surplus"},
+      {"state"},
+      {"state", "lst"},
+      {"state", "show"},
+      {"exec"},
+      {"exec", "research"},
+      {"tunnel", "research"},
+      {"unlock"},
+      {"apply", "--input=perhaps"},
+      {"apply", "--parallelism", "0"},
+      {"apply", "--parallelism", "many"},
+      {"apply", "--lock-timeout", "soon"},
+      {"apply", "--var", "novalue"},
+      {"apply", "--zone"},
+      {"emulator", "--workers", "plenty"},
+      {"completion", "fish"},
+  };
+  std::string text;
+  for (const Words& words : lines) {
+    text += "podctl";
+    for (const std::string& word : words) text += " " + word;
+    text += "\n  " + Refusal(words) + "\n";
+    EXPECT_NE(Refusal(words), "") << words.front();
+  }
+  testing::ExpectGolden("cmd/arguments/refusals.txt", text);
+}
+
+TEST(Arguments, HelpTexts) {
+  testing::ExpectGolden("cmd/arguments/help.txt", Help({}));
+  EXPECT_EQ(Help({"--help"}), Help({}));
+  std::string text;
+  for (const CommandWords& command : AllCommands()) {
+    text += "--- podctl help " + command.name + "\n" + HelpFor(command.name) + "\n";
+  }
+  testing::ExpectGolden("cmd/arguments/help_commands.txt", text);
+  EXPECT_EQ(Help({"plan", "-h"}), HelpFor("plan"));
+  EXPECT_EQ(HelpFor("frobnicate"), "");
+}
+
+TEST(Arguments, WordsForCompletion) {
+  std::vector<std::string> names;
+  for (const CommandWords& command : AllCommands()) names.push_back(command.name);
+  EXPECT_THAT(names, Contains("state show"));
+  EXPECT_THAT(names, Contains("apply"));
+  EXPECT_THAT(GlobalFlags(), Contains("--parallelism"));
+}
+
+}  // namespace
+}  // namespace podctl

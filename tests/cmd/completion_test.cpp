@@ -1,0 +1,77 @@
+// The completion script, run by the shell it is for.
+#include "cmd/commands/completion.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "providers/base/text.h"
+#include "providers/os/process.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// What bash offers for the last of `words`. `podctl state list` is answered by a function.
+std::vector<std::string> Complete(const std::vector<std::string>& words) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Streams streams{out, err};
+  EXPECT_EQ(RunCompletion(streams), 0);
+  std::string script = out.str();
+  script += "podctl() { echo pod.research; echo bootstrap.research.x; }\n";
+  script += "COMP_WORDS=(podctl";
+  for (const std::string& word : words) script += " " + ShellQuote(word);
+  script += ")\nCOMP_CWORD=" + std::to_string(words.size()) +
+            "\n_podctl\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
+  RealProcessRunner runner;
+  const auto result =
+      runner.Run({"bash", "--norc", "-c", script}, std::chrono::milliseconds(10'000));
+  EXPECT_TRUE(result.has_value());
+  if (!result) return {};
+  EXPECT_EQ(result->err, "");
+  std::vector<std::string> offers = SplitLines(result->out);
+  std::erase(offers, "");
+  return offers;
+}
+
+TEST(Completion, Commands) {
+  EXPECT_THAT(Complete({"ap"}), ElementsAre("apply"));
+  EXPECT_THAT(Complete({""}), Contains("emulator"));
+  EXPECT_THAT(Complete({""}), Not(Contains("list")));
+  EXPECT_THAT(Complete({"help", "val"}), ElementsAre("validate"));
+  EXPECT_THAT(Complete({"completion", ""}), ElementsAre("bash"));
+}
+
+TEST(Completion, Flags) {
+  EXPECT_THAT(Complete({"plan", "--det"}), ElementsAre("--detailed-exitcode"));
+  EXPECT_THAT(Complete({"apply", "--auto"}), ElementsAre("--auto-approve"));
+  EXPECT_THAT(Complete({"plan", "--auto"}), IsEmpty());
+  EXPECT_THAT(Complete({"--par"}), ElementsAre("--parallelism"));
+  EXPECT_THAT(Complete({"state", "list", "--js"}), ElementsAre("--json"));
+}
+
+TEST(Completion, NestedCommandsPodsAndAddresses) {
+  EXPECT_THAT(Complete({"state", ""}), Contains("show"));
+  EXPECT_THAT(Complete({"exec", "re"}), ElementsAre("research"));
+  EXPECT_THAT(Complete({"state", "show", ""}), ElementsAre("pod.research", "bootstrap.research.x"));
+}
+
+TEST(Completion, NothingAfterTheDashes) {
+  EXPECT_THAT(Complete({"exec", "research", "--", "ap"}), IsEmpty());
+}
+
+TEST(Completion, AFlagsValueIsNoCommand) {
+  EXPECT_THAT(Complete({"-f", "spec.yaml", "ap"}), ElementsAre("apply"));
+  EXPECT_THAT(Complete({"--zone", "z", "plan", "--det"}), ElementsAre("--detailed-exitcode"));
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,85 @@
+// From words on a command line to workers and to one command for a remote shell.
+#include "cmd/commands/pod_target.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "providers/os/process.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+PodTarget FourWorkers() {
+  PodTarget target;
+  for (int i = 0; i < 4; ++i) {
+    WorkerAccess worker;
+    worker.index = i;
+    target.workers.push_back(worker);
+  }
+  return target;
+}
+
+std::vector<int> Select(const std::string& selection, const std::string& fallback = "all") {
+  const PodTarget target = FourWorkers();
+  std::vector<int> numbers;
+  const auto workers = SelectWorkers(target, selection, fallback);
+  if (!workers) return {-1};
+  for (const WorkerAccess& worker : *workers) numbers.push_back(worker.index);
+  return numbers;
+}
+
+TEST(PodTarget, SelectsWorkers) {
+  EXPECT_THAT(Select("all"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Select(""), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Select("", "0"), ElementsAre(0));
+  EXPECT_THAT(Select("3,0-1"), ElementsAre(0, 1, 3));
+  EXPECT_THAT(Select("2,2"), ElementsAre(2));
+}
+
+TEST(PodTarget, RefusesWorkersThatAreNotThere) {
+  const PodTarget target = FourWorkers();
+  auto workers = SelectWorkers(target, "0,4", "all");
+  ASSERT_FALSE(workers.has_value());
+  EXPECT_EQ(workers.error().message, "there is no worker 4: the pod has 4 workers");
+  EXPECT_EQ(workers.error().hint, "Workers are numbered from 0 to 3.");
+  for (const char* bad : {"x", "1-", "-1", "3-1", "0;1", "99999999999"}) {
+    workers = SelectWorkers(target, bad, "all");
+    ASSERT_FALSE(workers.has_value()) << bad;
+    EXPECT_THAT(workers.error().hint, HasSubstr("`0,2-3`"));
+  }
+}
+
+// What a shell makes of it.
+std::string RunInShell(const std::vector<std::string>& words,
+                       const std::map<std::string, std::string>& env = {}) {
+  RealProcessRunner runner;
+  const auto result =
+      runner.Run({"sh", "-c", RemoteCommand(words, env)}, std::chrono::milliseconds(10'000));
+  EXPECT_TRUE(result.has_value());
+  return result ? result->out : "";
+}
+
+TEST(PodTarget, OneWordIsShellText) {
+  EXPECT_EQ(RunInShell({"echo a; echo b | tr b c"}), "a\nc\n");
+}
+
+TEST(PodTarget, SeveralWordsArriveAsTheyWereGiven) {
+  EXPECT_EQ(RunInShell({"printf", "%s\n", "a b", "$HOME", "it's", "", "*", "[", "x;y"}),
+            "a b\n$HOME\nit's\n\n*\n[\nx;y\n");
+}
+
+TEST(PodTarget, TheEnvironmentIsSetBeforehand) {
+  const std::string flags = "--a=1 --b='x y' $HOME";
+  EXPECT_EQ(RunInShell({"printf %s \"$LIBTPU_INIT_ARGS\""}, {{"LIBTPU_INIT_ARGS", flags}}), flags);
+  EXPECT_EQ(
+      RunInShell({"sh", "-c", "printf %s \"$LIBTPU_INIT_ARGS\""}, {{"LIBTPU_INIT_ARGS", flags}}),
+      flags);
+}
+
+}  // namespace
+}  // namespace podctl
