@@ -119,6 +119,10 @@ say 'Any command on every worker, each line with its worker.'
 podctl exec research --worker all -- hostname
 
 say 'Something listens on port 8888 of worker 0; a tunnel brings it here.'
+# Any free port where 8888 is taken on this machine, or will be, as the workers share its network.
+forward=8888
+(: </dev/tcp/127.0.0.1/8888) 2>/dev/null && forward=0:8888
+grep -q 'a network of its own' emulator.err || forward=0:8888
 # A web server in the perl that every Debian has.
 server='use IO::Socket::INET; use Sys::Hostname;
   my $l = IO::Socket::INET->new(LocalAddr => "127.0.0.1:8888", Listen => 5, ReuseAddr => 1) or die;
@@ -126,8 +130,6 @@ server='use IO::Socket::INET; use Sys::Hostname;
     while (<$c>) { last if /^\r?$/ }
     print $c "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nhello from ", hostname, "\n"; close $c }'
 "$podctl_binary" exec research --worker 0 -- "setsid perl -e '$server' >/dev/null 2>&1 </dev/null &"
-forward=8888
-(: </dev/tcp/127.0.0.1/8888) 2>/dev/null && forward=0:8888   # taken here: any free port
 show "podctl tunnel research $forward &"
 : >tunnel.out
 "$podctl_binary" tunnel research "$forward" >tunnel.out 2>tunnel.err &

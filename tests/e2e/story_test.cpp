@@ -126,7 +126,7 @@ TEST_F(StoryTest, CommandsAnswerFromEveryWorker) {
 
 TEST_F(StoryTest, ATunnelReachesWhatListensOnAWorker) {
   box_.Apply();
-  // Port 0 asks for a free one, since the emulator's workers share the network of this machine.
+  // Port 0 asks for a free one, since plain workers share the network of this machine.
   box_.WriteFile("server.pl",
                  "use IO::Socket::INET;\n"
                  "my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die;\n"

@@ -1,6 +1,9 @@
 // Workers for real: the ssh program enters the sshd of each worker, and the runtime is a process.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +22,7 @@
 
 #include "providers/base/json.h"
 #include "providers/emulator/emulator.h"
+#include "providers/emulator/worker_address.h"
 #include "tests/providers/emulator/api_client.h"
 
 namespace podctl::emulator {
@@ -90,6 +94,34 @@ bool Eventually(Check check) {
   return false;
 }
 
+// Somebody else on this machine who listens; by default on a free port of 127.0.0.1.
+class MachineListener {
+ public:
+  explicit MachineListener(const std::string& address = "127.0.0.1", int port = 0) {
+    if (const Result<int> bound = BindSocket(address, port)) file_ = *bound;
+    sockaddr_in name{};
+    socklen_t size = sizeof name;
+    if (::listen(file_, 5) == 0 &&
+        ::getsockname(file_, reinterpret_cast<sockaddr*>(&name), &size) == 0) {
+      port_ = ntohs(name.sin_port);
+    }
+  }
+  ~MachineListener() { ::close(file_); }
+  MachineListener(const MachineListener&) = delete;
+  MachineListener& operator=(const MachineListener&) = delete;
+
+  int port() const { return port_; }  // 0: it could not be had
+  // 1 if anybody has come.
+  int Visitors() const {
+    pollfd waiting{.fd = file_, .events = POLLIN, .revents = 0};
+    return ::poll(&waiting, 1, 0);
+  }
+
+ private:
+  int file_ = -1;
+  int port_ = 0;
+};
+
 class WorkersTest : public ::testing::Test {
  protected:
   WorkersTest() {
@@ -141,13 +173,21 @@ class WorkersTest : public ::testing::Test {
         .AsList()[static_cast<std::size_t>(worker)]["ipAddress"]
         .AsString();
   }
+  std::string SshTo(const std::string& user, int worker) const {
+    return "ssh -F none -i " + folder_ + "/key -p " + std::to_string(emulator_->ssh_port()) +
+           " -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR -o ConnectTimeout=10 "
+           "-o KexAlgorithms=curve25519-sha256 -o StrictHostKeyChecking=no -o "
+           "UserKnownHostsFile=/dev/null " +
+           user + "@" + Address(worker);
+  }
   Output Ssh(const std::string& user, int worker, const std::string& command) {
     std::ofstream(folder_ + "/command") << command;
-    return Shell("ssh -F none -i " + folder_ + "/key -p " + std::to_string(emulator_->ssh_port()) +
-                 " -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR -o ConnectTimeout=10 "
-                 "-o KexAlgorithms=curve25519-sha256 -o StrictHostKeyChecking=no -o "
-                 "UserKnownHostsFile=/dev/null " +
-                 user + "@" + Address(worker) + " \"$(cat " + folder_ + "/command)\" < /dev/null");
+    return Shell(SshTo(user, worker) + " \"$(cat " + folder_ + "/command)\" < /dev/null");
+  }
+  // What the worker's own `address:port` answers through a forwarded connection.
+  Output Fetch(const std::string& user, int worker, const std::string& address, int port) {
+    return Shell("timeout 20 " + SshTo(user, worker) + " -W " + address + ":" +
+                 std::to_string(port) + " < /dev/null");
   }
   std::string HostKey(int worker) {
     const Reply reply = client_->Send(
@@ -187,6 +227,55 @@ TEST_F(WorkersTest, EachWorkerIsAMachineOfItsOwn) {
   EXPECT_EQ(Ssh("mallory", 0, "true").code, 255);
   EXPECT_EQ(Ssh("root", 0, "true").code, 255);
   EXPECT_EQ(Ssh("alice", 0, "exit 7").code, 7);
+}
+
+// As `podctl tunnel research 8888` needs it: the port is taken on the machine, and on each worker.
+TEST_F(WorkersTest, EachWorkerHasPortsOfItsOwn) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  ASSERT_TRUE(emulator_->private_networks());
+  Create("v3-32", "tpu-vm-tf-2.11.0-pod", "alice");
+  const MachineListener machine;
+  ASSERT_GT(machine.port(), 0);
+  const std::string port = std::to_string(machine.port());
+  for (int i = 0; i < 2; ++i) {
+    const Output started = Ssh("alice", i,
+                               R"(cat > server.pl <<'END'
+use IO::Socket::INET;
+my $l = IO::Socket::INET->new(LocalAddr => shift, LocalPort => shift, Listen => 5) or die "$@\n";
+exit if fork;
+close STDOUT; close STDERR;
+while (my $c = $l->accept) { print $c `hostname`; close $c }
+END
+perl server.pl 127.0.0.1 )" + port +
+                                   " && perl server.pl " + Address(i) + " " + port);
+    EXPECT_EQ(started.code, 0) << started.text;
+  }
+  for (int i = 0; i < 2; ++i) {
+    const std::string name = "t1v-n-[0-9a-f]{8}-w-" + std::to_string(i) + "\n";
+    EXPECT_THAT(Fetch("alice", i, "127.0.0.1", machine.port()).text, MatchesRegex(name));
+    EXPECT_THAT(Fetch("alice", i, Address(i), machine.port()).text, MatchesRegex(name));
+  }
+  EXPECT_THAT(Fetch("alice", 2, "127.0.0.1", machine.port()).text, HasSubstr("failed"))
+      << "nobody listens there";
+  EXPECT_EQ(machine.Visitors(), 0) << "no worker reaches the machine's own port";
+}
+
+TEST_F(WorkersTest, TheMachinesNetworkCanBeChosen) {
+  options_.network = Options::Network::kHost;
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  EXPECT_FALSE(emulator_->private_networks());
+  Create("v3-8", "tpu-ubuntu2204-base", "alice");
+  EXPECT_EQ(Ssh("alice", 0, "readlink /proc/self/ns/net").text,
+            Shell("readlink /proc/self/ns/net").text);
+}
+
+TEST_F(WorkersTest, PrivateNetworksNeedNamespaces) {
+  options_.network = Options::Network::kPrivate;
+  options_.allow_namespaces = false;
+  const auto started = Emulator::Start(options_);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(started.error().hint, HasSubstr("CAP_SYS_ADMIN"));
 }
 
 TEST_F(WorkersTest, TheRuntimeReadsItsMetadataWhenItStartsAndNotBefore) {
@@ -294,6 +383,22 @@ TEST_F(WorkersTest, WorkersStopStartAndComeBackAfterARestart) {
   EXPECT_EQ(HostKey(0), key);
 }
 
+TEST_F(WorkersTest, AnAddressThatWasTakenMeanwhileIsExchanged) {
+  Start();
+  const std::string user = emulator_->isolated_workers() ? "alice" : OwnUser();
+  Create("v3-8", "tpu-ubuntu2204-base", user);
+  const std::string address = Address(0);
+  const int port = emulator_->ssh_port();
+  emulator_.reset();
+  const MachineListener other(address, port);
+  ASSERT_EQ(other.port(), port);
+  Start();
+  Refresh();
+  EXPECT_EQ(node_["state"], Value("READY"));
+  EXPECT_NE(Address(0), address);
+  EXPECT_TRUE(Eventually([&] { return Ssh(user, 0, "true").code == 0; }));
+}
+
 TEST_F(WorkersTest, NothingIsLeftOfADeletedNode) {
   if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
   Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
@@ -344,8 +449,18 @@ TEST_P(KilledEmulatorTest, LeavesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, KilledEmulatorTest, ::testing::Bool());
 
+TEST_F(WorkersTest, PlainWorkersNeedAFolderThatCanBeQuoted) {
+  options_.allow_namespaces = false;
+  options_.data_folder = folder_ + "/alice's";
+  const auto started = Emulator::Start(options_);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(started.error().message, HasSubstr("alice's"));
+}
+
 TEST_F(WorkersTest, PlainWorkersServeTheirOwnUser) {
   options_.allow_namespaces = false;
+  options_.data_folder = folder_ + "/data with blanks";
   Start();
   ASSERT_FALSE(emulator_->isolated_workers());
   const std::string user = OwnUser();
