@@ -113,7 +113,9 @@ TEST_F(DoormanTest, TheDoorOpensWithTheDoormanAndClosesWithHim) {
   EXPECT_EQ(Guest(address_, port_).Say("hello"), "hello");
   KillChild(child_);
   ::waitpid(std::exchange(child_, -1), nullptr, 0);
-  EXPECT_FALSE(Guest(address_, port_).connected());
+  // Here without a namespace that would take them along, his newest children may hold the door for
+  // another moment, until they have begun.
+  EXPECT_TRUE(Eventually([&] { return !Guest(address_, port_).connected(); }));
 }
 
 TEST_F(DoormanTest, MoreGuestsThanTheLimitAreTurnedAway) {
