@@ -131,7 +131,10 @@ LoadOptions Wiring::SpecOptions() {
 
 std::string Wiring::StatePath(const Spec& spec) const {
   if (!options_.state.empty()) return options_.state;
-  return spec.state.empty() ? kDefaultState : spec.state;
+  if (!spec.state.empty()) return spec.state;
+  // Beside the spec, as a `state:` with just a name would be.
+  const std::string folder = spec.files.empty() ? "." : FolderOf(spec.files.front());
+  return folder == "." ? kDefaultState : folder + "/" + kDefaultState;
 }
 
 std::string Wiring::StatePath() {

@@ -46,7 +46,8 @@ class Wiring {
 
   LoadOptions SpecOptions();
   // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems
-  // elsewhere in the spec do not matter here), else podctl.state.json.
+  // elsewhere in the spec do not matter here), else
+  // podctl.state.json beside the spec.
   std::string StatePath();
   // The same for a spec that was loaded.
   std::string StatePath(const Spec& spec) const;

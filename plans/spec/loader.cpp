@@ -132,8 +132,14 @@ class Loader {
     ValueReader reader(variables_, environment_, problems_);
     const PodDefaults defaults = ReadPodDefaults(reader);
     if (const auto state = Setting(reader, "state")) {
-      const bool is_url = state->find("://") != std::string::npos;
-      spec.state = is_url ? *state : PathFromSpec(*settings_.at("state").value, *state);
+      const YamlNode& node = *settings_.at("state").value;
+      if (state->find("://") != std::string::npos) {
+        Diagnostic problem =
+            DiagnosticAt(node, node.Place(), "the state can only live in a local file");
+        problem.suggestion = "write a path, such as `podctl.state.json`";
+        problems_.Add(std::move(problem));
+      }
+      spec.state = PathFromSpec(node, *state);
     }
     if (pods_.size() > kMostPods) {
       problems_.AddForFile(

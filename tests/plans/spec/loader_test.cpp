@@ -405,8 +405,7 @@ TEST_F(LoaderTest, AnEmptySetOfPodsHasToBeWritten) {
   EXPECT_EQ(report_, "");
 }
 
-TEST_F(LoaderTest, StateIsAUrlOrBesideTheSpec) {
-  EXPECT_EQ(Load("state: gs://bucket/state\npods: {}\n").state, "gs://bucket/state");
+TEST_F(LoaderTest, StateIsBesideTheSpec) {
   EXPECT_EQ(Load("state: x.json\npods: {}\n").state, "x.json");
   EXPECT_EQ(Load("pods: {}\n").state, "");
 }
