@@ -22,6 +22,7 @@ class DeleteTask final : public Task {
     if (record->pending && !record->pending->operation.empty()) {
       // An earlier run's operation on this node: wait for it; only a delete makes ours needless.
       phase_ = Phase::kEarlier;
+      earlier_delete_ = record->pending->kind == PendingAction::Kind::kDelete;
       wait_.Watch({record->pending->operation, false, {}, {}});
       return wait_.Look();
     }
@@ -32,7 +33,8 @@ class DeleteTask final : public Task {
     switch (phase_) {
       case Phase::kEarlier: {
         Need need = wait_.Take(std::move(reply));
-        return need.kind == Need::Kind::kDone && need.result ? Send() : need;
+        if (need.kind != Need::Kind::kDone || !need.result) return need;
+        return earlier_delete_ && wait_.operation().error.empty() ? Verify() : Send();
       }
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
@@ -132,6 +134,7 @@ class DeleteTask final : public Task {
   NodeName name_;
   Phase phase_ = Phase::kSend;
   std::optional<Error> refused_;  // the service's last reason not to begin
+  bool earlier_delete_ = false;
   int sends_ = 0;
   int reads_ = 0;
 };
