@@ -77,6 +77,7 @@ std::vector<std::string> LostUpdateGuard::FindLost(const Value& now) {
     for (const std::string& key : KeysOf(map, {&sent_, &theirs})) {
       Repair repair{map, key, At(sent_, map, key), At(theirs, map, key)};
       const std::string path = map + "." + key;
+      if (repair.theirs == At(read_, map, key)) continue;  // not their change
       if (own_.contains(path) || repair.theirs == repair.written || !Stands(repair, now)) continue;
       paths.push_back(path);
       repairs_.push_back(std::move(repair));

@@ -3,8 +3,8 @@
 // The service replaces such a map as a whole and knows no etag, so an update of somebody else that
 // falls between our read and our write is lost. But it leaves an operation behind, whose response
 // is the node as it was then. The guard is told of the operations known before the read and after
-// the write, and compares three pictures of every key that is not ours: what we wrote (having read
-// it before), what they had made of it, and what is there now.
+// the write, and merges three ways what is not ours: what we had read, what they made of it, and
+// what we wrote, where that still stands.
 //
 // It calls nobody and knows no clock: whether an update came before our write is seen by whether
 // its response shows our write. Not thread safe.

@@ -94,14 +94,26 @@ TEST_F(PatchTest, SeveralOfTheirChangesAreAllPutBack) {
 TEST_F(PatchTest, TheyMayComeBetweenInTheNextRoundAsWell) {
   desk_.cloud.Before("patch", [](FakeProvider& cloud) {
     Theirs(cloud, "one", "1");
-    cloud.Before("patch", [](FakeProvider& again) {
-      // Once more, after the first write of ours was seen.
-      again.Before("patch", [](FakeProvider& later) { Theirs(later, "two", "2"); });
-    });
+    cloud.Before("patch", [](FakeProvider& again) { Theirs(again, "two", "2"); });
   });
   desk_.ApplyAll();
   EXPECT_EQ(Metadata("one"), Value("1"));
+  EXPECT_EQ(Metadata("two"), Value("2"));
   EXPECT_EQ(Metadata("mine"), Value("2"));
+  EXPECT_EQ(Patches(), 3U);
+}
+
+TEST_F(PatchTest, AKeyOfOursThatTheyChangeIsOursAllTheSame) {
+  // The team is podctl's and no part of this change; somebody sets it between read and write.
+  desk_.Pods(
+      Desk::Pod("a", "    labels: {team: vision, cost: \"1\"}\n    metadata: {mine: \"1\"}\n"));
+  desk_.cloud.Before("patch", [](FakeProvider& cloud) {
+    cloud.PatchAsSomebodyElse(Desk::Name("a"), {"labels"},
+                              [](Value& node) { node.SetPath("labels.team", "speech"); });
+  });
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.Node("a")["labels"]["team"], Value("vision"));
+  EXPECT_EQ(Patches(), 1U);
 }
 
 TEST_F(PatchTest, TheirChangeAfterOurWriteIsTheirs) {
