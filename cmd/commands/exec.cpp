@@ -90,15 +90,19 @@ class JsonPrinter final : public ssh::Observer {
   const std::vector<Job>& jobs_;
 };
 
-// Without the worker's address, so that one cause of many workers reads the same.
+// Without the worker's address and its number of tries, so that one cause of many workers reads the
+// same.
 std::string CauseOf(const Job& job, const WorkerResult& result) {
   if (result.outcome == Outcome::kExited) return fmt::format("exit code {}", result.exit_code);
   if (result.outcome == Outcome::kSignaled) return fmt::format("killed by {}", result.signal);
   if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
   std::string cause = result.message;
-  const std::string address = fmt::format("{}:{} ", job.worker.host, job.worker.port);
-  if (const auto at = cause.find(address); at != std::string::npos) cause.erase(at, address.size());
-  return cause;
+  if (const auto tries = cause.rfind(" (tried "); tries != std::string::npos) cause.erase(tries);
+  const std::string address = fmt::format("{}:{}", job.worker.host, job.worker.port);
+  const auto at = cause.find(address);
+  if (at == std::string::npos) return cause;
+  if (cause.compare(at + address.size(), 1, " ") == 0) return cause.erase(at, address.size() + 1);
+  return cause.replace(at, address.size(), fmt::format("port {}", job.worker.port));
 }
 
 // "3 of 4 workers failed: …", grouped by cause, the workers as ranges.
