@@ -54,7 +54,6 @@ class DeleteTask final : public Task {
   }
 
   Need OnWake() override { return phase_ == Phase::kVerify ? Verify() : wait_.Look(); }
-  std::string Id() const override { return name_.node; }
 
  private:
   enum class Phase { kEarlier, kSend, kWait, kVerify };
