@@ -107,7 +107,7 @@ Diagnostics FailureDiagnostics(Wiring& wiring, const ExecuteResult& result) {
     diagnostic.summary = fmt::format("{}: {}", failure.change.address, failure.error.message);
     diagnostic.place = failure.change.place;
     diagnostic.context = failure.change.address;
-    diagnostic.detail = failure.error.hint;
+    diagnostic.detail = Sentence(failure.error.hint);
     if (!failure.last_lines.empty()) {
       std::string lines = "Last lines of the output:";
       for (const std::string& line : failure.last_lines) lines += "\n  " + VisibleControls(line);

@@ -74,8 +74,9 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error) {
   Diagnostic diagnostic;
   diagnostic.summary = summary.empty() ? error.message : summary;
-  diagnostic.detail =
-      summary.empty() ? error.hint : error.message + (error.hint.empty() ? "" : "\n" + error.hint);
+  diagnostic.detail = summary.empty()
+                          ? Sentence(error.hint)
+                          : error.message + (error.hint.empty() ? "" : "\n" + Sentence(error.hint));
   Diagnostics diagnostics;
   diagnostics.Add(std::move(diagnostic));
   ShowDiagnostics(wiring, json, diagnostics);

@@ -109,8 +109,10 @@ class ProgressView final : public EventSink {
 
   void OnError(const Change& change, Elapsed elapsed, const Error& error) override {
     running_.erase(change.address);
-    Print(fmt::format("{}: {} after {}: {}", change.address, paint_(Ink::kRed, "failed"),
-                      FormatDuration(elapsed), error.message));
+    // Why is told at the end, with the place in the spec; but a log that is cut must hold it too.
+    const std::string why = live() ? "" : ": " + error.message;
+    Print(fmt::format("{}: {} after {}{}", change.address, paint_(Ink::kRed, "failed"),
+                      FormatDuration(elapsed), why));
   }
 
   void OnSkip(const Change& change, const std::string& cause) override {

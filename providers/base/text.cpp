@@ -198,6 +198,16 @@ std::string Plural(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string Sentence(std::string_view clause) {
+  std::string text(clause);
+  if (text.empty()) return text;
+  if (!text.starts_with("podctl ") && text[0] >= 'a' && text[0] <= 'z') {
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  }
+  if (std::string_view(".!?:;,`)\n").find(text.back()) == std::string_view::npos) text += '.';
+  return text;
+}
+
 std::vector<std::string> SplitLines(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {

@@ -35,6 +35,10 @@ std::string VisibleControls(std::string_view text);
 // "1 worker", "4 workers".
 std::string Plural(std::size_t count, std::string_view noun);
 
+// A clause as a sentence: "try again later" -> "Try again later.". Left as they are: a beginning
+// that is no lower-case letter, or podctl's own name; an end that is punctuation already.
+std::string Sentence(std::string_view clause);
+
 std::vector<std::string> SplitLines(std::string_view text);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view TrimBlanks(std::string_view text);  // blanks, tabs, CR, LF at both ends

@@ -64,6 +64,14 @@ TEST(Ranges, DoNotGrowWithoutLimit) {
   EXPECT_FALSE(ParseRanges(text + ",0").has_value());
 }
 
+TEST(Sentence, BeginsAndEndsAsOne) {
+  EXPECT_EQ(Sentence("try again later"), "Try again later.");
+  EXPECT_EQ(Sentence("Done already."), "Done already.");
+  EXPECT_EQ(Sentence("podctl did it"), "podctl did it.");
+  EXPECT_EQ(Sentence("`x` is wrong"), "`x` is wrong.");
+  EXPECT_EQ(Sentence(""), "");
+}
+
 TEST(NearestWord, FindsTypos) {
   const std::vector<std::string> keys = {"runtimeVersion", "labels", "tags", "zone"};
   EXPECT_EQ(NearestWord("runtimeVerson", keys), "runtimeVersion");
