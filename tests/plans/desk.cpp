@@ -12,7 +12,7 @@
 namespace podctl::testing {
 namespace {
 
-constexpr const char* kStatePath = "/work/podctl.state.json";
+constexpr const char* kStatePath = "/project/podctl.state.json";
 
 std::string Text(const Diagnostics& diagnostics) {
   std::string text;
@@ -60,7 +60,7 @@ std::string Desk::Pod(const std::string& name, const std::string& keys) {
 std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
   Prepared run;
   LoadOptions load;
-  load.paths = {"/work/podctl.yaml"};
+  load.paths = {"/project/podctl.yaml"};
   Diagnostics problems;
   Spec spec = LoadSpec(load, specs_, FixedEnvironment(environment), problems);
   EXPECT_FALSE(problems.has_errors()) << Text(problems);

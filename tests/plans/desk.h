@@ -63,12 +63,12 @@ class EventLog final : public EventSink {
 class Desk {
  public:
   explicit Desk(FakeProvider::Options cloud_options = {}) : cloud(cloud_options) {
-    files.SetFolder("/work");
+    files.SetFolder("/project");
   }
 
   // `pods`: the text below `pods:`, indented by two; project p, zone europe-west4-a.
   void Pods(const std::string& pods);
-  void SpecText(const std::string& text) { specs_.SetFile("/work/podctl.yaml", text); }
+  void SpecText(const std::string& text) { specs_.SetFile("/project/podctl.yaml", text); }
   // A pod of four workers (v3-32) with further keys, indented by four.
   static std::string Pod(const std::string& name, const std::string& keys = "");
 

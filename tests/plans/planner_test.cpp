@@ -382,7 +382,7 @@ TEST_F(PlannerTest, SensitiveMetadataIsComparedAndNeverStored) {
   desk_.Pods(Desk::Pod("a", keys));
   desk_.ApplyAll();
   EXPECT_EQ(desk_.Node("a")["metadata"]["token"].AsString(), "first-secret");
-  EXPECT_THAT(desk_.files.FileText("/work/podctl.state.json").value_or(""),
+  EXPECT_THAT(desk_.files.FileText("/project/podctl.state.json").value_or(""),
               Not(HasSubstr("first-secret")));
   EXPECT_THAT(desk_.Stored().pods.at("pod.a").metadata.at("token"),
               ::testing::StartsWith("hmac-sha256:"));
@@ -405,7 +405,7 @@ TEST_F(PlannerTest, FlagsWithASecretAreNotStoredForExecEither) {
   desk_.ApplyAll();
   EXPECT_THAT(desk_.Node("a")["metadata"]["tensorflow-env-vars"].AsString(),
               HasSubstr("the-secret"));
-  EXPECT_THAT(desk_.files.FileText("/work/podctl.state.json").value_or(""),
+  EXPECT_THAT(desk_.files.FileText("/project/podctl.state.json").value_or(""),
               Not(HasSubstr("the-secret")));
 }
 

@@ -94,7 +94,7 @@ TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
 TEST_F(ExecutorTest, AFailedSaveEndsTheRunWithoutFurtherActs) {
   desk_.Pods(Desk::Pod("a"));
   desk_.ApplyAll();
-  const std::string before = desk_.files.FileText("/work/podctl.state.json").value_or("");
+  const std::string before = desk_.files.FileText("/project/podctl.state.json").value_or("");
   desk_.cloud.ForgetCalls();
   desk_.Pods(Desk::Pod("a", "    description: x\n") + Desk::Pod("b"));
   // The disk is full from the moment the API is asked what there is.
@@ -103,7 +103,7 @@ TEST_F(ExecutorTest, AFailedSaveEndsTheRunWithoutFurtherActs) {
   ASSERT_TRUE(result.save_error.has_value());
   EXPECT_FALSE(result.ok());
   EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
-  EXPECT_EQ(desk_.files.FileText("/work/podctl.state.json"), before);
+  EXPECT_EQ(desk_.files.FileText("/project/podctl.state.json"), before);
   desk_.files.LimitSpace(std::nullopt);
   desk_.ApplyAll();
 }

@@ -19,7 +19,7 @@ inline constexpr std::chrono::milliseconds kAtOnce{0};
 // Runs of podctl on one fake machine: run 1 has process number 1001, and so on.
 class FakeMachine {
  public:
-  LocalStore Open(const std::string& path = "/work/podctl.state.json",
+  LocalStore Open(const std::string& path = "/project/podctl.state.json",
                   const std::string& host = "here") {
     const int pid = ++last_pid_;
     alive_.insert(pid);
@@ -38,7 +38,7 @@ class FakeMachine {
   int last_pid() const { return last_pid_; }
   std::set<int> alive_;
 
-  FakeMachine() { files.SetFolder("/work"); }
+  FakeMachine() { files.SetFolder("/project"); }
 
  private:
   int last_pid_ = 1000;

@@ -29,7 +29,7 @@ LockInfo Holder(const std::string& host, int pid) {
   return info;
 }
 
-constexpr char kLockPath[] = "/work/podctl.state.json.lock";
+constexpr char kLockPath[] = "/project/podctl.state.json.lock";
 
 TEST(LocalStoreLock, RefusalsLookAsTerraformsDo) {
   FakeMachine machine;
@@ -125,7 +125,7 @@ TEST(LocalStoreLock, WaitsUntilTheHolderEnds) {
   machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
   EndingClock clock(machine.files);
   LocalStore store(
-      "/work/podctl.state.json", machine.files, clock, machine.random,
+      "/project/podctl.state.json", machine.files, clock, machine.random,
       LockHolder{"here", "alice@here", 1, [](int, const std::string&) { return true; }});
   EXPECT_TRUE(store.Lock({}, std::chrono::minutes(5), {}));
   EXPECT_THAT(clock.pauses, ::testing::ElementsAre(1000, 2000, 4000));

@@ -21,10 +21,10 @@ class FakeBench final : public StoreBench {
     return std::make_unique<LocalStore>(machine_.Open());
   }
   std::optional<std::string> Stored() override {
-    return machine_.files.FileText("/work/podctl.state.json");
+    return machine_.files.FileText("/project/podctl.state.json");
   }
   void Overwrite(const std::string& bytes) override {
-    machine_.files.SetFile("/work/podctl.state.json", bytes);
+    machine_.files.SetFile("/project/podctl.state.json", bytes);
   }
   FakeClock& clock() override { return machine_.clock; }
 
@@ -144,7 +144,7 @@ void DieAtEveryStep(bool first_save, const Revival& revive) {
       found.pods.at("pod.other").uid = "later";
       ASSERT_TRUE(next.Save(found)) << "step " << step << ", way " << way;
       lock->reset();
-      EXPECT_THAT(machine.files.AllFiles(), ::testing::ElementsAre("/work/podctl.state.json"));
+      EXPECT_THAT(machine.files.AllFiles(), ::testing::ElementsAre("/project/podctl.state.json"));
     }
   }
   EXPECT_GT(old_seen, 4);
@@ -214,15 +214,15 @@ TEST(LocalStore, FullDiskKeepsTheOldGeneration) {
   LocalStore store = machine.Open();
   State state = Older();
   ASSERT_TRUE(store.Save(state));
-  const auto stored = machine.files.FileText("/work/podctl.state.json");
+  const auto stored = machine.files.FileText("/project/podctl.state.json");
   for (std::uint64_t space : {0, 1, 512, 1000}) {
     machine.files.LimitSpace(space);
     State next = Changed(state);
     auto saved = store.Save(next);
     ASSERT_FALSE(saved);
     EXPECT_EQ(saved.error().message,
-              "cannot save the state /work/podctl.state.json: No space left on device");
-    EXPECT_EQ(machine.files.FileText("/work/podctl.state.json"), stored);
+              "cannot save the state /project/podctl.state.json: No space left on device");
+    EXPECT_EQ(machine.files.FileText("/project/podctl.state.json"), stored);
     EXPECT_EQ(machine.files.AllFiles().size(), 1U);
   }
 }
@@ -241,12 +241,12 @@ TEST(LocalStore, EqualContentIsNotWritten) {
 
 TEST(LocalStore, StateIsPrivate) {
   FakeMachine machine;
-  machine.files.SetFile("/work/podctl.state.json", StateToJson(SampleState()), 0644);
+  machine.files.SetFile("/project/podctl.state.json", StateToJson(SampleState()), 0644);
   LocalStore store = machine.Open();
   State state = **store.Load();
   state = Changed(state);
   ASSERT_TRUE(store.Save(state));
-  EXPECT_EQ(machine.files.FileMode("/work/podctl.state.json"), 0600U);
+  EXPECT_EQ(machine.files.FileMode("/project/podctl.state.json"), 0600U);
 }
 
 TEST(LocalStore, RemovedStateIsNotSilentlyMadeAgain) {
@@ -254,12 +254,12 @@ TEST(LocalStore, RemovedStateIsNotSilentlyMadeAgain) {
   LocalStore store = machine.Open();
   State state = Older();
   ASSERT_TRUE(store.Save(state));
-  ASSERT_TRUE(machine.files.Remove("/work/podctl.state.json"));
+  ASSERT_TRUE(machine.files.Remove("/project/podctl.state.json"));
   state = Changed(state);
   auto saved = store.Save(state);
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().message,
-            "the state /work/podctl.state.json was removed since it was read");
+            "the state /project/podctl.state.json was removed since it was read");
 }
 
 TEST(LocalStore, StaleWriterIsToldBothSerials) {
@@ -272,7 +272,7 @@ TEST(LocalStore, StaleWriterIsToldBothSerials) {
   state = Changed(state);
   ASSERT_TRUE(fast.Save(state));
   EXPECT_EQ(slow.Save(old).error().message,
-            "the state /work/podctl.state.json was changed by somebody else since it was read "
+            "the state /project/podctl.state.json was changed by somebody else since it was read "
             "(serial 1 was read, serial 2 is stored)");
 }
 
@@ -302,7 +302,7 @@ TEST(LocalStore, PathWithoutAFolderStandsInTheCurrentOne) {
 TEST(LocalStore, LinkIsFollowedAndStays) {
   FakeMachine machine;
   machine.files.SetFolder("/shared/team");
-  machine.files.SetLink("/work/podctl.state.json", "../shared/team/real.json");
+  machine.files.SetLink("/project/podctl.state.json", "../shared/team/real.json");
   LocalStore store = machine.Open();
   State state = Older();
   ASSERT_TRUE(store.Save(state));
@@ -335,29 +335,29 @@ TEST(LocalStore, RealLinkIsFollowedAndStays) {
 
 TEST(LocalStore, UnreadableStateIsAnError) {
   FakeMachine machine;
-  machine.files.SetFile("/work/podctl.state.json", StateToJson(SampleState()), 0200);
+  machine.files.SetFile("/project/podctl.state.json", StateToJson(SampleState()), 0200);
   EXPECT_EQ(machine.Open().Load().error().code, ErrorCode::kPermissionDenied);
-  machine.files.SetFolder("/work/folder");
-  EXPECT_EQ(machine.Open("/work/folder").Load().error().code, ErrorCode::kDataLoss);
+  machine.files.SetFolder("/project/folder");
+  EXPECT_EQ(machine.Open("/project/folder").Load().error().code, ErrorCode::kDataLoss);
 }
 
 TEST(LocalStore, FolderThatCannotBeWrittenIsSaidAtTheLock) {
   FakeMachine machine;
-  machine.files.SetReadOnly("/work");
+  machine.files.SetReadOnly("/project");
   auto lock = machine.Open().Lock({}, kAtOnce, {});
   ASSERT_FALSE(lock);
   EXPECT_EQ(lock.error().code, ErrorCode::kPermissionDenied);
-  EXPECT_THAT(lock.error().message, HasSubstr("/work/podctl.state.json.lock"));
+  EXPECT_THAT(lock.error().message, HasSubstr("/project/podctl.state.json.lock"));
 }
 
 TEST(LocalStore, LeftoversOfThisStateAloneAreRemoved) {
   FakeMachine machine;
   const std::string uuid = "00000000-0000-4000-8000-00000000abcd";
   const std::vector<std::string> others = {
-      "/work/.podctl.state.json.bak.77-" + uuid + ".tmp",  // of the state podctl.state.json.bak
-      "/work/.podctl.state.json.notes.tmp", "/work/podctl.state.json.77-" + uuid + ".tmp"};
+      "/project/.podctl.state.json.bak.77-" + uuid + ".tmp",  // of the state podctl.state.json.bak
+      "/project/.podctl.state.json.notes.tmp", "/project/podctl.state.json.77-" + uuid + ".tmp"};
   for (const std::string& path : others) machine.files.SetFile(path, "x");
-  machine.files.SetFile("/work/.podctl.state.json.77-" + uuid + ".tmp", "half a sta");
+  machine.files.SetFile("/project/.podctl.state.json.77-" + uuid + ".tmp", "half a sta");
   LocalStore store = machine.Open();
   ASSERT_TRUE(store.Lock({}, kAtOnce, {}));
   EXPECT_THAT(machine.files.AllFiles(), ::testing::UnorderedElementsAreArray(others));
