@@ -39,8 +39,8 @@ class FileSystem {
   // Names (not paths) in a folder, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
 
-  // Where `path` ends when it is a symbolic link (followed to the end, which need not exist); `path`
-  // itself otherwise. For a caller who replaces the file by a rename and must keep the link.
+  // Where `path` ends when it is a symbolic link (followed to the end, which need not exist);
+  // `path` itself otherwise. For a caller who replaces the file by a rename and must keep the link.
   // kIo after 40 links.
   virtual Result<std::string> FollowLinks(const std::string& path) = 0;
 
