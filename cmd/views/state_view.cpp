@@ -17,7 +17,10 @@ void AddLeaves(const std::string& prefix, const Value& value,
                std::vector<std::pair<std::string, std::string>>* lines) {
   if (value.is_map()) {
     for (const auto& [key, member] : value.AsMap()) {
-      AddLeaves(prefix.empty() ? key : prefix + "." + key, member, lines);
+      std::string path = prefix;
+      if (!path.empty()) path += '.';
+      path += key;
+      AddLeaves(path, member, lines);
     }
   } else {
     lines->emplace_back(prefix, ToJson(value));
