@@ -372,7 +372,7 @@ class Loop {
 
 ExecuteResult Execute(const Plan& plan, State& state, const Observation& observation,
                       const Doors& doors, const ExecuteOptions& options, EventSink& events,
-                      std::stop_token drain, std::stop_token leave) {
+                      std::stop_token drain, const std::stop_token& leave) {
   auto loop = std::make_unique<Loop>(plan, state, observation, doors, options, events,
                                      std::move(drain), leave);
   ExecuteResult result = loop->Run();

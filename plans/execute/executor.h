@@ -66,6 +66,6 @@ struct Doors {
 // (save what is known and return without waiting for anybody).
 ExecuteResult Execute(const Plan& plan, State& state, const Observation& observation,
                       const Doors& doors, const ExecuteOptions& options, EventSink& events,
-                      std::stop_token drain, std::stop_token leave);
+                      std::stop_token drain, const std::stop_token& leave);
 
 }  // namespace podctl
