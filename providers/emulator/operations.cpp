@@ -135,7 +135,8 @@ Operation* OperationTable::PendingFor(const std::string& target) {
 }
 
 void OperationTable::Forget(const std::string& name) {
-  const std::string kept = name;
+  // `name` may lie in what is erased below.
+  const std::string kept = name;  // NOLINT(performance-unnecessary-copy-initialization)
   const auto found = operations_.find(name);
   if (found == operations_.end()) return;
   finished_.erase(found->second.end_time + kept);
