@@ -368,6 +368,12 @@ Refused Explain(const SourceFile& file, std::size_t offset, const std::string& m
   return Refused{"not valid YAML: " + message, offset, UsualCause(file, offset, message)};
 }
 
+// yaml-cpp 0.8 adds the anchor's name, which stands in the source line anyway.
+std::string WordsOf(const std::string& message) {
+  const std::string_view unknown = YAML::ErrorMsg::UNKNOWN_ANCHOR;
+  return std::string(message.starts_with(unknown) ? unknown : std::string_view(message));
+}
+
 }  // namespace
 
 const YamlEntry* YamlNode::Find(std::string_view key) const {
@@ -393,7 +399,8 @@ YamlNodePtr ParseYaml(const SourceFile& file, Diagnostics& diagnostics, const Ya
   } catch (const Refused& refused) {
     Report(file, refused, diagnostics);
   } catch (const YAML::Exception& error) {
-    Report(file, Explain(file, builder.Offset(error.mark), error.msg, builder.OpenBracket()),
+    Report(file,
+           Explain(file, builder.Offset(error.mark), WordsOf(error.msg), builder.OpenBracket()),
            diagnostics);
   } catch (const std::exception& error) {
     Report(file, Refused{std::string("not valid YAML: ") + error.what(), 0, ""}, diagnostics);

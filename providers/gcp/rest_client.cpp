@@ -112,7 +112,8 @@ Result<Value> RestClient::Send(const Call& call, std::stop_token stop) {
     request.headers.emplace_back("Content-Type", "application/json");
     request.body = ToJson(*call.body);
   }
-  Result<http::Response> response = SendAuthorized(std::move(request), call.repeat, stop);
+  Result<http::Response> response =
+      SendAuthorized(std::move(request), call.repeat, std::move(stop));
   if (!response) return response.error();
   return Read(call, *response);
 }

@@ -14,7 +14,7 @@
 namespace podctl::http {
 namespace {
 
-constexpr std::size_t kMaxBodyBytes = 64 * 1024 * 1024;
+constexpr std::size_t kMaxBodyBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMaxHeaders = 200;
 constexpr std::size_t kMaxIdleHandles = 16;
 constexpr std::chrono::milliseconds kMaxConnectTime{15'000};

@@ -50,7 +50,7 @@ milliseconds Backoff(const RetryPolicy& policy, int attempt, Random& random) {
 
 Result<Response> SendWithRetry(Transport& transport, const Request& request, Repeat repeat,
                                const RetryPolicy& policy, Clock& clock, Random& random,
-                               std::stop_token stop, const WorthRepeating& worth) {
+                               const std::stop_token& stop, const WorthRepeating& worth) {
   const auto start = clock.Steady();
   int failed_to_connect = 0;
   for (int attempt = 0;; ++attempt) {

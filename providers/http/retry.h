@@ -37,6 +37,6 @@ using WorthRepeating = std::function<bool(const Response&)>;
 // last answer or error; kCancelled when stopped while waiting.
 Result<Response> SendWithRetry(Transport& transport, const Request& request, Repeat repeat,
                                const RetryPolicy& policy, Clock& clock, Random& random,
-                               std::stop_token stop, const WorthRepeating& worth = {});
+                               const std::stop_token& stop, const WorthRepeating& worth = {});
 
 }  // namespace podctl::http

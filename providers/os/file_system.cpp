@@ -18,7 +18,7 @@ namespace podctl {
 namespace {
 
 // The holder's text is a few lines; anything longer was not written by podctl.
-constexpr std::uint64_t kMaxLockTextBytes = 64 * 1024;
+constexpr std::uint64_t kMaxLockTextBytes = std::uint64_t{64} * 1024;
 // A lock file may be unlinked by its last holder between our open and our flock; then we start
 // again. Each round means that somebody else just finished, so this many suffice.
 constexpr int kMaxLockRounds = 100;

@@ -39,7 +39,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxStreamBytes = 1024 * 1024;
+constexpr std::size_t kMaxStreamBytes = std::size_t{1024} * 1024;
 // How often the child is asked whether it has ended. Its end is usually seen earlier, by the end of
 // its streams; this counts only where a grandchild keeps them open.
 constexpr milliseconds kGlance{20};
@@ -53,7 +53,7 @@ struct Stream {
 
   // Reads what is there now, at most one buffer. Called when poll(2) says that a read won't block.
   void ReadSome() {
-    std::array<char, 16 * 1024> buffer;
+    std::array<char, std::size_t{16} * 1024> buffer;
     const ssize_t count = ::read(pipe.native_source(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) return;
     if (count <= 0) {

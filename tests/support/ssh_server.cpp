@@ -17,6 +17,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -188,16 +190,27 @@ void SshServer::Stop() {
 
 void SshServer::KillSessions() {
   if (pid_ <= 0) return;
+  // Since OpenSSH 9.8 a session is a chain of processes ("sshd-session", then one for the user).
+  std::set<pid_t> doomed = {pid_};
+  std::map<pid_t, pid_t> parents;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string stat = ReadAll(entry.path().string() + "/stat");
     const std::size_t end = stat.rfind(')');
-    if (end == std::string::npos) continue;
+    if (end == std::string::npos || stat.find("(sshd") == std::string::npos) continue;
     std::istringstream fields(stat.substr(end + 1));
     char state = 0;
     pid_t parent = 0;
     fields >> state >> parent;
-    if (parent == pid_) kill(std::atoi(entry.path().filename().c_str()), SIGKILL);
+    parents[std::atoi(entry.path().filename().c_str())] = parent;
   }
+  for (std::size_t before = 0; before != doomed.size();) {
+    before = doomed.size();
+    for (const auto& [process, parent] : parents) {
+      if (doomed.contains(parent)) doomed.insert(process);
+    }
+  }
+  doomed.erase(pid_);
+  for (const pid_t process : doomed) kill(process, SIGKILL);
 }
 
 WorkerAccess SshServer::Access(int index) const {

@@ -18,7 +18,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ExpectGolden;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // A terminal of 80 columns that knows what the view uses of ECMA-48: cursor up, carriage return,
 // erase below. What scrolled out is kept, so `Screen` is all a user sees when scrolling back.
