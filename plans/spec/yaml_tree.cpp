@@ -370,8 +370,8 @@ Refused Explain(const SourceFile& file, std::size_t offset, const std::string& m
 
 // yaml-cpp 0.8 adds the anchor's name, which stands in the source line anyway.
 std::string WordsOf(const std::string& message) {
-  const std::string_view unknown = YAML::ErrorMsg::UNKNOWN_ANCHOR;
-  return std::string(message.starts_with(unknown) ? unknown : std::string_view(message));
+  constexpr std::string_view kUnknown = "the referenced anchor is not defined";
+  return std::string(message.starts_with(kUnknown) ? kUnknown : std::string_view(message));
 }
 
 }  // namespace
