@@ -13,7 +13,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 // "Within seconds" of the promise, with room for a busy machine.
 constexpr std::chrono::seconds kSoon{10};

@@ -319,7 +319,7 @@ TEST_F(SpecTest, ASecretIsNeitherShownNorStored) {
   box_.WriteSpec(pod);
   std::string everything;
   const auto run = [&](const Arguments& words) {
-    const RunResult result = box_.Run(words);
+    RunResult result = box_.Run(words);
     EXPECT_EQ(result.code, 0) << result;
     everything += result.out + result.err;
     return result;

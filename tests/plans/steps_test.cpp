@@ -13,9 +13,7 @@ using testing::Actions;
 using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 constexpr const char* kStep = "bootstrap.a.x";
 constexpr const char* kRestart = "bootstrap.a.tpu-runtime";

@@ -62,7 +62,7 @@ TEST_F(ExecutorTest, TheResultIsOnTheDiskBeforeADependentActs) {
   desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") +
              Desk::Pod("b", "    dependsOn: [pod.a]\n"));
   std::optional<State> at_step;
-  desk_.workers.OnRun([&](const auto&, std::stop_token) { at_step = desk_.Stored(); });
+  desk_.workers.OnRun([&](const auto&, const std::stop_token&) { at_step = desk_.Stored(); });
   std::optional<State> at_second;
   desk_.cloud.Before("create", [&](FakeProvider& cloud) {
     cloud.Before("create", [&](FakeProvider&) { at_second = desk_.Stored(); });
@@ -181,7 +181,7 @@ TEST_F(ExecutorTest, AnInterruptBeforeTheAnswerStillWritesTheOperationsName) {
 
 TEST_F(ExecutorTest, AnInterruptedStepIsNoFailureAndRunsAgain) {
   desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
-  desk_.workers.OnRun([&](const auto&, std::stop_token stop) {
+  desk_.workers.OnRun([&](const auto&, const std::stop_token& stop) {
     desk_.drain.request_stop();
     while (!stop.stop_requested()) std::this_thread::yield();  // the loop asks the step to end
   });

@@ -9,9 +9,7 @@
 namespace podctl {
 namespace {
 
-using ::testing::Contains;
 using testing::Desk;
-using ::testing::ElementsAre;
 using testing::FakeProvider;
 using ::testing::HasSubstr;
 

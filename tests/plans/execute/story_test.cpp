@@ -13,7 +13,6 @@ using ::testing::Contains;
 using testing::Desk;
 using ::testing::ElementsAre;
 using testing::FakeProvider;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class StoryTest : public ::testing::Test {
