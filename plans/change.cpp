@@ -46,7 +46,9 @@ PlanCounts Plan::Counts() const {
 }
 
 bool Plan::Empty() const {
-  return std::all_of(changes.begin(), changes.end(), IsKeep);
+  return std::all_of(changes.begin(), changes.end(), [](const Change& change) {
+    return IsKeep(change) && change.previous_address.empty();
+  });
 }
 
 }  // namespace podctl

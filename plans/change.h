@@ -43,12 +43,17 @@ struct Patch {
   std::vector<std::string> fields;  // Node field paths, sorted: "labels", "metadata", …
 };
 // Delete, then create under the same name; the node id is free again only after the delete.
+// With `create_first` (createBeforeDestroy) the new node has another id and comes first; the old
+// one is deposed, and deleted by a Delete of its own in the same plan.
 struct Replace {
   PodSpec pod;
+  bool create_first = false;
 };
 struct Delete {
   // The node is gone already, or was never made: only the state forgets it.
   bool forget = false;
+  // The change's node is a deposed one of the pod; the pod itself lives on.
+  bool deposed = false;
 };
 struct RunStep {
   // Template text in script and env. For kRestartRuntime env holds one entry, the
@@ -62,12 +67,27 @@ struct RunStep {
 };
 using Action = std::variant<Keep, Create, Patch, Replace, Delete, RunStep>;
 
+// Why an action was chosen, in the words of terraform's plan JSON (`action_reason`); kNone where
+// the action speaks for itself.
+enum class ReasonCode {
+  kNone,
+  kCannotUpdate,     // replace_because_cannot_update
+  kTainted,          // replace_because_tainted: preempted, terminated, being deleted
+  kByRequest,        // replace_by_request: --replace
+  kByTriggers,       // replace_by_triggers: lifecycle.replaceTriggeredBy
+  kNoConfiguration,  // delete_because_no_resource_config
+};
+
 struct Change {
-  std::string address;  // "pod.research", "bootstrap.research.jupyter"
-  std::string pod;      // "research"
+  // "pod.research", "bootstrap.research.jupyter"; of a deposed node "pod.research (deposed ID)".
+  // No two changes of a plan have the same.
+  std::string address;
+  std::string previous_address;  // what the state called it; empty: the same
+  std::string pod;               // "research"
   NodeName node;
   Action action;
   std::vector<AttributeChange> attributes;  // sorted by path
+  ReasonCode reason_code = ReasonCode::kNone;
   std::string reason;                  // a clause: "acceleratorType cannot be changed in place"
   std::vector<std::string> waits_for;  // addresses of changes in this plan
   SourcePlace place;                   // of the pod or step in the spec; may be empty
@@ -91,14 +111,19 @@ struct PlanCounts {
   bool step_workers_known = true;
 };
 
+enum class PlanMode { kNormal, kDestroy, kRefreshOnly };
+
 struct Plan {
+  PlanMode mode = PlanMode::kNormal;
+  std::vector<std::string> targets;  // --target; empty: everything
+  bool refreshed = true;             // false: --refresh=false, made from the state alone
   std::vector<Change> changes;  // every managed address, Keep included, in the order of execution
   std::vector<Drift> drift;
   std::string lineage;
   std::uint64_t serial = 0;
 
   PlanCounts Counts() const;
-  bool Empty() const;  // nothing but Keep
+  bool Empty() const;  // nothing but Keep, and nothing that moved
 };
 
 bool IsKeep(const Change& change);

@@ -39,10 +39,21 @@ struct SshSettings {
   friend bool operator==(const SshSettings&, const SshSettings&) = default;
 };
 
+// A node that was replaced by one made before it was deleted, and that is still to be deleted.
+struct DeposedNode {
+  std::string node_id;  // in the record's project and zone
+  std::string uid;
+  std::optional<PendingAction> pending;
+
+  friend bool operator==(const DeposedNode&, const DeposedNode&) = default;
+};
+
 struct PodRecord {
   std::string project;
   std::string zone;
   std::string node_id;
+  // The node id of the spec, where `createBeforeDestroy` had to choose another; else empty.
+  std::string wanted_node_id;
   // The service's own number for this node (Node.id): tells a re-created node from the old one.
   std::string uid;
   // Node fields as the spec set them when last applied (without metadata): what podctl owns.
@@ -59,6 +70,10 @@ struct PodRecord {
   std::map<std::string, std::string> exec_env;  // for what exec starts on a single-host node
   std::vector<std::string> depends_on;          // addresses, for the order of deletes
   bool prevent_destroy = false;
+  // Why the node must be replaced although it is as the spec wants it ("pod.other was replaced");
+  // kept until it is, so that an interrupted run does not lose it. Empty: it need not.
+  std::string replace_because;
+  std::vector<DeposedNode> deposed;
   std::optional<PendingAction> pending;
   // false while only a pending create stands here: no node is known to exist yet.
   bool exists = false;

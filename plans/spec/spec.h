@@ -41,6 +41,9 @@ struct LifecycleSpec {
   bool prevent_destroy = false;
   bool create_before_destroy = false;
   std::vector<std::string> ignore_changes;  // dotted paths: "labels.team"
+  // "pod.other", "pod.other.runtimeVersion", "bootstrap.other.jupyter": a planned change of one of
+  // these replaces this pod.
+  std::vector<std::string> replace_triggered_by;
 };
 
 struct PodSpec {
@@ -48,6 +51,7 @@ struct PodSpec {
   std::string project;
   std::string zone;
   std::string node_id;
+  bool node_id_given = false;  // `nodeId` is written in the spec; else the state's node id stands
   Value node;  // what the spec sets of the Node resource, JSON names; never `metadata`
   // Every metadata entry the spec names, with `tensorflow-env-vars` composed from libtpuFlags and
   // runtimeEnv.
@@ -65,9 +69,24 @@ struct PodSpec {
   std::map<std::string, SourcePlace> places;  // of the keys below it: "acceleratorType", …
 };
 
+// An entry of `moved`: what the state knows under `from` is `to` from now on.
+struct MovedSpec {
+  std::string from;  // "pod.a"
+  std::string to;
+  SourcePlace place;
+};
+
+struct VariableValue {
+  std::string text;
+  bool sensitive = false;  // never leaves the process
+};
+
 struct Spec {
   std::vector<PodSpec> pods;  // in the order of the files
-  std::string state;          // `state:` of the spec; empty: podctl.state.json beside it
+  std::vector<MovedSpec> moved;
+  std::map<std::string, VariableValue> variables;  // as set for this run
+  std::string digest;  // SHA-256 over the files' contents, in hex: tells whether a spec was edited
+  std::string state;   // `state:` of the spec; empty: podctl.state.json beside it
   std::vector<std::string> files;
 };
 
