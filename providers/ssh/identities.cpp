@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "providers/base/text.h"
+#include "providers/os/this_process.h"
 #include "providers/ssh/agent.h"
 #include "providers/ssh/wire.h"
 
@@ -124,7 +125,16 @@ Result<std::shared_ptr<const Identities>> Identities::LoadOrMake(const Environme
   if (!made) return std::move(made).error();
   const Secret secret(std::move(made->private_text));
   if (Result<void> done = files.MakeFolders(folder); !done) return done.error();
-  if (Result<void> done = files.WriteNew(path, secret.view(), 0600); !done) return done.error();
+  // The key takes its name when it is whole: half of one would stand in the way of every later run.
+  const std::string temp = fmt::format("{}.{}.tmp", path, ProcessId());
+  static_cast<void>(files.Remove(temp));  // of a dead run with our number
+  if (Result<void> done = files.WriteNew(temp, secret.view(), 0600); !done) return done.error();
+  if (Result<void> done = files.Rename(temp, path); !done) {
+    static_cast<void>(files.Remove(temp));
+    return done.error();
+  }
+  // Nodes will be made that know only this key, so it must outlive a loss of power.
+  if (Result<void> done = files.SyncFolder(folder); !done) return done.error();
   Result<void> done = files.WriteNew(path + ".pub", made->public_line + "\n", 0644);
   // An old .pub without its key is only a note to people.
   if (!done && done.error().code != ErrorCode::kAlreadyExists) return done.error();

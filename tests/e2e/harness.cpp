@@ -243,6 +243,12 @@ void Sandbox::StartEmulator(const std::string& workers, const std::string& delay
   }
 }
 
+void Sandbox::UseEmulatorOf(const Sandbox& other) {
+  url_ = other.url_;
+  ssh_port_ = other.ssh_port_;
+  variables_["PODCTL_ENDPOINT"] = url_;
+}
+
 void Sandbox::StopEmulator() {
   if (!emulator_) return;
   emulator_->Signal(SIGTERM);
@@ -250,10 +256,13 @@ void Sandbox::StopEmulator() {
   emulator_.reset();
 }
 
+std::string Sandbox::SpecDefaults() const {
+  return ssh_port_ == 22 ? "" : "defaults:\n  ssh: {port: " + std::to_string(ssh_port_) + "}\n";
+}
+
 void Sandbox::WriteSpec(const std::string& pods) {
-  std::string text = "project: my-project\nzone: europe-west4-a\n";
-  if (ssh_port_ != 22) text += "defaults:\n  ssh: {port: " + std::to_string(ssh_port_) + "}\n";
-  WriteFile("podctl.yaml", text + "pods:\n" + pods);
+  WriteFile("podctl.yaml",
+            "project: my-project\nzone: europe-west4-a\n" + SpecDefaults() + "pods:\n" + pods);
 }
 
 void Sandbox::WriteFile(const std::string& name, const std::string& text) const {

@@ -3,7 +3,8 @@
 //
 // Knows nothing of podctl's insides but the JSON reader and the HTTP client. Every wait ends by a
 // condition or by a generous limit, never by time alone. Everything that was started dies with its
-// object, whole process groups at once, and with this process in any case. One thread only.
+// object, whole process groups at once, and with the thread that started it. Each object belongs to
+// one thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -106,10 +107,14 @@ class Sandbox {
   // Its data folder outlives StopEmulator, so that the next start finds the same nodes.
   void StartEmulator(const std::string& workers = "sshd", const std::string& delay = "0.3s");
   void StopEmulator();
+  // Talks to the emulator of `other`, which must outlive this one's last request.
+  void UseEmulatorOf(const Sandbox& other);
   const std::string& url() const { return url_; }
   pid_t emulator_pid() const { return emulator_->pid(); }
 
-  // "project", "zone" and, where the workers are not on port 22, `defaults`, then `pods`.
+  // What a spec needs to reach the workers: `defaults` where they are not on port 22, else "".
+  std::string SpecDefaults() const;
+  // "project", "zone" and SpecDefaults, then `pods`.
   void WriteSpec(const std::string& pods);
   void WriteFile(const std::string& name, const std::string& text) const;
   std::string ReadFile(const std::string& name) const;  // "" when it is not there

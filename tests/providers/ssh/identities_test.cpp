@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "providers/ssh/fan_out.h"
+#include "tests/support/fake_file_system.h"
 #include "tests/support/recording_ssh_observer.h"
 #include "tests/support/ssh_server.h"
 
@@ -159,6 +160,29 @@ TEST_F(IdentitiesTest, MakesAKeyWhenThereIsNone) {
   const auto found = ssh::Identities::LoadOrMake(Environment(), files_);
   ASSERT_TRUE(found);
   EXPECT_EQ((*found)->PublicKeyLine(), (*made)->PublicKeyLine());
+}
+
+// Dead at any step of the making, of the process or of the machine: the next run has a key, and one
+// that was told to anybody is never lost.
+TEST(MadeIdentity, OutlivesDeathAtEveryStep) {
+  const FixedEnvironment environment(std::map<std::string, std::string>{{"HOME", "/home"}});
+  for (const bool power : {false, true}) {
+    for (int step = 0;; ++step) {
+      SCOPED_TRACE(step);
+      FakeFileSystem files;
+      files.SetFolder("/home");
+      files.StopAfter(step);
+      const auto made = ssh::Identities::LoadOrMake(environment, files);
+      const bool whole = !files.Stopped();
+      power ? files.CutPower(0, FakeFileSystem::TornBytes::kHalf) : files.Restart();
+      const auto found = ssh::Identities::LoadOrMake(environment, files);
+      ASSERT_TRUE(found) << found.error().message;
+      if (made) {
+        EXPECT_EQ((*found)->PublicKeyLine(), (*made)->PublicKeyLine());
+      }
+      if (whole) break;
+    }
+  }
 }
 
 class AgentTest : public IdentitiesTest {
