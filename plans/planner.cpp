@@ -292,6 +292,7 @@ class Planner {
     RunStep run;
     run.step.kind = Step::Kind::kRestartRuntime;
     run.step.env[kRuntimeEnvKey] = wanted ? entry->second.text : "";
+    run.sensitive = wanted && entry->second.sensitive;
     const Change& pod_change = plan_.changes.back();
     const bool patched = std::any_of(
         pod_change.attributes.begin(), pod_change.attributes.end(), [](const auto& attribute) {

@@ -115,4 +115,13 @@ std::optional<std::string> DigestFiles(ValueReader& reader, FileSystem& files,
   return digester.Digest();
 }
 
+Result<std::string> DigestFiles(FileSystem& files, const std::vector<StepFile>& sources) {
+  Digester digester(files);
+  for (const StepFile& source : sources) {
+    const std::string problem = digester.Add(source.source, source.destination, 0);
+    if (!problem.empty()) return MakeError(ErrorCode::kIo, problem);
+  }
+  return digester.Digest();
+}
+
 }  // namespace podctl

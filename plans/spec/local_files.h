@@ -26,4 +26,7 @@ std::optional<std::string> DigestFiles(ValueReader& reader, FileSystem& files,
                                        const std::vector<StepFile>& sources,
                                        const std::vector<const YamlNode*>& at, const Slot& slot);
 
+// The same for a step whose spec is not at hand. kIo, naming the file that cannot be read.
+Result<std::string> DigestFiles(FileSystem& files, const std::vector<StepFile>& sources);
+
 }  // namespace podctl

@@ -1,0 +1,217 @@
+#include "plans/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "plans/plan_file/archive.h"
+#include "plans/plan_file/members.h"
+#include "providers/base/json.h"
+#include "state/digest.h"
+#include "state/state_json.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kKind = "podctl plan";
+// As a worker number has at most five digits in a spec (ParseRanges).
+constexpr int kMostWorkers = 100'000;
+
+// In the order in which they are written.
+constexpr std::array<std::string_view, 16> kKeys = {
+    "kind",       "format_version", "podctl_version", "created_at",
+    "checksum",   "folder",         "state_path",     "endpoint",
+    "spec_paths", "spec_digest",    "variables",      "sensitive_variables",
+    "check_key",  "prior_state",    "nodes",          "plan"};
+
+std::string ChecksumOf(Value document) {
+  document.Set("checksum", "");
+  return "sha256:" + Sha256Hex(ToJson(document));
+}
+
+// The digest key stays where it is: with it and a digest, guesses could be tried out.
+Result<Value> PriorToValue(const std::optional<State>& prior) {
+  if (!prior) return Value();
+  State state = *prior;
+  state.digest_key.clear();
+  return ParseJson(StateToJson(state));
+}
+
+Result<Value> DocumentOf(const SavedPlan& saved) {
+  using plan_file::Writer;
+  Value document = Value::EmptyMap();
+  document.Set("kind", kKind);
+  document.Set("format_version", kPlanFormatVersion);
+  document.Set("podctl_version", saved.podctl_version);
+  document.Set("created_at", saved.created_at);
+  document.Set("folder", saved.folder);
+  document.Set("state_path", saved.state_path);
+  document.Set("endpoint", saved.endpoint);
+  document.Set("spec_paths", Writer::ToValue(saved.spec_paths));
+  document.Set("spec_digest", saved.spec_digest);
+  document.Set("variables", Writer::ToValue(saved.variables));
+  document.Set("sensitive_variables", Writer::ToValue(saved.sensitive_variables));
+  document.Set("check_key", saved.check_key);
+  auto prior = PriorToValue(saved.prior);
+  if (!prior) return prior.error();
+  document.Set("prior_state", std::move(*prior));
+  document.Set("nodes", Writer::ToValue(saved.nodes));
+  document.Set("plan", Writer::ToValue(saved.plan));
+  return document;
+}
+
+Error Damaged(const std::string& origin, const std::string& what) {
+  return MakeError(ErrorCode::kDataLoss, fmt::format("the plan {} is damaged: {}", origin, what),
+                   "Make a new one with `podctl plan --out FILE`.");
+}
+
+Error Foreign(const std::string& origin) {
+  return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} is not a saved plan", origin),
+                   "A saved plan is made by `podctl plan --out FILE`; a spec is given with `-f`.");
+}
+
+Error TooNew(const std::string& origin, const Value& document) {
+  const std::string& writer = document["podctl_version"].AsString();
+  return MakeError(
+      ErrorCode::kUnimplemented,
+      fmt::format("the plan {} has format version {}, and this podctl ({}) reads version {}",
+                  origin, document["format_version"].AsInt(), PODCTL_VERSION, kPlanFormatVersion),
+      writer.empty() ? "Use the podctl that made it."
+                     : fmt::format("Use podctl {}, which made it, or make a new plan.", writer));
+}
+
+// Limits that the planner keeps and that whoever shows or carries out a plan relies on.
+std::string CheckStep(const RunStep& run) {
+  for (const auto& workers : {run.workers, run.selected}) {
+    for (int worker : workers.value_or(std::vector<int>{})) {
+      if (worker < 0 || worker >= kMostWorkers) return "names a worker that cannot be";
+    }
+  }
+  return run.expected_workers > kMostWorkers ? "has more workers than can be" : "";
+}
+
+std::string CheckPlan(const Plan& plan) {
+  std::set<std::string> addresses;
+  for (const Change& change : plan.changes) {
+    if (!addresses.insert(change.address).second) {
+      return fmt::format("{} stands in it twice", change.address);
+    }
+    if (!change.address.starts_with("pod.") && !change.address.starts_with("bootstrap.")) {
+      return fmt::format("`{}` is no address", change.address);
+    }
+    if (const auto* run = std::get_if<RunStep>(&change.action)) {
+      if (const std::string problem = CheckStep(*run); !problem.empty()) {
+        return fmt::format("{} {}", change.address, problem);
+      }
+    }
+  }
+  return "";
+}
+
+// Fills everything but the prior state.
+std::string ReadDocument(const Value& document, SavedPlan* saved) {
+  std::string problem;
+  plan_file::Reader in(document, "", problem);
+  for (const char* known : {"kind", "format_version", "checksum", "prior_state"}) in.Know(known);
+  in("podctl_version", saved->podctl_version);
+  in("created_at", saved->created_at);
+  in("folder", saved->folder);
+  in("state_path", saved->state_path);
+  in("endpoint", saved->endpoint);
+  in("spec_paths", saved->spec_paths);
+  in("spec_digest", saved->spec_digest);
+  in("variables", saved->variables);
+  in("sensitive_variables", saved->sensitive_variables);
+  in("check_key", saved->check_key);
+  in("nodes", saved->nodes);
+  in("plan", saved->plan);
+  in.RefuseUnknown();
+  return problem.empty() ? CheckPlan(saved->plan) : problem;
+}
+
+}  // namespace
+
+Result<std::string> PlanToJson(const SavedPlan& saved) {
+  auto document = DocumentOf(saved);
+  if (!document) return document.error();
+  document->Set("checksum", ChecksumOf(*document));
+  // What a person looks for stands first, a line each; the rest is for programs.
+  std::string text = "{";
+  std::string_view separator = "\n";
+  for (std::string_view key : kKeys) {
+    text += fmt::format("{}  \"{}\": {}", separator, key, ToJson((*document)[key]));
+    separator = ",\n";
+  }
+  text += "\n}\n";
+  // JSON holds only UTF-8; an apply must send what was reviewed, not something like it.
+  auto read = ParseJson(text);
+  if (!read || !(*read == *document)) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "the plan holds text that is not UTF-8, which a file of JSON cannot keep",
+                     "Apply it without saving it: `podctl apply`.");
+  }
+  if (text.size() > kMaxPlanBytes) {
+    return MakeError(ErrorCode::kResourceExhausted,
+                     fmt::format("the plan is larger than {} MiB", kMaxPlanBytes >> 20));
+  }
+  return text;
+}
+
+Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin) {
+  if (text.empty()) return Damaged(origin, "it is empty");
+  if (text.size() > kMaxPlanBytes) {
+    return Damaged(origin, fmt::format("it is larger than {} MiB", kMaxPlanBytes >> 20));
+  }
+  const bool begins_as_plan = text.substr(0, 64).find(kKind) != std::string_view::npos;
+  auto document = ParseJson(text);
+  if (!document) {
+    return begins_as_plan ? Damaged(origin, document.error().message) : Foreign(origin);
+  }
+  if ((*document)["kind"] != Value(kKind)) return Foreign(origin);
+  const Value& version = (*document)["format_version"];
+  // Before anything else: what a newer podctl means by the other keys is not known here.
+  if (version.is_int() && version.AsInt() > kPlanFormatVersion) return TooNew(origin, *document);
+  if (version != Value(kPlanFormatVersion)) {
+    return Damaged(origin, "it has no format version that ever was");
+  }
+  if ((*document)["checksum"].AsString() != ChecksumOf(*document)) {
+    return Damaged(origin, "its content does not match its checksum");
+  }
+  SavedPlan saved;
+  if (const std::string problem = ReadDocument(*document, &saved); !problem.empty()) {
+    return Damaged(origin, problem);
+  }
+  if (const Value& prior = (*document)["prior_state"]; !prior.is_null()) {
+    auto state = StateFromJson(ToJson(prior), "in " + origin);
+    if (!state) return state.error();
+    saved.prior = std::move(*state);
+  }
+  return saved;
+}
+
+Result<void> WritePlanFile(const SavedPlan& saved, const std::string& path,
+                           const std::string& temporary, FileSystem& files) {
+  auto text = PlanToJson(saved);
+  if (!text) return text.error();
+  auto target = files.FollowLinks(path);
+  if (!target) return target.error();
+  if (auto written = files.WriteNew(temporary, *text, 0600); !written) {
+    static_cast<void>(files.Remove(temporary));  // the first error is the one to tell
+    return written;
+  }
+  if (auto renamed = files.Rename(temporary, *target); !renamed) {
+    static_cast<void>(files.Remove(temporary));
+    return renamed;
+  }
+  return files.SyncFolder(FolderOf(*target));
+}
+
+Result<SavedPlan> ReadPlanFile(const std::string& path, FileSystem& files) {
+  auto text = files.Read(path, kMaxPlanBytes);
+  if (!text) return text.error();
+  return PlanFromJson(*text, path);
+}
+
+}  // namespace podctl

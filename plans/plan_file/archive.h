@@ -1,0 +1,227 @@
+// Turns structs into Values and back from one description each (members.h), so that what is written
+// and what is read cannot drift apart.
+//
+// A description is a function Members(archive, struct) that calls archive(name, member) for every
+// member. The reader is strict: a missing member, one of another type or one it does not know is a
+// problem; the first one is kept, with the way to it, and the rest is read as defaults.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "providers/base/value.h"
+
+namespace podctl::plan_file {
+
+// `T` itself or a const `T`: one description serves the writer and the reader.
+template <typename S, typename T>
+concept Of = std::same_as<std::remove_const_t<S>, T>;
+
+// The words of an enum, in the order of its values; specialised in members.h.
+template <typename E>
+struct Words;
+
+class Writer {
+ public:
+  template <typename T>
+  void operator()(const char* name, const T& member) {
+    if constexpr (requires { member.has_value(); }) {
+      if (member) object_.Set(name, ToValue(*member));
+    } else {
+      object_.Set(name, ToValue(member));
+    }
+  }
+  Value Take() { return std::move(object_); }
+
+  static Value ToValue(const Value& value) { return value; }
+  static Value ToValue(const std::string& text) { return Value(text); }
+  static Value ToValue(std::chrono::milliseconds duration) {
+    return Value(static_cast<std::int64_t>(duration.count()));
+  }
+  template <typename T>
+  requires std::integral<T>
+  static Value ToValue(T number) { return Value(number); }
+  template <typename E>
+  requires std::is_enum_v<E>
+  static Value ToValue(E word) {
+    return Value(std::string_view(Words<E>::kAll[static_cast<std::size_t>(word)]));
+  }
+  template <typename T>
+  static Value ToValue(const std::vector<T>& items) {
+    Value::List list;
+    list.reserve(items.size());
+    for (const T& item : items) list.push_back(ToValue(item));
+    return Value(std::move(list));
+  }
+  template <typename T>
+  static Value ToValue(const std::map<std::string, T>& members) {
+    Value::Map map;
+    for (const auto& [key, value] : members) map.emplace(key, ToValue(value));
+    return Value(std::move(map));
+  }
+  // One of several structs: its members, and which one it is.
+  template <typename... Kinds>
+  static Value ToValue(const std::variant<Kinds...>& one) {
+    Value value = std::visit([](const auto& kind) { return ToValue(kind); }, one);
+    value.Set("kind", Words<std::variant<Kinds...>>::kAll[one.index()]);
+    return value;
+  }
+  template <typename S>
+  requires std::is_class_v<S>
+  static Value ToValue(const S& object) {
+    Writer writer;
+    writer.object_ = Value::EmptyMap();
+    Members(writer, object);
+    return writer.Take();
+  }
+
+ private:
+  Value object_ = Value::EmptyMap();
+};
+
+class Reader {
+ public:
+  // Both must outlive the reader.
+  Reader(const Value& object, std::string where, std::string& problem)
+      : object_(object), where_(std::move(where)), problem_(problem) {
+    if (!object.is_map()) Fail("is not an object");
+  }
+
+  template <typename T>
+  void operator()(const char* name, T& member) {
+    known_.insert(name);
+    const Value* found = object_.Find(name);
+    const std::string way = where_.empty() ? name : where_ + "." + name;
+    if constexpr (requires { member.has_value(); }) {
+      if (found == nullptr) return;
+      Read(*found, way, problem_, member.emplace());
+    } else if (found == nullptr) {
+      FailAt(way, "is missing", problem_);
+    } else {
+      Read(*found, way, problem_, member);
+    }
+  }
+  // Call last: what this podctl does not know, it must not carry out.
+  void RefuseUnknown() {
+    for (const auto& [key, value] : object_.AsMap()) {
+      if (!known_.contains(key)) Fail(fmt::format("has an unknown key `{}`", key));
+    }
+  }
+  void Know(const char* name) { known_.insert(name); }
+  void Fail(const std::string& what) { FailAt(where_, what, problem_); }
+
+  template <typename S>
+  requires std::is_class_v<S>
+  static void Read(const Value& value, const std::string& way, std::string& problem, S& object) {
+    Reader reader(value, way, problem);
+    Members(reader, object);
+    reader.RefuseUnknown();
+  }
+
+ private:
+  static void FailAt(const std::string& way, const std::string& what, std::string& problem) {
+    if (problem.empty()) problem = (way.empty() ? "the document" : "`" + way + "`") + " " + what;
+  }
+
+  static void Read(const Value& value, const std::string&, std::string&, Value& member) {
+    member = value;
+  }
+  static void Read(const Value& value, const std::string& way, std::string& problem,
+                   std::string& member) {
+    if (!value.is_string()) return FailAt(way, "is not a string", problem);
+    member = value.AsString();
+  }
+  static void Read(const Value& value, const std::string& way, std::string& problem, bool& member) {
+    if (!value.is_bool()) return FailAt(way, "is not true or false", problem);
+    member = value.AsBool();
+  }
+  template <typename T>
+  requires(std::integral<T> &&
+           !std::same_as<T, bool>) static void Read(const Value& value, const std::string& way,
+                                                    std::string& problem, T& member) {
+    if (!value.is_int()) return FailAt(way, "is not a whole number", problem);
+    const std::int64_t number = value.AsInt();
+    if (!std::in_range<T>(number)) return FailAt(way, "is out of range", problem);
+    member = static_cast<T>(number);
+  }
+  static void Read(const Value& value, const std::string& way, std::string& problem,
+                   std::chrono::milliseconds& member) {
+    constexpr std::int64_t kTenYears = std::int64_t{3650} * 24 * 3600 * 1000;
+    if (!value.is_int()) return FailAt(way, "is not a whole number", problem);
+    if (value.AsInt() < 0 || value.AsInt() > kTenYears) {
+      return FailAt(way, "is out of range", problem);
+    }
+    member = std::chrono::milliseconds(value.AsInt());
+  }
+  template <typename E>
+  requires std::is_enum_v<E>
+  static void Read(const Value& value, const std::string& way, std::string& problem, E& member) {
+    for (std::size_t i = 0; i < std::size(Words<E>::kAll); ++i) {
+      if (value != Value(Words<E>::kAll[i])) continue;
+      member = static_cast<E>(i);
+      return;
+    }
+    FailAt(way, "has a word that is not known", problem);
+  }
+  template <typename T>
+  static void Read(const Value& value, const std::string& way, std::string& problem,
+                   std::vector<T>& member) {
+    if (!value.is_list()) return FailAt(way, "is not a list", problem);
+    member.reserve(value.AsList().size());
+    for (const Value& item : value.AsList()) {
+      const std::string item_way = fmt::format("{}[{}]", way, member.size());
+      Read(item, item_way, problem, member.emplace_back());
+      if (!problem.empty()) return;
+    }
+  }
+  template <typename T>
+  static void Read(const Value& value, const std::string& way, std::string& problem,
+                   std::map<std::string, T>& member) {
+    if (!value.is_map()) return FailAt(way, "is not an object", problem);
+    for (const auto& [key, item] : value.AsMap()) {
+      Read(item, way + "." + key, problem, member[key]);
+      if (!problem.empty()) return;
+    }
+  }
+  template <typename... Kinds>
+  static void Read(const Value& value, const std::string& way, std::string& problem,
+                   std::variant<Kinds...>& member) {
+    const std::string& word = value["kind"].AsString();
+    std::size_t index = 0;
+    bool known = false;
+    const auto attempt = [&]<typename Kind>(Kind kind) {
+      if (!known && word == Words<std::variant<Kinds...>>::kAll[index]) {
+        known = true;
+        Reader reader(value, way, problem);
+        reader.Know("kind");
+        Members(reader, kind);
+        reader.RefuseUnknown();
+        member = std::move(kind);
+      }
+      ++index;
+    };
+    (attempt(Kinds{}), ...);
+    if (!known) FailAt(way, "is of a kind that is not known", problem);
+  }
+
+  const Value& object_;
+  std::string where_;
+  std::string& problem_;
+  std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace podctl::plan_file

@@ -1,0 +1,239 @@
+// What each struct of a saved plan consists of, for archive.h: the only list of names in the file.
+//
+// Every function takes its struct apart with a structured binding, which no longer compiles when a
+// member is added: whoever adds one decides here what it is called in the file, and whether an old
+// file without it can still be understood (if not, kPlanFormatVersion goes up).
+#pragma once
+
+#include "plans/change.h"
+#include "plans/plan_file.h"
+#include "plans/plan_file/archive.h"
+
+namespace podctl {
+
+template <>
+struct plan_file::Words<Step::Kind> {
+  static constexpr const char* kAll[] = {"script", "restart-runtime"};
+};
+template <>
+struct plan_file::Words<Drift::Kind> {
+  static constexpr const char* kAll[] = {"changed",   "vanished", "terminal",
+                                         "repairing", "stopped",  "unhealthy"};
+};
+template <>
+struct plan_file::Words<PlanMode> {
+  static constexpr const char* kAll[] = {"normal", "destroy", "refresh-only"};
+};
+template <>
+struct plan_file::Words<ReasonCode> {
+  static constexpr const char* kAll[] = {"none",       "cannot-update", "tainted",
+                                         "by-request", "by-triggers",   "no-configuration"};
+};
+template <>
+struct plan_file::Words<Action> {
+  static constexpr const char* kAll[] = {"keep", "create", "patch", "replace", "delete", "run"};
+};
+
+template <typename A, plan_file::Of<SourcePlace> S>
+void Members(A& archive, S& place) {
+  auto& [file, line, column, length, byte] = place;
+  archive("file", file);
+  archive("line", line);
+  archive("column", column);
+  archive("length", length);
+  archive("byte", byte);
+}
+
+template <typename A, plan_file::Of<MetadataEntry> S>
+void Members(A& archive, S& entry) {
+  auto& [text, sensitive, place] = entry;
+  archive("text", text);
+  archive("sensitive", sensitive);
+  archive("place", place);
+}
+
+template <typename A, plan_file::Of<StepFile> S>
+void Members(A& archive, S& step_file) {
+  auto& [source, destination] = step_file;
+  archive("source", source);
+  archive("destination", destination);
+}
+
+template <typename A, plan_file::Of<StepSpec> S>
+void Members(A& archive, S& step) {
+  auto& [name, workers, run, env, sensitive, files, files_digest, timeout, place] = step;
+  archive("name", name);
+  archive("workers", workers);
+  archive("run", run);
+  archive("env", env);
+  archive("sensitive", sensitive);
+  archive("files", files);
+  archive("files_digest", files_digest);
+  archive("timeout_ms", timeout);
+  archive("place", place);
+}
+
+template <typename A, plan_file::Of<LifecycleSpec> S>
+void Members(A& archive, S& lifecycle) {
+  auto& [prevent_destroy, create_before_destroy, ignore_changes, replace_triggered_by] = lifecycle;
+  archive("prevent_destroy", prevent_destroy);
+  archive("create_before_destroy", create_before_destroy);
+  archive("ignore_changes", ignore_changes);
+  archive("replace_triggered_by", replace_triggered_by);
+}
+
+template <typename A, plan_file::Of<SshSettings> S>
+void Members(A& archive, S& ssh) {
+  auto& [user, port, identity_file, internal_address, strict_host_keys] = ssh;
+  archive("user", user);
+  archive("port", port);
+  archive("identity_file", identity_file);
+  archive("internal_address", internal_address);
+  archive("strict_host_keys", strict_host_keys);
+}
+
+template <typename A, plan_file::Of<PodSpec> S>
+void Members(A& archive, S& pod) {
+  auto& [name, project, zone, node_id, node_id_given, node, metadata, create_metadata, runtime_env,
+         ssh, publish_ssh_key, bootstrap, lifecycle, depends_on, place, places] = pod;
+  archive("name", name);
+  archive("project", project);
+  archive("zone", zone);
+  archive("node_id", node_id);
+  archive("node_id_given", node_id_given);
+  archive("node", node);
+  archive("metadata", metadata);
+  archive("create_metadata", create_metadata);
+  archive("runtime_env", runtime_env);
+  archive("ssh", ssh);
+  archive("publish_ssh_key", publish_ssh_key);
+  archive("bootstrap", bootstrap);
+  archive("lifecycle", lifecycle);
+  archive("depends_on", depends_on);
+  archive("place", place);
+  archive("places", places);
+}
+
+template <typename A, plan_file::Of<Step> S>
+void Members(A& archive, S& step) {
+  auto& [kind, script, env, files, timeout] = step;
+  archive("kind", kind);
+  archive("script", script);
+  archive("env", env);
+  archive("files", files);
+  archive("timeout_ms", timeout);
+}
+
+template <typename A, plan_file::Of<AttributeChange> S>
+void Members(A& archive, S& change) {
+  auto& [path, before, after, known, sensitive, forces_replacement] = change;
+  archive("path", path);
+  archive("before", before);
+  archive("after", after);
+  archive("known", known);
+  archive("sensitive", sensitive);
+  archive("forces_replacement", forces_replacement);
+}
+
+template <typename A, plan_file::Of<Keep> S>
+void Members(A& archive, S& keep) {
+  auto& [pod] = keep;
+  archive("pod", pod);
+}
+
+template <typename A, plan_file::Of<Create> S>
+void Members(A& archive, S& create) {
+  auto& [pod, resume] = create;
+  archive("pod", pod);
+  archive("resume", resume);
+}
+
+template <typename A, plan_file::Of<Patch> S>
+void Members(A& archive, S& patch) {
+  auto& [pod, fields] = patch;
+  archive("pod", pod);
+  archive("fields", fields);
+}
+
+template <typename A, plan_file::Of<Replace> S>
+void Members(A& archive, S& replace) {
+  auto& [pod, create_first] = replace;
+  archive("pod", pod);
+  archive("create_first", create_first);
+}
+
+template <typename A, plan_file::Of<Delete> S>
+void Members(A& archive, S& gone) {
+  auto& [forget, deposed] = gone;
+  archive("forget", forget);
+  archive("deposed", deposed);
+}
+
+template <typename A, plan_file::Of<RunStep> S>
+void Members(A& archive, S& run) {
+  auto& [step, files_digest, workers, selected, expected_workers, sensitive] = run;
+  archive("step", step);
+  archive("files_digest", files_digest);
+  archive("workers", workers);
+  archive("selected", selected);
+  archive("expected_workers", expected_workers);
+  archive("sensitive", sensitive);
+}
+
+template <typename A, plan_file::Of<NodeName> S>
+void Members(A& archive, S& name) {
+  auto& [project, zone, node] = name;
+  archive("project", project);
+  archive("zone", zone);
+  archive("node", node);
+}
+
+template <typename A, plan_file::Of<Change> S>
+void Members(A& archive, S& change) {
+  auto& [address, previous_address, pod, node, action, attributes, reason_code, reason, waits_for,
+         place] = change;
+  archive("address", address);
+  archive("previous_address", previous_address);
+  archive("pod", pod);
+  archive("node", node);
+  archive("action", action);
+  archive("attributes", attributes);
+  archive("reason_code", reason_code);
+  archive("reason", reason);
+  archive("waits_for", waits_for);
+  archive("place", place);
+}
+
+template <typename A, plan_file::Of<Drift> S>
+void Members(A& archive, S& drift) {
+  auto& [kind, address, sentence, attributes] = drift;
+  archive("kind", kind);
+  archive("address", address);
+  archive("sentence", sentence);
+  archive("attributes", attributes);
+}
+
+template <typename A, plan_file::Of<Plan> S>
+void Members(A& archive, S& plan) {
+  auto& [mode, targets, refreshed, changes, drift, lineage, serial] = plan;
+  archive("mode", mode);
+  archive("targets", targets);
+  archive("refreshed", refreshed);
+  archive("changes", changes);
+  archive("drift", drift);
+  archive("lineage", lineage);
+  archive("serial", serial);
+}
+
+template <typename A, plan_file::Of<SavedNode> S>
+void Members(A& archive, S& node) {
+  auto& [name, address, there, uid, fields, metadata] = node;
+  archive("name", name);
+  archive("address", address);
+  archive("there", there);
+  archive("uid", uid);
+  archive("fields", fields);
+  archive("metadata", metadata);
+}
+
+}  // namespace podctl

@@ -1,0 +1,475 @@
+// Saved plans: what is written is what is read, nothing sensitive is in it, and nothing that is not
+// a whole plan is taken for one.
+#include "plans/plan_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "plans/plan_file/archive.h"
+#include "plans/plan_file/members.h"
+#include "plans/plan_file/secrets.h"
+#include "plans/plan_file/staleness.h"
+#include "providers/base/json.h"
+#include "state/digest.h"
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using plan_file::Writer;
+using testing::Actions;
+using testing::ChangeOf;
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Fills every member of a plan by chance, through the same description as the file has.
+class Dice {
+ public:
+  explicit Dice(unsigned seed) : random_(seed) {}
+
+  template <typename T>
+  void operator()(const char*, T& member) {
+    Throw(member);
+  }
+  template <typename S>
+  requires std::is_class_v<S>
+  void Throw(S& object) { Members(*this, object); }
+
+ private:
+  int Number(int most) { return std::uniform_int_distribution<int>(0, most)(random_); }
+  void Throw(std::string& text) {
+    static const std::vector<std::string> parts = {"a",
+                                                   "pod.",
+                                                   "\"",
+                                                   "\\",
+                                                   "\n",
+                                                   "\xC3\xA9",
+                                                   "${pod.a.b}",
+                                                   "\xF0\x9F\x98\x80",
+                                                   "`",
+                                                   "<b>",
+                                                   std::string("\0", 1),
+                                                   "hmac-sha256:"};
+    text.clear();
+    for (int i = Number(4); i > 0; --i) text += parts[static_cast<std::size_t>(Number(11))];
+  }
+  void Throw(bool& flag) { flag = Number(1) == 1; }
+  void Throw(int& number) { number = Number(90'000); }
+  void Throw(std::uint64_t& number) { number = static_cast<std::uint64_t>(Number(90'000)); }
+  void Throw(std::chrono::milliseconds& duration) {
+    duration = std::chrono::milliseconds(Number(1 << 30));
+  }
+  void Throw(Value& value, int depth = 0) {
+    switch (Number(depth > 2 ? 4 : 6)) {
+      case 0:
+        value = Value();
+        return;
+      case 1:
+        value = Value(Number(1) == 1);
+        return;
+      case 2:
+        value = Value(std::int64_t{Number(5)} * -1'000'000'000'000);
+        return;
+      case 3:
+        value = Value(Number(100) / 7.0);
+        return;
+      case 4: {
+        std::string text;
+        Throw(text);
+        value = Value(text);
+        return;
+      }
+      case 5:
+        value = Value::EmptyList();
+        for (int i = Number(3); i > 0; --i) Throw(value.MutableList().emplace_back(), depth + 1);
+        return;
+      default:
+        value = Value::EmptyMap();
+        for (int i = Number(3); i > 0; --i) {
+          std::string key;
+          Throw(key);
+          Throw(value.MutableMap()[key], depth + 1);
+        }
+    }
+  }
+  template <typename E>
+  requires std::is_enum_v<E>
+  void Throw(E& word) {
+    word = static_cast<E>(Number(static_cast<int>(std::size(plan_file::Words<E>::kAll)) - 1));
+  }
+  template <typename T>
+  void Throw(std::optional<T>& member) {
+    if (Number(1) == 1) Throw(member.emplace());
+  }
+  template <typename T>
+  void Throw(std::vector<T>& items) {
+    items.clear();
+    for (int i = Number(3); i > 0; --i) Throw(items.emplace_back());
+  }
+  template <typename T>
+  void Throw(std::map<std::string, T>& members) {
+    members.clear();
+    for (int i = Number(3); i > 0; --i) {
+      std::string key;
+      Throw(key);
+      Throw(members[key]);
+    }
+  }
+  void Throw(Action& action) {
+    const std::vector<Action> kinds = {Keep{}, Create{}, Patch{}, Replace{}, Delete{}, RunStep{}};
+    action = kinds[static_cast<std::size_t>(Number(5))];
+    std::visit([this](auto& kind) { Members(*this, kind); }, action);
+  }
+
+  std::mt19937 random_;
+};
+
+SavedPlan RandomPlan(unsigned seed) {
+  Dice dice(seed);
+  SavedPlan saved;
+  saved.podctl_version = "0.1.0";
+  dice("", saved.created_at);
+  dice("", saved.folder);
+  dice("", saved.state_path);
+  dice("", saved.endpoint);
+  dice("", saved.spec_paths);
+  dice("", saved.spec_digest);
+  dice("", saved.variables);
+  dice("", saved.sensitive_variables);
+  dice("", saved.check_key);
+  dice("", saved.nodes);
+  dice("", saved.plan);
+  int number = 0;
+  for (Change& change : saved.plan.changes) {
+    change.address = (number % 2 == 0 ? "pod.x" : "bootstrap.x") + std::to_string(number);
+    ++number;
+  }
+  return saved;
+}
+
+// Everything in it, prior state included, for comparison.
+Value All(const SavedPlan& saved) {
+  Value all = Value::EmptyMap();
+  all.Set("plan", Writer::ToValue(saved.plan));
+  all.Set("nodes", Writer::ToValue(saved.nodes));
+  all.Set("variables", Writer::ToValue(saved.variables));
+  Value::List texts = {Value(saved.podctl_version), Value(saved.created_at),
+                       Value(saved.folder),         Value(saved.state_path),
+                       Value(saved.endpoint),       Writer::ToValue(saved.spec_paths),
+                       Value(saved.spec_digest),    Writer::ToValue(saved.sensitive_variables),
+                       Value(saved.check_key)};
+  all.Set("texts", Value(std::move(texts)));
+  return all;
+}
+
+class SavedPlanTest : public ::testing::Test {
+ protected:
+  // What `podctl plan --out` keeps.
+  SavedPlan Save(const Plan& plan) {
+    SavedPlan saved;
+    saved.podctl_version = "0.1.0";
+    saved.created_at = "2026-11-20T14:30:00Z";
+    saved.plan = plan;
+    State state = desk_.Stored();
+    key_ = {state.digest_key.empty() ? "check" : state.digest_key, state.digest_key.empty()};
+    const auto observation = Observe({}, state, desk_.cloud, 1, {});
+    EXPECT_TRUE(observation.has_value());
+    saved.nodes = TakeNodes(plan, state, *observation, key_);
+    HideSecrets(key_, &saved.plan);
+    if (state.serial > 0) saved.prior = std::move(state);
+    return saved;
+  }
+  std::string Text(const SavedPlan& saved) {
+    auto text = PlanToJson(saved);
+    EXPECT_TRUE(text.has_value()) << text.error().message;
+    return text ? *text : "";
+  }
+  void ExpectRoundTrip(const SavedPlan& saved) {
+    const std::string text = Text(saved);
+    auto read = PlanFromJson(text, "plan");
+    ASSERT_TRUE(read.has_value()) << read.error().message << "\n" << text;
+    EXPECT_EQ(ToJson(All(*read)), ToJson(All(saved)));
+    ASSERT_EQ(read->prior.has_value(), saved.prior.has_value());
+    if (saved.prior) {
+      State expected = *saved.prior;
+      expected.digest_key.clear();
+      EXPECT_EQ(*read->prior, expected);
+    }
+    EXPECT_EQ(Text(*read), text);
+  }
+  // A plan with every kind of action, and with secrets.
+  Plan EveryKind() {
+    desk_.environment["TOKEN"] = "old-token";
+    const auto secret = [](const std::string& run) {
+      return "    metadata: {token: {env: TOKEN, sensitive: true}}\n    libtpuFlags: {f: " + run +
+             "}\n    bootstrap: [{name: s, run: 'echo " + run + "'}]\n";
+    };
+    desk_.Pods(Desk::Pod("a", secret("1")) + Desk::Pod("b") + Desk::Pod("c") + Desk::Pod("e"));
+    desk_.ApplyAll();
+    desk_.environment["TOKEN"] = "new-token";
+    desk_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
+    desk_.Pods(Desk::Pod("a", secret("2")) + Desk::Pod("b") + Desk::Pod("d") + Desk::Pod("e"));
+    const Plan plan = desk_.MakePlan();
+    EXPECT_EQ(plan.changes.size(), 7u);
+    return plan;
+  }
+
+  Desk desk_;
+  SecretKey key_;
+};
+
+TEST_F(SavedPlanTest, WhatIsWrittenIsReadWhateverThePlan) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ExpectRoundTrip(RandomPlan(seed));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(SavedPlanTest, APlanOfTheDeskSurvivesItsFile) {
+  ExpectRoundTrip(Save(EveryKind()));
+}
+
+TEST_F(SavedPlanTest, NothingSensitiveIsInIt) {
+  const Plan plan = EveryKind();
+  EXPECT_THAT(ToJson(Writer::ToValue(plan)), HasSubstr("new-token"));  // it was there
+  const SavedPlan saved = Save(plan);
+  const std::string text = Text(saved);
+  EXPECT_THAT(text, Not(HasSubstr("new-token")));
+  EXPECT_THAT(text, Not(HasSubstr("old-token")));
+  EXPECT_THAT(text, Not(HasSubstr(desk_.Stored().digest_key)));
+  EXPECT_THAT(text, HasSubstr("hmac-sha256:"));
+  EXPECT_TRUE(NeedsSecrets(saved.plan));
+}
+
+TEST_F(SavedPlanTest, DigestsWithoutAStateAreTooShortToGuessBy) {
+  const SecretKey key{"check", true};
+  EXPECT_EQ(key.Digest("token").size(), std::string("hmac-sha256:1234").size());
+  EXPECT_NE(key.Digest("token"), key.Digest("other"));
+}
+
+TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
+  Spec spec;
+  PodSpec pod;
+  pod.name = "a";
+  pod.metadata["token"] = {"the-token", true, {}};
+  pod.metadata["plain"] = {"plain", false, {}};
+  pod.metadata["tensorflow-env-vars"] = {"-e A=secret-flag", true, {}};
+  pod.runtime_env["A"] = "secret-flag";
+  StepSpec step;
+  step.name = "s";
+  step.run = "echo secret-script";
+  step.env["E"] = "secret-env";
+  step.sensitive = true;
+  pod.bootstrap.push_back(step);
+  spec.pods.push_back(pod);
+  Plan plan;
+  Change create;
+  create.address = "pod.a";
+  create.action = Create{pod};
+  RunStep run;
+  run.sensitive = true;
+  run.step.script = step.run;
+  run.step.env = step.env;
+  Change script;
+  script.address = "bootstrap.a.s";
+  script.action = run;
+  RunStep restart;
+  restart.sensitive = true;
+  restart.step.kind = Step::Kind::kRestartRuntime;
+  restart.step.env["tensorflow-env-vars"] = "-e A=secret-flag";
+  Change runtime;
+  runtime.address = "bootstrap.a.tpu-runtime";
+  runtime.action = restart;
+  plan.changes = {create, script, runtime};
+
+  const SecretKey key{"0123", false};
+  Plan hidden = plan;
+  HideSecrets(key, &hidden);
+  const std::string text = ToJson(Writer::ToValue(hidden));
+  EXPECT_THAT(text, Not(HasSubstr("secret-")));
+  EXPECT_THAT(text, Not(HasSubstr("the-token")));
+  EXPECT_THAT(text, HasSubstr("plain"));
+
+  Plan restored = hidden;
+  ASSERT_TRUE(RestoreSecrets(key, spec, &restored).has_value());
+  EXPECT_EQ(ToJson(Writer::ToValue(restored)), ToJson(Writer::ToValue(plan)));
+
+  Spec other = spec;
+  other.pods[0].metadata["token"].text = "another";
+  Plan again = hidden;
+  auto refused = RestoreSecrets(key, other, &again);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message,
+            "the sensitive value of metadata.token of pod.a is another one than the plan was made "
+            "with");
+  other.pods[0].metadata.erase("token");
+  again = hidden;
+  refused = RestoreSecrets(key, other, &again);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message,
+            "the sensitive value of metadata.token of pod.a is not in the spec any more");
+}
+
+TEST_F(SavedPlanTest, TextThatIsNotUtf8CannotBeSaved) {
+  SavedPlan saved = RandomPlan(1);
+  saved.variables["x"] = "\xFF";
+  EXPECT_FALSE(PlanToJson(saved).has_value());
+}
+
+TEST_F(SavedPlanTest, ACutFileIsRefusedWhereverItWasCut) {
+  const std::string text = Text(Save(EveryKind()));
+  for (std::size_t length = 0; length + 1 < text.size(); length += length < 200 ? 1 : 61) {
+    auto read = PlanFromJson(std::string_view(text).substr(0, length), "my.plan");
+    ASSERT_FALSE(read.has_value()) << length;
+    EXPECT_THAT(read.error().message, HasSubstr("my.plan")) << length;
+  }
+}
+
+TEST_F(SavedPlanTest, AnAlteredFileIsRefused) {
+  const std::string text = Text(Save(EveryKind()));
+  std::mt19937 random(1);
+  for (int i = 0; i < 150; ++i) {
+    std::string altered = text;
+    const std::size_t at = random() % (altered.size() - 1);  // not the final newline
+    altered[at] = static_cast<char>(altered[at] ^ (1 << random() % 7));
+    auto read = PlanFromJson(altered, "my.plan");
+    // Blanks between members are layout, not content.
+    if (!read) continue;
+    EXPECT_EQ(Text(*read), text) << at;
+  }
+}
+
+// A document with a right checksum but other content, as a fuzzer or a stranger would make it.
+Value Sealed(Value document) {
+  document.Set("checksum", "");
+  document.Set("checksum", "sha256:" + Sha256Hex(ToJson(document)));
+  return document;
+}
+
+TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
+  const auto message = [](std::string_view text) {
+    auto read = PlanFromJson(text, "my.plan");
+    return read ? std::string("read") : read.error().message;
+  };
+  EXPECT_EQ(message(""), "the plan my.plan is damaged: it is empty");
+  EXPECT_EQ(message("PK\x03\x04"), "my.plan is not a saved plan");
+  EXPECT_EQ(message("{}"), "my.plan is not a saved plan");
+  EXPECT_EQ(message("[]"), "my.plan is not a saved plan");
+  EXPECT_EQ(message(std::string(100'000, '[')), "my.plan is not a saved plan");
+  EXPECT_EQ(message("project: p\npods: {}\n"), "my.plan is not a saved plan");
+
+  const Value good = *ParseJson(Text(Save(EveryKind())));
+  EXPECT_EQ(message(ToJson(Sealed(good))), "read");
+  const auto with = [&](std::string_view path, Value value) {
+    Value document = good;
+    document.SetPath(path, std::move(value));
+    return message(ToJson(Sealed(std::move(document))));
+  };
+  EXPECT_THAT(with("format_version", 2), HasSubstr("has format version 2, and this podctl ("));
+  EXPECT_THAT(with("format_version", "1"), HasSubstr("no format version that ever was"));
+  EXPECT_THAT(with("format_version", 0), HasSubstr("no format version that ever was"));
+  EXPECT_THAT(with("plan", Value()), HasSubstr("`plan` is not an object"));
+  EXPECT_THAT(with("plan.serial", -1), HasSubstr("`plan.serial` is out of range"));
+  EXPECT_THAT(with("plan.serial", 1e300), HasSubstr("`plan.serial` is not a whole number"));
+  EXPECT_THAT(with("plan.mode", "other"), HasSubstr("`plan.mode` has a word that is not known"));
+  EXPECT_THAT(with("plan.extra", 1), HasSubstr("`plan` has an unknown key `extra`"));
+  EXPECT_THAT(with("plan.changes", Value(Value::List{Value(1)})),
+              HasSubstr("`plan.changes[0]` is not an object"));
+  EXPECT_THAT(with("prior_state", Value::EmptyMap()), HasSubstr("the state in my.plan"));
+  EXPECT_THAT(with("extra", 1), HasSubstr("the document has an unknown key `extra`"));
+
+  const auto with_change = [&](std::size_t index, std::string_view path, Value value) {
+    Value document = good;
+    Value plan = document["plan"];
+    Value changes = plan["changes"];
+    changes.MutableList()[index].SetPath(path, std::move(value));
+    plan.Set("changes", std::move(changes));
+    document.Set("plan", std::move(plan));
+    return message(ToJson(Sealed(std::move(document))));
+  };
+  const Value::List& changes = good["plan"]["changes"].AsList();
+  std::size_t run = 0;
+  while (changes[run]["action"]["kind"] != Value("run")) ++run;
+  EXPECT_THAT(with_change(run, "action.expected_workers", std::int64_t{1} << 60),
+              HasSubstr("has more workers than can be"));
+  EXPECT_THAT(with_change(run, "action.workers", Value(Value::List{Value(-1)})),
+              HasSubstr("names a worker that cannot be"));
+  EXPECT_THAT(with_change(run, "action.step.timeout_ms", INT64_MAX), HasSubstr("out of range"));
+  EXPECT_THAT(with_change(run, "action.kind", "magic"), HasSubstr("kind that is not known"));
+  EXPECT_THAT(with_change(1, "address", changes[0]["address"]), HasSubstr("stands in it twice"));
+  EXPECT_THAT(with_change(1, "address", "x"), HasSubstr("`x` is no address"));
+}
+
+TEST_F(SavedPlanTest, TheFileIsWholeAndItsOwnersOnly) {
+  const SavedPlan saved = RandomPlan(3);
+  testing::FakeFileSystem files;
+  files.SetFolder("/p");
+  ASSERT_TRUE(WritePlanFile(saved, "/p/out.plan", "/p/.tmp", files).has_value());
+  EXPECT_EQ(files.FileMode("/p/out.plan"), 0600u);
+  EXPECT_THAT(files.AllFiles(), ElementsAre("/p/out.plan"));
+  auto read = ReadPlanFile("/p/out.plan", files);
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(Text(*read), Text(saved));
+
+  // A disk that fills up leaves the plan before, and nothing else.
+  const std::string before = *files.FileText("/p/out.plan");
+  files.LimitSpace(100);
+  EXPECT_FALSE(WritePlanFile(RandomPlan(4), "/p/out.plan", "/p/.tmp", files).has_value());
+  EXPECT_EQ(files.FileText("/p/out.plan"), before);
+  EXPECT_THAT(files.AllFiles(), ElementsAre("/p/out.plan"));
+}
+
+class StalenessTest : public SavedPlanTest {
+ protected:
+  void SetUp() override {
+    desk_.Pods(Desk::Pod("a", "    labels: {team: vision}\n") + Desk::Pod("b"));
+    desk_.ApplyAll();
+    desk_.Pods(Desk::Pod("a", "    labels: {team: speech}\n") + Desk::Pod("b") + Desk::Pod("c"));
+    saved_ = Save(desk_.MakePlan());
+  }
+  std::vector<std::string> Changes() {
+    const auto observation = Observe({}, desk_.Stored(), desk_.cloud, 1, {});
+    return FindChanges(saved_.nodes, *observation, key_);
+  }
+  SavedPlan saved_;
+};
+
+TEST_F(StalenessTest, NothingHasChanged) {
+  EXPECT_THAT(Changes(), ElementsAre());
+}
+
+TEST_F(StalenessTest, WhatThePlanDoesNotTouchMayChange) {
+  desk_.Edit("b", [](Value& node) { node.SetPath("labels.x", "y"); });
+  desk_.Edit("a", [](Value& node) { node.Set("health", "TIMEOUT"); });
+  EXPECT_THAT(Changes(), ElementsAre());
+}
+
+TEST_F(StalenessTest, EveryChangeOfANodeIsNamed) {
+  desk_.Edit("a", [](Value& node) {
+    node.SetPath("labels.team", "other");
+    node.SetPath("metadata.theirs", "their-secret");
+    node.Set("description", "hello");
+    node.Set("state", "STOPPED");
+  });
+  EXPECT_THAT(Changes(),
+              ElementsAre("pod.a: it is STOPPED and was READY; description, labels.team, "
+                          "metadata.theirs were changed"));
+}
+
+TEST_F(StalenessTest, ANodeThatAppearedVanishedOrWasMadeAnew) {
+  desk_.cloud.EditNode(Desk::Name("a"), [](Value& node) { node.Set("id", "4711"); });
+  EXPECT_THAT(Changes(), ElementsAre("pod.a: the node `a` was deleted and made anew"));
+  desk_.Pods("");
+  saved_.nodes[0].there = false;
+  EXPECT_THAT(Changes(), ElementsAre("pod.a: a node named `a` has appeared"));
+  for (SavedNode& node : saved_.nodes) node.there = true;
+  EXPECT_THAT(Changes().back(), "pod.c: the node `c` was deleted");
+}
+
+}  // namespace
+}  // namespace podctl
