@@ -1,12 +1,15 @@
 // The door to where the state lives. Implementations: stores/local_store.h. What every store
-// promises is in tests/conformance/state_store_suite.h.
+// promises is in tests/conformance/state_store_suite.h. Not thread safe: one loop owns the state.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "providers/base/error.h"
 #include "state/state.h"
@@ -35,21 +38,72 @@ class StateLock {
   virtual std::string TakeoverNote() const = 0;
 };
 
+// What a save must find stored, or lose: the store's own token for one generation, of no meaning to
+// anybody else. Empty: nothing is stored. The journal of a run holds the one that the run goes on
+// from. It is the fencing token: who was overtaken while he slept has an old one, and no lock that
+// he believes to hold helps him.
+struct Generation {
+  std::string token;
+
+  bool none() const { return token.empty(); }
+  friend bool operator==(const Generation&, const Generation&) = default;
+};
+
+struct Snapshot {
+  std::optional<State> state;  // nullopt when there is no state yet
+  Generation generation;
+};
+
+// A generation that was replaced and is kept.
+struct HistoryEntry {
+  std::uint64_t serial = 0;
+  std::string saved_at;  // RFC 3339, when it was saved
+  std::uint64_t bytes = 0;
+  std::size_t pods = 0;
+  std::size_t steps = 0;
+  std::string lineage;
+  std::string problem;  // why it cannot be read; empty: it can, and the counts above are filled in
+};
+
 class StateStore {
  public:
   virtual ~StateStore() = default;
 
-  // nullopt when there is no state yet. An empty, cut or unreadable state is an error (kDataLoss,
-  // kPermissionDenied, kIo), never nullopt.
-  virtual Result<std::optional<State>> Load() = 0;
+  // An empty, cut or unreadable state is an error (kDataLoss, kPermissionDenied, kIo), never "no
+  // state".
+  virtual Result<Snapshot> Load() = 0;
 
-  // Makes `state` the stored generation, durably, all or nothing. Sets lineage (if empty) and
-  // serial+1 on `state` when its content differs from what is stored; does nothing when equal.
-  // The lock must be held. Refused (kFailedPrecondition) when the stored generation is not the one
-  // that this store loaded or saved last: a stale writer loses. On error the stored generation is
-  // the one before; only when its durability alone is in doubt it is the new one, whole, and
-  // `state` carries its serial.
-  virtual Result<void> Save(State& state) = 0;
+  // Makes `state` the stored generation, durably, all or nothing, provided that `*at` is what is
+  // stored: else kFailedPrecondition, whoever holds the lock; the comparison and the exchange are
+  // one step for every other process. Sets lineage (if empty), digest_key (if empty) and serial+1
+  // on `state` when its content differs from what is stored; does nothing when equal. `state` must
+  // continue what is stored: its lineage and its serial are those of `*at`.
+  // On success `*at` is the new generation. On error the stored generation, `state` and `*at` are
+  // as before; only when the new generation stands there and its durability alone is in doubt,
+  // `state` carries its serial and `*at` is the new one.
+  // The lock must be held by who wants to be sure not to lose.
+  virtual Result<void> Save(State& state, Generation* at) = 0;
+
+  // As Save, but `state` need not continue what is stored: for `podctl state push`. It keeps its
+  // lineage, and its serial when that is above the stored one (else it gets the next one). Rules
+  // are the caller's (push.h).
+  virtual Result<void> Push(State& state, Generation* at) = 0;
+
+  // The generations kept, the newest first, without the stored one. The first save of a store
+  // keeps the generation it replaces; how many are kept is the store's setting. To restore one:
+  // load it, give it the stored serial, and save it.
+  virtual Result<std::vector<HistoryEntry>> History() = 0;
+  // kNotFound when it is not kept.
+  virtual Result<State> LoadHistory(std::uint64_t serial) = 0;
+
+  // Writes what could not be saved beside the state, as the generation after the one it follows, so
+  // that `podctl state push` takes it; where that is not possible either, into the folder for
+  // temporary files. Returns where it is.
+  virtual Result<std::string> SaveAside(const State& state) = 0;
+
+  // What went wrong without being a reason to fail (an old generation could not be kept), a
+  // sentence each, told once. To be shown by who saves.
+  virtual std::vector<std::string> TakeWarnings() { return {}; }
 
   // kLocked (message with the "Lock Info:" block) when another holds it after `timeout`, waiting
   // with growing pauses; kCancelled on `stop`.

@@ -118,16 +118,51 @@ Diagnostics FailureDiagnostics(Wiring& wiring, const ExecuteResult& result) {
   return WithSourceLines(wiring.files(), diagnostics);
 }
 
-void ShowSaveError(Wiring& wiring, JsonEvents* json, const Error& error) {
+// What to do about a state that could not be saved.
+std::string SaveHint(const ExecuteResult& result) {
+  if (!result.unsaved) {
+    return "What was begun is written down in the state as it was last saved; once the cause is "
+           "mended, `podctl apply` asks the API and goes on from there.";
+  }
+  if (result.aside_error) {
+    return fmt::format(
+        "What this run did since the last save is not written down: {}. What was begun stands in "
+        "the state; once the cause is mended, `podctl apply` asks the API and goes on from there.",
+        result.aside_error->message);
+  }
+  if (result.save_error->code == ErrorCode::kFailedPrecondition) {
+    return fmt::format(
+        "What this run knows is written to {0}. Compare it with the stored state "
+        "(`podctl show`) before `podctl state push --force {0}`.",
+        ShellQuote(result.saved_aside));
+  }
+  return fmt::format(
+      "What could not be saved is written to {0}. Once the cause is mended, run "
+      "`podctl state push {0}`",
+      ShellQuote(result.saved_aside));
+}
+
+void ShowSaveError(Wiring& wiring, JsonEvents* json, const ExecuteResult& result) {
+  const Error& error = *result.save_error;
   ShowError(wiring, json, "the state could not be saved",
-            MakeError(error.code, error.message,
-                      "What was begun is written down in the state as it was last saved; once the "
-                      "cause is mended, `podctl apply` asks the API and goes on from there."));
+            MakeError(error.code, error.message, SaveHint(result)));
+}
+
+void ShowWarnings(Wiring& wiring, JsonEvents* json, const ExecuteResult& result) {
+  Diagnostics diagnostics;
+  for (const std::string& warning : result.warnings) {
+    Diagnostic diagnostic;
+    diagnostic.severity = Severity::kWarning;
+    diagnostic.summary = warning;
+    diagnostics.Add(std::move(diagnostic));
+  }
+  ShowDiagnostics(wiring, json, diagnostics);
 }
 
 void ShowResult(Wiring& wiring, JsonEvents* json, const ExecuteResult& result, bool destroy) {
   ShowDiagnostics(wiring, json, FailureDiagnostics(wiring, result));
-  if (result.save_error) ShowSaveError(wiring, json, *result.save_error);
+  ShowWarnings(wiring, json, result);
+  if (result.save_error) ShowSaveError(wiring, json, result);
   if (json != nullptr) return json->ShowSummary(result, destroy ? "destroy" : "apply");
   Streams& streams = wiring.streams();
   for (const auto& skip : result.skipped) {
@@ -159,12 +194,14 @@ int SaveQuietly(Wiring& wiring, JsonEvents* json, PlanRun& run) {
   if (run.stored.lineage.empty()) return 0;  // there is no state, and nothing to remember
   const ExecuteOptions options;
   auto events = MakeProgressView(wiring.streams(), wiring.clock());
-  const Doors doors{*run.provider, wiring.steps(), *run.store, wiring.clock(), wiring.random()};
+  const Doors doors{*run.provider,  wiring.steps(),  *run.store,
+                    wiring.clock(), wiring.random(), run.generation};
   const ExecuteResult result =
       Execute(run.plan, run.settled, run.observation, doors, options, *events,
               wiring.interrupt().drain(), wiring.interrupt().leave());
+  ShowWarnings(wiring, json, result);
   if (!result.save_error) return 0;
-  ShowSaveError(wiring, json, *result.save_error);
+  ShowSaveError(wiring, json, result);
   return 1;
 }
 
@@ -209,7 +246,8 @@ int RunApply(Wiring& wiring, const ApplyOptions& options, bool destroy) {
   std::unique_ptr<EventSink> progress;
   if (!json) progress = MakeProgressView(wiring.streams(), wiring.clock());
   EventSink& events = json ? static_cast<EventSink&>(*json) : *progress;
-  const Doors doors{*run->provider, wiring.steps(), *run->store, wiring.clock(), wiring.random()};
+  const Doors doors{*run->provider, wiring.steps(),  *run->store,
+                    wiring.clock(), wiring.random(), run->generation};
   const ExecuteResult result =
       Execute(run->plan, run->settled, run->observation, doors, execute, events,
               wiring.interrupt().drain(), wiring.interrupt().leave());

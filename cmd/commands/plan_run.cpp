@@ -110,7 +110,8 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     ShowError(wiring, json, "", stored.error());
     return std::nullopt;
   }
-  run.stored = stored->value_or(State{});
+  run.stored = std::move(stored->state).value_or(State{});
+  run.generation = stored->generation;
   auto provider = wiring.provider();
   if (!provider) {
     ShowError(wiring, json, "", provider.error());

@@ -21,6 +21,7 @@ struct PlanRun {
   std::unique_ptr<StateStore> store;
   std::unique_ptr<StateLock> lock;  // only when asked for
   State stored;                     // as read
+  Generation generation;            // of `stored`
   State settled;                    // brought up to what the API says
   Observation observation;
   Plan plan;

@@ -42,7 +42,7 @@ Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
   auto store = wiring.OpenStore(wiring.StatePath());
   auto stored = store->Load();
   if (!stored) return stored.error();
-  const State state = stored->value_or(State{});
+  const State state = std::move(stored->state).value_or(State{});
   const std::string bare = name.starts_with("pod.") ? name.substr(4) : name;
   const std::string address = PodAddress(bare);
   auto found = state.pods.find(address);
@@ -101,13 +101,14 @@ void RememberHostKeys(Wiring& wiring, const std::string& address,
   auto lock = store->Lock(wiring.LockFor("exec"), std::chrono::milliseconds(0), {});
   if (!lock) return remark("the state is locked by another run.");
   auto stored = store->Load();
-  if (!stored || !*stored) return remark(stored ? "the state is gone." : stored.error().message);
-  State state = **stored;
+  if (!stored || !stored->state)
+    return remark(stored ? "the state is gone." : stored.error().message);
+  State state = *std::move(stored->state);
   auto record = state.pods.find(address);
   if (record == state.pods.end()) return;
   for (const auto& [worker, key] : learned) record->second.host_keys[worker] = {key};
   record->second.host_keys_source = "firstUse";
-  if (auto saved = store->Save(state); !saved) remark(saved.error().message);
+  if (auto saved = store->Save(state, &stored->generation); !saved) remark(saved.error().message);
 }
 
 std::string RemoteCommand(const std::vector<std::string>& words,

@@ -10,14 +10,16 @@
 namespace podctl {
 namespace {
 
-// The stored state; shows the error itself.
-std::optional<State> LoadStored(Wiring& wiring, StateStore& store) {
+// The stored state, and (where asked for) which generation it is; shows the error itself.
+std::optional<State> LoadStored(Wiring& wiring, StateStore& store,
+                                Generation* generation = nullptr) {
   auto stored = store.Load();
   if (!stored) {
     ShowError(wiring, nullptr, "", stored.error());
     return std::nullopt;
   }
-  return stored->value_or(State{});
+  if (generation != nullptr) *generation = stored->generation;
+  return std::move(stored->state).value_or(State{});
 }
 
 int NoSuchAddress(Wiring& wiring, const State& state, const std::string& address) {
@@ -133,7 +135,8 @@ int RunStateRemove(Wiring& wiring, const std::string& address) {
     ShowError(wiring, nullptr, "", lock.error());
     return 1;
   }
-  auto state = LoadStored(wiring, *store);
+  Generation generation;
+  auto state = LoadStored(wiring, *store, &generation);
   if (!state) return 1;
   const std::size_t pods = state->pods.erase(address);
   const std::size_t steps = state->steps.erase(address);
@@ -141,7 +144,11 @@ int RunStateRemove(Wiring& wiring, const std::string& address) {
   if (pods > 0) {
     std::erase_if(state->steps, [&](const auto& step) { return step.second.pod == address; });
   }
-  if (auto saved = store->Save(*state); !saved) {
+  auto saved = store->Save(*state, &generation);
+  for (const std::string& warning : store->TakeWarnings()) {
+    wiring.streams().err << "Warning: " << warning << "\n";
+  }
+  if (!saved) {
     ShowError(wiring, nullptr, "the state could not be saved", saved.error());
     return 1;
   }

@@ -47,7 +47,7 @@ class Loop {
         events_(events),
         drain_(std::move(drain)),
         leave_(std::move(leave)),
-        journal_(state, doors.store, doors.clock, doors.random,
+        journal_(state, doors.store, doors.generation, doors.clock, doors.random,
                  [this](const std::string& pod) -> const Value* {
                    auto it = nodes_.find(pod);
                    return it == nodes_.end() ? nullptr : &it->second;
@@ -67,11 +67,8 @@ class Loop {
   ExecuteResult Run() {
     std::stop_callback wake_drain(drain_, [this] { mailbox_.Wake(); });
     std::stop_callback wake_leave(leave_, [this] { mailbox_.Wake(); });
-    if (auto saved = journal_.Flush(); !saved) {
-      result_.save_error = saved.error();
-      return std::move(result_);
-    }
-    last_save_ = Now();
+    Save();
+    if (result_.save_error) return std::move(result_);  // nothing was done that could be lost
     while (active_ > 0 || HasReady()) {
       if (drain_.stop_requested()) Drain();
       if (leave_.stop_requested()) break;
@@ -249,6 +246,23 @@ class Loop {
     // The first failure stands, even if a later save succeeds: from then on nothing was begun.
     auto saved = journal_.Flush();
     if (!saved && !result_.save_error) result_.save_error = saved.error();
+    for (std::string& warning : doors_.store.TakeWarnings()) {
+      result_.warnings.push_back(std::move(warning));
+    }
+  }
+
+  // The last save. What it cannot put in its place is put beside it: it knows of nodes that the
+  // stored state does not.
+  void SaveTheRest() {
+    Save();
+    if (!result_.save_error || !journal_.dirty()) return;
+    result_.unsaved = true;
+    auto aside = doors_.store.SaveAside(journal_.state());
+    if (aside) {
+      result_.saved_aside = *std::move(aside);
+    } else {
+      result_.aside_error = aside.error();
+    }
   }
 
   void SaveWhatIsDue() {
@@ -338,7 +352,7 @@ class Loop {
         result_.unfinished.push_back(item.change->address);
       }
     }
-    Save();
+    SaveTheRest();
     mailbox_.Close();
     // A second interrupt does not wait for threads that hang in a call; the process is about to
     // end.

@@ -49,6 +49,12 @@ struct ExecuteResult {
   bool interrupted = false;
   // The first failure to save; nothing was begun after it, what was under way was still awaited.
   std::optional<Error> save_error;
+  // The last save failed too, so that the stored state lacks what this run did. Then it was written
+  // to `saved_aside`, for `podctl state push`; empty when even that failed, as `aside_error` says.
+  bool unsaved = false;
+  std::string saved_aside;
+  std::optional<Error> aside_error;
+  std::vector<std::string> warnings;  // of the store
 
   bool ok() const { return failures.empty() && !interrupted && !save_error; }
 };
@@ -59,6 +65,7 @@ struct Doors {
   StateStore& store;
   Clock& clock;
   Random& random;
+  Generation& generation;  // what `state` was loaded as; moves on with each save
 };
 
 // `state` is the settled one; afterwards it is what was saved last. The store's lock must be held.

@@ -23,8 +23,13 @@ void KeepIgnored(const PodSpec& pod, const Value& before, Value* applied) {
 
 }  // namespace
 
-Journal::Journal(State& state, StateStore& store, Clock& clock, Random& random, NodeLookup lookup)
-    : state_(state), store_(store), clock_(clock), lookup_(std::move(lookup)) {
+Journal::Journal(State& state, StateStore& store, Generation& generation, Clock& clock,
+                 Random& random, NodeLookup lookup)
+    : state_(state),
+      store_(store),
+      generation_(generation),
+      clock_(clock),
+      lookup_(std::move(lookup)) {
   if (state_.digest_key.empty()) state_.digest_key = NewDigestKey(random);
 }
 
@@ -187,7 +192,7 @@ void Journal::StepApplied(const std::string& step, const std::string& pod, int w
 
 Result<void> Journal::Flush() {
   if (!dirty_) return {};
-  if (auto saved = store_.Save(state_); !saved) return saved;
+  if (auto saved = store_.Save(state_, &generation_); !saved) return saved;
   dirty_ = false;
   return {};
 }

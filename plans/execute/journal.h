@@ -22,9 +22,11 @@ namespace podctl {
 
 class Journal {
  public:
-  // `state` and `store` are lent for the journal's life; the store's lock must be held.
-  // `lookup` is what references of a pod's runtimeEnv are read from.
-  Journal(State& state, StateStore& store, Clock& clock, Random& random, NodeLookup lookup);
+  // `state`, `store` and `generation`, which is what `state` was loaded as, are lent for the
+  // journal's life; saves move `generation` on. The store's lock must be held. `lookup` is what
+  // references of a pod's runtimeEnv are read from.
+  Journal(State& state, StateStore& store, Generation& generation, Clock& clock, Random& random,
+          NodeLookup lookup);
 
   const State& state() const { return state_; }
   // nullptr when the address is not in the state.
@@ -68,6 +70,7 @@ class Journal {
 
   State& state_;
   StateStore& store_;
+  Generation& generation_;
   Clock& clock_;
   const NodeLookup lookup_;
   bool dirty_ = true;  // the settled state is not yet what is stored

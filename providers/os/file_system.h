@@ -5,6 +5,7 @@
 // that a fake can cut the power between any two of them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,8 +26,9 @@ class FileLock {
 struct FileInfo {
   enum class Kind { kFile, kFolder, kOther };
   Kind kind = Kind::kOther;
-  std::uint64_t size = 0;  // bytes
-  unsigned mode = 0;       // permission bits
+  std::uint64_t size = 0;                            // bytes
+  unsigned mode = 0;                                 // permission bits
+  std::chrono::system_clock::time_point modified{};  // of the content
 };
 
 class FileSystem {
@@ -48,9 +50,18 @@ class FileSystem {
   virtual Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) = 0;
   // rename(2): replaces `to` in one step.
   virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
+  // Renames unless `to` is there (kAlreadyExists), in one step for every other process. On a file
+  // system that knows neither renameat2(2) with RENAME_NOREPLACE nor hard links the look and the
+  // rename are two steps.
+  virtual Result<void> RenameToNew(const std::string& from, const std::string& to) = 0;
+  // A second name for the file (link(2)), durable with the folder of `to`. kAlreadyExists when `to`
+  // is there; kUnimplemented where there are no hard links.
+  virtual Result<void> Link(const std::string& from, const std::string& to) = 0;
   virtual Result<void> SyncFolder(const std::string& folder) = 0;  // makes renames in it durable
   virtual Result<void> Remove(const std::string& path) = 0;        // kNotFound if not there
   virtual Result<void> MakeFolders(const std::string& path) = 0;   // like mkdir -p
+  // One folder; kAlreadyExists when there is something of that name.
+  virtual Result<void> MakeFolder(const std::string& path, unsigned mode) = 0;
 
   // Opens or creates `path` (0600) and locks it without waiting; kLocked when another holds it.
   // `content` is what the file held before, which the holder before wrote; the new holder's own
@@ -60,6 +71,11 @@ class FileSystem {
     std::string content;
   };
   virtual Result<Locked> TryLock(const std::string& path) = 0;
+  // Reads a file that is there, as Read does, and locks that very file without waiting (kLocked
+  // when another holds it): as long as the lock lives, `path` is renamed over by nobody who holds
+  // before he renames. Its destruction frees it; the file stays. For a file of its own, not for one
+  // that Unlock would remove.
+  virtual Result<Locked> Hold(const std::string& path, std::uint64_t max_bytes) = 0;
   virtual Result<void> ReplaceLockText(FileLock& lock, std::string_view text) = 0;
   // Removes the lock's file while it is still held, then frees it.
   virtual Result<void> Unlock(std::unique_ptr<FileLock> lock) = 0;
@@ -73,10 +89,14 @@ class RealFileSystem final : public FileSystem {
   Result<std::string> FollowLinks(const std::string& path) override;
   Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) override;
   Result<void> Rename(const std::string& from, const std::string& to) override;
+  Result<void> RenameToNew(const std::string& from, const std::string& to) override;
+  Result<void> Link(const std::string& from, const std::string& to) override;
   Result<void> SyncFolder(const std::string& folder) override;
   Result<void> Remove(const std::string& path) override;
   Result<void> MakeFolders(const std::string& path) override;
+  Result<void> MakeFolder(const std::string& path, unsigned mode) override;
   Result<Locked> TryLock(const std::string& path) override;
+  Result<Locked> Hold(const std::string& path, std::uint64_t max_bytes) override;
   Result<void> ReplaceLockText(FileLock& lock, std::string_view text) override;
   Result<void> Unlock(std::unique_ptr<FileLock> lock) override;
 };

@@ -16,10 +16,8 @@ namespace {
 
 constexpr unsigned kPrivate = 0600;  // the state may hold what only its owner should read
 constexpr std::size_t kUuidLength = 36;
-
-std::string NameOf(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-}
+constexpr int kHoldRounds = 40;  // 2 s in all; a save takes a fraction of that
+constexpr std::chrono::milliseconds kHoldPause{50};
 
 std::string Beside(const std::string& path, const std::string& name) {
   return path.find('/') == std::string::npos ? name : FolderOf(path) + "/" + name;
@@ -42,9 +40,8 @@ bool IsTempName(std::string_view name, const std::string& target) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
-Error Stale(const std::string& what) {
-  return MakeError(ErrorCode::kFailedPrecondition, what,
-                   "Run the command again: it then starts from the state that is stored now.");
+Generation GenerationOf(const std::string& text) {
+  return {Sha256Hex(text)};
 }
 
 Error SaveFailed(const std::string& path, const Error& cause) {
@@ -54,18 +51,23 @@ Error SaveFailed(const std::string& path, const Error& cause) {
 
 }  // namespace
 
+std::string NameOf(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
 LockHolder LockHolder::ThisProcess() {
   const std::string host = HostName();
   return {host, UserName() + "@" + host, ProcessId(), &ProcessRanAt};
 }
 
 LocalStore::LocalStore(std::string path, FileSystem& files, Clock& clock, Random& random,
-                       LockHolder self)
+                       LockHolder self, LocalStoreOptions options)
     : path_(std::move(path)),
       files_(files),
       clock_(clock),
       random_(random),
-      self_(std::move(self)) {}
+      self_(std::move(self)),
+      options_(std::move(options)) {}
 
 Result<std::string> LocalStore::Target() {
   Result<std::string> target = files_.FollowLinks(path_);
@@ -79,59 +81,77 @@ Result<std::string> LocalStore::Target() {
                    fmt::format("Make it (mkdir -p {}), or correct `state` in the spec.", folder));
 }
 
-Result<std::optional<std::string>> LocalStore::ReadText(const std::string& target) {
-  Result<std::string> text = files_.Read(target, kMaxStateBytes);
-  if (text) return std::make_optional(*std::move(text));
-  if (text.error().code == ErrorCode::kNotFound) return std::optional<std::string>();
-  Error error = text.error();
+Error LocalStore::CannotRead(Error error) const {
   // Not a regular file, or larger than any state: there is something, and it is no state.
   if (error.code == ErrorCode::kInvalidArgument) error.code = ErrorCode::kDataLoss;
   error.message = fmt::format("cannot read the state {}: {}", path_, error.message);
   return error;
 }
 
-Result<std::optional<State>> LocalStore::Load() {
+Result<Snapshot> LocalStore::Load() {
   Result<std::string> target = Target();
   if (!target) return target.error();
-  Result<std::optional<std::string>> text = ReadText(*target);
-  if (!text) return text.error();
-  if (!text->has_value()) {
-    known_ = Generation{};
-    return std::optional<State>();
+  Result<std::string> text = files_.Read(*target, kMaxStateBytes);
+  if (!text && text.error().code == ErrorCode::kNotFound) {
+    known_ = Known{};
+    return Snapshot{};
   }
-  Result<State> state = StateFromJson(**text, path_);
+  if (!text) return CannotRead(text.error());
+  Result<State> state = StateFromJson(*text, path_);
   if (!state) return state.error();
-  known_ = Generation{*std::move(text), *state};
-  return std::make_optional(*std::move(state));
+  known_ = Known{GenerationOf(*text), *state};
+  return Snapshot{*std::move(state), known_->generation};
 }
 
-// Compares what is stored with what this store loaded or saved last.
-Result<void> LocalStore::CheckUnchanged(const std::string& target) {
-  Result<std::optional<std::string>> text = ReadText(target);
-  if (!text) return text.error();
-  if (*text == known_->text) return {};
-  if (!text->has_value()) {
-    return Stale(fmt::format("the state {} was removed since it was read", path_));
+// Others hold the file for as long as a save takes, unless they were stopped in the middle of it;
+// then they are to win when they go on, so this run must not save.
+Result<LocalStore::Stored> LocalStore::HoldStored(const std::string& target) {
+  for (int round = 0;; ++round) {
+    Result<FileSystem::Locked> held = files_.Hold(target, kMaxStateBytes);
+    if (held) return Stored{std::move(held->lock), std::move(held->content)};
+    if (held.error().code == ErrorCode::kNotFound) return Stored{};
+    if (held.error().code != ErrorCode::kLocked) return CannotRead(held.error());
+    if (round == kHoldRounds) {
+      return MakeError(
+          ErrorCode::kLocked,
+          fmt::format("another process is about to save the state {}, and does not get "
+                      "on with it",
+                      path_),
+          "Look for a podctl that is stopped, and end it.");
+    }
+    clock_.SleepFor(kHoldPause, {});
   }
-  Result<State> stored = StateFromJson(**text, path_);
-  if (!stored) return stored.error();
-  if (!known_->state) {
-    return Stale(
+}
+
+// What a save that comes too late is told.
+Error LocalStore::Stale(const Stored& stored, const Generation& at) const {
+  const std::string hint =
+      "Run the command again: it then starts from the state that is stored now.";
+  if (stored.lock == nullptr) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the state {} was removed since it was read", path_), hint);
+  }
+  Result<State> now = StateFromJson(stored.text, path_);
+  if (!now) return now.error();
+  if (at.none()) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
         fmt::format("the state {} was made by somebody else (serial {}) since this run began",
-                    path_, stored->serial));
+                    path_, now->serial),
+        hint);
   }
-  return Stale(
-      fmt::format("the state {} was changed by somebody else since it was read (serial {} "
-                  "was read, serial {} is stored)",
-                  path_, known_->state->serial, stored->serial));
+  const bool both = known_ && known_->generation == at && known_->state;
+  return MakeError(
+      ErrorCode::kFailedPrecondition,
+      fmt::format("the state {} was changed by somebody else since it was read "
+                  "({}serial {} is stored)",
+                  path_, both ? fmt::format("serial {} was read, ", known_->state->serial) : "",
+                  now->serial),
+      hint);
 }
 
 // Compares what is to be saved with what is stored: only its own next generation replaces a state.
 Result<void> LocalStore::CheckContinues(const State& state) const {
-  if (state.serial >= static_cast<std::uint64_t>(INT64_MAX)) {
-    return MakeError(ErrorCode::kOutOfRange,
-                     fmt::format("the state {} has no serial left after {}", path_, state.serial));
-  }
   if (!known_->state) return {};
   if (state.lineage != known_->state->lineage) {
     return MakeError(ErrorCode::kFailedPrecondition,
@@ -141,35 +161,80 @@ Result<void> LocalStore::CheckContinues(const State& state) const {
                      "Check `state` in the spec: two specs must not share one state.");
   }
   if (state.serial != known_->state->serial) {
-    return Stale(fmt::format("the state {} is at serial {}, what is to be saved follows serial {}",
-                             path_, known_->state->serial, state.serial));
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the state {} is at serial {}, what is to be saved follows serial "
+                                 "{}",
+                                 path_, known_->state->serial, state.serial),
+                     "Run the command again: it then starts from the state that is stored now.");
   }
   return {};
 }
 
-Result<void> LocalStore::Save(State& state) {
-  if (!known_) {
-    if (Result<std::optional<State>> loaded = Load(); !loaded) return loaded.error();
+Result<void> LocalStore::Save(State& state, Generation* at) {
+  return Put(state, at, false);
+}
+
+Result<void> LocalStore::Push(State& state, Generation* at) {
+  return Put(state, at, true);
+}
+
+// Learns what the stored text holds, if it is not what this store read or wrote last.
+Result<void> LocalStore::Know(const Stored& stored) {
+  const Generation found = stored.lock ? GenerationOf(stored.text) : Generation{};
+  if (known_ && known_->generation == found) return {};
+  if (found.none()) {
+    known_ = Known{};
+    return {};
   }
+  Result<State> state = StateFromJson(stored.text, path_);
+  if (!state) return state.error();
+  known_ = Known{found, *std::move(state)};
+  return {};
+}
+
+Result<void> LocalStore::Put(State& state, Generation* at, bool push) {
   Result<std::string> target = Target();
   if (!target) return target.error();
-  if (Result<void> unchanged = CheckUnchanged(*target); !unchanged) return unchanged;
-  if (Result<void> continues = CheckContinues(state); !continues) return continues;
+  // Until the end of this function nobody else can replace what is compared here.
+  Result<Stored> stored = HoldStored(*target);
+  if (!stored) return stored.error();
+  const Generation found = stored->lock ? GenerationOf(stored->text) : Generation{};
+  if (found != *at) return Stale(*stored, *at);
+  if (Result<void> known = Know(*stored); !known) return known;
+  if (!push) {
+    if (Result<void> continues = CheckContinues(state); !continues) return continues;
+  }
   if (known_->durable && known_->state == state) return {};
 
+  const std::uint64_t last = known_->state ? known_->state->serial : 0;
   State next = state;
   if (next.lineage.empty()) next.lineage = random_.Uuid();
   if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
-  ++next.serial;
-  Result<void> written = Write(*target, std::move(next));
-  // Also on an error: when the new generation stands there without being surely durable, the caller
-  // must go on from it.
-  if (known_->state && known_->state->serial > state.serial) state = *known_->state;
-  return written;
+  if (!push || next.serial <= last) next.serial = last + 1;
+  if (next.serial > static_cast<std::uint64_t>(INT64_MAX)) {
+    return MakeError(ErrorCode::kOutOfRange,
+                     fmt::format("the state {} has no serial left after {}", path_, last));
+  }
+  const std::string text = StateToJson(next);
+  const bool kept_before = kept_;
+  Result<void> written = Write(*target, text, *stored);
+  if (!written) return written;
+  // The new generation stands there, be it durable or not: the caller must go on from it.
+  Result<void> synced = files_.SyncFolder(FolderOf(*target));
+  state = next;
+  known_ = Known{GenerationOf(text), std::move(next), synced.has_value()};
+  *at = known_->generation;
+  if (!kept_before) Prune(*target);
+  if (synced) return {};
+  return MakeError(synced.error().code,
+                   fmt::format("the state {} was written, but the disk did not confirm it: {}",
+                               path_, synced.error().message),
+                   "Check the disk. After a loss of power the state saved before may be back.");
 }
 
-Result<void> LocalStore::Write(const std::string& target, State next) {
-  std::string text = StateToJson(next);
+// Puts `text` in the place of what is stored.
+Result<void> LocalStore::Write(const std::string& target, const std::string& text,
+                               const Stored& stored) {
   if (text.size() > kMaxStateBytes) {
     return MakeError(
         ErrorCode::kResourceExhausted,
@@ -181,17 +246,16 @@ Result<void> LocalStore::Write(const std::string& target, State next) {
     if (made.error().code != ErrorCode::kAlreadyExists) (void)files_.Remove(temp);
     return SaveFailed(path_, made.error());
   }
-  if (Result<void> renamed = files_.Rename(temp, target); !renamed) {
-    (void)files_.Remove(temp);
-    return SaveFailed(path_, renamed.error());
+  KeepOnce(target, stored);
+  const bool first = stored.lock == nullptr;  // then there must be none still
+  Result<void> renamed = first ? files_.RenameToNew(temp, target) : files_.Rename(temp, target);
+  if (renamed) return {};
+  (void)files_.Remove(temp);
+  if (first && renamed.error().code == ErrorCode::kAlreadyExists) {
+    Result<Stored> winner = HoldStored(target);
+    return winner ? Stale(*winner, {}) : winner.error();
   }
-  Result<void> synced = files_.SyncFolder(FolderOf(target));
-  known_ = Generation{std::move(text), std::move(next), synced.has_value()};
-  if (synced) return {};
-  return MakeError(synced.error().code,
-                   fmt::format("the state {} was written, but the disk did not confirm it: {}",
-                               path_, synced.error().message),
-                   "Check the disk. After a loss of power the state saved before may be back.");
+  return SaveFailed(path_, renamed.error());
 }
 
 // Temporary files of runs that died while they saved. The lock is held, so none is in use; who

@@ -1,9 +1,14 @@
 // The state in a file of this machine (or of a file system it has mounted).
 //
 // A save writes a new file beside the old one, syncs it, renames it over the old one and syncs the
-// folder: whatever happens in between, the old or the new generation stands there, whole. The lock
-// is a file of its own (PATH.lock), since a lock on a file that is replaced locks nothing. A
-// symbolic link at PATH is followed: its target is replaced, and locked, under its own name.
+// folder: whatever happens in between, the old or the new generation stands there, whole.
+//
+// Two locks, two purposes. PATH.lock keeps runs apart from each other for their whole length, and a
+// user may break it. The stored file itself is held (flock(2)) from the comparison with the
+// expected generation to the rename over it, so that of two who save at once, whatever became of
+// PATH.lock, one finds that the other was first. A generation is known by the SHA-256 of its text.
+//
+// A symbolic link at PATH is followed: its target is replaced, and locked, under its own name.
 #pragma once
 
 #include <chrono>
@@ -12,12 +17,17 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
 #include "state/store.h"
 
 namespace podctl {
+
+// The last part of a path.
+std::string NameOf(const std::string& path);
 
 // Who takes locks, and how one finds out whether another of this host still lives.
 struct LockHolder {
@@ -30,33 +40,54 @@ struct LockHolder {
   static LockHolder ThisProcess();
 };
 
-// Not thread safe: one loop owns the state. Doors must outlive the store and its locks.
-class LocalStore final : public StateStore {
- public:
-  LocalStore(std::string path, FileSystem& files, Clock& clock, Random& random, LockHolder self);
+struct LocalStoreOptions {
+  std::size_t keep = 5;  // generations in PATH.history; 0: none is kept, and none is removed
+  std::string temp_folder = "/tmp";  // for SaveAside, when nothing can be written beside the state
+};
 
-  Result<std::optional<State>> Load() override;
-  Result<void> Save(State& state) override;
+// Not thread safe: one loop owns the state. Doors must outlive the store and its locks.
+class LocalStore : public StateStore {
+ public:
+  LocalStore(std::string path, FileSystem& files, Clock& clock, Random& random, LockHolder self,
+             LocalStoreOptions options = {});
+
+  Result<Snapshot> Load() override;
+  Result<void> Save(State& state, Generation* at) override;
+  Result<void> Push(State& state, Generation* at) override;
+  Result<std::vector<HistoryEntry>> History() override;
+  Result<State> LoadHistory(std::uint64_t serial) override;
+  Result<std::string> SaveAside(const State& state) override;
+  std::vector<std::string> TakeWarnings() override { return std::exchange(warnings_, {}); }
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, std::chrono::milliseconds timeout,
                                           std::stop_token stop) override;
   Result<void> ForceUnlock(const std::string& id) override;
   std::string Where() const override { return path_; }
 
  private:
-  // What this store knows to be stored: as text, to notice any change by others for the price of a
-  // comparison, and as value, to notice that there is nothing to save.
-  struct Generation {
-    std::optional<std::string> text;  // nullopt: no file
+  // The generation that this store read or wrote last, to notice that there is nothing to save.
+  struct Known {
+    Generation generation;
     std::optional<State> state;
     bool durable = true;  // false: the folder could not be synced after the rename
+  };
+  // The stored file, nobody else being able to replace it; no lock: there is none.
+  struct Stored {
+    std::unique_ptr<FileLock> lock;
+    std::string text;
   };
 
   // The file to replace, links followed; an error that names the folder when there is none.
   Result<std::string> Target();
-  Result<std::optional<std::string>> ReadText(const std::string& target);
-  Result<void> CheckUnchanged(const std::string& target);
+  Error CannotRead(Error error) const;
+  Result<Stored> HoldStored(const std::string& target);
+  Result<void> Know(const Stored& stored);
+  Error Stale(const Stored& stored, const Generation& at) const;
   Result<void> CheckContinues(const State& state) const;
-  Result<void> Write(const std::string& target, State next);
+  Result<void> Put(State& state, Generation* at, bool push);
+  Result<void> Write(const std::string& target, const std::string& text, const Stored& stored);
+  Result<void> Keep(const std::string& target, const std::string& text);
+  void KeepOnce(const std::string& target, const Stored& stored);
+  void Prune(const std::string& target);
   Result<std::unique_ptr<StateLock>> TryLockOnce(const std::string& target, const LockInfo& info);
   void RemoveLeftovers(const std::string& target);
 
@@ -65,7 +96,10 @@ class LocalStore final : public StateStore {
   Clock& clock_;
   Random& random_;
   LockHolder self_;
-  std::optional<Generation> known_;
+  LocalStoreOptions options_;
+  std::optional<Known> known_;
+  bool kept_ = false;  // the generation before this run's first save was looked after
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace podctl

@@ -75,12 +75,13 @@ std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
   run.lock = std::move(*lock);
   auto stored = run.store->Load();
   if (!stored) return std::nullopt;
-  auto observation = Observe(spec, stored->value_or(State{}), cloud, options.parallelism, {});
+  auto observation = Observe(spec, stored->state.value_or(State{}), cloud, options.parallelism, {});
   EXPECT_TRUE(observation.has_value()) << observation.error().message;
   if (!observation) return std::nullopt;
   run.observation = std::move(*observation);
   notes.clear();
-  run.state = Settle(stored->value_or(State{}), run.observation, &notes);
+  run.generation = stored->generation;
+  run.state = Settle(stored->state.value_or(State{}), run.observation, &notes);
   run.plan = podctl::MakePlan(spec, run.state, run.observation, run.diagnostics);
   return run;
 }
@@ -107,7 +108,7 @@ ExecuteResult Desk::Run(bool destroy) {
   failed.save_error = MakeError(ErrorCode::kIo, "the run could not begin");
   if (!run) return failed;
   EXPECT_FALSE(run->diagnostics.has_errors()) << Text(run->diagnostics);
-  const Doors doors{cloud, workers, *run->store, clock, random};
+  const Doors doors{cloud, workers, *run->store, clock, random, run->generation};
   return Execute(run->plan, run->state, run->observation, doors, options, events, drain.get_token(),
                  leave.get_token());
 }

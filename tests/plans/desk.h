@@ -107,6 +107,7 @@ class Desk {
     std::unique_ptr<LocalStore> store;
     std::unique_ptr<StateLock> lock;
     State state;
+    Generation generation;
     Observation observation;
     Plan plan;
     Diagnostics diagnostics;

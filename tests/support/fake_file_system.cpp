@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace podctl::testing {
 namespace {
@@ -18,6 +19,10 @@ std::string Normal(const std::string& path) {
 
 Error NotFound(const std::string& path) {
   return MakeError(ErrorCode::kNotFound, fmt::format("{}: No such file or directory", path));
+}
+
+Error Exists(const std::string& path) {
+  return MakeError(ErrorCode::kAlreadyExists, fmt::format("{}: File exists", path));
 }
 
 Error MachineIsOff() {
@@ -43,8 +48,26 @@ class FakeFileSystem::Lock final : public FileLock {
   std::uint64_t id_;
 };
 
+class FakeFileSystem::NodeHold final : public FileLock {
+ public:
+  NodeHold(std::shared_ptr<Holders> holders, std::shared_ptr<Node> node, std::uint64_t id)
+      : holders_(std::move(holders)), node_(std::move(node)), id_(id) {}
+  ~NodeHold() override {
+    std::lock_guard guard(holders_->mutex);
+    auto it = holders_->by_node.find(node_.get());
+    if (it != holders_->by_node.end() && it->second == id_) holders_->by_node.erase(it);
+  }
+
+ private:
+  std::shared_ptr<Holders> holders_;
+  std::shared_ptr<Node> node_;
+  std::uint64_t id_;
+};
+
 FakeFileSystem::FakeFileSystem()
-    : folders_{".", "/", "/tmp"}, holders_(std::make_shared<Holders>()) {}
+    : folders_{".", "/", "/tmp"},
+      folders_on_disk_(folders_),
+      holders_(std::make_shared<Holders>()) {}
 FakeFileSystem::~FakeFileSystem() = default;
 
 // ---- What a test sets up and looks at.
@@ -63,7 +86,10 @@ void FakeFileSystem::SetFile(const std::string& path, std::string bytes, unsigne
 void FakeFileSystem::SetFolder(const std::string& path) {
   std::lock_guard guard(mutex_);
   std::string at = Normal(path);
-  while (folders_.insert(at).second) at = FolderOf(at);
+  while (folders_.insert(at).second) {
+    folders_on_disk_.insert(at);
+    at = FolderOf(at);
+  }
 }
 
 void FakeFileSystem::SetLink(const std::string& path, const std::string& target) {
@@ -114,6 +140,24 @@ void FakeFileSystem::FailCall(int call, Error error, bool sticky) {
   fail_sticky_ = sticky;
 }
 
+void FakeFileSystem::Interleave(int call, std::function<void()> other) {
+  std::lock_guard guard(mutex_);
+  interleave_in_ = call;
+  interleaved_ = std::move(other);
+}
+
+void FakeFileSystem::HoldFile(const std::string& path) {
+  std::lock_guard guard(mutex_);
+  std::lock_guard holders(holders_->mutex);
+  holders_->by_node[names_.at(Normal(path)).get()] = ++holders_->last;
+}
+
+void FakeFileSystem::LetGoOfFile(const std::string& path) {
+  std::lock_guard guard(mutex_);
+  std::lock_guard holders(holders_->mutex);
+  holders_->by_node.erase(names_.at(Normal(path)).get());
+}
+
 void FakeFileSystem::LimitSpace(std::optional<std::uint64_t> bytes) {
   std::lock_guard guard(mutex_);
   space_ = bytes;
@@ -155,6 +199,7 @@ bool FakeFileSystem::Stopped() const {
 void FakeFileSystem::FreeAllLocks() {
   std::lock_guard guard(holders_->mutex);
   holders_->by_path.clear();
+  holders_->by_node.clear();
 }
 
 void FakeFileSystem::Restart() {
@@ -172,9 +217,12 @@ std::size_t FakeFileSystem::UnsyncedNames() const {
 void FakeFileSystem::CutPower(std::uint64_t kept_names, TornBytes bytes) {
   std::lock_guard guard(mutex_);
   for (std::size_t i = 0; i < unsynced_.size() && i < 64; ++i) {
-    if ((kept_names >> i) & 1) Apply(names_on_disk_, unsynced_[i]);
+    if ((kept_names >> i) & 1) Apply(names_on_disk_, folders_on_disk_, unsynced_[i]);
   }
   unsynced_.clear();
+  folders_ = folders_on_disk_;
+  std::erase_if(names_on_disk_,
+                [&](const auto& name) { return !FolderExists(FolderOf(name.first)); });
   for (auto& [path, node] : names_on_disk_) {
     if (!node->synced) {
       switch (bytes) {
@@ -201,6 +249,15 @@ void FakeFileSystem::CutPower(std::uint64_t kept_names, TornBytes bytes) {
 }
 
 // ---- The machine room.
+
+void FakeFileSystem::RunInterleaved() {
+  std::function<void()> other;
+  {
+    std::lock_guard guard(mutex_);
+    if (interleave_in_ > 0 && --interleave_in_ == 0) other = std::exchange(interleaved_, nullptr);
+  }
+  if (other) other();
+}
 
 std::optional<Error> FakeFileSystem::Begin(const std::string& call) {
   log_.push_back(call);
@@ -244,13 +301,19 @@ std::optional<Error> FakeFileSystem::CheckFolder(const std::string& path) const 
   return std::nullopt;
 }
 
-void FakeFileSystem::Apply(Names& names, const NameChange& change) const {
+void FakeFileSystem::Apply(Names& names, std::set<std::string>& folders,
+                           const NameChange& change) const {
   if (!change.gone.empty()) names.erase(change.gone);
-  if (!change.path.empty()) names[change.path] = change.node;
+  if (change.path.empty()) return;
+  if (change.node != nullptr) {
+    names[change.path] = change.node;
+  } else {
+    folders.insert(change.path);
+  }
 }
 
 void FakeFileSystem::Change(NameChange change) {
-  Apply(names_, change);
+  Apply(names_, folders_, change);
   unsynced_.push_back(std::move(change));
 }
 
@@ -266,9 +329,8 @@ Result<void> FakeFileSystem::Append(Node& node, std::string_view bytes) {
 
 // ---- FileSystem.
 
-Result<std::string> FakeFileSystem::Read(const std::string& path, std::uint64_t max_bytes) {
-  std::lock_guard guard(mutex_);
-  if (auto error = Begin("Read " + path)) return *error;
+Result<std::shared_ptr<FakeFileSystem::Node>> FakeFileSystem::Readable(
+    const std::string& path, std::uint64_t max_bytes) const {
   const std::string at = Follow(Normal(path));
   if (folders_.contains(at)) {
     return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} is not a regular file", path));
@@ -282,10 +344,20 @@ Result<std::string> FakeFileSystem::Read(const std::string& path, std::uint64_t 
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("{} is longer than {} bytes", path, max_bytes));
   }
-  return it->second->bytes;
+  return it->second;
+}
+
+Result<std::string> FakeFileSystem::Read(const std::string& path, std::uint64_t max_bytes) {
+  RunInterleaved();
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("Read " + path)) return *error;
+  auto node = Readable(path, max_bytes);
+  if (!node) return node.error();
+  return (*node)->bytes;
 }
 
 Result<FileInfo> FakeFileSystem::Stat(const std::string& path) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("Stat " + path)) return *error;
   const std::string at = Follow(Normal(path));
@@ -296,6 +368,7 @@ Result<FileInfo> FakeFileSystem::Stat(const std::string& path) {
 }
 
 Result<std::vector<std::string>> FakeFileSystem::List(const std::string& folder) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("List " + folder)) return *error;
   const std::string at = Normal(folder);
@@ -315,6 +388,7 @@ Result<std::vector<std::string>> FakeFileSystem::List(const std::string& folder)
 }
 
 Result<std::string> FakeFileSystem::FollowLinks(const std::string& path) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("FollowLinks " + path)) return *error;
   const std::string at = Follow(Normal(path));
@@ -326,12 +400,13 @@ Result<std::string> FakeFileSystem::FollowLinks(const std::string& path) {
 
 Result<void> FakeFileSystem::WriteNew(const std::string& path, std::string_view bytes,
                                       unsigned mode) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("WriteNew " + path)) return *error;
   const std::string at = Normal(path);
   if (auto error = CheckFolder(at)) return *error;
   if (names_.contains(at) || folders_.contains(at) || links_.contains(at)) {
-    return MakeError(ErrorCode::kAlreadyExists, fmt::format("{}: File exists", path));
+    return Exists(path);
   }
   if (!Step()) return MachineIsOff();
   auto node = std::make_shared<Node>();
@@ -350,6 +425,7 @@ Result<void> FakeFileSystem::WriteNew(const std::string& path, std::string_view 
 }
 
 Result<void> FakeFileSystem::Rename(const std::string& from, const std::string& to) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("Rename " + from + " " + to)) return *error;
   const std::string source = Normal(from);
@@ -367,7 +443,45 @@ Result<void> FakeFileSystem::Rename(const std::string& from, const std::string& 
   return {};
 }
 
+Result<void> FakeFileSystem::RenameToNew(const std::string& from, const std::string& to) {
+  RunInterleaved();
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("RenameToNew " + from + " " + to)) return *error;
+  const std::string source = Normal(from);
+  const std::string target = Normal(to);
+  if (auto error = CheckFolder(source)) return *error;
+  if (auto error = CheckFolder(target)) return *error;
+  auto it = names_.find(source);
+  if (it == names_.end()) return NotFound(from);
+  if (names_.contains(target) || folders_.contains(target) || links_.contains(target)) {
+    return Exists(to);
+  }
+  if (!Step()) return MachineIsOff();
+  Change({Normal(FolderOf(target)), source, target, it->second});
+  return {};
+}
+
+Result<void> FakeFileSystem::Link(const std::string& from, const std::string& to) {
+  RunInterleaved();
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("Link " + from + " " + to)) return *error;
+  if (refuse_links_) {
+    return MakeError(ErrorCode::kUnimplemented, fmt::format("{}: Operation not permitted", to));
+  }
+  const std::string target = Normal(to);
+  if (auto error = CheckFolder(target)) return *error;
+  auto it = names_.find(Normal(from));
+  if (it == names_.end()) return NotFound(from);
+  if (names_.contains(target) || folders_.contains(target) || links_.contains(target)) {
+    return Exists(to);
+  }
+  if (!Step()) return MachineIsOff();
+  Change({Normal(FolderOf(target)), "", target, it->second});
+  return {};
+}
+
 Result<void> FakeFileSystem::SyncFolder(const std::string& folder) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("SyncFolder " + folder)) return *error;
   const std::string at = Normal(folder);
@@ -376,7 +490,7 @@ Result<void> FakeFileSystem::SyncFolder(const std::string& folder) {
   std::vector<NameChange> others;
   for (NameChange& change : unsynced_) {
     if (change.folder == at) {
-      Apply(names_on_disk_, change);
+      Apply(names_on_disk_, folders_on_disk_, change);
     } else {
       others.push_back(std::move(change));
     }
@@ -386,6 +500,7 @@ Result<void> FakeFileSystem::SyncFolder(const std::string& folder) {
 }
 
 Result<void> FakeFileSystem::Remove(const std::string& path) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("Remove " + path)) return *error;
   const std::string at = Normal(path);
@@ -397,6 +512,7 @@ Result<void> FakeFileSystem::Remove(const std::string& path) {
 }
 
 Result<void> FakeFileSystem::MakeFolders(const std::string& path) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("MakeFolders " + path)) return *error;
   if (!Step()) return MachineIsOff();
@@ -404,11 +520,27 @@ Result<void> FakeFileSystem::MakeFolders(const std::string& path) {
   if (names_.contains(at)) {
     return MakeError(ErrorCode::kIo, fmt::format("{}: File exists", path));
   }
-  while (folders_.insert(at).second) at = Normal(FolderOf(at));
+  while (folders_.insert(at).second) {
+    folders_on_disk_.insert(at);
+    at = Normal(FolderOf(at));
+  }
+  return {};
+}
+
+Result<void> FakeFileSystem::MakeFolder(const std::string& path, unsigned) {
+  RunInterleaved();
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("MakeFolder " + path)) return *error;
+  const std::string at = Normal(path);
+  if (folders_.contains(at) || names_.contains(at) || links_.contains(at)) return Exists(path);
+  if (auto error = CheckFolder(at)) return *error;
+  if (!Step()) return MachineIsOff();
+  Change({Normal(FolderOf(at)), "", at, nullptr});
   return {};
 }
 
 Result<FileSystem::Locked> FakeFileSystem::TryLock(const std::string& path) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   if (auto error = Begin("TryLock " + path)) return *error;
   const std::string at = Normal(path);
@@ -427,7 +559,23 @@ Result<FileSystem::Locked> FakeFileSystem::TryLock(const std::string& path) {
   return Locked{std::make_unique<Lock>(holders_, at, id), names_[at]->bytes};
 }
 
+Result<FileSystem::Locked> FakeFileSystem::Hold(const std::string& path, std::uint64_t max_bytes) {
+  RunInterleaved();
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("Hold " + path)) return *error;
+  auto node = Readable(path, max_bytes);
+  if (!node) return node.error();
+  std::lock_guard holders(holders_->mutex);
+  if (holders_->by_node.contains(node->get())) {
+    return MakeError(ErrorCode::kLocked, fmt::format("{} is held by another process", path));
+  }
+  const std::uint64_t id = ++holders_->last;
+  holders_->by_node[node->get()] = id;
+  return Locked{std::make_unique<NodeHold>(holders_, *node, id), (*node)->bytes};
+}
+
 Result<void> FakeFileSystem::ReplaceLockText(FileLock& lock, std::string_view text) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   const std::string& path = static_cast<Lock&>(lock).path();
   if (auto error = Begin("ReplaceLockText " + path)) return *error;
@@ -439,6 +587,7 @@ Result<void> FakeFileSystem::ReplaceLockText(FileLock& lock, std::string_view te
 }
 
 Result<void> FakeFileSystem::Unlock(std::unique_ptr<FileLock> lock) {
+  RunInterleaved();
   std::lock_guard guard(mutex_);
   const std::string path = static_cast<Lock&>(*lock).path();
   if (auto error = Begin("Unlock " + path)) return *error;

@@ -4,10 +4,12 @@
 // It keeps two pictures: what programs see, and what has reached the disk. Bytes reach the disk by
 // the fsync in WriteNew; names in a folder (created, renamed, removed) by SyncFolder. Each is
 // independent of the other, as POSIX has it: a disk is free to keep any subset of what was not
-// synced, in any order. Folders themselves are durable at once. Thread safe.
+// synced, in any order. A folder made by MakeFolder is such a name too, and takes what is in it
+// along when it is lost; MakeFolders is durable at once. Thread safe.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -43,6 +45,14 @@ class FakeFileSystem final : public FileSystem {
   // From now, only this many more bytes fit: WriteNew and ReplaceLockText write what fits, then
   // fail as ENOSPC does. nullopt: no limit.
   void LimitSpace(std::optional<std::uint64_t> bytes);
+  // There are no hard links: Link says so.
+  void RefuseLinks() { refuse_links_ = true; }
+  // Before the call-th call from now, `other` runs, once: another process, between two system calls
+  // of the one under test. It may call this file system.
+  void Interleave(int call, std::function<void()> other);
+  // Somebody has the file itself locked, as Hold does.
+  void HoldFile(const std::string& path);
+  void LetGoOfFile(const std::string& path);
   // The lock of `path` is held by "another process", which wrote `text` into it.
   void HoldLock(const std::string& path, const std::string& text);
   // The other process ends: in peace (its lock file is removed) or killed (the text stays).
@@ -73,10 +83,14 @@ class FakeFileSystem final : public FileSystem {
   Result<std::string> FollowLinks(const std::string& path) override;
   Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) override;
   Result<void> Rename(const std::string& from, const std::string& to) override;
+  Result<void> RenameToNew(const std::string& from, const std::string& to) override;
+  Result<void> Link(const std::string& from, const std::string& to) override;
   Result<void> SyncFolder(const std::string& folder) override;
   Result<void> Remove(const std::string& path) override;
   Result<void> MakeFolders(const std::string& path) override;
+  Result<void> MakeFolder(const std::string& path, unsigned mode) override;
   Result<Locked> TryLock(const std::string& path) override;
+  Result<Locked> Hold(const std::string& path, std::uint64_t max_bytes) override;
   Result<void> ReplaceLockText(FileLock& lock, std::string_view text) override;
   Result<void> Unlock(std::unique_ptr<FileLock> lock) override;
 
@@ -89,7 +103,7 @@ class FakeFileSystem final : public FileSystem {
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;  // by normal path
   // One change of names that the disk has not seen: `gone` (may be empty) vanishes, `path` (may be
-  // empty) becomes `node`.
+  // empty) becomes `node`, or a folder when there is no node.
   struct NameChange {
     std::string folder;
     std::string gone;
@@ -100,18 +114,23 @@ class FakeFileSystem final : public FileSystem {
   struct Holders {
     std::mutex mutex;
     std::map<std::string, std::uint64_t> by_path;
+    std::map<const Node*, std::uint64_t> by_node;  // of Hold: the file, whatever it is called
     std::uint64_t last = 0;
   };
   class Lock;
+  class NodeHold;
 
-  // All private functions want mutex_ held.
+  void RunInterleaved();  // without mutex_
+
+  // All other private functions want mutex_ held.
   std::optional<Error> Begin(const std::string& call);
   bool Step();  // false: the machine stands still
   std::string Follow(const std::string& path) const;
   bool FolderExists(const std::string& folder) const;
   std::optional<Error> CheckFolder(const std::string& path) const;
-  void Apply(Names& names, const NameChange& change) const;
+  void Apply(Names& names, std::set<std::string>& folders, const NameChange& change) const;
   void Change(NameChange change);
+  Result<std::shared_ptr<Node>> Readable(const std::string& path, std::uint64_t max_bytes) const;
   Result<void> Append(Node& node, std::string_view bytes);
   void FreeAllLocks();
 
@@ -120,11 +139,15 @@ class FakeFileSystem final : public FileSystem {
   Names names_on_disk_;
   std::vector<NameChange> unsynced_;
   std::set<std::string> folders_;
+  std::set<std::string> folders_on_disk_;
   std::set<std::string> read_only_;
   std::map<std::string, std::string> links_;
   std::shared_ptr<Holders> holders_;
   std::vector<std::string> log_;
   std::optional<std::uint64_t> space_;
+  bool refuse_links_ = false;
+  int interleave_in_ = 0;
+  std::function<void()> interleaved_;
   int fail_in_ = 0;
   bool fail_sticky_ = false;
   Error fail_with_;

@@ -16,16 +16,36 @@ namespace podctl::testing {
 
 inline constexpr std::chrono::milliseconds kAtOnce{0};
 
+// A store as a run uses it: what it saves follows what it loaded or saved last.
+class LocalRun : public LocalStore {
+ public:
+  using LocalStore::LocalStore;
+
+  Result<Snapshot> Load() override {
+    auto loaded = LocalStore::Load();
+    if (loaded) at = loaded->generation;
+    return loaded;
+  }
+  using LocalStore::Push;
+  using LocalStore::Save;
+  Result<void> Save(State& state) { return Save(state, &at); }
+  Result<void> Push(State& state) { return Push(state, &at); }
+
+  Generation at;
+};
+
 // Runs of podctl on one fake machine: run 1 has process number 1001, and so on.
 class FakeMachine {
  public:
-  LocalStore Open(const std::string& path = "/project/podctl.state.json",
-                  const std::string& host = "here") {
+  LocalRun Open(const std::string& path = "/project/podctl.state.json",
+                const std::string& host = "here", LocalStoreOptions options = {}) {
+    return {path, files, clock, random, NextRun(host), std::move(options)};
+  }
+  LockHolder NextRun(const std::string& host) {
     const int pid = ++last_pid_;
     alive_.insert(pid);
-    return {path, files, clock, random,
-            LockHolder{host, "alice@" + host, pid,
-                       [this](int other, const std::string&) { return alive_.contains(other); }}};
+    return {host, "alice@" + host, pid,
+            [this](int other, const std::string&) { return alive_.contains(other); }};
   }
   void KillAll() {
     alive_.clear();

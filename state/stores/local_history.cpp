@@ -1,0 +1,230 @@
+// What a LocalStore keeps beside the state: generations that were replaced, in PATH.history, and
+// what could not be saved at all, in PATH.errored-SERIAL.
+//
+// A generation is kept under the time it was saved at and its serial, so that the names sort by age
+// also when a lineage was begun anew: PATH.history/20261120T143000Z-41.json.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "state/digest.h"
+#include "state/state_json.h"
+#include "state/stores/local_store.h"
+
+namespace podctl {
+namespace {
+
+constexpr unsigned kPrivate = 0600;
+constexpr unsigned kPrivateFolder = 0700;
+constexpr int kMostAside = 10;  // files of one name that SaveAside finds taken before it gives up
+constexpr std::string_view kSuffix = ".json";
+constexpr std::string_view kTimePattern =
+    "dddddddd"
+    "T"
+    "dddddd"
+    "Z";
+
+std::string HistoryFolder(const std::string& target) {
+  return target + ".history";
+}
+
+// "2026-11-20T14:30:00Z" -> "20261120T143000Z".
+std::string CompactTime(std::string time) {
+  std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
+  return time;
+}
+
+std::string FullTime(const std::string& t) {
+  return fmt::format("{}-{}-{}T{}:{}:{}Z", t.substr(0, 4), t.substr(4, 2), t.substr(6, 2),
+                     t.substr(9, 2), t.substr(11, 2), t.substr(13, 2));
+}
+
+struct KeptFile {
+  std::string name;
+  std::string time;  // as in the name
+  std::uint64_t serial = 0;
+};
+
+// nullopt for a name that was not given by this room.
+std::optional<KeptFile> KeptFileOf(const std::string& name) {
+  std::string_view rest = name;
+  if (!rest.ends_with(kSuffix) || rest.size() <= kTimePattern.size() + kSuffix.size()) {
+    return std::nullopt;
+  }
+  rest.remove_suffix(kSuffix.size());
+  for (std::size_t i = 0; i < kTimePattern.size(); ++i) {
+    const bool fits = kTimePattern[i] == 'd'
+                          ? std::isdigit(static_cast<unsigned char>(rest[i])) != 0
+                          : rest[i] == kTimePattern[i];
+    if (!fits) return std::nullopt;
+  }
+  KeptFile kept{name, std::string(rest.substr(0, kTimePattern.size())), 0};
+  rest.remove_prefix(kTimePattern.size());
+  if (rest.size() < 2 || rest.front() != '-') return std::nullopt;
+  rest.remove_prefix(1);
+  const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), kept.serial);
+  if (code != std::errc() || end != rest.data() + rest.size()) return std::nullopt;
+  return kept;
+}
+
+// The newest first. An error only when the folder is there and cannot be listed.
+Result<std::vector<KeptFile>> KeptFiles(FileSystem& files, const std::string& folder) {
+  std::vector<KeptFile> kept;
+  Result<std::vector<std::string>> names = files.List(folder);
+  if (!names && names.error().code == ErrorCode::kNotFound) return kept;
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    if (auto file = KeptFileOf(name)) kept.push_back(*std::move(file));
+  }
+  std::sort(kept.begin(), kept.end(), [](const KeptFile& a, const KeptFile& b) {
+    return std::tie(a.time, a.serial) > std::tie(b.time, b.serial);
+  });
+  return kept;
+}
+
+// Gives the stored file a second name; where a file system has no hard links, a copy does.
+Result<void> LinkOrCopy(FileSystem& files, const std::string& target, const std::string& text,
+                        const std::string& to) {
+  Result<void> linked = files.Link(target, to);
+  if (linked || linked.error().code != ErrorCode::kUnimplemented) return linked;
+  // Not in place: a copy that was interrupted must not look like a generation.
+  const std::string part = to + ".part";
+  (void)files.Remove(part);
+  if (Result<void> written = files.WriteNew(part, text, kPrivate); !written) {
+    (void)files.Remove(part);
+    return written;
+  }
+  Result<void> renamed = files.RenameToNew(part, to);
+  if (!renamed) (void)files.Remove(part);
+  return renamed;
+}
+
+}  // namespace
+
+Result<void> LocalStore::Keep(const std::string& target, const std::string& text) {
+  const std::string folder = HistoryFolder(target);
+  Result<void> made = files_.MakeFolder(folder, kPrivateFolder);
+  if (!made && made.error().code != ErrorCode::kAlreadyExists) return made;
+  Result<FileInfo> info = files_.Stat(target);
+  if (!info) return info.error();
+  const std::string name =
+      fmt::format("{}/{}-{}{}", folder, CompactTime(FormatTimestamp(info->modified)),
+                  known_->state->serial, kSuffix);
+  Result<void> kept = LinkOrCopy(files_, target, text, name);
+  if (!kept && kept.error().code == ErrorCode::kAlreadyExists) {
+    // Kept already, by a run whose save failed afterwards; or another lineage's of that second.
+    Result<std::string> there = files_.Read(name, kMaxStateBytes);
+    if (there && *there == text) return {};
+    if (Result<void> removed = files_.Remove(name); !removed) return removed;
+    kept = LinkOrCopy(files_, target, text, name);
+  }
+  if (!kept) return kept;
+  return files_.SyncFolder(folder);
+}
+
+// The truth goes before the past: that the generation before cannot be kept stops no save, but is
+// told. Tried once a run, since afterwards the generation before is one of this run's own.
+void LocalStore::KeepOnce(const std::string& target, const Stored& stored) {
+  if (std::exchange(kept_, true) || options_.keep == 0 || stored.lock == nullptr) return;
+  Result<void> kept = Keep(target, stored.text);
+  if (kept) return;
+  warnings_.push_back(fmt::format(
+      "the state's generation {} could not be kept in {}, so `podctl state restore` will not find "
+      "it: {}",
+      known_->state->serial, HistoryFolder(target), kept.error().message));
+}
+
+// One too many costs space and nothing else.
+void LocalStore::Prune(const std::string& target) {
+  if (options_.keep == 0) return;
+  const std::string folder = HistoryFolder(target);
+  Result<std::vector<KeptFile>> kept = KeptFiles(files_, folder);
+  if (!kept) return;
+  for (std::size_t i = options_.keep; i < kept->size(); ++i) {
+    (void)files_.Remove(folder + "/" + (*kept)[i].name);
+  }
+}
+
+Result<std::vector<HistoryEntry>> LocalStore::History() {
+  Result<std::string> target = Target();
+  if (!target) return target.error();
+  const std::string folder = HistoryFolder(*target);
+  Result<std::vector<KeptFile>> kept = KeptFiles(files_, folder);
+  if (!kept) return kept.error();
+  std::vector<HistoryEntry> entries;
+  for (const KeptFile& file : *kept) {
+    HistoryEntry entry;
+    entry.serial = file.serial;
+    entry.saved_at = FullTime(file.time);
+    const std::string path = folder + "/" + file.name;
+    Result<std::string> text = files_.Read(path, kMaxStateBytes);
+    Result<State> state = text ? StateFromJson(*text, path) : Result<State>(text.error());
+    if (state) {
+      entry.bytes = text->size();
+      entry.pods = state->pods.size();
+      entry.steps = state->steps.size();
+      entry.lineage = state->lineage;
+    } else {
+      entry.problem = state.error().message;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+Result<State> LocalStore::LoadHistory(std::uint64_t serial) {
+  Result<std::string> target = Target();
+  if (!target) return target.error();
+  const std::string folder = HistoryFolder(*target);
+  Result<std::vector<KeptFile>> kept = KeptFiles(files_, folder);
+  if (!kept) return kept.error();
+  for (const KeptFile& file : *kept) {
+    if (file.serial != serial) continue;
+    const std::string path = folder + "/" + file.name;
+    Result<std::string> text = files_.Read(path, kMaxStateBytes);
+    if (!text) return text.error();
+    return StateFromJson(*text, path);
+  }
+  return MakeError(ErrorCode::kNotFound,
+                   fmt::format("generation {} of the state {} is not kept", serial, path_),
+                   "`podctl state history` lists those that are.");
+}
+
+Result<std::string> LocalStore::SaveAside(const State& state) {
+  State next = state;
+  if (next.lineage.empty()) next.lineage = random_.Uuid();
+  if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
+  ++next.serial;
+  const std::string text = StateToJson(next);
+  const std::string target = Target().value_or(path_);
+  const std::string name = fmt::format("{}.errored-{}", NameOf(target), next.serial);
+  std::string problems;
+  for (const std::string& folder : {FolderOf(target), options_.temp_folder}) {
+    for (int number = 1; number <= kMostAside; ++number) {
+      const std::string path = (folder == "." ? "" : folder + "/") + name +
+                               (number > 1 ? fmt::format("-{}", number) : "");
+      Result<void> written = files_.WriteNew(path, text, kPrivate);
+      if (written) {
+        // The bytes are on the disk; a name that gets lost would take a loss of power as well.
+        (void)files_.SyncFolder(folder);
+        return path;
+      }
+      if (written.error().code == ErrorCode::kAlreadyExists) continue;
+      (void)files_.Remove(path);
+      problems += (problems.empty() ? "" : "; ") + written.error().message;
+      break;
+    }
+  }
+  return MakeError(ErrorCode::kIo,
+                   fmt::format("what could not be saved in {} could not be written anywhere else: "
+                               "{}",
+                               path_, problems.empty() ? "the names are all taken" : problems));
+}
+
+}  // namespace podctl
