@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "providers/base/json.h"
+#include "providers/base/text.h"
 #include "state/digest.h"
 
 namespace podctl {
@@ -302,10 +303,16 @@ State StateFromDocument(const Value& document, std::string& problem) {
   return state;
 }
 
-// ---- What is said about a text that is no state.
+// ---- What is said about a text that is no state. Names from it are data, of any length.
+
+std::string Shown(const std::string& text) {
+  constexpr std::size_t kMostBytes = 500;
+  return VisibleControls(text.size() <= kMostBytes ? text : text.substr(0, kMostBytes) + "…");
+}
 
 Error Damaged(const std::string& origin, const std::string& what) {
-  return MakeError(ErrorCode::kDataLoss, fmt::format("the state {} is damaged: {}", origin, what),
+  return MakeError(ErrorCode::kDataLoss,
+                   fmt::format("the state {} is damaged: {}", origin, Shown(what)),
                    "Put a good copy of it back. podctl never takes a damaged state for an empty "
                    "one; without the state it would not know the pods it made.");
 }
@@ -318,7 +325,7 @@ Error TooNew(const std::string& origin, const Value& document) {
                   "to version {}",
                   origin, document["format_version"].AsInt(), PODCTL_VERSION, kStateFormatVersion),
       writer.empty() ? "Use the podctl that wrote it."
-                     : fmt::format("Use podctl {} or newer.", writer));
+                     : fmt::format("Use podctl {} or newer.", Shown(writer)));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "providers/base/text.h"
 #include "providers/ssh/wire.h"
 
 namespace podctl::ssh {
@@ -146,10 +147,10 @@ Result<std::vector<std::shared_ptr<const Key>>> Agent::Keys() {
   std::vector<std::shared_ptr<const Key>> keys;
   for (std::uint32_t i = 0; i < count && keys.size() < kMaxKeys && reader.ok(); ++i) {
     std::string blob(reader.String());
-    std::string comment(reader.String());
+    const std::string_view comment = reader.String();
     if (!reader.ok() || !Usable(WireReader(blob).String())) continue;
     keys.push_back(std::make_shared<AgentKey>(
-        std::move(blob), fmt::format("{} (agent)", std::move(comment)), shared_from_this()));
+        std::move(blob), fmt::format("{} (agent)", VisibleControls(comment)), shared_from_this()));
   }
   if (kind != kIdentitiesAnswer || !reader.ok()) {
     return MakeError(ErrorCode::kUnavailable, "the SSH agent does not list its keys");

@@ -19,8 +19,16 @@ std::string Algorithms(std::string_view type) {
   return type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256,ssh-rsa" : std::string(type);
 }
 
+// RFC 4251 section 6: printable US-ASCII, at most 64 characters.
+bool IsTypeName(std::string_view text) {
+  constexpr std::size_t kLongest = 64;
+  return !text.empty() && text.size() <= kLongest &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 0x7F; });
+}
+
+// Of a blob that may be any bytes: what a worker shows, or a pin from a damaged state.
 std::string Describe(std::string_view type, std::string_view blob) {
-  return fmt::format("{} {}", type, Fingerprint(blob));
+  return fmt::format("{} {}", VisibleControls(type.substr(0, 64)), Fingerprint(blob));
 }
 
 }  // namespace
@@ -32,13 +40,15 @@ std::optional<HostKey> ParseHostKey(std::string_view text) {
   const std::string_view type = text.substr(0, blank);
   std::string_view rest = TrimBlanks(text.substr(blank));
   std::optional<std::string> blob = Base64Decode(rest.substr(0, rest.find(' ')));
-  if (!blob.has_value() || WireReader(*blob).String() != type) return std::nullopt;
+  if (!blob.has_value() || !IsTypeName(type) || WireReader(*blob).String() != type) {
+    return std::nullopt;
+  }
   return HostKey{std::string(type), std::move(*blob)};
 }
 
 HostKeyText FormatHostKey(std::string_view blob) {
   const std::string_view type = WireReader(blob).String();
-  if (type.empty()) return {};
+  if (!IsTypeName(type)) return {};
   return fmt::format("{} {}", type, Base64Encode(blob));
 }
 

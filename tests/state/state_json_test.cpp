@@ -213,6 +213,20 @@ TEST(StateJson, ErrorsNameTheOriginAndNoContent) {
             "the state podctl.state.json is damaged: its content does not match its checksum");
 }
 
+TEST(StateJson, NamesInErrorsAreShownAsData) {
+  const Error unknown = MustRefuse(Resealed([](Value& d) { d.Set("\x1b[31m", 1); }));
+  EXPECT_NE(unknown.message.find("has an unknown key `\\x1b[31m`"), std::string::npos)
+      << unknown.message;
+  EXPECT_LT(
+      MustRefuse(Resealed([](Value& d) { d.Set(std::string(1 << 20, 'x'), 1); })).message.size(),
+      1000U);
+  const Error newer = MustRefuse(Resealed([](Value& d) {
+    d.Set("format_version", 1000);
+    d.Set("podctl_version", "\x1b[31m");
+  }));
+  EXPECT_EQ(newer.hint, "Use podctl \\x1b[31m or newer.");
+}
+
 TEST(State, Addresses) {
   EXPECT_EQ(PodAddress("research"), "pod.research");
   EXPECT_EQ(StepAddress("research", "jupyter"), "bootstrap.research.jupyter");

@@ -32,6 +32,19 @@ TEST(HostKeyTest, RefusesWhatIsNoKey) {
       << "the type in front is not the one inside";
 }
 
+// What a hostile worker shows must not reach a terminal, nor the state, as control characters.
+TEST(HostKeyTest, ATypeIsANameAndNothingElse) {
+  std::string blob;
+  AppendString(blob, "\x1b[31m");
+  EXPECT_EQ(FormatHostKey(blob), "");
+  EXPECT_FALSE(ParseHostKey("\x1b[31m " + Base64Encode(blob)).has_value());
+  const std::string complaint = HostKeyComplaint(HostKeyVerdict::kUnknown, {}, {}, blob);
+  EXPECT_NE(complaint.find("\\x1b[31m SHA256:"), std::string::npos) << complaint;
+  std::string long_type;
+  AppendString(long_type, std::string(65, 'x'));
+  EXPECT_EQ(FormatHostKey(long_type), "");
+}
+
 TEST(HostKeyTest, AsksForThePinnedTypeFirstAndNeverForCertificates) {
   EXPECT_EQ(HostKeyPreferences({}),
             "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,"
