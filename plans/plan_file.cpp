@@ -9,6 +9,7 @@
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
 #include "providers/base/json.h"
+#include "providers/base/text.h"
 #include "state/digest.h"
 #include "state/state_json.h"
 
@@ -62,8 +63,15 @@ Result<Value> DocumentOf(const SavedPlan& saved) {
   return document;
 }
 
+// Names from a file are data, of any length.
+std::string Shown(const std::string& text) {
+  constexpr std::size_t kMostBytes = 500;
+  return VisibleControls(text.size() <= kMostBytes ? text : text.substr(0, kMostBytes) + "…");
+}
+
 Error Damaged(const std::string& origin, const std::string& what) {
-  return MakeError(ErrorCode::kDataLoss, fmt::format("the plan {} is damaged: {}", origin, what),
+  return MakeError(ErrorCode::kDataLoss,
+                   fmt::format("the plan {} is damaged: {}", origin, Shown(what)),
                    "Make a new one with `podctl plan --out FILE`.");
 }
 
@@ -78,8 +86,9 @@ Error TooNew(const std::string& origin, const Value& document) {
       ErrorCode::kUnimplemented,
       fmt::format("the plan {} has format version {}, and this podctl ({}) reads version {}",
                   origin, document["format_version"].AsInt(), PODCTL_VERSION, kPlanFormatVersion),
-      writer.empty() ? "Use the podctl that made it."
-                     : fmt::format("Use podctl {}, which made it, or make a new plan.", writer));
+      writer.empty()
+          ? "Use the podctl that made it."
+          : fmt::format("Use podctl {}, which made it, or make a new plan.", Shown(writer)));
 }
 
 // Limits that the planner keeps and that whoever shows or carries out a plan relies on.
@@ -98,7 +107,9 @@ std::string CheckPlan(const Plan& plan) {
     if (!addresses.insert(change.address).second) {
       return fmt::format("{} stands in it twice", change.address);
     }
-    if (!change.address.starts_with("pod.") && !change.address.starts_with("bootstrap.")) {
+    const bool known =
+        change.address.starts_with("pod.") || change.address.starts_with("bootstrap.");
+    if (!known || VisibleControls(change.address) != change.address) {
       return fmt::format("`{}` is no address", change.address);
     }
     if (const auto* run = std::get_if<RunStep>(&change.action)) {

@@ -291,7 +291,9 @@ State StateFromDocument(const Value& document, std::string& problem) {
   state.digest_key = in.Text("digest_key");
   for (const auto& [address, value] : in.Map("resources")) {
     const std::string& type = value["type"].AsString();
-    if (type == "pod" && address.starts_with(kPodPrefix)) {
+    if (VisibleControls(address) != address) {
+      in.Fail(fmt::format("has a resource `{}`, which is no address", address));
+    } else if (type == "pod" && address.starts_with(kPodPrefix)) {
       state.pods.emplace(address, PodFromValue(value, address, problem));
     } else if (type == "bootstrap" && address.starts_with(kStepPrefix)) {
       state.steps.emplace(address, StepFromValue(value, address, problem));

@@ -93,7 +93,7 @@ class PlanView {
     if (plan_.drift.empty()) return;
     text_ += paint_(Ink::kBold, "Note:") + " Objects have changed outside of podctl\n\n";
     for (const Drift& drift : plan_.drift) {
-      text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, drift.address),
+      text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(drift.address)),
                            VisibleControls(drift.sentence));
       if (drift.attributes.empty()) continue;
       ShowAttributes(drift.attributes);
@@ -131,7 +131,8 @@ class PlanView {
 
   void ShowChange(const Change& change) {
     const Symbol symbol = SymbolOf(change.action);
-    text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, change.address), Headline(change));
+    text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(change.address)),
+                         Headline(change));
     // In a destroy it goes without saying that nothing is in the spec.
     const bool plain = options_.destroy && std::holds_alternative<Delete>(change.action);
     if (!change.reason.empty() && !plain) {
@@ -152,8 +153,11 @@ class PlanView {
   }
 
   static std::string Title(const Change& change) {
-    if (std::holds_alternative<RunStep>(change.action)) return change.address;
-    return fmt::format("{} (node {} in {})", change.address, change.node.node, change.node.zone);
+    if (std::holds_alternative<RunStep>(change.action)) {
+      return VisibleControls(change.address);
+    }
+    return VisibleControls(
+        fmt::format("{} (node {} in {})", change.address, change.node.node, change.node.zone));
   }
 
   void ShowStep(const RunStep& run) {
@@ -168,11 +172,12 @@ class PlanView {
     } else {
       text_ += fmt::format("        on {}\n", where);
       for (const StepFile& file : run.step.files) {
-        text_ += fmt::format("        copy {} to {}\n", file.source, file.destination);
+        text_ += fmt::format("        copy {} to {}\n", VisibleControls(file.source),
+                             VisibleControls(file.destination));
       }
       for (const auto& [name, value] : run.step.env) {
         text_ += fmt::format(
-            "        with {}={}\n", name,
+            "        with {}={}\n", VisibleControls(name),
             run.sensitive ? "(sensitive value)" : VisibleControls(Quoted(Value(value))));
       }
       if (run.sensitive) {
@@ -198,7 +203,7 @@ class PlanView {
   void ShowAttributes(const std::vector<AttributeChange>& attributes) {
     std::size_t width = 0;
     for (const AttributeChange& attribute : attributes) {
-      width = std::max(width, attribute.path.size());
+      width = std::max(width, VisibleControls(attribute.path).size());
     }
     for (const AttributeChange& attribute : attributes) ShowAttribute(attribute, width);
   }
@@ -209,7 +214,8 @@ class PlanView {
     const std::string before = attribute.before ? Shown(attribute, attribute.before) : "";
     const std::string after =
         attribute.known ? Shown(attribute, attribute.after) : "(known after apply)";
-    text_ += fmt::format("      {} {:<{}} = ", MarkOf(attribute), attribute.path, width);
+    text_ += fmt::format("      {} {:<{}} = ", MarkOf(attribute), VisibleControls(attribute.path),
+                         width);
     if (attribute.before && HasLines(attribute.before) && HasLines(attribute.after) &&
         !attribute.sensitive && ShowLines(*attribute.before, *attribute.after)) {
       return;

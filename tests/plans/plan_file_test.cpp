@@ -403,6 +403,10 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
   EXPECT_THAT(with_change(run, "action.kind", "magic"), HasSubstr("kind that is not known"));
   EXPECT_THAT(with_change(1, "address", changes[0]["address"]), HasSubstr("stands in it twice"));
   EXPECT_THAT(with_change(1, "address", "x"), HasSubstr("`x` is no address"));
+  // A plan comes from elsewhere; its names must not drive the terminal of who looks at it.
+  EXPECT_THAT(with_change(1, "address", "pod.\x1b[31m"),
+              HasSubstr("`pod.\\x1b[31m` is no address"));
+  EXPECT_THAT(with("\x1b[31m", 1), HasSubstr("unknown key `\\x1b[31m`"));
 }
 
 TEST_F(SavedPlanTest, TheFileIsWholeAndItsOwnersOnly) {

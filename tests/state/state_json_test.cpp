@@ -220,6 +220,12 @@ TEST(StateJson, NamesInErrorsAreShownAsData) {
   EXPECT_LT(
       MustRefuse(Resealed([](Value& d) { d.Set(std::string(1 << 20, 'x'), 1); })).message.size(),
       1000U);
+  const Error address = MustRefuse(Resealed([](Value& d) {
+    Value::Map& resources = d.MutableMap()["resources"].MutableMap();
+    resources["pod.\x1b[31m"] = resources["pod.research"];
+  }));
+  EXPECT_NE(address.message.find("`pod.\\x1b[31m`, which is no address"), std::string::npos)
+      << address.message;
   const Error newer = MustRefuse(Resealed([](Value& d) {
     d.Set("format_version", 1000);
     d.Set("podctl_version", "\x1b[31m");

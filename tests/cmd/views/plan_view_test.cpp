@@ -154,6 +154,30 @@ TEST_F(PlanViewTest, WorkersKnownAfterApply) {
   Show("workers_unknown.txt");
 }
 
+// A saved plan may have been touched by anybody.
+TEST_F(PlanViewTest, NamesAreShownAsData) {
+  const std::string escape = "\x1b[2J";
+  Change change;
+  change.address = "pod." + escape;
+  change.node = {"p", escape, escape};
+  change.reason = escape;
+  change.action = Patch{};
+  change.attributes.push_back({escape, Value(escape), Value(escape)});
+  Change step;
+  step.address = "bootstrap." + escape;
+  RunStep run;
+  run.step.script = escape;
+  run.step.env[escape] = escape;
+  run.step.files.push_back({escape, escape});
+  step.action = run;
+  Plan plan;
+  plan.changes = {change, step};
+  plan.drift.push_back({Drift::Kind::kChanged, "pod." + escape, escape, change.attributes});
+  const std::string text = ShowPlan(plan, {});
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, HasSubstr("pod.\\x1b[2J"));
+}
+
 TEST_F(PlanViewTest, NoChanges) {
   desk_.Pods(Flags("true"));
   desk_.ApplyAll();
