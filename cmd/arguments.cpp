@@ -287,9 +287,21 @@ class Parser {
     state->require_subcommand(0, 1);
     Add(state, "list", "list the addresses in the state");
     CLI::App* show = Add(state, "show", "show one address");
-    show->add_option("ADDRESS", invocation_.state.address, "e.g. pod.research")->required();
+    show->add_option("ADDRESS", invocation_.state.addresses, "e.g. pod.research")
+        ->required()
+        ->expected(1);
     CLI::App* remove = Add(state, "rm", "forget an address; the pod itself is left alone");
-    remove->add_option("ADDRESS", invocation_.state.address, "e.g. pod.research")->required();
+    remove->add_option("ADDRESS", invocation_.state.addresses, "e.g. pod.research")
+        ->required()
+        ->expected(1);
+    CLI::App* import = Add(&app_, "import", "take over a pod that exists, and print its spec");
+    import->add_option("ADDRESS", invocation_.import.address, "e.g. pod.research")->required();
+    import->add_option("ID", invocation_.import.id, "NODE, ZONE/NODE or the node's full name")
+        ->required();
+    import
+        ->add_option("--write-spec", invocation_.import.write_spec,
+                     "write the pod to this file: a new one, or below its pods")
+        ->type_name("FILE");
     CLI::App* unlock = Add(&app_, "unlock", "release a lock that was left behind");
     unlock->add_option("ID", invocation_.topic, "the lock's ID, as the error shows it")->required();
   }

@@ -7,6 +7,7 @@
 #include "cmd/commands/completion.h"
 #include "cmd/commands/emulator.h"
 #include "cmd/commands/exec.h"
+#include "cmd/commands/import.h"
 #include "cmd/commands/init.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/commands/state.h"
@@ -53,8 +54,9 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   if (command == "show") return RunShow(wiring);
   if (command == "status") return RunStatus(wiring);
   if (command == "state list") return RunStateList(wiring);
-  if (command == "state show") return RunStateShow(wiring, invocation.state.address);
-  if (command == "state rm") return RunStateRemove(wiring, invocation.state.address);
+  if (command == "state show") return RunStateShow(wiring, invocation.state.addresses.front());
+  if (command == "state rm") return RunStateRemove(wiring, invocation.state.addresses.front());
+  if (command == "import") return RunImport(wiring, invocation.import);
   if (command == "unlock") return RunUnlock(wiring, invocation.topic);
   if (command == "exec") return RunExec(wiring, invocation.pod);
   if (command == "ssh") return RunSsh(wiring, invocation.pod);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -57,8 +58,18 @@ struct InitArguments {
   bool list = false;
 };
 
+struct ImportOptions {
+  std::string address;     // "pod.research"
+  std::string id;          // of the node
+  std::string write_spec;  // a file; empty: to stdout
+};
+
 struct StateOptions {
-  std::string address;
+  std::vector<std::string> addresses;  // list, show, rm; mv: from and to
+  bool dry_run = false;                // mv, rm
+  std::string file;                    // push: a path, or "-"
+  bool force = false;                  // push
+  std::uint64_t serial = 0;            // restore
 };
 
 struct Invocation {
@@ -68,6 +79,7 @@ struct Invocation {
   PodOptions pod;
   EmulatorOptions emulator;
   InitArguments init;
+  ImportOptions import;
   StateOptions state;
   std::string topic;  // help COMMAND, completion SHELL
 };

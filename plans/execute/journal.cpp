@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plans/bookkeeping.h"
 #include "plans/diff.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
@@ -34,16 +35,7 @@ Journal::Journal(State& state, StateStore& store, Generation& generation, Clock&
 }
 
 void Journal::CopyBookkeeping(const PodSpec& pod, PodRecord* record) const {
-  record->ssh = pod.ssh;
-  record->depends_on = pod.depends_on;
-  record->prevent_destroy = pod.lifecycle.prevent_destroy;
-  record->exec_env.clear();
-  // A sensitive value is never stored, so `exec` has to do without it.
-  const auto entry = pod.metadata.find(kRuntimeEnvKey);
-  if (entry != pod.metadata.end() && entry->second.sensitive) return;
-  for (const auto& [name, text] : pod.runtime_env) {
-    if (auto plain = RenderText(text, lookup_)) record->exec_env[name] = *plain;
-  }
+  TakeBookkeeping(pod, lookup_, record);
 }
 
 const PodRecord* Journal::Find(const std::string& address) const {

@@ -33,7 +33,7 @@ class Loader {
 
   Spec Load(Diagnostics& diagnostics) {
     Spec spec;
-    documents_ = ReadSpecFiles(options_.paths, files_, problems_);
+    documents_ = ReadSpecFiles(options_.paths, files_, problems_, options_.texts);
     for (const SpecDocument& document : documents_) {
       spec.files.push_back(document.file->name());
       if (document.root != nullptr) ReadTop(*document.root);
@@ -131,6 +131,8 @@ class Loader {
   void ReadPods(Spec& spec) {
     ValueReader reader(variables_, environment_, problems_);
     const PodDefaults defaults = ReadPodDefaults(reader);
+    spec.project = defaults.project.value_or("");
+    spec.zone = defaults.zone.value_or("");
     if (const auto state = Setting(reader, "state")) {
       const YamlNode& node = *settings_.at("state").value;
       if (state->find("://") != std::string::npos) {

@@ -19,6 +19,8 @@ struct LoadOptions {
   std::vector<std::string> var_files;       // YAML maps of name: value
   std::optional<std::string> project;       // --project, PODCTL_PROJECT, …: below the spec's own
   std::optional<std::string> zone;          // --zone
+  // Files whose text is given here instead of on the disk, by path: a spec that is not written yet.
+  std::map<std::string, std::string> texts = {};
 };
 
 // The Spec is usable only when `diagnostics` has no errors afterwards.

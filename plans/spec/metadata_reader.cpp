@@ -28,20 +28,7 @@ bool IsMetadataKey(std::string_view key) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
 }
 
-bool IsFlagName(std::string_view name) {
-  return !name.empty() && name[0] != '-' &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-         });
-}
-
 }  // namespace
-
-bool IsEnvironmentName(std::string_view name) {
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-}
 
 void MetadataReader::Read(const YamlNode& pod, const std::string& context) {
   if (const YamlEntry* metadata = pod.Find("metadata")) {

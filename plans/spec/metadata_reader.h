@@ -33,7 +33,4 @@ class MetadataReader {
   bool runtime_is_sensitive_ = false;
 };
 
-// The name of an environment variable, as shells take it (POSIX.1, 3.231 Name).
-bool IsEnvironmentName(std::string_view name);
-
 }  // namespace podctl

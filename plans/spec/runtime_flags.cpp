@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <utility>
 #include <vector>
 
 #include "plans/spec/expressions.h"
@@ -41,7 +44,59 @@ std::string QuoteTemplate(const std::string& text) {
   return quoted + "'";
 }
 
+// Words parted by single blanks, in ShellQuote's quotes; nullopt when a quote is left open. Other
+// ways of quoting need no care: their result composes to another text.
+std::optional<std::vector<std::string>> SplitQuoted(std::string_view text) {
+  std::vector<std::string> words(1);
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\'') {
+      inside = !inside;
+    } else if (!inside && text.substr(i, 2) == "\\'") {
+      words.back() += text[++i];
+    } else if (!inside && text[i] == ' ') {
+      words.emplace_back();
+    } else {
+      words.back() += text[i];
+    }
+  }
+  if (inside) return std::nullopt;
+  return words;
+}
+
+// The flags that JoinFlags makes exactly `text` of.
+std::optional<std::map<std::string, std::string>> SplitFlags(const std::string& text) {
+  std::map<std::string, std::string> flags;
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto blank = rest.find(' ');
+    const std::string_view word = rest.substr(0, blank);
+    rest = blank == std::string_view::npos ? std::string_view() : rest.substr(blank + 1);
+    const auto equals = word.find('=');
+    if (!word.starts_with("--") || equals == std::string_view::npos) return std::nullopt;
+    const std::string_view name = word.substr(2, equals - 2);
+    if (!IsFlagName(name)) return std::nullopt;
+    const std::string_view value = word.substr(equals + 1);
+    if (value.find_first_of("\t\r\n") != std::string_view::npos) return std::nullopt;
+    flags[std::string(name)] = value;
+  }
+  if (flags.empty() || JoinFlags(flags) != text) return std::nullopt;
+  return flags;
+}
+
 }  // namespace
+
+bool IsEnvironmentName(std::string_view name) {
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+bool IsFlagName(std::string_view name) {
+  return !name.empty() && name[0] != '-' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+         });
+}
 
 std::string JoinFlags(const std::map<std::string, std::string>& flags) {
   std::vector<std::string> words;
@@ -61,6 +116,35 @@ std::string ComposeRuntimeVariables(const std::map<std::string, std::string>& va
     if (name != kRuntimeFlagsVariable) add(name, value);
   }
   return Join(words, " ");
+}
+
+std::optional<RuntimeKeys> SplitRuntimeVariables(std::string_view text) {
+  const auto words = SplitQuoted(text);
+  if (!words) return std::nullopt;
+  std::map<std::string, std::string> variables;
+  std::map<std::string, std::string> escaped;
+  for (std::size_t i = 0; i + 1 < words->size(); i += 2) {
+    const std::string& word = (*words)[i + 1];
+    const auto equals = word.find('=');
+    if ((*words)[i] != "-e" || equals == std::string::npos) return std::nullopt;
+    const std::string name = word.substr(0, equals);
+    if (!IsEnvironmentName(name)) return std::nullopt;
+    variables[name] = word.substr(equals + 1);
+    escaped[name] = EscapeTemplate(variables[name]);
+  }
+  if (variables.empty() || ComposeRuntimeVariables(escaped) != EscapeTemplate(text)) {
+    return std::nullopt;
+  }
+  RuntimeKeys keys;
+  keys.variables = std::move(variables);
+  const auto all = keys.variables.find(std::string(kRuntimeFlagsVariable));
+  if (all != keys.variables.end()) {
+    if (auto flags = SplitFlags(all->second)) {
+      keys.flags = std::move(*flags);
+      keys.variables.erase(all);
+    }
+  }
+  return keys;
 }
 
 }  // namespace podctl

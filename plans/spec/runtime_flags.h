@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,11 @@ namespace podctl {
 inline constexpr std::string_view kRuntimeVariablesKey = "tensorflow-env-vars";
 inline constexpr std::string_view kRuntimeFlagsVariable = "LIBTPU_INIT_ARGS";
 
+// The name of an environment variable, as shells take it (POSIX.1, 3.231 Name).
+bool IsEnvironmentName(std::string_view name);
+// The name of a flag of libtpu, without its dashes.
+bool IsFlagName(std::string_view name);
+
 // {a: 1, b: 2} -> "--a=1 --b=2", sorted by name. A flag's name may be given with its dashes.
 std::string JoinFlags(const std::map<std::string, std::string>& flags);
 
@@ -19,5 +25,15 @@ std::string JoinFlags(const std::map<std::string, std::string>& flags);
 // LIBTPU_INIT_ARGS first, then by name; values with blanks or shell characters in single quotes.
 // Template text goes in and comes out; a reference to a pod counts as a plain word.
 std::string ComposeRuntimeVariables(const std::map<std::string, std::string>& variables);
+
+// The two keys of a pod from which the entry is made; literal text.
+struct RuntimeKeys {
+  std::map<std::string, std::string> flags;      // libtpuFlags
+  std::map<std::string, std::string> variables;  // runtimeEnv
+};
+
+// The keys that give exactly `text` again, byte by byte; nullopt when no keys do (another order,
+// other quotes, other arguments of docker), for then the entry would be changed by the next apply.
+std::optional<RuntimeKeys> SplitRuntimeVariables(std::string_view text);
 
 }  // namespace podctl

@@ -85,8 +85,10 @@ struct Spec {
   std::vector<PodSpec> pods;  // in the order of the files
   std::vector<MovedSpec> moved;
   std::map<std::string, VariableValue> variables;  // as set for this run
-  std::string digest;  // SHA-256 over the files' contents, in hex: tells whether a spec was edited
-  std::string state;   // `state:` of the spec; empty: podctl.state.json beside it
+  std::string digest;   // SHA-256 over the files' contents, in hex: tells whether a spec was edited
+  std::string project;  // of pods that name none; empty: there is no such project
+  std::string zone;
+  std::string state;  // `state:` of the spec; empty: podctl.state.json beside it
   std::vector<std::string> files;
 };
 

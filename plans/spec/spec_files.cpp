@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@ namespace podctl {
 namespace {
 
 constexpr std::size_t kMostFiles = 1000;
+constexpr YamlLimits kLimits{};
 
 bool IsYamlName(const std::string& name) {
   return (name.ends_with(".yaml") || name.ends_with(".yml")) && !name.starts_with(".");
@@ -54,20 +56,11 @@ std::string WithoutDotSlash(std::string path) {
   return path;
 }
 
-}  // namespace
-
-SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& problems) {
+SpecDocument ParseDocument(const std::string& path, std::string text, Problems& problems) {
   SpecDocument document;
-  const YamlLimits limits;
-  auto text = files.Read(path, limits.max_bytes);
-  if (!text) {
-    ReportUnreadable(path, text.error(), path == kDefaultSpecFile, problems);
-    document.file = std::make_unique<SourceFile>(path, "");
-    return document;
-  }
-  document.file = std::make_unique<SourceFile>(path, std::move(*text));
+  document.file = std::make_unique<SourceFile>(path, std::move(text));
   Diagnostics found;
-  document.root = ParseYaml(*document.file, found, limits);
+  document.root = ParseYaml(*document.file, found, kLimits);
   for (const Diagnostic& diagnostic : found.items()) problems.Add(diagnostic);
   if (document.root == nullptr || document.root->is_null()) {
     if (!found.has_errors()) problems.AddForFile(path, "the file is empty");
@@ -81,10 +74,26 @@ SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& 
   return document;
 }
 
+}  // namespace
+
+SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& problems) {
+  auto text = files.Read(path, kLimits.max_bytes);
+  if (text) return ParseDocument(path, std::move(*text), problems);
+  ReportUnreadable(path, text.error(), path == kDefaultSpecFile, problems);
+  SpecDocument document;
+  document.file = std::make_unique<SourceFile>(path, "");
+  return document;
+}
+
 std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths, FileSystem& files,
-                                        Problems& problems) {
+                                        Problems& problems,
+                                        const std::map<std::string, std::string>& texts) {
   std::vector<std::string> all;
   for (const std::string& path : paths) {
+    if (texts.count(path) > 0) {
+      all.push_back(path);
+      continue;
+    }
     const auto info = files.Stat(path);
     if (info && info->kind == FileInfo::Kind::kFolder) {
       for (std::string& file : FilesOf(path, files, problems)) all.push_back(std::move(file));
@@ -102,7 +111,10 @@ std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths, F
   std::set<std::string> seen;
   for (const std::string& path : all) {
     const std::string plain = WithoutDotSlash(path);
-    if (seen.insert(plain).second) documents.push_back(ReadYamlFile(plain, files, problems));
+    if (!seen.insert(plain).second) continue;
+    const auto given = texts.find(plain);
+    documents.push_back(given == texts.end() ? ReadYamlFile(plain, files, problems)
+                                             : ParseDocument(plain, given->second, problems));
   }
   return documents;
 }

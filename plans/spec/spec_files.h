@@ -2,6 +2,7 @@
 // what stands in them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,9 +20,11 @@ struct SpecDocument {
   YamlNodePtr root;  // a map; nullptr when the file was not readable, which has been reported
 };
 
-// `paths` empty: podctl.yaml in the current folder. A file named twice is read once.
+// `paths` empty: podctl.yaml in the current folder. A file named twice is read once. `texts`: files
+// whose text is given, by path, and which are not read.
 std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths, FileSystem& files,
-                                        Problems& problems);
+                                        Problems& problems,
+                                        const std::map<std::string, std::string>& texts = {});
 // One more file that holds a map, for variables.
 SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& problems);
 

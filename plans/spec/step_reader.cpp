@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "plans/spec/local_files.h"
-#include "plans/spec/metadata_reader.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
 
 namespace podctl {

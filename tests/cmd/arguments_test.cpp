@@ -104,7 +104,7 @@ TEST(Arguments, NestedCommands) {
   EXPECT_EQ(Parse({"state", "list"}).command, "state list");
   const Invocation call = Parse({"state", "rm", "pod.research"});
   EXPECT_EQ(call.command, "state rm");
-  EXPECT_EQ(call.state.address, "pod.research");
+  EXPECT_EQ(call.state.addresses, std::vector<std::string>{"pod.research"});
   EXPECT_EQ(Parse({"--version"}).command, "version");
   EXPECT_EQ(Parse({"help", "state", "list"}).topic, "state list");
 }

@@ -1,0 +1,405 @@
+#include "cmd/commands/import.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cmd/commands/plan_run.h"
+#include "cmd/commands/state_access.h"
+#include "plans/import.h"
+#include "plans/node_view.h"
+#include "plans/planner.h"
+#include "plans/refresh.h"
+#include "plans/spec/pod_reader.h"
+#include "plans/spec/spec_editor.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::uint64_t kMostSpecBytes = 4 << 20;
+constexpr const char* kUsualSpec = "podctl.yaml";
+constexpr const char* kPrintedSpec = "the printed spec";  // its name in messages
+
+std::string WithoutDotSlash(std::string path) {
+  while (path.starts_with("./") && path.size() > 2) path = path.substr(2);
+  return path;
+}
+
+const PodSpec* FindPod(const Spec& spec, const std::string& name) {
+  const auto it = std::find_if(spec.pods.begin(), spec.pods.end(),
+                               [&](const PodSpec& pod) { return pod.name == name; });
+  return it == spec.pods.end() ? nullptr : &*it;
+}
+
+// One import, step by step. Each step returns false after having shown why it failed.
+class Importer {
+ public:
+  Importer(Wiring& wiring, const ImportOptions& options)
+      : wiring_(wiring), options_(options), target_(WithoutDotSlash(options.write_spec)) {}
+
+  int Run() {
+    const bool done = ReadAddress() && ReadSpec() && OpenState() && FindNode() && CheckNode() &&
+                      WriteDraft() && WriteFile() && Take();
+    if (done) ShowResult();
+    return done ? 0 : exit_code_;
+  }
+
+ private:
+  bool Fail(const Error& error, const std::string& summary = {}) {
+    exit_code_ = ShowFailure(wiring_, error, summary);
+    return false;
+  }
+
+  bool ReadAddress() {
+    constexpr std::string_view kPrefix = "pod.";
+    const std::string& address = options_.address;
+    if (address.starts_with(kPrefix) && IsPodName(address.substr(kPrefix.size()))) {
+      pod_name_ = address.substr(kPrefix.size());
+      return true;
+    }
+    std::string hint = "the address of a pod, such as `pod.research`";
+    if (IsPodName(address)) hint = fmt::format("did you mean `pod.{}`?", address);
+    if (options_.id.starts_with(kPrefix)) hint = "the address comes first, then the node's id";
+    return Fail(MakeError(ErrorCode::kInvalidArgument,
+                          fmt::format("`{}` is no address of a pod", address), hint));
+  }
+
+  // The spec that is there, if any. `podctl import … > podctl.yaml` finds the file that the shell
+  // has just emptied, which counts as none.
+  bool ReadSpec() {
+    load_ = wiring_.SpecOptions();
+    spec_.project = load_.project.value_or("");
+    spec_.zone = load_.zone.value_or("");
+    if (!target_.empty() && !ReadTarget()) return false;
+    const bool implied = load_.paths.empty();
+    if (implied) load_.paths = {target_.empty() ? kUsualSpec : target_};
+    std::erase_if(load_.paths, [&](const std::string& path) {
+      const bool may_lack = implied || WithoutDotSlash(path) == target_;
+      return may_lack && IsMissing(path);
+    });
+    if (load_.paths.empty()) {
+      if (!target_.empty()) spec_.files = {target_};
+      return true;
+    }
+    Diagnostics diagnostics;
+    spec_ = LoadSpec(load_, wiring_.files(), wiring_.environment(), diagnostics);
+    if (!wiring_.options().json) ShowDiagnostics(wiring_, nullptr, diagnostics);
+    if (diagnostics.has_errors()) return FailForSpec(diagnostics);
+    const PodSpec* known = FindPod(spec_, pod_name_);
+    if (known == nullptr) return true;
+    pod_ = *known;
+    if (target_.empty()) return true;
+    return Fail(MakeError(ErrorCode::kAlreadyExists,
+                          fmt::format("{} is in the spec already, in {}:{}", options_.address,
+                                      known->place.file, known->place.line),
+                          "leave out --write-spec"));
+  }
+
+  bool FailForSpec(const Diagnostics& diagnostics) {
+    exit_code_ = 1;
+    if (wiring_.options().json) {
+      Fail(MakeError(
+          ErrorCode::kInvalidArgument, "the spec has errors",
+          "`podctl validate` shows them; the first: " + diagnostics.items().front().summary));
+    }
+    return false;
+  }
+
+  bool IsMissing(const std::string& path) {
+    const auto info = wiring_.files().Stat(path);
+    if (!info) return info.error().code == ErrorCode::kNotFound;
+    return info->kind == FileInfo::Kind::kFile && info->size == 0;
+  }
+
+  bool ReadTarget() {
+    auto text = wiring_.files().Read(target_, kMostSpecBytes);
+    if (text) {
+      target_text_ = std::move(*text);
+    } else if (text.error().code != ErrorCode::kNotFound) {
+      return Fail(text.error());
+    }
+    return true;
+  }
+
+  bool OpenState() {
+    access_.emplace(wiring_, wiring_.StatePath(spec_));
+    if (!access_->Lock("import") || !access_->Load()) {
+      exit_code_ = access_->exit_code();
+      return false;
+    }
+    if (!access_->state().pods.contains(options_.address)) return true;
+    return Fail(MakeError(ErrorCode::kAlreadyExists,
+                          fmt::format("{} is in the state already", options_.address),
+                          fmt::format("import under another address, or let the state forget it "
+                                      "first: podctl state rm {}",
+                                      options_.address)));
+  }
+
+  bool FindNode() {
+    auto provider = wiring_.provider();
+    if (!provider) return Fail(provider.error());
+    provider_ = *provider;
+    NodeName otherwise{spec_.project, spec_.zone, ""};
+    if (pod_) otherwise = NameOf(*pod_);
+    auto name = NodeNameFromId(options_.id, otherwise);
+    if (!name) return Fail(name.error());
+    name_ = *name;
+    auto node = provider_->GetNode(name_, wiring_.interrupt().drain());
+    if (node) {
+      node_ = std::move(*node);
+      return true;
+    }
+    Error error = node.error();
+    if (error.code == ErrorCode::kNotFound) {
+      error.message =
+          fmt::format("there is no node `{}` in {} of {}", name_.node, name_.zone, name_.project);
+      error.hint = NodesThereAre();
+    }
+    return Fail(error);
+  }
+
+  // What may be meant: a node of a near name, those of the zone, or the same name elsewhere.
+  std::string NodesThereAre() {
+    constexpr std::size_t kMostNames = 8;
+    const std::stop_token stop = wiring_.interrupt().drain();
+    const auto nodes = provider_->ListNodes(name_.project, name_.zone, stop);
+    std::vector<std::string> ids;
+    if (nodes) {
+      for (const Value& node : *nodes) ids.push_back(NodeId(node));
+    }
+    const std::string near = NearestWord(name_.node, ids);
+    if (!near.empty()) return fmt::format("did you mean `{}`?", near);
+    // All zones of the project at once (AIP-159).
+    if (const auto everywhere = provider_->ListNodes(name_.project, "-", stop)) {
+      for (const Value& node : *everywhere) {
+        if (NodeId(node) != name_.node) continue;
+        return fmt::format("did you mean {}?", node["name"].AsString());
+      }
+    }
+    if (ids.empty()) return "there is no node at all in that zone";
+    std::sort(ids.begin(), ids.end());
+    const bool more = ids.size() > kMostNames;
+    if (more) ids.resize(kMostNames);
+    return fmt::format("there are: {}{}", Join(ids, ", "), more ? ", …" : "");
+  }
+
+  bool CheckNode() {
+    for (const auto& [address, record] : access_->state().pods) {
+      const bool is_deposed =
+          record.project == name_.project && record.zone == name_.zone &&
+          std::any_of(record.deposed.begin(), record.deposed.end(),
+                      [&](const DeposedNode& each) { return each.node_id == name_.node; });
+      if (NameOf(record) != name_ && !is_deposed) continue;
+      return Fail(MakeError(
+          ErrorCode::kAlreadyExists,
+          fmt::format("the node `{}` is {} in the state already", name_.node, address),
+          is_deposed
+              ? "it was replaced, and the next apply deletes it"
+              : fmt::format("to rename it: podctl state mv {} {}", address, options_.address)));
+    }
+    const std::string why = WhyNotNow(node_);
+    if (why.empty()) return true;
+    return Fail(MakeError(ErrorCode::kFailedPrecondition,
+                          fmt::format("the node `{}` cannot be imported: {}", name_.node, why),
+                          NodeState(node_) == "CREATING" ? "import it once it is READY" : ""));
+  }
+
+  // The text of the draft, where it will stand.
+  Result<std::string> TextOf(const PodDraft& draft) const {
+    if (load_.paths.empty()) return WriteSpec(name_.project, name_.zone, draft);
+    if (!target_.empty() && target_text_) return AppendPod(target_, *target_text_, draft);
+    if (target_.empty()) return WriteSpec("", "", draft);
+    return WriteSpec(draft.project.empty() ? name_.project : "",
+                     draft.zone.empty() ? name_.zone : "", draft);
+  }
+
+  // Writes the pod, reads it back within its spec, and compares it with the node: what is written
+  // is known to load, and where it still differs, its spec's `defaults` make it so.
+  bool WriteDraft() {
+    if (pod_) {
+      differs_ = DifferingPaths(*pod_, node_, Lookup());
+      return true;
+    }
+    constexpr int kMostRounds = 3;
+    PodDraft draft = DraftOf(pod_name_, name_, node_);
+    if (!load_.paths.empty() && spec_.project != name_.project) draft.project = name_.project;
+    if (!load_.paths.empty() && spec_.zone != name_.zone) draft.zone = name_.zone;
+    for (int round = 0; round < kMostRounds; ++round) {
+      auto text = TextOf(draft);
+      if (!text) return Fail(text.error());
+      text_ = std::move(*text);
+      if (!LoadDraft()) return false;
+      if (!Insist(*pod_, node_, &draft)) break;
+    }
+    differs_ = DifferingPaths(*pod_, node_, Lookup());
+    return true;
+  }
+
+  bool LoadDraft() {
+    LoadOptions load = load_;
+    const std::string file = target_.empty() ? kPrintedSpec : target_;
+    if (std::find(load.paths.begin(), load.paths.end(), file) == load.paths.end()) {
+      load.paths.push_back(file);
+    }
+    load.texts[file] = text_;
+    Diagnostics diagnostics;
+    const Spec spec = LoadSpec(load, wiring_.files(), wiring_.environment(), diagnostics);
+    const PodSpec* pod = FindPod(spec, pod_name_);
+    if (!diagnostics.has_errors() && pod != nullptr) {
+      pod_ = *pod;
+      return true;
+    }
+    if (!wiring_.options().json) ShowDiagnostics(wiring_, nullptr, diagnostics);
+    return Fail(MakeError(ErrorCode::kFailedPrecondition,
+                          "podctl cannot write a spec that matches this node",
+                          "write the pod into the spec by hand, and import it then"));
+  }
+
+  // Nodes that the pod's references are read from.
+  NodeLookup Lookup() {
+    return [this](const std::string& pod) -> const Value* {
+      auto [it, is_new] = others_.try_emplace(pod);
+      const auto record = access_->state().pods.find(PodAddress(pod));
+      if (is_new && record != access_->state().pods.end()) {
+        auto node = provider_->GetNode(NameOf(record->second), wiring_.interrupt().drain());
+        if (node) it->second = std::move(*node);
+      }
+      return it->second ? &*it->second : nullptr;
+    };
+  }
+
+  // Before the state is saved: a node that is in the spec only is never touched, but one that is in
+  // the state only would be destroyed by the next apply.
+  bool WriteFile() {
+    if (target_.empty()) return true;
+    constexpr unsigned kMode = 0644;
+    FileSystem& files = wiring_.files();
+    if (!target_text_) {
+      auto written = files.WriteNew(target_, text_, kMode);
+      return written ? true : Fail(written.error());
+    }
+    const auto now = files.Read(target_, kMostSpecBytes);
+    if (!now || *now != *target_text_) {
+      return Fail(MakeError(ErrorCode::kAborted,
+                            fmt::format("{} was changed by somebody else meanwhile", target_),
+                            "run the import again"));
+    }
+    const auto replaced = ReplaceTarget(files);
+    return replaced ? true : Fail(replaced.error());
+  }
+
+  Result<void> ReplaceTarget(FileSystem& files) {
+    auto path = files.FollowLinks(target_);
+    if (!path) return path.error();
+    auto info = files.Stat(*path);
+    if (!info) return info.error();
+    const std::string temporary = fmt::format("{}.{}.tmp", *path, getpid());
+    if (auto written = files.WriteNew(temporary, text_, info->mode); !written) return written;
+    if (auto renamed = files.Rename(temporary, *path); !renamed) {
+      static_cast<void>(files.Remove(temporary));
+      return renamed;
+    }
+    return files.SyncFolder(FolderOf(*path));
+  }
+
+  bool Take() {
+    State& state = access_->state();
+    TakeOver(*pod_, name_, node_, Lookup(), FormatTimestamp(wiring_.clock().Now()), &state);
+    // No keys is no failure: whoever connects asks again.
+    const auto attributes =
+        provider_->GetGuestAttributes(name_, "hostkeys/", wiring_.interrupt().drain());
+    PodRecord& record = state.pods[options_.address];
+    if (attributes) record.host_keys = HostKeysOf(*attributes);
+    if (!record.host_keys.empty()) record.host_keys_source = "guestAttributes";
+    if (wiring_.interrupt().requested()) {
+      return Fail(MakeError(ErrorCode::kCancelled, "interrupted"));
+    }
+    if (access_->Save()) return true;
+    exit_code_ = access_->exit_code();
+    return false;
+  }
+
+  std::vector<std::string> Notes() const {
+    std::vector<std::string> notes;
+    const std::string state = NodeState(node_);
+    if (IsTerminalState(state)) {
+      notes.push_back(fmt::format("The node is {}: the next plan replaces it.", state));
+    }
+    if (access_->state().steps.contains(StepAddress(pod_name_, kRuntimeStepName))) {
+      notes.push_back(fmt::format(
+          "The API does not tell what tpu-runtime was started with: podctl takes it that it runs "
+          "with the present tensorflow-env-vars. To be sure: podctl exec {} -- sudo systemctl "
+          "restart tpu-runtime",
+          pod_name_));
+    }
+    if (!differs_.empty()) {
+      notes.push_back(fmt::format("The spec wants it otherwise in {}: `podctl plan` shows how.",
+                                  Join(differs_, ", ")));
+    }
+    if (!pod_->bootstrap.empty()) {
+      notes.push_back(fmt::format("Its {} will run with the next apply.",
+                                  Plural(pod_->bootstrap.size(), "bootstrap step")));
+    }
+    return notes;
+  }
+
+  void ShowResult() {
+    Streams& streams = wiring_.streams();
+    const bool is_printed = target_.empty() && !text_.empty();
+    if (wiring_.options().json) {
+      Value document = Value::EmptyMap();
+      document.Set("address", options_.address);
+      document.Set("node", name_.Resource());
+      document.Set("state", NodeState(node_));
+      document.Set("spec", text_.empty() ? Value() : Value(text_));
+      document.Set("spec_file", target_.empty() ? Value() : Value(target_));
+      Value::List differs(differs_.begin(), differs_.end());
+      document.Set("differs_in", std::move(differs));
+      const auto notes = Notes();
+      document.Set("notes", Value::List(notes.begin(), notes.end()));
+      return ShowDocument(wiring_, std::move(document));
+    }
+    const std::string& type = node_["acceleratorType"].AsString();
+    streams.err << fmt::format("Imported {}: {} ({}{}{}, {}).\n", options_.address,
+                               name_.Resource(), type, type.empty() ? "" : ", ", NodeState(node_),
+                               Plural(WorkerCount(node_), "worker"));
+    for (const std::string& note : Notes()) streams.err << note << "\n";
+    if (!target_.empty()) streams.err << fmt::format("Wrote the pod to {}.\n", target_);
+    if (!is_printed) return;
+    streams.err << "Put this into the spec before the next apply, which destroys what is in the "
+                   "state but not in the spec:\n"
+                << std::flush;
+    streams.out << text_ << std::flush;
+  }
+
+  Wiring& wiring_;
+  const ImportOptions& options_;
+  const std::string target_;                // --write-spec; empty: stdout
+  std::optional<std::string> target_text_;  // as it was, if it was there
+  std::string pod_name_;
+  LoadOptions load_;  // its paths empty: there is no spec yet
+  Spec spec_;
+  std::optional<PodSpec> pod_;  // as the spec has it, or will have it
+  std::optional<StateAccess> access_;
+  Provider* provider_ = nullptr;
+  NodeName name_;
+  Value node_;
+  std::string text_;  // the spec that matches; empty when there was one
+  std::vector<std::string> differs_;
+  std::map<std::string, std::optional<Value>> others_;
+  int exit_code_ = 1;
+};
+
+}  // namespace
+
+int RunImport(Wiring& wiring, const ImportOptions& options) {
+  return Importer(wiring, options).Run();
+}
+
+}  // namespace podctl

@@ -1,0 +1,97 @@
+#include "cmd/commands/state_access.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cmd/commands/plan_run.h"
+#include "cmd/views/json_events.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+
+int ShowFailure(Wiring& wiring, const Error& error, const std::string& summary) {
+  const bool interrupted = wiring.interrupt().requested();
+  const int code = interrupted ? kInterruptedExitCode : 1;
+  if (interrupted && error.code == ErrorCode::kCancelled) {
+    wiring.streams().err << "Interrupted. Nothing was changed.\n";
+    return code;
+  }
+  if (!wiring.options().json) {
+    ShowError(wiring, nullptr, summary, error);
+    return code;
+  }
+  Diagnostic diagnostic;
+  diagnostic.summary = summary.empty() ? error.message : summary;
+  diagnostic.detail = summary.empty() ? "" : error.message;
+  if (!error.hint.empty()) {
+    diagnostic.detail += (diagnostic.detail.empty() ? "" : "\n") + Sentence(error.hint);
+  }
+  Value document = Value::EmptyMap();
+  document.Set("errored", true);
+  document.Set("diagnostics", Value::List{DiagnosticJson(diagnostic)});
+  ShowDocument(wiring, std::move(document));
+  return code;
+}
+
+void ShowDocument(Wiring& wiring, Value document) {
+  document.Set("format_version", "1.0");
+  wiring.streams().out << ToJson(document, JsonStyle::kIndented) << "\n" << std::flush;
+}
+
+int StateAccess::Fail(const Error& error, const std::string& summary) {
+  exit_code_ = ShowFailure(wiring_, error, summary);
+  return exit_code_;
+}
+
+bool StateAccess::Lock(const std::string& operation) {
+  auto lock = store_->Lock(wiring_.LockFor(operation), wiring_.options().lock_timeout,
+                           wiring_.interrupt().drain());
+  if (!lock) {
+    Fail(lock.error());
+    return false;
+  }
+  lock_ = std::move(*lock);
+  const std::string note = lock_->TakeoverNote();
+  if (!note.empty()) wiring_.streams().err << note << "\n";
+  return true;
+}
+
+bool StateAccess::Load() {
+  auto stored = store_->Load();
+  if (!stored) {
+    Fail(stored.error());
+    return false;
+  }
+  exists_ = stored->state.has_value();
+  generation_ = stored->generation;
+  state_ = exists_ ? std::move(*stored->state) : NewState(wiring_.random());
+  return true;
+}
+
+bool StateAccess::Save() {
+  return Saved(store_->Save(state_, &generation_));
+}
+
+bool StateAccess::Saved(const Result<void>& saved) {
+  for (const std::string& warning : store_->TakeWarnings()) {
+    wiring_.streams().err << fmt::format("Warning: {}\n", warning);
+  }
+  if (saved) return true;
+  Error error = saved.error();
+  if (error.code == ErrorCode::kFailedPrecondition) {  // another run was first: it is run again
+    Fail(error, "the state could not be saved");
+    return false;
+  }
+  const auto aside = store_->SaveAside(state_);
+  error.hint = aside ? fmt::format(
+                           "What could not be saved is written to {0}. Once the cause is mended, "
+                           "run `podctl state push {0}`",
+                           ShellQuote(*aside))
+                     : "Nothing was changed; once the cause is mended, run the command again.";
+  Fail(error, "the state could not be saved");
+  return false;
+}
+
+}  // namespace podctl

@@ -1,0 +1,20 @@
+#include "plans/bookkeeping.h"
+
+#include "plans/diff.h"
+
+namespace podctl {
+
+void TakeBookkeeping(const PodSpec& pod, const NodeLookup& lookup, PodRecord* record) {
+  record->ssh = pod.ssh;
+  record->depends_on = pod.depends_on;
+  record->prevent_destroy = pod.lifecycle.prevent_destroy;
+  record->exec_env.clear();
+  // A sensitive value is never stored, so `exec` has to do without it.
+  const auto entry = pod.metadata.find(kRuntimeEnvKey);
+  if (entry != pod.metadata.end() && entry->second.sensitive) return;
+  for (const auto& [name, text] : pod.runtime_env) {
+    if (auto plain = RenderText(text, lookup)) record->exec_env[name] = *plain;
+  }
+}
+
+}  // namespace podctl

@@ -1,0 +1,15 @@
+// What the state keeps of a pod beside the node itself, so that exec, ssh and destroy need no spec:
+// how the workers are reached, what it depends on, whether it is protected. Pure.
+#pragma once
+
+#include "plans/spec/references.h"
+#include "plans/spec/spec.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// `lookup` is what references of the pod's runtimeEnv are read from. A sensitive value is never
+// kept.
+void TakeBookkeeping(const PodSpec& pod, const NodeLookup& lookup, PodRecord* record);
+
+}  // namespace podctl

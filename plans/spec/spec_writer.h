@@ -1,0 +1,41 @@
+// Writes spec text: the loader's other direction, for `podctl import`. What is written loads as the
+// draft says, whatever characters stand in it.
+//
+// Knows nothing of the service: which fields are worth writing is the caller's choice. yaml-cpp's
+// emitter does not serve: it writes the text `true` like the truth value, and a block without its
+// last newline like one with it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plans/spec/runtime_flags.h"
+#include "providers/base/value.h"
+
+namespace podctl {
+
+// A pod to be written. All text is literal: a `${` in it is written as `$${`.
+struct PodDraft {
+  std::string name;
+  std::string node_id;  // of this and the next two: empty, not written
+  std::string project;
+  std::string zone;
+  Value node;                                   // fields of Node, without metadata
+  std::map<std::string, std::string> metadata;  // without what `runtime` becomes
+  RuntimeKeys runtime;
+  std::vector<std::string> comments;  // a line each, below the pod's name
+};
+
+// "research:\n  acceleratorType: v3-32\n…", each line indented by `indent` blanks.
+std::string WritePod(const PodDraft& draft, std::size_t indent);
+// A spec with this pod; `project` and `zone` of all pods are left out when empty.
+std::string WriteSpec(const std::string& project, const std::string& zone, const PodDraft& draft);
+
+// One text as a YAML scalar: plain where no reader of YAML 1.1 or 1.2 takes it for anything but
+// text, else a block of lines indented by `indent` blanks, else in double quotes.
+std::string YamlScalar(std::string_view text, std::size_t indent);
+
+}  // namespace podctl
