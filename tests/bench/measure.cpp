@@ -65,8 +65,10 @@ Sample Run(const std::vector<std::string>& words, const std::string& folder) {
     std::exit(1);
   }
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  constexpr double kBlocksAMebibyte = 2048;  // getrusage(2) counts blocks of 512 bytes
   return {wall.count(), Seconds(usage.ru_utime) + Seconds(usage.ru_stime),
-          static_cast<double>(usage.ru_maxrss) / 1024};
+          static_cast<double>(usage.ru_maxrss) / 1024,
+          static_cast<double>(usage.ru_oublock) / kBlocksAMebibyte, 0};
 }
 
 bool HasProgram(const std::string& name) {
@@ -91,20 +93,31 @@ std::vector<Series> Compare(
   return series;
 }
 
-void Print(const std::string& title, const std::vector<Series>& series) {
-  fmt::print("\n{} ({} runs each, interleaved)\n", title, series.front().samples.size());
-  fmt::print("  {:<34} {:>24} {:>10} {:>10} {:>8} {:>8} {:>8}\n", "", "wall s (min-max)", "CPU s",
-             "peak MiB", "× wall", "× CPU", "× peak");
+void Print(const std::string& title, int objects, const std::vector<Series>& all) {
+  std::vector<Series> series;
+  for (const Series& each : all) {
+    if (!each.samples.empty()) series.push_back(each);
+  }
+  if (series.empty()) return;
+  fmt::print("\n{}\n", title);
+  fmt::print("  {:<30} {:>4} {:>25} {:>8} {:>10} {:>8} {:>8} {:>8} {:>7} {:>7} {:>7}\n", "", "runs",
+             "wall s (min-max)", "CPU s", "CPU ms/obj", "server s", "peak MiB", "written", "× wall",
+             "× CPU", "× peak");
   const Series& ours = series.front();
   for (const Series& each : series) {
     const auto ratio = [&](double Sample::*field) {
-      return each.Median(field) / std::max(1e-9, ours.Median(field));
+      return fmt::format("{:.1f}", each.Median(field) / std::max(1e-9, ours.Median(field)));
     };
-    fmt::print("  {:<34} {:>24} {:>10.4f} {:>10.1f} {:>8.1f} {:>8.1f} {:>8.1f}\n", each.name,
-               fmt::format("{:.4f} ({:.4f}-{:.4f})", each.Median(&Sample::wall_seconds),
+    const double cpu = each.Median(&Sample::cpu_seconds);
+    const double server = each.Median(&Sample::server_cpu_seconds);
+    fmt::print("  {:<30} {:>4} {:>25} {:>8.3f} {:>10} {:>8} {:>8.1f} {:>8.1f} {:>7} {:>7} {:>7}\n",
+               each.name, each.samples.size(),
+               fmt::format("{:.3f} ({:.3f}-{:.3f})", each.Median(&Sample::wall_seconds),
                            each.Least(&Sample::wall_seconds), each.Most(&Sample::wall_seconds)),
-               each.Median(&Sample::cpu_seconds), each.Median(&Sample::peak_mib),
-               ratio(&Sample::wall_seconds), ratio(&Sample::cpu_seconds), ratio(&Sample::peak_mib));
+               cpu, objects == 0 ? "-" : fmt::format("{:.3f}", 1000 * cpu / objects),
+               server == 0 ? "-" : fmt::format("{:.3f}", server), each.Median(&Sample::peak_mib),
+               each.Median(&Sample::written_mib), ratio(&Sample::wall_seconds),
+               ratio(&Sample::cpu_seconds), ratio(&Sample::peak_mib));
   }
   std::fflush(stdout);
 }

@@ -2,7 +2,6 @@
 // counts them (getrusage(2) via wait4). Several runs; the median with its extremes is told.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,8 +9,10 @@ namespace podctl::bench {
 
 struct Sample {
   double wall_seconds = 0;
-  double cpu_seconds = 0;  // user and system
-  double peak_mib = 0;     // of the largest process
+  double cpu_seconds = 0;         // user and system
+  double peak_mib = 0;            // of the largest process
+  double written_mib = 0;         // to the disk, as far as the file system counts it
+  double server_cpu_seconds = 0;  // of the server it talked to, where there is one
 };
 
 struct Series {
@@ -29,8 +30,9 @@ Sample Run(const std::vector<std::string>& words, const std::string& folder);
 // Whether a program of this name is in PATH.
 bool HasProgram(const std::string& name);
 
-// A table with one line for each series, and its ratios to the first one.
-void Print(const std::string& title, const std::vector<Series>& series);
+// A table with one line for each series that has samples, and its ratios to the first one.
+// `objects`: how many each run dealt with, for the CPU of one; 0: that means nothing here.
+void Print(const std::string& title, int objects, const std::vector<Series>& series);
 
 // Interleaves the runs of all commands, so that the machine's mood hits each alike.
 std::vector<Series> Compare(
