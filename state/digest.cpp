@@ -36,6 +36,27 @@ std::string Sha256Hex(std::string_view text) {
   return Hex(digest);
 }
 
+void Sha256::Free::operator()(evp_md_ctx_st* context) const {
+  EVP_MD_CTX_free(context);
+}
+
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  PODCTL_CHECK(context_ != nullptr);
+  PODCTL_CHECK(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
+}
+
+void Sha256::Add(std::string_view text) {
+  PODCTL_CHECK(EVP_DigestUpdate(context_.get(), text.data(), text.size()) == 1);
+}
+
+std::string Sha256::Hex() && {
+  Digest digest{};
+  unsigned size = 0;
+  PODCTL_CHECK(EVP_DigestFinal_ex(context_.get(), digest.data(), &size) == 1);
+  PODCTL_CHECK(size == kSha256Bytes);
+  return podctl::Hex(digest);
+}
+
 std::string HmacSha256Hex(std::string_view key, std::string_view text) {
   Digest digest{};
   unsigned size = 0;

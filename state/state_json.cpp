@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "state/digest.h"
+#include "state/state_writer.h"
 
 namespace podctl {
 namespace {
@@ -16,108 +17,22 @@ namespace {
 constexpr int kMaxWorker = 99999;
 constexpr std::string_view kPodPrefix = "pod.";
 constexpr std::string_view kStepPrefix = "bootstrap.";
-
-constexpr std::pair<PendingAction::Kind, std::string_view> kPendingKinds[] = {
-    {PendingAction::Kind::kCreate, "create"},
-    {PendingAction::Kind::kPatch, "patch"},
-    {PendingAction::Kind::kDelete, "delete"},
-};
-
-// ---- Writing.
-
-Value TextsToValue(const std::vector<std::string>& texts) {
-  return Value(Value::List(texts.begin(), texts.end()));
-}
-
-Value TextMapToValue(const std::map<std::string, std::string>& texts) {
-  return Value(Value::Map(texts.begin(), texts.end()));
-}
-
-Value PendingToValue(const PendingAction& pending) {
-  Value out = Value::EmptyMap();
-  for (const auto& [kind, name] : kPendingKinds) {
-    if (kind == pending.kind) out.Set("kind", name);
-  }
-  out.Set("operation", pending.operation);
-  out.Set("begun_at", pending.begun_at);
-  out.Set("run", pending.run);
-  return out;
-}
-
-Value SshToValue(const SshSettings& ssh) {
-  Value out = Value::EmptyMap();
-  out.Set("user", ssh.user);
-  out.Set("port", ssh.port);
-  out.Set("identity_file", ssh.identity_file);
-  out.Set("internal_address", ssh.internal_address);
-  out.Set("strict_host_keys", ssh.strict_host_keys);
-  return out;
-}
-
-Value PodToValue(const PodRecord& pod) {
-  Value out = Value::EmptyMap();
-  out.Set("type", "pod");
-  out.Set("project", pod.project);
-  out.Set("zone", pod.zone);
-  out.Set("node_id", pod.node_id);
-  out.Set("uid", pod.uid);
-  out.Set("exists", pod.exists);
-  out.Set("applied", pod.applied);
-  out.Set("metadata", TextMapToValue(pod.metadata));
-  out.Set("sensitive_keys", TextsToValue(pod.sensitive_keys));
-  out.Set("observed", pod.observed);
-  Value host_keys = Value::EmptyMap();
-  for (const auto& [worker, keys] : pod.host_keys) {
-    host_keys.Set(std::to_string(worker), TextsToValue(keys));
-  }
-  out.Set("host_keys", std::move(host_keys));
-  out.Set("host_keys_source", pod.host_keys_source);
-  out.Set("ssh", SshToValue(pod.ssh));
-  out.Set("exec_env", TextMapToValue(pod.exec_env));
-  out.Set("depends_on", TextsToValue(pod.depends_on));
-  out.Set("prevent_destroy", pod.prevent_destroy);
-  if (pod.pending) out.Set("pending", PendingToValue(*pod.pending));
-  return out;
-}
-
-Value StepToValue(const StepRecord& step) {
-  Value workers = Value::EmptyMap();
-  for (const auto& [worker, record] : step.workers) {
-    Value entry = Value::EmptyMap();
-    entry.Set("digest", record.digest);
-    entry.Set("uid", record.uid);
-    entry.Set("applied_at", record.applied_at);
-    workers.Set(std::to_string(worker), std::move(entry));
-  }
-  Value out = Value::EmptyMap();
-  out.Set("type", "bootstrap");
-  out.Set("pod", step.pod);
-  out.Set("workers", std::move(workers));
-  return out;
-}
-
-// The document with an empty checksum, compact and with sorted keys: what the checksum covers. It
-// does not change when a person or an editor lays the file out anew.
-std::string ChecksumOf(Value document) {
-  document.Set("checksum", "");
-  return "sha256:" + Sha256Hex(ToJson(document));
-}
+constexpr std::string_view kResourcesLine = "\n  \"resources\": ";
+constexpr std::string_view kEnd = "\n}\n";
 
 // ---- Reading.
 
-// Reads the members of one JSON object, each of which must be there and of its kind. Remembers the
-// first problem of the whole document in `problem`; after one, what is read is of no use.
+// Takes the members out of one JSON object, each of which must be there and of its kind. Remembers
+// the first problem of the whole document in `problem`; after one, what is read is of no use.
 class ObjectReader {
  public:
-  ObjectReader(const Value& object, std::string where, std::string& problem)
+  ObjectReader(Value& object, std::string where, std::string& problem)
       : object_(object), where_(std::move(where)), problem_(problem) {
     if (!object_.is_map()) Fail("is not an object");
   }
 
   std::string Text(std::string_view key) {
-    const Value& value = Member(key);
-    if (!value.is_string()) FailMember(key, "is not a string");
-    return value.AsString();
+    return TakeText(Member(key), [&] { FailMember(key, "is not a string"); });
   }
   bool Flag(std::string_view key) {
     const Value& value = Member(key);
@@ -133,33 +48,44 @@ class ObjectReader {
     if (value.AsInt() < least || value.AsInt() > most) FailMember(key, "is out of range");
     return value.AsInt();
   }
-  const Value& Any(std::string_view key) { return Member(key); }
-  const Value::Map& Map(std::string_view key) {
-    const Value& value = Member(key);
+  Value Any(std::string_view key) { return std::move(Member(key)); }
+  // To be read where it stands.
+  Value& At(std::string_view key) { return Member(key); }
+  Value::Map& Map(std::string_view key) {
+    Value& value = Member(key);
     if (!value.is_map()) FailMember(key, "is not an object");
-    return value.AsMap();
+    return value.MutableMap();
+  }
+  Value::List& List(std::string_view key) {
+    Value& value = Member(key);
+    if (!value.is_list()) FailMember(key, "is not a list");
+    return value.MutableList();
   }
   std::vector<std::string> Texts(std::string_view key) {
     return TextList(Member(key), fmt::format("`{}`", key));
   }
   std::map<std::string, std::string> TextMap(std::string_view key) {
     std::map<std::string, std::string> texts;
-    for (const auto& [name, value] : Map(key)) {
-      if (!value.is_string()) FailMember(key, "holds something other than strings");
-      texts.emplace(name, value.AsString());
+    for (auto& [name, value] : Map(key)) {
+      texts.emplace_hint(texts.end(), name, TakeText(value, [&] {
+                           FailMember(key, "holds something other than strings");
+                         }));
     }
     return texts;
   }
-  const Value* Optional(std::string_view key) {
-    known_.emplace(key);
-    return object_.Find(key);
+  Value* Optional(std::string_view key) {
+    asked_.push_back(key);
+    if (!object_.is_map()) return nullptr;
+    auto found = object_.MutableMap().find(key);
+    if (found == object_.MutableMap().end()) return nullptr;
+    ++found_;
+    return &found->second;
   }
-  std::vector<std::string> TextList(const Value& value, const std::string& what) {
+  std::vector<std::string> TextList(Value& value, const std::string& what) {
     if (!value.is_list()) Fail(what + " is not a list");
     std::vector<std::string> texts;
-    for (const Value& item : value.AsList()) {
-      if (!item.is_string()) Fail(what + " holds something other than strings");
-      texts.push_back(item.AsString());
+    for (Value& item : value.MutableList()) {
+      texts.push_back(TakeText(item, [&] { Fail(what + " holds something other than strings"); }));
     }
     return texts;
   }
@@ -176,8 +102,11 @@ class ObjectReader {
   }
   // Call last: what this podctl does not know it would drop with the next save.
   void RefuseUnknownMembers() {
+    if (found_ == object_.AsMap().size()) return;
     for (const auto& [key, value] : object_.AsMap()) {
-      if (!known_.contains(key)) Fail(fmt::format("has an unknown key `{}`", key));
+      if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) {
+        Fail(fmt::format("has an unknown key `{}`", key));
+      }
     }
   }
   void Fail(const std::string& what) {
@@ -185,11 +114,19 @@ class ObjectReader {
   }
 
  private:
-  const Value& Member(std::string_view key) {
-    known_.emplace(key);
-    const Value* found = object_.Find(key);
-    if (found == nullptr) FailMember(key, "is missing");
-    return object_[key];
+  template <typename OnWrongKind>
+  static std::string TakeText(Value& value, const OnWrongKind& on_wrong_kind) {
+    if (!value.is_string()) {
+      on_wrong_kind();
+      return {};
+    }
+    return std::move(value.MutableString());
+  }
+  Value& Member(std::string_view key) {
+    if (Value* found = Optional(key)) return *found;
+    FailMember(key, "is missing");
+    missing_ = Value();
+    return missing_;
   }
   void FailMember(std::string_view key, std::string_view what) {
     if (!problem_.empty()) return;
@@ -197,19 +134,22 @@ class ObjectReader {
                               : fmt::format("`{}` of {} {}", key, where_, what);
   }
 
-  const Value& object_;
+  Value& object_;
   std::string where_;
   std::string& problem_;
-  std::set<std::string, std::less<>> known_;
+  std::vector<std::string_view> asked_;  // each once, and from literals
+  std::size_t found_ = 0;
+  Value missing_;
 };
 
-PendingAction PendingFromValue(const Value& value, const std::string& where, std::string& problem) {
+PendingAction PendingFromValue(Value& value, const std::string& where, std::string& problem) {
   ObjectReader in(value, where, problem);
   PendingAction pending;
   const std::string kind = in.Text("kind");
   bool known = false;
-  for (const auto& [candidate, name] : kPendingKinds) {
-    if (name != kind) continue;
+  for (auto candidate :
+       {PendingAction::Kind::kCreate, PendingAction::Kind::kPatch, PendingAction::Kind::kDelete}) {
+    if (PendingKindName(candidate) != kind) continue;
     pending.kind = candidate;
     known = true;
   }
@@ -221,7 +161,7 @@ PendingAction PendingFromValue(const Value& value, const std::string& where, std
   return pending;
 }
 
-SshSettings SshFromValue(const Value& value, const std::string& where, std::string& problem) {
+SshSettings SshFromValue(Value& value, const std::string& where, std::string& problem) {
   ObjectReader in(value, where, problem);
   SshSettings ssh;
   ssh.user = in.Text("user");
@@ -233,10 +173,27 @@ SshSettings SshFromValue(const Value& value, const std::string& where, std::stri
   return ssh;
 }
 
-PodRecord PodFromValue(const Value& value, const std::string& address, std::string& problem) {
+std::vector<DeposedNode> DeposedFromValue(Value::List& list, const std::string& where,
+                                          std::string& problem) {
+  std::vector<DeposedNode> nodes;
+  for (Value& value : list) {
+    ObjectReader in(value, where, problem);
+    DeposedNode& node = nodes.emplace_back();
+    node.node_id = in.Text("node_id");
+    node.uid = in.Text("uid");
+    if (Value* pending = in.Optional("pending")) {
+      node.pending = PendingFromValue(*pending, where + ".pending", problem);
+    }
+    in.RefuseUnknownMembers();
+  }
+  return nodes;
+}
+
+PodRecord PodFromValue(Value& value, std::int64_t version, const std::string& address,
+                       std::string& problem) {
   ObjectReader in(value, address, problem);
   PodRecord pod;
-  in.Any("type");  // looked at by the caller
+  in.Text("type");  // looked at by the caller
   pod.project = in.Text("project");
   pod.zone = in.Text("zone");
   pod.node_id = in.Text("node_id");
@@ -246,29 +203,34 @@ PodRecord PodFromValue(const Value& value, const std::string& address, std::stri
   pod.metadata = in.TextMap("metadata");
   pod.sensitive_keys = in.Texts("sensitive_keys");
   pod.observed = in.Any("observed");
-  for (const auto& [worker, keys] : in.Map("host_keys")) {
+  for (auto& [worker, keys] : in.Map("host_keys")) {
     pod.host_keys[in.Worker(worker)] = in.TextList(keys, "`host_keys`");
   }
   pod.host_keys_source = in.Text("host_keys_source");
-  pod.ssh = SshFromValue(in.Any("ssh"), address + ".ssh", problem);
+  pod.ssh = SshFromValue(in.At("ssh"), address + ".ssh", problem);
   pod.exec_env = in.TextMap("exec_env");
   pod.depends_on = in.Texts("depends_on");
   pod.prevent_destroy = in.Flag("prevent_destroy");
-  if (const Value* pending = in.Optional("pending")) {
+  if (version >= 2) {
+    pod.wanted_node_id = in.Text("wanted_node_id");
+    pod.replace_because = in.Text("replace_because");
+    pod.deposed = DeposedFromValue(in.List("deposed"), address + ".deposed", problem);
+  }
+  if (Value* pending = in.Optional("pending")) {
     pod.pending = PendingFromValue(*pending, address + ".pending", problem);
   }
   in.RefuseUnknownMembers();
   return pod;
 }
 
-StepRecord StepFromValue(const Value& value, const std::string& address, std::string& problem) {
+StepRecord StepFromValue(Value& value, const std::string& address, std::string& problem) {
   ObjectReader in(value, address, problem);
   StepRecord step;
-  in.Any("type");
+  in.Text("type");
   step.pod = in.Text("pod");
   if (!step.pod.starts_with(kPodPrefix)) in.Fail("belongs to no pod");
-  for (const auto& [worker, entry] : in.Map("workers")) {
-    ObjectReader reader(entry, fmt::format("{}.workers.{}", address, worker), problem);
+  for (auto& [worker, entry] : in.Map("workers")) {
+    ObjectReader reader(entry, address + ".workers", problem);
     StepWorkerRecord& record = step.workers[in.Worker(worker)];
     record.digest = reader.Text("digest");
     record.uid = reader.Text("uid");
@@ -279,30 +241,60 @@ StepRecord StepFromValue(const Value& value, const std::string& address, std::st
   return step;
 }
 
-State StateFromDocument(const Value& document, std::string& problem) {
+// Version 1 (podctl 0.1) had no `wanted_node_id`, `replace_because` and `deposed`; what they would
+// say of such a state is what an empty one says.
+State StateFromDocument(Value& document, std::string& problem) {
   ObjectReader in(document, "", problem);
   State state;
-  in.Number("format_version", kStateFormatVersion, kStateFormatVersion);
+  const std::int64_t version = in.Number("format_version", 1, kStateFormatVersion);
   in.Text("podctl_version");
   in.Text("checksum");
   state.lineage = in.Text("lineage");
   if (state.lineage.empty()) in.Fail("has an empty `lineage`");
   state.serial = static_cast<std::uint64_t>(in.Number("serial", 0, INT64_MAX));
   state.digest_key = in.Text("digest_key");
-  for (const auto& [address, value] : in.Map("resources")) {
-    const std::string& type = value["type"].AsString();
+  for (auto& [address, value] : in.Map("resources")) {
+    const std::string type = std::as_const(value)["type"].AsString();
     if (VisibleControls(address) != address) {
       in.Fail(fmt::format("has a resource `{}`, which is no address", address));
     } else if (type == "pod" && address.starts_with(kPodPrefix)) {
-      state.pods.emplace(address, PodFromValue(value, address, problem));
+      state.pods.emplace_hint(state.pods.end(), address,
+                              PodFromValue(value, version, address, problem));
     } else if (type == "bootstrap" && address.starts_with(kStepPrefix)) {
-      state.steps.emplace(address, StepFromValue(value, address, problem));
+      state.steps.emplace_hint(state.steps.end(), address, StepFromValue(value, address, problem));
     } else {
       in.Fail(fmt::format("has a resource `{}` of the wrong type `{}`", address, type));
     }
   }
   in.RefuseUnknownMembers();
   return state;
+}
+
+// ---- The checksum of a text.
+
+// The member `resources` in a text as StateToJson lays it out: the last member, and the only line
+// that begins so, since strings hold no line breaks. Empty for any other layout.
+std::string_view ResourcesIn(std::string_view text) {
+  const std::size_t begin = text.find(kResourcesLine);
+  if (begin == std::string_view::npos || !text.ends_with(kEnd)) return {};
+  text.remove_prefix(begin + kResourcesLine.size());
+  if (text.size() < kEnd.size()) return {};
+  text.remove_suffix(kEnd.size());
+  return text;
+}
+
+bool ChecksumHolds(std::string_view text, const Value& document) {
+  StateHeader header;
+  header.format_version = static_cast<int>(document["format_version"].AsInt());
+  header.podctl_version = document["podctl_version"].AsString();
+  header.lineage = document["lineage"].AsString();
+  header.serial = static_cast<std::uint64_t>(document["serial"].AsInt());
+  header.digest_key = document["digest_key"].AsString();
+  const std::string& checksum = document["checksum"].AsString();
+  // As podctl wrote it, the text is canonical but for its layout. In any other form its meaning is
+  // written anew, which takes longer.
+  if (ChecksumOf(header, WithoutLayout(ResourcesIn(text))) == checksum) return true;
+  return ChecksumOf(header, ToJson(document["resources"])) == checksum;
 }
 
 // ---- What is said about a text that is no state. Names from it are data, of any length.
@@ -333,33 +325,22 @@ Error TooNew(const std::string& origin, const Value& document) {
 }  // namespace
 
 std::string StateToJson(const State& state) {
-  Value resources = Value::EmptyMap();
-  for (const auto& [address, pod] : state.pods) resources.Set(address, PodToValue(pod));
-  for (const auto& [address, step] : state.steps) resources.Set(address, StepToValue(step));
-
-  Value document = Value::EmptyMap();
-  document.Set("format_version", kStateFormatVersion);
-  document.Set("podctl_version", PODCTL_VERSION);
-  document.Set("lineage", state.lineage);
-  document.Set("serial", state.serial);
-  document.Set("digest_key", state.digest_key);
-  document.Set("resources", std::move(resources));
-  document.Set("checksum", ChecksumOf(document));
-
+  const std::string resources = CanonicalResources(state);
+  const StateHeader header{kStateFormatVersion, PODCTL_VERSION, state.lineage, state.serial,
+                           state.digest_key};
   // Members in the order a person wants to read them, not in the order of the alphabet.
-  std::string text = "{";
-  std::string_view separator = "\n";
-  for (std::string_view key : {"format_version", "podctl_version", "lineage", "serial", "checksum",
-                               "digest_key", "resources"}) {
-    text += fmt::format("{}  \"{}\": ", separator, key);
-    // A newline in the JSON text is always layout: inside a string it is written \n.
-    for (char c : ToJson(document[key], JsonStyle::kIndented)) {
-      text += c;
-      if (c == '\n') text += "  ";
-    }
-    separator = ",\n";
-  }
-  return text + "\n}\n";
+  std::string text =
+      fmt::format("{{\n  \"format_version\": {},\n  \"podctl_version\": ", header.format_version);
+  AppendJsonText(header.podctl_version, &text);
+  text += ",\n  \"lineage\": ";
+  AppendJsonText(header.lineage, &text);
+  text += fmt::format(",\n  \"serial\": {},\n  \"checksum\": \"{}\",\n  \"digest_key\": ",
+                      header.serial, ChecksumOf(header, resources));
+  AppendJsonText(header.digest_key, &text);
+  text += ",";
+  text += kResourcesLine;
+  AppendIndentedJson(resources, 1, &text);
+  return text += kEnd;
 }
 
 Result<State> StateFromJson(std::string_view text, const std::string& origin) {
@@ -374,12 +355,12 @@ Result<State> StateFromJson(std::string_view text, const std::string& origin) {
   const Value& version = (*document)["format_version"];
   if (version.is_int() && version.AsInt() > kStateFormatVersion) return TooNew(origin, *document);
 
+  const bool whole = ChecksumHolds(text, *document);
   std::string problem;
   State state = StateFromDocument(*document, problem);
+  // The more telling of the two first.
   if (!problem.empty()) return Damaged(origin, problem);
-  if ((*document)["checksum"].AsString() != ChecksumOf(*document)) {
-    return Damaged(origin, "its content does not match its checksum");
-  }
+  if (!whole) return Damaged(origin, "its content does not match its checksum");
   return state;
 }
 

@@ -1,4 +1,4 @@
-// The state as JSON text and back. The format's version is 1; see docs/state.md.
+// The state as JSON text and back. The format's version is 2; see docs/state.md.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace podctl {
 
-inline constexpr int kStateFormatVersion = 1;
+inline constexpr int kStateFormatVersion = 2;
 inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum.
 std::string StateToJson(const State& state);
 
+// Reads version 1 too: the next save writes version 2.
 // kDataLoss for an empty, cut or otherwise damaged text (never "no state"); kUnimplemented for a
 // newer format version, naming it. The message names `origin` (a path or URL).
 Result<State> StateFromJson(std::string_view text, const std::string& origin);

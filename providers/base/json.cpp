@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -79,30 +82,56 @@ class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
   std::string problem_;
 };
 
-nlohmann::json ToNlohmann(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::kNull:
-      return nullptr;
-    case Value::Kind::kBool:
-      return value.AsBool();
-    case Value::Kind::kInt:
-      return value.AsInt();
-    case Value::Kind::kDouble:
-      return value.AsDouble();
-    case Value::Kind::kString:
-      return value.AsString();
-    case Value::Kind::kList: {
-      nlohmann::json list = nlohmann::json::array();
-      for (const Value& item : value.AsList()) list.push_back(ToNlohmann(item));
-      return list;
-    }
-    case Value::Kind::kMap: {
-      nlohmann::json map = nlohmann::json::object();
-      for (const auto& [key, item] : value.AsMap()) map[key] = ToNlohmann(item);
-      return map;
-    }
+// What the library is asked to write: text that is not plain ASCII (it knows what UTF-8 is valid),
+// and numbers with a fraction (it knows how few digits do).
+std::string Dumped(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// 0 for what is written as it is; else what follows the backslash ('u': a code).
+constexpr char EscapeOf(unsigned char c) {
+  switch (c) {
+    case '"':
+    case '\\':
+      return static_cast<char>(c);
+    case '\b':
+      return 'b';
+    case '\f':
+      return 'f';
+    case '\n':
+      return 'n';
+    case '\r':
+      return 'r';
+    case '\t':
+      return 't';
+    default:
+      return c < 0x20 ? 'u' : '\0';
   }
-  return nullptr;
+}
+
+constexpr std::array<char, 128> kEscapes = [] {
+  std::array<char, 128> escapes{};
+  for (unsigned char c = 0; c < 128; ++c) escapes[c] = EscapeOf(c);
+  return escapes;
+}();
+
+template <typename Items, typename Put>
+void AppendItems(const Items& items, char open, char close, std::string* out, const Put& put) {
+  *out += open;
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) *out += ',';
+    first = false;
+    put(item);
+  }
+  *out += close;
+}
+
+// The end of the string whose opening quote stands at `begin`: behind its closing quote.
+std::size_t EndOfText(std::string_view json, std::size_t begin) {
+  std::size_t at = begin + 1;
+  while (at < json.size() && json[at] != '"') at += json[at] == '\\' ? 2 : 1;
+  return std::min(at + 1, json.size());
 }
 
 }  // namespace
@@ -114,8 +143,117 @@ Result<Value> ParseJson(std::string_view text) {
 }
 
 std::string ToJson(const Value& value, JsonStyle style) {
-  const int indent = style == JsonStyle::kIndented ? 2 : -1;
-  return ToNlohmann(value).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string compact;
+  AppendJson(value, &compact);
+  if (style == JsonStyle::kCompact) return compact;
+  std::string indented;
+  AppendIndentedJson(compact, 0, &indented);
+  return indented;
+}
+
+void AppendJson(const Value& value, std::string* out) {
+  switch (value.kind()) {
+    case Value::Kind::kNull:
+      *out += "null";
+      break;
+    case Value::Kind::kBool:
+      *out += value.AsBool() ? "true" : "false";
+      break;
+    case Value::Kind::kInt:
+      fmt::format_to(std::back_inserter(*out), "{}", value.AsInt());
+      break;
+    case Value::Kind::kDouble:
+      *out += Dumped(value.AsDouble());
+      break;
+    case Value::Kind::kString:
+      AppendJsonText(value.AsString(), out);
+      break;
+    case Value::Kind::kList:
+      AppendItems(value.AsList(), '[', ']', out, [&](const Value& item) { AppendJson(item, out); });
+      break;
+    case Value::Kind::kMap:
+      AppendItems(value.AsMap(), '{', '}', out, [&](const auto& member) {
+        AppendJsonText(member.first, out);
+        *out += ':';
+        AppendJson(member.second, out);
+      });
+      break;
+  }
+}
+
+void AppendJsonText(std::string_view text, std::string* out) {
+  const std::size_t begin = out->size();
+  *out += '"';
+  std::size_t written = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 128) {
+      out->resize(begin);
+      *out += Dumped(text);
+      return;
+    }
+    const char escape = kEscapes[c];
+    if (escape == '\0') continue;
+    out->append(text, written, i - written);
+    written = i + 1;
+    if (escape == 'u') {
+      fmt::format_to(std::back_inserter(*out), "\\u{:04x}", c);
+    } else {
+      *out += '\\';
+      *out += escape;
+    }
+  }
+  out->append(text, written);
+  *out += '"';
+}
+
+void AppendIndentedJson(std::string_view compact, int depth, std::string* out_text) {
+  std::string& out = *out_text;
+  out.reserve(out.size() + compact.size() + compact.size() / 2);
+  const auto break_line = [&] {
+    out += '\n';
+    out.append(2 * static_cast<std::size_t>(depth), ' ');
+  };
+  for (std::size_t i = 0; i < compact.size();) {
+    const char c = compact[i];
+    if (c == '"') {
+      const std::size_t end = EndOfText(compact, i);
+      out.append(compact, i, end - i);
+      i = end;
+      continue;
+    }
+    ++i;
+    const bool closes = c == '}' || c == ']';
+    if (closes && compact[i - 2] != '{' && compact[i - 2] != '[') {
+      --depth;
+      break_line();
+    }
+    out += c;
+    if (c == ':') out += ' ';
+    const bool opens = c == '{' || c == '[';
+    if (opens && i < compact.size() && compact[i] != '}' && compact[i] != ']') {
+      ++depth;
+      break_line();
+    }
+    if (c == ',') break_line();
+  }
+}
+
+std::string WithoutLayout(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '"') {
+      const std::size_t end = EndOfText(text, i);
+      out.append(text, i, end - i);
+      i = end;
+      continue;
+    }
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') out += c;
+    ++i;
+  }
+  return out;
 }
 
 }  // namespace podctl

@@ -19,4 +19,15 @@ enum class JsonStyle { kCompact, kIndented };  // kIndented: two blanks a level,
 // Keys sorted, no trailing newline. Invalid UTF-8 in a string is written as U+FFFD.
 std::string ToJson(const Value& value, JsonStyle style = JsonStyle::kCompact);
 
+// For who writes a large document piece by piece: append the compact text of a value, or of a
+// string with its quotes.
+void AppendJson(const Value& value, std::string* out);
+void AppendJsonText(std::string_view text, std::string* out);
+
+// Compact JSON, which must be valid, laid out in the indented style; `depth` is how deep in a
+// document it stands (the first line is not indented).
+void AppendIndentedJson(std::string_view compact, int depth, std::string* out);
+// The reverse: JSON without the white space between its tokens.
+std::string WithoutLayout(std::string_view text);
+
 }  // namespace podctl

@@ -49,6 +49,11 @@ const Value::Map& Value::AsMap() const {
   return value ? *value : kEmptyMap;
 }
 
+std::string& Value::MutableString() {
+  if (!is_string()) data_ = std::string();
+  return std::get<std::string>(data_);
+}
+
 Value::List& Value::MutableList() {
   if (!is_list()) data_ = List{};
   return std::get<List>(data_);

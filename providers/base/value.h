@@ -54,7 +54,8 @@ class Value {
   const List& AsList() const;           // empty when not a list
   const Map& AsMap() const;             // empty when not a map
 
-  // Makes this a list (map) if it is not one yet, and lends it for change.
+  // Makes this a string (list, map) if it is not one yet, and lends it for change.
+  std::string& MutableString();
   List& MutableList();
   Map& MutableMap();
 

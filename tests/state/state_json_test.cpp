@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <functional>
+#include <sstream>
 
 #include "providers/base/json.h"
 #include "state/digest.h"
@@ -44,6 +46,35 @@ TEST(StateJson, EveryFieldComesBack) {
   auto state = StateFromJson(StateToJson(SampleState()), "x");
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, SampleState());
+}
+
+// Files of every version that was ever released stay in tests/golden/state, and are read for ever.
+TEST(StateJson, Version1IsUpgraded) {
+  std::ifstream file(PODCTL_SOURCE_DIR "/tests/golden/state/version1.state.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  auto state = StateFromJson(text.str(), "x");
+  ASSERT_TRUE(state) << state.error().message;
+  State expected = SampleState();
+  PodRecord& research = expected.pods.at("pod.research");
+  research.wanted_node_id = "";
+  research.replace_because = "";
+  research.deposed.clear();
+  EXPECT_EQ(*state, expected);
+  EXPECT_NE(StateToJson(*state).find("\"format_version\": 2,"), std::string::npos);
+}
+
+// What a later version brought is no more known to a version 1 than any other key.
+TEST(StateJson, Version1WithKeysOfVersion2IsDamage) {
+  EXPECT_EQ(MustRefuse(Resealed([](Value& d) { d.Set("format_version", 1); })).code,
+            ErrorCode::kDataLoss);
+}
+
+TEST(StateJson, ChecksumIsMadeOverTheSortedCompactDocument) {
+  Value document = *ParseJson(StateToJson(SampleState()));
+  const std::string checksum = document["checksum"].AsString();
+  document.Set("checksum", "");
+  EXPECT_EQ(checksum, "sha256:" + Sha256Hex(ToJson(document)));
 }
 
 TEST(StateJson, EmptyStateComesBack) {

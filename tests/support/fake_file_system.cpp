@@ -97,9 +97,10 @@ void FakeFileSystem::SetLink(const std::string& path, const std::string& target)
   links_[Normal(path)] = target;
 }
 
-void FakeFileSystem::SetReadOnly(const std::string& folder) {
+void FakeFileSystem::SetReadOnly(const std::string& folder, bool read_only) {
   std::lock_guard guard(mutex_);
-  read_only_.insert(Normal(folder));
+  if (!read_only) read_only_.erase(Normal(folder));
+  if (read_only) read_only_.insert(Normal(folder));
 }
 
 std::optional<std::string> FakeFileSystem::FileText(const std::string& path) const {
@@ -323,6 +324,7 @@ Result<void> FakeFileSystem::Append(Node& node, std::string_view bytes) {
   if (space_) *space_ -= bytes.size();
   node.bytes += bytes;
   node.synced = false;
+  if (clock_ != nullptr) node.modified = clock_->Now();
   if (full) return MakeError(ErrorCode::kIo, "No space left on device");
   return {};
 }
@@ -361,10 +363,11 @@ Result<FileInfo> FakeFileSystem::Stat(const std::string& path) {
   std::lock_guard guard(mutex_);
   if (auto error = Begin("Stat " + path)) return *error;
   const std::string at = Follow(Normal(path));
-  if (folders_.contains(at)) return FileInfo{FileInfo::Kind::kFolder, 0, 0755};
+  if (folders_.contains(at)) return FileInfo{FileInfo::Kind::kFolder, 0, 0755, {}};
   auto it = names_.find(at);
   if (it == names_.end()) return NotFound(path);
-  return FileInfo{FileInfo::Kind::kFile, it->second->bytes.size(), it->second->mode};
+  return FileInfo{FileInfo::Kind::kFile, it->second->bytes.size(), it->second->mode,
+                  it->second->modified};
 }
 
 Result<std::vector<std::string>> FakeFileSystem::List(const std::string& folder) {

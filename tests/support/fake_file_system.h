@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "providers/os/clock.h"
 #include "providers/os/file_system.h"
 
 namespace podctl::testing {
@@ -33,7 +34,9 @@ class FakeFileSystem final : public FileSystem {
   void SetFile(const std::string& path, std::string bytes, unsigned mode = 0600);
   void SetFolder(const std::string& path);  // with its parents
   void SetLink(const std::string& path, const std::string& target);
-  void SetReadOnly(const std::string& folder);  // nothing in it can be made, renamed or removed
+  void StampWith(Clock& clock) { clock_ = &clock; }  // when files were written; without, at 1970
+  // Nothing in it can be made, renamed or removed, until it is not read-only any more.
+  void SetReadOnly(const std::string& folder, bool read_only = true);
   std::optional<std::string> FileText(const std::string& path) const;
   std::optional<unsigned> FileMode(const std::string& path) const;
   std::vector<std::string> AllFiles() const;  // paths, sorted
@@ -100,6 +103,7 @@ class FakeFileSystem final : public FileSystem {
     std::string on_disk;  // as of the last fsync
     bool synced = true;
     unsigned mode = 0600;
+    Clock::SystemTime modified{};
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;  // by normal path
   // One change of names that the disk has not seen: `gone` (may be empty) vanishes, `path` (may be
@@ -145,6 +149,7 @@ class FakeFileSystem final : public FileSystem {
   std::shared_ptr<Holders> holders_;
   std::vector<std::string> log_;
   std::optional<std::uint64_t> space_;
+  Clock* clock_ = nullptr;
   bool refuse_links_ = false;
   int interleave_in_ = 0;
   std::function<void()> interleaved_;

@@ -10,6 +10,7 @@ inline State SampleState() {
   research.project = "my-project";
   research.zone = "europe-west4-a";
   research.node_id = "research";
+  research.wanted_node_id = "lab";
   research.uid = "4711";
   research.applied.Set("acceleratorType", "v3-32");
   research.applied.SetPath("networkConfig.enableExternalIps", true);
@@ -26,6 +27,11 @@ inline State SampleState() {
   research.exec_env = {{"LIBTPU_INIT_ARGS", "--xla=true\nsecond line \xC3\xA9"}};
   research.depends_on = {"pod.other"};
   research.prevent_destroy = true;
+  research.replace_because = "pod.other was replaced";
+  research.deposed = {
+      {"lab", "4710", std::nullopt},
+      {"research-1", "",
+       PendingAction{PendingAction::Kind::kDelete, "", "2026-11-20T14:29:00Z", 40}}};
   research.pending = PendingAction{PendingAction::Kind::kDelete,
                                    "projects/my-project/locations/europe-west4-a/operations/op-1",
                                    "2026-11-20T14:30:00Z", 41};

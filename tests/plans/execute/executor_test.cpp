@@ -8,7 +8,9 @@
 #include <string>
 #include <thread>
 
+#include "state/push.h"
 #include "state/state_json.h"
+#include "state/stores/local_store.h"
 #include "tests/plans/desk.h"
 
 namespace podctl {
@@ -118,6 +120,60 @@ TEST_F(ExecutorTest, AFailedSaveWhileAnOperationRunsIsNotForgottenByALaterOne) {
   EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
   desk_.ApplyAll();
   EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create b"));
+}
+
+// The folder of the state goes away from under the run: what it knows is written elsewhere, and
+// once pushed it is as if nothing had happened.
+TEST_F(ExecutorTest, WhatCannotBeSavedIsWrittenAsideForPush) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.cloud.Before("create", [&](FakeProvider&) { desk_.files.SetReadOnly("/project"); });
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_TRUE(result.unsaved);
+  ASSERT_TRUE(result.save_error.has_value());
+  EXPECT_THAT(result.saved_aside, ::testing::StartsWith("/tmp/podctl.state.json.errored-"));
+  EXPECT_FALSE(desk_.Stored().pods.at("pod.a").exists);
+  State aside = *StateFromJson(*desk_.files.FileText(result.saved_aside), "aside");
+  EXPECT_TRUE(aside.pods.at("pod.a").exists);
+
+  desk_.files.SetReadOnly("/project", false);
+  LocalStore store("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {});
+  auto stored = store.Load();
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(aside.serial, stored->state->serial + 1);
+  ASSERT_TRUE(CheckPush(*stored, aside, false));
+  ASSERT_TRUE(store.Push(aside, &stored->generation));
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+}
+
+TEST_F(ExecutorTest, WhatCannotBeWrittenAnywhereIsSaid) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.cloud.Before("create", [&](FakeProvider&) { desk_.files.LimitSpace(0); });
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_TRUE(result.unsaved);
+  EXPECT_EQ(result.saved_aside, "");
+  ASSERT_TRUE(result.aside_error.has_value());
+  EXPECT_THAT(result.aside_error->message, HasSubstr("No space left on device"));
+}
+
+// A run that was stopped, and whose lock was broken meanwhile, loses when it goes on.
+TEST_F(ExecutorTest, ARunThatWasOvertakenLosesItsFirstSave) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
+  std::string theirs;
+  desk_.cloud.Before("list", [&](FakeProvider&) {
+    LocalStore other("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {});
+    auto loaded = other.Load();
+    loaded->state->pods.at("pod.a").uid = "theirs";
+    ASSERT_TRUE(other.Save(*loaded->state, &loaded->generation));
+    theirs = *desk_.files.FileText("/project/podctl.state.json");
+  });
+  const ExecuteResult result = desk_.Apply();
+  ASSERT_TRUE(result.save_error.has_value());
+  EXPECT_EQ(result.save_error->code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(desk_.files.FileText("/project/podctl.state.json"), theirs);
+  EXPECT_TRUE(desk_.Node("b").is_null());
 }
 
 TEST_F(ExecutorTest, AFullDiskAtAnySaveLosesNothing) {

@@ -70,6 +70,32 @@ TEST(ToJson, SortsKeysAndIndentsLikeTerraform) {
             "{\n  \"a\": {},\n  \"b\": [\n    1,\n    \"x\"\n  ]\n}");
 }
 
+TEST(ToJson, EscapesWhatJsonDoesNotHold) {
+  std::string all;
+  for (char c = 0; c < 127; ++c) all += c;
+  all += "\x7f é \xF0\x9F\x98\x80";
+  const std::string text = ToJson(Value(all));
+  EXPECT_EQ(ParseJson(text)->AsString(), all);
+  EXPECT_EQ(ToJson(Value(std::string("\0\b\f\n\r\t\x1f\"\\/\x7f", 11))),
+            "\"\\u0000\\b\\f\\n\\r\\t\\u001f\\\"\\\\/\x7f\"");
+  EXPECT_EQ(ToJson(Value(0.1)), "0.1");
+  EXPECT_EQ(ToJson(Value(1.0)), "1.0");
+  EXPECT_EQ(ToJson(Value(std::numeric_limits<double>::infinity())), "null");
+  EXPECT_EQ(ToJson(Value(std::numeric_limits<std::int64_t>::min())), "-9223372036854775808");
+}
+
+TEST(ToJson, LayoutGoesAndComesBack) {
+  for (const char* compact :
+       {"{}", "[]", "[[],{}]", R"({"a":{"b":[1,{"c":"x: [1, {}] \"\\"}]},"d":""})", "7", "\"{\"",
+        R"(["{","}"])"}) {
+    const std::string indented = ToJson(*ParseJson(compact), JsonStyle::kIndented);
+    EXPECT_EQ(WithoutLayout(indented), compact);
+    std::string deeper;
+    AppendIndentedJson(compact, 3, &deeper);
+    EXPECT_EQ(WithoutLayout(deeper), compact);
+  }
+}
+
 TEST(ToJson, SurvivesInvalidUtf8) {
   EXPECT_EQ(ToJson(Value("a\xff"
                          "b")),

@@ -58,7 +58,10 @@ class FakeMachine {
   int last_pid() const { return last_pid_; }
   std::set<int> alive_;
 
-  FakeMachine() { files.SetFolder("/project"); }
+  FakeMachine() {
+    files.SetFolder("/project");
+    files.StampWith(clock);
+  }
 
  private:
   int last_pid_ = 1000;

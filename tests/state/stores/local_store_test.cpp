@@ -1,7 +1,10 @@
 #include "state/stores/local_store.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -293,6 +296,125 @@ TEST(LocalStore, StaleWriterIsToldBothSerials) {
   EXPECT_EQ(slow.Save(old).error().message,
             "the state /project/podctl.state.json was changed by somebody else since it was read "
             "(serial 1 was read, serial 2 is stored)");
+}
+
+// ---- Two who save at once, whatever became of the lock.
+
+// Another run saves between any two calls that a save makes. One of the two must find that it lost,
+// and what the other saved must stand.
+void SaveInsideASave(bool first) {
+  int slow_won = 0;
+  int fast_won = 0;
+  bool fired = true;
+  for (int call = 1; fired; ++call) {
+    ASSERT_LT(call, 100);
+    FakeMachine machine;
+    if (!first) {
+      LocalRun before = machine.Open();
+      State state = Older();
+      ASSERT_TRUE(before.Save(state));
+    }
+    LocalRun slow = machine.Open();
+    LocalRun fast = machine.Open();
+    State slow_state = slow.Load()->state.value_or(Older());
+    State fast_state = fast.Load()->state.value_or(Older());
+    slow_state.pods.at("pod.research").uid = "slow";
+    fast_state.pods.at("pod.research").uid = "fast";
+    fired = false;
+    Result<void> fast_saved;
+    machine.files.Interleave(call, [&] {
+      fired = true;
+      fast_saved = fast.Save(fast_state);
+    });
+    Result<void> slow_saved = slow.Save(slow_state);
+    if (!fired) break;
+    ASSERT_NE(slow_saved.has_value(), fast_saved.has_value()) << "call " << call;
+    const Error& lost = slow_saved ? fast_saved.error() : slow_saved.error();
+    EXPECT_TRUE(lost.code == ErrorCode::kFailedPrecondition || lost.code == ErrorCode::kLocked)
+        << lost.message;
+    ++(slow_saved ? slow_won : fast_won);
+    EXPECT_EQ(machine.Open().Load()->state, slow_saved ? slow_state : fast_state) << call;
+    EXPECT_EQ(Present(machine).size(), 1U);
+  }
+  EXPECT_GT(fast_won, 0);
+  EXPECT_GT(slow_won + (first ? 1 : 0), 0);
+  ::testing::Test::RecordProperty("interleavings", slow_won + fast_won);
+}
+
+TEST(LocalStoreFencing, OneOfTwoFirstSavesWins) {
+  SaveInsideASave(true);
+}
+TEST(LocalStoreFencing, OneOfTwoLaterSavesWins) {
+  SaveInsideASave(false);
+}
+
+TEST(LocalStoreFencing, AStoppedSaverIsWaitedForAndNotOvertaken) {
+  FakeMachine machine;
+  LocalRun store = machine.Open();
+  State state = Older();
+  ASSERT_TRUE(store.Save(state));
+  machine.files.HoldFile("/project/podctl.state.json");
+  State next = Changed(state);
+  auto refused = store.Save(next);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kLocked);
+  EXPECT_EQ(refused.error().message,
+            "another process is about to save the state /project/podctl.state.json, and does not "
+            "get on with it");
+  EXPECT_EQ(next, Changed(state));
+  machine.files.LetGoOfFile("/project/podctl.state.json");
+  EXPECT_TRUE(store.Save(next));
+}
+
+// The same with real processes: many save as fast as they can, from what each loaded, without any
+// lock. Each generation has one winner, so the serial counts the successes.
+TEST(LocalStoreFencing, RealProcessesWinOneGenerationEach) {
+  constexpr int kProcesses = 8;
+  constexpr int kRounds = 15;
+  TempFolder folder;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      RealFileSystem files;
+      RealClock clock;
+      RealRandom random;
+      int won = 0;
+      for (int round = 0; round < kRounds; ++round) {
+        LocalRun store(folder / "s.json", files, clock, random, LockHolder::ThisProcess());
+        auto loaded = store.Load();
+        if (!loaded) ::_exit(255);
+        State state = loaded->state.value_or(State{});
+        state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
+        state.pods[fmt::format("pod.p{}-{}", i, round)].uid = "x";
+        auto saved = store.Save(state);
+        won += saved ? 1 : 0;
+        const bool lost = !saved && (saved.error().code == ErrorCode::kFailedPrecondition ||
+                                     saved.error().code == ErrorCode::kLocked);
+        if (!saved && !lost) ::_exit(254);
+      }
+      ::_exit(won);
+    }
+    children.push_back(child);
+  }
+  std::uint64_t won = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    ASSERT_LE(WEXITSTATUS(status), kRounds);
+    won += static_cast<std::uint64_t>(WEXITSTATUS(status));
+  }
+  RealFileSystem files;
+  RealClock clock;
+  RealRandom random;
+  LocalRun store(folder / "s.json", files, clock, random, LockHolder::ThisProcess());
+  auto end = store.Load();
+  ASSERT_TRUE(end && end->state);
+  EXPECT_EQ(end->state->serial, won);
+  // Nothing that somebody was told was saved is lost.
+  EXPECT_EQ(end->state->pods.size(), won);
 }
 
 // ---- Where the file is.

@@ -1,0 +1,212 @@
+#include "state/state_writer.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+#include "providers/base/error.h"
+#include "providers/base/json.h"
+#include "state/digest.h"
+
+namespace podctl {
+namespace {
+
+// A typical pod with four workers takes this much.
+constexpr std::size_t kBytesAPod = 4096;
+
+void Put(const std::string& text, std::string* out) {
+  AppendJsonText(text, out);
+}
+void Put(std::string_view text, std::string* out) {
+  AppendJsonText(text, out);
+}
+void Put(bool flag, std::string* out) {
+  *out += flag ? "true" : "false";
+}
+void Put(std::uint64_t number, std::string* out) {
+  *out += fmt::format_int(number).c_str();
+}
+void Put(int number, std::string* out) {
+  *out += fmt::format_int(number).c_str();
+}
+void Put(const Value& value, std::string* out) {
+  AppendJson(value, out);
+}
+
+// Declared ahead of the templates that call them.
+void Put(const std::vector<std::string>& texts, std::string* out);
+void Put(const std::map<std::string, std::string>& texts, std::string* out);
+void Put(const PendingAction& pending, std::string* out);
+void Put(const SshSettings& ssh, std::string* out);
+void Put(const DeposedNode& node, std::string* out);
+void Put(const std::vector<DeposedNode>& nodes, std::string* out);
+void Put(const StepWorkerRecord& worker, std::string* out);
+template <typename Record>
+void Put(const std::map<int, Record>& workers, std::string* out);
+void Put(const PodRecord& pod, std::string* out);
+void Put(const StepRecord& step, std::string* out);
+
+// Writes the members of one object, which must come in the order of their keys.
+class ObjectWriter {
+ public:
+  explicit ObjectWriter(std::string* out) : out_(out) { *out_ += '{'; }
+  ObjectWriter(const ObjectWriter&) = delete;
+  ObjectWriter& operator=(const ObjectWriter&) = delete;
+  ~ObjectWriter() { *out_ += '}'; }
+
+  std::string* Key(std::string_view key) {
+    if (!first_) *out_ += ',';
+    first_ = false;
+    AppendJsonText(key, out_);
+    *out_ += ':';
+    return out_;
+  }
+  template <typename T>
+  void Member(std::string_view key, const T& value) {
+    Put(value, Key(key));
+  }
+
+ private:
+  std::string* out_;
+  bool first_ = true;
+};
+
+template <typename Items, typename PutItem>
+void PutList(const Items& items, std::string* out, const PutItem& put) {
+  *out += '[';
+  bool first = true;
+  for (const auto& item : items) {
+    if (!first) *out += ',';
+    first = false;
+    put(item);
+  }
+  *out += ']';
+}
+
+void Put(const std::vector<std::string>& texts, std::string* out) {
+  PutList(texts, out, [&](const std::string& text) { Put(text, out); });
+}
+
+void Put(const std::map<std::string, std::string>& texts, std::string* out) {
+  ObjectWriter object(out);
+  for (const auto& [key, text] : texts) object.Member(key, text);
+}
+
+void Put(const PendingAction& pending, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("begun_at", pending.begun_at);
+  object.Member("kind", PendingKindName(pending.kind));
+  object.Member("operation", pending.operation);
+  object.Member("run", pending.run);
+}
+
+void Put(const SshSettings& ssh, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("identity_file", ssh.identity_file);
+  object.Member("internal_address", ssh.internal_address);
+  object.Member("port", ssh.port);
+  object.Member("strict_host_keys", ssh.strict_host_keys);
+  object.Member("user", ssh.user);
+}
+
+void Put(const DeposedNode& node, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("node_id", node.node_id);
+  if (node.pending) object.Member("pending", *node.pending);
+  object.Member("uid", node.uid);
+}
+
+void Put(const std::vector<DeposedNode>& nodes, std::string* out) {
+  PutList(nodes, out, [&](const DeposedNode& node) { Put(node, out); });
+}
+
+void Put(const StepWorkerRecord& worker, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("applied_at", worker.applied_at);
+  object.Member("digest", worker.digest);
+  object.Member("uid", worker.uid);
+}
+
+// Workers by number as text, so "10" before "2".
+template <typename Record>
+void Put(const std::map<int, Record>& workers, std::string* out) {
+  std::map<std::string, const Record*> by_text;
+  for (const auto& [worker, record] : workers) by_text[std::to_string(worker)] = &record;
+  ObjectWriter object(out);
+  for (const auto& [worker, record] : by_text) object.Member(worker, *record);
+}
+
+void Put(const PodRecord& pod, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("applied", pod.applied);
+  object.Member("depends_on", pod.depends_on);
+  object.Member("deposed", pod.deposed);
+  object.Member("exec_env", pod.exec_env);
+  object.Member("exists", pod.exists);
+  object.Member("host_keys", pod.host_keys);
+  object.Member("host_keys_source", pod.host_keys_source);
+  object.Member("metadata", pod.metadata);
+  object.Member("node_id", pod.node_id);
+  object.Member("observed", pod.observed);
+  if (pod.pending) object.Member("pending", *pod.pending);
+  object.Member("prevent_destroy", pod.prevent_destroy);
+  object.Member("project", pod.project);
+  object.Member("replace_because", pod.replace_because);
+  object.Member("sensitive_keys", pod.sensitive_keys);
+  object.Member("ssh", pod.ssh);
+  object.Member("type", std::string_view("pod"));
+  object.Member("uid", pod.uid);
+  object.Member("wanted_node_id", pod.wanted_node_id);
+  object.Member("zone", pod.zone);
+}
+
+void Put(const StepRecord& step, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("pod", step.pod);
+  object.Member("type", std::string_view("bootstrap"));
+  object.Member("workers", step.workers);
+}
+
+}  // namespace
+
+std::string_view PendingKindName(PendingAction::Kind kind) {
+  switch (kind) {
+    case PendingAction::Kind::kCreate:
+      return "create";
+    case PendingAction::Kind::kPatch:
+      return "patch";
+    case PendingAction::Kind::kDelete:
+      return "delete";
+  }
+  return "";
+}
+
+std::string CanonicalResources(const State& state) {
+  std::string out;
+  out.reserve(state.pods.size() * kBytesAPod);
+  {
+    ObjectWriter object(&out);
+    // Steps first: "bootstrap." sorts before "pod.".
+    for (const auto& [address, step] : state.steps) object.Member(address, step);
+    for (const auto& [address, pod] : state.pods) object.Member(address, pod);
+  }
+  return out;
+}
+
+std::string ChecksumOf(const StateHeader& header, std::string_view canonical_resources) {
+  Sha256 sum;
+  std::string before = R"({"checksum":"","digest_key":)";
+  AppendJsonText(header.digest_key, &before);
+  before += fmt::format(R"(,"format_version":{},"lineage":)", header.format_version);
+  AppendJsonText(header.lineage, &before);
+  before += R"(,"podctl_version":)";
+  AppendJsonText(header.podctl_version, &before);
+  before += R"(,"resources":)";
+  sum.Add(before);
+  sum.Add(canonical_resources);
+  sum.Add(fmt::format(R"(,"serial":{}}})", header.serial));
+  return "sha256:" + std::move(sum).Hex();
+}
+
+}  // namespace podctl
