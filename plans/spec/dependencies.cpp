@@ -54,9 +54,7 @@ class Resolver {
     PodSpec& pod = pods_[from].pod;
     const auto it = index_.find(reference.pod);
     if (it == index_.end()) {
-      std::vector<std::string> names;
-      for (const auto& [name, index] : index_) names.push_back(name);
-      const std::string near = SuggestWord(reference.pod, names);
+      const std::string near = Suggest(reference.pod);
       Report(reference, fmt::format("there is no pod `{}`", reference.pod),
              near.empty() ? "" : fmt::format("did you mean `{}`?", near));
       return;
@@ -71,6 +69,15 @@ class Resolver {
       pod.depends_on.push_back(address);
       edges_[from].push_back(it->second);
     }
+  }
+
+  // For the first ones only: each costs a look at every name, and a spec may have 20,000 of them.
+  std::string Suggest(const std::string& pod) {
+    if (++suggestions_ > kMostSuggestions) return {};
+    if (names_.empty()) {
+      for (const auto& [name, index] : index_) names_.push_back(name);
+    }
+    return SuggestWord(pod, names_);
   }
 
   bool CheckPath(const FoundReference& reference) {
@@ -137,9 +144,13 @@ class Resolver {
     }
   }
 
+  static constexpr int kMostSuggestions = 100;  // as many problems as are shown
+
   std::vector<ReadPod>& pods_;
   Problems& problems_;
   std::map<std::string, std::size_t> index_;
+  std::vector<std::string> names_;
+  int suggestions_ = 0;
   std::vector<std::vector<std::size_t>> edges_;
 };
 

@@ -18,6 +18,8 @@ namespace podctl {
 namespace {
 
 constexpr std::size_t kMostPods = 20'000;
+// Of all pods together, after `defaults` were put under each: what multiplies must be bounded.
+constexpr std::size_t kMostDefaultValues = 2'000'000;
 
 const std::vector<std::string>& TopKeys() {
   static const std::vector<std::string> keys = {"project",   "zone",     "state",
@@ -146,6 +148,14 @@ class Loader {
     if (pods_.size() > kMostPods) {
       problems_.AddForFile(
           "", fmt::format("{} pods are too many, {} at most", pods_.size(), kMostPods));
+      return;
+    }
+    if (defaults_ != nullptr && defaults_->size * pods_.size() > kMostDefaultValues) {
+      Diagnostic problem = DiagnosticAt(*defaults_, defaults_->Place(),
+                                        fmt::format("`defaults` has {} values, which are too many "
+                                                    "for {} pods",
+                                                    defaults_->size, pods_.size()));
+      problems_.Add(std::move(problem));
       return;
     }
     ReportMissingPods();

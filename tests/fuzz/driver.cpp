@@ -28,7 +28,7 @@
 
 namespace {
 
-constexpr std::size_t kMaxInput = 1u << 20;
+constexpr std::size_t kMaxInput = 8u << 20;
 constexpr std::size_t kMaxMutant = 64u << 10;
 constexpr long kMostMutations = 100'000'000;
 constexpr unsigned kSecondsForOne = 60;  // an input that takes longer hangs
