@@ -150,8 +150,8 @@ void Talk(unsigned flags, std::string_view bytes) {
 
 // libssh2 forgets its half of the key exchange when that is broken off (a few hundred bytes). Keys
 // of ours that leak are found by ssh_keys. The names are LeakSanitizer's.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() {
+extern "C" const char* __lsan_default_suppressions();   // NOLINT: its name
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT: its name
   return "leak:CRYPTO_zalloc\nleak:CRYPTO_malloc\nleak:libssh2\n";
 }
 
