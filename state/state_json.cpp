@@ -348,6 +348,12 @@ Result<State> StateFromJson(std::string_view text, const std::string& origin) {
   if (text.size() > kMaxStateBytes) {
     return Damaged(origin, fmt::format("it is larger than {} MiB", kMaxStateBytes >> 20));
   }
+  // What podctl never writes, and a JSON reader may overlook: a tool or a transfer rewrote the
+  // file.
+  if (text.starts_with("\xEF\xBB\xBF")) return Damaged(origin, "it begins with a byte order mark");
+  if (text.find('\r') != std::string_view::npos) {
+    return Damaged(origin, "it holds carriage returns, which podctl does not write");
+  }
   Result<Value> document = ParseJson(text);
   if (!document) return Damaged(origin, document.error().message);
   if (!document->is_map()) return Damaged(origin, "it is not a JSON object");

@@ -78,6 +78,7 @@ void FakeFileSystem::SetFile(const std::string& path, std::string bytes, unsigne
   node->bytes = bytes;
   node->on_disk = std::move(bytes);
   node->mode = mode;
+  if (clock_ != nullptr) node->modified = clock_->Now();
   const std::string at = Follow(Normal(path));
   names_[at] = node;
   names_on_disk_[at] = node;

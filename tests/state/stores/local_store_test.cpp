@@ -162,6 +162,7 @@ void DieAtEveryStep(bool first_save, const Revival& revive) {
   }
   EXPECT_GT(old_seen, 4);
   EXPECT_GT(new_seen, 0);
+  ::testing::Test::RecordProperty("deaths", old_seen + new_seen);
 }
 
 TEST(LocalStoreDeath, KilledAtEveryStepOfTheFirstSave) {
