@@ -51,6 +51,21 @@ CLI::Option* AddNumber(CLI::App* app, const std::string& name, int most, int* ta
       description);
 }
 
+// Adds the serial of a generation, a number from 1.
+void AddSerial(CLI::App* app, std::uint64_t* target) {
+  app->add_option_function<std::string>(
+         "SERIAL",
+         [target](const std::string& text) {
+           const auto [end, error] =
+               std::from_chars(text.data(), text.data() + text.size(), *target);
+           if (error == std::errc() && end == text.data() + text.size() && *target > 0) return;
+           throw CLI::ValidationError(
+               "SERIAL", fmt::format("`{}` is no serial; `podctl state history` lists them", text));
+         },
+         "as `podctl state history` lists it")
+      ->required();
+}
+
 // The same for one of a few words.
 CLI::Option* AddChoice(CLI::App* app, const std::string& name,
                        const std::vector<std::string>& choices, std::string* target,
@@ -285,15 +300,26 @@ class Parser {
   void AddState() {
     CLI::App* state = Add(&app_, "state", "look after the state");
     state->require_subcommand(0, 1);
-    Add(state, "list", "list the addresses in the state");
+    StateOptions& options = invocation_.state;
+    CLI::App* list = Add(state, "list", "list the addresses in the state");
+    list->add_option("ADDRESS", options.addresses, "only these, and the steps of these pods");
     CLI::App* show = Add(state, "show", "show one address");
-    show->add_option("ADDRESS", invocation_.state.addresses, "e.g. pod.research")
-        ->required()
-        ->expected(1);
-    CLI::App* remove = Add(state, "rm", "forget an address; the pod itself is left alone");
-    remove->add_option("ADDRESS", invocation_.state.addresses, "e.g. pod.research")
-        ->required()
-        ->expected(1);
+    show->add_option("ADDRESS", options.addresses, "e.g. pod.research")->required()->expected(1);
+    CLI::App* move = Add(state, "mv", "give what is remembered another address");
+    move->add_option("FROM", options.from, "e.g. pod.a")->required();
+    move->add_option("TO", options.to, "e.g. pod.b")->required();
+    move->add_flag("--dry-run", options.dry_run, "only show what would move");
+    CLI::App* remove = Add(state, "rm", "forget addresses; the pods themselves are left alone");
+    remove->add_option("ADDRESS", options.addresses, "e.g. pod.research")->required();
+    remove->add_flag("--dry-run", options.dry_run, "only show what would be forgotten");
+    Add(state, "pull", "print the whole state");
+    CLI::App* push = Add(state, "push", "replace the state by a file's");
+    push->add_option("FILE", options.file, "a file as `state pull` prints it, or - for stdin")
+        ->required();
+    push->add_flag("--force", options.force, "also over a newer, unrelated or damaged state");
+    Add(state, "history", "list the generations of the state that are kept");
+    CLI::App* restore = Add(state, "restore", "make a kept generation the newest one");
+    AddSerial(restore, &options.serial);
     CLI::App* import = Add(&app_, "import", "take over a pod that exists, and print its spec");
     import->add_option("ADDRESS", invocation_.import.address, "e.g. pod.research")->required();
     import->add_option("ID", invocation_.import.id, "NODE, ZONE/NODE or the node's full name")

@@ -11,6 +11,9 @@
 #include "cmd/commands/init.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/commands/state.h"
+#include "cmd/commands/state_edit.h"
+#include "cmd/commands/state_history.h"
+#include "cmd/commands/state_transfer.h"
 #include "cmd/commands/tunnel.h"
 #include "cmd/commands/validate.h"
 #include "cmd/interrupt.h"
@@ -42,6 +45,18 @@ int RunHelp(const std::string& topic, Streams& streams) {
   return 0;
 }
 
+int DispatchState(const std::string& command, const StateOptions& options, Wiring& wiring) {
+  if (command == "state list") return RunStateList(wiring, options);
+  if (command == "state show") return RunStateShow(wiring, options.addresses.front());
+  if (command == "state mv") return RunStateMove(wiring, options);
+  if (command == "state rm") return RunStateRemove(wiring, options);
+  if (command == "state pull") return RunStatePull(wiring);
+  if (command == "state push") return RunStatePush(wiring, options);
+  if (command == "state history") return RunStateHistory(wiring);
+  PODCTL_CHECK(command == "state restore");
+  return RunStateRestore(wiring, options);
+}
+
 int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   const std::string& command = invocation.command;
   if (command == "validate") {
@@ -53,9 +68,7 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   if (command == "destroy") return RunApply(wiring, invocation.apply, true);
   if (command == "show") return RunShow(wiring);
   if (command == "status") return RunStatus(wiring);
-  if (command == "state list") return RunStateList(wiring);
-  if (command == "state show") return RunStateShow(wiring, invocation.state.addresses.front());
-  if (command == "state rm") return RunStateRemove(wiring, invocation.state.addresses.front());
+  if (command.starts_with("state ")) return DispatchState(command, invocation.state, wiring);
   if (command == "import") return RunImport(wiring, invocation.import);
   if (command == "unlock") return RunUnlock(wiring, invocation.topic);
   if (command == "exec") return RunExec(wiring, invocation.pod);

@@ -65,7 +65,9 @@ struct ImportOptions {
 };
 
 struct StateOptions {
-  std::vector<std::string> addresses;  // list, show, rm; mv: from and to
+  std::vector<std::string> addresses;  // list, show, rm
+  std::string from;                    // mv
+  std::string to;                      // mv
   bool dry_run = false;                // mv, rm
   std::string file;                    // push: a path, or "-"
   bool force = false;                  // push

@@ -101,6 +101,13 @@ class StateStore {
   // temporary files. Returns where it is.
   virtual Result<std::string> SaveAside(const State& state) = 0;
 
+  // Moves a stored text that is no state (kDataLoss at Load) out of the way, whole, and returns
+  // where it is now; then there is no state. For who replaces it: `podctl state restore`.
+  virtual Result<std::string> SetAside() {
+    return MakeError(ErrorCode::kUnimplemented,
+                     "the state at " + Where() + " is damaged and cannot be put aside");
+  }
+
   // What went wrong without being a reason to fail (an old generation could not be kept), a
   // sentence each, told once. To be shown by who saves.
   virtual std::vector<std::string> TakeWarnings() { return {}; }

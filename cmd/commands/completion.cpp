@@ -35,7 +35,11 @@ _podctl() {
     '' | help) words="@COMMANDS@" ;;
     completion) words="bash" ;;
     exec | ssh | tunnel) words="$(podctl state list 2>/dev/null | sed -n 's/^pod\.//p')" ;;
-    'state show' | 'state rm') words="$(podctl state list 2>/dev/null)" ;;
+    'state list' | 'state show' | 'state mv' | 'state rm')
+      words="$(podctl state list 2>/dev/null)" ;;
+    'state restore')
+      words="$(podctl state history --json 2>/dev/null |
+        sed -n 's/^ *"serial": \([0-9]*\).*/\1/p')" ;;
 @NESTED@  esac
   case "$command" in
 @FLAGS@  esac

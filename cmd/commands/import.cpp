@@ -136,8 +136,8 @@ class Importer {
     if (!access_->state().pods.contains(options_.address)) return true;
     return Fail(MakeError(ErrorCode::kAlreadyExists,
                           fmt::format("{} is in the state already", options_.address),
-                          fmt::format("import under another address, or let the state forget it "
-                                      "first: podctl state rm {}",
+                          fmt::format("import under another address, or `podctl state rm {}` "
+                                      "first",
                                       options_.address)));
   }
 
@@ -201,7 +201,7 @@ class Importer {
           fmt::format("the node `{}` is {} in the state already", name_.node, address),
           is_deposed
               ? "it was replaced, and the next apply deletes it"
-              : fmt::format("to rename it: podctl state mv {} {}", address, options_.address)));
+              : fmt::format("`podctl state mv {} {}` renames it", address, options_.address)));
     }
     const std::string why = WhyNotNow(node_);
     if (why.empty()) return true;
@@ -370,7 +370,11 @@ class Importer {
                                name_.Resource(), type, type.empty() ? "" : ", ", NodeState(node_),
                                Plural(WorkerCount(node_), "worker"));
     for (const std::string& note : Notes()) streams.err << note << "\n";
-    if (!target_.empty()) streams.err << fmt::format("Wrote the pod to {}.\n", target_);
+    if (!target_.empty()) {
+      const bool is_usual = target_ == kUsualSpec && wiring_.options().files.empty();
+      streams.err << fmt::format("Wrote the pod to {}{}.\n", target_,
+                                 is_usual ? "" : ", which the next plan must read (-f)");
+    }
     if (!is_printed) return;
     streams.err << "Put this into the spec before the next apply, which destroys what is in the "
                    "state but not in the spec:\n"

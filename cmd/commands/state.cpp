@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "cmd/commands/plan_run.h"
+#include <set>
+#include <utility>
+
+#include "cmd/commands/state_access.h"
 #include "cmd/views/state_view.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -10,25 +13,33 @@
 namespace podctl {
 namespace {
 
-// The stored state, and (where asked for) which generation it is; shows the error itself.
-std::optional<State> LoadStored(Wiring& wiring, StateStore& store,
-                                Generation* generation = nullptr) {
+// The stored state; shows the error itself.
+std::optional<State> LoadStored(Wiring& wiring, StateStore& store) {
   auto stored = store.Load();
   if (!stored) {
-    ShowError(wiring, nullptr, "", stored.error());
+    ShowFailure(wiring, stored.error());
     return std::nullopt;
   }
-  if (generation != nullptr) *generation = stored->generation;
   return std::move(stored->state).value_or(State{});
 }
 
 int NoSuchAddress(Wiring& wiring, const State& state, const std::string& address) {
   const std::string near = NearestWord(address, AddressesOf(state));
-  ShowError(wiring, nullptr, "",
-            MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address),
-                      near.empty() ? "`podctl state list` shows the addresses there are."
-                                   : fmt::format("Did you mean `{}`?", near)));
-  return 1;
+  return ShowFailure(
+      wiring, MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address),
+                        near.empty() ? "`podctl state list` shows the addresses there are."
+                                     : fmt::format("Did you mean `{}`?", near)));
+}
+
+// The addresses that are `filter`, or steps of the pod that it is.
+std::vector<std::string> Matching(const State& state, const std::string& filter) {
+  std::vector<std::string> addresses;
+  for (const std::string& address : AddressesOf(state)) {
+    const auto step = state.steps.find(address);
+    const bool is_step_of = step != state.steps.end() && step->second.pod == filter;
+    if (address == filter || is_step_of) addresses.push_back(address);
+  }
+  return addresses;
 }
 
 }  // namespace
@@ -55,16 +66,12 @@ int RunStatus(Wiring& wiring) {
   const auto state = LoadStored(wiring, *store);
   if (!state) return 1;
   auto provider = wiring.provider();
-  if (!provider) {
-    ShowError(wiring, nullptr, "", provider.error());
-    return 1;
-  }
+  if (!provider) return ShowFailure(wiring, provider.error());
   auto observation =
       Observe({}, *state, **provider, wiring.options().parallelism, wiring.interrupt().drain());
   if (!observation) {
     if (wiring.interrupt().requested()) return kInterruptedExitCode;
-    ShowError(wiring, nullptr, "", observation.error());
-    return 1;
+    return ShowFailure(wiring, observation.error());
   }
   std::vector<std::string> notes;
   const auto rows = StatusRows(Settle(*state, *observation, &notes), *observation);
@@ -93,20 +100,25 @@ int RunStatus(Wiring& wiring) {
   return 0;
 }
 
-int RunStateList(Wiring& wiring) {
+int RunStateList(Wiring& wiring, const StateOptions& options) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
   if (!state) return 1;
+  std::set<std::string> wanted;
+  for (const std::string& filter : options.addresses) {
+    const auto addresses = Matching(*state, filter);
+    if (addresses.empty()) return NoSuchAddress(wiring, *state, filter);
+    wanted.insert(addresses.begin(), addresses.end());
+  }
+  std::vector<std::string> addresses = AddressesOf(*state);
+  if (!options.addresses.empty()) addresses.assign(wanted.begin(), wanted.end());
   if (wiring.options().json) {
     Value document = Value::EmptyMap();
-    document.Set("format_version", "1.0");
-    Value::List addresses;
-    for (const std::string& address : AddressesOf(*state)) addresses.emplace_back(address);
-    document.Set("addresses", std::move(addresses));
-    wiring.streams().out << ToJson(document, JsonStyle::kIndented) << "\n";
+    document.Set("addresses", Value::List(addresses.begin(), addresses.end()));
+    ShowDocument(wiring, std::move(document));
     return 0;
   }
-  for (const std::string& address : AddressesOf(*state)) wiring.streams().out << address << "\n";
+  for (const std::string& address : addresses) wiring.streams().out << address << "\n";
   return 0;
 }
 
@@ -127,43 +139,19 @@ int RunStateShow(Wiring& wiring, const std::string& address) {
   return 0;
 }
 
-int RunStateRemove(Wiring& wiring, const std::string& address) {
-  auto store = wiring.OpenStore(wiring.StatePath());
-  auto lock = store->Lock(wiring.LockFor("state rm"), wiring.options().lock_timeout,
-                          wiring.interrupt().drain());
-  if (!lock) {
-    ShowError(wiring, nullptr, "", lock.error());
-    return 1;
-  }
-  Generation generation;
-  auto state = LoadStored(wiring, *store, &generation);
-  if (!state) return 1;
-  const std::size_t pods = state->pods.erase(address);
-  const std::size_t steps = state->steps.erase(address);
-  if (pods + steps == 0) return NoSuchAddress(wiring, *state, address);
-  if (pods > 0) {
-    std::erase_if(state->steps, [&](const auto& step) { return step.second.pod == address; });
-  }
-  auto saved = store->Save(*state, &generation);
-  for (const std::string& warning : store->TakeWarnings()) {
-    wiring.streams().err << "Warning: " << warning << "\n";
-  }
-  if (!saved) {
-    ShowError(wiring, nullptr, "the state could not be saved", saved.error());
-    return 1;
-  }
-  wiring.streams().out << fmt::format("Removed {} from the state.{}\n", address,
-                                      pods > 0 ? " The node itself was left alone." : "");
-  return 0;
-}
-
 int RunUnlock(Wiring& wiring, const std::string& id) {
   auto store = wiring.OpenStore(wiring.StatePath());
   if (auto unlocked = store->ForceUnlock(id); !unlocked) {
-    ShowError(wiring, nullptr, "", unlocked.error());
-    return 1;
+    return ShowFailure(wiring, unlocked.error());
   }
-  wiring.streams().out << "The state is unlocked.\n";
+  if (wiring.options().json) {
+    Value document = Value::EmptyMap();
+    document.Set("unlocked", id);
+    ShowDocument(wiring, std::move(document));
+  } else {
+    wiring.streams().out
+        << "The state has been unlocked: podctl commands can take the lock again.\n";
+  }
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// podctl state list/show/rm, show, status and unlock: looking at what podctl remembers.
+// podctl state list and show, show, status and unlock: looking at what podctl remembers.
 #pragma once
 
 #include <string>
@@ -10,9 +10,8 @@ namespace podctl {
 
 int RunShow(Wiring& wiring);
 int RunStatus(Wiring& wiring);
-int RunStateList(Wiring& wiring);
+int RunStateList(Wiring& wiring, const StateOptions& options);
 int RunStateShow(Wiring& wiring, const std::string& address);
-int RunStateRemove(Wiring& wiring, const std::string& address);
 int RunUnlock(Wiring& wiring, const std::string& id);
 
 }  // namespace podctl

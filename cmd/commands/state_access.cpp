@@ -59,7 +59,22 @@ bool StateAccess::Lock(const std::string& operation) {
 }
 
 bool StateAccess::Load() {
+  return Take(store_->Load());
+}
+
+bool StateAccess::LoadOrSetAside() {
   auto stored = store_->Load();
+  if (stored || stored.error().code != ErrorCode::kDataLoss) return Take(std::move(stored));
+  const auto aside = store_->SetAside();
+  if (!aside) {
+    Fail(aside.error());
+    return false;
+  }
+  wiring_.streams().err << fmt::format("The damaged state was put aside: it is now {}.\n", *aside);
+  return Take(store_->Load());
+}
+
+bool StateAccess::Take(Result<Snapshot> stored) {
   if (!stored) {
     Fail(stored.error());
     return false;

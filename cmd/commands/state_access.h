@@ -29,6 +29,9 @@ class StateAccess {
   // Each returns false after having shown why; then exit_code() is what to end with.
   bool Lock(const std::string& operation);  // tells when a dead run's lock was taken over
   bool Load();                              // no state yet: an empty one
+  // As Load, but a stored text that is damaged is put aside, which is told, and counts as no state:
+  // for who replaces it anyway.
+  bool LoadOrSetAside();
   bool Save();
   // What could not be saved is written beside, and the message says where.
   bool Saved(const Result<void>& saved);
@@ -43,6 +46,8 @@ class StateAccess {
   bool exists() const { return exists_; }           // there was a stored one
 
  private:
+  bool Take(Result<Snapshot> stored);
+
   Wiring& wiring_;
   std::unique_ptr<StateStore> store_;
   std::unique_ptr<StateLock> lock_;

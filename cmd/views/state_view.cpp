@@ -221,4 +221,51 @@ std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
   return Padded(table, Paint(color));
 }
 
+std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept) {
+  if (present.serial == 0 && present.problem.empty() && kept.empty()) {
+    return "There is no state yet.\n";
+  }
+  std::string table = fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}\n", "SERIAL", "SAVED",
+                                  "PODS", "STEPS", "BYTES");
+  const auto add = [&](const HistoryEntry& entry, const std::string& saved_at) {
+    const std::string serial = entry.serial == 0 ? "-" : std::to_string(entry.serial);
+    if (!entry.problem.empty()) {
+      table += fmt::format("{:>8}  {:<20}  {}\n", serial, saved_at, entry.problem);
+    } else {
+      const bool is_other = entry.lineage != present.lineage && !present.lineage.empty();
+      table += fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}{}\n", serial, saved_at, entry.pods,
+                           entry.steps, entry.bytes, is_other ? "  of another lineage" : "");
+    }
+  };
+  if (present.serial > 0 || !present.problem.empty()) add(present, "present");
+  for (const HistoryEntry& entry : kept) add(entry, entry.saved_at);
+  return table;
+}
+
+Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntry>& kept) {
+  const auto as_value = [](const HistoryEntry& entry, bool is_present) {
+    Value value = Value::EmptyMap();
+    value.Set("serial", entry.serial);
+    value.Set("present", is_present);
+    value.Set("saved_at", entry.saved_at.empty() ? Value() : Value(entry.saved_at));
+    if (!entry.problem.empty()) {
+      value.Set("problem", entry.problem);
+      return value;
+    }
+    value.Set("lineage", entry.lineage);
+    value.Set("pods", static_cast<std::uint64_t>(entry.pods));
+    value.Set("steps", static_cast<std::uint64_t>(entry.steps));
+    value.Set("bytes", entry.bytes);
+    return value;
+  };
+  Value::List generations;
+  if (present.serial > 0 || !present.problem.empty()) {
+    generations.push_back(as_value(present, true));
+  }
+  for (const HistoryEntry& entry : kept) generations.push_back(as_value(entry, false));
+  Value document = Value::EmptyMap();
+  document.Set("generations", std::move(generations));
+  return document;
+}
+
 }  // namespace podctl

@@ -7,6 +7,7 @@
 #include "plans/refresh.h"
 #include "providers/base/value.h"
 #include "state/state.h"
+#include "state/store.h"
 
 namespace podctl {
 
@@ -27,6 +28,10 @@ struct StatusRow {
   std::string addresses;
 };
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation);
+// The stored generation, and those that are kept: as a table, and as a document.
+std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);
+Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);
+
 std::string StatusTable(const std::vector<StatusRow>& rows, bool color);
 
 }  // namespace podctl

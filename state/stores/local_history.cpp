@@ -1,5 +1,6 @@
-// What a LocalStore keeps beside the state: generations that were replaced, in PATH.history, and
-// what could not be saved at all, in PATH.errored-SERIAL.
+// What a LocalStore keeps beside the state: generations that were replaced, in PATH.history, what
+// could not be saved at all, in PATH.errored-SERIAL, and what was found damaged, in
+// PATH.damaged-TIME.
 //
 // A generation is kept under the time it was saved at and its serial, so that the names sort by age
 // also when a lineage was begun anew: PATH.history/20261120T143000Z-41.json.
@@ -225,6 +226,22 @@ Result<std::string> LocalStore::SaveAside(const State& state) {
                    fmt::format("what could not be saved in {} could not be written anywhere else: "
                                "{}",
                                path_, problems.empty() ? "the names are all taken" : problems));
+}
+
+Result<std::string> LocalStore::SetAside() {
+  Result<std::string> target = Target();
+  if (!target) return target;
+  const std::string name = *target + ".damaged-" + CompactTime(FormatTimestamp(clock_.Now()));
+  for (int number = 1; number <= kMostAside; ++number) {
+    const std::string path = number > 1 ? fmt::format("{}-{}", name, number) : name;
+    Result<void> moved = files_.RenameToNew(*target, path);
+    if (!moved && moved.error().code == ErrorCode::kAlreadyExists) continue;
+    if (!moved) return moved.error();
+    known_.reset();
+    if (Result<void> synced = files_.SyncFolder(FolderOf(*target)); !synced) return synced.error();
+    return path;
+  }
+  return MakeError(ErrorCode::kAlreadyExists, fmt::format("{} and its like are all taken", name));
 }
 
 }  // namespace podctl

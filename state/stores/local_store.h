@@ -57,6 +57,7 @@ class LocalStore : public StateStore {
   Result<std::vector<HistoryEntry>> History() override;
   Result<State> LoadHistory(std::uint64_t serial) override;
   Result<std::string> SaveAside(const State& state) override;
+  Result<std::string> SetAside() override;
   std::vector<std::string> TakeWarnings() override { return std::exchange(warnings_, {}); }
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, std::chrono::milliseconds timeout,
                                           std::stop_token stop) override;

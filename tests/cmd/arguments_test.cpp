@@ -105,6 +105,18 @@ TEST(Arguments, NestedCommands) {
   const Invocation call = Parse({"state", "rm", "pod.research"});
   EXPECT_EQ(call.command, "state rm");
   EXPECT_EQ(call.state.addresses, std::vector<std::string>{"pod.research"});
+  const Invocation move = Parse({"state", "mv", "--dry-run", "pod.a", "pod.b"});
+  EXPECT_EQ(move.command, "state mv");
+  EXPECT_EQ(move.state.from + " " + move.state.to, "pod.a pod.b");
+  EXPECT_TRUE(move.state.dry_run);
+  EXPECT_THAT(Parse({"state", "rm", "pod.a", "pod.b"}).state.addresses,
+              ElementsAre("pod.a", "pod.b"));
+  EXPECT_EQ(Parse({"state", "push", "-", "--force"}).state.file, "-");
+  EXPECT_TRUE(Parse({"state", "push", "-", "--force"}).state.force);
+  EXPECT_EQ(Parse({"state", "restore", "41"}).state.serial, 41U);
+  const Invocation import = Parse({"import", "pod.a", "z/n", "--write-spec", "a.yaml"});
+  EXPECT_EQ(import.import.address + " " + import.import.id, "pod.a z/n");
+  EXPECT_EQ(import.import.write_spec, "a.yaml");
   EXPECT_EQ(Parse({"--version"}).command, "version");
   EXPECT_EQ(Parse({"help", "state", "list"}).topic, "state list");
 }
@@ -130,6 +142,11 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"state"},
       {"state", "lst"},
       {"state", "show"},
+      {"state", "mv", "pod.a"},
+      {"state", "push"},
+      {"state", "restore", "last"},
+      {"state", "restore", "0"},
+      {"import", "pod.a"},
       {"exec"},
       {"exec", "research"},
       {"tunnel", "research"},

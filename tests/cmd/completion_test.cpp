@@ -19,14 +19,21 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// What bash offers for the last of `words`. `podctl state list` is answered by a function.
+// What bash offers for the last of `words`. `podctl` itself is a function here, which answers what
+// is asked of the state.
 std::vector<std::string> Complete(const std::vector<std::string>& words) {
   std::ostringstream out;
   std::ostringstream err;
   Streams streams{out, err};
   EXPECT_EQ(RunCompletion(streams), 0);
   std::string script = out.str();
-  script += "podctl() { echo pod.research; echo bootstrap.research.x; }\n";
+  script += R"sh(podctl() {
+  case "$*" in
+    'state list') echo pod.research; echo bootstrap.research.x ;;
+    'state history --json') printf '{\n      "lineage": "1",\n      "serial": 41,\n "serial": 40}\n' ;;
+  esac
+}
+)sh";
   script += "COMP_WORDS=(podctl";
   for (const std::string& word : words) script += " " + ShellQuote(word);
   script += ")\nCOMP_CWORD=" + std::to_string(words.size()) +
@@ -62,6 +69,9 @@ TEST(Completion, NestedCommandsPodsAndAddresses) {
   EXPECT_THAT(Complete({"state", ""}), Contains("show"));
   EXPECT_THAT(Complete({"exec", "re"}), ElementsAre("research"));
   EXPECT_THAT(Complete({"state", "show", ""}), ElementsAre("pod.research", "bootstrap.research.x"));
+  EXPECT_THAT(Complete({"state", "mv", "pod.b", "po"}), ElementsAre("pod.research"));
+  EXPECT_THAT(Complete({"state", "rm", "pod.b", "boot"}), ElementsAre("bootstrap.research.x"));
+  EXPECT_THAT(Complete({"state", "restore", ""}), ElementsAre("41", "40"));
 }
 
 TEST(Completion, NothingAfterTheDashes) {

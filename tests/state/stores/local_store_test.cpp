@@ -475,6 +475,26 @@ TEST(LocalStore, RealLinkIsFollowedAndStays) {
   EXPECT_EQ(static_cast<unsigned>(mode), 0600U);
 }
 
+TEST(LocalStore, ADamagedStateIsPutAsideWhole) {
+  FakeMachine machine;
+  machine.files.SetFile("/project/podctl.state.json", "{ damaged");
+  LocalRun store = machine.Open();
+  EXPECT_EQ(store.Load().error().code, ErrorCode::kDataLoss);
+  const auto aside = store.SetAside();
+  ASSERT_TRUE(aside) << aside.error().message;
+  EXPECT_TRUE(aside->starts_with("/project/podctl.state.json.damaged-")) << *aside;
+  EXPECT_EQ(machine.files.FileText(*aside), "{ damaged");
+  auto loaded = store.Load();
+  ASSERT_TRUE(loaded);
+  EXPECT_FALSE(loaded->state);
+  // A second one of the same second does not cost the first.
+  machine.files.SetFile("/project/podctl.state.json", "");
+  const auto second = machine.Open().SetAside();
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_NE(*second, *aside);
+  EXPECT_EQ(machine.files.FileText(*aside), "{ damaged");
+}
+
 TEST(LocalStore, UnreadableStateIsAnError) {
   FakeMachine machine;
   machine.files.SetFile("/project/podctl.state.json", StateToJson(SampleState()), 0200);

@@ -1,0 +1,140 @@
+#include "cmd/commands/state_edit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "cmd/commands/state_access.h"
+#include "cmd/views/state_view.h"
+#include "plans/spec/pod_reader.h"
+#include "providers/base/text.h"
+#include "state/moves.h"
+
+namespace podctl {
+namespace {
+
+// Something else in the state that may be meant.
+Error WithNearAddress(Error error, const State& state, const std::string& address) {
+  if (error.code == ErrorCode::kNotFound && error.hint.empty()) {
+    const std::string near = NearestWord(address, AddressesOf(state));
+    error.hint = near.empty() ? "`podctl state list` shows the addresses there are."
+                              : fmt::format("Did you mean `{}`?", near);
+  }
+  return error;
+}
+
+// "pod.NAME" and "bootstrap.POD.STEP", as a spec could have them: another address could never be
+// reached again.
+bool IsAddress(const std::string& address) {
+  constexpr std::string_view kPod = "pod.";
+  constexpr std::string_view kStep = "bootstrap.";
+  if (address.starts_with(kPod)) return IsPodName(address.substr(kPod.size()));
+  if (!address.starts_with(kStep)) return false;
+  const std::string rest = address.substr(kStep.size());
+  const auto dot = rest.find('.');
+  return dot != std::string::npos && IsPodName(rest.substr(0, dot)) &&
+         IsPodName(rest.substr(dot + 1));
+}
+
+// Every address that moves, with where it goes: a pod takes its steps along.
+std::vector<std::pair<std::string, std::string>> MovesOf(const State& before, const State& after,
+                                                         const std::string& from,
+                                                         const std::string& to) {
+  std::vector<std::pair<std::string, std::string>> moves = {{from, to}};
+  for (const auto& [address, step] : before.steps) {
+    if (step.pod != from) continue;
+    const std::string moved =
+        StepAddress(to.substr(to.find('.') + 1), address.substr(address.rfind('.') + 1));
+    if (after.steps.contains(moved)) moves.emplace_back(address, moved);
+  }
+  return moves;
+}
+
+Value Addresses(const std::vector<std::string>& addresses) {
+  return Value(Value::List(addresses.begin(), addresses.end()));
+}
+
+void ShowRemoved(Wiring& wiring, const std::vector<std::string>& removed, bool dry_run,
+                 bool has_pods) {
+  if (wiring.options().json) {
+    Value document = Value::EmptyMap();
+    document.Set("dry_run", dry_run);
+    document.Set("removed", Addresses(removed));
+    return ShowDocument(wiring, std::move(document));
+  }
+  for (const std::string& address : removed) {
+    wiring.streams().out << fmt::format("{} {}\n", dry_run ? "Would remove" : "Removed", address);
+  }
+  if (dry_run || !has_pods) return;
+  wiring.streams().out
+      << "The nodes themselves were left alone, and podctl will not touch them any "
+         "more: `podctl import` takes one back.\n";
+}
+
+}  // namespace
+
+int RunStateMove(Wiring& wiring, const StateOptions& options) {
+  const std::string& from = options.from;
+  const std::string& to = options.to;
+  StateAccess access(wiring, wiring.StatePath());
+  if (!access.Lock("state mv") || !access.Load()) return access.exit_code();
+  const State before = access.state();
+  if (!IsAddress(to)) {
+    return access.Fail(MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` is no address", to),
+                                 "Addresses are `pod.NAME` and `bootstrap.NAME.STEP`."));
+  }
+  if (auto moved = MoveAddress(access.state(), from, to); !moved) {
+    return access.Fail(WithNearAddress(moved.error(), before, from));
+  }
+  if (!options.dry_run && !access.Save()) return access.exit_code();
+  const auto moves = MovesOf(before, access.state(), from, to);
+  if (wiring.options().json) {
+    Value::List list;
+    for (const auto& [source, target] : moves) {
+      Value move = Value::EmptyMap();
+      move.Set("from", source);
+      move.Set("to", target);
+      list.push_back(std::move(move));
+    }
+    Value document = Value::EmptyMap();
+    document.Set("dry_run", options.dry_run);
+    document.Set("moved", std::move(list));
+    ShowDocument(wiring, std::move(document));
+    return 0;
+  }
+  for (const auto& [source, target] : moves) {
+    wiring.streams().out << fmt::format("{} {} to {}\n", options.dry_run ? "Would move" : "Moved",
+                                        source, target);
+  }
+  return 0;
+}
+
+int RunStateRemove(Wiring& wiring, const StateOptions& options) {
+  StateAccess access(wiring, wiring.StatePath());
+  if (!access.Lock("state rm") || !access.Load()) return access.exit_code();
+  State& state = access.state();
+  const State before = state;
+  // All or none: a mistyped address must not leave half of the command done.
+  for (const std::string& address : options.addresses) {
+    if (before.pods.contains(address) || before.steps.contains(address)) continue;
+    return access.Fail(WithNearAddress(
+        MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address)), before,
+        address));
+  }
+  for (const std::string& address : options.addresses) {
+    state.steps.erase(address);
+    if (state.pods.erase(address) == 0) continue;
+    std::erase_if(state.steps, [&](const auto& step) { return step.second.pod == address; });
+  }
+  std::vector<std::string> removed;
+  for (const std::string& address : AddressesOf(before)) {
+    if (!state.pods.contains(address) && !state.steps.contains(address)) removed.push_back(address);
+  }
+  if (!options.dry_run && !access.Save()) return access.exit_code();
+  ShowRemoved(wiring, removed, options.dry_run, state.pods.size() < before.pods.size());
+  return 0;
+}
+
+}  // namespace podctl

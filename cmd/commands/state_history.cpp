@@ -1,0 +1,113 @@
+#include "cmd/commands/state_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cmd/commands/state_access.h"
+#include "cmd/views/state_view.h"
+#include "providers/base/text.h"
+#include "state/state_json.h"
+
+namespace podctl {
+namespace {
+
+// The stored state as the newest of its generations; one that cannot be read says so.
+HistoryEntry PresentEntry(StateStore& store) {
+  HistoryEntry present;
+  auto stored = store.Load();
+  if (!stored) {
+    present.problem = stored.error().message;
+  } else if (stored->state) {
+    present.serial = stored->state->serial;
+    present.bytes = StateToJson(*stored->state).size();
+    present.pods = stored->state->pods.size();
+    present.steps = stored->state->steps.size();
+    present.lineage = stored->state->lineage;
+  }
+  return present;
+}
+
+// What the restored state does not know any more, though it may be there.
+std::vector<std::string> Forgotten(const State& before, const State& after) {
+  std::vector<std::string> addresses;
+  for (const auto& [address, record] : before.pods) {
+    if (!after.pods.contains(address)) addresses.push_back(address);
+  }
+  return addresses;
+}
+
+// The serial after every one there is, where the stored one cannot be read.
+std::uint64_t NewestSerial(const std::vector<HistoryEntry>& history) {
+  std::uint64_t newest = 0;
+  for (const HistoryEntry& entry : history) newest = std::max(newest, entry.serial);
+  return newest;
+}
+
+void ShowRestored(Wiring& wiring, std::uint64_t serial, const State& restored,
+                  const std::vector<std::string>& forgotten) {
+  if (wiring.options().json) {
+    Value document = Value::EmptyMap();
+    document.Set("restored", serial);
+    document.Set("serial", restored.serial);
+    document.Set("pods", static_cast<std::uint64_t>(restored.pods.size()));
+    document.Set("forgotten", Value::List(forgotten.begin(), forgotten.end()));
+    return ShowDocument(wiring, std::move(document));
+  }
+  Streams& streams = wiring.streams();
+  streams.out << fmt::format(
+      "Restored generation {} as serial {}, with {}. What was stored before is kept in the "
+      "history.\nThe nodes are as they were: `podctl plan` shows what they and the state differ "
+      "in.\n",
+      serial, restored.serial, Plural(restored.pods.size(), "pod"));
+  if (forgotten.empty()) return;
+  streams.out << fmt::format(
+      "No longer in the state, though the nodes may be there (`podctl import` takes one back): "
+      "{}\n",
+      Join(forgotten, ", "));
+}
+
+}  // namespace
+
+int RunStateHistory(Wiring& wiring) {
+  auto store = wiring.OpenStore(wiring.StatePath());
+  const HistoryEntry present = PresentEntry(*store);
+  auto history = store->History();
+  if (!history) return ShowFailure(wiring, history.error());
+  if (wiring.options().json) {
+    ShowDocument(wiring, HistoryDocument(present, *history));
+  } else {
+    wiring.streams().out << HistoryTable(present, *history);
+  }
+  return 0;
+}
+
+int RunStateRestore(Wiring& wiring, const StateOptions& options) {
+  StateAccess access(wiring, wiring.StatePath());
+  if (!access.Lock("state restore")) return access.exit_code();
+  auto old = access.store().LoadHistory(options.serial);
+  if (!old) {
+    Error error = old.error();
+    const bool is_present =
+        error.code == ErrorCode::kNotFound && PresentEntry(access.store()).serial == options.serial;
+    if (is_present) error.message = fmt::format("generation {} is the present one", options.serial);
+    return access.Fail(error);
+  }
+  auto history = access.store().History();
+  if (!history) return access.Fail(history.error());
+  // A damaged state is what this command is for: it is put aside.
+  if (!access.LoadOrSetAside()) return access.exit_code();
+  const State before = access.exists() ? access.state() : State{};
+  access.state() = std::move(*old);
+  access.state().serial = access.exists() ? 0 : NewestSerial(*history) + 1;  // 0: the next one
+  if (!access.Saved(access.store().Push(access.state(), &access.generation()))) {
+    return access.exit_code();
+  }
+  ShowRestored(wiring, options.serial, access.state(), Forgotten(before, access.state()));
+  return 0;
+}
+
+}  // namespace podctl

@@ -1,0 +1,87 @@
+#include "cmd/commands/state_transfer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cmd/commands/state_access.h"
+#include "providers/base/text.h"
+#include "state/push.h"
+#include "state/state_json.h"
+
+namespace podctl {
+namespace {
+
+// Everything on stdin; ends early on an interrupt, for a signal ends a read (EINTR).
+Result<std::string> ReadInput(Wiring& wiring) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    if (wiring.interrupt().requested()) return MakeError(ErrorCode::kCancelled, "interrupted");
+    const ssize_t got = read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      return MakeError(ErrorCode::kIo, fmt::format("cannot read stdin: {}", std::strerror(errno)));
+    }
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (text.size() > kMaxStateBytes) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       fmt::format("more than {} MiB on stdin", kMaxStateBytes >> 20));
+    }
+  }
+}
+
+Result<State> ReadPushed(Wiring& wiring, const std::string& file) {
+  const bool is_input = file == "-";
+  auto text = is_input ? ReadInput(wiring) : wiring.files().Read(file, kMaxStateBytes);
+  if (!text) return text.error();
+  return StateFromJson(*text, is_input ? "stdin" : file);
+}
+
+}  // namespace
+
+int RunStatePull(Wiring& wiring) {
+  StateAccess access(wiring, wiring.StatePath());
+  if (!access.Load()) return access.exit_code();
+  // Nothing stored: nothing on stdout, as terraform does.
+  if (access.exists()) wiring.streams().out << StateToJson(access.state()) << std::flush;
+  return 0;
+}
+
+int RunStatePush(Wiring& wiring, const StateOptions& options) {
+  // Read before the lock is taken: stdin may take its time.
+  auto pushed = ReadPushed(wiring, options.file);
+  if (!pushed) return ShowFailure(wiring, pushed.error());
+  StateAccess access(wiring, wiring.StatePath());
+  if (!access.Lock("state push")) return access.exit_code();
+  if (!(options.force ? access.LoadOrSetAside() : access.Load())) return access.exit_code();
+  const Snapshot stored{access.exists() ? std::optional<State>(access.state()) : std::nullopt,
+                        access.generation()};
+  if (auto allowed = CheckPush(stored, *pushed, options.force); !allowed) {
+    return access.Fail(allowed.error());
+  }
+  access.state() = std::move(*pushed);
+  if (!access.Saved(access.store().Push(access.state(), &access.generation()))) {
+    return access.exit_code();
+  }
+  if (wiring.options().json) {
+    Value document = Value::EmptyMap();
+    document.Set("lineage", access.state().lineage);
+    document.Set("serial", access.state().serial);
+    ShowDocument(wiring, std::move(document));
+  } else {
+    wiring.streams().out << fmt::format("Pushed to {}: serial {}, {}.\n", access.store().Where(),
+                                        access.state().serial,
+                                        Plural(access.state().pods.size(), "pod"));
+  }
+  return 0;
+}
+
+}  // namespace podctl
