@@ -18,6 +18,7 @@ constexpr int kMaxWorker = 99999;
 constexpr std::string_view kPodPrefix = "pod.";
 constexpr std::string_view kStepPrefix = "bootstrap.";
 constexpr std::string_view kResourcesLine = "\n  \"resources\": ";
+constexpr std::size_t kMostHeaderBytes = 4096;  // of a text as podctl lays it out
 constexpr std::string_view kEnd = "\n}\n";
 
 // ---- Reading.
@@ -322,24 +323,50 @@ Error TooNew(const std::string& origin, const Value& document) {
                      : fmt::format("Use podctl {} or newer.", Shown(writer)));
 }
 
+// ---- Writing.
+
+StateHeader HeaderOf(const State& state) {
+  return {kStateFormatVersion, PODCTL_VERSION, state.lineage, state.serial, state.digest_key};
+}
+
+// Members in the order a person wants to read them, not in the order of the alphabet.
+std::string FirstLines() {
+  return fmt::format("{{\n  \"format_version\": {},\n  \"podctl_version\": \"{}\",\n",
+                     kStateFormatVersion, PODCTL_VERSION);
+}
+
 }  // namespace
 
 std::string StateToJson(const State& state) {
-  const std::string resources = CanonicalResources(state);
-  const StateHeader header{kStateFormatVersion, PODCTL_VERSION, state.lineage, state.serial,
-                           state.digest_key};
-  // Members in the order a person wants to read them, not in the order of the alphabet.
-  std::string text =
-      fmt::format("{{\n  \"format_version\": {},\n  \"podctl_version\": ", header.format_version);
-  AppendJsonText(header.podctl_version, &text);
-  text += ",\n  \"lineage\": ";
+  return StateText(state).Text();
+}
+
+StateText::StateText(const State& state) : state_(state), resources_(CanonicalResources(state)) {}
+
+bool StateText::SaidBy(std::string_view stored) const {
+  const std::string_view begin = stored.substr(0, kMostHeaderBytes);
+  if (begin.starts_with(FirstLines())) {
+    // The checksum of an accepted text stands for its content.
+    return begin.find(fmt::format("\n  \"checksum\": \"{}\",\n",
+                                  ChecksumOf(HeaderOf(state_), resources_))) !=
+           std::string_view::npos;
+  }
+  // Written by another podctl, or laid out anew: its checksum covers other words.
+  Result<State> other = StateFromJson(stored, "");
+  return other && *other == state_;
+}
+
+std::string StateText::Text() const {
+  const StateHeader header = HeaderOf(state_);
+  std::string text = FirstLines();
+  text += "  \"lineage\": ";
   AppendJsonText(header.lineage, &text);
   text += fmt::format(",\n  \"serial\": {},\n  \"checksum\": \"{}\",\n  \"digest_key\": ",
-                      header.serial, ChecksumOf(header, resources));
+                      header.serial, ChecksumOf(header, resources_));
   AppendJsonText(header.digest_key, &text);
   text += ",";
   text += kResourcesLine;
-  AppendIndentedJson(resources, 1, &text);
+  AppendIndentedJson(resources_, 1, &text);
   return text += kEnd;
 }
 

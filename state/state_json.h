@@ -16,6 +16,20 @@ inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum.
 std::string StateToJson(const State& state);
 
+// A state on its way to text, for a store that wants to know first whether there is anything to
+// write. Refers to the state, which must not change meanwhile but for lineage, key and serial.
+class StateText {
+ public:
+  explicit StateText(const State& state);
+  // Whether `stored`, which is a text that StateFromJson accepted, says the same.
+  bool SaidBy(std::string_view stored) const;
+  std::string Text() const;
+
+ private:
+  const State& state_;
+  std::string resources_;  // canonical
+};
+
 // Reads version 1 too: the next save writes version 2.
 // kDataLoss for an empty, cut or otherwise damaged text (never "no state"); kUnimplemented for a
 // newer format version, naming it. The message names `origin` (a path or URL).

@@ -31,7 +31,10 @@ class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return Open(Value::EmptyList()); }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
-    if (stack_.back().value.Find(name) != nullptr) return Fail("a duplicate key");
+    const Value::Map& members = stack_.back().value.AsMap();
+    // Most documents are sorted: then a look at the last key does.
+    const bool last = members.empty() || members.rbegin()->first < name;
+    if (!last && members.contains(name)) return Fail("a duplicate key");
     stack_.back().key = std::move(name);
     return true;
   }
@@ -72,7 +75,8 @@ class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
     } else if (stack_.back().value.is_list()) {
       stack_.back().value.MutableList().push_back(std::move(value));
     } else {
-      stack_.back().value.Set(stack_.back().key, std::move(value));
+      Value::Map& members = stack_.back().value.MutableMap();
+      members.emplace_hint(members.end(), std::move(stack_.back().key), std::move(value));
     }
     return true;
   }

@@ -114,9 +114,8 @@ Result<void> LocalStore::Keep(const std::string& target, const std::string& text
   if (!made && made.error().code != ErrorCode::kAlreadyExists) return made;
   Result<FileInfo> info = files_.Stat(target);
   if (!info) return info.error();
-  const std::string name =
-      fmt::format("{}/{}-{}{}", folder, CompactTime(FormatTimestamp(info->modified)),
-                  known_->state->serial, kSuffix);
+  const std::string name = fmt::format(
+      "{}/{}-{}{}", folder, CompactTime(FormatTimestamp(info->modified)), known_->serial, kSuffix);
   Result<void> kept = LinkOrCopy(files_, target, text, name);
   if (!kept && kept.error().code == ErrorCode::kAlreadyExists) {
     // Kept already, by a run whose save failed afterwards; or another lineage's of that second.
@@ -138,7 +137,7 @@ void LocalStore::KeepOnce(const std::string& target, const Stored& stored) {
   warnings_.push_back(fmt::format(
       "the state's generation {} could not be kept in {}, so `podctl state restore` will not find "
       "it: {}",
-      known_->state->serial, HistoryFolder(target), kept.error().message));
+      known_->serial, HistoryFolder(target), kept.error().message));
 }
 
 // One too many costs space and nothing else.

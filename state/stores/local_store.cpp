@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "providers/os/this_process.h"
@@ -99,7 +100,7 @@ Result<Snapshot> LocalStore::Load() {
   if (!text) return CannotRead(text.error());
   Result<State> state = StateFromJson(*text, path_);
   if (!state) return state.error();
-  known_ = Known{GenerationOf(*text), *state};
+  known_ = Known{GenerationOf(*text), state->lineage, state->serial};
   return Snapshot{*std::move(state), known_->generation};
 }
 
@@ -140,31 +141,31 @@ Error LocalStore::Stale(const Stored& stored, const Generation& at) const {
                     path_, now->serial),
         hint);
   }
-  const bool both = known_ && known_->generation == at && known_->state;
+  const bool both = known_ && known_->generation == at;
   return MakeError(
       ErrorCode::kFailedPrecondition,
       fmt::format("the state {} was changed by somebody else since it was read "
                   "({}serial {} is stored)",
-                  path_, both ? fmt::format("serial {} was read, ", known_->state->serial) : "",
+                  path_, both ? fmt::format("serial {} was read, ", known_->serial) : "",
                   now->serial),
       hint);
 }
 
 // Compares what is to be saved with what is stored: only its own next generation replaces a state.
 Result<void> LocalStore::CheckContinues(const State& state) const {
-  if (!known_->state) return {};
-  if (state.lineage != known_->state->lineage) {
-    return MakeError(ErrorCode::kFailedPrecondition,
-                     fmt::format("the state {} has lineage {}, not {}: it is another state", path_,
-                                 known_->state->lineage,
-                                 state.lineage.empty() ? "that of a new state" : state.lineage),
-                     "Check `state` in the spec: two specs must not share one state.");
+  if (known_->generation.none()) return {};
+  if (state.lineage != known_->lineage) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the state {} has lineage {}, not {}: it is another state", path_,
+                    known_->lineage, state.lineage.empty() ? "that of a new state" : state.lineage),
+        "Check `state` in the spec: two specs must not share one state.");
   }
-  if (state.serial != known_->state->serial) {
+  if (state.serial != known_->serial) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("the state {} is at serial {}, what is to be saved follows serial "
                                  "{}",
-                                 path_, known_->state->serial, state.serial),
+                                 path_, known_->serial, state.serial),
                      "Run the command again: it then starts from the state that is stored now.");
   }
   return {};
@@ -188,7 +189,7 @@ Result<void> LocalStore::Know(const Stored& stored) {
   }
   Result<State> state = StateFromJson(stored.text, path_);
   if (!state) return state.error();
-  known_ = Known{found, *std::move(state)};
+  known_ = Known{found, state->lineage, state->serial};
   return {};
 }
 
@@ -204,25 +205,30 @@ Result<void> LocalStore::Put(State& state, Generation* at, bool push) {
   if (!push) {
     if (Result<void> continues = CheckContinues(state); !continues) return continues;
   }
-  if (known_->durable && known_->state == state) return {};
+  const StateText content(state);
+  if (known_->durable && stored->lock && content.SaidBy(stored->text)) return {};
 
-  const std::uint64_t last = known_->state ? known_->state->serial : 0;
-  State next = state;
-  if (next.lineage.empty()) next.lineage = random_.Uuid();
-  if (next.digest_key.empty()) next.digest_key = NewDigestKey(random_);
-  if (!push || next.serial <= last) next.serial = last + 1;
-  if (next.serial > static_cast<std::uint64_t>(INT64_MAX)) {
+  // Only these three change on the way, and come back if it ends early.
+  const auto before = std::tuple(state.lineage, state.digest_key, state.serial);
+  const auto restore = [&] { std::tie(state.lineage, state.digest_key, state.serial) = before; };
+  const std::uint64_t last = known_->serial;
+  if (state.lineage.empty()) state.lineage = random_.Uuid();
+  if (state.digest_key.empty()) state.digest_key = NewDigestKey(random_);
+  if (!push || state.serial <= last) state.serial = last + 1;
+  if (state.serial > static_cast<std::uint64_t>(INT64_MAX)) {
+    restore();
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("the state {} has no serial left after {}", path_, last));
   }
-  const std::string text = StateToJson(next);
+  const std::string text = content.Text();
   const bool kept_before = kept_;
-  Result<void> written = Write(*target, text, *stored);
-  if (!written) return written;
+  if (Result<void> written = Write(*target, text, *stored); !written) {
+    restore();
+    return written;
+  }
   // The new generation stands there, be it durable or not: the caller must go on from it.
   Result<void> synced = files_.SyncFolder(FolderOf(*target));
-  state = next;
-  known_ = Known{GenerationOf(text), std::move(next), synced.has_value()};
+  known_ = Known{GenerationOf(text), state.lineage, state.serial, synced.has_value()};
   *at = known_->generation;
   if (!kept_before) Prune(*target);
   if (synced) return {};

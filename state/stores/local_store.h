@@ -65,10 +65,11 @@ class LocalStore : public StateStore {
   std::string Where() const override { return path_; }
 
  private:
-  // The generation that this store read or wrote last, to notice that there is nothing to save.
+  // The generation that this store read or wrote last. No lineage and serial 0 where there is none.
   struct Known {
     Generation generation;
-    std::optional<State> state;
+    std::string lineage;
+    std::uint64_t serial = 0;
     bool durable = true;  // false: the folder could not be synced after the rename
   };
   // The stored file, nobody else being able to replace it; no lock: there is none.

@@ -262,6 +262,24 @@ TEST(LocalStore, EqualContentIsNotWritten) {
   }
 }
 
+// A podctl that only looks leaves the file to the podctl that wrote it.
+TEST(LocalStore, EqualContentOfVersion1IsNotWritten) {
+  std::ifstream file(PODCTL_SOURCE_DIR "/tests/golden/state/version1.state.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  FakeMachine machine;
+  machine.files.SetFile("/project/podctl.state.json", text.str());
+  LocalRun store = machine.Open();
+  State state = *store.Load()->state;
+  ASSERT_TRUE(store.Save(state));
+  EXPECT_EQ(machine.files.FileText("/project/podctl.state.json"), text.str());
+  state = Changed(state);
+  ASSERT_TRUE(store.Save(state));
+  EXPECT_THAT(*machine.files.FileText("/project/podctl.state.json"),
+              HasSubstr("\"format_version\": 2,"));
+  EXPECT_EQ(machine.Open().Load()->state, state);
+}
+
 TEST(LocalStore, StateIsPrivate) {
   FakeMachine machine;
   machine.files.SetFile("/project/podctl.state.json", StateToJson(SampleState()), 0644);
