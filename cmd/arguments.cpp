@@ -82,6 +82,21 @@ CLI::Option* AddChoice(CLI::App* app, const std::string& name,
       description);
 }
 
+// The same for something that is on unless it is turned off: --input=false.
+void AddSwitch(CLI::App* app, const std::string& name, bool* target,
+               const std::string& description) {
+  app->add_option_function<std::string>(
+         name,
+         [target, name](const std::string& text) {
+           if (text != "true" && text != "false") {
+             throw CLI::ValidationError(name, fmt::format("`{}` is not true or false", text));
+           }
+           *target = text == "true";
+         },
+         description)
+      ->type_name("true|false");
+}
+
 class Parser {
  public:
   Parser() : app_("Declarative Cloud TPU pods: plan, apply, and reach every worker.", "podctl") {
@@ -123,6 +138,9 @@ class Parser {
                         fmt::format("See `podctl help {}`.", FullName(deepest))};
     }
     invocation_.command = FullName(deepest);
+    if (const std::string conflict = Conflict(); !conflict.empty()) {
+      return UsageError{conflict, fmt::format("See `podctl help {}`.", invocation_.command)};
+    }
     if (!command.empty() && !invocation_.pod.command.empty()) {
       std::vector<std::string>& words = invocation_.pod.command;
       words.pop_back();  // what stood in for it
@@ -249,31 +267,67 @@ class Parser {
                 "how long to wait for the state's lock (default: not at all)");
     app_.add_flag("--json", global.json, "machine-readable output");
     app_.add_flag("--no-color", global.no_color, "no colours (also: NO_COLOR)");
-    app_.add_option_function<std::string>(
-            "--input",
-            [&global](const std::string& text) {
-              if (text != "true" && text != "false") {
-                throw CLI::ValidationError("--input",
-                                           fmt::format("`{}` is not true or false", text));
-              }
-              global.input = text == "true";
-            },
-            "ask where needed; --input=false never asks")
-        ->type_name("true|false");
+    AddSwitch(&app_, "--input", &global.input, "ask where needed; --input=false never asks");
   }
 
   void AddPlanning() {
     Add(&app_, "validate", "check the spec, offline");
     CLI::App* plan = Add(&app_, "plan", "show what apply would do");
-    plan->add_flag("--detailed-exitcode", invocation_.apply.detailed_exitcode,
-                   "exit 2 when there are changes");
-    plan->add_flag("--destroy", invocation_.apply.destroy, "plan the empty spec");
     CLI::App* apply = Add(&app_, "apply", "make the cloud match the spec");
     apply->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
+    for (CLI::App* command : {plan, apply}) AddPlanFlags(command);
     CLI::App* destroy = Add(&app_, "destroy", "delete everything podctl made");
     destroy->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
+    AddScope(destroy);
     Add(&app_, "show", "show the state");
     Add(&app_, "status", "show the pods, their health and their workers");
+  }
+
+  void AddPlanFlags(CLI::App* command) {
+    ApplyOptions& apply = invocation_.apply;
+    command->add_flag("--destroy", apply.destroy, "plan the empty spec");
+    command->add_flag("--refresh-only", apply.refresh_only,
+                      "take what the cloud says into the state; change nothing else");
+    AddScope(command);
+    command
+        ->add_option("--replace", apply.replace,
+                     "make this pod anew, or run this step again everywhere; repeatable")
+        ->type_name("ADDRESS")
+        ->allow_extra_args(false);
+    command->add_flag("--detailed-exitcode", apply.detailed_exitcode,
+                      "exit 2 when there are changes");
+  }
+
+  // What plan, apply and destroy look at.
+  void AddScope(CLI::App* command) {
+    command
+        ->add_option("--target", invocation_.apply.targets,
+                     "only this pod or step, and what it depends on; repeatable")
+        ->type_name("ADDRESS")
+        ->allow_extra_args(false);
+    AddSwitch(command, "--refresh", &invocation_.apply.refresh,
+              "ask the cloud first; --refresh=false trusts the state");
+  }
+
+  // Options that do not go together: what is wrong, or "".
+  std::string Conflict() const {
+    const ApplyOptions& apply = invocation_.apply;
+    if (apply.refresh_only && apply.destroy) {
+      return "`--refresh-only` and `--destroy` cannot be used together: one changes nothing, the "
+             "other deletes everything";
+    }
+    if (apply.refresh_only && !apply.refresh) {
+      return "`--refresh-only` and `--refresh=false` cannot be used together: nothing would be "
+             "left "
+             "to do";
+    }
+    if (!apply.replace.empty() && (apply.refresh_only || apply.destroy)) {
+      return fmt::format(
+          "`--replace` and `{}` cannot be used together: replacing is a part of a "
+          "normal plan only",
+          apply.destroy ? "--destroy" : "--refresh-only");
+    }
+    return {};
   }
 
   void AddPods() {

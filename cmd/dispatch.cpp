@@ -64,8 +64,12 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
                        wiring.environment(), wiring.streams());
   }
   if (command == "plan") return RunPlan(wiring, invocation.apply);
-  if (command == "apply") return RunApply(wiring, invocation.apply, false);
-  if (command == "destroy") return RunApply(wiring, invocation.apply, true);
+  if (command == "apply") return RunApply(wiring, invocation.apply);
+  if (command == "destroy") {
+    ApplyOptions options = invocation.apply;
+    options.destroy = true;
+    return RunApply(wiring, options);
+  }
   if (command == "show") return RunShow(wiring);
   if (command == "status") return RunStatus(wiring);
   if (command.starts_with("state ")) return DispatchState(command, invocation.state, wiring);

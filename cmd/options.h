@@ -32,6 +32,10 @@ struct ApplyOptions {  // plan, apply and destroy
   bool auto_approve = false;
   bool detailed_exitcode = false;
   bool destroy = false;
+  bool refresh_only = false;
+  bool refresh = true;               // --refresh=false: the state alone tells what there is
+  std::vector<std::string> targets;  // --target
+  std::vector<std::string> replace;  // --replace
 };
 
 struct PodOptions {  // exec, ssh, tunnel

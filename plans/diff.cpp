@@ -73,8 +73,8 @@ Value NormalForm(const Field& field, const Value& value, const std::string& proj
 class PodComparison {
  public:
   PodComparison(const PodSpec& pod, const PodRecord* record, const Value& observed,
-                const NodeLookup& lookup)
-      : pod_(pod), record_(record), observed_(observed), lookup_(lookup) {
+                const NodeLookup& lookup, const std::string* digest_key)
+      : pod_(pod), record_(record), observed_(observed), lookup_(lookup), digest_key_(digest_key) {
     rendered_ = RenderValue(pod.node, lookup, &unknown_);
   }
 
@@ -208,6 +208,11 @@ class PodComparison {
       change.sensitive = true;
     }
     if (change.known && change.before == change.after) return;
+    if (digest_key_ != nullptr && before != nullptr && change.after &&
+        IsRememberedDigest(before->AsString()) &&
+        before->AsString() == RememberedValue(change.after->AsString(), true, *digest_key_)) {
+      return;
+    }
     Add(std::move(change), "metadata", false);
   }
 
@@ -215,6 +220,7 @@ class PodComparison {
   const PodRecord* record_;
   const Value& observed_;
   const NodeLookup& lookup_;
+  const std::string* const digest_key_;
   Value rendered_;
   std::vector<std::string> unknown_;
   std::set<std::string> fields_;
@@ -281,8 +287,8 @@ bool IsIgnored(const PodSpec& pod, std::string_view path) {
 }
 
 PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observed,
-                const NodeLookup& lookup) {
-  return PodComparison(pod, record, observed, lookup).Run();
+                const NodeLookup& lookup, const std::string* digest_key) {
+  return PodComparison(pod, record, observed, lookup, digest_key).Run();
 }
 
 std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& record,
@@ -419,6 +425,10 @@ std::vector<std::string> UpdateMask(const std::vector<std::string>& fields) {
 std::string RememberedValue(const std::string& value, bool sensitive,
                             const std::string& digest_key) {
   return sensitive ? std::string(kDigestPrefix) + HmacSha256Hex(digest_key, value) : value;
+}
+
+bool IsRememberedDigest(std::string_view remembered) {
+  return remembered.starts_with(kDigestPrefix);
 }
 
 }  // namespace podctl

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plans/change.h"
@@ -21,9 +22,10 @@ struct PodDiff {
   bool forces_replacement = false;
 };
 
-// `record` is nullptr for a pod that podctl has not made yet.
+// `record` is nullptr for a pod that podctl has not made yet. `digest_key` is given when `observed`
+// was made from the record, in which a sensitive value stands as its digest.
 PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observed,
-                const NodeLookup& lookup);
+                const NodeLookup& lookup, const std::string* digest_key = nullptr);
 
 // What changed behind podctl's back: `record` (as applied) against `observed`, but for what `pod`
 // (as the spec has it now) says to ignore.
@@ -53,5 +55,7 @@ std::vector<std::string> UpdateMask(const std::vector<std::string>& fields);
 // How a metadata value is remembered in the state: itself, or a keyed digest when sensitive.
 std::string RememberedValue(const std::string& value, bool sensitive,
                             const std::string& digest_key);
+// Whether a remembered value is such a digest.
+bool IsRememberedDigest(std::string_view remembered);
 
 }  // namespace podctl

@@ -6,39 +6,68 @@
 #include <set>
 
 #include "plans/diff.h"
+#include "plans/drift.h"
 #include "plans/graph.h"
+#include "plans/node_ids.h"
 #include "plans/node_view.h"
-#include "providers/base/json.h"
-#include "providers/base/text.h"
-#include "providers/gcp/accelerator_catalog.h"
-#include "state/digest.h"
+#include "plans/step_plan.h"
+#include "plans/targets.h"
+#include "plans/triggers.h"
 
 namespace podctl {
 namespace {
 
+constexpr std::string_view kPodPrefix = "pod.";
+
 class Planner {
  public:
   Planner(const Spec& spec, const State& state, const Observation& observation,
-          Diagnostics& diagnostics)
-      : spec_(spec), state_(state), observation_(observation), diagnostics_(diagnostics) {}
+          const PlanOptions& options, Diagnostics& diagnostics)
+      : spec_(spec),
+        state_(state),
+        observation_(observation),
+        options_(options),
+        diagnostics_(diagnostics),
+        again_(options.replace.begin(), options.replace.end()),
+        steps_(
+            state, [this](const std::string& pod) { return Known(pod); }, again_,
+            [this](const std::string& address, Diagnostic diagnostic) {
+              refusals_.emplace_back(address, std::move(diagnostic));
+            }) {}
 
   Plan Run() {
+    plan_.mode = options_.mode;
+    plan_.targets = options_.targets;
+    plan_.refreshed = options_.refresh;
     plan_.lineage = state_.lineage;
     plan_.serial = state_.serial;
-    for (const PodSpec* pod : InDependencyOrder(spec_)) PlanPod(*pod);
-    for (const auto& [address, record] : state_.pods) {
-      if (!named_.contains(address)) PlanDelete(address, record);
+    const std::set<std::string> known = KnownAddresses(spec_, state_);
+    CheckAddresses("--target", options_.targets, known, diagnostics_);
+    CheckAddresses("--replace", options_.replace, known, diagnostics_);
+    if (options_.mode == PlanMode::kRefreshOnly) {
+      PlanRefresh();
+    } else {
+      PlanChanges();
     }
+    Narrow();
     DropIdleWaits(&plan_);
     return std::move(plan_);
   }
 
  private:
+  struct Deposed {
+    std::string address;  // of the pod
+    std::string node_id;
+    NodeName node;
+    std::string reason;
+  };
+
+  const Value* Known(const std::string& pod) const {
+    auto it = known_.find(pod);
+    return it == known_.end() ? nullptr : it->second;
+  }
   NodeLookup Lookup() const {
-    return [this](const std::string& pod) -> const Value* {
-      auto it = known_.find(pod);
-      return it == known_.end() ? nullptr : it->second;
-    };
+    return [this](const std::string& pod) { return Known(pod); };
   }
 
   const PodRecord* RecordOf(const std::string& address) const {
@@ -46,19 +75,58 @@ class Planner {
     return it == state_.pods.end() ? nullptr : &it->second;
   }
 
-  void Refuse(const PodSpec* pod, const std::string& address, std::string summary,
+  void Refuse(const SourcePlace& place, const std::string& address, std::string summary,
               std::string detail) {
     Diagnostic diagnostic;
     diagnostic.summary = std::move(summary);
-    if (pod != nullptr) diagnostic.place = pod->place;
+    diagnostic.place = place;
     diagnostic.context = address;
     diagnostic.detail = std::move(detail);
-    diagnostics_.Add(std::move(diagnostic));
+    refusals_.emplace_back(address, std::move(diagnostic));
   }
 
-  void PlanPod(const PodSpec& pod) {
-    const std::string address = PodAddress(pod.name);
-    named_.insert(address);
+  void Add(Change change) {
+    if (const auto moved = options_.moved.find(change.address); moved != options_.moved.end()) {
+      change.previous_address = moved->second;
+    }
+    of_pod_[change.pod].push_back(plan_.changes.size());
+    plan_.changes.push_back(std::move(change));
+  }
+
+  void PlanChanges() {
+    std::set<std::string> named;
+    if (options_.mode != PlanMode::kDestroy) {
+      for (const PodSpec* pod : InDependencyOrder(spec_)) {
+        named.insert(PodAddress(pod->name));
+        PlanPod(*pod);
+      }
+    }
+    std::map<std::string, std::vector<std::string>> dependents;
+    for (const auto& [address, record] : state_.pods) {
+      for (const std::string& dependency : record.depends_on) {
+        dependents[dependency].push_back(address);
+      }
+    }
+    for (const auto& [address, record] : state_.pods) {
+      if (!named.contains(address)) PlanDelete(address, record, dependents[address]);
+      for (const DeposedNode& deposed : record.deposed) {
+        deposed_.push_back({address, deposed.node_id, NameOf(record, deposed),
+                            "an earlier run replaced it, and was not done"});
+      }
+    }
+    for (const PodSpec& pod : spec_.pods) {
+      for (const std::string& dependency : pod.depends_on) {
+        dependents[dependency].push_back(PodAddress(pod.name));
+      }
+    }
+    for (const Deposed& deposed : deposed_) PlanDeposed(deposed, dependents[deposed.address]);
+  }
+
+  void PlanPod(const PodSpec& given) {
+    const std::string address = PodAddress(given.name);
+    const PodRecord* record = RecordOf(address);
+    PodSpec pod = given;
+    SettleNodeId(record, &pod);
     Change change;
     change.address = address;
     change.pod = pod.name;
@@ -66,7 +134,6 @@ class Planner {
     change.place = pod.place;
     for (const std::string& dependency : pod.depends_on) AddWaits(dependency, &change);
 
-    const PodRecord* record = RecordOf(address);
     if (record == nullptr) {
       PlanNew(pod, &change);
     } else {
@@ -75,16 +142,24 @@ class Planner {
     const bool lives_on =
         std::holds_alternative<Keep>(change.action) || std::holds_alternative<Patch>(change.action);
     const Value* node = observation_.Find(change.node);
-    if (lives_on && node != nullptr) known_[pod.name] = node;
-    const bool refused = lives_on && record == nullptr;  // the node is somebody else's
-    plan_.changes.push_back(std::move(change));
-    if (!refused) PlanSteps(pod, record, lives_on ? node : nullptr);
+    if (lives_on && node != nullptr && !refused_.contains(address)) known_[pod.name] = node;
+    const bool refused = lives_on && (node == nullptr || refused_.contains(address));
+    const std::size_t index = plan_.changes.size();
+    Add(std::move(change));
+    if (refused) return;
+    for (PlannedStep& step :
+         steps_.Plan({pod, record, lives_on ? node : nullptr, plan_.changes[index]})) {
+      if (step.again) triggers_.NoteStepAgain(step.change.address);
+      Add(std::move(step.change));
+    }
   }
 
   // A pod that waits for another waits for its bootstrap too, as dependents expect a working pod.
-  void AddWaits(const std::string& dependency, Change* change) {
-    for (const Change& other : plan_.changes) {
-      if (PodAddress(other.pod) == dependency) change->waits_for.push_back(other.address);
+  void AddWaits(const std::string& dependency, Change* change) const {
+    const auto changes = of_pod_.find(dependency.substr(kPodPrefix.size()));
+    if (changes == of_pod_.end()) return;
+    for (std::size_t index : changes->second) {
+      change->waits_for.push_back(plan_.changes[index].address);
     }
   }
 
@@ -98,17 +173,18 @@ class Planner {
   }
 
   void RefuseTaken(const PodSpec& pod, const std::string& address) {
+    refused_.insert(address);
     std::string detail =
         "podctl did not make it and will not touch it. Give this pod another `nodeId`, or delete "
         "the node first.";
     for (const auto& [other, record] : state_.pods) {
-      if (NameOf(record) != NameOf(pod)) continue;
+      if (NameOf(record) != NameOf(pod) || other == address) continue;
       detail = fmt::format(
-          "It is {} in the state. Keep that name, or give this pod a `nodeId` of "
-          "its own.",
-          other);
+          "It is {} in the state. Keep that name, say that it moved with `moved: [{{from: {}, to: "
+          "{}}}]`, or give this pod a `nodeId` of its own.",
+          other, other, address);
     }
-    Refuse(&pod, address,
+    Refuse(pod.place, address,
            fmt::format("a node named `{}` already exists in {}", pod.node_id, pod.zone), detail);
   }
 
@@ -118,41 +194,46 @@ class Planner {
   }
 
   void PlanKnown(const PodSpec& pod, const PodRecord& record, Change* change) {
-    const Value* node = observation_.Find(NameOf(record));
+    const bool ours = record.exists || record.pending.has_value();
+    const Value* node = ours ? observation_.Find(NameOf(record)) : nullptr;
+    NoteDrift(change->address, pod, record, node);
     if (node == nullptr) {
-      const bool under_way = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
-      if (under_way && NameOf(record) == change->node) {
-        change->reason = "its creation, begun by an earlier run, is under way";
-        return PlanCreate(pod, true, change);
-      }
-      if (record.exists) {
-        plan_.drift.push_back({Drift::Kind::kVanished,
-                               change->address,
-                               "is gone: the node was deleted outside of podctl",
-                               {}});
+      const bool begun = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
+      if (begun && NameOf(record) == change->node) {
+        const bool heard = !record.pending->operation.empty();
+        change->reason = heard ? "its creation, begun by an earlier run, is under way"
+                               : "an earlier run ended before it heard whether its creation began";
+        return PlanCreate(pod, heard, change);
       }
       return PlanNew(pod, change);
     }
-    NoteDrift(pod, record, *node);
     const std::string state = NodeState(*node);
-    if (NameOf(record) != change->node) return PlanMove(pod, record, *node, change);
-    if (state == "CREATING") {
+    const PodDiff diff = Diff(pod, record, *node);
+    if (NameOf(record) != change->node) {
+      PlanMove(pod, record, diff, change);
+    } else if (state == "CREATING") {
       change->reason = "its creation, begun by an earlier run, is under way";
-      return PlanCreate(pod, true, change);
-    }
-    // preventDestroy does not hold here: there is nothing left that it could protect.
-    if (IsTerminalState(state) || state == "DELETING") {
+      PlanCreate(pod, true, change);
+    } else if (IsTerminalState(state) || state == "DELETING") {
+      // preventDestroy does not hold here: there is nothing left that it could protect.
+      change->reason_code = ReasonCode::kTainted;
       change->reason = state == "DELETING" ? "it is being deleted" : "it is " + state;
-      change->action = Replace{pod};
       change->attributes = CreateAttributes(pod, Lookup());
-      return;
+      ChooseReplace(pod, record, change);
+    } else {
+      PlanExisting(pod, record, diff, change);
     }
-    PlanExisting(pod, record, *node, change);
+    triggers_.NotePod(*change, diff.attributes);
   }
 
-  void PlanMove(const PodSpec& pod, const PodRecord& record, const Value& node, Change* change) {
+  PodDiff Diff(const PodSpec& pod, const PodRecord& record, const Value& node) const {
+    const bool remembered = observation_.remembered.contains(NameOf(record));
+    return DiffPod(pod, &record, node, Lookup(), remembered ? &state_.digest_key : nullptr);
+  }
+
+  // The node has another place or name than the spec wants.
+  void PlanMove(const PodSpec& pod, const PodRecord& record, PodDiff diff, Change* change) {
     if (observation_.Find(change->node) != nullptr) RefuseTaken(pod, change->address);
-    PodDiff diff = DiffPod(pod, &record, node, Lookup());
     const auto add = [&](const char* path, const std::string& before, const std::string& after) {
       if (before != after) {
         diff.attributes.push_back({path, Value(before), Value(after), true, false, true});
@@ -161,261 +242,228 @@ class Planner {
     add("nodeId", record.node_id, pod.node_id);
     add("zone", record.zone, pod.zone);
     add("project", record.project, pod.project);
-    diff.forces_replacement = true;
-    PlanReplace(pod, record, std::move(diff), change);
+    ReplaceForDifference(diff, change);
+    PlanReplace(pod, record, change);
   }
 
-  void PlanReplace(const PodSpec& pod, const PodRecord& record, PodDiff diff, Change* change) {
+  static void ReplaceForDifference(const PodDiff& diff, Change* change) {
     std::vector<std::string> reasons;
     for (const AttributeChange& attribute : diff.attributes) {
       if (attribute.forces_replacement) reasons.push_back(attribute.path);
     }
+    change->reason_code = ReasonCode::kCannotUpdate;
     change->reason = fmt::format("{} cannot be changed in place", fmt::join(reasons, ", "));
-    change->action = Replace{pod};
-    change->attributes = std::move(diff.attributes);
+    change->attributes = diff.attributes;
+  }
+
+  void PlanExisting(const PodSpec& pod, const PodRecord& record, const PodDiff& diff,
+                    Change* change) {
+    const std::string trigger =
+        record.replace_because.empty() ? triggers_.Fired(pod.lifecycle) : record.replace_because;
+    if (diff.forces_replacement) {
+      ReplaceForDifference(diff, change);
+    } else if (again_.contains(change->address)) {
+      change->reason_code = ReasonCode::kByRequest;
+      change->reason = "it was requested";
+      change->attributes = diff.attributes;
+    } else if (!trigger.empty()) {
+      change->reason_code = ReasonCode::kByTriggers;
+      change->reason = trigger;
+      change->attributes = diff.attributes;
+    } else if (diff.patch_fields.empty()) {
+      change->action = Keep{pod};
+      return;
+    } else {
+      change->action = Patch{pod, diff.patch_fields};
+      change->attributes = diff.attributes;
+      return;
+    }
+    PlanReplace(pod, record, change);
+  }
+
+  void PlanReplace(const PodSpec& pod, const PodRecord& record, Change* change) {
     if (record.prevent_destroy || pod.lifecycle.prevent_destroy) {
-      Refuse(&pod, change->address, fmt::format("{} must not be destroyed", change->address),
+      Refuse(pod.place, change->address, fmt::format("{} must not be destroyed", change->address),
              fmt::format("This plan would replace it, because {}, but `lifecycle.preventDestroy` "
                          "protects it.",
                          change->reason));
     }
-    if (pod.lifecycle.create_before_destroy) {
-      Refuse(&pod, change->address, "createBeforeDestroy cannot be kept for this replacement",
-             "podctl replaces a node by deleting it first, since its node id is taken until then. "
-             "Remove `lifecycle.createBeforeDestroy` to allow that.");
-    }
+    ChooseReplace(pod, record, change);
   }
 
-  void PlanExisting(const PodSpec& pod, const PodRecord& record, const Value& node,
-                    Change* change) {
-    PodDiff diff = DiffPod(pod, &record, node, Lookup());
-    if (diff.forces_replacement) return PlanReplace(pod, record, std::move(diff), change);
-    if (diff.patch_fields.empty()) {
-      change->action = Keep{pod};
+  // Which of the two nodes comes first.
+  void ChooseReplace(const PodSpec& pod, const PodRecord& record, Change* change) {
+    if (!pod.lifecycle.create_before_destroy) {
+      change->action = Replace{pod};
       return;
     }
-    change->action = Patch{pod, std::move(diff.patch_fields)};
-    change->attributes = std::move(diff.attributes);
+    if (pod.project != record.project || pod.zone != record.zone) {
+      Refuse(pod.place, change->address, "createBeforeDestroy cannot be kept for this replacement",
+             "The pod moves to another zone or project, where podctl cannot have two nodes of one "
+             "pod. Remove `lifecycle.createBeforeDestroy` to have the old node deleted first, or "
+             "give the pod of the new zone another name.");
+      change->action = Replace{pod};
+      return;
+    }
+    PodSpec fresh = pod;
+    if (pod.node_id == record.node_id) {
+      ChooseFreeNodeId([this](const NodeName& name) { return IsTaken(name); }, &fresh);
+    }
+    taken_.insert(NameOf(fresh));
+    change->node = NameOf(fresh);
+    deposed_.push_back(
+        {change->address, record.node_id, NameOf(record), "its replacement is made first"});
+    change->action = Replace{std::move(fresh), true};
   }
 
-  void NoteDrift(const PodSpec& pod, const PodRecord& record, const Value& node) {
-    const std::string address = PodAddress(pod.name);
-    const std::string state = NodeState(node);
-    const auto note = [&](Drift::Kind kind, std::string sentence) {
-      plan_.drift.push_back({kind, address, std::move(sentence), {}});
-    };
-    if (IsTerminalState(state)) {
-      return note(Drift::Kind::kTerminal, fmt::format("is {}", state));
+  bool IsTaken(const NodeName& name) {
+    if (!std::exchange(knows_taken_, true)) {
+      for (const PodSpec& pod : spec_.pods) {
+        PodSpec settled;
+        settled.node_id = pod.node_id;
+        settled.node_id_given = pod.node_id_given;
+        SettleNodeId(RecordOf(PodAddress(pod.name)), &settled);
+        taken_.insert({pod.project, pod.zone, settled.node_id});
+      }
+      for (const auto& [address, record] : state_.pods) {
+        taken_.insert(NameOf(record));
+        for (const DeposedNode& deposed : record.deposed) taken_.insert(NameOf(record, deposed));
+      }
     }
-    if (state == "REPAIRING") note(Drift::Kind::kRepairing, "is REPAIRING");
-    if (state == "STOPPED" || state == "STOPPING") {
-      note(Drift::Kind::kStopped, fmt::format("is {}", state));
-    }
-    const std::string health = NodeHealth(node);
-    if (!health.empty() && health != "HEALTHY" && state == "READY") {
-      const std::string& why = node["healthDescription"].AsString();
-      note(Drift::Kind::kUnhealthy,
-           why.empty() ? "is " + health : fmt::format("is {}: {}", health, why));
-    }
-    auto changes = DiffDrift(pod, record, node, state_.digest_key);
-    if (!changes.empty()) {
-      plan_.drift.push_back(
-          {Drift::Kind::kChanged, address, "was changed outside of podctl", std::move(changes)});
-    }
+    return taken_.contains(name) || observation_.Find(name) != nullptr;
   }
 
-  void PlanDelete(const std::string& address, const PodRecord& record) {
+  void NoteDrift(const std::string& address, const PodSpec& pod, const PodRecord& record,
+                 const Value* node) {
+    if (!options_.refresh &&
+        (node == nullptr || observation_.remembered.contains(NameOf(record)))) {
+      return;  // nobody looked
+    }
+    const bool only_news = options_.mode == PlanMode::kRefreshOnly;
+    auto found = FindDrift(address, {pod, record, node, state_.digest_key, only_news});
+    std::move(found.begin(), found.end(), std::back_inserter(plan_.drift));
+  }
+
+  void PlanDelete(const std::string& address, const PodRecord& record,
+                  const std::vector<std::string>& dependents) {
     Change change;
     change.address = address;
-    change.pod = address.substr(address.find('.') + 1);
+    change.pod = address.substr(kPodPrefix.size());
     change.node = NameOf(record);
-    change.reason = "it is not in the spec";
-    const bool there = observation_.Find(change.node) != nullptr;
+    if (options_.mode != PlanMode::kDestroy) {
+      change.reason_code = ReasonCode::kNoConfiguration;
+      change.reason = "it is not in the spec";
+    }
     const bool coming = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
+    const bool there = (record.exists || coming) && observation_.Find(change.node) != nullptr;
     change.action = Delete{!there && !coming};
     change.attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {
-      Refuse(nullptr, address, fmt::format("{} must not be destroyed", address),
+      Refuse({}, address, fmt::format("{} must not be destroyed", address),
              "`lifecycle.preventDestroy` protects it. Put the pod back into the spec with "
              "`preventDestroy: false` and apply that first.");
     }
     // Whoever was built on it goes, or is changed, before it does.
-    for (const auto& [other, other_record] : state_.pods) {
-      if (std::count(other_record.depends_on.begin(), other_record.depends_on.end(), address) > 0) {
-        change.waits_for.push_back(other);
-      }
-    }
-    plan_.changes.push_back(std::move(change));
+    change.waits_for = dependents;
+    Add(std::move(change));
   }
 
-  // `node` is nullptr when the pod is about to be made: every step runs, and the runtime starts
-  // with the new metadata by itself.
-  void PlanSteps(const PodSpec& pod, const PodRecord* record, const Value* node) {
-    std::vector<std::string> before = {PodAddress(pod.name)};
-    if (node != nullptr) PlanRuntimeRestart(pod, *record, *node, &before);
-    for (const StepSpec& step : pod.bootstrap) {
-      RunStep run;
-      run.step.script = step.run;
-      run.step.env = step.env;
-      run.step.files = step.files;
-      run.step.timeout = step.timeout;
-      run.files_digest = step.files_digest;
-      run.sensitive = step.sensitive;
-      run.selected = step.workers;
-      if (node != nullptr) CheckSelection(pod, step, WorkerCount(*node));
-      PlanStep(pod, step.name, step.place, std::move(run), node, &before);
-    }
-  }
-
-  void CheckSelection(const PodSpec& pod, const StepSpec& step, std::size_t count) {
-    for (int worker : step.workers.value_or(std::vector<int>{})) {
-      if (worker < static_cast<int>(count)) continue;
-      Diagnostic diagnostic;
-      diagnostic.summary = fmt::format("there is no worker {}: pod `{}` has {}", worker, pod.name,
-                                       Plural(count, "worker"));
-      diagnostic.place = step.place;
-      diagnostic.context = StepAddress(pod.name, step.name);
-      diagnostics_.Add(std::move(diagnostic));
-      return;
-    }
-  }
-
-  void PlanRuntimeRestart(const PodSpec& pod, const PodRecord& record, const Value& node,
-                          std::vector<std::string>* before) {
-    const std::string address = StepAddress(pod.name, kRuntimeStepName);
-    auto entry = pod.metadata.find(kRuntimeEnvKey);
-    const bool wanted = entry != pod.metadata.end();
-    if (WorkerCount(node) < 2 || IsIgnored(pod, std::string("metadata.") + kRuntimeEnvKey) ||
-        (!wanted && !state_.steps.contains(address) && !record.metadata.contains(kRuntimeEnvKey))) {
-      return;
-    }
-    RunStep run;
-    run.step.kind = Step::Kind::kRestartRuntime;
-    run.step.env[kRuntimeEnvKey] = wanted ? entry->second.text : "";
-    run.sensitive = wanted && entry->second.sensitive;
-    const Change& pod_change = plan_.changes.back();
-    const bool patched = std::any_of(
-        pod_change.attributes.begin(), pod_change.attributes.end(), [](const auto& attribute) {
-          return attribute.path == std::string("metadata.") + kRuntimeEnvKey;
-        });
-    // A patch of the entry makes every worker stale, whatever was remembered of it.
-    PlanStep(pod, kRuntimeStepName, pod.place, std::move(run), &node, before, patched);
-  }
-
-  void PlanStep(const PodSpec& pod, const std::string& name, const SourcePlace& place, RunStep run,
-                const Value* node, std::vector<std::string>* before, bool everywhere = false) {
+  // The old node goes when the new one works and nobody is built on the old one any more.
+  void PlanDeposed(const Deposed& deposed, const std::vector<std::string>& dependents) {
     Change change;
-    change.address = StepAddress(pod.name, name);
-    change.pod = pod.name;
-    change.node = NameOf(pod);
-    change.place = place;
-    change.waits_for = *before;
-    if (node == nullptr) {
-      run.expected_workers = run.selected ? run.selected->size() : ExpectedWorkers(pod);
-      run.workers = run.selected;
-      change.reason = "the pod is new";
-    } else {
-      std::vector<int> stale = StaleWorkers(change.address, run, *node, everywhere, &change.reason);
-      run.expected_workers = stale.size();
-      if (stale.empty()) return;
-      run.workers = std::move(stale);
+    change.address = fmt::format("{} (deposed {})", deposed.address, deposed.node_id);
+    change.pod = deposed.address.substr(kPodPrefix.size());
+    change.node = deposed.node;
+    change.action = Delete{false, true};
+    change.reason = deposed.reason;
+    AddWaits(deposed.address, &change);
+    for (const std::string& dependent : dependents) AddWaits(dependent, &change);
+    Add(std::move(change));
+  }
+
+  // Nothing is done; what has drifted is shown, to be taken into the state.
+  void PlanRefresh() {
+    std::map<std::string, const PodSpec*> specs;
+    for (const PodSpec& pod : spec_.pods) specs[PodAddress(pod.name)] = &pod;
+    for (const auto& [address, record] : state_.pods) {
+      const auto spec = specs.find(address);
+      PodSpec pod = spec == specs.end() ? PodSpec{} : *spec->second;
+      SettleNodeId(&record, &pod);
+      if (record.exists) NoteDrift(address, pod, record, observation_.Find(NameOf(record)));
+      if (spec == specs.end()) continue;
+      Change change;
+      change.address = address;
+      change.pod = pod.name;
+      change.node = NameOf(record);
+      change.place = pod.place;
+      change.action = Keep{std::move(pod)};
+      Add(std::move(change));
     }
-    before->push_back(change.address);
-    change.action = std::move(run);
-    plan_.changes.push_back(std::move(change));
   }
 
-  static std::size_t ExpectedWorkers(const PodSpec& pod) {
-    return static_cast<std::size_t>(gcp::ExpectedWorkers(pod.node).value_or(0));
-  }
-
-  std::vector<int> StaleWorkers(const std::string& address, const RunStep& run, const Value& node,
-                                bool everywhere, std::string* reason) const {
-    std::vector<int> stale;
-    bool changed = false;    // it ran on this node, as it was then
-    bool recreated = false;  // it ran on the node before this one
-    bool applied = false;    // it ran somewhere on this node
-    const auto rendered = RenderStep(run.step, run.files_digest, Lookup());
-    const std::string uid = NodeUid(node);
-    for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
-      if (run.selected && std::count(run.selected->begin(), run.selected->end(), worker) == 0) {
-        continue;
+  // Leaves of the plan what the targets reach, and of what speaks against it what concerns them.
+  void Narrow() {
+    std::set<std::string> reach;
+    if (!options_.targets.empty()) {
+      reach = ReachOf(options_.targets, plan_);
+      for (const std::string& target : options_.targets) {
+        if (options_.mode == PlanMode::kRefreshOnly) reach.insert(PodOf(target));
       }
-      const StepWorkerRecord* record = RecordOf(address, worker);
-      const bool here = record != nullptr && record->uid == uid;
-      const bool same = here && rendered && record->digest == rendered->digest;
-      recreated = recreated || (record != nullptr && !here);
-      changed = changed || (here && !same);
-      applied = applied || here;
-      if (everywhere || !same) stale.push_back(worker);
+      RefuseMovesLeftOut(reach);
+      std::erase_if(plan_.changes,
+                    [&](const Change& change) { return !reach.contains(change.address); });
+      std::erase_if(plan_.drift,
+                    [&](const Drift& drift) { return !reach.contains(drift.address); });
     }
-    if (run.step.kind == Step::Kind::kRestartRuntime) {
-      *reason = everywhere ? "tensorflow-env-vars changes"
-                           : "not every worker runs with the current tensorflow-env-vars";
-    } else if (recreated) {
-      *reason = "the pod was made anew";
-    } else {
-      *reason = changed   ? "the step changed"
-                : applied ? "it has not succeeded everywhere"
-                          : "it has not run yet";
+    for (auto& [address, diagnostic] : refusals_) {
+      const bool concerns =
+          options_.targets.empty() || reach.contains(address) ||
+          std::count(options_.targets.begin(), options_.targets.end(), PodOf(address)) > 0;
+      if (concerns) diagnostics_.Add(std::move(diagnostic));
     }
-    return stale;
   }
 
-  const StepWorkerRecord* RecordOf(const std::string& step, int worker) const {
-    auto record = state_.steps.find(step);
-    if (record == state_.steps.end()) return nullptr;
-    auto applied = record->second.workers.find(worker);
-    return applied == record->second.workers.end() ? nullptr : &applied->second;
+  static std::string PodOf(const std::string& address) {
+    const auto dot = address.find('.');
+    return PodAddress(address.substr(dot + 1, address.find('.', dot + 1) - dot - 1));
+  }
+
+  // The state is moved as a whole, or a part of it would be saved that nobody was shown.
+  void RefuseMovesLeftOut(const std::set<std::string>& reach) {
+    for (const auto& [now, before] : options_.moved) {
+      if (reach.contains(now)) continue;
+      Diagnostic diagnostic;
+      diagnostic.summary =
+          fmt::format("{} has moved to {}, and --target leaves it out", before, now);
+      diagnostic.context = now;
+      diagnostic.detail = fmt::format("Add `--target {}`, or apply the moves first.", now);
+      diagnostics_.Add(std::move(diagnostic));
+    }
   }
 
   const Spec& spec_;
   const State& state_;
   const Observation& observation_;
+  const PlanOptions& options_;
   Diagnostics& diagnostics_;
+  const std::set<std::string> again_;
+  StepPlanner steps_;
+  Triggers triggers_;
   Plan plan_;
-  std::set<std::string> named_;
+  std::map<std::string, std::vector<std::size_t>> of_pod_;  // indices of changes, by pod
   std::map<std::string, const Value*> known_;  // nodes that references may be read from
+  std::vector<Deposed> deposed_;
+  std::set<NodeName> taken_;  // filled when first asked
+  bool knows_taken_ = false;
+  std::set<std::string> refused_;  // addresses whose node is somebody else's
+  std::vector<std::pair<std::string, Diagnostic>> refusals_;  // by address
 };
 
 }  // namespace
 
 Plan MakePlan(const Spec& spec, const State& state, const Observation& observation,
-              Diagnostics& diagnostics) {
-  return Planner(spec, state, observation, diagnostics).Run();
-}
-
-std::string RuntimeDigest(const std::string& tensorflow_env_vars) {
-  return Sha256Hex("restart-runtime\n" + tensorflow_env_vars);
-}
-
-std::optional<RenderedStep> RenderStep(const Step& step, const std::string& files_digest,
-                                       const NodeLookup& lookup) {
-  RenderedStep rendered{step, {}};
-  Value env = Value::EmptyMap();
-  for (auto& [name, text] : rendered.step.env) {
-    auto plain = RenderText(text, lookup);
-    if (!plain) return std::nullopt;
-    text = *plain;
-    env.Set(name, text);
-  }
-  if (step.kind == Step::Kind::kRestartRuntime) {
-    rendered.digest = RuntimeDigest(rendered.step.env[kRuntimeEnvKey]);
-    rendered.step.env.clear();
-    return rendered;
-  }
-  auto script = RenderText(step.script, lookup);
-  if (!script) return std::nullopt;
-  rendered.step.script = *script;
-  Value content = Value::EmptyMap();
-  content.Set("run", *script);
-  content.Set("env", std::move(env));
-  content.Set("files", files_digest);
-  Value::List destinations;
-  for (const StepFile& file : step.files) destinations.emplace_back(file.destination);
-  content.Set("destinations", std::move(destinations));
-  rendered.digest = Sha256Hex(ToJson(content));
-  return rendered;
+              const PlanOptions& options, Diagnostics& diagnostics) {
+  return Planner(spec, state, observation, options, diagnostics).Run();
 }
 
 }  // namespace podctl

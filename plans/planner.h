@@ -1,6 +1,11 @@
 // Decides: spec × state × what the API says now → Plan. Pure: no clock, no network, no files.
 #pragma once
 
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "plans/change.h"
 #include "plans/refresh.h"
 #include "plans/spec/references.h"
@@ -10,11 +15,22 @@
 
 namespace podctl {
 
+struct PlanOptions {
+  PlanMode mode = PlanMode::kNormal;
+  // Addresses of pods and steps: only these, and what they depend on. Empty: everything.
+  std::vector<std::string> targets;
+  // Pods to make anew although they are as wanted, and steps to run again on all their workers.
+  std::vector<std::string> replace;
+  bool refresh = true;  // false: the observation was made from the state (ObservationFrom)
+  // Of pods that moved: the address now -> what the stored state calls it (moves.h).
+  std::map<std::string, std::string> moved;
+};
+
 // `state` is the settled one (refresh.h). What makes the plan impossible (a node of that name is
 // there that podctl did not make, a pod protected by preventDestroy would go, a cycle) is an error
 // in `diagnostics`.
 Plan MakePlan(const Spec& spec, const State& state, const Observation& observation,
-              Diagnostics& diagnostics);
+              const PlanOptions& options, Diagnostics& diagnostics);
 
 // What a step's digest is taken of: kind, rendered script and env, files. nullopt while a reference
 // is not known. Shared with the executor, which writes it down for each worker.

@@ -23,18 +23,23 @@ Error InZone(const Error& error, const ZoneName& zone) {
       error.hint);
 }
 
-// What one thread works off: zones to list, then operations to look up.
+// What one thread works off.
 struct Errand {
-  ZoneName zone;
-  std::string operation;
+  enum class Kind { kList, kOperation, kOperations, kNode };
+  Kind kind = Kind::kList;
+  ZoneName zone;          // kList, kOperations
+  std::string operation;  // kOperation
+  NodeName node;          // kNode
 };
 
 class Collector {
  public:
-  Collector(Provider& provider, std::vector<Errand> errands, std::stop_token stop)
-      : provider_(provider), errands_(std::move(errands)), stop_(std::move(stop)) {}
+  Collector(Provider& provider, Observation& observation, std::stop_token stop)
+      : provider_(provider), observation_(observation), stop_(std::move(stop)) {}
 
-  Result<Observation> Run(int parallelism) {
+  Result<void> Run(std::vector<Errand> errands, int parallelism) {
+    errands_ = std::move(errands);
+    next_ = 0;
     const auto threads =
         std::min<std::size_t>(errands_.size(), static_cast<std::size_t>(std::max(1, parallelism)));
     {
@@ -43,17 +48,29 @@ class Collector {
       Work();
     }
     if (!errors_.empty()) return errors_.front();
-    return std::move(observation_);
+    return {};
   }
+
+  // Of kOperations errands; a zone whose operations may not be listed has none.
+  const std::vector<Operation>& listed() const { return listed_; }
 
  private:
   void Work() {
     for (std::size_t i = next_++; i < errands_.size(); i = next_++) {
       const Errand& errand = errands_[i];
-      if (errand.operation.empty()) {
-        List(errand.zone);
-      } else {
-        LookUp(errand.operation);
+      switch (errand.kind) {
+        case Errand::Kind::kList:
+          List(errand.zone);
+          break;
+        case Errand::Kind::kOperation:
+          LookUp(errand.operation);
+          break;
+        case Errand::Kind::kOperations:
+          ListOperations(errand.zone);
+          break;
+        case Errand::Kind::kNode:
+          Get(errand.node);
+          break;
       }
     }
   }
@@ -67,7 +84,7 @@ class Collector {
     }
     for (Value& node : *nodes) {
       NodeName name{zone.first, zone.second, NodeId(node)};
-      observation_.nodes.insert_or_assign(std::move(name), std::move(node));
+      observation_.nodes[std::move(name)] = std::move(node);
     }
   }
 
@@ -83,14 +100,131 @@ class Collector {
     }  // a forgotten operation: the list of nodes alone decides
   }
 
+  void ListOperations(const ZoneName& zone) {
+    auto operations = provider_.ListOperations(zone.first, zone.second, stop_);
+    std::lock_guard lock(mutex_);
+    if (!operations) return;  // not everybody may; the node itself tells in the end
+    std::move(operations->begin(), operations->end(), std::back_inserter(listed_));
+  }
+
+  void Get(const NodeName& name) {
+    auto node = provider_.GetNode(name, stop_);
+    std::lock_guard lock(mutex_);
+    if (node) {
+      observation_.nodes[name] = std::move(*node);
+    } else if (node.error().code != ErrorCode::kNotFound) {
+      const Error& error = node.error();
+      errors_.push_back(MakeError(
+          error.code, fmt::format("cannot look at {}: {}", name.Resource(), error.message),
+          error.hint));
+    }
+  }
+
   Provider& provider_;
-  const std::vector<Errand> errands_;
+  Observation& observation_;
   std::stop_token stop_;
+  std::vector<Errand> errands_;
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
-  Observation observation_;
   std::vector<Error> errors_;
+  std::vector<Operation> listed_;
 };
+
+bool MayBeginUnheard(const PodRecord& record) {
+  return !record.exists && record.pending && record.pending->kind == PendingAction::Kind::kCreate;
+}
+
+// A node as the state remembers it.
+Value RememberedNode(const PodRecord& record) {
+  Value node = record.applied.is_map() ? record.applied : Value::EmptyMap();
+  for (const auto& [key, fact] : record.observed.AsMap()) node.Set(key, fact);
+  Value metadata = Value::EmptyMap();
+  for (const auto& [key, value] : record.metadata) metadata.Set(key, value);
+  node.Set("metadata", std::move(metadata));
+  node.Set("name", NameOf(record).Resource());
+  node.Set("id", record.uid);
+  return node;
+}
+
+void Remember(const State& state, Observation* observation) {
+  const auto add = [&](const NodeName& name, Value node) {
+    observation->nodes[name] = std::move(node);
+    observation->remembered.insert(name);
+  };
+  for (const auto& [address, record] : state.pods) {
+    if (record.exists && !record.pending) add(NameOf(record), RememberedNode(record));
+    for (const DeposedNode& deposed : record.deposed) {
+      if (deposed.pending) continue;
+      Value node;
+      node.Set("name", NameOf(record, deposed).Resource());
+      node.Set("id", deposed.uid);
+      add(NameOf(record, deposed), std::move(node));
+    }
+  }
+}
+
+// What is looked at first: everything there is, or only what an earlier run left open.
+std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refresh) {
+  std::set<ZoneName> zones;
+  std::vector<Errand> errands;
+  if (refresh) {
+    for (const PodSpec& pod : spec.pods) zones.emplace(pod.project, pod.zone);
+    for (const auto& [address, record] : state.pods) zones.emplace(record.project, record.zone);
+    for (const ZoneName& zone : zones) errands.push_back({Errand::Kind::kList, zone, {}, {}});
+  }
+  const auto follow = [&](const std::optional<PendingAction>& pending, const NodeName& name) {
+    if (!pending) return;
+    if (!pending->operation.empty()) {
+      errands.push_back({Errand::Kind::kOperation, {}, pending->operation, {}});
+    }
+    if (!refresh) errands.push_back({Errand::Kind::kNode, {}, {}, name});
+  };
+  for (const auto& [address, record] : state.pods) {
+    follow(record.pending, NameOf(record));
+    for (const DeposedNode& deposed : record.deposed) {
+      follow(deposed.pending, NameOf(record, deposed));
+    }
+  }
+  return errands;
+}
+
+// A create that was begun and whose node is not in the list: the list may lag behind, and a run
+// that was killed before it heard the answer does not even know the operation's name.
+Result<void> LookForCreates(const State& state, Collector& collector, Observation& observation,
+                            int parallelism) {
+  std::set<ZoneName> zones;
+  std::vector<Errand> errands;
+  std::vector<const PodRecord*> open;
+  for (const auto& [address, record] : state.pods) {
+    if (!MayBeginUnheard(record) || observation.Find(NameOf(record)) != nullptr) continue;
+    if (record.pending->operation.empty()) {
+      zones.emplace(record.project, record.zone);
+      open.push_back(&record);
+    }
+    errands.push_back({Errand::Kind::kNode, {}, {}, NameOf(record)});
+  }
+  if (errands.empty()) return {};
+  std::vector<Errand> lists;
+  for (const ZoneName& zone : zones) lists.push_back({Errand::Kind::kOperations, zone, {}, {}});
+  if (auto listed = collector.Run(std::move(lists), parallelism); !listed) return listed;
+  for (const PodRecord* record : open) {
+    const Operation* newest = nullptr;
+    for (const Operation& operation : collector.listed()) {
+      if (operation.target != NameOf(*record).Resource() || operation.verb != "create") continue;
+      // The clocks of the service and of this machine need not agree: what still runs is ours,
+      // since nobody else can have begun it while we did; what is over may be an older one.
+      const bool over = operation.done && operation.create_time < record->pending->begun_at;
+      if (!over && (newest == nullptr || newest->create_time < operation.create_time)) {
+        newest = &operation;
+      }
+    }
+    if (newest == nullptr) continue;
+    observation.begun[NameOf(*record)] = newest->name;
+    observation.operations[newest->name] = *newest;
+  }
+  // After the operations: one that is done by now has left its node.
+  return collector.Run(std::move(errands), parallelism);
+}
 
 // A create that an earlier run began, and that ended without it, left a node whose runtime started
 // with the metadata it was created with.
@@ -113,45 +247,110 @@ bool StillRunning(const PendingAction& pending, const Observation& observation) 
   return it != observation.operations.end() && !it->second.done;
 }
 
-// Returns false when the record is to be forgotten.
-bool SettleRecord(const std::string& address, PodRecord* record, const Observation& observation,
-                  State* state, std::vector<std::string>* notes) {
-  const Value* node = observation.Find(NameOf(*record));
-  if (node != nullptr) {
-    const bool created =
-        !record->exists && record->pending && record->pending->kind == PendingAction::Kind::kCreate;
-    if (record->exists && !record->uid.empty() && record->uid != NodeUid(*node)) {
-      notes->push_back(
-          fmt::format("{}: the node was deleted and made anew outside of podctl", address));
+class Settlement {
+ public:
+  Settlement(State& state, const Observation& observation, std::vector<std::string>& notes)
+      : state_(state), observation_(observation), notes_(notes) {}
+
+  void Run() {
+    std::vector<std::string> addresses;
+    for (const auto& [address, record] : state_.pods) addresses.push_back(address);
+    for (const std::string& address : addresses) {
+      PodRecord& record = state_.pods.at(address);
+      SettleDeposed(address, record);
+      const Value* node = observation_.Find(NameOf(record));
+      if (node != nullptr) {
+        SettleThere(address, *node, record);
+      } else {
+        SettleGone(address, record);
+      }
+      const bool empty = !record.exists && !record.pending && record.deposed.empty();
+      if (empty) ForgetNode(address, &state_);
     }
-    TakeObserved(*node, record);
+  }
+
+ private:
+  void Note(const std::string& address, std::string_view text) {
+    notes_.push_back(fmt::format("{}: {}", address, text));
+  }
+
+  void SettleThere(const std::string& address, const Value& node, PodRecord& record) {
+    const bool created = MayBeginUnheard(record);
+    if (!record.exists && !created) return;  // somebody else's, under a name that was ours
+    if (record.exists && !record.uid.empty() && record.uid != NodeUid(node)) {
+      Note(address, "the node was deleted and made anew outside of podctl");
+    }
+    TakeObserved(node, &record);
     if (created) {
-      NoteRuntime(address, *record, *node, state);
-      notes->push_back(fmt::format(
-          "{}: an earlier run had begun to create it; the node is there and is taken up", address));
+      NoteRuntime(address, record, node, &state_);
+      Note(address, "an earlier run had begun to create it; the node is there and is taken up");
     }
-    const bool unfinished = NodeState(*node) == "CREATING" || NodeState(*node) == "DELETING";
-    if (record->pending && !unfinished && !StillRunning(*record->pending, observation)) {
-      record->pending.reset();
+    const bool unfinished = NodeState(node) == "CREATING" || NodeState(node) == "DELETING";
+    if (record.pending && !unfinished && !StillRunning(*record.pending, observation_)) {
+      record.pending.reset();
     }
-    return true;
   }
-  record->observed = Value();
-  if (!record->pending) return true;  // vanished: the planner says so
-  const PendingAction& pending = *record->pending;
-  if (pending.kind == PendingAction::Kind::kCreate && StillRunning(pending, observation)) {
-    return true;
+
+  void SettleGone(const std::string& address, PodRecord& record) {
+    if (!record.pending) {
+      record.observed = Value();  // vanished: the planner says so
+      return;
+    }
+    PendingAction& pending = *record.pending;
+    switch (pending.kind) {
+      case PendingAction::Kind::kPatch:
+        record.observed = Value();
+        record.pending.reset();
+        return;
+      case PendingAction::Kind::kDelete:
+        Note(address, "its deletion, begun by an earlier run, is complete");
+        return ForgetOrKeep(record);
+      case PendingAction::Kind::kCreate:
+        break;
+    }
+    if (pending.operation.empty()) {
+      const auto begun = observation_.begun.find(NameOf(record));
+      // It may have been sent a moment before the run ended, and not be seen anywhere yet.
+      if (begun == observation_.begun.end()) return;
+      pending.operation = begun->second;
+    }
+    if (StillRunning(pending, observation_)) return;
+    Note(address, "a creation begun by an earlier run left no node");
+    if (!ReinstateDeposed(&record)) return ForgetOrKeep(record);
+    const Value* old = observation_.Find(NameOf(record));
+    if (old != nullptr) TakeObserved(*old, &record);
   }
-  if (pending.kind == PendingAction::Kind::kPatch) {
-    record->pending.reset();
-    return true;
+
+  // Run() forgets the record when nothing is left of it.
+  static void ForgetOrKeep(PodRecord& record) {
+    record.exists = false;
+    record.uid.clear();
+    record.pending.reset();
+    record.observed = Value();
   }
-  notes->push_back(
-      pending.kind == PendingAction::Kind::kCreate
-          ? fmt::format("{}: a creation begun by an earlier run left no node", address)
-          : fmt::format("{}: its deletion, begun by an earlier run, is complete", address));
-  return false;
-}
+
+  void SettleDeposed(const std::string& address, PodRecord& record) {
+    std::erase_if(record.deposed, [&](DeposedNode& deposed) {
+      const Value* node = observation_.Find(NameOf(record, deposed));
+      if (node == nullptr) return true;
+      if (!deposed.uid.empty() && deposed.uid != NodeUid(*node)) {
+        Note(address, fmt::format("the deposed node {} is gone; what has its name now is somebody "
+                                  "else's, and is left alone",
+                                  deposed.node_id));
+        return true;
+      }
+      if (deposed.pending && NodeState(*node) != "DELETING" &&
+          !StillRunning(*deposed.pending, observation_)) {
+        deposed.pending.reset();
+      }
+      return false;
+    });
+  }
+
+  State& state_;
+  const Observation& observation_;
+  std::vector<std::string>& notes_;
+};
 
 }  // namespace
 
@@ -166,6 +365,9 @@ NodeName NameOf(const PodSpec& pod) {
 NodeName NameOf(const PodRecord& record) {
   return {record.project, record.zone, record.node_id};
 }
+NodeName NameOf(const PodRecord& record, const DeposedNode& deposed) {
+  return {record.project, record.zone, deposed.node_id};
+}
 
 void TakeObserved(const Value& node, PodRecord* record) {
   const std::string uid = NodeUid(node);
@@ -178,30 +380,61 @@ void TakeObserved(const Value& node, PodRecord* record) {
   record->exists = true;
 }
 
-Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
-                            int parallelism, std::stop_token stop) {
-  std::set<ZoneName> zones;
-  std::vector<Errand> errands;
-  for (const PodSpec& pod : spec.pods) zones.emplace(pod.project, pod.zone);
-  for (const auto& [address, record] : state.pods) zones.emplace(record.project, record.zone);
-  for (const ZoneName& zone : zones) errands.push_back({zone, {}});
-  for (const auto& [address, record] : state.pods) {
-    if (record.pending && !record.pending->operation.empty()) {
-      errands.push_back({{}, record.pending->operation});
-    }
+void ForgetNode(const std::string& address, State* state) {
+  const auto it = state->pods.find(address);
+  if (it == state->pods.end()) return;
+  std::erase_if(state->steps, [&](const auto& step) { return step.second.pod == address; });
+  PodRecord& record = it->second;
+  if (record.deposed.empty()) {
+    state->pods.erase(it);
+    return;
   }
-  return Collector(provider, std::move(errands), std::move(stop)).Run(parallelism);
+  record.exists = false;
+  record.uid.clear();
+  record.pending.reset();
+  record.observed = Value();
+  record.host_keys.clear();
+  record.host_keys_source.clear();
+}
+
+void ForgetDeposed(const std::string& address, const std::string& node_id, State* state) {
+  const auto it = state->pods.find(address);
+  if (it == state->pods.end()) return;
+  PodRecord& record = it->second;
+  std::erase_if(record.deposed,
+                [&](const DeposedNode& deposed) { return deposed.node_id == node_id; });
+  const bool empty = !record.exists && !record.pending && record.deposed.empty();
+  if (empty) ForgetNode(address, state);
+}
+
+bool ReinstateDeposed(PodRecord* record) {
+  if (record->deposed.empty()) return false;
+  const DeposedNode old = record->deposed.back();
+  record->deposed.pop_back();
+  record->node_id = old.node_id;
+  if (record->wanted_node_id == old.node_id) record->wanted_node_id.clear();
+  record->uid = old.uid;
+  record->pending = old.pending;
+  record->exists = true;
+  return true;
+}
+
+Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
+                            int parallelism, std::stop_token stop, bool refresh) {
+  Observation observation;
+  if (!refresh) Remember(state, &observation);
+  Collector collector(provider, observation, std::move(stop));
+  if (auto done = collector.Run(FirstErrands(spec, state, refresh), parallelism); !done) {
+    return done.error();
+  }
+  if (auto done = LookForCreates(state, collector, observation, parallelism); !done) {
+    return done.error();
+  }
+  return observation;
 }
 
 State Settle(State state, const Observation& observation, std::vector<std::string>* notes) {
-  for (auto it = state.pods.begin(); it != state.pods.end();) {
-    if (SettleRecord(it->first, &it->second, observation, &state, notes)) {
-      ++it;
-      continue;
-    }
-    std::erase_if(state.steps, [&](const auto& step) { return step.second.pod == it->first; });
-    it = state.pods.erase(it);
-  }
+  Settlement(state, observation, *notes).Run();
   return state;
 }
 

@@ -19,25 +19,42 @@ struct Observation {
   std::map<NodeName, Value> nodes;
   // The newest word on operations that the state holds as pending, by operation name.
   std::map<std::string, Operation> operations;
+  // Of creates that were sent by a run which did not live to hear the answer: what the service
+  // calls them.
+  std::map<NodeName, std::string> begun;
+  // Nodes that nobody looked at: they are as the state remembers them, and sensitive metadata
+  // stands as its digest.
+  std::set<NodeName> remembered;
 
   const Value* Find(const NodeName& name) const;
 };
 
-// One paged list for each project and zone, up to `parallelism` at once, plus one get for each
-// pending operation. The first failure is returned, naming the zone.
+// With `refresh` one paged list for each project and zone, up to `parallelism` at once; without,
+// the state is believed. Either way pending operations are looked up, and what became of a create
+// that was begun and is not in the list. The first failure is returned, naming the zone.
 Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
-                            int parallelism, std::stop_token stop);
+                            int parallelism, std::stop_token stop, bool refresh = true);
 
 // The state brought up to what was observed, without contacting anything: facts of live nodes are
 // taken over, finished intents are settled (a create that took is adopted, one that did not is
-// dropped, a delete that took is forgotten). Notes for the user are appended to `notes`.
+// dropped, a delete that took is forgotten). A create of which nothing is known yet stays pending:
+// the node may still appear, and is podctl's. Notes for the user are appended to `notes`.
 State Settle(State state, const Observation& observation, std::vector<std::string>* notes);
 
 // Takes over what the service says of one node: facts and uid. Host keys belong to one uid, so a
 // re-created node loses the old ones.
 void TakeObserved(const Value& node, PodRecord* record);
 
+// The pod's node is gone, with the steps run on it; what is left of its record are deposed nodes.
+void ForgetNode(const std::string& address, State* state);
+// A deposed node stays forever, or is gone: the record forgets it.
+void ForgetDeposed(const std::string& address, const std::string& node_id, State* state);
+// The replacement came to nothing: the node that was deposed for it is the pod's again. Returns
+// false when there is none.
+bool ReinstateDeposed(PodRecord* record);
+
 NodeName NameOf(const PodSpec& pod);
 NodeName NameOf(const PodRecord& record);
+NodeName NameOf(const PodRecord& record, const DeposedNode& deposed);
 
 }  // namespace podctl

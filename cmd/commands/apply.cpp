@@ -189,6 +189,16 @@ void ShowResult(Wiring& wiring, JsonEvents* json, const ExecuteResult& result, b
               << std::flush;
 }
 
+PlanOptions PlanOptionsOf(const ApplyOptions& options) {
+  PlanOptions plan;
+  if (options.destroy) plan.mode = PlanMode::kDestroy;
+  if (options.refresh_only) plan.mode = PlanMode::kRefreshOnly;
+  plan.targets = options.targets;
+  plan.replace = options.replace;
+  plan.refresh = options.refresh;
+  return plan;
+}
+
 // Nothing to send: but what an earlier run left pending, and bookkeeping, may have to be saved.
 int SaveQuietly(Wiring& wiring, JsonEvents* json, PlanRun& run) {
   if (run.stored.lineage.empty()) return 0;  // there is no state, and nothing to remember
@@ -212,7 +222,7 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   if (wiring.options().json) json = std::make_unique<JsonEvents>(wiring.streams(), wiring.clock());
   PlanRunOptions prepare;
   prepare.operation = "plan";
-  prepare.destroy = options.destroy;
+  prepare.plan = PlanOptionsOf(options);
   auto run = PreparePlan(wiring, prepare, json.get());
   if (!run) return ExitOf(wiring);
   ShowNotes(wiring, json.get(), run->notes);
@@ -220,12 +230,13 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   return options.detailed_exitcode && !run->plan.Empty() ? 2 : 0;
 }
 
-int RunApply(Wiring& wiring, const ApplyOptions& options, bool destroy) {
+int RunApply(Wiring& wiring, const ApplyOptions& options) {
+  const bool destroy = options.destroy;
   std::unique_ptr<JsonEvents> json;
   if (wiring.options().json) json = std::make_unique<JsonEvents>(wiring.streams(), wiring.clock());
   PlanRunOptions prepare;
   prepare.operation = destroy ? "destroy" : "apply";
-  prepare.destroy = destroy;
+  prepare.plan = PlanOptionsOf(options);
   prepare.lock = true;
   prepare.make_ssh_key = !destroy;
   auto run = PreparePlan(wiring, prepare, json.get());

@@ -7,7 +7,7 @@
 namespace podctl {
 
 int RunPlan(Wiring& wiring, const ApplyOptions& options);
-// `destroy`: apply of the empty spec.
-int RunApply(Wiring& wiring, const ApplyOptions& options, bool destroy);
+// With `options.destroy` the empty spec is applied.
+int RunApply(Wiring& wiring, const ApplyOptions& options);
 
 }  // namespace podctl

@@ -90,7 +90,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   ShowDiagnostics(wiring, json, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;
   run.store = wiring.OpenStore(wiring.StatePath(run.spec));
-  if (options.destroy) run.spec.pods.clear();
+  if (options.plan.mode == PlanMode::kDestroy) run.spec.pods.clear();
 
   const std::stop_token stop = wiring.interrupt().drain();
   if (options.lock) {
@@ -131,7 +131,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   run.observation = std::move(*observation);
   run.settled = Settle(run.stored, run.observation, &run.notes);
   Diagnostics impossible;
-  run.plan = MakePlan(run.spec, run.settled, run.observation, impossible);
+  run.plan = MakePlan(run.spec, run.settled, run.observation, options.plan, impossible);
   if (!impossible.items().empty()) {
     ShowDiagnostics(wiring, json, WithSourceLines(wiring.files(), impossible));
   }

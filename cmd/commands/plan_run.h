@@ -9,6 +9,7 @@
 #include "cmd/views/json_events.h"
 #include "cmd/wiring.h"
 #include "plans/change.h"
+#include "plans/planner.h"
 #include "plans/refresh.h"
 #include "plans/spec/spec.h"
 #include "state/store.h"
@@ -30,7 +31,7 @@ struct PlanRun {
 
 struct PlanRunOptions {
   std::string operation;  // "plan", "apply", "destroy": for the lock
-  bool destroy = false;
+  PlanOptions plan;
   bool lock = false;
   bool make_ssh_key = false;  // when there is none at all
 };

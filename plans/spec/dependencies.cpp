@@ -17,6 +17,9 @@ namespace {
 
 using gcp::FieldType;
 
+// podctl's own step, which every pod of several workers has (planner.h).
+constexpr std::string_view kRestartStep = "tpu-runtime";
+
 // Why a node's path has no text to put in, or "".
 std::string WhyNoText(const std::string& path, const PathCheck& check) {
   if (check.field->path == "metadata") return "metadata may hold secrets";
@@ -64,6 +67,7 @@ class Resolver {
       return;
     }
     if (!reference.path.empty() && !CheckPath(reference)) return;
+    if (!reference.step.empty() && !CheckStep(reference, pods_[it->second].pod)) return;
     const std::string address = PodAddress(reference.pod);
     if (std::find(pod.depends_on.begin(), pod.depends_on.end(), address) == pod.depends_on.end()) {
       pod.depends_on.push_back(address);
@@ -80,12 +84,28 @@ class Resolver {
     return SuggestWord(pod, names_);
   }
 
+  bool CheckStep(const FoundReference& reference, const PodSpec& pod) {
+    std::vector<std::string> names = {std::string(kRestartStep)};
+    for (const StepSpec& step : pod.bootstrap) names.push_back(step.name);
+    if (std::find(names.begin(), names.end(), reference.step) != names.end()) return true;
+    const std::string near = SuggestWord(reference.step, names);
+    Report(reference, fmt::format("the pod `{}` has no step `{}`", pod.name, reference.step),
+           near.empty() ? "" : fmt::format("did you mean `bootstrap.{}.{}`?", pod.name, near));
+    return false;
+  }
+
   bool CheckPath(const FoundReference& reference) {
+    if (reference.path == "libtpuFlags" || reference.path == "runtimeEnv") {
+      Report(reference, fmt::format("`{}` is no field of a node", reference.path),
+             "write `metadata.tensorflow-env-vars`");
+      return false;
+    }
     const PathCheck check = CheckNodePath(reference.path);
     if (!check.ok) {
       Report(reference, check.problem, check.suggestion);
       return false;
     }
+    if (reference.trigger) return true;
     const std::string why = WhyNoText(reference.path, check);
     if (!why.empty()) {
       Report(reference, fmt::format("`{}` cannot be put in a text", reference.path), why);

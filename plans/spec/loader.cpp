@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "plans/spec/dependencies.h"
 #include "plans/spec/local_files.h"
+#include "plans/spec/moves_reader.h"
 #include "plans/spec/node_rules.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/spec_files.h"
 #include "plans/spec/tree_merge.h"
 #include "plans/spec/variables.h"
+#include "state/digest.h"
 
 namespace podctl {
 namespace {
@@ -22,8 +25,8 @@ constexpr std::size_t kMostPods = 20'000;
 constexpr std::size_t kMostDefaultValues = 2'000'000;
 
 const std::vector<std::string>& TopKeys() {
-  static const std::vector<std::string> keys = {"project",   "zone",     "state",
-                                                "variables", "defaults", "pods"};
+  static const std::vector<std::string> keys = {"project",  "zone", "state", "variables",
+                                                "defaults", "pods", "moved"};
   return keys;
 }
 
@@ -42,11 +45,25 @@ class Loader {
     }
     LoadVariables();
     ReadPods(spec);
+    spec.digest = DigestOfFiles();
+    for (const auto& [name, variable] : variables_) {
+      if (variable.value) spec.variables[name] = {*variable.value, variable.sensitive};
+    }
     problems_.MoveTo(diagnostics);
     return spec;
   }
 
  private:
+  // Names and lengths go in as well, so that no two specs look the same put together.
+  std::string DigestOfFiles() const {
+    std::string text;
+    for (const SpecDocument& document : documents_) {
+      text += fmt::format("{}\n{}\n", document.file->name(), document.file->text().size());
+      text += document.file->text();
+    }
+    return Sha256Hex(text);
+  }
+
   void ReadTop(const YamlNode& root) {
     ValueReader reader(variables_, environment_, problems_);
     for (const YamlEntry& entry : root.entries) {
@@ -65,6 +82,8 @@ class Loader {
           auto& target = key == "pods" ? pods_ : declarations_;
           target.insert(target.end(), entry.value->entries.begin(), entry.value->entries.end());
         }
+      } else if (key == "moved") {
+        moved_.push_back(entry.value);
       } else {
         ReportUnknown(reader, *entry.key);
       }
@@ -178,9 +197,19 @@ class Loader {
     ReportMissingPlace(read, &ReadPod::lacks_project, "project",
                        "set `project`, --project or PODCTL_PROJECT");
     ReportMissingPlace(read, &ReadPod::lacks_zone, "zone", "set `zone`, or --zone");
+    ReadMoves(reader, names, spec);
     ResolveDependencies(read, problems_);
     CheckSameNode(read, problems_);
     for (ReadPod& pod : read) spec.pods.push_back(std::move(pod.pod));
+  }
+
+  void ReadMoves(ValueReader& reader, const std::map<std::string, const YamlNode*>& pods,
+                 Spec& spec) {
+    MovesReader moves(reader);
+    for (const YamlNodePtr& list : moved_) moves.Read(*list);
+    std::set<std::string> names;
+    for (const auto& [name, key] : pods) names.insert(name);
+    spec.moved = moves.Take(names);
   }
 
   // An unfinished file must not read as "delete everything".
@@ -225,6 +254,7 @@ class Loader {
   std::map<std::string, YamlEntry> settings_;
   std::vector<YamlEntry> declarations_;
   std::vector<YamlEntry> pods_;
+  std::vector<YamlNodePtr> moved_;
   YamlNodePtr defaults_;
   Variables variables_;
   bool has_pods_key_ = false;

@@ -31,7 +31,7 @@ const std::vector<std::string>& SshKeys() {
 
 const std::vector<std::string>& LifecycleKeys() {
   static const std::vector<std::string> keys = {"preventDestroy", "ignoreChanges",
-                                                "createBeforeDestroy"};
+                                                "createBeforeDestroy", "replaceTriggeredBy"};
   return keys;
 }
 
@@ -141,6 +141,7 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
   PodSpec& pod = result.pod;
   if (key == "nodeId") {
     const auto id = reader_.ReadPlain(value, slot);
+    pod.node_id_given = true;
     if (id && CheckNodeId(reader_, value, slot, *id)) pod.node_id = *id;
   } else if (key == "project") {
     const auto project = reader_.ReadPlain(value, slot);
@@ -153,7 +154,7 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
   } else if (key == "bootstrap") {
     pod.bootstrap = StepReader(reader_, files_, pod.places).Read(entry, slot);
   } else if (key == "lifecycle") {
-    ReadLifecycle(value, slot, pod);
+    ReadLifecycle(value, slot, result);
   } else {
     ReadDependsOn(value, slot, result);
   }
@@ -198,7 +199,8 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
   }
 }
 
-void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& pod) {
+void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, ReadPod& result) {
+  PodSpec& pod = result.pod;
   if (!reader_.ExpectMap(node, slot)) return;
   for (const YamlEntry& entry : node.entries) {
     const std::string& key = entry.key->text;
@@ -209,6 +211,8 @@ void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& p
       pod.lifecycle.create_before_destroy = reader_.ReadBool(*entry.value, below).value_or(false);
     } else if (key == "ignoreChanges") {
       ReadIgnoreChanges(*entry.value, below, pod);
+    } else if (key == "replaceTriggeredBy") {
+      ReadTriggers(*entry.value, below, result);
     } else {
       reader_.UnknownKey(*entry.key, slot.Path(), LifecycleKeys());
     }
@@ -237,6 +241,34 @@ void PodReader::ReadIgnoreChanges(const YamlNode& node, const Slot& slot, PodSpe
   }
 }
 
+// pod.NAME, pod.NAME.PATH or bootstrap.NAME.STEP; whether they exist is seen with the dependencies.
+void PodReader::ReadTriggers(const YamlNode& node, const Slot& slot, ReadPod& result) {
+  if (!reader_.ExpectList(node, slot)) return;
+  for (const YamlNodePtr& item : node.items) {
+    const auto address = reader_.ReadPlain(*item, slot);
+    if (!address) continue;
+    const auto first = address->find('.');
+    const auto second = first == std::string::npos ? first : address->find('.', first + 1);
+    const std::string kind = address->substr(0, first);
+    const std::string pod =
+        first == std::string::npos ? "" : address->substr(first + 1, second - first - 1);
+    const std::string rest = second == std::string::npos ? "" : address->substr(second + 1);
+    const bool whole = second == std::string::npos || !rest.empty();
+    if (!IsPodName(pod) || !whole || !(kind == "pod" || (kind == "bootstrap" && !rest.empty()))) {
+      reader_.Error(*item, slot, fmt::format("{} is no address", FoundWords(*item)),
+                    IsPodName(*address) ? fmt::format("did you mean `pod.{}`?", *address)
+                                        : "pod.NAME, pod.NAME.FIELD or bootstrap.NAME.STEP");
+      continue;
+    }
+    Diagnostic at = DiagnosticAt(*item, item->Place(), "");
+    at.context = slot.context;
+    FoundReference reference{pod, kind == "pod" ? rest : "", std::move(at), true,
+                             kind == "pod" ? "" : rest};
+    result.references.push_back(std::move(reference));
+    result.pod.lifecycle.replace_triggered_by.push_back(*address);
+  }
+}
+
 void PodReader::ReadDependsOn(const YamlNode& node, const Slot& slot, ReadPod& result) {
   constexpr std::string_view kPrefix = "pod.";
   if (!reader_.ExpectList(node, slot)) return;
@@ -251,7 +283,7 @@ void PodReader::ReadDependsOn(const YamlNode& node, const Slot& slot, ReadPod& r
     }
     Diagnostic at = DiagnosticAt(*item, item->Place(), "");
     at.context = slot.context;
-    result.references.push_back({address->substr(kPrefix.size()), "", std::move(at)});
+    result.references.push_back({address->substr(kPrefix.size()), "", std::move(at), false, ""});
   }
 }
 

@@ -40,8 +40,9 @@ class PodReader {
   void ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& result);
   void ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod);
-  void ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& pod);
+  void ReadLifecycle(const YamlNode& node, const Slot& slot, ReadPod& result);
   void ReadIgnoreChanges(const YamlNode& node, const Slot& slot, PodSpec& pod);
+  void ReadTriggers(const YamlNode& node, const Slot& slot, ReadPod& result);
   void ReadDependsOn(const YamlNode& node, const Slot& slot, ReadPod& result);
 
   ValueReader& reader_;

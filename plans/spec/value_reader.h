@@ -50,6 +50,9 @@ struct FoundReference {
   std::string pod;
   std::string path;
   Diagnostic at;  // its place, for what there may be to say about it
+  // Of lifecycle.replaceTriggeredBy: its value is put in no text, and it may name a step.
+  bool trigger = false;
+  std::string step = {};
 };
 
 class ValueReader {

@@ -159,6 +159,12 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"apply", "--zone"},
       {"emulator", "--workers", "plenty"},
       {"completion", "fish"},
+      {"plan", "--refresh=perhaps"},
+      {"plan", "--refresh-only", "--destroy"},
+      {"plan", "--refresh-only", "--refresh=false"},
+      {"apply", "--destroy", "--replace", "pod.a"},
+      {"apply", "--refresh-only", "--replace", "pod.a"},
+      {"destroy", "--replace", "pod.a"},
   };
   std::string text;
   for (const Words& words : lines) {
@@ -168,6 +174,22 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
     EXPECT_NE(Refusal(words), "") << words.front();
   }
   testing::ExpectGolden("cmd/arguments/refusals.txt", text);
+}
+
+TEST(Arguments, PlanOptionsAreThoseOfApplyToo) {
+  for (const char* command : {"plan", "apply"}) {
+    const ApplyOptions options =
+        Parse({command, "--target", "pod.a", "--target=bootstrap.b.x", "--replace", "pod.c",
+                "--refresh=false", "--detailed-exitcode"})
+            .apply;
+    EXPECT_THAT(options.targets, ElementsAre("pod.a", "bootstrap.b.x"));
+    EXPECT_THAT(options.replace, ElementsAre("pod.c"));
+    EXPECT_FALSE(options.refresh);
+    EXPECT_TRUE(options.detailed_exitcode);
+    EXPECT_TRUE(Parse({command, "--refresh-only"}).apply.refresh_only);
+    EXPECT_TRUE(Parse({command, "--destroy"}).apply.destroy);
+  }
+  EXPECT_THAT(Parse({"destroy", "--target", "pod.a"}).apply.targets, ElementsAre("pod.a"));
 }
 
 TEST(Arguments, HelpTexts) {

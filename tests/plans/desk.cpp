@@ -82,7 +82,7 @@ std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
   notes.clear();
   run.generation = stored->generation;
   run.state = Settle(stored->state.value_or(State{}), run.observation, &notes);
-  run.plan = podctl::MakePlan(spec, run.state, run.observation, run.diagnostics);
+  run.plan = podctl::MakePlan(spec, run.state, run.observation, plan_options, run.diagnostics);
   return run;
 }
 

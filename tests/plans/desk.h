@@ -15,6 +15,7 @@
 #include "plans/change.h"
 #include "plans/event.h"
 #include "plans/execute/executor.h"
+#include "plans/planner.h"
 #include "providers/base/diagnostic.h"
 #include "state/stores/local_store.h"
 #include "tests/support/fake_clock.h"
@@ -95,6 +96,7 @@ class Desk {
   FakeClock clock;
   FakeRandom random;
   ExecuteOptions options;
+  PlanOptions plan_options;  // of every plan from now on
   EventLog events;                 // of the last run
   std::vector<std::string> notes;  // of the last run's settling
   std::stop_source drain;

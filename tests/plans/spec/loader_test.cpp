@@ -443,5 +443,65 @@ TEST_F(LoaderTest, AChainOfPodsIsNoDanger) {
   EXPECT_EQ(report_, "");
 }
 
+TEST_F(LoaderTest, ReadsMovesOfAnyOrderAndLength) {
+  const Spec spec = Load(R"(
+project: p
+zone: europe-west4-a
+defaults: {acceleratorType: v3-8, runtimeVersion: r}
+moved:
+  - {from: pod.b, to: pod.c}
+  - {from: pod.a, to: pod.b}
+pods: {c: {}}
+)");
+  ASSERT_EQ(report_, "");
+  ASSERT_EQ(spec.moved.size(), 2U);
+  EXPECT_EQ(spec.moved[0].from, "pod.b");
+  EXPECT_EQ(spec.moved[0].to, "pod.c");
+  EXPECT_EQ(spec.moved[1].place.line, 7);
+  EXPECT_EQ(spec.moved[1].place.column, 12);
+}
+
+TEST_F(LoaderTest, ReadsTriggersAndDependsOnThem) {
+  const Spec spec = Load(R"(
+project: p
+zone: europe-west4-a
+defaults: {acceleratorType: v3-8, runtimeVersion: r}
+pods:
+  base: {bootstrap: [{name: install, run: echo}]}
+  other: {}
+  a:
+    lifecycle:
+      replaceTriggeredBy:
+        [pod.base.labels.team, bootstrap.base.install, pod.other, bootstrap.other.tpu-runtime,
+         pod.other.metadata.token, pod.other.networkEndpoints]
+)");
+  ASSERT_EQ(report_, "");
+  EXPECT_THAT(spec.pods[2].lifecycle.replace_triggered_by,
+              ElementsAre("pod.base.labels.team", "bootstrap.base.install", "pod.other",
+                          "bootstrap.other.tpu-runtime", "pod.other.metadata.token",
+                          "pod.other.networkEndpoints"));
+  EXPECT_THAT(spec.pods[2].depends_on, ElementsAre("pod.base", "pod.other"));
+}
+
+TEST_F(LoaderTest, SaysWhetherTheNodeIdWasWritten) {
+  EXPECT_FALSE(LoadPod("").node_id_given);
+  EXPECT_TRUE(LoadPod("    nodeId: a\n").node_id_given);
+}
+
+TEST_F(LoaderTest, HandsOverVariablesAndADigestOfTheFiles) {
+  const std::string text =
+      "project: p\nzone: europe-west4-a\npods: {}\n"
+      "variables: {plain: {default: x}, token: {sensitive: true, default: y}}\n";
+  options_.vars = {{"plain", "given"}};
+  const Spec spec = Load(text);
+  ASSERT_EQ(report_, "");
+  EXPECT_EQ(spec.variables.at("plain").text, "given");
+  EXPECT_FALSE(spec.variables.at("plain").sensitive);
+  EXPECT_TRUE(spec.variables.at("token").sensitive);
+  EXPECT_EQ(spec.digest.size(), 64U);
+  EXPECT_EQ(Load(text).digest, spec.digest);
+  EXPECT_NE(Load(text + "# edited\n").digest, spec.digest);
+}
+
 }  // namespace
 }  // namespace podctl

@@ -1,0 +1,113 @@
+#include "plans/drift.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plans/diff.h"
+#include "plans/node_view.h"
+#include "plans/refresh.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kMetadata = "metadata.";
+
+class Finder {
+ public:
+  Finder(const std::string& address, const DriftQuestion& question)
+      : address_(address), question_(question) {}
+
+  std::vector<Drift> Run() {
+    if (question_.node == nullptr) {
+      if (question_.record.exists) {
+        Note(Drift::Kind::kVanished, "is gone: the node was deleted outside of podctl");
+      }
+      return std::move(found_);
+    }
+    FindState();
+    return std::move(found_);
+  }
+
+ private:
+  void Note(Drift::Kind kind, std::string sentence) {
+    found_.push_back({kind, address_, std::move(sentence), {}});
+  }
+
+  bool IsNews(const char* fact) const {
+    return !question_.only_news || (*question_.node)[fact] != question_.record.observed[fact];
+  }
+
+  void FindState() {
+    const Value& node = *question_.node;
+    const std::string state = NodeState(node);
+    if (IsTerminalState(state)) {
+      if (IsNews("state")) Note(Drift::Kind::kTerminal, fmt::format("is {}", state));
+      return;
+    }
+    if (state == "REPAIRING" && IsNews("state")) Note(Drift::Kind::kRepairing, "is REPAIRING");
+    if ((state == "STOPPED" || state == "STOPPING") && IsNews("state")) {
+      Note(Drift::Kind::kStopped, fmt::format("is {}", state));
+    }
+    const std::string health = NodeHealth(node);
+    if (!health.empty() && health != "HEALTHY" && state == "READY" && IsNews("health")) {
+      const std::string& why = node["healthDescription"].AsString();
+      Note(Drift::Kind::kUnhealthy,
+           why.empty() ? "is " + health : fmt::format("is {}: {}", health, why));
+    }
+    auto changes = DiffDrift(question_.pod, question_.record, node, question_.digest_key);
+    if (changes.empty()) return;
+    Note(Drift::Kind::kChanged, "was changed outside of podctl");
+    found_.back().attributes = std::move(changes);
+  }
+
+  const std::string& address_;
+  const DriftQuestion& question_;
+  std::vector<Drift> found_;
+};
+
+void AcceptAttribute(const AttributeChange& attribute, const std::string& digest_key,
+                     PodRecord* record) {
+  if (!attribute.path.starts_with(kMetadata)) {
+    if (attribute.after) {
+      record->applied.SetPath(attribute.path, *attribute.after);
+    } else {
+      record->applied.ErasePath(attribute.path);
+    }
+    return;
+  }
+  const std::string key = attribute.path.substr(kMetadata.size());
+  if (!attribute.after) {
+    record->metadata.erase(key);
+    std::erase(record->sensitive_keys, key);
+    return;
+  }
+  const std::string& value = attribute.after->AsString();
+  // A plan that was read from a file holds the digest in place of a sensitive value.
+  record->metadata[key] = attribute.sensitive && IsRememberedDigest(value)
+                              ? value
+                              : RememberedValue(value, attribute.sensitive, digest_key);
+}
+
+}  // namespace
+
+std::vector<Drift> FindDrift(const std::string& address, const DriftQuestion& question) {
+  return Finder(address, question).Run();
+}
+
+State AcceptDrift(State state, const std::vector<Drift>& drift) {
+  for (const Drift& each : drift) {
+    const auto record = state.pods.find(each.address);
+    if (record == state.pods.end()) continue;
+    if (each.kind == Drift::Kind::kVanished) {
+      ForgetNode(each.address, &state);
+      continue;
+    }
+    for (const AttributeChange& attribute : each.attributes) {
+      AcceptAttribute(attribute, state.digest_key, &record->second);
+    }
+  }
+  return state;
+}
+
+}  // namespace podctl

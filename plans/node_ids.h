@@ -1,0 +1,26 @@
+// Which node a pod of the spec is: the one that the state holds for it, unless the spec says
+// otherwise. Pure.
+//
+// A node's id cannot be changed. So a pod whose spec writes no `nodeId` keeps the id that the state
+// has, whatever the pod is called by now (`moved`, `podctl state mv`, `podctl import`); and one
+// that `createBeforeDestroy` gave another id keeps that one, as long as the spec's own is the same.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "plans/spec/spec.h"
+#include "providers/provider.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// Sets `pod->node_id` and `pod->wanted_node_id` by what `record` (may be nullptr) holds.
+void SettleNodeId(const PodRecord* record, PodSpec* pod);
+
+// Another id for the pod, for a node that is made before the one with the id it has now is deleted:
+// the wanted one where that is free, else "research-2", "research-3" … `taken` tells which are not.
+// Sets `node_id` and `wanted_node_id`.
+void ChooseFreeNodeId(const std::function<bool(const NodeName&)>& taken, PodSpec* pod);
+
+}  // namespace podctl

@@ -1,0 +1,142 @@
+#include "plans/spec/moves_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plans/spec/near_words.h"
+#include "plans/spec/pod_reader.h"
+#include "state/state.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kPrefix = "pod.";
+constexpr std::size_t kMostMoves = 20'000;
+
+const std::vector<std::string>& MoveKeys() {
+  static const std::vector<std::string> keys = {"from", "to"};
+  return keys;
+}
+
+}  // namespace
+
+void MovesReader::Read(const YamlNode& moved) {
+  const Slot slot{"", "moved"};
+  if (!reader_.ExpectList(moved, slot)) return;
+  if (entries_.size() + moved.items.size() > kMostMoves) {
+    reader_.Error(moved, slot, fmt::format("more than {} moves", kMostMoves));
+    return;
+  }
+  for (std::size_t i = 0; i < moved.items.size(); ++i) {
+    ReadEntry(*moved.items[i], {"", fmt::format("moved[{}]", i)});
+  }
+}
+
+void MovesReader::ReadEntry(const YamlNode& node, const Slot& slot) {
+  if (!reader_.ExpectMap(node, slot)) return;
+  Entry entry;
+  entry.slot = slot;
+  entry.move.place = node.Place();
+  bool whole = true;
+  for (const YamlEntry& key : node.entries) {
+    const Slot below = slot.Below(key.key->text);
+    if (key.key->text == "from") {
+      entry.from = key.value.get();
+      entry.move.from = ReadAddress(*key.value, below);
+    } else if (key.key->text == "to") {
+      entry.to = key.value.get();
+      entry.move.to = ReadAddress(*key.value, below);
+    } else {
+      reader_.UnknownKey(*key.key, slot.Path(), MoveKeys());
+      whole = false;
+    }
+  }
+  for (const auto& [found, name] : {std::pair{entry.from, "from"}, std::pair{entry.to, "to"}}) {
+    if (found != nullptr || !whole) continue;
+    reader_.Error(node, slot, fmt::format("the move has no `{}`", name),
+                  "write {from: pod.old, to: pod.new}");
+  }
+  if (entry.move.from.empty() || entry.move.to.empty()) return;
+  entry.move.place = entry.from->Place();
+  entries_.push_back(std::move(entry));
+}
+
+// "" after a report.
+std::string MovesReader::ReadAddress(const YamlNode& node, const Slot& slot) {
+  const auto address = reader_.ReadPlain(node, slot);
+  if (!address) return {};
+  if (address->starts_with(kPrefix) && IsPodName(address->substr(kPrefix.size()))) return *address;
+  std::string suggestion = "such as `pod.other`";
+  if (IsPodName(*address)) {
+    suggestion = fmt::format("did you mean `pod.{}`?", *address);
+  } else if (address->starts_with("bootstrap.")) {
+    suggestion = "steps go with their pod";
+  }
+  reader_.Error(node, slot, fmt::format("{} is no address of a pod", FoundWords(node)), suggestion);
+  return {};
+}
+
+const MovesReader::Entry* MovesReader::From(const std::string& address) const {
+  const auto it = from_.find(address);
+  return it == from_.end() ? nullptr : &entries_[it->second];
+}
+
+std::vector<MovedSpec> MovesReader::Take(const std::set<std::string>& pods) {
+  std::vector<MovedSpec> moves;
+  bool once = true;
+  for (std::size_t i = 0; i < entries_.size(); ++i) once = CheckOnce(i) && once;
+  for (const Entry& entry : entries_) {
+    if (once && CheckEnds(entry, pods)) moves.push_back(entry.move);
+  }
+  return moves;
+}
+
+// The same pod must not be moved to two names, nor two pods to one.
+bool MovesReader::CheckOnce(std::size_t i) {
+  const Entry& entry = entries_[i];
+  const auto [from, is_new_from] = from_.emplace(entry.move.from, i);
+  if (!is_new_from) {
+    reader_.Conflict(*entry.from, entry.slot, fmt::format("`{}` is moved twice", entry.move.from),
+                     *entries_[from->second].from, "first moved here");
+    return false;
+  }
+  const auto [to, is_new_to] = to_.emplace(entry.move.to, i);
+  if (!is_new_to) {
+    reader_.Conflict(*entry.to, entry.slot,
+                     fmt::format("two pods are moved to `{}`", entry.move.to),
+                     *entries_[to->second].to, "the other one is here");
+  }
+  return is_new_to;
+}
+
+bool MovesReader::CheckEnds(const Entry& entry, const std::set<std::string>& pods) {
+  constexpr std::size_t kLongestChain = 1000;
+  const auto in_spec = [&](const std::string& address) {
+    return pods.contains(address.substr(kPrefix.size()));
+  };
+  if (in_spec(entry.move.from)) {
+    reader_.Error(*entry.from, entry.slot,
+                  fmt::format("`{}` is moved away, but is still in the spec", entry.move.from),
+                  "remove the pod, or this move");
+    return false;
+  }
+  std::size_t hops = 0;
+  for (const Entry* next = From(entry.move.to); next != nullptr; next = From(next->move.to)) {
+    if (++hops <= std::min(entries_.size(), kLongestChain)) continue;
+    reader_.Error(*entry.to, entry.slot, "these moves go in a circle",
+                  "the last `to` must be a pod of the spec");
+    return false;
+  }
+  if (From(entry.move.to) != nullptr || in_spec(entry.move.to)) return true;
+  const std::string near =
+      SuggestWord(entry.move.to.substr(kPrefix.size()), {pods.begin(), pods.end()});
+  reader_.Error(*entry.to, entry.slot,
+                fmt::format("there is no pod `{}`", entry.move.to.substr(kPrefix.size())),
+                near.empty() ? "write the name that the pod has in the spec"
+                             : fmt::format("did you mean `pod.{}`?", near));
+  return false;
+}
+
+}  // namespace podctl

@@ -1,0 +1,180 @@
+#include "plans/step_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plans/diff.h"
+#include "plans/node_view.h"
+#include "plans/planner.h"
+#include "plans/refresh.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/gcp/accelerator_catalog.h"
+#include "state/digest.h"
+
+namespace podctl {
+
+struct StepPlanner::Stale {
+  std::vector<int> workers;
+  bool changed = false;    // it ran on this node, as it was then
+  bool recreated = false;  // it ran on the node before this one
+  bool applied = false;    // it ran somewhere on this node
+};
+
+std::vector<PlannedStep> StepPlanner::Plan(const StepQuestion& question) const {
+  std::vector<PlannedStep> steps;
+  if (question.node != nullptr) PlanRestart(question, &steps);
+  for (const StepSpec& step : question.pod.bootstrap) {
+    RunStep run;
+    run.step.script = step.run;
+    run.step.env = step.env;
+    run.step.files = step.files;
+    run.step.timeout = step.timeout;
+    run.files_digest = step.files_digest;
+    run.sensitive = step.sensitive;
+    run.selected = step.workers;
+    if (question.node != nullptr) CheckSelection(question, step);
+    PlanOne(question, step.name, step.place, std::move(run), false, &steps);
+  }
+  return steps;
+}
+
+void StepPlanner::CheckSelection(const StepQuestion& question, const StepSpec& step) const {
+  const std::size_t count = WorkerCount(*question.node);
+  for (int worker : step.workers.value_or(std::vector<int>{})) {
+    if (worker < static_cast<int>(count)) continue;
+    Diagnostic diagnostic;
+    diagnostic.summary = fmt::format("there is no worker {}: pod `{}` has {}", worker,
+                                     question.pod.name, Plural(count, "worker"));
+    diagnostic.place = step.place;
+    diagnostic.context = StepAddress(question.pod.name, step.name);
+    refuse_(diagnostic.context, diagnostic);
+    return;
+  }
+}
+
+void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedStep>* steps) const {
+  const PodSpec& pod = question.pod;
+  const std::string address = StepAddress(pod.name, kRuntimeStepName);
+  const std::string path = std::string("metadata.") + kRuntimeEnvKey;
+  auto entry = pod.metadata.find(kRuntimeEnvKey);
+  const bool wanted = entry != pod.metadata.end();
+  const bool known = wanted || again_.contains(address) || state_.steps.contains(address) ||
+                     question.record->metadata.contains(kRuntimeEnvKey);
+  if (WorkerCount(*question.node) < 2 || IsIgnored(pod, path) || !known) return;
+  RunStep run;
+  run.step.kind = Step::Kind::kRestartRuntime;
+  run.step.env[kRuntimeEnvKey] = wanted ? entry->second.text : "";
+  run.sensitive = wanted && entry->second.sensitive;
+  const auto& attributes = question.pod_change.attributes;
+  const bool patched = std::any_of(attributes.begin(), attributes.end(),
+                                   [&](const auto& attribute) { return attribute.path == path; });
+  // A patch of the entry makes every worker stale, whatever was remembered of it.
+  PlanOne(question, kRuntimeStepName, pod.place, std::move(run), patched, steps);
+}
+
+void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
+                          const SourcePlace& place, RunStep run, bool everywhere,
+                          std::vector<PlannedStep>* steps) const {
+  PlannedStep planned;
+  Change& change = planned.change;
+  change.address = StepAddress(question.pod.name, name);
+  change.pod = question.pod.name;
+  change.node = NameOf(question.pod);
+  change.place = place;
+  change.waits_for = {PodAddress(question.pod.name)};
+  for (const PlannedStep& before : *steps) change.waits_for.push_back(before.change.address);
+  if (question.node == nullptr) {
+    const auto expected = gcp::ExpectedWorkers(question.pod.node).value_or(0);
+    run.expected_workers = run.selected ? run.selected->size() : static_cast<std::size_t>(expected);
+    run.workers = run.selected;
+    change.reason = "the pod is new";
+    planned.again = std::holds_alternative<Replace>(question.pod_change.action);
+  } else {
+    const bool restart = run.step.kind == Step::Kind::kRestartRuntime;
+    const bool requested = again_.contains(change.address);
+    Stale stale = StaleWorkers(change.address, run, *question.node, everywhere || requested);
+    if (stale.workers.empty()) return;
+    run.expected_workers = stale.workers.size();
+    run.workers = std::move(stale.workers);
+    planned.again = everywhere || requested || stale.changed || stale.recreated;
+    if (requested) {
+      change.reason_code = ReasonCode::kByRequest;
+      change.reason = "it was requested";
+    } else if (restart) {
+      change.reason = everywhere ? "tensorflow-env-vars changes"
+                                 : "not every worker runs with the current tensorflow-env-vars";
+    } else if (stale.recreated) {
+      change.reason = "the pod was made anew";
+    } else {
+      change.reason = stale.changed   ? "the step changed"
+                      : stale.applied ? "it has not succeeded everywhere"
+                                      : "it has not run yet";
+    }
+  }
+  change.action = std::move(run);
+  steps->push_back(std::move(planned));
+}
+
+StepPlanner::Stale StepPlanner::StaleWorkers(const std::string& address, const RunStep& run,
+                                             const Value& node, bool everywhere) const {
+  Stale stale;
+  const auto rendered = RenderStep(run.step, run.files_digest, lookup_);
+  const std::string uid = NodeUid(node);
+  for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
+    if (run.selected && std::count(run.selected->begin(), run.selected->end(), worker) == 0) {
+      continue;
+    }
+    const StepWorkerRecord* record = RecordOf(address, worker);
+    const bool here = record != nullptr && record->uid == uid;
+    const bool same = here && rendered && record->digest == rendered->digest;
+    stale.recreated = stale.recreated || (record != nullptr && !here);
+    stale.changed = stale.changed || (here && !same);
+    stale.applied = stale.applied || here;
+    if (everywhere || !same) stale.workers.push_back(worker);
+  }
+  return stale;
+}
+
+const StepWorkerRecord* StepPlanner::RecordOf(const std::string& step, int worker) const {
+  auto record = state_.steps.find(step);
+  if (record == state_.steps.end()) return nullptr;
+  auto applied = record->second.workers.find(worker);
+  return applied == record->second.workers.end() ? nullptr : &applied->second;
+}
+
+std::string RuntimeDigest(const std::string& tensorflow_env_vars) {
+  return Sha256Hex("restart-runtime\n" + tensorflow_env_vars);
+}
+
+std::optional<RenderedStep> RenderStep(const Step& step, const std::string& files_digest,
+                                       const NodeLookup& lookup) {
+  RenderedStep rendered{step, {}};
+  Value env = Value::EmptyMap();
+  for (auto& [name, text] : rendered.step.env) {
+    auto plain = RenderText(text, lookup);
+    if (!plain) return std::nullopt;
+    text = *plain;
+    env.Set(name, text);
+  }
+  if (step.kind == Step::Kind::kRestartRuntime) {
+    rendered.digest = RuntimeDigest(rendered.step.env[kRuntimeEnvKey]);
+    rendered.step.env.clear();
+    return rendered;
+  }
+  auto script = RenderText(step.script, lookup);
+  if (!script) return std::nullopt;
+  rendered.step.script = *script;
+  Value content = Value::EmptyMap();
+  content.Set("run", *script);
+  content.Set("env", std::move(env));
+  content.Set("files", files_digest);
+  Value::List destinations;
+  for (const StepFile& file : step.files) destinations.emplace_back(file.destination);
+  content.Set("destinations", std::move(destinations));
+  rendered.digest = Sha256Hex(ToJson(content));
+  return rendered;
+}
+
+}  // namespace podctl

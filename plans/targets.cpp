@@ -1,0 +1,69 @@
+#include "plans/targets.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "plans/planner.h"
+#include "plans/spec/near_words.h"
+
+namespace podctl {
+
+std::set<std::string> KnownAddresses(const Spec& spec, const State& state) {
+  std::set<std::string> known;
+  for (const PodSpec& pod : spec.pods) {
+    known.insert(PodAddress(pod.name));
+    known.insert(StepAddress(pod.name, kRuntimeStepName));
+    for (const StepSpec& step : pod.bootstrap) known.insert(StepAddress(pod.name, step.name));
+  }
+  for (const auto& [address, record] : state.pods) known.insert(address);
+  for (const auto& [address, record] : state.steps) known.insert(address);
+  return known;
+}
+
+void CheckAddresses(const std::string& flag, const std::vector<std::string>& given,
+                    const std::set<std::string>& known, Diagnostics& diagnostics) {
+  for (const std::string& address : given) {
+    if (known.contains(address)) continue;
+    std::string near = known.contains(PodAddress(address)) ? PodAddress(address) : "";
+    if (near.empty()) near = SuggestWord(address, {known.begin(), known.end()});
+    Diagnostic diagnostic;
+    diagnostic.summary = fmt::format("{}: there is no `{}`", flag, address);
+    diagnostic.detail = near.empty() ? "Neither the spec nor the state has it. Pods are written "
+                                       "`pod.NAME`, steps `bootstrap.NAME.STEP`."
+                                     : fmt::format("Did you mean `{}`?", near);
+    diagnostics.Add(std::move(diagnostic));
+  }
+}
+
+std::set<std::string> ReachOf(const std::vector<std::string>& targets, const Plan& plan) {
+  struct Open {
+    const Change* change;
+    bool from_delete;
+  };
+  std::map<std::string, const Change*> by_address;
+  std::vector<Open> open;
+  const std::set<std::string> named(targets.begin(), targets.end());
+  for (const Change& change : plan.changes) {
+    by_address[change.address] = &change;
+    if (named.contains(change.address) || named.contains(PodAddress(change.pod))) {
+      open.push_back({&change, false});
+    }
+  }
+  std::set<std::string> reach;
+  while (!open.empty()) {
+    const auto [change, from_delete] = open.back();
+    open.pop_back();
+    if (!reach.insert(change->address).second) continue;
+    // Who depends on what goes, and stays as it is, needs nothing for that.
+    if (from_delete && IsKeep(*change)) continue;
+    const bool deletes = std::holds_alternative<Delete>(change->action);
+    for (const std::string& address : change->waits_for) {
+      const auto next = by_address.find(address);
+      if (next != by_address.end()) open.push_back({next->second, deletes});
+    }
+  }
+  return reach;
+}
+
+}  // namespace podctl
