@@ -24,9 +24,10 @@ PlanCounts Plan::Counts() const {
     if (const auto* gone = std::get_if<Delete>(&change.action); gone != nullptr && !gone->forget) {
       ++counts.destroy;
     }
-    if (std::holds_alternative<Replace>(change.action)) {
+    if (const auto* replace = std::get_if<Replace>(&change.action)) {
       ++counts.add;
-      ++counts.destroy;
+      // With the new node first, deleting the old one is a change of its own.
+      if (!replace->create_first) ++counts.destroy;
     }
     if (const auto* run = std::get_if<RunStep>(&change.action)) {
       ++counts.steps;

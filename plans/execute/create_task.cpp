@@ -17,11 +17,11 @@ namespace {
 // again: the node is read, and only when it is not there is the create repeated.
 class CreateTask final : public Task {
  public:
-  CreateTask(const Change& change, PodSpec pod, bool resume, TaskContext& context)
+  CreateTask(const Change& change, PodSpec pod, CreateKind kind, TaskContext& context)
       : address_(change.address),
         pod_(std::move(pod)),
         name_(NameOf(pod_)),
-        resume_(resume),
+        kind_(kind),
         context_(context),
         wait_(context) {}
 
@@ -34,9 +34,14 @@ class CreateTask final : public Task {
           fmt::format("{} refers to something that is not known", fmt::join(unknown, ", ")),
           "Is the path of the reference right?"));
     }
-    if (!resume_) return Send();
-    maybe_ours_ = true;
     const PodRecord* record = context_.journal.Find(address_);
+    // An earlier run may have sent it, and ended before the answer came.
+    const bool unheard = record != nullptr && !record->exists && record->pending &&
+                         record->pending->kind == PendingAction::Kind::kCreate &&
+                         NameOf(*record) == name_;
+    if (kind_ != CreateKind::kResume && !unheard) return Send();
+    earlier_ = true;
+    maybe_ours_ = true;
     if (record != nullptr && record->pending && !record->pending->operation.empty()) {
       phase_ = Phase::kWait;
       wait_.Watch({record->pending->operation, false, {}, {}});
@@ -85,7 +90,11 @@ class CreateTask final : public Task {
           fmt::format("the create was sent {} times, each answer was lost and no node appeared",
                       kMaxSends)));
     }
-    context_.journal.BeginCreate(pod_);
+    if (kind_ == CreateKind::kBeforeDelete && sends_ == 1) {
+      context_.journal.BeginCreateBeforeDelete(pod_);
+    } else {
+      context_.journal.BeginCreate(pod_);
+    }
     return CallFor(
         [&provider = context_.provider, name = name_, body = body_](StepObserver&,
                                                                     std::stop_token stop) {
@@ -159,7 +168,7 @@ class CreateTask final : public Task {
   }
 
   Need Take(const Value& node) {
-    if (resume_) {
+    if (earlier_) {
       // What was sent by the earlier run is not known any more; what is there, is.
       Value metadata = body_["metadata"];
       for (const auto& [key, entry] : pod_.metadata) {
@@ -218,7 +227,8 @@ class CreateTask final : public Task {
     context_.note(address_, "the creation failed and left a half-made node, which is deleted");
     Change change;
     change.address = address_;
-    clean_up_ = MakeDeleteTask(change, false, context_);
+    change.pod = pod_.name;
+    clean_up_ = MakeDeleteTask(change, Delete{}, context_);
     context_.journal.OperationStarted(address_, "");  // that operation is over
     phase_ = Phase::kDelete;
     return OnCleanUp(clean_up_->Begin());
@@ -227,7 +237,9 @@ class CreateTask final : public Task {
   Need OnCleanUp(Need need) {
     if (need.kind != Need::Kind::kDone) return need;
     Error failure = wait_.operation().error.front();
-    if (!need.result) {
+    if (need.result) {
+      context_.journal.Withdraw(address_);
+    } else {
       failure.hint = fmt::format("It left a half-made node, which could not be deleted: {}",
                                  need.result.error().message);
     }
@@ -237,7 +249,7 @@ class CreateTask final : public Task {
   const std::string address_;
   const PodSpec pod_;
   const NodeName name_;
-  const bool resume_;
+  const CreateKind kind_;
   TaskContext& context_;
   OperationWait wait_;
   PollPace pace_{context_.random};
@@ -246,14 +258,15 @@ class CreateTask final : public Task {
   std::unique_ptr<Task> clean_up_;
   Clock::SteadyTime read_since_{};
   bool maybe_ours_ = false;
+  bool earlier_ = false;  // what was sent, an earlier run sent
   int sends_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, bool resume,
+std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
                                      TaskContext& context) {
-  return std::make_unique<CreateTask>(change, pod, resume, context);
+  return std::make_unique<CreateTask>(change, pod, kind, context);
 }
 
 }  // namespace podctl

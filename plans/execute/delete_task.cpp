@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plans/execute/pod_tasks.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
@@ -11,19 +13,32 @@ namespace {
 // operation settles may be dropped silently, so the node is read again until it is gone.
 class DeleteTask final : public Task {
  public:
-  DeleteTask(const Change& change, bool forget, TaskContext& context)
-      : address_(change.address), forget_(forget), context_(context), wait_(context) {}
+  DeleteTask(const Change& change, const Delete& action, TaskContext& context)
+      : address_(PodAddress(change.pod)),
+        deposed_(action.deposed ? change.node.node : ""),
+        forget_(action.forget),
+        context_(context),
+        wait_(context) {}
 
   Need Begin() override {
     const PodRecord* record = context_.journal.Find(address_);
     if (record == nullptr) return Done();
     name_ = NameOf(*record);
+    std::optional<PendingAction> pending = record->pending;
+    if (!deposed_.empty()) {
+      const auto node =
+          std::find_if(record->deposed.begin(), record->deposed.end(),
+                       [&](const DeposedNode& each) { return each.node_id == deposed_; });
+      if (node == record->deposed.end()) return Done();
+      name_.node = deposed_;
+      pending = node->pending;
+    }
     if (forget_) return Gone();
-    if (record->pending && !record->pending->operation.empty()) {
+    if (pending && !pending->operation.empty()) {
       // An earlier run's operation on this node: wait for it; only a delete makes ours needless.
       phase_ = Phase::kEarlier;
-      earlier_delete_ = record->pending->kind == PendingAction::Kind::kDelete;
-      wait_.Watch({record->pending->operation, false, {}, {}});
+      earlier_delete_ = pending->kind == PendingAction::Kind::kDelete;
+      wait_.Watch({pending->operation, false, {}, {}});
       return wait_.Look();
     }
     return Send();
@@ -42,7 +57,7 @@ class DeleteTask final : public Task {
         Need need = wait_.Take(std::move(reply));
         if (need.kind != Need::Kind::kDone || !need.result) return need;
         if (!wait_.operation().error.empty()) {
-          context_.journal.Withdraw(address_);
+          context_.journal.Withdraw(address_, deposed_);
           return Failed(wait_.operation().error.front());
         }
         return Verify();
@@ -63,12 +78,12 @@ class DeleteTask final : public Task {
   Need Send() {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
-      context_.journal.Withdraw(address_);
+      context_.journal.Withdraw(address_, deposed_);
       return Failed(refused_.value_or(MakeError(
           ErrorCode::kAborted,
           fmt::format("the node {} is still there after {} deletes", name_.node, kMaxSends))));
     }
-    context_.journal.BeginDelete(address_);
+    context_.journal.BeginDelete(address_, deposed_);
     return CallFor(
         [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
           return Reply(provider.DeleteNode(name, std::move(stop)));
@@ -79,7 +94,7 @@ class DeleteTask final : public Task {
   Need OnSent(const Result<Operation>& sent) {
     if (sent) {
       refused_.reset();
-      context_.journal.OperationStarted(address_, sent->name);
+      context_.journal.OperationStarted(address_, sent->name, deposed_);
       phase_ = Phase::kWait;
       wait_.Watch(*sent);
       return sent->done ? Verify() : wait_.Pause();
@@ -98,7 +113,7 @@ class DeleteTask final : public Task {
         phase_ = Phase::kVerify;
         return Sleep(pace_.Next());
       default:
-        context_.journal.Withdraw(address_);
+        context_.journal.Withdraw(address_, deposed_);
         return Failed(sent.error());
     }
   }
@@ -121,11 +136,12 @@ class DeleteTask final : public Task {
   }
 
   Need Gone() {
-    context_.journal.PodGone(address_);
+    context_.journal.PodGone(address_, deposed_);
     return Done();
   }
 
-  const std::string address_;
+  const std::string address_;  // of the pod
+  const std::string deposed_;  // the id of a deposed node; empty: the pod's own
   const bool forget_;
   TaskContext& context_;
   OperationWait wait_;
@@ -143,8 +159,8 @@ class DeleteTask final : public Task {
 class ReplaceTask final : public Task {
  public:
   ReplaceTask(const Change& change, const PodSpec& pod, TaskContext& context)
-      : delete_(MakeDeleteTask(change, false, context)),
-        create_(MakeCreateTask(change, pod, false, context)) {}
+      : delete_(MakeDeleteTask(change, Delete{}, context)),
+        create_(MakeCreateTask(change, pod, CreateKind::kNew, context)) {}
 
   Need Begin() override { return Next(delete_->Begin()); }
   Need OnReply(Reply reply) override {
@@ -168,13 +184,18 @@ class ReplaceTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakeDeleteTask(const Change& change, bool forget, TaskContext& context) {
-  return std::make_unique<DeleteTask>(change, forget, context);
+std::unique_ptr<Task> MakeDeleteTask(const Change& change, const Delete& action,
+                                     TaskContext& context) {
+  return std::make_unique<DeleteTask>(change, action, context);
 }
 
-std::unique_ptr<Task> MakeReplaceTask(const Change& change, const PodSpec& pod,
+std::unique_ptr<Task> MakeReplaceTask(const Change& change, const Replace& replace,
                                       TaskContext& context) {
-  return std::make_unique<ReplaceTask>(change, pod, context);
+  if (replace.create_first) {
+    // The old node is deleted by a change of its own, once nobody is built on it any more.
+    return MakeCreateTask(change, replace.pod, CreateKind::kBeforeDelete, context);
+  }
+  return std::make_unique<ReplaceTask>(change, replace.pod, context);
 }
 
 }  // namespace podctl

@@ -93,14 +93,17 @@ class Loop {
     std::map<std::string, std::size_t> index;
     for (const Change& change : plan.changes) {
       const Value* node = observation.Find(change.node);
-      const bool stays = !std::holds_alternative<Replace>(change.action) &&
-                         !std::holds_alternative<RunStep>(change.action);
+      const bool stays = std::holds_alternative<Keep>(change.action) ||
+                         std::holds_alternative<Patch>(change.action);
       if (node != nullptr && stays) nodes_[change.pod] = *node;
     }
     for (const Change& change : plan.changes) {
       if (const auto* keep = std::get_if<Keep>(&change.action)) {
         journal_.NotePod(keep->pod);
         continue;
+      }
+      if (change.reason_code == ReasonCode::kByTriggers) {
+        journal_.NoteReplacement(change.address, change.reason);
       }
       index[change.address] = items_.size();
       Item item;
@@ -298,8 +301,10 @@ class Loop {
   }
 
   void Count(const Change& change) {
-    const bool replaced = std::holds_alternative<Replace>(change.action);
-    if (std::holds_alternative<Create>(change.action) || replaced) ++result_.added;
+    const auto* replace = std::get_if<Replace>(&change.action);
+    // With the new node first, deleting the old one is a change of its own.
+    const bool replaced = replace != nullptr && !replace->create_first;
+    if (std::holds_alternative<Create>(change.action) || replace != nullptr) ++result_.added;
     if (std::holds_alternative<Patch>(change.action)) ++result_.changed;
     if (std::holds_alternative<RunStep>(change.action)) ++result_.steps;
     const auto* gone = std::get_if<Delete>(&change.action);

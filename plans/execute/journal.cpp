@@ -35,6 +35,7 @@ Journal::Journal(State& state, StateStore& store, Generation& generation, Clock&
 }
 
 void Journal::CopyBookkeeping(const PodSpec& pod, PodRecord* record) const {
+  record->wanted_node_id = pod.wanted_node_id;
   TakeBookkeeping(pod, lookup_, record);
 }
 
@@ -69,37 +70,68 @@ void Journal::ForgetOldSteps(const PodSpec& pod) {
   });
 }
 
-void Journal::Begin(PodRecord& record, PendingAction::Kind kind) {
-  record.pending = PendingAction{kind, "", FormatTimestamp(clock_.Now()), state_.serial};
+PendingAction Journal::Begun(PendingAction::Kind kind) const {
+  return PendingAction{kind, "", FormatTimestamp(clock_.Now()), state_.serial};
+}
+
+std::optional<PendingAction>* Journal::PendingOf(const std::string& address,
+                                                 const std::string& deposed) {
+  const auto it = state_.pods.find(address);
+  if (it == state_.pods.end()) return nullptr;
+  dirty_ = true;
+  if (deposed.empty()) return &it->second.pending;
+  for (DeposedNode& node : it->second.deposed) {
+    if (node.node_id == deposed) return &node.pending;
+  }
+  return nullptr;
+}
+
+void Journal::NoteReplacement(const std::string& address, const std::string& reason) {
+  if (Find(address) != nullptr) At(address).replace_because = reason;
 }
 
 void Journal::BeginCreate(const PodSpec& pod) {
+  PodRecord& record = At(PodAddress(pod.name));
   PodRecord fresh;
+  // While an older node waits to be deleted, or to be taken back, what was written to it is kept.
+  if (!record.deposed.empty()) fresh = record;
   fresh.project = pod.project;
   fresh.zone = pod.zone;
   fresh.node_id = pod.node_id;
+  fresh.uid.clear();
+  fresh.exists = false;
   CopyBookkeeping(pod, &fresh);
-  Begin(fresh, PendingAction::Kind::kCreate);
-  At(PodAddress(pod.name)) = std::move(fresh);
+  fresh.pending = Begun(PendingAction::Kind::kCreate);
+  record = std::move(fresh);
+}
+
+void Journal::BeginCreateBeforeDelete(const PodSpec& pod) {
+  PodRecord& record = At(PodAddress(pod.name));
+  record.deposed.push_back({record.node_id, record.uid, record.pending});
+  BeginCreate(pod);
 }
 
 void Journal::BeginPatch(const std::string& address) {
-  Begin(At(address), PendingAction::Kind::kPatch);
+  At(address).pending = Begun(PendingAction::Kind::kPatch);
 }
 
-void Journal::BeginDelete(const std::string& address) {
-  Begin(At(address), PendingAction::Kind::kDelete);
+void Journal::BeginDelete(const std::string& address, const std::string& deposed) {
+  if (auto* pending = PendingOf(address, deposed)) {
+    *pending = Begun(PendingAction::Kind::kDelete);
+  }
 }
 
-void Journal::OperationStarted(const std::string& address, const std::string& operation) {
+void Journal::OperationStarted(const std::string& address, const std::string& operation,
+                               const std::string& deposed) {
+  auto* pending = PendingOf(address, deposed);
+  if (pending != nullptr && *pending) (*pending)->operation = operation;
+}
+
+void Journal::Withdraw(const std::string& address, const std::string& deposed) {
+  if (auto* pending = PendingOf(address, deposed)) pending->reset();
+  if (!deposed.empty()) return;
   PodRecord& record = At(address);
-  if (record.pending) record.pending->operation = operation;
-}
-
-void Journal::Withdraw(const std::string& address) {
-  PodRecord& record = At(address);
-  record.pending.reset();
-  if (!record.exists) PodGone(address);
+  if (!record.exists && !ReinstateDeposed(&record)) PodGone(address);
 }
 
 void Journal::Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
@@ -140,6 +172,7 @@ void Journal::PodCreated(const PodSpec& pod, const Value& sent, const Value& nod
   TakeObserved(node, &record);
   CopyBookkeeping(pod, &record);
   record.pending.reset();
+  record.replace_because.clear();
   record.applied = sent;
   record.applied.Erase("metadata");
   record.metadata.clear();
@@ -158,10 +191,13 @@ void Journal::PodPatched(const PodSpec& pod, const Value& node) {
   ForgetOldSteps(pod);
 }
 
-void Journal::PodGone(const std::string& address) {
+void Journal::PodGone(const std::string& address, const std::string& deposed) {
   dirty_ = true;
-  std::erase_if(state_.steps, [&](const auto& step) { return step.second.pod == address; });
-  state_.pods.erase(address);
+  if (deposed.empty()) {
+    ForgetNode(address, &state_);
+  } else {
+    ForgetDeposed(address, deposed, &state_);
+  }
 }
 
 void Journal::HostKeys(const std::string& address,

@@ -36,12 +36,20 @@ class Journal {
   // it, how to reach it, its dependencies, its protection. Forgets steps the spec has no more.
   void NotePod(const PodSpec& pod);
 
+  // Why the pod is to be replaced, so that a run that ends in the middle does not lose it.
+  void NoteReplacement(const std::string& address, const std::string& reason);
+
   void BeginCreate(const PodSpec& pod);
+  // The pod's node is deposed, to be deleted when the new one (under another id) works.
+  void BeginCreateBeforeDelete(const PodSpec& pod);
   void BeginPatch(const std::string& address);
-  void BeginDelete(const std::string& address);
-  void OperationStarted(const std::string& address, const std::string& operation);
-  // The request changed nothing: forget the intent (and the record, if no node exists).
-  void Withdraw(const std::string& address);
+  // Here and below `deposed` is empty for the pod's node, or the id of a deposed one of the pod.
+  void BeginDelete(const std::string& address, const std::string& deposed = {});
+  void OperationStarted(const std::string& address, const std::string& operation,
+                        const std::string& deposed = {});
+  // The request changed nothing: forget the intent. Where no node exists the record goes too, or
+  // the node that was deposed for the new one is the pod's again.
+  void Withdraw(const std::string& address, const std::string& deposed = {});
 
   // A node is there that this run or an earlier one began to make, whatever became of it.
   void NodeFound(const std::string& address, const Value& node);
@@ -49,7 +57,7 @@ class Journal {
   void PodCreated(const PodSpec& pod, const Value& sent, const Value& node);
   // The node holds what the spec wants.
   void PodPatched(const PodSpec& pod, const Value& node);
-  void PodGone(const std::string& address);
+  void PodGone(const std::string& address, const std::string& deposed = {});
   void HostKeys(const std::string& address, const std::map<int, std::vector<HostKeyText>>& keys,
                 const std::string& source);
   void StepApplied(const std::string& step, const std::string& pod, int worker,
@@ -62,7 +70,9 @@ class Journal {
  private:
   PodRecord& At(const std::string& address);
   void CopyBookkeeping(const PodSpec& pod, PodRecord* record) const;
-  void Begin(PodRecord& record, PendingAction::Kind kind);
+  PendingAction Begun(PendingAction::Kind kind) const;
+  // nullptr when the pod or its deposed node is not in the state.
+  std::optional<PendingAction>* PendingOf(const std::string& address, const std::string& deposed);
   void Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
                 PodRecord* record);
   void Own(const PodSpec& pod, PodRecord* record);

@@ -7,11 +7,17 @@
 
 namespace podctl {
 
-std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, bool resume,
+enum class CreateKind {
+  kNew,
+  kResume,        // begun by an earlier run: wait for it
+  kBeforeDelete,  // for a pod that has a node, which is deposed
+};
+std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
                                      TaskContext& context);
 std::unique_ptr<Task> MakePatchTask(const Change& change, const Patch& patch, TaskContext& context);
-std::unique_ptr<Task> MakeDeleteTask(const Change& change, bool forget, TaskContext& context);
-std::unique_ptr<Task> MakeReplaceTask(const Change& change, const PodSpec& pod,
+std::unique_ptr<Task> MakeDeleteTask(const Change& change, const Delete& action,
+                                     TaskContext& context);
+std::unique_ptr<Task> MakeReplaceTask(const Change& change, const Replace& replace,
                                       TaskContext& context);
 std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, TaskContext& context);
 

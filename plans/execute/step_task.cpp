@@ -133,16 +133,17 @@ std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, Tas
 
 std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {
   if (const auto* create = std::get_if<Create>(&change.action)) {
-    return MakeCreateTask(change, create->pod, create->resume, context);
+    const CreateKind kind = create->resume ? CreateKind::kResume : CreateKind::kNew;
+    return MakeCreateTask(change, create->pod, kind, context);
   }
   if (const auto* patch = std::get_if<Patch>(&change.action)) {
     return MakePatchTask(change, *patch, context);
   }
   if (const auto* replace = std::get_if<Replace>(&change.action)) {
-    return MakeReplaceTask(change, replace->pod, context);
+    return MakeReplaceTask(change, *replace, context);
   }
   if (const auto* gone = std::get_if<Delete>(&change.action)) {
-    return MakeDeleteTask(change, gone->forget, context);
+    return MakeDeleteTask(change, *gone, context);
   }
   if (const auto* run = std::get_if<RunStep>(&change.action)) {
     return MakeStepTask(change, *run, context);

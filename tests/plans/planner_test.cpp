@@ -280,11 +280,6 @@ TEST_F(PlannerTest, PreventDestroyOutlivesItsSpec) {
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("delete pod.a"));
 }
 
-TEST_F(PlannerTest, CreateBeforeDestroyCannotBeKept) {
-  ApplyThenWrite("", "    cidrBlock: 10.1.0.0/29\n    lifecycle: {createBeforeDestroy: true}\n");
-  EXPECT_EQ(OnlyError(), "createBeforeDestroy cannot be kept for this replacement");
-}
-
 TEST_F(PlannerTest, APodThatLeavesTheSpecIsDeleted) {
   desk_.Pods(Desk::Pod("a", "    metadata: {m: \"1\"}\n") + Desk::Pod("b"));
   desk_.ApplyAll();
