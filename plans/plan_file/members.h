@@ -94,13 +94,15 @@ void Members(A& archive, S& ssh) {
 
 template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
-  auto& [name, project, zone, node_id, node_id_given, node, metadata, create_metadata, runtime_env,
-         ssh, publish_ssh_key, bootstrap, lifecycle, depends_on, place, places] = pod;
+  auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, metadata,
+         create_metadata, runtime_env, ssh, publish_ssh_key, bootstrap, lifecycle, depends_on,
+         place, places] = pod;
   archive("name", name);
   archive("project", project);
   archive("zone", zone);
   archive("node_id", node_id);
   archive("node_id_given", node_id_given);
+  archive("wanted_node_id", wanted_node_id);
   archive("node", node);
   archive("metadata", metadata);
   archive("create_metadata", create_metadata);

@@ -67,7 +67,7 @@ void PlanWith(const Value& node) {
   Expect(AccessToWorkers("research", record).size() == WorkerCount(node),
          "every worker of a node can be reached, in theory");
   Diagnostics diagnostics;
-  const Plan plan = MakePlan(OnePod(), state, observation, diagnostics);
+  const Plan plan = MakePlan(OnePod(), state, observation, {}, diagnostics);
   Expect(!plan.changes.empty() || diagnostics.has_errors(), "a plan says something of its pod");
 }
 

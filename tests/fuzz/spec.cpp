@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   static const State state = fuzz::EmptyState();
   Diagnostics objections;
-  const Plan plan = MakePlan(spec, state, Observation{}, objections);
+  const Plan plan = MakePlan(spec, state, Observation{}, {}, objections);
   fuzz::Check(objections, SourceFile(fuzz::kSpec, text));
   fuzz::Expect(!objections.has_errors(), "a spec without errors can be planned on an empty state");
   fuzz::Expect(plan.Counts().add == spec.pods.size(), "every pod would be made");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plans/drift.h"
+#include "plans/moves.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "plans/spec/loader.h"
@@ -75,14 +77,22 @@ std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
   run.lock = std::move(*lock);
   auto stored = run.store->Load();
   if (!stored) return std::nullopt;
-  auto observation = Observe(spec, stored->state.value_or(State{}), cloud, options.parallelism, {});
+  State state = stored->state.value_or(State{});
+  PlanOptions plan_with = plan_options;
+  if (destroy) plan_with.mode = PlanMode::kDestroy;
+  plan_with.moved = MovePods(spec, &state, run.diagnostics);
+  auto observation = Observe(spec, state, cloud, options.parallelism, {}, plan_with.refresh);
   EXPECT_TRUE(observation.has_value()) << observation.error().message;
   if (!observation) return std::nullopt;
   run.observation = std::move(*observation);
   notes.clear();
   run.generation = stored->generation;
-  run.state = Settle(stored->state.value_or(State{}), run.observation, &notes);
-  run.plan = podctl::MakePlan(spec, run.state, run.observation, plan_options, run.diagnostics);
+  run.state = Settle(state, run.observation, &notes);
+  const State& base = plan_with.mode == PlanMode::kRefreshOnly ? state : run.state;
+  run.plan = podctl::MakePlan(spec, base, run.observation, plan_with, run.diagnostics);
+  if (plan_with.mode == PlanMode::kRefreshOnly) {
+    run.state = AcceptDrift(std::move(run.state), run.plan.drift);
+  }
   return run;
 }
 

@@ -1,0 +1,43 @@
+#include "plans/moves.h"
+
+#include <fmt/format.h>
+
+#include "state/moves.h"
+
+namespace podctl {
+
+std::map<std::string, std::string> MovePods(const Spec& spec, State* state,
+                                            Diagnostics& diagnostics) {
+  std::map<std::string, const MovedSpec*> next;
+  for (const MovedSpec& move : spec.moved) next[move.from] = &move;
+  std::map<std::string, std::string> moved;
+  for (const MovedSpec& move : spec.moved) {
+    if (!state->pods.contains(move.from)) continue;
+    std::string to = move.to;
+    // The loader has refused circles; the bound is for those who made the spec otherwise.
+    for (std::size_t hops = 0; next.contains(to) && hops < next.size(); ++hops) to = next[to]->to;
+    const auto done = MoveAddress(*state, move.from, to);
+    if (done) {
+      moved[to] = move.from;
+      continue;
+    }
+    Diagnostic diagnostic;
+    diagnostic.place = move.place;
+    diagnostic.context = "moved";
+    if (done.error().code == ErrorCode::kAlreadyExists) {
+      diagnostic.summary =
+          fmt::format("cannot move {} to {}: both are in the state", move.from, to);
+      diagnostic.detail = fmt::format(
+          "Each has a node of its own. Remove this move to have {} deleted, since it is not in the "
+          "spec; or `podctl state rm` the one that podctl is to leave alone.",
+          move.from);
+    } else {
+      diagnostic.summary =
+          fmt::format("cannot move {} to {}: {}", move.from, to, done.error().message);
+    }
+    diagnostics.Add(std::move(diagnostic));
+  }
+  return moved;
+}
+
+}  // namespace podctl

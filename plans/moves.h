@@ -1,0 +1,19 @@
+// `moved` of a spec carried out on a state, before anything is asked or compared: what the state
+// knows under one name goes by another, and its node is left alone. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "plans/spec/spec.h"
+#include "providers/base/diagnostic.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// Moves what is there to be moved, along chains to their end. The result: the address now -> what
+// `state` called it before. Where both names are in the state an error says what to do.
+std::map<std::string, std::string> MovePods(const Spec& spec, State* state,
+                                            Diagnostics& diagnostics);
+
+}  // namespace podctl
