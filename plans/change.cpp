@@ -47,6 +47,7 @@ PlanCounts Plan::Counts() const {
 }
 
 bool Plan::Empty() const {
+  if (mode == PlanMode::kRefreshOnly && !drift.empty()) return false;
   return std::all_of(changes.begin(), changes.end(), [](const Change& change) {
     return IsKeep(change) && change.previous_address.empty();
   });

@@ -123,7 +123,8 @@ struct Plan {
   std::uint64_t serial = 0;
 
   PlanCounts Counts() const;
-  bool Empty() const;  // nothing but Keep, and nothing that moved
+  // Nothing but Keep, and nothing that moved; of a refresh-only plan also: nothing has drifted.
+  bool Empty() const;
 };
 
 bool IsKeep(const Change& change);

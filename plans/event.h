@@ -31,8 +31,8 @@ class EventSink {
   virtual void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) = 0;
   virtual void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) = 0;
   virtual void OnError(const Change& change, Elapsed elapsed, const Error& error) = 0;
-  // Never started, because `cause` (an address) failed or was itself skipped; or because the run
-  // ended early (`cause` empty): an interrupt, or a state that cannot be saved.
+  // Never started, because `cause` (an address) failed, on which it builds, however indirectly; or
+  // because the run ended early (`cause` empty): an interrupt, or a state that cannot be saved.
   virtual void OnSkip(const Change& change, const std::string& cause) = 0;
   // A line of a worker's output.
   virtual void OnStepLine(const Change& change, int worker, std::string_view line) = 0;

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <map>
 
 #include "cmd/commands/plan_run.h"
 #include "cmd/views/json_events.h"
@@ -33,12 +34,13 @@ void ShowNotes(Wiring& wiring, JsonEvents* json, const std::vector<std::string>&
   }
 }
 
-void ShowThePlan(Wiring& wiring, JsonEvents* json, const PlanRun& run, bool destroy) {
+void ShowThePlan(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
   if (json != nullptr) return json->ShowPlan(run.plan);
   Streams& streams = wiring.streams();
   PlanViewOptions view;
   view.color = streams.color && streams.out_is_terminal;
-  view.destroy = destroy;
+  view.destroy = run.plan.mode == PlanMode::kDestroy;
+  view.failed = run.problems.has_errors();
   streams.out << ShowPlan(run.plan, view) << std::flush;
 }
 
@@ -67,7 +69,8 @@ Answer Ask(Wiring& wiring, const std::string& question) {
 }
 
 // 0: go on; otherwise the exit code.
-int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, bool destroy) {
+int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, PlanMode mode) {
+  const bool destroy = mode == PlanMode::kDestroy;
   if (options.auto_approve) return 0;
   const bool may_ask = wiring.options().input && json == nullptr && isatty(STDIN_FILENO) != 0;
   if (!may_ask) {
@@ -78,13 +81,18 @@ int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, bool 
     return 1;
   }
   const std::string question =
-      destroy ? "\nDo you really want to destroy all of this?\n"
-                "  There is no undo. Only 'yes' will be accepted to confirm.\n\n"
-                "  Enter a value: "
-              : "\nDo you want to perform these actions?\n"
-                "  podctl will perform the actions described above.\n"
-                "  Only 'yes' will be accepted to approve.\n\n"
-                "  Enter a value: ";
+      mode == PlanMode::kRefreshOnly
+          ? "\nDo you want to take these changes into the state?\n"
+            "  podctl will write down what it found; no pod is changed.\n"
+            "  Only 'yes' will be accepted to approve.\n\n"
+            "  Enter a value: "
+      : destroy ? "\nDo you really want to destroy all of this?\n"
+                  "  There is no undo. Only 'yes' will be accepted to confirm.\n\n"
+                  "  Enter a value: "
+                : "\nDo you want to perform these actions?\n"
+                  "  podctl will perform the actions described above.\n"
+                  "  Only 'yes' will be accepted to approve.\n\n"
+                  "  Enter a value: ";
   switch (Ask(wiring, question)) {
     case Answer::kYes:
       wiring.streams().err << "\n";
@@ -159,16 +167,51 @@ void ShowWarnings(Wiring& wiring, JsonEvents* json, const ExecuteResult& result)
   ShowDiagnostics(wiring, json, diagnostics);
 }
 
+// What was not done, by the failure at the root of it.
+std::string SkippedText(const ExecuteResult& result) {
+  constexpr std::size_t kMostNamed = 100;
+  std::vector<std::string> causes;  // in the order in which they came
+  std::map<std::string, std::vector<std::string>> skipped;
+  for (const auto& skip : result.skipped) {
+    std::vector<std::string>& addresses = skipped[skip.cause];
+    if (addresses.empty()) causes.push_back(skip.cause);
+    addresses.push_back(skip.address);
+  }
+  std::string text;
+  for (const std::string& cause : causes) {
+    std::vector<std::string>& addresses = skipped[cause];
+    const std::size_t count = addresses.size();
+    std::string more;
+    if (count > kMostNamed) {
+      more = fmt::format(", … and {} more", count - kMostNamed);
+      addresses.resize(kMostNamed);
+    }
+    const std::string names = Join(addresses, ", ") + more;
+    const std::string why = cause.empty() ? "the run ended early" : fmt::format("{} failed", cause);
+    text += count == 1
+                ? fmt::format("{} was skipped, because {}.\n", names, why)
+                : fmt::format("{} changes were skipped, because {}: {}.\n", count, why, names);
+  }
+  return text;
+}
+
+void ShowPartWarning(Wiring& wiring, JsonEvents* json) {
+  Diagnostic warning;
+  warning.severity = Severity::kWarning;
+  warning.summary = "Applied changes may be incomplete";
+  warning.detail = "The plan was made with `--target`. `podctl plan` shows what is left to do.";
+  Diagnostics diagnostics;
+  diagnostics.Add(std::move(warning));
+  ShowDiagnostics(wiring, json, diagnostics);
+}
+
 void ShowResult(Wiring& wiring, JsonEvents* json, const ExecuteResult& result, bool destroy) {
   ShowDiagnostics(wiring, json, FailureDiagnostics(wiring, result));
   ShowWarnings(wiring, json, result);
   if (result.save_error) ShowSaveError(wiring, json, result);
   if (json != nullptr) return json->ShowSummary(result, destroy ? "destroy" : "apply");
   Streams& streams = wiring.streams();
-  for (const auto& skip : result.skipped) {
-    if (skip.cause.empty()) continue;
-    streams.err << fmt::format("{} was skipped, because {} failed.\n", skip.address, skip.cause);
-  }
+  streams.err << SkippedText(result);
   if (!result.unfinished.empty()) {
     streams.err << fmt::format(
         "{}Under way, and written down in the state: {}. The next `podctl apply` takes it up.\n",
@@ -226,7 +269,9 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   auto run = PreparePlan(wiring, prepare, json.get());
   if (!run) return ExitOf(wiring);
   ShowNotes(wiring, json.get(), run->notes);
-  ShowThePlan(wiring, json.get(), *run, options.destroy);
+  ShowThePlan(wiring, json.get(), *run);
+  ShowProblems(wiring, json.get(), *run);
+  if (run->problems.has_errors()) return 1;
   return options.detailed_exitcode && !run->plan.Empty() ? 2 : 0;
 }
 
@@ -238,11 +283,13 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   prepare.operation = destroy ? "destroy" : "apply";
   prepare.plan = PlanOptionsOf(options);
   prepare.lock = true;
-  prepare.make_ssh_key = !destroy;
+  prepare.make_ssh_key = !destroy && !options.refresh_only;
   auto run = PreparePlan(wiring, prepare, json.get());
   if (!run) return ExitOf(wiring);
   ShowNotes(wiring, json.get(), run->notes);
-  ShowThePlan(wiring, json.get(), *run, destroy);
+  ShowThePlan(wiring, json.get(), *run);
+  ShowProblems(wiring, json.get(), *run);
+  if (run->problems.has_errors()) return 1;
   if (run->plan.Empty()) {
     const int saved = SaveQuietly(wiring, json.get(), *run);
     if (saved != 0) return saved;
@@ -250,7 +297,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
     ShowResult(wiring, json.get(), nothing, destroy);
     return 0;
   }
-  if (const int code = Approve(wiring, json.get(), options, destroy); code != 0) return code;
+  if (const int code = Approve(wiring, json.get(), options, run->plan.mode); code != 0) return code;
 
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
@@ -270,8 +317,10 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
     wiring.streams().err << std::flush;
     _exit(kInterruptedExitCode);
   }
+  if (!run->plan.targets.empty()) ShowPartWarning(wiring, json.get());
   if (result.interrupted) return kInterruptedExitCode;
-  return result.ok() ? 0 : 1;
+  if (!result.ok()) return 1;
+  return options.detailed_exitcode ? 2 : 0;
 }
 
 }  // namespace podctl

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cmd/views/snippet.h"
+#include "plans/moves.h"
 #include "plans/planner.h"
 #include "providers/base/text.h"
 #include "providers/os/this_process.h"
@@ -40,6 +41,18 @@ Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* sp
     pod.create_metadata["ssh-keys"] = fmt::format("{}:{} {}", user, (*keys)->PublicKeyLine(), user);
   }
   return {};
+}
+
+// The summary is terraform's, by which tools know it.
+Diagnostic TargetWarning() {
+  Diagnostic warning;
+  warning.severity = Severity::kWarning;
+  warning.summary = "Resource targeting is in effect";
+  warning.detail =
+      "This plan was made with `--target`, so it may hold only a part of what the spec asks for.\n"
+      "Targets are for exceptional situations, such as getting over a mistake; `podctl plan` "
+      "without them shows what is left to do.";
+  return warning;
 }
 
 }  // namespace
@@ -80,6 +93,11 @@ void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, con
   Diagnostics diagnostics;
   diagnostics.Add(std::move(diagnostic));
   ShowDiagnostics(wiring, json, diagnostics);
+}
+
+void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
+  if (run.problems.items().empty()) return;
+  ShowDiagnostics(wiring, json, WithSourceLines(wiring.files(), run.problems));
 }
 
 std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options,
@@ -123,19 +141,25 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     ShowError(wiring, json, "no SSH key to reach the new pods with", published.error());
     return std::nullopt;
   }
-  auto observation = Observe(run.spec, run.stored, **provider, wiring.options().parallelism, stop);
+  State known = run.stored;
+  PlanOptions plan = options.plan;
+  plan.moved = MovePods(run.spec, &known, run.problems);
+  if (run.problems.has_errors()) {
+    ShowProblems(wiring, json, run);
+    return std::nullopt;
+  }
+  auto observation = Observe(run.spec, known, **provider, wiring.options().parallelism, stop,
+                             options.plan.refresh);
   if (!observation) {
     if (!wiring.interrupt().requested()) ShowError(wiring, json, "", observation.error());
     return std::nullopt;
   }
   run.observation = std::move(*observation);
-  run.settled = Settle(run.stored, run.observation, &run.notes);
-  Diagnostics impossible;
-  run.plan = MakePlan(run.spec, run.settled, run.observation, options.plan, impossible);
-  if (!impossible.items().empty()) {
-    ShowDiagnostics(wiring, json, WithSourceLines(wiring.files(), impossible));
-  }
-  if (impossible.has_errors()) return std::nullopt;
+  run.settled = Settle(known, run.observation, &run.notes);
+  // A plan that takes drift into the state shows what the stored one does not say yet.
+  const State& base = plan.mode == PlanMode::kRefreshOnly ? known : run.settled;
+  run.plan = MakePlan(run.spec, base, run.observation, plan, run.problems);
+  if (!plan.targets.empty()) run.problems.Add(TargetWarning());
   return run;
 }
 

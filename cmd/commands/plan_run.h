@@ -26,6 +26,9 @@ struct PlanRun {
   State settled;                    // brought up to what the API says
   Observation observation;
   Plan plan;
+  // What speaks against the plan, or is to be said of it; shown after it (ShowProblems). A plan
+  // with errors may be looked at, but neither saved nor carried out.
+  Diagnostics problems;
   std::vector<std::string> notes;
 };
 
@@ -36,8 +39,11 @@ struct PlanRunOptions {
   bool make_ssh_key = false;  // when there is none at all
 };
 
-// Shows every problem itself (in `json`, when given); nullopt: exit 1, or 130 when interrupted.
+// Shows itself (in `json`, when given) why there is no plan; nullopt: exit 1, or 130 when
+// interrupted. What is said of the plan is left in `problems`.
 std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json);
+
+void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 
 // Shows one error in the form of a diagnostic without a place.
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error);

@@ -20,9 +20,32 @@ struct Symbol {
 Symbol SymbolOf(const Action& action) {
   if (std::holds_alternative<Create>(action)) return {"+", Ink::kGreen};
   if (std::holds_alternative<Patch>(action)) return {"~", Ink::kYellow};
-  if (std::holds_alternative<Replace>(action)) return {"-/+", Ink::kRed};
+  if (const auto* replace = std::get_if<Replace>(&action)) {
+    return {replace->create_first ? "+/-" : "-/+", Ink::kRed};
+  }
   if (std::holds_alternative<Delete>(action)) return {"-", Ink::kRed};
   return {">", Ink::kCyan};
+}
+
+std::string ReplaceHeadline(const Change& change) {
+  switch (change.reason_code) {
+    case ReasonCode::kTainted:  // "it is PREEMPTED"
+      return fmt::format("{}, so must be replaced",
+                         VisibleControls(change.reason.substr(std::string_view("it ").size())));
+    case ReasonCode::kByRequest:
+      return "will be replaced, as requested";
+    case ReasonCode::kByTriggers:
+      return "will be replaced due to changes in replaceTriggeredBy";
+    default:
+      return "must be replaced";
+  }
+}
+
+// Whether the headline says it all.
+bool HeadlineHoldsReason(const Change& change) {
+  return std::holds_alternative<Replace>(change.action) &&
+         (change.reason_code == ReasonCode::kTainted ||
+          change.reason_code == ReasonCode::kByRequest);
 }
 
 std::string Headline(const Change& change) {
@@ -30,7 +53,7 @@ std::string Headline(const Change& change) {
     return create->resume ? "is being created, and will be waited for" : "will be created";
   }
   if (std::holds_alternative<Patch>(change.action)) return "will be updated in-place";
-  if (std::holds_alternative<Replace>(change.action)) return "must be replaced";
+  if (std::holds_alternative<Replace>(change.action)) return ReplaceHeadline(change);
   if (const auto* gone = std::get_if<Delete>(&change.action)) {
     return gone->forget ? "is gone already, and will be forgotten" : "will be destroyed";
   }
@@ -74,21 +97,50 @@ class PlanView {
   std::string Text() {
     ShowDrift();
     if (plan_.Empty()) {
-      text_ += options_.destroy
-                   ? paint_(Ink::kGreen, "No changes.") + " No objects need to be destroyed.\n"
-                   : paint_(Ink::kGreen, "No changes.") +
-                         " Your infrastructure matches the configuration.\n";
+      // Under an error "No changes" would mislead.
+      if (!options_.failed) text_ += paint_(Ink::kGreen, "No changes.") + WhyNoChanges();
       return std::move(text_);
     }
-    ShowLegend();
+    if (plan_.mode == PlanMode::kRefreshOnly) ShowRefreshOnly();
+    if (HasActions()) ShowLegend();
     for (const Change& change : plan_.changes) {
-      if (!IsKeep(change)) ShowChange(change);
+      if (!IsKeep(change)) {
+        ShowChange(change);
+      } else if (!change.previous_address.empty()) {
+        ShowMove(change);
+      }
     }
+    if (plan_.mode == PlanMode::kRefreshOnly) return std::move(text_);
     text_ += PlanSummary(plan_);
     return std::move(text_);
   }
 
  private:
+  bool HasActions() const {
+    return !std::all_of(plan_.changes.begin(), plan_.changes.end(), IsKeep);
+  }
+
+  std::string WhyNoChanges() const {
+    if (options_.destroy) return " No objects need to be destroyed.\n";
+    return plan_.mode == PlanMode::kRefreshOnly
+               ? " Your infrastructure still matches the configuration.\n"
+               : " Your infrastructure matches the configuration.\n";
+  }
+
+  void ShowRefreshOnly() {
+    if (plan_.drift.empty()) return;
+    text_ +=
+        "This is a refresh-only plan: podctl will not undo these changes. Applying it takes them "
+        "into the\nstate; no pod is changed.\n\n";
+  }
+
+  void ShowMove(const Change& change) {
+    text_ += fmt::format("  # {} has moved to {}\n",
+                         paint_(Ink::kBold, VisibleControls(change.previous_address)),
+                         paint_(Ink::kBold, VisibleControls(change.address)));
+    text_ += fmt::format("    {}\n\n", Title(change));
+  }
+
   void ShowDrift() {
     if (plan_.drift.empty()) return;
     text_ += paint_(Ink::kBold, "Note:") + " Objects have changed outside of podctl\n\n";
@@ -106,7 +158,9 @@ class PlanView {
       return std::any_of(plan_.changes.begin(), plan_.changes.end(),
                          [&](const Change& change) { return predicate(change.action); });
     };
-    text_ += "podctl will perform the following actions, marked with these symbols:\n";
+    text_ += options_.failed
+                 ? "podctl planned the following actions, but then encountered a problem (below):\n"
+                 : "podctl will perform the following actions, marked with these symbols:\n";
     const auto legend = [&](std::string_view symbol, Ink ink, std::string_view meaning) {
       text_ += fmt::format("{}{} {}\n", std::string(5 - symbol.size(), ' '), paint_(ink, symbol),
                            meaning);
@@ -120,9 +174,14 @@ class PlanView {
     if (has([](const auto& a) { return std::holds_alternative<Delete>(a); })) {
       legend("-", Ink::kRed, "destroy");
     }
-    if (has([](const auto& a) { return std::holds_alternative<Replace>(a); })) {
-      legend("-/+", Ink::kRed, "destroy and then create replacement");
-    }
+    const auto replaces = [](bool first) {
+      return [first](const auto& a) {
+        const auto* replace = std::get_if<Replace>(&a);
+        return replace != nullptr && replace->create_first == first;
+      };
+    };
+    if (has(replaces(false))) legend("-/+", Ink::kRed, "destroy and then create replacement");
+    if (has(replaces(true))) legend("+/-", Ink::kRed, "create replacement and then destroy");
     if (has([](const auto& a) { return std::holds_alternative<RunStep>(a); })) {
       legend(">", Ink::kCyan, "run on workers");
     }
@@ -133,8 +192,12 @@ class PlanView {
     const Symbol symbol = SymbolOf(change.action);
     text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(change.address)),
                          Headline(change));
+    if (!change.previous_address.empty()) {
+      text_ += fmt::format("  # (moved from {})\n", VisibleControls(change.previous_address));
+    }
     // In a destroy it goes without saying that nothing is in the spec.
-    const bool plain = options_.destroy && std::holds_alternative<Delete>(change.action);
+    const bool plain = HeadlineHoldsReason(change) ||
+                       (options_.destroy && change.reason_code == ReasonCode::kNoConfiguration);
     if (!change.reason.empty() && !plain) {
       text_ += fmt::format("  # (because {})\n", VisibleControls(change.reason));
     }
@@ -156,8 +219,11 @@ class PlanView {
     if (std::holds_alternative<RunStep>(change.action)) {
       return VisibleControls(change.address);
     }
+    const auto* gone = std::get_if<Delete>(&change.action);
+    const std::string address =
+        gone != nullptr && gone->deposed ? PodAddress(change.pod) : change.address;
     return VisibleControls(
-        fmt::format("{} (node {} in {})", change.address, change.node.node, change.node.zone));
+        fmt::format("{} (node {} in {})", address, change.node.node, change.node.zone));
   }
 
   void ShowStep(const RunStep& run) {

@@ -10,6 +10,7 @@ namespace podctl {
 struct PlanViewOptions {
   bool color = false;
   bool destroy = false;  // words the headline
+  bool failed = false;   // something speaks against the plan, and is said after it
 };
 
 // Ends with a newline; "No changes. …" for an empty plan.

@@ -115,7 +115,9 @@ class ProgressView final : public EventSink {
                       FormatDuration(elapsed), why));
   }
 
+  // On a terminal the end of the run tells it, by cause; a log holds every one.
   void OnSkip(const Change& change, const std::string& cause) override {
+    if (live() && !cause.empty()) return;
     Print(cause.empty() ? fmt::format("{}: not started, since the run ended early", change.address)
                         : fmt::format("{}: skipped, because {} failed", change.address, cause));
   }

@@ -90,6 +90,11 @@ class Loop {
   }
 
   void Prepare(const Plan& plan, const Observation& observation) {
+    if (plan.mode == PlanMode::kRefreshOnly) {
+      // What is there is taken for right, so what the spec says is nobody's yet.
+      journal_.AcceptDrift(plan.drift);
+      return;
+    }
     std::map<std::string, std::size_t> index;
     for (const Change& change : plan.changes) {
       const Value* node = observation.Find(change.node);
@@ -311,14 +316,18 @@ class Loop {
     if (replaced || (gone != nullptr && !gone->forget)) ++result_.destroyed;
   }
 
-  void SkipFollowers(std::size_t i, const std::string& cause) {
-    for (std::size_t follower : items_[i].followers) {
-      Item& item = items_[follower];
-      if (item.stage != Stage::kWaiting) continue;
-      item.stage = Stage::kSkipped;
-      events_.OnSkip(*item.change, cause);
-      result_.skipped.push_back({item.change->address, cause});
-      SkipFollowers(follower, item.change->address);
+  // Everything that waits for it, however far away: each is skipped for the failure at the root.
+  void SkipFollowers(std::size_t failed, const std::string& cause) {
+    std::vector<std::size_t> open = {failed};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      for (std::size_t follower : items_[open[next]].followers) {
+        Item& item = items_[follower];
+        if (item.stage != Stage::kWaiting) continue;
+        item.stage = Stage::kSkipped;
+        events_.OnSkip(*item.change, cause);
+        result_.skipped.push_back({item.change->address, cause});
+        open.push_back(follower);
+      }
     }
   }
 

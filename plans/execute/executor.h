@@ -36,7 +36,8 @@ struct ExecuteResult {
   };
   struct Skip {
     std::string address;
-    std::string cause;  // an address, or empty: the run ended early
+    // The address whose failure is the root of it, or empty: the run ended early.
+    std::string cause;
   };
   std::size_t added = 0;
   std::size_t changed = 0;

@@ -4,6 +4,7 @@
 
 #include "plans/bookkeeping.h"
 #include "plans/diff.h"
+#include "plans/drift.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "state/digest.h"
@@ -84,6 +85,11 @@ std::optional<PendingAction>* Journal::PendingOf(const std::string& address,
     if (node.node_id == deposed) return &node.pending;
   }
   return nullptr;
+}
+
+void Journal::AcceptDrift(const std::vector<Drift>& drift) {
+  dirty_ = true;
+  state_ = podctl::AcceptDrift(std::move(state_), drift);
 }
 
 void Journal::NoteReplacement(const std::string& address, const std::string& reason) {

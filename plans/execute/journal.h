@@ -36,6 +36,7 @@ class Journal {
   // it, how to reach it, its dependencies, its protection. Forgets steps the spec has no more.
   void NotePod(const PodSpec& pod);
 
+  void AcceptDrift(const std::vector<Drift>& drift);
   // Why the pod is to be replaced, so that a run that ends in the middle does not lose it.
   void NoteReplacement(const std::string& address, const std::string& reason);
 

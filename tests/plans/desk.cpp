@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "plans/drift.h"
 #include "plans/moves.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
@@ -90,9 +89,6 @@ std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
   run.state = Settle(state, run.observation, &notes);
   const State& base = plan_with.mode == PlanMode::kRefreshOnly ? state : run.state;
   run.plan = podctl::MakePlan(spec, base, run.observation, plan_with, run.diagnostics);
-  if (plan_with.mode == PlanMode::kRefreshOnly) {
-    run.state = AcceptDrift(std::move(run.state), run.plan.drift);
-  }
   return run;
 }
 
