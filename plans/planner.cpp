@@ -365,6 +365,7 @@ class Planner {
     }
     // Whoever was built on it goes, or is changed, before it does.
     change.waits_for = dependents;
+    deleted_.insert(address);
     Add(std::move(change));
   }
 
@@ -377,6 +378,9 @@ class Planner {
     change.action = Delete{false, true};
     change.reason = deposed.reason;
     AddWaits(deposed.address, &change);
+    // Where the pod goes as well, neither node has to wait for the other.
+    std::erase(change.waits_for,
+               deleted_.contains(deposed.address) ? deposed.address : std::string());
     for (const std::string& dependent : dependents) AddWaits(dependent, &change);
     Add(std::move(change));
   }
@@ -453,7 +457,8 @@ class Planner {
   std::map<std::string, std::vector<std::size_t>> of_pod_;  // indices of changes, by pod
   std::map<std::string, const Value*> known_;  // nodes that references may be read from
   std::vector<Deposed> deposed_;
-  std::set<NodeName> taken_;  // filled when first asked
+  std::set<std::string> deleted_;  // addresses of pods that go
+  std::set<NodeName> taken_;       // filled when first asked
   bool knows_taken_ = false;
   std::set<std::string> refused_;  // addresses whose node is somebody else's
   std::vector<std::pair<std::string, Diagnostic>> refusals_;  // by address

@@ -1,0 +1,298 @@
+// Replacements: which node comes first, under which id, and what else they pull along.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plans/node_ids.h"
+#include "plans/node_view.h"
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::ChangeOf;
+using testing::Desk;
+using ::testing::ElementsAre;
+using testing::FakeProvider;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class ReplacementTest : public ::testing::Test {
+ protected:
+  static std::string First(const std::string& name, const std::string& cidr,
+                           const std::string& keys = "") {
+    return Desk::Pod(
+        name, "    cidrBlock: " + cidr + "\n    lifecycle: {createBeforeDestroy: true}\n" + keys);
+  }
+  static std::string By(const std::string& name, const std::string& trigger,
+                        const std::string& keys = "") {
+    return Desk::Pod(name, "    lifecycle: {replaceTriggeredBy: [" + trigger + "]}\n" + keys);
+  }
+  PodRecord Record(const std::string& name) { return desk_.Stored().pods.at("pod." + name); }
+  std::string OnlyError() {
+    const Diagnostics diagnostics = desk_.TryPlan();
+    EXPECT_EQ(diagnostics.items().size(), 1U);
+    return diagnostics.items().empty() ? "" : diagnostics.items().front().summary;
+  }
+
+  Desk desk_;
+};
+
+// ---- createBeforeDestroy.
+
+TEST_F(ReplacementTest, TheNewNodeHasAFreeIdAndComesFirst) {
+  desk_.Pods(First("a", "10.1.0.0/29"));
+  desk_.ApplyAll();
+  desk_.Pods(First("a", "10.2.0.0/29"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a", "delete pod.a (deposed a)"));
+  EXPECT_TRUE(std::get<Replace>(ChangeOf(plan, "pod.a").action).create_first);
+  EXPECT_EQ(ChangeOf(plan, "pod.a").node.node, "a-2");
+  EXPECT_EQ(ChangeOf(plan, "pod.a (deposed a)").node.node, "a");
+  EXPECT_THAT(ChangeOf(plan, "pod.a (deposed a)").waits_for, ElementsAre("pod.a"));
+  EXPECT_EQ(plan.Counts().add, 1U);
+  EXPECT_EQ(plan.Counts().destroy, 1U);
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_TRUE(result.ok());
+  EXPECT_EQ(result.added, 1U);
+  EXPECT_EQ(result.destroyed, 1U);
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create a-2", "delete a"));
+  EXPECT_EQ(Record("a").node_id, "a-2");
+  EXPECT_EQ(Record("a").wanted_node_id, "a");
+  EXPECT_THAT(Record("a").deposed, IsEmpty());
+  desk_.ApplyAll();  // nothing is left to do
+  // And back again: the wanted id is free.
+  desk_.Pods(First("a", "10.3.0.0/29"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Record("a").node_id, "a");
+  EXPECT_EQ(Record("a").wanted_node_id, "");
+}
+
+TEST_F(ReplacementTest, AWrittenNodeIdIsStillTheWantedOne) {
+  desk_.Pods(First("a", "10.1.0.0/29", "    nodeId: research\n"));
+  desk_.ApplyAll();
+  desk_.Pods(First("a", "10.2.0.0/29", "    nodeId: research\n"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Record("a").node_id, "research-2");
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  // Another id in the spec is a wish for another node.
+  desk_.Pods(First("a", "10.2.0.0/29", "    nodeId: serving\n"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Record("a").node_id, "serving");
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+}
+
+TEST_F(ReplacementTest, IdsOfOthersAreNotFree) {
+  desk_.Pods(First("a", "10.1.0.0/29"));
+  desk_.ApplyAll();
+  desk_.cloud.PutNode(Desk::Name("a-2"), desk_.Node("a"));
+  desk_.Pods(First("a", "10.2.0.0/29") + Desk::Pod("a-3"));
+  EXPECT_EQ(ChangeOf(desk_.MakePlan(), "pod.a").node.node, "a-4");
+}
+
+TEST(NodeIds, AFreeIdKeepsWithinTheLimit) {
+  PodSpec pod;
+  pod.node_id = std::string(63, 'x');
+  ChooseFreeNodeId([&](const NodeName& name) { return name.node == std::string(63, 'x'); }, &pod);
+  EXPECT_EQ(pod.node_id, std::string(61, 'x') + "-2");
+  EXPECT_EQ(pod.wanted_node_id, std::string(63, 'x'));
+}
+
+TEST_F(ReplacementTest, DependentsMoveOverBeforeTheOldNodeGoes) {
+  const std::string follower =
+      Desk::Pod("b",
+                "    metadata: {peer: \"${pod.a.id}\"}\n"
+                "    bootstrap: [{name: use, run: \"ping ${pod.a.id}\"}]\n");
+  desk_.Pods(First("a", "10.1.0.0/29", "    bootstrap: [{name: x, run: echo}]\n") + follower);
+  desk_.ApplyAll();
+  const std::string before = NodeUid(desk_.Node("a"));
+  desk_.Pods(First("a", "10.2.0.0/29", "    bootstrap: [{name: x, run: echo}]\n") + follower);
+  EXPECT_THAT(ChangeOf(desk_.MakePlan(), "pod.a (deposed a)").waits_for,
+              ElementsAre("bootstrap.a.x", "bootstrap.b.use", "pod.a", "pod.b"));
+  desk_.ApplyAll();
+  EXPECT_LT(desk_.events.At("done bootstrap.b.use"), desk_.events.At("start pod.a (deposed a)"));
+  EXPECT_NE(desk_.Node("b")["metadata"]["peer"].AsString(), before);
+  EXPECT_EQ(desk_.Node("b")["metadata"]["peer"].AsString(), NodeUid(desk_.Node("a-2")));
+}
+
+TEST_F(ReplacementTest, ANewNodeThatCannotBeMadeLeavesTheOldOne) {
+  desk_.Pods(First("a", "10.1.0.0/29"));
+  desk_.ApplyAll();
+  const PodRecord before = Record("a");
+  desk_.Pods(First("a", "10.2.0.0/29"));
+  for (const bool leaves_node : {false, true}) {
+    desk_.cloud.FailOperation("create", FakeProvider::NoCapacity(), leaves_node);
+    const ExecuteResult result = desk_.Apply();
+    ASSERT_EQ(result.failures.size(), 1U);
+    EXPECT_THAT(result.skipped[0].address, "pod.a (deposed a)");
+    EXPECT_EQ(Record("a").node_id, "a");
+    EXPECT_EQ(Record("a").uid, before.uid);
+    EXPECT_TRUE(Record("a").exists);
+    EXPECT_THAT(Record("a").deposed, IsEmpty());
+    EXPECT_EQ(Record("a").applied, before.applied);
+    EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  }
+  desk_.cloud.FailNext("create", MakeError(ErrorCode::kPermissionDenied, "no"));
+  EXPECT_FALSE(desk_.Apply().ok());
+  EXPECT_EQ(Record("a").node_id, "a");
+  desk_.ApplyAll();
+  EXPECT_EQ(Record("a").node_id, "a-2");
+}
+
+TEST_F(ReplacementTest, AnOldNodeThatCouldNotBeDeletedIsPlannedAgain) {
+  desk_.Pods(First("a", "10.1.0.0/29"));
+  desk_.ApplyAll();
+  desk_.Pods(First("a", "10.2.0.0/29"));
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no"));
+  EXPECT_FALSE(desk_.Apply().ok());
+  EXPECT_EQ(Record("a").deposed.size(), 1U);
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("delete pod.a (deposed a)"));
+  // Whatever becomes of the pod, the old node is not forgotten.
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no"));
+  desk_.options.parallelism = 1;
+  EXPECT_FALSE(desk_.Destroy().ok());
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  EXPECT_EQ(desk_.Stored().pods.size(), 1U);
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+}
+
+TEST_F(ReplacementTest, WhatHasADeposedNodesNameButIsAnotherIsLeftAlone) {
+  desk_.Pods(First("a", "10.1.0.0/29"));
+  desk_.ApplyAll();
+  desk_.Pods(First("a", "10.2.0.0/29"));
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no"));
+  EXPECT_FALSE(desk_.Apply().ok());
+  desk_.cloud.RemoveNode(Desk::Name("a"));
+  desk_.cloud.PutNode(Desk::Name("a"), Value::EmptyMap());
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  EXPECT_THAT(desk_.notes, ElementsAre(HasSubstr("is left alone")));
+}
+
+TEST_F(ReplacementTest, AnotherZoneCannotComeFirst) {
+  desk_.Pods(First("a", "10.1.0.0/29"));
+  desk_.ApplyAll();
+  desk_.Pods(First("a", "10.1.0.0/29", "    zone: us-central1-a\n"));
+  EXPECT_EQ(OnlyError(), "createBeforeDestroy cannot be kept for this replacement");
+}
+
+// ---- replaceTriggeredBy.
+
+TEST_F(ReplacementTest, APlannedChangeOfAnotherPodReplaces) {
+  desk_.Pods(Desk::Pod("base") + By("a", "pod.base"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create pod.base", "create pod.a"));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("base", "    description: x\n") + By("a", "pod.base"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("update pod.base", "replace pod.a"));
+  EXPECT_EQ(ChangeOf(plan, "pod.a").reason_code, ReasonCode::kByTriggers);
+  EXPECT_EQ(ChangeOf(plan, "pod.a").reason, "pod.base is updated");
+  EXPECT_THAT(ChangeOf(plan, "pod.a").waits_for, ElementsAre("pod.base"));
+  desk_.ApplyAll();
+}
+
+TEST_F(ReplacementTest, OnlyTheNamedFieldTriggers) {
+  const std::string by = By("a", "pod.base.labels.team");
+  desk_.Pods(Desk::Pod("base", "    labels: {team: vision}\n") + by);
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("base", "    labels: {team: vision, cost: x}\n") + by);
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.base"));
+  desk_.Pods(Desk::Pod("base", "    labels: {team: speech}\n") + by);
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.base", "replace pod.a"));
+  EXPECT_EQ(ChangeOf(desk_.MakePlan(), "pod.a").reason, "pod.base.labels.team changes");
+  // A replacement that leaves the field as it is does not, unless the service writes the field.
+  desk_.Pods(Desk::Pod("base", "    labels: {team: vision}\n    cidrBlock: 10.1.0.0/29\n") + by);
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.base"));
+  desk_.Pods(Desk::Pod("base", "    labels: {team: vision}\n    cidrBlock: 10.1.0.0/29\n") +
+             By("a", "pod.base.networkEndpoints"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.base", "replace pod.a"));
+}
+
+TEST_F(ReplacementTest, AStepThatRunsAgainTriggersOneThatGoesOnDoesNot) {
+  const auto base = [](const std::string& run) {
+    return Desk::Pod("base", "    bootstrap: [{name: x, run: " + run + "}]\n");
+  };
+  const std::string by = By("a", "bootstrap.base.x");
+  desk_.Pods(base("one") + by);
+  desk_.workers.Fail(2, "no");
+  EXPECT_FALSE(desk_.Apply().ok());
+  desk_.ApplyAll();
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create base", "create a"));
+  desk_.Pods(base("two") + by);
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("run bootstrap.base.x", "replace pod.a"));
+}
+
+TEST_F(ReplacementTest, ATriggerIsNotLostWithTheRunThatSawIt) {
+  desk_.Pods(Desk::Pod("base") + By("a", "pod.base"));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("base", "    description: x\n") + By("a", "pod.base"));
+  // The update of base succeeds; then the run ends.
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line == "done pod.base") desk_.drain.request_stop();
+  };
+  EXPECT_TRUE(desk_.Apply().interrupted);
+  desk_.events.on_line = nullptr;
+  desk_.drain = {};
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a"));
+  EXPECT_EQ(ChangeOf(plan, "pod.a").reason, "pod.base is updated");
+  desk_.ApplyAll();
+  EXPECT_EQ(Record("a").replace_because, "");
+}
+
+// ---- preventDestroy.
+
+TEST_F(ReplacementTest, PreventDestroyStopsEveryKindOfReplacement) {
+  const std::string keep =
+      "    lifecycle: {preventDestroy: true, createBeforeDestroy: true, replaceTriggeredBy: "
+      "[pod.base]}\n";
+  desk_.Pods(Desk::Pod("base") + Desk::Pod("a", keep));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("base") + Desk::Pod("a", keep + "    cidrBlock: 10.1.0.0/29\n"));
+  EXPECT_EQ(OnlyError(), "pod.a must not be destroyed");
+  desk_.Pods(Desk::Pod("base", "    description: x\n") + Desk::Pod("a", keep));
+  EXPECT_EQ(OnlyError(), "pod.a must not be destroyed");
+  desk_.Pods(Desk::Pod("base") + Desk::Pod("a", keep));
+  desk_.plan_options.replace = {"pod.a"};
+  EXPECT_EQ(OnlyError(), "pod.a must not be destroyed");
+}
+
+// ---- --replace.
+
+TEST_F(ReplacementTest, APodIsReplacedAsRequested) {
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Desk::Pod("b"));
+  desk_.ApplyAll();
+  desk_.plan_options.replace = {"pod.a"};
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
+  EXPECT_EQ(ChangeOf(plan, "pod.a").reason_code, ReasonCode::kByRequest);
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create b", "delete a", "create a"));
+}
+
+TEST_F(ReplacementTest, AStepIsRunAgainEverywhereAsRequested) {
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n"));
+  desk_.ApplyAll();
+  for (const char* step : {"bootstrap.a.x", "bootstrap.a.tpu-runtime"}) {
+    desk_.plan_options.replace = {step};
+    const Plan plan = desk_.MakePlan();
+    EXPECT_THAT(Actions(plan), ElementsAre(std::string("run ") + step));
+    EXPECT_THAT(std::get<RunStep>(ChangeOf(plan, step).action).workers,
+                ::testing::Optional(ElementsAre(0, 1, 2, 3)));
+    EXPECT_EQ(ChangeOf(plan, step).reason_code, ReasonCode::kByRequest);
+    EXPECT_TRUE(desk_.Apply().ok());
+  }
+}
+
+TEST_F(ReplacementTest, WhatIsNotThereCannotBeReplaced) {
+  desk_.Pods(Desk::Pod("research"));
+  desk_.plan_options.replace = {"pod.reserch"};
+  EXPECT_EQ(OnlyError(), "--replace: there is no `pod.reserch`");
+}
+
+}  // namespace
+}  // namespace podctl
