@@ -276,10 +276,19 @@ class Parser {
     CLI::App* apply = Add(&app_, "apply", "make the cloud match the spec");
     apply->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
     for (CLI::App* command : {plan, apply}) AddPlanFlags(command);
+    plan->add_option("--out", invocation_.apply.out, "save the plan, for `podctl apply FILE`")
+        ->type_name("FILE");
+    apply->add_option("FILE", invocation_.apply.plan_file,
+                      "a saved plan, which is carried out as it stands, without a question");
     CLI::App* destroy = Add(&app_, "destroy", "delete everything podctl made");
     destroy->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
     AddScope(destroy);
-    Add(&app_, "show", "show the state");
+    CLI::App* show = Add(&app_, "show", "show the state, or a saved plan");
+    show->add_option("FILE", invocation_.apply.plan_file, "a saved plan");
+    for (CLI::App* command : {plan, show}) {
+      command->add_flag("--markdown", invocation_.apply.markdown,
+                        "the plan as a comment for a pull request");
+    }
     Add(&app_, "status", "show the pods, their health and their workers");
   }
 
@@ -312,6 +321,12 @@ class Parser {
   // Options that do not go together: what is wrong, or "".
   std::string Conflict() const {
     const ApplyOptions& apply = invocation_.apply;
+    if (apply.markdown && invocation_.global.json) {
+      return "`--markdown` and `--json` cannot be used together";
+    }
+    if (apply.markdown && invocation_.command == "show" && apply.plan_file.empty()) {
+      return "`--markdown` shows a saved plan: podctl show --markdown FILE";
+    }
     if (apply.refresh_only && apply.destroy) {
       return "`--refresh-only` and `--destroy` cannot be used together: one changes nothing, the "
              "other deletes everything";

@@ -9,6 +9,7 @@
 #include "cmd/commands/exec.h"
 #include "cmd/commands/import.h"
 #include "cmd/commands/init.h"
+#include "cmd/commands/saved_plan.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/commands/state.h"
 #include "cmd/commands/state_edit.h"
@@ -70,7 +71,11 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
     options.destroy = true;
     return RunApply(wiring, options);
   }
-  if (command == "show") return RunShow(wiring);
+  if (command == "show") {
+    const ApplyOptions& options = invocation.apply;
+    return options.plan_file.empty() ? RunShow(wiring)
+                                     : RunShowPlan(wiring, options.plan_file, options.markdown);
+  }
   if (command == "status") return RunStatus(wiring);
   if (command.starts_with("state ")) return DispatchState(command, invocation.state, wiring);
   if (command == "import") return RunImport(wiring, invocation.import);

@@ -36,6 +36,9 @@ struct ApplyOptions {  // plan, apply and destroy
   bool refresh = true;               // --refresh=false: the state alone tells what there is
   std::vector<std::string> targets;  // --target
   std::vector<std::string> replace;  // --replace
+  std::string plan_file;             // apply and show: a saved plan; empty: none
+  std::string out;                   // plan: where to save it; empty: nowhere
+  bool markdown = false;             // plan and show: as a comment for a pull request
 };
 
 struct PodOptions {  // exec, ssh, tunnel

@@ -54,12 +54,16 @@ class Wiring {
 
   LockInfo LockFor(const std::string& operation) const;
 
+  // Every problem that was shown in this run, for a view that lists them once more.
+  Diagnostics& told() { return told_; }
+
  private:
   struct Parts;
   const GlobalOptions& options_;
   Streams& streams_;
   Interrupt& interrupt_;
   std::unique_ptr<Parts> parts_;
+  Diagnostics told_;
 };
 
 }  // namespace podctl

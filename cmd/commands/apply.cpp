@@ -9,7 +9,9 @@
 #include <map>
 
 #include "cmd/commands/plan_run.h"
+#include "cmd/commands/saved_plan.h"
 #include "cmd/views/json_events.h"
+#include "cmd/views/markdown.h"
 #include "cmd/views/paint.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/progress.h"
@@ -35,7 +37,7 @@ void ShowNotes(Wiring& wiring, JsonEvents* json, const std::vector<std::string>&
 }
 
 void ShowThePlan(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
-  if (json != nullptr) return json->ShowPlan(run.plan);
+  if (json != nullptr) return json->ShowPlan(run.plan, run.settled);
   Streams& streams = wiring.streams();
   PlanViewOptions view;
   view.color = streams.color && streams.out_is_terminal;
@@ -242,6 +244,24 @@ PlanOptions PlanOptionsOf(const ApplyOptions& options) {
   return plan;
 }
 
+void ShowMarkdown(Wiring& wiring, const PlanRun* run) {
+  wiring.streams().out << (run == nullptr ? MarkdownOf(nullptr, wiring.told(), {})
+                                          : MarkdownOf(&run->plan, wiring.told(), run->notes))
+                       << std::flush;
+}
+
+// In terraform's words. Where stdout is a comment for a pull request, they are not a part of it.
+void TellWhereSaved(Wiring& wiring, JsonEvents* json, const ApplyOptions& options) {
+  if (json != nullptr) return json->Log("info", "Saved the plan to: " + options.out);
+  Streams& streams = wiring.streams();
+  (options.markdown ? streams.err : streams.out)
+      << fmt::format(
+             "\nSaved the plan to: {}\n\nTo perform exactly these actions, run the following "
+             "command to apply:\n    podctl apply {}\n",
+             options.out, ShellQuote(options.out))
+      << std::flush;
+}
+
 // Nothing to send: but what an earlier run left pending, and bookkeeping, may have to be saved.
 int SaveQuietly(Wiring& wiring, JsonEvents* json, PlanRun& run) {
   if (run.stored.lineage.empty()) return 0;  // there is no state, and nothing to remember
@@ -266,28 +286,39 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   PlanRunOptions prepare;
   prepare.operation = "plan";
   prepare.plan = PlanOptionsOf(options);
+  prepare.make_ssh_key = !options.out.empty() && !options.destroy;  // a saved plan holds its text
   auto run = PreparePlan(wiring, prepare, json.get());
-  if (!run) return ExitOf(wiring);
+  if (!run) {
+    if (options.markdown) ShowMarkdown(wiring, nullptr);
+    return ExitOf(wiring);
+  }
   ShowNotes(wiring, json.get(), run->notes);
-  ShowThePlan(wiring, json.get(), *run);
+  if (!options.markdown) ShowThePlan(wiring, json.get(), *run);
   ShowProblems(wiring, json.get(), *run);
-  if (run->problems.has_errors()) return 1;
+  const bool sound = !run->problems.has_errors();
+  const bool saved =
+      options.out.empty() || (sound && SaveThePlan(wiring, *run, options.out, json.get()));
+  if (options.markdown) ShowMarkdown(wiring, &*run);
+  if (!sound || !saved) return 1;
+  if (!options.out.empty()) TellWhereSaved(wiring, json.get(), options);
   return options.detailed_exitcode && !run->plan.Empty() ? 2 : 0;
 }
 
 int RunApply(Wiring& wiring, const ApplyOptions& options) {
-  const bool destroy = options.destroy;
+  const bool is_saved = !options.plan_file.empty();
   std::unique_ptr<JsonEvents> json;
   if (wiring.options().json) json = std::make_unique<JsonEvents>(wiring.streams(), wiring.clock());
   PlanRunOptions prepare;
-  prepare.operation = destroy ? "destroy" : "apply";
+  prepare.operation = options.destroy ? "destroy" : "apply";
   prepare.plan = PlanOptionsOf(options);
   prepare.lock = true;
-  prepare.make_ssh_key = !destroy && !options.refresh_only;
-  auto run = PreparePlan(wiring, prepare, json.get());
+  prepare.make_ssh_key = !options.destroy && !options.refresh_only;
+  auto run = is_saved ? PrepareSavedPlan(wiring, options, json.get())
+                      : PreparePlan(wiring, prepare, json.get());
   if (!run) return ExitOf(wiring);
+  const bool destroy = run->plan.mode == PlanMode::kDestroy;
   ShowNotes(wiring, json.get(), run->notes);
-  ShowThePlan(wiring, json.get(), *run);
+  if (!is_saved) ShowThePlan(wiring, json.get(), *run);
   ShowProblems(wiring, json.get(), *run);
   if (run->problems.has_errors()) return 1;
   if (run->plan.Empty()) {
@@ -297,7 +328,10 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
     ShowResult(wiring, json.get(), nothing, destroy);
     return 0;
   }
-  if (const int code = Approve(wiring, json.get(), options, run->plan.mode); code != 0) return code;
+  if (!is_saved) {
+    const int code = Approve(wiring, json.get(), options, run->plan.mode);
+    if (code != 0) return code;
+  }
 
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;

@@ -58,6 +58,7 @@ Diagnostic TargetWarning() {
 }  // namespace
 
 void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics) {
+  for (const Diagnostic& diagnostic : diagnostics.items()) wiring.told().Add(diagnostic);
   if (json != nullptr) {
     for (const Diagnostic& diagnostic : diagnostics.items()) json->ShowDiagnostic(diagnostic);
     return;
@@ -85,11 +86,18 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
 }
 
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error) {
+  // A message of several lines (the block that says who holds the lock) has its headline first.
+  const auto newline = summary.empty() ? error.message.find('\n') : std::string::npos;
   Diagnostic diagnostic;
-  diagnostic.summary = summary.empty() ? error.message : summary;
-  diagnostic.detail = summary.empty()
-                          ? Sentence(error.hint)
-                          : error.message + (error.hint.empty() ? "" : "\n" + Sentence(error.hint));
+  diagnostic.summary = summary.empty() ? error.message.substr(0, newline) : summary;
+  if (!summary.empty()) {
+    diagnostic.detail = error.message;
+  } else if (newline != std::string::npos) {
+    diagnostic.detail = error.message.substr(newline + 1);
+  }
+  if (!error.hint.empty()) {
+    diagnostic.detail += (diagnostic.detail.empty() ? "" : "\n") + Sentence(error.hint);
+  }
   Diagnostics diagnostics;
   diagnostics.Add(std::move(diagnostic));
   ShowDiagnostics(wiring, json, diagnostics);

@@ -5,6 +5,9 @@
 #include "cmd/commands/validate.h"
 #include "cmd/options.h"
 #include "cmd/views/plan_view.h"
+#include "cmd/views/progress.h"
+#include "cmd/views/terraform_json.h"
+#include "cmd/views/terraform_resource.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -12,23 +15,58 @@ namespace podctl {
 namespace {
 
 Value Resource(const std::string& address) {
-  const auto dot = address.find('.');
-  const auto last = address.rfind('.');
+  const Value name = TerraformName(address);
   Value resource = Value::EmptyMap();
   resource.Set("addr", address);
   resource.Set("module", "");
   resource.Set("resource", address);
   resource.Set("implied_provider", "podctl");
-  resource.Set("resource_type", address.substr(0, dot));
-  resource.Set("resource_name", address.substr(last + 1));
+  resource.Set("resource_type", name["type"]);
+  resource.Set("resource_name", name["name"]);
   resource.Set("resource_key", Value());
   return resource;
+}
+
+// A step has the word of a provisioner in terraform's events.
+bool IsStep(const Change& change) {
+  return std::holds_alternative<RunStep>(change.action);
+}
+
+// One of terraform's words for `action` in its events.
+std::string_view EventAction(const Change& change) {
+  if (IsKeep(change)) return change.previous_address.empty() ? "noop" : "move";
+  const auto* gone = std::get_if<Delete>(&change.action);
+  if (gone != nullptr && gone->forget) return "remove";
+  return ActionWord(change.action);
+}
+
+// One of terraform's words for `reason`; empty: none.
+std::string_view EventReason(ReasonCode reason) {
+  switch (reason) {
+    case ReasonCode::kNone:
+      return "";
+    case ReasonCode::kCannotUpdate:
+      return "cannot_update";
+    case ReasonCode::kTainted:
+      return "tainted";
+    case ReasonCode::kByRequest:
+      return "requested";
+    case ReasonCode::kByTriggers:
+      return "replace_triggered_by";
+    case ReasonCode::kNoConfiguration:
+      return "delete_because_no_resource_config";
+  }
+  return "";
 }
 
 Value Hook(const Change& change) {
   Value hook = Value::EmptyMap();
   hook.Set("resource", Resource(change.address));
-  hook.Set("action", ActionWord(change.action));
+  if (IsStep(change)) {
+    hook.Set("provisioner", "bootstrap");
+  } else {
+    hook.Set("action", EventAction(change));
+  }
   return hook;
 }
 
@@ -47,9 +85,8 @@ Value Paths(const std::vector<AttributeChange>& attributes, bool only_forcing) {
   return Value(std::move(paths));
 }
 
-// A step has the word of a provisioner in terraform's events.
-bool IsStep(const Change& change) {
-  return std::holds_alternative<RunStep>(change.action);
+std::string Clause(const std::string& reason) {
+  return reason.empty() ? "" : fmt::format(" ({})", reason);
 }
 
 }  // namespace
@@ -62,6 +99,7 @@ Value DiagnosticJson(const Diagnostic& diagnostic) {
 
 JsonEvents::JsonEvents(Streams& streams, Clock& clock) : streams_(streams), clock_(clock) {
   Value fields = With("podctl", kVersion);
+  fields.Set("terraform", kTerraformVersion);  // whose events these are
   fields.Set("format_version", "1.0");
   fields.Set("ui", "1.2");
   Write("info", fmt::format("podctl {}", kVersion), "version", std::move(fields));
@@ -88,27 +126,37 @@ void JsonEvents::ShowDiagnostic(const Diagnostic& diagnostic) {
         With("diagnostic", DiagnosticJson(diagnostic)));
 }
 
-void JsonEvents::ShowPlan(const Plan& plan) {
-  for (const Drift& drift : plan.drift) {
-    Value change = With("resource", Resource(drift.address));
-    change.Set("action", "update");
-    change.Set("reason", drift.sentence);
-    change.Set("changed", Paths(drift.attributes, false));
-    Write("info", fmt::format("{}: Drift detected ({})", drift.address, drift.sentence),
-          "resource_drift", With("change", std::move(change)));
+void JsonEvents::ShowDrift(const Drift& drift) {
+  Value change = With("resource", Resource(drift.address));
+  change.Set("action", drift.kind == Drift::Kind::kVanished ? "delete" : "update");
+  change.Set("changed", Paths(drift.attributes, false));
+  Write("info", fmt::format("{}: Drift detected ({})", drift.address, drift.sentence),
+        "resource_drift", With("change", std::move(change)));
+}
+
+void JsonEvents::ShowPlanned(const Change& planned, const State& state) {
+  Value change = With("resource", Resource(planned.address));
+  std::string_view action = EventAction(planned);
+  if (IsStep(planned)) action = state.steps.contains(planned.address) ? "update" : "create";
+  change.Set("action", action);
+  if (!planned.previous_address.empty()) {
+    change.Set("previous_resource", Resource(planned.previous_address));
   }
+  const std::string_view reason = EventReason(planned.reason_code);
+  if (!reason.empty()) change.Set("reason", reason);
+  change.Set("changed", Paths(planned.attributes, false));
+  change.Set("replace_paths", Paths(planned.attributes, true));
+  if (const auto* run = std::get_if<RunStep>(&planned.action); run != nullptr && run->workers) {
+    change.Set("workers", FormatRanges(*run->workers));
+  }
+  Write("info", fmt::format("{}: Plan to {}{}", planned.address, action, Clause(planned.reason)),
+        "planned_change", With("change", std::move(change)));
+}
+
+void JsonEvents::ShowPlan(const Plan& plan, const State& state) {
+  for (const Drift& drift : plan.drift) ShowDrift(drift);
   for (const Change& planned : plan.changes) {
-    if (IsKeep(planned)) continue;
-    Value change = With("resource", Resource(planned.address));
-    change.Set("action", ActionWord(planned.action));
-    if (!planned.reason.empty()) change.Set("reason", planned.reason);
-    change.Set("changed", Paths(planned.attributes, false));
-    change.Set("replace_paths", Paths(planned.attributes, true));
-    if (const auto* run = std::get_if<RunStep>(&planned.action); run != nullptr && run->workers) {
-      change.Set("workers", FormatRanges(*run->workers));
-    }
-    Write("info", fmt::format("{}: Plan to {}", planned.address, ActionWord(planned.action)),
-          "planned_change", With("change", std::move(change)));
+    if (!IsKeep(planned) || !planned.previous_address.empty()) ShowPlanned(planned, state);
   }
   const PlanCounts counts = plan.Counts();
   Value changes = With("add", counts.add);
@@ -139,7 +187,7 @@ void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& ope
 }
 
 void JsonEvents::OnStart(const Change& change) {
-  Write("info", fmt::format("{}: {} begins", change.address, ActionWord(change.action)),
+  Write("info", fmt::format("{}: {}...", change.address, WordsFor(change).start),
         IsStep(change) ? "provision_start" : "apply_start", With("hook", Hook(change)));
 }
 
@@ -153,7 +201,8 @@ void JsonEvents::OnProgress(const Change& change, Elapsed elapsed, const Progres
     hook.Set("workers_retrying", progress.workers_retrying);
   }
   Write("info",
-        fmt::format("{}: Still at it... [{} elapsed]", change.address, FormatDuration(elapsed)),
+        fmt::format("{}: {}... [{} elapsed]", change.address, WordsFor(change).still,
+                    FormatDuration(elapsed)),
         IsStep(change) ? "provision_progress" : "apply_progress", With("hook", std::move(hook)));
 }
 
@@ -164,24 +213,29 @@ void JsonEvents::OnComplete(const Change& change, Elapsed elapsed, const std::st
     hook.Set("id_key", "id");
     hook.Set("id_value", id);
   }
-  Write("info", fmt::format("{}: complete after {}", change.address, FormatDuration(elapsed)),
+  Write("info",
+        fmt::format("{}: {} after {}{}", change.address, WordsFor(change).complete,
+                    FormatDuration(elapsed), id.empty() ? "" : fmt::format(" [id={}]", id)),
         IsStep(change) ? "provision_complete" : "apply_complete", With("hook", std::move(hook)));
 }
 
 void JsonEvents::OnError(const Change& change, Elapsed elapsed, const Error& error) {
   Value hook = Hook(change);
   hook.Set("elapsed_seconds", elapsed.count() / 1000);
-  Write("error", fmt::format("{}: failed: {}", change.address, error.message),
+  Write("error",
+        fmt::format("{}: errored after {}: {}", change.address, FormatDuration(elapsed),
+                    error.message),
         IsStep(change) ? "provision_errored" : "apply_errored", With("hook", std::move(hook)));
 }
 
+// Terraform has no event for it, and says nothing.
 void JsonEvents::OnSkip(const Change& change, const std::string& cause) {
   Value hook = Hook(change);
   hook.Set("because", cause.empty() ? "end of the run" : cause);
   Write("warn",
         fmt::format("{}: skipped because of {}", change.address,
                     cause.empty() ? "the early end of the run" : cause),
-        "apply_skipped", With("hook", std::move(hook)));
+        "log", With("hook", std::move(hook)));
 }
 
 void JsonEvents::OnStepLine(const Change& change, int worker, std::string_view line) {

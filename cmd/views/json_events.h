@@ -12,6 +12,7 @@
 #include "plans/execute/executor.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/clock.h"
+#include "state/state.h"
 
 namespace podctl {
 
@@ -20,7 +21,8 @@ class JsonEvents final : public EventSink {
   JsonEvents(Streams& streams, Clock& clock);  // writes the line of type "version" at once
 
   void ShowDiagnostic(const Diagnostic& diagnostic);
-  void ShowPlan(const Plan& plan);  // resource_drift, planned_change, change_summary
+  // resource_drift, planned_change, change_summary. `state` is what the plan was made from.
+  void ShowPlan(const Plan& plan, const State& state);
   void ShowSummary(const ExecuteResult& result, const std::string& operation);
   void Log(const std::string& level, const std::string& message);
 
@@ -33,6 +35,8 @@ class JsonEvents final : public EventSink {
   void OnNote(const std::string& address, const std::string& text) override;
 
  private:
+  void ShowDrift(const Drift& drift);
+  void ShowPlanned(const Change& planned, const State& state);
   void Write(const std::string& level, const std::string& message, const std::string& type,
              Value fields);
 

@@ -15,32 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-struct Words {
-  std::string_view start;     // "Creating"
-  std::string_view still;     // "Still creating"
-  std::string_view complete;  // "Creation complete"
-};
-
-Words WordsFor(const Change& change) {
-  if (std::holds_alternative<Create>(change.action)) {
-    return {"Creating", "Still creating", "Creation complete"};
-  }
-  if (std::holds_alternative<Patch>(change.action)) {
-    return {"Modifying", "Still modifying", "Modifications complete"};
-  }
-  if (std::holds_alternative<Replace>(change.action)) {
-    return {"Replacing", "Still replacing", "Replacement complete"};
-  }
-  if (std::holds_alternative<Delete>(change.action)) {
-    return {"Destroying", "Still destroying", "Destruction complete"};
-  }
-  const auto* run = std::get_if<RunStep>(&change.action);
-  if (run != nullptr && run->step.kind == Step::Kind::kRestartRuntime) {
-    return {"Restarting tpu-runtime", "Still restarting", "Restart complete"};
-  }
-  return {"Running", "Still running", "Step complete"};
-}
-
 std::string WorkersText(const Progress& progress) {
   if (progress.workers == 0) return {};
   std::string text = fmt::format("workers {}/{} ok", progress.workers_ok, progress.workers);
@@ -199,6 +173,26 @@ class ProgressView final : public EventSink {
 };
 
 }  // namespace
+
+ProgressWords WordsFor(const Change& change) {
+  if (std::holds_alternative<Create>(change.action)) {
+    return {"Creating", "Still creating", "Creation complete"};
+  }
+  if (std::holds_alternative<Patch>(change.action)) {
+    return {"Modifying", "Still modifying", "Modifications complete"};
+  }
+  if (std::holds_alternative<Replace>(change.action)) {
+    return {"Replacing", "Still replacing", "Replacement complete"};
+  }
+  if (std::holds_alternative<Delete>(change.action)) {
+    return {"Destroying", "Still destroying", "Destruction complete"};
+  }
+  const auto* run = std::get_if<RunStep>(&change.action);
+  if (run != nullptr && run->step.kind == Step::Kind::kRestartRuntime) {
+    return {"Restarting tpu-runtime", "Still restarting", "Restart complete"};
+  }
+  return {"Running", "Still running", "Step complete"};
+}
 
 std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock) {
   return std::make_unique<ProgressView>(streams, clock);

@@ -12,6 +12,14 @@
 
 namespace podctl {
 
+// What to call a change while it is made, in terraform's words.
+struct ProgressWords {
+  std::string_view start;     // "Creating"
+  std::string_view still;     // "Still creating"
+  std::string_view complete;  // "Creation complete"
+};
+ProgressWords WordsFor(const Change& change);
+
 // Writes to `streams.err`. With a terminal there it keeps a block of live lines at the bottom.
 std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock);
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "cmd/views/paint.h"
+#include "cmd/views/terraform_json.h"
 #include "plans/node_view.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -181,6 +182,10 @@ Value StateDocument(const State& state) {
     steps.push_back(std::move(step));
   }
   document.Set("steps", std::move(steps));
+  // The same once more as `terraform show -json` has it.
+  const Value terraform = TerraformState(state);
+  document.Set("terraform_version", terraform["terraform_version"]);
+  document.Set("values", terraform["values"]);
   return document;
 }
 

@@ -15,7 +15,8 @@ namespace podctl {
 std::string ShowAddress(const State& state, const std::string& address);
 std::vector<std::string> AddressesOf(const State& state);  // pods and steps, sorted
 
-// The same as a document. Holds no sensitive value (the state has none).
+// The same as a document; its members `format_version`, `terraform_version` and `values` are those
+// of `terraform show -json`. Holds no sensitive value (the state has none).
 Value StateDocument(const State& state);
 
 struct StatusRow {

@@ -55,7 +55,7 @@ TEST_F(JsonEventsTest, APlanAndItsApply) {
   desk_.Pods(pods("2") + Desk::Pod("b"));
   const Plan plan = desk_.MakePlan();
   JsonEvents events(streams_, desk_.clock);
-  events.ShowPlan(plan);
+  events.ShowPlan(plan, desk_.Stored());
   const Change& pod = ChangeOf(plan, "pod.a");
   const Change& restart = ChangeOf(plan, "bootstrap.a.tpu-runtime");
   events.OnStart(pod);
@@ -83,7 +83,7 @@ TEST_F(JsonEventsTest, NothingToDo) {
   desk_.Pods(Desk::Pod("a"));
   desk_.ApplyAll();
   JsonEvents events(streams_, desk_.clock);
-  events.ShowPlan(desk_.MakePlan());
+  events.ShowPlan(desk_.MakePlan(), desk_.Stored());
   events.ShowSummary({}, "destroy");
   ExpectGolden("cmd/events/nothing.jsonl", Text());
 }

@@ -1,0 +1,312 @@
+#include "cmd/views/terraform_json.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "cmd/views/terraform_resource.h"
+#include "plans/spec/references.h"
+
+namespace podctl {
+namespace {
+
+Value Words(std::initializer_list<const char*> words) {
+  Value::List list;
+  for (const char* word : words) list.emplace_back(word);
+  return Value(std::move(list));
+}
+
+Value ActionsOf(const Change& change, const TerraformSides& sides) {
+  if (std::holds_alternative<Create>(change.action)) return Words({"create"});
+  if (std::holds_alternative<Patch>(change.action)) return Words({"update"});
+  if (const auto* replace = std::get_if<Replace>(&change.action)) {
+    return replace->create_first ? Words({"create", "delete"}) : Words({"delete", "create"});
+  }
+  if (const auto* gone = std::get_if<Delete>(&change.action)) {
+    return gone->forget ? Words({"forget"}) : Words({"delete"});
+  }
+  if (std::holds_alternative<RunStep>(change.action)) {
+    return sides.before.values.is_null() ? Words({"create"}) : Words({"update"});
+  }
+  return Words({"no-op"});
+}
+
+const char* ReasonOf(ReasonCode reason) {
+  switch (reason) {
+    case ReasonCode::kNone:
+      return nullptr;
+    case ReasonCode::kCannotUpdate:
+      return "replace_because_cannot_update";
+    case ReasonCode::kTainted:
+      return "replace_because_tainted";
+    case ReasonCode::kByRequest:
+      return "replace_by_request";
+    case ReasonCode::kByTriggers:
+      return "replace_by_triggers";
+    case ReasonCode::kNoConfiguration:
+      return "delete_because_no_resource_config";
+  }
+  return nullptr;
+}
+
+Value ReplacePaths(const Change& change) {
+  Value::List paths;
+  for (const AttributeChange& attribute : change.attributes) {
+    if (!attribute.forces_replacement) continue;
+    Value::List path;
+    std::string_view rest = attribute.path;
+    for (auto dot = rest.find('.'); dot != std::string_view::npos; dot = rest.find('.')) {
+      path.emplace_back(rest.substr(0, dot));
+      rest.remove_prefix(dot + 1);
+    }
+    path.emplace_back(rest);
+    paths.emplace_back(std::move(path));
+  }
+  return Value(std::move(paths));
+}
+
+Value ChangeBody(Value actions, const TerraformSides& sides) {
+  Value body;
+  body.Set("actions", std::move(actions));
+  body.Set("before", sides.before.values);
+  body.Set("after", sides.after.values);
+  body.Set("after_unknown", sides.after.unknown);
+  const auto sensitive = [](const TerraformObject& object) {
+    return object.values.is_null() ? Value(false) : object.sensitive;
+  };
+  body.Set("before_sensitive", sensitive(sides.before));
+  body.Set("after_sensitive", sensitive(sides.after));
+  return body;
+}
+
+Value ResourceChange(const Change& change, const State& state) {
+  const TerraformSides sides = SidesOf(change, state);
+  Value resource = TerraformName(change.address);
+  if (!change.previous_address.empty()) resource.Set("previous_address", change.previous_address);
+  Value body = ChangeBody(ActionsOf(change, sides), sides);
+  if (Value paths = ReplacePaths(change); !paths.AsList().empty()) {
+    body.Set("replace_paths", std::move(paths));
+  }
+  resource.Set("change", std::move(body));
+  if (const char* reason = ReasonOf(change.reason_code)) resource.Set("action_reason", reason);
+  return resource;
+}
+
+// A step that has run everywhere, of a pod that lives on.
+Value UnchangedStep(const std::string& address, const StepRecord& record) {
+  const TerraformObject object = ObjectOf(address, record);
+  Value resource = TerraformName(address);
+  resource.Set("change", ChangeBody(Words({"no-op"}), {object, object}));
+  return resource;
+}
+
+Value ResourceDrift(const Drift& drift, const State& state) {
+  const TerraformSides sides = SidesOf(drift, state);
+  Value resource = TerraformName(drift.address);
+  const bool gone = drift.kind == Drift::Kind::kVanished;
+  resource.Set("change", ChangeBody(gone ? Words({"delete"}) : Words({"update"}), sides));
+  return resource;
+}
+
+Value StateResource(const std::string& address, const TerraformObject& object) {
+  Value resource = TerraformName(address);
+  resource.Set("schema_version", 0);
+  resource.Set("values", object.values);
+  resource.Set("sensitive_values", object.sensitive);
+  return resource;
+}
+
+Value RootModule(Value::List resources) {
+  Value values = Value::EmptyMap();
+  Value module = Value::EmptyMap();
+  if (!resources.empty()) module.Set("resources", std::move(resources));
+  values.Set("root_module", std::move(module));
+  return values;
+}
+
+const PodSpec* PodOf(const Action& action) {
+  return std::visit(
+      [](const auto& one) -> const PodSpec* {
+        if constexpr (requires { one.pod; }) {
+          return &one.pod;
+        } else {
+          return nullptr;
+        }
+      },
+      action);
+}
+
+void FindReferencesIn(const Value& value, std::set<std::string>* references) {
+  if (value.is_string()) {
+    for (const PodReference& reference : FindReferences(value.AsString())) {
+      references->insert("pod." + reference.pod + "." + reference.path);
+      references->insert("pod." + reference.pod);
+    }
+  }
+  for (const Value& item : value.AsList()) FindReferencesIn(item, references);
+  for (const auto& [key, member] : value.AsMap()) FindReferencesIn(member, references);
+}
+
+Value Expression(const Value& value) {
+  std::set<std::string> references;
+  FindReferencesIn(value, &references);
+  Value expression;
+  if (references.empty()) {
+    expression.Set("constant_value", value);
+    return expression;
+  }
+  Value::List list;
+  for (const std::string& reference : references) list.emplace_back(reference);
+  expression.Set("references", Value(std::move(list)));
+  return expression;
+}
+
+Value ConfiguredPod(const PodSpec& pod) {
+  Value resource = TerraformName(PodAddress(pod.name));
+  resource.Erase("provider_name");
+  resource.Set("provider_config_key", "podctl");
+  resource.Set("schema_version", 0);
+  Value expressions = Value::EmptyMap();
+  for (const auto& [key, value] : pod.node.AsMap()) expressions.Set(key, Expression(value));
+  Value metadata = Value::EmptyMap();
+  for (const auto& [key, entry] : pod.metadata) {
+    if (!entry.sensitive) metadata.MutableMap()[key] = Value(entry.text);
+  }
+  if (!metadata.AsMap().empty()) expressions.Set("metadata", Expression(metadata));
+  resource.Set("expressions", std::move(expressions));
+  Value::List depends;
+  for (const std::string& address : pod.depends_on) depends.emplace_back(address);
+  if (!depends.empty()) resource.Set("depends_on", std::move(depends));
+  return resource;
+}
+
+Value ConfiguredStep(const PodSpec& pod, const StepSpec& step) {
+  Value resource = TerraformName(StepAddress(pod.name, step.name));
+  resource.Erase("provider_name");
+  resource.Set("provider_config_key", "podctl");
+  resource.Set("schema_version", 0);
+  Value expressions = Value::EmptyMap();
+  if (!step.sensitive) expressions.Set("script", Expression(Value(step.run)));
+  resource.Set("expressions", std::move(expressions));
+  resource.Set("depends_on", Value(Value::List{Value(PodAddress(pod.name))}));
+  return resource;
+}
+
+Value Configuration(const SavedPlan& saved) {
+  Value::List resources;
+  for (const Change& change : saved.plan.changes) {
+    const PodSpec* pod = PodOf(change.action);
+    if (pod == nullptr) continue;
+    resources.push_back(ConfiguredPod(*pod));
+    for (const StepSpec& step : pod->bootstrap) resources.push_back(ConfiguredStep(*pod, step));
+  }
+  Value configuration;
+  configuration.SetPath("provider_config.podctl.name", "podctl");
+  configuration.SetPath("provider_config.podctl.full_name", "terraform.io/builtin/podctl");
+  Value module = RootModule(std::move(resources))["root_module"];
+  Value variables = Value::EmptyMap();
+  for (const auto& [name, text] : saved.variables) {
+    variables.MutableMap()[name] = Value::EmptyMap();
+  }
+  for (const std::string& name : saved.sensitive_variables) {
+    variables.MutableMap()[name].Set("sensitive", true);
+  }
+  if (!variables.AsMap().empty()) module.Set("variables", std::move(variables));
+  configuration.Set("root_module", std::move(module));
+  return configuration;
+}
+
+Value Variables(const SavedPlan& saved) {
+  Value variables = Value::EmptyMap();
+  for (const auto& [name, text] : saved.variables) {
+    variables.MutableMap()[name].Set("value", text);
+  }
+  for (const std::string& name : saved.sensitive_variables) {
+    variables.MutableMap()[name].Set("value", kRedacted);
+  }
+  return variables;
+}
+
+// Steps that this plan leaves as they are.
+std::map<std::string, const StepRecord*> RestingSteps(const SavedPlan& saved, const State& state) {
+  std::set<std::string> touched;
+  std::set<std::string> pods_made_or_gone;
+  for (const Change& change : saved.plan.changes) {
+    touched.insert(change.address);
+    const bool lives_on =
+        std::holds_alternative<Keep>(change.action) || std::holds_alternative<Patch>(change.action);
+    const bool is_step = std::holds_alternative<RunStep>(change.action);
+    if (!lives_on && !is_step) pods_made_or_gone.insert(PodAddress(change.pod));
+  }
+  std::map<std::string, const StepRecord*> resting;
+  for (const auto& [address, record] : state.steps) {
+    if (touched.contains(address) || pods_made_or_gone.contains(record.pod)) continue;
+    resting.emplace(address, &record);
+  }
+  return resting;
+}
+
+bool IsApplyable(const Plan& plan) {
+  return plan.mode == PlanMode::kRefreshOnly ? !plan.drift.empty() : !plan.Empty();
+}
+
+}  // namespace
+
+Value TerraformState(const State& state) {
+  Value::List resources;
+  for (const auto& [address, record] : state.pods) {
+    Value resource = StateResource(address, ObjectOf(record));
+    Value::List depends;
+    for (const std::string& other : record.depends_on) depends.emplace_back(other);
+    if (!depends.empty()) resource.Set("depends_on", std::move(depends));
+    resources.push_back(std::move(resource));
+  }
+  for (const auto& [address, record] : state.steps) {
+    Value resource = StateResource(address, ObjectOf(address, record));
+    resource.Set("depends_on", Value(Value::List{Value(record.pod)}));
+    resources.push_back(std::move(resource));
+  }
+  Value document;
+  document.Set("format_version", "1.0");
+  document.Set("terraform_version", kTerraformVersion);
+  document.Set("values", RootModule(std::move(resources)));
+  return document;
+}
+
+Value TerraformPlan(const SavedPlan& saved) {
+  const State state = saved.prior.value_or(State{});
+  Value::List changes;
+  Value::List planned;
+  for (const Change& change : saved.plan.changes) {
+    changes.push_back(ResourceChange(change, state));
+    TerraformObject after = SidesOf(change, state).after;
+    if (!after.values.is_null()) planned.push_back(StateResource(change.address, after));
+  }
+  for (const auto& [address, record] : RestingSteps(saved, state)) {
+    changes.push_back(UnchangedStep(address, *record));
+    planned.push_back(StateResource(address, ObjectOf(address, *record)));
+  }
+  Value::List drift;
+  for (const Drift& one : saved.plan.drift) drift.push_back(ResourceDrift(one, state));
+
+  Value document;
+  document.Set("format_version", "1.2");
+  document.Set("terraform_version", kTerraformVersion);
+  document.Set("podctl_version", saved.podctl_version);
+  Value variables = Variables(saved);
+  if (!variables.AsMap().empty()) document.Set("variables", std::move(variables));
+  document.Set("planned_values", RootModule(std::move(planned)));
+  if (!drift.empty()) document.Set("resource_drift", std::move(drift));
+  document.Set("resource_changes", std::move(changes));
+  if (saved.prior) document.Set("prior_state", TerraformState(state));
+  document.Set("configuration", Configuration(saved));
+  document.Set("relevant_attributes", Value::EmptyList());
+  document.Set("checks", Value::EmptyList());
+  document.Set("timestamp", saved.created_at);
+  document.Set("applyable", IsApplyable(saved.plan));
+  document.Set("complete", saved.plan.targets.empty());
+  document.Set("errored", false);
+  return document;
+}
+
+}  // namespace podctl

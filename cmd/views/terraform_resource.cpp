@@ -1,0 +1,255 @@
+#include "cmd/views/terraform_resource.h"
+
+#include <algorithm>
+#include <set>
+
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+// As terraform writes its own built-in provider: there is no registry to look it up in.
+constexpr std::string_view kProviderName = "terraform.io/builtin/podctl";
+
+// What the service decides when a node is made.
+constexpr const char* kComputed[] = {"id", "state", "networkEndpoints", "createTime"};
+constexpr const char* kOutputs[] = {"id",         "state",  "networkEndpoints",
+                                    "createTime", "health", "healthDescription"};
+
+void MergeUnder(Value* target, const Value& below) {
+  for (const auto& [key, value] : below.AsMap()) {
+    if (target->Find(key) == nullptr) target->Set(key, value);
+  }
+}
+
+bool IsSensitive(const PodRecord& record, const std::string& key) {
+  return std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
+}
+
+// A path of an AttributeChange: below metadata and labels one key, which may hold a dot.
+std::vector<std::string> Steps(const std::string& path) {
+  for (const std::string map : {"metadata.", "labels."}) {
+    if (path.starts_with(map)) return {map.substr(0, map.size() - 1), path.substr(map.size())};
+  }
+  std::vector<std::string> steps;
+  std::size_t begin = 0;
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
+    steps.push_back(path.substr(begin, dot - begin));
+    begin = dot + 1;
+  }
+  steps.push_back(path.substr(begin));
+  return steps;
+}
+
+// Puts `value` at the end of `steps`, or takes away what is there.
+void Put(Value* target, const std::vector<std::string>& steps, const std::optional<Value>& value) {
+  Value* at = target;
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    if (!value && at->Find(steps[i]) == nullptr) return;
+    at = &at->MutableMap()[steps[i]];
+    if (!at->is_map()) *at = Value::EmptyMap();
+  }
+  if (value) {
+    at->MutableMap()[steps.back()] = *value;
+  } else {
+    at->Erase(steps.back());
+  }
+}
+
+enum class Side { kBefore, kAfter };
+
+void Overlay(const std::vector<AttributeChange>& attributes, Side side, TerraformObject* object) {
+  for (const AttributeChange& attribute : attributes) {
+    const auto steps = Steps(attribute.path);
+    if (side == Side::kAfter && !attribute.known) {
+      Put(&object->values, steps, std::nullopt);
+      Put(&object->unknown, steps, Value(true));
+      if (attribute.sensitive) Put(&object->sensitive, steps, Value(true));
+      continue;
+    }
+    const auto& value = side == Side::kBefore ? attribute.before : attribute.after;
+    const bool hidden = value && attribute.sensitive;
+    Put(&object->values, steps, hidden ? std::optional<Value>(kRedacted) : value);
+    Put(&object->sensitive, steps, hidden ? std::optional<Value>(true) : std::nullopt);
+  }
+}
+
+void SetPlace(const NodeName& name, TerraformObject* object) {
+  object->values.Set("project", name.project);
+  object->values.Set("zone", name.zone);
+  object->values.Set("nodeId", name.node);
+}
+
+const PodRecord* Find(const State& state, const Change& change) {
+  for (const std::string& address :
+       {change.address, change.previous_address, PodAddress(change.pod)}) {
+    const auto it = state.pods.find(address);
+    if (it != state.pods.end()) return &it->second;
+  }
+  return nullptr;
+}
+
+// A node that is made: what the service decides is not known yet.
+TerraformObject Made(const PodSpec& pod, const PodRecord* record, const Change& change) {
+  TerraformObject made;
+  made.values = Value::EmptyMap();
+  if (record != nullptr) {  // a replacement lists only what differs
+    made = ObjectOf(*record);
+    for (const char* output : kOutputs) made.values.Erase(output);
+  }
+  SetPlace({pod.project, pod.zone, pod.node_id}, &made);
+  Overlay(change.attributes, Side::kAfter, &made);
+  for (const char* computed : kComputed) made.unknown.Set(computed, true);
+  return made;
+}
+
+Value WorkerList(const std::set<int>& workers) {
+  Value::List list;
+  for (int worker : workers) list.emplace_back(worker);
+  return Value(std::move(list));
+}
+
+std::set<int> AppliedWorkers(const StepRecord* record) {
+  std::set<int> workers;
+  if (record == nullptr) return workers;
+  for (const auto& [worker, applied] : record->workers) workers.insert(worker);
+  return workers;
+}
+
+std::string StepName(const std::string& address) {
+  return address.substr(address.rfind('.') + 1);
+}
+
+TerraformObject StepAfter(const Change& change, const RunStep& run, const StepRecord* record) {
+  TerraformObject after;
+  after.values = Value::EmptyMap();
+  after.values.Set("pod", PodAddress(change.pod));
+  after.values.Set("step", StepName(change.address));
+  after.values.Set("kind", run.step.kind == Step::Kind::kScript ? "script" : "restart-tpu-runtime");
+  std::set<int> workers = AppliedWorkers(record);
+  if (run.workers) {
+    after.values.Set("run_on", WorkerList({run.workers->begin(), run.workers->end()}));
+    workers.insert(run.workers->begin(), run.workers->end());
+    after.values.Set("workers", WorkerList(workers));
+  } else {
+    after.unknown.Set("run_on", true);
+    after.unknown.Set("workers", true);
+  }
+  const auto hide = [&](const char* key, Value value) {
+    if (run.sensitive) after.sensitive.Set(key, true);
+    after.values.Set(key, run.sensitive ? Value(kRedacted) : std::move(value));
+  };
+  if (run.step.kind == Step::Kind::kScript) hide("script", run.step.script);
+  Value env = Value::EmptyMap();
+  for (const auto& [name, text] : run.step.env) env.MutableMap()[name] = Value(text);
+  hide("env", std::move(env));
+  Value::List files;
+  for (const StepFile& file : run.step.files) {
+    Value entry;
+    entry.Set("source", file.source);
+    entry.Set("destination", file.destination);
+    files.push_back(std::move(entry));
+  }
+  after.values.Set("files", std::move(files));
+  return after;
+}
+
+TerraformSides SidesOfStep(const Change& change, const RunStep& run, const State& state) {
+  const auto record = state.steps.find(change.address);
+  const StepRecord* known = record == state.steps.end() ? nullptr : &record->second;
+  TerraformSides sides;
+  if (known != nullptr) sides.before = ObjectOf(change.address, *known);
+  sides.after = StepAfter(change, run, known);
+  return sides;
+}
+
+}  // namespace
+
+TerraformObject ObjectOf(const PodRecord& record) {
+  TerraformObject object;
+  object.values = record.applied.is_map() ? record.applied : Value::EmptyMap();
+  MergeUnder(&object.values, record.observed);
+  SetPlace({record.project, record.zone, record.node_id}, &object);
+  if (!record.uid.empty()) object.values.Set("id", record.uid);
+  for (const auto& [key, value] : record.metadata) {
+    const bool hidden = IsSensitive(record, key);
+    Put(&object.values, {"metadata", key}, hidden ? Value(kRedacted) : Value(value));
+    if (hidden) Put(&object.sensitive, {"metadata", key}, Value(true));
+  }
+  return object;
+}
+
+TerraformObject ObjectOf(const std::string& address, const StepRecord& record) {
+  TerraformObject object;
+  object.values = Value::EmptyMap();
+  object.values.Set("pod", record.pod);
+  object.values.Set("step", StepName(address));
+  object.values.Set("workers", WorkerList(AppliedWorkers(&record)));
+  return object;
+}
+
+TerraformSides SidesOf(const Change& change, const State& state) {
+  if (const auto* run = std::get_if<RunStep>(&change.action)) {
+    return SidesOfStep(change, *run, state);
+  }
+  TerraformSides sides;
+  const PodRecord* record = Find(state, change);
+  const bool is_create = std::holds_alternative<Create>(change.action);
+  if (record != nullptr && !is_create) {
+    sides.before = ObjectOf(*record);
+    Overlay(change.attributes, Side::kBefore, &sides.before);
+    SetPlace({record->project, record->zone, record->node_id}, &sides.before);
+  }
+  if (const auto* gone = std::get_if<Delete>(&change.action)) {
+    if (gone->deposed) SetPlace(change.node, &sides.before);
+    return sides;
+  }
+  if (const auto* create = std::get_if<Create>(&change.action)) {
+    sides.after = Made(create->pod, nullptr, change);
+  } else if (const auto* replace = std::get_if<Replace>(&change.action)) {
+    sides.after = Made(replace->pod, record, change);
+  } else {
+    sides.after = sides.before;
+    Overlay(change.attributes, Side::kAfter, &sides.after);
+  }
+  return sides;
+}
+
+TerraformSides SidesOf(const Drift& drift, const State& state) {
+  TerraformSides sides;
+  const auto it = state.pods.find(drift.address);
+  if (it == state.pods.end()) return sides;
+  sides.before = ObjectOf(it->second);
+  if (drift.kind == Drift::Kind::kVanished) return sides;
+  sides.after = sides.before;
+  Overlay(drift.attributes, Side::kBefore, &sides.before);
+  Overlay(drift.attributes, Side::kAfter, &sides.after);
+  if (drift.kind == Drift::Kind::kUnhealthy) {
+    sides.before.values.Set("health", "HEALTHY");
+    sides.before.values.Erase("healthDescription");
+  } else if (drift.kind != Drift::Kind::kChanged) {
+    sides.before.values.Set("state", "READY");
+  }
+  return sides;
+}
+
+Value TerraformName(const std::string& address) {
+  constexpr std::string_view kDeposed = " (deposed ";
+  const auto deposed = address.find(kDeposed);
+  const std::string plain = address.substr(0, deposed);
+  const auto dot = plain.find('.');
+  Value name;
+  name.Set("address", plain);
+  name.Set("mode", "managed");
+  name.Set("type", plain.substr(0, dot));
+  name.Set("name", dot == std::string::npos ? "" : plain.substr(dot + 1));
+  name.Set("provider_name", kProviderName);
+  if (deposed != std::string::npos) {
+    std::string key = address.substr(deposed + kDeposed.size());
+    if (key.ends_with(')')) key.pop_back();
+    name.Set("deposed", key);
+  }
+  return name;
+}
+
+}  // namespace podctl

@@ -1,0 +1,40 @@
+// What a pod or a bootstrap step looks like as a resource of terraform's JSON: its values, and
+// which of them are sensitive or not known yet.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plans/change.h"
+#include "providers/base/value.h"
+#include "state/state.h"
+
+namespace podctl {
+
+inline constexpr std::string_view kRedacted = "(sensitive value)";
+
+// One side of a change. `values` is null for what is not there (then the others mean nothing).
+struct TerraformObject {
+  Value values;
+  Value sensitive = Value::EmptyMap();  // true at the place of each sensitive value
+  Value unknown = Value::EmptyMap();    // true at the place of each value known after apply
+};
+
+// Of what the state remembers.
+TerraformObject ObjectOf(const PodRecord& record);
+TerraformObject ObjectOf(const std::string& address, const StepRecord& record);
+
+// A change's two sides. `state` is the plan's prior state.
+struct TerraformSides {
+  TerraformObject before;
+  TerraformObject after;
+};
+TerraformSides SidesOf(const Change& change, const State& state);
+TerraformSides SidesOf(const Drift& drift, const State& state);
+
+// The members that name a resource: address, mode, type, name, provider_name, and `deposed` for a
+// node that was replaced ("pod.a (deposed ID)").
+Value TerraformName(const std::string& address);
+
+}  // namespace podctl

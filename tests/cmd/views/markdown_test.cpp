@@ -1,0 +1,114 @@
+// The comment for a pull request.
+#include "cmd/views/markdown.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "providers/base/text.h"
+#include "tests/plans/desk.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using testing::ExpectGolden;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class MarkdownTest : public ::testing::Test {
+ protected:
+  Desk desk_;
+};
+
+TEST_F(MarkdownTest, EveryKindOfChange) {
+  desk_.environment["TOKEN"] = "the-secret";
+  const auto pods = [](const std::string& flag) {
+    return Desk::Pod("a", "    libtpuFlags: {f: " + flag +
+                              "}\n    metadata: {token: {env: TOKEN, sensitive: true}}\n"
+                              "    bootstrap: [{name: s, run: \"echo " +
+                              flag + "\\n- not a mark\"}]\n") +
+           Desk::Pod("b");
+  };
+  desk_.Pods(pods("1") + Desk::Pod("gone"));
+  desk_.ApplyAll();
+  desk_.environment["TOKEN"] = "the-next-secret";
+  desk_.Edit("b", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  desk_.Edit("a", [](Value& node) { node.SetPath("metadata.token", "by hand"); });
+  desk_.Pods(pods("2") + Desk::Pod("fresh"));
+  const Plan plan = desk_.MakePlan();
+  Diagnostics diagnostics;
+  diagnostics.Add({Severity::kWarning,
+                   "the accelerator type `v9` is not known",
+                   {"a.yaml", 3, 1},
+                   "",
+                   "",
+                   "did you mean `v4`?",
+                   ""});
+  const std::string text = MarkdownOf(&plan, diagnostics, {"a lock was taken over"});
+  ExpectGolden("cmd/markdown/changes.md", text);
+  EXPECT_THAT(text, Not(HasSubstr("the-next-secret")));
+  EXPECT_THAT(text, Not(HasSubstr("by hand")));
+}
+
+TEST_F(MarkdownTest, NoChanges) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.ApplyAll();
+  const Plan plan = desk_.MakePlan();
+  ExpectGolden("cmd/markdown/no_changes.md", MarkdownOf(&plan, {}, {}));
+}
+
+TEST_F(MarkdownTest, NoPlan) {
+  Diagnostics diagnostics;
+  diagnostics.Add({Severity::kError,
+                   "unknown key `runtimeVerson`",
+                   {"podctl.yaml", 7, 5, 13, 90},
+                   "",
+                   "",
+                   "did you mean `runtimeVersion`?",
+                   ""});
+  diagnostics.Add({Severity::kError, "pod.a must not be destroyed", {}, "", "", "", "A | pipe."});
+  ExpectGolden("cmd/markdown/failed.md", MarkdownOf(nullptr, diagnostics, {}));
+}
+
+TEST_F(MarkdownTest, WhatStandsInValuesIsText) {
+  Plan plan;
+  Change change;
+  change.address = "pod.a`|`` <b>";
+  change.pod = "a";
+  PodSpec pod;
+  pod.name = "a";
+  change.action = Patch{pod, {"metadata"}};
+  change.reason = "<img src=x> @everyone [link](https://evil.example) | `tick`";
+  change.attributes.push_back({"metadata.x", Value("```\n</details><script>"),
+                               Value("````\n# heading\n@everyone"), true, false, false});
+  plan.changes.push_back(change);
+  plan.drift.push_back(
+      {Drift::Kind::kUnhealthy, "pod.a", "is *UNHEALTHY*: <b>x</b>\nnew line", {}});
+  ExpectGolden("cmd/markdown/hostile.md", MarkdownOf(&plan, {}, {"see #12 & @me"}));
+}
+
+TEST_F(MarkdownTest, ALongPlanIsCutBelowTheLimit) {
+  Plan plan;
+  for (int i = 0; i < 2000; ++i) {
+    Change change;
+    change.address = "pod.p" + std::to_string(i);
+    change.pod = "p" + std::to_string(i);
+    change.action = Create{};
+    change.reason = std::string(2000, 'x');
+    change.attributes.push_back({"metadata.x", std::nullopt,
+                                 Value("caf\xC3\xA9 ````` " + std::string(3000, 'y')), true, false,
+                                 false});
+    plan.changes.push_back(change);
+    plan.drift.push_back({Drift::Kind::kUnhealthy, change.address, std::string(5000, 'z'), {}});
+  }
+  const std::string text = MarkdownOf(&plan, {}, {});
+  EXPECT_LT(text.size(), 65'536u);
+  EXPECT_THAT(text, HasSubstr("The plan is too long for a comment; "));
+  EXPECT_THAT(text, HasSubstr("and 1950 more changes."));
+  EXPECT_THAT(text, HasSubstr("</details>"));
+  EXPECT_TRUE(text.ends_with("<!-- podctl plan -->\n"));
+}
+
+}  // namespace
+}  // namespace podctl
