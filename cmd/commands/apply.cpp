@@ -298,6 +298,10 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   const bool sound = !run->problems.has_errors();
   const bool saved =
       options.out.empty() || (sound && SaveThePlan(wiring, *run, options.out, json.get()));
+  if (!sound && !options.out.empty()) {
+    ShowError(wiring, json.get(), "",
+              MakeError(ErrorCode::kFailedPrecondition, "a plan with errors cannot be saved"));
+  }
   if (options.markdown) ShowMarkdown(wiring, &*run);
   if (!sound || !saved) return 1;
   if (!options.out.empty()) TellWhereSaved(wiring, json.get(), options);

@@ -24,10 +24,12 @@ Value Position(int line, int column, int byte) {
 Value RangeOf(const SourcePlace& place) {
   Value range;
   range.Set("filename", place.file);
-  if (place.line > 0) {
-    range.Set("start", Position(place.line, place.column, place.byte));
-    range.Set("end", Position(place.line, place.column + place.length, place.byte + place.length));
-  }
+  // Of a file as a whole: its beginning, since whoever reads this wants both ends.
+  const bool whole = place.line == 0;
+  range.Set("start", whole ? Position(1, 1, 0) : Position(place.line, place.column, place.byte));
+  range.Set("end",
+            whole ? Position(1, 1, 0)
+                  : Position(place.line, place.column + place.length, place.byte + place.length));
   return range;
 }
 

@@ -156,7 +156,8 @@ void JsonEvents::ShowPlanned(const Change& planned, const State& state) {
 void JsonEvents::ShowPlan(const Plan& plan, const State& state) {
   for (const Drift& drift : plan.drift) ShowDrift(drift);
   for (const Change& planned : plan.changes) {
-    if (!IsKeep(planned) || !planned.previous_address.empty()) ShowPlanned(planned, state);
+    const bool nothing = IsKeep(planned) && planned.previous_address.empty();
+    if (!nothing && !IsPartOfReplacement(planned, plan)) ShowPlanned(planned, state);
   }
   const PlanCounts counts = plan.Counts();
   Value changes = With("add", counts.add);

@@ -179,11 +179,16 @@ std::vector<std::string> Problems(const Diagnostics& diagnostics, Severity sever
   return items;
 }
 
-std::string Headline(const Plan* plan) {
+std::string Headline(const Plan* plan, bool failed) {
   if (plan == nullptr) return "### podctl plan: failed\n";
-  if (plan->Empty()) return "### podctl plan: no changes\n";
+  const std::string_view title = failed ? "### podctl plan: failed, with" : "### podctl plan:";
+  if (plan->Empty()) return fmt::format("{} no changes\n", title);
+  if (plan->mode == PlanMode::kRefreshOnly) {
+    return fmt::format("{} {} changed outside, to be taken into the state\n", title,
+                       Plural(plan->drift.size(), "object"));
+  }
   const PlanCounts counts = plan->Counts();
-  return fmt::format("### podctl plan: {} to add, {} to change, {} to destroy\n", counts.add,
+  return fmt::format("{} {} to add, {} to change, {} to destroy\n", title, counts.add,
                      counts.change, counts.destroy);
 }
 
@@ -203,19 +208,20 @@ std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
     }
     rest += ListOf("Changed outside of podctl", drift);
   }
-  rest += ListOf("Errors", Problems(diagnostics, Severity::kError));
   rest += ListOf("Warnings", Problems(diagnostics, Severity::kWarning));
   std::vector<std::string> remarks;
   for (const std::string& note : notes) remarks.push_back(Prose(note));
   rest += ListOf("Notes", remarks);
 
-  std::string text = Headline(plan);
+  std::string text = Headline(plan, diagnostics.has_errors());
+  text += ListOf("Errors", Problems(diagnostics, Severity::kError));
   if (plan != nullptr && plan->Empty()) {
     text += "\nNo changes. Your infrastructure matches the configuration.\n";
   } else if (plan != nullptr) {
     const auto summary = SplitLines(PlanSummary(*plan));
     for (std::size_t i = 1; i < summary.size(); ++i) text += "\n" + summary[i] + "\n";
-    text += "\n" + Table(*plan) + "\n";
+    if (plan->mode != PlanMode::kRefreshOnly) text += "\n" + Table(*plan);
+    text += "\n";
     const std::size_t used = text.size() + rest.size() + 400;
     text += Details(*plan, used < kMostBytes ? kMostBytes - used : 0);
   }

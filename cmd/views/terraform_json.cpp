@@ -278,6 +278,7 @@ Value TerraformPlan(const SavedPlan& saved) {
   Value::List changes;
   Value::List planned;
   for (const Change& change : saved.plan.changes) {
+    if (IsPartOfReplacement(change, saved.plan)) continue;
     changes.push_back(ResourceChange(change, state));
     TerraformObject after = SidesOf(change, state).after;
     if (!after.values.is_null()) planned.push_back(StateResource(change.address, after));

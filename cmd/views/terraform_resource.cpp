@@ -233,6 +233,16 @@ TerraformSides SidesOf(const Drift& drift, const State& state) {
   return sides;
 }
 
+bool IsPartOfReplacement(const Change& change, const Plan& plan) {
+  const auto* gone = std::get_if<Delete>(&change.action);
+  if (gone == nullptr || !gone->deposed) return false;
+  return std::any_of(plan.changes.begin(), plan.changes.end(), [&](const Change& other) {
+    const auto* replace = std::get_if<Replace>(&other.action);
+    return replace != nullptr && replace->create_first && other.pod == change.pod &&
+           std::count(change.waits_for.begin(), change.waits_for.end(), other.address) > 0;
+  });
+}
+
 Value TerraformName(const std::string& address) {
   constexpr std::string_view kDeposed = " (deposed ";
   const auto deposed = address.find(kDeposed);

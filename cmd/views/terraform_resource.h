@@ -33,6 +33,10 @@ struct TerraformSides {
 TerraformSides SidesOf(const Change& change, const State& state);
 TerraformSides SidesOf(const Drift& drift, const State& state);
 
+// Whether `change` deletes the node that a replacement in the same plan has deposed: for terraform
+// that is a part of the replacement, and is not listed a second time.
+bool IsPartOfReplacement(const Change& change, const Plan& plan);
+
 // The members that name a resource: address, mode, type, name, provider_name, and `deposed` for a
 // node that was replaced ("pod.a (deposed ID)").
 Value TerraformName(const std::string& address);

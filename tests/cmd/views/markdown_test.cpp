@@ -71,6 +71,25 @@ TEST_F(MarkdownTest, NoPlan) {
   ExpectGolden("cmd/markdown/failed.md", MarkdownOf(nullptr, diagnostics, {}));
 }
 
+TEST_F(MarkdownTest, APlanThatMayNotBe) {
+  desk_.Pods(Desk::Pod("a"));
+  const Plan plan = desk_.MakePlan();
+  Diagnostics diagnostics;
+  diagnostics.Add({Severity::kError, "pod.b must not be destroyed", {}, "", "", "", ""});
+  const std::string text = MarkdownOf(&plan, diagnostics, {});
+  EXPECT_TRUE(
+      text.starts_with("### podctl plan: failed, with 1 to add, 0 to change, 0 to "
+                       "destroy\n\n**Errors**\n\n- pod.b must not be destroyed\n"))
+      << text;
+}
+
+TEST_F(MarkdownTest, RefreshOnly) {
+  Plan plan;
+  plan.mode = PlanMode::kRefreshOnly;
+  plan.drift.push_back({Drift::Kind::kChanged, "pod.a", "was changed outside of podctl", {}});
+  ExpectGolden("cmd/markdown/refresh_only.md", MarkdownOf(&plan, {}, {}));
+}
+
 TEST_F(MarkdownTest, WhatStandsInValuesIsText) {
   Plan plan;
   Change change;
