@@ -1,0 +1,96 @@
+#include "cmd/flag_kinds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "providers/base/text.h"
+
+namespace podctl {
+
+// Adds a flag that holds a duration: "90s", "1h30m".
+CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
+                         const std::string& description) {
+  return app
+      ->add_option_function<std::string>(
+          name,
+          [target, name](const std::string& text) {
+            const auto duration = ParseDuration(text);
+            if (!duration) {
+              throw CLI::ValidationError(name, fmt::format("`{}` is not a duration such as 90s, "
+                                                           "10m or 1h30m",
+                                                           text));
+            }
+            *target = *duration;
+          },
+          description)
+      ->type_name("DURATION");
+}
+
+// Adds a flag that holds a whole number from 1 to `most`. Our own words, since those of CLI11
+// differ from one of its versions to the next.
+CLI::Option* AddNumber(CLI::App* app, const std::string& name, int most, int* target,
+                       const std::string& description) {
+  return app->add_option_function<std::string>(
+      name,
+      [target, name, most](const std::string& text) {
+        int number = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+        if (error != std::errc() || end != text.data() + text.size() || number < 1 ||
+            number > most) {
+          throw CLI::ValidationError(name,
+                                     fmt::format("`{}` is not a number from 1 to {}", text, most));
+        }
+        *target = number;
+      },
+      description);
+}
+
+// Adds the serial of a generation, a number from 1.
+void AddSerial(CLI::App* app, std::uint64_t* target) {
+  app->add_option_function<std::string>(
+         "SERIAL",
+         [target](const std::string& text) {
+           const auto [end, error] =
+               std::from_chars(text.data(), text.data() + text.size(), *target);
+           if (error == std::errc() && end == text.data() + text.size() && *target > 0) return;
+           throw CLI::ValidationError(
+               "SERIAL", fmt::format("`{}` is no serial; `podctl state history` lists them", text));
+         },
+         "as `podctl state history` lists it")
+      ->required();
+}
+
+// The same for one of a few words.
+CLI::Option* AddChoice(CLI::App* app, const std::string& name,
+                       const std::vector<std::string>& choices, std::string* target,
+                       const std::string& description) {
+  return app->add_option_function<std::string>(
+      name,
+      [target, name, choices](const std::string& text) {
+        if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+          throw CLI::ValidationError(name,
+                                     fmt::format("`{}` is not {}", text, Join(choices, " or ")));
+        }
+        *target = text;
+      },
+      description);
+}
+
+// The same for something that is on unless it is turned off: --input=false.
+void AddSwitch(CLI::App* app, const std::string& name, bool* target,
+               const std::string& description) {
+  app->add_option_function<std::string>(
+         name,
+         [target, name](const std::string& text) {
+           if (text != "true" && text != "false") {
+             throw CLI::ValidationError(name, fmt::format("`{}` is not true or false", text));
+           }
+           *target = text == "true";
+         },
+         description)
+      ->type_name("true|false");
+}
+
+}  // namespace podctl

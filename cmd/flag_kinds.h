@@ -1,0 +1,33 @@
+// The kinds of values that flags have, each with its own words about a value that is none: those of
+// CLI11 differ from one of its versions to the next.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace podctl {
+
+// Adds a flag that holds a duration: "90s", "1h30m".
+CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
+                         const std::string& description);
+
+// Adds a flag that holds a whole number from 1 to `most`.
+CLI::Option* AddNumber(CLI::App* app, const std::string& name, int most, int* target,
+                       const std::string& description);
+
+// Adds SERIAL, the number of a generation of the state, from 1.
+void AddSerial(CLI::App* app, std::uint64_t* target);
+
+// Adds a flag that holds one of a few words.
+CLI::Option* AddChoice(CLI::App* app, const std::string& name,
+                       const std::vector<std::string>& choices, std::string* target,
+                       const std::string& description);
+
+// Adds a flag for what is on unless it is turned off: --input=false.
+void AddSwitch(CLI::App* app, const std::string& name, bool* target,
+               const std::string& description);
+
+}  // namespace podctl
