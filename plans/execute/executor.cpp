@@ -9,6 +9,7 @@
 
 #include "plans/execute/call_pool.h"
 #include "plans/execute/journal.h"
+#include "plans/execute/save_pace.h"
 #include "plans/execute/task.h"
 
 namespace podctl {
@@ -16,7 +17,6 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr milliseconds kHeartbeat{10'000};  // between two "still creating" of one change
-constexpr milliseconds kSavePace{250};      // results that nobody waits for are saved together
 constexpr milliseconds kLongestWait{200};
 constexpr std::size_t kMostSteps = 32;  // bootstrap steps at once; each has a thread of its own
 
@@ -69,6 +69,7 @@ class Loop {
     std::stop_callback wake_leave(leave_, [this] { mailbox_.Wake(); });
     Save();
     if (result_.save_error) return std::move(result_);  // nothing was done that could be lost
+    pace_ = {};                                         // the first requests need not wait for it
     while (active_ > 0 || HasReady()) {
       if (drain_.stop_requested()) Drain();
       if (leave_.stop_requested()) break;
@@ -165,18 +166,24 @@ class Loop {
     }
   }
 
-  // Sends what the tasks asked for; what acts on the world only after its intent is on disk.
+  // Sends what the tasks asked for; what acts on the world only after its intent is on disk, for
+  // which many intents share a save.
   void Dispatch() {
     if (outgoing_.empty()) return;
     const bool acts = std::any_of(outgoing_.begin(), outgoing_.end(),
                                   [&](std::size_t i) { return items_[i].need.acts; });
-    if (acts) Save();
+    holds_acts_ = acts && journal_.dirty() && !result_.save_error && Now() < pace_.ForActs();
+    if (acts && !holds_acts_) Save();
     const std::vector<std::size_t> outgoing = std::exchange(outgoing_, {});
     for (std::size_t i : outgoing) {
       Item& item = items_[i];
       if (item.stage != Stage::kReady) continue;
       if (item.need.acts && result_.save_error) {
         Leave(i);
+        continue;
+      }
+      if (item.need.acts && holds_acts_) {
+        outgoing_.push_back(i);
         continue;
       }
       const bool step = item.need.kind == Need::Kind::kStep;
@@ -203,6 +210,7 @@ class Loop {
     for (const Item& item : items_) {
       if (item.stage == Stage::kSleeping && (!wake || item.wake < *wake)) wake = item.wake;
     }
+    if (holds_acts_ && (!wake || pace_.ForActs() < *wake)) wake = pace_.ForActs();
     if (calls_ > 0) {
       if (wake) {
         limit = std::clamp(std::chrono::duration_cast<milliseconds>(*wake - Now()), milliseconds(1),
@@ -250,9 +258,10 @@ class Loop {
   }
 
   void Save() {
-    last_save_ = Now();
+    const Clock::SteadyTime began = Now();
     // The first failure stands, even if a later save succeeds: from then on nothing was begun.
     auto saved = journal_.Flush();
+    pace_.Saved(began, Now());
     if (!saved && !result_.save_error) result_.save_error = saved.error();
     for (std::string& warning : doors_.store.TakeWarnings()) {
       result_.warnings.push_back(std::move(warning));
@@ -274,7 +283,7 @@ class Loop {
   }
 
   void SaveWhatIsDue() {
-    if (journal_.dirty() && Now() - last_save_ >= kSavePace) Save();
+    if (journal_.dirty() && Now() >= pace_.ForResults()) Save();
   }
 
   void End(std::size_t i, Need& need) {
@@ -392,7 +401,8 @@ class Loop {
   std::size_t steps_running_ = 0;
   bool draining_ = false;
   Clock::SteadyTime drain_since_{};
-  Clock::SteadyTime last_save_{};
+  SavePace pace_;
+  bool holds_acts_ = false;  // requests wait for the next save
   ExecuteResult result_;
 };
 

@@ -178,6 +178,52 @@ TEST_F(PlanViewTest, NamesAreShownAsData) {
   EXPECT_THAT(text, HasSubstr("pod.\\x1b[2J"));
 }
 
+TEST_F(PlanViewTest, CreateBeforeDestroy) {
+  const std::string keys = "    lifecycle: {createBeforeDestroy: true}\n";
+  desk_.Pods(Desk::Pod("research", keys));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("research", keys + "    cidrBlock: 10.1.0.0/29\n"));
+  Show("create_before_destroy.txt");
+}
+
+TEST_F(PlanViewTest, Moved) {
+  desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
+  desk_.ApplyAll();
+  desk_.SpecText(
+      "project: p\nzone: europe-west4-a\n"
+      "moved: [{from: pod.a, to: pod.c}, {from: pod.b, to: pod.d}]\npods:\n" +
+      Desk::Pod("c") + Desk::Pod("d", "    description: x\n"));
+  Show("moved.txt");
+}
+
+TEST_F(PlanViewTest, ReplacedForAReason) {
+  const std::string by = "    lifecycle: {replaceTriggeredBy: [pod.base.description]}\n";
+  desk_.Pods(Desk::Pod("base") + Desk::Pod("triggered", by) + Desk::Pod("asked"));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("base", "    description: x\n") + Desk::Pod("triggered", by) +
+             Desk::Pod("asked"));
+  desk_.plan_options.replace = {"pod.asked"};
+  Show("replace_reasons.txt");
+}
+
+TEST_F(PlanViewTest, RefreshOnly) {
+  desk_.Pods(Desk::Pod("a", "    labels: {team: vision}\n") + Desk::Pod("gone"));
+  desk_.ApplyAll();
+  desk_.plan_options.mode = PlanMode::kRefreshOnly;
+  Show("refresh_only_nothing.txt");
+  desk_.Edit("a", [](Value& node) { node.SetPath("labels.team", "speech"); });
+  desk_.cloud.RemoveNode(Desk::Name("gone"));
+  Show("refresh_only.txt");
+}
+
+TEST_F(PlanViewTest, WithAnErrorBelow) {
+  PlanViewOptions options;
+  options.failed = true;
+  EXPECT_EQ(ShowPlan({}, options), "");
+  desk_.Pods(Desk::Pod("a"));
+  ExpectGolden("cmd/plan/failed.txt", ShowPlan(desk_.MakePlan(), options));
+}
+
 TEST_F(PlanViewTest, NoChanges) {
   desk_.Pods(Flags("true"));
   desk_.ApplyAll();

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "state/push.h"
 #include "state/state_json.h"
@@ -194,6 +195,40 @@ TEST_F(ExecutorTest, AFullDiskAtAnySaveLosesNothing) {
     if (result.ok()) break;
     ASSERT_LT(k, 2000);
   }
+}
+
+// ---- How much is written.
+
+// Bytes of state written by an apply that makes `count` pods, and by one that patches them all.
+std::pair<std::size_t, std::size_t> BytesOfSaves(int count) {
+  Desk desk;
+  const auto pods = [&](const std::string& description) {
+    std::string text;
+    for (int i = 0; i < count; ++i) {
+      text += Desk::Pod("n" + std::to_string(i), "    description: " + description + "\n");
+    }
+    return text;
+  };
+  const auto apply = [&](const std::string& description) {
+    desk.Pods(pods(description));
+    desk.files.ClearLog();
+    EXPECT_TRUE(desk.Apply().ok());
+    std::size_t saves = 0;
+    for (const std::string& line : desk.files.Log()) {
+      saves += line.starts_with("WriteNew ") && line.find(".podctl.state.json.") < line.size();
+    }
+    EXPECT_GT(saves, 1U);
+    return saves * desk.files.FileText("/project/podctl.state.json").value_or("").size();
+  };
+  const std::size_t made = apply("one");
+  return {made, apply("two")};
+}
+
+TEST_F(ExecutorTest, WhatIsWrittenGrowsWithTheChangesAndNotWithTheirSquare) {
+  const auto [made_100, patched_100] = BytesOfSaves(100);
+  const auto [made_1000, patched_1000] = BytesOfSaves(1000);
+  EXPECT_LE(made_1000, 12 * made_100);
+  EXPECT_LE(patched_1000, 12 * patched_100);
 }
 
 // ---- Interrupts.
