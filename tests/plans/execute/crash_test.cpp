@@ -17,20 +17,27 @@ using testing::FakeProvider;
 
 enum class Death { kProcess, kPowerNothingKept, kPowerAllKept };
 
-// One pod to patch (with a restart and a step), one to replace, one to delete, one to create.
+// One pod to patch (with a restart and a step), one to replace, one to replace by a node that is
+// made first, one to delete, one to create; and one that only has another name.
 class CrashTest : public ::testing::TestWithParam<Death> {
  protected:
   static void Begin(Desk* desk) {
     desk->create_metadata = {{"ssh-keys", "alice:ssh-ed25519 AAAA alice"}};
     desk->Pods(Desk::Pod("patched", "    libtpuFlags: {f: 1}\n") +
-               Desk::Pod("replaced", "    dependsOn: [pod.patched]\n") + Desk::Pod("deleted"));
+               Desk::Pod("replaced", "    dependsOn: [pod.patched]\n") + Desk::Pod("deleted") +
+               Desk::Pod("first", kFirst) + Desk::Pod("before"));
     desk->ApplyAll();
     desk->Edit("patched", [](Value& node) { node.SetPath("metadata.theirs", "x"); });
-    desk->Pods(
+    desk->SpecText(
+        "project: p\nzone: europe-west4-a\nmoved: [{from: pod.before, to: pod.after}]\npods:\n" +
         Desk::Pod("patched", "    libtpuFlags: {f: 2}\n    bootstrap: [{name: x, run: echo}]\n") +
+        Desk::Pod("first", std::string(kFirst) + "    cidrBlock: 10.2.0.0/29\n") +
+        Desk::Pod("after") +
         Desk::Pod("replaced", "    dependsOn: [pod.patched]\n    cidrBlock: 10.1.0.0/29\n") +
         Desk::Pod("created", "    libtpuFlags: {f: 1}\n"));
   }
+
+  static constexpr const char* kFirst = "    lifecycle: {createBeforeDestroy: true}\n";
 
   static void Die(Desk* desk, Death death) {
     switch (death) {
@@ -52,7 +59,10 @@ class CrashTest : public ::testing::TestWithParam<Death> {
   }
 
   static void ExpectConverged(Desk* desk, const std::map<std::string, std::string>& uids) {
-    EXPECT_EQ(desk->cloud.NodeCount(), 3U);
+    EXPECT_EQ(desk->cloud.NodeCount(), 5U);
+    EXPECT_TRUE(desk->Node("first").is_null());
+    EXPECT_EQ(desk->Node("first-2")["cidrBlock"].AsString(), "10.2.0.0/29");
+    EXPECT_EQ(desk->Stored().pods.at("pod.after").node_id, "before");
     EXPECT_TRUE(desk->Node("deleted").is_null());
     EXPECT_EQ(desk->Node("replaced")["cidrBlock"].AsString(), "10.1.0.0/29");
     const Value metadata = desk->Node("patched")["metadata"];
@@ -64,6 +74,7 @@ class CrashTest : public ::testing::TestWithParam<Death> {
     }
     for (const auto& [address, record] : desk->Stored().pods) {
       EXPECT_FALSE(record.pending.has_value()) << address;
+      EXPECT_TRUE(record.deposed.empty()) << address;
     }
   }
 };
@@ -91,6 +102,8 @@ TEST_P(CrashTest, TheNextRunMakesItGood) {
     // What stands as wanted already must not be touched again.
     std::map<std::string, std::string> uids;
     uids["patched"] = NodeUid(desk.Node("patched"));
+    uids["before"] = NodeUid(desk.Node("before"));
+    if (!desk.Node("first-2").is_null()) uids["first-2"] = NodeUid(desk.Node("first-2"));
     if (!desk.Node("created").is_null()) uids["created"] = NodeUid(desk.Node("created"));
     if (!desk.Node("replaced")["cidrBlock"].is_null()) {
       uids["replaced"] = NodeUid(desk.Node("replaced"));
@@ -99,6 +112,7 @@ TEST_P(CrashTest, TheNextRunMakesItGood) {
     ExpectConverged(&desk, uids);
     EXPECT_LE(CreatesOf(desk, "created"), 1U);
     EXPECT_LE(CreatesOf(desk, "replaced"), 1U);
+    EXPECT_LE(CreatesOf(desk, "first-2"), 1U);
     if (HasFailure()) break;
   }
 }
