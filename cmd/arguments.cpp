@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "cmd/command_line.h"
 #include "cmd/flag_kinds.h"
 #include "providers/base/text.h"
 
@@ -458,7 +459,11 @@ class Parser {
 
 std::variant<Invocation, UsageError, HelpWanted> ParseArguments(
     const std::vector<std::string>& arguments) {
-  return Parser().Parse(arguments);
+  auto parsed = Parser().Parse(arguments);
+  if (auto* invocation = std::get_if<Invocation>(&parsed)) {
+    invocation->global.command_line = CommandLineForOthers(arguments);
+  }
+  return parsed;
 }
 
 std::string HelpFor(const std::string& command) {

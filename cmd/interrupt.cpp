@@ -1,6 +1,7 @@
 #include "cmd/interrupt.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,9 +14,20 @@
 namespace podctl {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
-int write_end = -1;  // a handler may touch nothing but this
+// From the first signal to the second, and from that to the end. Both together, with room for a
+// busy machine, are over before a CI runner's KILL; and a drain, which gives answers to requests
+// 3 s, ends by itself in the first.
+constexpr milliseconds kDrainPatience{6'000};
+constexpr milliseconds kLeavePatience{1'500};
+
+// All that handlers may touch.
+int write_end = -1;
 int read_end = -1;
+std::atomic<int> resumed{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void OnSignal(int) {
   const int saved = errno;
@@ -24,7 +36,17 @@ extern "C" void OnSignal(int) {
   errno = saved;
 }
 
-extern "C" void OnBrokenPipe(int) {}  // the write itself fails, and says so
+extern "C" void OnContinue(int) {
+  ++resumed;
+}
+
+// The write itself fails, and says so: EPIPE, EFBIG.
+extern "C" void OnFailedWrite(int) {}
+
+bool IsIgnored(int signal) {
+  struct sigaction action = {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 void Handle(int signal, void (*handler)(int)) {
   struct sigaction action = {};
@@ -41,8 +63,12 @@ Interrupt::Interrupt() {
   PODCTL_CHECK(pipe2(ends.data(), O_CLOEXEC) == 0);
   read_end = ends[0];
   write_end = ends[1];
-  for (int signal : kSignals) Handle(signal, OnSignal);
-  Handle(SIGPIPE, OnBrokenPipe);
+  for (int signal : kSignals) {
+    if (!IsIgnored(signal)) Handle(signal, OnSignal);
+  }
+  Handle(SIGPIPE, OnFailedWrite);
+  Handle(SIGXFSZ, OnFailedWrite);
+  Handle(SIGCONT, OnContinue);
   watcher_ = std::jthread([this] { Watch(); });
 }
 
@@ -50,23 +76,39 @@ Interrupt::~Interrupt() {
   const char byte = 'q';
   static_cast<void>(!write(write_end, &byte, 1));
   watcher_.join();
-  for (int signal : kSignals) Handle(signal, SIG_DFL);
+  for (int signal : kSignals) {
+    if (!IsIgnored(signal)) Handle(signal, SIG_DFL);
+  }
   close(read_end);
   close(write_end);
+}
+
+int Interrupt::Resumed() {
+  return resumed.load();
+}
+
+milliseconds Interrupt::Patience(int count) const {
+  if (count == 0 || patient_) return milliseconds(-1);
+  return count == 1 ? kDrainPatience : kLeavePatience;
 }
 
 void Interrupt::Watch() {
   int count = 0;
   char byte = 0;
   while (true) {
-    const ssize_t got = read(read_end, &byte, 1);
-    if (got < 0 && errno == EINTR) continue;
-    if (got != 1 || byte == 'q') return;
+    pollfd input{read_end, POLLIN, 0};
+    const int ready = poll(&input, 1, static_cast<int>(Patience(count).count()));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready > 0) {
+      const ssize_t got = read(read_end, &byte, 1);
+      if (got < 0 && errno == EINTR) continue;
+      if (got != 1 || byte == 'q') return;
+    }
     ++count;
     if (count == 1) drain_.request_stop();
     if (count == 2) leave_.request_stop();
-    // Everything that must not be lost is on disk before it is acted on, so this is safe.
-    if (count >= 3) _exit(kInterruptedExitCode);
+    // Not exit(): threads still run. What puts the terminal's mode back is registered for this.
+    if (count >= 3) std::quick_exit(kInterruptedExitCode);
   }
 }
 

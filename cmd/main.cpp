@@ -10,6 +10,7 @@
 
 int main(int argc, char** argv) {
   using namespace podctl;
+  OccupyStandardDescriptors();
   const std::vector<std::string> words(argv + 1, argv + argc);
   auto parsed = ParseArguments(words);
   if (const auto* help = std::get_if<HelpWanted>(&parsed)) {
@@ -26,5 +27,9 @@ int main(int argc, char** argv) {
   const int code = Dispatch(invocation, streams);
   std::cout.flush();
   // A full disk, or a reader that went away, must not look like success.
-  return code == 0 && !std::cout ? 1 : code;
+  if (std::cout) return code;
+  if (!ReaderOfOutputIsGone()) {
+    std::cerr << "Error: standard output could not be written; some of it is lost\n";
+  }
+  return code == 0 ? 1 : code;
 }

@@ -14,6 +14,7 @@ namespace podctl {
 inline constexpr std::string_view kVersion = PODCTL_VERSION;
 
 struct GlobalOptions {
+  std::string command_line;        // as others may read it (command_line.h)
   std::vector<std::string> files;  // -f; empty: podctl.yaml
   std::string state;               // --state; empty: what the spec says
   std::optional<std::string> project;

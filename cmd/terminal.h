@@ -9,4 +9,12 @@ namespace podctl {
 // (no-color.org) nor --no-color.
 Streams StandardStreams(bool no_color);
 
+// Makes sure that 0, 1 and 2 are taken: else the next file opened, the state's lock perhaps, would
+// be given the number of a stream that the user closed, and messages would go into it. What was
+// closed stays unusable. To be called before anything is opened.
+void OccupyStandardDescriptors();
+
+// Whether who read standard output has gone away (`podctl plan | head -1`): nobody to complain to.
+bool ReaderOfOutputIsGone();
+
 }  // namespace podctl

@@ -153,7 +153,7 @@ LockInfo Wiring::LockFor(const std::string& operation) const {
   info.who = self.who;
   info.host = self.host;
   info.pid = self.pid;
-  info.command = "podctl " + operation;
+  info.command = options_.command_line;
   info.created = FormatTimestamp(parts_->clock.Now());
   return info;
 }

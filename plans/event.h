@@ -38,6 +38,8 @@ class EventSink {
   virtual void OnStepLine(const Change& change, int worker, std::string_view line) = 0;
   // A remark for the user about an address.
   virtual void OnNote(const std::string& address, const std::string& text) = 0;
+  // The first interrupt came: nothing new is started, and the run ends within seconds.
+  virtual void OnInterrupt() {}
   // Called at this pace while the executor waits, for live displays; zero: never.
   virtual std::chrono::milliseconds TickInterval() const { return std::chrono::milliseconds(0); }
   virtual void OnTick() {}

@@ -50,6 +50,10 @@ std::string LockInfoBlock(const LockInfo& info) {
   line("Who:", info.who);
   line("Version:", info.version);
   line("Created:", info.created);
+  // What follows is read by people only: the tools' patterns end with the line above.
+  if (!info.command.empty()) line("Info:", info.command);
+  if (!info.host.empty()) line("Host:", info.host);
+  if (info.pid > 0) line("Process:", fmt::format("{}", info.pid));
   return block;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -28,6 +29,18 @@ struct LockInfo {
   std::string created;  // RFC 3339
   std::string path;     // of the state
   std::string version;  // of the podctl that holds it
+};
+
+// How long a run that finds the state locked waits for it, and who is told of that.
+struct LockWait {
+  LockWait() = default;
+  template <typename Count, typename Unit>
+  LockWait(std::chrono::duration<Count, Unit> at_most) : timeout(at_most) {}  // NOLINT: a duration
+
+  std::chrono::milliseconds timeout{0};
+  // Called on the waiting thread when the wait begins (`waited` is 0), and again about every 10 s.
+  // A member of `holder` that is not known is empty. May be empty.
+  std::function<void(const LockInfo& holder, std::chrono::milliseconds waited)> on_wait;
 };
 
 // Holding one is holding the lock; destroyed, it is released.
@@ -112,10 +125,9 @@ class StateStore {
   // sentence each, told once. To be shown by who saves.
   virtual std::vector<std::string> TakeWarnings() { return {}; }
 
-  // kLocked (message with the "Lock Info:" block) when another holds it after `timeout`, waiting
-  // with growing pauses; kCancelled on `stop`.
-  virtual Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info,
-                                                  std::chrono::milliseconds timeout,
+  // kLocked (message with the "Lock Info:" block) when another holds it after `wait.timeout`,
+  // waiting with growing pauses; kCancelled on `stop`.
+  virtual Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
                                                   std::stop_token stop) = 0;
   // Removes a lock that nobody holds any more, for `podctl unlock ID`. kNotFound when there is no
   // lock, kInvalidArgument when its ID is another, kLocked when its holder is alive on this host.

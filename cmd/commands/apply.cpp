@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <map>
+#include <utility>
 
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/saved_plan.h"
@@ -54,8 +55,13 @@ Answer Ask(Wiring& wiring, const std::string& question) {
   streams.err << question << std::flush;
   std::string line;
   const std::stop_token drain = wiring.interrupt().drain();
+  int resumed = Interrupt::Resumed();
   while (true) {
     if (drain.stop_requested()) return Answer::kInterrupted;
+    // After Ctrl-Z and fg the question stands somewhere above the shell's lines.
+    if (std::exchange(resumed, Interrupt::Resumed()) != resumed) {
+      streams.err << question << std::flush;
+    }
     pollfd input{STDIN_FILENO, POLLIN, 0};
     const int ready = poll(&input, 1, 100);
     if (ready < 0 && errno != EINTR) return Answer::kNo;

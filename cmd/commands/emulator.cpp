@@ -64,6 +64,8 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
     }
   }
   streams.out << "ready " << (*emulator)->url() << "\n" << std::flush;
+  // It ends its workers' processes itself.
+  wiring.interrupt().NeverHurry();
   const std::stop_token drain = wiring.interrupt().drain();
   while (wiring.clock().SleepFor(std::chrono::hours(1), drain)) {
   }

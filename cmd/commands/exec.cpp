@@ -125,6 +125,28 @@ void ShowFailures(Streams& streams, const std::vector<Job>& jobs,
   }
 }
 
+// Passes lines on as long as somebody takes them: `podctl exec POD -- yes | head -1` ends as
+// `ssh HOST yes | head -1` does.
+class WhileHeard final : public ssh::Observer {
+ public:
+  WhileHeard(ssh::Observer& printer, const std::ostream& out, std::stop_source& unheard)
+      : printer_(printer), out_(out), unheard_(unheard) {}
+
+  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
+    printer_.OnLine(job, stream, line);
+    if (!out_) unheard_.request_stop();
+  }
+  void OnPhase(std::size_t job, ssh::Phase phase) override { printer_.OnPhase(job, phase); }
+  void OnResult(std::size_t job, const WorkerResult& result) override {
+    printer_.OnResult(job, result);
+  }
+
+ private:
+  ssh::Observer& printer_;
+  const std::ostream& out_;
+  std::stop_source& unheard_;
+};
+
 int ExitCodeOf(const std::vector<WorkerResult>& results) {
   std::set<int> codes;
   for (const WorkerResult& result : results) {
@@ -162,7 +184,10 @@ int RunExec(Wiring& wiring, const PodOptions& options) {
   JsonPrinter json(wiring.streams(), jobs);
   ssh::Observer& observer = wiring.options().json ? static_cast<ssh::Observer&>(json)
                                                   : static_cast<ssh::Observer&>(lines);
-  const auto results = wiring.ssh().Run(jobs, limits, observer, wiring.interrupt().drain());
+  std::stop_source stop;
+  const std::stop_callback on_drain(wiring.interrupt().drain(), [&stop] { stop.request_stop(); });
+  WhileHeard heard(observer, wiring.streams().out, stop);
+  const auto results = wiring.ssh().Run(jobs, limits, heard, stop.get_token());
 
   std::map<int, HostKeyText> learned;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -170,8 +195,10 @@ int RunExec(Wiring& wiring, const PodOptions& options) {
     if (wiring.options().json) json.ShowResult(i, results[i]);
   }
   RememberHostKeys(wiring, target->address, learned);
+  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
   if (!wiring.options().json) ShowFailures(wiring.streams(), jobs, results);
-  return wiring.interrupt().requested() ? kInterruptedExitCode : ExitCodeOf(results);
+  return ExitCodeOf(results);
 }
 
 }  // namespace podctl

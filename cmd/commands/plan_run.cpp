@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cmd/commands/state_lock.h"
 #include "cmd/views/snippet.h"
 #include "plans/moves.h"
 #include "plans/planner.h"
@@ -108,6 +109,12 @@ void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
   ShowDiagnostics(wiring, json, WithSourceLines(wiring.files(), run.problems));
 }
 
+void TellInterrupted(Wiring& wiring, JsonEvents* json) {
+  const std::string text = "Interrupted. Nothing was changed.";
+  if (json != nullptr) return json->Log("info", text);
+  wiring.streams().err << text << "\n";
+}
+
 std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options,
                                    JsonEvents* json) {
   PlanRun run;
@@ -120,16 +127,8 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
 
   const std::stop_token stop = wiring.interrupt().drain();
   if (options.lock) {
-    auto lock =
-        run.store->Lock(wiring.LockFor(options.operation), wiring.options().lock_timeout, stop);
-    if (!lock) {
-      ShowError(wiring, json, "", lock.error());
-      return std::nullopt;
-    }
-    run.lock = std::move(*lock);
-    if (const std::string note = run.lock->TakeoverNote(); !note.empty()) {
-      run.notes.push_back(note);
-    }
+    run.lock = TakeLock(wiring, json, *run.store, options.operation);
+    if (!run.lock) return std::nullopt;
   }
   auto stored = run.store->Load();
   if (!stored) {
@@ -159,7 +158,11 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   auto observation = Observe(run.spec, known, **provider, wiring.options().parallelism, stop,
                              options.plan.refresh);
   if (!observation) {
-    if (!wiring.interrupt().requested()) ShowError(wiring, json, "", observation.error());
+    if (wiring.interrupt().requested()) {
+      TellInterrupted(wiring, json);
+    } else {
+      ShowError(wiring, json, "", observation.error());
+    }
     return std::nullopt;
   }
   run.observation = std::move(*observation);

@@ -45,6 +45,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
 
 void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 
+void TellInterrupted(Wiring& wiring, JsonEvents* json);  // before anything was begun
 // Shows one error in the form of a diagnostic without a place.
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error);
 void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics);

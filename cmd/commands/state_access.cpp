@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cmd/commands/plan_run.h"
+#include "cmd/commands/state_lock.h"
 #include "cmd/views/json_events.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -46,7 +47,7 @@ int StateAccess::Fail(const Error& error, const std::string& summary) {
 }
 
 bool StateAccess::Lock(const std::string& operation) {
-  auto lock = store_->Lock(wiring_.LockFor(operation), wiring_.options().lock_timeout,
+  auto lock = store_->Lock(wiring_.LockFor(operation), PatienceFor(wiring_, nullptr),
                            wiring_.interrupt().drain());
   if (!lock) {
     Fail(lock.error());

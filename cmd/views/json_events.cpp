@@ -247,6 +247,10 @@ void JsonEvents::OnStepLine(const Change& change, int worker, std::string_view l
         With("hook", std::move(hook)));
 }
 
+void JsonEvents::OnInterrupt() {
+  Log("info", "Interrupted: nothing new is started, and what is under way is written down.");
+}
+
 void JsonEvents::OnNote(const std::string& address, const std::string& text) {
   Write("info", fmt::format("{}: {}", address, text), "log", With("addr", address));
 }

@@ -33,6 +33,7 @@ class JsonEvents final : public EventSink {
   void OnSkip(const Change& change, const std::string& cause) override;
   void OnStepLine(const Change& change, int worker, std::string_view line) override;
   void OnNote(const std::string& address, const std::string& text) override;
+  void OnInterrupt() override;
 
  private:
   void ShowDrift(const Drift& drift);

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iostream>
+#include <utility>
 #include <vector>
 
+#include "cmd/interrupt.h"
 #include "cmd/views/paint.h"
 #include "providers/base/text.h"
 
@@ -14,6 +17,8 @@ namespace podctl {
 namespace {
 
 using std::chrono::milliseconds;
+
+constexpr std::size_t kMostLines = 12;
 
 std::string WorkersText(const Progress& progress) {
   if (progress.workers == 0) return {};
@@ -25,10 +30,25 @@ std::string WorkersText(const Progress& progress) {
   return text;
 }
 
-int TerminalWidth(int fallback) {
+struct Size {
+  int columns;
+  int rows;  // 0: not known
+};
+
+Size TerminalSize(const Streams& streams) {
   winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return fallback;
+  if (&streams.err == &std::cerr && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0) {
+    return {size.ws_col, size.ws_row};
+  }
+  return {streams.width, 0};
+}
+
+// Counting a UTF-8 character as one.
+int Columns(std::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 // Cuts to `width` columns, counting a UTF-8 character as one.
@@ -102,6 +122,12 @@ class ProgressView final : public EventSink {
         fmt::format("{} {}", paint_(Ink::kCyan, fmt::format("{}/{} |", change.pod, worker)), text));
   }
 
+  void OnInterrupt() override {
+    Print(
+        "Interrupted: nothing new is started, and what is under way is written down. A second "
+        "Ctrl-C leaves at once.");
+  }
+
   void OnNote(const std::string& address, const std::string& text) override {
     Print(fmt::format("{}: {}", address, text));
   }
@@ -126,49 +152,67 @@ class ProgressView final : public EventSink {
     Draw();
   }
 
+  // The rows that the live lines take now: a terminal that was made narrower has folded them.
+  int RowsDrawn() const {
+    const int width = TerminalSize(streams_).columns;
+    int rows = 0;
+    for (const int columns : drawn_) rows += std::max(1, (columns + width - 1) / width);
+    return rows;
+  }
+
   void Erase() {
-    if (lines_ == 0) return;
-    streams_.err << fmt::format("\x1b[{}A\r\x1b[J", lines_) << std::flush;
-    lines_ = 0;
+    // After Ctrl-Z and fg the shell's own lines stand below what was drawn: that is left alone.
+    const int resumed = Interrupt::Resumed();
+    if (std::exchange(resumed_, resumed) != resumed) drawn_.clear();
+    if (drawn_.empty()) return;
+    streams_.err << fmt::format("\x1b[{}A\r\x1b[J", RowsDrawn()) << std::flush;
+    drawn_.clear();
+  }
+
+  std::string LineOf(const std::string& address, const Running& running,
+                     Clock::SteadyTime now) const {
+    constexpr const char* kSpinner[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
+    const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100)) % 10;
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(now - running.since);
+    const std::string workers = WorkersText(running.progress);
+    return fmt::format("{} {}: {} {}{}", kSpinner[frame], address, WordsFor(*running.change).start,
+                       FormatDuration(seconds), workers.empty() ? "" : ", " + workers);
   }
 
   void Draw() {
     if (!live()) return;
     const auto now = clock_.Steady();
-    if (lines_ > 0 && now - drawn_at_ < milliseconds(80)) return;
+    if (!drawn_.empty() && now - drawn_at_ < milliseconds(80)) return;
     drawn_at_ = now;
-    constexpr std::size_t kMostLines = 12;
-    constexpr const char* kSpinner[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
-    const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100)) % 10;
-    const int width = TerminalWidth(streams_.width) - 1;
-    std::string block;
-    std::size_t shown = 0;
+    const Size size = TerminalSize(streams_);
+    // What scrolls out of the window cannot be erased: one row is the cursor's, one for the rest.
+    std::size_t most = kMostLines;
+    if (size.rows > 0)
+      most = std::clamp<std::size_t>(static_cast<std::size_t>(size.rows), 3, kMostLines + 2) - 2;
+    std::vector<std::string> lines;
     for (const auto& [address, running] : running_) {
-      if (++shown > kMostLines) break;
-      const auto elapsed = std::chrono::duration_cast<milliseconds>(now - running.since);
-      const auto seconds = std::chrono::floor<std::chrono::seconds>(elapsed);
-      const std::string workers = WorkersText(running.progress);
-      block += Clip(fmt::format("{} {}: {} {}{}", kSpinner[frame], address,
-                                WordsFor(*running.change).start, FormatDuration(seconds),
-                                workers.empty() ? "" : ", " + workers),
-                    width) +
-               "\n";
+      if (lines.size() == most) break;
+      lines.push_back(LineOf(address, running, now));
     }
-    std::size_t lines = std::min(shown, kMostLines);
-    if (running_.size() > kMostLines) {
-      block += fmt::format("  … and {} more\n", running_.size() - kMostLines);
-      ++lines;
+    if (running_.size() > lines.size()) {
+      lines.push_back(fmt::format("  … and {} more", running_.size() - lines.size()));
     }
     Erase();
+    std::string block;
+    for (const std::string& line : lines) {
+      const std::string shown = Clip(line, size.columns - 1);
+      drawn_.push_back(Columns(shown));
+      block += shown + "\n";
+    }
     streams_.err << block << std::flush;
-    lines_ = lines;
   }
 
   Streams& streams_;
   Clock& clock_;
   Paint paint_;
   std::map<std::string, Running> running_;
-  std::size_t lines_ = 0;  // live lines on the screen now
+  std::vector<int> drawn_;  // the columns of each live line on the screen now
+  int resumed_ = Interrupt::Resumed();
   Clock::SteadyTime drawn_at_{};
 };
 

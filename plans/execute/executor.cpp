@@ -353,6 +353,7 @@ class Loop {
     if (!draining_) {
       draining_ = true;
       result_.interrupted = true;
+      events_.OnInterrupt();
       drain_since_ = Now();
       pool_->StopSteps();
       for (std::size_t i = 0; i < items_.size(); ++i) {

@@ -1,14 +1,25 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "plans/execute/pod_tasks.h"
 #include "providers/base/text.h"
 
 namespace podctl {
+namespace {
+
+// What one look and the pause before it can take. Where more time went by, this process was stopped
+// (Ctrl-Z, a suspended machine), and that is not held against the operation.
+constexpr std::chrono::minutes kMostBetweenLooks{5};
+
+}  // namespace
 
 void OperationWait::Watch(Operation operation) {
   operation_ = std::move(operation);
   pace_ = PollPace(context_.random);
-  since_ = context_.clock.Steady();
+  waited_ = {};
+  looked_at_ = context_.clock.Steady();
 }
 
 Need OperationWait::Look() const {
@@ -20,7 +31,10 @@ Need OperationWait::Look() const {
 }
 
 Need OperationWait::Pause() {
-  if (context_.clock.Steady() - since_ > context_.operation_timeout) {
+  const Clock::SteadyTime now = context_.clock.Steady();
+  waited_ += std::min<Clock::SteadyTime::duration>(now - std::exchange(looked_at_, now),
+                                                   kMostBetweenLooks);
+  if (waited_ > context_.operation_timeout) {
     return Failed(
         MakeError(ErrorCode::kDeadlineExceeded,
                   fmt::format("the operation {} is still running after {}", operation_.name,

@@ -39,7 +39,8 @@ class OperationWait {
   TaskContext& context_;
   PollPace pace_;
   Operation operation_;
-  Clock::SteadyTime since_{};
+  Clock::SteadyTime::duration waited_{};  // without the time that this process was stopped
+  Clock::SteadyTime looked_at_{};
 };
 
 }  // namespace podctl

@@ -46,9 +46,9 @@ std::string Complaint(const std::string& err) {
 }  // namespace
 
 // The order in which credentials are looked for.
-Result<Secret> Credentials::Find() {
+Result<Secret> Credentials::Find(const std::stop_token& stop) {
   if (auto given = FromEnvironment()) return *std::move(given);
-  return FromGcloud();
+  return FromGcloud(stop);
 }
 
 std::optional<Result<Secret>> Credentials::FromEnvironment() {
@@ -69,9 +69,10 @@ Result<Secret> Credentials::FromFile(const std::string& path) {
   return AsToken(*text, fmt::format("{} ({})", path, kTokenFileVariable));
 }
 
-Result<Secret> Credentials::FromGcloud() {
+Result<Secret> Credentials::FromGcloud(const std::stop_token& stop) {
   Result<ProcessResult> gcloud =
-      processes_.Run({"gcloud", "auth", "print-access-token"}, kGcloudLimit);
+      processes_.Run({"gcloud", "auth", "print-access-token"}, kGcloudLimit, stop);
+  if (!gcloud && gcloud.error().code == ErrorCode::kCancelled) return gcloud.error();
   if (!gcloud) {
     const bool absent = gcloud.error().code == ErrorCode::kNotFound;
     return MakeError(ErrorCode::kUnauthenticated,
@@ -93,10 +94,10 @@ Result<Secret> Credentials::FromGcloud() {
   return AsToken(gcloud->out, "the output of `gcloud auth print-access-token`");
 }
 
-Result<Secret> Credentials::Token() {
+Result<Secret> Credentials::Token(const std::stop_token& stop) {
   std::lock_guard lock(mutex_);
   if (token_) return *token_;
-  Result<Secret> found = Find();
+  Result<Secret> found = Find(stop);
   if (found) token_ = *found;
   return found;
 }
@@ -109,10 +110,10 @@ std::optional<Secret> Credentials::TokenIfGiven() {
   return token_;
 }
 
-Result<Secret> Credentials::TokenAfter(const Secret& refused) {
+Result<Secret> Credentials::TokenAfter(const Secret& refused, const std::stop_token& stop) {
   std::lock_guard lock(mutex_);
   if (token_ && *token_ != refused) return *token_;  // another thread was here before
-  Result<Secret> found = Find();
+  Result<Secret> found = Find(stop);
   if (!found) return found;
   token_ = *found;
   if (*found == refused) {

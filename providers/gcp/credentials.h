@@ -5,6 +5,7 @@
 
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -36,8 +37,9 @@ class Credentials {
   // The token, found once and kept for the process: from the file named by
   // CLOUDSDK_AUTH_ACCESS_TOKEN_FILE, else GOOGLE_OAUTH_ACCESS_TOKEN, else what
   // `gcloud auth print-access-token` prints. kUnauthenticated when there is none; a source that is
-  // named but unusable is an error, not a reason to try the next one.
-  Result<Secret> Token();
+  // named but unusable is an error, not a reason to try the next one. kCancelled on `stop`, which
+  // ends gcloud.
+  Result<Secret> Token(const std::stop_token& stop = {});
 
   // For a server that needs none: one from the environment, if a usable one is there. Never asks
   // gcloud.
@@ -46,13 +48,13 @@ class Credentials {
   // After the API refused `refused` (401): a newer one from the same source. kUnauthenticated when
   // the source has no other. Of several threads that come with the same token one asks, and the
   // others get what it found.
-  Result<Secret> TokenAfter(const Secret& refused);
+  Result<Secret> TokenAfter(const Secret& refused, const std::stop_token& stop = {});
 
  private:
-  Result<Secret> Find();
+  Result<Secret> Find(const std::stop_token& stop);
   std::optional<Result<Secret>> FromEnvironment();  // nullopt: no variable is set
   Result<Secret> FromFile(const std::string& path);
-  Result<Secret> FromGcloud();
+  Result<Secret> FromGcloud(const std::stop_token& stop);
 
   const Environment& environment_;
   FileSystem& files_;

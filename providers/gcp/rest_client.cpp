@@ -70,7 +70,7 @@ Result<http::Response> RestClient::SendAuthorized(http::Request request, http::R
   if (loopback_) {
     token = credentials_.TokenIfGiven();
   } else {
-    Result<Secret> found = credentials_.Token();
+    Result<Secret> found = credentials_.Token(stop);
     if (!found) return found.error();
     token = *std::move(found);
   }
@@ -78,7 +78,7 @@ Result<http::Response> RestClient::SendAuthorized(http::Request request, http::R
   request.headers.emplace_back("Authorization", "Bearer " + token->Reveal());
   Result<http::Response> response = SendOnce(request, repeat, stop);
   if (!response || response->status != 401) return response;
-  Result<Secret> fresh = credentials_.TokenAfter(*token);
+  Result<Secret> fresh = credentials_.TokenAfter(*token, stop);
   if (!fresh) return response;  // the service's own words tell more than ours
   request.headers.back().second = "Bearer " + fresh->Reveal();
   return SendOnce(request, repeat, stop);

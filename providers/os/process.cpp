@@ -89,7 +89,7 @@ int ExitCode(int native) {
 }
 
 Result<ProcessResult> Spawn(const std::string& program, const std::vector<std::string>& arguments,
-                            milliseconds limit) {
+                            milliseconds limit, const std::stop_token& stop) {
   const auto deadline = SteadyClock::now() + limit;
   Stream out;
   Stream err;
@@ -102,9 +102,13 @@ Result<ProcessResult> Spawn(const std::string& program, const std::vector<std::s
     return MakeError(ErrorCode::kIo, fmt::format("cannot start {}: {}", program, error.message()));
   }
   while (child.running(error)) {
-    if (SteadyClock::now() >= deadline) {
+    const bool stopped = stop.stop_requested();
+    if (stopped || SteadyClock::now() >= deadline) {
       group.terminate(error);
       child.wait(error);
+      if (stopped) {
+        return MakeError(ErrorCode::kCancelled, fmt::format("{} was stopped", program));
+      }
       return MakeError(ErrorCode::kDeadlineExceeded,
                        fmt::format("{} did not end within {:.1f} s", program,
                                    std::chrono::duration<double>(limit).count()));
@@ -144,15 +148,18 @@ std::string FindProgram(const std::string& name) {
 }  // namespace
 
 Result<ProcessResult> RealProcessRunner::Run(const std::vector<std::string>& arguments,
-                                             milliseconds limit) {
+                                             milliseconds limit, std::stop_token stop) {
   PODCTL_CHECK(!arguments.empty());
+  if (stop.stop_requested()) {
+    return MakeError(ErrorCode::kCancelled, fmt::format("{} was not started", arguments[0]));
+  }
   try {
     const std::string& name = arguments[0];
     const std::string program = FindProgram(name);
     if (program.empty() || ::access(program.c_str(), X_OK) != 0) {
       return MakeError(ErrorCode::kNotFound, fmt::format("there is no program {} in PATH", name));
     }
-    return Spawn(program, {arguments.begin() + 1, arguments.end()}, limit);
+    return Spawn(program, {arguments.begin() + 1, arguments.end()}, limit, stop);
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kIo, fmt::format("cannot run {}: {}", arguments[0], error.what()));
   }

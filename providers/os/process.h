@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,16 @@ class ProcessRunner {
   virtual ~ProcessRunner() = default;
   // Runs a program found in PATH, without a shell and without standard input, and waits for it.
   // kNotFound when there is no such program; kDeadlineExceeded when it ran longer than `limit` (it
-  // is killed). A non-zero exit code is a result, not an error. Each stream is kept up to 1 MiB.
+  // is killed); kCancelled on `stop` (it is killed). A non-zero exit code is a result, not an
+  // error. Each stream is kept up to 1 MiB.
   virtual Result<ProcessResult> Run(const std::vector<std::string>& arguments,
-                                    std::chrono::milliseconds limit) = 0;
+                                    std::chrono::milliseconds limit, std::stop_token stop) = 0;
 };
 
 class RealProcessRunner final : public ProcessRunner {
  public:
   Result<ProcessResult> Run(const std::vector<std::string>& arguments,
-                            std::chrono::milliseconds limit) override;
+                            std::chrono::milliseconds limit, std::stop_token stop = {}) override;
 };
 
 }  // namespace podctl

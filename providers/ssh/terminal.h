@@ -2,9 +2,11 @@
 // its size and mode. Knows nothing of SSH.
 #pragma once
 
+#include <signal.h>
 #include <termios.h>
 
-#include <optional>
+#include <utility>
+#include <vector>
 
 #include "providers/base/error.h"
 #include "providers/ssh/wakeup.h"
@@ -32,8 +34,10 @@ class Terminal {
   virtual void Restore() = 0;  // undoes EnterRaw; safe to call at any time
 };
 
-// A terminal of this process. Follows SIGWINCH, whose handler it owns while it lives; one at a
-// time.
+// A terminal of this process; one at a time. While it lives it owns the handlers of SIGWINCH,
+// SIGTSTP and SIGCONT: a raw terminal is put back before this process stops (Ctrl-Z itself goes to
+// the other side, but a shell's `kill -TSTP` comes here), and made raw again when it goes on. It is
+// also put back by std::quick_exit.
 class LocalTerminal final : public Terminal {
  public:
   LocalTerminal() : LocalTerminal(0, 1, 2) {}
@@ -57,7 +61,8 @@ class LocalTerminal final : public Terminal {
   const int output_;
   const int error_;
   Wakeup resized_;
-  std::optional<termios> before_;
+  bool raw_ = false;
+  std::vector<std::pair<int, struct sigaction>> handlers_before_;
 };
 
 }  // namespace podctl::ssh

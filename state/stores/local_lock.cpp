@@ -19,8 +19,13 @@ namespace {
 
 constexpr std::string_view kSuffix = ".lock";
 constexpr std::uint64_t kMaxLockTextBytes = 65536;
-constexpr std::chrono::milliseconds kFirstPause{1000};
-constexpr std::chrono::milliseconds kLongestPause{16000};
+// A look costs three system calls, and a lock that is free should not lie idle while twenty wait.
+constexpr std::chrono::milliseconds kFirstPause{100};
+constexpr std::chrono::milliseconds kLongestPause{1000};
+constexpr std::chrono::seconds kWordPace{10};  // between two words to who waits
+// The holder writes its name just after it has taken the lock: half a second in all.
+constexpr int kNameRounds = 25;
+constexpr std::chrono::milliseconds kNamePause{20};
 
 class LocalLock final : public StateLock {
  public:
@@ -52,35 +57,65 @@ Error Cancelled() {
 
 }  // namespace
 
-Result<std::unique_ptr<StateLock>> LocalStore::Lock(const LockInfo& info,
-                                                    std::chrono::milliseconds timeout,
+Result<std::unique_ptr<StateLock>> LocalStore::Lock(const LockInfo& info, const LockWait& wait,
                                                     std::stop_token stop) {
   if (stop.stop_requested()) return Cancelled();
   Result<std::string> target = Target();
   if (!target) return target.error();
-  const Clock::SteadyTime deadline = clock_.Steady() + timeout;
+  const Clock::SteadyTime began = clock_.Steady();
+  const Clock::SteadyTime deadline = began + wait.timeout;
+  Clock::SteadyTime next_word = began;
+  bool again = false;
   for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    Result<std::unique_ptr<StateLock>> lock = TryLockOnce(*target, info);
+    LockInfo holder;
+    Result<std::unique_ptr<StateLock>> lock = TryLockOnce(*target, info, again, &holder);
+    again = true;
     if (lock) {
       RemoveLeftovers(*target);
       return lock;
     }
     if (lock.error().code != ErrorCode::kLocked) return lock;
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - clock_.Steady());
+    const Clock::SteadyTime now = clock_.Steady();
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now);
     if (left.count() <= 0) return lock;
-    if (!clock_.SleepFor(std::min(pause, left), stop)) return Cancelled();
+    if (wait.on_wait && now >= next_word) {
+      next_word = now + kWordPace;
+      wait.on_wait(holder, std::chrono::duration_cast<std::chrono::milliseconds>(now - began));
+    }
+    // A quarter more or less: of many that wait, not all look in the same moment.
+    const std::chrono::milliseconds jittered(static_cast<std::int64_t>(
+        static_cast<double>(pause.count()) * (0.75 + random_.Uniform() / 2)));
+    if (!clock_.SleepFor(std::min(jittered, left), stop)) return Cancelled();
+  }
+}
+
+// Takes the kernel's lock; kLocked with the holder's name in `holder` when another has it. `again`:
+// this is not the first try, so whose name stands there has been doubted before.
+Result<FileSystem::Locked> LocalStore::TryHold(const std::string& path, bool again,
+                                               LockInfo* holder) {
+  for (int round = 0;; ++round) {
+    Result<FileSystem::Locked> taken = files_.TryLock(path);
+    if (taken || taken.error().code != ErrorCode::kLocked) return taken;
+    const Result<std::string> text = files_.Read(path, kMaxLockTextBytes);
+    *holder = LockInfoFromJson(text.value_or("")).value_or(LockInfo{});
+    // No name yet, or still that of the dead run before: the next look tells more. When there is no
+    // file any more, the next one may even find the lock free.
+    const bool dead = holder->host == self_.host && holder->pid > 0 &&
+                      !self_.process_ran_at(holder->pid, holder->created);
+    const bool named = !holder->id.empty() && (!dead || again);
+    if (named || round == kNameRounds) return taken;
+    const bool gone = !text && text.error().code == ErrorCode::kNotFound;
+    if (!gone) clock_.SleepFor(kNamePause, {});
   }
 }
 
 Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& target,
-                                                           const LockInfo& info) {
+                                                           const LockInfo& info, bool again,
+                                                           LockInfo* holder) {
   const std::string path = target + std::string(kSuffix);
-  Result<FileSystem::Locked> taken = files_.TryLock(path);
+  Result<FileSystem::Locked> taken = TryHold(path, again, holder);
   if (!taken && taken.error().code == ErrorCode::kLocked) {
-    Result<std::string> text = files_.Read(path, kMaxLockTextBytes);
-    LockInfo holder = LockInfoFromJson(text.value_or("")).value_or(LockInfo{});
-    return Locked("another run holds it", std::move(holder), path_,
+    return Locked("another run holds it", *holder, path_,
                   "Wait for that run to end, or let podctl wait: --lock-timeout 5m.");
   }
   if (!taken) {
@@ -89,6 +124,7 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
 
   std::string note;
   if (std::optional<LockInfo> left = LockInfoFromJson(taken->content)) {
+    *holder = *left;
     const std::string unlock = fmt::format(
         "If it is sure that this run has ended: podctl unlock {}", VisibleControls(left->id));
     if (left->host != self_.host) {

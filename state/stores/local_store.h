@@ -59,7 +59,7 @@ class LocalStore : public StateStore {
   Result<std::string> SaveAside(const State& state) override;
   Result<std::string> SetAside() override;
   std::vector<std::string> TakeWarnings() override { return std::exchange(warnings_, {}); }
-  Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, std::chrono::milliseconds timeout,
+  Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
                                           std::stop_token stop) override;
   Result<void> ForceUnlock(const std::string& id) override;
   std::string Where() const override { return path_; }
@@ -90,7 +90,9 @@ class LocalStore : public StateStore {
   Result<void> Keep(const std::string& target, const std::string& text);
   void KeepOnce(const std::string& target, const Stored& stored);
   void Prune(const std::string& target);
-  Result<std::unique_ptr<StateLock>> TryLockOnce(const std::string& target, const LockInfo& info);
+  Result<FileSystem::Locked> TryHold(const std::string& path, bool again, LockInfo* holder);
+  Result<std::unique_ptr<StateLock>> TryLockOnce(const std::string& target, const LockInfo& info,
+                                                 bool again, LockInfo* holder);
   void RemoveLeftovers(const std::string& target);
 
   std::string path_;

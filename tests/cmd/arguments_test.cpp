@@ -37,6 +37,18 @@ std::string Help(const Words& words) {
   return help == nullptr ? "" : help->text;
 }
 
+TEST(Arguments, TheCommandLineIsKeptAsOthersMayReadIt) {
+  EXPECT_EQ(Parse({"apply", "--auto-approve", "-f", "my spec.yaml"}).global.command_line,
+            "podctl apply --auto-approve -f 'my spec.yaml'");
+  EXPECT_EQ(Parse({"--var", "token=s3cret", "plan", "--var=key=s3cret"}).global.command_line,
+            "podctl --var token=… plan --var=key=…");
+  EXPECT_EQ(Parse({"apply", "--endpoint", "https://me:s3cret@host/"}).global.command_line,
+            "podctl apply --endpoint https://…@host/");
+  EXPECT_EQ(Parse({"exec", "research", "--", "login", "s3cret"}).global.command_line,
+            "podctl exec research -- …");
+  EXPECT_LT(Parse({"apply", "-f", std::string(100'000, 'x')}).global.command_line.size(), 1100U);
+}
+
 TEST(Arguments, GlobalFlagsStandBeforeOrAfterTheCommand) {
   for (const Words& words :
        {Words{"-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z", "plan"},

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "cmd/interrupt.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/golden.h"
 
@@ -18,6 +20,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ExpectGolden;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
 
 // A terminal of 80 columns that knows what the view uses of ECMA-48: cursor up, carriage return,
 // erase below. What scrolled out is kept, so `Screen` is all a user sees when scrolling back.
@@ -196,6 +200,41 @@ TEST_F(ProgressTest, ManyOperationsDoNotFillTheScreen) {
   EXPECT_EQ(std::count(screen.begin(), screen.end(), '\n'), 13);
   EXPECT_THAT(screen, HasSubstr("… and 28 more"));
   for (const Change& change : changes) view_->OnComplete(change, seconds(2), "");
+}
+
+// Ctrl-Z, a while in the shell, fg: what the shell wrote is not drawn over.
+TEST_F(ProgressTest, AfterAStopTheDisplayBeginsAnew) {
+  Interrupt interrupt;
+  Open(true);
+  view_->OnStart(create_);
+  err_ << "^Z\n[1]+  Stopped   podctl apply\n";
+  raise(SIGCONT);
+  clock_.Advance(seconds(60));
+  view_->OnTick();
+  clock_.Advance(seconds(1));
+  view_->OnTick();
+  Terminal terminal;
+  terminal.Write(err_.str());
+  EXPECT_THAT(terminal.Screen(), MatchesRegex("[^\n]*pod.research: Creating 0s\n"
+                                              "\\^Z\n\\[1\\]\\+  Stopped   podctl apply\n"
+                                              "[^\n]*pod.research: Creating 1m1s\n"));
+}
+
+// A window made narrower folds the lines that were drawn: they are erased in all their rows.
+TEST_F(ProgressTest, LinesThatTheTerminalFoldedAreErasedWhole) {
+  Open(true);
+  view_->OnStart(create_);  // "⠋ pod.research: Creating 0s" is 27 columns
+  err_.str("");
+  streams_.width = 10;
+  clock_.Advance(seconds(1));
+  view_->OnTick();
+  EXPECT_THAT(err_.str(), StartsWith("\x1b[3A\r\x1b[J"));
+}
+
+TEST_F(ProgressTest, AnInterruptIsAnswered) {
+  Open(false);
+  view_->OnInterrupt();
+  EXPECT_THAT(err_.str(), StartsWith("Interrupted: "));
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ class FakeGcloud final : public ProcessRunner {
   }
   void Fail(Error error) { script_.push_back(std::move(error)); }
 
-  Result<ProcessResult> Run(const std::vector<std::string>& arguments,
-                            std::chrono::milliseconds) override {
+  Result<ProcessResult> Run(const std::vector<std::string>& arguments, std::chrono::milliseconds,
+                            std::stop_token) override {
     std::lock_guard lock(mutex_);
     ++runs_;
     arguments_ = arguments;

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 namespace podctl {
 namespace {
@@ -55,6 +57,16 @@ TEST(Process, DropsWhatExceedsTheLimitAndStillEnds) {
   EXPECT_EQ(result->exit_code, 0);
   EXPECT_EQ(result->out.size(), 1024U * 1024);
   EXPECT_EQ(result->err, "done\n");
+}
+
+TEST(Process, IsKilledWhenStopped) {
+  RealProcessRunner runner;
+  std::stop_source stop;
+  std::jthread stopper([&] { stop.request_stop(); });
+  const auto result = runner.Run({"sleep", "3600"}, kLong, stop.get_token());
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(runner.Run({"true"}, kLong, stop.get_token()).error().code, ErrorCode::kCancelled);
 }
 
 TEST(Process, IsKilledAtItsDeadlineWithItsChildren) {

@@ -4,6 +4,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <functional>
+#include <regex>
+#include <utility>
+#include <vector>
 
 #include "state/lock_info.h"
 #include "state/stores/local_store.h"
@@ -23,6 +27,7 @@ LockInfo Holder(const std::string& host, int pid) {
   info.who = "bob@" + host;
   info.host = host;
   info.pid = pid;
+  info.command = "podctl apply --auto-approve";
   info.created = "2026-11-20T14:00:00Z";
   info.path = "podctl.state.json";
   info.version = "0.1.0";
@@ -33,6 +38,7 @@ constexpr char kLockPath[] = "/project/podctl.state.json.lock";
 
 TEST(LocalStoreLock, RefusalsLookAsTerraformsDo) {
   FakeMachine machine;
+  machine.alive_.insert(77);
   machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
   const Error held = machine.Open().Lock({}, kAtOnce, {}).error();
   machine.files.EndHolder(kLockPath, true);
@@ -46,6 +52,17 @@ TEST(LocalStoreLock, RefusalsLookAsTerraformsDo) {
     text += error.message + "\n-- " + error.hint + "\n\n";
   }
   ExpectGolden("state/lock_refusals.txt", text);
+}
+
+// The pattern of terraform-exec (tfexec/internal/…: stateLockInfoRegexp), as a tool of others.
+TEST(LocalStoreLock, TerraformExecReadsTheBlock) {
+  const std::regex pattern(
+      R"(Lock Info:\n\s*ID:\s*([^\n]+)\n\s*Path:\s*([^\n]+)\n\s*Operation:\s*([^\n]+)\n\s*Who:\s*([^\n]+)\n\s*Version:\s*([^\n]+)\n\s*Created:\s*([^\n]+)\n)");
+  const std::string block = LockInfoBlock(Holder("here", 77)) + "\n";
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(block, found, pattern)) << block;
+  EXPECT_EQ(found[4], "bob@here");
+  EXPECT_EQ(found[6], "2026-11-20T14:00:00Z");
 }
 
 TEST(LocalStoreLock, KilledHolderOfThisHostIsTakenOver) {
@@ -103,43 +120,116 @@ TEST(LocalStoreLock, ForeignLockIsRemovedByItsIdOnly) {
   EXPECT_TRUE(store.Lock({}, kAtOnce, {}));
 }
 
-TEST(LocalStoreLock, WaitsUntilTheHolderEnds) {
-  // The clock's own sleep ends the other run, after 1 + 2 + 4 seconds.
-  class EndingClock final : public Clock {
-   public:
-    explicit EndingClock(FakeFileSystem& files) : files_(files) {}
-    SystemTime Now() override { return clock_.Now(); }
-    SteadyTime Steady() override { return clock_.Steady(); }
-    bool SleepFor(std::chrono::milliseconds duration, std::stop_token stop) override {
-      pauses.push_back(duration.count());
-      if (pauses.size() == 3) files_.EndHolder(kLockPath, false);
-      return clock_.SleepFor(duration, stop);
-    }
-    std::vector<long> pauses;
+// Something happens elsewhere while this run sleeps.
+class EventfulClock final : public Clock {
+ public:
+  SystemTime Now() override { return clock_.Now(); }
+  SteadyTime Steady() override { return clock_.Steady(); }
+  bool SleepFor(std::chrono::milliseconds duration, std::stop_token stop) override {
+    pauses.push_back(duration.count());
+    if (on_sleep) on_sleep(pauses.size());
+    return clock_.SleepFor(duration, stop);
+  }
+  std::vector<long> pauses;
+  std::function<void(std::size_t)> on_sleep;
 
-   private:
-    FakeFileSystem& files_;
-    FakeClock clock_;
-  };
-  FakeMachine machine;
-  machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
-  EndingClock clock(machine.files);
-  LocalStore store(
-      "/project/podctl.state.json", machine.files, clock, machine.random,
-      LockHolder{"here", "alice@here", 1, [](int, const std::string&) { return true; }});
-  EXPECT_TRUE(store.Lock({}, std::chrono::minutes(5), {}));
-  EXPECT_THAT(clock.pauses, ::testing::ElementsAre(1000, 2000, 4000));
+ private:
+  FakeClock clock_;
+};
+
+LockHolder AliceWhoseNeighboursLive() {
+  return {"here", "alice@here", 1, [](int, const std::string&) { return true; }};
 }
 
-TEST(LocalStoreLock, PausesGrowToSixteenSeconds) {
+TEST(LocalStoreLock, WaitsUntilTheHolderEnds) {
   FakeMachine machine;
+  machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
+  EventfulClock clock;
+  clock.on_sleep = [&](std::size_t sleep) {
+    if (sleep == 3) machine.files.EndHolder(kLockPath, false);
+  };
+  LocalStore store("/project/podctl.state.json", machine.files, clock, machine.random,
+                   AliceWhoseNeighboursLive());
+  EXPECT_TRUE(store.Lock({}, std::chrono::minutes(5), {}));
+  EXPECT_THAT(clock.pauses, ::testing::ElementsAre(100, 200, 400));
+}
+
+TEST(LocalStoreLock, PausesGrowToASecond) {
+  FakeMachine machine;
+  machine.alive_.insert(77);
   machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
   LocalStore store = machine.Open();
   machine.files.ClearLog();
-  EXPECT_FALSE(store.Lock({}, std::chrono::seconds(63), {}));
+  EXPECT_FALSE(store.Lock({}, std::chrono::milliseconds(4500), {}));
   int tries = 0;
   for (const std::string& call : machine.files.Log()) tries += call.starts_with("TryLock") ? 1 : 0;
-  EXPECT_EQ(tries, 8);  // at 0, 1, 3, 7, 15, 31, 47 and 63 seconds
+  EXPECT_EQ(tries, 8);  // at 0, 0.1, 0.3, 0.7, 1.5, 2.5, 3.5 and 4.5 seconds
+}
+
+// Twenty runs that began in one moment must not look in one moment for ever.
+TEST(LocalStoreLock, PausesDifferByChance) {
+  class Dice final : public Random {
+   public:
+    double Uniform() override { return 0.9; }
+    std::string Uuid() override { return "44444444-4444-4444-8444-444444444444"; }
+  };
+  FakeMachine machine;
+  machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
+  EventfulClock clock;
+  Dice dice;
+  LocalStore store("/project/podctl.state.json", machine.files, clock, dice,
+                   AliceWhoseNeighboursLive());
+  EXPECT_FALSE(store.Lock({}, std::chrono::milliseconds(300), {}));
+  EXPECT_THAT(clock.pauses, ::testing::ElementsAre(120, 180));
+}
+
+TEST(LocalStoreLock, WhoWaitsIsToldForWhomAtOnceAndNowAndThen) {
+  FakeMachine machine;
+  machine.alive_.insert(77);
+  machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
+  std::vector<std::pair<std::string, long>> told;
+  LockWait wait(std::chrono::seconds(25));
+  wait.on_wait = [&](const LockInfo& holder, std::chrono::milliseconds waited) {
+    told.emplace_back(holder.who, waited.count());
+  };
+  EXPECT_FALSE(machine.Open().Lock({}, wait, {}));
+  using ::testing::Pair;
+  EXPECT_THAT(told, ::testing::ElementsAre(Pair("bob@here", 0), Pair("bob@here", 10500),
+                                           Pair("bob@here", 20500)));
+  told.clear();
+  wait.timeout = kAtOnce;
+  EXPECT_FALSE(machine.Open().Lock({}, wait, {}));
+  EXPECT_THAT(told, IsEmpty()) << "nobody waits";
+}
+
+// The holder writes its name a moment after it has the lock; until then there is none, or still
+// that of the dead run before it.
+TEST(LocalStoreLock, TheNameIsWaitedFor) {
+  for (const std::string& before : {std::string(), LockInfoToJson(Holder("here", 66))}) {
+    FakeMachine machine;
+    machine.files.HoldLock(kLockPath, before);
+    EventfulClock clock;
+    clock.on_sleep = [&](std::size_t sleep) {
+      if (sleep == 2) machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
+    };
+    LocalStore store(
+        "/project/podctl.state.json", machine.files, clock, machine.random,
+        LockHolder{"here", "alice@here", 1, [](int pid, const std::string&) { return pid == 77; }});
+    const auto lock = store.Lock({}, kAtOnce, {});
+    ASSERT_FALSE(lock);
+    EXPECT_THAT(lock.error().message, HasSubstr("Process:   77"));
+    EXPECT_THAT(clock.pauses, ::testing::ElementsAre(20, 20));
+  }
+}
+
+TEST(LocalStoreLock, AHolderThatEndsWhileItsNameIsReadIsNoHolder) {
+  FakeMachine machine;
+  machine.files.HoldLock(kLockPath, "");
+  EventfulClock clock;
+  clock.on_sleep = [&](std::size_t) { machine.files.EndHolder(kLockPath, false); };
+  LocalStore store("/project/podctl.state.json", machine.files, clock, machine.random,
+                   AliceWhoseNeighboursLive());
+  EXPECT_TRUE(store.Lock({}, kAtOnce, {}));
 }
 
 TEST(LocalStoreLock, LockThatCannotBeNamedIsNotKept) {
