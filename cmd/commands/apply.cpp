@@ -80,6 +80,12 @@ Answer Ask(Wiring& wiring, const std::string& question) {
 int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, PlanMode mode) {
   const bool destroy = mode == PlanMode::kDestroy;
   if (options.auto_approve) return 0;
+  if (!wiring.streams().out) {
+    ShowError(wiring, json, "",
+              MakeError(ErrorCode::kIo, "the plan could not be shown, so it is not asked about",
+                        "Nothing was changed. Who reads the output must read all of it."));
+    return 1;
+  }
   const bool may_ask = wiring.options().input && json == nullptr && isatty(STDIN_FILENO) != 0;
   if (!may_ask) {
     ShowError(wiring, json, "",

@@ -86,21 +86,26 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
   return complete;
 }
 
-void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error) {
-  // A message of several lines (the block that says who holds the lock) has its headline first.
-  const auto newline = summary.empty() ? error.message.find('\n') : std::string::npos;
+Diagnostic DiagnosticOf(const std::string& summary, const Error& error) {
+  // A message may have a block of lines below it (the lock's "Lock Info:").
+  const auto first = std::min(error.message.find('\n'), error.message.size());
+  std::vector<std::string> details;
   Diagnostic diagnostic;
-  diagnostic.summary = summary.empty() ? error.message.substr(0, newline) : summary;
-  if (!summary.empty()) {
-    diagnostic.detail = error.message;
-  } else if (newline != std::string::npos) {
-    diagnostic.detail = error.message.substr(newline + 1);
+  if (summary.empty()) {
+    diagnostic.summary = error.message.substr(0, first);
+    if (first < error.message.size()) details.push_back(error.message.substr(first + 1));
+  } else {
+    diagnostic.summary = summary;
+    details.push_back(error.message);
   }
-  if (!error.hint.empty()) {
-    diagnostic.detail += (diagnostic.detail.empty() ? "" : "\n") + Sentence(error.hint);
-  }
+  if (!error.hint.empty()) details.push_back(Sentence(error.hint));
+  diagnostic.detail = Join(details, "\n");
+  return diagnostic;
+}
+
+void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error) {
   Diagnostics diagnostics;
-  diagnostics.Add(std::move(diagnostic));
+  diagnostics.Add(DiagnosticOf(summary, error));
   ShowDiagnostics(wiring, json, diagnostics);
 }
 

@@ -45,8 +45,10 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
 
 void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 
+// An error as a diagnostic without a place, under `summary`, or when that is empty under its own
+// first line.
+Diagnostic DiagnosticOf(const std::string& summary, const Error& error);
 void TellInterrupted(Wiring& wiring, JsonEvents* json);  // before anything was begun
-// Shows one error in the form of a diagnostic without a place.
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error);
 void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics);
 // Diagnostics of a place in the spec, with the text of that line read from the file.

@@ -12,6 +12,7 @@ namespace podctl {
 namespace {
 
 constexpr int kNoSession = 255;
+constexpr int kUnheard = 141;     // what a shell shows for who died of SIGPIPE
 constexpr int kSignalBase = 128;  // what a shell adds to a signal's number; its name is shown
 
 }  // namespace
@@ -58,7 +59,7 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
       wiring.streams().err << fmt::format("{}: ended by signal {}\n", worker.Name(), result.signal);
       return kSignalBase + 1;
     case ssh::Outcome::kCancelled:
-      return kInterruptedExitCode;
+      return wiring.interrupt().requested() ? kInterruptedExitCode : kUnheard;
     default:
       return fail(
           MakeError(ErrorCode::kUnavailable, fmt::format("{}: {}", worker.Name(), result.message)));

@@ -23,15 +23,9 @@ int ShowFailure(Wiring& wiring, const Error& error, const std::string& summary) 
     ShowError(wiring, nullptr, summary, error);
     return code;
   }
-  Diagnostic diagnostic;
-  diagnostic.summary = summary.empty() ? error.message : summary;
-  diagnostic.detail = summary.empty() ? "" : error.message;
-  if (!error.hint.empty()) {
-    diagnostic.detail += (diagnostic.detail.empty() ? "" : "\n") + Sentence(error.hint);
-  }
   Value document = Value::EmptyMap();
   document.Set("errored", true);
-  document.Set("diagnostics", Value::List{DiagnosticJson(diagnostic)});
+  document.Set("diagnostics", Value::List{DiagnosticJson(DiagnosticOf(summary, error))});
   ShowDocument(wiring, std::move(document));
   return code;
 }

@@ -248,7 +248,7 @@ void JsonEvents::OnStepLine(const Change& change, int worker, std::string_view l
 }
 
 void JsonEvents::OnInterrupt() {
-  Log("info", "Interrupted: nothing new is started, and what is under way is written down.");
+  Log("info", "Interrupted: nothing new is started.");
 }
 
 void JsonEvents::OnNote(const std::string& address, const std::string& text) {

@@ -123,9 +123,7 @@ class ProgressView final : public EventSink {
   }
 
   void OnInterrupt() override {
-    Print(
-        "Interrupted: nothing new is started, and what is under way is written down. A second "
-        "Ctrl-C leaves at once.");
+    Print("Interrupted: nothing new is started. A second Ctrl-C leaves at once.");
   }
 
   void OnNote(const std::string& address, const std::string& text) override {

@@ -28,12 +28,14 @@ constexpr std::size_t kWriteAtOnce = 4096;
 struct Outlet {
   int fd;
   std::string pending;
+  bool unheard = false;  // its reader went away
 
   bool HasRoom() const { return pending.size() < kMaxPending; }
   void Flush() {  // after poll said writable
     const ssize_t size = write(fd, pending.data(), std::min(pending.size(), kWriteAtOnce));
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    // A reader that went away must not keep the remote side waiting.
+    unheard = unheard || (size < 0 && errno == EPIPE);
+    // What cannot be written must not keep the remote side waiting.
     pending.erase(0, size < 0 ? pending.size() : static_cast<std::size_t>(size));
   }
 };
@@ -47,8 +49,8 @@ class Shell {
         terminal_(terminal),
         wakeup_(wakeup),
         stop_(std::move(stop)),
-        out_{terminal.output(), {}},
-        err_{terminal.error(), {}} {}
+        out_{terminal.output(), {}, false},
+        err_{terminal.error(), {}, false} {}
 
   // Fills in how it ended.
   void Run(WorkerResult& result);
@@ -248,9 +250,14 @@ void Shell::Run(WorkerResult& result) {
         fmt::format("the worker starts no {}: {}", options_.command.empty() ? "shell" : "command",
                     session_.LastError());
   } else {
-    while (!stop_.stop_requested() && Pump() && !closed_) Wait();
+    // Without a reader the remote side ends as a local command would: `podctl ssh POD -- yes |
+    // head`.
+    while (!stop_.stop_requested() && !out_.unheard && Pump() && !closed_) Wait();
     FlushAll();
-    if (closed_) {
+    if (out_.unheard && !closed_) {
+      result.outcome = Outcome::kCancelled;
+      result.message = "nobody reads the output any more";
+    } else if (closed_) {
       ReadExitStatus(session_.handle(), channel_, result);
     } else {
       result.message = fmt::format("the connection broke: {}", session_.LastError());

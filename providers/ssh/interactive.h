@@ -26,9 +26,10 @@ struct ShellOptions {
   std::function<void(const std::string&)> on_trouble;
 };
 
-// Blocks until the remote side ends (kExited, kSignaled, kLost) or `stop` (kCancelled: the
-// connection is closed, which hangs the terminal up). The local terminal is raw only while the
-// session is open, and is put back on every way out. `terminal` is lent.
+// Blocks until the remote side ends (kExited, kSignaled, kLost) or `stop` or the loss of the
+// output's reader (kCancelled: the connection is closed, which hangs the terminal up). The local
+// terminal is raw only while the session is open, and is put back on every way out. `terminal` is
+// lent.
 WorkerResult RunShell(const WorkerAccess& worker,
                       const std::shared_ptr<const Identities>& identities,
                       const ShellOptions& options, Terminal& terminal, Clock& clock, Random& random,

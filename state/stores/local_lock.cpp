@@ -79,8 +79,9 @@ Result<std::unique_ptr<StateLock>> LocalStore::Lock(const LockInfo& info, const 
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now);
     if (left.count() <= 0) return lock;
     if (wait.on_wait && now >= next_word) {
-      next_word = now + kWordPace;
-      wait.on_wait(holder, std::chrono::duration_cast<std::chrono::milliseconds>(now - began));
+      const bool first = std::exchange(next_word, now + kWordPace) == began;
+      const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(now - began);
+      wait.on_wait(holder, first ? std::chrono::milliseconds(0) : waited);
     }
     // A quarter more or less: of many that wait, not all look in the same moment.
     const std::chrono::milliseconds jittered(static_cast<std::int64_t>(

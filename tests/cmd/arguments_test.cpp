@@ -43,7 +43,7 @@ TEST(Arguments, TheCommandLineIsKeptAsOthersMayReadIt) {
   EXPECT_EQ(Parse({"--var", "token=s3cret", "plan", "--var=key=s3cret"}).global.command_line,
             "podctl --var token=… plan --var=key=…");
   EXPECT_EQ(Parse({"apply", "--endpoint", "https://me:s3cret@host/"}).global.command_line,
-            "podctl apply --endpoint https://…@host/");
+            "podctl apply --endpoint 'https://…@host/'");
   EXPECT_EQ(Parse({"exec", "research", "--", "login", "s3cret"}).global.command_line,
             "podctl exec research -- …");
   EXPECT_LT(Parse({"apply", "-f", std::string(100'000, 'x')}).global.command_line.size(), 1100U);

@@ -5,6 +5,7 @@
 #include <pty.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -69,7 +70,7 @@ void KillGroup(pid_t pid) {
 
 }  // namespace
 
-bool Eventually(const std::function<bool()>& condition, std::chrono::seconds limit) {
+bool Eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -126,7 +127,7 @@ bool Process::WaitForErr(const std::string& text) const {
   return Eventually([&] { return err().find(text) != std::string::npos; });
 }
 
-std::optional<int> Process::Wait(std::chrono::seconds limit) {
+std::optional<int> Process::Wait(std::chrono::milliseconds limit) {
   Eventually(
       [&] {
         int status = 0;
@@ -156,6 +157,11 @@ Pty::Pty(const Arguments& words, const Variables& environment, const std::string
 Pty::~Pty() {
   if (!code_) KillGroup(pid_);
   close(terminal_);
+}
+
+bool Pty::IsRaw() const {
+  termios mode{};  // the master shows the modes of the terminal
+  return tcgetattr(terminal_, &mode) == 0 && (mode.c_lflag & (ICANON | ISIG)) == 0;
 }
 
 void Pty::SendKeys(const std::string& keys) {
@@ -189,7 +195,7 @@ bool Pty::WaitForText(const std::string& text) {
   });
 }
 
-std::optional<int> Pty::Wait(std::chrono::seconds limit) {
+std::optional<int> Pty::Wait(std::chrono::milliseconds limit) {
   Eventually(
       [&] {
         Read();  // a full terminal would hold the program back
@@ -216,6 +222,7 @@ Sandbox::Sandbox() : http_("podctl-e2e") {
   variables_["HOME"] = folder_ + "/home";
   variables_["TERM"] = "xterm-256color";
   variables_["LC_ALL"] = "C.UTF-8";
+  variables_["PODCTL"] = PODCTL_BINARY_DIR "/podctl";
 }
 
 Sandbox::~Sandbox() {
@@ -296,7 +303,13 @@ std::unique_ptr<Pty> Sandbox::RunInPty(const Arguments& arguments) {
   return std::make_unique<Pty>(words, variables_, folder_);
 }
 RunResult Sandbox::RunProgram(const Arguments& words) {
-  return Process(words, variables_, folder_, OutputBase()).Result();
+  return StartProgram(words)->Result();
+}
+std::unique_ptr<Process> Sandbox::StartProgram(const Arguments& words) {
+  return std::make_unique<Process>(words, variables_, folder_, OutputBase());
+}
+std::unique_ptr<Pty> Sandbox::RunProgramInPty(const Arguments& words) {
+  return std::make_unique<Pty>(words, variables_, folder_);
 }
 RunResult Sandbox::Apply() {
   RunResult run = Run({"apply", "--auto-approve"});
@@ -320,6 +333,12 @@ std::int64_t Sandbox::Calls(const std::string& call) {
 }
 void Sandbox::OrderFault(const std::string& json) {
   EXPECT_EQ(Http("POST", "/emulator/faults", json).status, 200) << json;
+}
+std::int64_t Sandbox::FaultsLeft() {
+  std::int64_t left = 0;
+  const Value faults = Http("GET", "/emulator/faults").body["faults"];
+  for (const Value& fault : faults.AsList()) left += fault["times"].AsInt();
+  return left;
 }
 Reply Sandbox::GetNode(const std::string& id) {
   return Http("GET", std::string(kNodes) + "/" + id);

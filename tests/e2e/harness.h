@@ -29,7 +29,8 @@ using Variables = std::map<std::string, std::string>;
 inline constexpr std::chrono::seconds kPatience{60};
 
 // Looks every 20 ms; false when the condition did not come true within the limit.
-bool Eventually(const std::function<bool()>& condition, std::chrono::seconds limit = kPatience);
+bool Eventually(const std::function<bool()>& condition,
+                std::chrono::milliseconds limit = kPatience);
 
 struct RunResult {
   int code = -1;  // 128 + N when signal N ended it; -1 when it did not end in time
@@ -56,7 +57,7 @@ class Process {
   bool WaitForOut(const std::string& text) const;
   bool WaitForErr(const std::string& text) const;
   // Its exit code (see RunResult) once it has ended; nullopt when it runs on after `limit`.
-  std::optional<int> Wait(std::chrono::seconds limit = kPatience);
+  std::optional<int> Wait(std::chrono::milliseconds limit = kPatience);
   RunResult Result();  // waits
 
  private:
@@ -73,6 +74,9 @@ class Pty {
   Pty(const Pty&) = delete;
   Pty& operator=(const Pty&) = delete;
 
+  pid_t pid() const { return pid_; }
+  // Whether keys go to the program as they are typed, without a line being edited here.
+  bool IsRaw() const;
   void SendKeys(const std::string& keys);
   void Resize(int columns, int rows);
   // Waits until `text` stands in what was shown since the last Forget.
@@ -80,7 +84,7 @@ class Pty {
   void Forget() { forgotten_ = shown_.size(); }
   // Everything shown so far, escape sequences included.
   const std::string& shown() const { return shown_; }
-  std::optional<int> Wait(std::chrono::seconds limit = kPatience);
+  std::optional<int> Wait(std::chrono::milliseconds limit = kPatience);
 
  private:
   void Read();
@@ -130,8 +134,10 @@ class Sandbox {
   RunResult Run(const Arguments& arguments);
   std::unique_ptr<Process> Start(const Arguments& arguments);
   std::unique_ptr<Pty> RunInPty(const Arguments& arguments);
-  // Another program from PATH.
+  // Other programs from PATH; for a shell, "$PODCTL" is podctl itself.
   RunResult RunProgram(const Arguments& words);
+  std::unique_ptr<Process> StartProgram(const Arguments& words);
+  std::unique_ptr<Pty> RunProgramInPty(const Arguments& words);
   // `apply --auto-approve`, which must succeed.
   RunResult Apply();
 
@@ -142,6 +148,9 @@ class Sandbox {
   std::int64_t Calls(const std::string& call);  // "nodes.create"
   void CountAnew() { Http("DELETE", "/emulator/requests"); }
   void OrderFault(const std::string& json);
+  // How many of the ordered faults have not been met yet, each counted as often as it is to happen.
+  std::int64_t FaultsLeft();
+  void ForgetFaults() { Http("DELETE", "/emulator/faults"); }
   Reply GetNode(const std::string& id);
   // Sends an unsafe request and waits for its operation.
   void Change(const std::string& method, const std::string& path, const std::string& body = "");

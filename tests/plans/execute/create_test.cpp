@@ -119,6 +119,15 @@ TEST_F(CreateTest, AWaitHasALimitAndTheNextRunGoesOnWaiting) {
   EXPECT_THAT(desk.Requests(), ElementsAre("create a"));
 }
 
+// Ctrl-Z and, hours later, fg: the time in between is not held against the operation.
+TEST_F(CreateTest, AStopOfThisProcessDoesNotCountAsWaiting) {
+  Desk desk(FakeProvider::Options{.looks = 5});
+  desk.Pods(Desk::Pod("a"));
+  desk.options.operation_timeout = std::chrono::minutes(30);
+  desk.cloud.Before("operation", [&](FakeProvider&) { desk.clock.Advance(std::chrono::hours(5)); });
+  desk.ApplyAll();
+}
+
 TEST_F(CreateTest, APodTakenOutOfTheSpecWhileItIsCreatedIsDeleted) {
   Desk desk(FakeProvider::Options{.looks = 10'000});
   desk.Pods(Desk::Pod("a") + Desk::Pod("b"));
