@@ -41,7 +41,9 @@ class DeleteTask final : public Task {
       wait_.Watch({pending->operation, false, {}, {}});
       return wait_.Look();
     }
-    return Send();
+    // Begun by an earlier run that did not learn whether it arrived: the node tells.
+    const bool begun = record->pending && record->pending->kind == PendingAction::Kind::kDelete;
+    return begun ? Verify() : Send();
   }
 
   Need OnReply(Reply reply) override {
@@ -112,6 +114,11 @@ class DeleteTask final : public Task {
         refused_ = sent.error();
         phase_ = Phase::kVerify;
         return Sleep(pace_.Next());
+      case ErrorCode::kInvalidArgument:
+        // So is a delete of what is being deleted already.
+        refused_ = sent.error();
+        sends_ = kMaxSends;
+        return Verify();
       default:
         context_.journal.Withdraw(address_, deposed_);
         return Failed(sent.error());

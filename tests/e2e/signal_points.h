@@ -42,7 +42,7 @@ struct Stage {
   void Start(const Arguments& arguments) { run = box.Start(arguments); }
   void ExpectReached(const std::function<bool()>& there) const;
   void ExpectSaid(const std::string& text) const;
-  void StopSshd();
+  void StopWorkers();
   void GoOn();  // what was stopped or ordered to fail works again
 };
 

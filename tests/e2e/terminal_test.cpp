@@ -119,7 +119,8 @@ TEST_F(TerminalTest, AShellOnAWorkerGivesTheTerminalBackWhileItIsStopped) {
   Expect("there-2");
   ASSERT_TRUE(Eventually([&] { return shell_->IsRaw(); }));
   // Ctrl-Z is for the program there.
-  Type("sleep 3600\r");
+  Type("sh -c 'echo begun-$((1+1)); exec sleep 3600'\r");
+  Expect("begun-2");
   Type("\x1a");
   Expect("Stopped");
   EXPECT_TRUE(shell_->IsRaw());
@@ -142,7 +143,7 @@ TEST_F(TerminalTest, AShellOnAWorkerGivesTheTerminalBackWhileItIsStopped) {
   Type("fg\n");
   Expect("ssh research");
   ASSERT_TRUE(Eventually([&] { return shell_->IsRaw(); }));
-  Type("kill %1; exit 5\r");
+  Type("kill -9 %1; wait; exit 5\r");
   Expect("shell$ ");
   Type("echo code $?\r");
   Expect("code 5");
