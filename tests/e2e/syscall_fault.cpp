@@ -4,7 +4,8 @@
 //     --at K          strike at the K-th call that counts; 0 (the default) only counts
 //     --do WHAT       kill (the default): the process dies before the call is carried out;
 //                     short: the call is asked for half the bytes (only calls that write count);
-//                     ENOSPC, EIO, EMFILE ...: the call does nothing and fails like that
+//                     ENOSPC, EIO, EMFILE ...: the call does nothing and fails like that;
+//                     INT, TERM, HUP, PIPE: the process is sent that signal, and makes the call
 //     --sticky        and at every call that counts after it (not for kill)
 //     --acting        only calls count that can change the world (write, rename, connect ...)
 //     --under FOLDER  only calls count on FOLDER and on files in it
@@ -54,6 +55,9 @@ struct Options {
 const std::map<std::string, int> kErrors = {
     {"ENOSPC", ENOSPC}, {"EIO", EIO},     {"EMFILE", EMFILE}, {"EACCES", EACCES}, {"EROFS", EROFS},
     {"EDQUOT", EDQUOT}, {"EINTR", EINTR}, {"ENFILE", ENFILE}, {"ENOLCK", ENOLCK}, {"EPERM", EPERM}};
+
+const std::map<std::string, int> kSignals = {
+    {"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}, {"PIPE", SIGPIPE}};
 
 // What a call is about: the arguments that are file descriptors or paths, and whether it acts.
 struct Shape {
@@ -301,6 +305,8 @@ class Tracer {
   void Strike(pid_t thread, std::uint64_t bytes) {
     if (options_.what == "kill") {
       kill(main_, SIGKILL);  // a thread that dies at the entry of a call does not carry it out
+    } else if (const auto signal = kSignals.find(options_.what); signal != kSignals.end()) {
+      kill(main_, signal->second);
     } else if (options_.what == "short") {
       EditRegisters(thread, [&](Registers& all) { SetArgument2(all, bytes / 2); });
     } else {
@@ -347,7 +353,8 @@ std::optional<Options> ReadOptions(int argc, char** argv) {
   for (++i; i < argc; ++i) options.command.push_back(argv[i]);
   if (options.command.empty()) return std::nullopt;
   options.command.push_back(nullptr);
-  if (options.what == "kill" || options.what == "short") return options;
+  const bool signal = kSignals.contains(options.what);
+  if (signal || options.what == "kill" || options.what == "short") return options;
   const auto error = kErrors.find(options.what);
   if (error == kErrors.end()) return std::nullopt;
   options.error = error->second;
@@ -359,7 +366,7 @@ std::optional<Options> ReadOptions(int argc, char** argv) {
 int main(int argc, char** argv) {
   const auto options = ReadOptions(argc, argv);
   if (!options) {
-    std::cerr << "usage: syscall_fault [--at K] [--do kill|short|ENOSPC|EIO|...] [--sticky]\n"
+    std::cerr << "usage: syscall_fault [--at K] [--do kill|short|INT|ENOSPC|...] [--sticky]\n"
                  "                     [--acting] [--under FOLDER] [--report FILE] -- COMMAND...\n";
     return kCannotTrace;
   }
