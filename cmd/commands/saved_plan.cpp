@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cmd/commands/state_lock.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
@@ -187,13 +188,8 @@ class SavedRun {
   bool LoadState() {
     const std::string& given = wiring_.options().state;
     run_.store = wiring_.OpenStore(given.empty() ? From(base_, saved_.state_path) : given);
-    auto lock = run_.store->Lock(wiring_.LockFor("apply"), wiring_.options().lock_timeout,
-                                 wiring_.interrupt().drain());
-    if (!lock) return Fail(lock.error()), false;
-    run_.lock = std::move(*lock);
-    if (const std::string note = run_.lock->TakeoverNote(); !note.empty()) {
-      run_.notes.push_back(note);
-    }
+    run_.lock = TakeLock(wiring_, json_, *run_.store, "apply");
+    if (!run_.lock) return false;
     auto stored = run_.store->Load();
     if (!stored) return Fail(stored.error()), false;
     run_.generation = stored->generation;
@@ -282,7 +278,11 @@ class SavedRun {
     auto observation = Observe(PodsOfPlan(), base, **provider, wiring_.options().parallelism,
                                wiring_.interrupt().drain());
     if (!observation) {
-      if (!wiring_.interrupt().requested()) Fail(observation.error());
+      if (wiring_.interrupt().requested()) {
+        TellInterrupted(wiring_, json_);
+      } else {
+        Fail(observation.error());
+      }
       return false;
     }
     const auto changed = FindChanges(saved_.nodes, *observation, KeyOf(saved_, run_.stored));
