@@ -129,6 +129,7 @@ class FakeFileSystem final : public FileSystem {
   // All other private functions want mutex_ held.
   std::optional<Error> Begin(const std::string& call);
   bool Step();  // false: the machine stands still
+  static std::string Normal(const std::string& path);
   std::string Follow(const std::string& path) const;
   bool FolderExists(const std::string& folder) const;
   std::optional<Error> CheckFolder(const std::string& path) const;
