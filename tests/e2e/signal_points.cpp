@@ -155,11 +155,24 @@ Reach ExecRuns(bool hanging) {
   };
 }
 
+// Whether the process has a handler for the signal (proc(5): SigCgt, a mask in hexadecimal).
+bool Handles(pid_t pid, int signal) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  const std::string key = "SigCgt:";
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with(key)) continue;
+    const unsigned long long mask = std::stoull(line.substr(key.size()), nullptr, 16);
+    return (mask >> (signal - 1) & 1U) != 0;
+  }
+  return false;
+}
+
 void WorkerHangsFromTheStart(Stage& stage) {
   StandsWithWorkers(stage);
   stage.StopWorkers();
   stage.Start({"exec", "research", "--", "hostname"});
-  // Nothing tells that it has connected; whenever the signal comes, it must end.
+  // Nothing tells that it has connected; once signals are handled, it must end at any time.
+  stage.ExpectReached([&] { return Handles(stage.run->pid(), SIGTERM); });
 }
 
 // Main hangs in a write: no stop that is asked for reaches it.
