@@ -72,21 +72,44 @@ std::string Block(std::string_view text, std::size_t indent) {
   return block;
 }
 
-// In double quotes: a JSON string is one (YAML 1.2, 1.3), but for DEL and the C1 controls, which
-// stand raw in JSON and are no printable characters to YAML (5.1).
+// What stands raw in JSON and is no printable character to YAML (1.2, 5.1), or ends a line in it
+// (1.1, 4.1.4, as libyaml has it): DEL, the C1 controls, the line separators, two that are none.
+std::string_view OddCharacter(std::string_view text) {
+  if (text.front() == '\x7F') return text.substr(0, 1);
+  if (text.size() > 1 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) <= 0x9F) {
+    return text.substr(0, 2);
+  }
+  for (std::string_view odd : {"\xE2\x80\xA8", "\xE2\x80\xA9", "\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
+    if (text.starts_with(odd)) return odd;
+  }
+  return {};
+}
+
+unsigned CodePointOf(std::string_view character) {
+  const auto bits = [&](std::size_t i) {
+    return static_cast<unsigned>(static_cast<unsigned char>(character[i]) & 0x3FU);
+  };
+  switch (character.size()) {
+    case 1:
+      return static_cast<unsigned char>(character[0]);
+    case 2:
+      return (bits(0) & 0x1FU) << 6U | bits(1);
+    default:
+      return (bits(0) & 0x0FU) << 12U | bits(1) << 6U | bits(2);
+  }
+}
+
+// In double quotes: a JSON string is one (YAML 1.2, 1.3), but for what OddCharacter names.
 std::string Quoted(std::string_view text) {
   const std::string json = ToJson(Value(text));
   std::string quoted;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(json[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < json.size() ? json[i + 1] : 0);
-    if (byte == 0x7F) {
-      quoted += "\\u007f";
-    } else if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) {
-      quoted += fmt::format("\\u{:04x}", next);
-      ++i;
+  for (std::size_t i = 0; i < json.size();) {
+    const std::string_view odd = OddCharacter(std::string_view(json).substr(i));
+    if (odd.empty()) {
+      quoted += json[i++];
     } else {
-      quoted += json[i];
+      quoted += fmt::format("\\u{:04x}", CodePointOf(odd));
+      i += odd.size();
     }
   }
   return quoted;
