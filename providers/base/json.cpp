@@ -1,17 +1,83 @@
 #include "providers/base/json.h"
 
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 namespace podctl {
 namespace {
 
 constexpr std::size_t kMaxDepth = 200;
+
+bool FromElement(const simdjson::dom::element& from, std::size_t depth, Value* to);
+
+bool FromArray(const simdjson::dom::array& from, std::size_t depth, Value* to) {
+  Value::List& list = to->MutableList();
+  list.reserve(from.size());
+  for (const simdjson::dom::element item : from) {
+    if (!FromElement(item, depth, &list.emplace_back())) return false;
+  }
+  return true;
+}
+
+bool FromObject(const simdjson::dom::object& from, std::size_t depth, Value* to) {
+  Value::Map& map = to->MutableMap();
+  for (const auto& [key, value] : from) {
+    const std::size_t before = map.size();
+    // Most services, and podctl, write members in the order of their keys.
+    const auto at = map.try_emplace(map.end(), std::string(key));
+    if (map.size() == before || !FromElement(value, depth, &at->second)) return false;
+  }
+  return true;
+}
+
+bool FromElement(const simdjson::dom::element& from, std::size_t depth, Value* to) {
+  using Type = simdjson::dom::element_type;
+  if (depth == 0) return false;
+  switch (from.type()) {
+    case Type::ARRAY:
+      return FromArray(from.get_array().value_unsafe(), depth - 1, to);
+    case Type::OBJECT:
+      return FromObject(from.get_object().value_unsafe(), depth - 1, to);
+    case Type::STRING:
+      *to = Value(from.get_string().value_unsafe());
+      return true;
+    case Type::INT64:
+      *to = Value(from.get_int64().value_unsafe());
+      return true;
+    case Type::UINT64:
+      *to = Value(static_cast<double>(from.get_uint64().value_unsafe()));  // beyond int64
+      return true;
+    case Type::DOUBLE:
+      *to = Value(from.get_double().value_unsafe());
+      return true;
+    case Type::BOOL:
+      *to = Value(from.get_bool().value_unsafe());
+      return true;
+    case Type::NULL_VALUE:
+      *to = Value();
+      return true;
+  }
+  return false;
+}
+
+// What simdjson takes, ten times as fast as the parser below. nullopt: that one reads it, or knows
+// what is wrong where.
+std::optional<Value> ReadFast(std::string_view text) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element root;
+  if (parser.allocate(text.size(), kMaxDepth + 1) != simdjson::SUCCESS) return std::nullopt;
+  if (parser.parse(text.data(), text.size()).get(root) != simdjson::SUCCESS) return std::nullopt;
+  Value value;
+  if (!FromElement(root, kMaxDepth + 1, &value)) return std::nullopt;
+  return value;
+}
 
 // Builds the Value directly from the parser's events, so that duplicate keys and depth are seen.
 class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
@@ -141,6 +207,7 @@ std::size_t EndOfText(std::string_view json, std::size_t begin) {
 }  // namespace
 
 Result<Value> ParseJson(std::string_view text) {
+  if (auto value = ReadFast(text)) return *std::move(value);
   ValueBuilder builder;
   const bool accepted = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return std::move(builder).Take(accepted);

@@ -1,4 +1,5 @@
-// JSON text to Value and back: the only room that includes nlohmann_json (RFC 8259).
+// JSON text to Value and back: the only room that includes simdjson, which reads, and
+// nlohmann_json, which reads what simdjson refuses, to tell why, and writes (RFC 8259).
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "providers/base/text.h"
@@ -108,8 +109,10 @@ Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, cons
                                    VisibleControls(unreachable[0].AsString())),
                        "try again later");
     }
-    for (const Value& item : (*answer)[collection].AsList()) items.push_back(item);
     token = (*answer)["nextPageToken"].AsString();
+    Value::List& page_items = answer->MutableMap()[collection].MutableList();
+    items.insert(items.end(), std::make_move_iterator(page_items.begin()),
+                 std::make_move_iterator(page_items.end()));
     if (token.empty()) return items;
     if (!seen_tokens.insert(token).second) {
       return MakeError(ErrorCode::kInternal,
