@@ -1,5 +1,6 @@
 #include "providers/base/value.h"
 
+#include <atomic>
 #include <charconv>
 
 namespace podctl {
@@ -10,7 +11,32 @@ const Value::List kEmptyList;
 const Value::Map kEmptyMap;
 const Value kNull;
 
+// Makes sure that nobody else has what `shared` holds, before it is changed.
+template <typename Content>
+Content& Own(std::shared_ptr<Content>& shared) {
+  if (shared == nullptr) {
+    shared = std::make_shared<Content>();
+  } else if (shared.use_count() != 1) {
+    shared = std::make_shared<Content>(*shared);
+  } else {
+    // Whoever let go of it last, on whichever thread, had read it before.
+    std::atomic_thread_fence(std::memory_order_acquire);
+  }
+  return *shared;
+}
+
+template <typename Content>
+bool HaveSame(const std::shared_ptr<Content>& a, const std::shared_ptr<Content>& b) {
+  if (a == b) return true;
+  if (a == nullptr) return b->empty();
+  if (b == nullptr) return a->empty();
+  return *a == *b;
+}
+
 }  // namespace
+
+Value::Value(List value) : data_(std::make_shared<List>(std::move(value))) {}
+Value::Value(Map value) : data_(std::make_shared<Map>(std::move(value))) {}
 
 bool Value::AsBool(bool fallback) const {
   const bool* value = std::get_if<bool>(&data_);
@@ -40,13 +66,13 @@ const std::string& Value::AsString() const {
 }
 
 const Value::List& Value::AsList() const {
-  const auto* value = std::get_if<List>(&data_);
-  return value ? *value : kEmptyList;
+  const auto* value = std::get_if<SharedList>(&data_);
+  return value != nullptr && *value != nullptr ? **value : kEmptyList;
 }
 
 const Value::Map& Value::AsMap() const {
-  const auto* value = std::get_if<Map>(&data_);
-  return value ? *value : kEmptyMap;
+  const auto* value = std::get_if<SharedMap>(&data_);
+  return value != nullptr && *value != nullptr ? **value : kEmptyMap;
 }
 
 std::string& Value::MutableString() {
@@ -55,13 +81,24 @@ std::string& Value::MutableString() {
 }
 
 Value::List& Value::MutableList() {
-  if (!is_list()) data_ = List{};
-  return std::get<List>(data_);
+  if (!is_list()) data_ = SharedList();
+  return Own(std::get<SharedList>(data_));
 }
 
 Value::Map& Value::MutableMap() {
-  if (!is_map()) data_ = Map{};
-  return std::get<Map>(data_);
+  if (!is_map()) data_ = SharedMap();
+  return Own(std::get<SharedMap>(data_));
+}
+
+bool operator==(const Value& a, const Value& b) {
+  if (a.kind() != b.kind()) return false;
+  if (const auto* list = std::get_if<Value::SharedList>(&a.data_)) {
+    return HaveSame(*list, std::get<Value::SharedList>(b.data_));
+  }
+  if (const auto* map = std::get_if<Value::SharedMap>(&a.data_)) {
+    return HaveSame(*map, std::get<Value::SharedMap>(b.data_));
+  }
+  return a.data_ == b.data_;
 }
 
 const Value& Value::operator[](std::string_view key) const {
@@ -70,10 +107,9 @@ const Value& Value::operator[](std::string_view key) const {
 }
 
 const Value* Value::Find(std::string_view key) const {
-  const auto* map = std::get_if<Map>(&data_);
-  if (map == nullptr) return nullptr;
-  auto it = map->find(key);
-  return it == map->end() ? nullptr : &it->second;
+  const Map& map = AsMap();
+  const auto it = map.find(key);
+  return it == map.end() ? nullptr : &it->second;
 }
 
 const Value* Value::FindPath(std::string_view dotted) const {
@@ -101,10 +137,9 @@ void Value::SetPath(std::string_view dotted, Value value) {
 }
 
 void Value::Erase(std::string_view key) {
-  if (!is_map()) return;
-  auto& map = std::get<Map>(data_);
-  auto it = map.find(key);
-  if (it != map.end()) map.erase(it);
+  if (Find(key) == nullptr) return;
+  Map& map = MutableMap();
+  map.erase(map.find(key));
 }
 
 void Value::ErasePath(std::string_view dotted) {

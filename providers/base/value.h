@@ -2,10 +2,14 @@
 //
 // Value knows no JSON library and no YAML library; json.h and plans/spec turn text into it.
 // Maps are sorted by key, so that two equal values always print the same way.
+//
+// Copying is cheap: copies of a list or map share it until one of them is changed, of which the
+// others see nothing. Threads may each use their own copies at the same time.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,8 +34,8 @@ class Value {
   Value(const char* value) : data_(std::string(value)) {}                  // NOLINT: implicit
   Value(std::string_view value) : data_(std::string(value)) {}             // NOLINT: implicit
   Value(std::string value) : data_(std::move(value)) {}                    // NOLINT: implicit
-  Value(List value) : data_(std::move(value)) {}                           // NOLINT: implicit
-  Value(Map value) : data_(std::move(value)) {}                            // NOLINT: implicit
+  Value(List value);                                                       // NOLINT: implicit
+  Value(Map value);                                                        // NOLINT: implicit
 
   static Value EmptyMap() { return Value(Map{}); }
   static Value EmptyList() { return Value(List{}); }
@@ -69,10 +73,14 @@ class Value {
   void Erase(std::string_view key);
   void ErasePath(std::string_view dotted);
 
-  friend bool operator==(const Value& a, const Value& b) { return a.data_ == b.data_; }
+  friend bool operator==(const Value& a, const Value& b);
 
  private:
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, List, Map> data_;
+  // A value that was moved from may hold an empty pointer, and reads as an empty list or map.
+  using SharedList = std::shared_ptr<List>;
+  using SharedMap = std::shared_ptr<Map>;
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, SharedList, SharedMap>
+      data_;
 };
 
 }  // namespace podctl

@@ -56,12 +56,51 @@ TEST(Value, SetMayTakeAPartOfItself) {
   EXPECT_EQ(value["a"].AsString(), "inner");
 }
 
+TEST(Value, AChangeIsSeenByNoCopy) {
+  Value value;
+  value.SetPath("a.b", "inner");
+  value.Set("l", Value::List{1});
+  const Value copy = value;
+  Value other = value["a"];
+  value.SetPath("a.b", "changed");
+  value.MutableMap()["l"].MutableList().push_back(2);
+  other.Erase("b");
+  EXPECT_EQ(copy["a"]["b"].AsString(), "inner");
+  EXPECT_EQ(copy["l"].AsList().size(), 1U);
+  EXPECT_EQ(value["a"]["b"].AsString(), "changed");
+  EXPECT_EQ(value["l"].AsList().size(), 2U);
+  EXPECT_TRUE(other.AsMap().empty());
+}
+
+TEST(Value, ErasingWhatIsNotThereChangesNothing) {
+  Value value = Value::EmptyMap();
+  value.Erase("a");
+  EXPECT_TRUE(value.is_map());
+  Value text("t");
+  text.Erase("a");
+  EXPECT_EQ(text.AsString(), "t");
+}
+
+TEST(Value, WhatWasMovedFromReadsAsEmpty) {
+  Value value = Value::EmptyMap();
+  value.Set("a", 1);
+  const Value taken = std::move(value);
+  EXPECT_EQ(taken["a"].AsInt(), 1);
+  EXPECT_TRUE(value.AsMap().empty());  // NOLINT(bugprone-use-after-move)
+  value.Set("b", 2);
+  EXPECT_EQ(value["b"].AsInt(), 2);
+}
+
 TEST(Value, ComparesByKindAndContent) {
   EXPECT_EQ(Value(1), Value(std::int64_t{1}));
   EXPECT_FALSE(Value(1) == Value(1.0));
   EXPECT_FALSE(Value("1") == Value(1));
   EXPECT_FALSE(Value(false) == Value());
   EXPECT_EQ(Value(Value::List{1, "a"}), Value(Value::List{1, "a"}));
+  EXPECT_FALSE(Value(Value::List{1, "a"}) == Value(Value::List{1, "b"}));
+  EXPECT_EQ(Value(Value::Map{{"k", 1}}), Value(Value::Map{{"k", 1}}));
+  EXPECT_FALSE(Value(Value::Map{{"k", 1}}) == Value(Value::Map{{"k", 2}}));
+  EXPECT_FALSE(Value::EmptyMap() == Value::EmptyList());
 }
 
 }  // namespace
