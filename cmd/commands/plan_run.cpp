@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "cmd/commands/state_lock.h"
 #include "cmd/views/snippet.h"
+#include "plans/list_ahead.h"
 #include "plans/moves.h"
 #include "plans/planner.h"
 #include "providers/base/text.h"
@@ -20,26 +23,53 @@ bool MayBeCreated(const PodSpec& pod, const State& state) {
   return record == state.pods.end() || !record->second.exists;
 }
 
+std::set<ZoneName> ZonesOf(const Spec& spec) {
+  std::set<ZoneName> zones;
+  for (const PodSpec& pod : spec.pods) zones.emplace(pod.project, pod.zone);
+  return zones;
+}
+
+// Public keys as lines of `ssh-keys`, by user and identity file: pods share them, and to find that
+// there is no key takes a look into several files.
+class KeyLines {
+ public:
+  explicit KeyLines(Wiring& wiring) : wiring_(wiring) {}
+
+  // `make`: when there is no key at all, one is made; only then can there be an error. Empty: none.
+  Result<std::string> For(const SshSettings& ssh, bool make) {
+    std::string& line = lines_[{ssh.user, ssh.identity_file}];
+    if (!line.empty() || (!make && without_key_.contains(ssh.identity_file))) return line;
+    auto keys = wiring_.keyring().For(ssh.identity_file);
+    if (!keys && make && ssh.identity_file.empty() && keys.error().code == ErrorCode::kNotFound) {
+      keys = ssh::Identities::LoadOrMake(wiring_.environment(), wiring_.files());
+      if (keys) {
+        wiring_.streams().err << "Made the SSH key ~/.ssh/podctl_ed25519, since there was none.\n";
+      }
+    }
+    if (!keys && make) return keys.error();
+    if (!keys) {
+      without_key_.insert(ssh.identity_file);
+      return line;
+    }
+    const std::string user = ssh.user.empty() ? UserName() : ssh.user;
+    return line = fmt::format("{}:{} {}", user, (*keys)->PublicKeyLine(), user);
+  }
+
+ private:
+  Wiring& wiring_;
+  std::map<std::pair<std::string, std::string>, std::string> lines_;
+  std::set<std::string> without_key_;  // identity files
+};
+
 // Adds the user's public key to the metadata of pods that may be created, as gcloud does when it
 // first connects, so that a fresh pod can be reached.
 Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* spec) {
+  KeyLines lines(wiring);
   for (PodSpec& pod : spec->pods) {
     if (!pod.publish_ssh_key || pod.metadata.contains("ssh-keys")) continue;
-    const bool needed = make && MayBeCreated(pod, state);
-    auto keys = wiring.keyring().For(pod.ssh.identity_file);
-    if (!keys && needed && pod.ssh.identity_file.empty() &&
-        keys.error().code == ErrorCode::kNotFound) {
-      keys = ssh::Identities::LoadOrMake(wiring.environment(), wiring.files());
-      if (keys) {
-        wiring.streams().err << "Made the SSH key ~/.ssh/podctl_ed25519, since there was none.\n";
-      }
-    }
-    if (!keys) {
-      if (needed) return keys.error();
-      continue;
-    }
-    const std::string user = pod.ssh.user.empty() ? UserName() : pod.ssh.user;
-    pod.create_metadata["ssh-keys"] = fmt::format("{}:{} {}", user, (*keys)->PublicKeyLine(), user);
+    auto line = lines.For(pod.ssh, make && MayBeCreated(pod, state));
+    if (!line) return line.error();
+    if (!line->empty()) pod.create_metadata["ssh-keys"] = *line;
   }
   return {};
 }
@@ -135,6 +165,15 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     run.lock = TakeLock(wiring, json, *run.store, options.operation);
     if (!run.lock) return std::nullopt;
   }
+  auto provider = wiring.provider();
+  if (!provider) {
+    ShowError(wiring, json, "", provider.error());
+    return std::nullopt;
+  }
+  run.provider = *provider;
+  // Not before the lock is held: what is listed must not be changed by another run.
+  ListAhead listing(**provider, options.plan.refresh ? ZonesOf(run.spec) : std::set<ZoneName>(),
+                    stop);
   auto stored = run.store->Load();
   if (!stored) {
     ShowError(wiring, json, "", stored.error());
@@ -142,12 +181,6 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   }
   run.stored = std::move(stored->state).value_or(State{});
   run.generation = stored->generation;
-  auto provider = wiring.provider();
-  if (!provider) {
-    ShowError(wiring, json, "", provider.error());
-    return std::nullopt;
-  }
-  run.provider = *provider;
   if (auto published = PublishKeys(wiring, run.stored, options.make_ssh_key, &run.spec);
       !published) {
     ShowError(wiring, json, "no SSH key to reach the new pods with", published.error());
@@ -160,8 +193,8 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     ShowProblems(wiring, json, run);
     return std::nullopt;
   }
-  auto observation = Observe(run.spec, known, **provider, wiring.options().parallelism, stop,
-                             options.plan.refresh);
+  auto observation =
+      Observe(run.spec, known, listing, wiring.options().parallelism, stop, options.plan.refresh);
   if (!observation) {
     if (wiring.interrupt().requested()) {
       TellInterrupted(wiring, json);

@@ -1,0 +1,61 @@
+// Lists nodes before anybody asks: a provider that lends another one, and has begun to list some
+// zones while its user still reads the state. Everything else it hands on.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "providers/provider.h"
+
+namespace podctl {
+
+using ZoneName = std::pair<std::string, std::string>;  // project, zone
+
+class ListAhead final : public Provider {
+ public:
+  // Begins to list `zones`, the first few of them; the rest are listed when asked for. `provider`
+  // is lent and must outlive this. The end of this, or of `stop`, stops what is under way.
+  ListAhead(Provider& provider, const std::set<ZoneName>& zones, const std::stop_token& stop);
+  ~ListAhead() override;
+  ListAhead(const ListAhead&) = delete;
+  ListAhead& operator=(const ListAhead&) = delete;
+
+  // The first time for a zone that was begun: waits for that list.
+  Result<std::vector<Value>> ListNodes(const std::string& project, const std::string& zone,
+                                       std::stop_token stop) override;
+
+  Result<Value> GetNode(const NodeName& name, std::stop_token stop) override;
+  Result<Operation> CreateNode(const NodeName& name, const Value& node,
+                               std::stop_token stop) override;
+  Result<Operation> PatchNode(const NodeName& name, const Value& node,
+                              const std::vector<std::string>& update_mask,
+                              std::stop_token stop) override;
+  Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) override;
+  Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) override;
+  Result<std::vector<Operation>> ListOperations(const std::string& project, const std::string& zone,
+                                                std::stop_token stop) override;
+  Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
+                                                           const std::string& query_path,
+                                                           std::stop_token stop) override;
+
+ private:
+  struct Begun {
+    Result<std::vector<Value>> nodes{std::vector<Value>()};
+    std::jthread thread;  // writes `nodes`; joined before they are read
+  };
+
+  Provider& provider_;
+  std::stop_source stop_own_;
+  std::stop_callback<std::function<void()>> stop_with_;
+  std::mutex mutex_;
+  std::map<ZoneName, Begun> begun_;
+};
+
+}  // namespace podctl
