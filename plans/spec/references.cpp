@@ -1,5 +1,6 @@
 #include "plans/spec/references.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "plans/spec/expressions.h"
@@ -27,6 +28,21 @@ std::optional<std::string> ScalarText(const Value& value) {
 
 std::string Below(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "." + key;
+}
+
+// Most values have nothing to render, and stand for themselves.
+bool HasTemplates(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::kString:
+      return value.AsString().find("${") != std::string::npos;
+    case Value::Kind::kList:
+      return std::any_of(value.AsList().begin(), value.AsList().end(), HasTemplates);
+    case Value::Kind::kMap:
+      return std::any_of(value.AsMap().begin(), value.AsMap().end(),
+                         [](const auto& member) { return HasTemplates(member.second); });
+    default:
+      return false;
+  }
 }
 
 // nullopt when something in `value` cannot be rendered and so `value` as a whole is unknown; a map
@@ -102,6 +118,7 @@ std::optional<std::string> RenderText(std::string_view template_text, const Node
 }
 
 Value RenderValue(const Value& value, const NodeLookup& lookup, std::vector<std::string>* unknown) {
+  if (!HasTemplates(value)) return value;
   return RenderAt(value, "", lookup, unknown).value_or(Value());
 }
 

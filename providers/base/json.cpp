@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 200;
 
+// `depth`: how many levels more there may be.
 bool FromElement(const simdjson::dom::element& from, std::size_t depth, Value* to);
 
 bool FromArray(const simdjson::dom::array& from, std::size_t depth, Value* to) {
@@ -39,12 +40,11 @@ bool FromObject(const simdjson::dom::object& from, std::size_t depth, Value* to)
 
 bool FromElement(const simdjson::dom::element& from, std::size_t depth, Value* to) {
   using Type = simdjson::dom::element_type;
-  if (depth == 0) return false;
   switch (from.type()) {
     case Type::ARRAY:
-      return FromArray(from.get_array().value_unsafe(), depth - 1, to);
+      return depth > 0 && FromArray(from.get_array().value_unsafe(), depth - 1, to);
     case Type::OBJECT:
-      return FromObject(from.get_object().value_unsafe(), depth - 1, to);
+      return depth > 0 && FromObject(from.get_object().value_unsafe(), depth - 1, to);
     case Type::STRING:
       *to = Value(from.get_string().value_unsafe());
       return true;
@@ -75,7 +75,7 @@ std::optional<Value> ReadFast(std::string_view text) {
   if (parser.allocate(text.size(), kMaxDepth + 1) != simdjson::SUCCESS) return std::nullopt;
   if (parser.parse(text.data(), text.size()).get(root) != simdjson::SUCCESS) return std::nullopt;
   Value value;
-  if (!FromElement(root, kMaxDepth + 1, &value)) return std::nullopt;
+  if (!FromElement(root, kMaxDepth, &value)) return std::nullopt;
   return value;
 }
 
