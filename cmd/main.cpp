@@ -1,4 +1,6 @@
 // podctl: declarative Cloud TPU pods. See README.md.
+#include <malloc.h>
+
 #include <iostream>
 #include <string>
 #include <variant>
@@ -11,6 +13,10 @@
 int main(int argc, char** argv) {
   using namespace podctl;
   OccupyStandardDescriptors();
+  // Texts of states and answers are large and short-lived: they go back to the system at once,
+  // instead of leaving holes among what lives on.
+  constexpr int kLargeBytes = 512 << 10;
+  mallopt(M_MMAP_THRESHOLD, kLargeBytes);
   const std::vector<std::string> words(argv + 1, argv + argc);
   auto parsed = ParseArguments(words);
   if (const auto* help = std::get_if<HelpWanted>(&parsed)) {

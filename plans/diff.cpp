@@ -119,6 +119,10 @@ class PodComparison {
   }
 
   void CompareField(const Field& field) {
+    const Value* wanted = rendered_.FindPath(field.path);
+    const Value* applied = wanted == nullptr ? Applied(field.path) : nullptr;
+    // So it is with most fields of most pods.
+    if (wanted == nullptr && applied == nullptr && unknown_.empty()) return;
     if (IsIgnored(pod_, field.path)) return;
     const bool replaces = field.field_class == FieldClass::kImmutable;
     const Value* before = observed_.FindPath(field.path);
@@ -127,12 +131,10 @@ class PodComparison {
           field.path, replaces);
       return;
     }
-    const Value* wanted = rendered_.FindPath(field.path);
     Value fallback;
     if (wanted == nullptr) {
       // No longer in the spec. What podctl set is cleared where that means something; an immutable
       // field that is not a switch is left as it is.
-      const Value* applied = Applied(field.path);
       if (applied == nullptr || before == nullptr) return;
       if (field.type == FieldType::kBool) {
         fallback = false;

@@ -126,6 +126,7 @@ class Planner {
     const std::string address = PodAddress(given.name);
     const PodRecord* record = RecordOf(address);
     PodSpec pod = given;
+    pod.places.clear();  // the loader has said all that is to be said of them
     SettleNodeId(record, &pod);
     Change change;
     change.address = address;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "cmd/commands/plan_run.h"
@@ -299,7 +300,10 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   prepare.operation = "plan";
   prepare.plan = PlanOptionsOf(options);
   prepare.make_ssh_key = !options.out.empty() && !options.destroy;  // a saved plan holds its text
-  auto run = PreparePlan(wiring, prepare, json.get());
+  // Left to the end of the process: to free a large plan would take as long as to make a part of
+  // it.
+  static std::optional<PlanRun>& run = *new std::optional<PlanRun>();
+  run = PreparePlan(wiring, prepare, json.get());
   if (!run) {
     if (options.markdown) ShowMarkdown(wiring, nullptr);
     return ExitOf(wiring);

@@ -204,9 +204,10 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     return std::nullopt;
   }
   run.observation = std::move(*observation);
-  run.settled = Settle(known, run.observation, &run.notes);
   // A plan that takes drift into the state shows what the stored one does not say yet.
-  const State& base = plan.mode == PlanMode::kRefreshOnly ? known : run.settled;
+  const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
+  run.settled = Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes);
+  const State& base = only_refreshes ? known : run.settled;  // NOLINT(bugprone-use-after-move)
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.problems);
   if (!plan.targets.empty()) run.problems.Add(TargetWarning());
   return run;

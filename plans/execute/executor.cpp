@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "plans/execute/call_pool.h"
 #include "plans/execute/journal.h"
@@ -154,6 +155,7 @@ class Loop {
       case Need::Kind::kSleep:
         item.stage = Stage::kSleeping;
         item.wake = Now() + need.sleep;
+        sleepers_.emplace(item.wake, i);
         if (draining_) Leave(i);
         return;
       case Need::Kind::kCall:
@@ -207,9 +209,7 @@ class Loop {
     milliseconds limit = kLongestWait;
     if (events_.TickInterval().count() > 0) limit = std::min(limit, events_.TickInterval());
     std::optional<Clock::SteadyTime> wake;
-    for (const Item& item : items_) {
-      if (item.stage == Stage::kSleeping && (!wake || item.wake < *wake)) wake = item.wake;
-    }
+    if (!sleepers_.empty()) wake = sleepers_.begin()->first;
     if (holds_acts_ && (!wake || pace_.ForActs() < *wake)) wake = pace_.ForActs();
     if (calls_ > 0) {
       if (wake) {
@@ -242,13 +242,24 @@ class Loop {
         Take(letter.task, item.task->OnReply(std::get<Reply>(std::move(letter.content))));
       }
     }
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      Item& item = items_[i];
-      if (item.stage == Stage::kSleeping && item.wake <= Now()) Take(i, item.task->OnWake());
-    }
+    WakeSleepers();
   }
 
+  void WakeSleepers() {
+    const Clock::SteadyTime now = Now();
+    std::vector<std::size_t> due;
+    while (!sleepers_.empty() && sleepers_.begin()->first <= now) {
+      due.push_back(sleepers_.begin()->second);
+      sleepers_.erase(sleepers_.begin());
+    }
+    std::sort(due.begin(), due.end());  // as the plan has them
+    for (std::size_t i : due) Take(i, items_[i].task->OnWake());
+  }
+
+  // Looks at every item, so it does not look after every letter.
   void Beat() {
+    if (Now() < next_look_) return;
+    next_look_ = Now() + kLongestWait;
     for (Item& item : items_) {
       const bool running = item.stage == Stage::kCalling || item.stage == Stage::kSleeping;
       if (!running || item.next_beat > Now()) continue;
@@ -342,6 +353,7 @@ class Loop {
 
   // Gives a task up for this run; what it has begun stands in the state.
   void Leave(std::size_t i) {
+    if (items_[i].stage == Stage::kSleeping) sleepers_.erase({items_[i].wake, i});
     items_[i].stage = Stage::kUnfinished;
     result_.unfinished.push_back(items_[i].change->address);
     --active_;
@@ -395,6 +407,8 @@ class Loop {
   std::vector<Item> items_;
   std::vector<std::size_t> ready_;
   std::vector<std::size_t> outgoing_;
+  std::set<std::pair<Clock::SteadyTime, std::size_t>> sleepers_;  // by the time they wake
+  Clock::SteadyTime next_look_{};                                 // for who has run for long
   Mailbox mailbox_;
   std::unique_ptr<CallPool> pool_;  // after the mailbox: its threads write into it
   std::size_t active_ = 0;

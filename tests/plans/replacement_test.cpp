@@ -266,12 +266,13 @@ TEST_F(ReplacementTest, PreventDestroyStopsEveryKindOfReplacement) {
 TEST_F(ReplacementTest, APodIsReplacedAsRequested) {
   desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Desk::Pod("b"));
   desk_.ApplyAll();
+  desk_.provider.ForgetCalls();  // two creates at once have no order
   desk_.plan_options.replace = {"pod.a"};
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
   EXPECT_EQ(ChangeOf(plan, "pod.a").reason_code, ReasonCode::kByRequest);
   EXPECT_TRUE(desk_.Apply().ok());
-  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create b", "delete a", "create a"));
+  EXPECT_THAT(desk_.Requests(), ElementsAre("delete a", "create a"));
 }
 
 TEST_F(ReplacementTest, AStepIsRunAgainEverywhereAsRequested) {
