@@ -266,6 +266,7 @@ State StateFromDocument(Value& document, std::string& problem) {
     } else {
       in.Fail(fmt::format("has a resource `{}` of the wrong type `{}`", address, type));
     }
+    value = Value();  // its memory serves for the records that follow
   }
   in.RefuseUnknownMembers();
   return state;

@@ -266,7 +266,7 @@ TEST_F(ReplacementTest, PreventDestroyStopsEveryKindOfReplacement) {
 TEST_F(ReplacementTest, APodIsReplacedAsRequested) {
   desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Desk::Pod("b"));
   desk_.ApplyAll();
-  desk_.provider.ForgetCalls();  // two creates at once have no order
+  desk_.cloud.ForgetCalls();  // two creates at once have no order
   desk_.plan_options.replace = {"pod.a"};
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
