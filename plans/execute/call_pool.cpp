@@ -60,7 +60,7 @@ void Mailbox::Close() {
 }
 
 CallPool::CallPool(Mailbox& mailbox, int threads)
-    : mailbox_(mailbox), most_threads_(static_cast<std::size_t>(std::max(1, threads))) {}
+    : mailbox_(mailbox), most_threads_(static_cast<std::size_t>(std::max(0, threads))) {}
 
 CallPool::~CallPool() {
   mailbox_.Close();
@@ -73,6 +73,7 @@ CallPool::~CallPool() {
 void CallPool::Submit(std::size_t task, Call call) {
   std::lock_guard lock(mutex_);
   jobs_.push_back({task, std::move(call)});
+  if (most_threads_ == 0) return;
   if (idle_ < jobs_.size() && threads_.size() < most_threads_) {
     threads_.emplace_back([this](const std::stop_token& stop) { Work(stop); });
   }
@@ -96,6 +97,10 @@ void CallPool::Work(const std::stop_token& stop) {
 }
 
 void CallPool::SubmitStep(std::size_t task, Call call) {
+  if (most_threads_ == 0) {
+    jobs_.push_back({task, std::move(call), true});
+    return;
+  }
   // A thread that has ended still holds its stack until it is joined.
   std::erase_if(steps_, [](const StepThread& step) { return step.ended->load(); });
   auto ended = std::make_shared<std::atomic<bool>>(false);
@@ -105,6 +110,18 @@ void CallPool::SubmitStep(std::size_t task, Call call) {
     ended->store(true);
   });
   steps_.push_back({std::move(ended), std::move(thread)});
+}
+
+bool CallPool::RunOne(Random& chance) {
+  if (most_threads_ > 0 || jobs_.empty()) return false;
+  const auto drawn = static_cast<std::size_t>(chance.Uniform() * static_cast<double>(jobs_.size()));
+  const auto chosen =
+      jobs_.begin() + static_cast<std::ptrdiff_t>(std::min(drawn, jobs_.size() - 1));
+  const Job job = std::move(*chosen);
+  jobs_.erase(chosen);
+  MailingObserver observer(mailbox_, job.task);
+  mailbox_.Put({job.task, job.call(observer, (job.step ? stop_steps_ : stop_calls_).get_token())});
+  return true;
 }
 
 void CallPool::StopSteps() {

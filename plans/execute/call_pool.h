@@ -57,6 +57,8 @@ class Mailbox {
 
 class CallPool {
  public:
+  // `threads` 0: calls and steps wait until RunOne is called, so that a simulation can choose the
+  // order of everything and repeat it. A step may then report no more than the mailbox holds.
   CallPool(Mailbox& mailbox, int threads);
   ~CallPool();  // asks running calls to stop, and waits for them
   CallPool(const CallPool&) = delete;
@@ -65,6 +67,9 @@ class CallPool {
   void Submit(std::size_t task, Call call);
   // A step runs on a thread of its own, since it may take hours.
   void SubmitStep(std::size_t task, Call call);
+  // Without threads: makes one of the waiting calls, which one is left to chance. False when there
+  // are threads, or nothing waits.
+  bool RunOne(Random& chance);
   void StopSteps();
   void StopCalls();
 
@@ -72,11 +77,12 @@ class CallPool {
   struct Job {
     std::size_t task;
     Call call;
+    bool step = false;
   };
   void Work(const std::stop_token& stop);
 
   Mailbox& mailbox_;
-  const std::size_t most_threads_;
+  const std::size_t most_threads_;  // 0: none, RunOne does the work
   std::mutex mutex_;
   std::condition_variable_any filled_;
   std::deque<Job> jobs_;

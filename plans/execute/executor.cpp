@@ -211,7 +211,9 @@ class Loop {
     std::optional<Clock::SteadyTime> wake;
     if (!sleepers_.empty()) wake = sleepers_.begin()->first;
     if (holds_acts_ && (!wake || pace_.ForActs() < *wake)) wake = pace_.ForActs();
-    if (calls_ > 0) {
+    if (calls_ > 0 && pool_->RunOne(doors_.random)) {
+      // A simulation, in which nothing happens by itself.
+    } else if (calls_ > 0) {
       if (wake) {
         limit = std::clamp(std::chrono::duration_cast<milliseconds>(*wake - Now()), milliseconds(1),
                            limit);

@@ -21,7 +21,9 @@
 namespace podctl {
 
 struct ExecuteOptions {
-  int parallelism = 10;  // API calls at once
+  // API calls at once. 0: no threads at all, calls and steps are made one after the other in an
+  // order that `Doors::random` chooses, so that a simulation can be repeated.
+  int parallelism = 10;
   // How long one create, patch or delete may take before this run stops waiting for it.
   std::chrono::milliseconds operation_timeout{30 * 60'000};
   // After the first interrupt: how long answers to requests already sent are waited for.

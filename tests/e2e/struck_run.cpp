@@ -16,6 +16,12 @@ namespace {
 constexpr int kLanes = 40;
 constexpr int kMostFailures = 3;
 
+// No trial sees another's nodes.
+std::string NewProject() {
+  static std::atomic<int> last = 0;
+  return "trial-" + std::to_string(++last);
+}
+
 std::string Pod(const std::string& name, const std::string& keys) {
   return "  " + name + ": {runtimeVersion: tpu-vm-tf-2.11.0, " + keys + "}\n";
 }
@@ -48,6 +54,29 @@ const std::vector<Scenario>& Scenarios() {
        .nodes = 3,
        .creates = 5,
        .stride = 6},
+      {.name = "replace-first",
+       .before = Pod("research", "acceleratorType: v2-8"),
+       .after = Pod("research", "acceleratorType: v3-8, lifecycle: {createBeforeDestroy: true}"),
+       .creates = 2},
+      {.name = "move",
+       .before = Pod("research", "acceleratorType: v2-8"),
+       .after =
+           Pod("other", "acceleratorType: v2-8") + "moved: [{from: pod.research, to: pod.other}]\n",
+       .stride = 2},
+      // What is left of a plan file is whole; it can be made anew, and applied.
+      {.name = "save-plan",
+       .after = Pod("research", "acceleratorType: v2-8"),
+       .run = {"plan", "--out", "saved.plan"},
+       .plan = {"apply", "saved.plan"},
+       .stride = 2},
+      {.name = "apply-plan",
+       .before = Pod("research", "acceleratorType: v2-8"),
+       .after = Pod("research", "acceleratorType: v3-8"),
+       .prepare = {"plan", "--out", "saved.plan"},
+       .run = {"apply", "saved.plan"},
+       .recover = {"apply", "--auto-approve"},
+       .creates = 2,
+       .stride = 2},
       {.name = "bootstrap",
        .before = Pod("research", "acceleratorType: v2-8"),
        .after = Pod("research",
@@ -58,11 +87,14 @@ const std::vector<Scenario>& Scenarios() {
   return scenarios;
 }
 
-StruckRun::StruckRun(const Scenario& scenario, const Sandbox& world, const std::string& project)
-    : scenario_(scenario), project_(project) {
+StruckRun::StruckRun(const Scenario& scenario, const Sandbox& world)
+    : scenario_(scenario), project_(NewProject()) {
   box_.UseEmulatorOf(world);
   // A sanitizer's leak check cannot work under a tracer.
   box_.SetVariable("ASAN_OPTIONS", "detect_leaks=0");
+  // What is written aside when the state's folder takes nothing.
+  box_.WriteFile("temporary/README", "where the state goes in need\n");
+  box_.SetVariable("TMPDIR", box_.Path("temporary"));
   // A folder for the state alone, so that faults can be told to strike there.
   box_.WriteFile("state/README", "where the state lives\n");
   if (!scenario.before.empty()) {
@@ -71,6 +103,10 @@ StruckRun::StruckRun(const Scenario& scenario, const Sandbox& world, const std::
     serial_before_ = StateNow()["serial"].AsInt();
   }
   Write(scenario.after);
+  if (!scenario.prepare.empty()) {
+    const RunResult prepared = box_.Run(scenario.prepare);
+    EXPECT_EQ(prepared.code, 0) << prepared;
+  }
 }
 
 // The emulator would keep the nodes of thousands of trials.
@@ -124,6 +160,29 @@ RunResult StruckRun::Run(const Strike& strike) {
   return run;
 }
 
+RunResult StruckRun::RunUnder(const Arguments& words) {
+  Arguments all = words;
+  all.emplace_back(PODCTL_BINARY_DIR "/podctl");
+  all.insert(all.end(), scenario_.run.begin(), scenario_.run.end());
+  return box_.RunProgram(all);
+}
+
+void StruckRun::ExpectHonesty(const RunResult& run) {
+  if (run.code == 0) {
+    const RunResult plan = box_.Run(scenario_.plan);
+    EXPECT_EQ(plan.code, 0) << run << plan;
+    return;
+  }
+  EXPECT_EQ(run.code, 1) << run;
+  EXPECT_NE(run.err.find("Error"), std::string::npos) << run;
+  const std::string mark = "`podctl state push ";
+  const auto at = run.err.find(mark);
+  if (at == std::string::npos) return;
+  const std::string rest = run.err.substr(at + mark.size());
+  const RunResult push = box_.Run({"state", "push", rest.substr(0, rest.find('`'))});
+  EXPECT_EQ(push.code, 0) << run << push;
+}
+
 void StruckRun::ExpectStateTellsOfEveryNode() {
   const bool there = box_.Exists("state/podctl.state.json");
   EXPECT_TRUE(there || scenario_.before.empty()) << "the state is gone";
@@ -153,7 +212,11 @@ bool StruckRun::StepIsApplied() const {
 void StruckRun::ExpectRecovery() {
   const bool applied = StepIsApplied();
   const bool lock_left = !box_.ReadFile("state/podctl.state.json.lock").empty();
-  const RunResult next = box_.Run(scenario_.run);
+  if (box_.Exists("saved.plan")) {
+    const RunResult shown = box_.Run({"show", "saved.plan"});
+    EXPECT_EQ(shown.code, 0) << shown;
+  }
+  const RunResult next = box_.Run(scenario_.recover.empty() ? scenario_.run : scenario_.recover);
   EXPECT_EQ(next.code, 0) << next;
   EXPECT_EQ(next.err.find("took over") != std::string::npos, lock_left) << next;
   const RunResult plan = box_.Run(scenario_.plan);

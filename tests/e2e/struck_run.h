@@ -19,7 +19,9 @@ struct Scenario {
   std::string name;
   std::string before = "";  // below `pods:`; empty: nothing has ever been applied
   std::string after = "";
+  Arguments prepare = {};  // run before
   Arguments run = {"apply", "--auto-approve"};
+  Arguments recover = {};                            // run after death; empty: the same again
   Arguments plan = {"plan", "--detailed-exitcode"};  // 0 when nothing is left to do
   int nodes = 1;                                     // that there are in the end
   int creates = 1;       // that the service accepts, those for `before` included
@@ -41,16 +43,21 @@ struct Strike {
 class StruckRun {
  public:
   // `world` runs the emulator. Sets up what the scenario begins with.
-  StruckRun(const Scenario& scenario, const Sandbox& world, const std::string& project);
+  StruckRun(const Scenario& scenario, const Sandbox& world);
   ~StruckRun();
 
   RunResult Run(const Strike& strike);
+  // The same run, started by other words in place of a strike: {"prlimit", "--nofile=9"}.
+  RunResult RunUnder(const Arguments& words);
   long counted() const { return counted_; }
   const std::string& struck() const { return struck_; }  // empty: the run ended before
 
   // Each adds failures to the test.
   void ExpectStateTellsOfEveryNode();
   void ExpectRecovery();  // the run once more, then an empty plan, one create each, nothing left
+  // After a run that met a broken disk: done means done; a run that is not done says why, and what
+  // it says about a state that could not be saved is true.
+  void ExpectHonesty(const RunResult& run);
   Sandbox& box() { return box_; }
   std::vector<std::string> LiveNodes();
   Value StateNow() const;  // null when it is not there or is no JSON

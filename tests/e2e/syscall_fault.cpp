@@ -4,7 +4,8 @@
 //     --at K          strike at the K-th call that counts; 0 (the default) only counts
 //     --do WHAT       kill (the default): the process dies before the call is carried out;
 //                     short: the call is asked for half the bytes (only calls that write count);
-//                     ENOSPC, EIO, EMFILE ...: the call does nothing and fails like that;
+//                     ENOSPC, EIO ...: the call does nothing and fails like that (a close closes
+//                     and fails); for EMFILE and ENFILE only calls that open a file count;
 //                     INT, TERM, HUP, PIPE: the process is sent that signal, and makes the call
 //     --sticky        and at every call that counts after it (not for kill)
 //     --acting        only calls count that can change the world (write, rename, connect ...)
@@ -272,12 +273,16 @@ class Tracer {
     const bool now = counted_ == options_.at || (options_.sticky && counted_ > options_.at);
     if (options_.at == 0 || !now) return;
     if (struck_.empty()) struck_ = Describe(thread, shape, info);
-    Strike(thread, info.entry.args[2]);
+    Strike(thread, info.entry);
   }
 
   bool Counts(pid_t thread, const Shape* shape, const __ptrace_syscall_info& info) const {
     const auto& entry = info.entry;
     if (options_.what == "short" && (shape == nullptr || !shape->writes || entry.args[2] < 2)) {
+      return false;
+    }
+    const bool opens_only = options_.error == EMFILE || options_.error == ENFILE;
+    if (opens_only && (shape == nullptr || std::string(shape->name).rfind("open", 0) != 0)) {
       return false;
     }
     if (options_.acting && (shape == nullptr || !Acts(*shape, info))) return false;
@@ -302,15 +307,16 @@ class Tracer {
     return text;
   }
 
-  void Strike(pid_t thread, std::uint64_t bytes) {
+  void Strike(pid_t thread, const Entry& entry) {
     if (options_.what == "kill") {
       kill(main_, SIGKILL);  // a thread that dies at the entry of a call does not carry it out
     } else if (const auto signal = kSignals.find(options_.what); signal != kSignals.end()) {
       kill(main_, signal->second);
     } else if (options_.what == "short") {
-      EditRegisters(thread, [&](Registers& all) { SetArgument2(all, bytes / 2); });
+      EditRegisters(thread, [&](Registers& all) { SetArgument2(all, entry.args[2] / 2); });
     } else {
-      SkipCall(thread);
+      // Linux closes whatever it answers (close(2)).
+      if (entry.nr != SYS_close) SkipCall(thread);
       failing_.insert(thread);
     }
   }
@@ -318,7 +324,7 @@ class Tracer {
   const Options& options_;
   pid_t main_ = -1;
   std::set<pid_t> known_;
-  std::set<pid_t> failing_;  // threads whose call was skipped
+  std::set<pid_t> failing_;  // threads whose call is to fail
   long counted_ = 0;
   std::string struck_;
 };

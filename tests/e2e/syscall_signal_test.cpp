@@ -39,7 +39,7 @@ TEST(SyscallSignal, TheRunEndsAndTheNextOneGoesOn) {
   std::vector<Trial> trials;
   for (const Scenario& scenario : Scenarios()) {
     if (scenario.workers) continue;
-    StruckRun whole(scenario, cloud, "count-" + scenario.name);
+    StruckRun whole(scenario, cloud);
     const RunResult run = whole.Run({.acting = true});
     ASSERT_EQ(run.code, 0) << run;
     for (const Storm& storm : kStorms) {
@@ -52,7 +52,7 @@ TEST(SyscallSignal, TheRunEndsAndTheNextOneGoesOn) {
     const auto& [scenario, storm, call] = trials[static_cast<std::size_t>(i)];
     const std::string name = std::to_string(storm->number) + (storm->sticky ? "s-" : "-") +
                              scenario->name + "-" + std::to_string(call);
-    StruckRun trial(*scenario, cloud, "signal-" + name);
+    StruckRun trial(*scenario, cloud);
     const RunResult run =
         trial.Run({.at = call, .what = storm->signal, .sticky = storm->sticky, .acting = true});
     SCOPED_TRACE(name + ": " + trial.struck());

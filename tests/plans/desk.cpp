@@ -58,31 +58,29 @@ std::string Desk::Pod(const std::string& name, const std::string& keys) {
          keys;
 }
 
-std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
+Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   Prepared run;
   LoadOptions load;
   load.paths = {"/project/podctl.yaml"};
-  Diagnostics problems;
-  Spec spec = LoadSpec(load, specs_, FixedEnvironment(environment), problems);
-  EXPECT_FALSE(problems.has_errors()) << Text(problems);
-  if (problems.has_errors()) return std::nullopt;
+  Spec spec = LoadSpec(load, specs_, FixedEnvironment(environment), run.diagnostics);
+  if (run.diagnostics.has_errors()) return run;
   if (destroy) spec.pods.clear();
   for (PodSpec& pod : spec.pods) pod.create_metadata = create_metadata;
   run.store = std::make_unique<LocalStore>(
-      kStatePath, files, clock, random,
+      kStatePath, files, clock, *random_door,
       LockHolder{"here", "alice@here", 1001, [](int, const std::string&) { return false; }});
   auto lock = run.store->Lock({}, std::chrono::milliseconds(0), {});
-  if (!lock) return std::nullopt;  // the machine stands still
+  if (!lock) return lock.error();
   run.lock = std::move(*lock);
   auto stored = run.store->Load();
-  if (!stored) return std::nullopt;
+  if (!stored) return stored.error();
   State state = stored->state.value_or(State{});
   PlanOptions plan_with = plan_options;
   if (destroy) plan_with.mode = PlanMode::kDestroy;
   plan_with.moved = MovePods(spec, &state, run.diagnostics);
-  auto observation = Observe(spec, state, cloud, options.parallelism, {}, plan_with.refresh);
-  EXPECT_TRUE(observation.has_value()) << observation.error().message;
-  if (!observation) return std::nullopt;
+  auto observation =
+      Observe(spec, state, *provider_door, options.parallelism, {}, plan_with.refresh);
+  if (!observation) return observation.error();
   run.observation = std::move(*observation);
   notes.clear();
   run.generation = stored->generation;
@@ -90,6 +88,14 @@ std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
   const State& base = plan_with.mode == PlanMode::kRefreshOnly ? state : run.state;
   run.plan = podctl::MakePlan(spec, base, run.observation, plan_with, run.diagnostics);
   return run;
+}
+
+std::optional<Desk::Prepared> Desk::Prepare(bool destroy) {
+  auto run = TryPrepare(destroy);
+  if (!run) return std::nullopt;  // the disk is broken, or the machine stands still
+  EXPECT_TRUE(run->store != nullptr) << Text(run->diagnostics);
+  if (run->store == nullptr) return std::nullopt;
+  return std::move(*run);
 }
 
 Plan Desk::MakePlan() {
@@ -114,9 +120,28 @@ ExecuteResult Desk::Run(bool destroy) {
   failed.save_error = MakeError(ErrorCode::kIo, "the run could not begin");
   if (!run) return failed;
   EXPECT_FALSE(run->diagnostics.has_errors()) << Text(run->diagnostics);
-  const Doors doors{cloud, workers, *run->store, clock, random, run->generation};
-  return Execute(run->plan, run->state, run->observation, doors, options, events, drain.get_token(),
-                 leave.get_token());
+  return Execute(&*run);
+}
+
+ExecuteResult Desk::Execute(Prepared* run) {
+  const Doors doors{*provider_door, *steps_door, *run->store, clock, *random_door, run->generation};
+  return podctl::Execute(run->plan, run->state, run->observation, doors, options, events,
+                         drain.get_token(), leave.get_token());
+}
+
+Desk::Attempt Desk::TryApply(bool destroy) {
+  events.lines.clear();
+  events.output.clear();
+  auto run = TryPrepare(destroy);
+  Attempt attempt;
+  if (!run) {
+    attempt.refused = run.error();
+    return attempt;
+  }
+  attempt.diagnostics = run->diagnostics;
+  attempt.plan = run->plan;
+  if (!run->diagnostics.has_errors()) attempt.result = Execute(&*run);
+  return attempt;
 }
 
 void Desk::ApplyAll() {

@@ -81,6 +81,15 @@ class Desk {
   // Apply, which must succeed, and after which nothing is left to do.
   void ApplyAll();
 
+  // One run whatever becomes of it; nothing is expected of it but that it ends.
+  struct Attempt {
+    std::optional<Error> refused;  // it could not begin: the lock, the state, the API
+    Diagnostics diagnostics;       // of the spec and of the plan; with errors nothing was begun
+    Plan plan;
+    std::optional<ExecuteResult> result;
+  };
+  Attempt TryApply(bool destroy = false);
+
   State Stored();  // what is on the disk; fails the test when that is no state
   static NodeName Name(const std::string& node) { return {"p", "europe-west4-a", node}; }
   Value Node(const std::string& node);  // null when there is none
@@ -95,6 +104,10 @@ class Desk {
   FakeStepRunner workers;
   FakeClock clock;
   FakeRandom random;
+  // What podctl is given for them; a simulation puts trouble in between.
+  Provider* provider_door = &cloud;
+  StepRunner* steps_door = &workers;
+  Random* random_door = &random;
   ExecuteOptions options;
   PlanOptions plan_options;  // of every plan from now on
   EventLog events;                 // of the last run
@@ -114,7 +127,10 @@ class Desk {
     Plan plan;
     Diagnostics diagnostics;
   };
+  // An error when it cannot begin. Diagnostics with errors come without a plan.
+  Result<Prepared> TryPrepare(bool destroy);
   std::optional<Prepared> Prepare(bool destroy);
+  ExecuteResult Execute(Prepared* run);
   ExecuteResult Run(bool destroy);
 
   FakeFileSystem specs_;  // a disk of its own: only the state's is broken

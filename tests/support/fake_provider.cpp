@@ -353,6 +353,14 @@ void FakeProvider::FailOperation(const std::string& method, Error error, bool le
   operation_faults_.push_back({method, std::move(error), leaves_node});
 }
 
+void FakeProvider::Calm() {
+  std::lock_guard lock(mutex_);
+  faults_.clear();
+  lost_replies_.clear();
+  operation_faults_.clear();
+  interlopers_.clear();
+}
+
 void FakeProvider::Before(const std::string& method, std::function<void(FakeProvider&)> act) {
   std::lock_guard lock(mutex_);
   interlopers_.push_back({method, std::move(act)});

@@ -66,6 +66,8 @@ class FakeProvider final : public Provider {
   // The next operation that `method` starts ends with `error`, its effect undone. For a create,
   // `leaves_node`: a half-made node stays behind, in state CREATING.
   void FailOperation(const std::string& method, Error error, bool leaves_node = false);
+  // Forgets every fault that has not struck yet.
+  void Calm();
   // What Google answers when a zone has no TPUs left.
   static Error NoCapacity(const std::string& zone = "europe-west4-a");
   // Runs `act` just before the next call of `method` ("" = any) is looked at: somebody else is

@@ -1,0 +1,373 @@
+#include "tests/simulation/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/views/plan_view.h"
+#include "plans/diff.h"
+#include "plans/node_view.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "state/state_json.h"
+
+namespace podctl::simulation {
+namespace {
+
+using testing::Desk;
+using testing::FakeFileSystem;
+using testing::FakeProvider;
+
+constexpr const char* kStatePath = "/project/podctl.state.json";
+// Trouble of an earlier run may come to light in the next one, which then says so and fails.
+constexpr int kMostClearRuns = 3;
+
+std::string Outcome(const Desk::Attempt& attempt) {
+  if (attempt.refused) return "refused: " + attempt.refused->message;
+  std::string text;
+  for (const Diagnostic& problem : attempt.diagnostics.items()) {
+    text += problem.summary + " (" + problem.context + ") " + problem.detail + "; ";
+  }
+  if (!attempt.result) return text;
+  for (const auto& failure : attempt.result->failures) {
+    text += failure.change.address + ": " + failure.error.message + "; ";
+  }
+  if (attempt.result->save_error) text += "not saved: " + attempt.result->save_error->message;
+  if (attempt.result->interrupted) text += "interrupted";
+  return text.empty() ? "ok" : text;
+}
+
+bool AllDone(const Desk::Attempt& attempt) {
+  return attempt.result && attempt.result->ok();
+}
+
+}  // namespace
+
+Scenario::Scenario(std::uint64_t seed)
+    : dice_(seed),
+      random_(dice_),
+      desk_(FakeProvider::Options{.looks = static_cast<int>(dice_.Below(4))}),
+      weather_(desk_, dice_) {
+  desk_.provider_door = &weather_;
+  desk_.steps_door = &weather_;
+  desk_.random_door = &random_;
+  desk_.options.parallelism = 0;
+}
+
+std::optional<std::string> Scenario::Play() {
+  const std::size_t eras = 1 + dice_.Below(4);
+  for (std::size_t era = 0; era < eras; ++era) {
+    if (auto broken = Era()) return broken;
+  }
+  return dice_.Chance(0.5) ? Destroy() : std::nullopt;
+}
+
+Scenario::Verdict Scenario::Era() {
+  Record& record = weather_.record();
+  record.creates.clear();
+  record.excused.clear();
+  uids_.clear();
+  accelerators_.clear();
+  for (const RandomPod& pod : spec_.pods) accelerators_[pod.name] = pod.accelerator;
+  for (const auto& [address, pod] : last_.pods) {
+    uids_[pod.node_id] = NodeUid(desk_.Node(pod.node_id));
+  }
+  if (spec_.pods.empty()) {
+    spec_ = RandomSpec::Throw(dice_);
+  } else {
+    spec_.Edit(dice_);
+  }
+  for (const auto& [from, to] : spec_.moved) {
+    if (accelerators_.contains(from)) accelerators_[to] = accelerators_[from];
+  }
+  desk_.SpecText(spec_.Yaml());
+  for (const std::string& line : SplitLines(spec_.Yaml())) Note("| " + line);
+  const std::size_t bad_runs = dice_.Below(4);
+  for (std::size_t i = 0; i < bad_runs; ++i) {
+    if (auto broken = BadRun()) return broken;
+  }
+  return ClearUp();
+}
+
+void Scenario::BreakDisk() {
+  switch (dice_.Below(6)) {
+    case 0: {
+      const int call = 1 + static_cast<int>(dice_.Below(60));
+      const bool sticky = dice_.Chance(0.5);
+      Note(fmt::format("  the disk fails at call {}{}", call, sticky ? " and from then on" : ""));
+      desk_.files.FailCall(call, MakeError(ErrorCode::kIo, "simulated: Input/output error"),
+                           sticky);
+      ++tally_.disk_faults;
+      disk_was_bad_ = true;
+      return;
+    }
+    case 1: {
+      const std::size_t space = dice_.Below(20'000);
+      Note(fmt::format("  there is room for {} bytes", space));
+      desk_.files.LimitSpace(space);
+      ++tally_.disk_faults;
+      disk_was_bad_ = true;
+      return;
+    }
+    case 2:
+    case 3: {
+      const int step = static_cast<int>(dice_.Below(120));
+      Note(fmt::format("  death after {} steps of the disk", step));
+      desk_.files.StopAfter(step);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void Scenario::Revive() {
+  desk_.files.FailCall(0, {});
+  desk_.files.LimitSpace(std::nullopt);
+  if (!desk_.files.Stopped()) {
+    desk_.files.StopAfter(1'000'000'000);
+    return;
+  }
+  ++tally_.deaths;
+  if (dice_.Chance(0.5)) {
+    Note("  the process is dead");
+    return desk_.files.Restart();
+  }
+  ++tally_.power_cuts;
+  const std::uint64_t kept = dice_.Next();
+  const auto torn = static_cast<FakeFileSystem::TornBytes>(dice_.Below(4));
+  Note(fmt::format("  the power was cut, {:x} of {} names kept, torn {}", kept,
+                   desk_.files.UnsyncedNames(), static_cast<int>(torn)));
+  desk_.files.CutPower(kept, torn);
+}
+
+Desk::Attempt Scenario::Run(bool destroy) {
+  ++tally_.runs;
+  desk_.drain = std::stop_source();
+  Desk::Attempt attempt = desk_.TryApply(destroy);
+  tally_.faults += weather_.record().faults;
+  Note("  " + Outcome(attempt));
+  return attempt;
+}
+
+Scenario::Verdict Scenario::BadRun() {
+  static const std::vector<double> odds = {0, 0, 0.02, 0.1, 0.3};
+  Sky sky;
+  sky.refusal = dice_.Pick(odds);
+  sky.lost_reply = dice_.Pick(odds);
+  sky.failed_operation = dice_.Pick(odds);
+  sky.other_people = dice_.Pick(odds) / 2;
+  sky.bad_worker = dice_.Pick(odds);
+
+  if (dice_.Chance(0.3)) sky.dies_at = 1 + static_cast<int>(dice_.Below(40));
+  if (dice_.Chance(0.1)) sky.interrupted_at = 1 + static_cast<int>(dice_.Below(40));
+  Note("  a run in bad weather");
+  weather_.Set(sky);
+  const int disk_faults = tally_.disk_faults;
+  const auto foreign = weather_.record().foreign;
+  BreakDisk();
+  const Desk::Attempt attempt = Run(false);
+  const bool died = desk_.files.Stopped();
+  const bool disk_fault = tally_.disk_faults > disk_faults;
+  Revive();
+  // What somebody writes between the reading and the writing of a patch is put back by the run that
+  // patched (lost_update.h); one that does not live to see it cannot.
+  if (!AllDone(attempt)) weather_.record().foreign = foreign;
+  if (auto broken = JudgeDisk()) return broken;
+  if (auto broken = JudgeKnown()) return broken;
+  if (auto broken = JudgeSecrets(attempt)) return broken;
+  const Record& record = weather_.record();
+  if (died || disk_fault || record.meddling > 0) return std::nullopt;
+  if (!AllDone(attempt) && record.faults == 0 && record.excused.empty()) {
+    return "the run failed although nothing went wrong";
+  }
+  if (!AllDone(attempt)) return std::nullopt;
+  weather_.Set({});
+  desk_.drain = std::stop_source();
+  const Plan left = desk_.MakePlan();
+  if (!left.Empty()) {
+    return "the run said it was done, but this is left: " + Join(testing::Actions(left), ", ");
+  }
+  return std::nullopt;
+}
+
+Scenario::Verdict Scenario::ClearUp() {
+  weather_.Set({});
+  for (int run = 1;; ++run) {
+    Note("  a run under a clear sky");
+    const Desk::Attempt attempt = Run(false);
+    if (auto broken = JudgeDisk()) return broken;
+    if (auto broken = JudgeKnown()) return broken;
+    if (auto broken = JudgeSecrets(attempt)) return broken;
+    if (AllDone(attempt)) break;
+    if (run == kMostClearRuns) return "no run ends well: " + Outcome(attempt);
+    // What fell upon an operation of an earlier run is told by the run that waits for it.
+    if (weather_.record().excused.empty()) return "the next run failed: " + Outcome(attempt);
+  }
+  disk_was_bad_ = false;
+  const Plan left = desk_.MakePlan();
+  if (!left.Empty()) return "this is left: " + Join(testing::Actions(left), ", ");
+  if (!left.drift.empty()) return "it drifts: " + left.drift.front().sentence;
+  for (const std::string& path : desk_.files.AllFiles()) {
+    const bool rubbish = path.ends_with(".tmp") || path.ends_with(".lock");
+    if (rubbish) return path + " is left behind";
+  }
+  if (auto broken = JudgeWorld()) return broken;
+  return JudgeCreates();
+}
+
+Scenario::Verdict Scenario::Destroy() {
+  Note("everything is destroyed");
+  Sky sky;
+  sky.refusal = dice_.Chance(0.5) ? 0.1 : 0;
+  sky.lost_reply = dice_.Chance(0.5) ? 0.3 : 0;
+  if (dice_.Chance(0.5)) sky.dies_at = 1 + static_cast<int>(dice_.Below(15));
+  weather_.Set(sky);
+  BreakDisk();
+  Run(true);
+  Revive();
+  if (auto broken = JudgeDisk()) return broken;
+  if (auto broken = JudgeKnown()) return broken;
+  weather_.Set({});
+  const Desk::Attempt attempt = Run(true);
+  if (!AllDone(attempt)) return "the destroy failed: " + Outcome(attempt);
+  if (auto broken = JudgeDisk()) return broken;
+  if (desk_.cloud.NodeCount() > 0) return "nodes are left after the destroy";
+  if (!last_.pods.empty()) return "pods are left in the state after the destroy";
+  return std::nullopt;
+}
+
+// ---- What must hold.
+
+Scenario::Verdict Scenario::JudgeDisk() {
+  const auto text = desk_.files.FileText(kStatePath);
+  if (!text) return state_seen_ ? Verdict("the state is gone") : std::nullopt;
+  auto state = StateFromJson(*text, kStatePath);
+  if (!state) return "the state cannot be read: " + state.error().message;
+  if (state_seen_ && state->lineage != last_.lineage) return "the state has another lineage";
+  if (state_seen_ && state->serial < last_.serial && !disk_was_bad_) {
+    return fmt::format("the state went back from {} to {}", last_.serial, state->serial);
+  }
+  last_ = *std::move(state);
+  state_seen_ = true;
+  return std::nullopt;
+}
+
+Scenario::Verdict Scenario::JudgeKnown() {
+  std::set<std::string> known;
+  for (const auto& [address, pod] : last_.pods) {
+    known.insert(pod.node_id);
+    for (const DeposedNode& deposed : pod.deposed) known.insert(deposed.node_id);
+  }
+  for (const Value& node : desk_.cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
+    if (!known.contains(NodeId(node))) return NodeId(node) + " lives, and the state knows nothing";
+  }
+  return std::nullopt;
+}
+
+Scenario::Verdict Scenario::JudgeSecrets(const Desk::Attempt& attempt) {
+  for (const std::string& path : desk_.files.AllFiles()) {
+    if (desk_.files.FileText(path)->find(kSecretMark) != std::string::npos) {
+      return "a sensitive value stands in " + path;
+    }
+  }
+  std::string shown = ShowPlan(attempt.plan, {}) + Outcome(attempt);
+  for (const auto* lines : {&desk_.events.lines, &desk_.events.output, &desk_.notes}) {
+    shown += Join(*lines, "\n");
+  }
+  if (shown.find(kSecretMark) != std::string::npos) return "a sensitive value is shown";
+  return std::nullopt;
+}
+
+Scenario::Verdict Scenario::JudgeWorld() {
+  if (desk_.cloud.NodeCount() != spec_.pods.size()) {
+    return fmt::format("there are {} nodes for {} pods", desk_.cloud.NodeCount(),
+                       spec_.pods.size());
+  }
+  if (last_.pods.size() != spec_.pods.size()) return "the state has other pods than the spec";
+  for (const RandomPod& pod : spec_.pods) {
+    const auto record = last_.pods.find(PodAddress(pod.name));
+    if (record == last_.pods.end()) return pod.name + " is not in the state";
+    if (auto broken = JudgePod(pod, record->second)) return pod.name + ": " + *broken;
+  }
+  return std::nullopt;
+}
+
+Scenario::Verdict Scenario::JudgePod(const RandomPod& pod, const PodRecord& record) {
+  if (record.pending) return "something is still pending";
+  if (!record.deposed.empty()) return "a deposed node is left";
+  if (!pod.node_id.empty() && record.node_id != pod.node_id &&
+      record.wanted_node_id != pod.node_id) {
+    return "its node is called " + record.node_id;
+  }
+  const Value node = desk_.Node(record.node_id);
+  if (node.is_null()) return "its node is not there";
+  if (NodeState(node) != "READY") return "its node is " + NodeState(node);
+  if (NodeUid(node) != record.uid) return "the state holds another node's uid";
+  if (node["acceleratorType"].AsString() != pod.accelerator) return "its type is wrong";
+  if (!pod.ignore_team && node["labels"]["team"].AsString() != pod.team) return "its team is wrong";
+  const std::string described = node["description"].AsString();
+  if (!pod.description.empty() && described != pod.description) return "its description is wrong";
+  const Value& metadata = node["metadata"];
+  const auto wants = [&](const std::string& key, const std::string& value) {
+    return metadata[key].AsString() == value;
+  };
+  if (!wants("note", pod.note > 0 ? fmt::format("note-{}", pod.note) : "")) return "wrong note";
+  if (!wants("token", pod.secret > 0 ? pod.SecretValue() : "")) return "wrong token";
+  if (pod.flags > 0 && !wants(kRuntimeEnvKey, fmt::format("-e LIBTPU_INIT_ARGS=--f={}", pod.flags)))
+    return "wrong flags";
+  if (const auto theirs = weather_.record().foreign.find(NodeUid(node));
+      theirs != weather_.record().foreign.end() && !wants("theirs", theirs->second)) {
+    return "somebody else's metadata is lost";
+  }
+  return JudgeWorkers(pod, node);
+}
+
+Scenario::Verdict Scenario::JudgeWorkers(const RandomPod& pod, const Value& node) {
+  const Record& record = weather_.record();
+  const int workers = static_cast<int>(WorkerCount(node));
+  for (int worker = 0; worker < workers; ++worker) {
+    const std::pair<std::string, int> where{NodeUid(node), worker};
+    for (const auto& [step, version] : pod.steps) {
+      const auto ran = record.scripts.find(where);
+      const std::string key = "echo " + step;
+      if (ran == record.scripts.end() || !ran->second.contains(key) ||
+          ran->second.at(key) != pod.StepScript(step)) {
+        return fmt::format("worker {} has not run {} as it is now", worker, step);
+      }
+    }
+    const auto runtime = record.runtime.find(where);
+    const std::string wanted = node["metadata"][kRuntimeEnvKey].AsString();
+    if (workers > 1 && pod.flags > 0 &&
+        (runtime == record.runtime.end() || runtime->second != wanted)) {
+      return fmt::format("the runtime of worker {} has old flags", worker);
+    }
+  }
+  return std::nullopt;
+}
+
+// A pod is made at most once, and one that stood there as wanted stays the node that it was. A node
+// that others took away, or whose making failed, is made again.
+Scenario::Verdict Scenario::JudgeCreates() {
+  const Record& record = weather_.record();
+  std::set<std::string> triggered;
+  for (const RandomPod& pod : spec_.pods) {
+    if (pod.triggered) triggered.insert(last_.pods.at(PodAddress(pod.name)).node_id);
+  }
+  for (const auto& [id, count] : record.creates) {
+    if (count > 1 && !record.excused.contains(id) && !triggered.contains(id)) {
+      return fmt::format("{} was made {} times", id, count);
+    }
+  }
+  for (const RandomPod& pod : spec_.pods) {
+    const auto before = accelerators_.find(pod.name);
+    if (before == accelerators_.end() || before->second != pod.accelerator) continue;
+    if (pod.triggered) continue;
+    const std::string id = last_.pods.at(PodAddress(pod.name)).node_id;
+    if (record.excused.contains(id) || !uids_.contains(id)) continue;
+    if (NodeUid(desk_.Node(id)) != uids_.at(id)) return id + " was made anew for no reason";
+  }
+  return std::nullopt;
+}
+
+}  // namespace podctl::simulation
