@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <vector>
 
 #include "providers/base/error.h"
 
@@ -73,12 +74,17 @@ Interrupt::Interrupt() {
 }
 
 Interrupt::~Interrupt() {
+  // What comes now comes too late, and its handler would write where soon nobody reads.
+  std::vector<int> handled;
+  for (int signal : kSignals) {
+    if (IsIgnored(signal)) continue;
+    handled.push_back(signal);
+    Handle(signal, SIG_IGN);
+  }
   const char byte = 'q';
   static_cast<void>(!write(write_end, &byte, 1));
   watcher_.join();
-  for (int signal : kSignals) {
-    if (!IsIgnored(signal)) Handle(signal, SIG_DFL);
-  }
+  for (int signal : handled) Handle(signal, SIG_DFL);
   close(read_end);
   close(write_end);
 }
