@@ -52,6 +52,7 @@ class TerraformJsonTest : public ::testing::Test {
 };
 
 TEST_F(TerraformJsonTest, EveryKindOfChange) {
+  desk_.options.parallelism = 1;  // nodes get their ids in the order of the creates
   desk_.environment["TOKEN"] = "the-secret";
   const auto pods = [](const std::string& flag, const std::string& type) {
     return Desk::Pod("a", "    libtpuFlags: {f: " + flag +
