@@ -130,6 +130,13 @@ class Collector {
   std::vector<Operation> listed_;
 };
 
+// An RFC 3339 time in UTC without its fraction: the service gives nanoseconds, this machine none,
+// and as texts "05.123Z" stands before "05Z".
+std::string_view ToSeconds(std::string_view time) {
+  constexpr std::size_t kSeconds = 19;
+  return time.substr(0, kSeconds);
+}
+
 bool MayBeginUnheard(const PodRecord& record) {
   return !record.exists && record.pending && record.pending->kind == PendingAction::Kind::kCreate;
 }
@@ -208,16 +215,8 @@ Result<void> LookForCreates(const State& state, Collector& collector, Observatio
   for (const ZoneName& zone : zones) lists.push_back({Errand::Kind::kOperations, zone, {}, {}});
   if (auto listed = collector.Run(std::move(lists), parallelism); !listed) return listed;
   for (const PodRecord* record : open) {
-    const Operation* newest = nullptr;
-    for (const Operation& operation : collector.listed()) {
-      if (operation.target != NameOf(*record).Resource() || operation.verb != "create") continue;
-      // The clocks of the service and of this machine need not agree: what still runs is ours,
-      // since nobody else can have begun it while we did; what is over may be an older one.
-      const bool over = operation.done && operation.create_time < record->pending->begun_at;
-      if (!over && (newest == nullptr || newest->create_time < operation.create_time)) {
-        newest = &operation;
-      }
-    }
+    const Operation* newest =
+        FindCreate(collector.listed(), NameOf(*record), record->pending->begun_at);
     if (newest == nullptr) continue;
     observation.begun[NameOf(*record)] = newest->name;
     observation.operations[newest->name] = *newest;
@@ -226,11 +225,16 @@ Result<void> LookForCreates(const State& state, Collector& collector, Observatio
   return collector.Run(std::move(errands), parallelism);
 }
 
+std::string RuntimeStepAddress(const std::string& pod_address) {
+  return StepAddress(pod_address.substr(pod_address.find('.') + 1), kRuntimeStepName);
+}
+
 // A create that an earlier run began, and that ended without it, left a node whose runtime started
 // with the metadata it was created with.
 void NoteRuntime(const std::string& address, const PodRecord& record, const Value& node,
                  State* state) {
   const Value* variables = node["metadata"].Find(kRuntimeEnvKey);
+  if (variables == nullptr) state->steps.erase(RuntimeStepAddress(address));
   if (variables == nullptr || NodeState(node) != "READY" || WorkerCount(node) < 2) return;
   StepRecord step;
   step.pod = address;
@@ -238,8 +242,7 @@ void NoteRuntime(const std::string& address, const PodRecord& record, const Valu
     step.workers[worker] = {RuntimeDigest(variables->AsString()), record.uid,
                             record.pending->begun_at};
   }
-  state->steps[StepAddress(address.substr(address.find('.') + 1), kRuntimeStepName)] =
-      std::move(step);
+  state->steps[RuntimeStepAddress(address)] = std::move(step);
 }
 
 bool StillRunning(const PendingAction& pending, const Observation& observation) {
@@ -357,6 +360,20 @@ class Settlement {
 const Value* Observation::Find(const NodeName& name) const {
   auto it = nodes.find(name);
   return it == nodes.end() ? nullptr : &it->second;
+}
+
+const Operation* FindCreate(const std::vector<Operation>& operations, const NodeName& name,
+                            const std::string& begun_at) {
+  const std::string target = name.Resource();
+  const Operation* newest = nullptr;
+  for (const Operation& operation : operations) {
+    if (operation.target != target || operation.verb != "create") continue;
+    // The clocks of the service and of this machine need not agree: what still runs is ours, since
+    // nobody else can have begun it while we did; what is over may be an older one.
+    if (operation.done && ToSeconds(operation.create_time) < ToSeconds(begun_at)) continue;
+    if (newest == nullptr || newest->create_time < operation.create_time) newest = &operation;
+  }
+  return newest;
 }
 
 NodeName NameOf(const PodSpec& pod) {

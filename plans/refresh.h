@@ -53,6 +53,12 @@ void ForgetDeposed(const std::string& address, const std::string& node_id, State
 // false when there is none.
 bool ReinstateDeposed(PodRecord* record);
 
+// The create of that node that was begun at `begun_at` (RFC 3339; empty: at any time) or later, for
+// who did not hear its answer; nullptr when there is none among `operations`, into which the
+// pointer points.
+const Operation* FindCreate(const std::vector<Operation>& operations, const NodeName& name,
+                            const std::string& begun_at);
+
 NodeName NameOf(const PodSpec& pod);
 NodeName NameOf(const PodRecord& record);
 NodeName NameOf(const PodRecord& record, const DeposedNode& deposed);

@@ -61,6 +61,8 @@ class CreateTask final : public Task {
       }
       case Phase::kRead:
         return OnRead(std::get<Result<Value>>(reply));
+      case Phase::kFind:
+        return OnListed(std::get<Result<std::vector<Operation>>>(reply));
       case Phase::kCleanUp:
         return OnCleanUpRead(std::get<Result<Value>>(reply));
       case Phase::kDelete:
@@ -78,8 +80,9 @@ class CreateTask final : public Task {
   std::string Id() const override { return name_.Resource(); }
 
  private:
-  enum class Phase { kSend, kWait, kRead, kCleanUp, kDelete, kHostKeys };
+  enum class Phase { kSend, kWait, kRead, kFind, kCleanUp, kDelete, kHostKeys };
   static constexpr int kMaxSends = 3;
+  static constexpr int kMaxFinds = 10;
 
   Need Send() {
     phase_ = Phase::kSend;
@@ -153,10 +156,36 @@ class CreateTask final : public Task {
     }
     const std::string state = NodeState(*node);
     if (state == "READY") return Take(*node);
+    if (state == "CREATING" && !wait_.watching() && ++finds_ <= kMaxFinds) return Find();
     if (state == "CREATING" || state == "STARTING" || state == "RESTARTING") return PauseRead();
     return Failed(MakeError(ErrorCode::kFailedPrecondition,
                             fmt::format("the new node is {} instead of READY", state),
                             "Run `podctl plan` to see what is to be done about it."));
+  }
+
+  // The answer to the create was lost, and with it the name of the operation: only that can tell
+  // whether the node will ever be READY.
+  Need Find() {
+    phase_ = Phase::kFind;
+    return CallFor(
+        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+          return Reply(provider.ListOperations(name.project, name.zone, std::move(stop)));
+        },
+        false);
+  }
+
+  Need OnListed(const Result<std::vector<Operation>>& operations) {
+    phase_ = Phase::kRead;
+    // Not everybody may list operations; then the node itself has to tell.
+    if (!operations) return PauseRead();
+    // The node is there, so the newest create of that name is what makes it, whenever it began.
+    const Operation* newest = FindCreate(*operations, name_, "");
+    if (newest == nullptr) return PauseRead();
+    context_.journal.OperationStarted(address_, newest->name);
+    phase_ = Phase::kWait;
+    wait_.Watch(*newest);
+    if (!newest->done) return wait_.Pause();
+    return newest->error.empty() ? Read() : CleanUp();
   }
 
   Need PauseRead() {
@@ -260,6 +289,7 @@ class CreateTask final : public Task {
   bool maybe_ours_ = false;
   bool earlier_ = false;  // what was sent, an earlier run sent
   int sends_ = 0;
+  int finds_ = 0;
 };
 
 }  // namespace

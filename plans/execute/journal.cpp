@@ -176,6 +176,8 @@ void Journal::NodeFound(const std::string& address, const Value& node) {
 void Journal::PodCreated(const PodSpec& pod, const Value& sent, const Value& node) {
   PodRecord& record = At(PodAddress(pod.name));
   TakeObserved(node, &record);
+  // What is remembered of the runtime is of the node before this one, if of any.
+  state_.steps.erase(StepAddress(pod.name, kRuntimeStepName));
   CopyBookkeeping(pod, &record);
   record.pending.reset();
   record.replace_because.clear();

@@ -158,6 +158,7 @@ Scenario::Verdict Scenario::BadRun() {
   sky.failed_operation = dice_.Pick(odds);
   sky.other_people = dice_.Pick(odds) / 2;
   sky.bad_worker = dice_.Pick(odds);
+  sky.half_made_nodes = dice_.Chance(0.5);
 
   if (dice_.Chance(0.3)) sky.dies_at = 1 + static_cast<int>(dice_.Below(40));
   if (dice_.Chance(0.1)) sky.interrupted_at = 1 + static_cast<int>(dice_.Below(40));

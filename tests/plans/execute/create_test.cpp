@@ -73,6 +73,15 @@ TEST_F(CreateTest, AHalfMadeNodeIsDeleted) {
   desk_.events.At("note pod.a: the creation failed and left a half-made node, which is deleted");
 }
 
+// Nobody knows the operation then, and only that tells that the node will never be READY.
+TEST_F(CreateTest, AHalfMadeNodeIsDeletedAlsoWhenTheAnswerWasLost) {
+  desk_.cloud.LoseReply("create");
+  desk_.cloud.FailOperation("create", FakeProvider::NoCapacity(), /*leaves_node=*/true);
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("no more capacity in the zone"));
+  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+}
+
 TEST_F(CreateTest, AHalfMadeNodeThatCannotBeDeletedIsNotForgotten) {
   desk_.cloud.FailOperation("create", FakeProvider::NoCapacity(), /*leaves_node=*/true);
   desk_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no deletes for you"));
