@@ -1,14 +1,17 @@
 #include "plans/spec/yaml_tree.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <optional>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
-
-#include "plans/spec/yaml_events.h"
 
 namespace podctl {
 namespace {
@@ -16,9 +19,8 @@ namespace {
 constexpr std::string_view kMergeKey = "<<";
 constexpr int kMostDuplicates = 200;  // reported for one file
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr std::size_t kFewKeys = 16;  // of a map: to be searched without an index
 
-// Why there will be no tree. Thrown to leave the row of events; never leaves this file.
+// Thrown through yaml-cpp's own frames to stop it; never leaves this file.
 struct Refused {
   std::string summary;
   std::size_t offset = 0;
@@ -53,13 +55,9 @@ std::size_t ScalarLength(const SourceFile& file, std::size_t offset, const std::
   return 1;
 }
 
-bool IsNull(const YamlEvent& event) {
-  constexpr std::array<std::string_view, 5> kNulls = {"", "~", "null", "Null", "NULL"};
-  return event.plain_style && event.tag.empty() &&
-         std::find(kNulls.begin(), kNulls.end(), event.text) != kNulls.end();
-}
-
-class TreeBuilder {
+// Builds the tree from yaml-cpp's events. yaml-cpp's parser calls back at every level it descends
+// to, so refusing a level here also bounds its recursion.
+class TreeBuilder final : public YAML::EventHandler {
  public:
   TreeBuilder(const SourceFile& file, std::size_t skipped, const YamlLimits& limits,
               Diagnostics& diagnostics)
@@ -67,68 +65,75 @@ class TreeBuilder {
 
   YamlNodePtr Take() { return std::move(root_); }
 
-  void Add(YamlEvent event) {
-    switch (event.kind) {
-      case YamlEvent::Kind::kDocument:
-        if (++documents_ > 1) {
-          throw Refused{"a second document in one file", Offset(event),
-                        "one file holds one document"};
-        }
-        return;
-      case YamlEvent::Kind::kAlias:
-        return AddAlias(event);
-      case YamlEvent::Kind::kScalar:
-        return IsNull(event) ? Place(Make(YamlNode::Kind::kNull, event), event.anchor)
-                             : AddScalar(std::move(event));
-      case YamlEvent::Kind::kListStart:
-        return Open(YamlNode::Kind::kList, event);
-      case YamlEvent::Kind::kMapStart:
-        return Open(YamlNode::Kind::kMap, event);
-      case YamlEvent::Kind::kEnd:
-        return Close();
-      case YamlEvent::Kind::kStreamEnd:
-        return;
+  std::size_t Offset(const YAML::Mark& mark) const {
+    return mark.is_null() ? 0 : static_cast<std::size_t>(mark.pos) + skipped_;
+  }
+
+  // Where the innermost bracket stands that is not closed yet, or npos.
+  std::size_t OpenBracket() const {
+    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+      const std::size_t offset = frame->node->offset;
+      if (offset >= file_.text().size()) continue;
+      if (file_.text()[offset] == '{' || file_.text()[offset] == '[') return offset;
+    }
+    return std::string_view::npos;
+  }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) {
+      throw Refused{"a second document in one file", Offset(mark), "one file holds one document"};
     }
   }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Place(Make(YamlNode::Kind::kNull, mark), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto it = anchors_.find(anchor);
+    if (it == anchors_.end()) {
+      throw Refused{"an alias inside of what it names", Offset(mark), "it would never end"};
+    }
+    CheckSize(it->second->size, Offset(mark));
+    if (frames_.size() + it->second->height > limits_.max_depth) RefuseDepth(Offset(mark));
+    Put(it->second);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    auto node = Make(YamlNode::Kind::kScalar, mark);
+    node->offset = SkipProperties(node->offset);
+    node->plain = tag == "?";
+    const std::string_view source = file_.text();
+    const char first = node->offset < source.size() ? source[node->offset] : '\0';
+    node->block = !node->plain && (first == '|' || first == '>');
+    node->length = node->block ? 1 : ScalarLength(file_, node->offset, value);
+    node->text = value;
+    if (first == '"' || first == '\'') CheckClosed(node->offset);
+    CheckTag(tag, Offset(mark));
+    Place(std::move(node), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    Open(YamlNode::Kind::kList, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    Open(YamlNode::Kind::kMap, mark, tag, anchor);
+  }
+  void OnMapEnd() override { Close(); }
 
  private:
   struct Frame {
     std::shared_ptr<YamlNode> node;
-    std::string anchor;
-    YamlNodePtr key;  // of a map: read, its value not yet
-    // Key -> entry, once there are more than a few. The texts are those of the entries' keys.
-    std::unordered_map<std::string_view, std::size_t> index;
+    YAML::anchor_t anchor = 0;
+    YamlNodePtr key;                                     // of a map: read, its value not yet
+    std::unordered_map<std::string, std::size_t> index;  // key -> entry
     std::vector<YamlEntry> merges;
   };
-
-  std::size_t Offset(const YamlEvent& event) const { return event.offset + skipped_; }
-
-  void AddAlias(const YamlEvent& event) {
-    const auto it = anchors_.find(event.anchor);
-    if (it == anchors_.end()) {
-      throw Refused{"not valid YAML: the referenced anchor is not defined", Offset(event),
-                    "a text that begins with `*` needs quotes"};
-    }
-    if (it->second == nullptr) {
-      throw Refused{"an alias inside of what it names", Offset(event), "it would never end"};
-    }
-    CheckSize(it->second->size, Offset(event));
-    if (frames_.size() + it->second->height > limits_.max_depth) RefuseDepth(Offset(event));
-    Put(it->second);
-  }
-
-  void AddScalar(YamlEvent event) {
-    auto node = Make(YamlNode::Kind::kScalar, event);
-    CheckTag(event.tag, Offset(event));
-    node->offset = SkipProperties(node->offset);
-    node->plain = event.plain_style && event.tag.empty();
-    const std::string_view source = file_.text();
-    const char first = node->offset < source.size() ? source[node->offset] : '\0';
-    node->block = !node->plain && (first == '|' || first == '>');
-    node->length = node->block ? 1 : ScalarLength(file_, node->offset, event.text);
-    node->text = std::move(event.text);
-    Place(std::move(node), event.anchor);
-  }
 
   [[noreturn]] void RefuseDepth(std::size_t offset) const {
     throw Refused{fmt::format("nested deeper than {} levels", limits_.max_depth), offset, ""};
@@ -145,7 +150,7 @@ class TreeBuilder {
 
   void CheckTag(const std::string& tag, std::size_t offset) const {
     constexpr std::string_view kStandard = "tag:yaml.org,2002:";
-    if (tag.empty() || tag == "!") return;
+    if (tag.empty() || tag == "?" || tag == "!") return;
     for (std::string_view known : {"str", "int", "bool", "float", "map", "seq"}) {
       if (tag == std::string(kStandard) + std::string(known)) return;
     }
@@ -153,7 +158,22 @@ class TreeBuilder {
                   "leave it out"};
   }
 
-  // An event begins at its anchor or tag; the value stands behind them.
+  // yaml-cpp takes the end of the file for the end of a quoted text.
+  void CheckClosed(std::size_t offset) const {
+    const std::string_view source = file_.text();
+    const char quote = source[offset];
+    for (std::size_t i = offset + 1; i < source.size(); ++i) {
+      if (quote == '"' && source[i] == '\\') {
+        ++i;
+      } else if (source[i] == quote) {
+        if (quote == '"' || i + 1 == source.size() || source[i + 1] != quote) return;
+        ++i;  // '' is one ' in single quotes
+      }
+    }
+    throw Refused{"a quote is not closed", offset, ""};
+  }
+
+  // yaml-cpp marks a node at its anchor or tag; the value stands behind them.
   std::size_t SkipProperties(std::size_t offset) const {
     const std::string_view source = file_.text();
     constexpr int kMostProperties = 2;
@@ -167,22 +187,22 @@ class TreeBuilder {
     return offset;
   }
 
-  std::shared_ptr<YamlNode> Make(YamlNode::Kind kind, const YamlEvent& event) {
-    CheckSize(1, Offset(event));
+  std::shared_ptr<YamlNode> Make(YamlNode::Kind kind, const YAML::Mark& mark) {
+    CheckSize(1, Offset(mark));
     auto node = std::make_shared<YamlNode>();
     node->kind = kind;
     node->file = &file_;
-    node->offset = Offset(event);
+    node->offset = Offset(mark);
     return node;
   }
 
-  void Open(YamlNode::Kind kind, const YamlEvent& event) {
-    if (frames_.size() >= limits_.max_depth) RefuseDepth(Offset(event));
-    CheckTag(event.tag, Offset(event));
+  void Open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag,
+            YAML::anchor_t anchor) {
+    if (frames_.size() >= limits_.max_depth) RefuseDepth(Offset(mark));
+    CheckTag(tag, Offset(mark));
     Frame frame;
-    frame.node = Make(kind, event);
-    frame.anchor = event.anchor;
-    if (!event.anchor.empty()) anchors_[event.anchor] = nullptr;
+    frame.node = Make(kind, mark);
+    frame.anchor = anchor;
     frames_.push_back(std::move(frame));
   }
 
@@ -200,8 +220,8 @@ class TreeBuilder {
     parent.height = std::max(parent.height, child.height + 1);
   }
 
-  void Place(std::shared_ptr<YamlNode> node, const std::string& anchor) {
-    if (!anchor.empty()) anchors_[anchor] = node;
+  void Place(std::shared_ptr<YamlNode> node, YAML::anchor_t anchor) {
+    if (anchor != 0) anchors_[anchor] = node;
     Put(std::move(node));
   }
 
@@ -221,7 +241,7 @@ class TreeBuilder {
       }
       frame.key = std::move(node);
     } else if (node->is_null() && frame.key->text != kMergeKey) {
-      // What is not there has no place of its own.
+      // yaml-cpp marks what is not there at whatever comes next.
       auto null = std::make_shared<YamlNode>(*node);
       null->offset = frame.key->offset;
       null->length = frame.key->length;
@@ -233,33 +253,19 @@ class TreeBuilder {
     }
   }
 
-  // Where the map has this key already; nullptr: nowhere, and it is added.
-  static const YamlNode* FindOrAdd(Frame& frame, YamlEntry entry) {
-    std::vector<YamlEntry>& entries = frame.node->entries;
-    if (entries.size() < kFewKeys) {
-      if (const YamlEntry* known = frame.node->Find(entry.key->text)) return known->key.get();
-    } else {
-      if (frame.index.empty()) {
-        for (std::size_t i = 0; i < entries.size(); ++i) {
-          frame.index.emplace(entries[i].key->text, i);
-        }
-      }
-      const auto [it, is_new] = frame.index.emplace(entry.key->text, entries.size());
-      if (!is_new) return entries[it->second].key.get();
+  void AddEntry(Frame& frame, YamlEntry entry) {
+    const auto [it, is_new] = frame.index.emplace(entry.key->text, frame.node->entries.size());
+    if (is_new) {
+      frame.node->entries.push_back(std::move(entry));
+      return;
     }
-    entries.push_back(std::move(entry));
-    return nullptr;
-  }
-
-  void AddEntry(Frame& frame, const YamlEntry& entry) {
-    const YamlNode* first = FindOrAdd(frame, entry);
-    if (first == nullptr) return;
     if (++duplicates_ > kMostDuplicates) return;
     Diagnostic diagnostic;
     diagnostic.summary = fmt::format("the key `{}` stands here twice", entry.key->text);
     diagnostic.place = entry.key->Place();
     diagnostic.source_line = file_.ShownLine(diagnostic.place.line);
-    RelatedPlace related{first->Place(), "", "first defined here"};
+    const YamlNode& first = *frame.node->entries[it->second].key;
+    RelatedPlace related{first.Place(), "", "first defined here"};
     related.source_line = file_.ShownLine(related.place.line);
     diagnostic.related.push_back(std::move(related));
     diagnostics_.Add(std::move(diagnostic));
@@ -279,24 +285,25 @@ class TreeBuilder {
         continue;
       }
       for (const YamlEntry& entry : source->entries) {
-        FindOrAdd(frame, entry);
+        const bool is_new = frame.index.emplace(entry.key->text, frame.node->entries.size()).second;
+        if (is_new) frame.node->entries.push_back(entry);
       }
     }
   }
 
   const SourceFile& file_;
-  std::size_t skipped_;  // bytes before the text of the events
+  std::size_t skipped_;  // bytes before what yaml-cpp was given
   const YamlLimits& limits_;
   Diagnostics& diagnostics_;
   std::vector<Frame> frames_;
-  std::unordered_map<std::string, YamlNodePtr> anchors_;  // nullptr: of what is not complete
+  std::unordered_map<YAML::anchor_t, YamlNodePtr> anchors_;
   YamlNodePtr root_;
   std::size_t total_ = 0;
   int documents_ = 0;
   int duplicates_ = 0;
 };
 
-// What is no text, told before YAML has to be spoken of.
+// What yaml-cpp must not see: it takes byte 4 for the end of the text, and guesses other encodings.
 std::optional<Refused> CheckBytes(const SourceFile& file, std::size_t start,
                                   const YamlLimits& limits) {
   const std::string& text = file.text();
@@ -318,22 +325,22 @@ std::optional<Refused> CheckBytes(const SourceFile& file, std::size_t start,
   return std::nullopt;
 }
 
-// The usual cause of what libyaml says, in our words; "" when there is no usual one.
-std::string UsualCause(const SourceFile& file, std::size_t offset, const YamlError& error) {
+// The usual cause of what yaml-cpp says, in our words; "" when there is no usual one.
+std::string UsualCause(const SourceFile& file, std::size_t offset, std::string_view message) {
   const auto says = [&](std::string_view words) {
-    return error.problem.find(words) != std::string::npos;
+    return message.find(words) != std::string_view::npos;
   };
   const SourcePlace place = file.PlaceAt(offset);
-  if (says("mapping values are not allowed")) {
+  if (says("illegal map value")) {
     const auto first_colon = file.Line(place.line).find(':');
     const bool is_first = first_colon + 1 == static_cast<std::size_t>(place.column);
     return is_first ? "does the line above lack a `:`?" : "a text that holds `: ` needs quotes";
   }
-  if (says("could not find expected ':'")) return "does the line above lack a `:`?";
-  if (says("did not find expected key") || says("did not find expected '-' indicator")) {
+  if (says("end of map not found") || says("end of sequence not found")) {
     return "is it indented like its neighbours?";
   }
-  if (says("cannot start any token") && offset < file.text().size()) {
+  if (says("anchor is not defined")) return "a text that begins with `*` needs quotes";
+  if (says("unknown token") && offset < file.text().size()) {
     const auto character = static_cast<unsigned char>(file.text()[offset]);
     if (character > 0x20 && character < 0x7F) {
       return fmt::format("a text that begins with `{}` needs quotes", file.text()[offset]);
@@ -342,21 +349,12 @@ std::string UsualCause(const SourceFile& file, std::size_t offset, const YamlErr
   return "";
 }
 
-// libyaml's words for an error, with the usual cause in ours. `skipped`: bytes of the file before
-// the text it was given.
-Refused Explain(const SourceFile& file, std::size_t skipped, const YamlError& error) {
-  const std::size_t offset = error.offset + skipped;
-  const std::size_t begin = error.context_offset.value_or(error.offset) + skipped;
-  if (error.context.find("parsing a flow") != std::string::npos && begin < file.text().size()) {
-    return Refused{fmt::format("`{}` is not closed", file.text()[begin]), begin, ""};
-  }
-  if (error.context.ends_with("scanning a quoted scalar")) {
-    const bool ends = error.problem.find("end of stream") != std::string::npos;
-    if (ends) return Refused{"a quote is not closed", begin, ""};
-  }
-  if (error.context.ends_with("scanning an alias")) {
-    return Refused{"not valid YAML: " + error.problem, begin,
-                   "a text that begins with `*` needs quotes"};
+// yaml-cpp's words for an error, with the usual cause in ours.
+Refused Explain(const SourceFile& file, std::size_t offset, const std::string& message,
+                std::size_t open_bracket) {
+  if (message.find("flow not found") != std::string::npos &&
+      open_bracket != std::string_view::npos) {
+    return Refused{fmt::format("`{}` is not closed", file.text()[open_bracket]), open_bracket, ""};
   }
   const SourcePlace place = file.PlaceAt(offset);
   for (int line = place.line; line >= std::max(1, place.line - 1); --line) {
@@ -367,7 +365,13 @@ Refused Explain(const SourceFile& file, std::size_t skipped, const YamlError& er
     return Refused{"a tab where YAML wants blanks", file.LineStart(line) + first,
                    "indent with blanks"};
   }
-  return Refused{"not valid YAML: " + error.problem, offset, UsualCause(file, offset, error)};
+  return Refused{"not valid YAML: " + message, offset, UsualCause(file, offset, message)};
+}
+
+// yaml-cpp 0.8 adds the anchor's name, which stands in the source line anyway.
+std::string WordsOf(const std::string& message) {
+  constexpr std::string_view kUnknown = "the referenced anchor is not defined";
+  return std::string(message.starts_with(kUnknown) ? kUnknown : std::string_view(message));
 }
 
 }  // namespace
@@ -386,15 +390,20 @@ YamlNodePtr ParseYaml(const SourceFile& file, Diagnostics& diagnostics, const Ya
     return nullptr;
   }
   TreeBuilder builder(file, start, limits, diagnostics);
-  YamlEvents events(std::string_view(file.text()).substr(start));
   try {
-    while (auto event = events.Next()) {
-      if (event->kind == YamlEvent::Kind::kStreamEnd) return builder.Take();
-      builder.Add(*std::move(event));
+    std::istringstream stream(file.text().substr(start));
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
     }
-    throw Explain(file, start, events.error());
+    return builder.Take();
   } catch (const Refused& refused) {
     Report(file, refused, diagnostics);
+  } catch (const YAML::Exception& error) {
+    Report(file,
+           Explain(file, builder.Offset(error.mark), WordsOf(error.msg), builder.OpenBracket()),
+           diagnostics);
+  } catch (const std::exception& error) {
+    Report(file, Refused{std::string("not valid YAML: ") + error.what(), 0, ""}, diagnostics);
   }
   return nullptr;
 }

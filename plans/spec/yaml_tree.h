@@ -1,4 +1,4 @@
-// YAML text as a tree whose every node knows its place.
+// YAML text as a tree whose every node knows its place. The only room that includes yaml-cpp.
 //
 // Knows nothing of specs: no types, no known keys. A scalar keeps its text and whether it was
 // plain, so that the reader decides by what it wants (`no` is text where text is wanted).
