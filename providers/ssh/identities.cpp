@@ -129,8 +129,10 @@ Result<std::shared_ptr<const Identities>> Identities::LoadOrMake(const Environme
   const std::string temp = fmt::format("{}.{}.tmp", path, ProcessId());
   static_cast<void>(files.Remove(temp));  // of a dead run with our number
   if (Result<void> done = files.WriteNew(temp, secret.view(), 0600); !done) return done.error();
-  if (Result<void> done = files.Rename(temp, path); !done) {
+  if (Result<void> done = files.RenameToNew(temp, path); !done) {
     static_cast<void>(files.Remove(temp));
+    // Another run has made one meanwhile, and may have published it.
+    if (done.error().code == ErrorCode::kAlreadyExists) return Load({}, environment, files);
     return done.error();
   }
   // Nodes will be made that know only this key, so it must outlive a loss of power.

@@ -185,6 +185,32 @@ TEST(MadeIdentity, OutlivesDeathAtEveryStep) {
   }
 }
 
+// Whenever another run makes the first key at the same time: both go on with the same one.
+TEST(MadeIdentity, IsTheOneThatAnotherRunMadeMeanwhile) {
+  const FixedEnvironment environment(std::map<std::string, std::string>{{"HOME", "/home"}});
+  constexpr const char* kPath = "/home/.ssh/podctl_ed25519";
+  FakeFileSystem elsewhere;
+  elsewhere.SetFolder("/home");
+  const auto theirs = ssh::Identities::LoadOrMake(environment, elsewhere);
+  ASSERT_TRUE(theirs) << theirs.error().message;
+  bool met = true;
+  for (int call = 0; met; ++call) {
+    SCOPED_TRACE(call);
+    FakeFileSystem files;
+    files.SetFolder("/home");
+    met = false;
+    files.Interleave(call, [&] {
+      met = true;
+      if (!files.FileText(kPath)) files.SetFile(kPath, *elsewhere.FileText(kPath), 0600);
+    });
+    const auto made = ssh::Identities::LoadOrMake(environment, files);
+    ASSERT_TRUE(made) << made.error().message;
+    const auto found = ssh::Identities::LoadOrMake(environment, files);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ((*found)->PublicKeyLine(), (*made)->PublicKeyLine());
+  }
+}
+
 class AgentTest : public IdentitiesTest {
  protected:
   AgentTest() : socket_(home_.path() + "/agent") {
