@@ -194,7 +194,7 @@ TEST(MadeIdentity, IsTheOneThatAnotherRunMadeMeanwhile) {
   const auto theirs = ssh::Identities::LoadOrMake(environment, elsewhere);
   ASSERT_TRUE(theirs) << theirs.error().message;
   bool met = true;
-  for (int call = 0; met; ++call) {
+  for (int call = 1; met; ++call) {
     SCOPED_TRACE(call);
     FakeFileSystem files;
     files.SetFolder("/home");
