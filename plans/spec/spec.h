@@ -52,8 +52,8 @@ struct PodSpec {
   std::string zone;
   std::string node_id;
   bool node_id_given = false;  // `nodeId` is written in the spec; else the state's node id stands
-  // The spec's node id, where createBeforeDestroy has chosen another as `node_id`; else empty. Never
-  // set by the loader (plans/node_ids.h).
+  // The spec's node id, where createBeforeDestroy has chosen another as `node_id`; else empty.
+  // Never set by the loader (plans/node_ids.h).
   std::string wanted_node_id;
   Value node;  // what the spec sets of the Node resource, JSON names; never `metadata`
   // Every metadata entry the spec names, with `tensorflow-env-vars` composed from libtpuFlags and

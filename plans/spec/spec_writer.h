@@ -1,9 +1,9 @@
 // Writes spec text: the loader's other direction, for `podctl import`. What is written loads as the
 // draft says, whatever characters stand in it.
 //
-// Knows nothing of the service: which fields are worth writing is the caller's choice. An emitter of
-// a YAML library does not serve: yaml-cpp's writes the text `true` like the truth value, and a block
-// without its last newline like one with it.
+// Knows nothing of the service: which fields are worth writing is the caller's choice. An emitter
+// of a YAML library does not serve: yaml-cpp's writes the text `true` like the truth value, and a
+// block without its last newline like one with it.
 #pragma once
 
 #include <cstddef>

@@ -192,7 +192,7 @@ TEST(Arguments, PlanOptionsAreThoseOfApplyToo) {
   for (const char* command : {"plan", "apply"}) {
     const ApplyOptions options =
         Parse({command, "--target", "pod.a", "--target=bootstrap.b.x", "--replace", "pod.c",
-                "--refresh=false", "--detailed-exitcode"})
+               "--refresh=false", "--detailed-exitcode"})
             .apply;
     EXPECT_THAT(options.targets, ElementsAre("pod.a", "bootstrap.b.x"));
     EXPECT_THAT(options.replace, ElementsAre("pod.c"));

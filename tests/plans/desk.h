@@ -109,7 +109,7 @@ class Desk {
   StepRunner* steps_door = &workers;
   Random* random_door = &random;
   ExecuteOptions options;
-  PlanOptions plan_options;  // of every plan from now on
+  PlanOptions plan_options;        // of every plan from now on
   EventLog events;                 // of the last run
   std::vector<std::string> notes;  // of the last run's settling
   std::stop_source drain;
