@@ -181,6 +181,9 @@ class Parser {
         ->allow_extra_args(false);
     AddNumber(&app_, "--parallelism", 256, &global.parallelism, "API calls at once (default 10)")
         ->type_name("N");
+    AddNumber(&app_, "--state-history", 1000, &global.state_history,
+              "generations of the state that are kept (default 5)")
+        ->type_name("N");
     AddDuration(&app_, "--lock-timeout", &global.lock_timeout,
                 "how long to wait for the state's lock (default: not at all)");
     app_.add_flag("--json", global.json, "machine-readable output");

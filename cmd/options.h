@@ -23,6 +23,7 @@ struct GlobalOptions {
   std::map<std::string, std::string> vars;
   std::vector<std::string> var_files;
   int parallelism = 10;
+  int state_history = 5;  // generations of the state that are kept
   std::chrono::milliseconds lock_timeout{0};
   bool json = false;
   bool no_color = false;

@@ -105,6 +105,7 @@ StepRunner& Wiring::steps() {
 
 std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   LocalStoreOptions options;
+  options.keep = static_cast<std::size_t>(options_.state_history);
   options.temp_folder = parts_->environment.Get("TMPDIR").value_or(options.temp_folder);
   return std::make_unique<LocalStore>(path, parts_->files, parts_->clock, parts_->random,
                                       LockHolder::ThisProcess(), std::move(options));

@@ -245,6 +245,20 @@ TEST_F(StateTest, AGenerationIsRestoredAsTheNewestOne) {
               HasSubstr("is the present one"));
 }
 
+TEST_F(StateTest, AsManyGenerationsAreKeptAsIsSaid) {
+  box_.WriteSpec(kPods);
+  box_.Apply();
+  const auto generations = [&] {
+    const auto document = ParseJson(box_.Run({"state", "history", "--json"}).out);
+    return document.value_or(Value())["generations"].AsList().size();
+  };
+  for (const char* address : {"pod.a", "pod.b"}) ExpectOk(box_.Run({"state", "rm", address}));
+  EXPECT_EQ(generations(), 3U);  // the present one with two before it
+  const std::int64_t first = Serial() - 2;
+  ExpectOk(box_.Run({"state", "restore", std::to_string(first), "--state-history", "1"}));
+  EXPECT_EQ(generations(), 2U);
+}
+
 TEST_F(StateTest, ADamagedStateIsPutAsideAndAGoodOneRestored) {
   box_.WriteSpec(kPods);
   box_.Apply();
