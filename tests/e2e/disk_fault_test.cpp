@@ -101,6 +101,10 @@ TEST_F(DiskFaultTest, AtEachAccessToTheState) {
 }
 
 TEST_F(DiskFaultTest, TooFewOpenFiles) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizers look into memory through pipes of their own, and end the program "
+                  "where they get none; the release suite runs this";
+#endif
   const Scenario& scenario = Named("create");
   constexpr int kFewest = 6;  // three streams, a pipe for signals, and one for whatever is opened
   constexpr int kMost = 24;

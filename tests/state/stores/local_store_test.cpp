@@ -157,7 +157,9 @@ void DieAtEveryStep(bool first_save, const Revival& revive) {
       ASSERT_TRUE(next.Save(found)) << "step " << step << ", way " << way;
       lock->reset();
       EXPECT_THAT(Present(machine), ::testing::ElementsAre("/project/podctl.state.json"));
-      for (const HistoryEntry& kept : *next.History()) EXPECT_EQ(kept.problem, "");
+      const auto history = next.History();
+      ASSERT_TRUE(history);
+      for (const HistoryEntry& kept : *history) EXPECT_EQ(kept.problem, "");
     }
   }
   EXPECT_GT(old_seen, 4);
