@@ -70,6 +70,7 @@ bool FromElement(const simdjson::dom::element& from, std::size_t depth, Value* t
 // What simdjson takes, ten times as fast as the parser below. nullopt: that one reads it, or knows
 // what is wrong where.
 std::optional<Value> ReadFast(std::string_view text) {
+  if (text.empty()) return std::nullopt;  // it may have no address, which simdjson would copy from
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   if (parser.allocate(text.size(), kMaxDepth + 1) != simdjson::SUCCESS) return std::nullopt;
