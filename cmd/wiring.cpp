@@ -19,6 +19,8 @@ namespace {
 constexpr const char* kDefaultState = "podctl.state.json";
 // How long a bootstrap step waits for a worker that is READY but does not answer SSH yet.
 constexpr std::chrono::minutes kBootPatience{5};
+// And, once it answers, for the published key to reach it: the guest agent may come up after sshd.
+constexpr std::chrono::minutes kKeyPatience{2};
 
 std::optional<std::string> FirstOf(const Environment& environment,
                                    std::initializer_list<const char*> names) {
@@ -98,6 +100,7 @@ StepRunner& Wiring::steps() {
   if (!parts_->steps) {
     ssh::Limits limits;
     limits.retry = kBootPatience;
+    limits.auth_retry = kKeyPatience;
     parts_->steps.emplace(ssh(), parts_->files, parts_->random, limits);
   }
   return *parts_->steps;

@@ -11,6 +11,7 @@
 
 #include "providers/base/text.h"
 #include "providers/ssh/exit_status.h"
+#include "providers/ssh/opening.h"
 
 namespace podctl::ssh {
 namespace {
@@ -42,14 +43,15 @@ constexpr const char* kEndSiblings =
 
 Connection::Connection(std::size_t index, const Job& job, const Limits& limits,
                        const Endpoint& endpoint, std::shared_ptr<const Identities> identities,
-                       Random& random, ConnectionSink& sink)
+                       Time run_start, Random& random, ConnectionSink& sink)
     : index_(index),
       job_(job),
       limits_(limits),
       endpoint_(endpoint),
       identities_(std::move(identities)),
       sink_(sink),
-      backoff_(random) {}
+      backoff_(random),
+      run_start_(run_start) {}
 
 Connection::~Connection() = default;
 
@@ -73,8 +75,10 @@ void Connection::Begin(Time now) {
   Step(now);
 }
 
-void Connection::Refuse(Outcome outcome, std::string message) {
-  Finish(outcome, std::move(message));
+void Connection::Refuse(Outcome outcome, std::string message, Time now) {
+  if (state_ == State::kWaiting || state_ == State::kOpening) {
+    Finish(outcome, std::move(message), now);
+  }
 }
 
 void Connection::Step(Time now) {
@@ -89,10 +93,13 @@ void Connection::Step(Time now) {
 }
 
 void Connection::StepOpening(Time now) {
-  const bool was_connecting = session_->stage() == Session::Stage::kConnecting;
+  const Session::Stage before = session_->stage();
   const Session::Stage stage = session_->Advance();
-  if (was_connecting && stage != Session::Stage::kConnecting && stage != Session::Stage::kFailed) {
-    deadline_ = now + limits_.handshake;
+  if (stage != before && stage != Session::Stage::kFailed) {
+    // Opening the channel is as long as logging in was.
+    deadline_ =
+        now + StageLimit(stage == Session::Stage::kReady ? Session::Stage::kAuthenticating : stage,
+                         limits_);
     SetPhase(Phase::kAuthenticating);
   }
   if (session_->learned_host_key().has_value()) {
@@ -120,7 +127,7 @@ void Connection::StepOpening(Time now) {
 void Connection::StepChannel(Time now) {
   if (task_ == Task::kOpenChannel && !OpenChannel(now)) return;
   if (task_ == Task::kStart && !Start(now)) return;
-  if (task_ == Task::kPump) Pump();
+  if (task_ == Task::kPump) Pump(now);
 }
 
 bool Connection::OpenChannel(Time now) {
@@ -142,7 +149,8 @@ bool Connection::Start(Time now) {
   if (state_ != State::kRunning) {
     // From here on the command may have run, whatever happens.
     state_ = State::kRunning;
-    deadline_ = now + limits_.handshake;
+    sent_at_ = now;
+    deadline_ = now + limits_.auth;
     command_deadline_ = limits_.command.count() > 0 ? now + limits_.command : kNever;
     SetPhase(Phase::kRunning);
   }
@@ -152,11 +160,11 @@ bool Connection::Start(Time now) {
   if (code == LIBSSH2_ERROR_EAGAIN) return false;
   if (code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) {
     Finish(Outcome::kUnreachable,
-           fmt::format("{} refuses to run commands over SSH", job_.worker.Name()));
+           fmt::format("{} refuses to run commands over SSH", job_.worker.Name()), now);
     return false;
   }
   if (code != 0) {
-    Broken(session_->LastError());
+    Broken(session_->LastError(), now);
     return false;
   }
   deadline_ = command_deadline_;
@@ -170,39 +178,39 @@ void Connection::Waits(Half half) {
   if ((session_->WaitsFor() & POLLOUT) != 0) half_ = half;
 }
 
-void Connection::Pump() {
-  if (half_ != Half::kNone && !FinishHalf()) return;
+void Connection::Pump(Time now) {
+  if (half_ != Half::kNone && !FinishHalf(now)) return;
   if (farewell_ != Farewell::kNone && !StepFarewell()) return;
-  if (!Drain()) return;
+  if (!Drain(now)) return;
   if (libssh2_channel_eof(channel_) != 0) {
     const int code = libssh2_channel_wait_closed(channel_);
     if (code == 0) {
-      Exited();
+      Exited(now);
       return;
     }
     if (code != LIBSSH2_ERROR_EAGAIN) {
-      Broken(session_->LastError());
+      Broken(session_->LastError(), now);
       return;
     }
   }
-  FeedInput();
+  FeedInput(now);
 }
 
 // Repeats the call that left a packet half sent; false when the step is over.
-bool Connection::FinishHalf() {
+bool Connection::FinishHalf(Time now) {
   const Half half = std::exchange(half_, Half::kNone);
   std::size_t got = 0;
   switch (half) {
     case Half::kNone:
       return true;
     case Half::kWrite:
-      return Write() && half_ == Half::kNone;
+      return Write(now) && half_ == Half::kNone;
     case Half::kEof:
       return SendEof() && half_ == Half::kNone;
     case Half::kReadOut:
-      return Read(Stream::kOut, got) && half_ == Half::kNone;
+      return Read(Stream::kOut, got, now) && half_ == Half::kNone;
     case Half::kReadErr:
-      return Read(Stream::kErr, got) && half_ == Half::kNone;
+      return Read(Stream::kErr, got, now) && half_ == Half::kNone;
     case Half::kFarewell:
       return StepFarewell() && half_ == Half::kNone;
   }
@@ -210,7 +218,7 @@ bool Connection::FinishHalf() {
 }
 
 // Reads one chunk of one stream. False when the connection is gone or a packet is half sent.
-bool Connection::Read(Stream stream, std::size_t& got) {
+bool Connection::Read(Stream stream, std::size_t& got, Time now) {
   static thread_local std::array<char, kChunk> buffer;
   const ssize_t size =
       libssh2_channel_read_ex(channel_, stream == Stream::kOut ? 0 : SSH_EXTENDED_DATA_STDERR,
@@ -220,10 +228,12 @@ bool Connection::Read(Stream stream, std::size_t& got) {
     return half_ == Half::kNone;
   }
   if (size < 0) {
-    Broken(session_->LastError());
+    Broken(session_->LastError(), now);
     return false;
   }
   got += static_cast<std::size_t>(size);
+  (stream == Stream::kOut ? result_.bytes_out : result_.bytes_err) +=
+      static_cast<std::uint64_t>(size);
   if (size > 0) {
     sink_.OnData(index_, stream, std::string_view(buffer.data(), static_cast<std::size_t>(size)));
   }
@@ -233,7 +243,7 @@ bool Connection::Read(Stream stream, std::size_t& got) {
 // Takes what there is. Reading one stream can pull packets of the other off the socket into
 // libssh2's queue; the socket then never becomes readable for them. So both are read until both are
 // empty and the queue is too.
-bool Connection::Drain() {
+bool Connection::Drain(Time now) {
   std::size_t total = 0;
   int idle_rounds = 0;
   while (idle_rounds < 2) {
@@ -246,7 +256,7 @@ bool Connection::Drain() {
       return true;
     }
     std::size_t got = 0;
-    if (!Read(Stream::kOut, got) || !Read(Stream::kErr, got)) return false;
+    if (!Read(Stream::kOut, got, now) || !Read(Stream::kErr, got, now)) return false;
     total += got;
     if (got > 0) {
       idle_rounds = 0;
@@ -259,7 +269,7 @@ bool Connection::Drain() {
   return true;
 }
 
-bool Connection::FeedInput() {
+bool Connection::FeedInput(Time now) {
   const std::size_t size = job_.input == nullptr ? 0 : job_.input->size();
   const std::size_t stop_at = input_sent_ + kPerStep;
   while (input_sent_ < size) {
@@ -268,13 +278,13 @@ bool Connection::FeedInput() {
       return true;
     }
     const std::size_t before = input_sent_;
-    if (!Write()) return false;
+    if (!Write(now)) return false;
     if (input_sent_ == before) return true;
   }
   return eof_sent_ || SendEof();
 }
 
-bool Connection::Write() {
+bool Connection::Write(Time now) {
   const std::size_t size = std::min(kChunk, job_.input->size() - input_sent_);
   const ssize_t sent =
       libssh2_channel_write_ex(channel_, 0, job_.input->data() + input_sent_, size);
@@ -285,7 +295,7 @@ bool Connection::Write() {
   if (sent < 0) {
     // A command that ended without reading all of its input is no trouble of the connection.
     if (libssh2_channel_eof(channel_) != 0) return true;
-    Broken(session_->LastError());
+    Broken(session_->LastError(), now);
     return false;
   }
   input_sent_ += static_cast<std::size_t>(sent);
@@ -337,9 +347,9 @@ void Connection::BeginFarewell(Outcome outcome, std::string message, Time now) {
 void Connection::Cancel(Time now) {
   if (state_ == State::kDone || farewell_ != Farewell::kNone) return;
   if (state_ != State::kRunning) {
-    Finish(Outcome::kCancelled, "cancelled before the command was sent");
+    Finish(Outcome::kCancelled, "cancelled before the command was sent", now);
   } else if (task_ != Task::kPump) {
-    Finish(Outcome::kCancelled, "cancelled while the command was being sent");
+    Finish(Outcome::kCancelled, "cancelled while the command was being sent", now);
   } else {
     BeginFarewell(Outcome::kCancelled, "cancelled; the command was asked to end", now);
     Step(now);
@@ -348,55 +358,58 @@ void Connection::Cancel(Time now) {
 
 void Connection::CheckTimers(Time now) {
   if (state_ == State::kDone || now < deadline_) return;
-  const std::string& host = job_.worker.host;
   if (farewell_ != Farewell::kNone) {
-    Finish(farewell_outcome_, farewell_message_);
+    Finish(farewell_outcome_, farewell_message_, now);
   } else if (state_ == State::kRunning && task_ == Task::kStart) {
     Finish(
         Outcome::kLost,
         fmt::format("{} did not answer the request to run the command within {}; it may have run",
-                    job_.worker.Name(), FormatDuration(limits_.handshake)));
+                    job_.worker.Name(), FormatDuration(limits_.auth)),
+        now);
   } else if (state_ == State::kRunning) {
     BeginFarewell(Outcome::kTimedOut,
                   fmt::format("the command ran longer than {}", FormatDuration(limits_.command)),
                   now);
-  } else if (session_->stage() == Session::Stage::kConnecting) {
-    TroubleBeforeCommand(Outcome::kUnreachable,
-                         fmt::format("cannot connect to {}:{}: no answer within {}", host,
-                                     job_.worker.port, FormatDuration(limits_.connect)),
-                         now, true);
   } else {
     TroubleBeforeCommand(Outcome::kUnreachable,
-                         fmt::format("{}:{} took the connection but did not let us in within {}",
-                                     host, job_.worker.port, FormatDuration(limits_.handshake)),
+                         session_->stage() == Session::Stage::kReady
+                             ? fmt::format("{} did not open a channel within {}",
+                                           job_.worker.Name(), FormatDuration(limits_.auth))
+                             : StageComplaint(session_->stage(), job_.worker, limits_),
                          now, true);
   }
 }
 
-void Connection::Exited() {
+void Connection::Exited(Time now) {
   if (farewell_ != Farewell::kNone) {
-    Finish(farewell_outcome_, farewell_message_);
+    Finish(farewell_outcome_, farewell_message_, now);
     return;
   }
   ReadExitStatus(session_->handle(), channel_, result_);
-  Finish(result_.outcome, std::move(result_.message));
+  Finish(result_.outcome, std::move(result_.message), now);
 }
 
-void Connection::Broken(const std::string& what) {
+void Connection::Broken(const std::string& what, Time now) {
   if (farewell_ != Farewell::kNone) {
-    Finish(farewell_outcome_, farewell_message_);
+    Finish(farewell_outcome_, farewell_message_, now);
     return;
   }
-  Finish(Outcome::kLost, fmt::format("the connection to {} broke after the command was sent, so it "
-                                     "may or may not have run: {}",
-                                     job_.worker.Name(), what));
+  Finish(Outcome::kLost,
+         fmt::format("the connection to {} broke after the command was sent, so it "
+                     "may or may not have run: {}",
+                     job_.worker.Name(), what),
+         now);
 }
 
 void Connection::TroubleBeforeCommand(Outcome outcome, std::string message, Time now, bool retry) {
-  const Time give_up = first_try_ + limits_.retry;
+  Time give_up = first_try_ + limits_.retry;
+  if (outcome == Outcome::kAuthRefused) {
+    first_refusal_ = std::min(first_refusal_, now);
+    give_up = first_refusal_ + std::min(limits_.auth_retry, limits_.retry);
+  }
   if (!retry || now >= give_up) {
     if (result_.attempts > 1) message += fmt::format(" (tried {} times)", result_.attempts);
-    Finish(outcome, std::move(message));
+    Finish(outcome, std::move(message), now);
     return;
   }
   session_.reset();
@@ -406,7 +419,7 @@ void Connection::TroubleBeforeCommand(Outcome outcome, std::string message, Time
   SetPhase(Phase::kRetrying);
 }
 
-void Connection::Finish(Outcome outcome, std::string message) {
+void Connection::Finish(Outcome outcome, std::string message, Time now) {
   session_.reset();
   channel_ = nullptr;
   state_ = State::kDone;
@@ -415,6 +428,9 @@ void Connection::Finish(Outcome outcome, std::string message) {
   timer_ = kNever;
   result_.outcome = outcome;
   result_.message = std::move(message);
+  const Time sent = std::min(sent_at_, now);
+  result_.waited = std::chrono::duration_cast<milliseconds>(sent - run_start_);
+  result_.ran = std::chrono::duration_cast<milliseconds>(now - sent);
   sink_.OnResult(index_, result_);
   SetPhase(Phase::kDone);
 }

@@ -33,8 +33,10 @@ class Connection {
   static constexpr Time kNever = Time::max();
 
   // Everything lent must outlive the connection.
+  // `run_start`: since when the job has waited.
   Connection(std::size_t index, const Job& job, const Limits& limits, const Endpoint& endpoint,
-             std::shared_ptr<const Identities> identities, Random& random, ConnectionSink& sink);
+             std::shared_ptr<const Identities> identities, Time run_start, Random& random,
+             ConnectionSink& sink);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -46,8 +48,10 @@ class Connection {
   void Begin(Time now);   // opens a connection; only in kWaiting, not before start_at()
   void Step(Time now);    // after an event or a timer
   void Cancel(Time now);  // stop was asked for; done at once or after a short farewell
-  // Ends it without trying: no address, no key.
-  void Refuse(Outcome outcome, std::string message);
+  // Ends it before the command is sent (no address, no key, too many failures elsewhere); nothing
+  // happens when it was sent already.
+  void Refuse(Outcome outcome, std::string message, Time now);
+  const WorkerResult& result() const { return result_; }  // whole once kDone
 
   Time start_at() const { return start_at_; }
   Time timer() const { return timer_; }
@@ -71,21 +75,21 @@ class Connection {
   void StepChannel(Time now);
   bool OpenChannel(Time now);
   bool Start(Time now);
-  void Pump();
-  bool FeedInput();
-  bool Write();
+  void Pump(Time now);
+  bool FeedInput(Time now);
+  bool Write(Time now);
   bool SendEof();
-  bool Drain();
-  bool Read(Stream stream, std::size_t& got);
+  bool Drain(Time now);
+  bool Read(Stream stream, std::size_t& got, Time now);
   bool StepFarewell();
-  bool FinishHalf();
+  bool FinishHalf(Time now);
   void Waits(Half half);
   void BeginFarewell(Outcome outcome, std::string message, Time now);
   void CheckTimers(Time now);
-  void Exited();
+  void Exited(Time now);
   void TroubleBeforeCommand(Outcome outcome, std::string message, Time now, bool retry);
-  void Broken(const std::string& what);
-  void Finish(Outcome outcome, std::string message);
+  void Broken(const std::string& what, Time now);
+  void Finish(Outcome outcome, std::string message, Time now);
   void SetPhase(Phase phase);
 
   const std::size_t index_;
@@ -98,7 +102,10 @@ class Connection {
 
   State state_ = State::kWaiting;
   Phase phase_ = Phase::kWaiting;
+  const Time run_start_;
   Time first_try_ = kNever;
+  Time first_refusal_ = kNever;  // of our keys
+  Time sent_at_ = kNever;        // the command
   Time start_at_ = Time::min();
   Time timer_ = kNever;
   Time deadline_ = kNever;  // of the stage at hand

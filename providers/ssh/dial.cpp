@@ -8,6 +8,7 @@
 
 #include "providers/base/text.h"
 #include "providers/ssh/backoff.h"
+#include "providers/ssh/opening.h"
 
 namespace podctl::ssh {
 namespace {
@@ -18,14 +19,14 @@ Error Cancelled() {
   return MakeError(ErrorCode::kCancelled, "cancelled");
 }
 
-// One attempt, within its two time limits.
+// One attempt, each stage within its time limit.
 Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpoint& endpoint,
                                          const std::shared_ptr<const Identities>& identities,
                                          const Limits& limits, Clock& clock, const Wakeup& wakeup,
                                          const std::stop_token& stop) {
   auto session = std::make_unique<Session>(worker, endpoint, identities);
   auto deadline = clock.Steady() + limits.connect;
-  bool connecting = true;
+  Session::Stage before = Session::Stage::kConnecting;
   while (!stop.stop_requested()) {
     const Session::Stage stage = session->Advance();
     if (stage == Session::Stage::kReady) return session;
@@ -42,15 +43,10 @@ Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpo
       }
     }
     const auto now = clock.Steady();
-    if (connecting && stage != Session::Stage::kConnecting) {
-      connecting = false;
-      deadline = now + limits.handshake;
-    }
+    if (stage != before) deadline = now + StageLimit(stage, limits);
+    before = stage;
     if (now >= deadline) {
-      return MakeError(ErrorCode::kUnavailable,
-                       fmt::format("{}:{} {} within {}", worker.host, worker.port,
-                                   connecting ? "did not answer" : "did not let us in",
-                                   FormatDuration(connecting ? limits.connect : limits.handshake)));
+      return MakeError(ErrorCode::kUnavailable, StageComplaint(stage, worker, limits));
     }
     pollfd fds[] = {{session->fd(), session->WaitsFor(), 0}, {wakeup.fd(), POLLIN, 0}};
     const milliseconds left = std::chrono::ceil<milliseconds>(deadline - now);
@@ -72,6 +68,7 @@ Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
   const std::stop_callback ring(stop, [&wakeup] { wakeup.Ring(); });
   Backoff backoff(random);
   const auto give_up = clock.Steady() + limits.retry;
+  auto give_up_keys = Clock::SteadyTime::max();
   while (true) {
     Result<std::unique_ptr<Session>> session =
         TryOnce(worker, *endpoint, identities, limits, clock, wakeup, stop);
@@ -80,9 +77,15 @@ Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
       return session;
     }
     const auto now = clock.Steady();
-    if (session.error().code == ErrorCode::kFailedPrecondition || now >= give_up) return session;
+    const ErrorCode code = session.error().code;
+    const bool refused = code == ErrorCode::kUnauthenticated;
+    if (refused && give_up_keys == Clock::SteadyTime::max()) {
+      give_up_keys = now + std::min(limits.auth_retry, limits.retry);
+    }
+    const auto end = refused ? give_up_keys : give_up;
+    if (code == ErrorCode::kFailedPrecondition || now >= end) return session;
     on_trouble(session.error().message);
-    const milliseconds left = std::chrono::ceil<milliseconds>(give_up - now);
+    const milliseconds left = std::chrono::ceil<milliseconds>(end - now);
     if (!clock.SleepFor(std::min(backoff.Next(), left), stop)) return Cancelled();
   }
 }

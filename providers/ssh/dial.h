@@ -15,7 +15,8 @@
 
 namespace podctl::ssh {
 
-// Blocks until the session is ready, at most for Limits::retry and the attempt under way then.
+// Blocks until the session is ready, at most for Limits::retry (once keys were refused: for
+// Limits::auth_retry from then on) and the attempt under way then.
 // `on_trouble` is told why an attempt failed that is not the last one. Errors: kUnavailable,
 // kUnauthenticated (no key accepted), kFailedPrecondition (host key changed or unknown: never tried
 // again), kCancelled (stop). `worker` is lent and must outlive the session.

@@ -13,6 +13,7 @@
 #include <map>
 #include <thread>
 
+#include "providers/base/text.h"
 #include "providers/ssh/connection.h"
 #include "providers/ssh/line_splitter.h"
 #include "providers/ssh/mailbox.h"
@@ -51,7 +52,7 @@ class Poller final : public ConnectionSink {
   Connection& Add(const Job& job, const Endpoint& endpoint,
                   std::shared_ptr<const Identities> identities, Random& random) {
     slots_.push_back({std::make_unique<Connection>(slots_.size(), job, limits_, endpoint,
-                                                   std::move(identities), random, *this),
+                                                   std::move(identities), start_, random, *this),
                       0, 0});
     return *slots_.back().connection;
   }
@@ -64,6 +65,10 @@ class Poller final : public ConnectionSink {
   }
   void OnPhase(std::size_t job, Phase phase) override { mailbox_.Put({job, phase}); }
   void OnResult(std::size_t job, const WorkerResult& result) override {
+    if (!result.ok() && result.outcome != Outcome::kCancelled &&
+        result.outcome != Outcome::kSkipped) {
+      ++failed_;
+    }
     mailbox_.Put({job, result});
   }
   bool Full() const override { return mailbox_.Full(); }
@@ -77,6 +82,7 @@ class Poller final : public ConnectionSink {
 
   void Count();
   void Admit(Time now);
+  void SkipTheRest(Time now);
   void StepAll(Time now);
   void Register(std::size_t index);
   milliseconds Patience(Time now) const;
@@ -86,6 +92,7 @@ class Poller final : public ConnectionSink {
   Clock& clock_;
   const Wakeup& wakeup_;
   Mailbox& mailbox_;
+  const Time start_ = clock_.Steady();
   std::vector<Slot> slots_;
   std::vector<std::size_t> ready_;  // sockets with events since the last step
   int epoll_ = -1;
@@ -94,6 +101,8 @@ class Poller final : public ConnectionSink {
   int open_ = 0;
   int handshaking_ = 0;
   std::size_t done_ = 0;
+  int failed_ = 0;  // kept by OnResult
+  bool skipped_ = false;
   bool paused_ = false;
   bool eager_ = false;  // somebody can go on without waiting
   Time next_timer_ = Connection::kNever;
@@ -127,6 +136,17 @@ void Poller::Count() {
     next_timer_ = std::min(next_timer_, connection.timer());
     paused_ = paused_ || connection.paused();
     eager_ = eager_ || connection.wants_step();
+  }
+}
+
+// The failure budget is spent: what was not sent is not sent any more.
+void Poller::SkipTheRest(Time now) {
+  skipped_ = true;
+  const std::string why = fmt::format("not started: {} failed before",
+                                      Plural(static_cast<std::size_t>(failed_), "worker"));
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i].connection->Refuse(Outcome::kSkipped, why, now);
+    Register(i);
   }
 }
 
@@ -217,7 +237,8 @@ void Poller::Run(const std::stop_token& stop) {
   if (epoll_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, wakeup_.fd(), &event) != 0) {
     for (Slot& slot : slots_) {
       slot.connection->Refuse(Outcome::kUnreachable,
-                              fmt::format("epoll is not to be had: {}", std::strerror(errno)));
+                              fmt::format("epoll is not to be had: {}", std::strerror(errno)),
+                              start_);
     }
   }
   bool cancelled = false;
@@ -229,6 +250,10 @@ void Poller::Run(const std::stop_token& stop) {
         slots_[i].connection->Cancel(now);
         Register(i);
       }
+      continue;
+    }
+    if (!skipped_ && limits_.max_failures.has_value() && failed_ > *limits_.max_failures) {
+      SkipTheRest(now);
       continue;
     }
     Admit(now);
@@ -287,9 +312,10 @@ std::vector<WorkerResult> FanOut::Run(const std::vector<Job>& jobs, const Limits
     if (!identities) {
       const Error& error = identities.error();
       connection.Refuse(Outcome::kAuthRefused,
-                        error.hint.empty() ? error.message : error.message + "; " + error.hint);
+                        error.hint.empty() ? error.message : error.message + "; " + error.hint,
+                        clock_.Steady());
     } else if (!endpoint) {
-      connection.Refuse(Outcome::kUnreachable, endpoint.error().message);
+      connection.Refuse(Outcome::kUnreachable, endpoint.error().message, clock_.Steady());
     }
   }
   {

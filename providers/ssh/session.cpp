@@ -22,6 +22,9 @@ namespace {
 
 // OpenSSH's servers hang up after 6 refused keys (MaxAuthTries).
 constexpr std::size_t kMaxKeysOffered = 6;
+// What a server may say before and in its banner (RFC 4253 section 4.2 allows lines before it).
+// Without a limit a server that never comes to the point would keep its poller busy.
+constexpr std::uint32_t kMaxBannerBytes = 64 * 1024;
 
 // Both directions get the same list: some versions break when they differ. Counter mode with a
 // plain MAC comes first because the newer modes' code had memory errors in released versions; GCM
@@ -96,6 +99,12 @@ int SignCallback(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* signa
   return 0;
 }
 
+// LIBSSH2_RECV_FUNC
+ssize_t ReceiveCallback(libssh2_socket_t, void* buffer, std::size_t size, int flags,
+                        void** abstract) {
+  return static_cast<Session*>(*abstract)->Receive(buffer, size, flags);
+}
+
 bool HungUp(int fd) {
   char byte = 0;
   const ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -148,6 +157,7 @@ Session::Stage Session::Advance() {
       case Stage::kConnecting:
         on = Connect();
         break;
+      case Stage::kGreeting:
       case Stage::kHandshaking:
         on = Handshake();
         break;
@@ -231,6 +241,8 @@ bool Session::Prepare() {
     return false;
   }
   libssh2_session_set_blocking(session_, 0);
+  libssh2_session_callback_set(session_, LIBSSH2_CALLBACK_RECV,
+                               reinterpret_cast<void*>(&ReceiveCallback));
   Prefer(session_, LIBSSH2_METHOD_HOSTKEY, HostKeyPreferences(pins_));
   for (const int method : {LIBSSH2_METHOD_CRYPT_CS, LIBSSH2_METHOD_CRYPT_SC}) {
     Prefer(session_, method, kCiphers);
@@ -238,15 +250,39 @@ bool Session::Prepare() {
   for (const int method : {LIBSSH2_METHOD_MAC_CS, LIBSSH2_METHOD_MAC_SC}) {
     Prefer(session_, method, kMacs);
   }
-  stage_ = Stage::kHandshaking;
+  stage_ = Stage::kGreeting;
   return true;
+}
+
+ssize_t Session::Receive(void* buffer, std::size_t size, int flags) {
+  if (ahead_begin_ == ahead_end_) {
+    const bool banner = size == 1;
+    if (!banner) {
+      const ssize_t got = recv(fd_, buffer, size, flags);
+      return got < 0 ? -errno : got;
+    }
+    if (banner_bytes_ > kMaxBannerBytes) return -EMSGSIZE;
+    const ssize_t got = recv(fd_, ahead_.data(), ahead_.size(), flags);
+    if (got <= 0) return got < 0 ? -errno : got;
+    ahead_begin_ = 0;
+    ahead_end_ = static_cast<std::uint16_t>(got);
+    if (stage_ == Stage::kGreeting) stage_ = Stage::kHandshaking;
+  }
+  const std::size_t given = std::min<std::size_t>(size, ahead_end_ - ahead_begin_);
+  std::memcpy(buffer, ahead_.data() + ahead_begin_, given);
+  ahead_begin_ = static_cast<std::uint16_t>(ahead_begin_ + given);
+  if (size == 1) ++banner_bytes_;
+  return static_cast<ssize_t>(given);
 }
 
 bool Session::Handshake() {
   const int code = libssh2_session_handshake(session_, fd_);
   if (code == LIBSSH2_ERROR_EAGAIN) return false;
   if (code != 0) {
-    Fail(Trouble::kConnection, fmt::format("no SSH handshake with {}: {}", Place(), LastError()));
+    const std::string why = banner_bytes_ > kMaxBannerBytes
+                                ? "what it says does not begin with an SSH banner"
+                                : LastError();
+    Fail(Trouble::kConnection, fmt::format("no SSH handshake with {}: {}", Place(), why));
     return false;
   }
   return CheckHostKey();

@@ -5,6 +5,7 @@
 // All calls on one session from one thread; different sessions may live in different threads.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,8 @@ namespace podctl::ssh {
 
 class Session {
  public:
-  enum class Stage { kConnecting, kHandshaking, kAuthenticating, kReady, kFailed };
+  // kGreeting: connected, and not a byte came yet.
+  enum class Stage { kConnecting, kGreeting, kHandshaking, kAuthenticating, kReady, kFailed };
   enum class Trouble {
     kConnection,   // no TCP connection, or it broke, or no key exchange
     kAuth,         // none of the keys was accepted
@@ -56,6 +58,9 @@ class Session {
   _LIBSSH2_SESSION* handle() { return session_; }
   std::string LastError();  // libssh2's words for the call that failed last
 
+  // libssh2's way to the socket: what recv(2) would answer, or -errno.
+  ssize_t Receive(void* buffer, std::size_t size, int flags);
+
  private:
   void Fail(Trouble trouble, std::string message);
   std::string Place() const;
@@ -76,6 +81,11 @@ class Session {
   std::string message_;
   std::optional<HostKeyText> learned_;
   int fd_ = -1;
+  // What was received ahead of libssh2, which asks for its peer's banner byte by byte.
+  std::array<char, 256> ahead_{};
+  std::uint16_t ahead_begin_ = 0;
+  std::uint16_t ahead_end_ = 0;
+  std::uint32_t banner_bytes_ = 0;
   _LIBSSH2_SESSION* session_ = nullptr;
   std::size_t next_key_ = 0;
   std::string offered_blob_;   // must stay the same while one key is being tried

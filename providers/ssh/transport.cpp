@@ -20,6 +20,8 @@ std::string_view OutcomeName(Outcome outcome) {
       return "host key changed";
     case Outcome::kCancelled:
       return "cancelled";
+    case Outcome::kSkipped:
+      return "not started";
   }
   return "unknown";
 }

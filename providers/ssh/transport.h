@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -22,13 +23,23 @@ struct Job {
   std::shared_ptr<const std::string> input;  // standard input, then end of file; null: none
 };
 
+// Each stage of reaching a worker has a time limit of its own; each ends with its own message.
 struct Limits {
   std::chrono::milliseconds connect{10'000};
-  std::chrono::milliseconds handshake{20'000};  // key exchange and authentication together
-  std::chrono::milliseconds command{0};         // from the start of the command; 0: no limit
-  // How long connection trouble is retried, with jittered backoff. A node that is READY may not
-  // answer SSH yet, and a key just published may not have reached the guest.
+  std::chrono::milliseconds first_byte{10'000};  // from the connection to the server's first byte
+  std::chrono::milliseconds handshake{20'000};   // from there to the end of the key exchange
+  std::chrono::milliseconds auth{20'000};        // from there to being logged in
+  std::chrono::milliseconds command{0};          // from the start of the command; 0: no limit
+  // How long trouble that may pass is retried, from the first try on, with jittered backoff:
+  // refused, reset, unreachable, no banner, dropped at the door. A node that is READY may not
+  // answer SSH yet.
   std::chrono::milliseconds retry{60'000};
+  // How long refused keys are offered again, from the first refusal on (and at most `retry`): a key
+  // just published may not have reached the guest.
+  std::chrono::milliseconds auth_retry{30'000};
+  // When more jobs than this have ended not ok, nothing new is started; what runs goes on to its
+  // end. 0: stop at the first failure. nullopt: no budget.
+  std::optional<int> max_failures;
   int max_open = 1024;       // connections at once
   int max_handshakes = 256;  // of them in key exchange or authentication at once
 };
@@ -39,18 +50,23 @@ enum class Outcome {
   kLost,            // the connection broke after the command was sent: it may or may not have run
   kTimedOut,        // the command ran longer than Limits::command; the connection was closed
   kUnreachable,     // no connection, or no SSH handshake, within Limits::retry
-  kAuthRefused,     // the worker accepted none of our keys
+  kAuthRefused,     // the worker accepted none of our keys within Limits::auth_retry
   kHostKeyChanged,  // the worker showed a key that is not the pinned one: never retried
   kCancelled,       // stop was requested
+  kSkipped,         // not started, because more than Limits::max_failures failed before
 };
 std::string_view OutcomeName(Outcome outcome);  // "exited", "host key changed", …
 
 struct WorkerResult {
   Outcome outcome = Outcome::kUnreachable;
   int exit_code = 0;
-  std::string signal;   // without "SIG": "KILL"
-  std::string message;  // one sentence when not kExited
-  int attempts = 0;     // connections tried
+  std::string signal;                   // without "SIG": "KILL"
+  std::string message;                  // one sentence when not kExited
+  int attempts = 0;                     // connections tried
+  std::chrono::milliseconds waited{0};  // from Run until the command was sent, or until it ended
+  std::chrono::milliseconds ran{0};     // from there to its end
+  std::uint64_t bytes_out = 0;          // received on the command's standard output
+  std::uint64_t bytes_err = 0;          // and standard error
   // Set when the key was trusted on first use: what to remember.
   std::optional<HostKeyText> learned_host_key;
 

@@ -325,6 +325,91 @@ TEST_P(SshTransportSuite, KeepsToTheNumberOfOpenConnections) {
   for (const ssh::WorkerResult& result : results) EXPECT_TRUE(result.ok()) << result.message;
 }
 
+// The first job fails; with one connection at a time the others have not begun then.
+TEST_P(SshTransportSuite, StartsNothingNewWhenTheFailureBudgetIsSpent) {
+  const SshServer server;
+  std::vector<ssh::Job> jobs;
+  for (int i = 0; i < 5; ++i) {
+    jobs.push_back({server.Access(i), i < 2 ? "exit 3" : "cd; echo x >> ran", nullptr});
+  }
+  ssh::Limits limits = Impatient();
+  limits.max_open = 1;
+  limits.max_failures = 1;
+  const auto results = transport_->Run(jobs, limits, observer_, {});
+  EXPECT_EQ(results[0].exit_code, 3);
+  EXPECT_EQ(results[1].exit_code, 3);
+  for (std::size_t i = 2; i < 5; ++i) {
+    EXPECT_EQ(results[i].outcome, ssh::Outcome::kSkipped);
+    EXPECT_EQ(results[i].message, "not started: 2 workers failed before");
+    EXPECT_EQ(results[i].attempts, 0);
+    EXPECT_EQ(observer_.results[i].size(), 1U);
+  }
+  EXPECT_FALSE(std::filesystem::exists(server.Home() + "/ran"));
+}
+
+TEST_P(SshTransportSuite, FailsFastWithAFailureBudgetOfNone) {
+  const SshServer server;
+  ssh::Job refused{server.Access(1), "true", nullptr};
+  refused.worker.port = FreePort("127.0.0.1");  // nobody there: retried until it is skipped
+  std::vector<ssh::Job> jobs = {{server.Access(0), "exit 9", nullptr}, refused};
+  ssh::Limits limits;
+  limits.max_failures = 0;
+  const auto results = transport_->Run(jobs, limits, observer_, {});
+  EXPECT_EQ(results[0].exit_code, 9);
+  EXPECT_EQ(results[1].outcome, ssh::Outcome::kSkipped);
+  EXPECT_EQ(results[1].message, "not started: 1 worker failed before");
+}
+
+TEST_P(SshTransportSuite, LetsWhatRunsEndWhenTheFailureBudgetIsSpent) {
+  const SshServer server;
+  // The second job fails only when the first one has said that it runs.
+  const std::string wait = "cd; while [ ! -e go ]; do sleep 0.01; done; ";
+  std::vector<ssh::Job> jobs = {
+      {server.Access(0), "cd; : > go; while [ ! -e failed ]; do sleep 0.01; done; echo on",
+       nullptr},
+      {server.Access(1), wait + "exit 1", nullptr}};
+  class Opener final : public ssh::Observer {
+   public:
+    explicit Opener(std::string flag) : flag_(std::move(flag)) {}
+    void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
+    void OnPhase(std::size_t, ssh::Phase) override {}
+    void OnResult(std::size_t job, const ssh::WorkerResult&) override {
+      if (job == 1) WriteAll(flag_, "");
+    }
+
+   private:
+    std::string flag_;
+  } opener(server.Home() + "/failed");
+  ssh::Limits limits = Impatient();
+  limits.max_failures = 0;
+  const auto results = transport_->Run(jobs, limits, opener, {});
+  EXPECT_TRUE(results[0].ok()) << results[0].message;
+  EXPECT_EQ(results[1].exit_code, 1);
+}
+
+TEST_P(SshTransportSuite, CountsBytesAndTimes) {
+  const SshServer server;
+  const ssh::WorkerResult result = RunOne(server, "printf 12345; printf 123 >&2; cd; sleep 0.2");
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_EQ(result.bytes_out, 5U);
+  EXPECT_EQ(result.bytes_err, 3U);
+  EXPECT_GE(result.ran.count(), 200);
+  EXPECT_GT(result.waited.count(), 0);
+}
+
+TEST_P(SshTransportSuite, OffersRefusedKeysForTheirGraceTimeOnly) {
+  const SshServer server;
+  const std::string key = server.Folder() + "/stranger";
+  MakeKey(key, {"-t", "ed25519"});
+  ssh::Job job{server.Access(), "true", nullptr};
+  job.worker.identity_file = key;
+  ssh::Limits limits;  // a minute of retries for the rest
+  limits.auth_retry = std::chrono::milliseconds(0);
+  const ssh::WorkerResult result = RunOne(job, limits);
+  EXPECT_EQ(result.outcome, ssh::Outcome::kAuthRefused) << result.message;
+  EXPECT_EQ(result.attempts, 1);
+}
+
 TEST_P(SshTransportSuite, TakesNoJobsForAnAnswer) {
   EXPECT_TRUE(transport_->Run({}, ssh::Limits(), observer_, {}).empty());
 }

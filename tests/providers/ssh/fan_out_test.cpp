@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "tests/conformance/ssh_transport_suite.h"
 
 namespace podctl::testing {
@@ -34,10 +36,11 @@ std::unique_ptr<ssh::Transport> MakeFanOut() {
 
 INSTANTIATE_TEST_SUITE_P(FanOut, SshTransportSuite, ::testing::Values(&MakeFanOut));
 
-// Takes connections into its backlog and says nothing.
-class SilentServer {
+// Takes connections, says `greeting` to each, and nothing more.
+class CurtServer {
  public:
-  SilentServer() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit CurtServer(std::string greeting = "")
+      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in in{};
     in.sin_family = AF_INET;
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -46,27 +49,73 @@ class SilentServer {
     socklen_t size = sizeof(in);
     getsockname(fd_, reinterpret_cast<sockaddr*>(&in), &size);
     port_ = ntohs(in.sin_port);
+    thread_ = std::thread([this, text = std::move(greeting)] { Serve(text); });
   }
-  ~SilentServer() { close(fd_); }
+  ~CurtServer() {
+    shutdown(fd_, SHUT_RDWR);  // ends accept
+    thread_.join();
+    close(fd_);
+  }
   int port() const { return port_; }
 
  private:
+  void Serve(const std::string& text) const {
+    std::vector<int> guests;
+    for (int guest = 0; (guest = accept(fd_, nullptr, nullptr)) >= 0;) {
+      guests.push_back(guest);
+      std::string_view left(text);
+      while (!left.empty()) {
+        const ssize_t sent = send(guest, left.data(), left.size(), MSG_NOSIGNAL);
+        if (sent <= 0) break;
+        left.remove_prefix(static_cast<std::size_t>(sent));
+      }
+    }
+    for (const int guest : guests) close(guest);
+  }
   int fd_;
   int port_ = 0;
+  std::thread thread_;
 };
 
-TEST(FanOutTest, GivesUpOnAServerThatSaysNothing) {
+ssh::WorkerResult RunOnce(int port, ssh::Limits limits) {
   const SshServer server;
-  const SilentServer silent;
   ssh::Job job{server.Access(), "true", nullptr};
-  job.worker.port = silent.port();
-  ssh::Limits limits;
-  limits.handshake = std::chrono::milliseconds(300);
+  job.worker.port = port;
   limits.retry = std::chrono::milliseconds(0);
   RecordingObserver observer;
-  const auto result = MakeFanOut()->Run({job}, limits, observer, {}).at(0);
+  return MakeFanOut()->Run({job}, limits, observer, {}).at(0);
+}
+
+TEST(FanOutTest, GivesUpOnAServerThatSaysNothing) {
+  const CurtServer silent;
+  ssh::Limits limits;
+  limits.first_byte = std::chrono::milliseconds(300);
+  const auto result = RunOnce(silent.port(), limits);
   EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
-  EXPECT_NE(result.message.find("did not let us in within 0.3s"), std::string::npos)
+  EXPECT_NE(result.message.find("took the connection but said nothing within 0.3s"),
+            std::string::npos)
+      << result.message;
+}
+
+TEST(FanOutTest, GivesUpOnAServerThatExchangesNoKeys) {
+  const CurtServer curt("SSH-2.0-curt\r\n");
+  ssh::Limits limits;
+  limits.first_byte = std::chrono::hours(1);
+  limits.handshake = std::chrono::milliseconds(300);
+  const auto result = RunOnce(curt.port(), limits);
+  EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
+  EXPECT_NE(result.message.find("did not finish the key exchange within 0.3s"), std::string::npos)
+      << result.message;
+}
+
+// libssh2 reads lines until one begins with "SSH-", for as long as they come.
+TEST(FanOutTest, GivesUpOnAServerThatNeverComesToThePoint) {
+  std::string endless;
+  while (endless.size() < 1024 * 1024) endless += "welcome to this machine\r\n";
+  const CurtServer chatty(endless);
+  const auto result = RunOnce(chatty.port(), ssh::Limits());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
+  EXPECT_NE(result.message.find("does not begin with an SSH banner"), std::string::npos)
       << result.message;
 }
 
