@@ -11,6 +11,7 @@
 #include "providers/os/process.h"
 #include "providers/os/this_process.h"
 #include "providers/ssh/fan_out.h"
+#include "providers/ssh/switchboard.h"
 #include "state/stores/local_store.h"
 
 namespace podctl {
@@ -43,7 +44,9 @@ struct Wiring::Parts {
   std::optional<gcp::Credentials> credentials;
   std::optional<gcp::TpuProvider> provider;
   std::optional<ssh::Keyring> keyring;
+  std::optional<ssh::KnownHostsFiles> known_hosts;
   std::optional<ssh::FanOut> fan_out;
+  std::optional<ssh::Switchboard> switchboard;
   std::optional<SshStepRunner> steps;
 };
 
@@ -91,9 +94,17 @@ ssh::Keyring& Wiring::keyring() {
   return *parts_->keyring;
 }
 
+ssh::KnownHostsFiles& Wiring::known_hosts() {
+  if (!parts_->known_hosts) parts_->known_hosts.emplace(parts_->environment, parts_->files);
+  return *parts_->known_hosts;
+}
+
 ssh::Transport& Wiring::ssh() {
-  if (!parts_->fan_out) parts_->fan_out.emplace(keyring(), parts_->clock, parts_->random);
-  return *parts_->fan_out;
+  if (!parts_->switchboard) {
+    parts_->fan_out.emplace(keyring(), parts_->clock, parts_->random);
+    parts_->switchboard.emplace(*parts_->fan_out, known_hosts());
+  }
+  return *parts_->switchboard;
 }
 
 StepRunner& Wiring::steps() {

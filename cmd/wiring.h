@@ -18,6 +18,7 @@
 #include "providers/os/file_system.h"
 #include "providers/provider.h"
 #include "providers/ssh/identities.h"
+#include "providers/ssh/known_hosts.h"
 #include "providers/ssh/transport.h"
 #include "state/store.h"
 
@@ -40,6 +41,7 @@ class Wiring {
   Result<Provider*> provider();
   std::string endpoint() const;  // as given, or Google's
   ssh::Keyring& keyring();
+  ssh::KnownHostsFiles& known_hosts();
   ssh::Transport& ssh();
   StepRunner& steps();
   std::unique_ptr<StateStore> OpenStore(const std::string& path);

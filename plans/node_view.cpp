@@ -1,5 +1,7 @@
 #include "plans/node_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "providers/os/this_process.h"
@@ -71,6 +73,7 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     worker.port = record.ssh.port;
     worker.user = record.ssh.user.empty() ? local_user : record.ssh.user;
     worker.identity_file = record.ssh.identity_file;
+    if (!record.uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", record.uid, index);
     worker.trust_first_use = !record.ssh.strict_host_keys;
     if (auto keys = record.host_keys.find(index); keys != record.host_keys.end()) {
       worker.host_keys = keys->second;

@@ -22,6 +22,15 @@ struct WorkerAccess {
   // Keys this worker may show. Empty: trust on first use, when `trust_first_use` allows it.
   std::vector<HostKeyText> host_keys;
   bool trust_first_use = true;
+  // Where host_keys stand if that is a file of the user's, "~/.ssh/known_hosts:3"; for messages.
+  std::string host_keys_from;
+  std::vector<HostKeyText> revoked_keys;  // never accepted, not even when pinned
+  // Not empty: no key can be trusted for the first time, and this clause says why.
+  std::string distrust;
+  // The name under which gcloud's known_hosts file has it, but for the key's last letters at the
+  // end: "tpu.1234567890-0".
+  std::string gcloud_alias;
+  bool use_openssh = false;  // reached by the program `ssh`, with all that ~/.ssh/config says
 
   std::string Name() const { return pod + "/" + std::to_string(index); }
 };

@@ -61,6 +61,7 @@ Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
     }
   }
   PodTarget target{address, AccessToWorkers(bare, record), {}};
+  for (WorkerAccess& worker : target.workers) wiring.known_hosts().Consult(worker);
   if (target.workers.size() == 1) target.exec_env = record.exec_env;
   return target;
 }

@@ -64,19 +64,45 @@ std::string HostKeyPreferences(const std::vector<HostKey>& pins) {
   return Join(wanted, ",");
 }
 
-HostKeyVerdict JudgeHostKey(const std::vector<HostKey>& pins, bool trust_first_use,
-                            std::string_view shown_blob) {
-  if (pins.empty()) {
-    return trust_first_use ? HostKeyVerdict::kLearned : HostKeyVerdict::kUnknown;
+std::vector<HostKey> PinsOf(const WorkerAccess& worker) {
+  std::vector<HostKey> pins;
+  pins.reserve(worker.host_keys.size());
+  for (const HostKeyText& text : worker.host_keys) {
+    pins.push_back(ParseHostKey(text).value_or(HostKey{"unreadable", text}));
   }
-  const bool known = std::any_of(pins.begin(), pins.end(),
-                                 [&](const HostKey& pin) { return pin.blob == shown_blob; });
+  return pins;
+}
+
+HostKeyVerdict JudgeHostKey(const WorkerAccess& worker, const std::vector<HostKey>& pins,
+                            std::string_view shown_blob) {
+  const auto is_shown = [&](const HostKey& key) { return key.blob == shown_blob; };
+  for (const HostKeyText& text : worker.revoked_keys) {
+    if (const auto key = ParseHostKey(text); key && is_shown(*key)) return HostKeyVerdict::kRevoked;
+  }
+  if (pins.empty()) {
+    const bool trust = worker.trust_first_use && worker.distrust.empty();
+    return trust ? HostKeyVerdict::kLearned : HostKeyVerdict::kUnknown;
+  }
+  const bool known = std::any_of(pins.begin(), pins.end(), is_shown);
   return known ? HostKeyVerdict::kPinned : HostKeyVerdict::kChanged;
 }
 
+std::string DescribeHostKey(std::string_view blob) {
+  return Describe(WireReader(blob).String(), blob);
+}
+
 std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
-                             const std::vector<HostKey>& pins, std::string_view shown_blob) {
-  const std::string shown = Describe(WireReader(shown_blob).String(), shown_blob);
+                             const std::vector<HostKey>& pins, std::string_view shown) {
+  if (verdict == HostKeyVerdict::kRevoked) {
+    return fmt::format(
+        "THE HOST KEY OF {} ({}) IS REVOKED in known_hosts: {}; podctl does not talk "
+        "to whoever shows it",
+        worker.Name(), worker.host, shown);
+  }
+  if (verdict == HostKeyVerdict::kUnknown && !worker.distrust.empty()) {
+    return fmt::format("the host key of {} ({}) cannot be checked: {}; it shows {}", worker.Name(),
+                       worker.host, worker.distrust, shown);
+  }
   if (verdict == HostKeyVerdict::kUnknown) {
     return fmt::format(
         "no host key is known for {} ({}), and trusting the first one is switched off; it shows {}",
@@ -85,10 +111,12 @@ std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
   std::vector<std::string> expected;
   expected.reserve(pins.size());
   for (const HostKey& pin : pins) expected.push_back(Describe(pin.type, pin.blob));
+  const std::string from =
+      worker.host_keys_from.empty() ? "" : fmt::format(" ({})", worker.host_keys_from);
   return fmt::format(
-      "THE HOST KEY OF {} ({}) HAS CHANGED: expected {}, but it shows {}; either the machine was "
+      "THE HOST KEY OF {} ({}) HAS CHANGED: expected {}{}, but it shows {}; either the machine was "
       "replaced, or somebody answers in its place, so podctl does not talk to it",
-      worker.Name(), worker.host, Join(expected, " or "), shown);
+      worker.Name(), worker.host, Join(expected, " or "), from, shown);
 }
 
 }  // namespace podctl::ssh

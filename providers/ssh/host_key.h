@@ -26,13 +26,18 @@ HostKeyText FormatHostKey(std::string_view blob);  // "" when the blob names no 
 // Host certificates are never asked for: nothing here could check one.
 std::string HostKeyPreferences(const std::vector<HostKey>& pins);
 
-enum class HostKeyVerdict { kPinned, kLearned, kChanged, kUnknown };
-// `trust_first_use` counts only when nothing is pinned.
-HostKeyVerdict JudgeHostKey(const std::vector<HostKey>& pins, bool trust_first_use,
+enum class HostKeyVerdict { kPinned, kLearned, kChanged, kUnknown, kRevoked };
+// `pins` are the worker's host_keys, read. Trust on first use counts only when nothing is pinned.
+HostKeyVerdict JudgeHostKey(const WorkerAccess& worker, const std::vector<HostKey>& pins,
                             std::string_view shown_blob);
+// The host_keys of a worker. One that cannot be read still is a pin: nothing that is shown will
+// match it.
+std::vector<HostKey> PinsOf(const WorkerAccess& worker);
 
-// What to tell when the verdict is kChanged or kUnknown.
+// What to tell when the verdict is kChanged, kUnknown or kRevoked. `shown` is the key in words:
+// "ssh-ed25519 SHA256:…".
 std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
-                             const std::vector<HostKey>& pins, std::string_view shown_blob);
+                             const std::vector<HostKey>& pins, std::string_view shown);
+std::string DescribeHostKey(std::string_view blob);  // any bytes
 
 }  // namespace podctl::ssh

@@ -130,12 +130,10 @@ void TuneSocket(int fd) {
 
 Session::Session(const WorkerAccess& worker, const Endpoint& endpoint,
                  std::shared_ptr<const Identities> identities)
-    : worker_(worker), endpoint_(endpoint), identities_(std::move(identities)) {
-  for (const HostKeyText& text : worker.host_keys) {
-    // A pin that cannot be read still is a pin: nothing that is shown will match it.
-    pins_.push_back(ParseHostKey(text).value_or(HostKey{"unreadable", text}));
-  }
-}
+    : worker_(worker),
+      endpoint_(endpoint),
+      identities_(std::move(identities)),
+      pins_(PinsOf(worker)) {}
 
 Session::~Session() {
   if (session_ != nullptr) {
@@ -293,10 +291,10 @@ bool Session::CheckHostKey() {
   int kind = 0;
   const char* shown = libssh2_session_hostkey(session_, &size, &kind);
   const std::string_view blob(shown == nullptr ? "" : shown, shown == nullptr ? 0 : size);
-  const HostKeyVerdict verdict = JudgeHostKey(pins_, worker_.trust_first_use, blob);
-  if (verdict == HostKeyVerdict::kChanged || verdict == HostKeyVerdict::kUnknown) {
-    Fail(verdict == HostKeyVerdict::kChanged ? Trouble::kHostKey : Trouble::kUnknownHost,
-         HostKeyComplaint(verdict, worker_, pins_, blob));
+  const HostKeyVerdict verdict = JudgeHostKey(worker_, pins_, blob);
+  if (verdict != HostKeyVerdict::kPinned && verdict != HostKeyVerdict::kLearned) {
+    Fail(verdict == HostKeyVerdict::kUnknown ? Trouble::kUnknownHost : Trouble::kHostKey,
+         HostKeyComplaint(verdict, worker_, pins_, DescribeHostKey(blob)));
     return false;
   }
   if (verdict == HostKeyVerdict::kLearned) learned_ = FormatHostKey(blob);

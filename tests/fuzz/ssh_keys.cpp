@@ -30,15 +30,17 @@ void ReadHostKey(std::string_view text) {
     const auto again = ssh::ParseHostKey(written);
     Expect(again && again->blob == key->blob && again->type == key->type,
            "a host key is read back equal", written);
-    Expect(ssh::JudgeHostKey({*key}, true, key->blob) == HostKeyVerdict::kPinned,
+    Expect(ssh::JudgeHostKey(worker, {*key}, key->blob) == HostKeyVerdict::kPinned,
            "a pinned key is known again");
-    Expect(ssh::JudgeHostKey({*key}, true, key->blob + "x") == HostKeyVerdict::kChanged,
+    Expect(ssh::JudgeHostKey(worker, {*key}, key->blob + "x") == HostKeyVerdict::kChanged,
            "any other key is not");
     ExpectShowable(written);
-    ExpectShowable(ssh::HostKeyComplaint(HostKeyVerdict::kChanged, worker, {*key}, "other"));
+    ExpectShowable(ssh::HostKeyComplaint(HostKeyVerdict::kChanged, worker, {*key},
+                                         ssh::DescribeHostKey("other")));
   }
   // As bytes that a worker shows.
-  ExpectShowable(ssh::HostKeyComplaint(HostKeyVerdict::kUnknown, worker, {}, text));
+  ExpectShowable(
+      ssh::HostKeyComplaint(HostKeyVerdict::kUnknown, worker, {}, ssh::DescribeHostKey(text)));
   ExpectShowable(ssh::FormatHostKey(text));
   Expect(!ssh::HostKeyPreferences(key ? std::vector{*key} : std::vector<ssh::HostKey>{}).empty(),
          "some algorithm is asked for");

@@ -38,7 +38,8 @@ TEST(HostKeyTest, ATypeIsANameAndNothingElse) {
   AppendString(blob, "\x1b[31m");
   EXPECT_EQ(FormatHostKey(blob), "");
   EXPECT_FALSE(ParseHostKey("\x1b[31m " + Base64Encode(blob)).has_value());
-  const std::string complaint = HostKeyComplaint(HostKeyVerdict::kUnknown, {}, {}, blob);
+  const std::string complaint =
+      HostKeyComplaint(HostKeyVerdict::kUnknown, {}, {}, DescribeHostKey(blob));
   EXPECT_NE(complaint.find("\\x1b[31m SHA256:"), std::string::npos) << complaint;
   std::string long_type;
   AppendString(long_type, std::string(65, 'x'));
@@ -57,11 +58,26 @@ TEST(HostKeyTest, AsksForThePinnedTypeFirstAndNeverForCertificates) {
 TEST(HostKeyTest, Judges) {
   const HostKey first = *ParseHostKey(kFirst);
   const HostKey second = *ParseHostKey(kSecond);
-  EXPECT_EQ(JudgeHostKey({second, first}, false, first.blob), HostKeyVerdict::kPinned);
-  EXPECT_EQ(JudgeHostKey({second}, true, first.blob), HostKeyVerdict::kChanged)
+  WorkerAccess trusting;
+  WorkerAccess strict;
+  strict.trust_first_use = false;
+  EXPECT_EQ(JudgeHostKey(strict, {second, first}, first.blob), HostKeyVerdict::kPinned);
+  EXPECT_EQ(JudgeHostKey(trusting, {second}, first.blob), HostKeyVerdict::kChanged)
       << "trust on first use is over once something is pinned";
-  EXPECT_EQ(JudgeHostKey({}, true, first.blob), HostKeyVerdict::kLearned);
-  EXPECT_EQ(JudgeHostKey({}, false, first.blob), HostKeyVerdict::kUnknown);
+  EXPECT_EQ(JudgeHostKey(trusting, {}, first.blob), HostKeyVerdict::kLearned);
+  EXPECT_EQ(JudgeHostKey(strict, {}, first.blob), HostKeyVerdict::kUnknown);
+  trusting.distrust = "a file cannot be read";
+  EXPECT_EQ(JudgeHostKey(trusting, {}, first.blob), HostKeyVerdict::kUnknown);
+  EXPECT_EQ(JudgeHostKey(trusting, {first}, first.blob), HostKeyVerdict::kPinned);
+}
+
+TEST(HostKeyTest, ARevokedKeyIsRefusedAlthoughItIsPinned) {
+  const HostKey first = *ParseHostKey(kFirst);
+  const HostKey second = *ParseHostKey(kSecond);
+  WorkerAccess worker;
+  worker.revoked_keys = {kSecond, kFirst};
+  EXPECT_EQ(JudgeHostKey(worker, {first}, first.blob), HostKeyVerdict::kRevoked);
+  EXPECT_EQ(JudgeHostKey(worker, {}, second.blob), HostKeyVerdict::kRevoked);
 }
 
 TEST(HostKeyTest, ComplainsLoudly) {
@@ -71,11 +87,18 @@ TEST(HostKeyTest, ComplainsLoudly) {
   worker.host = "10.0.0.7";
   const HostKey first = *ParseHostKey(kFirst);
   const HostKey second = *ParseHostKey(kSecond);
-  testing::ExpectGolden(
-      "ssh/host_key_changed.txt",
-      HostKeyComplaint(HostKeyVerdict::kChanged, worker, {first}, second.blob) + "\n");
-  testing::ExpectGolden("ssh/host_key_unknown.txt",
-                        HostKeyComplaint(HostKeyVerdict::kUnknown, worker, {}, second.blob) + "\n");
+  const std::string shown = DescribeHostKey(second.blob);
+  const auto complaint = [&](HostKeyVerdict verdict, const std::vector<HostKey>& pins) {
+    return HostKeyComplaint(verdict, worker, pins, shown) + "\n";
+  };
+  testing::ExpectGolden("ssh/host_key_changed.txt", complaint(HostKeyVerdict::kChanged, {first}));
+  testing::ExpectGolden("ssh/host_key_unknown.txt", complaint(HostKeyVerdict::kUnknown, {}));
+  testing::ExpectGolden("ssh/host_key_revoked.txt", complaint(HostKeyVerdict::kRevoked, {first}));
+  worker.host_keys_from = "~/.ssh/known_hosts:12";
+  testing::ExpectGolden("ssh/host_key_changed_since_known_hosts.txt",
+                        complaint(HostKeyVerdict::kChanged, {first}));
+  worker.distrust = "~/.ssh/known_hosts:3 has a certificate authority for it";
+  testing::ExpectGolden("ssh/host_key_distrusted.txt", complaint(HostKeyVerdict::kUnknown, {}));
 }
 
 TEST(WireTest, Base64GoesBothWays) {
