@@ -127,7 +127,7 @@ void Talk(unsigned flags, std::string_view bytes) {
   Judge judge;
   Peer peer;
   Connection::Time now{std::chrono::seconds(1)};
-  Connection connection(0, job, limits, peer.endpoint(), identities, random, judge);
+  Connection connection(0, job, limits, peer.endpoint(), identities, now, random, judge);
   connection.Begin(now);
   peer.Accept();
   while (!bytes.empty() && connection.state() != Connection::State::kDone) {
