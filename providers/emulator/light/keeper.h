@@ -1,0 +1,71 @@
+// Starts the commands of SSH connections: one small process for each connection, the keeper, is
+// the parent of all its commands, as sshd's own process for a connection is. What a command can see
+// of its relatives ($PPID, its siblings, its process group) is therefore what it would see there.
+//
+// Keepers are forked by a nursery, a process that is forked itself while this program is small, and
+// starts no program. When this program ends, killed or not, the nursery ends all processes that
+// carry the mark in their environment. Commands outlive their connection, as with sshd.
+//
+// Knows no SSH. NewKeeper is thread safe; a keeper's descriptor belongs to one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/base/error.h"
+
+namespace podctl::emulator {
+
+struct Command {
+  std::vector<std::string> argv;         // argv[0] is an absolute path
+  std::vector<std::string> environment;  // NAME=VALUE
+  std::string folder;                    // where it starts
+  int in = -1;                           // its stdin, stdout, stderr; the caller keeps its own
+  int out = -1;
+  int err = -1;
+  bool terminal = false;  // they are a terminal, which it shall control
+};
+
+struct Ending {
+  std::uint32_t id = 0;
+  int exit_code = 0;
+  int signal = 0;  // not 0: it was ended by this signal
+};
+
+class Nursery {
+ public:
+  // `mark` is the beginning of an environment variable's text, e.g. "FOLDER=/tmp/x/".
+  static Result<std::unique_ptr<Nursery>> Start(const std::string& mark);
+  ~Nursery();  // ends all marked processes, and waits for that
+  Nursery(const Nursery&) = delete;
+  Nursery& operator=(const Nursery&) = delete;
+
+  // The descriptor of a new keeper, non-blocking and close-on-exec. Closing it ends the keeper.
+  Result<int> NewKeeper();
+
+ private:
+  Nursery(int socket, pid_t pid) : socket_(socket), pid_(pid) {}
+
+  std::mutex mutex_;
+  const int socket_;
+  const pid_t pid_;
+};
+
+// Has the keeper start a command, which it calls `id` from then on. kOutOfRange: command and
+// environment are larger than 96 KiB; kUnavailable: the keeper is gone.
+Result<void> StartCommand(int keeper, std::uint32_t id, const Command& command);
+// Sends a signal to the command's process group, if it has not ended.
+void SignalCommand(int keeper, std::uint32_t id, int signal);
+// The next command that has ended; nullopt: none for now.
+std::optional<Ending> ReadEnding(int keeper);
+
+// Kills every process whose environment has a variable that begins with `mark`.
+void KillMarked(const std::string& mark);
+
+}  // namespace podctl::emulator
