@@ -82,7 +82,9 @@ Channel::Channel(ChannelHome& home, ssh_channel channel, std::uint32_t id, int s
 }
 
 Channel::~Channel() {
-  ssh_channel_free(channel_);  // it forgets the callbacks as well
+  // libssh keeps the channel until the client has closed it too, and calls for what still comes.
+  ssh_remove_channel_callbacks(channel_, &callbacks_);
+  ssh_channel_free(channel_);
 }
 
 void Channel::Listen() {

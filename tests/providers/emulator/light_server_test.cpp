@@ -229,6 +229,16 @@ TEST_F(LightServerTest, CarriesLargeStreamsBothWays) {
             Shell("yes abc | head -c 9000000 | cksum").text);
 }
 
+// The client says how much more it takes after the server has closed the channel.
+TEST_F(LightServerTest, LateWordsForAClosedChannelHarmNobody) {
+  const std::string ask = SshTo(0) + " 'yes abc | head -c 1048576' < /dev/null | wc -c";
+  std::string wanted;
+  for (int i = 0; i < 32; ++i) wanted += "1048576\n";
+  EXPECT_EQ(Shell("for i in 1 2; do for j in $(seq 16); do " + ask + " & done; wait; done").text,
+            wanted);
+  EXPECT_EQ(Ssh(0, "echo here").text, "here\n");
+}
+
 TEST_F(LightServerTest, ALostConnectionIsABrokenPipeForItsCommand) {
   const pid_t ssh = StartSsh(0, "cat /dev/zero; touch " + folder_ + "/gone", "");
   ASSERT_TRUE(Eventually([&] { return Shell("pgrep -xf 'cat /dev/zero'").code == 0; }));
