@@ -112,6 +112,7 @@ StepRunner& Wiring::steps() {
     ssh::Limits limits;
     limits.retry = kBootPatience;
     limits.auth_retry = kKeyPatience;
+    limits.abandon = interrupt_.leave();
     parts_->steps.emplace(ssh(), parts_->files, parts_->random, limits);
   }
   return *parts_->steps;

@@ -33,6 +33,8 @@ class AgentKey final : public Key {
   AgentKey(std::string blob, std::string label, std::shared_ptr<Agent> agent)
       : Key(std::move(blob), std::move(label)), agent_(std::move(agent)) {}
 
+  bool IsSlow() const override { return true; }
+
   Result<std::string> Sign(std::string_view algorithm, std::string_view data) const override {
     std::uint32_t flags = 0;
     if (algorithm == "rsa-sha2-512") flags = kFlagSha512;

@@ -25,6 +25,7 @@ Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpo
                                          const Limits& limits, Clock& clock, const Wakeup& wakeup,
                                          const std::stop_token& stop) {
   auto session = std::make_unique<Session>(worker, endpoint, identities);
+  session->AllowHandshake();
   auto deadline = clock.Steady() + limits.connect;
   Session::Stage before = Session::Stage::kConnecting;
   while (!stop.stop_requested()) {
@@ -38,7 +39,7 @@ Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpo
         case Session::Trouble::kUnknownHost:
           return MakeError(ErrorCode::kFailedPrecondition, session->message());
         case Session::Trouble::kConnection:
-        case Session::Trouble::kLocal:
+        case Session::Trouble::kNoRoom:
           return MakeError(ErrorCode::kUnavailable, session->message());
       }
     }

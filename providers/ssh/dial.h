@@ -19,7 +19,7 @@ namespace podctl::ssh {
 // Limits::auth_retry from then on) and the attempt under way then.
 // `on_trouble` is told why an attempt failed that is not the last one. Errors: kUnavailable,
 // kUnauthenticated (no key accepted), kFailedPrecondition (host key changed or unknown: never tried
-// again), kCancelled (stop). `worker` is lent and must outlive the session.
+// again), kCancelled (stop).
 Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
                                       const std::shared_ptr<const Identities>& identities,
                                       const Limits& limits, Clock& clock, Random& random,

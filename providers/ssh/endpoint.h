@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <optional>
 #include <string>
 
 #include "providers/base/error.h"
@@ -13,6 +14,9 @@ struct Endpoint {
   sockaddr_storage address{};
   socklen_t size = 0;  // 0: none
 };
+
+// An IP address as it is written; nullopt: `host` is a name. Never blocks.
+std::optional<Endpoint> ParseAddress(const std::string& host, int port);
 
 // An IP address is taken as it is; a name is asked for, which may block for as long as the system's
 // resolver does. (The API gives addresses, so names are rare.) kUnavailable: no such name.

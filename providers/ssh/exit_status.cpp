@@ -7,11 +7,19 @@
 
 namespace podctl::ssh {
 
-void ReadExitStatus(_LIBSSH2_SESSION* session, _LIBSSH2_CHANNEL* channel, WorkerResult& result) {
+void ReadExitStatus(Session& session, _LIBSSH2_CHANNEL* channel, WorkerResult& result) {
   char* signal = nullptr;
   std::size_t size = 0;
   libssh2_channel_get_exit_signal(channel, &signal, &size, nullptr, nullptr, nullptr, nullptr);
   if (signal == nullptr) {
+    if (!session.exit_status_came()) {
+      result.outcome = Outcome::kLost;
+      result.message = fmt::format(
+          "{} closed the channel without telling how the command ended, so it may or may not have "
+          "run to its end",
+          session.worker().Name());
+      return;
+    }
     result.outcome = Outcome::kExited;
     result.exit_code = libssh2_channel_get_exit_status(channel);
     return;
@@ -19,7 +27,7 @@ void ReadExitStatus(_LIBSSH2_SESSION* session, _LIBSSH2_CHANNEL* channel, Worker
   result.outcome = Outcome::kSignaled;
   result.signal = VisibleControls(std::string_view(signal, size));
   result.message = fmt::format("the command was killed by SIG{}", result.signal);
-  libssh2_free(session, signal);
+  libssh2_free(session.handle(), signal);
 }
 
 }  // namespace podctl::ssh

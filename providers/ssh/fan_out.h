@@ -1,9 +1,13 @@
-// The SSH transport: one command on thousands of workers, over libssh2, from one poller thread.
+// The SSH transport: one command on thousands of workers, over libssh2, from one poller thread that
+// lives as long as this does (poller.h). Run delivers what it finds to the observer on the caller's
+// own thread; a slow observer holds up neither the poller nor other calls (outbox.h).
 //
-// Run starts that thread, delivers what it finds to the observer on the caller's own thread, and
-// joins it before it returns. Each worker is a small state machine (connection.h); sessions never
-// change threads. Output waiting for the observer is bounded: then workers are read no further.
+// Connections are kept open between calls for a minute: a worker that was reached before pays no
+// second key exchange (session_pool.h).
 #pragma once
+
+#include <memory>
+#include <mutex>
 
 #include "providers/os/clock.h"
 #include "providers/ssh/identities.h"
@@ -11,19 +15,25 @@
 
 namespace podctl::ssh {
 
+class Poller;
+
 class FanOut final : public Transport {
  public:
   // All three are lent and must outlive it. Thread safe, as far as they are.
-  FanOut(Keyring& keyring, Clock& clock, Random& random)
-      : keyring_(keyring), clock_(clock), random_(random) {}
+  FanOut(Keyring& keyring, Clock& clock, Random& random);
+  ~FanOut() override;  // closes what is kept; no Run may be under way
 
   std::vector<WorkerResult> Run(const std::vector<Job>& jobs, const Limits& limits,
                                 Observer& observer, std::stop_token stop) override;
 
  private:
+  Poller& ThePoller();  // begun when first wanted
+
   Keyring& keyring_;
   Clock& clock_;
   Random& random_;
+  std::mutex mutex_;
+  std::unique_ptr<Poller> poller_;
 };
 
 }  // namespace podctl::ssh

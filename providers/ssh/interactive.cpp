@@ -258,7 +258,7 @@ void Shell::Run(WorkerResult& result) {
       result.outcome = Outcome::kCancelled;
       result.message = "nobody reads the output any more";
     } else if (closed_) {
-      ReadExitStatus(session_.handle(), channel_, result);
+      ReadExitStatus(session_, channel_, result);
     } else {
       result.message = fmt::format("the connection broke: {}", session_.LastError());
     }

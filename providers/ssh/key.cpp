@@ -69,6 +69,8 @@ class FileKey final : public Key {
   FileKey(std::string blob, std::string label, SharedPkey pkey)
       : Key(std::move(blob), std::move(label)), pkey_(std::move(pkey)) {}
 
+  bool IsSlow() const override { return type() == "ssh-rsa" || type() == "ecdsa-sha2-nistp521"; }
+
   Result<std::string> Sign(std::string_view algorithm, std::string_view data) const override {
     const EVP_MD* digest = nullptr;  // Ed25519 hashes by itself
     if (type() == "ssh-rsa") {

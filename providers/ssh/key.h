@@ -20,6 +20,10 @@ class Key {
   const std::string& type() const { return type_; }
   const std::string& label() const { return label_; }  // for messages: a file, an agent's comment
 
+  // Whether a signature takes so long that it must not hold up others: it asks another process, or
+  // costs a millisecond and more.
+  virtual bool IsSlow() const = 0;
+
   // Signs `data`. `algorithm` is a signature algorithm of RFC 8332 or the key's type. The result is
   // the signature's inner part, without the algorithm's name (RFC 4252 section 7).
   virtual Result<std::string> Sign(std::string_view algorithm, std::string_view data) const = 0;

@@ -16,6 +16,7 @@ std::chrono::milliseconds StageLimit(Session::Stage stage, const Limits& limits)
       return limits.handshake;
     case Session::Stage::kAuthenticating:
       return limits.auth;
+    case Session::Stage::kConnected:
     case Session::Stage::kReady:
     case Session::Stage::kFailed:
       break;
@@ -35,6 +36,7 @@ std::string StageComplaint(Session::Stage stage, const WorkerAccess& worker, con
       return fmt::format("{} did not finish the key exchange within {}", place, limit);
     case Session::Stage::kAuthenticating:
       return fmt::format("{} did not let us in within {}", place, limit);
+    case Session::Stage::kConnected:
     case Session::Stage::kReady:
     case Session::Stage::kFailed:
       break;

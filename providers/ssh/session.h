@@ -6,6 +6,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,26 +16,59 @@
 #include "providers/ssh/endpoint.h"
 #include "providers/ssh/host_key.h"
 #include "providers/ssh/identities.h"
+#include "providers/ssh/key.h"
 #include "providers/ssh/libssh2_names.h"
 #include "providers/worker.h"
 
 namespace podctl::ssh {
 
+// A signature that is made elsewhere. Whoever makes it calls Make once, on any thread.
+class SlowSignature {
+ public:
+  SlowSignature(std::shared_ptr<const Key> key, std::string algorithm, std::string data)
+      : key_(std::move(key)), algorithm_(std::move(algorithm)), data_(std::move(data)) {}
+
+  void Make() {
+    made_.emplace(key_->Sign(algorithm_, data_));
+    done_.store(true, std::memory_order_release);
+  }
+  bool done() const { return done_.load(std::memory_order_acquire); }
+  const Result<std::string>& made() const { return *made_; }  // once done
+  const std::string& data() const { return data_; }
+
+ private:
+  const std::shared_ptr<const Key> key_;
+  const std::string algorithm_;
+  const std::string data_;
+  std::optional<Result<std::string>> made_;
+  std::atomic<bool> done_{false};
+};
+
 class Session {
  public:
-  // kGreeting: connected, and not a byte came yet.
-  enum class Stage { kConnecting, kGreeting, kHandshaking, kAuthenticating, kReady, kFailed };
+  // kConnected: it waits for AllowHandshake. kGreeting: it has spoken, and not a byte came yet.
+  enum class Stage {
+    kConnecting,
+    kConnected,
+    kGreeting,
+    kHandshaking,
+    kAuthenticating,
+    kReady,
+    kFailed
+  };
+  // Takes a signature to make, and calls Advance once it is made.
+  using SignElsewhere = std::function<void(std::shared_ptr<SlowSignature>)>;
   enum class Trouble {
     kConnection,   // no TCP connection, or it broke, or no key exchange
     kAuth,         // none of the keys was accepted
     kHostKey,      // the pinned key is not the one shown
     kUnknownHost,  // nothing is pinned, and trust on first use is off
-    kLocal,        // this machine refused (out of sockets)
+    kNoRoom,       // this machine has no socket or no memory left
   };
 
-  // `worker` is lent and must outlive the session.
-  Session(const WorkerAccess& worker, const Endpoint& endpoint,
-          std::shared_ptr<const Identities> identities);
+  // Without `sign_elsewhere` every signature is made in Advance.
+  Session(WorkerAccess worker, const Endpoint& endpoint,
+          std::shared_ptr<const Identities> identities, SignElsewhere sign_elsewhere = nullptr);
   ~Session();  // closes at once; never waits for the other side
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -41,6 +76,8 @@ class Session {
   // Goes on as far as it can without waiting.
   Stage Advance();
   Stage stage() const { return stage_; }
+  // The key exchange costs both sides most of what a connection costs, so its owner says when.
+  void AllowHandshake() { handshake_allowed_ = true; }
 
   int fd() const { return fd_; }  // -1 before the first Advance and when there is no socket
   // What to poll for (POLLIN, POLLOUT) after a call said that it would wait.
@@ -54,12 +91,25 @@ class Session {
 
   // Set once the host key was trusted without being pinned.
   const std::optional<HostKeyText>& learned_host_key() const { return learned_; }
+  const WorkerAccess& worker() const { return worker_; }
+  std::string_view shown_host_key() const;  // wire format; once authenticating
+  // The other side has closed, or nothing can be read any more.
+  bool HungUp() const;
+
+  // What the owner's epoll was told of fd(): kept here because it goes with the socket.
+  short polled_events = 0;
 
   _LIBSSH2_SESSION* handle() { return session_; }
   std::string LastError();  // libssh2's words for the call that failed last
 
   // libssh2's way to the socket: what recv(2) would answer, or -errno.
   ssize_t Receive(void* buffer, std::size_t size, int flags);
+  // libssh2 answers 0 for the exit status also when none came; so that is seen here.
+  void OnPacketGone(std::string_view memory);
+  void ForgetExitStatus() { exit_status_came_ = false; }  // a new command begins
+  bool exit_status_came() const { return exit_status_came_; }
+  // libssh2's way to a signature: 0, or one of its errors.
+  int Sign(std::string_view data, std::string& signature);
 
  private:
   void Fail(Trouble trouble, std::string message);
@@ -72,10 +122,13 @@ class Session {
   void FailAuthentication(int code);
   std::string OfferedBlob(const Key& key);
 
-  const WorkerAccess& worker_;
+  const WorkerAccess worker_;
   const Endpoint endpoint_;
   const std::shared_ptr<const Identities> identities_;
+  const SignElsewhere sign_elsewhere_;
   std::vector<HostKey> pins_;
+  bool handshake_allowed_ = false;
+  bool exit_status_came_ = false;
   Stage stage_ = Stage::kConnecting;
   Trouble trouble_ = Trouble::kConnection;
   std::string message_;
@@ -90,6 +143,7 @@ class Session {
   std::size_t next_key_ = 0;
   std::string offered_blob_;   // must stay the same while one key is being tried
   std::string signing_error_;  // why the last signature was not made
+  std::shared_ptr<SlowSignature> slow_signature_;
 };
 
 }  // namespace podctl::ssh

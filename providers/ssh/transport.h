@@ -42,6 +42,8 @@ struct Limits {
   std::optional<int> max_failures;
   int max_open = 1024;       // connections at once
   int max_handshakes = 256;  // of them in key exchange or authentication at once
+  // After the `stop` of Run: nothing more is waited for, connections are closed as they are.
+  std::stop_token abandon;
 };
 
 enum class Outcome {

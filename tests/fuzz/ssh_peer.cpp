@@ -46,7 +46,7 @@ class Judge final : public ssh::ConnectionSink {
     Expect(!result.learned_host_key.has_value(), "no key is learned without its signature");
     ExpectShowable(result.message);
   }
-  bool Full() const override { return false; }
+  bool Full(std::size_t) override { return false; }
 
   bool done() const { return done_ && results_ == 1; }
 

@@ -1,11 +1,18 @@
 #include "providers/ssh/fan_out.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "tests/conformance/ssh_transport_suite.h"
@@ -130,7 +137,185 @@ TEST(FanOutTest, SaysWhyAKeyFileIsOfNoUse) {
   EXPECT_EQ(result.attempts, 0);
 }
 
-// A reader that is slow fills the mailbox; nothing may be lost and nobody may hang.
+TEST(FanOutTest, LooksNamesUp) {
+  const SshServer server;
+  ssh::Job named{server.Access(0), "true", nullptr};
+  named.worker.host = "localhost";
+  ssh::Job nobody{server.Access(1), "true", nullptr};
+  nobody.worker.host = "nobody.invalid";  // RFC 2606
+  RecordingObserver observer;
+  const auto results = MakeFanOut()->Run({named, nobody}, ssh::Limits(), observer, {});
+  EXPECT_TRUE(results[0].ok()) << results[0].message;
+  EXPECT_EQ(results[1].outcome, ssh::Outcome::kUnreachable);
+  EXPECT_NE(results[1].message.find("`nobody.invalid` has no address"), std::string::npos)
+      << results[1].message;
+}
+
+std::vector<ssh::Job> Jobs(const SshServer& server, int count, const std::string& command) {
+  std::vector<ssh::Job> jobs;
+  for (int i = 0; i < count; ++i) jobs.push_back({server.Access(i), command, nullptr});
+  return jobs;
+}
+
+// The client's address and port, as the server sees them, tell connections apart.
+TEST(FanOutTest, KeepsConnectionsForTheNextRun) {
+  const SshServer server;
+  const auto transport = MakeFanOut();
+  const auto jobs = Jobs(server, 5, "echo $SSH_CONNECTION");
+  std::multiset<std::string> seen[2];
+  for (auto& connections : seen) {
+    RecordingObserver observer;
+    const auto results = transport->Run(jobs, ssh::Limits(), observer, {});
+    for (const auto& result : results) {
+      EXPECT_TRUE(result.ok()) << result.message;
+      EXPECT_EQ(result.attempts, 1);
+      EXPECT_EQ(result.learned_host_key, server.HostKey());
+    }
+    for (const auto& [job, lines] : observer.out) connections.insert(lines.at(0));
+  }
+  EXPECT_EQ(seen[0].size(), 5U);
+  EXPECT_EQ(seen[0], seen[1]);
+}
+
+// Established connections to a port of this machine, as the kernel lists them.
+int ConnectionsTo(int port) {
+  std::ifstream table("/proc/net/tcp");
+  const std::string wanted = fmt::format(":{:04X}", port);
+  int count = 0;
+  std::string number;
+  std::string local;
+  std::string remote;
+  std::string state;
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream(line) >> number >> local >> remote >> state;
+    if (remote.size() > 5 && remote.substr(remote.size() - 5) == wanted && state == "01") ++count;
+  }
+  return count;
+}
+
+TEST(FanOutTest, KeepsNoMoreConnectionsThanMayBeOpen) {
+  const SshServer server;
+  const auto transport = MakeFanOut();
+  ssh::Limits limits;
+  limits.max_open = 2;
+  int most = 0;
+  RecordingObserver observer;
+  observer.on_line = [&](std::size_t, std::string_view) {
+    most = std::max(most, ConnectionsTo(server.port()));
+  };
+  for (const auto& result : transport->Run(Jobs(server, 7, "echo up"), limits, observer, {})) {
+    EXPECT_TRUE(result.ok()) << result.message;
+  }
+  EXPECT_GE(most, 1);
+  EXPECT_LE(most, 2);
+  EXPECT_LE(ConnectionsTo(server.port()), 2) << "those that are kept count too";
+}
+
+TEST(FanOutTest, ReplacesAKeptConnectionThatDiedWithoutAWord) {
+  SshServer server;
+  const auto transport = MakeFanOut();
+  RecordingObserver observer;
+  ASSERT_TRUE(transport->Run(Jobs(server, 2, "true"), ssh::Limits(), observer, {}).at(0).ok());
+  server.KillSessions();
+  ssh::Limits impatient;
+  impatient.retry = std::chrono::milliseconds(0);
+  for (const auto& result : transport->Run(Jobs(server, 2, "true"), impatient, observer, {})) {
+    EXPECT_TRUE(result.ok()) << result.message;
+    EXPECT_EQ(result.attempts, 1);
+  }
+}
+
+TEST(FanOutTest, GivesAKeptConnectionOnlyToWhoAcceptsItsHostKey) {
+  const SshServer server;
+  const SshServer other;
+  const auto transport = MakeFanOut();
+  RecordingObserver observer;
+  ssh::Job job{server.Access(), "true", nullptr};
+  ASSERT_TRUE(transport->Run({job}, ssh::Limits(), observer, {}).at(0).ok());
+  job.worker.host_keys = {other.HostKey()};
+  EXPECT_EQ(transport->Run({job}, ssh::Limits(), observer, {}).at(0).outcome,
+            ssh::Outcome::kHostKeyChanged);
+}
+
+// The first run ends only after the second one has run beside it.
+TEST(FanOutTest, ServesSeveralRunsAtOnce) {
+  const SshServer server;
+  const auto transport = MakeFanOut();
+  RecordingObserver first;
+  std::vector<ssh::WorkerResult> results;
+  std::thread waiting([&] {
+    results = transport->Run(
+        {{server.Access(0), "cd; while [ ! -e go ]; do sleep 0.01; done; echo on", nullptr}},
+        ssh::Limits(), first, {});
+  });
+  RecordingObserver second;
+  EXPECT_TRUE(transport->Run({{server.Access(1), "cd; : > go", nullptr}}, ssh::Limits(), second, {})
+                  .at(0)
+                  .ok());
+  waiting.join();
+  EXPECT_TRUE(results.at(0).ok()) << results.at(0).message;
+}
+
+TEST(FanOutTest, LeavesAtOnceWhenTheRunIsAbandoned) {
+  const SshServer server;
+  std::stop_source abandon;
+  ssh::Limits limits;
+  limits.abandon = abandon.get_token();
+  RecordingObserver observer;
+  observer.on_line = [&](std::size_t, std::string_view) { abandon.request_stop(); };
+  // It ignores every request to end, so only a closed connection ends the run within the hour.
+  const auto result = MakeFanOut()
+                          ->Run({{server.Access(), "trap '' TERM; echo up; exec sleep 5", nullptr}},
+                                limits, observer, {})
+                          .at(0);
+  EXPECT_EQ(result.outcome, ssh::Outcome::kCancelled);
+  EXPECT_EQ(result.message, "cancelled; the command may go on running");
+  EXPECT_LT(result.ran.count(), 1'400) << "no farewell";
+}
+
+// In a process of its own, with few descriptors for many workers.
+TEST(FanOutTest, MakesDoWithTheDescriptorsThatThereAre) {
+  const SshServer server;
+  const auto jobs = Jobs(server, 40, "true");
+  const auto run_with = [&](rlim_t descriptors) {
+    const rlimit few{descriptors, descriptors};
+    setrlimit(RLIMIT_NOFILE, &few);
+    RecordingObserver observer;
+    ssh::Limits limits;
+    limits.retry = std::chrono::seconds(20);
+    int good = 0;
+    for (const auto& result : MakeFanOut()->Run(jobs, limits, observer, {})) {
+      if (!result.ok()) std::fprintf(stderr, "%s\n", result.message.c_str());
+      good += result.ok() ? 1 : 0;
+    }
+    _exit(good);
+  };
+  EXPECT_EXIT(run_with(16), ::testing::ExitedWithCode(40), "");
+}
+
+// The observer takes nothing of the first job until the second one is done, whose end it hears of
+// only from the file. 9 MiB is more than is held in memory.
+TEST(FanOutTest, ASlowObserverHoldsUpNobody) {
+  const SshServer server;
+  const std::string flag = server.Home() + "/done";
+  RecordingObserver observer;
+  bool waited = false;
+  observer.on_line = [&](std::size_t, std::string_view) {
+    while (!waited && !std::filesystem::exists(flag)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    waited = true;
+  };
+  const std::vector<ssh::Job> jobs = {
+      {server.Access(0), "cd; yes 0123456789abcdef | head -c 9437184; : > sent", nullptr},
+      {server.Access(1), "cd; while [ ! -e sent ]; do sleep 0.01; done; : > done", nullptr}};
+  const auto results = MakeFanOut()->Run(jobs, ssh::Limits(), observer, {});
+  for (const auto& result : results) EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_EQ(results[0].bytes_out, 9'437'184U);
+  EXPECT_EQ(observer.out[0].size(), 9'437'184U / 17 + 1);
+}
+
+// A reader that is slow fills what there is to fill; nothing may be lost and nobody may hang.
 TEST(FanOutTest, SlowReadersSlowTheWorkersDown) {
   const SshServer server;
   std::vector<ssh::Job> jobs;

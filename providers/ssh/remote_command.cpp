@@ -1,0 +1,249 @@
+#include "providers/ssh/remote_command.h"
+
+#include <libssh2.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "providers/ssh/exit_status.h"
+
+namespace podctl::ssh {
+namespace {
+
+constexpr unsigned kFarewellWindow = 32 * 1024;         // it says nothing
+constexpr unsigned kPacket = 32 * 1024;                 // RFC 4253 section 6.1
+constexpr std::size_t kChunk = std::size_t{32} * 1024;  // bytes a call reads or writes
+constexpr std::size_t kPerStep =
+    std::size_t{256} * 1024;  // bytes before the next connection has its turn
+
+// Asks the remote command to end: run on a second channel of the same connection, where its parent
+// is the same sshd, so the other children of that sshd are what we started. (libssh2 before 1.11
+// cannot send RFC 4254's "signal"; and closing a connection leaves a command without a terminal
+// running.) sshd makes each command a process group of its own.
+constexpr const char* kEndSiblings =
+    "exec /bin/sh -c 'for s in /proc/[0-9]*/stat; do "
+    "{ read -r l <\"$s\"; } 2>/dev/null || continue; "
+    "q=${s#/proc/}; q=${q%/stat}; r=${l##*) }; set -- $r; "
+    "[ \"$2\" = \"$PPID\" ] && [ \"$q\" != $$ ] || continue; "
+    "{ kill -s TERM -- -\"$q\" || kill -s TERM \"$q\" || sudo -n kill -s TERM -- -\"$q\"; } "
+    "2>/dev/null; "
+    "done'";
+
+}  // namespace
+
+RemoteCommand::Event RemoteCommand::Step() {
+  wants_step_ = false;
+  paused_ = false;
+  if (task_ == Task::kOpenChannel) {
+    if (const Event event = OpenChannel(); event != Event::kGoingOn) return event;
+  }
+  if (task_ == Task::kStart) {
+    if (const Event event = Start(); event != Event::kGoingOn) return event;
+  }
+  return task_ == Task::kPump ? Pump() : Event::kGoingOn;
+}
+
+RemoteCommand::Event RemoteCommand::OpenChannel() {
+  channel_ = libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"),
+                                     sink_.SendAhead(), kPacket, nullptr, 0);
+  if (channel_ != nullptr) {
+    task_ = Task::kStart;
+    session_.ForgetExitStatus();
+    return Event::kGoingOn;
+  }
+  const bool waits = libssh2_session_last_errno(session_.handle()) == LIBSSH2_ERROR_EAGAIN;
+  return waits ? Event::kGoingOn : Event::kNoChannel;
+}
+
+RemoteCommand::Event RemoteCommand::Start() {
+  const int code =
+      libssh2_channel_process_startup(channel_, "exec", std::strlen("exec"), what_.command.data(),
+                                      static_cast<unsigned>(what_.command.size()));
+  if (code == LIBSSH2_ERROR_EAGAIN) return Event::kGoingOn;
+  if (code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) return Event::kDenied;
+  if (code != 0) return Event::kBroken;
+  task_ = Task::kPump;
+  return Event::kGoingOn;
+}
+
+// Remembers which call must be repeated first. libssh2 answers any other call with an error while a
+// packet is half sent.
+void RemoteCommand::Waits(Half half) {
+  if ((session_.WaitsFor() & POLLOUT) != 0) half_ = half;
+}
+
+RemoteCommand::Event RemoteCommand::Pump() {
+  const bool on = (half_ == Half::kNone || FinishHalf()) &&
+                  (farewell_ == Farewell::kNone || StepFarewell()) && Drain();
+  if (broken_) return Event::kBroken;
+  if (!on) return Event::kGoingOn;
+  if (libssh2_channel_eof(channel_) != 0) {
+    const int code = libssh2_channel_wait_closed(channel_);
+    if (code == 0) return Event::kExited;
+    if (code != LIBSSH2_ERROR_EAGAIN) return Event::kBroken;
+  }
+  FeedInput();
+  return broken_ ? Event::kBroken : Event::kGoingOn;
+}
+
+// Repeats the call that left a packet half sent.
+bool RemoteCommand::FinishHalf() {
+  const Half half = std::exchange(half_, Half::kNone);
+  std::size_t got = 0;
+  switch (half) {
+    case Half::kNone:
+      return true;
+    case Half::kWrite:
+      return Write() && half_ == Half::kNone;
+    case Half::kEof:
+      return SendEof() && half_ == Half::kNone;
+    case Half::kReadOut:
+      return Read(Stream::kOut, got) && half_ == Half::kNone;
+    case Half::kReadErr:
+      return Read(Stream::kErr, got) && half_ == Half::kNone;
+    case Half::kFarewell:
+      return StepFarewell() && half_ == Half::kNone;
+  }
+  return true;
+}
+
+bool RemoteCommand::Read(Stream stream, std::size_t& got) {
+  static thread_local std::array<char, kChunk> buffer;
+  const ssize_t size =
+      libssh2_channel_read_ex(channel_, stream == Stream::kOut ? 0 : SSH_EXTENDED_DATA_STDERR,
+                              buffer.data(), buffer.size());
+  if (size == LIBSSH2_ERROR_EAGAIN) {
+    Waits(stream == Stream::kOut ? Half::kReadOut : Half::kReadErr);
+    return half_ == Half::kNone;
+  }
+  if (size < 0) {
+    broken_ = true;
+    return false;
+  }
+  got += static_cast<std::size_t>(size);
+  (stream == Stream::kOut ? bytes_out_ : bytes_err_) += static_cast<std::uint64_t>(size);
+  if (size > 0) {
+    sink_.OnData(job_, stream, std::string_view(buffer.data(), static_cast<std::size_t>(size)));
+  }
+  return true;
+}
+
+// Takes what there is. Reading one stream can pull packets of the other off the socket into
+// libssh2's queue; the socket then never becomes readable for them. So both are read until both are
+// empty and the queue is too.
+bool RemoteCommand::Drain() {
+  std::size_t total = 0;
+  int idle_rounds = 0;
+  while (idle_rounds < 2) {
+    if (sink_.Full(job_)) {
+      paused_ = true;
+      return true;
+    }
+    if (total >= kPerStep) {
+      wants_step_ = true;
+      return true;
+    }
+    std::size_t got = 0;
+    if (!Read(Stream::kOut, got) || !Read(Stream::kErr, got)) return false;
+    total += got;
+    if (got > 0) {
+      idle_rounds = 0;
+    } else if (libssh2_poll_channel_read(channel_, 1) > 0) {
+      ++idle_rounds;  // bounded: a stream that is neither stays in the queue for ever
+    } else {
+      break;
+    }
+  }
+  return true;
+}
+
+bool RemoteCommand::FeedInput() {
+  const std::size_t size = what_.input == nullptr ? 0 : what_.input->size();
+  const std::size_t stop_at = input_sent_ + kPerStep;
+  while (input_sent_ < size) {
+    if (input_sent_ >= stop_at) {
+      wants_step_ = true;
+      return true;
+    }
+    const std::size_t before = input_sent_;
+    if (!Write()) return false;
+    if (input_sent_ == before) return true;
+  }
+  return eof_sent_ || SendEof();
+}
+
+bool RemoteCommand::Write() {
+  const std::size_t size = std::min(kChunk, what_.input->size() - input_sent_);
+  const ssize_t sent =
+      libssh2_channel_write_ex(channel_, 0, what_.input->data() + input_sent_, size);
+  if (sent == LIBSSH2_ERROR_EAGAIN) {
+    Waits(Half::kWrite);
+    return half_ == Half::kNone;
+  }
+  if (sent < 0) {
+    // A command that ended without reading all of its input is no trouble of the connection.
+    if (libssh2_channel_eof(channel_) != 0) return true;
+    broken_ = true;
+    return false;
+  }
+  input_sent_ += static_cast<std::size_t>(sent);
+  return true;
+}
+
+bool RemoteCommand::SendEof() {
+  const int code = libssh2_channel_send_eof(channel_);
+  if (code == LIBSSH2_ERROR_EAGAIN) {
+    half_ = Half::kEof;
+    return false;
+  }
+  eof_sent_ = true;  // an error shows at the next read as well
+  return true;
+}
+
+void RemoteCommand::AskToEnd() {
+  farewell_ = Farewell::kOpenChannel;
+  wants_step_ = true;
+}
+
+bool RemoteCommand::StepFarewell() {
+  if (farewell_ == Farewell::kOpenChannel) {
+    farewell_channel_ = libssh2_channel_open_ex(
+        session_.handle(), "session", std::strlen("session"), kFarewellWindow, kPacket, nullptr, 0);
+    if (farewell_channel_ == nullptr &&
+        libssh2_session_last_errno(session_.handle()) == LIBSSH2_ERROR_EAGAIN) {
+      Waits(Half::kFarewell);
+      return half_ == Half::kNone;
+    }
+    farewell_ = farewell_channel_ == nullptr ? Farewell::kWait : Farewell::kStart;
+  }
+  if (farewell_ == Farewell::kStart) {
+    const int code = libssh2_channel_process_startup(
+        farewell_channel_, "exec", std::strlen("exec"), kEndSiblings,
+        static_cast<unsigned>(std::strlen(kEndSiblings)));
+    if (code == LIBSSH2_ERROR_EAGAIN) {
+      Waits(Half::kFarewell);
+      return half_ == Half::kNone;
+    }
+    farewell_ = Farewell::kWait;
+  }
+  return true;
+}
+
+short RemoteCommand::events() const {
+  if (task_ != Task::kPump || half_ != Half::kNone) return session_.WaitsFor();
+  return paused_ && farewell_ == Farewell::kNone ? 0 : POLLIN;
+}
+
+void RemoteCommand::ReadExit(WorkerResult& result) const {
+  ReadExitStatus(session_, channel_, result);
+}
+
+void RemoteCommand::CountBytes(WorkerResult& result) const {
+  result.bytes_out = bytes_out_;
+  result.bytes_err = bytes_err_;
+}
+
+}  // namespace podctl::ssh
