@@ -337,7 +337,8 @@ class Parser {
         ->type_name("ADDRESS:PORT");
     serve->add_option("--data", emulator.data, "folder that survives a restart (default: none)")
         ->type_name("DIR");
-    AddChoice(serve, "--workers", {"sshd", "none"}, &emulator.workers, "sshd (default) or none")
+    AddChoice(serve, "--workers", {"sshd", "light", "none"}, &emulator.workers,
+              "sshd (default); light: all from one process, for thousands; none")
         ->type_name("KIND");
     AddChoice(serve, "--worker-network", {"private", "host"}, &emulator.worker_network,
               "private: ports of their own, no way out (default where possible), or host")
@@ -345,7 +346,7 @@ class Parser {
     AddDuration(serve, "--operation-delay", &emulator.operation_delay,
                 "how long operations take (default 2s)");
     AddNumber(serve, "--ssh-port", 65535, &emulator.ssh_port,
-              "port of the workers' sshd (default 22, or 2222 without the right to it)")
+              "SSH port of the workers (default 22, or 2222 without the right to it)")
         ->type_name("PORT");
 
     CLI::App* completion = Add(&app_, "completion", "print a shell's completion script");

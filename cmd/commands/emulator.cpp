@@ -39,8 +39,8 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   start.listen_host = listen->first;
   start.listen_port = listen->second;
   start.data_folder = options.data;
-  start.workers = options.workers == "none" ? emulator::Options::Workers::kNone
-                                            : emulator::Options::Workers::kSshd;
+  if (options.workers == "none") start.workers = emulator::Options::Workers::kNone;
+  if (options.workers == "light") start.workers = emulator::Options::Workers::kLight;
   start.operation_delay = options.operation_delay;
   start.ssh_port = options.ssh_port;
   if (options.worker_network == "private") start.network = emulator::Options::Network::kPrivate;
@@ -51,7 +51,7 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
     return 1;
   }
   Streams& streams = wiring.streams();
-  if (start.workers == emulator::Options::Workers::kSshd) {
+  if (start.workers != emulator::Options::Workers::kNone) {
     streams.err << fmt::format("Workers answer SSH on port {}.\n", (*emulator)->ssh_port());
     if ((*emulator)->ssh_port() != 22) {
       streams.err << fmt::format(

@@ -12,6 +12,7 @@
 #include "providers/emulator/api.h"
 #include "providers/emulator/http_server.h"
 #include "providers/emulator/journal.h"
+#include "providers/emulator/light_farm.h"
 #include "providers/emulator/service.h"
 #include "providers/emulator/sshd_farm.h"
 #include "providers/emulator/worker_farm.h"
@@ -105,6 +106,16 @@ Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
     all.ssh_port = all.sshd->port();
     all.isolated = all.sshd->namespaces();
     all.private_networks = all.sshd->own_network();
+    all.farm = *std::move(farm);
+  } else if (options.workers == Options::Workers::kLight) {
+    if (options.network == Options::Network::kPrivate) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       "light workers share the machine's network and cannot have private ones",
+                       "take sshd workers, or the machine's network");
+    }
+    auto farm = LightFarm::Make({.folder = folder + "/workers", .port = options.ssh_port});
+    if (!farm) return farm.error();
+    all.ssh_port = (*farm)->port();
     all.farm = *std::move(farm);
   } else {
     all.farm = std::make_unique<NoWorkers>();

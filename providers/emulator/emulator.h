@@ -9,7 +9,9 @@
 // locations, with the service's own texts where they are known; workers as sshd processes in
 // namespaces of their own (as root) or as plain ones (else), each with a hostname, homes, accounts
 // from `ssh-keys`, a `startup-script`, and a tpu-runtime unit behind systemctl that reads
-// `tensorflow-env-vars` when it starts. Not emulated: queued resources, quotas, networks, disks.
+// `tensorflow-env-vars` when it starts. Light workers do the same from one process, for pods of
+// thousands; what is less real about them stands in light_farm.h. Not emulated: queued resources,
+// quotas, networks, disks.
 //
 // A worker with a private network has ports of its own, as a machine of its own has: what listens
 // on 8888 of one is in nobody's way. The price: it reaches nothing but itself, neither the internet
@@ -25,14 +27,14 @@
 namespace podctl::emulator {
 
 struct Options {
-  enum class Workers { kNone, kSshd };
+  enum class Workers { kNone, kSshd, kLight };
   enum class Network { kPrivateIfPossible, kPrivate, kHost };
 
   std::string listen_host = "127.0.0.1";
   int listen_port = 8470;   // 0: any free one
   std::string data_folder;  // made if needed; "": a temporary one, removed by Stop
   Workers workers = Workers::kSshd;
-  // Of the workers. Private ones need namespaces and perl; kPrivate insists on them.
+  // Of sshd workers. Private ones need namespaces and perl; kPrivate insists on them.
   Network network = Network::kPrivateIfPossible;
   // How long an operation takes at least; the workers must be up as well.
   std::chrono::milliseconds operation_delay{2000};

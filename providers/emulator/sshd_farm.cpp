@@ -55,18 +55,6 @@ std::string LastLine(const std::string& path) {
   return last;
 }
 
-Result<int> ChoosePort(int wanted) {
-  const std::string probe = "127.64.255.254";
-  const int port = wanted != 0 ? wanted : 22;
-  const int problem = TryBind(probe, port);
-  if (problem == 0) return port;
-  if (wanted == 0 && TryBind(probe, 2222) == 0) return 2222;
-  return MakeError(ErrorCode::kFailedPrecondition,
-                   fmt::format("the workers' SSH port {} cannot be had: {}", port,
-                               std::generic_category().message(problem)),
-                   "choose another one with --ssh-port");
-}
-
 }  // namespace
 
 Result<std::unique_ptr<SshdFarm>> SshdFarm::Make(Settings settings) {

@@ -52,6 +52,18 @@ Result<int> BindSocket(const std::string& address, int port) {
                                std::generic_category().message(-file)));
 }
 
+Result<int> ChoosePort(int wanted) {
+  const std::string probe = "127.64.255.254";
+  const int port = wanted != 0 ? wanted : 22;
+  const int problem = TryBind(probe, port);
+  if (problem == 0) return port;
+  if (wanted == 0 && TryBind(probe, 2222) == 0) return 2222;
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("the workers' SSH port {} cannot be had: {}", port,
+                               std::generic_category().message(problem)),
+                   "choose another one with --ssh-port");
+}
+
 // On loopback the answer comes at once.
 bool Answers(const std::string& address, int port) {
   const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -16,6 +16,10 @@ int TryBind(const std::string& address, int port);
 // caller closes it. Close-on-exec. kUnavailable: somebody else listens there; kIo.
 Result<int> BindSocket(const std::string& address, int port);
 
+// The port of workers: `wanted`, or when that is 0, 22 if it may be bound, else 2222.
+// kFailedPrecondition: it cannot be had; the hint names the flag.
+Result<int> ChoosePort(int wanted);
+
 // Does somebody accept connections there? Waits for 20 ms at most.
 bool Answers(const std::string& address, int port);
 

@@ -142,7 +142,9 @@ int Run(int argc, char** argv) {
   const int port = Number(options, "--port");
   RaiseDescriptorLimit();
   const std::string mark = fmt::format("LIGHT_SSH_SERVER={}", ::getpid());
-  auto server = LightServer::Start(Number(options, "--threads"), mark);
+  auto nursery = emulator::Nursery::Start(mark);
+  if (!nursery) Fail(nursery.error().message);
+  auto server = LightServer::Start(Number(options, "--threads"), **nursery);
   if (!server) Fail(server.error().message);
   const Result<HostKey> key = HostKey::Make();
   if (!key) Fail(key.error().message);

@@ -360,6 +360,15 @@ Result<int> Nursery::NewKeeper() {
   return SystemError("cannot start a process for the connection", problem);
 }
 
+Result<void> Nursery::RunAlone(const Command& command) {
+  Result<int> keeper = NewKeeper();
+  if (!keeper) return keeper.error();
+  // A keeper does what it was told before it sees that nobody is there any more.
+  Result<void> done = StartCommand(*keeper, 0, command);
+  ::close(*keeper);
+  return done;
+}
+
 Result<void> StartCommand(int keeper, std::uint32_t id, const Command& command) {
   Header header{.order = Order::kStart,
                 .id = id,

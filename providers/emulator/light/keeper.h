@@ -40,12 +40,15 @@ struct Ending {
 
 class Nursery {
  public:
-  // `mark` is the beginning of an environment variable's text, e.g. "FOLDER=/tmp/x/".
+  // `mark` is the beginning of an environment variable's text, e.g. "FOLDER=/tmp/x/". Best called
+  // before other threads and large memory are there, since it forks.
   static Result<std::unique_ptr<Nursery>> Start(const std::string& mark);
   ~Nursery();  // ends all marked processes, and waits for that
   Nursery(const Nursery&) = delete;
   Nursery& operator=(const Nursery&) = delete;
 
+  // Runs a command that nobody waits for. The caller keeps its descriptors.
+  Result<void> RunAlone(const Command& command);
   // The descriptor of a new keeper, non-blocking and close-on-exec. Closing it ends the keeper.
   Result<int> NewKeeper();
 

@@ -239,7 +239,7 @@ class Lane {
 
 class Server final : public LightServer {
  public:
-  explicit Server(std::unique_ptr<Nursery> nursery) : nursery_(std::move(nursery)) {}
+  explicit Server(Nursery& nursery) : nursery_(nursery) {}
 
   Result<void> AddLanes(int threads) {
     for (int i = 0; i < threads; ++i) {
@@ -250,7 +250,7 @@ class Server final : public LightServer {
                          fmt::format("the SSH server has no descriptors: {}",
                                      std::generic_category().message(errno)));
       }
-      lanes_.push_back(std::make_unique<Lane>(epoll.Release(), bell.Release(), *nursery_));
+      lanes_.push_back(std::make_unique<Lane>(epoll.Release(), bell.Release(), nursery_));
     }
     return {};
   }
@@ -283,18 +283,15 @@ class Server final : public LightServer {
  private:
   Lane& LaneOf(Id id) { return *lanes_[static_cast<std::size_t>(id) % lanes_.size()]; }
 
-  std::unique_ptr<Nursery> nursery_;
+  Nursery& nursery_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::atomic<Id> next_{0};
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LightServer>> LightServer::Start(int threads, const std::string& mark) {
-  // First, while there is little to copy and nothing to close.
-  auto nursery = Nursery::Start(mark);
-  if (!nursery) return nursery.error();
-  auto server = std::make_unique<Server>(*std::move(nursery));
+Result<std::unique_ptr<LightServer>> LightServer::Start(int threads, Nursery& nursery) {
+  auto server = std::make_unique<Server>(nursery);
   if (Result<void> done = server->AddLanes(threads); !done) return done.error();
   return std::unique_ptr<LightServer>(std::move(server));
 }

@@ -17,6 +17,7 @@
 #include "providers/base/error.h"
 #include "providers/emulator/light/host.h"
 #include "providers/emulator/light/host_key.h"
+#include "providers/emulator/light/keeper.h"
 
 namespace podctl::emulator {
 
@@ -29,9 +30,8 @@ class LightServer {
   };
   using Id = int;
 
-  // `mark`: all commands have an environment variable that begins so; they die with the server.
-  // kUnavailable: no process or descriptor can be had.
-  static Result<std::unique_ptr<LightServer>> Start(int threads, const std::string& mark);
+  // Lent: `nursery` starts the commands. kUnavailable: no descriptor can be had.
+  static Result<std::unique_ptr<LightServer>> Start(int threads, Nursery& nursery);
   virtual ~LightServer() = default;
 
   virtual std::vector<Id> Open(std::vector<Door> doors) = 0;

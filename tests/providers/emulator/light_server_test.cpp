@@ -88,13 +88,17 @@ class LightServerTest : public ::testing::Test {
     std::string key;
     std::ifstream(folder_ + "/key.pub") >> type >> key;
     key_ = type + " " + key;
-    auto started = LightServer::Start(2, mark_);
+    auto nursery = Nursery::Start(mark_);
+    EXPECT_TRUE(nursery);
+    nursery_ = *std::move(nursery);
+    auto started = LightServer::Start(2, *nursery_);
     EXPECT_TRUE(started);
     server_ = *std::move(started);
     for (int i = 0; i < 3; ++i) ids_.push_back(OpenDoor(i));
   }
   ~LightServerTest() override {
     server_.reset();
+    nursery_.reset();
     for (const int file : unread_) ::close(file);
     std::filesystem::remove_all(folder_);
   }
@@ -149,6 +153,7 @@ class LightServerTest : public ::testing::Test {
   const std::string sleeper_ = "sleep 8" + std::to_string(::getpid());
   std::string folder_;
   std::string key_;
+  std::unique_ptr<Nursery> nursery_;
   std::unique_ptr<LightServer> server_;
   std::vector<LightServer::Id> ids_;
   std::vector<std::shared_ptr<OneGuest>> hosts_;
@@ -276,13 +281,15 @@ TEST_F(LightServerTest, ABackgroundProcessOutlivesItsConnectionAndDiesWithTheSer
   EXPECT_EQ(Ssh(0, sleeper_ + " > /dev/null 2>&1 < /dev/null &").code, 0);
   EXPECT_EQ(Shell("pgrep -xf '" + sleeper_ + "'").code, 0);
   server_.reset();
+  nursery_.reset();
   EXPECT_EQ(Shell("pgrep -xf '" + sleeper_ + "'").code, 1);
 }
 
 TEST_F(LightServerTest, ForwardsToThisMachineOnly) {
-  EXPECT_THAT(
-      Shell(SshTo(0, "-W " + Address(1) + ":" + std::to_string(port_)) + " < /dev/null").text,
-      HasSubstr("SSH-2.0-libssh"));
+  const std::string jump = "-o ProxyCommand='" + SshTo(0, "-W %h:%p") + "'";
+  EXPECT_EQ(Shell(SshTo(1, jump) + " hostname < /dev/null").text, "host-1\n");
+  EXPECT_EQ(Shell(SshTo(1, jump) + " 'yes ab | head -c 3000000' < /dev/null | wc -c").text,
+            "3000000\n");
   EXPECT_THAT(Shell(SshTo(0, "-W localhost:1") + " < /dev/null").text, HasSubstr("failed"));
   EXPECT_THAT(Shell(SshTo(0, "-W example.org:80") + " < /dev/null").text, HasSubstr("failed"));
 }

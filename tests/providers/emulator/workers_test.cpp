@@ -213,6 +213,24 @@ class WorkersTest : public ::testing::Test {
   Value node_;
 };
 
+// What workers of every kind must do.
+class EachFarmTest : public WorkersTest, public ::testing::WithParamInterface<Options::Workers> {
+ protected:
+  EachFarmTest() { options_.workers = GetParam(); }
+  bool IsLight() const { return GetParam() == Options::Workers::kLight; }
+  // Users other than this process's own can enter.
+  bool AdmitsAnyUser() {
+    Start();
+    return IsLight() || emulator_->isolated_workers();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Farms, EachFarmTest,
+                         ::testing::Values(Options::Workers::kSshd, Options::Workers::kLight),
+                         [](const auto& farm) {
+                           return farm.param == Options::Workers::kLight ? "Light" : "Sshd";
+                         });
+
 TEST_F(WorkersTest, EachWorkerIsAMachineOfItsOwn) {
   if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
   Create("v3-32", "tpu-vm-tf-2.11.0-pod", "alice");
@@ -278,8 +296,8 @@ TEST_F(WorkersTest, PrivateNetworksNeedNamespaces) {
   EXPECT_THAT(started.error().hint, HasSubstr("CAP_SYS_ADMIN"));
 }
 
-TEST_F(WorkersTest, TheRuntimeReadsItsMetadataWhenItStartsAndNotBefore) {
-  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+TEST_P(EachFarmTest, TheRuntimeReadsItsMetadataWhenItStartsAndNotBefore) {
+  if (!AdmitsAnyUser()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
   Create("v3-8", "tpu-vm-tf-2.11.0", "alice",
          ",'tensorflow-env-vars':'-e LIBTPU_INIT_ARGS=--xla_a=true -e B=\"x y\"'");
   EXPECT_EQ(Ssh("alice", 0, "systemctl is-active tpu-runtime").text, "active\n");
@@ -294,8 +312,8 @@ TEST_F(WorkersTest, TheRuntimeReadsItsMetadataWhenItStartsAndNotBefore) {
   EXPECT_NE(Ssh("alice", 0, "systemctl show -P InvocationID tpu-runtime").text, first);
 }
 
-TEST_F(WorkersTest, SystemctlAnswersAsSystemdDoes) {
-  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+TEST_P(EachFarmTest, SystemctlAnswersAsSystemdDoes) {
+  if (!AdmitsAnyUser()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
   Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
   EXPECT_EQ(Ssh("alice", 0, "systemctl show -p LoadState,ActiveState --value tpu-runtime").text,
             "loaded\nactive\n");
@@ -332,21 +350,20 @@ TEST_F(WorkersTest, AnImageWithoutTheUnitSaysSo) {
       << "the startup script runs as root";
 }
 
-TEST_F(WorkersTest, KeysFollowTheMetadata) {
-  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+TEST_P(EachFarmTest, KeysFollowTheMetadata) {
+  if (!AdmitsAnyUser()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
   Create("v3-8", "tpu-ubuntu2204-base", "alice");
   Ssh("alice", 0, "touch kept");
   Patch("{'ssh-keys':'bob:" + key_ + "\\nroot:" + key_ + "'}");
   EXPECT_EQ(Ssh("alice", 0, "true").code, 255);
-  EXPECT_EQ(Ssh("bob", 0, "id -un; sudo -n true").text, "bob\n");
-  EXPECT_EQ(Ssh("root", 0, "id -un").text, "root\n");
+  EXPECT_EQ(Ssh("bob", 0, "echo $USER; sudo -n true").text, "bob\n");
+  EXPECT_EQ(Ssh("root", 0, "echo $USER").text, "root\n");
   Patch("{'ssh-keys':'alice:" + key_ + "'}");
   EXPECT_EQ(Ssh("alice", 0, "ls").text, "kept\n");
 }
 
-TEST_F(WorkersTest, HostKeysAreThoseInTheGuestAttributes) {
-  Start();
-  const std::string user = emulator_->isolated_workers() ? "alice" : OwnUser();
+TEST_P(EachFarmTest, HostKeysAreThoseInTheGuestAttributes) {
+  const std::string user = AdmitsAnyUser() ? "alice" : OwnUser();
   Create("v3-8", "tpu-ubuntu2204-base", user);
   const auto scan = [&] {
     return Shell("ssh-keyscan -t ed25519 -p " + std::to_string(emulator_->ssh_port()) + " " +
@@ -361,8 +378,8 @@ TEST_F(WorkersTest, HostKeysAreThoseInTheGuestAttributes) {
   EXPECT_THAT(scan(), HasSubstr(HostKey(0)));
 }
 
-TEST_F(WorkersTest, WorkersStopStartAndComeBackAfterARestart) {
-  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+TEST_P(EachFarmTest, WorkersStopStartAndComeBackAfterARestart) {
+  if (!AdmitsAnyUser()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
   Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
   const std::string address = Address(0);
   const std::string key = HostKey(0);
@@ -383,9 +400,8 @@ TEST_F(WorkersTest, WorkersStopStartAndComeBackAfterARestart) {
   EXPECT_EQ(HostKey(0), key);
 }
 
-TEST_F(WorkersTest, AnAddressThatWasTakenMeanwhileIsExchanged) {
-  Start();
-  const std::string user = emulator_->isolated_workers() ? "alice" : OwnUser();
+TEST_P(EachFarmTest, AnAddressThatWasTakenMeanwhileIsExchanged) {
+  const std::string user = AdmitsAnyUser() ? "alice" : OwnUser();
   Create("v3-8", "tpu-ubuntu2204-base", user);
   const std::string address = Address(0);
   const int port = emulator_->ssh_port();
@@ -399,21 +415,24 @@ TEST_F(WorkersTest, AnAddressThatWasTakenMeanwhileIsExchanged) {
   EXPECT_TRUE(Eventually([&] { return Ssh(user, 0, "true").code == 0; }));
 }
 
-TEST_F(WorkersTest, NothingIsLeftOfADeletedNode) {
-  if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+TEST_P(EachFarmTest, NothingIsLeftOfADeletedNode) {
+  if (!AdmitsAnyUser()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
   Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
   Ssh("alice", 0, "setsid " + sleeper_ + " > /dev/null 2>&1 < /dev/null &");
   EXPECT_TRUE(Eventually([&] { return Shell("pgrep -xf '" + sleeper_ + "'").code == 0; }));
   client_->Finish(client_->Send("DELETE", kNodes + "/pod"));
   EXPECT_EQ(Shell("pgrep -xf '" + sleeper_ + "'").code, 1);
-  EXPECT_TRUE(std::filesystem::is_empty(options_.data_folder + "/workers"));
+  for (const auto& entry : std::filesystem::directory_iterator(options_.data_folder + "/workers")) {
+    EXPECT_EQ(entry.path().filename(), "bin") << "the programs that light workers share";
+  }
 }
 
-class KilledEmulatorTest : public WorkersTest, public ::testing::WithParamInterface<bool> {};
+class KilledEmulatorTest : public WorkersTest, public ::testing::WithParamInterface<std::string> {};
 
 // The emulator in a process of its own, killed without a chance to clean up.
 TEST_P(KilledEmulatorTest, LeavesNothing) {
-  options_.allow_namespaces = GetParam();
+  options_.allow_namespaces = GetParam() != "Plain";
+  if (GetParam() == "Light") options_.workers = Options::Workers::kLight;
   std::array<int, 2> channel{};
   ASSERT_EQ(::pipe(channel.data()), 0);
   const pid_t child = ::fork();
@@ -447,7 +466,8 @@ TEST_P(KilledEmulatorTest, LeavesNothing) {
   EXPECT_EQ(Shell("pgrep -f '^" + options_.data_folder + ".*/tpu-runtime'").code, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, KilledEmulatorTest, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Kinds, KilledEmulatorTest, ::testing::Values("Isolated", "Plain", "Light"),
+                         [](const auto& kind) { return kind.param; });
 
 TEST_F(WorkersTest, PlainWorkersNeedAFolderThatCanBeQuoted) {
   options_.allow_namespaces = false;
@@ -480,10 +500,47 @@ TEST_F(WorkersTest, PlainWorkersServeTheirOwnUser) {
   EXPECT_FALSE(IsAlive(std::stoi(runtime)));
 }
 
-TEST_F(WorkersTest, ReadyMayComeBeforeAnAnswer) {
-  options_.worker_boot_delay = std::chrono::milliseconds(400);
+// Differences are stated in light_farm.h.
+TEST_F(WorkersTest, LightWorkersAreWhatTheyClaim) {
+  options_.workers = Options::Workers::kLight;
   Start();
-  const std::string user = emulator_->isolated_workers() ? "alice" : OwnUser();
+  Create("v3-32", "tpu-vm-tf-2.11.0-pod", "alice",
+         ",'startup-script':'#!/bin/sh\\nhostname > $TPU_VM_FOLDER/began'");
+  for (int i = 0; i < 4; ++i) {
+    const std::string number = std::to_string(i);
+    EXPECT_THAT(Ssh("alice", i, "hostname").text,
+                MatchesRegex("t1v-n-[0-9a-f]{8}-w-" + number + "\n"));
+    EXPECT_THAT(Ssh("alice", i, "hostname; pwd; sudo -n id -u").text,
+                MatchesRegex("t1v-n-[0-9a-f]{8}-w-" + number + "\n/.*/" + number +
+                             "/home/alice\n[0-9]+\n"));
+    EXPECT_TRUE(Eventually([&] {
+      return Ssh("alice", i, "cat $TPU_VM_FOLDER/began").text == Ssh("alice", i, "hostname").text;
+    })) << "the startup script";
+  }
+  Ssh("alice", 0, "touch ~/mine");
+  EXPECT_NE(Ssh("alice", 1, "ls ~/mine").code, 0);
+  EXPECT_EQ(Ssh("mallory", 0, "true").code, 255);
+  EXPECT_EQ(Ssh("alice", 0, "[[ -n $BASH ]] && exit 7").code, 7) << "the shell is bash";
+  // Several restarts at once are one after the other, and one process is left.
+  Ssh("alice", 0, "for i in 1 2 3 4; do sudo systemctl restart tpu-runtime & done; wait");
+  EXPECT_EQ(Ssh("alice", 0,
+                "grep -lzs LIGHT_WORKER=$TPU_VM_FOLDER/ /proc/[0-9]*/environ | "
+                "sed s/environ/comm/ | xargs cat 2> /dev/null | grep -c tpu-runtime")
+                .text,
+            "1\n");
+}
+
+TEST_F(WorkersTest, LightWorkersHaveNoNetworksOfTheirOwn) {
+  options_.workers = Options::Workers::kLight;
+  options_.network = Options::Network::kPrivate;
+  const auto started = Emulator::Start(options_);
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_P(EachFarmTest, ReadyMayComeBeforeAnAnswer) {
+  options_.worker_boot_delay = std::chrono::milliseconds(400);
+  const std::string user = AdmitsAnyUser() ? "alice" : OwnUser();
   Create("v3-8", "tpu-vm-tf-2.11.0", user);
   EXPECT_EQ(node_["state"], Value("READY"));
   EXPECT_EQ(HostKey(0), "");
