@@ -43,7 +43,10 @@ class LineSplitter {
     partial_.append(end);
     take(partial_);
     partial_.clear();
+    // There is one for each stream of thousands of workers.
+    if (partial_.capacity() > kSpare) std::string().swap(partial_);
   }
+  static constexpr std::size_t kSpare = std::size_t{4} * 1024;  // bytes kept for the next line
   std::string partial_;
 };
 

@@ -1,20 +1,26 @@
 #include "providers/ssh/fan_out.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
 
+#include "providers/ssh/wire.h"
 #include "tests/conformance/ssh_transport_suite.h"
 
 namespace podctl::testing {
@@ -23,13 +29,15 @@ namespace {
 // The identity file is always named, so the environment may be empty.
 class OwningFanOut final : public ssh::Transport {
  public:
+  explicit OwningFanOut(std::map<std::string, std::string> environment = {})
+      : environment_(std::move(environment)) {}
   std::vector<ssh::WorkerResult> Run(const std::vector<ssh::Job>& jobs, const ssh::Limits& limits,
                                      ssh::Observer& observer, std::stop_token stop) override {
     return fan_out_.Run(jobs, limits, observer, std::move(stop));
   }
 
  private:
-  FixedEnvironment environment_{{}};
+  FixedEnvironment environment_;
   RealFileSystem files_;
   RealClock clock_;
   RealRandom random_;
@@ -291,6 +299,128 @@ TEST(FanOutTest, MakesDoWithTheDescriptorsThatThereAre) {
     _exit(good);
   };
   EXPECT_EXIT(run_with(16), ::testing::ExitedWithCode(40), "");
+}
+
+// Likewise where not even one socket is to be had.
+TEST(FanOutTest, SaysSoWhenThereAreTooFewDescriptors) {
+  const SshServer server;
+  const auto run = [&] {
+    const rlimit few{32, 32};
+    setrlimit(RLIMIT_NOFILE, &few);
+    const auto transport = MakeFanOut();
+    std::vector<int> taken;
+    for (int fd = 0; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) taken.push_back(fd);
+    for (int i = 0; i < 3; ++i) {  // for its epoll and its bell, and to read the key file
+      close(taken.back());
+      taken.pop_back();
+    }
+    RecordingObserver observer;
+    ssh::Limits limits;
+    limits.retry = std::chrono::milliseconds(0);
+    // A run that is stopped before it begins reads the key and has its poller; then nothing is
+    // left.
+    const auto jobs = Jobs(server, 2, "true");
+    std::stop_source stopped;
+    stopped.request_stop();
+    transport->Run(jobs, limits, observer, stopped.get_token());
+    while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+    }
+    const auto results = transport->Run(jobs, limits, observer, {});
+    std::fprintf(stderr, "%s\n", results[0].message.c_str());
+    _exit(results[0].outcome == ssh::Outcome::kUnreachable ? 0 : 1);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0),
+              "no socket: Too many open files \\(this process may have 32; `ulimit -n` raises");
+}
+
+// An agent that holds one key and asks its user before it signs, which takes until Refuse.
+class SlowAgent {
+ public:
+  SlowAgent(const std::string& path, std::string blob) : blob_(std::move(blob)) {
+    listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+    listen(listener_, 8);
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~SlowAgent() {
+    Refuse();
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+  void Refuse() {
+    refused_ = true;
+    refused_.notify_all();
+  }
+
+ private:
+  void Serve() {
+    const int line = accept(listener_, nullptr, nullptr);
+    char head[5];
+    while (recv(line, head, sizeof(head), MSG_WAITALL) == sizeof(head)) {
+      std::uint32_t size = 0;
+      std::memcpy(&size, head, sizeof(size));
+      std::string rest(ntohl(size) - 1, '\0');
+      if (!rest.empty()) recv(line, rest.data(), rest.size(), MSG_WAITALL);
+      std::string answer;
+      if (head[4] == 11) {  // what keys there are
+        answer = std::string("\x0c\0\0\0\x01", 5);
+        ssh::AppendString(answer, blob_);
+        ssh::AppendString(answer, "slow");
+      } else {
+        refused_.wait(false);
+        answer = "\x05";
+      }
+      std::string message;
+      ssh::AppendString(message, answer);
+      send(line, message.data(), message.size(), MSG_NOSIGNAL);
+    }
+    close(line);
+  }
+
+  const std::string blob_;
+  int listener_ = -1;
+  std::atomic<bool> refused_{false};
+  std::thread thread_;
+};
+
+TEST(FanOutTest, AnAgentThatThinksHoldsUpNobodyElse) {
+  const SshServer server;
+  std::string line = ReadAll(server.client_key() + ".pub");
+  line = line.substr(line.find(' ') + 1);
+  const auto blob = ssh::Base64Decode(line.substr(0, line.find(' ')));
+  ASSERT_TRUE(blob.has_value());
+  const std::string socket_path = server.Folder() + "/agent";
+  SlowAgent agent(socket_path, *blob);
+  OwningFanOut transport({{"SSH_AUTH_SOCK", socket_path}, {"HOME", server.Folder()}});
+  ssh::Job by_agent{server.Access(0), "true", nullptr};
+  by_agent.worker.identity_file.clear();
+  class Releaser final : public ssh::Observer {
+   public:
+    explicit Releaser(SlowAgent& lent) : agent_(lent) {}
+    void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
+    void OnPhase(std::size_t, ssh::Phase) override {}
+    void OnResult(std::size_t job, const ssh::WorkerResult&) override {
+      order.push_back(job);
+      if (job == 1) agent_.Refuse();
+    }
+    std::vector<std::size_t> order;
+
+   private:
+    SlowAgent& agent_;
+  } observer(agent);
+  ssh::Limits limits;
+  limits.retry = std::chrono::milliseconds(0);
+  const auto results =
+      transport.Run({by_agent, {server.Access(1), "true", nullptr}}, limits, observer, {});
+  EXPECT_EQ(observer.order, (std::vector<std::size_t>{1, 0}));
+  EXPECT_TRUE(results[1].ok()) << results[1].message;
+  EXPECT_EQ(results[0].outcome, ssh::Outcome::kAuthRefused) << results[0].message;
+  EXPECT_NE(results[0].message.find("the SSH agent refused to sign"), std::string::npos)
+      << results[0].message;
 }
 
 // The observer takes nothing of the first job until the second one is done, whose end it hears of
