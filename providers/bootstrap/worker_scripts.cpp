@@ -37,28 +37,41 @@ std::string ScriptFile(const std::string& script, const std::map<std::string, st
 }
 
 std::string RestartRuntimeCommand() {
-  // InvocationID is new for every start of a unit (systemd.exec(5)); MainPID stands in for it where
-  // systemd is too old to know it.
+  // One call of systemctl a look, since each is a process on a worker that may have little to
+  // spare. InvocationID is new for every start of a unit (systemd.exec(5)); MainPID stands in for
+  // it where systemd is too old to know it.
   return InPlainShell(fmt::format(
-      "show() {{ systemctl show -p \"$1\" --value tpu-runtime 2>/dev/null; }}\n"
+      "ask() {{\n"
+      "  said=$(systemctl show \"$@\" tpu-runtime 2>&1) || return 1\n"
+      "  while IFS='=' read -r name value; do\n"
+      "    case $name in\n"
+      "      LoadState) load=$value;; ActiveState) active=$value;;\n"
+      "      InvocationID) run=$value;; MainPID) pid=$value;;\n"
+      "    esac\n"
+      "  done <<PROPERTIES\n"
+      "$said\n"
+      "PROPERTIES\n"
+      "}}\n"
+      "look() {{\n"
+      "  load= active= run= pid=\n"
+      "  ask -p LoadState -p ActiveState -p InvocationID || return 1\n"
+      "  [ -n \"$run\" ] || ask -p MainPID\n"
+      "}}\n"
       "command -v systemctl >/dev/null || {{ echo 'systemctl: not found' >&2; exit {0}; }}\n"
-      "load=$(systemctl show -p LoadState --value tpu-runtime 2>&1) ||\n"
-      "  {{ echo \"$load\" >&2; exit {0}; }}\n"
+      "look || {{ echo \"$said\" >&2; exit {0}; }}\n"
       "[ \"$load\" = not-found ] && exit {1}\n"
-      "run=$(show InvocationID); pid=$(show MainPID)\n"
+      "old=$run/$pid\n"
       "is_new() {{\n"
-      "  [ \"$(systemctl is-active tpu-runtime)\" = active ] || return 1\n"
-      "  now_run=$(show InvocationID); now_pid=$(show MainPID)\n"
-      "  {{ [ -n \"$now_run\" ] && [ \"$now_run\" != \"$run\" ]; }} ||\n"
-      "    {{ [ \"${{now_pid:-0}}\" != 0 ] && [ \"$now_pid\" != \"$pid\" ]; }}\n"
+      "  look && [ \"$active\" = active ] && [ \"$run/${{pid:-0}}\" != /0 ] &&\n"
+      "    [ \"$run/$pid\" != \"$old\" ]\n"
       "}}\n"
       "sudo -n systemctl restart tpu-runtime || exit {2}\n"
       "i=0\n"
       "while [ $i -lt 29 ]; do\n"
       "  if is_new; then\n"
-      "    seen=$now_run/$now_pid\n"
+      "    seen=$run/$pid\n"
       "    sleep 1\n"
-      "    is_new && [ \"$seen\" = \"$now_run/$now_pid\" ] && exit 0\n"
+      "    is_new && [ \"$seen\" = \"$run/$pid\" ] && exit 0\n"
       "  else\n"
       "    sleep 1\n"
       "  fi\n"

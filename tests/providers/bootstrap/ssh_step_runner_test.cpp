@@ -196,7 +196,7 @@ class RestartTest : public SshStepRunnerTest {
     Property("LoadState", "loaded");
     Property("InvocationID", "aaaa");
     Property("MainPID", "100");
-    Property("active", "active");
+    Property("ActiveState", "active");
     Program("sleep", "exit 0\n");  // the waits are the script's, not the test's
     Program("sudo", "[ \"$1\" = -n ] || exit 9; shift; SUDO=1 exec \"$@\"\n");
     Restart("echo bbbb > InvocationID; echo 200 > MainPID");
@@ -207,8 +207,9 @@ class RestartTest : public SshStepRunnerTest {
   void Restart(const std::string& script) {
     Program("systemctl", "cd " + unit_ +
                              "\ncase \"$1\" in\n"
-                             "show) cat \"$3\" 2>/dev/null || echo;;\n"
-                             "is-active) cat active; grep -qx active active;;\n"
+                             "show) shift; while [ $# -gt 1 ]; do\n"
+                             "  [ $1 = -p ] || exit 1\n"
+                             "  echo \"$2=$(cat \"$2\" 2>/dev/null)\"; shift 2; done;;\n"
                              "status) echo 'Active: failed (Result: exit-code)';;\n"
                              "restart) [ -n \"$SUDO\" ] || exit 1\necho x >> restarts\n" +
                              script + ";;\nesac\n");
@@ -235,6 +236,22 @@ TEST_F(RestartTest, TrustsANewMainProcessWhereSystemdKnowsNoInvocations) {
   EXPECT_TRUE(Restarted().ok);
 }
 
+TEST_F(RestartTest, AnOldProcessIsNoNewRunWhereSystemdKnowsNoInvocations) {
+  std::filesystem::remove(unit_ + "/InvocationID");
+  Restart(":");
+  EXPECT_FALSE(Restarted().ok);
+  Restart("echo 0 > MainPID");
+  EXPECT_FALSE(Restarted().ok);
+}
+
+TEST_F(RestartTest, AUnitThatWasNotRunningIsStarted) {
+  Property("InvocationID", "");
+  Property("MainPID", "0");
+  Property("ActiveState", "inactive");
+  Restart("echo bbbb > InvocationID; echo 200 > MainPID; echo active > ActiveState");
+  EXPECT_TRUE(Restarted().ok);
+}
+
 TEST_F(RestartTest, AnImageWithoutTheUnitIsNoSuccess) {
   Property("LoadState", "not-found");
   const StepOutcome outcome = Restarted();
@@ -253,7 +270,7 @@ TEST_F(RestartTest, ARestartThatChangedNothingIsNoSuccess) {
 }
 
 TEST_F(RestartTest, AUnitThatDiesAgainIsNoSuccess) {
-  Restart("echo bbbb > InvocationID; echo failed > active");
+  Restart("echo bbbb > InvocationID; echo failed > ActiveState");
   EXPECT_FALSE(Restarted().ok);
 }
 
