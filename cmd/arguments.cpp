@@ -10,6 +10,7 @@
 
 #include "cmd/command_line.h"
 #include "cmd/flag_kinds.h"
+#include "cmd/pod_flags.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -26,7 +27,7 @@ class Parser {
     AddGlobals();
     AddInit();
     AddPlanning();
-    AddPods();
+    AddPodCommands(&app_, &invocation_.pod, &invocation_.exec);
     AddState();
     AddRest();
   }
@@ -144,13 +145,6 @@ class Parser {
     }
   }
 
-  CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& summary) {
-    CLI::App* command = parent->add_subcommand(name, summary);
-    command->set_help_flag("-h,--help", "show help");
-    command->fallthrough();
-    return command;
-  }
-
   void AddGlobals() {
     GlobalOptions& global = invocation_.global;
     app_.add_option("-f,--file", global.files, "spec file or folder; repeatable")
@@ -192,25 +186,25 @@ class Parser {
   }
 
   void AddPlanning() {
-    Add(&app_, "validate", "check the spec, offline");
-    CLI::App* plan = Add(&app_, "plan", "show what apply would do");
-    CLI::App* apply = Add(&app_, "apply", "make the cloud match the spec");
+    AddCommand(&app_, "validate", "check the spec, offline");
+    CLI::App* plan = AddCommand(&app_, "plan", "show what apply would do");
+    CLI::App* apply = AddCommand(&app_, "apply", "make the cloud match the spec");
     apply->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
     for (CLI::App* command : {plan, apply}) AddPlanFlags(command);
     plan->add_option("--out", invocation_.apply.out, "save the plan, for `podctl apply FILE`")
         ->type_name("FILE");
     apply->add_option("FILE", invocation_.apply.plan_file,
                       "a saved plan, which is carried out as it stands, without a question");
-    CLI::App* destroy = Add(&app_, "destroy", "delete everything podctl made");
+    CLI::App* destroy = AddCommand(&app_, "destroy", "delete everything podctl made");
     destroy->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
     AddScope(destroy);
-    CLI::App* show = Add(&app_, "show", "show the state, or a saved plan");
+    CLI::App* show = AddCommand(&app_, "show", "show the state, or a saved plan");
     show->add_option("FILE", invocation_.apply.plan_file, "a saved plan");
     for (CLI::App* command : {plan, show}) {
       command->add_flag("--markdown", invocation_.apply.markdown,
                         "the plan as a comment for a pull request");
     }
-    Add(&app_, "status", "show the pods, their health and their workers");
+    AddCommand(&app_, "status", "show the pods, their health and their workers");
   }
 
   void AddPlanFlags(CLI::App* command) {
@@ -266,51 +260,32 @@ class Parser {
     return {};
   }
 
-  void AddPods() {
-    PodOptions& pod = invocation_.pod;
-    CLI::App* exec = Add(&app_, "exec", "run a command on a pod's workers");
-    exec->add_option("POD", pod.pod, "name of the pod")->required();
-    exec->add_option("--worker", pod.workers, "all (default), or numbers such as 0,2-3")
-        ->type_name("WORKERS");
-    AddDuration(exec, "--timeout", &pod.timeout, "end the command after this long");
-    exec->add_option("COMMAND", pod.command, "the command, after --")->required();
-
-    CLI::App* ssh = Add(&app_, "ssh", "open an interactive shell on one worker");
-    ssh->add_option("POD", pod.pod, "name of the pod")->required();
-    ssh->add_option("--worker", pod.workers, "number of the worker (default 0)")->type_name("N");
-    ssh->add_flag("-t,--tty", pod.tty, "a terminal also for a command");
-    ssh->add_option("COMMAND", pod.command, "run this instead of a shell, after --");
-
-    CLI::App* tunnel = Add(&app_, "tunnel", "forward local ports to a worker");
-    tunnel->add_option("POD", pod.pod, "name of the pod")->required();
-    tunnel->add_option("PORT", pod.ports, "[LOCAL:]REMOTE, one or more")->required();
-    tunnel->add_option("--worker", pod.workers, "number of the worker (default 0)")->type_name("N");
-  }
-
   void AddState() {
-    CLI::App* state = Add(&app_, "state", "look after the state");
+    CLI::App* state = AddCommand(&app_, "state", "look after the state");
     state->require_subcommand(0, 1);
     StateOptions& options = invocation_.state;
-    CLI::App* list = Add(state, "list", "list the addresses in the state");
+    CLI::App* list = AddCommand(state, "list", "list the addresses in the state");
     list->add_option("ADDRESS", options.addresses, "only these, and the steps of these pods");
-    CLI::App* show = Add(state, "show", "show one address");
+    CLI::App* show = AddCommand(state, "show", "show one address");
     show->add_option("ADDRESS", options.addresses, "e.g. pod.research")->required()->expected(1);
-    CLI::App* move = Add(state, "mv", "give what is remembered another address");
+    CLI::App* move = AddCommand(state, "mv", "give what is remembered another address");
     move->add_option("FROM", options.from, "e.g. pod.a")->required();
     move->add_option("TO", options.to, "e.g. pod.b")->required();
     move->add_flag("--dry-run", options.dry_run, "only show what would move");
-    CLI::App* remove = Add(state, "rm", "forget addresses; the pods themselves are left alone");
+    CLI::App* remove =
+        AddCommand(state, "rm", "forget addresses; the pods themselves are left alone");
     remove->add_option("ADDRESS", options.addresses, "e.g. pod.research")->required();
     remove->add_flag("--dry-run", options.dry_run, "only show what would be forgotten");
-    Add(state, "pull", "print the whole state");
-    CLI::App* push = Add(state, "push", "replace the state by a file's");
+    AddCommand(state, "pull", "print the whole state");
+    CLI::App* push = AddCommand(state, "push", "replace the state by a file's");
     push->add_option("FILE", options.file, "a file as `state pull` prints it, or - for stdin")
         ->required();
     push->add_flag("--force", options.force, "also over a newer, unrelated or damaged state");
-    Add(state, "history", "list the generations of the state that are kept");
-    CLI::App* restore = Add(state, "restore", "make a kept generation the newest one");
+    AddCommand(state, "history", "list the generations of the state that are kept");
+    CLI::App* restore = AddCommand(state, "restore", "make a kept generation the newest one");
     AddSerial(restore, &options.serial);
-    CLI::App* import = Add(&app_, "import", "take over a pod that exists, and print its spec");
+    CLI::App* import =
+        AddCommand(&app_, "import", "take over a pod that exists, and print its spec");
     import->add_option("ADDRESS", invocation_.import.address, "e.g. pod.research")->required();
     import->add_option("ID", invocation_.import.id, "NODE, ZONE/NODE or the node's full name")
         ->required();
@@ -318,12 +293,12 @@ class Parser {
         ->add_option("--write-spec", invocation_.import.write_spec,
                      "write the pod to this file: a new one, or below its pods")
         ->type_name("FILE");
-    CLI::App* unlock = Add(&app_, "unlock", "release a lock that was left behind");
+    CLI::App* unlock = AddCommand(&app_, "unlock", "release a lock that was left behind");
     unlock->add_option("ID", invocation_.topic, "the lock's ID, as the error shows it")->required();
   }
 
   void AddInit() {
-    CLI::App* init = Add(&app_, "init", "write a starter spec");
+    CLI::App* init = AddCommand(&app_, "init", "write a starter spec");
     init->add_option("--template", invocation_.init.template_name, "which one (default minimal)")
         ->type_name("NAME");
     init->add_option("DIR", invocation_.init.folder, "folder to write to (default: here)");
@@ -332,7 +307,7 @@ class Parser {
 
   void AddRest() {
     EmulatorOptions& emulator = invocation_.emulator;
-    CLI::App* serve = Add(&app_, "emulator", "serve the Cloud TPU API on loopback");
+    CLI::App* serve = AddCommand(&app_, "emulator", "serve the Cloud TPU API on loopback");
     serve->add_option("--listen", emulator.listen, "address and port (default 127.0.0.1:8470)")
         ->type_name("ADDRESS:PORT");
     serve->add_option("--data", emulator.data, "folder that survives a restart (default: none)")
@@ -349,10 +324,10 @@ class Parser {
               "SSH port of the workers (default 22, or 2222 without the right to it)")
         ->type_name("PORT");
 
-    CLI::App* completion = Add(&app_, "completion", "print a shell's completion script");
+    CLI::App* completion = AddCommand(&app_, "completion", "print a shell's completion script");
     AddChoice(completion, "SHELL", {"bash"}, &invocation_.topic, "bash")->required();
-    Add(&app_, "version", "show the version");
-    CLI::App* help = Add(&app_, "help", "show help for a command");
+    AddCommand(&app_, "version", "show the version");
+    CLI::App* help = AddCommand(&app_, "help", "show help for a command");
     help->add_option("COMMAND", topic_words_, "the command");
     help->final_callback([this] { invocation_.topic = Join(topic_words_, " "); });
   }

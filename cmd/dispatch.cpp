@@ -6,7 +6,7 @@
 #include "cmd/commands/apply.h"
 #include "cmd/commands/completion.h"
 #include "cmd/commands/emulator.h"
-#include "cmd/commands/exec.h"
+#include "cmd/commands/exec/exec.h"
 #include "cmd/commands/import.h"
 #include "cmd/commands/init.h"
 #include "cmd/commands/saved_plan.h"
@@ -80,7 +80,7 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   if (command.starts_with("state ")) return DispatchState(command, invocation.state, wiring);
   if (command == "import") return RunImport(wiring, invocation.import);
   if (command == "unlock") return RunUnlock(wiring, invocation.topic);
-  if (command == "exec") return RunExec(wiring, invocation.pod);
+  if (command == "exec") return RunExec(wiring, invocation.pod, invocation.exec);
   if (command == "ssh") return RunSsh(wiring, invocation.pod);
   if (command == "tunnel") return RunTunnel(wiring, invocation.pod);
   PODCTL_CHECK(command == "emulator");

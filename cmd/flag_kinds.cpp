@@ -9,6 +9,13 @@
 
 namespace podctl {
 
+CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& summary) {
+  CLI::App* command = parent->add_subcommand(name, summary);
+  command->set_help_flag("-h,--help", "show help");
+  command->fallthrough();
+  return command;
+}
+
 // Adds a flag that holds a duration: "90s", "1h30m".
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
                          const std::string& description) {

@@ -1,5 +1,5 @@
-// The kinds of values that flags have, each with its own words about a value that is none: those of
-// CLI11 differ from one of its versions to the next.
+// Commands, and the kinds of values that their flags have, each with its own words about a value
+// that is none: those of CLI11 differ from one of its versions to the next.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,9 @@
 #include <vector>
 
 namespace podctl {
+
+// Adds a command, or a further word of one, with its help.
+CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& summary);
 
 // Adds a flag that holds a duration: "90s", "1h30m".
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,

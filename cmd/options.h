@@ -48,8 +48,11 @@ struct PodOptions {  // exec, ssh, tunnel
   std::string workers;               // --worker
   std::vector<std::string> command;  // after --
   std::vector<std::string> ports;    // tunnel: [LOCAL:]REMOTE
-  std::chrono::milliseconds timeout{0};
-  bool tty = false;  // ssh: a pty also for a command
+  bool tty = false;                  // ssh: a pty also for a command
+};
+
+struct ExecOptions {                     // exec, beside PodOptions
+  std::chrono::milliseconds timeout{0};  // of the command; 0: none
 };
 
 struct EmulatorOptions {
@@ -88,6 +91,7 @@ struct Invocation {
   GlobalOptions global;
   ApplyOptions apply;
   PodOptions pod;
+  ExecOptions exec;
   EmulatorOptions emulator;
   InitArguments init;
   ImportOptions import;

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_selection.h"
 
 namespace podctl {
 namespace {
@@ -70,22 +69,15 @@ Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
                                                 const std::string& selection,
                                                 const std::string& fallback) {
   const std::string& text = selection.empty() ? fallback : selection;
-  if (text == "all") return target.workers;
-  const auto numbers = ParseRanges(text);
-  if (!numbers) {
-    return MakeError(ErrorCode::kInvalidArgument,
-                     fmt::format("`--worker {}` is not a selection of workers", text),
-                     "Write `all`, or numbers and ranges such as `0,2-3`.");
-  }
+  const auto wrong = [&](const Error& error) {
+    return MakeError(error.code, fmt::format("`--worker {}`: {}", text, error.message), error.hint);
+  };
+  const auto selected = WorkerSelection::Parse(text);
+  if (!selected) return wrong(selected.error());
+  const auto numbers = selected->Of(target.workers.size());
+  if (!numbers) return wrong(numbers.error());
   std::vector<WorkerAccess> workers;
-  for (int number : *numbers) {
-    if (number >= static_cast<int>(target.workers.size())) {
-      return MakeError(
-          ErrorCode::kOutOfRange,
-          fmt::format("there is no worker {}: the pod has {}", number,
-                      Plural(target.workers.size(), "worker")),
-          fmt::format("Workers are numbered from 0 to {}.", target.workers.size() - 1));
-    }
+  for (const int number : *numbers) {
     workers.push_back(target.workers[static_cast<std::size_t>(number)]);
   }
   return workers;

@@ -21,7 +21,7 @@ struct PodTarget {
 // Reads the state; asks the API only for what the state lacks (endpoints, host keys).
 Result<PodTarget> FindPod(Wiring& wiring, const std::string& name);
 
-// The workers that `selection` names: "all", "0,2-3"; empty: `fallback`.
+// The workers that `selection` means (providers/base/worker_selection.h); empty: `fallback`.
 Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
                                                 const std::string& selection,
                                                 const std::string& fallback);

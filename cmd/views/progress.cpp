@@ -1,15 +1,11 @@
 #include "cmd/views/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <iostream>
 #include <utility>
 #include <vector>
 
-#include "cmd/interrupt.h"
+#include "cmd/views/live_block.h"
 #include "cmd/views/paint.h"
 #include "providers/base/text.h"
 
@@ -17,8 +13,6 @@ namespace podctl {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr std::size_t kMostLines = 12;
 
 std::string WorkersText(const Progress& progress) {
   if (progress.workers == 0) return {};
@@ -30,45 +24,13 @@ std::string WorkersText(const Progress& progress) {
   return text;
 }
 
-struct Size {
-  int columns;
-  int rows;  // 0: not known
-};
-
-Size TerminalSize(const Streams& streams) {
-  winsize size{};
-  if (&streams.err == &std::cerr && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 &&
-      size.ws_col > 0) {
-    return {size.ws_col, size.ws_row};
-  }
-  return {streams.width, 0};
-}
-
-// Counting a UTF-8 character as one.
-int Columns(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
-// Cuts to `width` columns, counting a UTF-8 character as one.
-std::string Clip(std::string_view text, int width) {
-  int columns = 0;
-  std::size_t end = 0;
-  while (end < text.size()) {
-    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++columns > width) break;
-    ++end;
-  }
-  return std::string(text.substr(0, end));
-}
-
 class ProgressView final : public EventSink {
  public:
   ProgressView(Streams& streams, Clock& clock)
-      : streams_(streams), clock_(clock), paint_(streams.color && streams.err_is_terminal) {}
-  ~ProgressView() override { Erase(); }
-  ProgressView(const ProgressView&) = delete;
-  ProgressView& operator=(const ProgressView&) = delete;
+      : streams_(streams),
+        clock_(clock),
+        paint_(streams.color && streams.err_is_terminal),
+        block_(streams) {}
 
   void OnStart(const Change& change) override {
     running_[change.address] = {&change, clock_.Steady(), {}};
@@ -144,49 +106,28 @@ class ProgressView final : public EventSink {
   bool live() const { return streams_.err_is_terminal; }
 
   void Print(const std::string& line) {
-    Erase();
+    block_.Erase();
     streams_.err << line << '\n' << std::flush;
     drawn_at_ = {};
     Draw();
   }
 
-  // The rows that the live lines take now: a terminal that was made narrower has folded them.
-  int RowsDrawn() const {
-    const int width = TerminalSize(streams_).columns;
-    int rows = 0;
-    for (const int columns : drawn_) rows += std::max(1, (columns + width - 1) / width);
-    return rows;
-  }
-
-  void Erase() {
-    // After Ctrl-Z and fg the shell's own lines stand below what was drawn: that is left alone.
-    const int resumed = Interrupt::Resumed();
-    if (std::exchange(resumed_, resumed) != resumed) drawn_.clear();
-    if (drawn_.empty()) return;
-    streams_.err << fmt::format("\x1b[{}A\r\x1b[J", RowsDrawn()) << std::flush;
-    drawn_.clear();
-  }
-
   std::string LineOf(const std::string& address, const Running& running,
                      Clock::SteadyTime now) const {
-    constexpr const char* kSpinner[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
-    const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100)) % 10;
+    const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100));
     const auto seconds = std::chrono::floor<std::chrono::seconds>(now - running.since);
     const std::string workers = WorkersText(running.progress);
-    return fmt::format("{} {}: {} {}{}", kSpinner[frame], address, WordsFor(*running.change).start,
-                       FormatDuration(seconds), workers.empty() ? "" : ", " + workers);
+    return fmt::format("{} {}: {} {}{}", SpinnerFrame(frame), address,
+                       WordsFor(*running.change).start, FormatDuration(seconds),
+                       workers.empty() ? "" : ", " + workers);
   }
 
   void Draw() {
     if (!live()) return;
     const auto now = clock_.Steady();
-    if (!drawn_.empty() && now - drawn_at_ < milliseconds(80)) return;
+    if (block_.drawn() && now - drawn_at_ < milliseconds(80)) return;
     drawn_at_ = now;
-    const Size size = TerminalSize(streams_);
-    // What scrolls out of the window cannot be erased: one row is the cursor's, one for the rest.
-    std::size_t most = kMostLines;
-    if (size.rows > 0)
-      most = std::clamp<std::size_t>(static_cast<std::size_t>(size.rows), 3, kMostLines + 2) - 2;
+    const std::size_t most = block_.MostLines();
     std::vector<std::string> lines;
     for (const auto& [address, running] : running_) {
       if (lines.size() == most) break;
@@ -195,22 +136,14 @@ class ProgressView final : public EventSink {
     if (running_.size() > lines.size()) {
       lines.push_back(fmt::format("  … and {} more", running_.size() - lines.size()));
     }
-    Erase();
-    std::string block;
-    for (const std::string& line : lines) {
-      const std::string shown = Clip(line, size.columns - 1);
-      drawn_.push_back(Columns(shown));
-      block += shown + "\n";
-    }
-    streams_.err << block << std::flush;
+    block_.Draw(lines);
   }
 
   Streams& streams_;
   Clock& clock_;
   Paint paint_;
   std::map<std::string, Running> running_;
-  std::vector<int> drawn_;  // the columns of each live line on the screen now
-  int resumed_ = Interrupt::Resumed();
+  LiveBlock block_;
   Clock::SteadyTime drawn_at_{};
 };
 

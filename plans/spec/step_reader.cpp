@@ -14,6 +14,8 @@
 namespace podctl {
 namespace {
 
+constexpr std::string_view kWorkersHint = "`all`, or numbers and ranges such as \"0,2-3\"";
+
 // podctl's own step, the restart after a change of flags, has this name.
 constexpr std::string_view kReservedName = "tpu-runtime";
 constexpr std::size_t kMostSteps = 1000;
@@ -122,38 +124,49 @@ void StepReader::ReadKey(const YamlEntry& entry, const Slot& slot, StepSpec& ste
   }
 }
 
-void StepReader::ReadWorkerItem(const YamlNode& item, const Slot& slot, std::vector<int>& workers) {
-  std::optional<std::vector<int>> numbers;
+// False when it was not understood, which is then told.
+bool StepReader::ReadWorkerItem(const YamlNode& item, const Slot& slot,
+                                WorkerSelection& selection) {
+  std::string wrong = fmt::format("{} names no workers", FoundWords(item));
   if (item.is_scalar()) {
     const auto text = reader_.ReadPlain(item, slot);
-    if (!text) return;
-    numbers = ParseRanges(*text);
+    if (!text) return false;
+    const auto read = WorkerSelection::Parse(*text);
+    const auto added = read ? selection.Add(*read) : Result<void>(read.error());
+    if (added) return true;
+    if (*text == item.text) wrong = added.error().message;
   }
-  if (!numbers) {
-    reader_.Error(item, slot, fmt::format("{} names no workers", FoundWords(item)),
-                  "`all`, or numbers and ranges such as \"0,2-3\"");
-    return;
-  }
-  workers.insert(workers.end(), numbers->begin(), numbers->end());
+  reader_.Error(item, slot, wrong, std::string(kWorkersHint));
+  return false;
 }
 
 void StepReader::ReadWorkers(const YamlNode& node, const Slot& slot, StepSpec& step) {
   constexpr std::size_t kMostItems = 10'000;
   if (node.is_scalar() && node.text == "all") return;
-  std::vector<int> workers;
+  WorkerSelection selection;
   if (node.is_list()) {
     if (node.items.empty() || node.items.size() > kMostItems) {
       reader_.Error(node, slot, node.items.empty() ? "no workers" : "too many items",
-                    "`all`, or numbers and ranges such as \"0,2-3\"");
+                    std::string(kWorkersHint));
       return;
     }
-    for (const YamlNodePtr& item : node.items) ReadWorkerItem(*item, slot, workers);
-  } else {
-    ReadWorkerItem(node, slot, workers);
+    bool understood = true;
+    for (const YamlNodePtr& item : node.items) {
+      understood = ReadWorkerItem(*item, slot, selection) && understood;
+    }
+    if (!understood) return;
+  } else if (!ReadWorkerItem(node, slot, selection)) {
+    return;
   }
-  std::sort(workers.begin(), workers.end());
-  workers.erase(std::unique(workers.begin(), workers.end()), workers.end());
-  step.workers = std::move(workers);
+  auto workers = selection.Named();
+  if (!workers) {
+    reader_.Error(node, slot, "how many workers there are is not known yet",
+                  "a range first: \"0-63,!7\"");
+  } else if (workers->empty()) {
+    reader_.Error(node, slot, "the selection leaves no worker", std::string(kWorkersHint));
+  } else {
+    step.workers = std::move(*workers);
+  }
 }
 
 void StepReader::ReadVariables(const YamlNode& node, const Slot& slot, StepSpec& step) {

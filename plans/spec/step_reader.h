@@ -7,6 +7,7 @@
 #include "plans/spec/node_fields.h"
 #include "plans/spec/spec.h"
 #include "plans/spec/value_reader.h"
+#include "providers/base/worker_selection.h"
 #include "providers/os/file_system.h"
 
 namespace podctl {
@@ -22,7 +23,7 @@ class StepReader {
   std::optional<StepSpec> ReadStep(const YamlNode& step, const Slot& slot);
   void ReadKey(const YamlEntry& entry, const Slot& slot, StepSpec& step);
   void ReadWorkers(const YamlNode& node, const Slot& slot, StepSpec& step);
-  void ReadWorkerItem(const YamlNode& item, const Slot& slot, std::vector<int>& workers);
+  bool ReadWorkerItem(const YamlNode& item, const Slot& slot, WorkerSelection& selection);
   void ReadVariables(const YamlNode& node, const Slot& slot, StepSpec& step);
   void ReadFiles(const YamlNode& node, const Slot& slot, StepSpec& step);
 

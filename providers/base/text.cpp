@@ -13,8 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 constexpr double kMaxMilliseconds = 10.0 * 365 * 24 * 3600 * 1000;
-constexpr int kMaxWorkerNumber = 99999;
-constexpr std::size_t kMaxRangeNumbers = 1'000'000;  // before duplicates are dropped
 
 std::optional<double> UnitMilliseconds(std::string_view unit) {
   if (unit == "ms") return 1;
@@ -23,14 +21,6 @@ std::optional<double> UnitMilliseconds(std::string_view unit) {
   if (unit == "h") return 3600.0 * 1000;
   if (unit == "d") return 24 * 3600.0 * 1000;
   return std::nullopt;
-}
-
-std::optional<int> ParseNumber(std::string_view text) {
-  int number = 0;
-  auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || code != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-  if (number < 0 || number > kMaxWorkerNumber || text[0] == '-') return std::nullopt;
-  return number;
 }
 
 // Optimal string alignment: insertions, deletions, replacements and swapped neighbours, without
@@ -123,26 +113,6 @@ std::string FormatRanges(std::vector<int> numbers) {
     i = end + 1;
   }
   return text;
-}
-
-std::optional<std::vector<int>> ParseRanges(std::string_view text) {
-  std::vector<int> numbers;
-  while (true) {
-    const auto comma = text.find(',');
-    const std::string_view part = TrimBlanks(text.substr(0, comma));
-    const auto dash = part.find('-');
-    const auto first = ParseNumber(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : ParseNumber(part.substr(dash + 1));
-    if (!first || !last || *last < *first) return std::nullopt;
-    const auto count = static_cast<std::size_t>(*last - *first) + 1;
-    if (numbers.size() + count > kMaxRangeNumbers) return std::nullopt;
-    for (int number = *first; number <= *last; ++number) numbers.push_back(number);
-    if (comma == std::string_view::npos) break;
-    text.remove_prefix(comma + 1);
-  }
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  return numbers;
 }
 
 std::string NearestWord(std::string_view word, const std::vector<std::string>& candidates) {

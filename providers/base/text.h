@@ -18,9 +18,6 @@ std::string FormatDuration(std::chrono::milliseconds duration);
 
 // Worker numbers as ranges: {0,1,2,5} -> "0-2,5". Input need not be sorted.
 std::string FormatRanges(std::vector<int> numbers);
-// "0,2-3" -> {0,2,3}, sorted and unique. nullopt: bad syntax, a number over 99999, or more
-// than a million numbers in all.
-std::optional<std::vector<int>> ParseRanges(std::string_view text);
 
 // The candidate nearest to `word` by edit distance, when it is near enough to be a typo; else "".
 std::string NearestWord(std::string_view word, const std::vector<std::string>& candidates);

@@ -39,19 +39,20 @@ TEST(PodTarget, SelectsWorkers) {
   EXPECT_THAT(Select("", "0"), ElementsAre(0));
   EXPECT_THAT(Select("3,0-1"), ElementsAre(0, 1, 3));
   EXPECT_THAT(Select("2,2"), ElementsAre(2));
+  EXPECT_THAT(Select("!2"), ElementsAre(0, 1, 3));
+  EXPECT_THAT(Select("0-3/2"), ElementsAre(0, 2));
 }
 
-TEST(PodTarget, RefusesWorkersThatAreNotThere) {
+TEST(PodTarget, SaysWhatIsWrongWithASelection) {
   const PodTarget target = FourWorkers();
   auto workers = SelectWorkers(target, "0,4", "all");
   ASSERT_FALSE(workers.has_value());
-  EXPECT_EQ(workers.error().message, "there is no worker 4: the pod has 4 workers");
+  EXPECT_EQ(workers.error().message, "`--worker 0,4`: there is no worker 4: the pod has 4 workers");
   EXPECT_EQ(workers.error().hint, "Workers are numbered from 0 to 3.");
-  for (const char* bad : {"x", "1-", "-1", "3-1", "0;1", "99999999999"}) {
-    workers = SelectWorkers(target, bad, "all");
-    ASSERT_FALSE(workers.has_value()) << bad;
-    EXPECT_THAT(workers.error().hint, HasSubstr("`0,2-3`"));
-  }
+  workers = SelectWorkers(target, "0,x", "all");
+  ASSERT_FALSE(workers.has_value());
+  EXPECT_EQ(workers.error().message, "`--worker 0,x`: `x` names no workers");
+  EXPECT_THAT(workers.error().hint, HasSubstr("`0,2-3`"));
 }
 
 // What a shell makes of it.

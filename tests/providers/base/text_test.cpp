@@ -43,27 +43,6 @@ TEST(Ranges, AreWrittenShort) {
   EXPECT_EQ(FormatRanges({5, 2, 0, 1, 1}), "0-2,5");
 }
 
-TEST(Ranges, AreReadSortedAndUnique) {
-  EXPECT_THAT(*ParseRanges("0,2-3"), ElementsAre(0, 2, 3));
-  EXPECT_THAT(*ParseRanges("3, 1-2,2"), ElementsAre(1, 2, 3));
-  EXPECT_EQ(FormatRanges(*ParseRanges("0-99999")), "0-99999");
-}
-
-TEST(Ranges, RefuseBadSyntax) {
-  for (const char* text : {"", ",", "1,", "-1", "2-1", "1-", "a", "1--2", "100000", "0-100000",
-                           "99999999999", "0x1", "1.5", "all"}) {
-    EXPECT_FALSE(ParseRanges(text).has_value()) << text;
-  }
-}
-
-TEST(Ranges, DoNotGrowWithoutLimit) {
-  std::string text = "0-99999";
-  for (int i = 1; i < 10; ++i) text += ",0-99999";
-  ASSERT_TRUE(ParseRanges(text).has_value());
-  EXPECT_EQ(ParseRanges(text)->size(), 100'000U);
-  EXPECT_FALSE(ParseRanges(text + ",0").has_value());
-}
-
 TEST(Sentence, BeginsAndEndsAsOne) {
   EXPECT_EQ(Sentence("try again later"), "Try again later.");
   EXPECT_EQ(Sentence("Done already."), "Done already.");

@@ -1,4 +1,4 @@
-#include "cmd/commands/exec.h"
+#include "cmd/commands/exec/exec.h"
 
 #include <fmt/format.h>
 
@@ -162,7 +162,7 @@ int ExitCodeOf(const std::vector<WorkerResult>& results) {
 
 }  // namespace
 
-int RunExec(Wiring& wiring, const PodOptions& options) {
+int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
   auto target = FindPod(wiring, options.pod);
   if (!target) {
     ShowError(wiring, nullptr, "", target.error());
@@ -178,7 +178,7 @@ int RunExec(Wiring& wiring, const PodOptions& options) {
     jobs.push_back({worker, RemoteCommand(options.command, target->exec_env), nullptr});
   }
   ssh::Limits limits;
-  limits.command = options.timeout;
+  limits.command = exec.timeout;
   limits.retry = kPatience;
   LinePrinter lines(wiring.streams(), jobs);
   JsonPrinter json(wiring.streams(), jobs);

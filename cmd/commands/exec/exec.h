@@ -7,6 +7,6 @@
 namespace podctl {
 
 // Exits with the commands' own code when all workers agree, else 1; 130 when interrupted.
-int RunExec(Wiring& wiring, const PodOptions& options);
+int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec);
 
 }  // namespace podctl

@@ -1,0 +1,109 @@
+#include "cmd/views/live_block.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <utility>
+
+#include "cmd/interrupt.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kMostLines = 12;
+
+struct Size {
+  int columns;
+  int rows;  // 0: not known
+};
+
+Size TerminalSize(const Streams& streams) {
+  winsize size{};
+  if (&streams.err == &std::cerr && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0) {
+    return {size.ws_col, size.ws_row};
+  }
+  return {streams.width, 0};
+}
+
+// Counting a UTF-8 character as one.
+int Columns(std::string_view text) {
+  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+// Cuts to `width` columns, counting a UTF-8 character as one.
+std::string Clip(std::string_view text, int width) {
+  int columns = 0;
+  std::size_t end = 0;
+  while (end < text.size()) {
+    if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++columns > width) break;
+    ++end;
+  }
+  return std::string(text.substr(0, end));
+}
+
+}  // namespace
+
+std::string_view SpinnerFrame(std::size_t frame) {
+  constexpr std::array<std::string_view, 10> kFrames = {"⠋", "⠙", "⠹", "⠸", "⠼",
+                                                        "⠴", "⠦", "⠧", "⠇", "⠏"};
+  return kFrames[frame % kFrames.size()];
+}
+
+LiveBlock::LiveBlock(Streams& streams) : streams_(streams), resumed_(Interrupt::Resumed()) {}
+
+int LiveBlock::Width() const {
+  return TerminalSize(streams_).columns;
+}
+
+std::size_t LiveBlock::MostLines() const {
+  const int rows = TerminalSize(streams_).rows;
+  if (rows <= 0) return kMostLines;
+  // One row is the cursor's, and one is for the line that says how many are not shown.
+  return std::clamp<std::size_t>(static_cast<std::size_t>(rows), 3, kMostLines + 2) - 2;
+}
+
+// A terminal that was made narrower has folded the lines.
+int LiveBlock::RowsDrawn() const {
+  const int width = Width();
+  int rows = 0;
+  for (const int columns : drawn_) rows += std::max(1, (columns + width - 1) / width);
+  return rows;
+}
+
+// What takes the block off the screen; it counts as gone.
+std::string LiveBlock::Erasure() {
+  // After Ctrl-Z and fg the shell's own lines stand below what was drawn: that is left alone.
+  const int resumed = Interrupt::Resumed();
+  if (std::exchange(resumed_, resumed) != resumed) drawn_.clear();
+  if (drawn_.empty()) return {};
+  std::string erasure = fmt::format("\x1b[{}A\r\x1b[J", RowsDrawn());
+  drawn_.clear();
+  return erasure;
+}
+
+void LiveBlock::Erase() {
+  if (const std::string erasure = Erasure(); !erasure.empty()) {
+    streams_.err << erasure << std::flush;
+  }
+}
+
+// In one write, so that nothing flickers.
+void LiveBlock::Draw(const std::vector<std::string>& lines) {
+  const int width = Width();
+  std::string block = Erasure();
+  for (const std::string& line : lines) {
+    const std::string shown = Clip(line, width - 1);
+    drawn_.push_back(Columns(shown));
+    block += shown + "\n";
+  }
+  streams_.err << block << std::flush;
+}
+
+}  // namespace podctl
