@@ -2,10 +2,11 @@
 // open, and what they have for the caller.
 //
 // Made on the caller's thread; from Poller::Add on it belongs to the poller thread, but for the
-// outbox and the stop tokens.
+// outbox, the stop tokens and `fed`.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -51,6 +52,7 @@ class Batch final : public ConnectionSink {
   const Limits limits;
   const std::stop_token stop;
   Outbox outbox;
+  std::atomic<bool> fed{false};  // the jobs' feed has more, or has ended
   std::vector<Slot> slots;
   std::deque<std::size_t> startable;  // in order
   std::deque<std::size_t> parked;

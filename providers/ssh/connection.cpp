@@ -317,6 +317,10 @@ bool Connection::paused() const {
   return command_.has_value() && command_->paused();
 }
 
+bool Connection::hungry() const {
+  return command_.has_value() && command_->hungry();
+}
+
 short Connection::events() const {
   if (session_ == nullptr || state_ == State::kParked) return 0;
   return command_.has_value() ? command_->events() : session_->WaitsFor();

@@ -75,6 +75,7 @@ class Connection {
   Time timer() const;       // when to step at the latest; in kWaiting: when to begin
   bool wants_step() const;  // more can be done without waiting
   bool paused() const;      // stopped reading because the sink was full
+  bool hungry() const;      // waits for more of the job's feed
 
   Session* session() const { return session_.get(); }
   short events() const;  // what to poll the session's socket for

@@ -1,6 +1,7 @@
 #include "providers/ssh/fan_out.h"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -39,12 +40,14 @@ void Fill(Batch& batch, const std::vector<Job>& jobs, Keyring& keyring, Random& 
 std::vector<WorkerResult> Deliver(Outbox& outbox, std::size_t jobs, Observer& observer) {
   std::vector<WorkerResult> results(jobs);
   std::vector<std::array<LineSplitter, 2>> splitters(jobs);
+  const bool as_bytes = observer.TakesBytes();
   Outbox::Turn turn;
   while (outbox.Take(turn)) {
     const std::size_t job = turn.job;
     auto& pair = splitters[job];
     for (const Phase phase : turn.phases) observer.OnPhase(job, phase);
     Outbox::Unpack(turn.output, [&](Stream stream, std::string_view bytes) {
+      if (as_bytes) return observer.OnBytes(job, stream, bytes);
       pair[static_cast<std::size_t>(stream)].Add(
           bytes, [&](std::string_view line) { observer.OnLine(job, stream, line); });
     });
@@ -59,6 +62,22 @@ std::vector<WorkerResult> Deliver(Outbox& outbox, std::size_t jobs, Observer& ob
   }
   return results;
 }
+
+// As long as it lives, news of a feed are passed on.
+class Listening {
+ public:
+  Listening(InputFeed* feed, const std::function<void()>& more) : feed_(feed) {
+    if (feed_ != nullptr) feed_->Listen(more);
+  }
+  ~Listening() {
+    if (feed_ != nullptr) feed_->Listen({});
+  }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ private:
+  InputFeed* feed_;
+};
 
 std::vector<WorkerResult> RefuseAll(std::size_t jobs, Observer& observer) {
   WorkerResult refusal;
@@ -95,6 +114,10 @@ std::vector<WorkerResult> FanOut::Run(const std::vector<Job>& jobs, const Limits
   poller.Add(batch);
   const std::stop_callback on_stop(stop, poke);
   const std::stop_callback on_abandon(limits.abandon, poke);
+  const Listening listening(jobs.front().feed, [&batch, &poke] {
+    batch->fed = true;
+    poke();
+  });
   return Deliver(batch->outbox, jobs.size(), observer);
 }
 

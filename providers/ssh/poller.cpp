@@ -280,12 +280,21 @@ void Poller::SkipTheRest(Batch& batch, int failed, Time now) {
   }
 }
 
+void Poller::Feed(Batch& batch, Time now) {
+  for (std::size_t i = 0; i < batch.slots.size(); ++i) {
+    if (!batch.slots[i].connection->hungry()) continue;
+    batch.slots[i].connection->Step(now);
+    Settle(batch, i, now);
+  }
+}
+
 void Poller::OnPoke(Batch& batch, Time now) {
   for (const std::size_t job : batch.outbox.TakeRoomy()) {
     if (!batch.slots[job].connection->paused()) continue;
     batch.slots[job].connection->Step(now);
     Settle(batch, job, now);
   }
+  if (batch.fed.exchange(false)) Feed(batch, now);
   const bool cancel = batch.stop.stop_requested() && !batch.cancelled;
   const bool abandon = batch.limits.abandon.stop_requested() && !batch.abandoned;
   if (!cancel && !abandon) return;

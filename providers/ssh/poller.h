@@ -35,7 +35,7 @@ class Poller final : public BatchHost {
   bool good() const { return epoll_ >= 0 && wakeup_.fd() >= 0; }
   std::uint32_t NextNumber() { return ++last_number_; }
   void Add(std::shared_ptr<Batch> batch);  // closes its outbox when all of it is done
-  void Poke(std::uint32_t batch);          // its stop tokens or its outbox have news
+  void Poke(std::uint32_t batch);          // its stop tokens, outbox or feed have news
 
   // On the poller thread, by its batches:
   std::unique_ptr<Session> TakeKept(const WorkerAccess& worker) override;
@@ -71,6 +71,7 @@ class Poller final : public BatchHost {
   bool ReadInbox(Time now);
   void Begin(const std::shared_ptr<Batch>& batch, Time now);
   void LookUp(Batch& batch, std::size_t job);
+  void Feed(Batch& batch, Time now);
   void OnPoke(Batch& batch, Time now);
   void OnFound(const Found& found, Time now);
   void Admit(Batch& batch, Time now);

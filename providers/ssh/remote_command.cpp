@@ -37,6 +37,7 @@ constexpr const char* kEndSiblings =
 RemoteCommand::Event RemoteCommand::Step() {
   wants_step_ = false;
   paused_ = false;
+  hungry_ = false;
   if (task_ == Task::kOpenChannel) {
     if (const Event event = OpenChannel(); event != Event::kGoingOn) return event;
   }
@@ -160,25 +161,46 @@ bool RemoteCommand::Drain() {
   return true;
 }
 
+bool RemoteCommand::InputEnded() const {
+  const std::uint64_t own = what_.input == nullptr ? 0 : what_.input->size();
+  if (input_sent_ < own) return false;
+  return what_.feed == nullptr || what_.feed->EndsAt(input_sent_ - own);
+}
+
+// What is to be sent next; empty when the feed has nothing yet. Asked again it is the same, or more
+// of it.
+std::string_view RemoteCommand::NextInput() const {
+  static thread_local std::array<char, kChunk> buffer;
+  const std::uint64_t own = what_.input == nullptr ? 0 : what_.input->size();
+  if (input_sent_ < own) {
+    return std::string_view(*what_.input).substr(static_cast<std::size_t>(input_sent_), kChunk);
+  }
+  if (what_.feed == nullptr) return {};
+  return {buffer.data(), what_.feed->Read(input_sent_ - own, buffer.data(), buffer.size())};
+}
+
 bool RemoteCommand::FeedInput() {
-  const std::size_t size = what_.input == nullptr ? 0 : what_.input->size();
-  const std::size_t stop_at = input_sent_ + kPerStep;
-  while (input_sent_ < size) {
+  const std::uint64_t stop_at = input_sent_ + kPerStep;
+  while (!eof_sent_) {
+    if (InputEnded()) return SendEof();
     if (input_sent_ >= stop_at) {
       wants_step_ = true;
       return true;
     }
-    const std::size_t before = input_sent_;
+    const std::uint64_t before = input_sent_;
     if (!Write()) return false;
     if (input_sent_ == before) return true;
   }
-  return eof_sent_ || SendEof();
+  return true;
 }
 
 bool RemoteCommand::Write() {
-  const std::size_t size = std::min(kChunk, what_.input->size() - input_sent_);
-  const ssize_t sent =
-      libssh2_channel_write_ex(channel_, 0, what_.input->data() + input_sent_, size);
+  const std::string_view bytes = NextInput();
+  if (bytes.empty()) {
+    hungry_ = true;
+    return true;
+  }
+  const ssize_t sent = libssh2_channel_write_ex(channel_, 0, bytes.data(), bytes.size());
   if (sent == LIBSSH2_ERROR_EAGAIN) {
     Waits(Half::kWrite);
     return half_ == Half::kNone;
@@ -189,7 +211,7 @@ bool RemoteCommand::Write() {
     broken_ = true;
     return false;
   }
-  input_sent_ += static_cast<std::size_t>(sent);
+  input_sent_ += static_cast<std::uint64_t>(sent);
   return true;
 }
 

@@ -51,6 +51,7 @@ class RemoteCommand {
   bool running() const { return task_ == Task::kPump; }      // the worker has confirmed it
   bool wants_step() const { return wants_step_; }            // more can be done without waiting
   bool paused() const { return paused_; }                    // the sink was full
+  bool hungry() const { return hungry_; }                    // waits for more of the job's feed
   short events() const;                                      // what to poll the socket for
 
   void ReadExit(WorkerResult& result) const;  // after kExited
@@ -72,6 +73,8 @@ class RemoteCommand {
   bool FinishHalf();
   bool Drain();
   bool Read(Stream stream, std::size_t& got);
+  bool InputEnded() const;
+  std::string_view NextInput() const;
   bool FeedInput();
   bool Write();
   bool SendEof();
@@ -91,7 +94,8 @@ class RemoteCommand {
   bool eof_sent_ = false;
   bool wants_step_ = false;
   bool paused_ = false;
-  std::size_t input_sent_ = 0;
+  bool hungry_ = false;
+  std::uint64_t input_sent_ = 0;  // bytes, of the input and the feed together
   std::uint64_t bytes_out_ = 0;
   std::uint64_t bytes_err_ = 0;
 };

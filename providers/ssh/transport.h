@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -17,10 +18,26 @@
 
 namespace podctl::ssh {
 
+// Standard input that comes while the commands run, the same for all of them; each reads at its own
+// pace and place. Thread safe.
+class InputFeed {
+ public:
+  virtual ~InputFeed() = default;
+  // At most `size` bytes from `offset` on; 0: nothing yet, or the end.
+  virtual std::size_t Read(std::uint64_t offset, char* bytes, std::size_t size) = 0;
+  virtual bool EndsAt(std::uint64_t offset) = 0;
+  // `more` is called, on any thread, when there is more to read, or the end; empty: no more calls
+  // once this returns. One listener at a time; it must not wait.
+  virtual void Listen(std::function<void()> more) = 0;
+};
+
 struct Job {
   WorkerAccess worker;
-  std::string command;                       // one string for the remote login shell (RFC 4254 6.5)
-  std::shared_ptr<const std::string> input;  // standard input, then end of file; null: none
+  std::string command;  // one string for the remote login shell (RFC 4254 6.5)
+  // Standard input: this first, then the feed's; where they end, end of file. Null: none. The feed
+  // is lent; at most one for all jobs of a Run.
+  std::shared_ptr<const std::string> input;
+  InputFeed* feed = nullptr;
 };
 
 // Each stage of reaching a worker has a time limit of its own; each ends with its own message.
@@ -85,6 +102,9 @@ class Observer {
   // One line without its newline; a line longer than 64 KiB comes in pieces. A last line without a
   // newline is delivered too.
   virtual void OnLine(std::size_t job, Stream stream, std::string_view line) = 0;
+  // Whether the output is wanted as it comes, in pieces of any length, in place of lines.
+  virtual bool TakesBytes() const { return false; }
+  virtual void OnBytes(std::size_t, Stream, std::string_view) {}
   virtual void OnPhase(std::size_t job, Phase phase) = 0;
   // Once for each job, just before its Phase::kDone: what Run will return for it.
   virtual void OnResult(std::size_t job, const WorkerResult& result);

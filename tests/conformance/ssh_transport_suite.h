@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -127,6 +130,90 @@ TEST_P(SshTransportSuite, FeedsStandardInputAndItsEnd) {
   EXPECT_TRUE(result.ok()) << result.message;
   EXPECT_EQ(observer_.out[0], Lines{"3000000"});
   EXPECT_TRUE(ReadAll(server.Home() + "/copy") == bytes) << "the copy differs";
+}
+
+// Standard input that a test writes bit by bit.
+class TestFeed final : public ssh::InputFeed {
+ public:
+  void Write(std::string_view bytes, bool end = false) {
+    const std::lock_guard lock(mutex_);
+    bytes_ += bytes;
+    ended_ = end;
+    if (more_) more_();
+  }
+  std::size_t Read(std::uint64_t offset, char* bytes, std::size_t size) override {
+    const std::lock_guard lock(mutex_);
+    return bytes_.copy(bytes, size, offset);
+  }
+  bool EndsAt(std::uint64_t offset) override {
+    const std::lock_guard lock(mutex_);
+    return ended_ && offset == bytes_.size();
+  }
+  void Listen(std::function<void()> more) override {
+    const std::lock_guard lock(mutex_);
+    more_ = std::move(more);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string bytes_;
+  bool ended_ = false;
+  std::function<void()> more_;
+};
+
+TEST_P(SshTransportSuite, PassesInputOnAsItComes) {
+  const SshServer server;
+  TestFeed feed;
+  feed.Write("second\n");
+  // Each line is written when the one before has come back from both.
+  std::map<std::string, int> seen;
+  observer_.on_line = [&](std::size_t, std::string_view line) {
+    if (++seen[std::string(line)] < 2) return;
+    if (line == "second") feed.Write("third\n");
+    if (line == "third") feed.Write(std::string(300'000, 'x') + "\n", true);
+  };
+  std::vector<ssh::Job> jobs;
+  for (int i = 0; i < 2; ++i) {
+    const auto first = std::make_shared<const std::string>("first " + std::to_string(i) + "\n");
+    jobs.push_back({server.Access(i), "cd; tee copy" + std::to_string(i), first, &feed});
+  }
+  const auto results = transport_->Run(jobs, Impatient(), observer_, {});
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(results[i].ok()) << results[i].message;
+    ASSERT_GE(observer_.out[i].size(), 3U);
+    EXPECT_EQ(observer_.out[i][0], "first " + std::to_string(i));
+    EXPECT_EQ(observer_.out[i][1], "second");
+    EXPECT_EQ(observer_.out[i][2], "third");
+    EXPECT_EQ(ReadAll(server.Home() + "/copy" + std::to_string(i)).size(), 8U + 7 + 6 + 300'001);
+  }
+}
+
+TEST_P(SshTransportSuite, InputThatNeverEndsDoesNotKeepACommandFromEnding) {
+  const SshServer server;
+  TestFeed feed;
+  EXPECT_EQ(RunOne({server.Access(), "exit 3", nullptr, &feed}, Impatient()).exit_code, 3);
+}
+
+TEST_P(SshTransportSuite, DeliversBytesAsTheyAreWhereTheyAreWanted) {
+  const SshServer server;
+  class Bytes final : public ssh::Observer {
+   public:
+    bool TakesBytes() const override { return true; }
+    void OnBytes(std::size_t, ssh::Stream stream, std::string_view bytes) override {
+      (stream == ssh::Stream::kOut ? out : err) += bytes;
+    }
+    void OnLine(std::size_t, ssh::Stream, std::string_view) override { ADD_FAILURE(); }
+    void OnPhase(std::size_t, ssh::Phase) override {}
+    std::string out;
+    std::string err;
+  };
+  Bytes bytes;
+  const std::string command = "printf 'a\\r\\n\\0b'; head -c 100000 /dev/zero; printf e >&2";
+  const auto results =
+      transport_->Run({{server.Access(), command, nullptr}}, Impatient(), bytes, {});
+  EXPECT_TRUE(results[0].ok()) << results[0].message;
+  EXPECT_EQ(bytes.out, std::string("a\r\n\0b", 5) + std::string(100'000, '\0'));
+  EXPECT_EQ(bytes.err, "e");
 }
 
 TEST_P(SshTransportSuite, EndsInputAtOnceWhenThereIsNone) {
