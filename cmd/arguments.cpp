@@ -236,6 +236,9 @@ class Parser {
   // Options that do not go together: what is wrong, or "".
   std::string Conflict() const {
     const ApplyOptions& apply = invocation_.apply;
+    if (invocation_.command == "exec") {
+      return ExecConflict(invocation_.pod, invocation_.exec, invocation_.global.json);
+    }
     if (apply.markdown && invocation_.global.json) {
       return "`--markdown` and `--json` cannot be used together";
     }

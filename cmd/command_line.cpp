@@ -1,5 +1,7 @@
 #include "cmd/command_line.h"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "providers/base/text.h"
@@ -7,12 +9,20 @@
 namespace podctl {
 namespace {
 
-constexpr std::string_view kVar = "--var";
+// What they are given may be a secret.
+constexpr std::array<std::string_view, 2> kAssigning = {"--var", "--env"};
 constexpr std::string_view kHidden = "…";
 constexpr std::size_t kMostBytes = 1000;
 
+// "NAME=VALUE"; a name alone stays as it is.
 std::string WithoutValue(std::string_view assignment) {
-  return std::string(assignment.substr(0, assignment.find('='))) + "=" + std::string(kHidden);
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos) return std::string(assignment);
+  return std::string(assignment.substr(0, equals)) + "=" + std::string(kHidden);
+}
+
+bool IsAssigning(std::string_view flag) {
+  return std::find(kAssigning.begin(), kAssigning.end(), flag) != kAssigning.end();
 }
 
 // A password may stand in a URL, before the `@`.
@@ -34,16 +44,16 @@ std::string CommandLineForOthers(const std::vector<std::string>& words) {
       shown = "-- " + std::string(kHidden);
     } else if (value_next) {
       shown = WithoutValue(word);
-    } else if (word.starts_with("--var=")) {
-      shown =
-          std::string(kVar) + "=" + WithoutValue(std::string_view(word).substr(kVar.size() + 1));
+    } else if (IsAssigning(word.substr(0, word.find('='))) && !IsAssigning(word)) {
+      const auto equals = word.find('=');
+      shown = word.substr(0, equals + 1) + WithoutValue(std::string_view(word).substr(equals + 1));
     } else {
       shown = ShellQuote(WithoutPassword(word));
     }
     if (line.size() + shown.size() > kMostBytes) return line + " " + std::string(kHidden);
     line += " " + shown;
     if (word == "--") break;
-    value_next = !value_next && word == kVar;
+    value_next = !value_next && IsAssigning(word);
   }
   return line;
 }

@@ -54,6 +54,30 @@ CLI::Option* AddNumber(CLI::App* app, const std::string& name, int most, int* ta
       description);
 }
 
+CLI::Option* AddCountOrShare(CLI::App* app, const std::string& name, int least,
+                             std::optional<CountOrShare>* target, const std::string& description) {
+  return app
+      ->add_option_function<std::string>(
+          name,
+          [target, name, least](const std::string& text) {
+            constexpr int kMost = 99'999;
+            CountOrShare value;
+            value.percent = text.ends_with('%');
+            const char* last = text.data() + text.size() - (value.percent ? 1 : 0);
+            const auto [end, error] = std::from_chars(text.data(), last, value.number);
+            const int most = value.percent ? 100 : kMost;
+            if (error != std::errc() || end != last || value.number < least ||
+                value.number > most) {
+              throw CLI::ValidationError(
+                  name,
+                  fmt::format("`{}` is not a number from {} or a share such as 25%", text, least));
+            }
+            *target = value;
+          },
+          description)
+      ->type_name("N|P%");
+}
+
 // Adds the serial of a generation, a number from 1.
 void AddSerial(CLI::App* app, std::uint64_t* target) {
   app->add_option_function<std::string>(

@@ -5,8 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "cmd/options.h"
 
 namespace podctl {
 
@@ -20,6 +23,10 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::mi
 // Adds a flag that holds a whole number from 1 to `most`.
 CLI::Option* AddNumber(CLI::App* app, const std::string& name, int most, int* target,
                        const std::string& description);
+
+// Adds a flag that holds a number from `least` on, or a share of the workers: 8, 25%.
+CLI::Option* AddCountOrShare(CLI::App* app, const std::string& name, int least,
+                             std::optional<CountOrShare>* target, const std::string& description);
 
 // Adds SERIAL, the number of a generation of the state, from 1.
 void AddSerial(CLI::App* app, std::uint64_t* target);

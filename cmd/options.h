@@ -48,11 +48,32 @@ struct PodOptions {  // exec, ssh, tunnel
   std::string workers;               // --worker
   std::vector<std::string> command;  // after --
   std::vector<std::string> ports;    // tunnel: [LOCAL:]REMOTE
-  bool tty = false;                  // ssh: a pty also for a command
+  bool tty = false;                  // exec, ssh: a pty also for a command
+};
+
+// A number of workers, or a share of those that are chosen.
+struct CountOrShare {
+  int number = 0;
+  bool percent = false;
+
+  // Rounded down; a share of something may be none.
+  int Of(std::size_t workers) const {
+    return percent ? static_cast<int>(workers * static_cast<std::size_t>(number) / 100) : number;
+  }
 };
 
 struct ExecOptions {                     // exec, beside PodOptions
   std::chrono::milliseconds timeout{0};  // of the command; 0: none
+  std::vector<std::string> env;          // "NAME=VALUE", or "NAME" from the environment
+  bool no_stdin = false;                 // standard input is left alone
+  bool gather = false;
+  bool diff = false;
+  std::string output_dir;  // empty: none
+  bool overwrite = false;
+  std::string retry_failed;           // "last", a folder, or empty
+  std::optional<CountOrShare> batch;  // how many run the command at a time
+  std::optional<CountOrShare> max_failures;
+  bool fail_fast = false;
 };
 
 struct EmulatorOptions {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "cmd/options.h"
 
@@ -9,5 +10,8 @@ namespace podctl {
 
 // Adds the commands to `app`; what is said goes to `pod` and `exec`, which are lent.
 void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec);
+
+// What of `exec` does not go together: a sentence, or "".
+std::string ExecConflict(const PodOptions& pod, const ExecOptions& exec, bool json);
 
 }  // namespace podctl

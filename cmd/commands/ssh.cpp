@@ -17,6 +17,44 @@ constexpr int kSignalBase = 128;  // what a shell adds to a signal's number; its
 
 }  // namespace
 
+std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
+                                 const WorkerAccess& worker, const std::string& command,
+                                 std::optional<bool> tty) {
+  auto identities = wiring.keyring().For(worker.identity_file);
+  if (!identities) {
+    ShowError(wiring, nullptr, "", identities.error());
+    return std::nullopt;
+  }
+  ssh::LocalTerminal terminal;
+  ssh::ShellOptions shell;
+  shell.command = command;
+  shell.tty = tty.value_or(terminal.IsTerminal());
+  if (const char* term = std::getenv("TERM"); term != nullptr && *term != '\0') shell.term = term;
+  shell.on_trouble = [&](const std::string& text) {
+    wiring.streams().err << fmt::format("{}: {}; trying again\n", worker.Name(), text);
+  };
+  const ssh::WorkerResult result =
+      ssh::RunShell(worker, *identities, shell, terminal, wiring.clock(), wiring.random(),
+                    wiring.interrupt().drain());
+  if (result.learned_host_key) {
+    RememberHostKeys(wiring, target.address, {{worker.index, *result.learned_host_key}});
+  }
+  switch (result.outcome) {
+    case ssh::Outcome::kExited:
+      return result.exit_code;
+    case ssh::Outcome::kSignaled:
+      wiring.streams().err << fmt::format("{}: ended by signal {}\n", worker.Name(), result.signal);
+      return kSignalBase + 1;
+    case ssh::Outcome::kCancelled:
+      return wiring.interrupt().requested() ? kInterruptedExitCode : kUnheard;
+    default:
+      ShowError(
+          wiring, nullptr, "",
+          MakeError(ErrorCode::kUnavailable, fmt::format("{}: {}", worker.Name(), result.message)));
+      return std::nullopt;
+  }
+}
+
 int RunSsh(Wiring& wiring, const PodOptions& options) {
   const auto fail = [&](const Error& error) {
     ShowError(wiring, nullptr, "", error);
@@ -30,40 +68,15 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
     return fail(MakeError(ErrorCode::kInvalidArgument, "a shell is opened on one worker only",
                           "`podctl exec` runs a command on several."));
   }
-  const WorkerAccess& worker = workers->front();
-  auto identities = wiring.keyring().For(worker.identity_file);
-  if (!identities) return fail(identities.error());
-
-  ssh::LocalTerminal terminal;
-  ssh::ShellOptions shell;
+  std::string command;
   if (!options.command.empty() || !target->exec_env.empty()) {
     auto words = options.command;
     if (words.empty()) words = {"exec \"${SHELL:-/bin/sh}\" -l"};
-    shell.command = RemoteCommand(words, target->exec_env);
+    command = RemoteCommand(words, target->exec_env);
   }
-  shell.tty = options.tty || (options.command.empty() && terminal.IsTerminal());
-  if (const char* term = std::getenv("TERM"); term != nullptr && *term != '\0') shell.term = term;
-  shell.on_trouble = [&](const std::string& text) {
-    wiring.streams().err << fmt::format("{}: {}; trying again\n", worker.Name(), text);
-  };
-  const ssh::WorkerResult result =
-      ssh::RunShell(worker, *identities, shell, terminal, wiring.clock(), wiring.random(),
-                    wiring.interrupt().drain());
-  if (result.learned_host_key) {
-    RememberHostKeys(wiring, target->address, {{worker.index, *result.learned_host_key}});
-  }
-  switch (result.outcome) {
-    case ssh::Outcome::kExited:
-      return result.exit_code;
-    case ssh::Outcome::kSignaled:
-      wiring.streams().err << fmt::format("{}: ended by signal {}\n", worker.Name(), result.signal);
-      return kSignalBase + 1;
-    case ssh::Outcome::kCancelled:
-      return wiring.interrupt().requested() ? kInterruptedExitCode : kUnheard;
-    default:
-      return fail(
-          MakeError(ErrorCode::kUnavailable, fmt::format("{}: {}", worker.Name(), result.message)));
-  }
+  std::optional<bool> tty = options.tty;
+  if (options.command.empty() && !options.tty) tty.reset();
+  return RunOnTerminal(wiring, *target, workers->front(), command, tty).value_or(kNoSession);
 }
 
 }  // namespace podctl

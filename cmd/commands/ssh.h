@@ -1,6 +1,10 @@
 // podctl ssh: an interactive shell, or one command, on one worker.
 #pragma once
 
+#include <optional>
+#include <string>
+
+#include "cmd/commands/pod_target.h"
 #include "cmd/options.h"
 #include "cmd/wiring.h"
 
@@ -8,5 +12,12 @@ namespace podctl {
 
 // Exits with the remote side's code; 255 when there was no session, as ssh does.
 int RunSsh(Wiring& wiring, const PodOptions& options);
+
+// A command (empty: the login shell) on one worker with this terminal connected to it; `tty`: it is
+// given a terminal there, nullopt: when this is one. Returns its exit code; nullopt when there was
+// no session, which was told.
+std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
+                                 const WorkerAccess& worker, const std::string& command,
+                                 std::optional<bool> tty);
 
 }  // namespace podctl

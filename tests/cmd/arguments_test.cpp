@@ -46,6 +46,9 @@ TEST(Arguments, TheCommandLineIsKeptAsOthersMayReadIt) {
             "podctl apply --endpoint 'https://…@host/'");
   EXPECT_EQ(Parse({"exec", "research", "--", "login", "s3cret"}).global.command_line,
             "podctl exec research -- …");
+  EXPECT_EQ(Parse({"exec", "a", "--env", "TOKEN=s3cret", "--env=B=s3cret", "--env", "C", "--", "x"})
+                .global.command_line,
+            "podctl exec a --env TOKEN=… --env=B=… --env C -- …");
   EXPECT_LT(Parse({"apply", "-f", std::string(100'000, 'x')}).global.command_line.size(), 1100U);
 }
 
@@ -106,6 +109,48 @@ TEST(Arguments, WhatStandsAfterDashesIsTheCommands) {
   EXPECT_THAT(call.pod.command, ElementsAre("top"));
 }
 
+TEST(Arguments, ExecTakesWhatTheFanOutNeeds) {
+  Invocation call = Parse({"exec",
+                           "research",
+                           "--worker",
+                           "0-255/8,!16",
+                           "--gather",
+                           "--diff",
+                           "--batch",
+                           "25%",
+                           "--output-dir=out",
+                           "--overwrite",
+                           "--max-failures",
+                           "3",
+                           "--timeout",
+                           "10m",
+                           "--env",
+                           "A=1",
+                           "--env=B",
+                           "-n",
+                           "--",
+                           "ls"});
+  EXPECT_EQ(call.pod.workers, "0-255/8,!16");
+  EXPECT_TRUE(call.exec.gather);
+  EXPECT_TRUE(call.exec.diff);
+  ASSERT_TRUE(call.exec.batch.has_value());
+  EXPECT_EQ(call.exec.batch->Of(256), 64);
+  EXPECT_EQ(call.exec.batch->Of(3), 0);
+  EXPECT_EQ(call.exec.output_dir, "out");
+  EXPECT_TRUE(call.exec.overwrite);
+  EXPECT_EQ(call.exec.max_failures->Of(256), 3);
+  EXPECT_EQ(call.exec.timeout, std::chrono::minutes(10));
+  EXPECT_THAT(call.exec.env, ElementsAre("A=1", "B"));
+  EXPECT_TRUE(call.exec.no_stdin);
+  call = Parse({"exec", "research", "--retry-failed", "last", "--fail-fast"});
+  EXPECT_EQ(call.exec.retry_failed, "last");
+  EXPECT_TRUE(call.exec.fail_fast);
+  EXPECT_THAT(call.pod.command, ElementsAre()) << "that of the last run";
+  EXPECT_TRUE(Parse({"exec", "research", "--tty", "--", "top"}).pod.tty);
+  EXPECT_EQ(Parse({"exec", "research", "--max-failures", "0", "--", "x"}).exec.max_failures->Of(9),
+            0);
+}
+
 TEST(Arguments, TunnelTakesPorts) {
   const Invocation call = Parse({"tunnel", "research", "8888", "9000:6006", "--worker", "1"});
   EXPECT_THAT(call.pod.ports, ElementsAre("8888", "9000:6006"));
@@ -161,6 +206,16 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"import", "pod.a"},
       {"exec"},
       {"exec", "research"},
+      {"exec", "research", "--batch", "0", "--", "x"},
+      {"exec", "research", "--batch", "some", "--", "x"},
+      {"exec", "research", "--max-failures", "101%", "--", "x"},
+      {"exec", "research", "--env", "1A=x", "--", "x"},
+      {"exec", "research", "--env", "s3cret value", "--", "x"},
+      {"exec", "research", "--fail-fast", "--max-failures", "3", "--", "x"},
+      {"exec", "research", "--overwrite", "--", "x"},
+      {"exec", "research", "--gather", "--json", "--", "x"},
+      {"exec", "research", "--tty", "--gather", "--", "x"},
+      {"exec", "research", "--tty", "--batch", "2", "--", "x"},
       {"tunnel", "research"},
       {"unlock"},
       {"apply", "--input=perhaps"},

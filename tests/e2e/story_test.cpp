@@ -115,10 +115,13 @@ TEST_F(StoryTest, CommandsAnswerFromEveryWorker) {
   EXPECT_EQ(box_.Run({"exec", "research", "--", "exit 7"}).code, 7);
   const RunResult split = box_.Run({"exec", "research", "--", "[ $(hostname | tail -c 2) != 3 ]"});
   EXPECT_EQ(split.code, 1) << split;
-  EXPECT_THAT(split.err, AllOf(HasSubstr("1 of 4 workers failed"), HasSubstr(": 3 "))) << split;
+  EXPECT_THAT(split.err, AllOf(HasSubstr("1 of 4 workers failed"), HasSubstr("exit code 1: 3\n"))) << split;
 
   const RunResult json = box_.Run({"exec", "research", "--json", "--", "hostname"});
-  EXPECT_EQ(JsonLines(json.out).size(), 8U) << json;  // one line and one result a worker
+  std::map<std::string, int> events;
+  for (const Value& event : JsonLines(json.out)) ++events[event["type"].AsString()];
+  EXPECT_EQ(events["output"], 4) << json;
+  EXPECT_EQ(events["result"], 4) << json;
   const RunResult unknown = box_.Run({"exec", "reserch", "--", "true"});
   EXPECT_EQ(unknown.code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("Did you mean `research`?")) << unknown;

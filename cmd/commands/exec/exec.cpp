@@ -3,13 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <memory>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "cmd/commands/exec/choice.h"
+#include "cmd/commands/exec/exec_desk.h"
+#include "cmd/commands/exec/gather.h"
+#include "cmd/commands/exec/last_run.h"
+#include "cmd/commands/exec/output_folder.h"
+#include "cmd/commands/exec/standard_input.h"
+#include "cmd/commands/exec/summary.h"
+#include "cmd/commands/exec/variables.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
-#include "cmd/views/paint.h"
+#include "cmd/commands/ssh.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -17,188 +26,226 @@ namespace podctl {
 namespace {
 
 using ssh::Job;
-using ssh::Outcome;
-using ssh::WorkerResult;
 
 // For a worker that is READY but does not answer yet; somebody is watching, so not for minutes.
 constexpr std::chrono::seconds kPatience{20};
-constexpr int kSshFailure = 255;  // what ssh itself exits with when it cannot reach a host
+constexpr std::chrono::milliseconds kTick{50};
 
-// Prefixes each line with its worker; on a terminal control characters are made visible.
-class LinePrinter final : public ssh::Observer {
- public:
-  LinePrinter(Streams& streams, const std::vector<Job>& jobs)
-      : streams_(streams), out_(streams.color && streams.out_is_terminal) {
-    for (const Job& job : jobs) {
-      names_.push_back(job.worker.Name());
-      width_ = std::max(width_, names_.back().size());
-    }
+ssh::Limits LimitsOf(const ExecOptions& exec, std::size_t workers) {
+  ssh::Limits limits;
+  limits.command = exec.timeout;
+  limits.retry = kPatience;
+  if (exec.batch) {
+    limits.max_open = std::max(1, exec.batch->Of(workers));
+    limits.max_failures = 0;
   }
-
-  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
-    const bool to_out = stream == ssh::Stream::kOut;
-    std::ostream& target = to_out ? streams_.out : streams_.err;
-    const bool terminal = to_out ? streams_.out_is_terminal : streams_.err_is_terminal;
-    const std::string prefix = fmt::format("{:<{}} |", names_[job], width_);
-    target << (to_out ? out_(Ink::kCyan, prefix) : prefix) << ' '
-           << (terminal ? VisibleControls(line) : std::string(line)) << '\n'
-           << std::flush;
-  }
-  void OnPhase(std::size_t, ssh::Phase) override {}
-
- private:
-  Streams& streams_;
-  Paint out_;
-  std::vector<std::string> names_;
-  std::size_t width_ = 0;
-};
-
-class JsonPrinter final : public ssh::Observer {
- public:
-  JsonPrinter(Streams& streams, const std::vector<Job>& jobs) : streams_(streams), jobs_(jobs) {}
-
-  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
-    Value event = Event("output", jobs_[job]);
-    event.Set("stream", stream == ssh::Stream::kOut ? "stdout" : "stderr");
-    event.Set("line", line);
-    Write(event);
-  }
-  void OnPhase(std::size_t, ssh::Phase) override {}
-
-  void ShowResult(std::size_t job, const WorkerResult& result) {
-    Value event = Event("result", jobs_[job]);
-    event.Set("outcome", ssh::OutcomeName(result.outcome));
-    if (result.outcome == Outcome::kExited) event.Set("exit_code", result.exit_code);
-    if (!result.signal.empty()) event.Set("signal", result.signal);
-    if (!result.message.empty()) event.Set("message", result.message);
-    event.Set("attempts", result.attempts);
-    Write(event);
-  }
-
- private:
-  static Value Event(const char* type, const Job& job) {
-    Value event = Value::EmptyMap();
-    event.Set("format_version", "1.0");
-    event.Set("type", type);
-    event.Set("pod", job.worker.pod);
-    event.Set("worker", job.worker.index);
-    return event;
-  }
-  void Write(const Value& event) { streams_.out << ToJson(event) << '\n' << std::flush; }
-
-  Streams& streams_;
-  const std::vector<Job>& jobs_;
-};
-
-// Without the worker's address and its number of tries, so that one cause of many workers reads the
-// same.
-std::string CauseOf(const Job& job, const WorkerResult& result) {
-  if (result.outcome == Outcome::kExited) return fmt::format("exit code {}", result.exit_code);
-  if (result.outcome == Outcome::kSignaled) return fmt::format("killed by {}", result.signal);
-  if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
-  std::string cause = result.message;
-  if (const auto tries = cause.rfind(" (tried "); tries != std::string::npos) cause.erase(tries);
-  const std::string address = fmt::format("{}:{}", job.worker.host, job.worker.port);
-  const auto at = cause.find(address);
-  if (at == std::string::npos) return cause;
-  if (cause.compare(at + address.size(), 1, " ") == 0) return cause.erase(at, address.size() + 1);
-  return cause.replace(at, address.size(), fmt::format("port {}", job.worker.port));
+  if (exec.max_failures) limits.max_failures = exec.max_failures->Of(workers);
+  if (exec.fail_fast) limits.max_failures = 0;
+  return limits;
 }
 
-// "3 of 4 workers failed: …", grouped by cause, the workers as ranges.
-void ShowFailures(Streams& streams, const std::vector<Job>& jobs,
-                  const std::vector<WorkerResult>& results) {
-  std::map<std::string, std::vector<int>> failed;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].ok()) continue;
-    failed[CauseOf(jobs[i], results[i])].push_back(jobs[i].worker.index);
-    ++count;
-  }
-  if (failed.empty()) return;
-  // One worker that ran its command to a non-zero end has said it all.
-  if (jobs.size() == 1 && results[0].outcome == Outcome::kExited) return;
-  streams.err << fmt::format("{} of {} failed:\n", count, Plural(jobs.size(), "worker"));
-  for (const auto& [cause, workers] : failed) {
-    streams.err << fmt::format("  {}: {} ({})\n", cause, FormatRanges(workers),
-                               Plural(workers.size(), "worker"));
-  }
+int Fail(Wiring& wiring, const Error& error) {
+  ShowError(wiring, nullptr, "", error);
+  return 1;
 }
 
-// Passes lines on as long as somebody takes them: `podctl exec POD -- yes | head -1` ends as
-// `ssh HOST yes | head -1` does.
-class WhileHeard final : public ssh::Observer {
- public:
-  WhileHeard(ssh::Observer& printer, const std::ostream& out, std::stop_source& unheard)
-      : printer_(printer), out_(out), unheard_(unheard) {}
+// What to type for those that were not ok.
+std::string RetryCommand(const ExecRecord& record, const std::string& pod,
+                         const std::string& folder) {
+  std::string text = fmt::format("podctl exec {} --retry-failed {}", pod,
+                                 folder.empty() ? "last" : ShellQuote(folder));
+  for (const std::string& name : record.env) text += " --env " + name;
+  return text;
+}
 
-  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
-    printer_.OnLine(job, stream, line);
-    if (!out_) unheard_.request_stop();
-  }
-  void OnPhase(std::size_t job, ssh::Phase phase) override { printer_.OnPhase(job, phase); }
-  void OnResult(std::size_t job, const WorkerResult& result) override {
-    printer_.OnResult(job, result);
-  }
+// One run of a command on the chosen workers, from what was asked for to the exit code.
+class ExecRun {
+ public:
+  ExecRun(Wiring& wiring, const ExecOptions& exec, PodTarget target, ExecChoice choice)
+      : wiring_(wiring), exec_(exec), target_(std::move(target)), choice_(std::move(choice)) {}
+
+  Result<void> Prepare();
+  int Run();
 
  private:
-  ssh::Observer& printer_;
-  const std::ostream& out_;
-  std::stop_source& unheard_;
+  void Execute();
+  int Report(std::chrono::milliseconds elapsed);
+  bool TellTrouble();
+  void Keep();
+
+  Wiring& wiring_;
+  const ExecOptions& exec_;
+  const PodTarget target_;
+  ExecChoice choice_;
+  ExecRecord record_;
+  ExecOutcome outcome_;
+  std::unique_ptr<StandardInput> input_;
+  std::unique_ptr<Gatherer> gatherer_;
+  std::unique_ptr<OutputFolder> folder_;
+  std::unique_ptr<SinkPair> both_;
+  std::unique_ptr<LastRun> last_;
 };
 
-int ExitCodeOf(const std::vector<WorkerResult>& results) {
-  std::set<int> codes;
-  for (const WorkerResult& result : results) {
-    if (result.outcome == Outcome::kCancelled) return kInterruptedExitCode;
-    if (result.outcome != Outcome::kExited) {
-      codes.insert(results.size() == 1 ? kSshFailure : -1);
-    } else {
-      codes.insert(result.exit_code);
-    }
+Result<void> ExecRun::Prepare() {
+  auto variables = ReadVariables(exec_.env, wiring_.environment());
+  if (!variables) return variables.error();
+  if (!exec_.no_stdin) input_ = StandardInput::OfThisProcess(ScratchFolder(wiring_.environment()));
+  if (choice_.earlier && choice_.earlier->input && !input_ && !exec_.no_stdin) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     "the earlier run gave its workers standard input, which is not kept",
+                     "Give it again, or `-n` to do without.");
   }
-  return codes.size() == 1 && *codes.begin() >= 0 ? *codes.begin() : 1;
+  const std::string command =
+      CommandWithVariables(RemoteCommand(choice_.command, target_.exec_env), *variables);
+  const std::string line = VariablesLine(*variables);
+  const auto first_line = line.empty() ? nullptr : std::make_shared<const std::string>(line);
+  for (const WorkerAccess& worker : choice_.workers) {
+    outcome_.jobs.push_back({worker, command, first_line, input_.get()});
+  }
+
+  record_ = choice_.earlier.value_or(ExecRecord{});
+  if (!choice_.earlier) {
+    record_.pod = target_.address;
+    record_.command = choice_.command;
+    for (const Job& job : outcome_.jobs) record_.workers.push_back(job.worker.index);
+  }
+  record_.env.clear();
+  for (const auto& [name, value] : *variables) record_.env.push_back(name);
+  record_.started = FormatTimestamp(wiring_.clock().Now());
+  record_.ended.clear();
+  for (const Job& job : outcome_.jobs) record_.results.erase(job.worker.index);
+
+  if (exec_.gather || exec_.diff) {
+    gatherer_ = std::make_unique<Gatherer>(outcome_.jobs, ScratchFolder(wiring_.environment()));
+  }
+  if (!choice_.output_dir.empty()) {
+    const bool replace = exec_.overwrite || choice_.into_earlier;
+    auto folder =
+        OutputFolder::Open(outcome_.jobs, wiring_.files(), choice_.output_dir,
+                           replace ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse);
+    if (!folder) return folder.error();
+    folder_ = *std::move(folder);
+  }
+  if (gatherer_ && folder_) both_ = std::make_unique<SinkPair>(*gatherer_, *folder_);
+  last_ = std::make_unique<LastRun>(wiring_.files(), wiring_.environment(), wiring_.StatePath(),
+                                    target_.address);
+  Keep();
+  if (folder_ && folder_->trouble()) return *folder_->trouble();
+  return {};
+}
+
+void ExecRun::Keep() {
+  record_.input = input_ && !input_->empty();
+  if (folder_) folder_->Save(record_);
+  last_->Save(record_);
+}
+
+int ExecRun::Run() {
+  const auto began = wiring_.clock().Steady();
+  Execute();
+  return Report(
+      std::chrono::duration_cast<std::chrono::milliseconds>(wiring_.clock().Steady() - began));
+}
+
+void ExecRun::Execute() {
+  ExecDesk::Wishes wishes;
+  wishes.json = wiring_.options().json;
+  wishes.sink = both_       ? static_cast<OutputSink*>(both_.get())
+                : gatherer_ ? static_cast<OutputSink*>(gatherer_.get())
+                            : folder_.get();
+  if (folder_) {
+    wishes.complete = [this](std::size_t job, WorkerEntry& entry) { folder_->Name(job, entry); };
+  }
+  wishes.keep = [this] { Keep(); };
+  wishes.interrupted = wiring_.interrupt().drain();
+  std::stop_source stop;
+  const std::stop_callback on_drain(wiring_.interrupt().drain(), [&stop] { stop.request_stop(); });
+  ExecDesk desk(wiring_.streams(), outcome_.jobs, record_, wiring_.clock(), std::move(wishes),
+                stop);
+  {
+    const std::jthread ticker([&](const std::stop_token& end) {
+      while (wiring_.clock().SleepFor(kTick, end)) desk.Tick();
+    });
+    outcome_.results = wiring_.ssh().Run(outcome_.jobs, LimitsOf(exec_, outcome_.jobs.size()), desk,
+                                         stop.get_token());
+  }
+  desk.Finish();
+  outcome_.interrupted = wiring_.interrupt().requested();
+
+  std::map<int, HostKeyText> learned;
+  for (std::size_t i = 0; i < outcome_.results.size(); ++i) {
+    const auto& key = outcome_.results[i].learned_host_key;
+    if (key) learned[outcome_.jobs[i].worker.index] = *key;
+  }
+  RememberHostKeys(wiring_, target_.address, learned);
+}
+
+// What the machine that podctl runs on refused: a full disk above all.
+bool ExecRun::TellTrouble() {
+  const auto tell = [&](const std::string& what, const std::optional<Error>& trouble) {
+    if (trouble) ShowError(wiring_, nullptr, what, *trouble);
+    return trouble.has_value();
+  };
+  bool told = gatherer_ && tell("the outputs could not be gathered", gatherer_->trouble());
+  told = (folder_ && tell("the outputs could not be written", folder_->trouble())) || told;
+  return (input_ && tell("the workers did not get all of the input", input_->trouble())) || told;
+}
+
+int ExecRun::Report(std::chrono::milliseconds elapsed) {
+  Streams& streams = wiring_.streams();
+  const bool json = wiring_.options().json;
+  if (gatherer_ && !gatherer_->trouble()) gatherer_->Show(streams, exec_.diff);
+  const bool trouble = TellTrouble();
+  int code = ExecExitCode(outcome_);
+  if (trouble && code == 0) code = 1;
+  if (json) {
+    streams.out << ToJson(ExecSummaryEvent(outcome_, code, elapsed)) << '\n' << std::flush;
+  }
+  // main() says why, where anybody can be told.
+  if (!streams.out && !outcome_.interrupted) return 1;
+  if (json) return code;
+  const std::string& pod = outcome_.jobs.front().worker.pod;
+  streams.err << ExecSummary(
+      outcome_, outcome_.jobs.size() == 1 ? "" : RetryCommand(record_, pod, choice_.output_dir));
+  if (folder_ && !folder_->trouble()) {
+    streams.err << fmt::format("The outputs are in {}, what came of it in {}.\n",
+                               choice_.output_dir, OutputFolder::RecordPath(choice_.output_dir));
+  }
+  return code;
+}
+
+int RunOnOneTerminal(Wiring& wiring, const PodTarget& target, const ExecChoice& choice,
+                     const ExecOptions& exec) {
+  if (choice.workers.size() != 1) {
+    return Fail(wiring, MakeError(ErrorCode::kInvalidArgument,
+                                  fmt::format("`--tty` is for one worker, and {} are chosen",
+                                              choice.workers.size()),
+                                  "Choose one: `--worker 0`."));
+  }
+  auto variables = ReadVariables(exec.env, wiring.environment());
+  if (!variables) return Fail(wiring, variables.error());
+  Variables all = target.exec_env;
+  for (const auto& [name, value] : *variables) all[name] = value;
+  return RunOnTerminal(wiring, target, choice.workers.front(), RemoteCommand(choice.command, all),
+                       true)
+      .value_or(1);
 }
 
 }  // namespace
 
 int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
   auto target = FindPod(wiring, options.pod);
-  if (!target) {
-    ShowError(wiring, nullptr, "", target.error());
-    return 1;
+  if (!target) return Fail(wiring, target.error());
+  auto choice = ChooseWork(wiring, *target, options, exec);
+  if (!choice) return Fail(wiring, choice.error());
+  if (choice->workers.empty()) {
+    wiring.streams().err << "Nothing to run again: the command ended with 0 on every worker.\n";
+    return 0;
   }
-  auto workers = SelectWorkers(*target, options.workers, "all");
-  if (!workers) {
-    ShowError(wiring, nullptr, "", workers.error());
-    return 1;
-  }
-  std::vector<Job> jobs;
-  for (WorkerAccess& worker : *workers) {
-    jobs.push_back({worker, RemoteCommand(options.command, target->exec_env), nullptr});
-  }
-  ssh::Limits limits;
-  limits.command = exec.timeout;
-  limits.retry = kPatience;
-  LinePrinter lines(wiring.streams(), jobs);
-  JsonPrinter json(wiring.streams(), jobs);
-  ssh::Observer& observer = wiring.options().json ? static_cast<ssh::Observer&>(json)
-                                                  : static_cast<ssh::Observer&>(lines);
-  std::stop_source stop;
-  const std::stop_callback on_drain(wiring.interrupt().drain(), [&stop] { stop.request_stop(); });
-  WhileHeard heard(observer, wiring.streams().out, stop);
-  const auto results = wiring.ssh().Run(jobs, limits, heard, stop.get_token());
-
-  std::map<int, HostKeyText> learned;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].learned_host_key) learned[jobs[i].worker.index] = *results[i].learned_host_key;
-    if (wiring.options().json) json.ShowResult(i, results[i]);
-  }
-  RememberHostKeys(wiring, target->address, learned);
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
-  if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
-  if (!wiring.options().json) ShowFailures(wiring.streams(), jobs, results);
-  return ExitCodeOf(results);
+  if (options.tty) return RunOnOneTerminal(wiring, *target, *choice, exec);
+  ExecRun run(wiring, exec, *std::move(target), *std::move(choice));
+  if (auto ready = run.Prepare(); !ready) return Fail(wiring, ready.error());
+  return run.Run();
 }
 
 }  // namespace podctl

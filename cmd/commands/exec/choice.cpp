@@ -1,0 +1,86 @@
+#include "cmd/commands/exec/choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cmd/commands/exec/last_run.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kLast = "last";
+
+// What the earlier run had and this one was not given.
+Result<void> CheckGivenAgain(const ExecOptions& exec, const ExecRecord& earlier) {
+  for (const std::string& name : earlier.env) {
+    const bool given = std::any_of(exec.env.begin(), exec.env.end(), [&](const std::string& text) {
+      return text.substr(0, text.find('=')) == name;
+    });
+    if (!given) {
+      return MakeError(ErrorCode::kFailedPrecondition,
+                       fmt::format("the earlier run had `--env {}`, whose value is not kept", name),
+                       fmt::format("Give it again: `--env {}=VALUE`.", name));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ExecChoice> ChooseAgain(const PodTarget& target, const PodOptions& options,
+                               const ExecOptions& exec, const ExecRecord& earlier) {
+  if (earlier.pod != target.address) {
+    return MakeError(ErrorCode::kInvalidArgument, fmt::format("those are results of {}, not of {}",
+                                                              earlier.pod, target.address));
+  }
+  ExecChoice choice;
+  choice.output_dir = exec.output_dir;
+  choice.command = options.command.empty() ? earlier.command : options.command;
+  if (choice.command == earlier.command) {
+    if (auto given = CheckGivenAgain(exec, earlier); !given) return given.error();
+    choice.earlier = earlier;
+    if (exec.output_dir.empty() && exec.retry_failed != kLast) {
+      choice.output_dir = exec.retry_failed;
+      choice.into_earlier = true;
+    }
+  }
+  const std::vector<int> not_ok = earlier.NotOk();
+  if (not_ok.empty()) return choice;
+  auto workers = SelectWorkers(target, FormatRanges(not_ok), "");
+  if (!workers) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the pod has changed since: {}", workers.error().message));
+  }
+  const auto asked_for = SelectWorkers(target, options.workers, "all");
+  if (!asked_for) return asked_for.error();
+  for (const WorkerAccess& worker : *asked_for) {
+    if (std::binary_search(not_ok.begin(), not_ok.end(), worker.index)) {
+      choice.workers.push_back(worker);
+    }
+  }
+  return choice;
+}
+
+Result<ExecChoice> ChooseWork(Wiring& wiring, const PodTarget& target, const PodOptions& options,
+                              const ExecOptions& exec) {
+  if (!exec.retry_failed.empty()) {
+    const LastRun last(wiring.files(), wiring.environment(), wiring.StatePath(), target.address);
+    const auto earlier = exec.retry_failed == kLast
+                             ? last.Load()
+                             : LoadExecRecord(wiring.files(), exec.retry_failed);
+    if (!earlier) return earlier.error();
+    return ChooseAgain(target, options, exec, *earlier);
+  }
+  auto workers = SelectWorkers(target, options.workers, "all");
+  if (!workers) return workers.error();
+  ExecChoice choice;
+  choice.workers = *std::move(workers);
+  choice.command = options.command;
+  choice.output_dir = exec.output_dir;
+  return choice;
+}
+
+}  // namespace podctl

@@ -1,0 +1,101 @@
+#include "cmd/commands/exec/exec_desk.h"
+
+#include <utility>
+
+#include "cmd/commands/exec/summary.h"
+#include "providers/base/json.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::chrono::seconds kKeepPace{5};
+
+std::vector<int> NumbersOf(const std::vector<ssh::Job>& jobs) {
+  std::vector<int> numbers;
+  for (const ssh::Job& job : jobs) numbers.push_back(job.worker.index);
+  return numbers;
+}
+
+}  // namespace
+
+ExecDesk::ExecDesk(Streams& streams, const std::vector<ssh::Job>& jobs, ExecRecord& record,
+                   Clock& clock, Wishes wishes, std::stop_source& unheard)
+    : jobs_(jobs),
+      record_(record),
+      clock_(clock),
+      wishes_(std::move(wishes)),
+      unheard_(unheard),
+      progress_(jobs.front().worker.pod, NumbersOf(jobs), clock),
+      console_(streams, wishes_.json ? nullptr : &progress_, clock),
+      lines_(streams, jobs),
+      kept_at_(clock.Steady()) {}
+
+void ExecDesk::Show(const Value& event) {
+  console_.Out(ToJson(event));
+}
+
+void ExecDesk::CheckHeard() {
+  if (!console_.heard()) unheard_.request_stop();
+}
+
+void ExecDesk::OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  wishes_.sink->OnBytes(job, stream, bytes);
+}
+
+void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  if (wishes_.json) {
+    Show(ExecOutputEvent(jobs_[job], stream, line));
+  } else if (stream == ssh::Stream::kOut) {
+    console_.Out(lines_.Line(job, stream, line));
+  } else {
+    console_.Err(lines_.Line(job, stream, line));
+  }
+  CheckHeard();
+}
+
+void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
+  const std::lock_guard lock(mutex_);
+  progress_.OnPhase(job, phase);
+  if (wishes_.json) Show(ExecPhaseEvent(jobs_[job], phase));
+}
+
+void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {
+  const std::lock_guard lock(mutex_);
+  progress_.OnResult(job, CauseOf(jobs_[job], result));
+  if (wishes_.sink != nullptr) wishes_.sink->OnEnd(job, result);
+  WorkerEntry& entry = record_.results[jobs_[job].worker.index];
+  entry = EntryOf(result);
+  if (wishes_.complete) wishes_.complete(job, entry);
+  changed_ = true;
+  if (wishes_.json) Show(ExecResultEvent(jobs_[job], result));
+}
+
+void ExecDesk::Tick() {
+  const std::lock_guard lock(mutex_);
+  if (wishes_.interrupted.stop_requested() && !std::exchange(told_interrupt_, true)) {
+    console_.Err(
+        "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
+        "once.");
+  }
+  console_.Tick();
+  CheckHeard();
+  if (changed_ && clock_.Steady() - kept_at_ >= kKeepPace) Keep();
+}
+
+void ExecDesk::Keep() {
+  wishes_.keep();
+  kept_at_ = clock_.Steady();
+  changed_ = false;
+}
+
+void ExecDesk::Finish() {
+  const std::lock_guard lock(mutex_);
+  console_.Finish();
+  CheckHeard();
+  record_.ended = FormatTimestamp(clock_.Now());
+  Keep();
+}
+
+}  // namespace podctl

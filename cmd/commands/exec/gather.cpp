@@ -1,0 +1,153 @@
+#include "cmd/commands/exec/gather.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "cmd/commands/exec/summary.h"
+#include "cmd/views/paint.h"
+#include "cmd/views/unified_diff.h"
+#include "providers/base/text.h"
+#include "providers/ssh/line_splitter.h"
+
+namespace podctl {
+
+using Place = OutputStore::Place;
+
+namespace {
+
+// What is compared line by line is held in memory.
+constexpr std::uint64_t kMostToCompare = std::uint64_t{4} << 20;  // bytes
+
+}  // namespace
+
+// Writes groups to standard output: a head, and below it lines that cannot be taken for one.
+class Gatherer::GroupWriter {
+ public:
+  GroupWriter(Streams& streams, const OutputStore& store)
+      : streams_(streams), store_(store), paint_(streams.color && streams.out_is_terminal) {}
+
+  void Head(const std::string& name, std::size_t count, const std::string& end) {
+    streams_.out << paint_(Ink::kBold, name) << fmt::format(" ({})", Plural(count, "worker"))
+                 << (end.empty() ? "" : ": " + paint_(Ink::kRed, end)) << '\n';
+  }
+  void Output(Place place, char mark) {
+    ssh::LineSplitter lines;
+    const auto write = [&](std::string_view line) { Line(fmt::format("  {} ", mark), line); };
+    const auto read = store_.Read(place, [&](std::string_view piece) { lines.Add(piece, write); });
+    lines.Finish(write);
+    if (!read) streams_.out << "  (" << read.error().message << ")\n";
+  }
+  void Note(std::string_view text) { streams_.out << "  (" << text << ")\n"; }
+  void Difference(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      const Ink ink = line.starts_with('-')   ? Ink::kRed
+                      : line.starts_with('+') ? Ink::kGreen
+                                              : Ink::kDim;
+      const bool plain = line.starts_with(' ');
+      streams_.out << "  " << (plain ? Shown(line) : paint_(ink, Shown(line))) << '\n';
+    }
+  }
+  std::string Text(Place place) const {
+    std::string text;
+    static_cast<void>(
+        store_.Read(place, [&](std::string_view piece) { text += piece; }).has_value());
+    return text;
+  }
+
+ private:
+  // What workers write is data: on a terminal it is seen, and not obeyed.
+  std::string Shown(std::string_view line) const {
+    return streams_.out_is_terminal ? VisibleControls(line) : std::string(line);
+  }
+  void Line(std::string_view mark, std::string_view line) {
+    streams_.out << mark << Shown(line) << '\n';
+  }
+
+  Streams& streams_;
+  const OutputStore& store_;
+  Paint paint_;
+};
+
+Gatherer::Gatherer(const std::vector<ssh::Job>& jobs, std::string scratch_folder)
+    : jobs_(jobs), store_(std::move(scratch_folder)), workers_(jobs.size()) {}
+
+void Gatherer::OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) {
+  Worker& worker = workers_.at(job);
+  store_.Add(stream == ssh::Stream::kOut ? worker.out : worker.err, bytes);
+}
+
+void Gatherer::OnEnd(std::size_t job, const ssh::WorkerResult& result) {
+  Worker& worker = workers_.at(job);
+  worker.end = CauseOf(jobs_[job], result);
+  const auto ran = {ssh::Outcome::kExited, ssh::Outcome::kSignaled, ssh::Outcome::kTimedOut};
+  const Place nowhere;
+  worker.started = std::find(ran.begin(), ran.end(), result.outcome) != ran.end() ||
+                   worker.out != nowhere || worker.err != nowhere;
+}
+
+std::vector<Gatherer::Group> Gatherer::Groups() const {
+  std::map<std::tuple<Place, Place, std::string>, Group> by_output;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const Worker& worker = workers_[i];
+    if (!worker.started) continue;
+    Group& group = by_output[{worker.out, worker.err, worker.end}];
+    group.like = worker;
+    group.workers.push_back(jobs_[i].worker.index);
+  }
+  std::vector<Group> groups;
+  for (auto& [key, group] : by_output) groups.push_back(std::move(group));
+  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    if (a.workers.size() != b.workers.size()) return a.workers.size() > b.workers.size();
+    return a.workers.front() < b.workers.front();
+  });
+  return groups;
+}
+
+// False when it cannot be shown as a difference: too long, or too much of it.
+bool Gatherer::ShowDifference(GroupWriter& writer, const Group& first, const Group& group) const {
+  const std::string& pod = jobs_.front().worker.pod;
+  if (group.like.out == first.like.out && group.like.err == first.like.err) {
+    writer.Note("the same output");
+    return true;
+  }
+  std::vector<std::string> all;
+  for (const auto& [before, after, what] :
+       {std::tuple(first.like.out, group.like.out, ""),
+        std::tuple(first.like.err, group.like.err, " (stderr)")}) {
+    if (before == after) continue;
+    if (std::max(store_.SizeOf(before), store_.SizeOf(after)) > kMostToCompare) return false;
+    const std::string old_text = writer.Text(before);
+    const std::string new_text = writer.Text(after);
+    const auto lines = UnifiedDiff({WorkersName(pod, first.workers) + what, old_text},
+                                   {WorkersName(pod, group.workers) + what, new_text});
+    if (!lines) return false;
+    all.insert(all.end(), lines->begin(), lines->end());
+  }
+  writer.Difference(all);
+  return true;
+}
+
+void Gatherer::Show(Streams& streams, bool diff) const {
+  const Place nowhere;
+  GroupWriter writer(streams, store_);
+  const std::vector<Group> groups = Groups();
+  for (const Group& group : groups) {
+    if (!streams.out) return;  // nobody reads any more
+    writer.Head(WorkersName(jobs_.front().worker.pod, group.workers), group.workers.size(),
+                group.like.end);
+    if (diff && &group != &groups.front()) {
+      if (ShowDifference(writer, groups.front(), group)) continue;
+      writer.Note("differs in too much to compare line by line");
+    }
+    writer.Output(group.like.out, '|');
+    writer.Output(group.like.err, '!');
+    if (group.like.out == nowhere && group.like.err == nowhere) writer.Note("no output");
+  }
+  streams.out << std::flush;
+}
+
+}  // namespace podctl

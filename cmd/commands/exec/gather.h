@@ -1,0 +1,49 @@
+// --gather: equal outputs once, with the workers that wrote them, the biggest group first; --diff:
+// the other groups as differences from the biggest.
+//
+// A group is who wrote the same on both streams and ended the same way. Memory is bounded
+// (output_store.h), whatever the outputs are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmd/commands/exec/output_sink.h"
+#include "cmd/commands/exec/output_store.h"
+#include "cmd/streams.h"
+
+namespace podctl {
+
+class Gatherer final : public OutputSink {
+ public:
+  // `jobs` is lent.
+  Gatherer(const std::vector<ssh::Job>& jobs, std::string scratch_folder);
+
+  void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override;
+  void OnEnd(std::size_t job, const ssh::WorkerResult& result) override;
+  std::optional<Error> trouble() const override { return store_.trouble(); }
+
+  // When all have ended. Workers on which the command was never started are in no group.
+  void Show(Streams& streams, bool diff) const;
+
+ private:
+  struct Worker {
+    OutputStore::Place out;
+    OutputStore::Place err;
+    std::string end;  // "" for exit code 0
+    bool started = false;
+  };
+  struct Group {
+    Worker like;  // any of them
+    std::vector<int> workers;
+  };
+  class GroupWriter;
+  std::vector<Group> Groups() const;
+  bool ShowDifference(GroupWriter& writer, const Group& first, const Group& group) const;
+
+  const std::vector<ssh::Job>& jobs_;
+  OutputStore store_;
+  std::vector<Worker> workers_;
+};
+
+}  // namespace podctl

@@ -1,0 +1,53 @@
+// What came of one `podctl exec`, worker by worker, as results.json keeps it for people, for tools
+// and for --retry-failed. Names of variables are in it, never their values.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "providers/base/error.h"
+#include "providers/ssh/transport.h"
+
+namespace podctl {
+
+struct WorkerEntry {
+  std::string outcome;  // ssh::OutcomeName
+  std::optional<int> exit_code;
+  std::string signal;
+  std::string message;
+  int attempts = 0;
+  std::chrono::milliseconds waited{0};
+  std::chrono::milliseconds ran{0};
+  std::uint64_t out_bytes = 0;
+  std::uint64_t err_bytes = 0;
+  std::string out_file;  // beside results.json; empty: none was written
+  std::string err_file;
+
+  bool ok() const { return exit_code == 0; }
+};
+WorkerEntry EntryOf(const ssh::WorkerResult& result);
+
+struct ExecRecord {
+  std::string pod;                   // its address
+  std::vector<std::string> command;  // the words after --
+  std::vector<std::string> env;      // names
+  bool input = false;                // the workers were given standard input
+  std::string started;               // RFC 3339
+  std::string ended;                 // empty: it goes on, or podctl was killed
+  std::vector<int> workers;          // that were chosen
+  std::map<int, WorkerEntry> results;
+
+  // The chosen workers whose command did not end with 0: failed, skipped, lost or never heard of.
+  std::vector<int> NotOk() const;
+};
+
+std::string ExecRecordText(const ExecRecord& record);
+// kInvalidArgument for anything that ExecRecordText did not write, or a later format.
+Result<ExecRecord> ParseExecRecord(std::string_view text);
+
+}  // namespace podctl

@@ -1,0 +1,137 @@
+#include "cmd/views/exec_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kMostWaiting = std::size_t{64} << 10;  // bytes
+constexpr milliseconds kFrame{100};
+constexpr milliseconds kQuick{500};  // what ends within this needs no progress
+constexpr seconds kPlainPace{20};    // between two lines in a log
+
+Value Event(std::string_view type, const ssh::Job& job) {
+  Value event = Value::EmptyMap();
+  event.Set("format_version", "1.0");
+  event.Set("type", type);
+  event.Set("pod", job.worker.pod);
+  event.Set("worker", job.worker.index);
+  return event;
+}
+
+}  // namespace
+
+ExecConsole::ExecConsole(Streams& streams, ExecProgress* progress, Clock& clock)
+    : streams_(streams),
+      progress_(progress),
+      clock_(clock),
+      began_(clock.Steady()),
+      block_(streams),
+      drawn_at_(began_),
+      told_at_(began_) {}
+
+void ExecConsole::Add(std::ostream* stream, std::string_view line) {
+  if (target_ != stream) Write();
+  target_ = stream;
+  waiting_.append(line);
+  waiting_ += '\n';
+  if (waiting_.size() >= kMostWaiting) Write();
+}
+
+void ExecConsole::Write() {
+  if (waiting_.empty()) return;
+  const bool terminal =
+      target_ == &streams_.out ? streams_.out_is_terminal : streams_.err_is_terminal;
+  if (terminal) block_.Erase();
+  *target_ << waiting_ << std::flush;
+  waiting_.clear();
+}
+
+void ExecConsole::Tick() {
+  Write();
+  if (progress_ != nullptr) ShowProgress();
+}
+
+void ExecConsole::ShowProgress() {
+  const auto now = clock_.Steady();
+  if (!streams_.err_is_terminal) {
+    if (now - told_at_ < kPlainPace) return;
+    told_at_ = now;
+    streams_.err << progress_->PlainLine() << '\n' << std::flush;
+    return;
+  }
+  if (now - began_ < kQuick || (block_.drawn() && now - drawn_at_ < kFrame)) return;
+  drawn_at_ = now;
+  std::vector<std::string> lines = progress_->Lines();
+  if (lines.size() > block_.MostLines()) lines.resize(block_.MostLines());
+  block_.Draw(lines);
+}
+
+void ExecConsole::Finish() {
+  Write();
+  block_.Erase();
+  progress_ = nullptr;
+}
+
+PrefixedLines::PrefixedLines(const Streams& streams, const std::vector<ssh::Job>& jobs)
+    : out_is_terminal_(streams.out_is_terminal), err_is_terminal_(streams.err_is_terminal) {
+  std::size_t width = 0;
+  for (const ssh::Job& job : jobs) width = std::max(width, job.worker.Name().size());
+  const Paint out(streams.color && streams.out_is_terminal);
+  const Paint err(streams.color && streams.err_is_terminal);
+  for (const ssh::Job& job : jobs) {
+    const std::string prefix = fmt::format("{:<{}} |", job.worker.Name(), width);
+    out_prefixes_.push_back(out(Ink::kCyan, prefix) + ' ');
+    err_prefixes_.push_back(err(Ink::kYellow, prefix) + ' ');
+  }
+}
+
+std::string PrefixedLines::Line(std::size_t job, ssh::Stream stream, std::string_view line) const {
+  const bool out = stream == ssh::Stream::kOut;
+  std::string text = out ? out_prefixes_.at(job) : err_prefixes_.at(job);
+  if (out ? out_is_terminal_ : err_is_terminal_) {
+    text += VisibleControls(line);
+  } else {
+    text += line;
+  }
+  return text;
+}
+
+Value ExecOutputEvent(const ssh::Job& job, ssh::Stream stream, std::string_view line) {
+  Value event = Event("output", job);
+  event.Set("stream", stream == ssh::Stream::kOut ? "stdout" : "stderr");
+  event.Set("line", line);
+  return event;
+}
+
+Value ExecPhaseEvent(const ssh::Job& job, ssh::Phase phase) {
+  constexpr std::array<std::string_view, 6> kNames = {"waiting", "connecting", "authenticating",
+                                                      "running", "retrying",   "done"};
+  Value event = Event("phase", job);
+  event.Set("phase", kNames[static_cast<std::size_t>(phase)]);
+  return event;
+}
+
+Value ExecResultEvent(const ssh::Job& job, const ssh::WorkerResult& result) {
+  Value event = Event("result", job);
+  event.Set("outcome", ssh::OutcomeName(result.outcome));
+  if (result.outcome == ssh::Outcome::kExited) event.Set("exit_code", result.exit_code);
+  if (!result.signal.empty()) event.Set("signal", result.signal);
+  if (!result.message.empty()) event.Set("message", result.message);
+  event.Set("attempts", result.attempts);
+  event.Set("waited_ms", static_cast<std::int64_t>(result.waited.count()));
+  event.Set("ran_ms", static_cast<std::int64_t>(result.ran.count()));
+  event.Set("stdout_bytes", result.bytes_out);
+  event.Set("stderr_bytes", result.bytes_err);
+  return event;
+}
+
+}  // namespace podctl

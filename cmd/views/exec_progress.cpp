@@ -1,0 +1,153 @@
+#include "cmd/views/exec_progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cmd/views/live_block.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+using ssh::Phase;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kWindow{10};             // of which the rate is taken
+constexpr std::size_t kFewest = 3;         // workers that make a rate
+constexpr seconds kSlow{5};                // a command that runs this long is named
+constexpr std::size_t kMostNamed = 4;      // slow workers, and causes
+constexpr std::size_t kLongestCause = 60;  // characters
+constexpr std::size_t kPhases = 6;
+
+// In the order in which they are shown; kDone is counted apart.
+constexpr std::pair<Phase, std::string_view> kShown[] = {
+    {Phase::kWaiting, "waiting"},
+    {Phase::kConnecting, "connecting"},
+    {Phase::kAuthenticating, "authenticating"},
+    {Phase::kRunning, "running"},
+    {Phase::kRetrying, "retrying"},
+};
+
+std::size_t Index(Phase phase) {
+  return static_cast<std::size_t>(phase);
+}
+
+std::string Whole(Clock::SteadyTime::duration duration) {
+  return FormatDuration(std::chrono::floor<seconds>(duration));
+}
+
+}  // namespace
+
+ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clock)
+    : pod_(std::move(pod)),
+      workers_(std::move(workers)),
+      clock_(clock),
+      began_(clock.Steady()),
+      states_(workers_.size(), {Phase::kWaiting, began_}),
+      in_phase_(kPhases) {
+  in_phase_[Index(Phase::kWaiting)] = workers_.size();
+}
+
+void ExecProgress::OnPhase(std::size_t job, Phase phase) {
+  Worker& worker = states_.at(job);
+  --in_phase_[Index(worker.phase)];
+  ++in_phase_[Index(phase)];
+  worker = {phase, clock_.Steady()};
+}
+
+void ExecProgress::OnResult(std::size_t job, const std::string& cause) {
+  ++done_;
+  if (cause.empty()) return;
+  ++failed_;
+  causes_[cause].push_back(workers_.at(job));
+}
+
+std::string ExecProgress::Counts() const {
+  std::string text = fmt::format("{}/{} done", done_, workers_.size());
+  if (failed_ > 0) text += fmt::format(", {} failed", failed_);
+  for (const auto& [phase, word] : kShown) {
+    const std::size_t count = in_phase_[Index(phase)];
+    if (count > 0) text += fmt::format(", {} {}", count, word);
+  }
+  return text;
+}
+
+// "31/s, 2s left", as soon as there is something to reckon with.
+std::string ExecProgress::Pace() {
+  const Clock::SteadyTime now = clock_.Steady();
+  samples_.push_back({now, done_});
+  while (samples_.size() > 2 && now - samples_.front().when > kWindow) samples_.pop_front();
+  const Sample& oldest = samples_.front();
+  const double passed = std::chrono::duration<double>(now - oldest.when).count();
+  const std::size_t more = done_ - oldest.done;
+  if (more < kFewest || passed < 1) return {};
+  const double rate = static_cast<double>(more) / passed;
+  const double left = static_cast<double>(workers_.size() - done_) / rate;
+  const std::string pace =
+      rate >= 1 ? fmt::format("{:.0f}/s", rate) : fmt::format("{:.0f}/min", rate * 60);
+  return fmt::format(
+      "{}, about {} left", pace,
+      FormatDuration(seconds(std::max<std::int64_t>(1, static_cast<std::int64_t>(left + 0.5)))));
+}
+
+// Who runs longest, once it is worth a line.
+std::string ExecProgress::SlowestLine(Clock::SteadyTime now) const {
+  std::vector<std::pair<Clock::SteadyTime, int>> running;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i].phase == Phase::kRunning && now - states_[i].since >= kSlow) {
+      running.emplace_back(states_[i].since, workers_[i]);
+    }
+  }
+  if (running.empty()) return {};
+  const std::size_t shown = std::min(running.size(), kMostNamed);
+  std::partial_sort(running.begin(), running.begin() + static_cast<std::ptrdiff_t>(shown),
+                    running.end());
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < shown; ++i) {
+    names.push_back(
+        fmt::format("{}/{} {}", pod_, running[i].second, Whole(now - running[i].first)));
+  }
+  return fmt::format("  slowest: {}", Join(names, ", "));
+}
+
+std::string ExecProgress::FailedLine() const {
+  if (causes_.empty()) return {};
+  std::vector<std::pair<std::size_t, std::string>> texts;
+  for (const auto& [cause, workers] : causes_) {
+    std::string shown = cause.substr(0, kLongestCause);
+    if (shown.size() < cause.size()) shown += "…";
+    texts.emplace_back(workers.size(), fmt::format("{}: {}", shown, FormatRanges(workers)));
+  }
+  std::stable_sort(texts.begin(), texts.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string line = "  failed: ";
+  for (std::size_t i = 0; i < std::min(texts.size(), kMostNamed); ++i) {
+    line += (i == 0 ? "" : "; ") + texts[i].second;
+  }
+  return line;
+}
+
+std::vector<std::string> ExecProgress::Lines() {
+  const Clock::SteadyTime now = clock_.Steady();
+  const std::string pace = Pace();
+  const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100));
+  std::vector<std::string> lines = {fmt::format("{} {}: {}; {}{}", SpinnerFrame(frame), pod_,
+                                                Counts(), Whole(now - began_),
+                                                pace.empty() ? "" : "; " + pace)};
+  for (const std::string& line : {FailedLine(), SlowestLine(now)}) {
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string ExecProgress::PlainLine() {
+  const Clock::SteadyTime now = clock_.Steady();
+  const std::string pace = Pace();
+  return fmt::format("{}: {} [{} elapsed{}]", pod_, Counts(), Whole(now - began_),
+                     pace.empty() ? "" : ", " + pace);
+}
+
+}  // namespace podctl

@@ -1,0 +1,58 @@
+// How far a command has come on many workers, in a few lines for people: counts by phase, who
+// failed and why, who takes longest, the rate, and the time that is left. Draws nothing itself.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "providers/os/clock.h"
+#include "providers/ssh/transport.h"
+
+namespace podctl {
+
+class ExecProgress {
+ public:
+  // `workers` are the numbers of the jobs' workers, in their order.
+  ExecProgress(std::string pod, std::vector<int> workers, Clock& clock);
+
+  void OnPhase(std::size_t job, ssh::Phase phase);
+  // `cause` as the summary words it; empty: the worker is done and ok.
+  void OnResult(std::size_t job, const std::string& cause);
+
+  // For a terminal: one line, and further ones where there is more to say.
+  std::vector<std::string> Lines();
+  // For a log: the same counts as one line, with the time since the beginning.
+  std::string PlainLine();
+
+ private:
+  struct Worker {
+    ssh::Phase phase = ssh::Phase::kWaiting;
+    Clock::SteadyTime since{};  // of the phase
+  };
+  struct Sample {
+    Clock::SteadyTime when;
+    std::size_t done;
+  };
+
+  std::string Counts() const;
+  std::string Pace();
+  std::string SlowestLine(Clock::SteadyTime now) const;
+  std::string FailedLine() const;
+
+  const std::string pod_;
+  const std::vector<int> workers_;
+  Clock& clock_;
+  const Clock::SteadyTime began_;
+  std::vector<Worker> states_;
+  std::vector<std::size_t> in_phase_;  // by Phase
+  std::size_t done_ = 0;
+  std::size_t failed_ = 0;
+  std::map<std::string, std::vector<int>> causes_;
+  std::deque<Sample> samples_;  // of the last seconds
+};
+
+}  // namespace podctl

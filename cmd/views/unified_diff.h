@@ -1,0 +1,22 @@
+// Two texts of any length compared line by line, as `diff -u` shows it. For two values of a few
+// lines, shown without places, there is line_diff.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace podctl {
+
+struct DiffText {
+  std::string name;
+  std::string_view text;
+};
+
+// The lines of the difference, each without its newline: "--- NAME", "+++ NAME", then hunks with
+// three lines around each change. Empty when the texts are equal. nullopt when more than 1,000
+// lines went and came: to compare on would cost more than it tells.
+std::optional<std::vector<std::string>> UnifiedDiff(const DiffText& before, const DiffText& after);
+
+}  // namespace podctl

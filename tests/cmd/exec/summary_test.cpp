@@ -1,0 +1,310 @@
+// What is said at the end, what is seen on the way, and the exit code.
+#include "cmd/commands/exec/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "cmd/commands/exec/exec_desk.h"
+#include "cmd/views/exec_output.h"
+#include "cmd/views/exec_progress.h"
+#include "providers/base/json.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using ssh::Outcome;
+using ssh::Phase;
+using ssh::Stream;
+using ssh::WorkerResult;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ExpectGolden;
+using testing::FakeClock;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<ssh::Job> Jobs(int count) {
+  std::vector<ssh::Job> jobs;
+  for (int i = 0; i < count; ++i) {
+    ssh::Job job;
+    job.worker.pod = "research";
+    job.worker.index = i;
+    job.worker.host = "10.0.0." + std::to_string(i);
+    jobs.push_back(job);
+  }
+  return jobs;
+}
+
+WorkerResult Exit(int code) {
+  WorkerResult result;
+  result.outcome = Outcome::kExited;
+  result.exit_code = code;
+  result.attempts = 1;
+  return result;
+}
+
+WorkerResult Trouble(Outcome outcome, const std::string& message) {
+  WorkerResult result;
+  result.outcome = outcome;
+  result.message = message;
+  return result;
+}
+
+ExecOutcome AllOk(int count) {
+  return {Jobs(count), std::vector<WorkerResult>(static_cast<std::size_t>(count), Exit(0)), false};
+}
+
+// 256 workers with every kind of trouble.
+ExecOutcome Story() {
+  ExecOutcome outcome = AllOk(256);
+  auto& results = outcome.results;
+  for (const std::size_t i : {3U, 4U, 5U, 90U}) {
+    results[i] =
+        Trouble(Outcome::kUnreachable, "cannot connect to " + outcome.jobs[i].worker.host +
+                                           ":22: Connection refused (tried 7 times in 20s)");
+  }
+  results[8] = Exit(255);
+  results[9] = Exit(3);
+  results[10] = Exit(3);
+  results[11].outcome = Outcome::kSignaled;
+  results[11].signal = "KILL";
+  results[12] = Trouble(Outcome::kTimedOut, "the command ran longer than 10m");
+  for (const std::size_t i : {1U, 12U}) {
+    results[i] =
+        Trouble(Outcome::kLost, "the connection to " + outcome.jobs[i].worker.Name() +
+                                    " broke after the command was sent, so it may or may not have "
+                                    "run: reset");
+  }
+  for (std::size_t i = 200; i < 220; ++i) {
+    results[i] = Trouble(Outcome::kSkipped, "not started: 5 workers failed before");
+  }
+  results[230] = Trouble(Outcome::kCancelled, "cancelled; the command was asked to end");
+  return outcome;
+}
+
+TEST(ExecSummary, GroupsByCauseAndTellsLostAndSkippedApart) {
+  ExpectGolden("cmd/exec/summary.txt",
+               ExecSummary(Story(), "podctl exec research --retry-failed last"));
+  ExpectGolden(
+      "cmd/exec/summary.json",
+      ToJson(ExecSummaryEvent(Story(), 1, milliseconds(12'345)), JsonStyle::kIndented) + "\n");
+}
+
+TEST(ExecSummary, SaysNothingWhereThereIsNothingToSay) {
+  EXPECT_EQ(ExecSummary(AllOk(4), "retry"), "");
+  ExecOutcome one = AllOk(1);
+  one.results[0] = Exit(7);
+  EXPECT_EQ(ExecSummary(one, ""), "") << "the one worker's command has said it all";
+  one.results[0] = Trouble(Outcome::kAuthRefused, "research/0 accepted none of our keys");
+  EXPECT_EQ(ExecSummary(one, ""),
+            "1 of 1 worker failed:\n  1 worker: the worker accepted none of our keys: 0\n");
+}
+
+TEST(ExecSummary, AWorkersNameIsNotTakenForAnothers) {
+  ssh::Job job = Jobs(2)[1];
+  EXPECT_EQ(CauseOf(job, Trouble(Outcome::kLost, "as research/12 says")), "as research/12 says");
+  EXPECT_EQ(CauseOf(job, Trouble(Outcome::kLost, "as research/1 says")), "as the worker says");
+}
+
+TEST(ExecSummary, TheExitCodeTellsTheTruth) {
+  ExecOutcome outcome = AllOk(3);
+  EXPECT_EQ(ExecExitCode(outcome), 0);
+  for (WorkerResult& result : outcome.results) result = Exit(255);
+  EXPECT_EQ(ExecExitCode(outcome), 255) << "a code like any other";
+  outcome.results[1] = Exit(0);
+  EXPECT_EQ(ExecExitCode(outcome), 1) << "they do not agree";
+  for (const Outcome trouble : {Outcome::kUnreachable, Outcome::kLost, Outcome::kSkipped,
+                                Outcome::kSignaled, Outcome::kTimedOut, Outcome::kCancelled}) {
+    outcome = AllOk(3);
+    outcome.results[1].outcome = trouble;
+    EXPECT_EQ(ExecExitCode(outcome), 1);
+    for (WorkerResult& result : outcome.results) result.outcome = trouble;
+    EXPECT_EQ(ExecExitCode(outcome), 1) << "nobody's command ended by itself";
+  }
+  outcome = AllOk(3);
+  outcome.interrupted = true;
+  EXPECT_EQ(ExecExitCode(outcome), 130);
+}
+
+class ExecProgressTest : public ::testing::Test {
+ protected:
+  void Phases(std::size_t from, std::size_t to, Phase phase) {
+    for (std::size_t i = from; i < to; ++i) progress_.OnPhase(i, phase);
+  }
+  void Done(std::size_t from, std::size_t to, const std::string& cause = "") {
+    for (std::size_t i = from; i < to; ++i) progress_.OnResult(i, cause);
+    Phases(from, to, Phase::kDone);
+  }
+  void Look() {
+    for (const std::string& line : progress_.Lines()) text_ += line + "\n";
+    text_ += progress_.PlainLine() + "\n\n";
+  }
+  static std::vector<int> Numbers() {
+    std::vector<int> numbers;
+    for (int i = 0; i < 256; ++i) numbers.push_back(i);
+    return numbers;
+  }
+
+  FakeClock clock_;
+  ExecProgress progress_{"research", Numbers(), clock_};
+  std::string text_;
+};
+
+TEST_F(ExecProgressTest, CountsByPhaseAndNamesTheSlowestAndTheFailing) {
+  Look();
+  Phases(0, 100, Phase::kConnecting);
+  Phases(0, 60, Phase::kAuthenticating);
+  Phases(0, 50, Phase::kRunning);
+  clock_.Advance(milliseconds(700));
+  Look();
+  clock_.Advance(milliseconds(1'300));
+  Done(0, 40);
+  Done(40, 43, "exit code 3");
+  Done(43, 44, "connection refused");
+  Phases(60, 62, Phase::kRetrying);
+  Look();
+  clock_.Advance(seconds(4));
+  Phases(50, 256, Phase::kRunning);
+  Done(50, 200);
+  Look();
+  clock_.Advance(seconds(30));
+  Done(200, 240);
+  Look();
+  clock_.Advance(seconds(100));
+  Look();
+  ExpectGolden("cmd/exec/progress.txt", text_);
+}
+
+class ExecDeskTest : public ::testing::Test {
+ protected:
+  ExecDesk& Open(ExecDesk::Wishes wishes = {}) {
+    wishes.keep = [this] { ++kept_; };
+    wishes.interrupted = interrupt_.get_token();
+    record_.workers = {0, 1, 2};
+    desk_.emplace(streams_, jobs_, record_, clock_, std::move(wishes), unheard_);
+    return *desk_;
+  }
+
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Streams streams_{out_, err_};
+  std::vector<ssh::Job> jobs_ = Jobs(3);
+  ExecRecord record_;
+  FakeClock clock_;
+  std::stop_source unheard_;
+  std::stop_source interrupt_;
+  int kept_ = 0;
+  std::optional<ExecDesk> desk_;
+};
+
+TEST_F(ExecDeskTest, LinesBearTheirWorkersName) {
+  ExecDesk& desk = Open();
+  desk.OnLine(0, Stream::kOut, "hello");
+  desk.OnLine(1, Stream::kErr, "\x1b[31moops");
+  desk.OnLine(2, Stream::kOut, "");
+  desk.Finish();
+  EXPECT_EQ(out_.str(), "research/0 | hello\nresearch/2 | \n");
+  EXPECT_EQ(err_.str(), "research/1 | \x1b[31moops\n");
+}
+
+TEST_F(ExecDeskTest, ControlCharactersAreVisibleOnATerminal) {
+  streams_.out_is_terminal = true;
+  ExecDesk& desk = Open();
+  desk.OnLine(0, Stream::kOut, "\x1b[2Jgone\r");
+  desk.Finish();
+  EXPECT_EQ(out_.str(), "research/0 | \\x1b[2Jgone\\x0d\n");
+}
+
+TEST_F(ExecDeskTest, ProgressStandsBelowTheLinesAndIsNeverInStandardOutput) {
+  streams_.err_is_terminal = true;
+  ExecDesk& desk = Open();
+  desk.Tick();
+  EXPECT_EQ(err_.str(), "") << "what ends at once needs none";
+  clock_.Advance(seconds(1));
+  desk.Tick();
+  EXPECT_THAT(err_.str(), HasSubstr("research: 0/3 done, 3 waiting; 1s"));
+  desk.OnLine(0, Stream::kOut, "hello");
+  desk.Finish();
+  EXPECT_EQ(out_.str(), "research/0 | hello\n");
+  EXPECT_THAT(err_.str(), ::testing::EndsWith("\x1b[1A\r\x1b[J")) << "it is gone at the end";
+}
+
+TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {
+  ExecDesk& desk = Open();
+  for (int i = 0; i < 450; ++i) {
+    clock_.Advance(milliseconds(100));
+    desk.Tick();
+  }
+  desk.Finish();
+  EXPECT_EQ(err_.str(),
+            "research: 0/3 done, 3 waiting [20s elapsed]\n"
+            "research: 0/3 done, 3 waiting [40s elapsed]\n");
+}
+
+TEST_F(ExecDeskTest, EventsAreWholeLinesOfJson) {
+  ExecDesk::Wishes wishes;
+  wishes.json = true;
+  ExecDesk& desk = Open(std::move(wishes));
+  desk.OnPhase(0, Phase::kRunning);
+  desk.OnLine(0, Stream::kErr, "caf\xC3\xA9 \xff");
+  WorkerResult result = Exit(255);
+  result.waited = milliseconds(120);
+  result.ran = milliseconds(30);
+  result.bytes_err = 7;
+  desk.OnResult(0, result);
+  desk.OnPhase(0, Phase::kDone);
+  desk.OnResult(1, Trouble(Outcome::kLost, "reset"));
+  clock_.Advance(seconds(60));
+  desk.Tick();
+  desk.Finish();
+  ExpectGolden("cmd/exec/events.jsonl", out_.str());
+  EXPECT_EQ(err_.str(), "");
+}
+
+TEST_F(ExecDeskTest, TheRecordIsKeptNowAndThenAndAtTheEnd) {
+  ExecDesk& desk = Open();
+  desk.OnResult(1, Exit(0));
+  desk.Tick();
+  EXPECT_EQ(kept_, 0);
+  clock_.Advance(seconds(5));
+  desk.Tick();
+  EXPECT_EQ(kept_, 1);
+  clock_.Advance(seconds(5));
+  desk.Tick();
+  EXPECT_EQ(kept_, 1) << "nothing has changed";
+  desk.OnResult(0, Exit(2));
+  desk.Finish();
+  EXPECT_EQ(kept_, 2);
+  EXPECT_EQ(record_.NotOk(), (std::vector<int>{0, 2}));
+  EXPECT_FALSE(record_.ended.empty());
+}
+
+TEST_F(ExecDeskTest, SaysOnceThatItWasInterrupted) {
+  ExecDesk& desk = Open();
+  interrupt_.request_stop();
+  desk.Tick();
+  desk.Tick();
+  desk.Finish();
+  EXPECT_EQ(err_.str(),
+            "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
+            "once.\n");
+}
+
+TEST_F(ExecDeskTest, EndsTheRunWhenNobodyReads) {
+  ExecDesk& desk = Open();
+  desk.OnLine(0, Stream::kOut, "a");
+  desk.Tick();
+  EXPECT_FALSE(unheard_.stop_requested());
+  out_.setstate(std::ios::badbit);
+  desk.OnLine(0, Stream::kOut, "b");
+  EXPECT_TRUE(unheard_.stop_requested());
+}
+
+}  // namespace
+}  // namespace podctl
