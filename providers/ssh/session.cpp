@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <utility>
 
 #include "providers/base/text.h"
+#include "providers/ssh/session_memory.h"
 #include "providers/ssh/wire.h"
 
 namespace podctl::ssh {
@@ -106,18 +108,26 @@ int SignCallback(LIBSSH2_SESSION*, unsigned char** signature, std::size_t* signa
   return 0;
 }
 
-void* Allocate(std::size_t size, void**) {
-  return std::malloc(size);
+// The first thing that libssh2 asks for is its structure of the session.
+void* Allocate(std::size_t size, void** abstract) {
+  void*& structure = static_cast<Session*>(*abstract)->structure;
+  if (structure != nullptr) return std::malloc(size);
+  structure = SessionMemory::Take(size);
+  return structure;
 }
+
 void* Reallocate(void* memory, std::size_t size, void**) {
   return std::realloc(memory, size);
 }
 // libssh2 frees each packet when it has dealt with it: the only moment to see one.
 void Free(void* memory, void** abstract) {
-  if (memory != nullptr) {
-    static_cast<Session*>(*abstract)->OnPacketGone(
-        {static_cast<const char*>(memory), malloc_usable_size(memory)});
+  auto* session = static_cast<Session*>(*abstract);
+  if (memory == nullptr) return;
+  if (memory == session->structure) {
+    SessionMemory::GiveBack(std::exchange(session->structure, nullptr));
+    return;
   }
+  session->OnPacketGone({static_cast<const char*>(memory), malloc_usable_size(memory)});
   std::free(memory);
 }
 
@@ -266,6 +276,7 @@ bool Session::Prepare() {
     Fail(Trouble::kNoRoom, "libssh2 has no memory for a session");
     return false;
   }
+  SessionMemory::DropZeros(structure);
   libssh2_session_set_blocking(session_, 0);
   libssh2_session_callback_set(session_, LIBSSH2_CALLBACK_RECV,
                                reinterpret_cast<void*>(&ReceiveCallback));

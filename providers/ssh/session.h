@@ -98,6 +98,7 @@ class Session {
 
   // What the owner's epoll was told of fd(): kept here because it goes with the socket.
   short polled_events = 0;
+  void* structure = nullptr;  // libssh2's own, for its allocator (session_memory.h)
 
   _LIBSSH2_SESSION* handle() { return session_; }
   std::string LastError();  // libssh2's words for the call that failed last
