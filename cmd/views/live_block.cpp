@@ -83,9 +83,12 @@ std::string LiveBlock::Erasure() {
   const int resumed = Interrupt::Resumed();
   if (std::exchange(resumed_, resumed) != resumed) drawn_.clear();
   if (drawn_.empty()) return {};
-  std::string erasure = fmt::format("\x1b[{}A\r\x1b[J", RowsDrawn());
+  // Row by row, from the last one up: a terminal that is told to erase everything below its first
+  // row may keep that in its history (tmux does), one block for each that was ever drawn.
+  std::string erasure;
+  for (int row = RowsDrawn(); row > 0; --row) erasure += "\x1b[1A\x1b[2K";
   drawn_.clear();
-  return erasure;
+  return erasure + "\r";
 }
 
 void LiveBlock::Erase() {

@@ -281,7 +281,7 @@ TEST_F(StoryTest, ColoursAreForTerminalsOnly) {
   auto live = box_.RunInPty({"apply", "--auto-approve"});
   EXPECT_EQ(live->Wait(), 0) << live->shown();
   EXPECT_THAT(live->shown(), AllOf(HasSubstr("Restarting tpu-runtime"), HasSubstr("/4 ok"),
-                                   HasSubstr("\x1b[1A\r\x1b[J")))
+                                   HasSubstr("\x1b[1A\x1b[2K\r")))
       << live->shown();
 }
 

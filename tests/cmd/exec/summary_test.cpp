@@ -232,7 +232,7 @@ TEST_F(ExecDeskTest, ProgressStandsBelowTheLinesAndIsNeverInStandardOutput) {
   desk.OnLine(0, Stream::kOut, "hello");
   desk.Finish();
   EXPECT_EQ(out_.str(), "research/0 | hello\n");
-  EXPECT_THAT(err_.str(), ::testing::EndsWith("\x1b[1A\r\x1b[J")) << "it is gone at the end";
+  EXPECT_THAT(err_.str(), ::testing::EndsWith("\x1b[1A\x1b[2K\r")) << "it is gone at the end";
 }
 
 TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {

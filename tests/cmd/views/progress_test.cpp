@@ -24,7 +24,7 @@ using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 // A terminal of 80 columns that knows what the view uses of ECMA-48: cursor up, carriage return,
-// erase below. What scrolled out is kept, so `Screen` is all a user sees when scrolling back.
+// erase line. What scrolled out is kept, so `Screen` is all a user sees when scrolling back.
 class Terminal {
  public:
   void Write(const std::string& text) {
@@ -62,7 +62,10 @@ class Terminal {
       EXPECT_LE(up, row_) << "the cursor leaves the screen";
       row_ -= std::min(up, row_);
     } else if (text[end] == 'J') {
-      rows_.resize(std::min(rows_.size(), row_));
+      ADD_FAILURE() << "what is erased so may stay in the terminal's history";
+    } else if (text[end] == 'K' && row_ < rows_.size()) {
+      rows_[row_].clear();
+      if (row_ + 1 == rows_.size()) rows_.pop_back();
     }
     return end + 1;
   }
@@ -228,7 +231,7 @@ TEST_F(ProgressTest, LinesThatTheTerminalFoldedAreErasedWhole) {
   streams_.width = 10;
   clock_.Advance(seconds(1));
   view_->OnTick();
-  EXPECT_THAT(err_.str(), StartsWith("\x1b[3A\r\x1b[J"));
+  EXPECT_THAT(err_.str(), StartsWith("\x1b[1A\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K\r"));
 }
 
 TEST_F(ProgressTest, AnInterruptIsAnswered) {
