@@ -114,10 +114,12 @@ std::vector<WorkerResult> FanOut::Run(const std::vector<Job>& jobs, const Limits
   poller.Add(batch);
   const std::stop_callback on_stop(stop, poke);
   const std::stop_callback on_abandon(limits.abandon, poke);
-  const Listening listening(jobs.front().feed, [&batch, &poke] {
+  const auto on_more = [&batch, &poke] {
     batch->fed = true;
     poke();
-  });
+  };
+  const Listening listening(jobs.front().feed, on_more);
+  if (jobs.front().feed != nullptr) on_more();  // for what came before anybody listened
   return Deliver(batch->outbox, jobs.size(), observer);
 }
 

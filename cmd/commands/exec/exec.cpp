@@ -166,8 +166,9 @@ void ExecRun::Execute() {
     const std::jthread ticker([&](const std::stop_token& end) {
       while (wiring_.clock().SleepFor(kTick, end)) desk.Tick();
     });
-    outcome_.results = wiring_.ssh().Run(outcome_.jobs, LimitsOf(exec_, outcome_.jobs.size()), desk,
-                                         stop.get_token());
+    ssh::Limits limits = LimitsOf(exec_, outcome_.jobs.size());
+    limits.abandon = wiring_.interrupt().leave();
+    outcome_.results = wiring_.ssh().Run(outcome_.jobs, limits, desk, stop.get_token());
   }
   desk.Finish();
   outcome_.interrupted = wiring_.interrupt().requested();
