@@ -211,13 +211,8 @@ std::string SkippedText(const ExecuteResult& result) {
 }
 
 void ShowPartWarning(Wiring& wiring, JsonEvents* json) {
-  Diagnostic warning;
-  warning.severity = Severity::kWarning;
-  warning.summary = "Applied changes may be incomplete";
-  warning.detail = "The plan was made with `--target`. `podctl plan` shows what is left to do.";
-  Diagnostics diagnostics;
-  diagnostics.Add(std::move(warning));
-  ShowDiagnostics(wiring, json, diagnostics);
+  ShowWarning(wiring, json, "Applied changes may be incomplete",
+              "The plan was made with `--target`. `podctl plan` shows what is left to do.");
 }
 
 void ShowResult(Wiring& wiring, JsonEvents* json, const ExecuteResult& result, bool destroy) {

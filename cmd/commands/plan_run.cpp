@@ -139,6 +139,16 @@ void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, con
   ShowDiagnostics(wiring, json, diagnostics);
 }
 
+void ShowWarning(Wiring& wiring, JsonEvents* json, std::string summary, std::string detail) {
+  Diagnostic warning;
+  warning.severity = Severity::kWarning;
+  warning.summary = std::move(summary);
+  warning.detail = std::move(detail);
+  Diagnostics diagnostics;
+  diagnostics.Add(std::move(warning));
+  ShowDiagnostics(wiring, json, diagnostics);
+}
+
 void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
   if (run.problems.items().empty()) return;
   ShowDiagnostics(wiring, json, WithSourceLines(wiring.files(), run.problems));

@@ -50,6 +50,7 @@ void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 Diagnostic DiagnosticOf(const std::string& summary, const Error& error);
 void TellInterrupted(Wiring& wiring, JsonEvents* json);  // before anything was begun
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error);
+void ShowWarning(Wiring& wiring, JsonEvents* json, std::string summary, std::string detail);
 void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics);
 // Diagnostics of a place in the spec, with the text of that line read from the file.
 Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics);

@@ -219,6 +219,16 @@ class SavedRun {
     return "";
   }
 
+  // A file may give the sensitive variables again, and beside them only what the plan holds.
+  bool CheckVariableFiles(const LoadOptions& load) {
+    Diagnostics problems;  // are told when the spec is read with the plan's variables
+    const Spec spec = LoadSpec(load, wiring_.files(), wiring_.environment(), problems);
+    for (const auto& [name, variable] : spec.variables) {
+      if (saved_.variables.contains(name) && !CheckVariable(name, variable.text)) return false;
+    }
+    return true;
+  }
+
   // The spec is needed for sensitive values only; where it is there and was edited, that is said.
   bool RestoreFromSpec() {
     LoadOptions load = wiring_.SpecOptions();
@@ -227,6 +237,7 @@ class SavedRun {
       if (load.paths.empty() && !base_.empty()) load.paths = {"podctl.yaml"};
       for (std::string& path : load.paths) path = From(base_, path);
     }
+    if (!load.var_files.empty() && !CheckVariableFiles(load)) return false;
     const auto given = std::exchange(load.vars, saved_.variables);
     for (const auto& [name, text] : given) load.vars[name] = text;
     Diagnostics problems;
@@ -245,13 +256,8 @@ class SavedRun {
   }
 
   void WarnOfEdit() {
-    Diagnostic warning;
-    warning.severity = Severity::kWarning;
-    warning.summary = "the spec was edited after the plan was created";
-    warning.detail = "The plan is applied as it was reviewed; `podctl plan` shows what is left.";
-    Diagnostics diagnostics;
-    diagnostics.Add(std::move(warning));
-    ShowDiagnostics(wiring_, json_, diagnostics);
+    ShowWarning(wiring_, json_, "the spec was edited after the plan was created",
+                "The plan is applied as it was reviewed; `podctl plan` shows what is left.");
   }
 
   bool CheckFiles() {

@@ -134,6 +134,7 @@ std::string DiffLine(const std::string& line) {
 std::string Details(const Plan& plan, std::size_t room) {
   PlanViewOptions view;
   view.destroy = plan.mode == PlanMode::kDestroy;
+  view.legend = false;  // the table says it in words, and `+ create` would look like a change
   const std::vector<std::string> lines = SplitLines(ShowPlan(plan, view));
   std::string body;
   std::size_t shown = 0;

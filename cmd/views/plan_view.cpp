@@ -154,13 +154,19 @@ class PlanView {
   }
 
   void ShowLegend() {
+    text_ += options_.failed
+                 ? "podctl planned the following actions, but then encountered a problem (below):\n"
+                 : fmt::format("podctl will perform the following actions{}:\n",
+                               options_.legend ? ", marked with these symbols" : "");
+    if (options_.legend) ShowSymbols();
+    text_ += "\n";
+  }
+
+  void ShowSymbols() {
     const auto has = [&](auto predicate) {
       return std::any_of(plan_.changes.begin(), plan_.changes.end(),
                          [&](const Change& change) { return predicate(change.action); });
     };
-    text_ += options_.failed
-                 ? "podctl planned the following actions, but then encountered a problem (below):\n"
-                 : "podctl will perform the following actions, marked with these symbols:\n";
     const auto legend = [&](std::string_view symbol, Ink ink, std::string_view meaning) {
       text_ += fmt::format("{}{} {}\n", std::string(5 - symbol.size(), ' '), paint_(ink, symbol),
                            meaning);
@@ -185,7 +191,6 @@ class PlanView {
     if (has([](const auto& a) { return std::holds_alternative<RunStep>(a); })) {
       legend(">", Ink::kCyan, "run on workers");
     }
-    text_ += "\n";
   }
 
   void ShowChange(const Change& change) {

@@ -11,6 +11,7 @@ struct PlanViewOptions {
   bool color = false;
   bool destroy = false;  // words the headline
   bool failed = false;   // something speaks against the plan, and is said after it
+  bool legend = true;    // says what the symbols mean
 };
 
 // Ends with a newline; "No changes. …" for an empty plan.

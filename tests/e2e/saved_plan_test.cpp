@@ -130,6 +130,10 @@ TEST_F(SavedPlanTest, NothingMayChangeWhatItSays) {
   const RunResult variable = box_.Run({"apply", "--var", "team=other", "a.plan"});
   EXPECT_EQ(variable.code, 1);
   EXPECT_THAT(variable.err, HasSubstr("Error: Can't set variables when applying a saved plan"));
+  box_.WriteFile("other.yaml", "team: other\n");
+  const RunResult file = box_.Run({"apply", "--var-file", "other.yaml", "a.plan"});
+  EXPECT_EQ(file.code, 1);
+  EXPECT_THAT(file.err, HasSubstr("Error: Can't set variables when applying a saved plan"));
   const RunResult target = box_.Run({"apply", "--target", "pod.other", "a.plan"});
   EXPECT_EQ(target.code, 1);
   EXPECT_THAT(target.err, HasSubstr("Error: Can't use --target when applying a saved plan"));
@@ -139,7 +143,8 @@ TEST_F(SavedPlanTest, NothingMayChangeWhatItSays) {
 
   // Another spec is said, and the plan is applied.
   Write(std::string(kPods) + "  third: {acceleratorType: v3-8, runtimeVersion: x}\n");
-  const RunResult applied = ApplySaved("a.plan");
+  box_.WriteFile("same.yaml", "team: vision\n");
+  const RunResult applied = box_.Run({"apply", "--var-file", "same.yaml", "a.plan"});
   EXPECT_EQ(applied.code, 0) << applied;
   EXPECT_THAT(applied.err, HasSubstr("Warning: the spec was edited after the plan was created"));
   EXPECT_EQ(box_.GetNode("third").status, 404);
