@@ -161,6 +161,12 @@ std::string Wiring::StatePath() {
   return StatePath(LoadSpec(SpecOptions(), files(), environment(), ignored));
 }
 
+std::string Wiring::LikelyStatePath() const {
+  Spec spec;
+  spec.files = options_.files;
+  return StatePath(spec);
+}
+
 LockInfo Wiring::LockFor(const std::string& operation) const {
   const LockHolder self = LockHolder::ThisProcess();
   LockInfo info;

@@ -54,6 +54,9 @@ class Wiring {
   // The same for a spec that was loaded.
   std::string StatePath(const Spec& spec) const;
 
+  // Where the state is unless the spec says otherwise; nothing is read.
+  std::string LikelyStatePath() const;
+
   LockInfo LockFor(const std::string& operation) const;
 
   // Every problem that was shown in this run, for a view that lists them once more.

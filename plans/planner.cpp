@@ -41,9 +41,12 @@ class Planner {
     plan_.refreshed = options_.refresh;
     plan_.lineage = state_.lineage;
     plan_.serial = state_.serial;
-    const std::set<std::string> known = KnownAddresses(spec_, state_);
-    CheckAddresses("--target", options_.targets, known, diagnostics_);
-    CheckAddresses("--replace", options_.replace, known, diagnostics_);
+    if (!options_.targets.empty() || !options_.replace.empty()) {
+      const std::set<std::string> known = KnownAddresses(spec_, state_);
+      CheckAddresses("--target", options_.targets, known, diagnostics_);
+      CheckAddresses("--replace", options_.replace, known, diagnostics_);
+    }
+    plan_.changes.reserve(std::max(spec_.pods.size(), state_.pods.size()));
     if (options_.mode == PlanMode::kRefreshOnly) {
       PlanRefresh();
     } else {
@@ -126,7 +129,6 @@ class Planner {
     const std::string address = PodAddress(given.name);
     const PodRecord* record = RecordOf(address);
     PodSpec pod = given;
-    pod.places.clear();  // the loader has said all that is to be said of them
     SettleNodeId(record, &pod);
     Change change;
     change.address = address;

@@ -65,6 +65,7 @@ const std::vector<Library> kLibraries = {
     {"nlohmann/", {"providers/base/json.cpp"}},
     {"simdjson", {"providers/base/json.cpp"}},
     {"boost/process", {"providers/os/process.cpp"}},
+    {"boost/container/flat_map.hpp", {"providers/base/value.h"}},
     {"boost/", {"providers/os/process.cpp"}},
     {"httplib.h", {"providers/emulator/"}},
     {"CLI/", {"cmd/"}},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <future>
 #include <map>
 #include <set>
 #include <utility>
@@ -73,6 +74,31 @@ Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* sp
   }
   return {};
 }
+
+// The state, read on a thread of its own while the spec is: of thousands of pods each takes a
+// while. Where it lies is a guess until the spec is read, so what was read may be of no use.
+class StateAhead {
+ public:
+  explicit StateAhead(Wiring& wiring)
+      : path_(wiring.LikelyStatePath()), store_(wiring.OpenStore(path_)) {
+    snapshot_ = std::async(std::launch::async, [this] { return store_->Load(); });
+  }
+
+  // The store at `path`, and what it holds.
+  std::pair<std::unique_ptr<StateStore>, Result<Snapshot>> Take(Wiring& wiring,
+                                                                const std::string& path) {
+    Result<Snapshot> snapshot = snapshot_.get();
+    if (path == path_) return {std::move(store_), std::move(snapshot)};
+    auto store = wiring.OpenStore(path);
+    snapshot = store->Load();
+    return {std::move(store), std::move(snapshot)};
+  }
+
+ private:
+  const std::string path_;
+  std::unique_ptr<StateStore> store_;
+  std::future<Result<Snapshot>> snapshot_;  // waits for its thread when it goes
+};
 
 // The summary is terraform's, by which tools know it.
 Diagnostic TargetWarning() {
@@ -164,10 +190,14 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
                                    JsonEvents* json) {
   PlanRun run;
   Diagnostics diagnostics;
+  // What is to be changed is read when the lock is held, and not before.
+  std::optional<StateAhead> ahead;
+  if (!options.lock) ahead.emplace(wiring);
   run.spec = LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), diagnostics);
   ShowDiagnostics(wiring, json, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;
-  run.store = wiring.OpenStore(wiring.StatePath(run.spec));
+  const std::string state_path = wiring.StatePath(run.spec);
+  if (options.lock) run.store = wiring.OpenStore(state_path);
   if (options.plan.mode == PlanMode::kDestroy) run.spec.pods.clear();
 
   const std::stop_token stop = wiring.interrupt().drain();
@@ -184,7 +214,12 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   // Not before the lock is held: what is listed must not be changed by another run.
   ListAhead listing(**provider, options.plan.refresh ? ZonesOf(run.spec) : std::set<ZoneName>(),
                     stop);
-  auto stored = run.store->Load();
+  Result<Snapshot> stored = Snapshot{};
+  if (ahead) {
+    std::tie(run.store, stored) = ahead->Take(wiring, state_path);
+  } else {
+    stored = run.store->Load();
+  }
   if (!stored) {
     ShowError(wiring, json, "", stored.error());
     return std::nullopt;

@@ -96,7 +96,7 @@ template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
   auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, metadata,
          create_metadata, runtime_env, ssh, publish_ssh_key, bootstrap, lifecycle, depends_on,
-         place, places] = pod;
+         place] = pod;
   archive("name", name);
   archive("project", project);
   archive("zone", zone);
@@ -113,7 +113,6 @@ void Members(A& archive, S& pod) {
   archive("lifecycle", lifecycle);
   archive("depends_on", depends_on);
   archive("place", place);
-  archive("places", places);
 }
 
 template <typename A, plan_file::Of<Step> S>

@@ -181,6 +181,7 @@ class Loader {
     PodReader pod_reader(reader, files_, defaults);
     if (defaults_ != nullptr) pod_reader.CheckDefaults(*defaults_);
     std::vector<ReadPod> read;
+    read.reserve(pods_.size());
     std::map<std::string, const YamlNode*> names;
     for (const YamlEntry& entry : pods_) {
       const auto [it, is_new] = names.emplace(entry.key->text, entry.key.get());
@@ -200,6 +201,7 @@ class Loader {
     ReadMoves(reader, names, spec);
     ResolveDependencies(read, problems_);
     CheckSameNode(read, problems_);
+    spec.pods.reserve(read.size());
     for (ReadPod& pod : read) spec.pods.push_back(std::move(pod.pod));
   }
 

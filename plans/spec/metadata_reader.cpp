@@ -33,7 +33,6 @@ bool IsMetadataKey(std::string_view key) {
 void MetadataReader::Read(const YamlNode& pod, const std::string& context) {
   if (const YamlEntry* metadata = pod.Find("metadata")) {
     const Slot slot{context, "metadata"};
-    places_["metadata"] = metadata->key->Place();
     if (reader_.ExpectMap(*metadata->value, slot)) {
       for (const YamlEntry& entry : metadata->value->entries) {
         ReadEntry(entry, slot.Below(entry.key->text));
@@ -41,19 +40,16 @@ void MetadataReader::Read(const YamlNode& pod, const std::string& context) {
     }
   }
   if (const YamlEntry* flags = pod.Find("libtpuFlags")) {
-    places_["libtpuFlags"] = flags->key->Place();
     ReadFlags(*flags, {context, "libtpuFlags"});
   }
   if (const YamlEntry* variables = pod.Find("runtimeEnv")) {
-    places_["runtimeEnv"] = variables->key->Place();
-    ReadVariables(*variables, {context, "runtimeEnv"});
+    ReadVariables(*variables, {context, "runtimeEnv"}, pod.Find("libtpuFlags") != nullptr);
   }
   Compose(pod, context);
 }
 
 void MetadataReader::ReadEntry(const YamlEntry& entry, const Slot& slot) {
   const std::string& key = entry.key->text;
-  places_["metadata." + key] = entry.key->Place();
   if (!IsMetadataKey(key)) {
     reader_.Error(*entry.key, slot, fmt::format("{} is no metadata key", FoundWords(*entry.key)),
                   "letters, digits, - and _");
@@ -133,7 +129,6 @@ void MetadataReader::ReadFlags(const YamlEntry& flags, const Slot& slot) {
   for (const YamlEntry& entry : flags.value->entries) {
     std::string name = entry.key->text;
     const Slot below = slot.Below(name);
-    places_["libtpuFlags." + name] = entry.key->Place();
     if (name.starts_with("--")) name = name.substr(2);
     if (!IsFlagName(name)) {
       reader_.Error(*entry.key, below, fmt::format("{} is no flag's name", FoundWords(*entry.key)),
@@ -154,19 +149,18 @@ void MetadataReader::ReadFlags(const YamlEntry& flags, const Slot& slot) {
   if (!words.empty()) pod_.runtime_env[std::string(kRuntimeFlagsVariable)] = JoinFlags(words);
 }
 
-void MetadataReader::ReadVariables(const YamlEntry& variables, const Slot& slot) {
+void MetadataReader::ReadVariables(const YamlEntry& variables, const Slot& slot, bool has_flags) {
   if (!reader_.ExpectMap(*variables.value, slot)) return;
   for (const YamlEntry& entry : variables.value->entries) {
     const std::string& name = entry.key->text;
     const Slot below = slot.Below(name);
-    places_["runtimeEnv." + name] = entry.key->Place();
     if (!IsEnvironmentName(name)) {
       reader_.Error(*entry.key, below,
                     fmt::format("{} is no name for a variable", FoundWords(*entry.key)),
                     "letters, digits and _");
       continue;
     }
-    if (name == kRuntimeFlagsVariable && places_.count("libtpuFlags") > 0) {
+    if (name == kRuntimeFlagsVariable && has_flags) {
       reader_.Error(*entry.key, below,
                     fmt::format("`libtpuFlags` and `{}` exclude each other", name),
                     "write its flags under `libtpuFlags`");

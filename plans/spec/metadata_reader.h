@@ -13,8 +13,8 @@ namespace podctl {
 
 class MetadataReader {
  public:
-  MetadataReader(ValueReader& reader, FileSystem& files, PodSpec& pod, Places& places)
-      : reader_(reader), files_(files), pod_(pod), places_(places) {}
+  MetadataReader(ValueReader& reader, FileSystem& files, PodSpec& pod)
+      : reader_(reader), files_(files), pod_(pod) {}
 
   // Reads all three from the pod's map, and composes `tensorflow-env-vars`.
   void Read(const YamlNode& pod, const std::string& context);
@@ -23,13 +23,12 @@ class MetadataReader {
   void ReadEntry(const YamlEntry& entry, const Slot& slot);
   std::optional<TextValue> ReadSource(const YamlNode& map, const Slot& slot);
   void ReadFlags(const YamlEntry& flags, const Slot& slot);
-  void ReadVariables(const YamlEntry& variables, const Slot& slot);
+  void ReadVariables(const YamlEntry& variables, const Slot& slot, bool has_flags);
   void Compose(const YamlNode& pod, const std::string& context);
 
   ValueReader& reader_;
   FileSystem& files_;
   PodSpec& pod_;
-  Places& places_;
   bool runtime_is_sensitive_ = false;
 };
 

@@ -30,11 +30,9 @@ std::vector<std::string> SplitWords(std::string_view text) {
 // ("dataDisks[0].mode").
 class FieldReader {
  public:
-  FieldReader(ValueReader& reader, Places& places) : reader_(reader), places_(places) {}
+  explicit FieldReader(ValueReader& reader) : reader_(reader) {}
 
-  std::optional<Value> Read(const Field& field, const YamlEntry& entry, const Slot& slot,
-                            const std::string& shown) {
-    places_[shown] = entry.key->Place();
+  std::optional<Value> Read(const Field& field, const YamlEntry& entry, const Slot& slot) {
     const YamlNode& node = *entry.value;
     switch (field.type) {
       case FieldType::kString:
@@ -54,14 +52,14 @@ class FieldReader {
         }
         return std::nullopt;
       case FieldType::kStringMap:
-        return StringMap(node, slot, shown);
+        return StringMap(node, slot);
       case FieldType::kStringList:
         return StringList(node, slot);
       case FieldType::kMessage:
         if (!reader_.ExpectMap(node, slot)) return std::nullopt;
-        return Message(node, slot, std::string(field.path) + ".", shown);
+        return Message(node, slot, std::string(field.path) + ".");
       case FieldType::kMessageList:
-        return MessageList(field, node, slot, shown);
+        return MessageList(field, node, slot);
     }
     return std::nullopt;
   }
@@ -73,11 +71,10 @@ class FieldReader {
     return Value(std::move(value->text));
   }
 
-  std::optional<Value> StringMap(const YamlNode& node, const Slot& slot, const std::string& shown) {
+  std::optional<Value> StringMap(const YamlNode& node, const Slot& slot) {
     if (!reader_.ExpectMap(node, slot)) return std::nullopt;
     Value::Map map;
     for (const YamlEntry& entry : node.entries) {
-      places_[fmt::format("{}.{}", shown, entry.key->text)] = entry.key->Place();
       if (auto text = Text(*entry.value, slot.Below(entry.key->text))) {
         map.emplace(entry.key->text, std::move(*text));
       }
@@ -94,8 +91,7 @@ class FieldReader {
     return Value(std::move(list));
   }
 
-  std::optional<Value> Message(const YamlNode& node, const Slot& slot, const std::string& prefix,
-                               const std::string& shown) {
+  std::optional<Value> Message(const YamlNode& node, const Slot& slot, const std::string& prefix) {
     Value::Map members;
     for (const YamlEntry& entry : node.entries) {
       const std::string& key = entry.key->text;
@@ -105,7 +101,7 @@ class FieldReader {
         reader_.UnknownKey(*entry.key, slot.Path(), WritableMembers(prefix));
       } else if (field->field_class == FieldClass::kOutputOnly) {
         ReportOutputOnly(reader_, *field, *entry.key, below);
-      } else if (auto value = Read(*field, entry, below, shown + "." + key)) {
+      } else if (auto value = Read(*field, entry, below)) {
         members.emplace(key, std::move(*value));
       }
     }
@@ -114,22 +110,20 @@ class FieldReader {
     return Value(std::move(members));
   }
 
-  std::optional<Value> MessageList(const Field& field, const YamlNode& node, const Slot& slot,
-                                   const std::string& shown) {
+  std::optional<Value> MessageList(const Field& field, const YamlNode& node, const Slot& slot) {
     if (!reader_.ExpectList(node, slot)) return std::nullopt;
     Value::List list;
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const std::string index = fmt::format("[{}]", i);
       const Slot below{slot.context, slot.key + index};
       if (!reader_.ExpectMap(*node.items[i], below)) continue;
-      auto message = Message(*node.items[i], below, std::string(field.path) + "[].", shown + index);
+      auto message = Message(*node.items[i], below, std::string(field.path) + "[].");
       list.push_back(message ? std::move(*message) : Value::EmptyMap());
     }
     return Value(std::move(list));
   }
 
   ValueReader& reader_;
-  Places& places_;
 };
 
 // "dataDisks[0].mode" -> "dataDisks[].mode".
@@ -157,8 +151,8 @@ std::vector<std::string> AllMembers(std::string_view prefix) {
 }  // namespace
 
 std::optional<Value> ReadNodeField(ValueReader& reader, const gcp::Field& field,
-                                   const YamlEntry& entry, const Slot& slot, Places& places) {
-  return FieldReader(reader, places).Read(field, entry, slot, std::string(field.path));
+                                   const YamlEntry& entry, const Slot& slot) {
+  return FieldReader(reader).Read(field, entry, slot);
 }
 
 void ReportOutputOnly(ValueReader& reader, const gcp::Field& field, const YamlNode& key,

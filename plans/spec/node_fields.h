@@ -15,13 +15,10 @@
 
 namespace podctl {
 
-// Where each key of a pod stands, by its dotted path: "networkConfig.network".
-using Places = std::map<std::string, SourcePlace>;
-
 // The value of one field; strings are template text. nullopt when nothing usable is there, which
 // has been reported, or when a message is empty.
 std::optional<Value> ReadNodeField(ValueReader& reader, const gcp::Field& field,
-                                   const YamlEntry& entry, const Slot& slot, Places& places);
+                                   const YamlEntry& entry, const Slot& slot);
 
 // Reports a key that the service writes.
 void ReportOutputOnly(ValueReader& reader, const gcp::Field& field, const YamlNode& key,

@@ -114,7 +114,6 @@ void PodReader::CheckDefaults(const YamlNode& defaults) {
 }
 
 void PodReader::ReadKeys(const YamlNode& pod, const std::string& context, ReadPod& result) {
-  Places& places = result.pod.places;
   for (const YamlEntry& entry : pod.entries) {
     const std::string& key = entry.key->text;
     const Slot slot{context, key};
@@ -122,17 +121,16 @@ void PodReader::ReadKeys(const YamlNode& pod, const std::string& context, ReadPo
         key.find('.') == std::string::npos ? gcp::FindNodeField(key) : nullptr;
     if (key == "metadata" || key == "libtpuFlags" || key == "runtimeEnv") continue;
     if (IsOneOf(key, OwnKeys())) {
-      places[key] = entry.key->Place();
       ReadOwnKey(entry, slot, result);
     } else if (field == nullptr) {
       ReportUnknown(reader_, *entry.key, slot);
     } else if (field->field_class == gcp::FieldClass::kOutputOnly) {
       ReportOutputOnly(reader_, *field, *entry.key, slot);
-    } else if (auto value = ReadNodeField(reader_, *field, entry, slot, places)) {
+    } else if (auto value = ReadNodeField(reader_, *field, entry, slot)) {
       result.pod.node.Set(key, std::move(*value));
     }
   }
-  MetadataReader(reader_, files_, result.pod, places).Read(pod, context);
+  MetadataReader(reader_, files_, result.pod).Read(pod, context);
 }
 
 void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& result) {
@@ -152,7 +150,7 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
   } else if (key == "ssh") {
     ReadSsh(value, slot, pod);
   } else if (key == "bootstrap") {
-    pod.bootstrap = StepReader(reader_, files_, pod.places).Read(entry, slot);
+    pod.bootstrap = StepReader(reader_, files_).Read(entry, slot);
   } else if (key == "lifecycle") {
     ReadLifecycle(value, slot, result);
   } else {

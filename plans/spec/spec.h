@@ -67,9 +67,8 @@ struct PodSpec {
   bool publish_ssh_key = true;
   std::vector<StepSpec> bootstrap;
   LifecycleSpec lifecycle;
-  std::vector<std::string> depends_on;        // addresses of pods, written or implied by references
-  SourcePlace place;                          // of the pod's key
-  std::map<std::string, SourcePlace> places;  // of the keys below it: "acceleratorType", …
+  std::vector<std::string> depends_on;  // addresses of pods, written or implied by references
+  SourcePlace place;                    // of the pod's key
 };
 
 // An entry of `moved`: what the state knows under `from` is `to` from now on.

@@ -39,7 +39,6 @@ bool IsStepName(std::string_view name) {
 
 std::vector<StepSpec> StepReader::Read(const YamlEntry& bootstrap, const Slot& slot) {
   std::vector<StepSpec> steps;
-  places_["bootstrap"] = bootstrap.key->Place();
   if (!reader_.ExpectList(*bootstrap.value, slot)) return steps;
   if (bootstrap.value->items.size() > kMostSteps) {
     reader_.Error(*bootstrap.key, slot, fmt::format("more than {} steps", kMostSteps));
@@ -59,7 +58,6 @@ std::vector<StepSpec> StepReader::Read(const YamlEntry& bootstrap, const Slot& s
                        *it->second, "first defined here");
       continue;
     }
-    places_["bootstrap." + step->name] = step->place;
     steps.push_back(std::move(*step));
   }
   return steps;

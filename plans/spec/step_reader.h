@@ -14,8 +14,7 @@ namespace podctl {
 
 class StepReader {
  public:
-  StepReader(ValueReader& reader, FileSystem& files, Places& places)
-      : reader_(reader), files_(files), places_(places) {}
+  StepReader(ValueReader& reader, FileSystem& files) : reader_(reader), files_(files) {}
 
   std::vector<StepSpec> Read(const YamlEntry& bootstrap, const Slot& slot);
 
@@ -29,7 +28,6 @@ class StepReader {
 
   ValueReader& reader_;
   FileSystem& files_;
-  Places& places_;
 };
 
 }  // namespace podctl

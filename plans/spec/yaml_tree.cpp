@@ -130,10 +130,23 @@ class TreeBuilder final : public YAML::EventHandler {
   struct Frame {
     std::shared_ptr<YamlNode> node;
     YAML::anchor_t anchor = 0;
-    YamlNodePtr key;                                     // of a map: read, its value not yet
-    std::unordered_map<std::string, std::size_t> index;  // key -> entry
+    YamlNodePtr key;  // of a map: read, its value not yet
     std::vector<YamlEntry> merges;
+    // Key -> entry, once there are more than are quickly looked through.
+    std::unordered_map<std::string_view, std::size_t> index;
   };
+
+  // The entry of a map that has this key, or nullptr.
+  static const YamlEntry* Find(Frame& frame, const std::string& key) {
+    constexpr std::size_t kFew = 12;
+    const std::vector<YamlEntry>& entries = frame.node->entries;
+    if (entries.size() < kFew) return frame.node->Find(key);
+    for (std::size_t i = frame.index.size(); i < entries.size(); ++i) {
+      frame.index.emplace(entries[i].key->text, i);
+    }
+    const auto found = frame.index.find(key);
+    return found == frame.index.end() ? nullptr : &entries[found->second];
+  }
 
   [[noreturn]] void RefuseDepth(std::size_t offset) const {
     throw Refused{fmt::format("nested deeper than {} levels", limits_.max_depth), offset, ""};
@@ -254,8 +267,8 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void AddEntry(Frame& frame, YamlEntry entry) {
-    const auto [it, is_new] = frame.index.emplace(entry.key->text, frame.node->entries.size());
-    if (is_new) {
+    const YamlEntry* earlier = Find(frame, entry.key->text);
+    if (earlier == nullptr) {
       frame.node->entries.push_back(std::move(entry));
       return;
     }
@@ -264,7 +277,7 @@ class TreeBuilder final : public YAML::EventHandler {
     diagnostic.summary = fmt::format("the key `{}` stands here twice", entry.key->text);
     diagnostic.place = entry.key->Place();
     diagnostic.source_line = file_.ShownLine(diagnostic.place.line);
-    const YamlNode& first = *frame.node->entries[it->second].key;
+    const YamlNode& first = *earlier->key;
     RelatedPlace related{first.Place(), "", "first defined here"};
     related.source_line = file_.ShownLine(related.place.line);
     diagnostic.related.push_back(std::move(related));
@@ -285,8 +298,7 @@ class TreeBuilder final : public YAML::EventHandler {
         continue;
       }
       for (const YamlEntry& entry : source->entries) {
-        const bool is_new = frame.index.emplace(entry.key->text, frame.node->entries.size()).second;
-        if (is_new) frame.node->entries.push_back(entry);
+        if (Find(frame, entry.key->text) == nullptr) frame.node->entries.push_back(entry);
       }
     }
   }

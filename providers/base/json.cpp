@@ -15,6 +15,23 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 200;
 
+using Members = Value::Map::sequence_type;
+
+// False when a key stands there twice.
+bool IntoMap(Members members, Value* to) {
+  const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
+  // Most services, and podctl, write members in the order of their keys.
+  if (!std::is_sorted(members.begin(), members.end(), before)) {
+    std::sort(members.begin(), members.end(), before);
+  }
+  const auto twice =
+      std::adjacent_find(members.begin(), members.end(),
+                         [](const auto& a, const auto& b) { return a.first == b.first; });
+  if (twice != members.end()) return false;
+  to->MutableMap().adopt_sequence(boost::container::ordered_unique_range, std::move(members));
+  return true;
+}
+
 // `depth`: how many levels more there may be.
 bool FromElement(const simdjson::dom::element& from, std::size_t depth, Value* to);
 
@@ -28,14 +45,12 @@ bool FromArray(const simdjson::dom::array& from, std::size_t depth, Value* to) {
 }
 
 bool FromObject(const simdjson::dom::object& from, std::size_t depth, Value* to) {
-  Value::Map& map = to->MutableMap();
+  Members members;
+  members.reserve(from.size());
   for (const auto& [key, value] : from) {
-    const std::size_t before = map.size();
-    // Most services, and podctl, write members in the order of their keys.
-    const auto at = map.try_emplace(map.end(), std::string(key));
-    if (map.size() == before || !FromElement(value, depth, &at->second)) return false;
+    if (!FromElement(value, depth, &members.emplace_back(key, Value()).second)) return false;
   }
-  return true;
+  return IntoMap(std::move(members), to);
 }
 
 bool FromElement(const simdjson::dom::element& from, std::size_t depth, Value* to) {
@@ -94,14 +109,14 @@ class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& value) override { return Put(std::move(value)); }
   bool binary(binary_t&) override { return Fail("binary data"); }
   bool start_object(std::size_t) override { return Open(Value::EmptyMap()); }
-  bool end_object() override { return Close(); }
+  bool end_object() override {
+    Level& level = stack_.back();
+    if (!IntoMap(std::move(level.members), &level.value)) return Fail("a duplicate key");
+    return Close();
+  }
   bool start_array(std::size_t) override { return Open(Value::EmptyList()); }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
-    const Value::Map& members = stack_.back().value.AsMap();
-    // Most documents are sorted: then a look at the last key does.
-    const bool last = members.empty() || members.rbegin()->first < name;
-    if (!last && members.contains(name)) return Fail("a duplicate key");
     stack_.back().key = std::move(name);
     return true;
   }
@@ -119,6 +134,7 @@ class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
  private:
   struct Level {
     Value value;
+    Members members;  // of an object, until it ends
     std::string key;
   };
 
@@ -128,7 +144,7 @@ class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
   }
   bool Open(Value value) {
     if (stack_.size() >= kMaxDepth) return Fail("nested too deeply");
-    stack_.push_back({std::move(value), {}});
+    stack_.push_back({std::move(value), {}, {}});
     return true;
   }
   bool Close() {
@@ -142,8 +158,7 @@ class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
     } else if (stack_.back().value.is_list()) {
       stack_.back().value.MutableList().push_back(std::move(value));
     } else {
-      Value::Map& members = stack_.back().value.MutableMap();
-      members.emplace_hint(members.end(), std::move(stack_.back().key), std::move(value));
+      stack_.back().members.emplace_back(std::move(stack_.back().key), std::move(value));
     }
     return true;
   }

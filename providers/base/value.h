@@ -5,10 +5,15 @@
 //
 // Copying is cheap: copies of a list or map share it until one of them is changed, of which the
 // others see nothing. Threads may each use their own copies at the same time.
+//
+// A map is one piece of memory, sorted: a plan of thousands of pods is made of small maps that are
+// built in the order of their keys. To add a member moves those behind it, and what was lent of the
+// map's members is no longer theirs.
 #pragma once
 
+#include <boost/container/flat_map.hpp>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,7 +26,7 @@ namespace podctl {
 class Value {
  public:
   using List = std::vector<Value>;
-  using Map = std::map<std::string, Value, std::less<>>;
+  using Map = boost::container::flat_map<std::string, Value, std::less<>>;
   enum class Kind { kNull, kBool, kInt, kDouble, kString, kList, kMap };
 
   Value() = default;

@@ -73,7 +73,6 @@ pods:
               ElementsAre(Pair("LIBTPU_INIT_ARGS", "--xla_jf_conv_full_precision=true")));
   EXPECT_TRUE(pod.publish_ssh_key);
   EXPECT_EQ(pod.place.line, 5);
-  EXPECT_EQ(pod.places.at("acceleratorType").line, 6);
   EXPECT_THAT(spec.files, ElementsAre("podctl.yaml"));
 }
 
@@ -100,8 +99,6 @@ TEST_F(LoaderTest, ReadsEveryKindOfField) {
   // No Norway problem: text stays as it is written.
   EXPECT_EQ(ToJson(pod.node["labels"]), R"({"beta":"no","team":"vision","version":"1_10"})");
   EXPECT_EQ(pod.node.Find("shieldedInstanceConfig"), nullptr);
-  EXPECT_EQ(pod.places.count("networkConfig.network"), 1u);
-  EXPECT_EQ(pod.places.count("dataDisks[0].mode"), 1u);
 }
 
 TEST_F(LoaderTest, MergesDefaultsDeeplyAndThePodWins) {
