@@ -11,6 +11,7 @@
 #include "providers/os/process.h"
 #include "providers/os/this_process.h"
 #include "providers/ssh/fan_out.h"
+#include "providers/ssh/openssh_transport.h"
 #include "providers/ssh/switchboard.h"
 #include "state/stores/local_store.h"
 
@@ -46,6 +47,7 @@ struct Wiring::Parts {
   std::optional<ssh::Keyring> keyring;
   std::optional<ssh::KnownHostsFiles> known_hosts;
   std::optional<ssh::FanOut> fan_out;
+  std::optional<ssh::OpenSshTransport> openssh;
   std::optional<ssh::Switchboard> switchboard;
   std::optional<SshStepRunner> steps;
 };
@@ -102,7 +104,8 @@ ssh::KnownHostsFiles& Wiring::known_hosts() {
 ssh::Transport& Wiring::ssh() {
   if (!parts_->switchboard) {
     parts_->fan_out.emplace(keyring(), parts_->clock, parts_->random);
-    parts_->switchboard.emplace(*parts_->fan_out, known_hosts());
+    parts_->openssh.emplace(parts_->environment, parts_->clock, parts_->random);
+    parts_->switchboard.emplace(*parts_->fan_out, *parts_->openssh, known_hosts());
   }
   return *parts_->switchboard;
 }

@@ -75,6 +75,7 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     worker.identity_file = record.ssh.identity_file;
     if (!record.uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", record.uid, index);
     worker.trust_first_use = !record.ssh.strict_host_keys;
+    worker.use_openssh = record.ssh.transport.has_value();
     if (auto keys = record.host_keys.find(index); keys != record.host_keys.end()) {
       worker.host_keys = keys->second;
     }

@@ -35,6 +35,7 @@ struct SshSettings {
   std::string identity_file;
   bool internal_address = false;
   bool strict_host_keys = false;  // refuse a worker whose key the API does not show
+  std::optional<std::string> transport = std::nullopt;  // "openssh": through the program ssh
 
   friend bool operator==(const SshSettings&, const SshSettings&) = default;
 };

@@ -170,6 +170,10 @@ SshSettings SshFromValue(Value& value, const std::string& where, std::string& pr
   ssh.identity_file = in.Text("identity_file");
   ssh.internal_address = in.Flag("internal_address");
   ssh.strict_host_keys = in.Flag("strict_host_keys");
+  if (const Value* transport = in.Optional("transport")) {
+    if (*transport != Value("openssh")) in.Fail("names a transport that is not `openssh`");
+    ssh.transport = "openssh";
+  }
   in.RefuseUnknownMembers();
   return ssh;
 }

@@ -107,6 +107,7 @@ void Put(const SshSettings& ssh, std::string* out) {
   object.Member("internal_address", ssh.internal_address);
   object.Member("port", ssh.port);
   object.Member("strict_host_keys", ssh.strict_host_keys);
+  if (ssh.transport) object.Member("transport", *ssh.transport);
   object.Member("user", ssh.user);
 }
 

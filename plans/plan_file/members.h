@@ -84,12 +84,13 @@ void Members(A& archive, S& lifecycle) {
 
 template <typename A, plan_file::Of<SshSettings> S>
 void Members(A& archive, S& ssh) {
-  auto& [user, port, identity_file, internal_address, strict_host_keys] = ssh;
+  auto& [user, port, identity_file, internal_address, strict_host_keys, transport] = ssh;
   archive("user", user);
   archive("port", port);
   archive("identity_file", identity_file);
   archive("internal_address", internal_address);
   archive("strict_host_keys", strict_host_keys);
+  archive("transport", transport);
 }
 
 template <typename A, plan_file::Of<PodSpec> S>

@@ -24,8 +24,8 @@ const std::vector<std::string>& OwnKeys() {
 }
 
 const std::vector<std::string>& SshKeys() {
-  static const std::vector<std::string> keys = {"user",    "port",     "identityFile",
-                                                "address", "hostKeys", "publishKey"};
+  static const std::vector<std::string> keys = {"user",     "port",       "identityFile", "address",
+                                                "hostKeys", "publishKey", "transport"};
   return keys;
 }
 
@@ -190,6 +190,10 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
         reader_.ReadWord(value, slot, {"external", "internal"}) == "internal";
   } else if (key == "hostKeys") {
     pod.ssh.strict_host_keys = reader_.ReadWord(value, slot, {"pinned", "strict"}) == "strict";
+  } else if (key == "transport") {
+    if (reader_.ReadWord(value, slot, {"libssh2", "openssh"}) == "openssh") {
+      pod.ssh.transport = "openssh";
+    }
   } else if (key == "publishKey") {
     pod.publish_ssh_key = reader_.ReadBool(value, slot).value_or(true);
   } else {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "providers/ssh/end_siblings.h"
 #include "providers/ssh/exit_status.h"
 
 namespace podctl::ssh {
@@ -18,19 +19,6 @@ constexpr unsigned kPacket = 32 * 1024;                 // RFC 4253 section 6.1
 constexpr std::size_t kChunk = std::size_t{32} * 1024;  // bytes a call reads or writes
 constexpr std::size_t kPerStep =
     std::size_t{256} * 1024;  // bytes before the next connection has its turn
-
-// Asks the remote command to end: run on a second channel of the same connection, where its parent
-// is the same sshd, so the other children of that sshd are what we started. (libssh2 before 1.11
-// cannot send RFC 4254's "signal"; and closing a connection leaves a command without a terminal
-// running.) sshd makes each command a process group of its own.
-constexpr const char* kEndSiblings =
-    "exec /bin/sh -c 'for s in /proc/[0-9]*/stat; do "
-    "{ read -r l <\"$s\"; } 2>/dev/null || continue; "
-    "q=${s#/proc/}; q=${q%/stat}; r=${l##*) }; set -- $r; "
-    "[ \"$2\" = \"$PPID\" ] && [ \"$q\" != $$ ] || continue; "
-    "{ kill -s TERM -- -\"$q\" || kill -s TERM \"$q\" || sudo -n kill -s TERM -- -\"$q\"; } "
-    "2>/dev/null; "
-    "done'";
 
 }  // namespace
 

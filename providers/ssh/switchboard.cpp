@@ -2,13 +2,23 @@
 
 #include <utility>
 
+#include "providers/base/error.h"
+
 namespace podctl::ssh {
 
 std::vector<WorkerResult> Switchboard::Run(const std::vector<Job>& jobs, const Limits& limits,
                                            Observer& observer, std::stop_token stop) {
+  if (jobs.empty()) return {};
+  const bool use_openssh = jobs.front().worker.use_openssh;
   std::vector<Job> known = jobs;
-  for (Job& job : known) known_hosts_.Consult(job.worker);
-  return own_.Run(known, limits, observer, std::move(stop));
+  for (Job& job : known) {
+    PODCTL_CHECK(job.worker.use_openssh == use_openssh);
+    known_hosts_.Consult(job.worker);
+    // ssh reads the files itself, and can check what a certificate authority has signed.
+    if (use_openssh) job.worker.distrust.clear();
+  }
+  Transport& transport = use_openssh ? openssh_ : own_;
+  return transport.Run(known, limits, observer, std::move(stop));
 }
 
 }  // namespace podctl::ssh

@@ -61,6 +61,28 @@ class WorkersTest : public ::testing::Test {
   Sandbox box_;
 };
 
+// As for the library: a step with its files, commands with their exit codes, pinned keys.
+TEST_F(WorkersTest, TheProgramSshServesAsWell) {
+  box_.WriteSpec(std::string(kPod) + "    ssh: {transport: openssh}\n" + kStep);
+  box_.WriteFile("notes/deep/a.txt", "from a folder\n");
+  const RunResult failed = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(failed.code, 1) << failed;
+  EXPECT_THAT(failed.err, HasSubstr("broken pipe")) << failed;
+  EXPECT_EQ(Runs(), "1 1 1 1");
+  EXPECT_EQ(Exec("touch ~/mended", "2").code, 0);
+  box_.Apply();
+  EXPECT_EQ(Runs(), "1 1 2 1");
+  ExpectNoChanges();
+  const RunResult exec = Exec("exit 255");
+  EXPECT_EQ(exec.code, 255) << exec;
+  EXPECT_EQ(box_.State()["resources"]["pod.research"]["ssh"]["transport"].AsString(), "openssh");
+
+  OnWorker(1, "new-host-keys");
+  const RunResult changed = Exec("hostname");
+  EXPECT_EQ(changed.code, 1) << changed;
+  EXPECT_THAT(changed.err, HasSubstr("THE HOST KEY OF research/1")) << changed;
+}
+
 TEST_F(WorkersTest, AStepRunsWhereItIsNeededAndNowhereElse) {
   box_.WriteSpec(std::string(kPod) + kStep);
   box_.WriteFile("notes/deep/a.txt", "from a folder\n");

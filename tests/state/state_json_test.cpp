@@ -48,6 +48,20 @@ TEST(StateJson, EveryFieldComesBack) {
   EXPECT_EQ(*state, SampleState());
 }
 
+TEST(StateJson, TheOtherTransportComesBackAndNoThirdIsTaken) {
+  State sample = SampleState();
+  sample.pods.at("pod.research").ssh.transport = "openssh";
+  auto state = StateFromJson(StateToJson(sample), "x");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(*state, sample);
+  const Error error = MustRefuse(Resealed([](Value& document) {
+    Value& ssh =
+        document.MutableMap()["resources"].MutableMap()["pod.research"].MutableMap()["ssh"];
+    ssh.Set("transport", "pigeon");
+  }));
+  EXPECT_NE(error.message.find("transport"), std::string::npos) << error.message;
+}
+
 // Files of every version that was ever released stay in tests/golden/state, and are read for ever.
 TEST(StateJson, Version1IsUpgraded) {
   std::ifstream file(PODCTL_SOURCE_DIR "/tests/golden/state/version1.state.json");

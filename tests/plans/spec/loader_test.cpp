@@ -210,7 +210,7 @@ variables: {token: {sensitive: true}}
 
 TEST_F(LoaderTest, ReadsSshAndLifecycle) {
   const PodSpec pod = LoadPod(R"(
-    ssh: {user: alice, port: 2222, identityFile: /k, address: internal, hostKeys: strict,
+    ssh: {user: alice, port: 2222, identityFile: /k, address: internal, hostKeys: strict, transport: openssh,
           publishKey: false}
     lifecycle: {preventDestroy: true, createBeforeDestroy: true, ignoreChanges: [labels.team]}
 )");
@@ -220,6 +220,7 @@ TEST_F(LoaderTest, ReadsSshAndLifecycle) {
   EXPECT_EQ(pod.ssh.identity_file, "/k");
   EXPECT_TRUE(pod.ssh.internal_address);
   EXPECT_TRUE(pod.ssh.strict_host_keys);
+  EXPECT_EQ(pod.ssh.transport, "openssh");
   EXPECT_FALSE(pod.publish_ssh_key);
   EXPECT_TRUE(pod.lifecycle.prevent_destroy);
   EXPECT_TRUE(pod.lifecycle.create_before_destroy);

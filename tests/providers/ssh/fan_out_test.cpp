@@ -134,6 +134,15 @@ TEST(FanOutTest, GivesUpOnAServerThatNeverComesToThePoint) {
       << result.message;
 }
 
+TEST(FanOutTest, SaysWhichSignalKilledTheCommand) {
+  const SshServer server;
+  RecordingObserver observer;
+  const ssh::Job job{server.Access(), "kill -KILL $$", nullptr};
+  const auto result = MakeFanOut()->Run({job}, ssh::Limits(), observer, {}).at(0);
+  EXPECT_EQ(result.signal, "KILL");
+  EXPECT_EQ(result.message, "the command was killed by SIGKILL");
+}
+
 TEST(FanOutTest, SaysWhyAKeyFileIsOfNoUse) {
   const SshServer server;
   ssh::Job job{server.Access(), "true", nullptr};

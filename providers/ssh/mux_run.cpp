@@ -1,0 +1,240 @@
+#include "providers/ssh/mux_run.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "providers/base/text.h"
+#include "providers/ssh/end_siblings.h"
+#include "providers/ssh/mux_session.h"
+
+namespace podctl::ssh {
+namespace {
+
+using std::chrono::milliseconds;
+using Time = Clock::SteadyTime;
+
+constexpr milliseconds kFarewellGrace{1'500};
+constexpr milliseconds kLastWords{1'000};  // for what is left in the pipes
+constexpr std::size_t kChunk = std::size_t{32} * 1024;
+
+class MuxRun {
+ public:
+  MuxRun(const std::string& socket_path, const Job& job, const Limits& limits, Clock& clock,
+         int stop_fd, const Wakeup& fed, MuxRunObserver& observer)
+      : socket_path_(socket_path),
+        job_(job),
+        limits_(limits),
+        clock_(clock),
+        stop_fd_(stop_fd),
+        fed_(fed),
+        observer_(observer) {}
+
+  MuxEnding Run();
+
+ private:
+  void Step();
+  void Wait(std::array<pollfd, 6>& fds);
+  void Read(Stream stream);
+  void FindInput();
+  void Feed();
+  void CheckTime();
+  void BeginFarewell(Outcome outcome, std::string message);
+  void Judge();
+  void End(Outcome outcome, std::string message);
+
+  const std::string& socket_path_;
+  const Job& job_;
+  const Limits& limits_;
+  Clock& clock_;
+  const int stop_fd_;
+  const Wakeup& fed_;
+  MuxRunObserver& observer_;
+  std::unique_ptr<MuxSession> session_;
+  std::unique_ptr<MuxSession> farewell_;
+  bool saying_farewell_ = false;
+  bool done_ = false;
+  std::uint64_t input_read_ = 0;  // of the job's text and then of its feed
+  std::string input_;             // read and not yet sent
+  Time start_{};
+  Time deadline_ = Time::max();
+  MuxEnding ending_;
+};
+
+void MuxRun::End(Outcome outcome, std::string message) {
+  done_ = true;
+  ending_.result.outcome = outcome;
+  ending_.result.message = std::move(message);
+}
+
+MuxEnding MuxRun::Run() {
+  auto session = MuxSession::Start(socket_path_, job_.command, true);
+  if (!session) {
+    End(Outcome::kUnreachable,
+        fmt::format("{} took no command: {}", job_.worker.Name(), session.error().message));
+    return std::move(ending_);
+  }
+  session_ = *std::move(session);
+  ending_.sent = true;
+  observer_.OnSent();
+  start_ = clock_.Steady();
+  deadline_ = start_ + limits_.auth;
+  FindInput();
+  while (!done_) Step();
+  return std::move(ending_);
+}
+
+void MuxRun::Wait(std::array<pollfd, 6>& fds) {
+  fds = {{{session_->control_fd(), POLLIN, 0},
+          {session_->out_fd(), POLLIN, 0},
+          {session_->err_fd(), POLLIN, 0},
+          {input_.empty() ? -1 : session_->in_fd(), POLLOUT, 0},
+          {saying_farewell_ ? -1 : stop_fd_, POLLIN, 0},
+          {input_.empty() && session_->in_fd() >= 0 ? fed_.fd() : -1, POLLIN, 0}}};
+  constexpr milliseconds kLongest{1'000};
+  const auto now = clock_.Steady();
+  const milliseconds left =
+      deadline_ <= now ? milliseconds(0)
+                       : std::min(kLongest, std::chrono::ceil<milliseconds>(deadline_ - now));
+  if (poll(fds.data(), fds.size(), static_cast<int>(left.count())) < 0) {
+    for (pollfd& fd : fds) fd.revents = 0;
+  }
+}
+
+void MuxRun::Step() {
+  std::array<pollfd, 6> fds{};
+  Wait(fds);
+  const bool was_opened = session_->opened();
+  if (fds[0].revents != 0) session_->ReadControl();
+  if (!was_opened && session_->opened()) {
+    deadline_ = limits_.command.count() > 0 ? start_ + limits_.command : Time::max();
+  }
+  if (fds[1].revents != 0) Read(Stream::kOut);
+  if (fds[2].revents != 0) Read(Stream::kErr);
+  if (fds[3].revents != 0) Feed();
+  if (fds[5].revents != 0) {
+    fed_.Silence();
+    FindInput();
+  }
+  if (fds[4].revents != 0) {
+    BeginFarewell(Outcome::kCancelled, "cancelled; the command was asked to end");
+  }
+  if (session_->refusal()) {
+    ending_.sent = false;
+    End(Outcome::kUnreachable,
+        fmt::format("{} opens no channel: {}", job_.worker.Name(), *session_->refusal()));
+  } else if (session_->over() && session_->out_fd() < 0 && session_->err_fd() < 0) {
+    Judge();
+  } else if (session_->over() && fds[0].revents != 0) {
+    deadline_ = clock_.Steady() + kLastWords;
+  } else {
+    CheckTime();
+  }
+}
+
+void MuxRun::Read(Stream stream) {
+  std::array<char, kChunk> buffer;
+  const bool is_out = stream == Stream::kOut;
+  const ssize_t got =
+      read(is_out ? session_->out_fd() : session_->err_fd(), buffer.data(), buffer.size());
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (got <= 0) {
+    is_out ? session_->CloseOut() : session_->CloseErr();
+    return;
+  }
+  const auto size = static_cast<std::size_t>(got);
+  (is_out ? ending_.result.bytes_out : ending_.result.bytes_err) += size;
+  observer_.OnData(stream, std::string_view(buffer.data(), size));
+}
+
+void MuxRun::Feed() {
+  const ssize_t sent = send(session_->in_fd(), input_.data(), input_.size(), MSG_NOSIGNAL);
+  if (sent < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (sent < 0) {
+    // A command that ended without reading all of its input is no trouble.
+    input_.clear();
+    session_->CloseIn();
+    return;
+  }
+  input_.erase(0, static_cast<std::size_t>(sent));
+  if (input_.empty()) FindInput();
+}
+
+// Reads the next piece of the input, if it is there; at its end closes the command's.
+void MuxRun::FindInput() {
+  const std::uint64_t text = job_.input == nullptr ? 0 : job_.input->size();
+  if (input_read_ < text) {
+    input_ = job_.input->substr(input_read_, kChunk);
+  } else if (job_.feed != nullptr && !job_.feed->EndsAt(input_read_ - text)) {
+    input_.resize(kChunk);
+    input_.resize(job_.feed->Read(input_read_ - text, input_.data(), input_.size()));
+  } else {
+    session_->CloseIn();
+  }
+  input_read_ += input_.size();
+}
+
+void MuxRun::BeginFarewell(Outcome outcome, std::string message) {
+  saying_farewell_ = true;
+  ending_.result.outcome = outcome;
+  ending_.result.message = std::move(message);
+  deadline_ = clock_.Steady() + kFarewellGrace;
+  auto farewell = MuxSession::Start(socket_path_, kEndSiblings, false);
+  if (farewell) farewell_ = *std::move(farewell);
+}
+
+void MuxRun::CheckTime() {
+  if (clock_.Steady() < deadline_) return;
+  if (saying_farewell_) {
+    done_ = true;
+  } else if (session_->over()) {
+    Judge();
+  } else if (!session_->opened()) {
+    End(Outcome::kLost,
+        fmt::format("{} did not answer the request to run the command within {}; it may have run",
+                    job_.worker.Name(), FormatDuration(limits_.auth)));
+  } else {
+    BeginFarewell(Outcome::kTimedOut,
+                  fmt::format("the command ran longer than {}", FormatDuration(limits_.command)));
+  }
+}
+
+void MuxRun::Judge() {
+  if (saying_farewell_) {
+    done_ = true;
+    return;
+  }
+  if (session_->exit_code()) {
+    ending_.result.exit_code = *session_->exit_code();
+    ending_.connection_is_good = true;
+    End(Outcome::kExited, "");
+    return;
+  }
+  // No exit code, and the connection is there: the worker told of a signal, which ssh keeps to
+  // itself.
+  ending_.connection_is_good = session_->opened() && MasterAnswers(socket_path_);
+  if (ending_.connection_is_good) {
+    End(Outcome::kSignaled, "the command was killed by a signal");
+    return;
+  }
+  End(Outcome::kLost, fmt::format("the connection to {} broke after the command was sent, so it "
+                                  "may or may not have run",
+                                  job_.worker.Name()));
+}
+
+}  // namespace
+
+MuxEnding RunOverMux(const std::string& socket_path, const Job& job, const Limits& limits,
+                     Clock& clock, int stop_fd, const Wakeup& fed, MuxRunObserver& observer) {
+  return MuxRun(socket_path, job, limits, clock, stop_fd, fed, observer).Run();
+}
+
+}  // namespace podctl::ssh

@@ -1,0 +1,106 @@
+#include "providers/ssh/ssh_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "providers/base/text.h"
+#include "providers/ssh/host_key.h"
+
+namespace podctl::ssh {
+namespace {
+
+constexpr std::size_t kLongestLine = 4096;  // bytes; the rest is dropped
+constexpr std::size_t kMostOffered = 6;     // as many as servers take
+
+bool Has(std::string_view line, std::string_view words) {
+  return line.find(words) != std::string_view::npos;
+}
+
+// What stands after `words`, if they are there.
+std::string_view After(std::string_view line, std::string_view words) {
+  const std::size_t at = line.find(words);
+  return at == std::string_view::npos ? std::string_view() : line.substr(at + words.size());
+}
+
+}  // namespace
+
+void SshLog::Add(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+    partial_.append(
+        bytes.substr(0, std::min(end, kLongestLine - std::min(kLongestLine, partial_.size()))));
+    if (end < bytes.size()) Finish();
+    bytes.remove_prefix(std::min(end + 1, bytes.size()));
+  }
+}
+
+void SshLog::Finish() {
+  const std::string line = VisibleControls(TrimBlanks(partial_));
+  partial_.clear();
+  if (!line.empty()) AddLine(line);
+}
+
+void SshLog::AddLine(std::string_view line) {
+  if (!line.starts_with("debug1: ")) {
+    refused_ = refused_ || Has(line, "Permission denied (");
+    distrusted_ = distrusted_ || Has(line, "Host key verification failed");
+    changed_ = changed_ || Has(line, "HOST IDENTIFICATION HAS CHANGED");
+    revoked_ = revoked_ || Has(line, "REVOKED HOST KEY");
+    if (line.starts_with("Warning: ") || Has(line, "UNPROTECTED PRIVATE KEY FILE")) {
+      if (warning_.empty() && !Has(line, "Permanently added")) warning_ = line;
+    } else if (!line.starts_with('@') && !line.starts_with("Authenticated to ")) {
+      complaint_ = line;
+    }
+    return;
+  }
+  if (stage_ == Session::Stage::kConnecting && Has(line, "Connection established")) {
+    stage_ = Session::Stage::kGreeting;
+  } else if (Has(line, "Remote protocol version")) {
+    stage_ = Session::Stage::kHandshaking;
+  } else if (Has(line, "SSH2_MSG_NEWKEYS received")) {
+    stage_ = Session::Stage::kAuthenticating;
+  } else if (const auto key = After(line, "Server host key: "); !key.empty()) {
+    shown_key_ = key;
+  } else if (const auto offer = After(line, "Offering public key: ");
+             !offer.empty() && offered_.size() < kMostOffered) {
+    offered_.emplace_back(offer.substr(0, offer.find(" SHA256:")));
+  }
+}
+
+SshLog::Verdict SshLog::Judge(const WorkerAccess& worker) const {
+  const std::string place = fmt::format("{}:{}", worker.host, worker.port);
+  const auto distrust = [&](Outcome outcome, HostKeyVerdict verdict) {
+    return Verdict{outcome, HostKeyComplaint(verdict, worker, PinsOf(worker), shown_key_), false};
+  };
+  if (revoked_) return distrust(Outcome::kHostKeyChanged, HostKeyVerdict::kRevoked);
+  if (changed_ || (distrusted_ && !worker.host_keys.empty())) {
+    return distrust(Outcome::kHostKeyChanged, HostKeyVerdict::kChanged);
+  }
+  if (distrusted_) return distrust(Outcome::kUnreachable, HostKeyVerdict::kUnknown);
+  const std::string more = warning_.empty() ? "" : "; " + warning_;
+  if (refused_) {
+    const std::string offered = offered_.empty() ? "nothing" : Join(offered_, ", ");
+    return {Outcome::kAuthRefused,
+            fmt::format("{} accepts none of our keys for the user `{}` (offered: {}){}", place,
+                        worker.user, offered, more),
+            true};
+  }
+  std::string_view why = complaint_;
+  // "ssh: connect to host 10.0.0.1 port 22: Connection refused"
+  if (why.starts_with("ssh: ")) why = why.substr(std::min(why.rfind(": ") + 2, why.size()));
+  if (why.empty()) why = "the ssh program gives no reason";
+  switch (stage_) {
+    case Session::Stage::kConnecting:
+      return {Outcome::kUnreachable, fmt::format("cannot connect to {}: {}{}", place, why, more),
+              true};
+    case Session::Stage::kAuthenticating:
+      return {Outcome::kUnreachable,
+              fmt::format("{} broke off while logging in: {}{}", place, why, more), true};
+    default:
+      return {Outcome::kUnreachable,
+              fmt::format("no SSH handshake with {}: {}{}", place, why, more), true};
+  }
+}
+
+}  // namespace podctl::ssh

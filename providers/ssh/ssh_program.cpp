@@ -1,0 +1,157 @@
+#include "providers/ssh/ssh_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "providers/base/text.h"
+#include "providers/os/descriptor.h"
+#include "providers/os/file_system.h"
+#include "providers/ssh/host_key.h"
+
+namespace podctl::ssh {
+namespace {
+
+// ssh adds 17 letters to the socket's name while it makes it, of 108 that there are.
+constexpr std::size_t kLongestFolder = 60;
+
+Result<void> WriteFile(const std::string& path, std::string_view text) {
+  Descriptor file = Open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  int error = file.ok() ? WriteAll(file.get(), text) : errno;
+  if (error == 0) error = file.Close();
+  if (error != 0) return SystemError("write", path, error);
+  return {};
+}
+
+}  // namespace
+
+std::string SshConfiguration(const std::string& home) {
+  std::string text = R"(# What stands first counts.
+BatchMode yes
+CheckHostIP no
+ClearAllForwardings yes
+ControlMaster yes
+ControlPersist 60
+EscapeChar none
+ForwardAgent no
+ForwardX11 no
+HashKnownHosts no
+LogLevel DEBUG1
+PermitLocalCommand no
+RemoteCommand none
+RequestTTY no
+ServerAliveCountMax 3
+ServerAliveInterval 10
+Tunnel no
+UpdateHostKeys no
+VisualHostKey no
+Include ~/.ssh/config
+Include /etc/ssh/ssh_config
+)";
+  if (home.empty() || home.find_first_of("\"%\n") != std::string::npos) return text;
+  text += "Host *\n";
+  for (const char* name : {"id_ed25519", "id_ecdsa", "id_ed25519_sk", "id_ecdsa_sk", "id_rsa",
+                           "google_compute_engine", "podctl_ed25519"}) {
+    text += fmt::format("  IdentityFile \"{}/.ssh/{}\"\n", home, name);
+  }
+  return text;
+}
+
+Result<std::unique_ptr<SshFolder>> SshFolder::Make(const std::string& runtime_folder,
+                                                   const std::string& home,
+                                                   const std::string& program) {
+  const bool fits = !runtime_folder.empty() && runtime_folder.size() <= kLongestFolder &&
+                    runtime_folder.find_first_of(" \t\"'%$") == std::string::npos &&
+                    access(runtime_folder.c_str(), W_OK | X_OK) == 0;
+  std::string path = (fits ? runtime_folder : "/tmp") + "/podctl-ssh-XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) {
+    return MakeError(ErrorCode::kIo,
+                     fmt::format("cannot make the folder {}: {}", path, std::strerror(errno)));
+  }
+  std::unique_ptr<SshFolder> folder(new SshFolder(path, program));
+  for (const bool usual : {false, true}) {
+    const std::string file = path + (usual ? "/config-usual-keys" : "/config");
+    if (auto written = WriteFile(file, SshConfiguration(usual ? home : "")); !written)
+      return written.error();
+  }
+  return folder;
+}
+
+SshFolder::~SshFolder() {
+  // A master that ends takes its socket away at the same time, which one look may stumble over.
+  std::error_code error;
+  for (int i = 0; i < 10 && std::filesystem::exists(path_, error); ++i) {
+    std::filesystem::remove_all(path_, error);
+  }
+}
+
+std::string SshFolder::SocketPath(int number) const {
+  return fmt::format("{}/{}", path_, number);
+}
+
+std::string SshFolder::HostsPath(int number) const {
+  return fmt::format("{}/{}.hosts", path_, number);
+}
+
+Result<std::vector<std::string>> SshFolder::Arguments(const WorkerAccess& worker, int number,
+                                                      int connect_seconds) const {
+  const std::string hosts = HostsPath(number);
+  const bool pinned = !worker.host_keys.empty();
+  const std::string config = worker.identity_file.empty() ? "/config-usual-keys" : "/config";
+  std::vector<std::string> words = {program_, "-F", path_ + config, "-f", "-N", "-T"};
+  const auto option = [&](std::string_view name, const auto& value) {
+    words.emplace_back("-o");
+    words.push_back(fmt::format("{}={}", name, value));
+  };
+  option("ControlPath", SocketPath(number));
+  option("ConnectTimeout", connect_seconds);
+  option("Port", worker.port);
+  option("User", worker.user);
+  if (!worker.identity_file.empty()) {
+    option("IdentitiesOnly", "yes");
+    words.insert(words.end(), {"-i", ExpandHome(worker.identity_file)});
+  }
+  // The keys stand under a name of their own: whatever name or port ~/.ssh/config makes of the
+  // address, they are this worker's.
+  std::string known;
+  const std::string name = fmt::format("podctl-worker-{}", worker.index);
+  for (const HostKey& pin : PinsOf(worker)) {
+    if (const HostKeyText key = FormatHostKey(pin.blob); !key.empty()) {
+      known += fmt::format("{} {}\n", name, key);
+    }
+  }
+  for (const HostKeyText& key : worker.revoked_keys) known += fmt::format("@revoked * {}\n", key);
+  if (auto written = WriteFile(hosts, known); !written) return written.error();
+  if (pinned) {
+    option("HostKeyAlias", name);
+    option("GlobalKnownHostsFile", "/dev/null");
+    option("UserKnownHostsFile", hosts);
+  } else {
+    option("UserKnownHostsFile", hosts + " ~/.ssh/known_hosts ~/.ssh/known_hosts2");
+  }
+  option("StrictHostKeyChecking", pinned || !worker.trust_first_use ? "yes" : "accept-new");
+  words.insert(words.end(), {"--", worker.host});
+  return words;
+}
+
+std::optional<HostKeyText> SshFolder::TakeLearnedKey(int number) const {
+  const std::string path = HostsPath(number);
+  std::ifstream file(path, std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  unlink(path.c_str());
+  for (const std::string& line : SplitLines(text)) {
+    if (line.starts_with('@') || line.starts_with("podctl-worker-")) continue;
+    const auto key = ParseHostKey(line.substr(std::min(line.find(' '), line.size())));
+    if (key) return FormatHostKey(key->blob);
+  }
+  return std::nullopt;
+}
+
+}  // namespace podctl::ssh

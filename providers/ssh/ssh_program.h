@@ -1,0 +1,52 @@
+// How the program `ssh` is started for one worker: its configuration, its arguments, and the files
+// with the host keys it may accept. It logs in, leaves a master in the background that
+// mux_session.h talks to, and ends. Knows no retries and runs no commands.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/base/error.h"
+#include "providers/worker.h"
+
+namespace podctl::ssh {
+
+// A folder of this process's own (0700) with the configuration, the known_hosts files and the
+// sockets; removed with all of it when destroyed. Thread safe.
+class SshFolder {
+ public:
+  // kIo when the folder cannot be made. Socket names are limited to some 100 bytes, so it lies in
+  // $XDG_RUNTIME_DIR where that is short, else in /tmp.
+  static Result<std::unique_ptr<SshFolder>> Make(const std::string& runtime_folder,
+                                                 const std::string& home,
+                                                 const std::string& program);
+  ~SshFolder();
+  SshFolder(const SshFolder&) = delete;
+  SshFolder& operator=(const SshFolder&) = delete;
+
+  // The words that start ssh for one attempt, whose files are told apart by `number`.
+  // Writes what of the worker's host keys is known: with pins, only these are accepted; else the
+  // user's own files count, certificate authorities and all. kIo when they cannot be written.
+  Result<std::vector<std::string>> Arguments(const WorkerAccess& worker, int number,
+                                             int connect_seconds) const;
+  std::string SocketPath(int number) const;
+  // After ssh has ended: the key that it took on trust, and nothing is left of its files.
+  std::optional<HostKeyText> TakeLearnedKey(int number) const;
+
+ private:
+  SshFolder(std::string path, std::string program)
+      : path_(std::move(path)), program_(std::move(program)) {}
+  std::string HostsPath(int number) const;
+
+  const std::string path_;
+  const std::string program_;
+};
+
+// The configuration file: what podctl insists on, then the user's and the system's. Unless `home`
+// is empty, the keys in its .ssh that podctl itself would offer are tried after those of the
+// configuration. (ssh itself does not look at $HOME.)
+std::string SshConfiguration(const std::string& home);
+
+}  // namespace podctl::ssh

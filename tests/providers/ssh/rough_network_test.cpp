@@ -1,0 +1,27 @@
+#include <cstdlib>
+
+#include "tests/conformance/rough_network_suite.h"
+#include "tests/providers/ssh/transports_under_test.h"
+
+namespace podctl::testing {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(FanOut, RoughNetworkSuite, ::testing::Values(&Make<OwnFanOut>));
+INSTANTIATE_TEST_SUITE_P(OpenSsh, RoughNetworkSuite, ::testing::Values(&Make<OwnOpenSsh>));
+
+// Every byte of a session, in both directions.
+TEST(CutLineTest, FanOutSurvivesACutAtEveryByte) {
+  const RudeSshServer server;
+  OwnFanOut fan_out;
+  CheckCuts(fan_out, server, 1);
+}
+
+// A process for each cut: a few of them, or all with ./dev test --all.
+TEST(CutLineTest, OpenSshSurvivesCuts) {
+  const RudeSshServer server;
+  OwnOpenSsh openssh;
+  CheckCuts(openssh, server, std::getenv("PODCTL_TEST_ALL") != nullptr ? 1 : 131);
+}
+
+}  // namespace
+}  // namespace podctl::testing
