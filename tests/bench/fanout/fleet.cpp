@@ -23,12 +23,19 @@
 namespace podctl::bench {
 namespace {
 
-constexpr int kPort = 2222;
 constexpr std::size_t kAddressesASshd = 16;  // MAX_LISTEN_SOCKS of sshd
 
 std::string ReadText(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// In nobody's way: below the ports that connections take for themselves, and two benches at once
+// hardly have the same.
+int Port() {
+  constexpr int kFirst = 20'000;
+  constexpr int kCount = 10'000;
+  return kFirst + getpid() % kCount;
 }
 
 std::string UserName() {
@@ -51,7 +58,7 @@ class RealFleet final : public Fleet {
  public:
   explicit RealFleet(const FleetOptions& options) {
     addresses_ = options.addresses;
-    port_ = kPort;
+    port_ = Port();
     user_ = UserName();
     identity_ = options.folder + "/client";
     std::filesystem::create_directories(options.folder + "/home");
@@ -129,7 +136,7 @@ class LightFleet final : public Fleet {
  public:
   LightFleet(const std::string& program, const FleetOptions& options) {
     addresses_ = options.addresses;
-    port_ = kPort;
+    port_ = Port();
     user_ = UserName();
     identity_ = options.folder + "/client";
     std::filesystem::create_directories(options.folder + "/home");

@@ -29,7 +29,7 @@ class Fleet {
 
  protected:
   std::vector<std::string> addresses_;
-  int port_ = 2222;
+  int port_ = 0;
   std::string user_;
   std::string identity_;
   std::string host_key_;
