@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "cmd/views/live_block.h"
@@ -88,9 +89,8 @@ std::string ExecProgress::Pace() {
   const double left = static_cast<double>(workers_.size() - done_) / rate;
   const std::string pace =
       rate >= 1 ? fmt::format("{:.0f}/s", rate) : fmt::format("{:.0f}/min", rate * 60);
-  return fmt::format(
-      "{}, about {} left", pace,
-      FormatDuration(seconds(std::max<std::int64_t>(1, static_cast<std::int64_t>(left + 0.5)))));
+  return fmt::format("{}, about {} left", pace,
+                     FormatDuration(seconds(std::max(1L, std::lround(left)))));
 }
 
 // Who runs longest, once it is worth a line.

@@ -235,6 +235,20 @@ TEST_F(ExecDeskTest, ProgressStandsBelowTheLinesAndIsNeverInStandardOutput) {
   EXPECT_THAT(err_.str(), ::testing::EndsWith("\x1b[1A\x1b[2K\r")) << "it is gone at the end";
 }
 
+TEST_F(ExecDeskTest, OnOneTerminalLinesTakeThePlaceOfTheProgress) {
+  Streams one{err_, err_};
+  one.out_is_terminal = one.err_is_terminal = true;
+  ExecDesk::Wishes wishes;
+  wishes.keep = [] {};
+  ExecDesk desk(one, jobs_, record_, clock_, std::move(wishes), unheard_);
+  clock_.Advance(seconds(1));
+  desk.Tick();
+  desk.OnLine(0, Stream::kOut, "hello");
+  desk.Tick();
+  EXPECT_THAT(err_.str(), HasSubstr("; 1s\n\x1b[1A\x1b[2K\rresearch/0 | hello\n⠋ research: 0/3"));
+  desk.Finish();
+}
+
 TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {
   ExecDesk& desk = Open();
   for (int i = 0; i < 450; ++i) {
