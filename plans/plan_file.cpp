@@ -17,7 +17,7 @@ namespace podctl {
 namespace {
 
 constexpr std::string_view kKind = "podctl plan";
-// As a worker number has at most five digits in a spec (ParseRanges).
+// As a worker number has at most five digits in a spec (WorkerSelection).
 constexpr int kMostWorkers = 100'000;
 
 // In the order in which they are written.
