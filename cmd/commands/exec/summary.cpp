@@ -102,7 +102,10 @@ std::string WorkersName(const std::string& pod, const std::vector<int>& workers)
 std::string CauseOf(const ssh::Job& job, const ssh::WorkerResult& result) {
   if (result.ok()) return {};
   if (result.outcome == Outcome::kExited) return fmt::format("exit code {}", result.exit_code);
-  if (result.outcome == Outcome::kSignaled) return fmt::format("killed by {}", result.signal);
+  if (result.outcome == Outcome::kSignaled) {
+    // The program ssh does not tell which.
+    return fmt::format("killed by {}", result.signal.empty() ? "a signal" : result.signal);
+  }
   if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
   // It names keys, which no other worker has.
   if (result.outcome == Outcome::kHostKeyChanged) return result.message;

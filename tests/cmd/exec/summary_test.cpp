@@ -112,6 +112,13 @@ TEST(ExecSummary, AWorkersNameIsNotTakenForAnothers) {
   EXPECT_EQ(CauseOf(job, Trouble(Outcome::kLost, "as research/1 says")), "as the worker says");
 }
 
+TEST(ExecSummary, ASignalNeedNotBeKnownByName) {
+  WorkerResult killed = Trouble(Outcome::kSignaled, "the command was killed by a signal");
+  EXPECT_EQ(CauseOf({}, killed), "killed by a signal");
+  killed.signal = "KILL";
+  EXPECT_EQ(CauseOf({}, killed), "killed by KILL");
+}
+
 TEST(ExecSummary, TheExitCodeTellsTheTruth) {
   ExecOutcome outcome = AllOk(3);
   EXPECT_EQ(ExecExitCode(outcome), 0);
