@@ -43,6 +43,9 @@ std::optional<RenderedStep> RenderStep(const Step& step, const std::string& file
 
 // The step podctl makes itself: restart tpu-runtime. Its digest is of the value it must run with.
 inline constexpr const char* kRuntimeStepName = "tpu-runtime";
+// The step that proves that a new node's workers can be used. It is a part of the creation; the
+// state holds it only while that proof is outstanding.
+inline constexpr const char* kReadinessStepName = "readiness";
 std::string RuntimeDigest(const std::string& tensorflow_env_vars);
 
 }  // namespace podctl

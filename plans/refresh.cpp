@@ -286,6 +286,9 @@ class Settlement {
     TakeObserved(node, &record);
     if (created) {
       NoteRuntime(address, record, node, &state_);
+      // Whoever began it did not live to see its workers.
+      state_.steps[StepAddress(address.substr(address.find('.') + 1), kReadinessStepName)] = {
+          address, {}};
       Note(address, "an earlier run had begun to create it; the node is there and is taken up");
     }
     const bool unfinished = NodeState(node) == "CREATING" || NodeState(node) == "DELETING";

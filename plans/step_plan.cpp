@@ -24,7 +24,10 @@ struct StepPlanner::Stale {
 
 std::vector<PlannedStep> StepPlanner::Plan(const StepQuestion& question) const {
   std::vector<PlannedStep> steps;
-  if (question.node != nullptr) PlanRestart(question, &steps);
+  if (question.node != nullptr) {
+    PlanRestart(question, &steps);
+    PlanReadiness(question, &steps);
+  }
   for (const StepSpec& step : question.pod.bootstrap) {
     RunStep run;
     run.step.script = step.run;
@@ -74,6 +77,17 @@ void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedS
   PlanOne(question, kRuntimeStepName, pod.place, std::move(run), patched, steps);
 }
 
+// A new node is proved ready as a part of its creation; this is for what that left undone.
+void StepPlanner::PlanReadiness(const StepQuestion& question,
+                                std::vector<PlannedStep>* steps) const {
+  const std::string address = StepAddress(question.pod.name, kReadinessStepName);
+  const bool outstanding = question.pod.check_ready && state_.steps.contains(address);
+  if (!outstanding && !again_.contains(address)) return;
+  RunStep run;
+  run.step.kind = Step::Kind::kReadiness;
+  PlanOne(question, kReadinessStepName, question.pod.place, std::move(run), false, steps);
+}
+
 void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
                           const SourcePlace& place, RunStep run, bool everywhere,
                           std::vector<PlannedStep>* steps) const {
@@ -92,7 +106,7 @@ void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
     change.reason = "the pod is new";
     planned.again = std::holds_alternative<Replace>(question.pod_change.action);
   } else {
-    const bool restart = run.step.kind == Step::Kind::kRestartRuntime;
+    const Step::Kind kind = run.step.kind;
     const bool requested = again_.contains(change.address);
     Stale stale = StaleWorkers(change.address, run, *question.node, everywhere || requested);
     if (stale.workers.empty()) return;
@@ -102,7 +116,9 @@ void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
     if (requested) {
       change.reason_code = ReasonCode::kByRequest;
       change.reason = "it was requested";
-    } else if (restart) {
+    } else if (kind == Step::Kind::kReadiness) {
+      change.reason = "not every worker was proved to be usable";
+    } else if (kind == Step::Kind::kRestartRuntime) {
       change.reason = everywhere ? "tensorflow-env-vars changes"
                                  : "not every worker runs with the current tensorflow-env-vars";
     } else if (stale.recreated) {
@@ -161,6 +177,10 @@ std::optional<RenderedStep> RenderStep(const Step& step, const std::string& file
   if (step.kind == Step::Kind::kRestartRuntime) {
     rendered.digest = RuntimeDigest(rendered.step.env[kRuntimeEnvKey]);
     rendered.step.env.clear();
+    return rendered;
+  }
+  if (step.kind == Step::Kind::kReadiness) {
+    rendered.digest = Sha256Hex("readiness");
     return rendered;
   }
   auto script = RenderText(step.script, lookup);

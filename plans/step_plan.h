@@ -1,5 +1,5 @@
-// Plans the steps of one pod: the restart of tpu-runtime that podctl makes itself, and those of
-// `bootstrap`. Pure.
+// Plans the steps of one pod: those that podctl makes itself (the restart of tpu-runtime, the proof
+// that the workers can be used), and those of `bootstrap`. Pure.
 #pragma once
 
 #include <functional>
@@ -48,6 +48,7 @@ class StepPlanner {
  private:
   struct Stale;
   void PlanRestart(const StepQuestion& question, std::vector<PlannedStep>* steps) const;
+  void PlanReadiness(const StepQuestion& question, std::vector<PlannedStep>* steps) const;
   void CheckSelection(const StepQuestion& question, const StepSpec& step) const;
   void PlanOne(const StepQuestion& question, const std::string& name, const SourcePlace& place,
                RunStep run, bool everywhere, std::vector<PlannedStep>* steps) const;

@@ -14,6 +14,7 @@ std::set<std::string> KnownAddresses(const Spec& spec, const State& state) {
   for (const PodSpec& pod : spec.pods) {
     known.insert(PodAddress(pod.name));
     known.insert(StepAddress(pod.name, kRuntimeStepName));
+    known.insert(StepAddress(pod.name, kReadinessStepName));
     for (const StepSpec& step : pod.bootstrap) known.insert(StepAddress(pod.name, step.name));
   }
   for (const auto& [address, record] : state.pods) known.insert(address);

@@ -35,8 +35,10 @@ const std::vector<Room> kRooms = {
     {"providers/gcp/",
      {"providers/base/", "providers/os/", "providers/http/", "providers/provider.h"}},
     {"providers/ssh/", {"providers/base/", "providers/os/", "providers/worker.h"}},
+    {"providers/workers/", {"providers/base/"}},
     {"providers/bootstrap/",
-     {"providers/base/", "providers/os/", "providers/ssh/", "providers/worker.h"}},
+     {"providers/base/", "providers/os/", "providers/ssh/", "providers/worker.h",
+      "providers/workers/"}},
     // The double must not learn the client's mistakes: it shares the JSON reader and no more.
     {"providers/emulator/",
      {"providers/base/json.h", "providers/base/value.h", "providers/base/error.h"}},

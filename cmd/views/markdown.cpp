@@ -94,8 +94,10 @@ Row RowOf(const Change& change) {
         run->workers ? fmt::format("on {} {}", run->workers->size() == 1 ? "worker" : "workers",
                                    FormatRanges(*run->workers))
                      : "on every worker";
-    return {">", (run->step.kind == Step::Kind::kRestartRuntime ? "restart tpu-runtime " : "run ") +
-                     where};
+    const std::string verb = run->step.kind == Step::Kind::kRestartRuntime ? "restart tpu-runtime "
+                             : run->step.kind == Step::Kind::kReadiness    ? "check for readiness "
+                                                                           : "run ";
+    return {">", verb + where};
   }
   return {">", "move, from " + change.previous_address};
 }

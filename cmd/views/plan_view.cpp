@@ -58,8 +58,9 @@ std::string Headline(const Change& change) {
     return gone->forget ? "is gone already, and will be forgotten" : "will be destroyed";
   }
   const auto& run = std::get<RunStep>(change.action);
-  const std::string verb =
-      run.step.kind == Step::Kind::kRestartRuntime ? "will restart tpu-runtime" : "will run";
+  const std::string verb = run.step.kind == Step::Kind::kRestartRuntime ? "will restart tpu-runtime"
+                           : run.step.kind == Step::Kind::kReadiness    ? "will check for readiness"
+                                                                        : "will run";
   const std::size_t count = run.workers ? run.workers->size() : run.expected_workers;
   if (count == 0) return verb + " on every worker (how many is known after apply)";
   return fmt::format("{} on {}", verb, Plural(count, "worker"));
@@ -240,6 +241,8 @@ class PlanView {
     if (run.step.kind == Step::Kind::kRestartRuntime) {
       text_ += fmt::format(
           "        systemctl restart tpu-runtime, then verified as active, on {}\n", where);
+    } else if (run.step.kind == Step::Kind::kReadiness) {
+      text_ += fmt::format("        look over {}; nothing is changed there\n", where);
     } else {
       text_ += fmt::format("        on {}\n", where);
       for (const StepFile& file : run.step.files) {

@@ -166,6 +166,9 @@ ProgressWords WordsFor(const Change& change) {
   if (run != nullptr && run->step.kind == Step::Kind::kRestartRuntime) {
     return {"Restarting tpu-runtime", "Still restarting", "Restart complete"};
   }
+  if (run != nullptr && run->step.kind == Step::Kind::kReadiness) {
+    return {"Checking for readiness", "Still checking", "Check complete"};
+  }
   return {"Running", "Still running", "Step complete"};
 }
 

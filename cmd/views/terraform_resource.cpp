@@ -125,7 +125,9 @@ TerraformObject StepAfter(const Change& change, const RunStep& run, const StepRe
   after.values = Value::EmptyMap();
   after.values.Set("pod", PodAddress(change.pod));
   after.values.Set("step", StepName(change.address));
-  after.values.Set("kind", run.step.kind == Step::Kind::kScript ? "script" : "restart-tpu-runtime");
+  after.values.Set("kind", run.step.kind == Step::Kind::kScript      ? "script"
+                           : run.step.kind == Step::Kind::kReadiness ? "readiness"
+                                                                     : "restart-tpu-runtime");
   std::set<int> workers = AppliedWorkers(record);
   if (run.workers) {
     after.values.Set("run_on", WorkerList({run.workers->begin(), run.workers->end()}));

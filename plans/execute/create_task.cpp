@@ -69,6 +69,8 @@ class CreateTask final : public Task {
         return OnCleanUp(clean_up_->OnReply(std::move(reply)));
       case Phase::kHostKeys:
         return OnHostKeys(std::get<Result<std::vector<WorkerAttributes>>>(reply));
+      case Phase::kReadiness:
+        return readiness_->OnReply(std::move(reply));
     }
     return Done();
   }
@@ -80,7 +82,7 @@ class CreateTask final : public Task {
   std::string Id() const override { return name_.Resource(); }
 
  private:
-  enum class Phase { kSend, kWait, kRead, kFind, kCleanUp, kDelete, kHostKeys };
+  enum class Phase { kSend, kWait, kRead, kFind, kCleanUp, kDelete, kHostKeys, kReadiness };
   static constexpr int kMaxSends = 3;
   static constexpr int kMaxFinds = 10;
 
@@ -208,6 +210,7 @@ class CreateTask final : public Task {
     context_.journal.PodCreated(pod_, body_, node);
     context_.nodes[pod_.name] = node;
     NoteRuntime(node);
+    if (pod_.check_ready) context_.journal.ReadinessWanted(pod_.name);
     phase_ = Phase::kHostKeys;
     return CallFor(
         [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
@@ -231,7 +234,10 @@ class CreateTask final : public Task {
   Need OnHostKeys(const Result<std::vector<WorkerAttributes>>& attributes) {
     // No keys is no failure: the guest may not have written them yet; whoever connects asks again.
     if (attributes) context_.journal.HostKeys(address_, HostKeysOf(*attributes), "guestAttributes");
-    return Done();
+    if (!pod_.check_ready) return Done();
+    phase_ = Phase::kReadiness;
+    readiness_ = MakeReadinessTask(pod_.name, context_);
+    return readiness_->Begin();
   }
 
   // A failed create may leave a half-made node that holds the name.
@@ -285,6 +291,7 @@ class CreateTask final : public Task {
   Value body_;
   Phase phase_ = Phase::kSend;
   std::unique_ptr<Task> clean_up_;
+  std::unique_ptr<Task> readiness_;
   Clock::SteadyTime read_since_{};
   bool maybe_ours_ = false;
   bool earlier_ = false;  // what was sent, an earlier run sent

@@ -161,6 +161,7 @@ class Loop {
       case Need::Kind::kCall:
       case Need::Kind::kStep:
         if (draining_) return Leave(i);
+        if (need.workers > 0) item.progress = {need.workers, 0, 0, 0};
         item.stage = Stage::kReady;
         item.need = std::move(need);
         outgoing_.push_back(i);

@@ -65,6 +65,7 @@ void Journal::ForgetOldSteps(const PodSpec& pod) {
     if (step.second.pod != address || step.first == StepAddress(pod.name, kRuntimeStepName)) {
       return false;
     }
+    if (step.first == StepAddress(pod.name, kReadinessStepName)) return !pod.check_ready;
     return std::none_of(pod.bootstrap.begin(), pod.bootstrap.end(), [&](const StepSpec& spec) {
       return StepAddress(pod.name, spec.name) == step.first;
     });
@@ -206,6 +207,18 @@ void Journal::PodGone(const std::string& address, const std::string& deposed) {
   } else {
     ForgetDeposed(address, deposed, &state_);
   }
+}
+
+void Journal::ReadinessWanted(const std::string& pod) {
+  const std::string address = PodAddress(pod);
+  if (Find(address) == nullptr) return;
+  dirty_ = true;
+  state_.steps[StepAddress(pod, kReadinessStepName)] = StepRecord{address, {}};
+}
+
+void Journal::ReadinessProved(const std::string& pod) {
+  dirty_ = true;
+  state_.steps.erase(StepAddress(pod, kReadinessStepName));
 }
 
 void Journal::HostKeys(const std::string& address,

@@ -59,6 +59,9 @@ class Journal {
   // The node holds what the spec wants.
   void PodPatched(const PodSpec& pod, const Value& node);
   void PodGone(const std::string& address, const std::string& deposed = {});
+  // The new node's workers are still to be proved usable; and: they were.
+  void ReadinessWanted(const std::string& pod);
+  void ReadinessProved(const std::string& pod);
   void HostKeys(const std::string& address, const std::map<int, std::vector<HostKeyText>>& keys,
                 const std::string& source);
   void StepApplied(const std::string& step, const std::string& pod, int worker,

@@ -20,6 +20,8 @@ std::unique_ptr<Task> MakeDeleteTask(const Change& change, const Delete& action,
 std::unique_ptr<Task> MakeReplaceTask(const Change& change, const Replace& replace,
                                       TaskContext& context);
 std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, TaskContext& context);
+// That the workers of a pod, which is in the state, can be used.
+std::unique_ptr<Task> MakeReadinessTask(const std::string& pod, TaskContext& context);
 
 // Waiting for one long-running operation, as a part of a task.
 class OperationWait {

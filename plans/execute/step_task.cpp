@@ -73,6 +73,7 @@ class StepTask final : public Task {
         return std::count(wanted->begin(), wanted->end(), worker.index) == 0;
       });
     }
+    count_ = workers.size();
     Need need = CallFor(
         [&steps = context_.steps, step = rendered->step, workers](StepObserver& observer,
                                                                   std::stop_token stop) {
@@ -80,6 +81,8 @@ class StepTask final : public Task {
         },
         true);
     need.kind = Need::Kind::kStep;
+    need.workers = count_;
+    need.acts = !IsReadiness();  // a look changes nothing
     return need;
   }
 
@@ -100,13 +103,26 @@ class StepTask final : public Task {
         need.last_lines.push_back(fmt::format("{}/{} | {}", pod_, outcome.worker, line));
       }
     }
-    if (failed.empty()) return Done();
+    if (failed.empty()) {
+      if (IsReadiness()) context_.journal.ReadinessProved(pod_);
+      return Done();
+    }
     std::vector<std::string> causes;
     std::size_t count = 0;
     for (const auto& [message, workers] : failed) {
       causes.push_back(fmt::format("worker{} {}: {}", workers.size() == 1 ? "" : "s",
                                    FormatRanges(workers), message));
       count += workers.size();
+    }
+    if (IsReadiness()) {
+      need.result = MakeError(
+          ErrorCode::kFailedPrecondition,
+          fmt::format("the node is READY, but {} of {} cannot be used: {}", count,
+                      Plural(outcomes.size(), "worker"), fmt::join(causes, "; ")),
+          fmt::format("The node is kept. `podctl doctor {}` says what to do; the next `podctl "
+                      "apply` checks these workers again.",
+                      pod_));
+      return need;
     }
     need.result = MakeError(
         ErrorCode::kAborted,
@@ -117,18 +133,30 @@ class StepTask final : public Task {
     return need;
   }
 
+  bool IsReadiness() const { return run_.step.kind == Step::Kind::kReadiness; }
+
   const std::string address_;
   const std::string pod_;
   const std::string pod_address_;
   const RunStep run_;
   TaskContext& context_;
   std::string digest_;
+  std::size_t count_ = 0;  // of workers that it runs on
 };
 
 }  // namespace
 
 std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, TaskContext& context) {
   return std::make_unique<StepTask>(change, run, context);
+}
+
+std::unique_ptr<Task> MakeReadinessTask(const std::string& pod, TaskContext& context) {
+  Change change;
+  change.address = StepAddress(pod, kReadinessStepName);
+  change.pod = pod;
+  RunStep run;
+  run.step.kind = Step::Kind::kReadiness;
+  return MakeStepTask(change, run, context);
 }
 
 std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {

@@ -38,6 +38,7 @@ struct Need {
   // The journal must be on disk before this call is made.
   bool acts = false;
   Call call;
+  std::size_t workers = 0;  // of kStep: on how many it runs
   std::chrono::milliseconds sleep{0};
   Result<void> result;
   std::vector<std::string> last_lines;  // with a failed step: what the workers said last

@@ -13,7 +13,7 @@ namespace podctl {
 
 template <>
 struct plan_file::Words<Step::Kind> {
-  static constexpr const char* kAll[] = {"script", "restart-runtime"};
+  static constexpr const char* kAll[] = {"script", "restart-runtime", "readiness"};
 };
 template <>
 struct plan_file::Words<Drift::Kind> {
@@ -96,8 +96,8 @@ void Members(A& archive, S& ssh) {
 template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
   auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, metadata,
-         create_metadata, runtime_env, ssh, publish_ssh_key, bootstrap, lifecycle, depends_on,
-         place] = pod;
+         create_metadata, runtime_env, ssh, publish_ssh_key, check_ready, bootstrap, lifecycle,
+         depends_on, place] = pod;
   archive("name", name);
   archive("project", project);
   archive("zone", zone);
@@ -110,6 +110,7 @@ void Members(A& archive, S& pod) {
   archive("runtime_env", runtime_env);
   archive("ssh", ssh);
   archive("publish_ssh_key", publish_ssh_key);
+  archive("check_ready", check_ready);
   archive("bootstrap", bootstrap);
   archive("lifecycle", lifecycle);
   archive("depends_on", depends_on);

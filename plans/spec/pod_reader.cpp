@@ -25,7 +25,7 @@ const std::vector<std::string>& OwnKeys() {
 
 const std::vector<std::string>& SshKeys() {
   static const std::vector<std::string> keys = {"user",     "port",       "identityFile", "address",
-                                                "hostKeys", "publishKey", "transport"};
+                                                "hostKeys", "publishKey", "transport",    "check"};
   return keys;
 }
 
@@ -196,6 +196,8 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
     }
   } else if (key == "publishKey") {
     pod.publish_ssh_key = reader_.ReadBool(value, slot).value_or(true);
+  } else if (key == "check") {
+    pod.check_ready = reader_.ReadBool(value, slot).value_or(true);
   } else {
     reader_.UnknownKey(*entry.key, slot.context, SshKeys());
   }

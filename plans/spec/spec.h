@@ -65,6 +65,7 @@ struct PodSpec {
   std::map<std::string, std::string> runtime_env;  // LIBTPU_INIT_ARGS and runtimeEnv; template text
   SshSettings ssh;
   bool publish_ssh_key = true;
+  bool check_ready = true;  // a new node's workers are connected to, and looked over
   std::vector<StepSpec> bootstrap;
   LifecycleSpec lifecycle;
   std::vector<std::string> depends_on;  // addresses of pods, written or implied by references

@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view kWorkersHint = "`all`, or numbers and ranges such as \"0,2-3\"";
 
 // podctl's own step, the restart after a change of flags, has this name.
-constexpr std::string_view kReservedName = "tpu-runtime";
+// podctl's own steps (planner.h).
+constexpr std::string_view kReservedNames[] = {"tpu-runtime", "readiness"};
 constexpr std::size_t kMostSteps = 1000;
 constexpr TextRules kStepText{.pods = true, .secrets = true};
 
@@ -92,8 +93,9 @@ void StepReader::ReadKey(const YamlEntry& entry, const Slot& slot, StepSpec& ste
   if (key == "name") {
     const auto name = reader_.ReadPlain(value, slot);
     if (!name) return;
-    if (*name == kReservedName) {
-      reader_.Error(value, slot, fmt::format("the name `{}` is podctl's own", kReservedName),
+    if (std::find(std::begin(kReservedNames), std::end(kReservedNames), *name) !=
+        std::end(kReservedNames)) {
+      reader_.Error(value, slot, fmt::format("the name `{}` is podctl's own", *name),
                     "choose another");
     } else if (!IsStepName(*name)) {
       reader_.Error(value, slot, fmt::format("{} is no name for a step", FoundWords(value)),

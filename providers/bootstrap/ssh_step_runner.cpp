@@ -10,19 +10,26 @@
 #include "providers/base/text.h"
 #include "providers/bootstrap/tar_stream.h"
 #include "providers/bootstrap/worker_scripts.h"
+#include "providers/workers/probe.h"
 
 namespace podctl {
 namespace {
 
 constexpr std::size_t kLastLines = 20;
+constexpr std::size_t kProbeLines = 2000;
 constexpr std::chrono::milliseconds kRestartLimit{120'000};
+// A runtime that comes with the node pulls its container first.
+constexpr std::chrono::seconds kRuntimePatience{300};
 
-// Passes lines on, keeps the last ones of each worker, and counts.
+// Passes lines on, keeps the last ones of each worker, and counts. The answers of a probe are kept
+// whole, and not passed on.
 class Recorder final : public ssh::Observer {
  public:
-  Recorder(const std::vector<WorkerAccess>& workers, std::string marker, StepObserver& observer)
+  Recorder(const std::vector<WorkerAccess>& workers, std::string marker, bool probes,
+           StepObserver& observer)
       : workers_(workers),
         marker_(std::move(marker)),
+        probes_(probes),
         observer_(observer),
         endings_(workers.size()) {}
 
@@ -32,8 +39,13 @@ class Recorder final : public ssh::Observer {
     bool retrying = false;
   };
 
-  void OnLine(std::size_t job, ssh::Stream, std::string_view line) override {
+  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     Ending& ending = endings_[job];
+    if (probes_) {
+      const bool part = stream == ssh::Stream::kOut && ending.lines.size() < kProbeLines;
+      if (part) ending.lines.emplace_back(line);
+      return;
+    }
     if (!marker_.empty() && line == marker_) {
       ending.unpacking_failed = true;
       return;
@@ -72,6 +84,7 @@ class Recorder final : public ssh::Observer {
 
   const std::vector<WorkerAccess>& workers_;
   const std::string marker_;
+  const bool probes_;
   StepObserver& observer_;
   std::vector<Ending> endings_;
   int done_ = 0;
@@ -109,6 +122,11 @@ std::string RestartMessage(int code, const Recorder::Ending& ending) {
 
 std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
                            const Recorder::Ending& ending) {
+  if (step.kind == Step::Kind::kReadiness) {
+    return result.outcome == ssh::Outcome::kExited
+               ? fmt::format("the probe ended with exit code {}", result.exit_code)
+               : result.message;
+  }
   if (result.outcome == ssh::Outcome::kTimedOut) {
     return step.kind == Step::Kind::kRestartRuntime
                ? "restarting tpu-runtime " +
@@ -119,6 +137,19 @@ std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
   if (step.kind == Step::Kind::kRestartRuntime) return RestartMessage(result.exit_code, ending);
   if (ending.unpacking_failed) return WithLastWords("the files could not be unpacked", ending);
   return WithLastWords(fmt::format("the script ended with exit code {}", result.exit_code), ending);
+}
+
+// What speaks against the worker, or "".
+std::string ProbeMessage(const Recorder::Ending& ending) {
+  const auto report = workers::ParseProbe({ending.lines.begin(), ending.lines.end()});
+  if (!report) return report.error().message;
+  std::vector<std::string> troubles;
+  for (const workers::Finding& finding : workers::Judge(*report, {})) {
+    troubles.push_back(finding.detail.empty()
+                           ? finding.summary
+                           : fmt::format("{} ({})", finding.summary, finding.detail));
+  }
+  return Join(troubles, ", and ");
 }
 
 std::vector<StepOutcome> RefuseAll(const std::vector<WorkerAccess>& workers, const Error& error) {
@@ -151,27 +182,33 @@ Result<ssh::Job> SshStepRunner::ScriptJob(const Step& step, const std::string& i
   return job;
 }
 
+Result<ssh::Job> SshStepRunner::JobOf(const Step& step, const std::string& id) {
+  if (step.kind == Step::Kind::kScript) return ScriptJob(step, id);
+  ssh::Job job;
+  job.command = step.kind == Step::Kind::kReadiness
+                    ? workers::ProbeCommand({kRuntimePatience, {}, {}})
+                    : RestartRuntimeCommand();
+  return job;
+}
+
 std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
                                             const std::vector<WorkerAccess>& workers,
                                             StepObserver& observer, std::stop_token stop) {
+  const bool probes = step.kind == Step::Kind::kReadiness;
   ssh::Limits limits = limits_;
   limits.command = step.timeout;
-  const std::string id = "step-" + random_.Uuid();
-  ssh::Job pattern;
-  if (step.kind == Step::Kind::kScript) {
-    Result<ssh::Job> made = ScriptJob(step, id);
-    if (!made) return RefuseAll(workers, made.error());
-    pattern = *std::move(made);
-  } else {
-    pattern.command = RestartRuntimeCommand();
-    if (limits.command.count() == 0) limits.command = kRestartLimit;
+  if (limits.command.count() == 0 && step.kind != Step::Kind::kScript) {
+    limits.command = kRestartLimit + (probes ? kRuntimePatience : std::chrono::seconds(0));
   }
+  const std::string id = "step-" + random_.Uuid();
+  Result<ssh::Job> pattern = JobOf(step, id);
+  if (!pattern) return RefuseAll(workers, pattern.error());
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : workers) {
-    jobs.push_back(pattern);
+    jobs.push_back(*pattern);
     jobs.back().worker = worker;
   }
-  Recorder recorder(workers, id, observer);
+  Recorder recorder(workers, id, probes, observer);
   std::vector<ssh::WorkerResult> results = transport_.Run(jobs, limits, recorder, std::move(stop));
 
   std::vector<StepOutcome> outcomes;
@@ -180,10 +217,13 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
     outcome.worker = workers[i].index;
     outcome.ok = results[i].ok();
     outcome.learned_host_key = results[i].learned_host_key.value_or("");
+    const Recorder::Ending& ending = recorder.ending(i);
     if (!outcome.ok) {
-      const Recorder::Ending& ending = recorder.ending(i);
       outcome.message = FailureMessage(step, results[i], ending);
-      outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
+      if (!probes) outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
+    } else if (probes) {
+      outcome.message = ProbeMessage(ending);
+      outcome.ok = outcome.message.empty();
     }
     outcomes.push_back(std::move(outcome));
   }

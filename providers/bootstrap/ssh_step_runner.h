@@ -1,5 +1,5 @@
-// Bootstrap steps over SSH: copies files, runs scripts, restarts tpu-runtime. One connection a
-// worker and step.
+// Bootstrap steps over SSH: copies files, runs scripts, restarts tpu-runtime, proves that workers
+// can be used.
 //
 // Nothing of a script or its environment shows in a worker's process list: both travel on standard
 // input. A step that was sent and whose connection broke is never sent again here.
@@ -24,6 +24,7 @@ class SshStepRunner final : public StepRunner {
 
  private:
   Result<ssh::Job> ScriptJob(const Step& step, const std::string& id);
+  Result<ssh::Job> JobOf(const Step& step, const std::string& id);
 
   ssh::Transport& transport_;
   FileSystem& files_;

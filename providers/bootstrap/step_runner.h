@@ -23,6 +23,7 @@ struct Step {
   enum class Kind {
     kScript,          // files are copied, then `script` is run by sh
     kRestartRuntime,  // systemctl restart tpu-runtime, then verified as active
+    kReadiness,       // nothing is changed: each worker answers, and is fit for use
   };
   Kind kind = Kind::kScript;
   std::string script;

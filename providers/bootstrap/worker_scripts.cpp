@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include "providers/base/text.h"
+#include "providers/workers/shell.h"
 
 namespace podctl {
-
-std::string InPlainShell(const std::string& script) {
-  return "exec /bin/sh -c " + ShellQuote(script);
-}
 
 std::string RunScriptCommand(const std::string& id) {
   // The script lands in a folder of its own, also where several workers share a home folder. -P

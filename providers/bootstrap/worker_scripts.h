@@ -7,10 +7,6 @@
 
 namespace podctl {
 
-// `script` as one word handed to /bin/sh, so that it does not matter which login shell the user
-// has.
-std::string InPlainShell(const std::string& script);
-
 // Unpacks the tar archive on standard input into the home folder, runs its member `id`/script,
 // which lands in a temporary folder, with bash (else sh) and -e, and removes that folder again.
 // When unpacking fails, a line that is just `id` goes to standard error and the exit code is 1.

@@ -15,6 +15,7 @@
 
 #include "providers/emulator/child_process.h"
 #include "providers/emulator/worker_address.h"
+#include "providers/emulator/worker_scripts.h"
 
 namespace podctl::emulator {
 namespace {
@@ -260,14 +261,32 @@ Result<void> SshdFarm::Act(const std::string& uid, int worker, const std::string
   } else if (action == "mend-runtime") {
     std::error_code problem;
     std::filesystem::remove(broken, problem);
+  } else if (action == "hold-tpu") {
+    if (auto held = HoldTpu(&machine); !held) return held;
   } else {
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("unknown action \"{}\"; there are stop, start, new-host-keys, "
-                                 "break-runtime, mend-runtime",
+                                 "break-runtime, mend-runtime, hold-tpu",
                                  action));
   }
   stirred_ = true;
   wake_.notify_all();
+  return {};
+}
+
+Result<void> SshdFarm::HoldTpu(Machine* machine) {
+  if (!namespaces_) {
+    return MakeError(ErrorCode::kInvalidArgument, "a worker without namespaces has no TPU to hold");
+  }
+  if (machine->condition != Condition::kUp) {
+    return MakeError(ErrorCode::kInvalidArgument, "the worker is not up");
+  }
+  auto visitor = StartChild(
+      {.argv = {"/usr/bin/nsenter", "--target", std::to_string(machine->pid), "--mount", "--pid",
+                "--uts", "--ipc", "--", "/bin/bash", "-c", std::string(kHoldTpu)},
+       .log = machine->files.folder + "/visitor.log"});
+  if (!visitor) return visitor.error();
+  machine->visitors.push_back(*visitor);
   return {};
 }
 
@@ -308,6 +327,7 @@ bool SshdFarm::Tend() {
 }
 
 bool SshdFarm::TendMachine(Machine* machine, int* booting) {
+  std::erase_if(machine->visitors, HasEnded);
   if (machine->pid < 0) return machine->wanted && machine->condition == Condition::kBooting;
   if (HasEnded(machine->pid)) {
     Bury(machine);

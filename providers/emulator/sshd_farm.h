@@ -74,6 +74,7 @@ class SshdFarm final : public WorkerFarm {
     int leash = -1;              // closing it ends a plain worker
     Clock::time_point deadline;  // of booting, or of dying gently
     bool killed = false;
+    std::vector<pid_t> visitors;  // processes put into it from outside
   };
   struct Set {
     MachineSet spec;
@@ -87,6 +88,7 @@ class SshdFarm final : public WorkerFarm {
   bool Tend();
   bool TendMachine(Machine* machine, int* booting);
   void Bury(Machine* machine);
+  Result<void> HoldTpu(Machine* machine);
   std::vector<std::string> FirstProcess(const WorkerFiles& files) const;
   void StartMachine(const std::string& uid, std::size_t index);
   void SweepDiscarded();

@@ -2,6 +2,8 @@
 
 namespace podctl::emulator {
 
+// It has four TPU chips, as most hosts of a pod do: files that can be held open, and no more.
+//
 // The mounts are private to the namespace and vanish with it. The folder is bound first and moved
 // to its place last, since the mounts between may hide where it lies (/home, /tmp, /run, /root).
 const std::string_view kNamespaceInit = R"sh(#!/bin/bash
@@ -15,6 +17,22 @@ mount -t tmpfs -o mode=755 tmpfs $hub
 mkdir $hub/vm
 mount --bind "$folder" $hub/vm
 mount -t proc proc /proc
+own_devices() {
+  mkdir $hub/dev && mount -t tmpfs -o mode=755 tmpfs $hub/dev || return 1
+  local name
+  for name in null zero full random urandom tty; do
+    : > $hub/dev/$name && mount --bind /dev/$name $hub/dev/$name || return 1
+  done
+  mkdir $hub/dev/pts $hub/dev/shm && chmod 1777 $hub/dev/shm || return 1
+  mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts $hub/dev/pts || return 1
+  ln -s pts/ptmx $hub/dev/ptmx && ln -s /proc/self/fd $hub/dev/fd || return 1
+  ln -s fd/0 $hub/dev/stdin && ln -s fd/1 $hub/dev/stdout && ln -s fd/2 $hub/dev/stderr || return 1
+  for name in accel0 accel1 accel2 accel3; do
+    : > $hub/dev/$name && chmod 666 $hub/dev/$name || return 1
+  done
+  mount --move $hub/dev /dev
+}
+own_devices || umount -R $hub/dev || true
 mount --bind $hub/vm/home /home
 mount --bind $hub/vm/root /root
 mount -t tmpfs -o mode=1777 tmpfs /tmp
@@ -31,6 +49,12 @@ if [ -e /usr/bin/systemctl ]; then mount --bind /run/tpu-vm/bin/systemctl /usr/b
 hostname "$host" 2>/dev/null || echo "$host" > /proc/sys/kernel/hostname
 /run/tpu-vm/bin/boot /run/tpu-vm "$host" 3<&-
 exec "$@"
+)sh";
+
+// Open descriptors are all that it does: nobody can tell it from a program that forgot to end.
+const std::string_view kHoldTpu = R"sh(
+exec 3</dev/accel0 4>/tmp/libtpu_lockfile
+exec -a 'python3 train.py' sleep infinity
 )sh";
 
 const std::string_view kDoorman = R"pl(#!/usr/bin/perl

@@ -236,6 +236,7 @@ Sandbox::~Sandbox() {
 }
 
 void Sandbox::StartEmulator(const std::string& workers, const std::string& delay) {
+  has_workers_ = workers != "none";
   emulator_ = Start({"emulator", "--listen", "127.0.0.1:0", "--data", Path("emulator"), "--workers",
                      workers, "--operation-delay", delay});
   const bool ready = emulator_->WaitForOut("\n");
@@ -253,6 +254,7 @@ void Sandbox::StartEmulator(const std::string& workers, const std::string& delay
 void Sandbox::UseEmulatorOf(const Sandbox& other) {
   url_ = other.url_;
   ssh_port_ = other.ssh_port_;
+  has_workers_ = other.has_workers_;
   variables_["PODCTL_ENDPOINT"] = url_;
 }
 
@@ -264,6 +266,7 @@ void Sandbox::StopEmulator() {
 }
 
 std::string Sandbox::SpecDefaults() const {
+  if (!has_workers_) return "defaults:\n  ssh: {check: false}\n";
   return ssh_port_ == 22 ? "" : "defaults:\n  ssh: {port: " + std::to_string(ssh_port_) + "}\n";
 }
 

@@ -116,7 +116,8 @@ class Sandbox {
   const std::string& url() const { return url_; }
   pid_t emulator_pid() const { return emulator_->pid(); }
 
-  // What a spec needs to reach the workers: `defaults` where they are not on port 22, else "".
+  // What a spec needs to reach the workers: `defaults` where they are not on port 22, or where there
+  // are none, else "".
   std::string SpecDefaults() const;
   // "project", "zone" and SpecDefaults, then `pods`.
   void WriteSpec(const std::string& pods);
@@ -161,6 +162,7 @@ class Sandbox {
   std::string folder_;
   std::string url_;
   int ssh_port_ = 22;
+  bool has_workers_ = true;
   int started_ = 0;
   Variables variables_;
   std::unique_ptr<Process> emulator_;

@@ -191,6 +191,7 @@ TEST_F(LocksTest, TheLockNamesTheCommandWithoutItsSecrets) {
   box_.StartEmulator("none", "2s");
   box_.WriteFile("podctl.yaml",
                  "project: my-project\nzone: europe-west4-a\nvariables: {token: {default: ''}}\n"
+                 "defaults: {ssh: {check: false}}\n"
                  "pods:\n  research:\n    acceleratorType: v3-8\n"
                  "    runtimeVersion: tpu-vm-tf-2.11.0\n"
                  "    metadata: {token: {value: '${var.token}', sensitive: true}}\n");

@@ -93,7 +93,8 @@ TEST_F(StateTest, ImportAddsToASpecAndLeavesTheRestAlone) {
   const std::string before =
       "# Ours.\nproject: my-project\nzone: europe-west4-a\n\npods:\n    # the first\n"
       "    a: {acceleratorType: v3-8, runtimeVersion: tpu-ubuntu2204-base}  # small\n";
-  const std::string after = "\n# Who pays.\ndefaults: {labels: {team: vision}}\n";
+  const std::string after =
+      "\n# Who pays.\ndefaults: {labels: {team: vision}, ssh: {check: false}}\n";
   box_.WriteFile("podctl.yaml", before + after);
   box_.Apply();
   MakeByHand("made");

@@ -108,6 +108,15 @@ TEST_F(RefreshTest, AnAdoptedPodsRuntimeIsKnownToHaveStartedWithItsMetadata) {
   EXPECT_EQ(Settled(record).steps.at("bootstrap.a.tpu-runtime").workers.size(), 4U);
 }
 
+TEST_F(RefreshTest, AnAdoptedPodIsStillToBeProvedReady) {
+  cloud_.PutNode(Desk::Name("a"), Node());
+  PodRecord record = Record("a", false);
+  record.pending = Pending(PendingAction::Kind::kCreate);
+  const State state = Settled(record);
+  ASSERT_TRUE(state.steps.contains("bootstrap.a.readiness"));
+  EXPECT_THAT(state.steps.at("bootstrap.a.readiness").workers, IsEmpty());
+}
+
 TEST_F(RefreshTest, APendingCreateThatLeftNothingIsDropped) {
   PodRecord record = Record("a", false);
   record.pending = Pending(PendingAction::Kind::kCreate, "projects/p/locations/z/operations/o");

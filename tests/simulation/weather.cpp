@@ -222,7 +222,9 @@ std::vector<StepOutcome> Weather::Run(const Step& step, const std::vector<Worker
 }
 
 StepOutcome Weather::RunOn(const Step& step, const WorkerAccess& worker, StepObserver& observer) {
-  const std::string what = step.kind == Step::Kind::kScript ? step.script : "restart";
+  const std::string what = step.kind == Step::Kind::kScript      ? step.script
+                           : step.kind == Step::Kind::kReadiness ? "look"
+                                                                 : "restart";
   const std::string call = fmt::format("run `{}` on {}", what, worker.Name());
   StepOutcome outcome{worker.index, false, "simulated trouble", {"trouble"}, {}};
   if (Dead()) return outcome;
@@ -247,7 +249,7 @@ StepOutcome Weather::RunOn(const Step& step, const WorkerAccess& worker, StepObs
   if (acts && step.kind == Step::Kind::kScript) {
     // "echo NAME-VERSION", see RandomPod::StepScript.
     record_.scripts[where][what.substr(0, what.rfind('-'))] = fails ? "" : what;
-  } else if (acts) {
+  } else if (acts && step.kind == Step::Kind::kRestartRuntime) {
     record_.runtime[where] = (*there)["metadata"][kRuntimeEnvKey].AsString();
   }
   if (dies_after_ && Die("after " + call)) return outcome;

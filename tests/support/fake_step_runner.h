@@ -26,37 +26,49 @@ class FakeStepRunner final : public StepRunner {
     std::lock_guard lock(mutex_);
     faults_[worker] = {std::move(message), std::move(last_lines), times};
   }
+  // The next `times` proofs of readiness find this on the worker.
+  void FailReadiness(int worker, std::string message, int times = 1) {
+    std::lock_guard lock(mutex_);
+    unready_[worker] = {std::move(message), {}, times};
+  }
   // Workers without pinned keys show this one, with their number behind it.
   void ShowHostKey(std::string key) {
     std::lock_guard lock(mutex_);
     host_key_ = std::move(key);
   }
-  // Runs at the beginning of each run.
+  // Runs at the beginning of each run but the proofs of readiness.
   void OnRun(std::function<void(const Call&, std::stop_token)> act) { act_ = std::move(act); }
 
   std::vector<Call> Calls() const {
     std::lock_guard lock(mutex_);
     return calls_;
   }
+  // Proofs of readiness, which are not among Calls: every create has one.
+  std::vector<Call> ReadinessCalls() const {
+    std::lock_guard lock(mutex_);
+    return readiness_;
+  }
   void ForgetCalls() {
     std::lock_guard lock(mutex_);
     calls_.clear();
+    readiness_.clear();
   }
 
   std::vector<StepOutcome> Run(const Step& step, const std::vector<WorkerAccess>& workers,
                                StepObserver& observer, std::stop_token stop) override {
     Call call{step, workers.empty() ? "" : workers.front().pod, {}, workers};
     for (const WorkerAccess& worker : workers) call.workers.push_back(worker.index);
-    if (act_) act_(call, stop);
+    const bool readiness = step.kind == Step::Kind::kReadiness;
+    if (act_ && !readiness) act_(call, stop);
     std::lock_guard lock(mutex_);
-    calls_.push_back(std::move(call));
+    (readiness ? readiness_ : calls_).push_back(std::move(call));
     std::vector<StepOutcome> outcomes;
     int done = 0;
     int failed = 0;
     for (const WorkerAccess& worker : workers) {
-      outcomes.push_back(RunOn(worker, stop));
+      outcomes.push_back(RunOn(worker, readiness ? unready_ : faults_, stop));
       ++(outcomes.back().ok ? done : failed);
-      observer.OnStepLine(worker.index, "hello");
+      if (!readiness) observer.OnStepLine(worker.index, "hello");
       observer.OnStepProgress(done, failed, 0);
     }
     return outcomes;
@@ -69,14 +81,15 @@ class FakeStepRunner final : public StepRunner {
     int times = 0;
   };
 
-  StepOutcome RunOn(const WorkerAccess& worker, const std::stop_token& stop) {
+  StepOutcome RunOn(const WorkerAccess& worker, std::map<int, Fault>& faults,
+                    const std::stop_token& stop) {
     StepOutcome outcome{worker.index, true, {}, {}, {}};
     if (stop.stop_requested()) return {worker.index, false, "stopped", {}, {}};
     if (!host_key_.empty() && worker.host_keys.empty()) {
       outcome.learned_host_key = host_key_ + std::to_string(worker.index);
     }
-    auto fault = faults_.find(worker.index);
-    if (fault == faults_.end() || fault->second.times-- <= 0) return outcome;
+    auto fault = faults.find(worker.index);
+    if (fault == faults.end() || fault->second.times-- <= 0) return outcome;
     outcome.ok = false;
     outcome.message = fault->second.message;
     outcome.last_lines = fault->second.last_lines;
@@ -86,8 +99,10 @@ class FakeStepRunner final : public StepRunner {
   mutable std::mutex mutex_;
   std::function<void(const Call&, std::stop_token)> act_;
   std::map<int, Fault> faults_;
+  std::map<int, Fault> unready_;
   std::string host_key_;
   std::vector<Call> calls_;
+  std::vector<Call> readiness_;
 };
 
 }  // namespace podctl::testing

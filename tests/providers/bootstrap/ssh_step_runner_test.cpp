@@ -178,6 +178,22 @@ TEST_F(SshStepRunnerTest, OneWorkerThatFailsLeavesTheOthersAlone) {
   EXPECT_EQ(log_.failed, 1);
 }
 
+TEST_F(SshStepRunnerTest, AWorkerIsReadyWhenItIsFitForUse) {
+  Program("docker", "exit 1\n");
+  Program("systemctl", "printf 'LoadState=loaded\\nActiveState=active\\nMainPID=0\\n'\n");
+  Step step;
+  step.kind = Step::Kind::kReadiness;
+  EXPECT_TRUE(Run(step)[0].ok) << Run(step)[0].message;
+  EXPECT_TRUE(log_.lines.empty()) << "what the probe says is not the user's to read";
+  Program("systemctl", "printf 'LoadState=loaded\\nActiveState=failed\\nMainPID=0\\n'\n");
+  const StepOutcome broken = Run(step)[0];
+  EXPECT_FALSE(broken.ok);
+  EXPECT_EQ(broken.message, "tpu-runtime is failed");
+  EXPECT_TRUE(broken.last_lines.empty());
+  server_->Stop();
+  EXPECT_FALSE(Run(step)[0].ok);
+}
+
 TEST_F(SshStepRunnerTest, StopEndsTheScript) {
   std::stop_source stop;
   log_.on_line = [&] { stop.request_stop(); };

@@ -1,0 +1,326 @@
+#include "providers/workers/jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "providers/base/text.h"
+#include "providers/workers/shell.h"
+
+namespace podctl::workers {
+namespace {
+
+constexpr std::string_view kFirstLine = "podctl-jobs 1";
+constexpr std::string_view kNoteMark = "podctl-log ";
+constexpr std::size_t kMostJobs = 1000;
+constexpr std::size_t kLongestText = 200;
+
+// What all texts below know of a job's folder.
+constexpr const char* kKnowJobs = R"sh(
+LC_ALL=C; export LC_ALL
+umask 077
+jobs=$HOME/.podctl/jobs
+boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)
+start_of() {
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  stat=${stat##*) }
+  set -- $stat
+  [ "$1" != Z ] || return 1
+  shift 19
+  echo "$1"
+}
+# Its supervisor lives.
+is_alive() {
+  pid=
+  { read -r pid start booted <"$1/pid"; } 2>/dev/null || return 1
+  [ "$booted" = "$boot" ] && [ "$(start_of "$pid")" = "$start" ]
+}
+# Sets $state, $code, $ended.
+look() {
+  state=running code=0 ended=0
+  if [ ! -s "$1/exit" ] && ! is_alive "$1"; then state=died; fi
+  # The exit code is written before the supervisor goes.
+  if { read -r code ended <"$1/exit"; } 2>/dev/null; then state=ended; else code=0 ended=0; fi
+}
+tell() {
+  look "$1"
+  run=- started=0
+  { read -r run <"$1/run"; read -r started <"$1/started"; } 2>/dev/null
+  size=$(stat -c %s "$1/log" 2>/dev/null) || size=0
+  line=$(head -n 1 "$1/command" 2>/dev/null | cut -c 1-200 | tr -cd "[:print:]")
+  printf "job %s %s %s %s %s %s %s %s\n" "${1##*/}" "$run" $state "$code" "$started" "$ended" \
+    "$size" "$line"
+}
+)sh";
+
+// Takes the exit code of what it starts, which shares its process group. A signal to the group is
+// not for the supervisor, but for the command.
+constexpr const char* kSupervisor = R"sh(
+job=$1
+cd || exit 1
+stat=$(cat /proc/$$/stat)
+stat=${stat##*) }
+set -- $stat
+shift 19
+echo "$$ $1 $(cat /proc/sys/kernel/random/boot_id)" >"$job/pid.new" && mv "$job/pid.new" "$job/pid"
+. "$job/environment"
+export PODCTL_JOB="${job##*/}"
+trap : TERM INT HUP QUIT
+"${SHELL:-/bin/sh}" "$job/command" </dev/null >"$job/log" 2>&1 &
+command=$!
+while :; do
+  wait $command
+  code=$?
+  kill -0 $command 2>/dev/null || break
+done
+wait $command 2>/dev/null
+again=$?
+[ $again = 127 ] || code=$again
+echo "$code $(date +%s)" >"$job/exit.new" && mv "$job/exit.new" "$job/exit"
+)sh";
+
+// A job is put together aside and moved to its place; until its supervisor has said its number, it
+// is not told as started. The lock keeps two starts apart.
+constexpr const char* kStart = R"sh(
+cd || exit 1
+mkdir -p "$jobs" || exit 1
+job=$jobs/$name
+new=$jobs/.$name.new
+exec 9>"$jobs/.$name.lock" || exit 1
+flock -w 30 9 || { echo "another start of it is under way" >&2; exit 1; }
+if [ -d "$job" ]; then
+  look "$job"
+  there=
+  { read -r there <"$job/run"; } 2>/dev/null
+  # A start that was cut before the supervisor came is begun anew.
+  if [ "$there" = "$run" ] && [ $state != died ]; then cat >/dev/null; tell "$job"; exit 0; fi
+  if [ $state = running ]; then cat >/dev/null; tell "$job"; exit 91; fi
+fi
+rm -rf "$new"
+mkdir "$new" && cat >"$new/input" || exit 1
+lines=$(sed -n "1s/^podctl-job //p" "$new/input")
+[ -n "$lines" ] || { echo "the job did not come over whole" >&2; exit 1; }
+# The session's own variables first: a service manager would start it without them.
+printf "%s\n" "$session" >"$new/environment"
+tail -n +2 "$new/input" | head -n "$lines" >>"$new/environment"
+tail -n "+$((lines+2))" "$new/input" >"$new/command"
+rm -f "$new/input"
+printf "%s\n" "$supervisor" >"$new/supervisor"
+echo "$run" >"$new/run"
+date +%s >"$new/started"
+: >"$new/log"
+rm -rf "$job"
+mv "$new" "$job" || exit 1
+as_service() {
+  command -v systemd-run >/dev/null || return 1
+  find_root
+  [ "$root" != none ] || return 1
+  $root systemd-run --quiet --collect --unit "podctl-job-$name-$run" --uid "$(id -u)" \
+    --gid "$(id -g)" --property KillMode=process --setenv "HOME=$HOME" \
+    /bin/sh "$job/supervisor" "$job" 9>&- </dev/null >/dev/null 2>&1
+}
+if ! as_service; then
+  setsid /bin/sh "$job/supervisor" "$job" 9>&- </dev/null >/dev/null 2>&1 &
+fi
+i=0
+while [ ! -s "$job/pid" ]; do
+  [ $i -lt 100 ] || { echo "its supervisor did not come up" >&2; exit 1; }
+  sleep 0.1
+  i=$((i+1))
+done
+tell "$job"
+)sh";
+
+constexpr const char* kList = R"sh(
+echo 'podctl-jobs 1'
+for job in "$jobs"/*; do
+  [ -d "$job" ] || continue
+  [ -z "$name" ] || [ "${job##*/}" = "$name" ] || continue
+  tell "$job"
+done
+echo end
+)sh";
+
+// tail ends when the supervisor has gone; by then the exit code is written.
+constexpr const char* kLog = R"sh(
+job=$jobs/$name
+[ -d "$job" ] || exit 92
+there=-
+{ read -r there <"$job/run"; } 2>/dev/null
+size=$(stat -c %s "$job/log" 2>/dev/null) || size=0
+if [ -n "$lines" ]; then
+  floor=0
+  [ $size -le 4194304 ] || floor=$((size-4194304))
+  begin=$((size - $(tail -c "+$((floor+1))" "$job/log" | head -c $((size-floor)) |
+    tail -n "$lines" | wc -c)))
+elif [ "$seen" -gt 0 ] && { [ -z "$run" ] || [ "$run" = "$there" ]; }; then
+  begin=$seen
+  # A last line that was cut has no newline there: its rest comes first.
+  last=$(tail -c "+$seen" "$job/log" | head -c 1 | od -An -tx1)
+  [ "${last##* }" = 0a ] || begin=$((seen-1))
+else
+  begin=0
+fi
+echo "podctl-log begin $there $begin" >&2
+if [ -n "$follow" ] && [ ! -s "$job/exit" ] && is_alive "$job"; then
+  tail -c "+$((begin+1))" -f --pid="$pid" "$job/log"
+else
+  tail -c "+$((begin+1))" "$job/log"
+fi
+look "$job"
+echo "podctl-log $state $code" >&2
+)sh";
+
+constexpr const char* kKill = R"sh(
+job=$jobs/$name
+echo 'podctl-jobs 1'
+if [ -d "$job" ]; then
+  if [ ! -s "$job/exit" ] && is_alive "$job"; then
+    group=$pid
+    kill -TERM "-$group" 2>/dev/null
+    i=0
+    while [ $i -lt $((grace * 5)) ] && kill -0 "-$group" 2>/dev/null; do
+      sleep 0.2
+      i=$((i+1))
+    done
+    if kill -0 "-$group" 2>/dev/null; then
+      kill -KILL "-$group" 2>/dev/null
+      i=0
+      while [ $i -lt 25 ] && is_alive "$job"; do sleep 0.2; i=$((i+1)); done
+      # Nobody is left who could have taken the exit code.
+      [ -s "$job/exit" ] || is_alive "$job" || echo "137 $(date +%s)" >"$job/exit"
+    fi
+  fi
+  tell "$job"
+fi
+echo end
+)sh";
+
+std::string_view TakeWord(std::string_view* rest) {
+  const std::size_t blank = rest->find(' ');
+  const std::string_view word = rest->substr(0, blank);
+  rest->remove_prefix(blank == std::string_view::npos ? rest->size() : blank + 1);
+  return word;
+}
+
+template <typename Number>
+bool ReadNumber(std::string_view word, Number* number) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *number);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+bool TakeState(std::string_view word, JobStatus::State* state) {
+  for (const auto each :
+       {JobStatus::State::kRunning, JobStatus::State::kEnded, JobStatus::State::kDied}) {
+    if (word != JobStateName(each)) continue;
+    *state = each;
+    return true;
+  }
+  return false;
+}
+
+std::optional<JobStatus> ReadJob(std::string_view rest) {
+  JobStatus job;
+  if (TakeWord(&rest) != "job") return std::nullopt;
+  job.name = std::string(TakeWord(&rest));
+  job.run = VisibleControls(TakeWord(&rest).substr(0, kLongestText));
+  if (!IsJobName(job.name) || !TakeState(TakeWord(&rest), &job.state)) return std::nullopt;
+  if (!ReadNumber(TakeWord(&rest), &job.exit_code)) return std::nullopt;
+  if (!ReadNumber(TakeWord(&rest), &job.started)) return std::nullopt;
+  if (!ReadNumber(TakeWord(&rest), &job.ended)) return std::nullopt;
+  if (!ReadNumber(TakeWord(&rest), &job.log_bytes)) return std::nullopt;
+  job.command = VisibleControls(rest.substr(0, kLongestText));
+  return job;
+}
+
+}  // namespace
+
+bool IsJobName(std::string_view name) {
+  constexpr std::size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest && name[0] != '.' && name[0] != '-' &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+         });
+}
+
+std::string_view JobStateName(JobStatus::State state) {
+  switch (state) {
+    case JobStatus::State::kRunning:
+      return "running";
+    case JobStatus::State::kEnded:
+      return "ended";
+    case JobStatus::State::kDied:
+      return "died";
+  }
+  return "unknown";
+}
+
+std::string StartCommand(const JobStart& job) {
+  return InPlainShell(
+      fmt::format("session=$(export -p)\nname={}\nrun={}\nsupervisor='{}'\n"
+                  "find_root() {{{}}}\n{}{}",
+                  job.name, job.run, kSupervisor, kFindRoot, kKnowJobs, kStart));
+}
+
+std::string StartInput(const JobStart& job) {
+  std::string environment;
+  for (const auto& [name, value] : job.environment) {
+    environment += fmt::format("export {}={}\n", name, ShellQuote(value));
+  }
+  const auto lines = std::count(environment.begin(), environment.end(), '\n');
+  std::string text = fmt::format("podctl-job {}\n{}{}", lines, environment, job.command);
+  if (text.back() != '\n') text += '\n';
+  return text;
+}
+
+std::string ListCommand(const std::string& name) {
+  return InPlainShell(fmt::format("name={}\n{}{}", name, kKnowJobs, kList));
+}
+
+Result<std::vector<JobStatus>> ParseJobs(const std::vector<std::string>& lines) {
+  const auto broken = [] {
+    return MakeError(ErrorCode::kDataLoss, "its list of jobs cannot be read");
+  };
+  std::vector<JobStatus> jobs;
+  auto line = std::find(lines.begin(), lines.end(), kFirstLine);
+  while (line != lines.end() && ++line != lines.end()) {
+    if (*line == "end") return jobs;
+    auto job = ReadJob(*line);
+    if (!job || jobs.size() == kMostJobs) return broken();
+    jobs.push_back(*std::move(job));
+  }
+  return broken();
+}
+
+std::string LogCommand(const LogRequest& request) {
+  return InPlainShell(fmt::format("name={}\nfollow={}\nlines={}\nseen={}\nrun={}\n{}{}",
+                                  request.name, request.follow ? "yes" : "",
+                                  request.tail ? fmt::format("{}", *request.tail) : "",
+                                  request.seen, ShellQuote(request.run), kKnowJobs, kLog));
+}
+
+std::optional<LogNote> ReadLogNote(std::string_view line) {
+  if (!line.starts_with(kNoteMark)) return std::nullopt;
+  line.remove_prefix(kNoteMark.size());
+  LogNote note;
+  const std::string_view kind = TakeWord(&line);
+  if (kind == "begin") {
+    note.run = std::string(TakeWord(&line).substr(0, kLongestText));
+    return ReadNumber(line, &note.offset) ? std::optional(note) : std::nullopt;
+  }
+  JobStatus::State state{};
+  if (!TakeState(kind, &state) || !ReadNumber(line, &note.exit_code)) return std::nullopt;
+  note.kind = state == JobStatus::State::kEnded     ? LogNote::Kind::kEnded
+              : state == JobStatus::State::kRunning ? LogNote::Kind::kRunning
+                                                    : LogNote::Kind::kDied;
+  return note;
+}
+
+std::string KillCommand(const std::string& name, std::chrono::seconds grace) {
+  return InPlainShell(
+      fmt::format("name={}\ngrace={}\n{}{}", name, grace.count(), kKnowJobs, kKill));
+}
+
+}  // namespace podctl::workers

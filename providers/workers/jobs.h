@@ -1,0 +1,98 @@
+// Commands that run on a worker without a connection: the shell texts that start, list, follow and
+// end them, and the readers of their answers. Prints nothing, connects to nothing.
+//
+// A job is a folder on the worker, ~/.podctl/jobs/NAME, readable by its user only:
+//   run          the run it belongs to: the same on all workers that were started together
+//   command      the text that is run, by the user's login shell; environment: what is set for it
+//   started      seconds since 1970
+//   pid          of its supervisor, which leads its process group; its start; the machine's boot
+//   log          what it wrote, standard error included
+//   exit         its exit code and when that was, once it has ended
+// The supervisor is a shell, started by systemd-run where there is a systemd, else by setsid; it
+// takes the exit code. Names are letters, digits, '.', '_' and '-', at most 64 of them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "providers/base/error.h"
+
+namespace podctl::workers {
+
+bool IsJobName(std::string_view name);
+
+struct JobStart {
+  std::string name;
+  std::string run;  // letters, digits and '-'
+  std::string command;
+  std::map<std::string, std::string> environment;
+};
+
+// Exit codes of the texts below that tell more than 0 and 1.
+inline constexpr int kJobRunsAlready = 91;  // of StartCommand: another run of that name
+inline constexpr int kNoSuchJob = 92;       // of FollowCommand
+
+// Starts it, unless just this run is there already. A job of that name that has ended is replaced.
+// `StartInput` is to be its standard input: command and environment show in no process list.
+std::string StartCommand(const JobStart& job);
+std::string StartInput(const JobStart& job);
+
+struct JobStatus {
+  enum class State {
+    kRunning,
+    kEnded,  // with `exit_code`
+    kDied,   // gone without an exit code: the machine was restarted, or its supervisor was killed
+  };
+  std::string name;
+  std::string run;
+  State state = State::kRunning;
+  int exit_code = 0;
+  std::int64_t started = 0;  // seconds since 1970, by the worker's clock
+  std::int64_t ended = 0;    // of kEnded
+  std::uint64_t log_bytes = 0;
+  std::string command;  // its first line, cut
+};
+std::string_view JobStateName(JobStatus::State state);  // "running", "ended", "died"
+
+// Of one job, or of all (`name` empty).
+std::string ListCommand(const std::string& name);
+// `lines` of standard output; kDataLoss when it is not a whole answer.
+Result<std::vector<JobStatus>> ParseJobs(const std::vector<std::string>& lines);
+
+struct LogRequest {
+  std::string name;
+  bool follow = false;                // until the job has ended
+  std::optional<std::uint64_t> tail;  // only so many last lines (of the last 4 MiB)
+  // What was shown before: its lines' bytes, with one for the newline of each. Goes on behind
+  // that, also when the last line was cut by a connection that broke. Not with `tail`.
+  std::uint64_t seen = 0;
+  std::string run;  // of what was seen; another run is told from its beginning. May be empty
+};
+
+// The log on standard output; on standard error lines for ReadLogNote, others are to be ignored.
+std::string LogCommand(const LogRequest& request);
+
+struct LogNote {
+  enum class Kind {
+    kBegin,    // `run`, and where the output begins: `offset`
+    kEnded,    // `exit_code`: the log is whole
+    kRunning,  // without `follow`: there will be more
+    kDied,
+  };
+  Kind kind = Kind::kBegin;
+  std::string run;
+  std::uint64_t offset = 0;
+  int exit_code = 0;
+};
+std::optional<LogNote> ReadLogNote(std::string_view line);
+
+// TERM to its process group, then for at most `grace` a wait, then KILL. Answers as ListCommand of
+// one job does, with what became of it.
+std::string KillCommand(const std::string& name, std::chrono::seconds grace);
+
+}  // namespace podctl::workers

@@ -1,0 +1,118 @@
+// A new pod is complete when its workers were proved usable, and not before.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::ChangeOf;
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr const char* kReadiness = "bootstrap.a.readiness";
+
+class ReadinessTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo hi}]\n"));
+  }
+  std::vector<int> Workers(const Plan& plan) {
+    const auto* run = std::get_if<RunStep>(&ChangeOf(plan, kReadiness).action);
+    return run == nullptr ? std::vector<int>{} : run->workers.value_or(std::vector<int>{-1});
+  }
+
+  Desk desk_;
+};
+
+TEST_F(ReadinessTest, IsAPartOfTheCreationAndLeavesNothingInTheState) {
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create pod.a", "run bootstrap.a.x"));
+  desk_.ApplyAll();
+  ASSERT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_THAT(desk_.workers.ReadinessCalls()[0].workers, ElementsAre(0, 1, 2, 3));
+  EXPECT_FALSE(desk_.workers.ReadinessCalls()[0].access[2].host_keys.empty()) << "pinned";
+  EXPECT_FALSE(desk_.Stored().steps.contains(kReadiness));
+}
+
+TEST_F(ReadinessTest, ABadWorkerIsNamedAndTheNodeIsKept) {
+  desk_.workers.FailReadiness(2, "the TPU is held by `python3 train.py`");
+  const ExecuteResult result = desk_.Apply();
+  ASSERT_THAT(result.failures, SizeIs(1));
+  EXPECT_EQ(result.failures[0].change.address, "pod.a");
+  EXPECT_EQ(result.failures[0].error.message,
+            "the node is READY, but 1 of 4 workers cannot be used: worker 2: the TPU is held by "
+            "`python3 train.py`");
+  EXPECT_THAT(result.failures[0].error.hint, HasSubstr("podctl doctor a"));
+  desk_.events.At("skip bootstrap.a.x: pod.a");
+  EXPECT_THAT(desk_.workers.Calls(), IsEmpty()) << "no step runs on a pod that is not ready";
+  EXPECT_TRUE(desk_.Stored().pods.at("pod.a").exists);
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+}
+
+TEST_F(ReadinessTest, TheNextApplyChecksTheBadWorkerAgainAndGoesOn) {
+  desk_.workers.FailReadiness(2, "it does not answer");
+  desk_.Apply();
+  desk_.workers.ForgetCalls();
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("run bootstrap.a.readiness", "run bootstrap.a.x"));
+  EXPECT_THAT(Workers(plan), ElementsAre(2));
+  EXPECT_EQ(ChangeOf(plan, kReadiness).reason, "not every worker was proved to be usable");
+  desk_.ApplyAll();
+  ASSERT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_THAT(desk_.workers.ReadinessCalls()[0].workers, ElementsAre(2));
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a")) << "the node is not made anew";
+  EXPECT_FALSE(desk_.Stored().steps.contains(kReadiness));
+}
+
+TEST_F(ReadinessTest, AWorkerThatStaysBadFailsAgain) {
+  desk_.workers.FailReadiness(1, "it does not answer", 2);
+  desk_.Apply();
+  const ExecuteResult again = desk_.Apply();
+  ASSERT_THAT(again.failures, SizeIs(1));
+  EXPECT_EQ(again.failures[0].change.address, kReadiness);
+  desk_.ApplyAll();
+}
+
+TEST_F(ReadinessTest, AReplacementIsProvedToo) {
+  desk_.ApplyAll();
+  desk_.workers.ForgetCalls();
+  desk_.plan_options.replace = {"pod.a"};
+  desk_.Apply();
+  EXPECT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
+}
+
+TEST_F(ReadinessTest, IsNotAskedForWhereTheSpecSaysSo) {
+  desk_.Pods(Desk::Pod("a", "    ssh: {check: false}\n"));
+  desk_.workers.FailReadiness(2, "it does not answer");
+  desk_.ApplyAll();
+  EXPECT_THAT(desk_.workers.ReadinessCalls(), IsEmpty());
+}
+
+TEST_F(ReadinessTest, IsForgottenWhenTheSpecGivesItUp) {
+  desk_.workers.FailReadiness(2, "it does not answer");
+  desk_.Apply();
+  desk_.Pods(Desk::Pod("a", "    ssh: {check: false}\n"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), IsEmpty());
+  desk_.ApplyAll();
+  EXPECT_FALSE(desk_.Stored().steps.contains(kReadiness));
+}
+
+TEST_F(ReadinessTest, CanBeAskedForAtAnyTime) {
+  desk_.ApplyAll();
+  desk_.workers.ForgetCalls();
+  desk_.plan_options.replace = {kReadiness};
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("run bootstrap.a.readiness"));
+  desk_.Apply();
+  EXPECT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_FALSE(desk_.Stored().steps.contains(kReadiness));
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,251 @@
+#include "providers/workers/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "providers/base/text.h"
+#include "tests/providers/workers/worker_shell.h"
+
+namespace podctl::workers {
+namespace {
+
+using podctl::testing::ReadAll;
+using podctl::testing::Said;
+using podctl::testing::WorkerShell;
+using podctl::testing::WriteAll;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using State = JobStatus::State;
+
+TEST(JobNames, AreWordsOfAFileName) {
+  for (const std::string good : {"train", "a.b-c_9", "9"}) EXPECT_TRUE(IsJobName(good)) << good;
+  for (const std::string bad : {"", ".hidden", "-x", "a/b", "a b", "$(x)", "é"}) {
+    EXPECT_FALSE(IsJobName(bad)) << bad;
+  }
+  EXPECT_FALSE(IsJobName(std::string(65, 'a')));
+}
+
+TEST(JobAnswer, IsReadWholeOrRefused) {
+  const std::vector<std::string> answer = {
+      "podctl-jobs 1", "job train 0123-a running 0 1795284000 0 10 python3 train.py",
+      "job eval 0123-b ended 3 1795284000 1795284010 0 ", "end"};
+  const auto jobs = ParseJobs(answer);
+  ASSERT_TRUE(jobs);
+  ASSERT_THAT(*jobs, SizeIs(2));
+  EXPECT_EQ(jobs->at(0).command, "python3 train.py");
+  EXPECT_EQ(jobs->at(1).exit_code, 3);
+  EXPECT_EQ(jobs->at(1).state, State::kEnded);
+  for (std::size_t length = 0; length < answer.size(); ++length) {
+    EXPECT_FALSE(ParseJobs({answer.begin(), answer.begin() + static_cast<long>(length)}));
+  }
+  for (const std::string odd :
+       {"job ../x r running 0 0 0 0 c", "job x r flying 0 0 0 0 c", "job x r running", "", "x"}) {
+    auto lines = answer;
+    lines.insert(lines.end() - 1, odd);
+    EXPECT_FALSE(ParseJobs(lines)) << odd;
+  }
+}
+
+TEST(JobLogNotes, AreToldFromOtherWords) {
+  EXPECT_EQ(ReadLogNote("podctl-log begin r1 17")->offset, 17U);
+  EXPECT_EQ(ReadLogNote("podctl-log ended 3")->exit_code, 3);
+  EXPECT_EQ(ReadLogNote("podctl-log died 0")->kind, LogNote::Kind::kDied);
+  for (const std::string other : {"tail: inotify resources exhausted", "podctl-log",
+                                  "podctl-log ended", "podctl-log begin r x"}) {
+    EXPECT_FALSE(ReadLogNote(other)) << other;
+  }
+}
+
+class JobsTest : public ::testing::Test {
+ protected:
+  ~JobsTest() override { Kill("train", 0); }
+  static JobStart Job(const std::string& command, const std::string& run = "aaaa-1") {
+    return {"train", run, command, {}};
+  }
+  Said Start(const JobStart& job) { return worker_.Run(StartCommand(job), StartInput(job)); }
+  std::vector<JobStatus> Read(const Said& said) {
+    const auto jobs = ParseJobs(said.out);
+    EXPECT_TRUE(jobs) << Join(said.out, "\n") << Join(said.err, "\n") << said.result.message;
+    return jobs ? *jobs : std::vector<JobStatus>{};
+  }
+  JobStatus List() {
+    const auto jobs = Read(worker_.Run(ListCommand("train")));
+    EXPECT_THAT(jobs, SizeIs(1));
+    return jobs.empty() ? JobStatus{} : jobs[0];
+  }
+  JobStatus Kill(const std::string& name, int grace) {
+    const auto jobs = Read(worker_.Run(KillCommand(name, std::chrono::seconds(grace))));
+    return jobs.empty() ? JobStatus{} : jobs[0];
+  }
+  // When the job has ended.
+  JobStatus Ended() {
+    worker_.Run(LogCommand({"train", true, {}, 0, ""}));
+    return List();
+  }
+  Said Log(LogRequest request) {
+    request.name = "train";
+    return worker_.Run(LogCommand(request));
+  }
+  std::string Folder() { return worker_.home() + "/.podctl/jobs/train"; }
+  void Await(const std::string& file) {
+    while (!std::filesystem::exists(file)) std::this_thread::yield();
+  }
+
+  WorkerShell worker_;
+};
+
+TEST_F(JobsTest, OutlivesTheConnectionAndKeepsItsExitCode) {
+  JobStart job = Job("echo \"$GREETING from $PODCTL_JOB in $PWD\"; echo oops >&2; exit 3");
+  job.environment["GREETING"] = "it's $HOME";
+  const Said started = Start(job);
+  ASSERT_TRUE(started.result.ok()) << Join(started.err, "\n");
+  const JobStatus status = Ended();
+  EXPECT_EQ(status.state, State::kEnded);
+  EXPECT_EQ(status.exit_code, 3);
+  EXPECT_EQ(status.run, "aaaa-1");
+  EXPECT_GE(status.ended, status.started);
+  EXPECT_THAT(status.command, HasSubstr("echo \"$GREETING"));
+  EXPECT_EQ(ReadAll(Folder() + "/log"), "it's $HOME from train in " + worker_.home() + "\noops\n");
+  EXPECT_EQ(status.log_bytes, ReadAll(Folder() + "/log").size());
+}
+
+TEST_F(JobsTest, KeepsTheVariablesOutOfTheProcessList) {
+  JobStart job = Job("tr '\\0' ' ' </proc/$PPID/cmdline; tr '\\0' ' ' </proc/$$/cmdline");
+  job.environment["TOKEN"] = "swordfish";
+  EXPECT_TRUE(Start(job).result.ok());
+  Ended();
+  EXPECT_EQ(ReadAll(Folder() + "/log").find("swordfish"), std::string::npos);
+  EXPECT_EQ(StartCommand(job).find("swordfish"), std::string::npos);
+  EXPECT_EQ(std::filesystem::status(worker_.home() + "/.podctl/jobs").permissions() &
+                std::filesystem::perms::others_all,
+            std::filesystem::perms::none);
+}
+
+TEST_F(JobsTest, LivesOnWhenTheConnectionIsKilled) {
+  EXPECT_TRUE(Start(Job("while [ ! -e go ]; do sleep 0.05; done; echo done")).result.ok());
+  worker_.server().KillSessions();
+  worker_.server().Stop();
+  worker_.server().Start();
+  EXPECT_EQ(List().state, State::kRunning);
+  WriteAll(worker_.home() + "/go", "");
+  EXPECT_EQ(Ended().exit_code, 0);
+}
+
+TEST_F(JobsTest, ANameThatRunsIsRefusedAndTheSameRunIsNotStartedTwice) {
+  const JobStart job = Job("echo run >> runs; while :; do sleep 0.05; done");
+  EXPECT_TRUE(Start(job).result.ok());
+  EXPECT_TRUE(Start(job).result.ok()) << "the same run: it is there already";
+  EXPECT_EQ(Start(Job("true", "bbbb-1")).result.exit_code, kJobRunsAlready);
+  Await(worker_.home() + "/runs");
+  EXPECT_EQ(ReadAll(worker_.home() + "/runs"), "run\n");
+}
+
+TEST_F(JobsTest, ANameWhoseJobHasEndedIsTaken) {
+  EXPECT_TRUE(Start(Job("echo one")).result.ok());
+  Ended();
+  EXPECT_TRUE(Start(Job("echo two", "bbbb-2")).result.ok());
+  EXPECT_EQ(Ended().run, "bbbb-2");
+  EXPECT_EQ(ReadAll(Folder() + "/log"), "two\n");
+}
+
+TEST_F(JobsTest, AStartThatWasCutBeforeTheSupervisorCameIsBegunAnew) {
+  EXPECT_TRUE(Start(Job("echo one")).result.ok());
+  Ended();
+  std::filesystem::remove(Folder() + "/pid");
+  std::filesystem::remove(Folder() + "/exit");
+  EXPECT_EQ(List().state, State::kDied);
+  EXPECT_TRUE(Start(Job("echo one")).result.ok());
+  EXPECT_EQ(Ended().state, State::kEnded);
+}
+
+TEST_F(JobsTest, IsEndedWithItsWholeProcessGroup) {
+  EXPECT_TRUE(Start(Job("sh -c 'echo $$ > child; sleep 300' & wait")).result.ok());
+  Await(worker_.home() + "/child");
+  const JobStatus status = Kill("train", 10);
+  EXPECT_EQ(status.state, State::kEnded);
+  EXPECT_EQ(status.exit_code, 143);
+  EXPECT_FALSE(podctl::testing::IsRunning("sleep", "300.75"));
+}
+
+TEST_F(JobsTest, IsKilledWhenItDoesNotHeedTerm) {
+  EXPECT_TRUE(Start(Job("trap '' TERM; : > up; while :; do sleep 0.1; done")).result.ok());
+  Await(worker_.home() + "/up");
+  const JobStatus status = Kill("train", 1);
+  EXPECT_EQ(status.state, State::kEnded);
+  EXPECT_EQ(status.exit_code, 137);
+}
+
+TEST_F(JobsTest, ACommandThatHeedsTermKeepsItsOwnExitCode) {
+  EXPECT_TRUE(Start(Job("trap 'echo saved; exit 7' TERM; : > up; while :; do sleep 0.05; done"))
+                  .result.ok());
+  Await(worker_.home() + "/up");
+  EXPECT_EQ(Kill("train", 10).exit_code, 7);
+  EXPECT_THAT(ReadAll(Folder() + "/log"), ::testing::EndsWith("saved\n"));
+}
+
+TEST_F(JobsTest, ASupervisorThatIsGoneIsTold) {
+  EXPECT_TRUE(Start(Job("while :; do sleep 0.05; done")).result.ok());
+  const int pid = std::stoi(ReadAll(Folder() + "/pid"));
+  ::kill(-pid, SIGKILL);
+  JobStatus status;
+  do {
+    status = List();
+  } while (status.state == State::kRunning);
+  EXPECT_EQ(status.state, State::kDied);
+}
+
+TEST_F(JobsTest, ALogIsReadToItsEndWithTheExitCode) {
+  EXPECT_TRUE(Start(Job("for i in 1 2 3; do echo line $i; sleep 0.1; done; exit 5")).result.ok());
+  const Said said = Log({.name = {}, .follow = true, .tail = {}, .seen = 0, .run = {}});
+  EXPECT_THAT(said.out, ElementsAre("line 1", "line 2", "line 3"));
+  EXPECT_EQ(said.err.front(), "podctl-log begin aaaa-1 0");
+  EXPECT_EQ(said.err.back(), "podctl-log ended 5");
+}
+
+TEST_F(JobsTest, ALogGoesOnWhereItStopped) {
+  EXPECT_TRUE(Start(Job("printf 'one\\ntwo\\nthree'")).result.ok());
+  Ended();
+  const auto after = [&](std::uint64_t seen, const std::string& run = "aaaa-1") {
+    return Log({.name = {}, .follow = true, .tail = {}, .seen = seen, .run = run}).out;
+  };
+  EXPECT_THAT(after(4), ElementsAre("two", "three"));
+  EXPECT_THAT(after(8), ElementsAre("three"));
+  // "tw" came, and then the connection broke: counted as a line with its newline.
+  EXPECT_THAT(after(7), ElementsAre("o", "three"));
+  EXPECT_THAT(after(7, "bbbb-1"), ElementsAre("one", "two", "three")) << "another run";
+}
+
+TEST_F(JobsTest, TheLastLinesOfALogAreFoundWithTheirPlace) {
+  EXPECT_TRUE(Start(Job("printf 'one\\ntwo\\nthree\\n'")).result.ok());
+  Ended();
+  const Said said = Log({.name = {}, .follow = false, .tail = 2, .seen = 0, .run = {}});
+  EXPECT_THAT(said.out, ElementsAre("two", "three"));
+  EXPECT_EQ(said.err.front(), "podctl-log begin aaaa-1 4");
+  EXPECT_EQ(Log({.name = {}, .follow = false, .tail = 99, .seen = 0, .run = {}}).out.size(), 3U);
+}
+
+TEST_F(JobsTest, AJobThatIsNotThereIsTold) {
+  EXPECT_EQ(Log({}).result.exit_code, kNoSuchJob);
+  EXPECT_TRUE(Read(worker_.Run(KillCommand("other", std::chrono::seconds(1)))).empty());
+  EXPECT_TRUE(Read(worker_.Run(ListCommand(""))).empty());
+}
+
+TEST_F(JobsTest, SystemdRunsItWhereThereIsOne) {
+  // Notes its words and does what systemd would.
+  worker_.Program("systemd-run",
+                  "echo \"$*\" > " + worker_.root() +
+                      "/words\nwhile [ \"$1\" != /bin/sh ]; do shift; done\n"
+                      "env -i HOME=\"$HOME\" setsid \"$@\" </dev/null >/dev/null 2>&1 &\n");
+  JobStart job = Job("echo \"$A $PODCTL_JOB\"; exit 4");
+  job.environment["A"] = "b";
+  EXPECT_TRUE(Start(job).result.ok());
+  EXPECT_EQ(Ended().exit_code, 4);
+  EXPECT_EQ(ReadAll(Folder() + "/log"), "b train\n");
+  EXPECT_THAT(ReadAll(worker_.root() + "/words"), HasSubstr("--unit podctl-job-train-aaaa-1"));
+}
+
+}  // namespace
+}  // namespace podctl::workers

@@ -1,0 +1,83 @@
+// A worker for the shell texts of providers/workers: a real sshd, and a folder that stands for its
+// /dev and /tmp.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "providers/os/environment.h"
+#include "providers/ssh/fan_out.h"
+#include "tests/support/recording_ssh_observer.h"
+#include "tests/support/ssh_server.h"
+
+namespace podctl::testing {
+
+struct Said {
+  ssh::WorkerResult result;
+  std::vector<std::string> out;
+  std::vector<std::string> err;
+};
+
+class WorkerShell {
+ public:
+  WorkerShell() {
+    std::filesystem::create_directories(root() + "/dev");
+    std::filesystem::create_directories(root() + "/tmp");
+    std::filesystem::create_directories(programs_.path());
+    SshServer::Options options;
+    options.programs = programs_.path();
+    server_ = std::make_unique<SshServer>(options);
+    // Neither this machine's docker nor its services are the worker's.
+    Program("docker", "exit 1\n");
+    Program("systemctl", "printf 'LoadState=not-found\\nActiveState=inactive\\nMainPID=0\\n'\n");
+    Program("systemd-run", "exit 1\n");
+    Program("sudo", "[ \"$1\" = -n ] || exit 9; shift; exec \"$@\"\n");
+  }
+
+  // Stands for the folder below which the worker has /dev and /tmp.
+  std::string root() const { return folder_.path(); }
+  std::string home() const { return server_->Home(); }
+  SshServer& server() { return *server_; }
+
+  // A stand-in for a system program.
+  void Program(const std::string& name, const std::string& script) {
+    const std::string path = programs_.path() + "/" + name;
+    WriteAll(path, "#!/bin/sh\n" + script);
+    chmod(path.c_str(), 0755);
+  }
+
+  Said Run(const std::string& command, const std::string& input = "") {
+    ssh::FanOut fan_out(keyring_, clock_, random_);
+    ssh::Job job{server_->Access(), command, nullptr};
+    if (!input.empty()) job.input = std::make_shared<const std::string>(input);
+    ssh::Limits limits;
+    limits.retry = std::chrono::milliseconds(0);
+    limits.command = std::chrono::seconds(60);
+    struct Recorder final : ssh::Observer {
+      void OnLine(std::size_t, ssh::Stream stream, std::string_view line) override {
+        (stream == ssh::Stream::kOut ? said.out : said.err).emplace_back(line);
+      }
+      void OnPhase(std::size_t, ssh::Phase) override {}
+      Said said;
+    } recorder;
+    recorder.said.result = fan_out.Run({job}, limits, recorder, {}).at(0);
+    return recorder.said;
+  }
+
+ private:
+  TempFolder folder_;
+  TempFolder programs_;
+  FixedEnvironment environment_{{}};
+  RealFileSystem files_;
+  RealClock clock_;
+  RealRandom random_;
+  ssh::Keyring keyring_{environment_, files_};
+  std::unique_ptr<SshServer> server_;
+};
+
+}  // namespace podctl::testing
