@@ -10,6 +10,7 @@
 
 #include "cmd/command_line.h"
 #include "cmd/flag_kinds.h"
+#include "cmd/fleet_flags.h"
 #include "cmd/pod_flags.h"
 #include "providers/base/text.h"
 
@@ -28,6 +29,7 @@ class Parser {
     AddInit();
     AddPlanning();
     AddPodCommands(&app_, &invocation_.pod, &invocation_.exec);
+    AddFleetCommands(&app_, &invocation_.fleet);
     AddState();
     AddRest();
   }

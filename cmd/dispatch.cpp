@@ -5,10 +5,14 @@
 #include "cmd/arguments.h"
 #include "cmd/commands/apply.h"
 #include "cmd/commands/completion.h"
+#include "cmd/commands/doctor.h"
+#include "cmd/commands/drain.h"
 #include "cmd/commands/emulator.h"
 #include "cmd/commands/exec/exec.h"
 #include "cmd/commands/import.h"
 #include "cmd/commands/init.h"
+#include "cmd/commands/jobs.h"
+#include "cmd/commands/logs.h"
 #include "cmd/commands/saved_plan.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/commands/state.h"
@@ -80,7 +84,15 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   if (command.starts_with("state ")) return DispatchState(command, invocation.state, wiring);
   if (command == "import") return RunImport(wiring, invocation.import);
   if (command == "unlock") return RunUnlock(wiring, invocation.topic);
-  if (command == "exec") return RunExec(wiring, invocation.pod, invocation.exec);
+  if (command == "exec") {
+    return invocation.exec.detach.empty() ? RunExec(wiring, invocation.pod, invocation.exec)
+                                          : RunDetach(wiring, invocation.pod, invocation.exec);
+  }
+  if (command == "doctor") return RunDoctor(wiring, invocation.fleet);
+  if (command == "drain") return RunDrain(wiring, invocation.fleet);
+  if (command == "jobs") return RunJobs(wiring, invocation.fleet);
+  if (command == "logs") return RunLogs(wiring, invocation.fleet);
+  if (command == "kill") return RunKill(wiring, invocation.fleet);
   if (command == "ssh") return RunSsh(wiring, invocation.pod);
   if (command == "tunnel") return RunTunnel(wiring, invocation.pod);
   PODCTL_CHECK(command == "emulator");

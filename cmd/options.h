@@ -74,6 +74,19 @@ struct ExecOptions {                     // exec, beside PodOptions
   std::optional<CountOrShare> batch;  // how many run the command at a time
   std::optional<CountOrShare> max_failures;
   bool fail_fast = false;
+  std::string detach;  // name of the job to start; empty: stay and watch
+};
+
+struct FleetOptions {  // doctor, drain, jobs, logs, kill
+  std::string pod;
+  std::string workers;  // --worker; empty: all
+  std::string job;
+  std::chrono::milliseconds grace{10'000};  // drain, kill: between TERM and KILL
+  bool dry_run = false;                     // drain
+  bool auto_approve = false;                // drain
+  bool with_jobs = false;                   // drain: jobs of podctl too
+  bool follow = false;                      // logs
+  int tail = 0;                             // logs: so many last lines; 0: all
 };
 
 struct EmulatorOptions {
@@ -113,6 +126,7 @@ struct Invocation {
   ApplyOptions apply;
   PodOptions pod;
   ExecOptions exec;
+  FleetOptions fleet;
   EmulatorOptions emulator;
   InitArguments init;
   ImportOptions import;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmd/flag_kinds.h"
+#include "cmd/fleet_flags.h"
 
 namespace podctl {
 namespace {
@@ -64,6 +65,7 @@ void AddExec(CLI::App* app, PodOptions* pod, ExecOptions* options) {
   exec->add_flag("--fail-fast", options->fail_fast, "the same as --max-failures 0");
   AddDuration(exec, "--timeout", &options->timeout, "end the command after this long");
   AddEnvironment(exec, options);
+  AddDetachFlag(exec, options);
   exec->add_flag("-n,--no-stdin", options->no_stdin, "leave standard input alone");
   exec->add_flag("-t,--tty", pod->tty, "a terminal for the command, on one worker");
   exec->add_option("COMMAND", pod->command, "the command, after --");
@@ -103,6 +105,22 @@ std::string ExecConflict(const PodOptions& pod, const ExecOptions& exec, bool js
   if (gather && json) {
     return together(exec.diff ? "--diff" : "--gather", "--json",
                     "the events hold each worker's lines");
+  }
+  const std::pair<bool, std::string_view> not_of_a_job[] = {
+      {pod.tty, "--tty"},
+      {gather, exec.diff ? "--diff" : "--gather"},
+      {!exec.output_dir.empty(), "--output-dir"},
+      {!exec.retry_failed.empty(), "--retry-failed"},
+      {exec.batch.has_value(), "--batch"},
+      {exec.timeout.count() > 0, "--timeout"},
+      {exec.max_failures.has_value(), "--max-failures"},
+      {exec.fail_fast, "--fail-fast"},
+  };
+  for (const auto& [given, flag] : not_of_a_job) {
+    if (!exec.detach.empty() && given) {
+      return together("--detach", flag,
+                      "a job starts everywhere, and `podctl logs` shows the rest");
+    }
   }
   const std::pair<bool, std::string_view> not_on_a_terminal[] = {
       {json, "--json"},

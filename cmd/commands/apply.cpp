@@ -1,15 +1,13 @@
 #include "cmd/commands/apply.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "cmd/commands/ask.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/saved_plan.h"
 #include "cmd/views/json_events.h"
@@ -48,35 +46,6 @@ void ShowThePlan(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
   streams.out << ShowPlan(run.plan, view) << std::flush;
 }
 
-enum class Answer { kYes, kNo, kInterrupted };
-
-// One line from the terminal; an interrupt ends the wait.
-Answer Ask(Wiring& wiring, const std::string& question) {
-  Streams& streams = wiring.streams();
-  streams.err << question << std::flush;
-  std::string line;
-  const std::stop_token drain = wiring.interrupt().drain();
-  int resumed = Interrupt::Resumed();
-  while (true) {
-    if (drain.stop_requested()) return Answer::kInterrupted;
-    // After Ctrl-Z and fg the question stands somewhere above the shell's lines.
-    if (std::exchange(resumed, Interrupt::Resumed()) != resumed) {
-      streams.err << question << std::flush;
-    }
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    const int ready = poll(&input, 1, 100);
-    if (ready < 0 && errno != EINTR) return Answer::kNo;
-    if (ready <= 0) continue;
-    char byte = 0;
-    const ssize_t got = read(STDIN_FILENO, &byte, 1);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return Answer::kNo;
-    if (byte == '\n') break;
-    if (line.size() < 64) line += byte;
-  }
-  return TrimBlanks(line) == "yes" ? Answer::kYes : Answer::kNo;
-}
-
 // 0: go on; otherwise the exit code.
 int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, PlanMode mode) {
   const bool destroy = mode == PlanMode::kDestroy;
@@ -87,8 +56,7 @@ int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, PlanM
                         "Nothing was changed. Who reads the output must read all of it."));
     return 1;
   }
-  const bool may_ask = wiring.options().input && json == nullptr && isatty(STDIN_FILENO) != 0;
-  if (!may_ask) {
+  if (!MayAsk(wiring)) {
     ShowError(wiring, json, "",
               MakeError(ErrorCode::kFailedPrecondition,
                         "these actions need to be approved, and there is nobody to ask",

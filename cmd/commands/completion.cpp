@@ -34,7 +34,7 @@ _podctl() {
   case "$command" in
     '' | help) words="@COMMANDS@" ;;
     completion) words="bash" ;;
-    exec | ssh | tunnel) words="$(podctl state list 2>/dev/null | sed -n 's/^pod\.//p')" ;;
+    exec | ssh | tunnel | doctor | drain | jobs | logs | kill) words="$(podctl state list 2>/dev/null | sed -n 's/^pod\.//p')" ;;
     'state list' | 'state show' | 'state mv' | 'state rm')
       words="$(podctl state list 2>/dev/null)" ;;
     'state restore')

@@ -21,6 +21,8 @@ Error UnknownPod(const State& state, const std::string& name) {
                    hint);
 }
 
+}  // namespace
+
 Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
   const std::string state = NodeState(record.observed);
   if (!record.exists || record.observed.is_null() || WorkerCount(record.observed) == 0) {
@@ -35,20 +37,30 @@ Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
   return {};
 }
 
-}  // namespace
+std::string BarePodName(const std::string& name) {
+  return name.starts_with("pod.") ? name.substr(4) : name;
+}
 
-Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
+Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name) {
   auto store = wiring.OpenStore(wiring.StatePath());
   auto stored = store->Load();
   if (!stored) return stored.error();
   const State state = std::move(stored->state).value_or(State{});
-  const std::string bare = name.starts_with("pod.") ? name.substr(4) : name;
-  const std::string address = PodAddress(bare);
-  auto found = state.pods.find(address);
+  const std::string bare = BarePodName(name);
+  auto found = state.pods.find(PodAddress(bare));
   if (found == state.pods.end()) return UnknownPod(state, bare);
-  PodRecord record = found->second;
-  if (auto usable = CheckUsable(bare, record); !usable) return usable.error();
+  return found->second;
+}
 
+Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
+  auto record = FindRecord(wiring, name);
+  if (!record) return record.error();
+  const std::string bare = BarePodName(name);
+  if (auto usable = CheckUsable(bare, *record); !usable) return usable.error();
+  return TargetOf(wiring, bare, *std::move(record));
+}
+
+Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord record) {
   if (record.host_keys.size() < WorkerCount(record.observed)) {
     auto provider = wiring.provider();
     if (!provider) return provider.error();
@@ -59,7 +71,7 @@ Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
       for (auto& [worker, keys] : HostKeysOf(*attributes)) record.host_keys[worker] = keys;
     }
   }
-  PodTarget target{address, AccessToWorkers(bare, record), {}};
+  PodTarget target{PodAddress(pod), AccessToWorkers(pod, record), {}};
   for (WorkerAccess& worker : target.workers) wiring.known_hosts().Consult(worker);
   if (target.workers.size() == 1) target.exec_env = record.exec_env;
   return target;

@@ -18,6 +18,15 @@ struct PodTarget {
   std::map<std::string, std::string> exec_env;  // for what is started; single-host pods only
 };
 
+// "pod.research" and "research" -> "research".
+std::string BarePodName(const std::string& name);
+// What the state holds of the pod.
+Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name);
+// An error when the pod has no workers that could answer.
+Result<void> CheckUsable(const std::string& name, const PodRecord& record);
+// Asks the API for host keys that the record lacks.
+Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord record);
+
 // Reads the state; asks the API only for what the state lacks (endpoints, host keys).
 Result<PodTarget> FindPod(Wiring& wiring, const std::string& name);
 

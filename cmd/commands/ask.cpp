@@ -1,0 +1,43 @@
+#include "cmd/commands/ask.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "providers/base/text.h"
+
+namespace podctl {
+
+bool MayAsk(Wiring& wiring) {
+  return wiring.options().input && !wiring.options().json && isatty(STDIN_FILENO) != 0;
+}
+
+Answer Ask(Wiring& wiring, const std::string& question) {
+  Streams& streams = wiring.streams();
+  streams.err << question << std::flush;
+  std::string line;
+  const std::stop_token drain = wiring.interrupt().drain();
+  int resumed = Interrupt::Resumed();
+  while (true) {
+    if (drain.stop_requested()) return Answer::kInterrupted;
+    // After Ctrl-Z and fg the question stands somewhere above the shell's lines.
+    if (std::exchange(resumed, Interrupt::Resumed()) != resumed) {
+      streams.err << question << std::flush;
+    }
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = poll(&input, 1, 100);
+    if (ready < 0 && errno != EINTR) return Answer::kNo;
+    if (ready <= 0) continue;
+    char byte = 0;
+    const ssize_t got = read(STDIN_FILENO, &byte, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return Answer::kNo;
+    if (byte == '\n') break;
+    if (line.size() < 64) line += byte;
+  }
+  return TrimBlanks(line) == "yes" ? Answer::kYes : Answer::kNo;
+}
+
+}  // namespace podctl

@@ -1,0 +1,260 @@
+#include "cmd/commands/jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "cmd/commands/exec/variables.h"
+#include "cmd/commands/plan_run.h"
+#include "cmd/commands/pod_target.h"
+#include "cmd/commands/worker_round.h"
+#include "cmd/views/jobs_view.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/workers/jobs.h"
+#include "state/digest.h"
+
+namespace podctl {
+namespace {
+
+using workers::JobStatus;
+
+struct Chosen {
+  PodTarget target;
+  std::vector<WorkerAccess> workers;
+};
+
+Result<Chosen> Choose(Wiring& wiring, const std::string& pod, const std::string& selection) {
+  auto target = FindPod(wiring, pod);
+  if (!target) return target.error();
+  auto chosen = SelectWorkers(*target, selection, "all");
+  if (!chosen) return chosen.error();
+  return Chosen{*std::move(target), *std::move(chosen)};
+}
+
+// What the answers tell; one that cannot be read counts as none.
+std::vector<WorkerJobs> ReadJobs(std::vector<WorkerAnswer>* answers) {
+  std::vector<WorkerJobs> all;
+  for (WorkerAnswer& answer : *answers) {
+    if (!answer.result.ok()) continue;
+    auto jobs = workers::ParseJobs(answer.lines);
+    if (jobs) {
+      all.push_back({answer.worker.index, *std::move(jobs)});
+    } else {
+      answer.result.outcome = ssh::Outcome::kLost;
+      answer.result.message = jobs.error().message;
+    }
+  }
+  return all;
+}
+
+bool AllAnswered(const std::vector<WorkerAnswer>& answers) {
+  return std::all_of(answers.begin(), answers.end(),
+                     [](const WorkerAnswer& answer) { return answer.result.ok(); });
+}
+
+Error BadName(const std::string& name) {
+  return MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` is no name for a job", name),
+                   "Letters, digits, `.`, `_` and `-`, at most 64 of them.");
+}
+
+// The start of a run: the same for the same command, so that a start that was cut can be told from
+// another command of that name.
+std::string DigestOf(const workers::JobStart& start) {
+  constexpr std::size_t kLength = 16;
+  return Sha256Hex(workers::StartInput(start)).substr(0, kLength);
+}
+
+struct Start {
+  std::string run;        // empty: a new one
+  std::set<int> already;  // workers that belong to it and need no start
+  std::optional<Error> refusal;
+};
+
+// Which run is to be started where, after what was found.
+Start Decide(const std::string& pod, const std::string& name, const std::string& digest,
+             const std::vector<WorkerJobs>& found) {
+  Start start;
+  std::vector<int> others;
+  for (const WorkerJobs& worker : found) {
+    for (const JobStatus& job : worker.jobs) {
+      if (job.state != JobStatus::State::kRunning) continue;
+      if (job.run.starts_with(digest + "-")) {
+        if (start.run.empty()) start.run = job.run;
+        start.already.insert(worker.worker);
+      } else {
+        others.push_back(worker.worker);
+      }
+    }
+  }
+  const auto refuse = [&](const std::vector<int>& where, const std::string& which) {
+    start.refusal = MakeError(
+        ErrorCode::kAlreadyExists,
+        fmt::format("{} {} runs already on {}", which, name, WorkerNames(pod, where)),
+        fmt::format("`podctl logs {0} {1}` shows what it writes, `podctl kill {0} {1}` ends it. "
+                    "Another name runs beside it.",
+                    pod, name));
+  };
+  if (!others.empty()) refuse(others, "another command named");
+  if (start.refusal || start.run.empty()) return start;
+  // Of the run that is still at work: what has ended there is not begun once more.
+  for (const WorkerJobs& worker : found) {
+    for (const JobStatus& job : worker.jobs) {
+      if (job.run == start.run && job.state == JobStatus::State::kEnded) {
+        start.already.insert(worker.worker);
+      }
+    }
+  }
+  if (start.already.size() == found.size()) {
+    refuse({start.already.begin(), start.already.end()}, "job");
+  }
+  return start;
+}
+
+int ShowStarted(Wiring& wiring, const std::string& pod, const std::string& name,
+                const std::vector<int>& started, const std::set<int>& already, bool all) {
+  if (wiring.options().json) {
+    Value document = Value::EmptyMap();
+    document.Set("format_version", "1.0");
+    document.Set("pod", pod);
+    document.Set("job", name);
+    document.Set("started", Value::List(started.begin(), started.end()));
+    document.Set("running_already", Value::List(already.begin(), already.end()));
+    wiring.streams().out << ToJson(document, JsonStyle::kIndented) << "\n";
+    return all ? 0 : 1;
+  }
+  if (!started.empty()) {
+    wiring.streams().out << fmt::format("Job {} started on {}.\n", name, WorkerNames(pod, started));
+  }
+  if (!all) {
+    wiring.streams().err << fmt::format(
+        "The same command again starts what is missing; `podctl kill {} {}` ends the rest.\n", pod,
+        name);
+    return 1;
+  }
+  wiring.streams().err << fmt::format("Watch it with: podctl logs {} {} --follow\n", pod, name);
+  return 0;
+}
+
+}  // namespace
+
+int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
+  const auto fail = [&](const Error& error) {
+    ShowError(wiring, nullptr, "", error);
+    return 1;
+  };
+  const std::string pod = BarePodName(options.pod);
+  auto variables = ReadVariables(exec.env, wiring.environment());
+  if (!variables) return fail(variables.error());
+  workers::JobStart job{exec.detach, "", RemoteCommand(options.command, {}), *std::move(variables)};
+  if (!workers::IsJobName(job.name)) return fail(BadName(job.name));
+  auto chosen = Choose(wiring, options.pod, options.workers);
+  if (!chosen) return fail(chosen.error());
+  for (const auto& [name, value] : chosen->target.exec_env) job.environment.emplace(name, value);
+
+  auto seen =
+      AskWorkers(wiring, chosen->target.address, chosen->workers, workers::ListCommand(job.name));
+  const auto found = ReadJobs(&seen);
+  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  if (!AllAnswered(seen)) {
+    ShowSilent(wiring, seen);
+    return fail(MakeError(ErrorCode::kUnavailable, "nothing was started",
+                          "A job starts on all its workers or on none. Leave those out with "
+                          "`--worker`, or mend them: `podctl doctor` says how."));
+  }
+  const std::string digest = DigestOf(job);
+  const Start start = Decide(pod, job.name, digest, found);
+  if (start.refusal) return fail(*start.refusal);
+  job.run = start.run.empty() ? digest + "-" + wiring.random().Uuid().substr(0, 8) : start.run;
+  if (!start.already.empty()) {
+    wiring.streams().err << fmt::format(
+        "It runs on {} already; the others are started.\n",
+        WorkerNames(pod, {start.already.begin(), start.already.end()}));
+  }
+  const auto input = std::make_shared<const std::string>(workers::StartInput(job));
+  std::vector<ssh::Job> jobs;
+  for (const WorkerAccess& worker : chosen->workers) {
+    if (!start.already.contains(worker.index)) {
+      jobs.push_back({worker, workers::StartCommand(job), input});
+    }
+  }
+  const auto answers = AskWorkers(wiring, chosen->target.address, jobs);
+  std::vector<int> started;
+  for (const WorkerAnswer& answer : answers) {
+    if (answer.result.ok()) started.push_back(answer.worker.index);
+  }
+  ShowSilent(wiring, answers);
+  const int code =
+      ShowStarted(wiring, pod, job.name, started, start.already, started.size() == answers.size());
+  return wiring.interrupt().requested() ? kInterruptedExitCode : code;
+}
+
+int RunJobs(Wiring& wiring, const FleetOptions& options) {
+  auto chosen = Choose(wiring, options.pod, options.workers);
+  if (!chosen) {
+    ShowError(wiring, nullptr, "", chosen.error());
+    return 1;
+  }
+  auto answers =
+      AskWorkers(wiring, chosen->target.address, chosen->workers, workers::ListCommand(""));
+  const auto found = ReadJobs(&answers);
+  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  ShowSilent(wiring, answers);
+  Streams& streams = wiring.streams();
+  if (wiring.options().json) {
+    streams.out << ToJson(JobsDocument(BarePodName(options.pod), found), JsonStyle::kIndented)
+                << "\n";
+  } else {
+    streams.out << JobsTable(found, streams.color && streams.out_is_terminal);
+  }
+  return AllAnswered(answers) ? 0 : 1;
+}
+
+int RunKill(Wiring& wiring, const FleetOptions& options) {
+  const auto fail = [&](const Error& error) {
+    ShowError(wiring, nullptr, "", error);
+    return 1;
+  };
+  const std::string pod = BarePodName(options.pod);
+  if (!workers::IsJobName(options.job)) return fail(BadName(options.job));
+  auto chosen = Choose(wiring, options.pod, options.workers);
+  if (!chosen) return fail(chosen.error());
+  const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace);
+  std::vector<ssh::Job> jobs;
+  for (const WorkerAccess& worker : chosen->workers) {
+    jobs.push_back({worker, workers::KillCommand(options.job, grace), nullptr});
+  }
+  auto answers = AskWorkers(wiring, chosen->target.address, jobs, grace + std::chrono::minutes(1));
+  const auto found = ReadJobs(&answers);
+  ShowSilent(wiring, answers);
+  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  WorkerGroups became;
+  bool runs = false;
+  bool known = false;
+  for (const WorkerJobs& worker : found) {
+    for (const JobStatus& job : worker.jobs) {
+      known = true;
+      runs = runs || job.state == JobStatus::State::kRunning;
+      became.Add(JobStateWords(job), worker.worker);
+    }
+  }
+  if (!known && AllAnswered(answers)) {
+    return fail(MakeError(ErrorCode::kNotFound,
+                          fmt::format("there is no job `{}` on {}", options.job, pod),
+                          fmt::format("`podctl jobs {}` lists them.", pod)));
+  }
+  if (wiring.options().json) {
+    wiring.streams().out << ToJson(JobsDocument(pod, found), JsonStyle::kIndented) << "\n";
+  } else {
+    for (const auto& group : became.groups()) {
+      wiring.streams().out << fmt::format("{}: {} {}\n", WorkerNames(pod, group.workers),
+                                          options.job, group.what);
+    }
+  }
+  return runs || !AllAnswered(answers) ? 1 : 0;
+}
+
+}  // namespace podctl

@@ -1,0 +1,101 @@
+// Reads the logs of one job on many workers, and goes on where it stopped when a connection breaks.
+//
+// Each worker's place in its log is counted in bytes, so nothing is told twice and nothing is left
+// out. Lines are delivered one at a time, from several threads in turn.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "providers/os/clock.h"
+#include "providers/ssh/transport.h"
+#include "providers/workers/jobs.h"
+
+namespace podctl {
+
+struct LogEnd {
+  enum class Kind {
+    kOpen,   // not followed, and there will be more
+    kEnded,  // with `exit_code`
+    kDied,   // the job is gone without an exit code
+    kNoSuchJob,
+    kFailed,   // `message` says why the log cannot be read
+    kStopped,  // by the caller
+  };
+  Kind kind = Kind::kStopped;
+  int exit_code = 0;
+  std::string message;
+};
+
+class LogFollower {
+ public:
+  struct Listener {
+    std::function<void(const WorkerAccess& worker, std::string_view line)> on_line;
+    // Something to tell the user about the worker: the connection was lost, is back.
+    std::function<void(const WorkerAccess& worker, const std::string& remark)> on_remark;
+    std::function<void(int worker, const HostKeyText& key)> on_host_key;
+  };
+
+  // `transport` and `clock` are lent. `patience`: how long a worker that was lost is tried again.
+  LogFollower(ssh::Transport& transport, Clock& clock, workers::LogRequest request,
+              std::chrono::milliseconds patience, Listener listener);
+  ~LogFollower();
+  LogFollower(const LogFollower&) = delete;
+  LogFollower& operator=(const LogFollower&) = delete;
+
+  // One end for each worker, in their order. Returns within seconds of `stop`.
+  std::vector<LogEnd> Run(const std::vector<WorkerAccess>& workers, std::stop_token stop);
+
+ private:
+  class Round;
+  struct Place {
+    WorkerAccess worker;
+    bool open = true;
+    bool reading = false;
+    bool lost = false;                     // told so, and not yet back
+    std::uint64_t before = 0;              // what was seen when this connection began
+    std::uint64_t since = 0;               // bytes of lines that came over it
+    std::optional<std::uint64_t> begin;    // where the log was taken up, as the worker says
+    std::optional<workers::LogNote> note;  // the last word of this connection
+    std::string run;
+    Clock::SteadyTime heard{};  // when it last said something
+    Clock::SteadyTime again{};  // not before
+    int failures = 0;           // in a row
+    LogEnd end;
+
+    std::uint64_t Seen() const { return begin.value_or(before) + since; }
+  };
+
+  void Launch(std::vector<std::size_t> indexes, const std::stop_token& stop);
+  void Read(const std::vector<std::size_t>& indexes, const std::stop_token& stop);
+  void OnLine(std::size_t index, ssh::Stream stream, std::string_view line);
+  void OnResult(std::size_t index, const ssh::WorkerResult& result);
+  void Retry(Place* place, const ssh::WorkerResult& result);
+  bool StillOpen(std::vector<std::size_t>* due);
+
+  ssh::Transport& transport_;
+  Clock& clock_;
+  const workers::LogRequest request_;
+  const std::chrono::milliseconds patience_;
+  const Listener listener_;
+  std::mutex mutex_;  // guards what follows, and the listener
+  std::vector<Place> places_;
+  bool stopping_ = false;
+  struct Reader {
+    bool done = false;
+    std::jthread thread;
+  };
+  std::list<Reader> readers_;
+};
+
+}  // namespace podctl

@@ -1,0 +1,58 @@
+// Asks all workers of a pod the same question at once, and keeps their answers: what doctor, drain
+// and the commands about jobs do. For answers of a page, not for output of any size.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmd/wiring.h"
+#include "providers/ssh/transport.h"
+#include "providers/worker.h"
+
+namespace podctl {
+
+struct WorkerAnswer {
+  WorkerAccess worker;
+  ssh::WorkerResult result;
+  std::vector<std::string> lines;  // of standard output, the first 2,000
+  std::string last_words;          // the last line of standard error that says something
+};
+
+// One answer for each job, in their order. Host keys that were seen for the first time are
+// remembered. A job whose worker has no address is not tried.
+std::vector<WorkerAnswer> AskWorkers(
+    Wiring& wiring, const std::string& address, const std::vector<ssh::Job>& jobs,
+    std::chrono::milliseconds command_limit = std::chrono::minutes(5));
+std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
+                                     const std::vector<WorkerAccess>& workers,
+                                     const std::string& command);
+
+// Why there is no answer, without the worker's address and its number of tries, so that one cause
+// of many workers reads the same.
+std::string CauseOfSilence(const WorkerAnswer& answer);
+
+// Workers that share something, in the order in which it was first seen.
+class WorkerGroups {
+ public:
+  void Add(const std::string& what, int worker);
+  bool empty() const { return groups_.empty(); }
+  struct Group {
+    std::string what;
+    std::vector<int> workers;
+  };
+  const std::vector<Group>& groups() const { return groups_; }
+
+ private:
+  std::vector<Group> groups_;
+  std::map<std::string, std::size_t> index_;
+};
+
+// "research/3", "research/[0-2,5]".
+std::string WorkerNames(const std::string& pod, const std::vector<int>& workers);
+// Workers of whom there is no answer, on standard error: "2 of 4 workers did not answer: …".
+void ShowSilent(Wiring& wiring, const std::vector<WorkerAnswer>& answers);
+
+}  // namespace podctl

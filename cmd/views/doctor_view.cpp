@@ -1,0 +1,186 @@
+#include "cmd/views/doctor_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cmd/views/paint.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kMostDetails = 8;
+
+struct Trouble {
+  const workers::Finding* finding = nullptr;
+  std::vector<int> workers;
+  std::vector<std::string> details;  // one for each worker that has one
+};
+
+std::string Filled(std::string text, const std::string& pod, const std::string& numbers) {
+  for (const auto& [mark, value] :
+       {std::pair<std::string, std::string>{"{pod}", pod}, {"{workers}", numbers}}) {
+    for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
+      text.replace(at, mark.size(), value);
+    }
+  }
+  return text;
+}
+
+std::string Names(const std::string& pod, const std::vector<int>& numbers) {
+  const std::string ranges = FormatRanges(numbers);
+  return numbers.size() == 1 ? fmt::format("{}/{}", pod, ranges)
+                             : fmt::format("{}/[{}]", pod, ranges);
+}
+
+// Those of most workers first.
+std::vector<Trouble> Troubles(const DoctorReport& report) {
+  std::map<std::string, Trouble> by_summary;
+  for (const DoctorReport::Worker& worker : report.workers) {
+    for (const workers::Finding& finding : worker.findings) {
+      Trouble& trouble = by_summary[finding.summary];
+      trouble.finding = &finding;
+      if (trouble.workers.empty() || trouble.workers.back() != worker.index) {
+        trouble.workers.push_back(worker.index);
+      }
+      if (!finding.detail.empty()) {
+        trouble.details.push_back(fmt::format("{}: {}", worker.index, finding.detail));
+      }
+    }
+  }
+  std::vector<Trouble> troubles;
+  for (auto& [summary, trouble] : by_summary) troubles.push_back(std::move(trouble));
+  std::stable_sort(troubles.begin(), troubles.end(), [](const Trouble& a, const Trouble& b) {
+    return a.workers.size() > b.workers.size();
+  });
+  return troubles;
+}
+
+void AppendTrouble(const std::string& pod, const Trouble& trouble, const Paint& paint,
+                   std::string* text) {
+  const std::size_t count = trouble.workers.size();
+  const std::string number = count == 1 ? "" : fmt::format(" ({} workers)", count);
+  *text += fmt::format("\n  {}{}: {}\n", paint(Ink::kBold, Names(pod, trouble.workers)), number,
+                       paint(Ink::kRed, trouble.finding->summary));
+  std::size_t shown = 0;
+  for (const std::string& detail : trouble.details) {
+    if (++shown > kMostDetails) {
+      *text += fmt::format("      … and {} more\n", trouble.details.size() - kMostDetails);
+      break;
+    }
+    // Of one worker its number says nothing.
+    *text += fmt::format("      {}\n", count == 1 ? detail.substr(detail.find(' ') + 1) : detail);
+  }
+  if (trouble.finding->to_do.empty()) return;
+  *text += fmt::format("      → {}\n",
+                       Filled(trouble.finding->to_do, pod, FormatRanges(trouble.workers)));
+}
+
+Value FindingDocument(const workers::Finding& finding, const std::string& pod,
+                      const std::string& numbers) {
+  Value value = Value::EmptyMap();
+  value.Set("code", finding.code);
+  value.Set("summary", finding.summary);
+  value.Set("detail", finding.detail);
+  value.Set("to_do", Filled(finding.to_do, pod, numbers));
+  return value;
+}
+
+Value ProbeDocument(const workers::ProbeReport& probe) {
+  Value value = Value::EmptyMap();
+  const bool unit = probe.runtime == workers::ProbeReport::Runtime::kUnit;
+  value.Set("tpu_runtime", unit ? Value(probe.runtime_state) : Value());
+  value.Set("tpu_devices", probe.devices);
+  value.Set("user", probe.user);
+  Value::List holders;
+  for (const workers::Holder& holder : probe.holders) {
+    Value entry = Value::EmptyMap();
+    entry.Set("pid", holder.pid);
+    entry.Set("user", holder.user);
+    entry.Set("seconds", static_cast<std::int64_t>(holder.age.count()));
+    entry.Set("command", holder.command);
+    entry.Set("job", holder.job.empty() ? Value() : Value(holder.job));
+    entry.Set("files", Value::List(holder.files.begin(), holder.files.end()));
+    holders.push_back(std::move(entry));
+  }
+  value.Set("tpu_holders", std::move(holders));
+  return value;
+}
+
+}  // namespace
+
+std::size_t DoctorReport::HealthyWorkers() const {
+  return static_cast<std::size_t>(std::count_if(
+      workers.begin(), workers.end(), [](const Worker& each) { return each.findings.empty(); }));
+}
+
+bool DoctorReport::Healthy() const {
+  return findings.empty() && HealthyWorkers() == workers.size();
+}
+
+std::string DoctorText(const DoctorReport& report, bool color) {
+  const Paint paint(color);
+  const std::size_t healthy = report.HealthyWorkers();
+  std::string text = fmt::format("{}: node {}{}", paint(Ink::kBold, report.pod), report.state,
+                                 report.health.empty() ? "" : ", " + report.health);
+  if (!report.workers.empty()) {
+    text +=
+        healthy == report.workers.size()
+            ? fmt::format("; {} healthy", healthy == 1 ? "its 1 worker is"
+                                                       : fmt::format("all {} workers are", healthy))
+            : fmt::format("; {} of {} healthy", healthy, Plural(report.workers.size(), "worker"));
+  }
+  text += "\n";
+  std::vector<int> fine;
+  for (const DoctorReport::Worker& worker : report.workers) {
+    if (worker.findings.empty()) fine.push_back(worker.index);
+  }
+  if (!fine.empty()) {
+    text += fmt::format("  {}: {}\n", Names(report.pod, fine), paint(Ink::kGreen, "healthy"));
+  }
+  for (const std::string& note : report.notes) text += fmt::format("  {}\n", note);
+  for (const workers::Finding& finding : report.findings) {
+    text += fmt::format("\n  {}: {}\n", paint(Ink::kBold, "the node"),
+                        paint(Ink::kRed, finding.summary));
+    if (!finding.detail.empty()) text += fmt::format("      {}\n", finding.detail);
+    text += fmt::format("      → {}\n", Filled(finding.to_do, report.pod, ""));
+  }
+  for (const Trouble& trouble : Troubles(report)) {
+    AppendTrouble(report.pod, trouble, paint, &text);
+  }
+  return text;
+}
+
+Value DoctorDocument(const DoctorReport& report) {
+  Value document = Value::EmptyMap();
+  document.Set("format_version", "1.0");
+  document.Set("pod", report.pod);
+  document.Set("healthy", report.Healthy());
+  document.Set("state", report.state);
+  document.Set("health", report.health);
+  Value::List findings;
+  for (const auto& finding : report.findings) {
+    findings.push_back(FindingDocument(finding, report.pod, ""));
+  }
+  document.Set("findings", std::move(findings));
+  Value::List list;
+  for (const DoctorReport::Worker& worker : report.workers) {
+    Value entry = Value::EmptyMap();
+    entry.Set("worker", worker.index);
+    entry.Set("address", worker.host);
+    entry.Set("healthy", worker.findings.empty());
+    Value::List troubles;
+    for (const auto& finding : worker.findings) {
+      troubles.push_back(FindingDocument(finding, report.pod, std::to_string(worker.index)));
+    }
+    entry.Set("findings", std::move(troubles));
+    if (worker.probe) entry.Set("facts", ProbeDocument(*worker.probe));
+    list.push_back(std::move(entry));
+  }
+  document.Set("workers", std::move(list));
+  return document;
+}
+
+}  // namespace podctl

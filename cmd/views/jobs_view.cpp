@@ -1,0 +1,146 @@
+#include "cmd/views/jobs_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "cmd/views/paint.h"
+#include "providers/base/text.h"
+#include "providers/os/clock.h"
+
+namespace podctl {
+namespace {
+
+using workers::JobStatus;
+
+struct Row {
+  std::string name;
+  std::vector<int> running;
+  std::vector<int> ok;
+  std::map<int, std::vector<int>> failed;  // by exit code
+  std::vector<int> died;
+  std::int64_t started = 0;
+  std::string command;
+
+  std::string State() const {
+    if (!running.empty()) return "running";
+    return failed.empty() && died.empty() ? "done" : "failed";
+  }
+  std::string Workers() const {
+    std::vector<std::string> parts;
+    const auto add = [&](const std::vector<int>& numbers, const std::string& what) {
+      if (!numbers.empty()) parts.push_back(fmt::format("{} {}", FormatRanges(numbers), what));
+    };
+    add(running, "running");
+    add(ok, "ok");
+    for (const auto& [code, numbers] : failed) add(numbers, fmt::format("exit {}", code));
+    add(died, "died");
+    return Join(parts, "; ");
+  }
+};
+
+std::vector<Row> Rows(const std::vector<WorkerJobs>& all) {
+  std::map<std::string, Row> by_name;
+  for (const WorkerJobs& worker : all) {
+    for (const JobStatus& job : worker.jobs) {
+      Row& row = by_name[job.name];
+      row.name = job.name;
+      if (row.started == 0 || job.started < row.started) row.started = job.started;
+      if (row.command.empty()) row.command = job.command;
+      if (job.state == JobStatus::State::kRunning) {
+        row.running.push_back(worker.worker);
+      } else if (job.state == JobStatus::State::kDied) {
+        row.died.push_back(worker.worker);
+      } else if (job.exit_code == 0) {
+        row.ok.push_back(worker.worker);
+      } else {
+        row.failed[job.exit_code].push_back(worker.worker);
+      }
+    }
+  }
+  std::vector<Row> rows;
+  for (auto& [name, row] : by_name) rows.push_back(std::move(row));
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row& a, const Row& b) { return a.started > b.started; });
+  return rows;
+}
+
+std::string Time(std::int64_t seconds) {
+  return FormatTimestamp(Clock::SystemTime(std::chrono::seconds(seconds)));
+}
+
+Ink InkOf(const std::string& state) {
+  return state == "running" ? Ink::kCyan : state == "done" ? Ink::kGreen : Ink::kRed;
+}
+
+}  // namespace
+
+std::string JobStateWords(const JobStatus& job) {
+  switch (job.state) {
+    case JobStatus::State::kRunning:
+      return "runs";
+    case JobStatus::State::kEnded:
+      return fmt::format("ended with exit code {}", job.exit_code);
+    case JobStatus::State::kDied:
+      return "died without an exit code";
+  }
+  return "";
+}
+
+std::string JobsTable(const std::vector<WorkerJobs>& all, bool color) {
+  const std::vector<Row> rows = Rows(all);
+  if (rows.empty()) return "There are no jobs.\n";
+  const Paint paint(color);
+  std::size_t names = 3;
+  std::size_t workers = 7;
+  for (const Row& row : rows) {
+    names = std::max(names, row.name.size());
+    workers = std::max(workers, row.Workers().size());
+  }
+  std::string text =
+      paint(Ink::kBold, fmt::format("{:<{}}  {:<7}  {:<{}}  {:<20}  {}", "JOB", names, "STATE",
+                                    "WORKERS", workers, "STARTED", "COMMAND")) +
+      "\n";
+  for (const Row& row : rows) {
+    text += fmt::format("{:<{}}  {}  {:<{}}  {:<20}  {}\n", row.name, names,
+                        paint(InkOf(row.State()), fmt::format("{:<7}", row.State())), row.Workers(),
+                        workers, Time(row.started), row.command);
+  }
+  return text;
+}
+
+Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
+  std::map<std::string, Value::List> by_name;
+  for (const WorkerJobs& worker : all) {
+    for (const JobStatus& job : worker.jobs) {
+      Value entry = Value::EmptyMap();
+      entry.Set("worker", worker.worker);
+      entry.Set("run", job.run);
+      entry.Set("state", workers::JobStateName(job.state));
+      const bool ended = job.state == JobStatus::State::kEnded;
+      entry.Set("exit_code", ended ? Value(job.exit_code) : Value());
+      entry.Set("started_at", Time(job.started));
+      entry.Set("ended_at", ended ? Value(Time(job.ended)) : Value());
+      entry.Set("log_bytes", job.log_bytes);
+      entry.Set("command", job.command);
+      by_name[job.name].push_back(std::move(entry));
+    }
+  }
+  Value::List jobs;
+  for (const Row& row : Rows(all)) {
+    Value job = Value::EmptyMap();
+    job.Set("name", row.name);
+    job.Set("state", row.State());
+    job.Set("workers", std::move(by_name[row.name]));
+    jobs.push_back(std::move(job));
+  }
+  Value document = Value::EmptyMap();
+  document.Set("format_version", "1.0");
+  document.Set("pod", pod);
+  document.Set("jobs", std::move(jobs));
+  return document;
+}
+
+}  // namespace podctl

@@ -1,0 +1,45 @@
+#include "cmd/views/jobs_view.h"
+
+#include <gtest/gtest.h>
+
+#include "providers/base/json.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using testing::ExpectGolden;
+using State = workers::JobStatus::State;
+
+workers::JobStatus Job(const std::string& name, State state, int code, std::int64_t started) {
+  return {name,    "0123-ab",
+          state,   code,
+          started, state == State::kEnded ? started + 60 : 0,
+          2048,    "python3 " + name + ".py"};
+}
+
+TEST(JobsView, OneRowForEachJobTellsHowItStandsOnEveryWorker) {
+  std::vector<WorkerJobs> workers;
+  for (int i = 0; i < 256; ++i) {
+    WorkerJobs worker{i, {Job("train", State::kRunning, 0, 1795284000)}};
+    worker.jobs.push_back(Job("eval", State::kEnded, i == 3 || i == 7 ? 137 : 0, 1795280000 + i));
+    if (i == 9) worker.jobs.back() = Job("eval", State::kDied, 0, 1795280000);
+    if (i < 2) worker.jobs.push_back(Job("data-loader", State::kEnded, 0, 1795270000));
+    workers.push_back(worker);
+  }
+  ExpectGolden("cmd/jobs/table.txt", JobsTable(workers, false));
+  workers.resize(2);
+  ExpectGolden("cmd/jobs/table_color.txt", JobsTable(workers, true));
+  ExpectGolden("cmd/jobs/jobs.json",
+               ToJson(JobsDocument("research", workers), JsonStyle::kIndented) + "\n");
+  EXPECT_EQ(JobsTable({}, false), "There are no jobs.\n");
+}
+
+TEST(JobsView, WordsTellHowAJobStands) {
+  EXPECT_EQ(JobStateWords(Job("x", State::kRunning, 0, 1)), "runs");
+  EXPECT_EQ(JobStateWords(Job("x", State::kEnded, 3, 1)), "ended with exit code 3");
+  EXPECT_EQ(JobStateWords(Job("x", State::kDied, 0, 1)), "died without an exit code");
+}
+
+}  // namespace
+}  // namespace podctl

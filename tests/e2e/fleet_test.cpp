@@ -1,0 +1,211 @@
+// Readiness, doctor, drain and jobs on real sshd workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kPod =
+    "  research:\n"
+    "    acceleratorType: v3-32\n"
+    "    runtimeVersion: tpu-vm-tf-2.11.0-pod\n"
+    "    libtpuFlags: {xla_a: true}\n";
+
+class FleetTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    box_.StartEmulator();
+    box_.WriteSpec(kPod);
+  }
+  int OnWorker(int worker, const std::string& action) {
+    const std::string body =
+        R"({"node": "projects/my-project/locations/europe-west4-a/nodes/research", "worker": )" +
+        std::to_string(worker) + R"(, "action": ")" + action + "\"}";
+    return box_.Http("POST", "/emulator/workers", body).status;
+  }
+  // A process that holds the worker's TPU; false where workers have none of their own.
+  bool HoldTpu(int worker) {
+    if (OnWorker(worker, "hold-tpu") != 200) return false;
+    EXPECT_TRUE(Eventually([&] { return Doctor().code == 1; }));
+    return true;
+  }
+  RunResult Doctor() { return box_.Run({"doctor", "research"}); }
+  RunResult Detach(const std::string& command) {
+    return box_.Run({"exec", "research", "--detach", "train", "--", command});
+  }
+
+  Sandbox box_;
+};
+
+TEST_F(FleetTest, ANewPodIsReadyWhenItIsComplete) {
+  box_.Apply();
+  const RunResult doctor = Doctor();
+  EXPECT_EQ(doctor.code, 0) << doctor;
+  EXPECT_EQ(doctor.out,
+            "research: node READY, HEALTHY; all 4 workers are healthy\n  research/[0-3]: "
+            "healthy\n");
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+}
+
+// The startup-script stands for whatever is wrong with a machine that has just been booted.
+TEST_F(FleetTest, ABadWorkerFailsTheCreationByItsNameAndTheNextApplyGoesOn) {
+  box_.WriteSpec(std::string(kPod) +
+                 "    metadata:\n"
+                 "      startup-script: |\n"
+                 "        #!/bin/bash\n"
+                 "        case $(hostname) in *-w-2) ;; *) exit ;; esac\n"
+                 "        exec 3</dev/accel0 || exit\n"
+                 "        touch /tmp/held; exec sleep 3000\n"
+                 "    bootstrap:\n"
+                 "      - {name: setup, run: 'echo set up'}\n");
+  const RunResult first = box_.Run({"apply", "--auto-approve"});
+  if (first.code == 0) GTEST_SKIP() << "workers here have no TPU of their own, or were too quick";
+  EXPECT_THAT(first.err, AllOf(HasSubstr("1 of 4 workers cannot be used: worker 2: the TPU is held "
+                                         "by `sleep 3000`"),
+                               HasSubstr("podctl doctor research")))
+      << first;
+  EXPECT_THAT(first.err, Not(HasSubstr("set up"))) << first;
+  const RunResult plan = box_.Run({"plan"});
+  EXPECT_THAT(plan.out, AllOf(HasSubstr("bootstrap.research.readiness will check for readiness on "
+                                        "1 worker"),
+                              HasSubstr("0 to add")))
+      << plan;
+  const RunResult drain = box_.Run({"drain", "research", "--auto-approve"});
+  EXPECT_EQ(drain.code, 0) << drain;
+  EXPECT_THAT(drain.out, HasSubstr("research/2: pid ")) << drain;
+  const RunResult second = box_.Apply();
+  EXPECT_EQ(CountLines(second.err, "research/", "set up"), 4) << second;
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+}
+
+TEST_F(FleetTest, DoctorNamesTheBadWorkersAndDrainMendsThem) {
+  box_.Apply();
+  if (!HoldTpu(2)) GTEST_SKIP() << "workers here have no TPU of their own";
+  OnWorker(1, "stop");
+  const RunResult doctor = Doctor();
+  EXPECT_EQ(doctor.code, 1) << doctor;
+  EXPECT_THAT(doctor.out,
+              AllOf(HasSubstr("2 of 4 workers healthy\n  research/[0,3]: healthy\n"),
+                    HasSubstr("research/2: the TPU is held by `python3 train.py infinity`\n"),
+                    HasSubstr("→ podctl drain research --worker 2\n"),
+                    HasSubstr("research/1: it does not answer SSH: ")))
+      << doctor;
+  OnWorker(1, "start");
+  EXPECT_EQ(box_.Run({"drain", "research", "--worker", "2"}).code, 1) << "nobody to ask";
+  const RunResult look = box_.Run({"drain", "research", "--worker", "2", "--dry-run"});
+  EXPECT_THAT(look.out, HasSubstr("1 process to end")) << look;
+  const RunResult drain = box_.Run({"drain", "research", "--worker", "2", "--auto-approve"});
+  EXPECT_EQ(drain.code, 0) << drain;
+  EXPECT_THAT(drain.out, AllOf(HasSubstr("ended with TERM"), HasSubstr("lockfile removed")))
+      << drain;
+  EXPECT_TRUE(Eventually([&] { return Doctor().code == 0; })) << Doctor();
+}
+
+TEST_F(FleetTest, DoctorSeesARuntimeThatIsDownOrHasOtherFlags) {
+  box_.Apply();
+  EXPECT_EQ(
+      box_.Run({"exec", "research", "--worker", "3", "--", "sudo systemctl stop tpu-runtime"}).code,
+      0);
+  const RunResult down = Doctor();
+  EXPECT_EQ(down.code, 1) << down;
+  EXPECT_THAT(down.out, HasSubstr("research/3: tpu-runtime is inactive")) << down;
+  EXPECT_EQ(
+      box_.Run({"exec", "research", "--worker", "3", "--", "sudo systemctl start tpu-runtime"})
+          .code,
+      0);
+  EXPECT_EQ(Doctor().code, 0);
+  // Somebody else writes other flags: no runtime has read them yet.
+  box_.Change("PATCH", std::string(kNodes) + "/research?updateMask=metadata",
+              R"({"metadata": {"ssh-keys": ")" +
+                  box_.GetNode("research").body["metadata"]["ssh-keys"].AsString() +
+                  R"(", "tensorflow-env-vars": "-e LIBTPU_INIT_ARGS=--xla_a=false"}})");
+  const RunResult other = Doctor();
+  EXPECT_THAT(other.out, HasSubstr("tpu-runtime runs with another LIBTPU_INIT_ARGS")) << other;
+  EXPECT_THAT(other.out, Not(HasSubstr("xla_a"))) << "values may be secret";
+}
+
+TEST_F(FleetTest, AJobOutlivesPodctlAndKeepsItsExitCode) {
+  box_.Apply();
+  const RunResult started = Detach(
+      "echo begun; while [ ! -e go ]; do sleep 0.1; done; case $(hostname) in *-w-2) exit 3;; "
+      "esac");
+  EXPECT_EQ(started.code, 0) << started;
+  EXPECT_EQ(started.out, "Job train started on research/[0-3].\n");
+  EXPECT_EQ(Detach("other").code, 1);
+  // A follower that is killed takes nothing with it.
+  {
+    auto follower = box_.Start({"logs", "research", "train", "--follow"});
+    EXPECT_TRUE(follower->WaitForOut("research/3 | begun"));
+    follower->Signal(SIGKILL);
+    follower->Wait();
+  }
+  const RunResult jobs = box_.Run({"jobs", "research"});
+  EXPECT_THAT(jobs.out, HasSubstr("train  running  0-3 running")) << jobs;
+  auto follower = box_.Start({"logs", "research", "train", "--follow"});
+  EXPECT_TRUE(follower->WaitForOut("begun"));
+  EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
+  const RunResult ended = follower->Result();
+  EXPECT_EQ(ended.code, 1) << ended;
+  EXPECT_THAT(ended.err, HasSubstr("exit code 3: 2 (1 worker)")) << ended;
+  EXPECT_EQ(CountLines(ended.out, "research/", "begun"), 4) << ended;
+  EXPECT_THAT(box_.Run({"jobs", "research"}).out, HasSubstr("failed   0-1,3 ok; 2 exit 3"));
+}
+
+TEST_F(FleetTest, AStartThatWasCutIsCompletedByTheSameCommand) {
+  box_.Apply();
+  const std::string command = "while :; do sleep 1; done";
+  EXPECT_EQ(
+      box_.Run({"exec", "research", "--worker", "0,2", "--detach", "train", "--", command}).code,
+      0);
+  const RunResult rest = Detach(command);
+  EXPECT_EQ(rest.code, 0) << rest;
+  EXPECT_EQ(rest.out, "Job train started on research/[1,3].\n");
+  EXPECT_EQ(Detach(command).code, 1) << "it runs everywhere";
+  const RunResult killed = box_.Run({"kill", "research", "train"});
+  EXPECT_EQ(killed.code, 0) << killed;
+  EXPECT_EQ(killed.out, "research/[0-3]: train ended with exit code 143\n");
+  EXPECT_EQ(box_.Run({"kill", "research", "other"}).code, 1);
+}
+
+TEST_F(FleetTest, NothingIsStartedWhenAWorkerIsMissing) {
+  box_.Apply();
+  OnWorker(3, "stop");
+  const RunResult refused = Detach("true");
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("nothing was started")) << refused;
+  EXPECT_THAT(box_.Run({"jobs", "research", "--worker", "0-2"}).out,
+              HasSubstr("There are no jobs."));
+}
+
+TEST_F(FleetTest, FollowingGoesOnWhereAConnectionBroke) {
+  box_.Apply();
+  EXPECT_EQ(Detach("i=0; while [ ! -e go ]; do i=$((i+1)); echo $i; sleep 0.05; done").code, 0);
+  auto follower = box_.Start({"logs", "research", "train", "--follow", "--worker", "1"});
+  EXPECT_TRUE(follower->WaitForOut("| 5\n"));
+  // Ends the sshd of every connection, but not the job.
+  box_.Run({"exec", "research", "--worker", "1", "--",
+            "for p in $(pgrep -f 'tail -c'); do sudo kill -9 $p $(ps -o ppid= -p $p); done"});
+  EXPECT_TRUE(Eventually([&] { return follower->err().find("trying again") != std::string::npos; }))
+      << follower->err();
+  EXPECT_TRUE(follower->WaitForErr("it is back"));
+  EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
+  const RunResult ended = follower->Result();
+  EXPECT_EQ(ended.code, 0) << ended;
+  int expected = 0;
+  for (const std::string& line : SplitLines(ended.out)) {
+    EXPECT_EQ(line, "research/1 | " + std::to_string(++expected)) << "no line twice, none left out";
+  }
+  EXPECT_GT(expected, 5);
+}
+
+}  // namespace
+}  // namespace podctl::testing
