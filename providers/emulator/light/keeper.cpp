@@ -302,7 +302,7 @@ bool IsZombie(std::string_view stat) {
 }  // namespace
 
 void KillMarked(const std::string& mark) {
-  static thread_local std::array<char, std::size_t{256} * 1024> text;
+  std::vector<char> text(std::size_t{256} * 1024);
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     DIR* const processes = ::opendir("/proc");
     if (processes == nullptr) return;
