@@ -278,8 +278,13 @@ bool Session::Prepare() {
   }
   SessionMemory::DropZeros(structure);
   libssh2_session_set_blocking(session_, 0);
+#if LIBSSH2_VERSION_NUM >= 0x010b01  // which has a type for it, and deprecates the other
+  libssh2_session_callback_set2(session_, LIBSSH2_CALLBACK_RECV,
+                                reinterpret_cast<libssh2_cb_generic*>(&ReceiveCallback));
+#else
   libssh2_session_callback_set(session_, LIBSSH2_CALLBACK_RECV,
                                reinterpret_cast<void*>(&ReceiveCallback));
+#endif
   Prefer(session_, LIBSSH2_METHOD_KEX, kKeyExchanges);
   Prefer(session_, LIBSSH2_METHOD_HOSTKEY, HostKeyPreferences(pins_));
   for (const int method : {LIBSSH2_METHOD_CRYPT_CS, LIBSSH2_METHOD_CRYPT_SC}) {
