@@ -13,8 +13,11 @@ class MailingObserver final : public StepObserver {
   void OnStepLine(int worker, std::string_view line) override {
     mailbox_.Put({task_, StepLine{worker, std::string(line)}});
   }
-  void OnStepProgress(int done, int failed, int retrying) override {
-    mailbox_.Put({task_, StepProgress{static_cast<std::size_t>(std::max(0, done)),
+  void OnStepApplied(int worker, const HostKeyText& learned_host_key) override {
+    mailbox_.Put({task_, StepApplied{worker, learned_host_key}});
+  }
+  void OnStepProgress(int ok, int failed, int retrying) override {
+    mailbox_.Put({task_, StepProgress{static_cast<std::size_t>(std::max(0, ok)),
                                       static_cast<std::size_t>(std::max(0, failed)),
                                       static_cast<std::size_t>(std::max(0, retrying))}});
   }

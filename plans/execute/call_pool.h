@@ -24,15 +24,19 @@ struct StepLine {
   int worker = 0;
   std::string line;
 };
+struct StepApplied {
+  int worker = 0;
+  HostKeyText learned_host_key;
+};
 struct StepProgress {
-  std::size_t done = 0;
+  std::size_t ok = 0;
   std::size_t failed = 0;
   std::size_t retrying = 0;
 };
 
 struct Letter {
   std::size_t task = 0;
-  std::variant<Reply, StepLine, StepProgress> content;
+  std::variant<Reply, StepLine, StepProgress, StepApplied> content;
 };
 
 class Mailbox {

@@ -234,10 +234,13 @@ class Loop {
       if (auto* line = std::get_if<StepLine>(&letter.content)) {
         events_.OnStepLine(*item.change, line->worker, line->line);
       } else if (auto* progress = std::get_if<StepProgress>(&letter.content)) {
-        item.progress.workers_ok = progress->done;
+        item.progress.workers_ok = progress->ok;
         item.progress.workers_failed = progress->failed;
         item.progress.workers_retrying = progress->retrying;
         events_.OnProgress(*item.change, Since(item.since), item.progress);
+      } else if (auto* applied = std::get_if<StepApplied>(&letter.content)) {
+        // Also of a task that was given up: it is true all the same.
+        item.task->OnApplied(applied->worker, applied->learned_host_key);
       } else {
         --calls_;
         steps_running_ -= std::exchange(item.step_running, false) ? 1 : 0;

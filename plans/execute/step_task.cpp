@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "plans/execute/pod_tasks.h"
 #include "plans/node_view.h"
@@ -51,6 +52,15 @@ class StepTask final : public Task {
 
   Need OnWake() override { return Done(); }
 
+  // Noted at once: the executor saves now and then, for many workers together.
+  void OnApplied(int worker, const HostKeyText& learned_host_key) override {
+    if (!applied_.insert(worker).second) return;
+    if (!learned_host_key.empty()) {
+      context_.journal.HostKeys(pod_address_, {{worker, {learned_host_key}}}, "firstUse");
+    }
+    context_.journal.StepApplied(address_, pod_address_, worker, digest_);
+  }
+
  private:
   Need Run() {
     auto rendered = RenderStep(run_.step, run_.files_digest, context_.Lookup());
@@ -90,13 +100,13 @@ class StepTask final : public Task {
     std::map<std::string, std::vector<int>> failed;  // by message
     Need need;
     for (const StepOutcome& outcome : outcomes) {
+      if (outcome.ok) {
+        OnApplied(outcome.worker, outcome.learned_host_key);
+        continue;
+      }
       if (!outcome.learned_host_key.empty()) {
         context_.journal.HostKeys(pod_address_, {{outcome.worker, {outcome.learned_host_key}}},
                                   "firstUse");
-      }
-      if (outcome.ok) {
-        context_.journal.StepApplied(address_, pod_address_, outcome.worker, digest_);
-        continue;
       }
       failed[outcome.message].push_back(outcome.worker);
       for (const std::string& line : outcome.last_lines) {
@@ -142,6 +152,7 @@ class StepTask final : public Task {
   TaskContext& context_;
   std::string digest_;
   std::size_t count_ = 0;  // of workers that it runs on
+  std::set<int> applied_;  // workers whose success is in the journal
 };
 
 }  // namespace

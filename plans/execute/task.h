@@ -64,6 +64,8 @@ class Task {
   virtual Need Begin() = 0;
   virtual Need OnReply(Reply reply) = 0;
   virtual Need OnWake() = 0;
+  // A step took on one worker, while others are still at it.
+  virtual void OnApplied(int /*worker*/, const HostKeyText& /*learned_host_key*/) {}
   // What the service calls the thing, once done; for the message of completion.
   virtual std::string Id() const { return {}; }
 };

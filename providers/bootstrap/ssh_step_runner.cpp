@@ -65,9 +65,12 @@ class Recorder final : public ssh::Observer {
     Report();
   }
 
-  void OnResult(std::size_t, const ssh::WorkerResult& result) override {
-    ++done_;
-    if (!result.ok()) ++failed_;
+  void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
+    ++(result.ok() ? ok_ : failed_);
+    // Of a probe the exit code is not the verdict.
+    if (result.ok() && !probes_) {
+      observer_.OnStepApplied(workers_[job].index, result.learned_host_key.value_or(""));
+    }
     Report();
   }
 
@@ -76,10 +79,10 @@ class Recorder final : public ssh::Observer {
  private:
   // Only what is new.
   void Report() {
-    const std::array<int, 3> now{done_, failed_, retrying_};
+    const std::array<int, 3> now{ok_, failed_, retrying_};
     if (now == reported_) return;
     reported_ = now;
-    observer_.OnStepProgress(done_, failed_, retrying_);
+    observer_.OnStepProgress(ok_, failed_, retrying_);
   }
 
   const std::vector<WorkerAccess>& workers_;
@@ -87,7 +90,7 @@ class Recorder final : public ssh::Observer {
   const bool probes_;
   StepObserver& observer_;
   std::vector<Ending> endings_;
-  int done_ = 0;
+  int ok_ = 0;
   int failed_ = 0;
   int retrying_ = 0;
   std::array<int, 3> reported_{-1, -1, -1};

@@ -45,7 +45,10 @@ class StepObserver {
  public:
   virtual ~StepObserver() = default;
   virtual void OnStepLine(int worker, std::string_view line) = 0;
-  virtual void OnStepProgress(int workers_done, int workers_failed, int workers_retrying) = 0;
+  virtual void OnStepProgress(int workers_ok, int workers_failed, int workers_retrying) = 0;
+  // The step took on this worker, and so its outcome in the result of Run will say. A large pod's
+  // step may take long, and what it has reached by then is not to be lost with this process.
+  virtual void OnStepApplied(int worker, const HostKeyText& learned_host_key) = 0;
 };
 
 class StepRunner {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 
@@ -100,6 +101,30 @@ TEST_F(PodScaleTest, ALargePodLivesAsCalmlyAsASmallOne) {
   EXPECT_TRUE(box_.State()["resources"].AsMap().empty()) << ToJson(box_.State());
   EXPECT_TRUE(Eventually([&] { return Descendants(box_.emulator_pid()).size() == 1; }))
       << "only the process that starts the workers' commands is left";
+}
+
+TEST_F(PodScaleTest, AKilledApplyHasNotForgottenTheWorkersThatWereThrough) {
+  const std::string spec = Spec("true");
+  box_.WriteSpec(spec.substr(0, spec.find("          case")) +
+                 "          case $(hostname) in\n"
+                 "            *-w-5) while ! [ -e ~/go ]; do sleep 0.1; done;;\n"
+                 "          esac\n");
+  const auto applied = [this] {
+    return box_.State()["resources"]["bootstrap.big.prepare"]["workers"].AsMap().size();
+  };
+  {
+    const auto apply = box_.Start({"apply", "--auto-approve"});
+    ASSERT_TRUE(Eventually([&] { return applied() == static_cast<std::size_t>(kWorkers - 1); },
+                           std::chrono::minutes(10)));
+    apply->Signal(SIGKILL);
+    EXPECT_EQ(apply->Wait(), 128 + SIGKILL);
+  }
+  RunResult run = Run({"exec", "big", "--worker", "5", "--", "touch ~/go"});
+  EXPECT_EQ(run.code, 0) << run;
+  run = Run({"apply", "--auto-approve"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.out, HasSubstr("Bootstrap: 1 step to run on 1 worker.\n")) << run.out;
+  EXPECT_EQ(CountAnswers("cat ~/runs | wc -l", " | 1"), kWorkers - 1);
 }
 
 }  // namespace

@@ -69,6 +69,9 @@ class FakeStepRunner final : public StepRunner {
       outcomes.push_back(RunOn(worker, readiness ? unready_ : faults_, stop));
       ++(outcomes.back().ok ? done : failed);
       if (!readiness) observer.OnStepLine(worker.index, "hello");
+      if (!readiness && outcomes.back().ok) {
+        observer.OnStepApplied(worker.index, outcomes.back().learned_host_key);
+      }
       observer.OnStepProgress(done, failed, 0);
     }
     return outcomes;

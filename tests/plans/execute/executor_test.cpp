@@ -28,6 +28,39 @@ class ExecutorTest : public ::testing::Test {
   Desk desk_;
 };
 
+// Says that the step took on worker 1, and then knows no more of it.
+class ForgetfulStepRunner final : public StepRunner {
+ public:
+  std::vector<StepOutcome> Run(const Step& step, const std::vector<WorkerAccess>& workers,
+                               StepObserver& observer, std::stop_token) override {
+    std::vector<StepOutcome> outcomes;
+    if (step.kind == Step::Kind::kReadiness) {
+      for (const WorkerAccess& worker : workers) {
+        outcomes.push_back({worker.index, true, {}, {}, {}});
+      }
+      return outcomes;
+    }
+    observer.OnStepApplied(1, "ssh-ed25519 AAAA");
+    for (const WorkerAccess& worker : workers) {
+      if (worker.index != 1) outcomes.push_back({worker.index, false, "it fell over", {}, {}});
+    }
+    return outcomes;
+  }
+};
+
+TEST_F(ExecutorTest, WhatTookOnAWorkerIsNotedWithoutWaitingForTheOthers) {
+  ForgetfulStepRunner steps;
+  desk_.steps_door = &steps;
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  const ExecuteResult result = desk_.Apply();
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_THAT(result.failures[0].error.message, HasSubstr("workers 0,2-3: it fell over"));
+  const State stored = desk_.Stored();
+  ASSERT_EQ(stored.steps.at("bootstrap.a.x").workers.size(), 1U);
+  EXPECT_EQ(stored.steps.at("bootstrap.a.x").workers.begin()->first, 1);
+  EXPECT_EQ(stored.pods.at("pod.a").host_keys.at(1), std::vector<HostKeyText>{"ssh-ed25519 AAAA"});
+}
+
 TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
   desk_.Pods(Desk::Pod("a"));
   std::optional<PendingAction> create;

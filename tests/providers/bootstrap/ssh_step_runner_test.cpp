@@ -22,13 +22,15 @@ class StepLog final : public StepObserver {
     lines[worker].emplace_back(line);
     if (on_line) on_line();
   }
-  void OnStepProgress(int workers_done, int workers_failed, int) override {
-    done = workers_done;
+  void OnStepProgress(int workers_ok, int workers_failed, int) override {
+    ok = workers_ok;
     failed = workers_failed;
   }
+  void OnStepApplied(int worker, const HostKeyText&) override { applied.insert(worker); }
   std::map<int, std::vector<std::string>> lines;
   std::function<void()> on_line;
-  int done = 0;
+  std::set<int> applied;
+  int ok = 0;
   int failed = 0;
 };
 
@@ -96,7 +98,7 @@ TEST_F(SshStepRunnerTest, RunsAScriptInTheHomeFolderWithItsEnvironment) {
         log_.lines[outcome.worker],
         ::testing::UnorderedElementsAre(server_->Home(), "one 'two' $HOME|", "oops", "bash"));
   }
-  EXPECT_EQ(log_.done, 2);
+  EXPECT_EQ(log_.ok, 2);
   EXPECT_EQ(log_.failed, 0);
   ExpectScriptRemoved();
 }
@@ -174,7 +176,8 @@ TEST_F(SshStepRunnerTest, OneWorkerThatFailsLeavesTheOthersAlone) {
   int failed = 0;
   for (const StepOutcome& outcome : outcomes) failed += outcome.ok ? 0 : 1;
   EXPECT_EQ(failed, 1);
-  EXPECT_EQ(log_.done, 4);
+  EXPECT_EQ(log_.ok, 3);
+  EXPECT_EQ(log_.applied.size(), 3U);
   EXPECT_EQ(log_.failed, 1);
 }
 
