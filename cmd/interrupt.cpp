@@ -1,13 +1,16 @@
 #include "cmd/interrupt.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "providers/base/error.h"
@@ -61,7 +64,11 @@ void Handle(int signal, void (*handler)(int)) {
 
 Interrupt::Interrupt() {
   std::array<int, 2> ends{};
-  PODCTL_CHECK(pipe2(ends.data(), O_CLOEXEC) == 0);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    fmt::print(stderr, "Error: podctl cannot start: it has no pipe for signals: {}\n",
+               std::strerror(errno));
+    std::quick_exit(1);
+  }
   read_end = ends[0];
   write_end = ends[1];
   for (int signal : kSignals) {
