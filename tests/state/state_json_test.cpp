@@ -267,7 +267,8 @@ TEST(StateJson, NamesInErrorsAreShownAsData) {
       1000U);
   const Error address = MustRefuse(Resealed([](Value& d) {
     Value::Map& resources = d.MutableMap()["resources"].MutableMap();
-    resources["pod.\x1b[31m"] = resources["pod.research"];
+    const Value research = resources["pod.research"];  // to add a member moves the others
+    resources["pod.\x1b[31m"] = research;
   }));
   EXPECT_NE(address.message.find("`pod.\\x1b[31m`, which is no address"), std::string::npos)
       << address.message;

@@ -3,6 +3,17 @@
 #include "tests/conformance/rough_network_suite.h"
 #include "tests/providers/ssh/transports_under_test.h"
 
+#ifdef __SANITIZE_ADDRESS__
+// libssh2 forgets to free the host key when a key exchange is cut behind it (seen with 1.10). To
+// know such a leak by its library, all of the stack has to be known.
+extern "C" const char* __asan_default_options() {  // NOLINT: the sanitizer's name
+  return "fast_unwind_on_malloc=0";
+}
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT: likewise
+  return "leak:libssh2.so\n";
+}
+#endif
+
 namespace podctl::testing {
 namespace {
 
