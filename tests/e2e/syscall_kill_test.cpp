@@ -68,7 +68,7 @@ class SyscallKillTest : public ::testing::Test {
     });
     for (std::size_t i = 0; i < scenarios.size(); ++i) {
       std::cout << scenarios[i].name << ": " << calls[i] << " system calls\n";
-      const int stride = acting_ ? scenarios[i].stride : 1;
+      const int stride = acting_ ? scenarios[i].stride * kThinning : 1;
       for (long k = 1; k <= calls[i] + kSpare; k += stride) trials.push_back({scenarios[i], k});
     }
     return trials;

@@ -43,7 +43,7 @@ TEST(SyscallSignal, TheRunEndsAndTheNextOneGoesOn) {
     const RunResult run = whole.Run({.acting = true});
     ASSERT_EQ(run.code, 0) << run;
     for (const Storm& storm : kStorms) {
-      const int stride = WholeEnumeration() ? 1 : storm.stride * scenario.stride;
+      const int stride = WholeEnumeration() ? 1 : storm.stride * scenario.stride * kThinning;
       for (long k = 1; k <= whole.counted(); k += stride) trials.push_back({&scenario, &storm, k});
     }
   }
