@@ -187,7 +187,8 @@ TEST_F(WorkersTest, AShellHasATerminalThatFollowsTheWindow) {
   })) << shell->shown();
   // Ctrl-C is for the program there, not for podctl here.
   shell->Forget();
-  shell->SendKeys("echo begun-$((1+1)); sleep 1000\r");
+  // It speaks itself: the shell alone might not have it in the foreground yet.
+  shell->SendKeys("sh -c 'echo begun-$((1+1)); exec sleep 1000'\r");
   ASSERT_TRUE(shell->WaitForText("begun-2")) << shell->shown();
   shell->SendKeys("\x03");
   ASSERT_TRUE(shell->WaitForText("^C")) << shell->shown();
