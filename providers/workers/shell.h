@@ -18,8 +18,8 @@ extern const char* const kFindRoot;
 // TPU or libtpu's lock file, and for each file that it holds:
 //   holder PID START USER SECONDS OWNER FILE COMMAND…
 // START is the process's start in ticks since boot; OWNER is "-", "runtime", "startup-script" or
-// "job:NAME". "$1" is the main process of tpu-runtime, or 0; "$2" the folder below which /dev and /tmp are
-// looked for: "" but in tests. Holds no single quote.
+// "job:NAME". "$1" is the main process of tpu-runtime, or 0; "$2" the folder below which /dev and
+// /tmp are looked for: "" but in tests. Holds no single quote.
 extern const char* const kScanHolders;
 
 }  // namespace workers

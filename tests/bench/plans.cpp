@@ -15,8 +15,7 @@ namespace {
 constexpr double kOperationDelay = 2;  // seconds that an operation of the emulator takes
 
 std::string ManyPods(int count) {
-  std::string spec =
-      "project: p\nzone: europe-west4-a\ndefaults: {ssh: {check: false}}\npods:\n";
+  std::string spec = "project: p\nzone: europe-west4-a\ndefaults: {ssh: {check: false}}\npods:\n";
   for (int i = 0; i < count; ++i) {
     spec += fmt::format(
         "  pod-{:05}:\n    acceleratorType: v3-8\n    runtimeVersion: tpu-ubuntu2204-base\n"

@@ -116,8 +116,8 @@ class Sandbox {
   const std::string& url() const { return url_; }
   pid_t emulator_pid() const { return emulator_->pid(); }
 
-  // What a spec needs to reach the workers: `defaults` where they are not on port 22, or where there
-  // are none, else "".
+  // What a spec needs to reach the workers: `defaults` where they are not on port 22, or where
+  // there are none, else "".
   std::string SpecDefaults() const;
   // "project", "zone" and SpecDefaults, then `pods`.
   void WriteSpec(const std::string& pods);
