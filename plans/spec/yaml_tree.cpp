@@ -7,16 +7,22 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <future>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <system_error>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
+
+#include "plans/spec/pods_cut.h"
 
 namespace podctl {
 namespace {
 
 constexpr std::string_view kMergeKey = "<<";
+constexpr std::string_view kPodsKey = "pods";
 constexpr int kMostDuplicates = 200;  // reported for one file
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -59,14 +65,17 @@ std::size_t ScalarLength(const SourceFile& file, std::size_t offset, const std::
 // to, so refusing a level here also bounds its recursion.
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(const SourceFile& file, std::size_t skipped, const YamlLimits& limits,
-              Diagnostics& diagnostics)
-      : file_(file), skipped_(skipped), limits_(limits), diagnostics_(diagnostics) {}
+  // `shift`: where in the file the first byte stands that yaml-cpp is given; `end`: where the last
+  // one ends.
+  TreeBuilder(const SourceFile& file, std::ptrdiff_t shift, std::size_t end,
+              const YamlLimits& limits, Diagnostics& diagnostics)
+      : file_(file), shift_(shift), end_(end), limits_(limits), diagnostics_(diagnostics) {}
 
   YamlNodePtr Take() { return std::move(root_); }
 
   std::size_t Offset(const YAML::Mark& mark) const {
-    return mark.is_null() ? 0 : static_cast<std::size_t>(mark.pos) + skipped_;
+    if (mark.is_null()) return 0;
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, mark.pos + shift_));
   }
 
   // Where the innermost bracket stands that is not closed yet, or npos.
@@ -173,7 +182,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   // yaml-cpp takes the end of the file for the end of a quoted text.
   void CheckClosed(std::size_t offset) const {
-    const std::string_view source = file_.text();
+    const std::string_view source = std::string_view(file_.text()).substr(0, end_);
     const char quote = source[offset];
     for (std::size_t i = offset + 1; i < source.size(); ++i) {
       if (quote == '"' && source[i] == '\\') {
@@ -304,7 +313,8 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   const SourceFile& file_;
-  std::size_t skipped_;  // bytes before what yaml-cpp was given
+  const std::ptrdiff_t shift_;
+  const std::size_t end_;
   const YamlLimits& limits_;
   Diagnostics& diagnostics_;
   std::vector<Frame> frames_;
@@ -386,6 +396,92 @@ std::string WordsOf(const std::string& message) {
   return std::string(message.starts_with(kUnknown) ? kUnknown : std::string_view(message));
 }
 
+// Reads `text`, whose first byte stands at `shift` in the file.
+YamlNodePtr ParsePart(const SourceFile& file, const std::string& text, std::ptrdiff_t shift,
+                      const YamlLimits& limits, Diagnostics& diagnostics) {
+  const auto end = static_cast<std::size_t>(shift + static_cast<std::ptrdiff_t>(text.size()));
+  TreeBuilder builder(file, shift, end, limits, diagnostics);
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+    return builder.Take();
+  } catch (const Refused& refused) {
+    Report(file, refused, diagnostics);
+  } catch (const YAML::Exception& error) {
+    Report(file,
+           Explain(file, builder.Offset(error.mark), WordsOf(error.msg), builder.OpenBracket()),
+           diagnostics);
+  } catch (const std::exception& error) {
+    Report(file, Refused{std::string("not valid YAML: ") + error.what(), 0, ""}, diagnostics);
+  }
+  return nullptr;
+}
+
+// Whether `more` has a key that is among `entries` already.
+bool ShareAKey(const std::vector<YamlEntry>& entries, const std::vector<YamlEntry>& more) {
+  std::unordered_set<std::string_view> known;
+  for (const YamlEntry& entry : entries) known.insert(entry.key->text);
+  return std::any_of(more.begin(), more.end(),
+                     [&](const YamlEntry& entry) { return known.contains(entry.key->text); });
+}
+
+// The tree of a text whose second half was read below a `pods:` of its own; nullptr when the halves
+// do not fit together.
+YamlNodePtr JoinHalves(const YamlNode& first, const YamlNode& second, const YamlLimits& limits) {
+  const YamlEntry* pods = first.Find(kPodsKey);
+  if (pods == nullptr || !pods->value->is_map() || second.entries.empty() ||
+      !second.entries.front().value->is_map() || first.size + second.size > limits.max_nodes) {
+    return nullptr;
+  }
+  const YamlNode& more = *second.entries.front().value;
+  const std::vector<YamlEntry> behind(second.entries.begin() + 1, second.entries.end());
+  if (ShareAKey(pods->value->entries, more.entries) || ShareAKey(first.entries, behind)) {
+    return nullptr;
+  }
+  auto all = std::make_shared<YamlNode>(*pods->value);
+  all->entries.insert(all->entries.end(), more.entries.begin(), more.entries.end());
+  all->size += more.size - 1;
+  all->height = std::max(all->height, more.height);
+  auto root = std::make_shared<YamlNode>(first);
+  root->entries[static_cast<std::size_t>(pods - first.entries.data())].value = std::move(all);
+  root->entries.insert(root->entries.end(), behind.begin(), behind.end());
+  root->size += second.size - 3;  // less its root, its `pods` and the map below
+  root->height = std::max(root->height, second.height);
+  return root;
+}
+
+// Most of the time that a plan of thousands of pods takes goes into reading their YAML, so a long
+// text is read by two threads. Whatever a cut might have broken (a quote or a bracket that is not
+// closed before it, an alias of what stands before it, a second document) is an error of one half;
+// then, as for every other error, nullptr is returned, and the whole has to be read.
+YamlNodePtr ParseHalves(const SourceFile& file, std::size_t start, const YamlLimits& limits) {
+  const std::string_view text = std::string_view(file.text()).substr(start);
+  const auto cut = FindPodsCut(text);
+  if (!cut) return nullptr;
+  const std::string heading = std::string(kPodsKey) + ":\n";
+  const auto shift = static_cast<std::ptrdiff_t>(start);
+  const auto parse = [&](const std::string& part, std::ptrdiff_t at) -> YamlNodePtr {
+    Diagnostics problems;
+    YamlNodePtr root = ParsePart(file, part, at, limits, problems);
+    return problems.items().empty() && root != nullptr && root->is_map() ? root : nullptr;
+  };
+  try {
+    auto second = std::async(std::launch::async, [&] {
+      return parse(
+          heading + std::string(text.substr(*cut)),
+          shift + static_cast<std::ptrdiff_t>(*cut) - static_cast<std::ptrdiff_t>(heading.size()));
+    });
+    const YamlNodePtr first = parse(std::string(text.substr(0, *cut)), shift);
+    const YamlNodePtr rest = second.get();
+    if (first == nullptr || rest == nullptr) return nullptr;
+    return JoinHalves(*first, *rest, limits);
+  } catch (const std::system_error&) {
+    return nullptr;  // there is no thread to be had
+  }
+}
+
 }  // namespace
 
 const YamlEntry* YamlNode::Find(std::string_view key) const {
@@ -401,23 +497,11 @@ YamlNodePtr ParseYaml(const SourceFile& file, Diagnostics& diagnostics, const Ya
     Report(file, *refused, diagnostics);
     return nullptr;
   }
-  TreeBuilder builder(file, start, limits, diagnostics);
-  try {
-    std::istringstream stream(file.text().substr(start));
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {
-    }
-    return builder.Take();
-  } catch (const Refused& refused) {
-    Report(file, refused, diagnostics);
-  } catch (const YAML::Exception& error) {
-    Report(file,
-           Explain(file, builder.Offset(error.mark), WordsOf(error.msg), builder.OpenBracket()),
-           diagnostics);
-  } catch (const std::exception& error) {
-    Report(file, Refused{std::string("not valid YAML: ") + error.what(), 0, ""}, diagnostics);
+  if (file.text().size() >= limits.halves_from) {
+    if (auto root = ParseHalves(file, start, limits)) return root;
   }
-  return nullptr;
+  return ParsePart(file, file.text().substr(start), static_cast<std::ptrdiff_t>(start), limits,
+                   diagnostics);
 }
 
 }  // namespace podctl

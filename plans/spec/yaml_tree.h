@@ -54,7 +54,8 @@ struct YamlNode {
 struct YamlLimits {
   std::size_t max_bytes = 4u << 20;
   std::size_t max_depth = 64;
-  std::size_t max_nodes = 200'000;  // after aliases are expanded
+  std::size_t max_nodes = 200'000;      // after aliases are expanded
+  std::size_t halves_from = 64u << 10;  // bytes of a text whose halves are read at once
 };
 
 // The document, or nullptr when it could not be read (a diagnostic says why) or is empty (no

@@ -8,6 +8,7 @@
 
 #include "providers/base/text.h"
 #include "providers/workers/shell.h"
+#include "providers/workers/words.h"
 
 namespace podctl::workers {
 namespace {
@@ -197,19 +198,6 @@ if [ -d "$job" ]; then
 fi
 echo end
 )sh";
-
-std::string_view TakeWord(std::string_view* rest) {
-  const std::size_t blank = rest->find(' ');
-  const std::string_view word = rest->substr(0, blank);
-  rest->remove_prefix(blank == std::string_view::npos ? rest->size() : blank + 1);
-  return word;
-}
-
-template <typename Number>
-bool ReadNumber(std::string_view word, Number* number) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *number);
-  return error == std::errc() && end == word.data() + word.size();
-}
 
 bool TakeState(std::string_view word, JobStatus::State* state) {
   for (const auto each :

@@ -10,6 +10,7 @@
 
 #include "providers/base/text.h"
 #include "providers/workers/shell.h"
+#include "providers/workers/words.h"
 
 namespace podctl::workers {
 namespace {
@@ -120,19 +121,6 @@ bool IsVariableName(const std::string& name) {
 }
 
 // The next word of `rest`, which loses it and the blank behind it.
-std::string_view TakeWord(std::string_view* rest) {
-  const std::size_t blank = rest->find(' ');
-  const std::string_view word = rest->substr(0, blank);
-  rest->remove_prefix(blank == std::string_view::npos ? rest->size() : blank + 1);
-  return word;
-}
-
-template <typename Number>
-bool ReadNumber(std::string_view word, Number* number) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *number);
-  return error == std::errc() && end == word.data() + word.size() && *number >= 0;
-}
-
 std::string Text(std::string_view text) {
   return VisibleControls(TrimBlanks(text.substr(0, kLongestText)));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "plans/node_view.h"
@@ -76,6 +77,18 @@ class CrashTest : public ::testing::TestWithParam<Death> {
       EXPECT_FALSE(record.pending.has_value()) << address;
       EXPECT_TRUE(record.deposed.empty()) << address;
     }
+    for (const char* pod : {"created", "replaced", "first"}) {
+      EXPECT_EQ(ProvedWorkers(*desk, pod), (std::set<int>{0, 1, 2, 3}))
+          << pod << " was made, and not every worker was proved to be usable";
+    }
+  }
+
+  static std::set<int> ProvedWorkers(const Desk& desk, const std::string& pod) {
+    std::set<int> proved;
+    for (const auto& call : desk.workers.ReadinessCalls()) {
+      if (call.pod == pod) proved.insert(call.workers.begin(), call.workers.end());
+    }
+    return proved;
   }
 };
 
@@ -96,6 +109,7 @@ TEST_P(CrashTest, TheNextRunMakesItGood) {
     Desk desk;
     Begin(&desk);
     desk.cloud.ForgetCalls();
+    desk.workers.ForgetCalls();
     desk.files.StopAfter(k);
     static_cast<void>(desk.Apply());
     Die(&desk, GetParam());

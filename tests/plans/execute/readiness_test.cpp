@@ -71,6 +71,22 @@ TEST_F(ReadinessTest, TheNextApplyChecksTheBadWorkerAgainAndGoesOn) {
   EXPECT_FALSE(desk_.Stored().steps.contains(kReadiness));
 }
 
+TEST_F(ReadinessTest, APodWhoseWorkersAllFailIsProvedOnAllOfThemNextTime) {
+  for (int worker = 0; worker < 4; ++worker) {
+    desk_.workers.FailReadiness(worker, "it does not answer");
+  }
+  const ExecuteResult result = desk_.Apply();
+  ASSERT_THAT(result.failures, SizeIs(1));
+  EXPECT_THAT(result.failures[0].error.message, HasSubstr("4 of 4 workers cannot be used"));
+  desk_.workers.ForgetCalls();
+  EXPECT_THAT(Actions(desk_.MakePlan()),
+              ElementsAre("run bootstrap.a.readiness", "run bootstrap.a.x"));
+  desk_.ApplyAll();
+  ASSERT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
+  EXPECT_THAT(desk_.workers.ReadinessCalls()[0].workers, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+}
+
 TEST_F(ReadinessTest, AWorkerThatStaysBadFailsAgain) {
   desk_.workers.FailReadiness(1, "it does not answer", 2);
   desk_.Apply();

@@ -1,10 +1,14 @@
 // What hostile or broken bytes do: a diagnostic with a place, never a crash, never minutes.
 #include "plans/spec/yaml_tree.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
+#include <vector>
+
+#include "plans/spec/pods_cut.h"
 
 namespace podctl {
 namespace {
@@ -55,6 +59,80 @@ TEST(YamlTreeTest, PlacesCountBytesAfterAByteOrderMarkAndCarriageReturns) {
   EXPECT_EQ(parsed.root->Find("c")->key->Place().line, 3);
   EXPECT_EQ(parsed.root->Find("c")->value->Place().column, 4);
   EXPECT_EQ(parsed.file->Line(2), "b: \xC3\xA4 # x");
+}
+
+// Everything that is to be seen of a tree, and of what was said of it.
+void Describe(const YamlNode& node, std::string* text) {
+  const SourcePlace place = node.Place();
+  *text += fmt::format("{}{}{} {}:{}+{} {}/{} `{}`\n", static_cast<int>(node.kind), node.plain,
+                       node.block, place.line, place.column, place.length, node.size, node.height,
+                       node.text);
+  for (const YamlEntry& entry : node.entries) {
+    Describe(*entry.key, text);
+    Describe(*entry.value, text);
+  }
+  for (const YamlNodePtr& item : node.items) Describe(*item, text);
+}
+
+std::string Described(const std::string& yaml, const YamlLimits& limits) {
+  const Parsed parsed = Parse(yaml, limits);
+  std::string text;
+  if (parsed.root != nullptr) Describe(*parsed.root, &text);
+  for (const Diagnostic& problem : parsed.diagnostics.items()) {
+    text += fmt::format("{} {}:{} {}\n", problem.summary, problem.place.line, problem.place.column,
+                        problem.suggestion);
+  }
+  return text;
+}
+
+TEST(YamlTreeTest, ATextReadInHalvesIsWhatItIsAsAWhole) {
+  const std::string pod = "  a1:\n    x: 1\n";
+  const std::string more = "  b1:\n    labels: {team: \"v\"}\n  # a comment\n  b2:\n    y: 'q'\n";
+  const std::vector<std::string> texts = {
+      "project: p\npods:\n" + pod + more,
+      "pods: # all\r\n" + pod + "\r\n" + more + "\r\n",
+      "\xEF\xBB\xBFpods:\n\n  # first\n" + pod + more + "state: x\nzone: z\n",
+      "project: p\npods:\n" + pod + more + "project: again\n",
+      "pods:\n" + pod + more + "  a1: {}\n",
+      "pods:\n" + pod + "  a2: &n {k: 1}\n" + more + "  b3: *n\n  b4: *none\n",
+      "base: &b {b3: {k: 1}}\npods:\n" + pod + "  <<: *b\n" + more,
+      "pods:\n" + pod + "  a2:\n    text: \"begins\n" + more + "  ends: \"\n",
+      "pods:\n" + pod + "  a2:\n    text: 'begins\n" + more,
+      "pods:\n" + pod + "  a2: {k: [1,\n" + more + "  2]}\n",
+      "pods:\n" + pod + "  a2: |\n    one\n\n   \n" + more,
+      "pods:\n" + pod + "  a2: |+\n    one\n\n\n" + more,
+      "pods:\n" + pod + "  a2:\n" + more,
+      "pods:\n" + pod + more + "---\npods: {}\n",
+      "pods: |\n" + pod + more,
+      "pods:\n" + pod + "  ? a2\n  : {}\n" + more,
+      "pods:\n" + pod + more + "\tb3: 1\n",
+      "pods:\n- a\n- b\n- c\n- d\n",
+      "x: \"\npods:\n" + pod + more + "\"\n",
+      "text: |\n pods:\n" + more + more,
+      "project: p\npods:\n",
+      "pods:\n" + pod,
+  };
+  YamlLimits halves;
+  halves.halves_from = 0;
+  YamlLimits whole;
+  whole.halves_from = std::string::npos;
+  for (const std::string& text : texts) {
+    // Lines of comment move the middle, and with it the cut, over the whole text.
+    for (int before = 0; before < 12; ++before) {
+      for (int behind = 0; behind < 12; ++behind) {
+        const std::string yaml = Repeat("# 4567\n", before) + text + Repeat("# 4567\n", behind);
+        ASSERT_EQ(Described(yaml, halves), Described(yaml, whole)) << yaml;
+      }
+    }
+  }
+}
+
+TEST(YamlTreeTest, ALongTextIsCutBeforeAPod) {
+  const std::string text = "project: p\npods:\n  a:\n    x: 1\n  b:\n    x: 1\n  c: {}\n";
+  EXPECT_EQ(FindPodsCut(text), text.find("  b:"));
+  EXPECT_EQ(FindPodsCut("pods:\n  a:\n    x: 1\n"), std::nullopt);
+  EXPECT_EQ(FindPodsCut(""), std::nullopt);
+  EXPECT_EQ(FindPodsCut("pods:"), std::nullopt);
 }
 
 TEST(YamlTreeTest, DeepNestingIsRefusedInEveryForm) {
