@@ -39,6 +39,9 @@ class FakeStepRunner final : public StepRunner {
   // Runs at the beginning of each run but the proofs of readiness.
   void OnRun(std::function<void(const Call&, std::stop_token)> act) { act_ = std::move(act); }
 
+  // Runs at the beginning of each proof of readiness.
+  void OnReadiness(std::function<void(const Call&)> see) { see_ = std::move(see); }
+
   std::vector<Call> Calls() const {
     std::lock_guard lock(mutex_);
     return calls_;
@@ -60,6 +63,7 @@ class FakeStepRunner final : public StepRunner {
     for (const WorkerAccess& worker : workers) call.workers.push_back(worker.index);
     const bool readiness = step.kind == Step::Kind::kReadiness;
     if (act_ && !readiness) act_(call, stop);
+    if (see_ && readiness) see_(call);
     std::lock_guard lock(mutex_);
     (readiness ? readiness_ : calls_).push_back(std::move(call));
     std::vector<StepOutcome> outcomes;
@@ -101,6 +105,7 @@ class FakeStepRunner final : public StepRunner {
 
   mutable std::mutex mutex_;
   std::function<void(const Call&, std::stop_token)> act_;
+  std::function<void(const Call&)> see_;
   std::map<int, Fault> faults_;
   std::map<int, Fault> unready_;
   std::string host_key_;
