@@ -328,6 +328,19 @@ class Parser {
     AddNumber(serve, "--ssh-port", 65535, &emulator.ssh_port,
               "SSH port of the workers (default 22, or 2222 without the right to it)")
         ->type_name("PORT");
+    serve->add_option("--capacity", emulator.capacity, "how many nodes of a type fit; repeatable")
+        ->type_name("[ZONE/]TYPE=N")
+        ->allow_extra_args(false);
+    serve
+        ->add_option("--quota", emulator.quotas,
+                     "most that a project may hold, v3=64, v3-spot=0; creates-per-minute=90")
+        ->type_name("[REGION/]GEN=N")
+        ->allow_extra_args(false);
+    serve->add_option("--reservation", emulator.reservations, "nodes set aside; repeatable")
+        ->type_name("ZONE/NAME/TYPE=N")
+        ->allow_extra_args(false);
+    serve->add_option("--faults", emulator.faults, "trouble on order, from a JSON file")
+        ->type_name("FILE");
 
     CLI::App* completion = AddCommand(&app_, "completion", "print a shell's completion script");
     AddChoice(completion, "SHELL", {"bash"}, &invocation_.topic, "bash")->required();

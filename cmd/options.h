@@ -96,6 +96,11 @@ struct EmulatorOptions {
   std::chrono::milliseconds operation_delay{2000};
   std::string worker_network;  // "private", "host"; empty: private where it can be had
   int ssh_port = 0;            // 0: 22 where that may be bound, else 2222
+  // Rules, as docs/emulator.md writes them.
+  std::vector<std::string> capacity;
+  std::vector<std::string> quotas;
+  std::vector<std::string> reservations;
+  std::string faults;  // a file
 };
 
 struct InitArguments {

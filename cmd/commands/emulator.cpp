@@ -43,6 +43,10 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   if (options.workers == "light") start.workers = emulator::Options::Workers::kLight;
   start.operation_delay = options.operation_delay;
   start.ssh_port = options.ssh_port;
+  start.capacity = options.capacity;
+  start.quotas = options.quotas;
+  start.reservations = options.reservations;
+  start.faults_file = options.faults;
   if (options.worker_network == "private") start.network = emulator::Options::Network::kPrivate;
   if (options.worker_network == "host") start.network = emulator::Options::Network::kHost;
   auto emulator = emulator::Emulator::Start(start);

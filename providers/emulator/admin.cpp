@@ -1,10 +1,13 @@
 #include "providers/emulator/admin.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
 #include "providers/base/json.h"
+#include "providers/emulator/admin_page.h"
+#include "providers/emulator/duration.h"
 #include "providers/emulator/lenient_json.h"
 
 namespace podctl::emulator {
@@ -16,43 +19,7 @@ bool IsMutating(const HttpRequest& request, const std::string& call) {
   return call != "nodes.getGuestAttributes" && call != "generateServiceIdentity";
 }
 
-std::variant<Fault, ApiError> ReadFault(const Value& body) {
-  Fault fault;
-  fault.method = body["method"].AsString();
-  fault.path = body["path"].AsString();
-  fault.times = static_cast<int>(body["times"].AsInt(1));
-  fault.status = static_cast<int>(body["status"].AsInt());
-  fault.message = body["message"].AsString();
-  fault.drop = body["drop"].AsString();
-  fault.delay_ms = static_cast<int>(body["delayMs"].AsInt());
-  fault.operation_error = body["operationError"];
-  const int kinds = (fault.status != 0 ? 1 : 0) + (fault.drop.empty() ? 0 : 1) +
-                    (fault.delay_ms != 0 ? 1 : 0) + (fault.operation_error.is_map() ? 1 : 0);
-  if (kinds != 1) {
-    return InvalidArgument("exactly one of status, drop, delayMs and operationError must be set");
-  }
-  if (fault.times < 1 || fault.delay_ms < 0 || fault.delay_ms > Admin::kMaxDelayMs ||
-      (fault.status != 0 && (fault.status < 400 || fault.status > 599)) ||
-      (!fault.drop.empty() && fault.drop != "before" && fault.drop != "after")) {
-    return InvalidArgument("the fault has a value out of range");
-  }
-  return fault;
-}
-
 }  // namespace
-
-Value Fault::ToValue() const {
-  Value value;
-  value.Set("method", method);
-  value.Set("path", path);
-  value.Set("times", times);
-  if (status != 0) value.Set("status", status);
-  if (!message.empty()) value.Set("message", message);
-  if (!drop.empty()) value.Set("drop", drop);
-  if (delay_ms != 0) value.Set("delayMs", delay_ms);
-  if (!operation_error.is_null()) value.Set("operationError", operation_error);
-  return value;
-}
 
 void Admin::Count(const HttpRequest& request, const std::string& call, int status) {
   Value entry;
@@ -69,19 +36,6 @@ void Admin::Count(const HttpRequest& request, const std::string& call, int statu
   ++by_call_[call];
   recent_.push_back(std::move(entry));
   if (recent_.size() > kRecent) recent_.pop_front();
-}
-
-std::optional<Fault> Admin::Take(const HttpRequest& request) {
-  std::lock_guard lock(mutex_);
-  for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
-    const bool fits = (fault->method.empty() || fault->method == request.method) &&
-                      request.path.find(fault->path) != std::string::npos;
-    if (!fits) continue;
-    Fault met = *fault;
-    if (--fault->times == 0) faults_.erase(fault);
-    return met;
-  }
-  return std::nullopt;
 }
 
 Answer Admin::Requests(const HttpRequest& request) {
@@ -102,41 +56,91 @@ Answer Admin::Requests(const HttpRequest& request) {
 }
 
 Answer Admin::Faults(const HttpRequest& request, const Value& body) {
-  std::lock_guard lock(mutex_);
-  if (request.method == "DELETE") faults_.clear();
+  if (request.method == "DELETE") faults_->Clear();
   if (request.method == "POST") {
     auto fault = ReadFault(body);
-    if (auto* refusal = std::get_if<ApiError>(&fault)) return std::move(*refusal);
-    if (faults_.size() == kMaxFaults) return InvalidArgument("there are too many faults");
-    faults_.push_back(std::get<Fault>(std::move(fault)));
+    if (const auto* problem = std::get_if<FaultProblem>(&fault)) {
+      return InvalidArgument(problem->message);
+    }
+    if (!faults_->Add(std::get<Fault>(std::move(fault)))) {
+      return InvalidArgument("there are too many faults");
+    }
   }
-  Value::List list;
-  for (const Fault& fault : faults_) list.push_back(fault.ToValue());
   Value answer;
-  answer.Set("faults", std::move(list));
+  answer.Set("faults", faults_->ToValues());
   return answer;
 }
 
-HttpReply Admin::Handle(const HttpRequest& request) {
-  Answer answer = NotFound(request.path);
-  const Result<Value> body = ParseLenientJson(request.body);
-  const bool posts = request.method == "POST";
-  const bool known = posts || request.method == "GET" || request.method == "DELETE";
-  if (!body) {
-    answer = InvalidArgument(body.error().message);
-  } else if (request.path == "/emulator/requests" && known && !posts) {
-    answer = Requests(request);
-  } else if (request.path == "/emulator/faults" && known) {
-    answer = Faults(request, *body);
-  } else if (request.path == "/emulator/workers" && posts) {
-    answer = service_->ActOnWorker((*body)["node"].AsString(),
-                                   static_cast<int>((*body)["worker"].AsInt()),
-                                   (*body)["action"].AsString());
-  } else if (request.path == "/emulator/nodes" && posts) {
-    answer = service_->Afflict((*body)["node"].AsString(), (*body)["state"].AsString(),
-                               (*body)["health"].AsString());
+Answer Admin::Strike(const HttpRequest& request) {
+  std::string name = request.path.substr(std::string_view("/emulator/").size());
+  const std::size_t colon = name.rfind(':');
+  if (colon == std::string::npos) return NotFound(request.path);
+  const std::string verb = name.substr(colon + 1);
+  name.resize(colon);
+  const bool of_nodes = name.rfind("nodes/", 0) == 0 || name.find("/nodes/") != std::string::npos;
+  for (const std::string_view folder : {"nodes/", "queuedResources/"}) {
+    if (name.rfind(folder, 0) == 0) name.erase(0, folder.size());
   }
+  const std::vector<std::string> found =
+      of_nodes ? service_->FindNodes(name) : service_->FindQueued(name);
+  if (found.empty()) return NotFound(name);
+  if (found.size() > 1) {
+    return InvalidArgument(
+        fmt::format("\"{}\" may be {}; give the full name", name, fmt::join(found, " or ")));
+  }
+  return of_nodes ? service_->StrikeNode(found.front(), verb)
+                  : service_->StrikeQueued(found.front(), verb);
+}
+
+Answer Admin::Capacity(const Value& body) {
+  Answer answer = service_->Overview()["limits"];
+  for (const auto& [pool, count] : body.AsMap()) {
+    answer = service_->SetCapacity(fmt::format("{}={}", pool, count.AsInt(-1)));
+    if (std::holds_alternative<ApiError>(answer)) break;
+  }
+  return answer;
+}
+
+Answer Admin::Clock(const Value& body) {
+  const auto by = ReadDuration(body["advance"].AsString());
+  if (!by) return InvalidArgument("`advance` must be a duration such as 90s, 10m or 1h30m");
+  service_->Advance(*by);
+  Value answer;
+  answer.Set("time", service_->Overview()["time"]);
+  return answer;
+}
+
+Answer Admin::Route(const HttpRequest& request, const Value& body) {
+  const std::string& path = request.path;
+  const bool posts = request.method == "POST";
+  const bool gets = request.method == "GET";
+  const bool deletes = request.method == "DELETE";
+  if (path == "/emulator/requests" && (gets || deletes)) return Requests(request);
+  if (path == "/emulator/faults" && (gets || deletes || posts)) return Faults(request, body);
+  if (path == "/emulator/capacity" && (gets || posts)) return Capacity(posts ? body : Value());
+  if (!posts) return NotFound(path);
+  if (path == "/emulator/clock") return Clock(body);
+  if (path == "/emulator/workers") {
+    return service_->ActOnWorker(body["node"].AsString(), static_cast<int>(body["worker"].AsInt()),
+                                 body["action"].AsString());
+  }
+  if (path == "/emulator/nodes") {
+    return service_->Afflict(body["node"].AsString(), body["state"].AsString(),
+                             body["health"].AsString());
+  }
+  return Strike(request);
+}
+
+HttpReply Admin::Handle(const HttpRequest& request) {
   HttpReply reply;
+  if (request.method == "GET" && (request.path == "/emulator" || request.path == "/emulator/")) {
+    reply.content_type = "text/plain; charset=UTF-8";
+    reply.body = AdminPage(service_->Overview());
+    return reply;
+  }
+  const Result<Value> body = ParseLenientJson(request.body);
+  const Answer answer =
+      body ? Route(request, *body) : Answer(InvalidArgument(body.error().message));
   if (const auto* refusal = std::get_if<ApiError>(&answer)) {
     reply.status = refusal->HttpStatus();
     reply.body = ToJson(refusal->HttpBody());

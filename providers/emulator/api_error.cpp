@@ -137,4 +137,73 @@ ApiError LocationDenied(std::string_view zone) {
       .details = {}};
 }
 
+ApiError FailedPrecondition(std::string message) {
+  return {.status = "FAILED_PRECONDITION", .message = std::move(message), .details = {}};
+}
+
+ApiError UnableToComplete() {
+  return InvalidArgument(
+      fmt::format("Cloud TPU was unable to complete the operation. Please try again, or contact "
+                  "support if the problem persists. {}",
+                  EventId()));
+}
+
+ApiError NoCapacity(std::string_view zone) {
+  return {.status = "RESOURCE_EXHAUSTED",
+          .message = fmt::format(
+              "There is no more capacity in the zone \"{}\"; you can try in another zone where "
+              "Cloud TPU Nodes are offered (see https://cloud.google.com/tpu/docs/regions) {}",
+              zone, EventId()),
+          .details = {}};
+}
+
+ApiError NoReservedCapacity() {
+  return {.status = "RESOURCE_EXHAUSTED",
+          .message = fmt::format("Insufficient reserved capacity. Contact customer support to "
+                                 "increase your reservation. {}",
+                                 EventId()),
+          .details = {}};
+}
+
+// Of this text only "reservation for request queue" is known.
+ApiError NoSuchReservation(std::string_view name) {
+  return InvalidArgument(fmt::format(
+      "There is no reservation for request queue: '{}' was not found. {}", name, EventId()));
+}
+
+ApiError QuotaExceeded(std::string_view metric, int limit, std::string_view region,
+                       std::string_view project) {
+  Value violation;
+  violation.Set("subject", fmt::format("project:{}", project));
+  violation.Set("description",
+                fmt::format("Quota '{}' exhausted. Limit {} in region {}", metric, limit, region));
+  Value failure;
+  failure.Set("@type", "type.googleapis.com/google.rpc.QuotaFailure");
+  failure.Set("violations", Value::List{std::move(violation)});
+  return {.status = "RESOURCE_EXHAUSTED",
+          .message = fmt::format("Quota limit '{}' has been exceeded. Limit: {} in region {}.",
+                                 metric, limit, region),
+          .details = {std::move(failure)}};
+}
+
+ApiError RateExceeded(int limit, std::string_view project_number) {
+  constexpr std::string_view kMetric = "Maximum number of CreateNode requests per minute";
+  const std::string consumer = fmt::format("project_number:{}", project_number);
+  Value facts;
+  facts.Set("service", "tpu.googleapis.com");
+  facts.Set("consumer", fmt::format("projects/{}", project_number));
+  facts.Set("quota_metric", "tpu.googleapis.com/qps/create");
+  facts.Set("quota_limit_value", std::to_string(limit));
+  Value info;
+  info.Set("@type", "type.googleapis.com/google.rpc.ErrorInfo");
+  info.Set("reason", "RATE_LIMIT_EXCEEDED");
+  info.Set("domain", "googleapis.com");
+  info.Set("metadata", std::move(facts));
+  return {.status = "RESOURCE_EXHAUSTED",
+          .message = fmt::format("Quota exceeded for quota metric '{0}' and limit '{0} per "
+                                 "project' of service 'tpu.googleapis.com' for consumer '{1}'.",
+                                 kMetric, consumer),
+          .details = {std::move(info)}};
+}
+
 }  // namespace podctl::emulator

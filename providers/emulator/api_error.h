@@ -45,5 +45,16 @@ ApiError FieldViolation(std::string_view field, std::string message);
 ApiError NotFound(std::string_view resource);
 ApiError AlreadyExists(std::string_view resource);
 ApiError LocationDenied(std::string_view zone);
+ApiError FailedPrecondition(std::string message);
+// All that the service says of some requests, a multislice of v2 or v3 for one.
+ApiError UnableToComplete();
+// Of an operation: a stock-out; nothing left in the reservation.
+ApiError NoCapacity(std::string_view zone);
+ApiError NoReservedCapacity();
+ApiError NoSuchReservation(std::string_view name);
+// Of a request, at once: a limit on what a project may hold; a limit on its requests a minute.
+ApiError QuotaExceeded(std::string_view metric, int limit, std::string_view region,
+                       std::string_view project);
+ApiError RateExceeded(int limit, std::string_view project_number);
 
 }  // namespace podctl::emulator

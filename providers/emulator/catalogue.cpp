@@ -52,19 +52,22 @@ struct Offer {
   bool larger;  // pods of v2 and v3
 };
 
-constexpr std::array<Offer, 24> kOffers = {
-    {{"us-central1-b", "v2", true, false},     {"us-central1-c", "v2", true, false},
-     {"europe-west4-a", "v2", true, true},     {"asia-east1-c", "v2", true, false},
-     {"us-central1-a", "v2", false, true},     {"us-central1-a", "v3", true, false},
-     {"us-central1-b", "v3", true, false},     {"europe-west4-a", "v3", true, true},
-     {"us-central2-b", "v4", true, true},      {"us-central1-a", "v5litepod", true, true},
-     {"us-south1-a", "v5litepod", true, true}, {"us-west1-c", "v5litepod", true, true},
-     {"us-west4-a", "v5litepod", true, true},  {"europe-west4-b", "v5litepod", true, true},
-     {"us-central1-a", "v5p", true, true},     {"us-east5-a", "v5p", true, true},
-     {"europe-west4-b", "v5p", true, true},    {"us-central1-b", "v6e", true, true},
-     {"us-east1-d", "v6e", true, true},        {"us-east5-a", "v6e", true, true},
-     {"us-east5-b", "v6e", true, true},        {"europe-west4-a", "v6e", true, true},
-     {"asia-northeast1-b", "v6e", true, true}, {"southamerica-west1-a", "v6e", true, true}}};
+// By the documentation, but for the v5litepod and v5p of europe-west4-a: the commands that are
+// known of gcloud ask for them there, so that one zone shows them all.
+constexpr std::array<Offer, 26> kOffers = {
+    {{"us-central1-b", "v2", true, false},        {"us-central1-c", "v2", true, false},
+     {"europe-west4-a", "v2", true, true},        {"asia-east1-c", "v2", true, false},
+     {"us-central1-a", "v2", false, true},        {"us-central1-a", "v3", true, false},
+     {"us-central1-b", "v3", true, false},        {"europe-west4-a", "v3", true, true},
+     {"us-central2-b", "v4", true, true},         {"us-central1-a", "v5litepod", true, true},
+     {"us-south1-a", "v5litepod", true, true},    {"us-west1-c", "v5litepod", true, true},
+     {"us-west4-a", "v5litepod", true, true},     {"europe-west4-b", "v5litepod", true, true},
+     {"us-central1-a", "v5p", true, true},        {"us-east5-a", "v5p", true, true},
+     {"europe-west4-b", "v5p", true, true},       {"us-central1-b", "v6e", true, true},
+     {"us-east1-d", "v6e", true, true},           {"us-east5-a", "v6e", true, true},
+     {"us-east5-b", "v6e", true, true},           {"europe-west4-a", "v6e", true, true},
+     {"asia-northeast1-b", "v6e", true, true},    {"southamerica-west1-a", "v6e", true, true},
+     {"europe-west4-a", "v5litepod", true, true}, {"europe-west4-a", "v5p", true, true}}};
 
 constexpr std::array<std::string_view, 22> kTensorFlow = {
     "2.18.0", "2.17.1", "2.17.0", "2.16.2", "2.16.1", "2.15.1", "2.15.0", "2.14.1",

@@ -10,9 +10,11 @@
 
 #include "providers/emulator/admin.h"
 #include "providers/emulator/api.h"
+#include "providers/emulator/faults.h"
 #include "providers/emulator/http_server.h"
 #include "providers/emulator/journal.h"
 #include "providers/emulator/light_farm.h"
+#include "providers/emulator/limits.h"
 #include "providers/emulator/service.h"
 #include "providers/emulator/sshd_farm.h"
 #include "providers/emulator/worker_farm.h"
@@ -28,6 +30,7 @@ struct Emulator::Parts {
   SshdFarm* sshd = nullptr;  // `farm`, when it is one
   std::unique_ptr<HttpServer> server;
   std::unique_ptr<Service> service;
+  FaultList faults;
   std::unique_ptr<Admin> admin;
   std::unique_ptr<Api> api;
   int port = 0;
@@ -54,6 +57,20 @@ std::uint32_t AddressSeed(int port) {
   return (static_cast<std::uint32_t>(port) * 2477U) << 8U;
 }
 
+Result<Limits> ReadLimits(const Options& options) {
+  Limits limits;
+  for (const std::string& rule : options.capacity) {
+    if (auto set = limits.SetCapacity(rule); !set) return set.error();
+  }
+  for (const std::string& rule : options.quotas) {
+    if (auto set = limits.SetQuota(rule); !set) return set.error();
+  }
+  for (const std::string& rule : options.reservations) {
+    if (auto set = limits.SetReservation(rule); !set) return set.error();
+  }
+  return limits;
+}
+
 WorkerNetwork NetworkOf(Options::Network network) {
   switch (network) {
     case Options::Network::kPrivateIfPossible:
@@ -75,8 +92,13 @@ Emulator::~Emulator() {
 }
 
 Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
+  auto limits = ReadLimits(options);
+  if (!limits) return limits.error();
   auto parts = std::make_unique<Parts>();
   parts->host = options.listen_host;
+  if (!options.faults_file.empty()) {
+    if (auto loaded = parts->faults.Load(options.faults_file); !loaded) return loaded.error();
+  }
   auto server = HttpServer::Listen(options.listen_host, options.listen_port);
   if (!server) return server.error();
   parts->server = *std::move(server);
@@ -124,10 +146,10 @@ Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
       std::make_unique<Service>(Service::Settings{.operation_delay = options.operation_delay,
                                                   .worker_boot_delay = options.worker_boot_delay,
                                                   .address_seed = AddressSeed(all.port)},
-                                all.journal.get(), all.farm.get());
+                                *std::move(limits), all.journal.get(), all.farm.get());
   if (auto started = all.service->Start(); !started) return started.error();
-  all.admin = std::make_unique<Admin>(all.service.get());
-  all.api = std::make_unique<Api>(all.service.get(), all.admin.get());
+  all.admin = std::make_unique<Admin>(all.service.get(), &all.faults);
+  all.api = std::make_unique<Api>(all.service.get(), all.admin.get(), &all.faults);
   all.server->Serve(
       [api = all.api.get()](const HttpRequest& request) { return api->Handle(request); });
   return emulator;

@@ -5,13 +5,13 @@
 // of JSON, so that a mistake of one is not repeated by the other. What tests may order beside the
 // API (request counters, faults, sick workers) is described in admin.h.
 //
-// What is emulated: nodes, operations, guest attributes, accelerator types, runtime versions and
-// locations, with the service's own texts where they are known; workers as sshd processes in
+// What is emulated: nodes, queued resources, operations, guest attributes, accelerator types,
+// runtime versions, reservations and locations of v2 and v2alpha1, capacity and quotas, with the
+// service's own texts where they are known; workers as sshd processes in
 // namespaces of their own (as root) or as plain ones (else), each with a hostname, homes, accounts
 // from `ssh-keys`, a `startup-script`, and a tpu-runtime unit behind systemctl that reads
 // `tensorflow-env-vars` when it starts. Light workers do the same from one process, for pods of
-// thousands; what is less real about them stands in light_farm.h. Not emulated: queued resources,
-// quotas, networks, disks.
+// thousands; what is less real about them stands in light_farm.h. Not emulated: networks, disks.
 //
 // A worker with a private network has ports of its own, as a machine of its own has: what listens
 // on 8888 of one is in nobody's way. The price: it reaches nothing but itself, neither the internet
@@ -21,6 +21,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "providers/base/error.h"
 
@@ -38,6 +39,11 @@ struct Options {
   Network network = Network::kPrivateIfPossible;
   // How long an operation takes at least; the workers must be up as well.
   std::chrono::milliseconds operation_delay{2000};
+  // Rules as in limits.h: "v3-32=2", "v3=64", "us-central2-b/res-1/v4-32=1".
+  std::vector<std::string> capacity;
+  std::vector<std::string> quotas;
+  std::vector<std::string> reservations;
+  std::string faults_file;  // docs/emulator.md; "": none
   // How long after READY the workers are switched on, as a node may be READY before it answers.
   std::chrono::milliseconds worker_boot_delay{0};
   int ssh_port = 0;              // of the workers; 0: 22 if it may be bound, else 2222
@@ -46,7 +52,8 @@ struct Options {
 
 class Emulator {
  public:
-  // Serves when it returns. kInvalidArgument: not a loopback address; kUnavailable: the port is
+  // Serves when it returns. kInvalidArgument: not a loopback address, or a rule or the file of
+  // faults that says nothing; kUnavailable: the port is
   // taken; kLocked: the data folder is in use; kDataLoss; kIo; kFailedPrecondition: something that
   // the workers need is missing (the hint says what to install).
   static Result<std::unique_ptr<Emulator>> Start(const Options& options);

@@ -22,9 +22,12 @@ struct HttpRequest {
 
 struct HttpReply {
   int status = 200;
-  std::string body = "{}";  // application/json
+  std::string body = "{}";
+  std::string content_type = "application/json; charset=UTF-8";
   // Close the connection without a byte, as a lost answer looks to the client.
   bool drop = false;
+  // Close it after so many bytes of the body, of which the headers promise more; negative: do not.
+  int cut_after = -1;
   std::chrono::milliseconds delay{0};  // before the answer is sent
 };
 

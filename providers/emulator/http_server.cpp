@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -93,7 +94,18 @@ httplib::Server::HandlerResponse HttpServer::Core::Answer(const httplib::Request
   }
   if (reply.drop) CutConnections(port, from.remote_port);
   to.status = reply.status;
-  to.set_content(reply.body, "application/json; charset=UTF-8");
+  if (reply.cut_after >= 0) {
+    const std::size_t kept = std::min(static_cast<std::size_t>(reply.cut_after), reply.body.size());
+    // The connection ends when the provider gives up, short of the length that was promised.
+    to.set_content_provider(std::max<std::size_t>(reply.body.size(), kept + 1), reply.content_type,
+                            [text = reply.body.substr(0, kept)](std::size_t offset, std::size_t,
+                                                                httplib::DataSink& sink) {
+                              if (offset >= text.size()) return false;
+                              return sink.write(text.data() + offset, text.size() - offset);
+                            });
+    return httplib::Server::HandlerResponse::Handled;
+  }
+  to.set_content(reply.body, reply.content_type);
   return httplib::Server::HandlerResponse::Handled;
 }
 

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <ctime>
 #include <random>
 #include <utility>
 
@@ -147,12 +145,7 @@ Refusal CheckNew(const Place& place, std::string_view node_id, const Value& body
   if (!IsZone(place.zone)) {
     return BadRequest(fmt::format("The requested zone \"{}\" is not supported.", place.zone));
   }
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_.~+%-").find(c) != std::string_view::npos;
-  };
-  if (node_id.empty() || node_id.size() > 63 ||
-      !std::all_of(node_id.begin(), node_id.end(), allowed)) {
+  if (!IsResourceId(node_id)) {
     return BadRequest(fmt::format("The node id \"{}\" is invalid.", node_id));
   }
   const std::string& version = body["runtimeVersion"].AsString();
@@ -185,16 +178,6 @@ Value FillNetwork(const Place& place, Value config) {
   return config;
 }
 
-// A project number: twelve digits that stay the same for a project.
-std::string ProjectNumber(std::string_view project) {
-  const bool numeric = !project.empty() && std::all_of(project.begin(), project.end(),
-                                                       [](char c) { return c >= '0' && c <= '9'; });
-  if (numeric) return std::string(project);
-  std::uint64_t hash = 1469598103934665603U;  // FNV-1a, so that a restart gives the same number
-  for (const char c : project) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return std::to_string(100'000'000'000 + hash % 900'000'000'000);
-}
-
 Value FillServiceAccount(const Place& place, Value account) {
   if (account["email"].AsString().empty()) {
     account.Set("email", ProjectNumber(place.project) + "-compute@developer.gserviceaccount.com");
@@ -217,7 +200,8 @@ void DropDefaults(Value* value) {
                             (member.is_list() && member.AsList().empty()) || member.is_null();
     if (is_default) continue;
     Value copy = member;
-    if (key == "schedulingConfig" || key == "shieldedInstanceConfig" || key == "networkConfig") {
+    if (key == "schedulingConfig" || key == "shieldedInstanceConfig" || key == "networkConfig" ||
+        key == "bootDiskConfig") {
       DropDefaults(&copy);
     }
     kept.Set(key, std::move(copy));
@@ -233,19 +217,47 @@ void DropEmptyMaps(Value* resource) {
 
 }  // namespace
 
-std::string Timestamp() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now);
-  const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(now - seconds);
-  const std::time_t time = seconds.count();
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                     nanos.count());
+bool IsResourceId(std::string_view id) {
+  return !id.empty() && id.size() <= 63 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_.~+%-").find(c) != std::string_view::npos;
+  });
 }
 
-NewNodeAnswer MakeNode(const Place& place, std::string_view node_id, const Value& body) {
+std::string ProjectNumber(std::string_view project) {
+  const bool numeric = !project.empty() && std::all_of(project.begin(), project.end(),
+                                                       [](char c) { return c >= '0' && c <= '9'; });
+  if (numeric) return std::string(project);
+  std::uint64_t hash = 1469598103934665603U;  // FNV-1a, so that a restart gives the same number
+  for (const char c : project) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return std::to_string(100'000'000'000 + hash % 900'000'000'000);
+}
+
+Value NodeView(const Value& resource, ApiVersion version) {
+  if (version == ApiVersion::kV2Alpha1) return resource;
+  Value view = resource;
+  view.Erase("autocheckpointEnabled");
+  view.Erase("bootDiskConfig");
+  for (const std::string_view field :
+       {"provisioningModel", "reservationName", "terminationTimestamp"}) {
+    view.ErasePath(fmt::format("schedulingConfig.{}", field));
+  }
+  if (view.Find("dataDisks") != nullptr) {
+    Value::List disks = view["dataDisks"].AsList();
+    for (Value& disk : disks) disk.Erase("workerIds");
+    view.Set("dataDisks", std::move(disks));
+  }
+  return view;
+}
+
+bool IsSpot(const Value& node) {
+  const Value& scheduling = node["schedulingConfig"];
+  return scheduling["spot"].AsBool() || scheduling["preemptible"].AsBool() ||
+         scheduling["provisioningModel"].AsString() == "SPOT";
+}
+
+NewNodeAnswer MakeNode(const Place& place, std::string_view node_id, const Value& body,
+                       ApiVersion version, const std::string& create_time) {
   if (auto refusal = CheckNew(place, node_id, body)) return *std::move(refusal);
   AcceleratorAnswer chosen = ChooseAccelerator(place, body);
   if (auto* refusal = std::get_if<ApiError>(&chosen)) return std::move(*refusal);
@@ -254,14 +266,15 @@ NewNodeAnswer MakeNode(const Place& place, std::string_view node_id, const Value
 
   NewNode made;
   made.workers = accelerator.workers;
+  made.chips = accelerator.chips;
   made.uid = std::to_string(RandomBits() >> 1U);
   made.host = fmt::format("t1v-n-{:08x}", static_cast<std::uint32_t>(RandomBits()));
   Value& node = made.resource;
   node = body;
   node.Set("name", fmt::format("{}/nodes/{}", place.Parent(), node_id));
   node.Set("id", made.uid);
-  node.Set("apiVersion", "V2");
-  node.Set("createTime", Timestamp());
+  node.Set("apiVersion", version == ApiVersion::kV2 ? "V2" : "V2_ALPHA1");
+  node.Set("createTime", create_time);
   node.Set("state", "CREATING");
   node.Set("acceleratorType", accelerator.type);
   Value config;
@@ -285,13 +298,13 @@ NewNodeAnswer MakeNode(const Place& place, std::string_view node_id, const Value
   return made;
 }
 
-UpdateAnswer MakeUpdate(std::string_view mask, const Value& body) {
+UpdateAnswer MakeUpdate(std::string_view mask, const Value& body, ApiVersion version) {
   Update update;
   while (!mask.empty()) {
     const std::size_t comma = mask.find(',');
     const std::string_view given = mask.substr(0, comma);
     mask = comma == std::string_view::npos ? std::string_view{} : mask.substr(comma + 1);
-    const auto path = NodeMaskPath(given);
+    const auto path = NodeMaskPath(given, version);
     if (!path) {
       return FieldViolation(
           "update_mask", fmt::format("Invalid field mask: \"{}\" is not a field of Node.", given));

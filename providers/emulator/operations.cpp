@@ -2,18 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <random>
 #include <utility>
 
 namespace podctl::emulator {
 namespace {
 
-std::string NewName(const Place& place) {
+std::string NewName(const Place& place, std::int64_t now) {
   static thread_local std::mt19937_64 engine{std::random_device{}()};
-  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
-                       std::chrono::system_clock::now().time_since_epoch())
-                       .count();
   const std::uint64_t mixed = engine();
   return fmt::format("{}/operations/operation-{}-{:013x}-{:08x}-{:08x}", place.Parent(), now,
                      engine() >> 12U, static_cast<std::uint32_t>(mixed >> 32U),
@@ -24,13 +20,14 @@ std::string NewName(const Place& place) {
 
 Value Operation::ToWire() const {
   Value metadata;
-  metadata.Set("@type", "type.googleapis.com/google.cloud.tpu.v2.OperationMetadata");
+  metadata.Set("@type", fmt::format("type.googleapis.com/google.cloud.tpu.{}.OperationMetadata",
+                                    VersionName(version)));
   metadata.Set("createTime", create_time);
   if (done) metadata.Set("endTime", end_time);
   metadata.Set("target", target);
   metadata.Set("verb", verb);
   if (cancel_requested) metadata.Set("cancelRequested", true);
-  metadata.Set("apiVersion", "v2");
+  metadata.Set("apiVersion", VersionName(version));
   Value wire;
   wire.Set("name", name);
   wire.Set("metadata", std::move(metadata));
@@ -45,6 +42,8 @@ Value Operation::ToRecord() const {
   record.Set("name", name);
   record.Set("verb", verb);
   record.Set("target", target);
+  record.Set("version", VersionName(version));
+  if (!request.empty()) record.Set("request", request);
   record.Set("createTime", create_time);
   record.Set("endTime", end_time);
   record.Set("dueMs", due_ms);
@@ -62,6 +61,8 @@ Operation Operation::FromRecord(const Value& record) {
   operation.name = record["name"].AsString();
   operation.verb = record["verb"].AsString();
   operation.target = record["target"].AsString();
+  operation.version = VersionOf(record["version"].AsString());
+  operation.request = record["request"].AsString();
   operation.create_time = record["createTime"].AsString();
   operation.end_time = record["endTime"].AsString();
   operation.due_ms = record["dueMs"].AsInt();
@@ -75,6 +76,7 @@ Operation Operation::FromRecord(const Value& record) {
 }
 
 void OperationTable::Restore(Operation operation) {
+  if (!operation.request.empty()) requests_[operation.request] = operation.name;
   if (operation.done) {
     finished_[operation.end_time + operation.name] = operation.name;
   } else {
@@ -86,10 +88,10 @@ void OperationTable::Restore(Operation operation) {
 Operation& OperationTable::Begin(const Place& place, std::string_view verb,
                                  const std::string& target, std::int64_t due_ms, Value payload) {
   Operation operation;
-  operation.name = NewName(place);
+  operation.name = NewName(place, clock_->NowMs());
   operation.verb = verb;
   operation.target = target;
-  operation.create_time = Timestamp();
+  operation.create_time = clock_->Timestamp();
   operation.due_ms = due_ms;
   operation.payload = std::move(payload);
   pending_[target] = operation.name;
@@ -98,13 +100,23 @@ Operation& OperationTable::Begin(const Place& place, std::string_view verb,
   return kept;
 }
 
+void OperationTable::NameRequest(Operation* operation, const std::string& request) {
+  operation->request = request;
+  if (!request.empty()) requests_[request] = operation->name;
+}
+
+Operation* OperationTable::FindRequest(const std::string& request) {
+  const auto found = requests_.find(request);
+  return found == requests_.end() ? nullptr : Find(found->second);
+}
+
 Result<void> OperationTable::Save(const Operation& operation) {
   return journal_->Put("operation:" + operation.name, operation.ToRecord());
 }
 
 void OperationTable::Finish(Operation* operation) {
   operation->done = true;
-  operation->end_time = Timestamp();
+  operation->end_time = clock_->Timestamp();
   operation->payload = Value();
   const auto pending = pending_.find(operation->target);
   if (pending != pending_.end() && pending->second == operation->name) pending_.erase(pending);
@@ -124,6 +136,14 @@ void OperationTable::Fail(Operation* operation, Value error) {
   Finish(operation);
 }
 
+void OperationTable::EndAs(Operation* operation, Value status, Value response) {
+  if (status["code"].AsInt() == 0) {
+    Succeed(operation, std::move(response));
+  } else {
+    Fail(operation, std::move(status));
+  }
+}
+
 Operation* OperationTable::Find(const std::string& name) {
   const auto found = operations_.find(name);
   return found == operations_.end() ? nullptr : &found->second;
@@ -140,6 +160,7 @@ void OperationTable::Forget(const std::string& name) {
   const auto found = operations_.find(name);
   if (found == operations_.end()) return;
   finished_.erase(found->second.end_time + kept);
+  requests_.erase(found->second.request);
   static_cast<void>(journal_->Erase("operation:" + kept));
   operations_.erase(found);
 }

@@ -2,114 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <utility>
 
 #include "providers/base/json.h"
+#include "providers/emulator/request_messages.h"
 
 namespace podctl::emulator {
 namespace {
 
-enum class Type { kString, kBool, kInt32, kInt64, kEnum, kStringMap, kMessage };
-
-struct Descriptor;
-
-struct Field {
-  std::string_view name;
-  Type type = Type::kString;
-  bool repeated = false;
-  bool output_only = false;
-  const Descriptor* message = nullptr;        // kMessage
-  std::vector<std::string_view> values = {};  // kEnum, without the unspecified one
-};
-
-struct Descriptor {
-  std::string_view name;  // "AcceleratorConfig"
-  std::vector<Field> fields;
-};
-
-const Descriptor& NodeDescriptor() {
-  static const Descriptor accelerator_config{
-      "AcceleratorConfig",
-      {{.name = "type",
-        .type = Type::kEnum,
-        .values = {"TYPE_UNSPECIFIED", "V2", "V3", "V4", "V5LITE_POD", "V5P", "V6E"}},
-       {.name = "topology"}}};
-  static const Descriptor network_config{"NetworkConfig",
-                                         {{.name = "network"},
-                                          {.name = "subnetwork"},
-                                          {.name = "enableExternalIps", .type = Type::kBool},
-                                          {.name = "canIpForward", .type = Type::kBool},
-                                          {.name = "queueCount", .type = Type::kInt32}}};
-  static const Descriptor service_account{"ServiceAccount",
-                                          {{.name = "email"}, {.name = "scope", .repeated = true}}};
-  static const Descriptor scheduling_config{"SchedulingConfig",
-                                            {{.name = "preemptible", .type = Type::kBool},
-                                             {.name = "reserved", .type = Type::kBool},
-                                             {.name = "spot", .type = Type::kBool}}};
-  static const Descriptor attached_disk{
-      "AttachedDisk",
-      {{.name = "sourceDisk"},
-       {.name = "mode",
-        .type = Type::kEnum,
-        .values = {"DISK_MODE_UNSPECIFIED", "READ_WRITE", "READ_ONLY"}}}};
-  static const Descriptor shielded{"ShieldedInstanceConfig",
-                                   {{.name = "enableSecureBoot", .type = Type::kBool}}};
-  static const Descriptor node{
-      "Node",
-      {{.name = "acceleratorConfig", .type = Type::kMessage, .message = &accelerator_config},
-       {.name = "acceleratorType"},
-       {.name = "cidrBlock"},
-       {.name = "dataDisks", .type = Type::kMessage, .repeated = true, .message = &attached_disk},
-       {.name = "description"},
-       {.name = "labels", .type = Type::kStringMap},
-       {.name = "metadata", .type = Type::kStringMap},
-       {.name = "networkConfig", .type = Type::kMessage, .message = &network_config},
-       {.name = "networkConfigs",
-        .type = Type::kMessage,
-        .repeated = true,
-        .message = &network_config},
-       {.name = "runtimeVersion"},
-       {.name = "schedulingConfig", .type = Type::kMessage, .message = &scheduling_config},
-       {.name = "serviceAccount", .type = Type::kMessage, .message = &service_account},
-       {.name = "shieldedInstanceConfig", .type = Type::kMessage, .message = &shielded},
-       {.name = "tags", .repeated = true},
-       {.name = "apiVersion", .output_only = true},
-       {.name = "createTime", .output_only = true},
-       {.name = "health", .output_only = true},  // writable in the proto, never heeded
-       {.name = "healthDescription", .output_only = true},
-       {.name = "id", .output_only = true},
-       {.name = "multisliceNode", .output_only = true},
-       {.name = "name", .output_only = true},
-       {.name = "networkEndpoints", .output_only = true},
-       {.name = "queuedResource", .output_only = true},
-       {.name = "state", .output_only = true},
-       {.name = "symptoms", .output_only = true},
-       {.name = "upcomingMaintenance", .output_only = true}}};
-  return node;
-}
-
 const Descriptor& Find(Message message) {
-  static const Descriptor empty{"Empty", {}};
-  static const Descriptor guest_attributes{
-      "GetGuestAttributesRequest",
-      {{.name = "queryPath"}, {.name = "workerIds", .repeated = true}}};
   switch (message) {
     case Message::kNode:
       return NodeDescriptor();
+    case Message::kQueuedResource:
+      return QueuedResourceDescriptor();
     case Message::kGetGuestAttributesRequest:
-      return guest_attributes;
+      return GetGuestAttributesDescriptor();
+    case Message::kSimulateMaintenanceRequest:
+      return SimulateMaintenanceDescriptor();
+    case Message::kQueuedMaintenanceRequest:
+      return QueuedMaintenanceDescriptor();
     case Message::kEmpty:
       break;
   }
-  return empty;
+  return EmptyDescriptor();
 }
 
-const Field* FindField(const Descriptor& descriptor, std::string_view name) {
+const Field* FindField(const Descriptor& descriptor, std::string_view name, ApiVersion version) {
   const std::string camel = CamelCase(name);
+  const In other = version == ApiVersion::kV2 ? In::kAlpha : In::kV2;
   for (const Field& field : descriptor.fields) {
-    if (field.name == camel) return &field;
+    if (field.name == camel && field.in != other) return &field;
   }
   return nullptr;
 }
@@ -147,7 +74,8 @@ ApiError WrongType(std::string_view path, std::string_view type, const Value& va
                         fmt::format("Invalid value at '{}' ({}), {}", path, type, ToJson(value)));
 }
 
-Answer ReadMessage(const Descriptor& descriptor, const Value& body, const std::string& root);
+Answer ReadMessage(const Descriptor& descriptor, const Value& body, const std::string& root,
+                   ApiVersion version);
 
 Answer ReadInteger(const Field& field, const Value& value, const std::string& path) {
   const bool small = field.type == Type::kInt32;
@@ -178,19 +106,36 @@ Answer ReadStringMap(const Value& value, const std::string& path) {
   return value;
 }
 
+std::string TypeName(std::string_view message, ApiVersion version) {
+  return fmt::format("type.googleapis.com/google.cloud.tpu.{}.{}", VersionName(version), message);
+}
+
 Answer ReadEnum(const Descriptor& owner, const Field& field, const Value& value,
-                const std::string& path) {
+                const std::string& path, ApiVersion version) {
   for (const std::string_view known : field.values) {
     if (value.is_string() && value.AsString() == known) return value;
   }
+  for (const std::string_view known : field.alpha_values) {
+    if (version == ApiVersion::kV2Alpha1 && value.AsString() == known) return value;
+  }
   std::string type(field.name);
   type[0] = static_cast<char>(type[0] - 'a' + 'A');
-  return WrongType(
-      path, fmt::format("type.googleapis.com/google.cloud.tpu.v2.{}.{}", owner.name, type), value);
+  return WrongType(path, TypeName(fmt::format("{}.{}", owner.name, type), version), value);
+}
+
+Answer ReadTime(const Field& field, const Value& value, const std::string& path) {
+  const bool is_duration = field.type == Type::kDuration;
+  const bool understood = is_duration ? DurationMs(value.AsString()).has_value()
+                                      : TimestampMs(value.AsString()).has_value();
+  if (understood) return value;
+  return WrongType(path,
+                   is_duration ? "type.googleapis.com/google.protobuf.Duration"
+                               : "type.googleapis.com/google.protobuf.Timestamp",
+                   value);
 }
 
 Answer ReadSingle(const Descriptor& owner, const Field& field, const Value& value,
-                  const std::string& path) {
+                  const std::string& path, ApiVersion version) {
   if (value.is_list()) {
     return FieldViolation(path, fmt::format("Invalid JSON payload received. Unknown name \"{}\": "
                                             "Proto field is not repeating, cannot start list.",
@@ -207,50 +152,97 @@ Answer ReadSingle(const Descriptor& owner, const Field& field, const Value& valu
     case Type::kInt64:
       return ReadInteger(field, value, path);
     case Type::kEnum:
-      return ReadEnum(owner, field, value, path);
+      return ReadEnum(owner, field, value, path, version);
     case Type::kStringMap:
       return ReadStringMap(value, path);
+    case Type::kDuration:
+    case Type::kTimestamp:
+      return ReadTime(field, value, path);
+    case Type::kAnything:
+      if (!value.is_map()) return WrongType(path, "Message", value);
+      return value;
     case Type::kMessage:
-      if (!value.is_map()) {
-        return WrongType(
-            path, fmt::format("type.googleapis.com/google.cloud.tpu.v2.{}", field.message->name),
-            value);
-      }
-      return ReadMessage(*field.message, value, path);
+      if (!value.is_map()) return WrongType(path, TypeName(field.message->name, version), value);
+      return ReadMessage(*field.message, value, path, version);
   }
   return value;
 }
 
 Answer ReadField(const Descriptor& owner, const Field& field, const Value& value,
-                 const std::string& path) {
-  if (!field.repeated) return ReadSingle(owner, field, value, path);
+                 const std::string& path, ApiVersion version) {
+  if (!field.repeated) return ReadSingle(owner, field, value, path, version);
   // A single value where a list belongs is taken as a list of one (JSON mapping of googleapis).
   const Value::List items = value.is_list() ? value.AsList() : Value::List{value};
   Value::List read;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    Answer item = ReadSingle(owner, field, items[i], fmt::format("{}[{}]", path, i));
+    Answer item = ReadSingle(owner, field, items[i], fmt::format("{}[{}]", path, i), version);
     if (std::holds_alternative<ApiError>(item)) return item;
     read.push_back(std::get<Value>(std::move(item)));
   }
   return Value(std::move(read));
 }
 
-Answer ReadMessage(const Descriptor& descriptor, const Value& body, const std::string& root) {
+ApiError AlreadySet(std::string_view root, std::string_view oneof, std::string_view field) {
+  return FieldViolation(root, fmt::format("Invalid value at '{}' (oneof), oneof field '{}' is "
+                                          "already set. Cannot set '{}'",
+                                          root, oneof, field));
+}
+
+Answer ReadMessage(const Descriptor& descriptor, const Value& body, const std::string& root,
+                   ApiVersion version) {
   Value read = Value::EmptyMap();
+  std::vector<std::string_view> oneofs;
   for (const auto& [name, value] : body.AsMap()) {
-    const Field* field = FindField(descriptor, name);
+    const Field* field = FindField(descriptor, name, version);
     if (field == nullptr) return UnknownName(name, root);
     if (field->output_only || value.is_null()) continue;
-    if (read.Find(field->name) != nullptr) {
-      return FieldViolation(root, fmt::format("Invalid value at '{}' (oneof), oneof field '{}' is "
-                                              "already set.",
-                                              root, field->name));
+    if (read.Find(field->name) != nullptr) return AlreadySet(root, field->name, field->name);
+    if (!field->oneof.empty()) {
+      if (std::find(oneofs.begin(), oneofs.end(), field->oneof) != oneofs.end()) {
+        return AlreadySet(root, field->oneof, field->name);
+      }
+      oneofs.push_back(field->oneof);
     }
-    Answer answer = ReadField(descriptor, *field, value, Join(root, field->name));
+    Answer answer = ReadField(descriptor, *field, value, Join(root, field->name), version);
     if (std::holds_alternative<ApiError>(answer)) return answer;
     read.Set(field->name, std::get<Value>(std::move(answer)));
   }
   return read;
+}
+
+// Two digits (or `count`) at `at`, within limits; -1 otherwise.
+int Digits(std::string_view text, std::size_t at, std::size_t count) {
+  if (at + count > text.size()) return -1;
+  int number = 0;
+  for (const char c : text.substr(at, count)) {
+    if (c < '0' || c > '9') return -1;
+    number = 10 * number + (c - '0');
+  }
+  return number;
+}
+
+// ".5" as milliseconds; takes it off the text. nullopt: a point without digits, or too many.
+std::optional<std::int64_t> TakeFraction(std::string_view* text) {
+  if (text->empty() || text->front() != '.') return 0;
+  std::size_t end = 1;
+  std::int64_t milliseconds = 0;
+  for (std::int64_t weight = 100; end < text->size() && (*text)[end] >= '0' && (*text)[end] <= '9';
+       ++end, weight /= 10) {
+    milliseconds += weight * ((*text)[end] - '0');
+  }
+  if (end < 2 || end > 10) return std::nullopt;
+  text->remove_prefix(end);
+  return milliseconds;
+}
+
+// "Z" or "+02:00", in minutes.
+std::optional<int> ZoneMinutes(std::string_view text) {
+  if (text == "Z" || text == "z") return 0;
+  if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') return std::nullopt;
+  const int hours = Digits(text, 1, 2);
+  const int minutes = Digits(text, 4, 2);
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return std::nullopt;
+  return (text[0] == '-' ? -1 : 1) * (60 * hours + minutes);
 }
 
 }  // namespace
@@ -269,22 +261,59 @@ std::string CamelCase(std::string_view name) {
   return camel;
 }
 
-Answer ReadBody(Message message, const Value& body, std::string_view root) {
+Answer ReadBody(Message message, const Value& body, std::string_view root, ApiVersion version) {
   if (!body.is_map()) {
     return FieldViolation(root,
                           "Invalid JSON payload received. Unknown name \"\": Root element must be "
                           "a message.");
   }
-  return ReadMessage(Find(message), body, std::string(root));
+  return ReadMessage(Find(message), body, std::string(root), version);
 }
 
-std::optional<std::string> NodeMaskPath(std::string_view path) {
+std::optional<std::int64_t> DurationMs(std::string_view text) {
+  constexpr std::int64_t kMaxSeconds = 315'576'000'000;
+  const bool negative = !text.empty() && text.front() == '-';
+  if (negative) text.remove_prefix(1);
+  std::int64_t seconds = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (problem != std::errc{} || seconds < 0 || seconds > kMaxSeconds) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  const auto fraction = TakeFraction(&text);
+  if (!fraction || text != "s") return std::nullopt;
+  return (negative ? -1 : 1) * (1000 * seconds + *fraction);
+}
+
+std::optional<std::int64_t> TimestampMs(std::string_view text) {
+  const int year = Digits(text, 0, 4);
+  const int month = Digits(text, 5, 2);
+  const int day = Digits(text, 8, 2);
+  const int hour = Digits(text, 11, 2);
+  const int minute = Digits(text, 14, 2);
+  const int second = Digits(text, 17, 2);
+  if (text.size() < 20 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != 'T' && text[10] != 't') || text[13] != ':' || text[16] != ':' || hour < 0 ||
+      hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59) {
+    return std::nullopt;
+  }
+  const std::chrono::year_month_day date{std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  if (year < 1 || month < 1 || day < 1 || !date.ok()) return std::nullopt;
+  text.remove_prefix(19);
+  const auto fraction = TakeFraction(&text);
+  const auto zone = ZoneMinutes(text);
+  if (!fraction || !zone) return std::nullopt;
+  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return (((days * 24 + hour) * 60 + minute - *zone) * 60 + second) * 1000 + *fraction;
+}
+
+std::optional<std::string> NodeMaskPath(std::string_view path, ApiVersion version) {
   const Descriptor* descriptor = &NodeDescriptor();
   std::string camel;
   while (!path.empty()) {
     const std::size_t dot = path.find('.');
     const std::string_view name = path.substr(0, dot);
-    const Field* field = descriptor == nullptr ? nullptr : FindField(*descriptor, name);
+    const Field* field = descriptor == nullptr ? nullptr : FindField(*descriptor, name, version);
     if (field == nullptr) return std::nullopt;
     camel += camel.empty() ? "" : ".";
     camel += field->name;

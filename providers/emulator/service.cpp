@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "providers/base/json.h"
@@ -19,18 +20,47 @@ constexpr int kAddressTries = 100'000;
 constexpr std::chrono::milliseconds kAddressPatience{1000};
 constexpr std::chrono::milliseconds kAddressPause{20};
 
-std::int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 std::string NodeName(const Place& place, std::string_view node_id) {
   return fmt::format("{}/nodes/{}", place.Parent(), node_id);
 }
 
+// The key under which a request's operation is found again; "" without a request id.
+std::string RequestKey(std::string_view method, const Place& place, const CallContext& context) {
+  if (context.request_id.empty()) return {};
+  return fmt::format("{} {} {}", method, place.Parent(), context.request_id);
+}
+
+std::string ReservationOf(const Value& node) {
+  const Value& scheduling = node["schedulingConfig"];
+  const std::string& name = scheduling["reservationName"].AsString();
+  if (!name.empty()) return ReservationId(name);
+  const bool any = scheduling["reserved"].AsBool() ||
+                   scheduling["provisioningModel"].AsString() == "RESERVATION_BOUND";
+  return any ? "-" : "";
+}
+
 ApiError NotInState(std::string_view verb, std::string_view state) {
   return BadRequest(fmt::format("{} is not supported while in state {}", verb, state));
+}
+
+// One text is enough for nodes that look the same in both versions, as most do.
+void WriteTexts(const Value& resource, std::string* text, std::string* alpha_text) {
+  Value view = NodeView(resource, ApiVersion::kV2);
+  *text = ToJson(view);
+  *alpha_text = view == resource ? std::string() : ToJson(resource);
+}
+
+bool IsUuid(std::string_view text) {
+  if (text.size() != 36) return false;
+  bool has_bits = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    const bool hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    if (dash ? c != '-' : !hex) return false;
+    has_bits = has_bits || (!dash && c != '0');
+  }
+  return has_bits;
 }
 
 Value StringList(const std::vector<std::string>& items) {
@@ -41,11 +71,26 @@ Value StringList(const std::vector<std::string>& items) {
 
 }  // namespace
 
-Service::Service(Settings settings, Journal* journal, WorkerFarm* farm)
+Place PlaceOf(std::string_view resource_name) {
+  std::array<std::string_view, 4> parts;  // projects/P/locations/Z
+  for (std::string_view& part : parts) {
+    const std::size_t slash = resource_name.find('/');
+    part = resource_name.substr(0, slash);
+    resource_name.remove_prefix(slash == std::string_view::npos ? resource_name.size() : slash + 1);
+  }
+  return {.project = std::string(parts[1]), .zone = std::string(parts[3])};
+}
+
+std::string IdOf(std::string_view resource_name) {
+  return std::string(resource_name.substr(resource_name.rfind('/') + 1));
+}
+
+Service::Service(Settings settings, Limits limits, Journal* journal, WorkerFarm* farm)
     : settings_(settings),
       journal_(journal),
       farm_(farm),
-      operations_(journal),
+      limits_(std::move(limits)),
+      operations_(journal, &clock_),
       next_address_(settings.address_seed % kAddresses) {}
 
 Service::~Service() {
@@ -57,7 +102,9 @@ Result<void> Service::Start() {
   for (const auto& [key, record] : journal_->TakeEntries()) Restore(key, record);
   for (auto& [name, node] : nodes_) {
     const std::string& state = node.resource["state"].AsString();
-    if (state == "CREATING" || state == "STARTING" || state == "READY") {
+    const bool lives =
+        state == "CREATING" || state == "STARTING" || state == "READY" || state == "RESTARTING";
+    if (lives) {
       if (auto renewed = RenewAddresses(name, kAddressPatience); !renewed) return renewed;
       farm_->Boot(Machines(node));
     } else if (state == "DELETING") {
@@ -82,6 +129,8 @@ void Service::Restore(const std::string& key, const Value& record) {
     Operation operation = Operation::FromRecord(record);
     if (!operation.done) agenda_.emplace(operation.due_ms, operation.name);
     operations_.Restore(std::move(operation));
+  } else if (key.rfind("queued:", 0) == 0) {
+    RestoreQueued(key.substr(7), record);
   } else if (key.rfind("node:", 0) == 0) {
     Node node;
     node.resource = record["resource"];
@@ -92,20 +141,25 @@ void Service::Restore(const std::string& key, const Value& record) {
       node.addresses.push_back(address.AsString());
       taken_.insert(address.AsString());
     }
-    node.text = ToJson(node.resource);
+    node.holds_room = record["holdsRoom"].AsBool();
+    node.reservation = record["reservation"].AsString();
+    node.queued = node.resource["queuedResource"].AsString();
+    WriteTexts(node.resource, &node.text, &node.alpha_text);
     nodes_.emplace(key.substr(5), std::move(node));
   }
 }
 
 Result<void> Service::SaveNode(const std::string& name) {
   Node& node = nodes_.at(name);
-  node.text = ToJson(node.resource);
+  WriteTexts(node.resource, &node.text, &node.alpha_text);
   Value record;
   record.Set("resource", node.resource);
   record.Set("workers", node.workers);
   record.Set("uid", node.uid);
   record.Set("host", node.host);
   record.Set("addresses", StringList(node.addresses));
+  record.Set("holdsRoom", node.holds_room);
+  record.Set("reservation", node.reservation);
   return journal_->Put("node:" + name, record);
 }
 
@@ -113,8 +167,11 @@ void Service::EraseNode(const std::string& name) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
   for (const std::string& address : found->second.addresses) taken_.erase(address);
+  const std::string queued = found->second.queued;
   nodes_.erase(found);
   static_cast<void>(journal_->Erase("node:" + name));  // a full disk shows at the next request
+  if (!queued.empty()) Poke(queued);
+  WakeQueue();
 }
 
 MachineSet Service::Machines(const Node& node) const {
@@ -177,10 +234,12 @@ void Service::ShowEndpoints(Node* node) {
 }
 
 Answer Service::Begin(const Place& place, std::string_view verb, const std::string& name,
-                      Value payload, const Value& failure) {
-  const std::int64_t due = NowMs() + settings_.operation_delay.count();
+                      Value payload, const CallContext& context, const std::string& request) {
+  const std::int64_t due = clock_.NowMs() + DelayMs();
   Operation& operation = operations_.Begin(place, verb, name, due, std::move(payload));
-  operation.failure = failure;
+  operation.failure = context.failure;
+  operation.version = context.version;
+  operations_.NameRequest(&operation, request);
   if (auto written = operations_.Save(operation); !written) {
     return ApiError{.status = "UNAVAILABLE", .message = written.error().message, .details = {}};
   }
@@ -189,16 +248,22 @@ Answer Service::Begin(const Place& place, std::string_view verb, const std::stri
   return operation.ToWire();
 }
 
-Answer Service::CreateNode(const Place& place, const std::string& node_id, const Value& body,
-                           const Value& failure) {
-  NewNodeAnswer made = MakeNode(place, node_id, body);
-  if (auto* refusal = std::get_if<ApiError>(&made)) return std::move(*refusal);
-  NewNode& fresh = std::get<NewNode>(made);
-  const std::string name = NodeName(place, node_id);
+std::optional<Answer> Service::Replay(const std::string& request, const CallContext& context,
+                                      const std::string& target) {
+  if (request.empty()) return std::nullopt;
+  if (!IsUuid(context.request_id)) {
+    return FieldViolation("request_id",
+                          fmt::format("The request id \"{}\" is no UUID.", context.request_id));
+  }
+  const Operation* operation = operations_.FindRequest(request);
+  if (operation == nullptr) return std::nullopt;
+  if (operation->target == target) return operation->ToWire();
+  return FieldViolation(
+      "request_id",
+      fmt::format("The request id \"{}\" was used for another resource.", context.request_id));
+}
 
-  std::lock_guard lock(mutex_);
-  if (nodes_.count(name) != 0) return AlreadyExists(name);
-  Node node;
+Refusal Service::AddNode(const std::string& name, NewNode fresh, Node node) {
   node.resource = std::move(fresh.resource);
   node.workers = fresh.workers;
   node.uid = std::move(fresh.uid);
@@ -210,26 +275,58 @@ Answer Service::CreateNode(const Place& place, const std::string& node_id, const
                     .message = "The emulator has no free loopback addresses left.",
                     .details = {}};
   }
-  const auto placed = nodes_.emplace(name, std::move(node)).first;
+  nodes_.emplace(name, std::move(node));
   if (auto written = SaveNode(name); !written) {
     EraseNode(name);
     return ApiError{.status = "UNAVAILABLE", .message = written.error().message, .details = {}};
   }
-  if (failure.is_null() && settings_.worker_boot_delay.count() == 0) {
-    farm_->Boot(Machines(placed->second));
-  }
-  return Begin(place, "create", name, Value(), failure);
+  return std::nullopt;
 }
 
-TextAnswer Service::GetNode(const Place& place, const std::string& node_id) {
+Answer Service::CreateNode(const Place& place, const std::string& node_id, const Value& body,
+                           const CallContext& context) {
+  NewNodeAnswer made = MakeNode(place, node_id, body, context.version, clock_.Timestamp());
+  if (auto* refusal = std::get_if<ApiError>(&made)) return std::move(*refusal);
+  NewNode& fresh = std::get<NewNode>(made);
+  const std::string name = NodeName(place, node_id);
+  const std::string type = fresh.resource["acceleratorType"].AsString();
+  const std::string reservation = ReservationOf(fresh.resource);
+
+  std::lock_guard lock(mutex_);
+  const std::string request = RequestKey("nodes.create", place, context);
+  if (auto known = Replay(request, context, name)) return *std::move(known);
+  if (nodes_.count(name) != 0) return AlreadyExists(name);
+  if (auto refusal = Admit(place, {type}, IsSpot(fresh.resource), reservation)) {
+    return *std::move(refusal);
+  }
+  CallContext outcome = context;
+  Node node;
+  if (const auto room = FindRoom(place.zone, type, reservation, 1); !outcome.failure.is_null()) {
+    // It fails anyway.
+  } else if (room) {
+    node.holds_room = true;
+    node.reservation = *room;
+  } else {
+    outcome.failure =
+        (reservation.empty() ? NoCapacity(place.zone) : NoReservedCapacity()).RpcStatus();
+  }
+  if (auto refusal = AddNode(name, std::move(fresh), std::move(node))) return *std::move(refusal);
+  if (outcome.failure.is_null() && settings_.worker_boot_delay.count() == 0) {
+    farm_->Boot(Machines(nodes_.at(name)));
+  }
+  return Begin(place, "create", name, Value(), outcome, request);
+}
+
+TextAnswer Service::GetNode(const Place& place, const std::string& node_id, ApiVersion version) {
   const std::string name = NodeName(place, node_id);
   std::lock_guard lock(mutex_);
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return NotFound(name);
-  return found->second.text;
+  const Node& node = found->second;
+  return version == ApiVersion::kV2 || node.alpha_text.empty() ? node.text : node.alpha_text;
 }
 
-TextAnswer Service::ListNodes(const Place& place, const PageRequest& page) {
+TextAnswer Service::ListNodes(const Place& place, const PageRequest& page, ApiVersion version) {
   const bool all_zones = place.zone == "-";
   const std::string prefix =
       all_zones ? fmt::format("projects/{}/locations/", place.project) : place.Parent() + "/nodes/";
@@ -244,7 +341,8 @@ TextAnswer Service::ListNodes(const Place& place, const PageRequest& page) {
       return text;
     }
     text += count++ == 0 ? "\"nodes\":[" : ",";
-    text += at->second.text;
+    const Node& node = at->second;
+    text += version == ApiVersion::kV2 || node.alpha_text.empty() ? node.text : node.alpha_text;
     last = at->first;
   }
   text += count == 0 ? "}" : "]}";
@@ -252,12 +350,12 @@ TextAnswer Service::ListNodes(const Place& place, const PageRequest& page) {
 }
 
 Answer Service::PatchNode(const Place& place, const std::string& node_id, std::string_view mask,
-                          const Value& body, const Value& failure) {
+                          const Value& body, const CallContext& context) {
   const std::string name = NodeName(place, node_id);
   std::lock_guard lock(mutex_);
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return NotFound(name);
-  UpdateAnswer update = MakeUpdate(mask, body);
+  UpdateAnswer update = MakeUpdate(mask, body, context.version);
   if (auto* refusal = std::get_if<ApiError>(&update)) return std::move(*refusal);
   const std::string& state = found->second.resource["state"].AsString();
   if (state != "READY") return NotInState("update", state);
@@ -273,12 +371,15 @@ Answer Service::PatchNode(const Place& place, const std::string& node_id, std::s
     field.Set("value", std::move(value));
     fields.push_back(std::move(field));
   }
-  return Begin(place, "update", name, std::move(fields), failure);
+  return Begin(place, "update", name, std::move(fields), context);
 }
 
-Answer Service::DeleteNode(const Place& place, const std::string& node_id, const Value& failure) {
+Answer Service::DeleteNode(const Place& place, const std::string& node_id,
+                           const CallContext& context) {
   const std::string name = NodeName(place, node_id);
   std::lock_guard lock(mutex_);
+  const std::string request = RequestKey("nodes.delete", place, context);
+  if (auto known = Replay(request, context, name)) return *std::move(known);
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return NotFound(name);
   Node& node = found->second;
@@ -292,23 +393,26 @@ Answer Service::DeleteNode(const Place& place, const std::string& node_id, const
   }
   Value payload;
   payload.Set("state", state);  // to go back to when the delete is told to fail
-  if (failure.is_null()) farm_->Discard(node.uid);
+  if (context.failure.is_null()) farm_->Discard(node.uid);
   node.resource.Set("state", "DELETING");
   node.resource.Erase("health");
   static_cast<void>(SaveNode(name));  // Begin writes too, and reports a full disk
-  return Begin(place, "delete", name, std::move(payload), failure);
+  if (context.failure.is_null() && !node.queued.empty()) NoteDeletion(node.queued);
+  return Begin(place, "delete", name, std::move(payload), context, request);
 }
 
-Answer Service::StopNode(const Place& place, const std::string& node_id, const Value& failure) {
-  return Power(place, node_id, false, failure);
+Answer Service::StopNode(const Place& place, const std::string& node_id,
+                         const CallContext& context) {
+  return Power(place, node_id, false, context);
 }
 
-Answer Service::StartNode(const Place& place, const std::string& node_id, const Value& failure) {
-  return Power(place, node_id, true, failure);
+Answer Service::StartNode(const Place& place, const std::string& node_id,
+                          const CallContext& context) {
+  return Power(place, node_id, true, context);
 }
 
 Answer Service::Power(const Place& place, const std::string& node_id, bool on,
-                      const Value& failure) {
+                      const CallContext& context) {
   const std::string_view verb = on ? "start" : "stop";
   const std::string name = NodeName(place, node_id);
   std::lock_guard lock(mutex_);
@@ -325,7 +429,15 @@ Answer Service::Power(const Place& place, const std::string& node_id, bool on,
   if (state != (on ? "STOPPED" : "READY") || operations_.PendingFor(name) != nullptr) {
     return NotInState(verb, state);
   }
-  if (on) {
+  CallContext outcome = context;
+  if (on && outcome.failure.is_null()) {
+    const auto room =
+        FindRoom(place.zone, node.resource["acceleratorType"].AsString(), node.reservation, 1);
+    if (!room) outcome.failure = NoCapacity(place.zone).RpcStatus();
+    node.holds_room = room.has_value();
+  }
+  const bool boots = on && outcome.failure.is_null();
+  if (boots) {
     if (auto renewed = RenewAddresses(name, {}); !renewed) {
       return ApiError{
           .status = "RESOURCE_EXHAUSTED", .message = renewed.error().message, .details = {}};
@@ -334,12 +446,32 @@ Answer Service::Power(const Place& place, const std::string& node_id, bool on,
   node.resource.Set("state", on ? "STARTING" : "STOPPING");
   node.resource.Erase("health");
   static_cast<void>(SaveNode(name));  // Begin writes too, and reports a full disk
-  if (on) {
+  if (boots) {
     farm_->Boot(Machines(node));
-  } else {
+  } else if (!on && outcome.failure.is_null()) {
     farm_->PowerOff(node.uid);
   }
-  return Begin(place, verb, name, Value(), failure);
+  return Begin(place, verb, name, Value(), outcome);
+}
+
+Answer Service::MaintainNode(const Place& place, const std::string& node_id,
+                             const Value::List& workers, const CallContext& context) {
+  const std::string name = NodeName(place, node_id);
+  std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return NotFound(name);
+  Node& node = found->second;
+  for (const Value& worker : workers) {
+    if (worker.AsInt(-1) < 0 || worker.AsInt(-1) >= node.workers) {
+      return BadRequest(fmt::format("The worker id \"{}\" is invalid.", worker.AsString()));
+    }
+  }
+  const std::string& state = node.resource["state"].AsString();
+  if (state != "READY" || operations_.PendingFor(name) != nullptr) {
+    return NotInState("maintenance", state);
+  }
+  if (context.failure.is_null()) BeginMaintenance(name, &node, workers);
+  return Begin(place, "maintain", name, Value(workers), context);
 }
 
 }  // namespace podctl::emulator

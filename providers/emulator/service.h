@@ -1,9 +1,12 @@
-// The nodes of the emulated service and what happens to them over time.
+// The nodes and queued resources of the emulated service and what happens to them over time.
 //
 // Every mutating call answers at once with an operation; one thread settles operations when they
-// are due and the machines are as far. State is written to the journal before a call answers, so a
-// restarted emulator goes on with operations in flight. Knows neither HTTP nor processes.
-// Thread safe: one lock guards everything.
+// are due and the machines are as far, and serves the queue. State is written to the journal before
+// a call answers, so a restarted emulator goes on with operations and requests in flight. Knows
+// neither HTTP nor processes. Thread safe: one lock guards everything.
+//
+// service.cpp takes the calls for nodes, settlement.cpp ends operations, queue.cpp has the queued
+// resources, room.cpp counts what is in use, accidents.cpp is what users and tests do to nodes.
 #pragma once
 
 #include <chrono>
@@ -23,9 +26,12 @@
 #include "providers/base/value.h"
 #include "providers/emulator/api_error.h"
 #include "providers/emulator/journal.h"
+#include "providers/emulator/limits.h"
 #include "providers/emulator/node_rules.h"
 #include "providers/emulator/operations.h"
 #include "providers/emulator/page.h"
+#include "providers/emulator/queue_rules.h"
+#include "providers/emulator/service_clock.h"
 #include "providers/emulator/worker_farm.h"
 
 namespace podctl::emulator {
@@ -33,6 +39,15 @@ namespace podctl::emulator {
 // A list is kept as text: a thousand nodes are not worth building a thousand trees for each
 // request.
 using TextAnswer = std::variant<std::string, ApiError>;
+
+// What a call brings beside its resource.
+struct CallContext {
+  ApiVersion version = ApiVersion::kV2;
+  std::string request_id;  // the same one again is answered with the same operation
+  // google.rpc.Status: the operation is accepted and ends so, without an effect. Code 0: it ends as
+  // if it had been done. Null: nothing of the kind.
+  Value failure;
+};
 
 class Service {
  public:
@@ -44,7 +59,7 @@ class Service {
   };
 
   // Both are lent and outlive the service.
-  Service(Settings settings, Journal* journal, WorkerFarm* farm);
+  Service(Settings settings, Limits limits, Journal* journal, WorkerFarm* farm);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -53,27 +68,55 @@ class Service {
   Result<void> Start();
   void Stop();
 
-  // `failure`: the operation is accepted and will end with this google.rpc.Status (a test's fault).
   Answer CreateNode(const Place& place, const std::string& node_id, const Value& body,
-                    const Value& failure = {});
-  TextAnswer GetNode(const Place& place, const std::string& node_id);
+                    const CallContext& context = {});
+  TextAnswer GetNode(const Place& place, const std::string& node_id, ApiVersion version);
   // place.zone "-": all zones of the project.
-  TextAnswer ListNodes(const Place& place, const PageRequest& page);
+  TextAnswer ListNodes(const Place& place, const PageRequest& page, ApiVersion version);
   Answer PatchNode(const Place& place, const std::string& node_id, std::string_view mask,
-                   const Value& body, const Value& failure = {});
-  Answer DeleteNode(const Place& place, const std::string& node_id, const Value& failure = {});
-  Answer StopNode(const Place& place, const std::string& node_id, const Value& failure = {});
-  Answer StartNode(const Place& place, const std::string& node_id, const Value& failure = {});
+                   const Value& body, const CallContext& context = {});
+  Answer DeleteNode(const Place& place, const std::string& node_id,
+                    const CallContext& context = {});
+  Answer StopNode(const Place& place, const std::string& node_id, const CallContext& context = {});
+  Answer StartNode(const Place& place, const std::string& node_id, const CallContext& context = {});
+  // Reboots the workers with the health of a node under maintenance; `workers` empty: all.
+  Answer MaintainNode(const Place& place, const std::string& node_id, const Value::List& workers,
+                      const CallContext& context = {});
   Answer GuestAttributes(const Place& place, const std::string& node_id, const Value& request);
+
+  Answer CreateQueued(const Place& place, const std::string& id, const Value& body,
+                      const CallContext& context = {});
+  Answer GetQueued(const Place& place, const std::string& id, ApiVersion version);
+  // place.zone "-": all zones of the project.
+  Answer ListQueued(const Place& place, const PageRequest& page, ApiVersion version);
+  Answer DeleteQueued(const Place& place, const std::string& id, bool force,
+                      const CallContext& context = {});
+  Answer ResetQueued(const Place& place, const std::string& id, const CallContext& context = {});
+  // `node_names`: ids or full names of nodes that it has.
+  Answer MaintainQueued(const Place& place, const std::string& id, const Value::List& node_names,
+                        const CallContext& context = {});
+  Answer ListReservations(const Place& place, const PageRequest& page);
 
   Answer GetOperation(const std::string& name);
   Answer ListOperations(const Place& place, const PageRequest& page);
   Answer DeleteOperation(const std::string& name);
   Answer CancelOperation(const std::string& name);
 
-  // For tests: what an accident or Google would do. `state` and `health` may be empty.
+  // What an accident or Google would do. `state` and `health` may be empty.
   Answer Afflict(const std::string& node_name, const std::string& state, const std::string& health);
   Answer ActOnWorker(const std::string& node_name, int worker, const std::string& action);
+  // "preempt" (a spot node only), "terminate", "break", "repair", "maintain", "heal".
+  Answer StrikeNode(const std::string& node_name, std::string_view verb);
+  // "suspend", "fail".
+  Answer StrikeQueued(const std::string& name, std::string_view verb);
+  // The full names of the resources with this id, or this full name itself if there is one.
+  std::vector<std::string> FindNodes(const std::string& id);
+  std::vector<std::string> FindQueued(const std::string& id);
+  Answer SetCapacity(const std::string& rule);
+  // What is limited, and how it stands with all nodes and queued resources, in short.
+  Value Overview();
+  // Moves the service's time on: what would have happened meanwhile happens now.
+  void Advance(std::chrono::milliseconds by);
 
  private:
   struct Node {
@@ -82,21 +125,43 @@ class Service {
     std::string uid;
     std::string host;
     std::vector<std::string> addresses;
-    std::string text;  // `resource` as JSON, made when it changes
+    bool holds_room = false;  // of the pool of its type, or of its reservation
+    std::string reservation;  // whose room
+    std::string queued;       // resource name of the queued resource that asked for it
+    // `resource` as JSON for each version, made when it changes; the second only where it differs.
+    std::string text;
+    std::string alpha_text;
+  };
+
+  struct Queued {
+    NewQueued request;  // request.resource is what is shown
+    ApiVersion version = ApiVersion::kV2;
+    std::int64_t arrived_ms = 0;
+    std::int64_t since_ms = 0;      // of the state
+    std::int64_t run_until_ms = 0;  // 0: nobody ends it
+    std::int64_t look_ms = 0;       // when there may be something to do; not kept
+    Value failure;                  // google.rpc.Status: why a node of it could not be made
+
+    const std::string& state() const { return request.resource["state"]["state"].AsString(); }
   };
 
   // Stores the node under its name and writes it down.
   Result<void> SaveNode(const std::string& name);
   void EraseNode(const std::string& name);
+  // The node in its place, with addresses; its workers are not switched on yet.
+  Refusal AddNode(const std::string& name, NewNode fresh, Node node);
   Answer Begin(const Place& place, std::string_view verb, const std::string& name, Value payload,
-               const Value& failure);
-  Answer Power(const Place& place, const std::string& node_id, bool on, const Value& failure);
+               const CallContext& context, const std::string& request = {});
+  Answer Power(const Place& place, const std::string& node_id, bool on, const CallContext& context);
   MachineSet Machines(const Node& node) const;
   std::vector<std::string> TakeAddresses(int count);
   // Before its workers start: those whose address somebody else took meanwhile get another one.
   // Waits for `patience` at most for the address to come free.
   Result<void> RenewAddresses(const std::string& name, std::chrono::milliseconds patience);
   void ShowEndpoints(Node* node);
+  // Has this request been made before? Its operation, or why its id cannot be used.
+  std::optional<Answer> Replay(const std::string& request, const CallContext& context,
+                               const std::string& target);
 
   void Restore(const std::string& key, const Value& record);
   void Run();
@@ -106,15 +171,67 @@ class Service {
   bool SettleDelete(Operation* operation, const std::string& name, Node* node);
   bool SettleUpdate(Operation* operation, const std::string& name, Node* node);
   bool SettlePower(Operation* operation, const std::string& name, Node* node);
+  bool SettleMaintenance(Operation* operation, const std::string& name, Node* node);
   bool WorkersReady(Operation* operation, const Node& node, std::optional<ApiError>* failed);
+  // As WorkersReady, for workers that were switched off to be switched on again: all, or those of
+  // the list.
+  bool Rebooted(Operation* operation, const Node& node, const Value::List& workers,
+                std::optional<ApiError>* failed);
+  // The workers go down; the operation's settlement brings them up.
+  void BeginMaintenance(const std::string& name, Node* node, const Value::List& workers);
+  void EndMaintenance(const std::string& name, Node* node);
+
+  // queue.cpp
+  Result<void> SaveQueued(const std::string& name);
+  void EraseQueued(const std::string& name);
+  void RestoreQueued(const std::string& name, const Value& record);
+  void Enter(const std::string& name, Queued* queued, std::string_view state,
+             std::string_view initiator = {}, const Value& error = {});
+  bool SettleQueued(Operation* operation);
+  bool SettleQueuedDelete(Operation* operation, const std::string& name, Queued* queued);
+  bool SettleQueuedReboot(Operation* operation, const std::string& name, Queued* queued);
+  // Does what is due; returns when to look again (ms since the epoch).
+  std::int64_t TendQueue(std::int64_t now);
+  std::int64_t Tend(const std::string& name, Queued* queued, std::int64_t now);
+  std::int64_t TendWaiting(const std::string& name, Queued* queued, std::int64_t now);
+  std::int64_t TendProvisioning(const std::string& name, Queued* queued, std::int64_t now);
+  std::int64_t TendSuspending(const std::string& name, Queued* queued, std::int64_t now);
+  void Provision(const std::string& name, Queued* queued);
+  void Suspend(const std::string& name, Queued* queued, std::string_view initiator);
+  std::vector<std::string> NodesOf(const std::string& name, const Queued& queued) const;
+  void TakeDown(const std::string& node_name);  // workers and all; the node is DELETING
+  Refusal NameIsTaken(const NewQueued& request) const;
+  void Poke(const std::string& queued_name);  // something happened to one of its nodes
+  void WakeQueue();                           // there may be room
+  // One of its nodes is being deleted by the user; the last one takes the request with it.
+  void NoteDeletion(const std::string& queued_name);
+  std::int64_t DelayMs() const { return settings_.operation_delay.count(); }
+
+  // room.cpp
+  // The reservation whose room `count` more nodes would take, "" for the pool; nullopt: none.
+  std::optional<std::string> FindRoom(std::string_view zone, const std::string& type,
+                                      const std::string& reservation, int count) const;
+  bool HasRoomFor(const Place& place, const Queued& queued) const;
+  int UsedRoom(std::string_view zone, const std::string& type,
+               const std::string& reservation) const;
+  // Quota and rate: would the project hold too much with these types, or ask too often?
+  Refusal Admit(const Place& place, const std::vector<std::string>& types, bool is_spot,
+                const std::string& reservation);
+  int HeldQuota(const QuotaUse& use) const;
+
+  // accidents.cpp
+  void LoseNode(const std::string& name, Node* node, std::string_view state);
 
   const Settings settings_;
   Journal* const journal_;
   WorkerFarm* const farm_;
+  ServiceClock clock_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::string, Node> nodes_;  // by resource name
+  Limits limits_;
+  std::map<std::string, Node> nodes_;    // by resource name
+  std::map<std::string, Queued> queue_;  // by resource name
   OperationTable operations_;
   std::multimap<std::int64_t, std::string> agenda_;  // due (ms since the epoch) -> operation name
   std::multimap<std::int64_t, std::string> boots_;   // due -> node name, for worker_boot_delay
@@ -123,5 +240,12 @@ class Service {
   bool stopping_ = false;
   std::thread thread_;
 };
+
+// The zone in a resource name, and the name without its last two parts.
+Place PlaceOf(std::string_view resource_name);
+// The last part of a resource name.
+std::string IdOf(std::string_view resource_name);
+// The node as an operation's response.
+Value TypedNode(const Value& resource, ApiVersion version);
 
 }  // namespace podctl::emulator

@@ -1,4 +1,4 @@
-// The second half of service.h: operations come due, and tests make trouble.
+// The second part of service.h: operations come due, and are looked at.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,18 +14,6 @@ namespace {
 constexpr std::int64_t kRetryMs = 20;           // between two looks at machines that still boot
 constexpr std::int64_t kBootLimitMs = 120'000;  // after the due time, then the operation fails
 
-std::int64_t NowMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-Value TypedNode(const Value& resource) {
-  Value response = resource;
-  response.Set("@type", "type.googleapis.com/google.cloud.tpu.v2.Node");
-  return response;
-}
-
 Value TypedEmpty() {
   Value response;
   response.Set("@type", "type.googleapis.com/google.protobuf.Empty");
@@ -40,10 +28,17 @@ ApiError WorkersFailed(const std::string& why) {
 
 }  // namespace
 
+Value TypedNode(const Value& resource, ApiVersion version) {
+  Value response = NodeView(resource, version);
+  response.Set("@type",
+               fmt::format("type.googleapis.com/google.cloud.tpu.{}.Node", VersionName(version)));
+  return response;
+}
+
 void Service::Run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const std::int64_t now = NowMs();
+    const std::int64_t now = clock_.NowMs();
     std::vector<std::string> again;
     while (!agenda_.empty() && agenda_.begin()->first <= now) {
       const std::string name = agenda_.begin()->second;
@@ -58,25 +53,31 @@ void Service::Run() {
       if (node != nodes_.end()) farm_->Boot(Machines(node->second));
       boots_.erase(boots_.begin());
     }
-    std::int64_t next = now + 3'600'000;
+    std::int64_t next = std::min(now + 3'600'000, TendQueue(now));
     if (!agenda_.empty()) next = std::min(next, agenda_.begin()->first);
     if (!boots_.empty()) next = std::min(next, boots_.begin()->first);
-    changed_.wait_until(lock,
-                        std::chrono::system_clock::time_point(std::chrono::milliseconds(next)));
+    changed_.wait_until(lock, std::chrono::system_clock::time_point(
+                                  std::chrono::milliseconds(next - clock_.skipped_ms())));
   }
 }
 
 bool Service::Settle(Operation* operation) {
   const std::string name = operation->target;
+  if (name.find("/queuedResources/") != std::string::npos) return SettleQueued(operation);
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) {
-    operations_.Fail(operation, NotFound(name).RpcStatus());
+    if (operation->verb == "delete") {
+      operations_.Succeed(operation, TypedEmpty());  // its queued resource took it along
+    } else {
+      operations_.Fail(operation, NotFound(name).RpcStatus());
+    }
     return true;
   }
   Node& node = found->second;
   if (operation->verb == "create") return SettleCreate(operation, name, &node);
   if (operation->verb == "delete") return SettleDelete(operation, name, &node);
   if (operation->verb == "update") return SettleUpdate(operation, name, &node);
+  if (operation->verb == "maintain") return SettleMaintenance(operation, name, &node);
   return SettlePower(operation, name, &node);
 }
 
@@ -92,9 +93,21 @@ bool Service::WorkersReady(Operation* operation, const Node& node,
     case Condition::kBooting:
       break;
   }
-  if (NowMs() < operation->due_ms + kBootLimitMs) return false;
+  if (clock_.NowMs() < operation->due_ms + kBootLimitMs) return false;
   *failed = WorkersFailed("they do not answer");
   return true;
+}
+
+bool Service::Rebooted(Operation* operation, const Node& node, const Value::List& workers,
+                       std::optional<ApiError>* failed) {
+  if (farm_->ConditionOf(node.uid) == Condition::kOff) {
+    if (workers.empty()) farm_->Boot(Machines(node));
+    for (const Value& worker : workers) {
+      static_cast<void>(farm_->Act(node.uid, static_cast<int>(worker.AsInt()), "start"));
+    }
+    return false;
+  }
+  return WorkersReady(operation, node, failed);
 }
 
 bool Service::SettleCreate(Operation* operation, const std::string& name, Node* node) {
@@ -107,16 +120,20 @@ bool Service::SettleCreate(Operation* operation, const std::string& name, Node* 
   }
   if (!error.is_null()) {
     farm_->Discard(node->uid);
+    if (const auto queued = queue_.find(node->queued); queued != queue_.end()) {
+      queued->second.failure = error;
+    }
     EraseNode(name);
-    operations_.Fail(operation, std::move(error));
+    operations_.EndAs(operation, std::move(error), TypedEmpty());
     return true;
   }
   node->resource.Set("state", "READY");
   node->resource.Set("health", "HEALTHY");
   ShowEndpoints(node);
   static_cast<void>(SaveNode(name));  // a full disk shows at the next request
-  if (boots_later) boots_.emplace(NowMs() + settings_.worker_boot_delay.count(), name);
-  operations_.Succeed(operation, TypedNode(node->resource));
+  if (boots_later) boots_.emplace(clock_.NowMs() + settings_.worker_boot_delay.count(), name);
+  if (!node->queued.empty()) Poke(node->queued);
+  operations_.Succeed(operation, TypedNode(node->resource, operation->version));
   return true;
 }
 
@@ -124,7 +141,7 @@ bool Service::SettleDelete(Operation* operation, const std::string& name, Node* 
   if (!operation->failure.is_null()) {
     node->resource.Set("state", operation->payload["state"]);
     static_cast<void>(SaveNode(name));  // a full disk shows at the next request
-    operations_.Fail(operation, operation->failure);
+    operations_.EndAs(operation, operation->failure, TypedEmpty());
     return true;
   }
   // NoWorkers is always up; a real farm must have buried every process first.
@@ -135,13 +152,15 @@ bool Service::SettleDelete(Operation* operation, const std::string& name, Node* 
 }
 
 bool Service::SettleUpdate(Operation* operation, const std::string& name, Node* node) {
+  if (!operation->failure.is_null()) {
+    operations_.EndAs(operation, operation->failure, TypedNode(node->resource, operation->version));
+    return true;
+  }
   const std::string& state = node->resource["state"].AsString();
-  if (!operation->failure.is_null() || state != "READY") {
+  if (state != "READY") {
     operations_.Fail(
-        operation, operation->failure.is_null()
-                       ? BadRequest(fmt::format("update is not supported while in state {}", state))
-                             .RpcStatus()
-                       : operation->failure);
+        operation,
+        BadRequest(fmt::format("update is not supported while in state {}", state)).RpcStatus());
     return true;
   }
   Update update;
@@ -152,7 +171,7 @@ bool Service::SettleUpdate(Operation* operation, const std::string& name, Node* 
   ShowEndpoints(node);
   static_cast<void>(SaveNode(name));  // a full disk shows at the next request
   farm_->SetMetadata(Machines(*node));
-  operations_.Succeed(operation, TypedNode(node->resource));
+  operations_.Succeed(operation, TypedNode(node->resource, operation->version));
   return true;
 }
 
@@ -164,16 +183,26 @@ bool Service::SettlePower(Operation* operation, const std::string& name, Node* n
     if (!WorkersReady(operation, *node, &failed)) return false;
     if (failed) error = failed->RpcStatus();
   }
-  if (!on && farm_->ConditionOf(node->uid) == Condition::kBooting) return false;
+  if (!on && error.is_null() && farm_->ConditionOf(node->uid) == Condition::kBooting) return false;
   const bool running = error.is_null() == on;
   node->resource.Set("state", running ? "READY" : "STOPPED");
   if (running) node->resource.Set("health", "HEALTHY");
+  node->holds_room = running;
   static_cast<void>(SaveNode(name));  // a full disk shows at the next request
+  if (!running) WakeQueue();
+  operations_.EndAs(operation, std::move(error), TypedNode(node->resource, operation->version));
+  return true;
+}
+
+bool Service::SettleMaintenance(Operation* operation, const std::string& name, Node* node) {
+  Value error = operation->failure;
   if (error.is_null()) {
-    operations_.Succeed(operation, TypedNode(node->resource));
-  } else {
-    operations_.Fail(operation, std::move(error));
+    std::optional<ApiError> failed;
+    if (!Rebooted(operation, *node, operation->payload.AsList(), &failed)) return false;
+    if (failed) error = failed->RpcStatus();
+    EndMaintenance(name, node);
   }
+  operations_.EndAs(operation, std::move(error), TypedNode(node->resource, operation->version));
   return true;
 }
 
@@ -258,6 +287,7 @@ Answer Service::CancelOperation(const std::string& name) {
   operation->cancel_requested = true;
   // Best effort: what is on its way down or up goes on; a create or an update is taken back.
   if (operation->verb == "create" || operation->verb == "update") {
+    if (operation->verb == "create") EraseQueued(operation->target);
     const auto node = nodes_.find(operation->target);
     if (operation->verb == "create" && node != nodes_.end()) {
       farm_->Discard(node->second.uid);
@@ -267,35 +297,6 @@ Answer Service::CancelOperation(const std::string& name) {
                                          .message = "The operation was cancelled by the client.",
                                          .details = {}}
                                     .RpcStatus());
-  }
-  return Value::EmptyMap();
-}
-
-Answer Service::Afflict(const std::string& node_name, const std::string& state,
-                        const std::string& health) {
-  std::lock_guard lock(mutex_);
-  const auto found = nodes_.find(node_name);
-  if (found == nodes_.end()) return NotFound(node_name);
-  Node& node = found->second;
-  if (!state.empty()) {
-    node.resource.Set("state", state);
-    node.resource.Erase("health");
-    if (state != "READY") farm_->PowerOff(node.uid);
-  }
-  if (!health.empty()) node.resource.Set("health", health);
-  static_cast<void>(SaveNode(node_name));  // a full disk shows at the next request
-  return node.resource;
-}
-
-Answer Service::ActOnWorker(const std::string& node_name, int worker, const std::string& action) {
-  std::lock_guard lock(mutex_);
-  const auto found = nodes_.find(node_name);
-  if (found == nodes_.end()) return NotFound(node_name);
-  if (worker < 0 || worker >= found->second.workers) {
-    return BadRequest(fmt::format("The worker id \"{}\" is invalid.", worker));
-  }
-  if (auto done = farm_->Act(found->second.uid, worker, action); !done) {
-    return InvalidArgument(done.error().message);
   }
   return Value::EmptyMap();
 }

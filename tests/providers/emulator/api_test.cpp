@@ -11,6 +11,7 @@
 #include "providers/base/json.h"
 #include "providers/emulator/emulator.h"
 #include "tests/providers/emulator/api_client.h"
+#include "tests/providers/emulator/emulator_fixture.h"
 
 namespace podctl::emulator {
 namespace {
@@ -26,46 +27,12 @@ const std::string kNodes = kZone + "/nodes";
 const std::string kPod = "{acceleratorType:'v3-32',runtimeVersion:'tpu-vm-tf-2.11.0-pod'}";
 const std::string kSingle = "{acceleratorType:'v3-8',runtimeVersion:'tpu-vm-tf-2.11.0'}";
 
-class ApiTest : public ::testing::Test {
+class ApiTest : public testing::EmulatorFixture {
  protected:
-  ApiTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "emulator-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    Restart(std::chrono::milliseconds(0));
-  }
-  ~ApiTest() override {
-    emulator_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
-  void Restart(std::chrono::milliseconds delay) {
-    client_.reset();
-    emulator_.reset();
-    Options options;
-    options.listen_port = 0;
-    options.data_folder = folder_;
-    options.workers = Options::Workers::kNone;
-    options.operation_delay = delay;
-    auto started = Emulator::Start(options);
-    ASSERT_TRUE(started) << started.error().message;
-    emulator_ = *std::move(started);
-    client_ = std::make_unique<ApiClient>(emulator_->url());
-  }
-
-  Reply Send(const std::string& method, const std::string& path, const std::string& body = "") {
-    return client_->Send(method, path, body);
-  }
   Value Create(const std::string& id, const std::string& body) {
     return client_->Finish(Send("POST", kNodes + "?nodeId=" + id, body));
   }
   Value Node(const std::string& id) { return Send("GET", kNodes + "/" + id).body; }
-  static std::string Message(const Reply& reply) {
-    return reply.body["error"]["message"].AsString();
-  }
-
-  std::string folder_;
-  std::unique_ptr<Emulator> emulator_;
-  std::unique_ptr<ApiClient> client_;
 };
 
 TEST_F(ApiTest, CreateAnswersWithAnOperationAndFillsTheNodeIn) {

@@ -102,7 +102,7 @@ std::string MessageOf(const Answer& answer) {
 }
 
 Answer ReadNode(const std::string& json) {
-  return ReadBody(Message::kNode, ParseLenientJson(json).value(), "node");
+  return ReadBody(Message::kNode, ParseLenientJson(json).value(), "node", ApiVersion::kV2);
 }
 
 TEST(RequestSchema, TakesBothNameStylesAndDropsOutputOnly) {
@@ -135,11 +135,12 @@ TEST(RequestSchema, RefusesUnknownNamesAndWrongTypes) {
 }
 
 TEST(RequestSchema, ReadsMaskPaths) {
-  EXPECT_EQ(NodeMaskPath("network_config.enable_external_ips"), "networkConfig.enableExternalIps");
-  EXPECT_EQ(NodeMaskPath("dataDisks"), "dataDisks");
-  EXPECT_EQ(NodeMaskPath("colour"), std::nullopt);
-  EXPECT_EQ(NodeMaskPath("labels.a"), std::nullopt);
-  EXPECT_EQ(NodeMaskPath("networkConfig."), std::nullopt);
+  EXPECT_EQ(NodeMaskPath("network_config.enable_external_ips", ApiVersion::kV2),
+            "networkConfig.enableExternalIps");
+  EXPECT_EQ(NodeMaskPath("dataDisks", ApiVersion::kV2), "dataDisks");
+  EXPECT_EQ(NodeMaskPath("colour", ApiVersion::kV2), std::nullopt);
+  EXPECT_EQ(NodeMaskPath("labels.a", ApiVersion::kV2), std::nullopt);
+  EXPECT_EQ(NodeMaskPath("networkConfig.", ApiVersion::kV2), std::nullopt);
 }
 
 TEST(NodeRules, MaskedButAbsentClearsAndMapsAreReplacedWhole) {
@@ -147,7 +148,8 @@ TEST(NodeRules, MaskedButAbsentClearsAndMapsAreReplacedWhole) {
       "networkConfig":{"network":"n","enableExternalIps":true}})")
                        .value();
   const auto update = MakeUpdate("tags,metadata,network_config.enable_external_ips",
-                                 ParseJson(R"({"metadata":{"c":"3"},"labels":{"x":"y"}})").value());
+                                 ParseJson(R"({"metadata":{"c":"3"},"labels":{"x":"y"}})").value(),
+                                 ApiVersion::kV2);
   ApplyUpdate(std::get<Update>(update), &resource);
   EXPECT_EQ(ToJson(resource),
             R"({"labels":{"a":"1"},"metadata":{"c":"3"},"networkConfig":{"network":"n"}})");
@@ -159,7 +161,8 @@ TEST(NodeRules, ChecksLabelsAndCidr) {
     const auto made = MakeNode(
         place, "n",
         ParseLenientJson("{acceleratorType:'v3-8',runtimeVersion:'tpu-vm-base'," + more + "}")
-            .value());
+            .value(),
+        ApiVersion::kV2, "");
     const auto* refusal = std::get_if<ApiError>(&made);
     return refusal == nullptr ? std::string() : refusal->message;
   };

@@ -1,0 +1,216 @@
+#include "providers/emulator/request_messages.h"
+
+namespace podctl::emulator {
+namespace {
+
+const Descriptor& NetworkConfigDescriptor() {
+  static const Descriptor network_config{"NetworkConfig",
+                                         {{.name = "network"},
+                                          {.name = "subnetwork"},
+                                          {.name = "enableExternalIps", .type = Type::kBool},
+                                          {.name = "canIpForward", .type = Type::kBool},
+                                          {.name = "queueCount", .type = Type::kInt32}}};
+  return network_config;
+}
+
+const Descriptor& SchedulingConfigDescriptor() {
+  static const Descriptor scheduling_config{
+      "SchedulingConfig",
+      {{.name = "preemptible", .type = Type::kBool},
+       {.name = "reserved", .type = Type::kBool},
+       {.name = "spot", .type = Type::kBool},
+       {.name = "provisioningModel",
+        .type = Type::kEnum,
+        .values = {"PROVISIONING_MODEL_UNSPECIFIED", "STANDARD", "SPOT", "RESERVATION_BOUND"},
+        .in = In::kAlpha},
+       {.name = "reservationName", .in = In::kAlpha},
+       {.name = "terminationTimestamp", .output_only = true, .in = In::kAlpha}}};
+  return scheduling_config;
+}
+
+const Descriptor& AttachedDiskDescriptor() {
+  static const Descriptor attached_disk{
+      "AttachedDisk",
+      {{.name = "sourceDisk"},
+       {.name = "mode",
+        .type = Type::kEnum,
+        .values = {"DISK_MODE_UNSPECIFIED", "READ_WRITE", "READ_ONLY"}},
+       {.name = "workerIds", .repeated = true, .in = In::kAlpha}}};
+  return attached_disk;
+}
+
+const Descriptor& BootDiskDescriptor() {
+  static const Descriptor key{"CustomerEncryptionKey", {{.name = "kmsKeyName"}}};
+  static const Descriptor boot_disk{
+      "BootDiskConfig",
+      {{.name = "customerEncryptionKey", .type = Type::kMessage, .message = &key},
+       {.name = "diskSizeGb", .type = Type::kInt64},
+       {.name = "enableConfidentialCompute", .type = Type::kBool},
+       {.name = "provisionedIops", .type = Type::kInt64},
+       {.name = "provisionedThroughput", .type = Type::kInt64},
+       {.name = "sourceImage"}}};
+  return boot_disk;
+}
+
+const Descriptor& NodeSpecDescriptor() {
+  static const Descriptor multislice{
+      "MultisliceParams", {{.name = "nodeCount", .type = Type::kInt32}, {.name = "nodeIdPrefix"}}};
+  static const Descriptor multi_node{
+      "MultiNodeParams",
+      {{.name = "nodeCount", .type = Type::kInt32},
+       {.name = "nodeIdPrefix"},
+       {.name = "workloadType",
+        .type = Type::kEnum,
+        .values = {"WORKLOAD_TYPE_UNSPECIFIED", "THROUGHPUT_OPTIMIZED",
+                   "AVAILABILITY_OPTIMIZED"}}}};
+  static const Descriptor node_spec{
+      "NodeSpec",
+      {{.name = "parent"},
+       {.name = "nodeId"},
+       {.name = "multisliceParams", .type = Type::kMessage, .message = &multislice, .in = In::kV2},
+       {.name = "multiNodeParams",
+        .type = Type::kMessage,
+        .message = &multi_node,
+        .in = In::kAlpha},
+       {.name = "node", .type = Type::kMessage, .message = &NodeDescriptor()}}};
+  return node_spec;
+}
+
+const Descriptor& QueueingPolicyDescriptor() {
+  static const Descriptor interval{"Interval",
+                                   {{.name = "startTime", .type = Type::kTimestamp},
+                                    {.name = "endTime", .type = Type::kTimestamp}}};
+  constexpr std::string_view kOne = "start_timing_constraints";
+  static const Descriptor policy{
+      "QueueingPolicy",
+      {{.name = "validAfterDuration", .type = Type::kDuration, .oneof = kOne},
+       {.name = "validAfterTime", .type = Type::kTimestamp, .oneof = kOne},
+       {.name = "validInterval", .type = Type::kMessage, .message = &interval, .oneof = kOne},
+       {.name = "validUntilDuration", .type = Type::kDuration, .oneof = kOne},
+       {.name = "validUntilTime", .type = Type::kTimestamp, .oneof = kOne}}};
+  return policy;
+}
+
+}  // namespace
+
+const Descriptor& NodeDescriptor() {
+  static const Descriptor accelerator_config{
+      "AcceleratorConfig",
+      {{.name = "type",
+        .type = Type::kEnum,
+        .values = {"TYPE_UNSPECIFIED", "V2", "V3", "V4", "V5LITE_POD", "V5P", "V6E"},
+        .alpha_values = {"TPU7X", "V6EA"}},
+       {.name = "topology"}}};
+  static const Descriptor service_account{"ServiceAccount",
+                                          {{.name = "email"}, {.name = "scope", .repeated = true}}};
+  static const Descriptor shielded{"ShieldedInstanceConfig",
+                                   {{.name = "enableSecureBoot", .type = Type::kBool}}};
+  static const Descriptor node{
+      "Node",
+      {{.name = "acceleratorConfig", .type = Type::kMessage, .message = &accelerator_config},
+       {.name = "acceleratorType"},
+       {.name = "autocheckpointEnabled", .type = Type::kBool, .in = In::kAlpha},
+       {.name = "bootDiskConfig",
+        .type = Type::kMessage,
+        .message = &BootDiskDescriptor(),
+        .in = In::kAlpha},
+       {.name = "cidrBlock"},
+       {.name = "dataDisks",
+        .type = Type::kMessage,
+        .repeated = true,
+        .message = &AttachedDiskDescriptor()},
+       {.name = "description"},
+       {.name = "labels", .type = Type::kStringMap},
+       {.name = "metadata", .type = Type::kStringMap},
+       {.name = "networkConfig", .type = Type::kMessage, .message = &NetworkConfigDescriptor()},
+       {.name = "networkConfigs",
+        .type = Type::kMessage,
+        .repeated = true,
+        .message = &NetworkConfigDescriptor()},
+       {.name = "runtimeVersion"},
+       {.name = "schedulingConfig",
+        .type = Type::kMessage,
+        .message = &SchedulingConfigDescriptor()},
+       {.name = "serviceAccount", .type = Type::kMessage, .message = &service_account},
+       {.name = "shieldedInstanceConfig", .type = Type::kMessage, .message = &shielded},
+       {.name = "tags", .repeated = true},
+       {.name = "apiVersion", .output_only = true},
+       {.name = "createTime", .output_only = true},
+       {.name = "health", .output_only = true},  // writable in the proto, never heeded
+       {.name = "healthDescription", .output_only = true},
+       {.name = "id", .output_only = true},
+       {.name = "multisliceNode", .output_only = true},
+       {.name = "name", .output_only = true},
+       {.name = "networkEndpoints", .output_only = true},
+       {.name = "queuedResource", .output_only = true},
+       {.name = "state", .output_only = true},
+       {.name = "symptoms", .output_only = true},
+       {.name = "upcomingMaintenance", .output_only = true}}};
+  return node;
+}
+
+const Descriptor& QueuedResourceDescriptor() {
+  static const Descriptor spot{"Spot", {}};
+  static const Descriptor best_effort{"BestEffort", {}};
+  static const Descriptor guaranteed{"Guaranteed",
+                                     {{.name = "minDuration", .type = Type::kDuration},
+                                      {.name = "reserved", .type = Type::kBool, .in = In::kAlpha}}};
+  static const Descriptor tpu{"Tpu",
+                              {{.name = "nodeSpec",
+                                .type = Type::kMessage,
+                                .repeated = true,
+                                .message = &NodeSpecDescriptor()}}};
+  static const Descriptor run_duration{
+      "RunDuration",
+      {{.name = "maxRunDuration", .type = Type::kDuration, .oneof = "run_duration"},
+       {.name = "terminationTime", .type = Type::kTimestamp, .oneof = "run_duration"}}};
+  static const Descriptor queued{
+      "QueuedResource",
+      {{.name = "tpu", .type = Type::kMessage, .message = &tpu},
+       {.name = "spot", .type = Type::kMessage, .message = &spot, .oneof = "tier"},
+       {.name = "guaranteed", .type = Type::kMessage, .message = &guaranteed, .oneof = "tier"},
+       {.name = "bestEffort",
+        .type = Type::kMessage,
+        .message = &best_effort,
+        .in = In::kAlpha,
+        .oneof = "tier"},
+       {.name = "queueingPolicy", .type = Type::kMessage, .message = &QueueingPolicyDescriptor()},
+       {.name = "reservationName"},
+       {.name = "provisioningModel",
+        .type = Type::kEnum,
+        .values = {"PROVISIONING_MODEL_UNSPECIFIED", "STANDARD", "SPOT", "RESERVATION_BOUND",
+                   "FLEX_START"},
+        .in = In::kAlpha},
+       {.name = "runDuration", .type = Type::kMessage, .message = &run_duration, .in = In::kAlpha},
+       {.name = "trafficConfig", .type = Type::kAnything, .in = In::kAlpha},
+       {.name = "createTime", .output_only = true},
+       {.name = "name", .output_only = true},
+       {.name = "state", .output_only = true}}};
+  return queued;
+}
+
+const Descriptor& GetGuestAttributesDescriptor() {
+  static const Descriptor guest_attributes{
+      "GetGuestAttributesRequest",
+      {{.name = "queryPath"}, {.name = "workerIds", .repeated = true}}};
+  return guest_attributes;
+}
+
+const Descriptor& SimulateMaintenanceDescriptor() {
+  static const Descriptor simulate{"SimulateMaintenanceEventRequest",
+                                   {{.name = "workerIds", .repeated = true}}};
+  return simulate;
+}
+
+const Descriptor& QueuedMaintenanceDescriptor() {
+  static const Descriptor perform{"PerformMaintenanceQueuedResourceRequest",
+                                  {{.name = "nodeNames", .repeated = true}}};
+  return perform;
+}
+
+const Descriptor& EmptyDescriptor() {
+  static const Descriptor empty{"Empty", {}};
+  return empty;
+}
+
+}  // namespace podctl::emulator

@@ -1,0 +1,52 @@
+// The proto messages of requests as tables: names, types, and in which version a field exists.
+//
+// Source: the discovery documents of v2 and v2alpha1. Knows nothing of JSON. Pure; thread safe.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace podctl::emulator {
+
+enum class Type {
+  kString,
+  kBool,
+  kInt32,
+  kInt64,
+  kEnum,
+  kStringMap,
+  kMessage,
+  kDuration,   // "21600s"
+  kTimestamp,  // RFC 3339
+  kAnything    // a message that is kept as it came
+};
+
+enum class In { kBoth, kV2, kAlpha };
+
+struct Descriptor;
+
+struct Field {
+  std::string_view name;
+  Type type = Type::kString;
+  bool repeated = false;
+  bool output_only = false;
+  const Descriptor* message = nullptr;              // kMessage
+  std::vector<std::string_view> values = {};        // kEnum
+  std::vector<std::string_view> alpha_values = {};  // kEnum: only v2alpha1 has them
+  In in = In::kBoth;
+  std::string_view oneof = {};  // of those with the same, one may be set
+};
+
+struct Descriptor {
+  std::string_view name;  // "AcceleratorConfig"
+  std::vector<Field> fields;
+};
+
+const Descriptor& NodeDescriptor();
+const Descriptor& QueuedResourceDescriptor();
+const Descriptor& GetGuestAttributesDescriptor();
+const Descriptor& SimulateMaintenanceDescriptor();
+const Descriptor& QueuedMaintenanceDescriptor();
+const Descriptor& EmptyDescriptor();
+
+}  // namespace podctl::emulator
