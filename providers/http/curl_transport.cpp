@@ -129,7 +129,7 @@ void SetOptions(CURL* curl, const Request& request, const Url& url, Exchange& ex
   curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip");
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   // A proxy elsewhere cannot reach our loopback, and what goes to loopback must not leave.
-  if (IsLoopback(url)) curl_easy_setopt(curl, CURLOPT_PROXY, "");
+  if (IsLoopback(url) || request.no_proxy) curl_easy_setopt(curl, CURLOPT_PROXY, "");
   const auto timeout = std::max(request.timeout, std::chrono::milliseconds(1));  // 0: for ever
   const auto connect = std::min(timeout, kMaxConnectTime);
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(timeout.count()));
@@ -143,6 +143,17 @@ void SetOptions(CURL* curl, const Request& request, const Url& url, Exchange& ex
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &OnProgress);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &exchange);
+}
+
+void SetCertificates(CURL* curl, const CaSettings& ca) {
+  if (!ca.file.empty()) {
+    curl_easy_setopt(curl, CURLOPT_CAINFO, ca.file.c_str());
+    curl_easy_setopt(curl, CURLOPT_PROXY_CAINFO, ca.file.c_str());
+  }
+  if (!ca.folder.empty()) {
+    curl_easy_setopt(curl, CURLOPT_CAPATH, ca.folder.c_str());
+    curl_easy_setopt(curl, CURLOPT_PROXY_CAPATH, ca.folder.c_str());
+  }
 }
 
 // Whether the connection was never made, so that no byte of the request can have arrived.
@@ -167,12 +178,12 @@ bool NeverSent(CURL* curl, CURLcode code) {
 }
 
 bool IsCertificateProblem(CURLcode code) {
-  return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
-         code == CURLE_SSL_ISSUER_ERROR || code == CURLE_SSL_CERTPROBLEM ||
-         code == CURLE_SSL_PINNEDPUBKEYNOTMATCH;
+  return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_ISSUER_ERROR ||
+         code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_PINNEDPUBKEYNOTMATCH;
 }
 
-Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchange) {
+Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchange,
+              const CaSettings& ca) {
   const std::string server = url.Server();
   const std::string_view words =
       exchange.words[0] != '\0' ? exchange.words.data() : curl_easy_strerror(code);
@@ -186,10 +197,22 @@ Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchang
   if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL) {
     return MakeError(ErrorCode::kInvalidArgument, fmt::format("bad URL for {}", server));
   }
-  if (IsCertificateProblem(code)) {
+  if (code == CURLE_SSL_CACERT_BADFILE) {
     return MakeError(ErrorCode::kFailedPrecondition,
-                     fmt::format("the certificate of {} is not trusted: {}", server, words),
-                     "check the endpoint, the clock of this machine, and its CA certificates");
+                     ca.file.empty() ? fmt::format("the CA certificates cannot be read: {}", words)
+                                     : fmt::format("the CA certificates in {} cannot be read ({})",
+                                                   ca.file, ca.named_by),
+                     ca.file.empty() ? "is the package ca-certificates installed?"
+                                     : "it is a file of certificates in PEM");
+  }
+  if (IsCertificateProblem(code)) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the certificate of {} is not trusted: {}", server, words),
+        ca.empty()
+            ? "check the endpoint, the clock of this machine, and its CA certificates; where "
+              "a proxy looks into TLS, name its certificate in CURL_CA_BUNDLE"
+            : fmt::format("check the endpoint, the clock of this machine, and {}", ca.named_by));
   }
   if (NeverSent(curl, code)) {
     return MakeError(ErrorCode::kUnavailable, fmt::format("cannot reach {}: {}", server, words),
@@ -234,8 +257,8 @@ class CurlTransport::Pool {
   std::vector<Handle> idle_;
 };
 
-CurlTransport::CurlTransport(std::string user_agent)
-    : user_agent_(std::move(user_agent)), pool_(std::make_unique<Pool>()) {
+CurlTransport::CurlTransport(std::string user_agent, CaSettings ca)
+    : user_agent_(std::move(user_agent)), ca_(std::move(ca)), pool_(std::make_unique<Pool>()) {
   // Once for the process, and not thread safe in older versions. Never undone: other libraries in
   // the process may use libcurl too.
   static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -260,15 +283,18 @@ Result<Response> CurlTransport::Send(const Request& request, std::stop_token sto
   exchange.stop = stop;
   const HeaderList headers = MakeHeaders(request);
   SetOptions(handle.get(), request, *url, exchange);
+  SetCertificates(handle.get(), ca_);
   SetMethod(handle.get(), request);
   curl_easy_setopt(handle.get(), CURLOPT_USERAGENT, user_agent_.c_str());
   curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
 
   const CURLcode code = curl_easy_perform(handle.get());
   // After an error the handle is destroyed, with its connections: their state is unknown.
-  if (code != CURLE_OK) return ErrorOf(handle.get(), code, *url, exchange);
+  if (code != CURLE_OK) return ErrorOf(handle.get(), code, *url, exchange, ca_);
   // libcurl takes a connection that closes among the headers for an answer without a body.
-  if (!exchange.whole_head) return ErrorOf(handle.get(), CURLE_PARTIAL_FILE, *url, exchange);
+  if (!exchange.whole_head) {
+    return ErrorOf(handle.get(), CURLE_PARTIAL_FILE, *url, exchange, ca_);
+  }
   long status = 0;
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
   exchange.response.status = static_cast<int>(status);

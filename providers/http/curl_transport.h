@@ -1,5 +1,6 @@
 // HTTP over libcurl. TLS certificates are verified, redirects are not followed, proxies are taken
-// from the environment as curl does (but never for loopback), answers are limited to 64 MiB.
+// from the environment as curl does (https_proxy, HTTPS_PROXY, http_proxy, all_proxy, ALL_PROXY,
+// no_proxy, NO_PROXY; but never for loopback), answers are limited to 64 MiB.
 //
 // It knows nothing of tokens, JSON, retries or any API.
 #pragma once
@@ -7,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "providers/http/ca_settings.h"
 #include "providers/http/transport.h"
 
 namespace podctl::http {
@@ -14,7 +16,8 @@ namespace podctl::http {
 class CurlTransport final : public Transport {
  public:
   // `user_agent` is sent with each request, e.g. "podctl/0.1.0".
-  explicit CurlTransport(std::string user_agent);
+  // `ca` takes the place of the system's certificates where it is not empty.
+  explicit CurlTransport(std::string user_agent, CaSettings ca = {});
   ~CurlTransport() override;
 
   // Connections are kept alive and used again. A POST or PATCH always gets a new one: on a kept
@@ -25,6 +28,7 @@ class CurlTransport final : public Transport {
  private:
   class Pool;
   std::string user_agent_;
+  CaSettings ca_;
   std::unique_ptr<Pool> pool_;
 };
 
