@@ -4,7 +4,6 @@
 
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
-#include "providers/gcp/credentials.h"
 #include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/tpu_provider.h"
 #include "providers/http/curl_transport.h"
@@ -33,6 +32,16 @@ std::optional<std::string> FirstOf(const Environment& environment,
   return std::nullopt;
 }
 
+// What curl's users name, else what gcloud's do.
+http::CaSettings CertificatesFor(const Environment& environment, FileSystem& files) {
+  http::CaSettings named = http::FindCaSettings(environment);
+  if (!named.empty()) return named;
+  constexpr const char* kVariable = "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE";
+  if (auto file = FirstOf(environment, {kVariable})) return {*file, "", kVariable};
+  const auto file = gcp::ReadGcloudConfig(environment, files).ca_certificates;
+  return {file.value_or(""), "", "gcloud's core/custom_ca_certs_file"};
+}
+
 }  // namespace
 
 struct Wiring::Parts {
@@ -43,6 +52,7 @@ struct Wiring::Parts {
   RealProcessRunner processes;
   std::optional<http::CurlTransport> http;
   std::optional<gcp::Credentials> credentials;
+  std::optional<gcp::RestClient> rest;
   std::optional<gcp::TpuProvider> provider;
   std::optional<ssh::Keyring> keyring;
   std::optional<ssh::KnownHostsFiles> known_hosts;
@@ -84,11 +94,29 @@ Result<Provider*> Wiring::provider() {
   if (parts_->provider) return &*parts_->provider;
   auto parsed = gcp::ParseEndpoint(endpoint());
   if (!parsed) return parsed.error();
-  parts_->http.emplace(fmt::format("podctl/{}", kVersion));
-  parts_->credentials.emplace(parts_->environment, parts_->files, parts_->processes);
-  parts_->provider.emplace(*parsed, *parts_->http, *parts_->credentials, parts_->clock,
-                           parts_->random);
+  gcp::Credentials& tokens = credentials();
+  parts_->provider.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random);
   return &*parts_->provider;
+}
+
+Result<gcp::RestClient*> Wiring::rest() {
+  if (parts_->rest) return &*parts_->rest;
+  auto parsed = gcp::ParseEndpoint(endpoint());
+  if (!parsed) return parsed.error();
+  gcp::Credentials& tokens = credentials();
+  parts_->rest.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random);
+  return &*parts_->rest;
+}
+
+gcp::Credentials& Wiring::credentials() {
+  Parts& parts = *parts_;
+  if (!parts.credentials) {
+    parts.http.emplace(fmt::format("podctl/{}", kVersion),
+                       CertificatesFor(parts.environment, parts.files));
+    parts.credentials.emplace(gcp::CredentialDoors{parts.environment, parts.files, parts.processes,
+                                                   *parts.http, parts.clock, parts.random});
+  }
+  return *parts.credentials;
 }
 
 ssh::Keyring& Wiring::keyring() {

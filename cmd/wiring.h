@@ -24,6 +24,11 @@
 
 namespace podctl {
 
+namespace gcp {
+class Credentials;
+class RestClient;
+}  // namespace gcp
+
 class Wiring {
  public:
   Wiring(const GlobalOptions& options, Streams& streams, Interrupt& interrupt);
@@ -39,6 +44,9 @@ class Wiring {
 
   // kInvalidArgument for a bad endpoint.
   Result<Provider*> provider();
+  // The API itself, for what is not about nodes. kInvalidArgument for a bad endpoint.
+  Result<gcp::RestClient*> rest();
+  gcp::Credentials& credentials();
   std::string endpoint() const;  // as given, or Google's
   ssh::Keyring& keyring();
   ssh::KnownHostsFiles& known_hosts();

@@ -71,7 +71,7 @@ const std::vector<Library> kLibraries = {
     {"boost/", {"providers/os/process.cpp"}},
     {"httplib.h", {"providers/emulator/"}},
     {"CLI/", {"cmd/"}},
-    {"openssl/", {"providers/ssh/", "state/digest.cpp"}},
+    {"openssl/", {"providers/ssh/", "providers/gcp/credentials/crypto.cpp", "state/digest.cpp"}},
 };
 
 // What only cmd/ may do. A worker farm that forks has to leave its child: `_exit` is not `exit`.

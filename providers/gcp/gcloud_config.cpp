@@ -9,12 +9,6 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
 
-std::optional<std::string> Folder(const Environment& environment) {
-  if (auto named = environment.Get("CLOUDSDK_CONFIG")) return named;
-  if (auto home = environment.Get("HOME")) return *home + "/.config/gcloud";
-  return std::nullopt;
-}
-
 // One property of an INI file: [section] and name = value.
 std::optional<std::string> Property(const std::string& text, std::string_view section,
                                     std::string_view name) {
@@ -37,8 +31,14 @@ std::optional<std::string> Property(const std::string& text, std::string_view se
 
 }  // namespace
 
+std::optional<std::string> GcloudFolder(const Environment& environment) {
+  if (auto named = environment.Get("CLOUDSDK_CONFIG")) return named;
+  if (auto home = environment.Get("HOME")) return *home + "/.config/gcloud";
+  return std::nullopt;
+}
+
 GcloudConfig ReadGcloudConfig(const Environment& environment, FileSystem& files) {
-  const auto folder = Folder(environment);
+  const auto folder = GcloudFolder(environment);
   if (!folder) return {};
   std::string name = environment.Get("CLOUDSDK_ACTIVE_CONFIG_NAME").value_or("");
   if (name.empty()) {
@@ -47,7 +47,9 @@ GcloudConfig ReadGcloudConfig(const Environment& environment, FileSystem& files)
   }
   const auto text = files.Read(*folder + "/configurations/config_" + name, kMostBytes);
   if (!text) return {};
-  return {Property(*text, "core", "project"), Property(*text, "compute", "zone")};
+  return {Property(*text, "core", "project"), Property(*text, "compute", "zone"),
+          Property(*text, "billing", "quota_project"),
+          Property(*text, "core", "custom_ca_certs_file")};
 }
 
 }  // namespace podctl::gcp

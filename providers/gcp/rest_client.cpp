@@ -74,6 +74,9 @@ Result<http::Response> RestClient::SendAuthorized(http::Request request, http::R
     if (!found) return found.error();
     token = *std::move(found);
   }
+  if (const auto project = credentials_.QuotaProject()) {
+    request.headers.emplace_back("x-goog-user-project", *project);
+  }
   if (!token) return SendOnce(request, repeat, stop);
   request.headers.emplace_back("Authorization", "Bearer " + token->Reveal());
   Result<http::Response> response = SendOnce(request, repeat, stop);

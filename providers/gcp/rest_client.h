@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "providers/base/value.h"
-#include "providers/gcp/credentials.h"
+#include "providers/gcp/credentials/credentials.h"
 #include "providers/http/retry.h"
 #include "providers/http/transport.h"
 #include "providers/os/clock.h"

@@ -124,10 +124,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const FixedEnvironment environment({});
   testing::FakeFileSystem files;
   testing::FakeGcloud gcloud;
-  gcp::Credentials credentials(environment, files, gcloud);
   testing::FakeTransport transport;
   testing::FakeClock clock;
   testing::FakeRandom random;
+  gcp::Credentials credentials({environment, files, gcloud, transport, clock, random});
   transport.Then(status, std::string(body));
   gcp::TpuProvider provider(*gcp::ParseEndpoint("http://127.0.0.1:8470/"), transport, credentials,
                             clock, random);

@@ -12,7 +12,14 @@ namespace podctl::testing {
 
 class FakeGcloud final : public ProcessRunner {
  public:
-  void Print(std::string out) { Exit(0, std::move(out), {}); }
+  // What `gcloud config config-helper` prints for a login that has this token.
+  void Print(const std::string& token, const std::string& expiry = {}) {
+    Exit(0,
+         R"({"configuration":{"properties":{"core":{"account":"alice@example.com"}}},)"
+         R"("credential":{"access_token":")" +
+             token + R"(","token_expiry":")" + expiry + R"("}})",
+         {});
+  }
   void Exit(int code, std::string out, std::string err) {
     script_.push_back(ProcessResult{code, std::move(out), std::move(err)});
   }

@@ -25,8 +25,8 @@ class EmulatedCloud final : public ProviderUnderTest {
   RealFileSystem files_;
   FixedEnvironment environment_{{}};
   FakeGcloud gcloud_;
-  gcp::Credentials credentials_{environment_, files_, gcloud_};
   http::CurlTransport transport_{"podctl-test"};
+  gcp::Credentials credentials_{{environment_, files_, gcloud_, transport_, clock_, random_}};
   gcp::TpuProvider provider_;
 };
 

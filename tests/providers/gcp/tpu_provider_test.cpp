@@ -33,13 +33,13 @@ class TpuProviderTest : public ::testing::Test {
   http::Request Sent(std::size_t k = 0) const { return transport_.requests().at(k); }
   std::size_t SentCount() const { return transport_.requests().size(); }
 
-  FixedEnvironment environment_{{}};
+  FixedEnvironment environment_{{{"NO_GCE_CHECK", "true"}}};
   RealFileSystem files_;
   FakeGcloud gcloud_;
-  Credentials credentials_{environment_, files_, gcloud_};
   FakeTransport transport_;
   FakeClock clock_;
   FakeRandom random_;
+  Credentials credentials_{{environment_, files_, gcloud_, transport_, clock_, random_}};
 };
 
 class LoopbackProviderTest : public TpuProviderTest {
@@ -73,6 +73,23 @@ TEST_F(TpuProviderTest, NeedsNoTokenOnLoopbackAndDoesNotAskGcloud) {
   EXPECT_TRUE(Make("http://localhost:8470/").GetNode(kNode, {}).has_value());
   EXPECT_EQ(transport_.Header(0, "Authorization"), "");
   EXPECT_EQ(gcloud_.runs(), 0);
+}
+
+TEST_F(TpuProviderTest, NamesTheProjectWhoseQuotaIsUsed) {
+  environment_ = FixedEnvironment({{"NO_GCE_CHECK", "true"}, {"GOOGLE_CLOUD_QUOTA_PROJECT", "q"}});
+  gcloud_.Print("ya29.token");
+  transport_.Then(200, "{}");
+  EXPECT_TRUE(Make().GetNode(kNode, {}).has_value());
+  EXPECT_EQ(transport_.Header(0, "x-goog-user-project"), "q");
+  EXPECT_TRUE(Make("http://127.0.0.1:8470/").GetNode(kNode, {}).has_value());
+  EXPECT_EQ(transport_.Header(1, "x-goog-user-project"), "q");
+}
+
+TEST_F(TpuProviderTest, NamesNoQuotaProjectWhereThereIsNone) {
+  gcloud_.Print("ya29.token");
+  transport_.Then(200, "{}");
+  EXPECT_TRUE(Make().GetNode(kNode, {}).has_value());
+  for (const auto& [name, value] : Sent().headers) EXPECT_NE(name, "x-goog-user-project");
 }
 
 TEST_F(TpuProviderTest, SaysHowToLogInBeforeSendingAnything) {

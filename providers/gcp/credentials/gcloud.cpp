@@ -1,0 +1,81 @@
+#include "providers/gcp/credentials/gcloud.h"
+
+#include <fmt/format.h>
+
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/gcp/credentials/token_request.h"
+
+namespace podctl::gcp {
+namespace {
+
+constexpr std::chrono::milliseconds kLimit{60'000};
+constexpr std::size_t kMaxQuotedBytes = 300;
+constexpr const char* kCommand = "gcloud config config-helper";
+constexpr const char* kHowToLogIn =
+    "log in with `gcloud auth application-default login` or `gcloud auth login`, or name a "
+    "credential file in GOOGLE_APPLICATION_CREDENTIALS; `podctl auth status` shows what was looked "
+    "for";
+
+// The line of gcloud's stderr that says what is wrong: "ERROR: (gcloud.config…) You do not …".
+std::string Complaint(const std::string& err) {
+  for (const std::string& line : SplitLines(err)) {
+    if (line.starts_with("ERROR:")) return VisibleControls(line.substr(0, kMaxQuotedBytes));
+  }
+  return {};
+}
+
+class Gcloud final : public TokenSource {
+ public:
+  explicit Gcloud(const CredentialDoors& doors) : doors_(doors) {}
+
+  Result<AccessToken> Fetch(Need need, const std::stop_token& stop) override {
+    const Result<ProcessResult> ran =
+        doors_.processes.Run({"gcloud", "config", "config-helper", "--format=json",
+                              need == Need::kNew ? "--force-auth-refresh" : "--min-expiry=5m"},
+                             kLimit, stop);
+    if (!ran && ran.error().code == ErrorCode::kCancelled) return ran.error();
+    if (!ran && ran.error().code == ErrorCode::kNotFound) {
+      return Failure("there are no credentials, and gcloud is not installed");
+    }
+    if (!ran) return Failure(fmt::format("gcloud gave no access token: {}", ran.error().message));
+    if (ran->exit_code != 0) {
+      const std::string complaint = Complaint(ran->err);
+      return Failure(complaint.empty()
+                         ? fmt::format("`{}` failed with exit code {}", kCommand, ran->exit_code)
+                         : fmt::format("`{}` failed: {}", kCommand, complaint));
+    }
+    return Read(ran->out);
+  }
+
+  std::string Account(const std::stop_token&) override { return account_; }
+  std::string Type() const override { return "gcloud"; }
+
+ private:
+  static Error Failure(std::string message) {
+    return MakeError(ErrorCode::kUnauthenticated, std::move(message), kHowToLogIn);
+  }
+
+  Result<AccessToken> Read(const std::string& out) {
+    const Result<Value> answer = ParseJson(out);
+    if (!answer) return Failure(fmt::format("`{}` printed no JSON", kCommand));
+    const Value& properties = (*answer)["configuration"]["properties"];
+    account_ = properties["auth"]["impersonate_service_account"].AsString();
+    if (account_.empty()) account_ = properties["core"]["account"].AsString();
+    const Value& credential = (*answer)["credential"];
+    const std::string& text = credential["access_token"].AsString();
+    if (!IsToken(text)) return Failure(fmt::format("`{}` printed no access token", kCommand));
+    return AccessToken{Secret(text), ParseTime(credential["token_expiry"].AsString())};
+  }
+
+  const CredentialDoors doors_;
+  std::string account_;
+};
+
+}  // namespace
+
+std::unique_ptr<TokenSource> MakeGcloud(const CredentialDoors& doors) {
+  return std::make_unique<Gcloud>(doors);
+}
+
+}  // namespace podctl::gcp
