@@ -31,6 +31,7 @@ class Parser {
     AddPodCommands(&app_, &invocation_.pod, &invocation_.exec);
     AddFleetCommands(&app_, &invocation_.fleet);
     AddState();
+    AddAccess();
     AddRest();
   }
 
@@ -300,6 +301,14 @@ class Parser {
         ->type_name("FILE");
     CLI::App* unlock = AddCommand(&app_, "unlock", "release a lock that was left behind");
     unlock->add_option("ID", invocation_.topic, "the lock's ID, as the error shows it")->required();
+  }
+
+  void AddAccess() {
+    CLI::App* auth = AddCommand(&app_, "auth", "look after the credentials for Google's APIs");
+    auth->require_subcommand(0, 1);
+    AddCommand(auth, "status", "show which credentials are used, as whom, and until when");
+    AddCommand(&app_, "authorize",
+               "make the TPU service agent exist, and show what it must be allowed");
   }
 
   void AddInit() {

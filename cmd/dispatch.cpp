@@ -4,6 +4,7 @@
 
 #include "cmd/arguments.h"
 #include "cmd/commands/apply.h"
+#include "cmd/commands/auth.h"
 #include "cmd/commands/completion.h"
 #include "cmd/commands/doctor.h"
 #include "cmd/commands/drain.h"
@@ -88,6 +89,8 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
     return invocation.exec.detach.empty() ? RunExec(wiring, invocation.pod, invocation.exec)
                                           : RunDetach(wiring, invocation.pod, invocation.exec);
   }
+  if (command == "auth status") return RunAuthStatus(wiring);
+  if (command == "authorize") return RunAuthorize(wiring);
   if (command == "doctor") return RunDoctor(wiring, invocation.fleet);
   if (command == "drain") return RunDrain(wiring, invocation.fleet);
   if (command == "jobs") return RunJobs(wiring, invocation.fleet);

@@ -1,0 +1,93 @@
+#include "cmd/commands/auth.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "cmd/commands/state_access.h"
+#include "cmd/views/auth_view.h"
+#include "providers/base/text.h"
+#include "providers/gcp/service_identity.h"
+#include "providers/http/url.h"
+
+namespace podctl {
+namespace {
+
+// The service agent is the same in every zone, and the API is asked in one.
+constexpr const char* kAnyZone = "us-central1-a";
+
+struct Place {
+  std::string project;
+  std::string zone;
+};
+
+Place WhereToAuthorize(Wiring& wiring) {
+  const LoadOptions options = wiring.SpecOptions();
+  // Problems elsewhere in the spec do not matter here.
+  Diagnostics ignored;
+  const Spec spec = LoadSpec(options, wiring.files(), wiring.environment(), ignored);
+  Place place{spec.project, spec.zone};
+  if (wiring.options().project || place.project.empty()) {
+    place.project = options.project.value_or("");
+  }
+  if (wiring.options().zone || place.zone.empty()) place.zone = options.zone.value_or(kAnyZone);
+  return place;
+}
+
+}  // namespace
+
+int RunAuthStatus(Wiring& wiring) {
+  AuthReport report;
+  report.endpoint = wiring.endpoint();
+  const auto endpoint = http::ParseUrl(report.endpoint);
+  report.on_loopback = endpoint && http::IsLoopback(*endpoint);
+  report.status = wiring.credentials().Status(wiring.interrupt().drain());
+  report.now = wiring.clock().Now();
+  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  const bool usable = !report.status.error;
+  if (wiring.options().json) {
+    ShowDocument(wiring, AuthDocument(report));
+    return usable ? 0 : 1;
+  }
+  wiring.streams().out << AuthText(report) << std::flush;
+  if (usable) return 0;
+  wiring.streams().err << "\n";
+  return ShowFailure(wiring, *report.status.error);
+}
+
+int RunAuthorize(Wiring& wiring) {
+  const Place place = WhereToAuthorize(wiring);
+  if (place.project.empty()) {
+    return ShowFailure(wiring, MakeError(ErrorCode::kInvalidArgument, "there is no project",
+                                         "set `project` in the spec, --project or PODCTL_PROJECT"));
+  }
+  auto client = wiring.rest();
+  if (!client) return ShowFailure(wiring, client.error());
+  const auto email =
+      gcp::GenerateServiceIdentity(**client, place.project, place.zone, wiring.interrupt().drain());
+  if (!email) return ShowFailure(wiring, email.error());
+  const std::string role = gcp::ServiceAgentRole(*email);
+  // --condition=None: where the policy has conditions already, gcloud would ask.
+  const std::string command = fmt::format(
+      "gcloud projects add-iam-policy-binding {} --member=serviceAccount:{} --role={} "
+      "--condition=None",
+      ShellQuote(place.project), *email, role);
+  if (wiring.options().json) {
+    Value document = Value::EmptyMap();
+    document.Set("project", place.project);
+    document.Set("email", *email);
+    document.Set("role", role);
+    document.Set("command", command);
+    ShowDocument(wiring, std::move(document));
+    return 0;
+  }
+  Streams& streams = wiring.streams();
+  streams.out << *email << "\n" << std::flush;
+  streams.err << fmt::format(
+      "This is the TPU service agent of {}. It needs {} there, once:\n\n  {}\n", place.project,
+      role, command);
+  return 0;
+}
+
+}  // namespace podctl

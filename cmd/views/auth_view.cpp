@@ -1,0 +1,111 @@
+#include "cmd/views/auth_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+std::string KindOf(const std::string& type) {
+  static const std::map<std::string, std::string> kKinds = {
+      {"access_token", "an access token"},
+      {"service_account", "a service account's key"},
+      {"authorized_user", "a user's login"},
+      {"external_account", "workload identity federation"},
+      {"external_account_authorized_user", "a user's login by workforce federation"},
+      {"impersonated_service_account", "an impersonated service account"},
+      {"metadata_server", "this machine's service account"},
+      {"gcloud", "gcloud's login"}};
+  const auto it = kKinds.find(type);
+  return it == kKinds.end() ? type : it->second;
+}
+
+std::string Validity(const AuthReport& report) {
+  const auto& expires = report.status.expires;
+  if (!expires) return "not known";
+  const auto left = std::chrono::duration_cast<std::chrono::seconds>(*expires - report.now);
+  if (left.count() <= 0) return fmt::format("{} (expired)", FormatTimestamp(*expires));
+  return fmt::format("{} (for {})", FormatTimestamp(*expires), FormatDuration(left));
+}
+
+std::string QuotaWords(const gcp::CredentialStatus& status) {
+  if (status.quota_project.empty()) return "none";
+  return fmt::format("{} (from {})", status.quota_project, status.quota_from);
+}
+
+Value OrNull(const std::string& text) {
+  return text.empty() ? Value() : Value(text);
+}
+
+}  // namespace
+
+std::string AuthText(const AuthReport& report) {
+  const gcp::CredentialStatus& status = report.status;
+  std::string text;
+  const auto line = [&](const char* name, const std::string& value) {
+    text += fmt::format("{:<15}{}\n", name, VisibleControls(value));
+  };
+  if (!status.error) {
+    line("Credentials", KindOf(status.type));
+    if (!status.file.empty()) line("File", status.file);
+    line("Account", status.account.empty() ? "not known" : status.account);
+    line("Valid until", Validity(report));
+    line("Quota project", QuotaWords(status));
+    text += "\n";
+  }
+  text += "Looked for, in this order:\n";
+  std::size_t width = 0;
+  for (const gcp::Look& look : status.looks) width = std::max(width, look.place.size());
+  for (const gcp::Look& look : status.looks) {
+    const char* mark = status.error ? "  <- gives no token" : "  <- used";
+    text += fmt::format("  {:<{}}  {}{}\n", look.place, width, VisibleControls(look.finding),
+                        &look == &status.looks.back() ? mark : "");
+  }
+  if (report.on_loopback) {
+    text += fmt::format(
+        "\n{} is on this machine and needs no token: only one of the first two places is sent.\n",
+        VisibleControls(report.endpoint));
+  }
+  return text;
+}
+
+Value AuthDocument(const AuthReport& report) {
+  const gcp::CredentialStatus& status = report.status;
+  Value document = Value::EmptyMap();
+  document.Set("endpoint", report.endpoint);
+  document.Set("endpoint_needs_token", !report.on_loopback);
+  Value credentials;
+  if (!status.type.empty()) {
+    credentials.Set("type", status.type);
+    credentials.Set("file", OrNull(status.file));
+    credentials.Set("account", OrNull(status.account));
+    credentials.Set("valid_until",
+                    status.expires ? Value(FormatTimestamp(*status.expires)) : Value());
+    credentials.Set("quota_project", OrNull(status.quota_project));
+    credentials.Set("quota_project_from", OrNull(status.quota_from));
+  }
+  document.Set("credentials", std::move(credentials));
+  Value::List looks;
+  for (const gcp::Look& look : status.looks) {
+    Value entry = Value::EmptyMap();
+    entry.Set("place", look.place);
+    entry.Set("finding", look.finding);
+    entry.Set("used", !status.error && &look == &status.looks.back());
+    looks.push_back(std::move(entry));
+  }
+  document.Set("looked_for", std::move(looks));
+  Value error;
+  if (status.error) {
+    error.Set("message", status.error->message);
+    error.Set("hint", status.error->hint);
+  }
+  document.Set("error", std::move(error));
+  return document;
+}
+
+}  // namespace podctl
