@@ -182,6 +182,29 @@ bool IsCertificateProblem(CURLcode code) {
          code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_PINNEDPUBKEYNOTMATCH;
 }
 
+// The proxy's own refusal to make a way to the server, which has seen nothing; 0 when there is
+// none.
+long TunnelRefusal(CURL* curl) {
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_HTTP_CONNECTCODE, &status);
+  return status >= 200 && status < 300 ? 0 : status;
+}
+
+Error TunnelError(long status, const std::string& server) {
+  const bool passing = status == 429 || status >= 500;
+  return MakeError(
+      passing ? ErrorCode::kUnavailable : ErrorCode::kFailedPrecondition,
+      fmt::format("the proxy makes no way to {}: HTTP status {}", server, status),
+      status == 407 ? "it wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"
+                    : "check HTTPS_PROXY, or name the server in NO_PROXY if no proxy is needed");
+}
+
+// Whether it was the proxy that could not be reached. libcurl's words name whom it tried.
+bool IsProxyTrouble(CURLcode code, std::string_view words, const Url& url) {
+  return code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_PROXY ||
+         (code == CURLE_COULDNT_CONNECT && words.find(url.host) == std::string_view::npos);
+}
+
 Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchange,
               const CaSettings& ca) {
   const std::string server = url.Server();
@@ -214,9 +237,12 @@ Error ErrorOf(CURL* curl, CURLcode code, const Url& url, const Exchange& exchang
               "a proxy looks into TLS, name its certificate in CURL_CA_BUNDLE"
             : fmt::format("check the endpoint, the clock of this machine, and {}", ca.named_by));
   }
+  if (const long status = TunnelRefusal(curl)) return TunnelError(status, server);
   if (NeverSent(curl, code)) {
     return MakeError(ErrorCode::kUnavailable, fmt::format("cannot reach {}: {}", server, words),
-                     "check the network and the endpoint's address");
+                     IsProxyTrouble(code, words, url)
+                         ? "check the network and the proxy (HTTPS_PROXY, ALL_PROXY)"
+                         : "check the network and the endpoint's address");
   }
   return MakeError(ErrorCode::kReplyLost,
                    fmt::format("no whole answer from {}: {}", server, words));

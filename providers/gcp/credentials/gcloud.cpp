@@ -14,8 +14,7 @@ constexpr std::size_t kMaxQuotedBytes = 300;
 constexpr const char* kCommand = "gcloud config config-helper";
 constexpr const char* kHowToLogIn =
     "log in with `gcloud auth application-default login` or `gcloud auth login`, or name a "
-    "credential file in GOOGLE_APPLICATION_CREDENTIALS; `podctl auth status` shows what was looked "
-    "for";
+    "credential file in GOOGLE_APPLICATION_CREDENTIALS";
 
 // The line of gcloud's stderr that says what is wrong: "ERROR: (gcloud.config…) You do not …".
 std::string Complaint(const std::string& err) {

@@ -253,8 +253,27 @@ TEST_F(TrustTest, AProxyThatRefusesIsToldWithoutItsPassword) {
   ::setenv("HTTPS_PROXY", ("http://me:top-secret@" + proxy.Url("").substr(7)).c_str(), 1);
   const auto response = Get("https://tpu.invalid/v2", {});
   ASSERT_FALSE(response.has_value());
-  EXPECT_THAT(response.error().message, HasSubstr("407"));
+  EXPECT_EQ(response.error().code, ErrorCode::kFailedPrecondition);  // nothing was sent
+  EXPECT_EQ(response.error().message, "the proxy makes no way to tpu.invalid: HTTP status 407");
+  EXPECT_THAT(response.error().hint, HasSubstr("USER:PASSWORD"));
   EXPECT_THAT(response.error().message + response.error().hint, Not(HasSubstr("top-secret")));
+}
+
+TEST_F(TrustTest, ATunnelThatFailsForNowMayBeTriedAgain) {
+  SocketServer proxy([](Peer& peer) {
+    peer.ReadRequest();
+    peer.Answer("", "", "503 Service Unavailable");
+  });
+  ::setenv("HTTPS_PROXY", proxy.Url("").c_str(), 1);
+  EXPECT_EQ(Get("https://tpu.invalid/v2", {}).error().code, ErrorCode::kUnavailable);
+}
+
+TEST_F(TrustTest, AProxyThatIsNotThereIsNamedInTheHint) {
+  ::setenv("HTTPS_PROXY", "http://127.0.0.1:1", 1);
+  const auto response = Get("https://tpu.invalid/v2", {});
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(response.error().hint, HasSubstr("HTTPS_PROXY"));
 }
 
 TEST(CaSettings, TheVariablesOfCurlComeFirst) {
