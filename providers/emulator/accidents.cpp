@@ -218,6 +218,9 @@ void Service::Advance(std::chrono::milliseconds by) {
   std::lock_guard lock(mutex_);
   const std::int64_t before = clock_.NowMs();
   clock_.Advance(by);
+  Value kept;
+  kept.Set("skippedMs", clock_.skipped_ms());
+  static_cast<void>(journal_->Put("clock:", kept));  // a full disk shows at the next request
   const std::int64_t now = clock_.NowMs();
   // Machines boot as fast as before, so what waits for them has its whole patience still.
   for (auto& [name, operation] : operations_.all()) {

@@ -156,6 +156,15 @@ void HttpServer::Serve(Handler handler) {
   const auto answer = [core](const httplib::Request& from, httplib::Response& to) {
     core->Answer(from, to);
   };
+  // `curl -X POST` says nothing of a body, which means that there is none (RFC 9112, 6.3); the
+  // library would wait for the connection's end.
+  core->server.set_pre_routing_handler([core](const httplib::Request& from, httplib::Response& to) {
+    const bool has_body = from.has_header("Content-Length") || from.has_header("Transfer-Encoding");
+    if (has_body || from.method == "GET" || from.method == "HEAD") {
+      return httplib::Server::HandlerResponse::Unhandled;
+    }
+    return core->Answer(from, to);
+  });
   core->server.Get(".*", answer);
   core->server.Post(".*", answer);
   core->server.Patch(".*", answer);

@@ -141,18 +141,22 @@ AcceleratorAnswer ChooseAccelerator(const Place& place, const Value& body) {
       type, place.zone));
 }
 
+Refusal CheckRuntime(const Place& place, const Value& body) {
+  const std::string& version = body["runtimeVersion"].AsString();
+  if (version.empty()) return BadRequest("The runtime version must be set.");
+  if (!IsRuntimeVersion(version)) {
+    return BadRequest(
+        fmt::format("The runtime version \"{}\" was not found in zone {}.", version, place.zone));
+  }
+  return std::nullopt;
+}
+
 Refusal CheckNew(const Place& place, std::string_view node_id, const Value& body) {
   if (!IsZone(place.zone)) {
     return BadRequest(fmt::format("The requested zone \"{}\" is not supported.", place.zone));
   }
   if (!IsResourceId(node_id)) {
     return BadRequest(fmt::format("The node id \"{}\" is invalid.", node_id));
-  }
-  const std::string& version = body["runtimeVersion"].AsString();
-  if (version.empty()) return BadRequest("The runtime version must be set.");
-  if (!IsRuntimeVersion(version)) {
-    return BadRequest(
-        fmt::format("The runtime version \"{}\" was not found in zone {}.", version, place.zone));
   }
   if (body.Find("networkConfig") != nullptr && !body["networkConfigs"].AsList().empty()) {
     return BadRequest("Only one of network_config and network_configs may be set.");
@@ -262,6 +266,7 @@ NewNodeAnswer MakeNode(const Place& place, std::string_view node_id, const Value
   AcceleratorAnswer chosen = ChooseAccelerator(place, body);
   if (auto* refusal = std::get_if<ApiError>(&chosen)) return std::move(*refusal);
   const Accelerator& accelerator = std::get<Accelerator>(chosen);
+  if (auto refusal = CheckRuntime(place, body)) return *std::move(refusal);
   if (auto refusal = CheckWritable(body, accelerator.workers)) return *std::move(refusal);
 
   NewNode made;

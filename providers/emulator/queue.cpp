@@ -294,8 +294,9 @@ void Service::TakeDown(const std::string& node_name) {
                                        .details = {}}
                                   .RpcStatus());
   }
+  const std::string state = node.resource["state"].AsString();
+  if (state == "DELETING") return;  // its workers are on their way already
   farm_->Discard(node.uid);
-  const std::string& state = node.resource["state"].AsString();
   if (state != "PREEMPTED" && state != "TERMINATED") node.resource.Set("state", "DELETING");
   node.resource.Erase("health");
   static_cast<void>(SaveNode(node_name));  // a full disk shows at the next request

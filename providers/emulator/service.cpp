@@ -129,6 +129,8 @@ void Service::Restore(const std::string& key, const Value& record) {
     Operation operation = Operation::FromRecord(record);
     if (!operation.done) agenda_.emplace(operation.due_ms, operation.name);
     operations_.Restore(std::move(operation));
+  } else if (key == "clock:") {
+    clock_.Advance(std::chrono::milliseconds(record["skippedMs"].AsInt()));
   } else if (key.rfind("queued:", 0) == 0) {
     RestoreQueued(key.substr(7), record);
   } else if (key.rfind("node:", 0) == 0) {

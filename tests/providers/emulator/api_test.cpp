@@ -1,7 +1,12 @@
 // The API as it is on the wire: answers, refusals, masks, pages, operations, restarts, faults.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -333,6 +338,26 @@ TEST_F(ApiTest, FaultsHappenAsOrdered) {
   EXPECT_EQ(operation["error"]["code"], Value(8));
   EXPECT_EQ(Send("GET", kNodes + "/b").status, 404);
   EXPECT_EQ(Send("POST", "/emulator/faults", "{}").status, 400);
+}
+
+// As `curl -X POST` sends it.
+TEST_F(ApiTest, APostThatSaysNothingOfABodyHasNone) {
+  const int file = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  const std::string url = emulator_->url();
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::connect(file, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const std::string request = "POST " + kNodes + "/nobody:start HTTP/1.1\r\nHost: x\r\n\r\n";
+  ::send(file, request.data(), request.size(), MSG_NOSIGNAL);
+  pollfd waiting{.fd = file, .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&waiting, 1, 20'000), 1) << "it waits for a body";
+  std::string answer(1000, '\0');
+  answer.resize(
+      static_cast<std::size_t>(std::max<ssize_t>(0, ::recv(file, answer.data(), 1000, 0))));
+  EXPECT_THAT(answer, HasSubstr("404"));
+  ::close(file);
 }
 
 TEST_F(ApiTest, AThousandNodesAreCheap) {

@@ -297,10 +297,21 @@ TEST_F(QueueTest, ARestartKeepsRequestsInEveryState) {
   Restart(kSlow);
   EXPECT_EQ(State("new"), "CREATING");
   EXPECT_EQ(Reaches("waiting", "PROVISIONING"), "PROVISIONING") << "there is room now";
-  Restart(std::chrono::milliseconds(0));
   Advance("3600s");
+  Restart(std::chrono::milliseconds(0));
   EXPECT_EQ(Reaches("waiting", "ACTIVE"), "ACTIVE");
   EXPECT_EQ(Reaches("new", "ACTIVE"), "ACTIVE");
+}
+
+TEST_F(QueueTest, ARestartKeepsTheTimeThatWasSkipped) {
+  Options full;
+  full.capacity = {"v3-32=0"};
+  Restart(std::chrono::milliseconds(0), full);
+  Create("q", Spec("nodeId:'n'", "v3-32", ",queueingPolicy:{validUntilDuration:'7200s'}"));
+  Advance("5400s");
+  Restart(std::chrono::milliseconds(0), full);
+  Advance("1801s");
+  EXPECT_EQ(Reaches("q", "FAILED"), "FAILED");
 }
 
 TEST_F(QueueTest, PagesAndZones) {

@@ -427,6 +427,46 @@ TEST_P(EachFarmTest, NothingIsLeftOfADeletedNode) {
   }
 }
 
+TEST_P(EachFarmTest, SlicesHaveWorkersOfTheirOwnAndGoTogether) {
+  const std::string user = AdmitsAnyUser() ? "alice" : OwnUser();
+  const std::string queue = "/v2/projects/demo/locations/europe-west4-a/queuedResources";
+  client_->Finish(
+      client_->Send("POST", queue + "?queuedResourceId=q",
+                    "{spot:{},tpu:{nodeSpec:[{parent:'projects/demo/locations/europe-west4-a',"
+                    "multisliceParams:{nodeCount:2},node:{acceleratorType:'v6e-8',runtimeVersion:"
+                    "'v2-alpha-tpuv6e',metadata:{'ssh-keys':'" +
+                        user + ":" + key_ + "'}}}]}}"));
+  const auto reaches = [&](const std::string& state) {
+    return Eventually([&] {
+      return client_->Send("GET", queue + "/q").body["state"]["state"].AsString() == state;
+    });
+  };
+  ASSERT_TRUE(reaches("ACTIVE"));
+  std::vector<std::string> commands;  // that reach a slice each
+  for (const char* id : {"/q-0", "/q-1"}) {
+    node_ = client_->Send("GET", kNodes + id).body;
+    commands.push_back(SshTo(user, 0) + " true < /dev/null");
+    EXPECT_EQ(Shell(commands.back()).code, 0) << id;
+  }
+  EXPECT_NE(commands[0], commands[1]);
+  EXPECT_EQ(client_->Send("POST", "/emulator/nodes/q-1:preempt").status, 200);
+  ASSERT_TRUE(reaches("SUSPENDED"));
+  for (const std::string& command : commands) EXPECT_EQ(Shell(command).code, 255);
+}
+
+TEST_P(EachFarmTest, MaintenanceRebootsTheWorkers) {
+  if (!AdmitsAnyUser()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";
+  Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
+  Ssh("alice", 0, "setsid " + sleeper_ + " > /dev/null 2>&1 < /dev/null &");
+  EXPECT_TRUE(Eventually([&] { return Shell("pgrep -xf '" + sleeper_ + "'").code == 0; }));
+  const Value done =
+      client_->Finish(client_->Send("POST", "/v2alpha1/" + kName + ":performMaintenance", "{}"));
+  EXPECT_NE(done.Find("response"), nullptr) << ToJson(done);
+  EXPECT_EQ(Shell("pgrep -xf '" + sleeper_ + "'").code, 1);
+  EXPECT_EQ(Refresh()["health"], Value("HEALTHY"));
+  EXPECT_EQ(Ssh("alice", 0, "true").code, 0);
+}
+
 class KilledEmulatorTest : public WorkersTest, public ::testing::WithParamInterface<std::string> {};
 
 // The emulator in a process of its own, killed without a chance to clean up.
