@@ -351,6 +351,9 @@ class Parser {
     serve->add_option("--faults", emulator.faults, "trouble on order, from a JSON file")
         ->type_name("FILE");
 
+    AddCommand(&app_, "types", "list TPU types, with chips, hosts and topology (of a --zone)");
+    AddCommand(&app_, "versions", "list the runtime versions of a --zone");
+
     CLI::App* completion = AddCommand(&app_, "completion", "print a shell's completion script");
     AddChoice(completion, "SHELL", {"bash"}, &invocation_.topic, "bash")->required();
     AddCommand(&app_, "version", "show the version");

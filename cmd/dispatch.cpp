@@ -14,6 +14,7 @@
 #include "cmd/commands/init.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/logs.h"
+#include "cmd/commands/offer.h"
 #include "cmd/commands/saved_plan.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/commands/state.h"
@@ -98,6 +99,8 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   if (command == "kill") return RunKill(wiring, invocation.fleet);
   if (command == "ssh") return RunSsh(wiring, invocation.pod);
   if (command == "tunnel") return RunTunnel(wiring, invocation.pod);
+  if (command == "types") return RunTypes(wiring);
+  if (command == "versions") return RunVersions(wiring);
   PODCTL_CHECK(command == "emulator");
   return RunEmulator(wiring, invocation.emulator);
 }

@@ -119,6 +119,11 @@ gcp::Credentials& Wiring::credentials() {
   return *parts.credentials;
 }
 
+Result<ZoneOffer*> Wiring::zone_offer() {
+  if (auto made = provider(); !made) return made.error();
+  return &*parts_->provider;
+}
+
 ssh::Keyring& Wiring::keyring() {
   if (!parts_->keyring) parts_->keyring.emplace(parts_->environment, parts_->files);
   return *parts_->keyring;

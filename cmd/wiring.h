@@ -20,6 +20,7 @@
 #include "providers/ssh/identities.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/transport.h"
+#include "providers/zone_offer.h"
 #include "state/store.h"
 
 namespace podctl {
@@ -47,6 +48,7 @@ class Wiring {
   // The API itself, for what is not about nodes. kInvalidArgument for a bad endpoint.
   Result<gcp::RestClient*> rest();
   gcp::Credentials& credentials();
+  Result<ZoneOffer*> zone_offer();
   std::string endpoint() const;  // as given, or Google's
   ssh::Keyring& keyring();
   ssh::KnownHostsFiles& known_hosts();

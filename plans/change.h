@@ -38,9 +38,12 @@ struct Create {
   // The creation was begun by an earlier run: wait for it, send nothing.
   bool resume = false;
 };
+enum class Power { kStart, kStop };
 struct Patch {
   PodSpec pod;
   std::vector<std::string> fields;  // Node field paths, sorted: "labels", "metadata", …
+  // The node is started before its fields are changed, or stopped after.
+  std::optional<Power> power = {};
 };
 // Delete, then create under the same name; the node id is free again only after the delete.
 // With `create_first` (createBeforeDestroy) the new node has another id and comes first; the old

@@ -46,7 +46,8 @@ class Finder {
       return;
     }
     if (state == "REPAIRING" && IsNews("state")) Note(Drift::Kind::kRepairing, "is REPAIRING");
-    if ((state == "STOPPED" || state == "STOPPING") && IsNews("state")) {
+    const bool wanted = question_.pod.desired_state == "STOPPED";
+    if (IsStopped(node) && !wanted && IsNews("state")) {
       Note(Drift::Kind::kStopped, fmt::format("is {}", state));
     }
     const std::string health = NodeHealth(node);

@@ -65,6 +65,7 @@ class Drafter {
       if (field.path.find("[]") != std::string_view::npos || field.type == FieldType::kMessage) {
         continue;
       }
+      if (field.version != ApiVersion::kV2) continue;
       const Value* value = node_.FindPath(field.path);
       if (value == nullptr) continue;
       Value kept = Kept(field, *value);
@@ -81,6 +82,8 @@ class Drafter {
     if (field.type == FieldType::kMessageList) return Messages(field, value);
     if (field.type == FieldType::kInt) return Value(value.AsInt());
     if (field.path == "serviceAccount.scope") return Scopes(field, value);
+    // A word that the service has learnt since cannot be written into a spec.
+    if (field.type == FieldType::kEnum && !gcp::IsEnumWord(field, value.AsString())) return {};
     return IsServiceChoice(field, value) ? Value() : value;
   }
 
@@ -118,6 +121,7 @@ class Drafter {
       for (const auto& [key, member] : message.AsMap()) {
         const Field* known = gcp::FindNodeField(std::string(field.path) + "[]." + key);
         if (known == nullptr || known->field_class == FieldClass::kOutputOnly) continue;
+        if (known->version != ApiVersion::kV2) continue;
         Value worth = Kept(*known, member);
         if (!IsDefault(worth)) kept.Set(key, std::move(worth));
       }

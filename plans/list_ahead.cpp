@@ -39,9 +39,14 @@ Result<Value> ListAhead::GetNode(const NodeName& name, std::stop_token stop) {
   return provider_.GetNode(name, std::move(stop));
 }
 
+// Zones are listed ahead in v2.
+Provider& ListAhead::Speaking(ApiVersion version) {
+  return version == ApiVersion::kV2 ? *this : provider_.Speaking(version);
+}
+
 Result<Operation> ListAhead::CreateNode(const NodeName& name, const Value& node,
-                                        std::stop_token stop) {
-  return provider_.CreateNode(name, node, std::move(stop));
+                                        const std::string& request_id, std::stop_token stop) {
+  return provider_.CreateNode(name, node, request_id, std::move(stop));
 }
 
 Result<Operation> ListAhead::PatchNode(const NodeName& name, const Value& node,
@@ -50,8 +55,17 @@ Result<Operation> ListAhead::PatchNode(const NodeName& name, const Value& node,
   return provider_.PatchNode(name, node, update_mask, std::move(stop));
 }
 
-Result<Operation> ListAhead::DeleteNode(const NodeName& name, std::stop_token stop) {
-  return provider_.DeleteNode(name, std::move(stop));
+Result<Operation> ListAhead::DeleteNode(const NodeName& name, const std::string& request_id,
+                                        std::stop_token stop) {
+  return provider_.DeleteNode(name, request_id, std::move(stop));
+}
+
+Result<Operation> ListAhead::StartNode(const NodeName& name, std::stop_token stop) {
+  return provider_.StartNode(name, std::move(stop));
+}
+
+Result<Operation> ListAhead::StopNode(const NodeName& name, std::stop_token stop) {
+  return provider_.StopNode(name, std::move(stop));
 }
 
 Result<Operation> ListAhead::GetOperation(const std::string& operation, std::stop_token stop) {

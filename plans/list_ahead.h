@@ -31,13 +31,17 @@ class ListAhead final : public Provider {
   Result<std::vector<Value>> ListNodes(const std::string& project, const std::string& zone,
                                        std::stop_token stop) override;
 
+  Provider& Speaking(ApiVersion version) override;
   Result<Value> GetNode(const NodeName& name, std::stop_token stop) override;
   Result<Operation> CreateNode(const NodeName& name, const Value& node,
-                               std::stop_token stop) override;
+                               const std::string& request_id, std::stop_token stop) override;
   Result<Operation> PatchNode(const NodeName& name, const Value& node,
                               const std::vector<std::string>& update_mask,
                               std::stop_token stop) override;
-  Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) override;
+  Result<Operation> DeleteNode(const NodeName& name, const std::string& request_id,
+                               std::stop_token stop) override;
+  Result<Operation> StartNode(const NodeName& name, std::stop_token stop) override;
+  Result<Operation> StopNode(const NodeName& name, std::stop_token stop) override;
   Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) override;
   Result<std::vector<Operation>> ListOperations(const std::string& project, const std::string& zone,
                                                 std::stop_token stop) override;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "providers/gcp/tpu_schema.h"
 #include "providers/os/this_process.h"
 
 namespace podctl {
@@ -44,6 +45,15 @@ std::size_t WorkerCount(const Value& node) {
 
 bool IsTerminalState(const std::string& state) {
   return state == "PREEMPTED" || state == "TERMINATED";
+}
+
+bool IsStopped(const Value& node) {
+  const std::string state = NodeState(node);
+  return state == "STOPPED" || state == "STOPPING";
+}
+
+bool IsKnownState(const std::string& state) {
+  return gcp::IsEnumWord(*gcp::FindNodeField("state"), state);
 }
 
 Value ObservedFacts(const Value& node) {

@@ -24,6 +24,12 @@ std::size_t WorkerCount(const Value& node);
 // A preempted or terminated node never comes back; it has to be deleted and made anew.
 bool IsTerminalState(const std::string& state);
 
+// STOPPED, or on the way there: its workers do not answer.
+bool IsStopped(const Value& node);
+
+// Whether this podctl has heard of such a state; the service may have grown new ones.
+bool IsKnownState(const std::string& state);
+
 // The part of a node that the state keeps: facts, never metadata (others' values may be secret).
 Value ObservedFacts(const Value& node);
 

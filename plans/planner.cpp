@@ -10,9 +10,11 @@
 #include "plans/graph.h"
 #include "plans/node_ids.h"
 #include "plans/node_view.h"
+#include "plans/power.h"
 #include "plans/step_plan.h"
 #include "plans/targets.h"
 #include "plans/triggers.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -149,7 +151,7 @@ class Planner {
     const bool refused = lives_on && (node == nullptr || refused_.contains(address));
     const std::size_t index = plan_.changes.size();
     Add(std::move(change));
-    if (refused) return;
+    if (refused || StaysStopped(pod, lives_on ? node : nullptr)) return;
     for (PlannedStep& step :
          steps_.Plan({pod, record, lives_on ? node : nullptr, plan_.changes[index]})) {
       if (step.again) triggers_.NoteStepAgain(step.change.address);
@@ -193,7 +195,13 @@ class Planner {
 
   void PlanCreate(const PodSpec& pod, bool resume, Change* change) {
     change->action = Create{pod, resume};
-    change->attributes = CreateAttributes(pod, Lookup());
+    change->attributes = NewAttributes(pod);
+  }
+
+  std::vector<AttributeChange> NewAttributes(const PodSpec& pod) const {
+    std::vector<AttributeChange> attributes = CreateAttributes(pod, Lookup());
+    if (pod.desired_state == "STOPPED") AddStateChange(nullptr, pod, &attributes);
+    return attributes;
   }
 
   void PlanKnown(const PodSpec& pod, const PodRecord& record, Change* change) {
@@ -221,10 +229,10 @@ class Planner {
       // preventDestroy does not hold here: there is nothing left that it could protect.
       change->reason_code = ReasonCode::kTainted;
       change->reason = state == "DELETING" ? "it is being deleted" : "it is " + state;
-      change->attributes = CreateAttributes(pod, Lookup());
+      change->attributes = NewAttributes(pod);
       ChooseReplace(pod, record, change);
     } else {
-      PlanExisting(pod, record, diff, change);
+      PlanExisting(pod, record, diff, *node, change);
     }
     triggers_.NotePod(*change, diff.attributes);
   }
@@ -260,7 +268,7 @@ class Planner {
   }
 
   void PlanExisting(const PodSpec& pod, const PodRecord& record, const PodDiff& diff,
-                    Change* change) {
+                    const Value& node, Change* change) {
     const std::string trigger =
         record.replace_because.empty() ? triggers_.Fired(pod.lifecycle) : record.replace_because;
     if (diff.forces_replacement) {
@@ -273,15 +281,29 @@ class Planner {
       change->reason_code = ReasonCode::kByTriggers;
       change->reason = trigger;
       change->attributes = diff.attributes;
-    } else if (diff.patch_fields.empty()) {
-      change->action = Keep{pod};
-      return;
     } else {
-      change->action = Patch{pod, diff.patch_fields};
-      change->attributes = diff.attributes;
+      PlanInPlace(pod, diff, node, change);
       return;
     }
+    if (pod.desired_state == "STOPPED") AddStateChange(&node, pod, &change->attributes);
     PlanReplace(pod, record, change);
+  }
+
+  void PlanInPlace(const PodSpec& pod, const PodDiff& diff, const Value& node, Change* change) {
+    const std::optional<Power> power = WantedPower(pod, node);
+    if (power == Power::kStop && WorkerCount(node) > 1) {
+      Refuse(pod.place, change->address,
+             fmt::format("pod `{}` has {} and cannot be stopped", pod.name,
+                         Plural(WorkerCount(node), "worker")),
+             "Only single-host nodes can be stopped; others can only be deleted.");
+    }
+    if (diff.patch_fields.empty() && !power) {
+      change->action = Keep{pod};
+      return;
+    }
+    change->action = Patch{pod, diff.patch_fields, power};
+    change->attributes = diff.attributes;
+    if (power) AddStateChange(&node, pod, &change->attributes);
   }
 
   void PlanReplace(const PodSpec& pod, const PodRecord& record, Change* change) {

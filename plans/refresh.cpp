@@ -30,6 +30,7 @@ struct Errand {
   ZoneName zone;          // kList, kOperations
   std::string operation;  // kOperation
   NodeName node;          // kNode
+  ApiVersion version = ApiVersion::kV2;
 };
 
 class Collector {
@@ -60,23 +61,26 @@ class Collector {
       const Errand& errand = errands_[i];
       switch (errand.kind) {
         case Errand::Kind::kList:
-          List(errand.zone);
+          List(errand);
           break;
         case Errand::Kind::kOperation:
-          LookUp(errand.operation);
+          LookUp(errand);
           break;
         case Errand::Kind::kOperations:
-          ListOperations(errand.zone);
+          ListOperations(errand);
           break;
         case Errand::Kind::kNode:
-          Get(errand.node);
+          Get(errand);
           break;
       }
     }
   }
 
-  void List(const ZoneName& zone) {
-    auto nodes = provider_.ListNodes(zone.first, zone.second, stop_);
+  Provider& Cloud(const Errand& errand) { return provider_.Speaking(errand.version); }
+
+  void List(const Errand& errand) {
+    const ZoneName& zone = errand.zone;
+    auto nodes = Cloud(errand).ListNodes(zone.first, zone.second, stop_);
     std::lock_guard lock(mutex_);
     if (!nodes) {
       errors_.push_back(InZone(nodes.error(), zone));
@@ -88,8 +92,9 @@ class Collector {
     }
   }
 
-  void LookUp(const std::string& name) {
-    auto operation = provider_.GetOperation(name, stop_);
+  void LookUp(const Errand& errand) {
+    const std::string& name = errand.operation;
+    auto operation = Cloud(errand).GetOperation(name, stop_);
     std::lock_guard lock(mutex_);
     if (operation) {
       observation_.operations[name] = std::move(*operation);
@@ -100,15 +105,16 @@ class Collector {
     }  // a forgotten operation: the list of nodes alone decides
   }
 
-  void ListOperations(const ZoneName& zone) {
-    auto operations = provider_.ListOperations(zone.first, zone.second, stop_);
+  void ListOperations(const Errand& errand) {
+    auto operations = Cloud(errand).ListOperations(errand.zone.first, errand.zone.second, stop_);
     std::lock_guard lock(mutex_);
     if (!operations) return;  // not everybody may; the node itself tells in the end
     std::move(operations->begin(), operations->end(), std::back_inserter(listed_));
   }
 
-  void Get(const NodeName& name) {
-    auto node = provider_.GetNode(name, stop_);
+  void Get(const Errand& errand) {
+    const NodeName& name = errand.node;
+    auto node = Cloud(errand).GetNode(name, stop_);
     std::lock_guard lock(mutex_);
     if (node) {
       observation_.nodes[name] = std::move(*node);
@@ -170,26 +176,43 @@ void Remember(const State& state, Observation* observation) {
   }
 }
 
+// Every zone that the spec or the state names. A list in v2alpha1 shows all that one in v2 does, so
+// one pod that needs it is enough.
+std::map<ZoneName, ApiVersion> ZonesOf(const Spec& spec, const State& state) {
+  std::map<ZoneName, ApiVersion> zones;
+  const auto add = [&](const std::string& project, const std::string& zone, ApiVersion version) {
+    ApiVersion& known = zones.emplace(ZoneName(project, zone), version).first->second;
+    known = std::max(known, version);
+  };
+  for (const PodSpec& pod : spec.pods) {
+    add(pod.project, pod.zone, pod.api_version.value_or(ApiVersion::kV2));
+  }
+  for (const auto& [address, record] : state.pods) {
+    add(record.project, record.zone, record.api_version);
+  }
+  return zones;
+}
+
 // What is looked at first: everything there is, or only what an earlier run left open.
 std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refresh) {
-  std::set<ZoneName> zones;
   std::vector<Errand> errands;
   if (refresh) {
-    for (const PodSpec& pod : spec.pods) zones.emplace(pod.project, pod.zone);
-    for (const auto& [address, record] : state.pods) zones.emplace(record.project, record.zone);
-    for (const ZoneName& zone : zones) errands.push_back({Errand::Kind::kList, zone, {}, {}});
+    for (const auto& [zone, version] : ZonesOf(spec, state)) {
+      errands.push_back({Errand::Kind::kList, zone, {}, {}, version});
+    }
   }
-  const auto follow = [&](const std::optional<PendingAction>& pending, const NodeName& name) {
+  const auto follow = [&](const std::optional<PendingAction>& pending, const NodeName& name,
+                          ApiVersion version) {
     if (!pending) return;
     if (!pending->operation.empty()) {
-      errands.push_back({Errand::Kind::kOperation, {}, pending->operation, {}});
+      errands.push_back({Errand::Kind::kOperation, {}, pending->operation, {}, version});
     }
-    if (!refresh) errands.push_back({Errand::Kind::kNode, {}, {}, name});
+    if (!refresh) errands.push_back({Errand::Kind::kNode, {}, {}, name, version});
   };
   for (const auto& [address, record] : state.pods) {
-    follow(record.pending, NameOf(record));
+    follow(record.pending, NameOf(record), record.api_version);
     for (const DeposedNode& deposed : record.deposed) {
-      follow(deposed.pending, NameOf(record, deposed));
+      follow(deposed.pending, NameOf(record, deposed), record.api_version);
     }
   }
   return errands;
@@ -199,20 +222,23 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
 // that was killed before it heard the answer does not even know the operation's name.
 Result<void> LookForCreates(const State& state, Collector& collector, Observation& observation,
                             int parallelism) {
-  std::set<ZoneName> zones;
+  std::map<ZoneName, ApiVersion> zones;
   std::vector<Errand> errands;
   std::vector<const PodRecord*> open;
   for (const auto& [address, record] : state.pods) {
     if (!MayBeginUnheard(record) || observation.Find(NameOf(record)) != nullptr) continue;
     if (record.pending->operation.empty()) {
-      zones.emplace(record.project, record.zone);
+      ApiVersion& version = zones[{record.project, record.zone}];
+      version = std::max(version, record.api_version);
       open.push_back(&record);
     }
-    errands.push_back({Errand::Kind::kNode, {}, {}, NameOf(record)});
+    errands.push_back({Errand::Kind::kNode, {}, {}, NameOf(record), record.api_version});
   }
   if (errands.empty()) return {};
   std::vector<Errand> lists;
-  for (const ZoneName& zone : zones) lists.push_back({Errand::Kind::kOperations, zone, {}, {}});
+  for (const auto& [zone, version] : zones) {
+    lists.push_back({Errand::Kind::kOperations, zone, {}, {}, version});
+  }
   if (auto listed = collector.Run(std::move(lists), parallelism); !listed) return listed;
   for (const PodRecord* record : open) {
     const Operation* newest =

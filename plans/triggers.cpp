@@ -25,7 +25,9 @@ bool IsOutputOnly(std::string_view path) {
 
 void Triggers::NotePod(const Change& change, std::vector<AttributeChange> differences) {
   const bool replaced = std::holds_alternative<Replace>(change.action);
-  if (!replaced && !std::holds_alternative<Patch>(change.action)) return;
+  const auto* patch = std::get_if<Patch>(&change.action);
+  // A node that is merely started or stopped is the same one.
+  if (!replaced && (patch == nullptr || patch->fields.empty())) return;
   pods_[change.pod] = {replaced, std::move(differences)};
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/base/api_version.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 
@@ -55,16 +56,23 @@ class Provider {
   // kNotFound when there is none.
   virtual Result<Value> GetNode(const NodeName& name, std::stop_token stop) = 0;
 
-  // Sends a create once. When the answer is lost (kReplyLost) the caller settles it by GetNode;
-  // kAlreadyExists means that a node of this name is there, ours or somebody else's.
+  // Without a `request_id`: sends a create once. When the answer is lost (kReplyLost) the caller
+  // settles it by GetNode; kAlreadyExists means that a node of this name is there, ours or somebody
+  // else's. With one, a UUID, which only v2alpha1 takes: the service knows a repeat by it, and
+  // answers with the operation that the first began.
   virtual Result<Operation> CreateNode(const NodeName& name, const Value& node,
-                                       std::stop_token stop) = 0;
+                                       const std::string& request_id, std::stop_token stop) = 0;
   // `update_mask`: API field paths, e.g. {"labels", "metadata"}. Repeating a patch is safe.
   virtual Result<Operation> PatchNode(const NodeName& name, const Value& node,
                                       const std::vector<std::string>& update_mask,
                                       std::stop_token stop) = 0;
-  // kNotFound when it is gone already.
-  virtual Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) = 0;
+  // kNotFound when it is gone already. `request_id` as with CreateNode.
+  virtual Result<Operation> DeleteNode(const NodeName& name, const std::string& request_id,
+                                       std::stop_token stop) = 0;
+  // Of single-host nodes only. kReplyLost where it is open whether it was begun: the node's state
+  // tells.
+  virtual Result<Operation> StartNode(const NodeName& name, std::stop_token stop) = 0;
+  virtual Result<Operation> StopNode(const NodeName& name, std::stop_token stop) = 0;
   virtual Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) = 0;
   // The operations of one project and zone that the service still knows, every page, in no order.
   virtual Result<std::vector<Operation>> ListOperations(const std::string& project,
@@ -75,6 +83,10 @@ class Provider {
   virtual Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
                                                                    const std::string& query_path,
                                                                    std::stop_token stop) = 0;
+
+  // The same cloud in another version of the API. Lent by this provider; where there is but one
+  // version, this provider itself.
+  virtual Provider& Speaking(ApiVersion /*version*/) { return *this; }
 };
 
 }  // namespace podctl

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/base/api_version.h"
 #include "providers/base/value.h"
 
 namespace podctl {
@@ -24,6 +25,8 @@ struct PendingAction {
   std::string operation;  // "projects/…/operations/…"; empty until the service has answered
   std::string begun_at;   // RFC 3339
   std::uint64_t run = 0;  // serial of the state when this was begun, to tell runs apart
+  // By which the service knows a repeat of the request; empty where the method takes none.
+  std::string request_id = {};
 
   friend bool operator==(const PendingAction&, const PendingAction&) = default;
 };
@@ -57,6 +60,7 @@ struct PodRecord {
   std::string wanted_node_id;
   // The service's own number for this node (Node.id): tells a re-created node from the old one.
   std::string uid;
+  ApiVersion api_version = ApiVersion::kV2;  // in which the node is spoken of
   // Node fields as the spec set them when last applied (without metadata): what podctl owns.
   Value applied;
   // Metadata keys podctl wrote, with their values; a sensitive one is kept as a keyed digest

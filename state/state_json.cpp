@@ -158,6 +158,10 @@ PendingAction PendingFromValue(Value& value, const std::string& where, std::stri
   pending.operation = in.Text("operation");
   pending.begun_at = in.Text("begun_at");
   pending.run = static_cast<std::uint64_t>(in.Number("run", 0, INT64_MAX));
+  if (const Value* id = in.Optional("request_id")) {
+    if (!id->is_string()) in.Fail("has a `request_id` that is not a string");
+    pending.request_id = id->AsString();
+  }
   in.RefuseUnknownMembers();
   return pending;
 }
@@ -220,6 +224,11 @@ PodRecord PodFromValue(Value& value, std::int64_t version, const std::string& ad
     pod.wanted_node_id = in.Text("wanted_node_id");
     pod.replace_because = in.Text("replace_because");
     pod.deposed = DeposedFromValue(in.List("deposed"), address + ".deposed", problem);
+  }
+  if (const Value* name = in.Optional("api_version")) {
+    const auto spoken = ParseApiVersion(name->AsString());
+    if (!spoken) in.Fail("has an unknown `api_version`");
+    pod.api_version = spoken.value_or(ApiVersion::kV2);
   }
   if (Value* pending = in.Optional("pending")) {
     pod.pending = PendingFromValue(*pending, address + ".pending", problem);

@@ -98,6 +98,7 @@ void Put(const PendingAction& pending, std::string* out) {
   object.Member("begun_at", pending.begun_at);
   object.Member("kind", PendingKindName(pending.kind));
   object.Member("operation", pending.operation);
+  if (!pending.request_id.empty()) object.Member("request_id", pending.request_id);
   object.Member("run", pending.run);
 }
 
@@ -140,6 +141,9 @@ void Put(const std::map<int, Record>& workers, std::string* out) {
 
 void Put(const PodRecord& pod, std::string* out) {
   ObjectWriter object(out);
+  if (pod.api_version != ApiVersion::kV2) {
+    object.Member("api_version", ApiVersionName(pod.api_version));
+  }
   object.Member("applied", pod.applied);
   object.Member("depends_on", pod.depends_on);
   object.Member("deposed", pod.deposed);

@@ -33,7 +33,8 @@ const std::vector<Room> kRooms = {
     // providers/worker.h and providers/provider.h: the words that rooms share.
     {"providers/", {"providers/base/"}},
     {"providers/gcp/",
-     {"providers/base/", "providers/os/", "providers/http/", "providers/provider.h"}},
+     {"providers/base/", "providers/os/", "providers/http/", "providers/provider.h",
+      "providers/zone_offer.h"}},
     {"providers/ssh/", {"providers/base/", "providers/os/", "providers/worker.h"}},
     {"providers/workers/", {"providers/base/"}},
     {"providers/bootstrap/",

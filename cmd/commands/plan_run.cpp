@@ -24,9 +24,13 @@ bool MayBeCreated(const PodSpec& pod, const State& state) {
   return record == state.pods.end() || !record->second.exists;
 }
 
+// Those that can be listed before the state is known: in v2.
 std::set<ZoneName> ZonesOf(const Spec& spec) {
   std::set<ZoneName> zones;
   for (const PodSpec& pod : spec.pods) zones.emplace(pod.project, pod.zone);
+  for (const PodSpec& pod : spec.pods) {
+    if (pod.api_version == ApiVersion::kV2Alpha1) zones.erase({pod.project, pod.zone});
+  }
   return zones;
 }
 

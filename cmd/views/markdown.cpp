@@ -81,7 +81,12 @@ struct Row {
 
 Row RowOf(const Change& change) {
   if (std::holds_alternative<Create>(change.action)) return {"+", "create"};
-  if (std::holds_alternative<Patch>(change.action)) return {"~", "update in-place"};
+  if (const auto* patch = std::get_if<Patch>(&change.action)) {
+    if (!patch->power) return {"~", "update in-place"};
+    const bool stops = *patch->power == Power::kStop;
+    if (patch->fields.empty()) return {"~", stops ? "stop" : "start"};
+    return {"~", stops ? "update in-place, then stop" : "start, then update in-place"};
+  }
   if (const auto* replace = std::get_if<Replace>(&change.action)) {
     return replace->create_first ? Row{"+/-", "create replacement and then destroy"}
                                  : Row{"-/+", "destroy and then create replacement"};

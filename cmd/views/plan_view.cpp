@@ -48,11 +48,19 @@ bool HeadlineHoldsReason(const Change& change) {
           change.reason_code == ReasonCode::kByRequest);
 }
 
+std::string PatchHeadline(const Patch& patch) {
+  if (!patch.power) return "will be updated in-place";
+  const bool stops = *patch.power == Power::kStop;
+  if (patch.fields.empty()) return stops ? "will be stopped" : "will be started";
+  return stops ? "will be updated in-place, then stopped"
+               : "will be started, then updated in-place";
+}
+
 std::string Headline(const Change& change) {
   if (const auto* create = std::get_if<Create>(&change.action)) {
     return create->resume ? "is being created, and will be waited for" : "will be created";
   }
-  if (std::holds_alternative<Patch>(change.action)) return "will be updated in-place";
+  if (const auto* patch = std::get_if<Patch>(&change.action)) return PatchHeadline(*patch);
   if (std::holds_alternative<Replace>(change.action)) return ReplaceHeadline(change);
   if (const auto* gone = std::get_if<Delete>(&change.action)) {
     return gone->forget ? "is gone already, and will be forgotten" : "will be destroyed";

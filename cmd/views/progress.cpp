@@ -153,7 +153,11 @@ ProgressWords WordsFor(const Change& change) {
   if (std::holds_alternative<Create>(change.action)) {
     return {"Creating", "Still creating", "Creation complete"};
   }
-  if (std::holds_alternative<Patch>(change.action)) {
+  if (const auto* patch = std::get_if<Patch>(&change.action)) {
+    if (patch->power && patch->fields.empty()) {
+      return *patch->power == Power::kStop ? ProgressWords{"Stopping", "Still stopping", "Stopped"}
+                                           : ProgressWords{"Starting", "Still starting", "Started"};
+    }
     return {"Modifying", "Still modifying", "Modifications complete"};
   }
   if (std::holds_alternative<Replace>(change.action)) {

@@ -14,7 +14,8 @@ namespace {
 // Creates a node and takes it into the state.
 //
 // nodes.create has no request id in v2, so a create whose answer was lost is never sent blindly
-// again: the node is read, and only when it is not there is the create repeated.
+// again: the node is read, and only when it is not there is the create repeated; in v2alpha1 under
+// the same id, by which the service knows it.
 class CreateTask final : public Task {
  public:
   CreateTask(const Change& change, PodSpec pod, CreateKind kind, TaskContext& context)
@@ -22,8 +23,11 @@ class CreateTask final : public Task {
         pod_(std::move(pod)),
         name_(NameOf(pod_)),
         kind_(kind),
+        version_(pod_.api_version.value_or(ApiVersion::kV2)),
         context_(context),
-        wait_(context) {}
+        wait_(context) {
+    wait_.Speak(version_);
+  }
 
   Need Begin() override {
     std::vector<std::string> unknown;
@@ -39,6 +43,10 @@ class CreateTask final : public Task {
     const bool unheard = record != nullptr && !record->exists && record->pending &&
                          record->pending->kind == PendingAction::Kind::kCreate &&
                          NameOf(*record) == name_;
+    if (unheard) request_id_ = record->pending->request_id;
+    if (version_ == ApiVersion::kV2Alpha1 && request_id_.empty()) {
+      request_id_ = context_.random.Uuid();
+    }
     if (kind_ != CreateKind::kResume && !unheard) return Send();
     earlier_ = true;
     maybe_ours_ = true;
@@ -86,6 +94,8 @@ class CreateTask final : public Task {
   static constexpr int kMaxSends = 3;
   static constexpr int kMaxFinds = 10;
 
+  Provider& Cloud() const { return context_.provider.Speaking(version_); }
+
   Need Send() {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
@@ -96,14 +106,14 @@ class CreateTask final : public Task {
                       kMaxSends)));
     }
     if (kind_ == CreateKind::kBeforeDelete && sends_ == 1) {
-      context_.journal.BeginCreateBeforeDelete(pod_);
+      context_.journal.BeginCreateBeforeDelete(pod_, request_id_);
     } else {
-      context_.journal.BeginCreate(pod_);
+      context_.journal.BeginCreate(pod_, request_id_);
     }
     return CallFor(
-        [&provider = context_.provider, name = name_, body = body_](StepObserver&,
-                                                                    std::stop_token stop) {
-          return Reply(provider.CreateNode(name, body, std::move(stop)));
+        [&provider = Cloud(), name = name_, body = body_, id = request_id_](StepObserver&,
+                                                                            std::stop_token stop) {
+          return Reply(provider.CreateNode(name, body, id, std::move(stop)));
         },
         true);
   }
@@ -140,7 +150,7 @@ class CreateTask final : public Task {
 
   Need ReadNode() const {
     return CallFor(
-        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
           return Reply(provider.GetNode(name, std::move(stop)));
         },
         false);
@@ -159,7 +169,11 @@ class CreateTask final : public Task {
     const std::string state = NodeState(*node);
     if (state == "READY") return Take(*node);
     if (state == "CREATING" && !wait_.watching() && ++finds_ <= kMaxFinds) return Find();
-    if (state == "CREATING" || state == "STARTING" || state == "RESTARTING") return PauseRead();
+    // What a new word means is not known; it may well be a stage on the way to READY.
+    if (state == "CREATING" || state == "STARTING" || state == "RESTARTING" ||
+        !IsKnownState(state)) {
+      return PauseRead();
+    }
     return Failed(MakeError(ErrorCode::kFailedPrecondition,
                             fmt::format("the new node is {} instead of READY", state),
                             "Run `podctl plan` to see what is to be done about it."));
@@ -170,7 +184,7 @@ class CreateTask final : public Task {
   Need Find() {
     phase_ = Phase::kFind;
     return CallFor(
-        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
           return Reply(provider.ListOperations(name.project, name.zone, std::move(stop)));
         },
         false);
@@ -213,7 +227,7 @@ class CreateTask final : public Task {
     if (pod_.check_ready) context_.journal.ReadinessWanted(pod_.name);
     phase_ = Phase::kHostKeys;
     return CallFor(
-        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
           return Reply(provider.GetGuestAttributes(name, "hostkeys/", std::move(stop)));
         },
         false);
@@ -285,6 +299,8 @@ class CreateTask final : public Task {
   const PodSpec pod_;
   const NodeName name_;
   const CreateKind kind_;
+  const ApiVersion version_;
+  std::string request_id_;  // of v2alpha1
   TaskContext& context_;
   OperationWait wait_;
   PollPace pace_{context_.random};

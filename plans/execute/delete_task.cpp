@@ -24,6 +24,8 @@ class DeleteTask final : public Task {
     const PodRecord* record = context_.journal.Find(address_);
     if (record == nullptr) return Done();
     name_ = NameOf(*record);
+    version_ = record->api_version;
+    wait_.Speak(version_);
     std::optional<PendingAction> pending = record->pending;
     if (!deposed_.empty()) {
       const auto node =
@@ -42,7 +44,8 @@ class DeleteTask final : public Task {
       return wait_.Look();
     }
     // Begun by an earlier run that did not learn whether it arrived: the node tells.
-    const bool begun = record->pending && record->pending->kind == PendingAction::Kind::kDelete;
+    const bool begun = pending && pending->kind == PendingAction::Kind::kDelete;
+    if (begun) request_id_ = pending->request_id;
     return begun ? Verify() : Send();
   }
 
@@ -77,6 +80,8 @@ class DeleteTask final : public Task {
   static constexpr int kMaxSends = 5;
   static constexpr int kMaxReads = 120;
 
+  Provider& Cloud() const { return context_.provider.Speaking(version_); }
+
   Need Send() {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
@@ -85,15 +90,20 @@ class DeleteTask final : public Task {
           ErrorCode::kAborted,
           fmt::format("the node {} is still there after {} deletes", name_.node, kMaxSends))));
     }
-    context_.journal.BeginDelete(address_, deposed_);
+    if (version_ == ApiVersion::kV2Alpha1 && request_id_.empty()) {
+      request_id_ = context_.random.Uuid();
+    }
+    context_.journal.BeginDelete(address_, deposed_, request_id_);
     return CallFor(
-        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(provider.DeleteNode(name, std::move(stop)));
+        [&provider = Cloud(), name = name_, id = request_id_](StepObserver&, std::stop_token stop) {
+          return Reply(provider.DeleteNode(name, id, std::move(stop)));
         },
         true);
   }
 
   Need OnSent(const Result<Operation>& sent) {
+    // What is sent after an answer is another request, not a repeat of this one.
+    if (sent || sent.error().code != ErrorCode::kReplyLost) request_id_.clear();
     if (sent) {
       refused_.reset();
       context_.journal.OperationStarted(address_, sent->name, deposed_);
@@ -128,7 +138,7 @@ class DeleteTask final : public Task {
   Need Verify() {
     phase_ = Phase::kVerify;
     return CallFor(
-        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
           return Reply(provider.GetNode(name, std::move(stop)));
         },
         false);
@@ -154,6 +164,8 @@ class DeleteTask final : public Task {
   OperationWait wait_;
   PollPace pace_{context_.random};
   NodeName name_;
+  ApiVersion version_ = ApiVersion::kV2;
+  std::string request_id_;  // of v2alpha1: the one to send, or empty for a new one
   Phase phase_ = Phase::kSend;
   std::optional<Error> refused_;  // the service's last reason not to begin
   bool earlier_delete_ = false;

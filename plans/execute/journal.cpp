@@ -72,8 +72,8 @@ void Journal::ForgetOldSteps(const PodSpec& pod) {
   });
 }
 
-PendingAction Journal::Begun(PendingAction::Kind kind) const {
-  return PendingAction{kind, "", FormatTimestamp(clock_.Now()), state_.serial};
+PendingAction Journal::Begun(PendingAction::Kind kind, const std::string& request_id) const {
+  return PendingAction{kind, "", FormatTimestamp(clock_.Now()), state_.serial, request_id};
 }
 
 std::optional<PendingAction>* Journal::PendingOf(const std::string& address,
@@ -97,7 +97,7 @@ void Journal::NoteReplacement(const std::string& address, const std::string& rea
   if (Find(address) != nullptr) At(address).replace_because = reason;
 }
 
-void Journal::BeginCreate(const PodSpec& pod) {
+void Journal::BeginCreate(const PodSpec& pod, const std::string& request_id) {
   PodRecord& record = At(PodAddress(pod.name));
   PodRecord fresh;
   // While an older node waits to be deleted, or to be taken back, what was written to it is kept.
@@ -108,23 +108,24 @@ void Journal::BeginCreate(const PodSpec& pod) {
   fresh.uid.clear();
   fresh.exists = false;
   CopyBookkeeping(pod, &fresh);
-  fresh.pending = Begun(PendingAction::Kind::kCreate);
+  fresh.pending = Begun(PendingAction::Kind::kCreate, request_id);
   record = std::move(fresh);
 }
 
-void Journal::BeginCreateBeforeDelete(const PodSpec& pod) {
+void Journal::BeginCreateBeforeDelete(const PodSpec& pod, const std::string& request_id) {
   PodRecord& record = At(PodAddress(pod.name));
   record.deposed.push_back({record.node_id, record.uid, record.pending});
-  BeginCreate(pod);
+  BeginCreate(pod, request_id);
 }
 
 void Journal::BeginPatch(const std::string& address) {
   At(address).pending = Begun(PendingAction::Kind::kPatch);
 }
 
-void Journal::BeginDelete(const std::string& address, const std::string& deposed) {
+void Journal::BeginDelete(const std::string& address, const std::string& deposed,
+                          const std::string& request_id) {
   if (auto* pending = PendingOf(address, deposed)) {
-    *pending = Begun(PendingAction::Kind::kDelete);
+    *pending = Begun(PendingAction::Kind::kDelete, request_id);
   }
 }
 

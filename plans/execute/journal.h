@@ -40,12 +40,14 @@ class Journal {
   // Why the pod is to be replaced, so that a run that ends in the middle does not lose it.
   void NoteReplacement(const std::string& address, const std::string& reason);
 
-  void BeginCreate(const PodSpec& pod);
+  // `request_id`: by which the service will know a repeat; empty where the method takes none.
+  void BeginCreate(const PodSpec& pod, const std::string& request_id = {});
   // The pod's node is deposed, to be deleted when the new one (under another id) works.
-  void BeginCreateBeforeDelete(const PodSpec& pod);
+  void BeginCreateBeforeDelete(const PodSpec& pod, const std::string& request_id = {});
   void BeginPatch(const std::string& address);
   // Here and below `deposed` is empty for the pod's node, or the id of a deposed one of the pod.
-  void BeginDelete(const std::string& address, const std::string& deposed = {});
+  void BeginDelete(const std::string& address, const std::string& deposed = {},
+                   const std::string& request_id = {});
   void OperationStarted(const std::string& address, const std::string& operation,
                         const std::string& deposed = {});
   // The request changed nothing: forget the intent. Where no node exists the record goes too, or
@@ -74,7 +76,7 @@ class Journal {
  private:
   PodRecord& At(const std::string& address);
   void CopyBookkeeping(const PodSpec& pod, PodRecord* record) const;
-  PendingAction Begun(PendingAction::Kind kind) const;
+  PendingAction Begun(PendingAction::Kind kind, const std::string& request_id = {}) const;
   // nullptr when the pod or its deposed node is not in the state.
   std::optional<PendingAction>* PendingOf(const std::string& address, const std::string& deposed);
   void Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,

@@ -24,7 +24,7 @@ void OperationWait::Watch(Operation operation) {
 
 Need OperationWait::Look() const {
   return CallFor(
-      [&provider = context_.provider, name = operation_.name](StepObserver&, std::stop_token stop) {
+      [&provider = *provider_, name = operation_.name](StepObserver&, std::stop_token stop) {
         return Reply(provider.GetOperation(name, std::move(stop)));
       },
       false);

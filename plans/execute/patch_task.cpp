@@ -24,9 +24,12 @@ class PatchTask final : public Task {
         pod_(patch.pod),
         fields_(patch.fields),
         name_(NameOf(patch.pod)),
+        version_(pod_.api_version.value_or(ApiVersion::kV2)),
         context_(context),
         wait_(context),
-        guard_(name_.Resource(), MapsAmong(patch.fields)) {}
+        guard_(name_.Resource(), MapsAmong(patch.fields)) {
+    wait_.Speak(version_);
+  }
 
   Need Begin() override {
     const PodRecord* record = context_.journal.Find(address_);
@@ -79,6 +82,8 @@ class PatchTask final : public Task {
   enum class Phase { kEarlier, kListBefore, kRead, kSend, kWait, kListAfter, kVerify };
   static constexpr int kMaxRounds = 5;
 
+  Provider& Cloud() const { return context_.provider.Speaking(version_); }
+
   static std::vector<std::string> MapsAmong(const std::vector<std::string>& fields) {
     std::vector<std::string> maps;
     for (const std::string& field : fields) {
@@ -106,7 +111,7 @@ class PatchTask final : public Task {
   Need List(Phase phase) {
     phase_ = phase;
     return CallFor(
-        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
           return Reply(provider.ListOperations(name.project, name.zone, std::move(stop)));
         },
         false);
@@ -115,7 +120,7 @@ class PatchTask final : public Task {
   Need Read(Phase phase) {
     phase_ = phase;
     return CallFor(
-        [&provider = context_.provider, name = name_](StepObserver&, std::stop_token stop) {
+        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
           return Reply(provider.GetNode(name, std::move(stop)));
         },
         false);
@@ -160,8 +165,8 @@ class PatchTask final : public Task {
     phase_ = Phase::kSend;
     context_.journal.BeginPatch(address_);
     return CallFor(
-        [&provider = context_.provider, name = name_, body = std::move(sent),
-         mask = UpdateMask(fields_)](StepObserver&, std::stop_token stop) {
+        [&provider = Cloud(), name = name_, body = std::move(sent), mask = UpdateMask(fields_)](
+            StepObserver&, std::stop_token stop) {
           return Reply(provider.PatchNode(name, body, mask, std::move(stop)));
         },
         true);
@@ -235,6 +240,7 @@ class PatchTask final : public Task {
   const PodSpec pod_;
   const std::vector<std::string> fields_;
   const NodeName name_;
+  const ApiVersion version_;
   TaskContext& context_;
   OperationWait wait_;
   LostUpdateGuard guard_;

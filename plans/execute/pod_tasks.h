@@ -15,6 +15,11 @@ enum class CreateKind {
 std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
                                      TaskContext& context);
 std::unique_ptr<Task> MakePatchTask(const Change& change, const Patch& patch, TaskContext& context);
+// Starts or stops the node of a pod that is in the state.
+std::unique_ptr<Task> MakePowerTask(const Change& change, const PodSpec& pod, Power power,
+                                    TaskContext& context);
+// One after the other; a failure ends it.
+std::unique_ptr<Task> MakeSequence(std::vector<std::unique_ptr<Task>> tasks);
 std::unique_ptr<Task> MakeDeleteTask(const Change& change, const Delete& action,
                                      TaskContext& context);
 std::unique_ptr<Task> MakeReplaceTask(const Change& change, const Replace& replace,
@@ -26,8 +31,11 @@ std::unique_ptr<Task> MakeReadinessTask(const std::string& pod, TaskContext& con
 // Waiting for one long-running operation, as a part of a task.
 class OperationWait {
  public:
-  explicit OperationWait(TaskContext& context) : context_(context), pace_(context.random) {}
+  explicit OperationWait(TaskContext& context)
+      : context_(context), provider_(&context.provider), pace_(context.random) {}
 
+  // In which version of the API operations are asked for: that in which they were begun.
+  void Speak(ApiVersion version) { provider_ = &context_.provider.Speaking(version); }
   // Takes up the wait for `operation`.
   void Watch(Operation operation);
   bool watching() const { return !operation_.name.empty(); }
@@ -39,6 +47,7 @@ class OperationWait {
 
  private:
   TaskContext& context_;
+  Provider* provider_;
   PollPace pace_;
   Operation operation_;
   Clock::SteadyTime::duration waited_{};  // without the time that this process was stopped

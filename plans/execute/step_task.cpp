@@ -33,8 +33,8 @@ class StepTask final : public Task {
                     [](const WorkerAccess& worker) { return worker.host_keys.empty(); });
     if (!unpinned) return Run();
     return CallFor(
-        [&provider = context_.provider, name = NameOf(*record)](StepObserver&,
-                                                                std::stop_token stop) {
+        [&provider = context_.provider.Speaking(record->api_version), name = NameOf(*record)](
+            StepObserver&, std::stop_token stop) {
           return Reply(provider.GetGuestAttributes(name, "hostkeys/", std::move(stop)));
         },
         false);
@@ -170,16 +170,37 @@ std::unique_ptr<Task> MakeReadinessTask(const std::string& pod, TaskContext& con
   return MakeStepTask(change, run, context);
 }
 
+namespace {
+
+// A node comes to life started; `made` makes it.
+std::unique_ptr<Task> MakeThenStop(std::unique_ptr<Task> made, const Change& change,
+                                   const PodSpec& pod, TaskContext& context) {
+  if (pod.desired_state != "STOPPED") return made;
+  std::vector<std::unique_ptr<Task>> tasks;
+  tasks.push_back(std::move(made));
+  tasks.push_back(MakePowerTask(change, pod, Power::kStop, context));
+  return MakeSequence(std::move(tasks));
+}
+
+}  // namespace
+
 std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {
   if (const auto* create = std::get_if<Create>(&change.action)) {
     const CreateKind kind = create->resume ? CreateKind::kResume : CreateKind::kNew;
-    return MakeCreateTask(change, create->pod, kind, context);
+    return MakeThenStop(MakeCreateTask(change, create->pod, kind, context), change, create->pod,
+                        context);
   }
   if (const auto* patch = std::get_if<Patch>(&change.action)) {
-    return MakePatchTask(change, *patch, context);
+    if (!patch->power) return MakePatchTask(change, *patch, context);
+    std::vector<std::unique_ptr<Task>> tasks;
+    tasks.push_back(MakePatchTask(change, *patch, context));
+    // A stopped node takes no updates.
+    const auto place = *patch->power == Power::kStart ? tasks.begin() : tasks.end();
+    tasks.insert(place, MakePowerTask(change, patch->pod, *patch->power, context));
+    return MakeSequence(std::move(tasks));
   }
   if (const auto* replace = std::get_if<Replace>(&change.action)) {
-    return MakeReplaceTask(change, *replace, context);
+    return MakeThenStop(MakeReplaceTask(change, *replace, context), change, replace->pod, context);
   }
   if (const auto* gone = std::get_if<Delete>(&change.action)) {
     return MakeDeleteTask(change, *gone, context);

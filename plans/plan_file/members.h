@@ -25,6 +25,14 @@ struct plan_file::Words<PlanMode> {
   static constexpr const char* kAll[] = {"normal", "destroy", "refresh-only"};
 };
 template <>
+struct plan_file::Words<ApiVersion> {
+  static constexpr const char* kAll[] = {"v2", "v2alpha1"};
+};
+template <>
+struct plan_file::Words<Power> {
+  static constexpr const char* kAll[] = {"start", "stop"};
+};
+template <>
 struct plan_file::Words<ReasonCode> {
   static constexpr const char* kAll[] = {"none",       "cannot-update", "tainted",
                                          "by-request", "by-triggers",   "no-configuration"};
@@ -95,9 +103,9 @@ void Members(A& archive, S& ssh) {
 
 template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
-  auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, metadata,
-         create_metadata, runtime_env, ssh, publish_ssh_key, check_ready, bootstrap, lifecycle,
-         depends_on, place] = pod;
+  auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, api_version,
+         desired_state, metadata, create_metadata, runtime_env, ssh, publish_ssh_key, check_ready,
+         bootstrap, lifecycle, depends_on, place] = pod;
   archive("name", name);
   archive("project", project);
   archive("zone", zone);
@@ -105,6 +113,8 @@ void Members(A& archive, S& pod) {
   archive("node_id_given", node_id_given);
   archive("wanted_node_id", wanted_node_id);
   archive("node", node);
+  archive("api_version", api_version);
+  archive("desired_state", desired_state);
   archive("metadata", metadata);
   archive("create_metadata", create_metadata);
   archive("runtime_env", runtime_env);
@@ -153,9 +163,10 @@ void Members(A& archive, S& create) {
 
 template <typename A, plan_file::Of<Patch> S>
 void Members(A& archive, S& patch) {
-  auto& [pod, fields] = patch;
+  auto& [pod, fields, power] = patch;
   archive("pod", pod);
   archive("fields", fields);
+  archive("power", power);
 }
 
 template <typename A, plan_file::Of<Replace> S>

@@ -46,6 +46,12 @@ class FieldReader {
           return Value(*value);
         }
         return std::nullopt;
+      case FieldType::kInt64:
+        if (const auto value =
+                reader_.ReadInt(node, slot, 0, std::numeric_limits<std::int64_t>::max())) {
+          return Value(std::to_string(*value));
+        }
+        return std::nullopt;
       case FieldType::kEnum:
         if (auto word = reader_.ReadWord(node, slot, SplitWords(field.enum_values))) {
           return Value(std::move(*word));

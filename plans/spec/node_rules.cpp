@@ -196,6 +196,50 @@ void CheckAccelerator(ValueReader& reader, const YamlNode& key, const YamlNode& 
               "podctl does not know this accelerator type; it is sent as it is.");
 }
 
+// What only v2alpha1 has, in the map of the node or of a message in it. `prefix`: "",
+// "schedulingConfig.", "dataDisks[].".
+void CheckVersion(ValueReader& reader, const YamlNode& map, const std::string& context,
+                  const std::string& prefix) {
+  constexpr const char* kFix = "set `apiVersion: v2alpha1` for this pod";
+  for (const YamlEntry& entry : map.entries) {
+    const std::string& key = entry.key->text;
+    const gcp::Field* field =
+        key.find('.') == std::string::npos ? gcp::FindNodeField(prefix + key) : nullptr;
+    if (field == nullptr || field->field_class == gcp::FieldClass::kOutputOnly) continue;
+    const Slot slot{context, key};
+    const YamlNode& value = *entry.value;
+    const std::string& word = value.text;
+    if (field->version != ApiVersion::kV2) {
+      reader.Error(*entry.key, slot, fmt::format("only v2alpha1 has `{}`", key), kFix);
+    } else if (!field->alpha_values.empty() && !word.empty() &&
+               (" " + std::string(field->alpha_values) + " ").find(" " + word + " ") !=
+                   std::string::npos) {
+      reader.Error(value, slot, fmt::format("only v2alpha1 has `{}`", word), kFix);
+    } else if (field->type == gcp::FieldType::kMessage && value.is_map()) {
+      CheckVersion(reader, value, slot.Path(), prefix + key + ".");
+    } else if (field->type == gcp::FieldType::kMessageList && value.is_list()) {
+      for (std::size_t i = 0; i < value.items.size(); ++i) {
+        if (!value.items[i]->is_map()) continue;
+        CheckVersion(reader, *value.items[i], fmt::format("{}[{}]", slot.Path(), i),
+                     prefix + key + "[].");
+      }
+    }
+  }
+}
+
+// Documentation of StopNode: only single-host nodes can be stopped.
+void CheckStop(ValueReader& reader, const YamlNode& pod, const std::string& context,
+               const Value& node) {
+  const YamlEntry* entry = pod.Find("desiredState");
+  if (entry == nullptr || entry->value->text != "STOPPED") return;
+  const auto hosts = gcp::ExpectedWorkers(node);
+  if (!hosts || *hosts < 2) return;
+  reader.Error(*entry->value, {context, "desiredState"},
+               fmt::format("a pod of {} hosts cannot be stopped", *hosts),
+               "leave it out; only single-host nodes can be stopped",
+               "A pod that is not needed can be taken out of the spec, which deletes it.");
+}
+
 bool IsGceName(std::string_view name) {
   constexpr std::size_t kLongest = 63;
   return !name.empty() && name.size() <= kLongest && IsLower(name[0]) && name.back() != '-' &&
@@ -213,7 +257,9 @@ bool IsRegion(std::string_view text) {
 }  // namespace
 
 void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
-                    const std::string& context, const Value& node) {
+                    const std::string& context, const Value& node, ApiVersion version) {
+  if (version == ApiVersion::kV2) CheckVersion(reader, pod, context, "");
+  CheckStop(reader, pod, context, node);
   CheckAccelerator(reader, key, pod, context, node);
   for (const char* required : {"acceleratorType", "runtimeVersion"}) {
     const Value* value = node.Find(required);

@@ -9,13 +9,15 @@
 #include <string_view>
 
 #include "plans/spec/value_reader.h"
+#include "providers/base/api_version.h"
 #include "providers/base/value.h"
 
 namespace podctl {
 
-// `pod` is the YAML map of the pod, defaults merged, and `node` what was read of it.
+// `pod` is the YAML map of the pod, defaults merged, `node` what was read of it, and `version` the
+// API's that it is for.
 void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
-                    const std::string& context, const Value& node);
+                    const std::string& context, const Value& node, ApiVersion version);
 
 // An error outside of the documented pattern, a warning outside of what Compute Engine takes.
 bool CheckNodeId(ValueReader& reader, const YamlNode& at, const Slot& slot,

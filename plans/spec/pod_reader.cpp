@@ -17,9 +17,9 @@ namespace podctl {
 namespace {
 
 const std::vector<std::string>& OwnKeys() {
-  static const std::vector<std::string> keys = {"nodeId",      "project",    "zone",
-                                                "libtpuFlags", "runtimeEnv", "ssh",
-                                                "bootstrap",   "lifecycle",  "dependsOn"};
+  static const std::vector<std::string> keys = {
+      "nodeId",     "project", "zone",      "apiVersion", "desiredState", "libtpuFlags",
+      "runtimeEnv", "ssh",     "bootstrap", "lifecycle",  "dependsOn"};
   return keys;
 }
 
@@ -86,7 +86,8 @@ ReadPod PodReader::Read(const YamlNode& key, const YamlNode& pod) {
   if (!reader_.ExpectMap(pod, slot)) return result;
   ReadKeys(pod, context, result);
   LowerCaseType(result.pod.node);
-  CheckNodeRules(reader_, key, pod, context, result.pod.node);
+  CheckNodeRules(reader_, key, pod, context, result.pod.node,
+                 result.pod.api_version.value_or(ApiVersion::kV2));
 
   PodSpec& spec = result.pod;
   if (pod.Find("nodeId") == nullptr) {
@@ -147,6 +148,10 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
   } else if (key == "zone") {
     const auto zone = reader_.ReadPlain(value, slot);
     if (zone && CheckZone(reader_, value, slot, *zone)) pod.zone = *zone;
+  } else if (key == "apiVersion") {
+    ReadApiVersion(entry, slot, pod);
+  } else if (key == "desiredState") {
+    pod.desired_state = reader_.ReadWord(value, slot, {"READY", "STOPPED"});
   } else if (key == "ssh") {
     ReadSsh(value, slot, pod);
   } else if (key == "bootstrap") {
@@ -156,6 +161,17 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
   } else {
     ReadDependsOn(value, slot, result);
   }
+}
+
+// A node says the same of itself in other words, which `gcloud … describe` prints.
+void PodReader::ReadApiVersion(const YamlEntry& entry, const Slot& slot, PodSpec& pod) {
+  const gcp::Field& of_node = *gcp::FindNodeField("apiVersion");
+  if (gcp::IsEnumWord(of_node, entry.value->text)) {
+    ReportOutputOnly(reader_, of_node, *entry.key, slot);
+    return;
+  }
+  const auto name = reader_.ReadWord(*entry.value, slot, {"v2", "v2alpha1"});
+  if (name) pod.api_version = ParseApiVersion(*name);
 }
 
 void PodReader::ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod) {

@@ -38,6 +38,7 @@ class PodReader {
  private:
   void ReadKeys(const YamlNode& pod, const std::string& context, ReadPod& result);
   void ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& result);
+  void ReadApiVersion(const YamlEntry& entry, const Slot& slot, PodSpec& pod);
   void ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod);
   void ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod);
   void ReadLifecycle(const YamlNode& node, const Slot& slot, ReadPod& result);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/base/api_version.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "providers/bootstrap/step_runner.h"
@@ -56,6 +57,8 @@ struct PodSpec {
   // Never set by the loader (plans/node_ids.h).
   std::string wanted_node_id;
   Value node;  // what the spec sets of the Node resource, JSON names; never `metadata`
+  std::optional<ApiVersion> api_version;     // nullopt: v2
+  std::optional<std::string> desired_state;  // "READY" or "STOPPED"; nullopt: as it happens to be
   // Every metadata entry the spec names, with `tensorflow-env-vars` composed from libtpuFlags and
   // runtimeEnv.
   std::map<std::string, MetadataEntry> metadata;

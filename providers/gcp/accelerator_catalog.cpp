@@ -33,21 +33,31 @@ struct Generation {
   std::string_view config_type;
   bool counts_cores;       // the number in the name: TensorCores (two a chip), else chips
   std::string_view sizes;  // "number:topology", blank separated
+  std::string_view zones;  // blank separated (documentation, "TPU regions and zones")
+  std::string_view single_host_zones;  // where they are others
 };
 
 constexpr Generation kGenerations[] = {
-    {"v2", "V2", true, "8:2x2 32:4x4 128:8x8 256:8x16 512:16x16"},
-    {"v3", "V3", true, "8:2x2 32:4x4 64:4x8 128:8x8 256:8x16 512:16x16 1024:16x32 2048:32x32"},
+    {"v2", "V2", true, "8:2x2 32:4x4 128:8x8 256:8x16 512:16x16", "us-central1-a europe-west4-a",
+     "us-central1-b us-central1-c europe-west4-a asia-east1-c"},
+    {"v3", "V3", true, "8:2x2 32:4x4 64:4x8 128:8x8 256:8x16 512:16x16 1024:16x32 2048:32x32",
+     "europe-west4-a", "us-central1-a us-central1-b europe-west4-a"},
     {"v4", "V4", true,
      "8:2x2x1 16:2x2x2 32:2x2x4 64:2x4x4 128:4x4x4 256:4x4x8 384:4x4x12 512:4x8x8 640:4x4x20 "
      "768:4x8x12 896:4x4x28 1024:8x8x8 1152:4x12x12 1280:4x8x20 1408:4x4x44 1536:8x8x12 "
      "1664:4x4x52 1792:4x8x28 1920:4x12x20 2048:8x8x16 2176:4x4x68 2304:8x12x12 2560:8x8x20 "
-     "3072:8x12x16 3584:8x8x28 4096:8x16x16 6144:12x16x16 8192:16x16x16"},
+     "3072:8x12x16 3584:8x8x28 4096:8x16x16 6144:12x16x16 8192:16x16x16",
+     "us-central2-b", ""},
     {"v5litepod", "V5LITE_POD", false,
-     "1:1x1 2:1x2 4:2x2 8:2x4 16:4x4 32:4x8 64:8x8 128:8x16 256:16x16"},
-    {"v5p", "V5P", true, PODCTL_TORUS_SIZES},
-    {"v6e", "V6E", false, "1:1x1 4:2x2 8:2x4 16:4x4 32:4x8 64:8x8 128:8x16 256:16x16"},
-    {"tpu7x", "TPU7X", true, "2:1x1x1 " PODCTL_TORUS_SIZES " 16384:16x16x32 18432:16x24x24"},
+     "1:1x1 2:1x2 4:2x2 8:2x4 16:4x4 32:4x8 64:8x8 128:8x16 256:16x16",
+     "us-central1-a us-south1-a us-west1-c us-west4-a europe-west4-b", ""},
+    {"v5p", "V5P", true, PODCTL_TORUS_SIZES, "us-central1-a us-east5-a europe-west4-b", ""},
+    {"v6e", "V6E", false, "1:1x1 4:2x2 8:2x4 16:4x4 32:4x8 64:8x8 128:8x16 256:16x16",
+     "us-central1-b us-east1-d us-east5-a us-east5-b europe-west4-a asia-northeast1-b "
+     "southamerica-west1-a",
+     ""},
+    {"tpu7x", "TPU7X", true, "2:1x1x1 " PODCTL_TORUS_SIZES " 16384:16x16x32 18432:16x24x24", "",
+     ""},
 };
 #undef PODCTL_TORUS_SIZES
 
@@ -153,6 +163,21 @@ std::vector<std::string> AcceleratorTypes() {
     });
   }
   return types;
+}
+
+std::vector<std::string> ZonesOf(std::string_view type) {
+  const auto known = FindAccelerator(type);
+  if (!known) return {};
+  const Generation& generation = *GenerationOf(type);
+  const bool apart = known->workers == 1 && !generation.single_host_zones.empty();
+  std::string_view rest = apart ? generation.single_host_zones : generation.zones;
+  std::vector<std::string> zones;
+  while (!rest.empty()) {
+    const auto blank = rest.find(' ');
+    zones.emplace_back(rest.substr(0, blank));
+    rest = blank == std::string_view::npos ? std::string_view() : rest.substr(blank + 1);
+  }
+  return zones;
 }
 
 std::string NearestAccelerator(std::string_view type) {

@@ -36,6 +36,10 @@ std::string NearestAccelerator(std::string_view type);
 // Every known type, generation by generation, in growing size.
 std::vector<std::string> AcceleratorTypes();
 
+// The zones that the documentation names for a known type; they move, and the service knows better.
+// Empty for a type that is made in other ways than through the Cloud TPU API.
+std::vector<std::string> ZonesOf(std::string_view type);
+
 // How many workers a node (acceleratorType or acceleratorConfig set) will have; nullopt when the
 // catalogue does not know.
 std::optional<int> ExpectedWorkers(const Value& node);

@@ -16,17 +16,6 @@ namespace {
 constexpr const char* kPageSize = "1000";
 constexpr int kMaxPages = 1000;
 
-// "v2/projects/p/locations/z", percent-encoded.
-std::string ParentPath(const std::string& project, const std::string& zone) {
-  return fmt::format("v2/projects/{}/locations/{}", http::PercentEncode(project),
-                     http::PercentEncode(zone));
-}
-
-std::string NodePath(const NodeName& name) {
-  return fmt::format("{}/nodes/{}", ParentPath(name.project, name.zone),
-                     http::PercentEncode(name.node));
-}
-
 // An empty part would name the collection, or something else altogether.
 Result<void> CheckNames(const std::string& project, const std::string& zone,
                         const std::string& node = "-") {
@@ -53,8 +42,43 @@ std::string MaskPath(std::string_view path) {
   return snake;
 }
 
-// "projects/p/locations/z/operations/o", percent-encoded; kInvalidArgument for any other shape.
-Result<std::string> OperationPath(const std::string& name) {
+Result<Operation> AsOperation(const Result<Value>& answer, ErrorCode when_nameless) {
+  if (!answer) return answer.error();
+  Operation operation = ParseOperation(*answer);
+  if (operation.name.empty()) {
+    return MakeError(when_nameless, "the service's answer does not name an operation");
+  }
+  return operation;
+}
+
+}  // namespace
+
+TpuProvider::TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials,
+                         Clock& clock, Random& random, http::RetryPolicy policy)
+    : client_(std::move(endpoint), transport, credentials, clock, random, policy),
+      alpha_(new TpuProvider(client_, this)) {}
+
+TpuProvider::TpuProvider(RestClient client, TpuProvider* v2)
+    : client_(std::move(client)), version_(ApiVersion::kV2Alpha1), v2_(v2) {}
+
+Provider& TpuProvider::Speaking(ApiVersion version) {
+  if (version == version_) return *this;
+  return version == ApiVersion::kV2 ? *v2_ : *alpha_;
+}
+
+std::string TpuProvider::ParentPath(const std::string& project, const std::string& zone) const {
+  return fmt::format("{}/projects/{}/locations/{}", ApiVersionName(version_),
+                     http::PercentEncode(project), http::PercentEncode(zone));
+}
+
+std::string TpuProvider::NodePath(const NodeName& name) const {
+  return fmt::format("{}/nodes/{}", ParentPath(name.project, name.zone),
+                     http::PercentEncode(name.node));
+}
+
+// "projects/p/locations/z/operations/o", percent-encoded; kInvalidArgument for any other
+// shape.
+Result<std::string> TpuProvider::OperationPath(const std::string& name) const {
   std::vector<std::string> parts;
   std::string_view rest = name;
   for (auto slash = rest.find('/');; slash = rest.find('/')) {
@@ -72,21 +96,6 @@ Result<std::string> OperationPath(const std::string& name) {
   return fmt::format("{}/operations/{}", ParentPath(parts[1], parts[3]),
                      http::PercentEncode(parts[5]));
 }
-
-Result<Operation> AsOperation(const Result<Value>& answer, ErrorCode when_nameless) {
-  if (!answer) return answer.error();
-  Operation operation = ParseOperation(*answer);
-  if (operation.name.empty()) {
-    return MakeError(when_nameless, "the service's answer does not name an operation");
-  }
-  return operation;
-}
-
-}  // namespace
-
-TpuProvider::TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials,
-                         Clock& clock, Random& random, http::RetryPolicy policy)
-    : client_(std::move(endpoint), transport, credentials, clock, random, policy) {}
 
 Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, const std::string& zone,
                                                 const std::string& collection,
@@ -128,6 +137,18 @@ Result<std::vector<Value>> TpuProvider::ListNodes(const std::string& project,
   return ListAll(project, zone, "nodes", stop);
 }
 
+Result<std::vector<Value>> TpuProvider::ListAcceleratorTypes(const std::string& project,
+                                                             const std::string& zone,
+                                                             std::stop_token stop) {
+  return ListAll(project, zone, "acceleratorTypes", stop);
+}
+
+Result<std::vector<Value>> TpuProvider::ListRuntimeVersions(const std::string& project,
+                                                            const std::string& zone,
+                                                            std::stop_token stop) {
+  return ListAll(project, zone, "runtimeVersions", stop);
+}
+
 Result<std::vector<Operation>> TpuProvider::ListOperations(const std::string& project,
                                                            const std::string& zone,
                                                            std::stop_token stop) {
@@ -148,7 +169,7 @@ Result<Value> TpuProvider::GetNode(const NodeName& name, std::stop_token stop) {
 }
 
 Result<Operation> TpuProvider::CreateNode(const NodeName& name, const Value& node,
-                                          std::stop_token stop) {
+                                          const std::string& request_id, std::stop_token stop) {
   if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
     return checked.error();
   }
@@ -158,7 +179,8 @@ Result<Operation> TpuProvider::CreateNode(const NodeName& name, const Value& nod
   call.query = {{"nodeId", name.node}};
   call.body = node;
   // nodes.create of v2 has no requestId, so the service cannot recognise a repeat.
-  call.repeat = http::Repeat::kOnlyIfNotActed;
+  call.repeat = request_id.empty() ? http::Repeat::kOnlyIfNotActed : http::Repeat::kSafe;
+  if (!request_id.empty()) call.query.emplace_back("requestId", request_id);
   return AsOperation(client_.Send(call, stop), ErrorCode::kReplyLost);
 }
 
@@ -181,14 +203,38 @@ Result<Operation> TpuProvider::PatchNode(const NodeName& name, const Value& node
   return AsOperation(client_.Send(call, stop), ErrorCode::kInternal);
 }
 
-Result<Operation> TpuProvider::DeleteNode(const NodeName& name, std::stop_token stop) {
+Result<Operation> TpuProvider::DeleteNode(const NodeName& name, const std::string& request_id,
+                                          std::stop_token stop) {
   if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
     return checked.error();
   }
   Call call;
   call.method = "DELETE";
   call.path = NodePath(name);
+  if (!request_id.empty()) call.query = {{"requestId", request_id}};
   return AsOperation(client_.Send(call, stop), ErrorCode::kInternal);
+}
+
+// Sent once: the service refuses to stop what is stopping, which would look like a failure.
+Result<Operation> TpuProvider::Power(const NodeName& name, const std::string& verb,
+                                     const std::stop_token& stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
+    return checked.error();
+  }
+  Call call;
+  call.method = "POST";
+  call.path = NodePath(name) + ":" + verb;
+  call.body = Value::EmptyMap();
+  call.repeat = http::Repeat::kOnlyIfNotActed;
+  return AsOperation(client_.Send(call, stop), ErrorCode::kReplyLost);
+}
+
+Result<Operation> TpuProvider::StartNode(const NodeName& name, std::stop_token stop) {
+  return Power(name, "start", stop);
+}
+
+Result<Operation> TpuProvider::StopNode(const NodeName& name, std::stop_token stop) {
+  return Power(name, "stop", stop);
 }
 
 Result<Operation> TpuProvider::GetOperation(const std::string& operation, std::stop_token stop) {

@@ -1,41 +1,68 @@
-// The Cloud TPU API v2 (projects.locations.nodes) as a Provider, over any http::Transport.
+// The Cloud TPU API (projects.locations.nodes) as a Provider, over any http::Transport: v2, and by
+// Speaking v2alpha1.
 #pragma once
+
+#include <memory>
 
 #include "providers/gcp/rest_client.h"
 #include "providers/provider.h"
+#include "providers/zone_offer.h"
 
 namespace podctl::gcp {
 
 // Thread safe. Owns nothing that its doors own; they must outlive it.
-class TpuProvider final : public Provider {
+class TpuProvider final : public Provider, public ZoneOffer {
  public:
   TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials, Clock& clock,
               Random& random, http::RetryPolicy policy = {});
+  TpuProvider(const TpuProvider&) = delete;
+  TpuProvider& operator=(const TpuProvider&) = delete;
 
   Result<std::vector<Value>> ListNodes(const std::string& project, const std::string& zone,
                                        std::stop_token stop) override;
   Result<Value> GetNode(const NodeName& name, std::stop_token stop) override;
   // kReplyLost also for an answer of 408 or 5xx, and for one that names no operation: what happened
-  // must be settled by GetNode.
+  // must be settled by GetNode. With a `request_id` these are repeated instead.
   Result<Operation> CreateNode(const NodeName& name, const Value& node,
-                               std::stop_token stop) override;
+                               const std::string& request_id, std::stop_token stop) override;
   Result<Operation> PatchNode(const NodeName& name, const Value& node,
                               const std::vector<std::string>& update_mask,
                               std::stop_token stop) override;
-  Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) override;
+  Result<Operation> DeleteNode(const NodeName& name, const std::string& request_id,
+                               std::stop_token stop) override;
+  Result<Operation> StartNode(const NodeName& name, std::stop_token stop) override;
+  Result<Operation> StopNode(const NodeName& name, std::stop_token stop) override;
   Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) override;
   Result<std::vector<Operation>> ListOperations(const std::string& project, const std::string& zone,
                                                 std::stop_token stop) override;
   Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
+  Provider& Speaking(ApiVersion version) override;
+
+  Result<std::vector<Value>> ListAcceleratorTypes(const std::string& project,
+                                                  const std::string& zone,
+                                                  std::stop_token stop) override;
+  Result<std::vector<Value>> ListRuntimeVersions(const std::string& project,
+                                                 const std::string& zone,
+                                                 std::stop_token stop) override;
 
  private:
+  TpuProvider(RestClient client, TpuProvider* v2);
+  // "v2/projects/p/locations/z", percent-encoded, and what is below it.
+  std::string ParentPath(const std::string& project, const std::string& zone) const;
+  std::string NodePath(const NodeName& name) const;
+  Result<std::string> OperationPath(const std::string& name) const;
+  Result<Operation> Power(const NodeName& name, const std::string& verb,
+                          const std::stop_token& stop);
   // The members named `collection` ("nodes") of every page of a list.
   Result<std::vector<Value>> ListAll(const std::string& project, const std::string& zone,
                                      const std::string& collection, const std::stop_token& stop);
 
   RestClient client_;
+  const ApiVersion version_ = ApiVersion::kV2;
+  std::unique_ptr<TpuProvider> alpha_;  // v2alpha1; of the provider of v2
+  TpuProvider* v2_ = nullptr;           // v2; of the provider of v2alpha1
 };
 
 }  // namespace podctl::gcp

@@ -12,18 +12,37 @@ namespace {
 using enum FieldType;
 using enum FieldClass;
 using enum NormalForm;
+using enum ApiVersion;
 
 constexpr Field kFields[] = {
     {"acceleratorConfig", kMessage, kImmutable, "", kNone, "",
      "The TPU as a generation and a topology; in place of acceleratorType."},
     {"acceleratorConfig.topology", kString, kImmutable, "", kNone, "",
      "How the chips are laid out, such as 4x4 or 2x2x2."},
-    {"acceleratorConfig.type", kEnum, kImmutable, "", kNone, "V2 V3 V4 V5LITE_POD V5P V6E",
-     "The TPU's generation."},
+    {"acceleratorConfig.type", kEnum, kImmutable, "", kNone,
+     "V2 V3 V4 V5LITE_POD V5P V6E TPU7X V6EA", "The TPU's generation.", kV2, "TPU7X V6EA"},
     {"acceleratorType", kString, kImmutable, "", kLowerCase, "",
      "The TPU as a generation and a size, such as v3-32; in place of acceleratorConfig."},
     {"apiVersion", kEnum, kOutputOnly, "", kNone, "V1_ALPHA1 V1 V2_ALPHA1 V2",
      "The version of the API that made the node."},
+    {"autocheckpointEnabled", kBool, kImmutable, "", kNone, "",
+     "Whether Autocheckpoint is on.", kV2Alpha1},
+    {"bootDiskConfig", kMessage, kImmutable, "", kNone, "", "The disk the workers boot from.",
+     kV2Alpha1},
+    {"bootDiskConfig.customerEncryptionKey", kMessage, kImmutable, "", kNone, "",
+     "The customer's key for the disk.", kV2Alpha1},
+    {"bootDiskConfig.customerEncryptionKey.kmsKeyName", kString, kImmutable, "", kKey, "",
+     "The key's name in Cloud KMS.", kV2Alpha1},
+    {"bootDiskConfig.diskSizeGb", kInt64, kImmutable, "", kNone, "",
+     "The disk's size in GB, at least the image's.", kV2Alpha1},
+    {"bootDiskConfig.enableConfidentialCompute", kBool, kImmutable, "", kNone, "",
+     "Whether the disk is made in confidential mode.", kV2Alpha1},
+    {"bootDiskConfig.provisionedIops", kInt64, kImmutable, "", kNone, "",
+     "I/O operations a second that the disk can do.", kV2Alpha1},
+    {"bootDiskConfig.provisionedThroughput", kInt64, kImmutable, "", kNone, "",
+     "MB a second that the disk can do.", kV2Alpha1},
+    {"bootDiskConfig.sourceImage", kString, kImmutable, "", kResource, "",
+     "The image the disk is made from; the runtime version's when absent.", kV2Alpha1},
     {"cidrBlock", kString, kImmutable, "", kNone, "",
      "The /29 block of addresses the node takes its own from."},
     {"createTime", kString, kOutputOnly, "", kNone, "", "When the node was made (RFC 3339)."},
@@ -31,8 +50,10 @@ constexpr Field kFields[] = {
      "Existing disks that are attached to the workers."},
     {"dataDisks[].mode", kEnum, kPatchable, "dataDisks", kNone, "READ_WRITE READ_ONLY",
      "How the disk is attached; READ_WRITE when absent."},
-    {"dataDisks[].sourceDisk", kString, kPatchable, "dataDisks", kNone, "",
+    {"dataDisks[].sourceDisk", kString, kPatchable, "dataDisks", kResource, "",
      "The disk's full name, projects/P/zones/Z/disks/D."},
+    {"dataDisks[].workerIds", kStringList, kPatchable, "dataDisks", kNone, "",
+     "The workers it is attached to; all when absent.", kV2Alpha1},
     {"description", kString, kPatchable, "description", kNone, "",
      "Free text about the node, at most 512 characters."},
     {"health", kEnum, kOutputOnly, "", kNone,
@@ -84,10 +105,17 @@ constexpr Field kFields[] = {
     {"schedulingConfig", kMessage, kImmutable, "", kNone, "", "On what terms capacity is given."},
     {"schedulingConfig.preemptible", kBool, kImmutable, "", kNone, "",
      "Whether the node may be taken back, at most a day later."},
+    {"schedulingConfig.provisioningModel", kEnum, kImmutable, "", kNone,
+     "STANDARD SPOT RESERVATION_BOUND", "On which of the service's terms capacity is given.",
+     kV2Alpha1},
+    {"schedulingConfig.reservationName", kString, kImmutable, "", kReservation, "",
+     "The reservation, projects/P/locations/Z/reservations/R.", kV2Alpha1},
     {"schedulingConfig.reserved", kBool, kImmutable, "", kNone, "",
      "Whether capacity comes from a reservation."},
     {"schedulingConfig.spot", kBool, kImmutable, "", kNone, "",
      "Whether the node is a Spot VM, which may be taken back at any time."},
+    {"schedulingConfig.terminationTimestamp", kString, kOutputOnly, "", kNone, "",
+     "When the node will be ended (RFC 3339).", kV2Alpha1},
     {"serviceAccount", kMessage, kImmutable, "", kNone, "",
      "The account the workers act as; the project's default one when absent."},
     {"serviceAccount.email", kString, kImmutable, "", kNone, "", "The account's address."},
@@ -158,6 +186,16 @@ std::string RegionOf(std::string_view zone) {
   return std::string(zone.substr(0, dash));
 }
 
+std::string WithoutVersion(const std::string& key) {
+  return key.substr(0, key.find("/cryptoKeyVersions/"));
+}
+
+// "projects/p/locations/z/reservations/r" -> "locations/z/reservations/r".
+std::string WithoutProject(const std::string& name) {
+  const auto location = name.find("/locations/");
+  return location == std::string::npos ? name : name.substr(location + 1);
+}
+
 Value NormalScopes(const Value& value) {
   if (!value.is_list()) return value;
   std::set<std::string> scopes;
@@ -185,22 +223,38 @@ const Field* FindNodeField(std::string_view path) {
   return it == index.end() ? nullptr : it->second;
 }
 
+bool IsEnumWord(const Field& field, std::string_view word) {
+  std::string_view words = field.enum_values;
+  while (!words.empty()) {
+    const auto blank = words.find(' ');
+    if (words.substr(0, blank) == word) return true;
+    if (blank == std::string_view::npos) break;
+    words.remove_prefix(blank + 1);
+  }
+  return false;
+}
+
 Value Normalize(const Field& field, const Value& value, std::string_view project,
                 std::string_view zone) {
+  if (field.normal_form == kScopes) return NormalScopes(value);
+  if (field.normal_form == kNone || !value.is_string()) return value;
+  const std::string& text = value.AsString();
   switch (field.normal_form) {
-    case kNone:
-      return value;
-    case kScopes:
-      return NormalScopes(value);
     case kLowerCase:
-      return value.is_string() ? Value(LowerCase(value.AsString())) : value;
+      return LowerCase(text);
     case kNetwork:
-      return value.is_string() ? Value(FullName(value.AsString(), project, "global", "networks"))
-                               : value;
+      return FullName(text, project, "global", "networks");
     case kSubnetwork:
-      return value.is_string() ? Value(FullName(value.AsString(), project,
-                                                "regions/" + RegionOf(zone), "subnetworks"))
-                               : value;
+      return FullName(text, project, "regions/" + RegionOf(zone), "subnetworks");
+    case kResource:
+      return WithoutHost(text);
+    case kKey:
+      return WithoutVersion(text);
+    case kReservation:
+      return WithoutProject(text);
+    case kNone:
+    case kScopes:
+      break;
   }
   return value;
 }

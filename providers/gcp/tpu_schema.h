@@ -1,5 +1,6 @@
-// The fields of projects.locations.nodes (Cloud TPU API v2) as podctl treats them: one table that
-// drives the spec's validation, the diff (patch or replace), masking and the spec's documentation.
+// The fields of projects.locations.nodes (Cloud TPU API v2, and what v2alpha1 has beyond it) as
+// podctl treats them: one table that drives the spec's validation, the diff (patch or replace),
+// masking and the spec's documentation.
 //
 // Sources: the API's discovery document (names, types, output only), the doc of nodes.patch (the
 // mask list), the behaviour of gcloud and of Terraform's tpuv2 resource (dataDisks patchable).
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "providers/base/api_version.h"
 #include "providers/base/value.h"
 
 namespace podctl::gcp {
@@ -17,6 +19,7 @@ enum class FieldType {
   kString,
   kBool,
   kInt,
+  kInt64,  // a decimal string in JSON
   kEnum,
   kStringMap,
   kStringList,
@@ -31,7 +34,16 @@ enum class FieldClass {
 };
 
 // How the service rewrites a value, so that both sides are compared in the same form.
-enum class NormalForm { kNone, kNetwork, kSubnetwork, kLowerCase, kScopes };
+enum class NormalForm {
+  kNone,
+  kNetwork,
+  kSubnetwork,
+  kLowerCase,
+  kScopes,
+  kResource,     // a resource name without the host of a URL
+  kKey,          // a KMS key without its version
+  kReservation,  // a reservation whose project may be named by id or by number
+};
 
 struct Field {
   std::string_view path;  // JSON names, "networkConfig.network"; "[]" marks a list's element
@@ -39,14 +51,19 @@ struct Field {
   FieldClass field_class;
   std::string_view mask;  // what updateMask calls it; set when patchable
   NormalForm normal_form;
-  std::string_view enum_values;  // blank separated, for kEnum
-  std::string_view doc;          // one sentence
+  std::string_view enum_values;          // blank separated, for kEnum
+  std::string_view doc;                  // one sentence
+  ApiVersion version = ApiVersion::kV2;  // the first that has it
+  std::string_view alpha_values = {};    // those of enum_values that only v2alpha1 has
 };
 
 // Every field, a message before its members, in the order of the API's documentation.
 std::span<const Field> NodeFields();
 // nullptr when there is no such field. `path` uses "[]" for list elements.
 const Field* FindNodeField(std::string_view path);
+
+// Whether `word` is one of the enum's values, as far as they are known here.
+bool IsEnumWord(const Field& field, std::string_view word);
 
 // `value` of a field in the form the service returns: "default" ->
 // "projects/p/global/networks/default". `zone` gives the region of a subnetwork.

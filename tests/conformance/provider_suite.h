@@ -70,7 +70,7 @@ class ProviderSuite : public ::testing::TestWithParam<ProviderFactory> {
     }
     return seen;
   }
-  void Create(const NodeName& name) { ExpectDone(provider().CreateNode(name, Pod(), {})); }
+  void Create(const NodeName& name) { ExpectDone(provider().CreateNode(name, Pod(), "", {})); }
   Value Get(const NodeName& name) {
     const auto node = provider().GetNode(name, {});
     EXPECT_TRUE(node.has_value()) << node.error().message;
@@ -95,7 +95,7 @@ TEST_P(ProviderSuite, AnEmptyCloudHoldsNothing) {
   EXPECT_TRUE(Names("europe-west4-a").empty());
   const auto name = Name("none");
   EXPECT_EQ(provider().GetNode(name, {}).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(provider().DeleteNode(name, {}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(provider().DeleteNode(name, "", {}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(provider().PatchNode(name, Pod(), {"labels"}, {}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(provider().GetGuestAttributes(name, "", {}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(provider().GetOperation(name.Parent() + "/operations/operation-0", {}).error().code,
@@ -129,7 +129,7 @@ TEST_P(ProviderSuite, ServerFilledFieldsAreInTheServersForm) {
 }
 
 TEST_P(ProviderSuite, AnOperationTellsItsNodeWhenDone) {
-  const auto started = provider().CreateNode(Name("research"), Pod(), {});
+  const auto started = provider().CreateNode(Name("research"), Pod(), "", {});
   ExpectDone(started);
   const auto done = provider().GetOperation(started->name, {});
   ASSERT_TRUE(done.has_value());
@@ -169,7 +169,7 @@ TEST_P(ProviderSuite, ANameIsTakenOnce) {
   const Value before = Get(Name("research"));
   Value other = Pod();
   other.Set("acceleratorType", "v3-8");
-  EXPECT_EQ(provider().CreateNode(Name("research"), other, {}).error().code,
+  EXPECT_EQ(provider().CreateNode(Name("research"), other, "", {}).error().code,
             ErrorCode::kAlreadyExists);
   EXPECT_EQ(Get(Name("research"))["id"], before["id"]);
   EXPECT_EQ(Get(Name("research"))["acceleratorType"].AsString(), "v3-32");
@@ -182,7 +182,7 @@ TEST_P(ProviderSuite, ANameIsTakenOnceAlsoInARace) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 6; ++i) {
       threads.emplace_back([&] {
-        const auto started = provider().CreateNode(Name("research"), Pod(), {});
+        const auto started = provider().CreateNode(Name("research"), Pod(), "", {});
         if (started) {
           ++won;
         } else if (started.error().code == ErrorCode::kAlreadyExists) {
@@ -200,7 +200,7 @@ TEST_P(ProviderSuite, AListHoldsTheNodesOfItsZone) {
   Create(Name("b"));
   Value single = Pod();
   single.Set("acceleratorType", "v3-8");  // which that zone has, unlike v3-32
-  ExpectDone(provider().CreateNode(Name("c", "us-central1-a"), single, {}));
+  ExpectDone(provider().CreateNode(Name("c", "us-central1-a"), single, "", {}));
   EXPECT_EQ(Names("europe-west4-a"),
             (std::set<std::string>{Name("a").Resource(), Name("b").Resource()}));
   EXPECT_EQ(Names("us-central1-a"), (std::set<std::string>{Name("c", "us-central1-a").Resource()}));
@@ -210,7 +210,7 @@ TEST_P(ProviderSuite, AListHoldsTheNodesOfItsZone) {
 TEST_P(ProviderSuite, AListHoldsMoreNodesThanAPage) {
   constexpr int kNodes = 1020;  // a page has 1000
   for (int i = 0; i < kNodes; ++i) {
-    const auto started = provider().CreateNode(Name("n" + std::to_string(i)), Pod(), {});
+    const auto started = provider().CreateNode(Name("n" + std::to_string(i)), Pod(), "", {});
     ASSERT_TRUE(started.has_value()) << started.error().message;
   }
   EXPECT_EQ(Names("europe-west4-a").size(), static_cast<std::size_t>(kNodes));
@@ -272,12 +272,34 @@ TEST_P(ProviderSuite, APatchIsRefusedWithoutAMaskAndForWhatCannotChange) {
 TEST_P(ProviderSuite, ADeletedNodeIsGoneAndItsNameIsFree) {
   Create(Name("research"));
   const Value before = Get(Name("research"));
-  ExpectDone(provider().DeleteNode(Name("research"), {}));
+  ExpectDone(provider().DeleteNode(Name("research"), "", {}));
   EXPECT_EQ(provider().GetNode(Name("research"), {}).error().code, ErrorCode::kNotFound);
   EXPECT_TRUE(Names("europe-west4-a").empty());
-  EXPECT_EQ(provider().DeleteNode(Name("research"), {}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(provider().DeleteNode(Name("research"), "", {}).error().code, ErrorCode::kNotFound);
   Create(Name("research"));
   EXPECT_FALSE(Get(Name("research"))["id"] == before["id"]);
+}
+
+TEST_P(ProviderSuite, ASingleHostNodeIsStoppedAndStarted) {
+  Value single = Pod();
+  single.Set("acceleratorType", "v3-8");
+  ExpectDone(provider().CreateNode(Name("research"), single, "", {}));
+  const Value before = Get(Name("research"));
+  ExpectDone(provider().StopNode(Name("research"), {}));
+  EXPECT_EQ(Get(Name("research"))["state"].AsString(), "STOPPED");
+  EXPECT_FALSE(provider().StopNode(Name("research"), {}).has_value());
+  ExpectDone(provider().StartNode(Name("research"), {}));
+  EXPECT_EQ(Get(Name("research"))["state"].AsString(), "READY");
+  EXPECT_FALSE(provider().StartNode(Name("research"), {}).has_value());
+  EXPECT_EQ(Get(Name("research"))["id"], before["id"]);
+}
+
+TEST_P(ProviderSuite, ANodeOfSeveralHostsIsNotStopped) {
+  Create(Name("research"));
+  EXPECT_FALSE(provider().StopNode(Name("research"), {}).has_value());
+  EXPECT_EQ(Get(Name("research"))["state"].AsString(), "READY");
+  EXPECT_EQ(provider().StopNode(Name("none"), {}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(provider().StartNode(Name("none"), {}).error().code, ErrorCode::kNotFound);
 }
 
 TEST_P(ProviderSuite, GuestAttributesHaveOneEntryForEachWorker) {
@@ -295,8 +317,9 @@ TEST_P(ProviderSuite, NothingHappensOnceStopped) {
   std::stop_source stop;
   stop.request_stop();
   const std::stop_token token = stop.get_token();
-  EXPECT_EQ(provider().CreateNode(Name("other"), Pod(), token).error().code, ErrorCode::kCancelled);
-  EXPECT_EQ(provider().DeleteNode(Name("research"), token).error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(provider().CreateNode(Name("other"), Pod(), "", token).error().code,
+            ErrorCode::kCancelled);
+  EXPECT_EQ(provider().DeleteNode(Name("research"), "", token).error().code, ErrorCode::kCancelled);
   EXPECT_EQ(provider().GetNode(Name("research"), token).error().code, ErrorCode::kCancelled);
   EXPECT_EQ(provider().ListNodes("my-project", "europe-west4-a", token).error().code,
             ErrorCode::kCancelled);

@@ -88,7 +88,7 @@ void Ask(Provider& provider, std::string_view method) {
   if (method == "get") {
     if (const auto node = provider.GetNode(kNode, {}); Got(node)) PlanWith(*node);
   } else if (method == "create") {
-    const auto operation = provider.CreateNode(kNode, Value::EmptyMap(), {});
+    const auto operation = provider.CreateNode(kNode, Value::EmptyMap(), "", {});
     if (Got(operation)) CheckOperation(*operation);
   } else if (method == "operation") {
     const auto operation =

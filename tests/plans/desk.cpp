@@ -171,7 +171,10 @@ Value Desk::Node(const std::string& node) {
 std::vector<std::string> Desk::Requests() const {
   std::vector<std::string> requests;
   for (const auto& call : cloud.Calls()) {
-    if (call.method != "create" && call.method != "patch" && call.method != "delete") continue;
+    if (call.method == "list" || call.method == "get" || call.method.starts_with("operation") ||
+        call.method == "attributes") {
+      continue;
+    }
     std::string line = call.method + " " + call.target.substr(call.target.rfind('/') + 1);
     if (call.method == "patch") line += " " + Join(call.mask, ",");
     requests.push_back(std::move(line));

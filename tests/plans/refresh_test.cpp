@@ -128,7 +128,7 @@ TEST_F(RefreshTest, APendingCreateThatLeftNothingIsDropped) {
 
 TEST_F(RefreshTest, APendingCreateThatStillRunsStaysPending) {
   FakeProvider slow(FakeProvider::Options{.looks = 100});
-  const auto operation = slow.CreateNode(Desk::Name("a"), Node("CREATING"), {});
+  const auto operation = slow.CreateNode(Desk::Name("a"), Node("CREATING"), "", {});
   PodRecord record = Record("a", false);
   record.pending = Pending(PendingAction::Kind::kCreate, operation->name);
   State state;

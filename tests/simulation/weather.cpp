@@ -149,11 +149,11 @@ Result<Value> Weather::GetNode(const NodeName& name, std::stop_token stop) {
 }
 
 Result<Operation> Weather::CreateNode(const NodeName& name, const Value& node,
-                                      std::stop_token stop) {
+                                      const std::string& request_id, std::stop_token stop) {
   const std::string call = "create " + name.node;
   if (auto error = Before(call)) return *error;
   if (!desk_.cloud.Node(name)) MaybeFailOperation("create", name.node);
-  auto result = desk_.cloud.CreateNode(name, node, std::move(stop));
+  auto result = desk_.cloud.CreateNode(name, node, request_id, std::move(stop));
   if (result) {
     ++record_.creates[name.node];
     const auto made = desk_.cloud.Node(name);
@@ -175,11 +175,28 @@ Result<Operation> Weather::PatchNode(const NodeName& name, const Value& node,
   return After(call, desk_.cloud.PatchNode(name, node, update_mask, std::move(stop)));
 }
 
-Result<Operation> Weather::DeleteNode(const NodeName& name, std::stop_token stop) {
+Result<Operation> Weather::DeleteNode(const NodeName& name, const std::string& request_id,
+                                      std::stop_token stop) {
   const std::string call = "delete " + name.node;
   if (auto error = Before(call)) return *error;
   if (desk_.cloud.Node(name)) MaybeFailOperation("delete", "");
-  return After(call, desk_.cloud.DeleteNode(name, std::move(stop)));
+  return After(call, desk_.cloud.DeleteNode(name, request_id, std::move(stop)));
+}
+
+Result<Operation> Weather::StartNode(const NodeName& name, std::stop_token stop) {
+  const std::string call = "start " + name.node;
+  if (auto error = Before(call)) return *error;
+  const auto there = desk_.cloud.Node(name);
+  if (there && NodeState(*there) == "STOPPED") MaybeFailOperation("start", "");
+  return After(call, desk_.cloud.StartNode(name, std::move(stop)));
+}
+
+Result<Operation> Weather::StopNode(const NodeName& name, std::stop_token stop) {
+  const std::string call = "stop " + name.node;
+  if (auto error = Before(call)) return *error;
+  const auto there = desk_.cloud.Node(name);
+  if (there && NodeState(*there) == "READY") MaybeFailOperation("stop", "");
+  return After(call, desk_.cloud.StopNode(name, std::move(stop)));
 }
 
 Result<Operation> Weather::GetOperation(const std::string& operation, std::stop_token stop) {

@@ -177,7 +177,8 @@ void FakeProvider::Finish(Work& work) {
     work.operation.error.push_back(*work.failure);
     if (it == nodes_.end()) return;
     if (work.method == "create" && !work.leaves_node) nodes_.erase(it);
-    if (work.method == "delete") it->second.Set("state", "READY");
+    if (work.method == "delete" || work.method == "stop") it->second.Set("state", "READY");
+    if (work.method == "start") it->second.Set("state", "STOPPED");
     return;
   }
   if (work.method == "delete") {
@@ -191,6 +192,8 @@ void FakeProvider::Finish(Work& work) {
   if (work.method == "create") {
     it->second.Set("state", "READY");
     it->second.Set("health", "HEALTHY");
+  } else if (work.method == "start" || work.method == "stop") {
+    it->second.Set("state", work.method == "start" ? "READY" : "STOPPED");
   } else {
     ApplyPatch(work);
   }
@@ -236,10 +239,19 @@ Result<Value> FakeProvider::GetNode(const NodeName& name, std::stop_token stop) 
   return it->second;
 }
 
+std::optional<Operation> FakeProvider::Repeated(const std::string& request_id) const {
+  const auto known = requests_.find(request_id);
+  if (known == requests_.end()) return std::nullopt;
+  return works_.at(known->second).operation;
+}
+
 Result<Operation> FakeProvider::CreateNode(const NodeName& name, const Value& node,
-                                           std::stop_token stop) {
+                                           const std::string& request_id, std::stop_token stop) {
   std::lock_guard lock(mutex_);
-  if (auto error = Enter({"create", name.Resource(), node, {}}, stop)) return *std::move(error);
+  if (auto error = Enter({"create", name.Resource(), node, {}, request_id}, stop)) {
+    return *std::move(error);
+  }
+  if (auto known = Repeated(request_id)) return Answer("create", *std::move(known));
   if (nodes_.contains(name.Resource())) {
     return MakeError(ErrorCode::kAlreadyExists,
                      fmt::format("Resource '{}' already exists", name.Resource()));
@@ -247,7 +259,9 @@ Result<Operation> FakeProvider::CreateNode(const NodeName& name, const Value& no
   Value made = ServerView(name, node);
   made.Set("state", "CREATING");
   nodes_[name.Resource()] = made;
-  return Answer("create", Start("create", name, std::move(made), {}));
+  Operation operation = Start("create", name, std::move(made), {});
+  if (!request_id.empty()) requests_[request_id] = operation.name;
+  return Answer("create", std::move(operation));
 }
 
 Result<Operation> FakeProvider::PatchNode(const NodeName& name, const Value& node,
@@ -278,9 +292,13 @@ Result<Operation> FakeProvider::PatchNode(const NodeName& name, const Value& nod
   return Answer("patch", Start("patch", name, node, update_mask));
 }
 
-Result<Operation> FakeProvider::DeleteNode(const NodeName& name, std::stop_token stop) {
+Result<Operation> FakeProvider::DeleteNode(const NodeName& name, const std::string& request_id,
+                                           std::stop_token stop) {
   std::lock_guard lock(mutex_);
-  if (auto error = Enter({"delete", name.Resource(), {}, {}}, stop)) return *std::move(error);
+  if (auto error = Enter({"delete", name.Resource(), {}, {}, request_id}, stop)) {
+    return *std::move(error);
+  }
+  if (auto known = Repeated(request_id)) return Answer("delete", *std::move(known));
   auto it = nodes_.find(name.Resource());
   if (it == nodes_.end()) return NotFound(name.Resource());
   // What else was going on with this node ends here.
@@ -291,7 +309,35 @@ Result<Operation> FakeProvider::DeleteNode(const NodeName& name, std::stop_token
         MakeError(ErrorCode::kCancelled, "the operation was cancelled by a delete"));
   }
   it->second.Set("state", "DELETING");
-  return Answer("delete", Start("delete", name, {}, {}));
+  Operation operation = Start("delete", name, {}, {});
+  if (!request_id.empty()) requests_[request_id] = operation.name;
+  return Answer("delete", std::move(operation));
+}
+
+// The documentation of StopNode: only with single TPU nodes.
+Result<Operation> FakeProvider::Power(const std::string& method, const NodeName& name,
+                                      const std::stop_token& stop) {
+  std::lock_guard lock(mutex_);
+  if (auto error = Enter({method, name.Resource(), {}, {}}, stop)) return *std::move(error);
+  auto it = nodes_.find(name.Resource());
+  if (it == nodes_.end()) return NotFound(name.Resource());
+  const std::string state = it->second["state"].AsString();
+  if (it->second["networkEndpoints"].AsList().size() > 1 ||
+      state != (method == "stop" ? "READY" : "STOPPED")) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("{} is not supported for this node while in state {}", method, state));
+  }
+  it->second.Set("state", method == "stop" ? "STOPPING" : "STARTING");
+  return Answer(method, Start(method, name, {}, {}));
+}
+
+Result<Operation> FakeProvider::StartNode(const NodeName& name, std::stop_token stop) {
+  return Power("start", name, stop);
+}
+
+Result<Operation> FakeProvider::StopNode(const NodeName& name, std::stop_token stop) {
+  return Power("stop", name, stop);
 }
 
 Result<Operation> FakeProvider::GetOperation(const std::string& operation, std::stop_token stop) {
@@ -435,7 +481,8 @@ std::vector<FakeProvider::Call> FakeProvider::Calls(const std::string& method) c
 int FakeProvider::MutatingCalls() const {
   std::lock_guard lock(mutex_);
   return static_cast<int>(std::count_if(calls_.begin(), calls_.end(), [](const Call& call) {
-    return call.method == "create" || call.method == "patch" || call.method == "delete";
+    return call.method == "create" || call.method == "patch" || call.method == "delete" ||
+           call.method == "start" || call.method == "stop";
   }));
 }
 

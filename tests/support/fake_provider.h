@@ -20,13 +20,14 @@ namespace podctl::testing {
 
 class FakeProvider final : public Provider {
  public:
-  // The methods' names in faults and records: "list", "get", "create", "patch", "delete",
-  // "operation", "operations", "attributes".
+  // The methods' names in faults and records: "list", "get", "create", "patch", "delete", "start",
+  // "stop", "operation", "operations", "attributes".
   struct Call {
     std::string method;
     std::string target;  // "projects/p/locations/z[/nodes/n]", or the operation's name
     Value node;          // what create and patch sent
     std::vector<std::string> mask;
+    std::string request_id = {};
   };
 
   struct Options {
@@ -43,11 +44,14 @@ class FakeProvider final : public Provider {
                                        std::stop_token stop) override;
   Result<Value> GetNode(const NodeName& name, std::stop_token stop) override;
   Result<Operation> CreateNode(const NodeName& name, const Value& node,
-                               std::stop_token stop) override;
+                               const std::string& request_id, std::stop_token stop) override;
   Result<Operation> PatchNode(const NodeName& name, const Value& node,
                               const std::vector<std::string>& update_mask,
                               std::stop_token stop) override;
-  Result<Operation> DeleteNode(const NodeName& name, std::stop_token stop) override;
+  Result<Operation> DeleteNode(const NodeName& name, const std::string& request_id,
+                               std::stop_token stop) override;
+  Result<Operation> StartNode(const NodeName& name, std::stop_token stop) override;
+  Result<Operation> StopNode(const NodeName& name, std::stop_token stop) override;
   Result<Operation> GetOperation(const std::string& operation, std::stop_token stop) override;
   // Does not count as a look.
   Result<std::vector<Operation>> ListOperations(const std::string& project, const std::string& zone,
@@ -91,7 +95,7 @@ class FakeProvider final : public Provider {
   // --- The record.
   std::vector<Call> Calls() const;
   std::vector<Call> Calls(const std::string& method) const;
-  int MutatingCalls() const;  // create, patch, delete, those that were made to fail too
+  int MutatingCalls() const;  // all but those that read, those that were made to fail too
   void ForgetCalls();
 
  private:
@@ -123,6 +127,10 @@ class FakeProvider final : public Provider {
 
   // Records the call, lets an interloper act, and tells which fault strikes, if any.
   std::optional<Error> Enter(const Call& call, const std::stop_token& stop);
+  // The answer to a request that was sent before under the same id; nullopt when it was not.
+  std::optional<Operation> Repeated(const std::string& request_id) const;
+  Result<Operation> Power(const std::string& method, const NodeName& name,
+                          const std::stop_token& stop);
   bool ReplyIsLost(const std::string& method);
   Result<Operation> Answer(const std::string& method, Operation operation);
   Operation Start(const std::string& method, const NodeName& name, Value node,
@@ -136,8 +144,9 @@ class FakeProvider final : public Provider {
   Options options_;
   mutable std::recursive_mutex
       mutex_;  // recursive: an interloper uses the world from within a call
-  std::map<std::string, Value> nodes_;  // by resource name
-  std::map<std::string, Work> works_;   // by operation name
+  std::map<std::string, Value> nodes_;           // by resource name
+  std::map<std::string, Work> works_;            // by operation name
+  std::map<std::string, std::string> requests_;  // request id -> operation name
   std::vector<Call> calls_;
   std::vector<Fault> faults_;
   std::vector<Fault> lost_replies_;

@@ -26,14 +26,14 @@ const NodeName kNode{"p", "europe-west4-a", "n"};
 TEST(FakeProvider, ALostReplyActsAllTheSame) {
   FakeProvider provider;
   provider.LoseReply("create");
-  EXPECT_EQ(provider.CreateNode(kNode, {}, {}).error().code, ErrorCode::kReplyLost);
+  EXPECT_EQ(provider.CreateNode(kNode, {}, "", {}).error().code, ErrorCode::kReplyLost);
   EXPECT_EQ((*provider.Node(kNode))["state"].AsString(), "CREATING");
-  EXPECT_EQ(provider.CreateNode(kNode, {}, {}).error().code, ErrorCode::kAlreadyExists);
+  EXPECT_EQ(provider.CreateNode(kNode, {}, "", {}).error().code, ErrorCode::kAlreadyExists);
 }
 
 TEST(FakeProvider, OperationsAdvanceWithEachLook) {
   FakeProvider provider(FakeProvider::Options{.looks = 3});
-  const auto operation = provider.CreateNode(kNode, {}, {});
+  const auto operation = provider.CreateNode(kNode, {}, "", {});
   EXPECT_FALSE(provider.GetOperation(operation->name, {})->done);
   EXPECT_EQ((*provider.GetNode(kNode, {}))["state"].AsString(), "CREATING");
   EXPECT_TRUE(provider.GetOperation(operation->name, {})->done);
@@ -43,9 +43,9 @@ TEST(FakeProvider, FailsTheKthCall) {
   FakeProvider provider;
   provider.FailCall(2, MakeError(ErrorCode::kInternal, "second"));
   EXPECT_TRUE(provider.ListNodes("p", "z", {}).has_value());
-  EXPECT_EQ(provider.CreateNode(kNode, {}, {}).error().message, "second");
+  EXPECT_EQ(provider.CreateNode(kNode, {}, "", {}).error().message, "second");
   EXPECT_EQ(provider.NodeCount(), 0U);
-  EXPECT_TRUE(provider.CreateNode(kNode, {}, {}).has_value());
+  EXPECT_TRUE(provider.CreateNode(kNode, {}, "", {}).has_value());
   EXPECT_EQ(provider.MutatingCalls(), 2);
 }
 
@@ -61,10 +61,11 @@ TEST(FakeProvider, FailsTheNextCallsOfAMethod) {
 TEST(FakeProvider, AFailedCreateLeavesNothingUnlessTold) {
   FakeProvider provider(FakeProvider::Options{.looks = 0});
   provider.FailOperation("create", FakeProvider::NoCapacity());
-  EXPECT_EQ(provider.CreateNode(kNode, {}, {})->error.at(0).code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(provider.CreateNode(kNode, {}, "", {})->error.at(0).code,
+            ErrorCode::kResourceExhausted);
   EXPECT_EQ(provider.NodeCount(), 0U);
   provider.FailOperation("create", FakeProvider::NoCapacity(), /*leaves_node=*/true);
-  EXPECT_FALSE(provider.CreateNode(kNode, {}, {})->error.empty());
+  EXPECT_FALSE(provider.CreateNode(kNode, {}, "", {})->error.empty());
   EXPECT_EQ(provider.NodeCount(), 1U);
 }
 

@@ -40,6 +40,54 @@ TEST_F(CreateTest, ARequestThatWasLostOnItsWayIsRepeated) {
   EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create a"));
 }
 
+// In v2alpha1 the service knows a repeat by its id.
+class AlphaCreateTest : public CreateTest {
+ protected:
+  void SetUp() override { desk_.Pods(Desk::Pod("a", "    apiVersion: v2alpha1\n")); }
+  std::string IdOf(const std::string& method, std::size_t k) {
+    return desk_.cloud.Calls(method).at(k).request_id;
+  }
+};
+
+TEST_F(AlphaCreateTest, ARepeatHasTheIdOfTheFirst) {
+  desk_.cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "the connection broke"));
+  desk_.ApplyAll();
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create a"));
+  EXPECT_NE(IdOf("create", 0), "");
+  EXPECT_EQ(IdOf("create", 0), IdOf("create", 1));
+}
+
+TEST_F(AlphaCreateTest, TheNextRunRepeatsUnderTheIdThatWasWrittenDown) {
+  desk_.cloud.Before("create", [&](FakeProvider& cloud) {
+    desk_.files.StopAfter(0);
+    cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "killed before it was sent"));
+  });
+  static_cast<void>(desk_.Apply());
+  desk_.files.Restart();
+  const std::string id = desk_.Stored().pods.at("pod.a").pending->request_id;
+  EXPECT_EQ(id, IdOf("create", 0));
+  desk_.ApplyAll();
+  EXPECT_EQ(IdOf("create", desk_.cloud.Calls("create").size() - 1), id);
+  EXPECT_EQ(desk_.Stored().pods.at("pod.a").api_version, ApiVersion::kV2Alpha1);
+}
+
+TEST_F(AlphaCreateTest, ADeleteHasAnIdOfItsOwnAndKeepsItForARepeat) {
+  desk_.ApplyAll();
+  desk_.cloud.FailNext("delete", MakeError(ErrorCode::kReplyLost, "the connection broke"));
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "delete a", "delete a"));
+  EXPECT_NE(IdOf("delete", 0), "");
+  EXPECT_NE(IdOf("delete", 0), IdOf("create", 0));
+  EXPECT_EQ(IdOf("delete", 0), IdOf("delete", 1));
+}
+
+TEST_F(CreateTest, InV2ThereAreNoIds) {
+  desk_.ApplyAll();
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_EQ(desk_.cloud.Calls("create").at(0).request_id, "");
+  EXPECT_EQ(desk_.cloud.Calls("delete").at(0).request_id, "");
+}
+
 TEST_F(CreateTest, RepeatsHaveALimit) {
   desk_.cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "the connection broke"), 9);
   EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("sent 3 times"));

@@ -104,7 +104,7 @@ TEST_F(TpuProviderTest, RenewsARefusedTokenOnce) {
   gcloud_.Print("new");
   transport_.Then(401, R"({"error":{"code":401,"status":"UNAUTHENTICATED","message":"expired"}})");
   transport_.Then(200, kOperation);
-  EXPECT_TRUE(Make().CreateNode(kNode, Value::EmptyMap(), {}).has_value());
+  EXPECT_TRUE(Make().CreateNode(kNode, Value::EmptyMap(), "", {}).has_value());
   ASSERT_EQ(SentCount(), 2U);
   EXPECT_EQ(transport_.Header(0, "Authorization"), "Bearer old");
   EXPECT_EQ(transport_.Header(1, "Authorization"), "Bearer new");
@@ -130,12 +130,79 @@ TEST_F(LoopbackProviderTest, EncodesEveryNameAsOnePart) {
       "http://127.0.0.1:8470/v2/projects/p%2Fq/locations/z%3F/nodes/n%2F..%2F%2541%20%23?alt=json");
 }
 
+TEST_F(LoopbackProviderTest, SpeaksEitherVersionThroughout) {
+  transport_.Then(200, kOperation);
+  Provider& alpha = provider_.Speaking(ApiVersion::kV2Alpha1);
+  EXPECT_TRUE(alpha.GetNode(kNode, {}).has_value());
+  EXPECT_TRUE(alpha.CreateNode(kNode, Value::EmptyMap(), "", {}).has_value());
+  EXPECT_TRUE(alpha.PatchNode(kNode, Value::EmptyMap(), {"labels"}, {}).has_value());
+  EXPECT_TRUE(alpha.DeleteNode(kNode, "", {}).has_value());
+  EXPECT_TRUE(alpha.StopNode(kNode, {}).has_value());
+  EXPECT_TRUE(alpha.GetOperation("projects/p/locations/z/operations/o", {}).has_value());
+  EXPECT_TRUE(alpha.GetGuestAttributes(kNode, "", {}).has_value());
+  for (const http::Request& request : transport_.requests()) {
+    EXPECT_THAT(request.url, HasSubstr("8470/v2alpha1/projects/p/locations/"));
+  }
+  const std::size_t sent = SentCount();
+  EXPECT_TRUE(alpha.Speaking(ApiVersion::kV2).GetNode(kNode, {}).has_value());
+  EXPECT_THAT(Sent(sent).url, HasSubstr("8470/v2/projects/p/locations/"));
+  EXPECT_EQ(&alpha.Speaking(ApiVersion::kV2Alpha1), &alpha);
+}
+
+TEST_F(LoopbackProviderTest, SendsARequestIdWhereThereIsOne) {
+  transport_.Then(200, kOperation);
+  EXPECT_TRUE(provider_.CreateNode(kNode, Value::EmptyMap(), "some-uuid", {}).has_value());
+  EXPECT_THAT(Sent(0).url, ::testing::EndsWith("/nodes?alt=json&nodeId=n&requestId=some-uuid"));
+  EXPECT_TRUE(provider_.DeleteNode(kNode, "some-uuid", {}).has_value());
+  EXPECT_THAT(Sent(1).url, ::testing::EndsWith("/nodes/n?alt=json&requestId=some-uuid"));
+}
+
+TEST_F(LoopbackProviderTest, RepeatsACreateThatTheServiceKnowsByItsId) {
+  transport_.Then(503, "{}").Then(200, kOperation);
+  EXPECT_TRUE(provider_.CreateNode(kNode, Value::EmptyMap(), "some-uuid", {}).has_value());
+  ASSERT_EQ(SentCount(), 2U);
+  EXPECT_EQ(Sent(0).url, Sent(1).url);
+}
+
+TEST_F(LoopbackProviderTest, StopsAndStartsWithAnEmptyMessage) {
+  transport_.Then(200, kOperation);
+  EXPECT_TRUE(provider_.StopNode(kNode, {}).has_value());
+  EXPECT_TRUE(provider_.StartNode(kNode, {}).has_value());
+  EXPECT_THAT(Sent(0).url, ::testing::EndsWith("/nodes/n:stop?alt=json"));
+  EXPECT_THAT(Sent(1).url, ::testing::EndsWith("/nodes/n:start?alt=json"));
+  for (int k : {0, 1}) {
+    EXPECT_EQ(Sent(static_cast<std::size_t>(k)).method, "POST");
+    EXPECT_EQ(Sent(static_cast<std::size_t>(k)).body, "{}");
+  }
+}
+
+TEST_F(LoopbackProviderTest, AStopIsSentOnceAndLeftOpenWhenItsAnswerIsLost) {
+  transport_.Then(503, "{}");
+  EXPECT_EQ(provider_.StopNode(kNode, {}).error().code, ErrorCode::kReplyLost);
+  EXPECT_EQ(SentCount(), 1U);
+}
+
+TEST_F(LoopbackProviderTest, ListsWhatAZoneOffersPageByPage) {
+  transport_.Then(200, R"({"acceleratorTypes":[{"type":"v3-8"}],"nextPageToken":"t"})")
+      .Then(200, R"({"acceleratorTypes":[{"type":"v3-32"}]})")
+      .Then(200, R"({"runtimeVersions":[{"version":"tpu-ubuntu2204-base"}]})");
+  const auto types = provider_.ListAcceleratorTypes("p", "z", {});
+  ASSERT_TRUE(types.has_value());
+  ASSERT_EQ(types->size(), 2U);
+  EXPECT_EQ(types->at(1)["type"].AsString(), "v3-32");
+  EXPECT_THAT(Sent(1).url, HasSubstr("/v2/projects/p/locations/z/acceleratorTypes?"));
+  EXPECT_THAT(Sent(1).url, HasSubstr("pageToken=t"));
+  const auto versions = provider_.ListRuntimeVersions("p", "z", {});
+  ASSERT_TRUE(versions.has_value());
+  EXPECT_EQ(versions->at(0)["version"].AsString(), "tpu-ubuntu2204-base");
+}
+
 TEST_F(LoopbackProviderTest, RefusesEmptyNames) {
   for (const NodeName& name :
        {NodeName{"", "z", "n"}, NodeName{"p", "", "n"}, NodeName{"p", "z", ""}}) {
     EXPECT_EQ(provider_.GetNode(name, {}).error().code, ErrorCode::kInvalidArgument);
-    EXPECT_EQ(provider_.DeleteNode(name, {}).error().code, ErrorCode::kInvalidArgument);
-    EXPECT_EQ(provider_.CreateNode(name, {}, {}).error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(provider_.DeleteNode(name, "", {}).error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(provider_.CreateNode(name, {}, "", {}).error().code, ErrorCode::kInvalidArgument);
   }
   EXPECT_EQ(provider_.ListNodes("p", "", {}).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(SentCount(), 0U);
@@ -145,7 +212,7 @@ TEST_F(LoopbackProviderTest, CreatesWithTheNodeAsTheBody) {
   transport_.Then(200, kOperation);
   Value node;
   node.Set("acceleratorType", "v3-32");
-  const auto operation = provider_.CreateNode(kNode, node, {});
+  const auto operation = provider_.CreateNode(kNode, node, "", {});
   ASSERT_TRUE(operation.has_value());
   EXPECT_EQ(operation->name, "projects/p/locations/z/operations/o");
   EXPECT_FALSE(operation->done);
@@ -174,7 +241,7 @@ TEST_F(LoopbackProviderTest, ACreateInDoubtIsToldAndNotRepeated) {
     doubts[i](transport);
     TpuProvider provider(*ParseEndpoint("http://127.0.0.1:1"), transport, credentials_, clock_,
                          random_);
-    const auto operation = provider.CreateNode(kNode, Value::EmptyMap(), {});
+    const auto operation = provider.CreateNode(kNode, Value::EmptyMap(), "", {});
     ASSERT_FALSE(operation.has_value()) << i;
     EXPECT_EQ(operation.error().code, ErrorCode::kReplyLost) << i;
     EXPECT_EQ(transport.requests().size(), 1U) << i;
@@ -183,20 +250,20 @@ TEST_F(LoopbackProviderTest, ACreateInDoubtIsToldAndNotRepeated) {
 
 TEST_F(LoopbackProviderTest, ACreateThatWasRefusedIsNoDoubt) {
   transport_.Then(409, R"({"error":{"code":409,"status":"ALREADY_EXISTS","message":"exists"}})");
-  EXPECT_EQ(provider_.CreateNode(kNode, {}, {}).error().code, ErrorCode::kAlreadyExists);
+  EXPECT_EQ(provider_.CreateNode(kNode, {}, "", {}).error().code, ErrorCode::kAlreadyExists);
   EXPECT_EQ(SentCount(), 1U);
 }
 
 TEST_F(LoopbackProviderTest, ACreateIsSentAgainWhenTheServerNeverSawIt) {
   transport_.Then(ErrorCode::kUnavailable).Then(429, "").Then(200, kOperation);
-  EXPECT_TRUE(provider_.CreateNode(kNode, {}, {}).has_value());
+  EXPECT_TRUE(provider_.CreateNode(kNode, {}, "", {}).has_value());
   EXPECT_EQ(SentCount(), 3U);
 }
 
 TEST_F(LoopbackProviderTest, AUsedUpQuotaIsToldAtOnce) {
   transport_.Then(429, R"({"error":{"code":429,"status":"RESOURCE_EXHAUSTED",
       "message":"Quota limit 'x' has been exceeded. Limit: 0 in region us-east5."}})");
-  EXPECT_EQ(provider_.CreateNode(kNode, {}, {}).error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(provider_.CreateNode(kNode, {}, "", {}).error().code, ErrorCode::kResourceExhausted);
   EXPECT_EQ(SentCount(), 1U);
 }
 
@@ -229,7 +296,7 @@ TEST_F(LoopbackProviderTest, RepeatsWhatIsSafe) {
 
 TEST_F(LoopbackProviderTest, DeletesWithoutABody) {
   transport_.Then(200, kOperation);
-  EXPECT_TRUE(provider_.DeleteNode(kNode, {}).has_value());
+  EXPECT_TRUE(provider_.DeleteNode(kNode, "", {}).has_value());
   EXPECT_EQ(Sent().method, "DELETE");
   EXPECT_EQ(Sent().body, "");
   EXPECT_EQ(transport_.Header(0, "Content-Type"), "");

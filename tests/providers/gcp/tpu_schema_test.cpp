@@ -1,11 +1,13 @@
 #include "providers/gcp/tpu_schema.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
 #include "providers/base/json.h"
+#include "tests/support/golden.h"
 
 namespace podctl::gcp {
 namespace {
@@ -58,7 +60,91 @@ TEST(TpuSchemaTest, NetworksAreComparedByTheirFullNames) {
   }
 }
 
+// docs/node-fields.md is made of the table, so it cannot say anything else than podctl does.
+std::string Listed(std::string_view words) {
+  std::string list(words);
+  for (std::size_t at = 0; (at = list.find(' ', at)) != std::string::npos; at += 2) {
+    list.replace(at, 1, ", ");
+  }
+  return list;
+}
+
+std::string TypeWords(const Field& field) {
+  switch (field.type) {
+    case FieldType::kString:
+      return "text";
+    case FieldType::kBool:
+      return "true or false";
+    case FieldType::kInt:
+    case FieldType::kInt64:
+      return "number";
+    case FieldType::kStringMap:
+      return "map of texts";
+    case FieldType::kStringList:
+      return "list of texts";
+    case FieldType::kMessage:
+      return "map";
+    case FieldType::kMessageList:
+      return "list of maps";
+    case FieldType::kEnum:
+      break;
+  }
+  return Listed(field.enum_values);
+}
+
+TEST(TpuSchemaTest, TheDocumentationSaysWhatTheTableSays) {
+  std::string text =
+      "# The fields of a node\n\n"
+      "The keys of a pod that are fields of the Cloud TPU API's `Node`. This page is made from the "
+      "table that podctl\nitself goes by (`providers/gcp/tpu_schema.cpp`).\n\n"
+      "A change of a field is a *patch*, which leaves the node running, or a *replacement* of the "
+      "node. Fields marked\nv2alpha1 need `apiVersion: v2alpha1` in the pod.\n\n"
+      "| field | value | a change is | |\n|---|---|---|---|\n";
+  for (const Field& field : NodeFields()) {
+    if (field.field_class == FieldClass::kOutputOnly) continue;
+    const bool message = field.type == FieldType::kMessage || field.type == FieldType::kMessageList;
+    const bool whole = field.path.find("[]") == std::string_view::npos;
+    const std::string_view change = field.field_class == FieldClass::kPatchable ? "a patch"
+                                    : message && whole                          ? ""
+                                                                                : "a replacement";
+    text += fmt::format("| `{}` | {} | {} | {}{} |\n", field.path, TypeWords(field), change,
+                        field.version == ApiVersion::kV2 ? "" : "v2alpha1. ", field.doc);
+    if (!field.alpha_values.empty()) {
+      text.insert(text.size() - 3, fmt::format(" {}: v2alpha1.", Listed(field.alpha_values)));
+    }
+  }
+  text += "\nWhat the service writes by itself is refused in a spec:\n\n| field | |\n|---|---|\n";
+  for (const Field& field : NodeFields()) {
+    if (field.field_class != FieldClass::kOutputOnly) continue;
+    text += fmt::format("| `{}` | {} |\n", field.path, field.doc);
+  }
+  testing::ExpectGolden("../../docs/node-fields.md", text);
+}
+
+TEST(TpuSchemaTest, WhatOnlyV2Alpha1HasIsMarked) {
+  std::set<std::string_view> alpha;
+  for (const Field& field : NodeFields()) {
+    const bool top = field.path.starts_with("bootDiskConfig.");
+    if (field.version == ApiVersion::kV2Alpha1 && !top) alpha.insert(field.path);
+  }
+  EXPECT_EQ(alpha, (std::set<std::string_view>{
+                       "autocheckpointEnabled", "bootDiskConfig", "dataDisks[].workerIds",
+                       "schedulingConfig.provisioningModel", "schedulingConfig.reservationName",
+                       "schedulingConfig.terminationTimestamp"}));
+  EXPECT_TRUE(IsEnumWord(*FindNodeField("state"), "UNKNOWN"));
+  EXPECT_TRUE(IsEnumWord(*FindNodeField("state"), "CREATING"));
+  EXPECT_FALSE(IsEnumWord(*FindNodeField("state"), "READ"));
+  EXPECT_FALSE(IsEnumWord(*FindNodeField("state"), ""));
+}
+
 TEST(TpuSchemaTest, OtherNormalForms) {
+  EXPECT_EQ(Normal("bootDiskConfig.sourceImage",
+                   "https://www.googleapis.com/compute/v1/projects/p/global/images/i"),
+            Value("projects/p/global/images/i"));
+  EXPECT_EQ(Normal("bootDiskConfig.customerEncryptionKey.kmsKeyName", "k/c/cryptoKeyVersions/1"),
+            Value("k/c"));
+  EXPECT_EQ(Normal("schedulingConfig.reservationName", "projects/p/locations/z/reservations/r"),
+            Normal("schedulingConfig.reservationName", "projects/1/locations/z/reservations/r"));
   EXPECT_EQ(Normal("acceleratorType", "V3-8"), Value("v3-8"));
   EXPECT_EQ(Normal("runtimeVersion", "V3-8"), Value("V3-8"));
   EXPECT_EQ(ToJson(Normal("serviceAccount.scope",
