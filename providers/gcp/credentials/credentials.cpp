@@ -13,6 +13,7 @@ using std::chrono::seconds;
 
 constexpr seconds kMargin{225};  // 3 min 45 s, as Google's own libraries have it
 constexpr seconds kLastMargin{10};
+constexpr seconds kPause{3};  // after a failure
 constexpr const char* kTokenInfo = "https://oauth2.googleapis.com/tokeninfo";
 
 std::optional<std::string> Named(const Environment& environment, const char* name) {
@@ -36,17 +37,16 @@ Result<Secret> Credentials::Renew(Need need, const std::stop_token& stop) {
   }
   if (fresh.error().code != ErrorCode::kCancelled) {
     failure_ = fresh.error();
-    ++failures_;
+    failed_at_ = doors_.clock.Steady();
   }
   return fresh.error();
 }
 
 Result<Secret> Credentials::Token(const std::stop_token& stop) {
-  const int failures = failures_;
   std::lock_guard lock(mutex_);
   if (token_ && LivesOn(*token_, kMargin)) return token_->secret;
-  const bool failed_meanwhile = failures_ != failures;
-  Result<Secret> fresh = failed_meanwhile ? Result<Secret>(*failure_) : Renew(Need::kAny, stop);
+  const bool failed_just_now = failure_ && doors_.clock.Steady() - failed_at_ < kPause;
+  Result<Secret> fresh = failed_just_now ? Result<Secret>(*failure_) : Renew(Need::kAny, stop);
   if (!fresh && fresh.error().code != ErrorCode::kCancelled && token_ &&
       LivesOn(*token_, kLastMargin)) {
     return token_->secret;

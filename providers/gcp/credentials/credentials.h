@@ -5,7 +5,6 @@
 // never stand in errors or logs.
 #pragma once
 
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -35,7 +34,8 @@ class Credentials {
   explicit Credentials(const CredentialDoors& doors) : doors_(doors) {}
 
   // A token that will serve for some minutes yet: kept for the process, and renewed from its source
-  // when less than 3 min 45 s are left. When that fails, the kept one serves until it expires.
+  // when less than 3 min 45 s are left. When that fails, the kept one serves until it expires, and
+  // for three seconds nobody asks again, so that many threads do not fail one after the other.
   // kUnauthenticated when there is none; a source that is named but unusable is an error, not a
   // reason to try the next one. kCancelled on `stop`.
   Result<Secret> Token(const std::stop_token& stop = {});
@@ -67,10 +67,8 @@ class Credentials {
   std::mutex mutex_;  // held while a source is asked: one question is enough for all threads
   Search search_;
   std::optional<AccessToken> token_;
-  // How many questions failed, and how the last one did: who waited for it meanwhile does not ask
-  // again.
-  std::atomic<int> failures_{0};
-  std::optional<Error> failure_;
+  std::optional<Error> failure_;  // the last one, which is told again for a while
+  Clock::SteadyTime failed_at_{};
   std::optional<std::pair<std::string, std::string>> gcloud_quota_;  // read once
 };
 

@@ -141,7 +141,7 @@ TEST_F(CredentialsTest, ANamedTokenFileThatIsUnusableIsAnErrorAndNotSkipped) {
   EXPECT_EQ(absent.error().code, ErrorCode::kUnauthenticated);
   EXPECT_THAT(absent.error().message, HasSubstr(kTokenFile));
   files_.SetFile(kTokenFile, " \n");
-  EXPECT_THAT(credentials.Token().error().message, HasSubstr("holds no access token"));
+  EXPECT_THAT(FailureOf(credentials).message, HasSubstr("holds no access token"));
 }
 
 TEST_F(CredentialsTest, ANamedCredentialFileThatIsUnusableIsAnErrorAndNotSkipped) {
@@ -164,11 +164,18 @@ TEST_F(CredentialsTest, ANamedCredentialFileThatIsUnusableIsAnErrorAndNotSkipped
        "`service_account_impersonation_url` is missing"}};
   for (const auto& [text, words] : files) {
     files_.SetFile(kKeyFile, text);
-    const auto token = credentials.Token();
-    ASSERT_FALSE(token.has_value()) << text;
-    EXPECT_EQ(token.error().code, ErrorCode::kUnauthenticated) << text;
-    EXPECT_THAT(token.error().message, AllOf(HasSubstr(kKeyFile), HasSubstr(words)));
+    const Error error = FailureOf(credentials);
+    EXPECT_EQ(error.code, ErrorCode::kUnauthenticated) << text;
+    EXPECT_THAT(error.message, AllOf(HasSubstr(kKeyFile), HasSubstr(words)));
   }
+  EXPECT_EQ(gcloud_.runs(), 0);
+}
+
+TEST_F(CredentialsTest, ADefaultFileThatMayNotBeLookedAtIsAnErrorAndNotSkipped) {
+  WriteDefaultFile();
+  auto credentials = Make({{"HOME", "/home/alice"}});
+  files_.FailCall(1, MakeError(ErrorCode::kPermissionDenied, "cannot read it"), true);
+  EXPECT_THAT(credentials.Token().error().message, HasSubstr("cannot read it"));
   EXPECT_EQ(gcloud_.runs(), 0);
 }
 
@@ -198,11 +205,15 @@ TEST_F(CredentialsTest, QuotesGcloudsComplaintAndNotItsOutput) {
   EXPECT_THAT(token.error().message, Not(HasSubstr("ya29")));
 }
 
-TEST_F(CredentialsTest, AFailureIsNotRemembered) {
+TEST_F(CredentialsTest, AFailureIsToldToAllWhoAskAndForgottenSoon) {
   gcloud_.Exit(1, "", "");
   gcloud_.Print("later");
   auto credentials = Make({});
   EXPECT_FALSE(credentials.Token().has_value());
+  clock_.Advance(seconds(2));
+  EXPECT_FALSE(credentials.Token().has_value());
+  EXPECT_EQ(gcloud_.runs(), 1);
+  clock_.Advance(seconds(1));
   EXPECT_EQ(credentials.Token()->Reveal(), "later");
 }
 

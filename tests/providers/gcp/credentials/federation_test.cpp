@@ -97,7 +97,7 @@ TEST_F(FederationTest, AFileWithoutATokenIsNamed) {
   auto credentials = Use(File(R"({"file":"/tmp/oidc",)" + format + "}"));
   EXPECT_THAT(credentials.Token().error().message, HasSubstr("/tmp/oidc"));
   files_.SetFile("/tmp/oidc", R"({"other":"jwt-secret"})");
-  const Error error = credentials.Token().error();
+  const Error error = FailureOf(credentials);
   EXPECT_THAT(error.message,
               AllOf(HasSubstr("`file`"), HasSubstr("/tmp/oidc"), HasSubstr("`token`")));
   EXPECT_THAT(AllTextOf(error), Not(HasSubstr("jwt-secret")));
@@ -368,19 +368,19 @@ TEST_F(ExecutableTest, UsesWhatAnEarlierRunLeftUntilItExpires) {
 TEST_F(ExecutableTest, TellsItsFailuresAndNotItsOutput) {
   auto credentials = Use(ExecutableFile(R"(,"timeout_millis":5000)"), allowed_);
   gcloud_.Exit(0, R"({"version":1,"success":false,"code":"401","message":"log in first"})", "");
-  EXPECT_THAT(credentials.Token().error().message, HasSubstr("401: log in first"));
+  EXPECT_THAT(FailureOf(credentials).message, HasSubstr("401: log in first"));
   gcloud_.Exit(3, "jwt-secret", "jwt-secret");
-  Error error = credentials.Token().error();
+  Error error = FailureOf(credentials);
   EXPECT_THAT(error.message, HasSubstr("exit code 3"));
   EXPECT_THAT(AllTextOf(error), Not(HasSubstr("jwt-secret")));
   gcloud_.Exit(0, "jwt-secret", "");
-  error = credentials.Token().error();
+  error = FailureOf(credentials);
   EXPECT_THAT(error.message, HasSubstr("printed no JSON"));
   EXPECT_THAT(AllTextOf(error), Not(HasSubstr("jwt-secret")));
   gcloud_.Exit(0, Answer(R"(,"expiration_time":1795184999)"), "");
-  EXPECT_THAT(credentials.Token().error().message, HasSubstr("has expired"));
+  EXPECT_THAT(FailureOf(credentials).message, HasSubstr("has expired"));
   gcloud_.Fail(MakeError(ErrorCode::kDeadlineExceeded, "too long"));
-  EXPECT_THAT(credentials.Token().error().message, HasSubstr("did not end within 5s"));
+  EXPECT_THAT(FailureOf(credentials).message, HasSubstr("did not end within 5s"));
   EXPECT_THAT(Use(ExecutableFile(R"(,"timeout_millis":100)"), allowed_).Token().error().message,
               HasSubstr("`timeout_millis` is not from 5000 to 120000"));
   EXPECT_EQ(server_.seen().size(), 0U);

@@ -167,6 +167,11 @@ class TokenWorld : public ::testing::Test {
     more["GOOGLE_APPLICATION_CREDENTIALS"] = kKeyFile;
     SetVariables(std::move(more));
   }
+  // How the next question fails: a failure is told for three seconds.
+  Error FailureOf(gcp::Credentials& credentials) {
+    clock_.Advance(std::chrono::seconds(3));
+    return credentials.Token().error();
+  }
   static std::string AllTextOf(const Error& error) { return error.message + "\n" + error.hint; }
 
   FixedEnvironment environment_{{{"NO_GCE_CHECK", "true"}}};
