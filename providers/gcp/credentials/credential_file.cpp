@@ -32,13 +32,14 @@ Result<std::string> Fields::Text(std::string_view name) const {
   return value.AsString();
 }
 
-std::string Fields::TextOr(std::string_view name, std::string fallback) const {
+std::string Fields::TextOr(std::string_view name, const std::string& fallback) const {
   const std::string& text = object_[name].AsString();
   return text.empty() ? fallback : text;
 }
 
-Result<std::unique_ptr<TokenSource>> MakeTokenSource(const CredentialDoors& doors, Fields fields,
-                                                     TokenUse use, int depth) {
+Result<std::unique_ptr<TokenSource>> MakeTokenSource(const CredentialDoors& doors,
+                                                     const Fields& fields, TokenUse use,
+                                                     int depth) {
   if (depth > kMaxDepth) {
     return MakeError(ErrorCode::kUnauthenticated,
                      fmt::format("{}: credentials within credentials, too deep", fields.where()));

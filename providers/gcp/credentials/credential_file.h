@@ -27,7 +27,7 @@ class Fields {
   // A text that must be there. kUnauthenticated when it is missing, empty or no text.
   Result<std::string> Text(std::string_view name) const;
   // One that need not be there: then `fallback`.
-  std::string TextOr(std::string_view name, std::string fallback = {}) const;
+  std::string TextOr(std::string_view name, const std::string& fallback = {}) const;
   Error Wrong(std::string_view name, std::string_view what) const;
 
  private:
@@ -43,8 +43,9 @@ enum class TokenUse {
 
 // kUnauthenticated for a type that is not known, or when a field is missing. `depth` counts the
 // files within files (impersonated_service_account).
-Result<std::unique_ptr<TokenSource>> MakeTokenSource(const CredentialDoors& doors, Fields fields,
-                                                     TokenUse use, int depth = 0);
+Result<std::unique_ptr<TokenSource>> MakeTokenSource(const CredentialDoors& doors,
+                                                     const Fields& fields, TokenUse use,
+                                                     int depth = 0);
 
 // Reads `path` and makes its source.
 Result<std::unique_ptr<TokenSource>> ReadCredentialFile(const CredentialDoors& doors,

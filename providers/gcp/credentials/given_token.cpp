@@ -8,7 +8,7 @@
 namespace podctl::gcp {
 namespace {
 
-constexpr std::uint64_t kMaxTokenBytes = 64 * 1024;
+constexpr std::uint64_t kMaxTokenBytes = 1 << 16;
 
 Result<AccessToken> AsToken(std::string_view text, const std::string& source) {
   const std::string_view token = TrimBlanks(text);
