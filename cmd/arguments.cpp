@@ -28,7 +28,7 @@ class Parser {
     AddGlobals();
     AddInit();
     AddPlanning();
-    AddPodCommands(&app_, &invocation_.pod, &invocation_.exec);
+    AddPodCommands(&app_, &invocation_.pod, &invocation_.exec, &invocation_.cp);
     AddFleetCommands(&app_, &invocation_.fleet);
     AddState();
     AddAccess();

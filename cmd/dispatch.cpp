@@ -6,6 +6,7 @@
 #include "cmd/commands/apply.h"
 #include "cmd/commands/auth.h"
 #include "cmd/commands/completion.h"
+#include "cmd/commands/cp/cp.h"
 #include "cmd/commands/doctor.h"
 #include "cmd/commands/drain.h"
 #include "cmd/commands/emulator.h"
@@ -98,6 +99,7 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   if (command == "logs") return RunLogs(wiring, invocation.fleet);
   if (command == "kill") return RunKill(wiring, invocation.fleet);
   if (command == "ssh") return RunSsh(wiring, invocation.pod);
+  if (command == "cp") return RunCp(wiring, invocation.cp);
   if (command == "tunnel") return RunTunnel(wiring, invocation.pod);
   if (command == "types") return RunTypes(wiring);
   if (command == "versions") return RunVersions(wiring);

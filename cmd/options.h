@@ -51,6 +51,12 @@ struct PodOptions {  // exec, ssh, tunnel
   bool tty = false;                  // exec, ssh: a pty also for a command
 };
 
+struct CpOptions {
+  std::vector<std::string> paths;  // SRC… DST
+  std::string workers;             // --worker
+  bool recursive = false;          // -r, as scp wants it: folders are copied anyway
+};
+
 // A number of workers, or a share of those that are chosen.
 struct CountOrShare {
   int number = 0;
@@ -131,6 +137,7 @@ struct Invocation {
   ApplyOptions apply;
   PodOptions pod;
   ExecOptions exec;
+  CpOptions cp;
   FleetOptions fleet;
   EmulatorOptions emulator;
   InitArguments init;

@@ -73,7 +73,7 @@ void AddExec(CLI::App* app, PodOptions* pod, ExecOptions* options) {
 
 }  // namespace
 
-void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec) {
+void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec, CpOptions* cp) {
   AddExec(app, pod, exec);
 
   CLI::App* ssh = AddCommand(app, "ssh", "open an interactive shell on one worker");
@@ -81,6 +81,13 @@ void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec) {
   ssh->add_option("--worker", pod->workers, "number of the worker (default 0)")->type_name("N");
   ssh->add_flag("-t,--tty", pod->tty, "a terminal also for a command");
   ssh->add_option("COMMAND", pod->command, "run this instead of a shell, after --");
+
+  CLI::App* copy = AddCommand(app, "cp", "copy files to or from a pod's workers");
+  copy->add_option("PATH", cp->paths, "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")
+      ->required();
+  copy->add_option("--worker", cp->workers, "all (default), 0,2-3, !7 (all but), 0-255/8")
+      ->type_name("WORKERS");
+  copy->add_flag("-r,--recursive", cp->recursive, "as for scp: folders are copied anyway");
 
   CLI::App* tunnel = AddCommand(app, "tunnel", "forward local ports to a worker");
   tunnel->add_option("POD", pod->pod, "name of the pod")->required();

@@ -8,8 +8,8 @@
 
 namespace podctl {
 
-// Adds the commands to `app`; what is said goes to `pod` and `exec`, which are lent.
-void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec);
+// Adds the commands to `app`; what is said goes to the options, which are lent.
+void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec, CpOptions* cp);
 
 // What of `exec` does not go together: a sentence, or "".
 std::string ExecConflict(const PodOptions& pod, const ExecOptions& exec, bool json);

@@ -134,8 +134,8 @@ std::vector<std::string> ExecProgress::Lines() {
   const Clock::SteadyTime now = clock_.Steady();
   const std::string pace = Pace();
   const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100));
-  std::vector<std::string> lines = {fmt::format("{} {}: {}; {}{}", SpinnerFrame(frame), pod_,
-                                                Counts(), Whole(now - began_),
+  std::vector<std::string> lines = {fmt::format("{} {}: {}{}; {}{}", SpinnerFrame(frame), pod_,
+                                                Counts(), Amount(), Whole(now - began_),
                                                 pace.empty() ? "" : "; " + pace)};
   for (const std::string& line : {FailedLine(), SlowestLine(now)}) {
     if (!line.empty()) lines.push_back(line);
@@ -146,7 +146,7 @@ std::vector<std::string> ExecProgress::Lines() {
 std::string ExecProgress::PlainLine() {
   const Clock::SteadyTime now = clock_.Steady();
   const std::string pace = Pace();
-  return fmt::format("{}: {} [{} elapsed{}]", pod_, Counts(), Whole(now - began_),
+  return fmt::format("{}: {}{} [{} elapsed{}]", pod_, Counts(), Amount(), Whole(now - began_),
                      pace.empty() ? "" : ", " + pace);
 }
 

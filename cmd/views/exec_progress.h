@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ class ExecProgress {
   // `cause` as the summary words it; empty: the worker is done and ok.
   void OnResult(std::size_t job, const std::string& cause);
 
+  // What else the first line tells, such as bytes; asked for whenever it is made.
+  void ShowAmount(std::function<std::string()> amount) { amount_ = std::move(amount); }
+
   // For a terminal: one line, and further ones where there is more to say.
   std::vector<std::string> Lines();
   // For a log: the same counts as one line, with the time since the beginning.
@@ -40,6 +44,7 @@ class ExecProgress {
 
   std::string Counts() const;
   std::string Pace();
+  std::string Amount() const { return amount_ ? "; " + amount_() : ""; }
   std::string SlowestLine(Clock::SteadyTime now) const;
   std::string FailedLine() const;
 
@@ -49,6 +54,7 @@ class ExecProgress {
   const Clock::SteadyTime began_;
   std::vector<Worker> states_;
   std::vector<std::size_t> in_phase_;  // by Phase
+  std::function<std::string()> amount_;
   std::size_t done_ = 0;
   std::size_t failed_ = 0;
   std::map<std::string, std::vector<int>> causes_;

@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <numeric>
+
+#include "providers/tar/archive.h"
+#include "providers/tar/header.h"
 
 namespace podctl {
 namespace {
 
-constexpr std::size_t kBlock = 512;
-constexpr char kFile = '0';
-constexpr char kFolder = '5';
-constexpr char kLongName = 'L';  // GNU tar: the data is the name of the next entry
-
-std::string BaseName(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path.substr(path.rfind('/') + 1);
-}
+using tar::BaseName;
+using tar::kBlock;
 
 }  // namespace
 
@@ -28,31 +21,8 @@ std::string TarName(std::string_view destination) {
   return destination.empty() ? "." : std::string(destination);
 }
 
-void TarStream::AppendHeader(const std::string& name, std::size_t size, unsigned mode, char kind) {
-  // Offsets of the fields of a ustar header; numbers are octal text.
-  std::array<char, kBlock> block{};
-  const auto put = [&block](std::size_t at, std::string_view text) {
-    std::memcpy(block.data() + at, text.data(), text.size());
-  };
-  put(0, std::string_view(name).substr(0, 100));
-  put(100, fmt::format("{:07o}", mode & 07777U));
-  put(108, "0000000");  // user
-  put(116, "0000000");  // group
-  put(124, fmt::format("{:011o}", size));
-  put(136, "00000000000");  // time
-  put(148, "        ");     // the checksum counts as blanks while it is summed up
-  block[156] = kind;
-  put(257, std::string_view("ustar\00000", 8));
-  const unsigned sum = std::accumulate(block.begin(), block.end(), 0U, [](unsigned total, char c) {
-    return total + static_cast<unsigned char>(c);
-  });
-  put(148, fmt::format("{:06o}", sum));
-  block[154] = '\0';
-  bytes_.append(block.data(), block.size());
-}
-
 Result<void> TarStream::Add(const std::string& name, std::string_view bytes, unsigned mode,
-                            char kind) {
+                            tar::Kind kind) {
   if (++entries_ > kMaxEntries) {
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("more than {} files and folders to copy", kMaxEntries));
@@ -62,24 +32,18 @@ Result<void> TarStream::Add(const std::string& name, std::string_view bytes, uns
                      fmt::format("more than {} MiB to copy", kMaxBytes / 1024 / 1024),
                      "put large data into a bucket and fetch it on the workers");
   }
-  const auto pad = [this] { bytes_.append((kBlock - bytes_.size() % kBlock) % kBlock, '\0'); };
-  if (name.size() > 100) {
-    AppendHeader("././@LongLink", name.size() + 1, 0, kLongName);
-    bytes_.append(name).push_back('\0');
-    pad();
-  }
-  AppendHeader(name, bytes.size(), mode, kind);
+  bytes_ += tar::HeaderBlocks({name, bytes.size(), mode, kind});
   bytes_.append(bytes);
-  pad();
+  bytes_.append(tar::Padding(bytes.size()), '\0');
   return {};
 }
 
 Result<void> TarStream::AddFolder(const std::string& name, unsigned mode) {
-  return Add(name.back() == '/' ? name : name + "/", {}, mode, kFolder);
+  return Add(name.back() == '/' ? name : name + "/", {}, mode, tar::Kind::kFolder);
 }
 
 Result<void> TarStream::AddFile(const std::string& name, std::string_view bytes, unsigned mode) {
-  return Add(name, bytes, mode, kFile);
+  return Add(name, bytes, mode, tar::Kind::kFile);
 }
 
 Result<void> TarStream::AddLocal(FileSystem& files, const std::string& source,
@@ -124,7 +88,7 @@ Result<void> TarStream::AddTree(FileSystem& files, const std::string& source,
 }
 
 std::string TarStream::Finish() {
-  bytes_.append(2 * kBlock, '\0');
+  bytes_ += tar::EndBlocks();
   entries_ = 0;
   return std::exchange(bytes_, {});
 }

@@ -7,6 +7,7 @@
 
 #include "providers/base/error.h"
 #include "providers/os/file_system.h"
+#include "providers/tar/header.h"
 
 namespace podctl {
 
@@ -34,8 +35,7 @@ class TarStream {
  private:
   Result<void> AddTree(FileSystem& files, const std::string& source, const std::string& name,
                        int depth);
-  Result<void> Add(const std::string& name, std::string_view bytes, unsigned mode, char kind);
-  void AppendHeader(const std::string& name, std::size_t size, unsigned mode, char kind);
+  Result<void> Add(const std::string& name, std::string_view bytes, unsigned mode, tar::Kind kind);
 
   std::string bytes_;
   int entries_ = 0;

@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 
 #include "providers/os/descriptor.h"
@@ -39,6 +41,47 @@ Result<void> ReplaceFile(const std::string& path, std::string_view bytes, unsign
     unlink(beside.c_str());
     return error;
   }
+  return {};
+}
+
+Result<void> MakeOutputFolder(const std::string& path, unsigned mode) {
+  if (mkdir(path.c_str(), mode) == 0) return {};
+  const int error = errno;
+  struct stat there {};
+  if (error == EEXIST && stat(path.c_str(), &there) == 0) {
+    if (S_ISDIR(there.st_mode)) return {};
+    return MakeError(ErrorCode::kAlreadyExists,
+                     fmt::format("{} is there already, and is no folder", path));
+  }
+  return SystemError("make the folder", path, error);
+}
+
+Result<PartialFile> PartialFile::Make(const std::string& path, unsigned mode) {
+  PartialFile file(path, fmt::format("{}.{}.part", path, ProcessId()));
+  if (auto made = podctl::Write(file.beside_, {}, O_TRUNC, mode); !made) return made.error();
+  return file;
+}
+
+PartialFile::PartialFile(PartialFile&& other) noexcept
+    : path_(std::move(other.path_)), beside_(std::exchange(other.beside_, {})) {}
+
+PartialFile& PartialFile::operator=(PartialFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(beside_, other.beside_);
+  return *this;
+}
+
+PartialFile::~PartialFile() {
+  if (!beside_.empty()) unlink(beside_.c_str());
+}
+
+Result<void> PartialFile::Write(std::string_view bytes) {
+  return podctl::Write(beside_, bytes, O_APPEND, 0600);
+}
+
+Result<void> PartialFile::Keep() {
+  if (rename(beside_.c_str(), path_.c_str()) != 0) return SystemError("write", path_, errno);
+  beside_.clear();
   return {};
 }
 

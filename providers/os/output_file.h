@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "providers/base/error.h"
 
@@ -16,5 +17,30 @@ Result<void> WriteToFile(const std::string& path, std::string_view bytes, bool a
 
 // `path` holds all of `bytes`, or what it held before: written beside it and renamed.
 Result<void> ReplaceFile(const std::string& path, std::string_view bytes, unsigned mode);
+
+// Makes the folder unless it is there. kAlreadyExists when something else is.
+Result<void> MakeOutputFolder(const std::string& path, unsigned mode);
+
+// A file that gets its name when it is whole; until then it lies beside it, and goes when it is not
+// kept. No descriptor stays open, so that thousands can be under way.
+class PartialFile {
+ public:
+  // `mode` as for open(2), less the umask.
+  static Result<PartialFile> Make(const std::string& path, unsigned mode);
+  PartialFile(PartialFile&& other) noexcept;
+  PartialFile& operator=(PartialFile&& other) noexcept;
+  PartialFile(const PartialFile&) = delete;
+  PartialFile& operator=(const PartialFile&) = delete;
+  ~PartialFile();
+
+  Result<void> Write(std::string_view bytes);
+  Result<void> Keep();
+
+ private:
+  PartialFile(std::string path, std::string beside)
+      : path_(std::move(path)), beside_(std::move(beside)) {}
+  std::string path_;
+  std::string beside_;  // empty: kept, or moved from
+};
 
 }  // namespace podctl

@@ -28,7 +28,9 @@ ExecDesk::ExecDesk(Streams& streams, const std::vector<ssh::Job>& jobs, ExecReco
       progress_(jobs.front().worker.pod, NumbersOf(jobs), clock),
       console_(streams, wishes_.json ? nullptr : &progress_, clock),
       lines_(streams, jobs),
-      kept_at_(clock.Steady()) {}
+      kept_at_(clock.Steady()) {
+  if (wishes_.amount) progress_.ShowAmount(wishes_.amount);
+}
 
 void ExecDesk::Show(const Value& event) {
   console_.Out(ToJson(event));

@@ -29,6 +29,8 @@ class ExecDesk final : public ssh::Observer {
     std::function<void(std::size_t job, WorkerEntry& entry)> complete;
     // Keeps the record as it is now: every few seconds, and at the end.
     std::function<void()> keep;
+    // "1.2 GiB of 3.0 GiB", for the progress; may be empty. Called on the ticker's thread.
+    std::function<std::string()> amount;
     std::stop_token interrupted;  // the user asked to end: the screen says so
   };
 

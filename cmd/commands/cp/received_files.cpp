@@ -1,0 +1,55 @@
+#include "cmd/commands/cp/received_files.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kMostWords = 4096;  // bytes of standard error that are kept of a worker
+
+// What the archive itself is to blame for is that worker's own trouble.
+bool IsOurs(const Error& error) {
+  return error.code != ErrorCode::kInvalidArgument && error.code != ErrorCode::kAborted;
+}
+
+}  // namespace
+
+ReceivedFiles::ReceivedFiles(const std::vector<Place>& places, std::stop_source stop)
+    : stop_(std::move(stop)) {
+  for (const Place& place : places) workers_.push_back(std::make_unique<Worker>(place));
+}
+
+void ReceivedFiles::Fail(Worker& worker, const Error& error) {
+  if (worker.problem) return;
+  worker.problem = error;
+  if (!IsOurs(error) || trouble_) return;
+  trouble_ = error;
+  stop_.request_stop();
+}
+
+void ReceivedFiles::OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) {
+  Worker& worker = *workers_[job];
+  if (stream == ssh::Stream::kErr) {
+    worker.words += bytes.substr(0, kMostWords - std::min(kMostWords, worker.words.size()));
+    return;
+  }
+  if (worker.problem) return;
+  const std::uint64_t before = worker.unpacker.bytes();
+  if (auto taken = worker.unpacker.Take(bytes); !taken) Fail(worker, taken.error());
+  bytes_ += worker.unpacker.bytes() - before;
+}
+
+void ReceivedFiles::OnEnd(std::size_t job, const ssh::WorkerResult& result) {
+  Worker& worker = *workers_[job];
+  if (!result.ok() || worker.problem) return;
+  if (auto whole = worker.unpacker.Finish(); !whole) Fail(worker, whole.error());
+}
+
+std::uint64_t ReceivedFiles::files() const {
+  std::uint64_t count = 0;
+  for (const auto& worker : workers_) count += worker->unpacker.files();
+  return count;
+}
+
+}  // namespace podctl

@@ -1,0 +1,28 @@
+#include "providers/os/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace podctl {
+
+Result<InputFile> InputFile::Open(const std::string& path) {
+  // A pipe without a writer must not hold us up.
+  Descriptor file = podctl::Open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (!file.ok()) return SystemError("read", path, errno);
+  if (auto regular = CheckRegular(file.get(), path); !regular) return regular.error();
+  struct stat there {};
+  if (fstat(file.get(), &there) != 0) return SystemError("read", path, errno);
+  return InputFile(path, std::move(file), static_cast<std::uint64_t>(there.st_size));
+}
+
+Result<std::size_t> InputFile::ReadAt(std::uint64_t offset, char* bytes, std::size_t size) {
+  const ssize_t got =
+      Uninterrupted([&] { return pread(file_.get(), bytes, size, static_cast<off_t>(offset)); });
+  if (got < 0) return SystemError("read", path_, errno);
+  return static_cast<std::size_t>(got);
+}
+
+}  // namespace podctl

@@ -1,0 +1,71 @@
+// Local files and folders as one tar archive of any size, which is never made: its bytes are read
+// from the files when they are asked for, at any place, so that thousands of readers share it.
+// Links are followed; owners and times are left out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "providers/base/error.h"
+#include "providers/os/file_system.h"
+#include "providers/os/input_file.h"
+
+namespace podctl::tar {
+
+class Archive {
+ public:
+  // What may be packed: files and folders, and folders within folders.
+  static constexpr std::size_t kMaxEntries = 1'000'000;
+  static constexpr int kMaxDepth = 64;
+
+  // Each source, a file or a folder with all that is in it, under its own base name. Errors name
+  // the path: kNotFound and the like, kOutOfRange beyond a limit, kInvalidArgument for sockets,
+  // devices and the like, and for two sources of one name.
+  static Result<std::unique_ptr<Archive>> Of(FileSystem& files,
+                                             const std::vector<std::string>& sources);
+
+  std::uint64_t size() const { return size_; }    // bytes of the archive
+  std::uint64_t bytes() const { return bytes_; }  // of the files in it
+  std::size_t files() const { return files_; }
+
+  // At most `size` bytes from `offset` on; 0: the end. Thread safe. Where a file cannot be read any
+  // more, or is shorter than it was, zeros stand for what is missing, and `trouble` says so.
+  std::size_t Read(std::uint64_t offset, char* bytes, std::size_t size);
+  std::optional<Error> trouble() const;
+
+ private:
+  struct Entry {
+    std::uint64_t begin = 0;  // in the archive
+    std::string path;         // of a file; empty for a folder
+    std::string name;
+    std::uint64_t size = 0;
+    unsigned mode = 0;
+    std::uint64_t header = 0;  // bytes of its header
+    std::uint64_t end() const;
+  };
+  Archive() = default;
+  Result<void> Add(FileSystem& files, const std::string& source, const std::string& name,
+                   int depth);
+  void Append(Entry entry);
+  std::size_t ReadEntry(const Entry& entry, std::uint64_t offset, char* bytes, std::size_t size);
+  std::size_t ReadData(const Entry& entry, std::uint64_t offset, char* bytes, std::size_t size);
+  InputFile* Open(const Entry& entry);
+
+  std::vector<Entry> entries_;
+  std::uint64_t size_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::size_t files_ = 0;
+  mutable std::mutex mutex_;  // of what follows
+  std::deque<std::pair<const Entry*, InputFile>> open_;
+  std::optional<Error> trouble_;
+};
+
+// The last part of a path: "src" of "~/src/".
+std::string BaseName(std::string path);
+
+}  // namespace podctl::tar

@@ -1,0 +1,128 @@
+#include "providers/tar/remote_texts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "providers/base/text.h"
+#include "providers/workers/shell.h"
+
+namespace podctl::tar {
+namespace {
+
+constexpr std::string_view kPatternCharacters = "*?[]";
+
+constexpr const char* kPack = R"sh(
+LC_ALL=C; export LC_ALL
+set -- {}
+left=$#
+while [ $left -gt 0 ]; do
+  path=$1; shift; left=$((left-1))
+  [ -e "$path" ] || { echo "$path: there is no such file or folder" >&2; exit 1; }
+  while [ "$path" != / ] && [ "${path%/}" != "$path" ]; do path=${path%/}; done
+  base=${path##*/}
+  case $base in
+    .|..|'')
+      folder=$(cd "$path" && pwd -P) || exit 1
+      base=${folder##*/} folder=${folder%/*} ;;
+    *)
+      case $path in /*) ;; *) path=./$path ;; esac
+      folder=$(cd "${path%/*}/" && pwd -P) || exit 1 ;;
+  esac
+  set -- "$@" -C "${folder:-/}" "./$base"
+done
+format=
+if tar --version 2>/dev/null | grep -q GNU; then format="--format=gnu --hard-dereference"; fi
+exec tar -c $format -h -f - "$@"
+)sh";
+
+constexpr const char* kUnpack = R"sh(
+LC_ALL=C; export LC_ALL
+refuse() { echo "$1" >&2; exit 1; }
+target={} into={}
+[ ! -d "$target" ] || into=1
+case $target in /*) ;; *) target=./$target ;; esac
+if [ $into = 1 ]; then
+  mkdir -p "$target" || exit 1
+  cd "$target" || exit 1
+else
+  [ -d "${target%/*}/" ] || refuse "${target%/*}: there is no such folder"
+  cd "${target%/*}/" || exit 1
+fi
+temp=$(mktemp -d ./.podctl-cp-XXXXXXXX) || exit 1
+trap "rm -rf $temp" EXIT
+trap "exit 143" TERM HUP INT
+tar -x -m -o -f - -C $temp || exit 1
+for item in $temp/* $temp/.[!.]* $temp/..?*; do
+  [ -e "$item" ] || continue
+  name=./${item##*/}
+  [ $into = 1 ] || name=./${target##*/}
+  if [ ! -d "$name" ]; then
+    mv -f "$item" "$name" || exit 1
+  elif [ ! -d "$item" ]; then
+    refuse "$name: a folder is in the way"
+  else
+    cp -a --remove-destination "$item/." "$name/" 2>/dev/null || cp -a "$item/." "$name/" || exit 1
+  fi
+done
+)sh";
+
+std::string Put(std::string_view text, const std::vector<std::string>& words) {
+  std::string done;
+  for (const std::string& word : words) {
+    const auto hole = text.find("{}");
+    done += fmt::format("{}{}", text.substr(0, hole), word);
+    text.remove_prefix(hole + 2);
+  }
+  return done.append(text);
+}
+
+bool IsUserName(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
+
+// A word of the shell: what stands in `open` keeps its meaning, and so does `~` at the beginning.
+std::string Word(std::string_view path, std::string_view open) {
+  std::string word;
+  if (path.starts_with('~')) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (IsUserName(path.substr(1, end - 1))) {
+      word = path.substr(0, end);
+      path.remove_prefix(end);
+    }
+  }
+  while (!path.empty()) {
+    const std::size_t plain = std::min(path.find_first_of(open), path.size());
+    if (plain > 0) word += ShellQuote(std::string(path.substr(0, plain)));
+    path.remove_prefix(plain);
+    const std::size_t special = std::min(path.find_first_not_of(open), path.size());
+    word += path.substr(0, special);
+    path.remove_prefix(special);
+  }
+  return word;
+}
+
+}  // namespace
+
+bool MayMeanSeveral(std::string_view path) {
+  return path.find_first_of("*?[") != std::string_view::npos;
+}
+
+std::string PackCommand(const std::vector<std::string>& paths) {
+  std::vector<std::string> words;
+  for (const std::string& path : paths) {
+    words.push_back(path.empty() ? "." : Word(path, kPatternCharacters));
+  }
+  return InPlainShell(Put(kPack, {Join(words, " ")}));
+}
+
+std::string UnpackCommand(const std::string& destination, bool into) {
+  const bool whole = into || destination.empty() || destination.ends_with('/');
+  const std::string path = destination.empty() ? "." : destination;
+  return InPlainShell(Put(kUnpack, {Word(path, ""), whole ? "1" : "0"}));
+}
+
+}  // namespace podctl::tar

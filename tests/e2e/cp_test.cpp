@@ -1,0 +1,103 @@
+// podctl cp to and from four real sshd workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class CpTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    box_ = new Sandbox;
+    box_->StartEmulator();
+    box_->WriteSpec("  research: {acceleratorType: v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod}\n");
+    box_->Apply();
+    Shell("mkdir -p src/sub && echo hello >src/a.txt && head -c 300000 /dev/urandom >src/sub/big");
+  }
+  static void TearDownTestSuite() { delete box_; }
+
+  static RunResult Cp(Arguments words) {
+    words.insert(words.begin(), "cp");
+    return box_->Run(words);
+  }
+  static RunResult OnWorkers(const std::string& text) {
+    return box_->Run({"exec", "research", "--gather", "--", text});
+  }
+  static RunResult Shell(const std::string& text) { return box_->RunProgram({"sh", "-c", text}); }
+
+  static Sandbox* box_;
+};
+Sandbox* CpTest::box_ = nullptr;
+
+TEST_F(CpTest, AFolderGoesToAllWorkersAndComesBackFromEach) {
+  const RunResult up = Cp({"./src", "research:~/code"});
+  EXPECT_EQ(up.code, 0) << up;
+  EXPECT_EQ(up.out, "");
+  EXPECT_THAT(up.err, HasSubstr("Copied 2 files, 293 KiB to 4 workers, in "));
+  EXPECT_THAT(OnWorkers("find code | sort").out,
+              HasSubstr("research/[0-3] (4 workers)\n  | code\n  | code/a.txt\n"));
+  const RunResult down = Cp({"research:code", "back"});
+  EXPECT_EQ(down.code, 0) << down;
+  EXPECT_THAT(down.err, HasSubstr("Copied 8 files, 1.1 MiB from 4 workers, in "));
+  for (const char* worker : {"0", "1", "2", "3"}) {
+    EXPECT_EQ(Shell(std::string("diff -r src back/research-") + worker + "/code").code, 0);
+  }
+}
+
+TEST_F(CpTest, OneFileGoesToOneWorkerAndBack) {
+  EXPECT_EQ(Cp({"src/a.txt", "research/2:b.txt"}).code, 0);
+  EXPECT_EQ(Cp({"research/2:b.txt", "c.txt"}).code, 0);
+  EXPECT_EQ(Shell("cat c.txt").out, "hello\n");
+  EXPECT_THAT(OnWorkers("ls b.txt 2>/dev/null").out, HasSubstr("research/2 (1 worker)"));
+}
+
+TEST_F(CpTest, WorkersThatFailAreNamedWithWhatToTypeForThem) {
+  OnWorkers("mkdir -p some; case $(hostname) in *-w-[13]) rmdir some ;; esac");
+  const RunResult some = Cp({"src/a.txt", "research:some/x"});
+  EXPECT_EQ(some.code, 1) << some;
+  EXPECT_THAT(some.err, AllOf(HasSubstr("research/1 | ./some: there is no such folder\n"),
+                              HasSubstr("2 of 4 workers failed:\n  2 workers: exit code 1: 1,3\n"),
+                              HasSubstr("podctl cp src/a.txt research/1,3:some/x\n")))
+      << some;
+  const RunResult back = Cp({"research:some/x", "those"});
+  EXPECT_EQ(back.code, 1) << back;
+  EXPECT_THAT(back.err, AllOf(HasSubstr("research/1 | some/x: there is no such file or folder\n"),
+                              HasSubstr("podctl cp research/1,3:some/x those\n")))
+      << back;
+  EXPECT_EQ(Shell("cat those/research-2/x").out, "hello\n");
+}
+
+TEST_F(CpTest, AFileIsNotAFolderForSeveral) {
+  Shell("echo mine >here");
+  const RunResult refused = Cp({"research:/etc/hostname", "here"});
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("here is there, and is no folder")) << refused;
+  EXPECT_EQ(Shell("cat here").out, "mine\n");
+}
+
+TEST_F(CpTest, WhatThisMachineCannotWriteEndsTheCopy) {
+  OnWorkers("head -c 3000000 /dev/zero >zeros");
+  const RunResult full =
+      Shell("ulimit -f 100; trap '' XFSZ; exec $PODCTL cp research/0:zeros zeros");
+  EXPECT_EQ(full.code, 1) << full;
+  EXPECT_THAT(full.err, AllOf(HasSubstr("the files could not be written here"),
+                              HasSubstr("cannot write ./zeros")))
+      << full;
+  EXPECT_EQ(Shell("ls zeros*").out, "") << "no half file is left";
+}
+
+TEST_F(CpTest, EventsTellOfEachWorker) {
+  const RunResult json = Cp({"src/a.txt", "research:", "--json"});
+  EXPECT_EQ(json.code, 0) << json;
+  EXPECT_THAT(json.out, AllOf(HasSubstr(R"("outcome":"exited")"),
+                              HasSubstr(R"("ok":4,"skipped":0,"type":"summary")")))
+      << json;
+}
+
+}  // namespace
+}  // namespace podctl::testing
