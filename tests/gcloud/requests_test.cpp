@@ -255,5 +255,30 @@ TEST(GcloudRequestsTest, PodctlSendsTheSameButForWhatIsListed) {
   ExpectGolden("gcloud/differences.txt", differences);
 }
 
+// Pods of both versions may stand in one zone: one list shows them, and each is spoken of in its
+// own.
+TEST(GcloudRequestsTest, EachPodIsSpokenOfInItsVersion) {
+  const std::string pods =
+      "  new: {{apiVersion: v2alpha1, acceleratorType: v3-8, runtimeVersion: x, description: "
+      "{0}}}\n"
+      "  old: {{acceleratorType: v3-8, runtimeVersion: x, description: {0}}}\n";
+  const Counterpart change{"both", "", Act::kApply, fmt::format(fmt::runtime(pods), "a"),
+                           fmt::format(fmt::runtime(pods), "b")};
+  int lists = 0;
+  int patches = 0;
+  for (const Request& request : Bench().Requests(change)) {
+    const bool alpha = request.path.starts_with("/v2alpha1/");
+    if (request.path.ends_with("/nodes")) {
+      ++lists;
+      EXPECT_TRUE(alpha) << request.path;
+    } else if (request.path.find("/nodes/") != std::string::npos) {
+      patches += request.method == "PATCH" ? 1 : 0;
+      EXPECT_EQ(alpha, request.path.ends_with("/new")) << request.path;
+    }
+  }
+  EXPECT_EQ(lists, 1);
+  EXPECT_EQ(patches, 2);
+}
+
 }  // namespace
 }  // namespace podctl::testing

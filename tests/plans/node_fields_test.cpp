@@ -27,6 +27,10 @@ struct FieldCase {
   std::string before;  // keys of the pod
   std::string after;
   std::string change;  // the mask, or kReplace
+
+  friend std::ostream& operator<<(std::ostream& out, const FieldCase& field) {
+    return out << field.before << " -> " << field.after;
+  }
 };
 
 const std::vector<FieldCase>& Cases() {
