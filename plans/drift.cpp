@@ -46,8 +46,8 @@ class Finder {
       return;
     }
     if (state == "REPAIRING" && IsNews("state")) Note(Drift::Kind::kRepairing, "is REPAIRING");
-    const bool wanted = question_.pod.desired_state == "STOPPED";
-    if (IsStopped(node) && !wanted && IsNews("state")) {
+    // Where the spec wants a state, the plan says what is done about it.
+    if (IsStopped(node) && !question_.pod.desired_state && IsNews("state")) {
       Note(Drift::Kind::kStopped, fmt::format("is {}", state));
     }
     const std::string health = NodeHealth(node);

@@ -127,6 +127,14 @@ TEST_F(PowerTest, AStoppedNodeThatIsToBeStoppedHasNotDrifted) {
   EXPECT_TRUE(plan.drift.empty());
 }
 
+TEST_F(PowerTest, ANodeThatIsToBeStartedHasNotDriftedEither) {
+  Begin(kStopped);
+  Write(kReady);
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("update pod.a"));
+  EXPECT_TRUE(plan.drift.empty());
+}
+
 TEST_F(PowerTest, APodOfSeveralHostsIsRefusedInThePlan) {
   // The catalogue does not know the type; the node tells.
   const std::string unknown =
