@@ -178,7 +178,7 @@ const std::vector<Row>& Rows() {
        "alpha " VM "ssh pod" ZONE " --dry-run --tunnel-through-iap"},
       {"SshUnknownHostKeys", kAll, Given::kNoGuests, 0, 0, "",
        VM "ssh pod" ZONE " --dry-run --worker=all --command=hostname"},
-      {"SshStrict", kAll, Given::kNodes, 0, 0, "yes",
+      {"SshStrict", kAll, Given::kNodes, 0, 0, "ssh -t",
        VM "ssh pod" ZONE " --dry-run --strict-host-key-checking=yes --plain"},
       {"SshFlags", kAll, Given::kNodes, 0, 0, "",
        VM "ssh pod" ZONE " --dry-run --ssh-flag='-L 80:%TPU%:80' --ssh-flag='-o SetEnv=U=%USER%'"},
@@ -291,6 +291,7 @@ class Gcloud : public ::testing::TestWithParam<Row> {
   void MakeDoubles() {
     ::mkdir(sandbox_.Path("doubles").c_str(), 0700);
     ::mkdir(sandbox_.Path("fakebin").c_str(), 0700);
+    ::mkdir(sandbox_.Path("outdir").c_str(), 0700);
     for (const char* name : {"doubles/ssh", "doubles/scp"}) {
       sandbox_.WriteFile(name, "#!/bin/sh\nexit " + std::to_string(GetParam().ssh_code) + "\n");
       ::chmod(sandbox_.Path(name).c_str(), 0700);

@@ -241,7 +241,7 @@ TEST_F(QueueTest, ARequestThatIsNotFulfilledInTimeFails) {
   Advance("21599s");
   EXPECT_EQ(State("q"), "WAITING_FOR_RESOURCES");
   Advance("2s");
-  EXPECT_EQ(Reaches("q", "FAILED"), "FAILED");
+  ASSERT_EQ(Reaches("q", "FAILED"), "FAILED");
   EXPECT_EQ(Get("q").FindPath("state.failedData.error.code")->AsInt(), 4);
   EXPECT_EQ(Send("POST", kQueue + "?queuedResourceId=q", Spec("nodeId:'n'", "v3-32")).status, 409)
       << "it holds its name";
