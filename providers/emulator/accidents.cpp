@@ -150,7 +150,7 @@ Answer Service::StrikeQueued(const std::string& name, std::string_view verb) {
     if (!has_nodes) return FailedPrecondition(fmt::format("'{}' is {}.", name, state));
     Suspend(name, &queued, "SERVICE");
   } else if (verb == "fail") {
-    if (has_nodes || (state != "ACCEPTED" && state != "WAITING_FOR_RESOURCES")) {
+    if (!IsWaiting(state)) {
       return FailedPrecondition(
           fmt::format("'{}' is {}; only a request that waits can fail.", name, state));
     }

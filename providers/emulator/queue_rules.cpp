@@ -146,6 +146,10 @@ Value QueuedNodeBody(const NewQueued& queued, std::size_t index) {
   return body;
 }
 
+bool IsWaiting(std::string_view state) {
+  return state == "ACCEPTED" || state == "WAITING_FOR_RESOURCES";
+}
+
 void SetQueuedState(Value* resource, std::string_view state, std::string_view initiator,
                     const Value& error) {
   Value told;

@@ -38,6 +38,9 @@ NewQueuedAnswer MakeQueued(const Place& place, std::string_view id, const Value&
 // The body of node `index`, with what its queued resource gives to it.
 Value QueuedNodeBody(const NewQueued& queued, std::size_t index);
 
+// ACCEPTED and its younger name: nothing has been provisioned yet.
+bool IsWaiting(std::string_view state);
+
 // Puts the state and its data field in place of what was there. `initiator`: "USER", "SERVICE" or
 // "" where the state has none; `error`: google.rpc.Status, for FAILED.
 void SetQueuedState(Value* resource, std::string_view state, std::string_view initiator = {},

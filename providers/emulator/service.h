@@ -5,13 +5,15 @@
 // a call answers, so a restarted emulator goes on with operations and requests in flight. Knows
 // neither HTTP nor processes. Thread safe: one lock guards everything.
 //
-// service.cpp takes the calls for nodes, settlement.cpp ends operations, queue.cpp has the queued
-// resources, room.cpp counts what is in use, accidents.cpp is what users and tests do to nodes.
+// service.cpp takes the calls for nodes, settlement.cpp ends operations, queue.cpp takes the calls
+// for queued resources and queue_life.cpp is what becomes of them, room.cpp counts what is in use,
+// accidents.cpp is what users and tests do to nodes.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -39,6 +41,8 @@ namespace podctl::emulator {
 // A list is kept as text: a thousand nodes are not worth building a thousand trees for each
 // request.
 using TextAnswer = std::variant<std::string, ApiError>;
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();  // as a time
 
 // What a call brings beside its resource.
 struct CallContext {
@@ -181,7 +185,7 @@ class Service {
   void BeginMaintenance(const std::string& name, Node* node, const Value::List& workers);
   void EndMaintenance(const std::string& name, Node* node);
 
-  // queue.cpp
+  // queue.cpp, queue_life.cpp
   Result<void> SaveQueued(const std::string& name);
   void EraseQueued(const std::string& name);
   void RestoreQueued(const std::string& name, const Value& record);
