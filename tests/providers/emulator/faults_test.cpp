@@ -23,7 +23,7 @@ const std::string kSingle = "{acceleratorType:'v3-8',runtimeVersion:'tpu-vm-tf-2
 class FaultFileTest : public testing::EmulatorFixture {
  protected:
   std::string Write(const std::string& text) {
-    const std::string path = folder_ + "/faults.json";
+    std::string path = folder_ + "/faults.json";
     std::ofstream(path, std::ios::trunc) << text;
     return path;
   }
