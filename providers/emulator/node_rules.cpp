@@ -303,7 +303,7 @@ NewNodeAnswer MakeNode(const Place& place, std::string_view node_id, const Value
   return made;
 }
 
-UpdateAnswer MakeUpdate(std::string_view mask, const Value& body, ApiVersion version) {
+UpdateAnswer MakeUpdate(std::string_view mask, const Value& body, int workers, ApiVersion version) {
   Update update;
   while (!mask.empty()) {
     const std::size_t comma = mask.find(',');
@@ -327,7 +327,7 @@ UpdateAnswer MakeUpdate(std::string_view mask, const Value& body, ApiVersion ver
   if (update.fields.empty()) return BadRequest("The update mask must be set.");
   Value changed = Value::EmptyMap();
   for (const auto& [path, value] : update.fields) changed.SetPath(path, value);
-  if (auto refusal = CheckWritable(changed, 1)) return *std::move(refusal);
+  if (auto refusal = CheckWritable(changed, workers)) return *std::move(refusal);
   return update;
 }
 

@@ -52,7 +52,7 @@ struct Update {
 
 using UpdateAnswer = std::variant<Update, ApiError>;
 // `mask`: the updateMask query parameter, already percent-decoded.
-UpdateAnswer MakeUpdate(std::string_view mask, const Value& body, ApiVersion version);
+UpdateAnswer MakeUpdate(std::string_view mask, const Value& body, int workers, ApiVersion version);
 void ApplyUpdate(const Update& update, Value* resource);
 
 // Fields networkEndpoints: worker i under addresses[i].

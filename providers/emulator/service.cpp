@@ -357,7 +357,7 @@ Answer Service::PatchNode(const Place& place, const std::string& node_id, std::s
   std::lock_guard lock(mutex_);
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return NotFound(name);
-  UpdateAnswer update = MakeUpdate(mask, body, context.version);
+  UpdateAnswer update = MakeUpdate(mask, body, found->second.workers, context.version);
   if (auto* refusal = std::get_if<ApiError>(&update)) return std::move(*refusal);
   const std::string& state = found->second.resource["state"].AsString();
   if (state != "READY") return NotInState("update", state);

@@ -174,6 +174,10 @@ TEST_F(ApiTest, PatchRefusesOtherMasksAndOtherStates) {
     EXPECT_EQ(reply.body["error"]["status"], Value("INVALID_ARGUMENT")) << mask;
   }
   EXPECT_THAT(Message(Send("PATCH", kNodes + "/pod?updateMask=colour", "{}")), HasSubstr("colour"));
+  // A disk is written to from one host only (documentation of AttachedDisk).
+  EXPECT_THAT(Message(Send("PATCH", kNodes + "/pod?updateMask=data_disks",
+                           R"({"dataDisks":[{"sourceDisk":"projects/p/zones/z/disks/d"}]})")),
+              HasSubstr("READ_ONLY"));
   Send("POST", "/emulator/nodes",
        R"({"node":"projects/demo/locations/europe-west4-a/nodes/pod","state":"PREEMPTED"})");
   const Reply preempted = Send("PATCH", kNodes + "/pod?updateMask=labels", "{}");

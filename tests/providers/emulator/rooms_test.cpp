@@ -149,7 +149,7 @@ TEST(NodeRules, MaskedButAbsentClearsAndMapsAreReplacedWhole) {
                        .value();
   const auto update = MakeUpdate("tags,metadata,network_config.enable_external_ips",
                                  ParseJson(R"({"metadata":{"c":"3"},"labels":{"x":"y"}})").value(),
-                                 ApiVersion::kV2);
+                                 4, ApiVersion::kV2);
   ApplyUpdate(std::get<Update>(update), &resource);
   EXPECT_EQ(ToJson(resource),
             R"({"labels":{"a":"1"},"metadata":{"c":"3"},"networkConfig":{"network":"n"}})");
