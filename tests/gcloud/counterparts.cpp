@@ -12,6 +12,8 @@ constexpr const char* kSsh =
     "addresses and host keys are in the state, and the public key was published when the pod was "
     "created: exec, ssh, tunnel and cp ask no API";
 constexpr const char* kRefused = "both refuse it before anything is sent";
+constexpr const char* kQueued =
+    "not compared here: a pod's `queuedResource` asks for it, and has a `requestId` beside";
 constexpr const char* kMaintenance = "podctl has no command for maintenance";
 
 std::string Pod(const std::string& id, const std::string& keys) {
@@ -135,7 +137,7 @@ void AddOthers(std::vector<Counterpart>* all) {
         "qr-create-07-after-duration", "qr-create-09-topology", "qr-create-10-alpha-best-effort",
         "qr-create-11-alpha-flexstart", "qr-create-12-alpha-multinode",
         "qr-create-13-alpha-reserved", "qr-create-14-async"}) {
-    all->push_back({name, "podctl makes no queued resources"});
+    all->push_back({name, kQueued});
   }
   all->push_back({"service-identity-01-create", "authorize", Act::kServiceIdentity});
 }
