@@ -40,6 +40,7 @@ struct ApplyOptions {  // plan, apply and destroy
   std::vector<std::string> replace;  // --replace
   std::string plan_file;             // apply and show: a saved plan; empty: none
   std::string out;                   // plan: where to save it; empty: nowhere
+  bool wait = true;                  // apply --no-wait: leave requests in the queue
   bool markdown = false;             // plan and show: as a comment for a pull request
 };
 

@@ -9,6 +9,7 @@
 #include "providers/http/curl_transport.h"
 #include "providers/os/process.h"
 #include "providers/os/this_process.h"
+#include "providers/slices.h"
 #include "providers/ssh/fan_out.h"
 #include "providers/ssh/openssh_transport.h"
 #include "providers/ssh/switchboard.h"
@@ -54,6 +55,7 @@ struct Wiring::Parts {
   std::optional<gcp::Credentials> credentials;
   std::optional<gcp::RestClient> rest;
   std::optional<gcp::TpuProvider> provider;
+  std::optional<SlicedProvider> sliced;
   std::optional<ssh::Keyring> keyring;
   std::optional<ssh::KnownHostsFiles> known_hosts;
   std::optional<ssh::FanOut> fan_out;
@@ -91,12 +93,13 @@ std::string Wiring::endpoint() const {
 }
 
 Result<Provider*> Wiring::provider() {
-  if (parts_->provider) return &*parts_->provider;
+  if (parts_->sliced) return &*parts_->sliced;
   auto parsed = gcp::ParseEndpoint(endpoint());
   if (!parsed) return parsed.error();
   gcp::Credentials& tokens = credentials();
   parts_->provider.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random);
-  return &*parts_->provider;
+  parts_->sliced.emplace(*parts_->provider);
+  return &*parts_->sliced;
 }
 
 Result<gcp::RestClient*> Wiring::rest() {

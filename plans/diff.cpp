@@ -1,6 +1,7 @@
 #include "plans/diff.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "providers/gcp/tpu_schema.h"
@@ -70,6 +71,31 @@ Value NormalForm(const Field& field, const Value& value, const std::string& proj
   return Value(std::move(items));
 }
 
+void ListLeaves(const std::string& path, const Value& value, std::vector<AttributeChange>* out) {
+  if (value.is_map()) {
+    for (const auto& [key, member] : value.AsMap()) {
+      ListLeaves(path.empty() ? key : path + "." + key, member, out);
+    }
+    return;
+  }
+  AttributeChange change;
+  change.path = path;
+  change.after = value;
+  out->push_back(std::move(change));
+}
+
+// As lines of a plan, by path.
+std::map<std::string, Value> QueuedLeaves(const std::optional<QueuedRecord>& queued) {
+  std::map<std::string, Value> leaves;
+  if (!queued) return leaves;
+  std::vector<AttributeChange> lines;
+  ListLeaves("queuedResource", queued->terms, &lines);
+  for (AttributeChange& line : lines) leaves[line.path] = *std::move(line.after);
+  leaves["queuedResource.id"] = queued->id;
+  if (queued->slices > 1) leaves["slices"] = queued->slices;
+  return leaves;
+}
+
 class PodComparison {
  public:
   PodComparison(const PodSpec& pod, const PodRecord* record, const Value& observed,
@@ -89,6 +115,7 @@ class PodComparison {
       }
     }
     CompareMetadata();
+    CompareQueued();
     diff_.patch_fields.assign(fields_.begin(), fields_.end());
     std::sort(diff_.attributes.begin(), diff_.attributes.end(),
               [](const auto& a, const auto& b) { return a.path < b.path; });
@@ -182,6 +209,32 @@ class PodComparison {
     }
   }
 
+  // Queued resources have no update: whatever is otherwise replaces the pod.
+  void CompareQueued() {
+    if (record_ == nullptr || (!pod_.queued && !record_->queued)) return;
+    const std::map<std::string, Value> before = QueuedLeaves(record_->queued);
+    std::optional<QueuedRecord> wanted;
+    if (pod_.queued) {
+      const std::string& id = pod_.queued->id;
+      const std::string& usual = record_->queued ? record_->queued->id : pod_.node_id;
+      wanted = {id.empty() ? usual : id, pod_.queued->terms, pod_.queued->slices, ""};
+    }
+    const std::map<std::string, Value> after = QueuedLeaves(wanted);
+    std::set<std::string> paths;
+    for (const auto& [path, value] : before) paths.insert(path);
+    for (const auto& [path, value] : after) paths.insert(path);
+    for (const std::string& path : paths) {
+      const auto old = before.find(path);
+      const auto now = after.find(path);
+      const bool had = old != before.end();
+      const bool has = now != after.end();
+      if (had && has && old->second == now->second) continue;
+      Add({path, had ? std::optional<Value>(old->second) : std::nullopt,
+           has ? std::optional<Value>(now->second) : std::nullopt, true, false, true},
+          "", true);
+    }
+  }
+
   void CompareMetadata() {
     std::set<std::string> keys;
     for (const auto& [key, entry] : pod_.metadata) keys.insert(key);
@@ -229,19 +282,6 @@ class PodComparison {
   PodDiff diff_;
 };
 
-void ListLeaves(const std::string& path, const Value& value, std::vector<AttributeChange>* out) {
-  if (value.is_map()) {
-    for (const auto& [key, member] : value.AsMap()) {
-      ListLeaves(path.empty() ? key : path + "." + key, member, out);
-    }
-    return;
-  }
-  AttributeChange change;
-  change.path = path;
-  change.after = value;
-  out->push_back(std::move(change));
-}
-
 // `owned`: the keys podctl wrote before. What the spec ignores stays as it is.
 void MergeMap(const PodSpec& pod, const std::string& field, const Value* wanted,
               const std::set<std::string>& owned, Value* merged) {
@@ -279,6 +319,12 @@ Value RenderMetadata(const PodSpec& pod, const NodeLookup& lookup,
 }
 
 }  // namespace
+
+std::optional<QueuedRecord> RecordOf(const PodSpec& pod) {
+  if (!pod.queued) return std::nullopt;
+  const std::string& id = pod.queued->id;
+  return QueuedRecord{id.empty() ? pod.node_id : id, pod.queued->terms, pod.queued->slices, ""};
+}
 
 bool IsIgnored(const PodSpec& pod, std::string_view path) {
   return std::any_of(pod.lifecycle.ignore_changes.begin(), pod.lifecycle.ignore_changes.end(),
@@ -355,6 +401,12 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const NodeLook
     change.after = Value(text);
     attributes.push_back(std::move(change));
   }
+  for (auto& [path, value] : QueuedLeaves(RecordOf(pod))) {
+    AttributeChange change;
+    change.path = path;
+    change.after = value;
+    attributes.push_back(std::move(change));
+  }
   std::sort(attributes.begin(), attributes.end(),
             [](const auto& a, const auto& b) { return a.path < b.path; });
   return attributes;
@@ -370,6 +422,12 @@ std::vector<AttributeChange> DeleteAttributes(const PodRecord& record) {
     change.before = Value(remembered);
     change.sensitive =
         std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
+    attributes.push_back(std::move(change));
+  }
+  for (auto& [path, value] : QueuedLeaves(record.queued)) {
+    AttributeChange change;
+    change.path = path;
+    change.before = value;
     attributes.push_back(std::move(change));
   }
   std::sort(attributes.begin(), attributes.end(),

@@ -3,6 +3,7 @@
 // Only what the spec sets, or podctl set before, is compared; both sides in their normal form.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observ
 // (as the spec has it now) says to ignore.
 std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& record,
                                        const Value& observed, const std::string& digest_key);
+
+// What the state remembers of the pod's queued resource once it is asked for; nullopt: none is.
+std::optional<QueuedRecord> RecordOf(const PodSpec& pod);
 
 // Whether `lifecycle.ignoreChanges` names `path` or something above it.
 bool IsIgnored(const PodSpec& pod, std::string_view path);

@@ -7,6 +7,7 @@
 #include "plans/diff.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
+#include "providers/gcp/queued_resource.h"
 
 namespace podctl {
 namespace {
@@ -19,6 +20,7 @@ class Finder {
       : address_(address), question_(question) {}
 
   std::vector<Drift> Run() {
+    if (FindQueued()) return std::move(found_);
     if (question_.node == nullptr) {
       if (question_.record.exists) {
         Note(Drift::Kind::kVanished, "is gone: the node was deleted outside of podctl");
@@ -34,6 +36,36 @@ class Finder {
     found_.push_back({kind, address_, std::move(sentence), {}});
   }
 
+  // A queued resource that has come to its end says all there is to say.
+  bool FindQueued() {
+    if (question_.queued == nullptr) return false;
+    const gcp::QueuedPhase phase = gcp::PhaseOf(gcp::QueuedState(*question_.queued));
+    if (phase != gcp::QueuedPhase::kOver && phase != gcp::QueuedPhase::kGoing) return false;
+    const std::string& seen = question_.record.queued->state;
+    if (question_.only_news && seen == gcp::QueuedState(*question_.queued)) return true;
+    Note(Drift::Kind::kTerminal,
+         fmt::format("has a queued resource, {}, that {}; it holds its name and quota until it is "
+                     "deleted",
+                     question_.record.queued->id, gcp::QueuedSentence(*question_.queued)));
+    return true;
+  }
+
+  // Of a multislice what each slice says that is not well; else `sentence`.
+  std::string Where(const Value& node, const char* fact, std::string_view well,
+                    std::string sentence) const {
+    std::vector<std::string> parts;
+    const Value::List& slices = node["slices"].AsList();
+    for (std::size_t slice = 0; slice < slices.size(); ++slice) {
+      const std::string& word = slices[slice][fact].AsString();
+      if (word == well || word.empty()) continue;
+      const std::string& why = slices[slice]["healthDescription"].AsString();
+      const bool explains = std::string_view(fact) == "health" && !why.empty();
+      parts.push_back(fmt::format("[{}] ({}) is {}{}", slice, slices[slice]["nodeId"].AsString(),
+                                  word, explains ? ": " + why : ""));
+    }
+    return parts.empty() ? std::move(sentence) : fmt::format("{}", fmt::join(parts, ", "));
+  }
+
   bool IsNews(const char* fact) const {
     return !question_.only_news || (*question_.node)[fact] != question_.record.observed[fact];
   }
@@ -42,10 +74,14 @@ class Finder {
     const Value& node = *question_.node;
     const std::string state = NodeState(node);
     if (IsTerminalState(state)) {
-      if (IsNews("state")) Note(Drift::Kind::kTerminal, fmt::format("is {}", state));
+      if (IsNews("state")) {
+        Note(Drift::Kind::kTerminal, Where(node, "state", "READY", fmt::format("is {}", state)));
+      }
       return;
     }
-    if (state == "REPAIRING" && IsNews("state")) Note(Drift::Kind::kRepairing, "is REPAIRING");
+    if (state == "REPAIRING" && IsNews("state")) {
+      Note(Drift::Kind::kRepairing, Where(node, "state", "READY", "is REPAIRING"));
+    }
     // Where the spec wants a state, the plan says what is done about it.
     if (IsStopped(node) && !question_.pod.desired_state && IsNews("state")) {
       Note(Drift::Kind::kStopped, fmt::format("is {}", state));
@@ -54,7 +90,8 @@ class Finder {
     if (!health.empty() && health != "HEALTHY" && state == "READY" && IsNews("health")) {
       const std::string& why = node["healthDescription"].AsString();
       Note(Drift::Kind::kUnhealthy,
-           why.empty() ? "is " + health : fmt::format("is {}: {}", health, why));
+           Where(node, "health", "HEALTHY",
+                 why.empty() ? "is " + health : fmt::format("is {}: {}", health, why)));
     }
     auto changes = DiffDrift(question_.pod, question_.record, node, question_.digest_key);
     if (changes.empty()) return;

@@ -20,6 +20,7 @@ struct DriftQuestion {
   // Only what `record.observed` does not say already: for plans that take drift into the state,
   // after which it is drift no more.
   bool only_news = false;
+  const Value* queued = nullptr;  // the pod's queued resource, where it has one and it is there
 };
 std::vector<Drift> FindDrift(const std::string& address, const DriftQuestion& question);
 

@@ -19,6 +19,7 @@ struct Progress {
   std::size_t workers_ok = 0;
   std::size_t workers_failed = 0;
   std::size_t workers_retrying = 0;
+  std::string status;  // of a pod: what is waited for, "WAITING_FOR_RESOURCES"; may be empty
 };
 
 class EventSink {
@@ -34,8 +35,9 @@ class EventSink {
   // Never started, because `cause` (an address) failed, on which it builds, however indirectly; or
   // because the run ended early (`cause` empty): an interrupt, or a state that cannot be saved.
   virtual void OnSkip(const Change& change, const std::string& cause) = 0;
-  // A line of a worker's output.
-  virtual void OnStepLine(const Change& change, int worker, std::string_view line) = 0;
+  // A line of a worker's output; `label` is how people call the worker: "research/3".
+  virtual void OnStepLine(const Change& change, int worker, const std::string& label,
+                          std::string_view line) = 0;
   // A remark for the user about an address.
   virtual void OnNote(const std::string& address, const std::string& text) = 0;
   // The first interrupt came: nothing new is started, and the run ends within seconds.

@@ -48,6 +48,7 @@ class ListAhead final : public Provider {
   Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
+  QueuedResources* queued() override { return provider_.queued(); }
 
  private:
   struct Begun {

@@ -6,6 +6,7 @@
 
 #include "providers/gcp/tpu_schema.h"
 #include "providers/os/this_process.h"
+#include "providers/slices.h"
 
 namespace podctl {
 
@@ -43,8 +44,13 @@ std::size_t WorkerCount(const Value& node) {
   return node["networkEndpoints"].AsList().size() / EndpointsPerWorker(node);
 }
 
+int WorkersPerSlice(const Value& node) {
+  const std::size_t slices = node["slices"].AsList().size();
+  return slices == 0 ? 0 : static_cast<int>(WorkerCount(node) / slices);
+}
+
 bool IsTerminalState(const std::string& state) {
-  return state == "PREEMPTED" || state == "TERMINATED";
+  return state == "PREEMPTED" || state == "TERMINATED" || state == kMissingSlice;
 }
 
 bool IsStopped(const Value& node) {
@@ -60,17 +66,34 @@ Value ObservedFacts(const Value& node) {
   Value facts = Value::EmptyMap();
   for (const char* key :
        {"state", "health", "healthDescription", "networkEndpoints", "networkConfigs",
-        "acceleratorType", "acceleratorConfig", "runtimeVersion", "createTime"}) {
+        "acceleratorType", "acceleratorConfig", "runtimeVersion", "createTime", "queuedResource",
+        "slices"}) {
     if (const Value* value = node.Find(key)) facts.Set(key, *value);
   }
   return facts;
 }
+
+namespace {
+
+// What JAX and libtpu read to find the other slices, as the service's own tpu-env has it.
+void JoinSlice(const Value& node, WorkerAccess* worker) {
+  worker->per_slice = WorkersPerSlice(node);
+  if (worker->per_slice == 0) return;
+  worker->env["MEGASCALE_COORDINATOR_ADDRESS"] =
+      node["networkEndpoints"].AsList().front()["ipAddress"].AsString();
+  worker->env["MEGASCALE_NUM_SLICES"] = std::to_string(node["slices"].AsList().size());
+  worker->env["MEGASCALE_SLICE_ID"] = std::to_string(worker->slice());
+}
+
+}  // namespace
 
 std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecord& record) {
   std::vector<WorkerAccess> workers;
   const std::string local_user = UserName();
   const Value::List& endpoints = record.observed["networkEndpoints"].AsList();
   const std::size_t stride = EndpointsPerWorker(record.observed);
+  const Value::List& slices = record.observed["slices"].AsList();
+  const int per_slice = WorkersPerSlice(record.observed);
   for (std::size_t i = 0; i + stride <= endpoints.size(); i += stride) {
     const Value& endpoint = endpoints[i];
     const int index = static_cast<int>(i / stride);
@@ -83,7 +106,12 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     worker.port = record.ssh.port;
     worker.user = record.ssh.user.empty() ? local_user : record.ssh.user;
     worker.identity_file = record.ssh.identity_file;
-    if (!record.uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", record.uid, index);
+    JoinSlice(record.observed, &worker);
+    const int slice_worker = per_slice > 0 ? index % per_slice : index;
+    const std::string& uid =
+        per_slice > 0 ? slices[static_cast<std::size_t>(worker.slice())]["id"].AsString()
+                      : record.uid;
+    if (!uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", uid, slice_worker);
     worker.trust_first_use = !record.ssh.strict_host_keys;
     worker.use_openssh = record.ssh.transport.has_value();
     if (auto keys = record.host_keys.find(index); keys != record.host_keys.end()) {

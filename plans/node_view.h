@@ -20,6 +20,8 @@ std::string NodeHealth(const Value& node);  // Node.health, "" when absent
 std::string NodeUid(const Value& node);
 std::string NodeId(const Value& node);  // the last part of Node.name
 std::size_t WorkerCount(const Value& node);
+// Of each slice of a multislice; 0 for any other node.
+int WorkersPerSlice(const Value& node);
 
 // A preempted or terminated node never comes back; it has to be deleted and made anew.
 bool IsTerminalState(const std::string& state);

@@ -11,10 +11,12 @@
 #include "plans/node_ids.h"
 #include "plans/node_view.h"
 #include "plans/power.h"
+#include "plans/queued_verdict.h"
 #include "plans/step_plan.h"
 #include "plans/targets.h"
 #include "plans/triggers.h"
 #include "providers/base/text.h"
+#include "providers/slices.h"
 
 namespace podctl {
 namespace {
@@ -169,8 +171,20 @@ class Planner {
   }
 
   void PlanNew(const PodSpec& pod, Change* change) {
-    if (observation_.Find(change->node) != nullptr) {
+    const bool sliced = change->node.slices > 1;
+    const NodeName first = sliced ? SliceName(change->node, 0) : change->node;
+    if (observation_.Find(change->node) != nullptr || observation_.Find(first) != nullptr) {
       RefuseTaken(pod, change->address);
+      change->action = Keep{pod};
+      return;
+    }
+    if (pod.queued && observation_.queued.contains(QueuedNameOf(pod))) {
+      refused_.insert(change->address);
+      Refuse(pod.place, change->address,
+             fmt::format("a queued resource named `{}` already exists in {}", QueuedNameOf(pod).id,
+                         pod.zone),
+             "podctl did not make it and will not touch it. Give this pod another "
+             "`queuedResource.id`, or delete the queued resource first.");
       change->action = Keep{pod};
       return;
     }
@@ -208,6 +222,8 @@ class Planner {
     const bool ours = record.exists || record.pending.has_value();
     const Value* node = ours ? observation_.Find(NameOf(record)) : nullptr;
     NoteDrift(change->address, pod, record, node);
+    const Value* queued = observation_.FindQueued(record);
+    if (queued != nullptr && PlanQueued({pod, record, node, *queued}, change)) return;
     if (node == nullptr) {
       const bool begun = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
       if (begun && NameOf(record) == change->node) {
@@ -235,6 +251,39 @@ class Planner {
       PlanExisting(pod, record, diff, *node, change);
     }
     triggers_.NotePod(*change, diff.attributes);
+  }
+
+  struct QueuedPod {
+    const PodSpec& pod;
+    const PodRecord& record;
+    const Value* node;  // nullptr: there is none
+    const Value& queued;
+  };
+
+  // A pod whose queued resource is there. False: its node says what is to be done.
+  bool PlanQueued(const QueuedPod& it, Change* change) {
+    QueuedVerdict verdict = JudgeQueued(it.record, it.queued, it.node != nullptr);
+    if (verdict.kind == QueuedVerdict::Kind::kNodeTells) return false;
+    PodDiff diff;
+    if (verdict.kind == QueuedVerdict::Kind::kWaits) {
+      const Value::List& specs = it.queued["tpu"]["nodeSpec"].AsList();
+      if (!specs.empty()) diff = Diff(it.pod, it.record, specs.front()["node"]);
+      std::erase_if(diff.attributes, [](const auto& each) { return !each.forces_replacement; });
+      change->reason = verdict.reason;
+      PlanCreate(it.pod, true, change);
+      const bool wanted = !diff.forces_replacement && !again_.contains(change->address) &&
+                          NameOf(it.record) == change->node;
+      if (wanted) return true;
+      verdict.reason = "the spec asks for something else by now";
+    }
+    // preventDestroy does not hold here: there is nothing (yet, or left) that it could protect.
+    change->reason_code = ReasonCode::kTainted;
+    change->reason = verdict.reason;
+    change->attributes =
+        diff.attributes.empty() ? CreateAttributes(it.pod, Lookup()) : diff.attributes;
+    ChooseReplace(it.pod, it.record, change);
+    triggers_.NotePod(*change, diff.attributes);
+    return true;
   }
 
   PodDiff Diff(const PodSpec& pod, const PodRecord& record, const Value& node) const {
@@ -330,6 +379,13 @@ class Planner {
       change->action = Replace{pod};
       return;
     }
+    if (record.queued) {
+      Refuse(pod.place, change->address, "createBeforeDestroy cannot be kept for this replacement",
+             "The old node comes from a queued resource, which is deleted with it. Remove "
+             "`lifecycle.createBeforeDestroy` to have it deleted first.");
+      change->action = Replace{pod};
+      return;
+    }
     PodSpec fresh = pod;
     if (pod.node_id == record.node_id) {
       ChooseFreeNodeId([this](const NodeName& name) { return IsTaken(name); }, &fresh);
@@ -365,7 +421,8 @@ class Planner {
       return;  // nobody looked
     }
     const bool only_news = options_.mode == PlanMode::kRefreshOnly;
-    auto found = FindDrift(address, {pod, record, node, state_.digest_key, only_news});
+    auto found = FindDrift(address, {pod, record, node, state_.digest_key, only_news,
+                                     observation_.FindQueued(record)});
     std::move(found.begin(), found.end(), std::back_inserter(plan_.drift));
   }
 
@@ -380,7 +437,9 @@ class Planner {
       change.reason = "it is not in the spec";
     }
     const bool coming = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
-    const bool there = (record.exists || coming) && observation_.Find(change.node) != nullptr;
+    const bool queued = observation_.FindQueued(record) != nullptr;
+    const bool there =
+        queued || ((record.exists || coming) && observation_.Find(change.node) != nullptr);
     change.action = Delete{!there && !coming};
     change.attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {

@@ -10,6 +10,8 @@
 #include "plans/diff.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
+#include "providers/gcp/queued_resource.h"
+#include "providers/slices.h"
 
 namespace podctl {
 namespace {
@@ -25,12 +27,13 @@ Error InZone(const Error& error, const ZoneName& zone) {
 
 // What one thread works off.
 struct Errand {
-  enum class Kind { kList, kOperation, kOperations, kNode };
+  enum class Kind { kList, kOperation, kOperations, kNode, kQueue, kQueued };
   Kind kind = Kind::kList;
-  ZoneName zone;          // kList, kOperations
+  ZoneName zone;          // kList, kOperations, kQueue
   std::string operation;  // kOperation
   NodeName node;          // kNode
   ApiVersion version = ApiVersion::kV2;
+  QueuedName queued = {};  // kQueued
 };
 
 class Collector {
@@ -71,6 +74,12 @@ class Collector {
           break;
         case Errand::Kind::kNode:
           Get(errand);
+          break;
+        case Errand::Kind::kQueue:
+          ListQueue(errand.zone);
+          break;
+        case Errand::Kind::kQueued:
+          GetQueued(errand.queued);
           break;
       }
     }
@@ -126,6 +135,40 @@ class Collector {
     }
   }
 
+  void ListQueue(const ZoneName& zone) {
+    QueuedResources* queue = provider_.queued();
+    if (queue == nullptr) return;
+    auto found = queue->List(zone.first, zone.second, stop_);
+    std::lock_guard lock(mutex_);
+    if (!found) {
+      const Error& error = found.error();
+      errors_.push_back(MakeError(error.code,
+                                  fmt::format("cannot list the queued resources of {} in {}: {}",
+                                              zone.first, zone.second, error.message),
+                                  error.hint));
+      return;
+    }
+    for (Value& queued : *found) {
+      QueuedName name{zone.first, zone.second, gcp::QueuedId(queued)};
+      observation_.queued[std::move(name)] = std::move(queued);
+    }
+  }
+
+  void GetQueued(const QueuedName& name) {
+    QueuedResources* queue = provider_.queued();
+    if (queue == nullptr) return;
+    auto queued = queue->Get(name, stop_);
+    std::lock_guard lock(mutex_);
+    if (queued) {
+      observation_.queued[name] = std::move(*queued);
+    } else if (queued.error().code != ErrorCode::kNotFound) {
+      const Error& error = queued.error();
+      errors_.push_back(MakeError(
+          error.code, fmt::format("cannot look at {}: {}", name.Resource(), error.message),
+          error.hint));
+    }
+  }
+
   Provider& provider_;
   Observation& observation_;
   std::stop_token stop_;
@@ -166,6 +209,12 @@ void Remember(const State& state, Observation* observation) {
   };
   for (const auto& [address, record] : state.pods) {
     if (record.exists && !record.pending) add(NameOf(record), RememberedNode(record));
+    if (record.queued && !record.pending) {
+      Value queued = Value::EmptyMap();
+      queued.Set("name", QueuedNameOf(record).Resource());
+      queued.SetPath("state.state", record.queued->state);
+      observation->queued[QueuedNameOf(record)] = std::move(queued);
+    }
     for (const DeposedNode& deposed : record.deposed) {
       if (deposed.pending) continue;
       Value node;
@@ -200,6 +249,13 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
     for (const auto& [zone, version] : ZonesOf(spec, state)) {
       errands.push_back({Errand::Kind::kList, zone, {}, {}, version});
     }
+    std::set<ZoneName> queues;
+    const auto visit = [&](const auto& pod) {
+      if (pod.queued) queues.emplace(pod.project, pod.zone);
+    };
+    for (const PodSpec& pod : spec.pods) visit(pod);
+    for (const auto& [address, record] : state.pods) visit(record);
+    for (const ZoneName& zone : queues) errands.push_back({Errand::Kind::kQueue, zone, {}, {}});
   }
   const auto follow = [&](const std::optional<PendingAction>& pending, const NodeName& name,
                           ApiVersion version) {
@@ -211,6 +267,10 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
   };
   for (const auto& [address, record] : state.pods) {
     follow(record.pending, NameOf(record), record.api_version);
+    if (!refresh && record.pending && record.queued) {
+      errands.push_back(
+          {Errand::Kind::kQueued, {}, {}, {}, record.api_version, QueuedNameOf(record)});
+    }
     for (const DeposedNode& deposed : record.deposed) {
       follow(deposed.pending, NameOf(record, deposed), record.api_version);
     }
@@ -227,7 +287,8 @@ Result<void> LookForCreates(const State& state, Collector& collector, Observatio
   std::vector<const PodRecord*> open;
   for (const auto& [address, record] : state.pods) {
     if (!MayBeginUnheard(record) || observation.Find(NameOf(record)) != nullptr) continue;
-    if (record.pending->operation.empty()) {
+    // A queued resource's request may be repeated: what became of it need not be guessed.
+    if (record.pending->operation.empty() && !record.queued) {
       ApiVersion& version = zones[{record.project, record.zone}];
       version = std::max(version, record.api_version);
       open.push_back(&record);
@@ -251,144 +312,34 @@ Result<void> LookForCreates(const State& state, Collector& collector, Observatio
   return collector.Run(std::move(errands), parallelism);
 }
 
-std::string RuntimeStepAddress(const std::string& pod_address) {
-  return StepAddress(pod_address.substr(pod_address.find('.') + 1), kRuntimeStepName);
+// Slices of the state that the service does not show. While their request is being fulfilled they
+// are still to come.
+void CountSlices(const State& state, Observation* observation) {
+  for (const auto& [address, record] : state.pods) {
+    if (!record.queued || record.queued->slices < 2) continue;
+    const auto node = observation->nodes.find(NameOf(record));
+    if (node == observation->nodes.end() || !IsJoined(node->second)) continue;
+    ExpectSlices(&node->second, record.queued->slices);
+    const Value* queued = observation->FindQueued(record);
+    const auto phase =
+        queued == nullptr ? gcp::QueuedPhase::kActive : gcp::PhaseOf(gcp::QueuedState(*queued));
+    const bool coming =
+        phase == gcp::QueuedPhase::kQueued || phase == gcp::QueuedPhase::kProvisioning;
+    if (coming && NodeState(node->second) == kMissingSlice) node->second.Set("state", "CREATING");
+  }
 }
-
-// A create that an earlier run began, and that ended without it, left a node whose runtime started
-// with the metadata it was created with.
-void NoteRuntime(const std::string& address, const PodRecord& record, const Value& node,
-                 State* state) {
-  const Value* variables = node["metadata"].Find(kRuntimeEnvKey);
-  if (variables == nullptr) state->steps.erase(RuntimeStepAddress(address));
-  if (variables == nullptr || NodeState(node) != "READY" || WorkerCount(node) < 2) return;
-  StepRecord step;
-  step.pod = address;
-  for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
-    step.workers[worker] = {RuntimeDigest(variables->AsString()), record.uid,
-                            record.pending->begun_at};
-  }
-  state->steps[RuntimeStepAddress(address)] = std::move(step);
-}
-
-bool StillRunning(const PendingAction& pending, const Observation& observation) {
-  auto it = observation.operations.find(pending.operation);
-  return it != observation.operations.end() && !it->second.done;
-}
-
-class Settlement {
- public:
-  Settlement(State& state, const Observation& observation, std::vector<std::string>& notes)
-      : state_(state), observation_(observation), notes_(notes) {}
-
-  void Run() {
-    std::vector<std::string> addresses;
-    for (const auto& [address, record] : state_.pods) addresses.push_back(address);
-    for (const std::string& address : addresses) {
-      PodRecord& record = state_.pods.at(address);
-      SettleDeposed(address, record);
-      const Value* node = observation_.Find(NameOf(record));
-      if (node != nullptr) {
-        SettleThere(address, *node, record);
-      } else {
-        SettleGone(address, record);
-      }
-      const bool empty = !record.exists && !record.pending && record.deposed.empty();
-      if (empty) ForgetNode(address, &state_);
-    }
-  }
-
- private:
-  void Note(const std::string& address, std::string_view text) {
-    notes_.push_back(fmt::format("{}: {}", address, text));
-  }
-
-  void SettleThere(const std::string& address, const Value& node, PodRecord& record) {
-    const bool created = MayBeginUnheard(record);
-    if (!record.exists && !created) return;  // somebody else's, under a name that was ours
-    if (record.exists && !record.uid.empty() && record.uid != NodeUid(node)) {
-      Note(address, "the node was deleted and made anew outside of podctl");
-    }
-    TakeObserved(node, &record);
-    if (created) {
-      NoteRuntime(address, record, node, &state_);
-      // Whoever began it did not live to see its workers.
-      state_.steps[StepAddress(address.substr(address.find('.') + 1), kReadinessStepName)] = {
-          address, {}};
-      Note(address, "an earlier run had begun to create it; the node is there and is taken up");
-    }
-    const bool unfinished = NodeState(node) == "CREATING" || NodeState(node) == "DELETING";
-    if (record.pending && !unfinished && !StillRunning(*record.pending, observation_)) {
-      record.pending.reset();
-    }
-  }
-
-  void SettleGone(const std::string& address, PodRecord& record) {
-    if (!record.pending) {
-      record.observed = Value();  // vanished: the planner says so
-      return;
-    }
-    PendingAction& pending = *record.pending;
-    switch (pending.kind) {
-      case PendingAction::Kind::kPatch:
-        record.observed = Value();
-        record.pending.reset();
-        return;
-      case PendingAction::Kind::kDelete:
-        Note(address, "its deletion, begun by an earlier run, is complete");
-        return ForgetOrKeep(record);
-      case PendingAction::Kind::kCreate:
-        break;
-    }
-    if (pending.operation.empty()) {
-      const auto begun = observation_.begun.find(NameOf(record));
-      // It may have been sent a moment before the run ended, and not be seen anywhere yet.
-      if (begun == observation_.begun.end()) return;
-      pending.operation = begun->second;
-    }
-    if (StillRunning(pending, observation_)) return;
-    Note(address, "a creation begun by an earlier run left no node");
-    if (!ReinstateDeposed(&record)) return ForgetOrKeep(record);
-    const Value* old = observation_.Find(NameOf(record));
-    if (old != nullptr) TakeObserved(*old, &record);
-  }
-
-  // Run() forgets the record when nothing is left of it.
-  static void ForgetOrKeep(PodRecord& record) {
-    record.exists = false;
-    record.uid.clear();
-    record.pending.reset();
-    record.observed = Value();
-  }
-
-  void SettleDeposed(const std::string& address, PodRecord& record) {
-    std::erase_if(record.deposed, [&](DeposedNode& deposed) {
-      const Value* node = observation_.Find(NameOf(record, deposed));
-      if (node == nullptr) return true;
-      if (!deposed.uid.empty() && deposed.uid != NodeUid(*node)) {
-        Note(address, fmt::format("the deposed node {} is gone; what has its name now is somebody "
-                                  "else's, and is left alone",
-                                  deposed.node_id));
-        return true;
-      }
-      if (deposed.pending && NodeState(*node) != "DELETING" &&
-          !StillRunning(*deposed.pending, observation_)) {
-        deposed.pending.reset();
-      }
-      return false;
-    });
-  }
-
-  State& state_;
-  const Observation& observation_;
-  std::vector<std::string>& notes_;
-};
 
 }  // namespace
 
 const Value* Observation::Find(const NodeName& name) const {
   auto it = nodes.find(name);
   return it == nodes.end() ? nullptr : &it->second;
+}
+
+const Value* Observation::FindQueued(const PodRecord& record) const {
+  if (!record.queued) return nullptr;
+  const auto it = queued.find(QueuedNameOf(record));
+  return it == queued.end() ? nullptr : &it->second;
 }
 
 const Operation* FindCreate(const std::vector<Operation>& operations, const NodeName& name,
@@ -405,64 +356,21 @@ const Operation* FindCreate(const std::vector<Operation>& operations, const Node
   return newest;
 }
 
+QueuedName QueuedNameOf(const PodSpec& pod) {
+  const bool named = pod.queued && !pod.queued->id.empty();
+  return {pod.project, pod.zone, named ? pod.queued->id : pod.node_id};
+}
+QueuedName QueuedNameOf(const PodRecord& record) {
+  return {record.project, record.zone, record.queued ? record.queued->id : record.node_id};
+}
 NodeName NameOf(const PodSpec& pod) {
-  return {pod.project, pod.zone, pod.node_id};
+  return {pod.project, pod.zone, pod.node_id, pod.queued ? pod.queued->slices : 1};
 }
 NodeName NameOf(const PodRecord& record) {
-  return {record.project, record.zone, record.node_id};
+  return {record.project, record.zone, record.node_id, record.queued ? record.queued->slices : 1};
 }
 NodeName NameOf(const PodRecord& record, const DeposedNode& deposed) {
   return {record.project, record.zone, deposed.node_id};
-}
-
-void TakeObserved(const Value& node, PodRecord* record) {
-  const std::string uid = NodeUid(node);
-  if (record->uid != uid) {
-    record->host_keys.clear();
-    record->host_keys_source.clear();
-  }
-  record->uid = uid;
-  record->observed = ObservedFacts(node);
-  record->exists = true;
-}
-
-void ForgetNode(const std::string& address, State* state) {
-  const auto it = state->pods.find(address);
-  if (it == state->pods.end()) return;
-  std::erase_if(state->steps, [&](const auto& step) { return step.second.pod == address; });
-  PodRecord& record = it->second;
-  if (record.deposed.empty()) {
-    state->pods.erase(it);
-    return;
-  }
-  record.exists = false;
-  record.uid.clear();
-  record.pending.reset();
-  record.observed = Value();
-  record.host_keys.clear();
-  record.host_keys_source.clear();
-}
-
-void ForgetDeposed(const std::string& address, const std::string& node_id, State* state) {
-  const auto it = state->pods.find(address);
-  if (it == state->pods.end()) return;
-  PodRecord& record = it->second;
-  std::erase_if(record.deposed,
-                [&](const DeposedNode& deposed) { return deposed.node_id == node_id; });
-  const bool empty = !record.exists && !record.pending && record.deposed.empty();
-  if (empty) ForgetNode(address, state);
-}
-
-bool ReinstateDeposed(PodRecord* record) {
-  if (record->deposed.empty()) return false;
-  const DeposedNode old = record->deposed.back();
-  record->deposed.pop_back();
-  record->node_id = old.node_id;
-  if (record->wanted_node_id == old.node_id) record->wanted_node_id.clear();
-  record->uid = old.uid;
-  record->pending = old.pending;
-  record->exists = true;
-  return true;
 }
 
 Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
@@ -476,12 +384,8 @@ Result<Observation> Observe(const Spec& spec, const State& state, Provider& prov
   if (auto done = LookForCreates(state, collector, observation, parallelism); !done) {
     return done.error();
   }
+  CountSlices(state, &observation);
   return observation;
-}
-
-State Settle(State state, const Observation& observation, std::vector<std::string>* notes) {
-  Settlement(state, observation, *notes).Run();
-  return state;
 }
 
 }  // namespace podctl

@@ -26,7 +26,12 @@ struct Observation {
   // stands as its digest.
   std::set<NodeName> remembered;
 
+  // Queued resources of the zones where the spec or the state has one.
+  std::map<QueuedName, Value> queued;
+
   const Value* Find(const NodeName& name) const;
+  // Of a pod that has one; nullptr when it has none, or it is not there.
+  const Value* FindQueued(const PodRecord& record) const;
 };
 
 // With `refresh` one paged list for each project and zone, up to `parallelism` at once; without,
@@ -59,6 +64,8 @@ bool ReinstateDeposed(PodRecord* record);
 const Operation* FindCreate(const std::vector<Operation>& operations, const NodeName& name,
                             const std::string& begun_at);
 
+QueuedName QueuedNameOf(const PodSpec& pod);  // of a pod with a queued resource
+QueuedName QueuedNameOf(const PodRecord& record);
 NodeName NameOf(const PodSpec& pod);
 NodeName NameOf(const PodRecord& record);
 NodeName NameOf(const PodRecord& record, const DeposedNode& deposed);

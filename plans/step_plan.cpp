@@ -85,6 +85,7 @@ void StepPlanner::PlanReadiness(const StepQuestion& question,
   if (!outstanding && !again_.contains(address)) return;
   RunStep run;
   run.step.kind = Step::Kind::kReadiness;
+  run.step.timeout = question.pod.boot_timeout.value_or(run.step.timeout);
   PlanOne(question, kReadinessStepName, question.pod.place, std::move(run), false, steps);
 }
 
@@ -100,7 +101,8 @@ void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
   change.waits_for = {PodAddress(question.pod.name)};
   for (const PlannedStep& before : *steps) change.waits_for.push_back(before.change.address);
   if (question.node == nullptr) {
-    const auto expected = gcp::ExpectedWorkers(question.pod.node).value_or(0);
+    const int slices = question.pod.queued ? question.pod.queued->slices : 1;
+    const auto expected = gcp::ExpectedWorkers(question.pod.node).value_or(0) * slices;
     run.expected_workers = run.selected ? run.selected->size() : static_cast<std::size_t>(expected);
     run.workers = run.selected;
     change.reason = "the pod is new";

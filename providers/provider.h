@@ -8,6 +8,7 @@
 
 #include <stop_token>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "providers/base/api_version.h"
@@ -21,9 +22,16 @@ struct NodeName {
   std::string zone;  // the API's location, e.g. "europe-west4-a"
   std::string node;
 
+  // 2 or more: stands for the nodes `node`-0, `node`-1, … of a multislice (slices.h). No part of
+  // the name.
+  int slices = 1;
+
   std::string Parent() const { return "projects/" + project + "/locations/" + zone; }
   std::string Resource() const { return Parent() + "/nodes/" + node; }
-  friend auto operator<=>(const NodeName&, const NodeName&) = default;
+  friend auto operator<=>(const NodeName& a, const NodeName& b) {
+    return std::tie(a.project, a.zone, a.node) <=> std::tie(b.project, b.zone, b.node);
+  }
+  friend bool operator==(const NodeName& a, const NodeName& b) { return (a <=> b) == 0; }
 };
 
 // google.longrunning.Operation, as far as podctl reads it.
@@ -45,6 +53,34 @@ struct GuestAttribute {
   std::string value;  // base64 of the public key
 };
 using WorkerAttributes = std::vector<GuestAttribute>;
+
+struct QueuedName {
+  std::string project;
+  std::string zone;
+  std::string id;
+
+  std::string Parent() const { return "projects/" + project + "/locations/" + zone; }
+  std::string Resource() const { return Parent() + "/queuedResources/" + id; }
+  friend auto operator<=>(const QueuedName&, const QueuedName&) = default;
+};
+
+// Requests that wait for capacity (projects.locations.queuedResources). The rules of Provider hold.
+class QueuedResources {
+ public:
+  virtual ~QueuedResources() = default;
+
+  virtual Result<std::vector<Value>> List(const std::string& project, const std::string& zone,
+                                          std::stop_token stop) = 0;
+  // kNotFound when there is none.
+  virtual Result<Value> Get(const QueuedName& name, std::stop_token stop) = 0;
+  // The operation ends when the request is accepted, not when its nodes are there. `request_id` is a
+  // UUID: the service answers a repeat with the same operation, so a lost answer may be repeated.
+  virtual Result<Operation> Create(const QueuedName& name, const Value& body,
+                                   const std::string& request_id, std::stop_token stop) = 0;
+  // `force`: its nodes are deleted with it. kNotFound when it is gone already.
+  virtual Result<Operation> Delete(const QueuedName& name, bool force, const std::string& request_id,
+                                   std::stop_token stop) = 0;
+};
 
 class Provider {
  public:
@@ -87,6 +123,9 @@ class Provider {
   // The same cloud in another version of the API. Lent by this provider; where there is but one
   // version, this provider itself.
   virtual Provider& Speaking(ApiVersion /*version*/) { return *this; }
+
+  // Lent; nullptr where the service has none.
+  virtual QueuedResources* queued() { return nullptr; }
 };
 
 }  // namespace podctl

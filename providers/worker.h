@@ -2,6 +2,7 @@
 // rooms above share. A worker is one TPU VM: `networkEndpoints[index]` of its node.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,17 @@ namespace podctl {
 // 4253).
 using HostKeyText = std::string;
 
+// "research/3"; with `per_slice` workers in each of several slices "research[1]/3", of worker 3 of
+// slice 1. 0: there are no slices.
+inline std::string WorkerLabel(const std::string& pod, int index, int per_slice) {
+  if (per_slice <= 0) return pod + "/" + std::to_string(index);
+  return pod + "[" + std::to_string(index / per_slice) + "]/" + std::to_string(index % per_slice);
+}
+
 struct WorkerAccess {
   std::string pod;   // name of the pod, for messages: "research"
-  int index = 0;     // 0-based
+  int index = 0;     // 0-based, through all slices
+  int per_slice = 0;  // workers of each slice of a multislice, else 0
   std::string host;  // an IP address or a name
   int port = 22;
   std::string user;
@@ -32,7 +41,11 @@ struct WorkerAccess {
   std::string gcloud_alias;
   bool use_openssh = false;  // reached by the program `ssh`, with all that ~/.ssh/config says
 
-  std::string Name() const { return pod + "/" + std::to_string(index); }
+  // For whatever is started there: which slice this is, and where they meet.
+  std::map<std::string, std::string> env = {};
+
+  std::string Name() const { return WorkerLabel(pod, index, per_slice); }
+  int slice() const { return per_slice > 0 ? index / per_slice : 0; }
 };
 
 }  // namespace podctl

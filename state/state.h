@@ -52,6 +52,16 @@ struct DeposedNode {
   friend bool operator==(const DeposedNode&, const DeposedNode&) = default;
 };
 
+// The queued resource that a pod's node or nodes come from; in the record's project and zone.
+struct QueuedRecord {
+  std::string id;
+  Value terms;        // as the spec set them (QueuedSpec::terms)
+  int slices = 1;     // nodes that were asked for; 2 or more: a multislice
+  std::string state;  // as last seen, "WAITING_FOR_RESOURCES"; empty: never seen
+
+  friend bool operator==(const QueuedRecord&, const QueuedRecord&) = default;
+};
+
 struct PodRecord {
   std::string project;
   std::string zone;
@@ -79,6 +89,7 @@ struct PodRecord {
   // kept until it is, so that an interrupted run does not lose it. Empty: it need not.
   std::string replace_because;
   std::vector<DeposedNode> deposed;
+  std::optional<QueuedRecord> queued;
   std::optional<PendingAction> pending;
   // false while only a pending create stands here: no node is known to exist yet.
   bool exists = false;

@@ -15,6 +15,7 @@ namespace podctl {
 namespace {
 
 constexpr int kMaxWorker = 99999;
+constexpr int kMaxSlices = 9999;
 constexpr std::string_view kPodPrefix = "pod.";
 constexpr std::string_view kStepPrefix = "bootstrap.";
 constexpr std::string_view kResourcesLine = "\n  \"resources\": ";
@@ -182,6 +183,18 @@ SshSettings SshFromValue(Value& value, const std::string& where, std::string& pr
   return ssh;
 }
 
+QueuedRecord QueuedFromValue(Value& value, const std::string& where, std::string& problem) {
+  ObjectReader in(value, where, problem);
+  QueuedRecord queued;
+  queued.id = in.Text("id");
+  queued.slices = static_cast<int>(in.Number("slices", 1, kMaxSlices));
+  queued.state = in.Text("state");
+  queued.terms = in.Any("terms");
+  if (!queued.terms.is_map()) in.Fail("has `terms` that are not an object");
+  in.RefuseUnknownMembers();
+  return queued;
+}
+
 std::vector<DeposedNode> DeposedFromValue(Value::List& list, const std::string& where,
                                           std::string& problem) {
   std::vector<DeposedNode> nodes;
@@ -229,6 +242,9 @@ PodRecord PodFromValue(Value& value, std::int64_t version, const std::string& ad
     const auto spoken = ParseApiVersion(name->AsString());
     if (!spoken) in.Fail("has an unknown `api_version`");
     pod.api_version = spoken.value_or(ApiVersion::kV2);
+  }
+  if (Value* queued = in.Optional("queued")) {
+    pod.queued = QueuedFromValue(*queued, address + ".queued", problem);
   }
   if (Value* pending = in.Optional("pending")) {
     pod.pending = PendingFromValue(*pending, address + ".pending", problem);

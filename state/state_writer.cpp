@@ -39,6 +39,7 @@ void Put(const std::vector<std::string>& texts, std::string* out);
 void Put(const std::map<std::string, std::string>& texts, std::string* out);
 void Put(const PendingAction& pending, std::string* out);
 void Put(const SshSettings& ssh, std::string* out);
+void Put(const QueuedRecord& queued, std::string* out);
 void Put(const DeposedNode& node, std::string* out);
 void Put(const std::vector<DeposedNode>& nodes, std::string* out);
 void Put(const StepWorkerRecord& worker, std::string* out);
@@ -112,6 +113,14 @@ void Put(const SshSettings& ssh, std::string* out) {
   object.Member("user", ssh.user);
 }
 
+void Put(const QueuedRecord& queued, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("id", queued.id);
+  object.Member("slices", queued.slices);
+  object.Member("state", queued.state);
+  object.Member("terms", queued.terms);
+}
+
 void Put(const DeposedNode& node, std::string* out) {
   ObjectWriter object(out);
   object.Member("node_id", node.node_id);
@@ -157,6 +166,7 @@ void Put(const PodRecord& pod, std::string* out) {
   if (pod.pending) object.Member("pending", *pod.pending);
   object.Member("prevent_destroy", pod.prevent_destroy);
   object.Member("project", pod.project);
+  if (pod.queued) object.Member("queued", *pod.queued);
   object.Member("replace_because", pod.replace_because);
   object.Member("sensitive_keys", pod.sensitive_keys);
   object.Member("ssh", pod.ssh);

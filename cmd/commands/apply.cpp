@@ -178,6 +178,21 @@ std::string SkippedText(const ExecuteResult& result) {
   return text;
 }
 
+// What waits in the queue, as the user wished.
+std::string QueuedText(const ExecuteResult& result) {
+  if (result.queued.empty()) return {};
+  std::string text = fmt::format("Asked for, and left in the queue: {}. The next `podctl apply` goes "
+                                 "on from there; `podctl status` shows how it stands.\n",
+                                 Join(result.queued, ", "));
+  if (!result.behind_queued.empty()) {
+    text += fmt::format("{} on it.\n",
+                        result.behind_queued.size() == 1
+                            ? "1 change waits"
+                            : fmt::format("{} changes wait", result.behind_queued.size()));
+  }
+  return text;
+}
+
 void ShowPartWarning(Wiring& wiring, JsonEvents* json) {
   ShowWarning(wiring, json, "Applied changes may be incomplete",
               "The plan was made with `--target`. `podctl plan` shows what is left to do.");
@@ -189,7 +204,7 @@ void ShowResult(Wiring& wiring, JsonEvents* json, const ExecuteResult& result, b
   if (result.save_error) ShowSaveError(wiring, json, result);
   if (json != nullptr) return json->ShowSummary(result, destroy ? "destroy" : "apply");
   Streams& streams = wiring.streams();
-  streams.err << SkippedText(result);
+  streams.err << SkippedText(result) << QueuedText(result);
   if (!result.unfinished.empty()) {
     streams.err << fmt::format(
         "{}Under way, and written down in the state: {}. The next `podctl apply` takes it up.\n",
@@ -318,6 +333,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
 
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
+  execute.wait_for_capacity = options.wait;
   std::unique_ptr<EventSink> progress;
   if (!json) progress = MakeProgressView(wiring.streams(), wiring.clock());
   EventSink& events = json ? static_cast<EventSink&>(*json) : *progress;

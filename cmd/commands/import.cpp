@@ -18,6 +18,7 @@
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/spec_editor.h"
 #include "providers/base/text.h"
+#include "providers/gcp/queued_resource.h"
 
 namespace podctl {
 namespace {
@@ -153,7 +154,7 @@ class Importer {
     auto node = provider_->GetNode(name_, wiring_.interrupt().drain());
     if (node) {
       node_ = std::move(*node);
-      return true;
+      return FindQueued();
     }
     Error error = node.error();
     if (error.code == ErrorCode::kNotFound) {
@@ -162,6 +163,40 @@ class Importer {
       error.hint = NodesThereAre();
     }
     return Fail(error);
+  }
+
+  // The queued resource that the node came from comes with it, and of a multislice all slices.
+  bool FindQueued() {
+    const std::string& full = node_["queuedResource"].AsString();
+    QueuedResources* queue = provider_->queued();
+    if (full.empty() || queue == nullptr) return true;
+    const std::string id = full.substr(full.rfind('/') + 1);
+    auto found = queue->Get({name_.project, name_.zone, id}, wiring_.interrupt().drain());
+    if (!found) return Fail(found.error(), "the queued resource that made the node");
+    const Value::List& specs = (*found)["tpu"]["nodeSpec"].AsList();
+    int slices = static_cast<int>(specs.size());
+    for (const Value& spec : specs) {
+      slices = std::max(slices, static_cast<int>(spec["multisliceParams"]["nodeCount"].AsInt()));
+    }
+    queued_ = QueuedRecord{id, gcp::TermsOf(*found), std::max(slices, 1),
+                           gcp::QueuedState(*found)};
+    const auto dash = name_.node.rfind('-');
+    if (slices < 2 || dash == std::string::npos) return true;
+    name_.node.resize(dash);
+    name_.slices = slices;
+    auto whole = provider_->GetNode(name_, wiring_.interrupt().drain());
+    if (!whole) return Fail(whole.error());
+    node_ = std::move(*whole);
+    return true;
+  }
+
+  void DraftQueued(PodDraft* draft) const {
+    if (!queued_) return;
+    Value terms = queued_->terms;
+    if (queued_->id != name_.node) terms.Set("id", queued_->id);
+    draft->node.Set("queuedResource", std::move(terms));
+    draft->node.Erase("schedulingConfig");  // the queued resource says it
+    if (queued_->slices > 1) draft->node.Set("slices", queued_->slices);
   }
 
   // What may be meant: a node of a near name, those of the zone, or the same name elsewhere.
@@ -224,10 +259,12 @@ class Importer {
   bool WriteDraft() {
     if (pod_) {
       differs_ = DifferingPaths(*pod_, node_, Lookup());
+      if (pod_->queued.has_value() != queued_.has_value()) differs_.emplace_back("queuedResource");
       return true;
     }
     constexpr int kMostRounds = 3;
     PodDraft draft = DraftOf(pod_name_, name_, node_);
+    DraftQueued(&draft);
     if (!load_.paths.empty() && spec_.project != name_.project) draft.project = name_.project;
     if (!load_.paths.empty() && spec_.zone != name_.zone) draft.zone = name_.zone;
     for (int round = 0; round < kMostRounds; ++round) {
@@ -315,6 +352,7 @@ class Importer {
     const auto attributes =
         provider_->GetGuestAttributes(name_, "hostkeys/", wiring_.interrupt().drain());
     PodRecord& record = state.pods[options_.address];
+    record.queued = queued_;
     if (attributes) record.host_keys = HostKeysOf(*attributes);
     if (!record.host_keys.empty()) record.host_keys_source = "guestAttributes";
     if (wiring_.interrupt().requested()) {
@@ -394,6 +432,7 @@ class Importer {
   Provider* provider_ = nullptr;
   NodeName name_;
   Value node_;
+  std::optional<QueuedRecord> queued_;  // what the node came from
   std::string text_;  // the spec that matches; empty when there was one
   std::vector<std::string> differs_;
   std::map<std::string, std::optional<Value>> others_;

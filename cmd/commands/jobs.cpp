@@ -177,9 +177,12 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
   const auto input = std::make_shared<const std::string>(workers::StartInput(job));
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : chosen->workers) {
-    if (!start.already.contains(worker.index)) {
-      jobs.push_back({worker, workers::StartCommand(job), input});
-    }
+    if (start.already.contains(worker.index)) continue;
+    jobs.push_back({worker, workers::StartCommand(job), input});
+    if (worker.env.empty()) continue;
+    workers::JobStart own = job;
+    for (const auto& [name, value] : worker.env) own.environment.emplace(name, value);
+    jobs.back().input = std::make_shared<const std::string>(workers::StartInput(own));
   }
   const auto answers = AskWorkers(wiring, chosen->target.address, jobs);
   std::vector<int> started;

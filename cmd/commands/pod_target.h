@@ -16,9 +16,12 @@ struct PodTarget {
   std::string address;
   std::vector<WorkerAccess> workers;            // all of them, by number
   std::map<std::string, std::string> exec_env;  // for what is started; single-host pods only
+  // What was named after the pod: "research[1]/3", "research[0-1]", "research/0-3". Empty: nothing.
+  std::string named_slices = {};
+  std::string named_workers = {};
 };
 
-// "pod.research" and "research" -> "research".
+// "pod.research", "research" and "research[1]/3" -> "research".
 std::string BarePodName(const std::string& name);
 // What the state holds of the pod.
 Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name);
@@ -30,7 +33,8 @@ Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord rec
 // Reads the state; asks the API only for what the state lacks (endpoints, host keys).
 Result<PodTarget> FindPod(Wiring& wiring, const std::string& name);
 
-// The workers that `selection` means (providers/base/worker_selection.h); empty: `fallback`.
+// The workers that `selection` means (providers/base/worker_selection.h); empty: `fallback`. Where
+// slices were named with the pod, the numbers are those within each of them.
 Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
                                                 const std::string& selection,
                                                 const std::string& fallback);
@@ -39,6 +43,9 @@ Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
 // run holds it, a remark says that the keys were not remembered.
 void RememberHostKeys(Wiring& wiring, const std::string& address,
                       const std::map<int, HostKeyText>& learned);
+
+// "export A='1'; " for each, before a command.
+std::string ExportLine(const std::map<std::string, std::string>& env);
 
 // The words after `--` as one command for the remote shell. A single word is shell text, as with
 // ssh; several are quoted one by one, so that each arrives as it was given. `env` is exported

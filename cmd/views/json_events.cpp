@@ -179,6 +179,7 @@ void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& ope
   changes.Set("remove", result.destroyed);
   changes.Set("steps", result.steps);
   changes.Set("operation", operation);
+  if (!result.queued.empty()) changes.Set("queued", result.queued.size());
   Write("info",
         fmt::format("{} {}! Resources: {} added, {} changed, {} destroyed.",
                     operation == "destroy" ? "Destroy" : "Apply",
@@ -201,6 +202,7 @@ void JsonEvents::OnProgress(const Change& change, Elapsed elapsed, const Progres
     hook.Set("workers_failed", progress.workers_failed);
     hook.Set("workers_retrying", progress.workers_retrying);
   }
+  if (!progress.status.empty()) hook.Set("status", progress.status);
   Write("info",
         fmt::format("{}: {}... [{} elapsed]", change.address, WordsFor(change).still,
                     FormatDuration(elapsed)),
@@ -239,11 +241,12 @@ void JsonEvents::OnSkip(const Change& change, const std::string& cause) {
         "log", With("hook", std::move(hook)));
 }
 
-void JsonEvents::OnStepLine(const Change& change, int worker, std::string_view line) {
+void JsonEvents::OnStepLine(const Change& change, int worker, const std::string& label,
+                            std::string_view line) {
   Value hook = Hook(change);
   hook.Set("worker", worker);
   hook.Set("output", line);
-  Write("info", fmt::format("{}/{}: {}", change.pod, worker, line), "provision_progress",
+  Write("info", fmt::format("{}: {}", label, line), "provision_progress",
         With("hook", std::move(hook)));
 }
 

@@ -31,7 +31,8 @@ class JsonEvents final : public EventSink {
   void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) override;
   void OnError(const Change& change, Elapsed elapsed, const Error& error) override;
   void OnSkip(const Change& change, const std::string& cause) override;
-  void OnStepLine(const Change& change, int worker, std::string_view line) override;
+  void OnStepLine(const Change& change, int worker, const std::string& label,
+                  std::string_view line) override;
   void OnNote(const std::string& address, const std::string& text) override;
   void OnInterrupt() override;
 

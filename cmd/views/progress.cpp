@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 std::string WorkersText(const Progress& progress) {
-  if (progress.workers == 0) return {};
+  if (progress.workers == 0) return progress.status;
   std::string text = fmt::format("workers {}/{} ok", progress.workers_ok, progress.workers);
   if (progress.workers_failed > 0) text += fmt::format(", {} failed", progress.workers_failed);
   if (progress.workers_retrying > 0) {
@@ -78,10 +78,9 @@ class ProgressView final : public EventSink {
                         : fmt::format("{}: skipped, because {} failed", change.address, cause));
   }
 
-  void OnStepLine(const Change& change, int worker, std::string_view line) override {
+  void OnStepLine(const Change&, int, const std::string& label, std::string_view line) override {
     const std::string text = streams_.err_is_terminal ? VisibleControls(line) : std::string(line);
-    Print(
-        fmt::format("{} {}", paint_(Ink::kCyan, fmt::format("{}/{} |", change.pod, worker)), text));
+    Print(fmt::format("{} {}", paint_(Ink::kCyan, label + " |"), text));
   }
 
   void OnInterrupt() override {

@@ -10,6 +10,8 @@
 #include "plans/node_view.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
+#include "providers/gcp/queued_resource.h"
 
 namespace podctl {
 namespace {
@@ -67,6 +69,14 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
     lines.emplace_back("state", ToJson(Value(NodeState(record.observed))));
     lines.emplace_back("health", ToJson(Value(NodeHealth(record.observed))));
   }
+  if (record.queued) {
+    AddLeaves("queuedResource", record.queued->terms, &lines);
+    lines.emplace_back("queuedResource.id", ToJson(Value(record.queued->id)));
+    lines.emplace_back("queuedResource.state", ToJson(Value(record.queued->state)));
+    if (record.queued->slices > 1) {
+      lines.emplace_back("slices", std::to_string(record.queued->slices));
+    }
+  }
   if (record.pending) {
     lines.emplace_back(
         "pending",
@@ -77,7 +87,8 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
   std::sort(lines.begin(), lines.end());
   // By number, not by name: worker.2 before worker.10.
   for (const WorkerAccess& worker : AccessToWorkers(address.substr(4), record)) {
-    lines.emplace_back(fmt::format("worker.{}", worker.index), ToJson(Value(worker.host)));
+    const std::string number = FormatWorkers({worker.index}, worker.per_slice);
+    lines.emplace_back(fmt::format("worker.{}", number), ToJson(Value(worker.host)));
   }
   return Block(address, lines);
 }
@@ -159,6 +170,12 @@ Value StateDocument(const State& state) {
       metadata.Set(key, sensitive ? Value() : Value(value));
     }
     pod.Set("metadata", std::move(metadata));
+    if (record.queued) {
+      pod.SetPath("queuedResource.id", record.queued->id);
+      pod.SetPath("queuedResource.state", record.queued->state);
+      pod.SetPath("queuedResource.terms", record.queued->terms);
+      pod.SetPath("queuedResource.slices", record.queued->slices);
+    }
     if (record.pending) {
       pod.SetPath("pending.action", PendingWord(record.pending->kind));
       pod.SetPath("pending.operation", record.pending->operation);
@@ -194,7 +211,16 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
   for (const auto& [address, record] : settled.pods) {
     const std::string pod = address.substr(4);
     StatusRow row{pod, "GONE", "-", "-", record.zone, "-", "-"};
-    if (const Value* node = observation.Find(NameOf(record))) {
+    const Value* queued = observation.FindQueued(record);
+    const bool over =
+        queued != nullptr && gcp::PhaseOf(gcp::QueuedState(*queued)) != gcp::QueuedPhase::kActive;
+    const Value* node = observation.Find(NameOf(record));
+    if (over) {
+      // Until it is ACTIVE, and when it is no more, the request says more than a node could.
+      row.state = gcp::QueuedState(*queued);
+      const Value::List& specs = (*queued)["tpu"]["nodeSpec"].AsList();
+      if (!specs.empty()) row.type = specs.front()["node"]["acceleratorType"].AsString();
+    } else if (node != nullptr) {
       row.state = NodeState(*node);
       row.health = NodeHealth(*node).empty() ? "-" : NodeHealth(*node);
       row.type = (*node)["acceleratorType"].AsString();

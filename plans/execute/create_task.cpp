@@ -7,6 +7,8 @@
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
+#include "providers/base/text.h"
+#include "providers/slices.h"
 
 namespace podctl {
 namespace {
@@ -25,7 +27,8 @@ class CreateTask final : public Task {
         kind_(kind),
         version_(pod_.api_version.value_or(ApiVersion::kV2)),
         context_(context),
-        wait_(context) {
+        limit_(pod_.create_timeout.value_or(context.operation_timeout)),
+        wait_(context, limit_) {
     wait_.Speak(version_);
   }
 
@@ -37,6 +40,10 @@ class CreateTask final : public Task {
           ErrorCode::kFailedPrecondition,
           fmt::format("{} refers to something that is not known", fmt::join(unknown, ", ")),
           "Is the path of the reference right?"));
+    }
+    if (kind_ == CreateKind::kFromQueue) {
+      earlier_ = true;
+      return Read();
     }
     const PodRecord* record = context_.journal.Find(address_);
     // An earlier run may have sent it, and ended before the answer came.
@@ -159,6 +166,8 @@ class CreateTask final : public Task {
   Need OnRead(const Result<Value>& node) {
     if (!node) {
       const ErrorCode code = node.error().code;
+      const bool comes = kind_ == CreateKind::kFromQueue;
+      if (code == ErrorCode::kNotFound && comes) return PauseRead();
       if (code == ErrorCode::kNotFound && !wait_.watching()) return Send();
       if (code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost) return PauseRead();
       if (code != ErrorCode::kNotFound) return Failed(node.error());
@@ -168,7 +177,9 @@ class CreateTask final : public Task {
     }
     const std::string state = NodeState(*node);
     if (state == "READY") return Take(*node);
-    if (state == "CREATING" && !wait_.watching() && ++finds_ <= kMaxFinds) return Find();
+    const bool comes = kind_ == CreateKind::kFromQueue;
+    if (comes && state == kMissingSlice) return PauseRead();
+    if (state == "CREATING" && !comes && !wait_.watching() && ++finds_ <= kMaxFinds) return Find();
     // What a new word means is not known; it may well be a stage on the way to READY.
     if (state == "CREATING" || state == "STARTING" || state == "RESTARTING" ||
         !IsKnownState(state)) {
@@ -205,9 +216,11 @@ class CreateTask final : public Task {
   }
 
   Need PauseRead() {
-    if (context_.clock.Steady() - read_since_ > context_.operation_timeout) {
-      return Failed(MakeError(ErrorCode::kDeadlineExceeded, "the new node does not become READY",
-                              "The next `podctl apply` goes on waiting for it."));
+    if (context_.clock.Steady() - read_since_ > limit_) {
+      return Failed(MakeError(
+          ErrorCode::kDeadlineExceeded,
+          fmt::format("the new node does not become READY within {}", FormatDuration(limit_)),
+          "The next `podctl apply` goes on waiting for it."));
     }
     return Sleep(pace_.Next());
   }
@@ -250,7 +263,7 @@ class CreateTask final : public Task {
     if (attributes) context_.journal.HostKeys(address_, HostKeysOf(*attributes), "guestAttributes");
     if (!pod_.check_ready) return Done();
     phase_ = Phase::kReadiness;
-    readiness_ = MakeReadinessTask(pod_.name, context_);
+    readiness_ = MakeReadinessTask(pod_.name, pod_.boot_timeout, context_);
     return readiness_->Begin();
   }
 
@@ -302,6 +315,7 @@ class CreateTask final : public Task {
   const ApiVersion version_;
   std::string request_id_;  // of v2alpha1
   TaskContext& context_;
+  const std::chrono::milliseconds limit_;  // until the node is READY
   OperationWait wait_;
   PollPace pace_{context_.random};
   Value body_;
@@ -319,6 +333,9 @@ class CreateTask final : public Task {
 
 std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
                                      TaskContext& context) {
+  if (pod.queued && kind != CreateKind::kFromQueue) {
+    return MakeQueuedCreateTask(change, pod, kind == CreateKind::kResume, context);
+  }
   return std::make_unique<CreateTask>(change, pod, kind, context);
 }
 

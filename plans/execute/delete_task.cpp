@@ -188,6 +188,9 @@ class ReplaceTask final : public Task {
   }
   Need OnWake() override { return deleting_ ? Next(delete_->OnWake()) : create_->OnWake(); }
   std::string Id() const override { return create_->Id(); }
+  std::string Status() const override {
+    return deleting_ ? delete_->Status() : create_->Status();
+  }
 
  private:
   Need Next(Need need) {
@@ -205,6 +208,10 @@ class ReplaceTask final : public Task {
 
 std::unique_ptr<Task> MakeDeleteTask(const Change& change, const Delete& action,
                                      TaskContext& context) {
+  const PodRecord* record = context.journal.Find(PodAddress(change.pod));
+  if (record != nullptr && record->queued && !action.deposed) {
+    return MakeQueuedDeleteTask(change, action, context);
+  }
   return std::make_unique<DeleteTask>(change, action, context);
 }
 

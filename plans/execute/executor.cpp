@@ -12,6 +12,7 @@
 #include "plans/execute/journal.h"
 #include "plans/execute/save_pace.h"
 #include "plans/execute/task.h"
+#include "plans/node_view.h"
 
 namespace podctl {
 namespace {
@@ -60,7 +61,8 @@ class Loop {
                  doors.random,
                  nodes_,
                  [this](const auto& address, const auto& text) { events_.OnNote(address, text); },
-                 options.operation_timeout},
+                 options.operation_timeout,
+                 options.wait_for_capacity},
         pool_(std::make_unique<CallPool>(mailbox_, options.parallelism)) {
     Prepare(plan, observation);
   }
@@ -152,6 +154,8 @@ class Loop {
     switch (need.kind) {
       case Need::Kind::kDone:
         return End(i, need);
+      case Need::Kind::kLater:
+        return LeaveInQueue(i);
       case Need::Kind::kSleep:
         item.stage = Stage::kSleeping;
         item.wake = Now() + need.sleep;
@@ -161,7 +165,7 @@ class Loop {
       case Need::Kind::kCall:
       case Need::Kind::kStep:
         if (draining_) return Leave(i);
-        if (need.workers > 0) item.progress = {need.workers, 0, 0, 0};
+        if (need.workers > 0) item.progress = {need.workers, 0, 0, 0, {}};
         item.stage = Stage::kReady;
         item.need = std::move(need);
         outgoing_.push_back(i);
@@ -232,7 +236,8 @@ class Loop {
     for (Letter& letter : mailbox_.TakeAll()) {
       Item& item = items_[letter.task];
       if (auto* line = std::get_if<StepLine>(&letter.content)) {
-        events_.OnStepLine(*item.change, line->worker, line->line);
+        events_.OnStepLine(*item.change, line->worker, LabelOf(*item.change, line->worker),
+                           line->line);
       } else if (auto* progress = std::get_if<StepProgress>(&letter.content)) {
         item.progress.workers_ok = progress->ok;
         item.progress.workers_failed = progress->failed;
@@ -249,6 +254,12 @@ class Loop {
       }
     }
     WakeSleepers();
+  }
+
+  std::string LabelOf(const Change& change, int worker) const {
+    const auto node = nodes_.find(change.pod);
+    const int per_slice = node == nodes_.end() ? 0 : WorkersPerSlice(node->second);
+    return WorkerLabel(change.pod, worker, per_slice);
   }
 
   void WakeSleepers() {
@@ -270,6 +281,7 @@ class Loop {
       const bool running = item.stage == Stage::kCalling || item.stage == Stage::kSleeping;
       if (!running || item.next_beat > Now()) continue;
       item.next_beat = Now() + kHeartbeat;
+      item.progress.status = item.task->Status();
       events_.OnProgress(*item.change, Since(item.since), item.progress);
     }
   }
@@ -363,6 +375,22 @@ class Loop {
     items_[i].stage = Stage::kUnfinished;
     result_.unfinished.push_back(items_[i].change->address);
     --active_;
+  }
+
+  // On purpose: what waits for it is not skipped for a failure.
+  void LeaveInQueue(std::size_t i) {
+    items_[i].stage = Stage::kUnfinished;
+    result_.queued.push_back(items_[i].change->address);
+    --active_;
+    std::vector<std::size_t> open = {i};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      for (std::size_t follower : items_[open[next]].followers) {
+        if (items_[follower].stage != Stage::kWaiting) continue;
+        items_[follower].stage = Stage::kSkipped;
+        result_.behind_queued.push_back(items_[follower].change->address);
+        open.push_back(follower);
+      }
+    }
   }
 
   // The first interrupt: nothing new is started, sleepers are left, steps are asked to end, and

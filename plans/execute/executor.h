@@ -26,6 +26,8 @@ struct ExecuteOptions {
   int parallelism = 10;
   // How long one create, patch or delete may take before this run stops waiting for it.
   std::chrono::milliseconds operation_timeout{30 * 60'000};
+  // false: a request that is in the queue is left there, for a later run to take up.
+  bool wait_for_capacity = true;
   // After the first interrupt: how long answers to requests already sent are waited for.
   std::chrono::milliseconds drain_limit{3'000};
 };
@@ -49,6 +51,9 @@ struct ExecuteResult {
   std::vector<Skip> skipped;
   // Begun and left to the next run; their operations are in the state.
   std::vector<std::string> unfinished;
+  // Asked for and left in the queue, as the options say; and what waits for that.
+  std::vector<std::string> queued;
+  std::vector<std::string> behind_queued;
   bool interrupted = false;
   // The first failure to save; nothing was begun after it, what was under way was still awaited.
   std::optional<Error> save_error;

@@ -108,6 +108,7 @@ void Journal::BeginCreate(const PodSpec& pod, const std::string& request_id) {
   fresh.uid.clear();
   fresh.exists = false;
   CopyBookkeeping(pod, &fresh);
+  fresh.queued = RecordOf(pod);
   fresh.pending = Begun(PendingAction::Kind::kCreate, request_id);
   record = std::move(fresh);
 }
@@ -129,6 +130,17 @@ void Journal::BeginDelete(const std::string& address, const std::string& deposed
   }
 }
 
+void Journal::QueuedSeen(const std::string& address, const std::string& state) {
+  const PodRecord* record = Find(address);
+  if (record != nullptr && record->queued && record->queued->state != state) {
+    At(address).queued->state = state;
+  }
+}
+
+void Journal::QueuedOver(const std::string& address) {
+  if (Find(address) != nullptr) At(address).pending.reset();
+}
+
 void Journal::OperationStarted(const std::string& address, const std::string& operation,
                                const std::string& deposed) {
   auto* pending = PendingOf(address, deposed);
@@ -136,9 +148,13 @@ void Journal::OperationStarted(const std::string& address, const std::string& op
 }
 
 void Journal::Withdraw(const std::string& address, const std::string& deposed) {
-  if (auto* pending = PendingOf(address, deposed)) pending->reset();
+  auto* pending = PendingOf(address, deposed);
+  const bool deletes =
+      pending != nullptr && *pending && (*pending)->kind == PendingAction::Kind::kDelete;
+  if (pending != nullptr) pending->reset();
   if (!deposed.empty()) return;
   PodRecord& record = At(address);
+  if (deletes && record.queued) return;
   if (!record.exists && !ReinstateDeposed(&record)) PodGone(address);
 }
 

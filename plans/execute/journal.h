@@ -50,10 +50,14 @@ class Journal {
                    const std::string& request_id = {});
   void OperationStarted(const std::string& address, const std::string& operation,
                         const std::string& deposed = {});
-  // The request changed nothing: forget the intent. Where no node exists the record goes too, or
-  // the node that was deposed for the new one is the pod's again.
+  // The request changed nothing: forget the intent. Where no node exists (nor, after a delete, a
+  // queued resource) the record goes too, or the node that was deposed for the new one is the pod's again.
   void Withdraw(const std::string& address, const std::string& deposed = {});
 
+  // What the service says of the pod's queued resource.
+  void QueuedSeen(const std::string& address, const std::string& state);
+  // Nothing will come of the pod's queued resource, which is there all the same.
+  void QueuedOver(const std::string& address);
   // A node is there that this run or an earlier one began to make, whatever became of it.
   void NodeFound(const std::string& address, const Value& node);
   // `sent` is the body of the create.

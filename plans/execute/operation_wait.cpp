@@ -15,11 +15,22 @@ constexpr std::chrono::minutes kMostBetweenLooks{5};
 
 }  // namespace
 
+void Stopwatch::Start(Clock& clock) {
+  waited_ = {};
+  looked_at_ = clock.Steady();
+}
+
+std::chrono::milliseconds Stopwatch::Read(Clock& clock) {
+  const Clock::SteadyTime now = clock.Steady();
+  waited_ += std::min<Clock::SteadyTime::duration>(now - std::exchange(looked_at_, now),
+                                                   kMostBetweenLooks);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(waited_);
+}
+
 void OperationWait::Watch(Operation operation) {
   operation_ = std::move(operation);
   pace_ = PollPace(context_.random);
-  waited_ = {};
-  looked_at_ = context_.clock.Steady();
+  watch_.Start(context_.clock);
 }
 
 Need OperationWait::Look() const {
@@ -31,14 +42,11 @@ Need OperationWait::Look() const {
 }
 
 Need OperationWait::Pause() {
-  const Clock::SteadyTime now = context_.clock.Steady();
-  waited_ += std::min<Clock::SteadyTime::duration>(now - std::exchange(looked_at_, now),
-                                                   kMostBetweenLooks);
-  if (waited_ > context_.operation_timeout) {
+  if (watch_.Read(context_.clock) > limit_) {
     return Failed(
         MakeError(ErrorCode::kDeadlineExceeded,
                   fmt::format("the operation {} is still running after {}", operation_.name,
-                              FormatDuration(context_.operation_timeout)),
+                              FormatDuration(limit_)),
                   "It is written down in the state; the next `podctl apply` takes it up."));
   }
   return Sleep(pace_.Next());

@@ -1,7 +1,9 @@
 // The tasks that change a node: create, patch, delete, replace.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 
 #include "plans/execute/task.h"
 
@@ -11,6 +13,7 @@ enum class CreateKind {
   kNew,
   kResume,        // begun by an earlier run: wait for it
   kBeforeDelete,  // for a pod that has a node, which is deposed
+  kFromQueue,     // its queued resource makes it: wait for it, send nothing
 };
 std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
                                      TaskContext& context);
@@ -25,14 +28,40 @@ std::unique_ptr<Task> MakeDeleteTask(const Change& change, const Delete& action,
 std::unique_ptr<Task> MakeReplaceTask(const Change& change, const Replace& replace,
                                       TaskContext& context);
 std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, TaskContext& context);
+// The same for a pod with a queued resource; `resume`: it is there already.
+std::unique_ptr<Task> MakeQueuedCreateTask(const Change& change, const PodSpec& pod, bool resume,
+                                           TaskContext& context);
+std::unique_ptr<Task> MakeQueuedDeleteTask(const Change& change, const Delete& action,
+                                           TaskContext& context);
 // That the workers of a pod, which is in the state, can be used.
-std::unique_ptr<Task> MakeReadinessTask(const std::string& pod, TaskContext& context);
+// `limit`: how long they may take to boot; nullopt: the usual time.
+std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
+                                        std::optional<std::chrono::milliseconds> limit,
+                                        TaskContext& context);
+
+// How long something has been waited for, without the time that this process was stopped (Ctrl-Z, a
+// suspended machine), which is not held against it.
+class Stopwatch {
+ public:
+  void Start(Clock& clock);
+  // What went by since the last call counts, but for what no pause between two looks can take.
+  std::chrono::milliseconds Read(Clock& clock);
+
+ private:
+  Clock::SteadyTime::duration waited_{};
+  Clock::SteadyTime looked_at_{};
+};
 
 // Waiting for one long-running operation, as a part of a task.
 class OperationWait {
  public:
-  explicit OperationWait(TaskContext& context)
-      : context_(context), provider_(&context.provider), pace_(context.random) {}
+  // `limit`: how long is waited; nullopt: as long as the run says.
+  explicit OperationWait(TaskContext& context,
+                         std::optional<std::chrono::milliseconds> limit = std::nullopt)
+      : context_(context),
+        provider_(&context.provider),
+        limit_(limit.value_or(context.operation_timeout)),
+        pace_(context.random) {}
 
   // In which version of the API operations are asked for: that in which they were begun.
   void Speak(ApiVersion version) { provider_ = &context_.provider.Speaking(version); }
@@ -48,10 +77,10 @@ class OperationWait {
  private:
   TaskContext& context_;
   Provider* provider_;
+  const std::chrono::milliseconds limit_;
   PollPace pace_;
   Operation operation_;
-  Clock::SteadyTime::duration waited_{};  // without the time that this process was stopped
-  Clock::SteadyTime looked_at_{};
+  Stopwatch watch_;
 };
 
 }  // namespace podctl

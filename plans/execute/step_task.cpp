@@ -8,6 +8,7 @@
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -71,6 +72,7 @@ class StepTask final : public Task {
     digest_ = rendered->digest;
     std::vector<WorkerAccess> workers = AccessToWorkers(pod_, *context_.journal.Find(pod_address_));
     const auto count = static_cast<int>(workers.size());
+    per_slice_ = workers.empty() ? 0 : workers.front().per_slice;
     const auto& wanted = run_.workers ? run_.workers : run_.selected;
     if (wanted) {
       for (int worker : *wanted) {
@@ -110,7 +112,8 @@ class StepTask final : public Task {
       }
       failed[outcome.message].push_back(outcome.worker);
       for (const std::string& line : outcome.last_lines) {
-        need.last_lines.push_back(fmt::format("{}/{} | {}", pod_, outcome.worker, line));
+        need.last_lines.push_back(
+            fmt::format("{} | {}", WorkerLabel(pod_, outcome.worker, per_slice_), line));
       }
     }
     if (failed.empty()) {
@@ -121,7 +124,7 @@ class StepTask final : public Task {
     std::size_t count = 0;
     for (const auto& [message, workers] : failed) {
       causes.push_back(fmt::format("worker{} {}: {}", workers.size() == 1 ? "" : "s",
-                                   FormatRanges(workers), message));
+                                   FormatWorkers(workers, per_slice_), message));
       count += workers.size();
     }
     if (IsReadiness()) {
@@ -151,6 +154,7 @@ class StepTask final : public Task {
   const RunStep run_;
   TaskContext& context_;
   std::string digest_;
+  int per_slice_ = 0;      // workers of each slice of a multislice, else 0
   std::size_t count_ = 0;  // of workers that it runs on
   std::set<int> applied_;  // workers whose success is in the journal
 };
@@ -161,12 +165,15 @@ std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, Tas
   return std::make_unique<StepTask>(change, run, context);
 }
 
-std::unique_ptr<Task> MakeReadinessTask(const std::string& pod, TaskContext& context) {
+std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
+                                        std::optional<std::chrono::milliseconds> limit,
+                                        TaskContext& context) {
   Change change;
   change.address = StepAddress(pod, kReadinessStepName);
   change.pod = pod;
   RunStep run;
   run.step.kind = Step::Kind::kReadiness;
+  run.step.timeout = limit.value_or(run.step.timeout);
   return MakeStepTask(change, run, context);
 }
 

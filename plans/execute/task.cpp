@@ -45,4 +45,10 @@ Need Sleep(std::chrono::milliseconds duration) {
   return need;
 }
 
+Need Later() {
+  Need need;
+  need.kind = Need::Kind::kLater;
+  return need;
+}
+
 }  // namespace podctl

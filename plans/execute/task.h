@@ -33,6 +33,7 @@ struct Need {
     kStep,   // a call that may take long, on a thread of its own
     kSleep,  // wake me after `sleep`
     kDone,   // finished; `result` tells how
+    kLater,  // begun, and left to a later run on purpose; the state knows
   };
   Kind kind = Kind::kDone;
   // The journal must be on disk before this call is made.
@@ -54,6 +55,7 @@ struct TaskContext {
   std::map<std::string, Value>& nodes;
   std::function<void(const std::string& address, const std::string& text)> note;
   std::chrono::milliseconds operation_timeout;
+  bool wait_for_capacity = true;  // false: a queued request is left in the queue
 
   NodeLookup Lookup() const;
 };
@@ -66,6 +68,8 @@ class Task {
   virtual Need OnWake() = 0;
   // A step took on one worker, while others are still at it.
   virtual void OnApplied(int /*worker*/, const HostKeyText& /*learned_host_key*/) {}
+  // What is waited for at the moment, in a word or two; empty: nothing worth telling.
+  virtual std::string Status() const { return {}; }
   // What the service calls the thing, once done; for the message of completion.
   virtual std::string Id() const { return {}; }
 };
@@ -88,5 +92,6 @@ Need Done();
 Need Failed(Error error);
 Need CallFor(Call call, bool acts);
 Need Sleep(std::chrono::milliseconds duration);
+Need Later();
 
 }  // namespace podctl

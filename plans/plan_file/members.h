@@ -101,11 +101,20 @@ void Members(A& archive, S& ssh) {
   archive("transport", transport);
 }
 
+template <typename A, plan_file::Of<QueuedSpec> S>
+void Members(A& archive, S& queued) {
+  auto& [id, terms, slices] = queued;
+  archive("id", id);
+  archive("terms", terms);
+  archive("slices", slices);
+}
+
 template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
   auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, api_version,
          desired_state, metadata, create_metadata, runtime_env, ssh, publish_ssh_key, check_ready,
-         bootstrap, lifecycle, depends_on, place] = pod;
+         bootstrap, lifecycle, queued, queue_timeout, create_timeout, boot_timeout, depends_on,
+         place] = pod;
   archive("name", name);
   archive("project", project);
   archive("zone", zone);
@@ -123,6 +132,10 @@ void Members(A& archive, S& pod) {
   archive("check_ready", check_ready);
   archive("bootstrap", bootstrap);
   archive("lifecycle", lifecycle);
+  archive("queued", queued);
+  archive("queue_timeout_ms", queue_timeout);
+  archive("create_timeout_ms", create_timeout);
+  archive("boot_timeout_ms", boot_timeout);
   archive("depends_on", depends_on);
   archive("place", place);
 }
@@ -196,10 +209,11 @@ void Members(A& archive, S& run) {
 
 template <typename A, plan_file::Of<NodeName> S>
 void Members(A& archive, S& name) {
-  auto& [project, zone, node] = name;
+  auto& [project, zone, node, slices] = name;
   archive("project", project);
   archive("zone", zone);
   archive("node", node);
+  static_cast<void>(slices);  // the pod and its record know
 }
 
 template <typename A, plan_file::Of<Change> S>

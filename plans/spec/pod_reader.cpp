@@ -9,6 +9,7 @@
 #include "plans/spec/local_files.h"
 #include "plans/spec/metadata_reader.h"
 #include "plans/spec/node_rules.h"
+#include "plans/spec/queue_reader.h"
 #include "plans/spec/step_reader.h"
 #include "providers/base/text.h"
 #include "state/state.h"
@@ -18,8 +19,9 @@ namespace {
 
 const std::vector<std::string>& OwnKeys() {
   static const std::vector<std::string> keys = {
-      "nodeId",     "project", "zone",      "apiVersion", "desiredState", "libtpuFlags",
-      "runtimeEnv", "ssh",     "bootstrap", "lifecycle",  "dependsOn"};
+      "nodeId",      "project",        "zone",   "apiVersion", "desiredState",
+      "libtpuFlags", "runtimeEnv",     "ssh",    "bootstrap",  "lifecycle",
+      "dependsOn",   "queuedResource", "slices", "timeouts"};
   return keys;
 }
 
@@ -88,6 +90,7 @@ ReadPod PodReader::Read(const YamlNode& key, const YamlNode& pod) {
   LowerCaseType(result.pod.node);
   CheckNodeRules(reader_, key, pod, context, result.pod.node,
                  result.pod.api_version.value_or(ApiVersion::kV2));
+  QueueReader(reader_, result.pod).Check(pod, context);
 
   PodSpec& spec = result.pod;
   if (pod.Find("nodeId") == nullptr) {
@@ -158,6 +161,12 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
     pod.bootstrap = StepReader(reader_, files_).Read(entry, slot);
   } else if (key == "lifecycle") {
     ReadLifecycle(value, slot, result);
+  } else if (key == "queuedResource") {
+    QueueReader(reader_, pod).ReadQueuedResource(entry, slot);
+  } else if (key == "timeouts") {
+    QueueReader(reader_, pod).ReadTimeouts(value, slot);
+  } else if (key == "slices") {
+    return;  // with what it needs (QueueReader::Check)
   } else {
     ReadDependsOn(value, slot, result);
   }

@@ -47,6 +47,15 @@ struct LifecycleSpec {
   std::vector<std::string> replace_triggered_by;
 };
 
+// A pod that is asked for through a queued resource, from which its node or nodes come.
+struct QueuedSpec {
+  std::string id;  // of the queued resource; empty: the pod's node id
+  // On what terms, as the spec says it, with durations in seconds: spot, guaranteed,
+  // reservationName, queueingPolicy (providers/gcp/queued_resource.h has the table).
+  Value terms;
+  int slices = 1;  // 2 or more: a multislice, whose nodes are <node id>-0, -1, …
+};
+
 struct PodSpec {
   std::string name;  // its address is pod.<name>
   std::string project;
@@ -71,6 +80,12 @@ struct PodSpec {
   bool check_ready = true;  // a new node's workers are connected to, and looked over
   std::vector<StepSpec> bootstrap;
   LifecycleSpec lifecycle;
+  std::optional<QueuedSpec> queued;
+  // How long is waited for capacity, for the node to be made, and for its workers; nullopt: the
+  // usual time.
+  std::optional<std::chrono::milliseconds> queue_timeout;
+  std::optional<std::chrono::milliseconds> create_timeout;
+  std::optional<std::chrono::milliseconds> boot_timeout;
   std::vector<std::string> depends_on;  // addresses of pods, written or implied by references
   SourcePlace place;                    // of the pod's key
 };

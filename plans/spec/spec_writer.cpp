@@ -188,6 +188,7 @@ std::vector<std::string> KeysInOrder(const Value& node) {
       keys.emplace_back(field.path);
     }
   }
+  keys.emplace_back("slices");
   std::erase_if(keys, [&](const std::string& key) { return node.Find(key) == nullptr; });
   return keys;
 }

@@ -200,6 +200,7 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
   const bool probes = step.kind == Step::Kind::kReadiness;
   ssh::Limits limits = limits_;
   limits.command = step.timeout;
+  if (probes && step.timeout.count() > 0) limits.retry = step.timeout;
   if (limits.command.count() == 0 && step.kind != Step::Kind::kScript) {
     limits.command = kRestartLimit + (probes ? kRuntimePatience : std::chrono::seconds(0));
   }
@@ -210,6 +211,9 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
   for (const WorkerAccess& worker : workers) {
     jobs.push_back(*pattern);
     jobs.back().worker = worker;
+    if (step.kind == Step::Kind::kScript && !worker.env.empty()) {
+      jobs.back().command = RunScriptCommand(id, worker.env);
+    }
   }
   Recorder recorder(workers, id, probes, observer);
   std::vector<ssh::WorkerResult> results = transport_.Run(jobs, limits, recorder, std::move(stop));

@@ -7,20 +7,26 @@
 
 namespace podctl {
 
-std::string RunScriptCommand(const std::string& id) {
+std::string RunScriptCommand(const std::string& id, const std::map<std::string, std::string>& env) {
+  std::string exports;
+  for (const auto& [name, value] : env) {
+    exports += fmt::format("export {}={}\n", name, ShellQuote(value));
+  }
   // The script lands in a folder of its own, also where several workers share a home folder. -P
   // lets one archive hold places outside of home; a folder that is there keeps its owner and mode.
   // The sh that waits is told to clean up when it is asked to end.
-  return InPlainShell(fmt::format(
-      "cd || exit 1\n"
-      "d=$(mktemp -d) || exit 1\n"
-      "trap 'rm -rf \"$d\"' EXIT\n"
-      "trap 'exit 143' TERM HUP INT\n"
-      "tar -xPpmf - --no-same-owner --no-overwrite-dir --transform \"s,^{0}/,$d/,\" ||\n"
-      "  {{ echo {0} >&2; exit 1; }}\n"
-      "s=$(command -v bash) || s=/bin/sh\n"
-      "\"$s\" -e \"$d/script\" </dev/null\n",
-      id));
+  return InPlainShell(
+      exports +
+      fmt::format(
+          "cd || exit 1\n"
+          "d=$(mktemp -d) || exit 1\n"
+          "trap 'rm -rf \"$d\"' EXIT\n"
+          "trap 'exit 143' TERM HUP INT\n"
+          "tar -xPpmf - --no-same-owner --no-overwrite-dir --transform \"s,^{0}/,$d/,\" ||\n"
+          "  {{ echo {0} >&2; exit 1; }}\n"
+          "s=$(command -v bash) || s=/bin/sh\n"
+          "\"$s\" -e \"$d/script\" </dev/null\n",
+          id));
 }
 
 std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env) {

@@ -10,8 +10,9 @@ namespace podctl {
 // Unpacks the tar archive on standard input into the home folder, runs its member `id`/script,
 // which lands in a temporary folder, with bash (else sh) and -e, and removes that folder again.
 // When unpacking fails, a line that is just `id` goes to standard error and the exit code is 1.
-// `id` is letters, digits and hyphens.
-std::string RunScriptCommand(const std::string& id);
+// `id` is letters, digits and hyphens. `env` is what only this worker is given.
+std::string RunScriptCommand(const std::string& id,
+                             const std::map<std::string, std::string>& env = {});
 
 // The text of the script file: the variables, exported, and then the user's own text.
 std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env);

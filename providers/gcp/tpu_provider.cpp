@@ -270,4 +270,50 @@ Result<std::vector<WorkerAttributes>> TpuProvider::GetGuestAttributes(const Node
   return workers;
 }
 
+std::string TpuQueue::Path(const QueuedName& name) const {
+  return fmt::format("{}/queuedResources/{}", owner_.ParentPath(name.project, name.zone),
+                     http::PercentEncode(name.id));
+}
+
+Result<std::vector<Value>> TpuQueue::List(const std::string& project, const std::string& zone,
+                                          std::stop_token stop) {
+  return owner_.ListAll(project, zone, "queuedResources", stop);
+}
+
+Result<Value> TpuQueue::Get(const QueuedName& name, std::stop_token stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.id); !checked) {
+    return checked.error();
+  }
+  Call call;
+  call.path = Path(name);
+  return owner_.client_.Send(call, stop);
+}
+
+Result<Operation> TpuQueue::Create(const QueuedName& name, const Value& body,
+                                   const std::string& request_id, std::stop_token stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.id); !checked) {
+    return checked.error();
+  }
+  Call call;
+  call.method = "POST";
+  call.path = owner_.ParentPath(name.project, name.zone) + "/queuedResources";
+  // With the request id the service knows a repeat, so the client may repeat by itself.
+  call.query = {{"queuedResourceId", name.id}, {"requestId", request_id}};
+  call.body = body;
+  return AsOperation(owner_.client_.Send(call, stop), ErrorCode::kReplyLost);
+}
+
+Result<Operation> TpuQueue::Delete(const QueuedName& name, bool force,
+                                   const std::string& request_id, std::stop_token stop) {
+  if (auto checked = CheckNames(name.project, name.zone, name.id); !checked) {
+    return checked.error();
+  }
+  Call call;
+  call.method = "DELETE";
+  call.path = Path(name);
+  if (force) call.query.emplace_back("force", "true");
+  call.query.emplace_back("requestId", request_id);
+  return AsOperation(owner_.client_.Send(call, stop), ErrorCode::kInternal);
+}
+
 }  // namespace podctl::gcp

@@ -10,6 +10,27 @@
 
 namespace podctl::gcp {
 
+class TpuProvider;
+
+// Its queued resources.
+class TpuQueue final : public QueuedResources {
+ public:
+  explicit TpuQueue(TpuProvider& owner) : owner_(owner) {}
+
+  Result<std::vector<Value>> List(const std::string& project, const std::string& zone,
+                                  std::stop_token stop) override;
+  Result<Value> Get(const QueuedName& name, std::stop_token stop) override;
+  Result<Operation> Create(const QueuedName& name, const Value& body, const std::string& request_id,
+                           std::stop_token stop) override;
+  Result<Operation> Delete(const QueuedName& name, bool force, const std::string& request_id,
+                           std::stop_token stop) override;
+
+ private:
+  std::string Path(const QueuedName& name) const;
+
+  TpuProvider& owner_;
+};
+
 // Thread safe. Owns nothing that its doors own; they must outlive it.
 class TpuProvider final : public Provider, public ZoneOffer {
  public:
@@ -38,6 +59,7 @@ class TpuProvider final : public Provider, public ZoneOffer {
   Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
+  QueuedResources* queued() override { return &queue_; }
   Provider& Speaking(ApiVersion version) override;
 
   Result<std::vector<Value>> ListAcceleratorTypes(const std::string& project,
@@ -48,6 +70,7 @@ class TpuProvider final : public Provider, public ZoneOffer {
                                                  std::stop_token stop) override;
 
  private:
+  friend class TpuQueue;
   TpuProvider(RestClient client, TpuProvider* v2);
   // "v2/projects/p/locations/z", percent-encoded, and what is below it.
   std::string ParentPath(const std::string& project, const std::string& zone) const;
@@ -63,6 +86,7 @@ class TpuProvider final : public Provider, public ZoneOffer {
   const ApiVersion version_ = ApiVersion::kV2;
   std::unique_ptr<TpuProvider> alpha_;  // v2alpha1; of the provider of v2
   TpuProvider* v2_ = nullptr;           // v2; of the provider of v2alpha1
+  TpuQueue queue_{*this};
 };
 
 }  // namespace podctl::gcp

@@ -35,8 +35,8 @@ void EventLog::OnProgress(const Change&, Elapsed, const Progress& progress) {
   ++heartbeats;
 }
 
-void EventLog::OnStepLine(const Change& change, int worker, std::string_view line) {
-  output.push_back(change.pod + "/" + std::to_string(worker) + " " + std::string(line));
+void EventLog::OnStepLine(const Change&, int, const std::string& label, std::string_view line) {
+  output.push_back(label + " " + std::string(line));
 }
 
 std::size_t EventLog::At(const std::string& line) const {

@@ -40,7 +40,8 @@ class EventLog final : public EventSink {
   void OnSkip(const Change& change, const std::string& cause) override {
     Add("skip " + change.address + ": " + cause);
   }
-  void OnStepLine(const Change& change, int worker, std::string_view line) override;
+  void OnStepLine(const Change& change, int worker, const std::string& label,
+                  std::string_view line) override;
   void OnNote(const std::string& address, const std::string& text) override {
     Add("note " + address + ": " + text);
   }

@@ -48,6 +48,21 @@ TEST(StateJson, EveryFieldComesBack) {
   EXPECT_EQ(*state, SampleState());
 }
 
+TEST(StateJson, AQueuedResourceComesBackAndMustBeWhole) {
+  State sample = SampleState();
+  PodRecord& research = sample.pods.at("pod.research");
+  research.queued = QueuedRecord{"research", *ParseJson(R"({"spot":true})"), 2, "ACTIVE"};
+  research.pending->request_id = "0f0f0f0f-0000-4000-8000-000000000001";
+  auto state = StateFromJson(StateToJson(sample), "x");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(*state, sample);
+  const Error error = MustRefuse(Resealed([](Value& document) {
+    Value& pod = document.MutableMap()["resources"].MutableMap()["pod.research"];
+    pod.Set("queued", *ParseJson(R"({"id":"research","slices":0,"state":"","terms":{}})"));
+  }));
+  EXPECT_NE(error.message.find("slices"), std::string::npos) << error.message;
+}
+
 TEST(StateJson, TheOtherTransportComesBackAndNoThirdIsTaken) {
   State sample = SampleState();
   sample.pods.at("pod.research").ssh.transport = "openssh";

@@ -18,6 +18,40 @@
 
 namespace podctl::testing {
 
+class FakeProvider;
+
+// Its queued resources. They advance with looks too: each Get moves one a state on, from
+// WAITING_FOR_RESOURCES only while there is capacity, and from ACTIVE never.
+class FakeQueue final : public QueuedResources {
+ public:
+  explicit FakeQueue(FakeProvider& owner) : owner_(owner) {}
+
+  Result<std::vector<Value>> List(const std::string& project, const std::string& zone,
+                                  std::stop_token stop) override;
+  Result<Value> Get(const QueuedName& name, std::stop_token stop) override;
+  Result<Operation> Create(const QueuedName& name, const Value& body, const std::string& request_id,
+                           std::stop_token stop) override;
+  Result<Operation> Delete(const QueuedName& name, bool force, const std::string& request_id,
+                           std::stop_token stop) override;
+
+  bool capacity = true;
+  int deletes_to_drop = 0;  // that many are accepted and forgotten
+  // As somebody else, or the service: the state, with `why` for FAILED.
+  void Put(const QueuedName& name, const std::string& state, const std::string& why = {});
+  std::string StateOf(const QueuedName& name) const;  // "" when there is none
+  std::size_t Count() const { return items_.size(); }
+
+ private:
+  void Advance(const std::string& resource);
+  void MakeNodes(const std::string& resource, const Value& item);
+  void RemoveNodes(const Value& item);
+  Operation Done(const QueuedName& name, const std::string& verb);
+
+  FakeProvider& owner_;
+  std::map<std::string, Value> items_;              // by resource name
+  std::map<std::string, Operation> by_request_id_;  // of creates
+};
+
 class FakeProvider final : public Provider {
  public:
   // The methods' names in faults and records: "list", "get", "create", "patch", "delete", "start",
@@ -59,6 +93,10 @@ class FakeProvider final : public Provider {
   Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
+  // Methods: "queue list", "queue get", "queue create", "queue delete"; the mask of the last two
+  // holds the request id, and of a delete "force" after it.
+  QueuedResources* queued() override { return &queue; }
+  FakeQueue queue{*this};
 
   // --- Faults. All count from the moment they are ordered.
   // The next `times` calls of `method` ("" = any) answer `error` and do nothing.
@@ -99,6 +137,7 @@ class FakeProvider final : public Provider {
   void ForgetCalls();
 
  private:
+  friend class FakeQueue;
   struct Work {
     Operation operation;
     std::string method;

@@ -100,7 +100,7 @@ Result<void> ExecRun::Prepare() {
   const std::string line = VariablesLine(*variables);
   const auto first_line = line.empty() ? nullptr : std::make_shared<const std::string>(line);
   for (const WorkerAccess& worker : choice_.workers) {
-    outcome_.jobs.push_back({worker, command, first_line, input_.get()});
+    outcome_.jobs.push_back({worker, ExportLine(worker.env) + command, first_line, input_.get()});
   }
 
   record_ = choice_.earlier.value_or(ExecRecord{});
@@ -226,6 +226,7 @@ int RunOnOneTerminal(Wiring& wiring, const PodTarget& target, const ExecChoice& 
   auto variables = ReadVariables(exec.env, wiring.environment());
   if (!variables) return Fail(wiring, variables.error());
   Variables all = target.exec_env;
+  all.insert(choice.workers.front().env.begin(), choice.workers.front().env.end());
   for (const auto& [name, value] : *variables) all[name] = value;
   return RunOnTerminal(wiring, target, choice.workers.front(), RemoteCommand(choice.command, all),
                        true)

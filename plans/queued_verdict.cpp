@@ -1,0 +1,25 @@
+#include "plans/queued_verdict.h"
+
+#include <fmt/format.h>
+
+#include "providers/gcp/queued_resource.h"
+
+namespace podctl {
+
+QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has_node) {
+  using gcp::QueuedPhase;
+  using Kind = QueuedVerdict::Kind;
+  const std::string& id = record.queued->id;
+  const std::string state = gcp::QueuedState(queued);
+  const QueuedPhase phase = gcp::PhaseOf(state);
+  if (phase == QueuedPhase::kOver || phase == QueuedPhase::kGoing) {
+    return {Kind::kDead, fmt::format("its queued resource {} {}", id, gcp::QueuedSentence(queued))};
+  }
+  if (has_node) return {};
+  if (phase == QueuedPhase::kActive && !record.pending) {
+    return {Kind::kDead, fmt::format("its queued resource {} is ACTIVE, but its node is gone", id)};
+  }
+  return {Kind::kWaits, fmt::format("its queued resource {} is {}", id, state)};
+}
+
+}  // namespace podctl

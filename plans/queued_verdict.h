@@ -1,0 +1,24 @@
+// What a pod's queued resource says of the pod, before its node is looked at. Pure.
+#pragma once
+
+#include <string>
+
+#include "providers/base/value.h"
+#include "state/state.h"
+
+namespace podctl {
+
+struct QueuedVerdict {
+  enum class Kind {
+    kNodeTells,  // there is a node, and it says what is to be done
+    kWaits,      // the request is on its way
+    kDead        // nothing will come of it, or what came is gone: it is replaced
+  };
+  Kind kind = Kind::kNodeTells;
+  std::string reason;  // of the others: a clause
+};
+
+// `queued`: as the service shows it, of a record that has one.
+QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has_node);
+
+}  // namespace podctl

@@ -1,0 +1,271 @@
+// Pods that are asked for through a queued resource.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "providers/slices.h"
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::ChangeOf;
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using std::chrono::minutes;
+
+const QueuedName kQueued{"p", "europe-west4-a", "a"};
+
+class QueuedTest : public ::testing::Test {
+ protected:
+  QueuedTest() { Spec(""); }
+  void Spec(const std::string& more, const std::string& queued = "{spot: true}") {
+    desk_.Pods(Desk::Pod("a", "    queuedResource: " + queued + "\n" + more));
+  }
+  Error OnlyFailure(const ExecuteResult& result) {
+    EXPECT_EQ(result.failures.size(), 1U);
+    return result.failures.empty() ? Error{} : result.failures.front().error;
+  }
+  std::vector<testing::FakeProvider::Call> Sent(const std::string& method) {
+    return desk_.cloud.Calls("queue " + method);
+  }
+  PodRecord Record() { return desk_.Stored().pods.at("pod.a"); }
+
+  Desk desk_;
+};
+
+TEST_F(QueuedTest, AsksWaitsAndTakesTheNode) {
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.Node("a")["state"], Value("READY"));
+  EXPECT_EQ(desk_.cloud.queue.StateOf(kQueued), "ACTIVE");
+  EXPECT_THAT(desk_.cloud.Calls("create"), IsEmpty());
+  const auto sent = Sent("create");
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].mask.front().size(), 36U);  // a UUID
+  EXPECT_EQ(sent[0].node["spot"], Value::EmptyMap());
+  const Value& spec = sent[0].node["tpu"]["nodeSpec"].AsList().front();
+  EXPECT_EQ(spec["parent"], Value("projects/p/locations/europe-west4-a"));
+  EXPECT_EQ(spec["nodeId"], Value("a"));
+  EXPECT_EQ(spec["node"]["acceleratorType"], Value("v3-32"));
+}
+
+TEST_F(QueuedTest, TellsTheStatesWhileItWaits) {
+  desk_.ApplyAll();
+  desk_.Destroy();
+  desk_.Apply();
+  desk_.events.At("note pod.a: its queued resource a is WAITING_FOR_RESOURCES");
+  desk_.events.At("note pod.a: its queued resource a is PROVISIONING");
+}
+
+TEST_F(QueuedTest, ALostAnswerNeverMakesTwo) {
+  desk_.cloud.LoseReply("queue create");
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.cloud.queue.Count(), 1U);
+  EXPECT_EQ(Sent("create").size(), 1U);
+}
+
+TEST_F(QueuedTest, ARequestThatWasNotHeardIsRepeatedWithItsId) {
+  desk_.cloud.FailNext("queue create", MakeError(ErrorCode::kUnavailable, "gone fishing"));
+  desk_.ApplyAll();
+  const auto sent = Sent("create");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].mask, sent[1].mask);
+}
+
+TEST_F(QueuedTest, AnInterruptWhileWaitingIsTakenUpWithoutASecondRequest) {
+  desk_.cloud.queue.capacity = false;
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line.find("WAITING") != std::string::npos) desk_.drain.request_stop();
+  };
+  EXPECT_TRUE(desk_.Apply().interrupted);
+  desk_.events.on_line = nullptr;
+  desk_.drain = {};
+  EXPECT_EQ(Record().queued->state, "WAITING_FOR_RESOURCES");
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("create pod.a"));
+  EXPECT_THAT(ChangeOf(plan, "pod.a").reason, HasSubstr("is WAITING_FOR_RESOURCES"));
+  desk_.cloud.queue.capacity = true;
+  desk_.ApplyAll();
+  EXPECT_EQ(Sent("create").size(), 1U);
+}
+
+TEST_F(QueuedTest, WithoutWaitingTheRequestIsLeftInTheQueue) {
+  desk_.cloud.queue.capacity = false;
+  desk_.options.wait_for_capacity = false;
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_TRUE(result.ok());
+  EXPECT_THAT(result.queued, ElementsAre("pod.a"));
+  EXPECT_EQ(result.added, 0U);
+  EXPECT_FALSE(Record().exists);
+  desk_.cloud.queue.capacity = true;
+  desk_.options.wait_for_capacity = true;
+  desk_.ApplyAll();
+  EXPECT_EQ(Sent("create").size(), 1U);
+}
+
+TEST_F(QueuedTest, TheQueueHasAClockOfItsOwn) {
+  Spec("    timeouts: {queue: 10m}\n");
+  desk_.cloud.queue.capacity = false;
+  const Error error = OnlyFailure(desk_.Apply());
+  EXPECT_THAT(error.message, HasSubstr("no capacity within 10m"));
+  EXPECT_THAT(error.message, HasSubstr("WAITING_FOR_RESOURCES"));
+  EXPECT_THAT(error.hint, HasSubstr("timeouts.queue"));
+  desk_.cloud.queue.capacity = true;
+  desk_.ApplyAll();
+  EXPECT_EQ(Sent("create").size(), 1U);
+}
+
+TEST_F(QueuedTest, AFailedRequestIsDriftAndIsReplaced) {
+  desk_.cloud.queue.capacity = false;
+  desk_.options.wait_for_capacity = false;
+  desk_.Apply();
+  desk_.cloud.queue.Put(kQueued, "FAILED", "the valid-until time has passed");
+  desk_.options.wait_for_capacity = true;
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a"));
+  ASSERT_EQ(plan.drift.size(), 1U);
+  EXPECT_THAT(plan.drift[0].sentence, HasSubstr("is FAILED: the valid-until time has passed"));
+  desk_.cloud.queue.capacity = true;
+  desk_.ApplyAll();
+  EXPECT_EQ(Sent("create").size(), 2U);
+  EXPECT_EQ(Sent("delete")[0].mask.size(), 1U) << "there was nothing to force";
+}
+
+TEST_F(QueuedTest, ARequestThatFailsWhileItIsWaitedForKeepsItsRecord) {
+  desk_.cloud.queue.capacity = false;
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line.find("WAITING") != std::string::npos) desk_.cloud.queue.Put(kQueued, "FAILED", "no");
+  };
+  const Error error = OnlyFailure(desk_.Apply());
+  EXPECT_THAT(error.message, HasSubstr("the queued resource a is FAILED: no"));
+  EXPECT_THAT(error.hint, HasSubstr("holds its name and its quota"));
+  EXPECT_EQ(Record().queued->state, "FAILED");
+}
+
+TEST_F(QueuedTest, ASuspendedOneIsReplacedOnceItIsSuspended) {
+  desk_.ApplyAll();
+  desk_.cloud.queue.Put(kQueued, "SUSPENDING");
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Sent("create").size(), 2U);
+  EXPECT_EQ(Sent("delete").size(), 1U) << "never while SUSPENDING";
+}
+
+TEST_F(QueuedTest, ADeleteThatDidNotTakeIsRepeated) {
+  desk_.ApplyAll();
+  desk_.cloud.queue.deletes_to_drop = 1;
+  EXPECT_TRUE(desk_.Destroy().ok());
+  const auto sent = Sent("delete");
+  ASSERT_EQ(sent.size(), 2U);
+  EXPECT_EQ(sent[0].mask.back(), "force");
+  EXPECT_NE(sent[0].mask.front(), sent[1].mask.front());
+  EXPECT_EQ(desk_.cloud.queue.Count(), 0U);
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+}
+
+TEST_F(QueuedTest, AWaitingRequestIsDeletedWithoutForce) {
+  desk_.cloud.queue.capacity = false;
+  desk_.options.wait_for_capacity = false;
+  desk_.Apply();
+  EXPECT_TRUE(desk_.Destroy().ok());
+  ASSERT_EQ(Sent("delete").size(), 1U);
+  EXPECT_EQ(Sent("delete")[0].mask.size(), 1U);
+  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+}
+
+TEST_F(QueuedTest, AnyChangeOfTheTermsReplaces) {
+  desk_.ApplyAll();
+  Spec("", "{guaranteed: {minDuration: 2h}}");
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a"));
+  EXPECT_THAT(testing::Lines(ChangeOf(plan, "pod.a").attributes),
+              ElementsAre("queuedResource.guaranteed.minDuration: (none) -> 7200s",
+                          "queuedResource.spot: true -> (none)"));
+  desk_.ApplyAll();
+}
+
+TEST_F(QueuedTest, APlainPodBecomesAQueuedOneAndBack) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.ApplyAll();
+  Spec("");
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.cloud.queue.Count(), 1U);
+  desk_.Pods(Desk::Pod("a"));
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.cloud.queue.Count(), 0U);
+}
+
+TEST_F(QueuedTest, SomebodyElsesRequestIsLeftAlone) {
+  desk_.cloud.queue.Put(kQueued, "WAITING_FOR_RESOURCES");
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_TRUE(refused.has_errors());
+  EXPECT_THAT(refused.items().front().summary, HasSubstr("`a` already exists"));
+}
+
+class MultisliceTest : public QueuedTest {
+ protected:
+  MultisliceTest() : sliced_(desk_.cloud) {
+    desk_.provider_door = &sliced_;
+    Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello}]\n");
+  }
+  SlicedProvider sliced_;
+};
+
+TEST_F(MultisliceTest, OneRequestMakesItsNodesAndWorkersAreNumberedThrough) {
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.Node("a-0")["state"], Value("READY"));
+  EXPECT_EQ(desk_.Node("a-1")["state"], Value("READY"));
+  const Value params =
+      Sent("create")[0].node["tpu"]["nodeSpec"].AsList().front()["multisliceParams"];
+  EXPECT_EQ(params["nodeCount"], Value(2));
+  EXPECT_EQ(params["nodeIdPrefix"], Value("a"));
+  EXPECT_EQ(Record().observed["networkEndpoints"].AsList().size(), 8U);
+  EXPECT_EQ(Record().host_keys.size(), 8U);
+  EXPECT_EQ(desk_.Stored().steps.at("bootstrap.a.hello").workers.size(), 8U);
+}
+
+TEST_F(MultisliceTest, DriftNamesTheSlice) {
+  desk_.ApplyAll();
+  desk_.Edit("a-1", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a", "run bootstrap.a.hello"));
+  ASSERT_EQ(plan.drift.size(), 1U);
+  EXPECT_EQ(plan.drift[0].sentence, "[1] (a-1) is PREEMPTED");
+  desk_.ApplyAll();
+}
+
+TEST_F(MultisliceTest, ASliceThatIsGoneIsMissed) {
+  desk_.ApplyAll();
+  desk_.cloud.RemoveNode(Desk::Name("a-1"));
+  const Plan plan = desk_.MakePlan();
+  ASSERT_EQ(plan.drift.size(), 1U);
+  EXPECT_EQ(plan.drift[0].sentence, "[1] (a-1) is MISSING");
+  desk_.ApplyAll();
+}
+
+TEST_F(MultisliceTest, APatchReachesEverySliceAndKeepsWhatEachHasOfItsOwn) {
+  desk_.ApplyAll();
+  desk_.Edit("a-1", [](Value& node) { node.SetPath("labels.theirs", "yes"); });
+  Spec("    slices: 2\n    labels: {team: vision}\n    bootstrap: [{name: hello, run: hello}]\n");
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.Node("a-0")["labels"]["team"], Value("vision"));
+  EXPECT_EQ(desk_.Node("a-1")["labels"]["team"], Value("vision"));
+  EXPECT_EQ(desk_.Node("a-1")["labels"]["theirs"], Value("yes"));
+}
+
+TEST_F(MultisliceTest, AnotherNumberOfSlicesReplaces) {
+  desk_.ApplyAll();
+  Spec("    slices: 3\n    bootstrap: [{name: hello, run: hello}]\n");
+  EXPECT_THAT(Actions(desk_.MakePlan()),
+              ElementsAre("replace pod.a", "run bootstrap.a.hello"));
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.Stored().steps.at("bootstrap.a.hello").workers.size(), 12U);
+}
+
+}  // namespace
+}  // namespace podctl
