@@ -195,7 +195,7 @@ class Parser {
     apply->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
     apply->add_flag_callback(
         "--no-wait", [this] { invocation_.apply.wait = false; },
-        "ask for queued resources and leave them in the queue; the next apply goes on");
+        "leave queued resources in the queue; the next apply goes on");
     for (CLI::App* command : {plan, apply}) AddPlanFlags(command);
     plan->add_option("--out", invocation_.apply.out, "save the plan, for `podctl apply FILE`")
         ->type_name("FILE");

@@ -98,9 +98,9 @@ class ProgressTest : public ::testing::Test {
     view_->OnNote("pod.research", "a remark");
     view_->OnComplete(create_, seconds(21), "projects/p/locations/z/nodes/research");
     view_->OnStart(step_);
-    view_->OnStepLine(step_, 3, "colour \x1b[31mred\x1b[0m");
-    view_->OnProgress(step_, seconds(1), {4, 2, 1, 1});
-    view_->OnProgress(step_, seconds(12), {4, 3, 1, 0});
+    view_->OnStepLine(step_, 3, "research/3", "colour \x1b[31mred\x1b[0m");
+    view_->OnProgress(step_, seconds(1), {4, 2, 1, 1, {}});
+    view_->OnProgress(step_, seconds(12), {4, 3, 1, 0, {}});
     view_->OnError(step_, seconds(13),
                    MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers: worker 3: exit 7"));
     view_->OnSkip(other_, "bootstrap.research.x");
@@ -113,7 +113,7 @@ class ProgressTest : public ::testing::Test {
   Streams streams_{out_, err_};
   std::unique_ptr<EventSink> view_;
   Change create_ = ChangeFor("pod.research", Create{});
-  Change step_ = ChangeFor("bootstrap.research.x", RunStep{{}, "", {{0, 1, 2, 3}}, {}, 4});
+  Change step_ = ChangeFor("bootstrap.research.x", RunStep{{}, "", {{0, 1, 2, 3, {}}}, {}, 4});
   Change other_ = ChangeFor("pod.other", Create{});
 };
 
@@ -129,7 +129,7 @@ TEST_F(ProgressTest, PlainLines) {
 TEST_F(ProgressTest, APlainLogIsToldAtASensiblePace) {
   Open(false);
   view_->OnStart(step_);
-  for (int i = 0; i < 100; ++i) view_->OnProgress(step_, milliseconds(i * 300), {100, 1, 0, 0});
+  for (int i = 0; i < 100; ++i) view_->OnProgress(step_, milliseconds(i * 300), {100, 1, 0, 0, {}});
   const std::string text = err_.str();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);  // start, 10 s, 20 s
 }
@@ -140,7 +140,7 @@ TEST_F(ProgressTest, EveryActionHasItsWords) {
   restart.kind = Step::Kind::kRestartRuntime;
   for (const Action& action : std::vector<Action>{
            Create{}, Patch{}, Replace{}, Delete{}, RunStep{{}, "", {{2}}, {}, 1},
-           RunStep{restart, "", {{0, 1, 2, 3}}, {}, 4}, RunStep{{}, "", {}, {}, 0}}) {
+           RunStep{restart, "", {{0, 1, 2, 3, {}}}, {}, 4}, RunStep{{}, "", {}, {}, 0}}) {
     const Change change = ChangeFor("x", action);
     view_->OnStart(change);
     view_->OnProgress(change, seconds(70), {});
@@ -167,9 +167,9 @@ TEST_F(ProgressTest, LiveLinesAreDrawnOverThemselves) {
   view_->OnComplete(create_, seconds(7), "projects/p/locations/z/nodes/research");
   film += look("one is done");
   view_->OnStart(step_);
-  view_->OnStepLine(step_, 3, "colour \x1b[31mred\x1b[0m");
+  view_->OnStepLine(step_, 3, "research/3", "colour \x1b[31mred\x1b[0m");
   clock_.Advance(seconds(1));
-  view_->OnProgress(step_, seconds(1), {4, 2, 0, 1});
+  view_->OnProgress(step_, seconds(1), {4, 2, 0, 1, {}});
   film += look("a step runs");
   view_->OnError(step_, seconds(2), MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers"));
   view_->OnComplete(other_, seconds(9), "");
