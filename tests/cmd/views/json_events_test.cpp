@@ -64,7 +64,7 @@ TEST_F(JsonEventsTest, APlanAndItsApply) {
   events.OnComplete(pod, std::chrono::seconds(12), "projects/p/locations/z/nodes/a");
   events.OnNote("pod.a", "a remark");
   events.OnStart(restart);
-  events.OnStepLine(restart, 3, "research/3", "caf\xC3\xA9 \x1b[31m\xff");
+  events.OnStepLine(restart, 3, "a/3", "caf\xC3\xA9 \x1b[31m\xff");
   events.OnProgress(restart, std::chrono::seconds(3), {4, 2, 1, 1, {}});
   events.OnError(restart, std::chrono::seconds(4),
                  MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers", "Try again."));

@@ -113,7 +113,7 @@ class ProgressTest : public ::testing::Test {
   Streams streams_{out_, err_};
   std::unique_ptr<EventSink> view_;
   Change create_ = ChangeFor("pod.research", Create{});
-  Change step_ = ChangeFor("bootstrap.research.x", RunStep{{}, "", {{0, 1, 2, 3, {}}}, {}, 4});
+  Change step_ = ChangeFor("bootstrap.research.x", RunStep{{}, "", {{0, 1, 2, 3}}, {}, 4});
   Change other_ = ChangeFor("pod.other", Create{});
 };
 
@@ -140,7 +140,7 @@ TEST_F(ProgressTest, EveryActionHasItsWords) {
   restart.kind = Step::Kind::kRestartRuntime;
   for (const Action& action : std::vector<Action>{
            Create{}, Patch{}, Replace{}, Delete{}, RunStep{{}, "", {{2}}, {}, 1},
-           RunStep{restart, "", {{0, 1, 2, 3, {}}}, {}, 4}, RunStep{{}, "", {}, {}, 0}}) {
+           RunStep{restart, "", {{0, 1, 2, 3}}, {}, 4}, RunStep{{}, "", {}, {}, 0}}) {
     const Change change = ChangeFor("x", action);
     view_->OnStart(change);
     view_->OnProgress(change, seconds(70), {});
