@@ -64,10 +64,9 @@ bool IsKnownState(const std::string& state) {
 
 Value ObservedFacts(const Value& node) {
   Value facts = Value::EmptyMap();
-  for (const char* key :
-       {"state", "health", "healthDescription", "networkEndpoints", "networkConfigs",
-        "acceleratorType", "acceleratorConfig", "runtimeVersion", "createTime", "queuedResource",
-        "slices"}) {
+  for (const char* key : {"state", "health", "healthDescription", "networkEndpoints",
+                          "networkConfigs", "acceleratorType", "acceleratorConfig",
+                          "runtimeVersion", "createTime", "queuedResource", "slices"}) {
     if (const Value* value = node.Find(key)) facts.Set(key, *value);
   }
   return facts;
@@ -108,9 +107,9 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     worker.identity_file = record.ssh.identity_file;
     JoinSlice(record.observed, &worker);
     const int slice_worker = per_slice > 0 ? index % per_slice : index;
-    const std::string& uid =
-        per_slice > 0 ? slices[static_cast<std::size_t>(worker.slice())]["id"].AsString()
-                      : record.uid;
+    const std::string& uid = per_slice > 0
+                                 ? slices[static_cast<std::size_t>(worker.slice())]["id"].AsString()
+                                 : record.uid;
     if (!uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", uid, slice_worker);
     worker.trust_first_use = !record.ssh.strict_host_keys;
     worker.use_openssh = record.ssh.transport.has_value();

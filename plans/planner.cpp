@@ -180,11 +180,7 @@ class Planner {
     }
     if (pod.queued && observation_.queued.contains(QueuedNameOf(pod))) {
       refused_.insert(change->address);
-      Refuse(pod.place, change->address,
-             fmt::format("a queued resource named `{}` already exists in {}", QueuedNameOf(pod).id,
-                         pod.zone),
-             "podctl did not make it and will not touch it. Give this pod another "
-             "`queuedResource.id`, or delete the queued resource first.");
+      refusals_.emplace_back(change->address, QueueTaken(pod, change->address));
       change->action = Keep{pod};
       return;
     }
@@ -252,13 +248,6 @@ class Planner {
     }
     triggers_.NotePod(*change, diff.attributes);
   }
-
-  struct QueuedPod {
-    const PodSpec& pod;
-    const PodRecord& record;
-    const Value* node;  // nullptr: there is none
-    const Value& queued;
-  };
 
   // A pod whose queued resource is there. False: its node says what is to be done.
   bool PlanQueued(const QueuedPod& it, Change* change) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "plans/refresh.h"
 #include "providers/gcp/queued_resource.h"
 
 namespace podctl {
@@ -20,6 +21,18 @@ QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has
     return {Kind::kDead, fmt::format("its queued resource {} is ACTIVE, but its node is gone", id)};
   }
   return {Kind::kWaits, fmt::format("its queued resource {} is {}", id, state)};
+}
+
+Diagnostic QueueTaken(const PodSpec& pod, const std::string& address) {
+  Diagnostic diagnostic;
+  diagnostic.summary = fmt::format("a queued resource named `{}` already exists in {}",
+                                   QueuedNameOf(pod).id, pod.zone);
+  diagnostic.place = pod.place;
+  diagnostic.context = address;
+  diagnostic.detail =
+      "podctl did not make it and will not touch it. Give this pod another `queuedResource.id`, or "
+      "delete the queued resource first.";
+  return diagnostic;
 }
 
 }  // namespace podctl

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "plans/spec/spec.h"
+#include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "state/state.h"
 
@@ -18,7 +20,17 @@ struct QueuedVerdict {
   std::string reason;  // of the others: a clause
 };
 
+struct QueuedPod {
+  const PodSpec& pod;
+  const PodRecord& record;
+  const Value* node;  // nullptr: there is none
+  const Value& queued;
+};
+
 // `queued`: as the service shows it, of a record that has one.
 QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has_node);
+
+// Why a pod cannot be asked for: somebody else's queued resource has its name.
+Diagnostic QueueTaken(const PodSpec& pod, const std::string& address);
 
 }  // namespace podctl

@@ -73,13 +73,13 @@ class QueuedResources {
                                           std::stop_token stop) = 0;
   // kNotFound when there is none.
   virtual Result<Value> Get(const QueuedName& name, std::stop_token stop) = 0;
-  // The operation ends when the request is accepted, not when its nodes are there. `request_id` is a
-  // UUID: the service answers a repeat with the same operation, so a lost answer may be repeated.
+  // The operation ends when the request is accepted, not when its nodes are there. `request_id` is
+  // a UUID: the service answers a repeat with the same operation, so a lost answer may be repeated.
   virtual Result<Operation> Create(const QueuedName& name, const Value& body,
                                    const std::string& request_id, std::stop_token stop) = 0;
   // `force`: its nodes are deleted with it. kNotFound when it is gone already.
-  virtual Result<Operation> Delete(const QueuedName& name, bool force, const std::string& request_id,
-                                   std::stop_token stop) = 0;
+  virtual Result<Operation> Delete(const QueuedName& name, bool force,
+                                   const std::string& request_id, std::stop_token stop) = 0;
 };
 
 class Provider {

@@ -44,7 +44,8 @@ class SlicedProvider final : public Provider {
   // kInvalidArgument for a multislice: only a queued resource makes one.
   Result<Operation> CreateNode(const NodeName& name, const Value& node,
                                const std::string& request_id, std::stop_token stop) override;
-  // What differs from the joined node is changed on each slice; what slices have of their own stays.
+  // What differs from the joined node is changed on each slice; what slices have of their own
+  // stays.
   Result<Operation> PatchNode(const NodeName& name, const Value& node,
                               const std::vector<std::string>& update_mask,
                               std::stop_token stop) override;

@@ -20,10 +20,10 @@ inline std::string WorkerLabel(const std::string& pod, int index, int per_slice)
 }
 
 struct WorkerAccess {
-  std::string pod;   // name of the pod, for messages: "research"
-  int index = 0;     // 0-based, through all slices
+  std::string pod;    // name of the pod, for messages: "research"
+  int index = 0;      // 0-based, through all slices
   int per_slice = 0;  // workers of each slice of a multislice, else 0
-  std::string host;  // an IP address or a name
+  std::string host;   // an IP address or a name
   int port = 22;
   std::string user;
   // A private key file to use in place of the agent and the usual files; may be empty.

@@ -181,9 +181,10 @@ std::string SkippedText(const ExecuteResult& result) {
 // What waits in the queue, as the user wished.
 std::string QueuedText(const ExecuteResult& result) {
   if (result.queued.empty()) return {};
-  std::string text = fmt::format("Asked for, and left in the queue: {}. The next `podctl apply` goes "
-                                 "on from there; `podctl status` shows how it stands.\n",
-                                 Join(result.queued, ", "));
+  std::string text = fmt::format(
+      "Asked for, and left in the queue: {}. The next `podctl apply` goes "
+      "on from there; `podctl status` shows how it stands.\n",
+      Join(result.queued, ", "));
   if (!result.behind_queued.empty()) {
     text += fmt::format("{} on it.\n",
                         result.behind_queued.size() == 1

@@ -178,8 +178,7 @@ class Importer {
     for (const Value& spec : specs) {
       slices = std::max(slices, static_cast<int>(spec["multisliceParams"]["nodeCount"].AsInt()));
     }
-    queued_ = QueuedRecord{id, gcp::TermsOf(*found), std::max(slices, 1),
-                           gcp::QueuedState(*found)};
+    queued_ = QueuedRecord{id, gcp::TermsOf(*found), std::max(slices, 1), gcp::QueuedState(*found)};
     const auto dash = name_.node.rfind('-');
     if (slices < 2 || dash == std::string::npos) return true;
     name_.node.resize(dash);
@@ -433,7 +432,7 @@ class Importer {
   NodeName name_;
   Value node_;
   std::optional<QueuedRecord> queued_;  // what the node came from
-  std::string text_;  // the spec that matches; empty when there was one
+  std::string text_;                    // the spec that matches; empty when there was one
   std::vector<std::string> differs_;
   std::map<std::string, std::optional<Value>> others_;
   int exit_code_ = 1;

@@ -188,9 +188,7 @@ class ReplaceTask final : public Task {
   }
   Need OnWake() override { return deleting_ ? Next(delete_->OnWake()) : create_->OnWake(); }
   std::string Id() const override { return create_->Id(); }
-  std::string Status() const override {
-    return deleting_ ? delete_->Status() : create_->Status();
-  }
+  std::string Status() const override { return deleting_ ? delete_->Status() : create_->Status(); }
 
  private:
   Need Next(Need need) {

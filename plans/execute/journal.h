@@ -51,7 +51,8 @@ class Journal {
   void OperationStarted(const std::string& address, const std::string& operation,
                         const std::string& deposed = {});
   // The request changed nothing: forget the intent. Where no node exists (nor, after a delete, a
-  // queued resource) the record goes too, or the node that was deposed for the new one is the pod's again.
+  // queued resource) the record goes too, or the node that was deposed for the new one is the pod's
+  // again.
   void Withdraw(const std::string& address, const std::string& deposed = {});
 
   // What the service says of the pod's queued resource.

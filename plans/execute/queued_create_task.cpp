@@ -33,8 +33,7 @@ class QueuedCreateTask final : public Task {
 
   Need Begin() override {
     if (context_.provider.queued() == nullptr) {
-      return Failed(
-          MakeError(ErrorCode::kUnimplemented, "this service has no queued resources"));
+      return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no queued resources"));
     }
     std::vector<std::string> unknown;
     const Value node = CreateBody(pod_, context_.Lookup(), &unknown);

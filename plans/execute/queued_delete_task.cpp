@@ -32,12 +32,10 @@ class QueuedDeleteTask final : public Task {
     name_ = QueuedNameOf(*record);
     node_ = NameOf(*record);
     if (context_.provider.queued() == nullptr) {
-      return Failed(
-          MakeError(ErrorCode::kUnimplemented, "this service has no queued resources"));
+      return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no queued resources"));
     }
     clock_.Start(context_.clock);
-    const bool deletes =
-        record->pending && record->pending->kind == PendingAction::Kind::kDelete;
+    const bool deletes = record->pending && record->pending->kind == PendingAction::Kind::kDelete;
     if (deletes && !record->pending->operation.empty()) {
       phase_ = Phase::kWait;
       wait_.Watch({record->pending->operation, false, {}, {}});
@@ -117,9 +115,8 @@ class QueuedDeleteTask final : public Task {
     if (++sends_ > kMaxSends) {
       context_.journal.Withdraw(address_);
       return Failed(refused_.value_or(
-          MakeError(ErrorCode::kAborted,
-                    fmt::format("{} was deleted {} times, and is still there", name_.Resource(),
-                                kMaxSends))));
+          MakeError(ErrorCode::kAborted, fmt::format("{} was deleted {} times, and is still there",
+                                                     name_.Resource(), kMaxSends))));
     }
     const bool idle = state == "ACCEPTED" || state == "WAITING_FOR_RESOURCES" ||
                       state == "FAILED" || state == "SUSPENDED";

@@ -173,10 +173,10 @@ void QueueReader::Check(const YamlNode& pod, const std::string& context) {
   for (const char* terms : {"spot", "preemptible", "reserved"}) {
     if (!pod_.node["schedulingConfig"][terms].AsBool()) continue;
     const YamlEntry& scheduling = *pod.Find("schedulingConfig");
-    reader_.Conflict(*scheduling.key, {context, "schedulingConfig"},
-                     fmt::format("`schedulingConfig.{}` and `{}` exclude each other", terms, kQueued),
-                     *queued.key,
-                     "a queued resource says itself on what terms capacity is given");
+    reader_.Conflict(
+        *scheduling.key, {context, "schedulingConfig"},
+        fmt::format("`schedulingConfig.{}` and `{}` exclude each other", terms, kQueued),
+        *queued.key, "a queued resource says itself on what terms capacity is given");
   }
   if (pod_.lifecycle.create_before_destroy) {
     reader_.Error(*queued.key, {context, kQueued},

@@ -25,8 +25,7 @@ std::vector<NodeName> NodesOf(const Value& item) {
   if (count == 0) return {NameIn(spec, spec["nodeId"].AsString())};
   for (std::int64_t slice = 0; slice < count; ++slice) {
     names.push_back(NameIn(
-        spec,
-        fmt::format("{}-{}", spec["multisliceParams"]["nodeIdPrefix"].AsString(), slice)));
+        spec, fmt::format("{}-{}", spec["multisliceParams"]["nodeIdPrefix"].AsString(), slice)));
   }
   return names;
 }

@@ -10,13 +10,13 @@
 namespace podctl {
 namespace {
 
+using std::chrono::minutes;
 using testing::Actions;
 using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using std::chrono::minutes;
 
 const QueuedName kQueued{"p", "europe-west4-a", "a"};
 
@@ -261,8 +261,7 @@ TEST_F(MultisliceTest, APatchReachesEverySliceAndKeepsWhatEachHasOfItsOwn) {
 TEST_F(MultisliceTest, AnotherNumberOfSlicesReplaces) {
   desk_.ApplyAll();
   Spec("    slices: 3\n    bootstrap: [{name: hello, run: hello}]\n");
-  EXPECT_THAT(Actions(desk_.MakePlan()),
-              ElementsAre("replace pod.a", "run bootstrap.a.hello"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a", "run bootstrap.a.hello"));
   desk_.ApplyAll();
   EXPECT_EQ(desk_.Stored().steps.at("bootstrap.a.hello").workers.size(), 12U);
 }

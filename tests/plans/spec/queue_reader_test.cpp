@@ -13,9 +13,9 @@
 namespace podctl {
 namespace {
 
-using ::testing::HasSubstr;
 using std::chrono::hours;
 using std::chrono::minutes;
+using ::testing::HasSubstr;
 
 class QueueReaderTest : public ::testing::Test {
  protected:
@@ -68,14 +68,14 @@ TEST_F(QueueReaderTest, SlicesAndTimeouts) {
 TEST_F(QueueReaderTest, WhatDoesNotGoTogetherIsRefused) {
   Load("    queuedResource: {spot: true, guaranteed: {minDuration: 1h}}\n");
   EXPECT_THAT(report_, HasSubstr("`spot` and `guaranteed` exclude each other"));
-  Load(
-      "    queuedResource: {queueingPolicy: {validUntilDuration: 6h, validAfterDuration: 1h}}\n");
+  Load("    queuedResource: {queueingPolicy: {validUntilDuration: 6h, validAfterDuration: 1h}}\n");
   EXPECT_THAT(report_,
               HasSubstr("`validUntilDuration` and `validAfterDuration` exclude each other"));
   Load("    slices: 2\n");
   EXPECT_THAT(report_, HasSubstr("`slices` needs a queued resource"));
   Load("    queuedResource: {}\n    schedulingConfig: {spot: true}\n");
-  EXPECT_THAT(report_, HasSubstr("`schedulingConfig.spot` and `queuedResource` exclude each other"));
+  EXPECT_THAT(report_,
+              HasSubstr("`schedulingConfig.spot` and `queuedResource` exclude each other"));
   Load("    queuedResource: {}\n    lifecycle: {createBeforeDestroy: true}\n");
   EXPECT_THAT(report_, HasSubstr("does not go together with a queued resource"));
 }
