@@ -1,0 +1,144 @@
+// A pod that is asked for through a queued resource: whatever ends podctl while the request waits,
+// is fulfilled or goes, the next run goes on from there, and never asks a second time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "providers/base/json.h"
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kQueue = "/v2/projects/my-project/locations/europe-west4-a/queuedResources";
+
+class QueuedTest : public ::testing::Test {
+ protected:
+  void Begin(const std::string& delay) {
+    box_.StartEmulator("none", delay);
+    Capacity(0);
+    box_.WriteSpec(
+        "  research:\n"
+        "    acceleratorType: v3-32\n"
+        "    runtimeVersion: tpu-vm-tf-2.11.0-pod\n"
+        "    queuedResource: {spot: true, queueingPolicy: {validUntilDuration: 6h}}\n");
+  }
+  void Capacity(int nodes) {
+    box_.Http("POST", "/emulator/capacity", R"({"v3-32": )" + std::to_string(nodes) + "}");
+  }
+  std::string RequestState() {
+    return box_.Http("GET", std::string(kQueue) + "/research").body["state"]["state"].AsString();
+  }
+  void ExpectReadyFromOneRequest() {
+    EXPECT_EQ(box_.Calls("queuedResources.create"), 1) << ToJson(box_.Requests());
+    EXPECT_EQ(box_.GetNode("research").body["state"].AsString(), "READY");
+    EXPECT_EQ(RequestState(), "ACTIVE");
+    const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
+    EXPECT_EQ(plan.code, 0) << plan;
+  }
+
+  Sandbox box_;
+};
+
+// The signal that ends podctl: twice for SIGINT, as somebody in a hurry presses Ctrl-C.
+class EndedQueuedTest : public QueuedTest, public ::testing::WithParamInterface<int> {
+ protected:
+  static void End(Process& run) {
+    run.Signal(GetParam());
+    if (GetParam() == SIGINT) {
+      EXPECT_TRUE(run.WaitForErr("Interrupted"));
+      run.Signal(SIGINT);
+    }
+    EXPECT_EQ(run.Wait(), GetParam() == SIGINT ? 130 : 128 + GetParam()) << run.err();
+  }
+};
+
+TEST_P(EndedQueuedTest, AWaitingRequestIsWaitedForAgain) {
+  Begin("0.3s");
+  auto run = box_.Start({"apply", "--auto-approve"});
+  ASSERT_TRUE(run->WaitForErr("is WAITING_FOR_RESOURCES")) << run->err();
+  End(*run);
+  EXPECT_THAT(box_.Run({"plan"}).out,
+              HasSubstr("# (because its queued resource research is WAITING_FOR_RESOURCES)"));
+  Capacity(1);
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  ExpectReadyFromOneRequest();
+}
+
+TEST_P(EndedQueuedTest, ARequestThatIsBeingFulfilledIsTakenUp) {
+  Begin("3s");
+  Capacity(1);
+  auto run = box_.Start({"apply", "--auto-approve"});
+  ASSERT_TRUE(run->WaitForErr("is PROVISIONING")) << run->err();
+  End(*run);
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  ExpectReadyFromOneRequest();
+}
+
+TEST_P(EndedQueuedTest, ADeathWhileTheRequestIsDeletedLeavesNothing) {
+  Begin("2s");
+  Capacity(1);
+  box_.Apply();
+  auto run = box_.Start({"destroy", "--auto-approve"});
+  ASSERT_TRUE(Eventually([&] { return RequestState() == "DELETING"; })) << run->err();
+  End(*run);
+  const RunResult next = box_.Run({"destroy", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  EXPECT_EQ(box_.Http("GET", std::string(kQueue) + "/research").status, 404);
+  EXPECT_EQ(box_.GetNode("research").status, 404);
+  EXPECT_TRUE(box_.State()["resources"].AsMap().empty()) << ToJson(box_.State());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ends, EndedQueuedTest, ::testing::Values(SIGKILL, SIGINT),
+                         [](const auto& each) { return each.param == SIGKILL ? "Kill" : "Int"; });
+
+TEST_F(QueuedTest, ARequestIsDeletedWhileItWaits) {
+  Begin("0.3s");
+  const RunResult asked = box_.Run({"apply", "--auto-approve", "--no-wait"});
+  EXPECT_EQ(asked.code, 0) << asked;
+  EXPECT_THAT(asked.err + asked.out, HasSubstr("left in the queue: pod.research"));
+  const RunResult gone = box_.Run({"destroy", "--auto-approve"});
+  EXPECT_EQ(gone.code, 0) << gone;
+  EXPECT_EQ(box_.Http("GET", std::string(kQueue) + "/research").status, 404);
+}
+
+TEST_F(QueuedTest, ARequestThatExpiredIsReplaced) {
+  Begin("0.3s");
+  EXPECT_EQ(box_.Run({"apply", "--auto-approve", "--no-wait"}).code, 0);
+  ASSERT_TRUE(Eventually([&] { return RequestState() == "WAITING_FOR_RESOURCES"; }));
+  box_.Http("POST", "/emulator/clock", R"({"advance": "7h"})");
+  ASSERT_TRUE(Eventually([&] { return RequestState() == "FAILED"; }));
+  const RunResult plan = box_.Run({"plan"});
+  EXPECT_THAT(plan.out,
+              AllOf(HasSubstr("queued resource research is FAILED"), HasSubstr("must be replaced")))
+      << plan;
+  Capacity(1);
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  EXPECT_EQ(box_.Calls("queuedResources.create"), 2);
+  EXPECT_EQ(box_.GetNode("research").body["state"].AsString(), "READY");
+}
+
+TEST_F(QueuedTest, APreemptedPodComesBackFromANewRequest) {
+  Begin("0.3s");
+  Capacity(1);
+  box_.Apply();
+  const std::string uid = box_.GetNode("research").body["id"].AsString();
+  EXPECT_EQ(box_.Http("POST", "/emulator/nodes/research:preempt").status, 200);
+  ASSERT_TRUE(Eventually([&] { return RequestState() == "SUSPENDED"; }));
+  EXPECT_THAT(box_.Run({"plan"}).out, HasSubstr("must be replaced"));
+  const RunResult next = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(next.code, 0) << next;
+  EXPECT_EQ(box_.GetNode("research").body["state"].AsString(), "READY");
+  EXPECT_NE(box_.GetNode("research").body["id"].AsString(), uid);
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+}
+
+}  // namespace
+}  // namespace podctl::testing
