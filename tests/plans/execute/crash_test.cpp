@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 
@@ -97,9 +98,11 @@ TEST_P(CrashTest, TheNextRunMakesItGood) {
     Desk desk;
     Begin(&desk);
     desk.cloud.ForgetCalls();
-    // What is proved after its death a dead run cannot know.
+    // What is proved after its death a dead run cannot know. Pods are proved side by side.
+    std::mutex mutex;
     std::map<std::string, std::set<int>> proved;
     desk.workers.OnReadiness([&](const auto& call) {
+      const std::lock_guard lock(mutex);
       if (!desk.files.Stopped()) proved[call.pod].insert(call.workers.begin(), call.workers.end());
     });
     desk.files.StopAfter(k);
@@ -116,6 +119,7 @@ TEST_P(CrashTest, TheNextRunMakesItGood) {
     }
     desk.ApplyAll();
     ExpectConverged(&desk, uids);
+    const std::lock_guard lock(mutex);
     for (const char* pod : {"created", "replaced", "first"}) {
       EXPECT_EQ(proved[pod], (std::set<int>{0, 1, 2, 3})) << pod << " may have unusable workers";
     }
