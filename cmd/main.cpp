@@ -17,6 +17,10 @@ int main(int argc, char** argv) {
   // instead of leaving holes among what lives on.
   constexpr int kLargeBytes = 512 << 10;
   mallopt(M_MMAP_THRESHOLD, kLargeBytes);
+  // What is small is asked for in larger steps: a plan of thousands of pods takes millions of
+  // pieces.
+  constexpr int kStepBytes = 4 << 20;
+  mallopt(M_TOP_PAD, kStepBytes);
   const std::vector<std::string> words(argv + 1, argv + argc);
   auto parsed = ParseArguments(words);
   if (const auto* help = std::get_if<HelpWanted>(&parsed)) {

@@ -20,6 +20,30 @@ bool IsTopOrMember(const Field& field) {
   return field.path.find("[]") == std::string_view::npos;
 }
 
+// The fields that are compared one by one, those with the same first name together: most pods name
+// few, and the others are passed over at once.
+struct FieldGroup {
+  std::string_view top;
+  std::vector<const Field*> fields;
+};
+
+const std::vector<FieldGroup>& ComparedFields() {
+  static const std::vector<FieldGroup> kGroups = [] {
+    std::vector<FieldGroup> groups;
+    for (const Field& field : gcp::NodeFields()) {
+      if (field.field_class == FieldClass::kOutputOnly || !IsTopOrMember(field)) continue;
+      if (field.type == FieldType::kMessage || field.path == "metadata") continue;
+      const std::string_view top = field.path.substr(0, field.path.find('.'));
+      auto group = std::find_if(groups.begin(), groups.end(),
+                                [&](const FieldGroup& each) { return each.top == top; });
+      if (group == groups.end()) group = groups.insert(group, {top, {}});
+      group->fields.push_back(&field);
+    }
+    return groups;
+  }();
+  return kGroups;
+}
+
 std::optional<Value> Optional(const Value* value) {
   return value == nullptr ? std::nullopt : std::make_optional(*value);
 }
@@ -105,13 +129,15 @@ class PodComparison {
   }
 
   PodDiff Run() {
-    for (const Field& field : gcp::NodeFields()) {
-      if (field.field_class == FieldClass::kOutputOnly || !IsTopOrMember(field)) continue;
-      if (field.path == "metadata" || field.type == FieldType::kMessage) continue;
-      if (field.type == FieldType::kStringMap) {
-        CompareMap(field);
-      } else {
-        CompareField(field);
+    for (const auto& [top, fields] : ComparedFields()) {
+      const bool named = rendered_.Find(top) != nullptr || Applied(top) != nullptr;
+      if (!named && unknown_.empty()) continue;
+      for (const Field* field : fields) {
+        if (field->type == FieldType::kStringMap) {
+          CompareMap(*field);
+        } else {
+          CompareField(*field);
+        }
       }
     }
     CompareMetadata();
@@ -342,21 +368,23 @@ PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observ
 std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& record,
                                        const Value& observed, const std::string& digest_key) {
   std::vector<AttributeChange> changes;
-  for (const Field& field : gcp::NodeFields()) {
-    if (field.field_class == FieldClass::kOutputOnly || !IsTopOrMember(field)) continue;
-    if (field.type == FieldType::kMessage || field.path == "metadata") continue;
+  const auto compare = [&](const Field& field) {
     const Value* applied = record.applied.FindPath(field.path);
-    if (applied == nullptr) continue;
+    if (applied == nullptr) return;
     const Value* now = observed.FindPath(field.path);
     if (field.type == FieldType::kStringMap) {
       DiffMapDrift(std::string(field.path), *applied, now, &changes);
-      continue;
+      return;
     }
     const auto normal = [&](const Value& value) {
       return NormalForm(field, value, record.project, record.zone);
     };
-    if (Covers(normal(*applied), now == nullptr ? Value() : normal(*now))) continue;
+    if (Covers(normal(*applied), now == nullptr ? Value() : normal(*now))) return;
     changes.push_back({std::string(field.path), *applied, Optional(now), true, false, false});
+  };
+  for (const auto& [top, fields] : ComparedFields()) {
+    if (record.applied.Find(top) == nullptr) continue;
+    for (const Field* field : fields) compare(*field);
   }
   for (const auto& [key, remembered] : record.metadata) {
     const bool sensitive =
