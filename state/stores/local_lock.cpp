@@ -142,6 +142,15 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
   } else if (!taken->content.empty()) {
     note = "took over a state lock that nobody holds and whose text cannot be read";
   }
+  // The run before may have died between a save's rename and its confirmation by the disk: what
+  // this run reads, and tells of, must not go back when the power fails.
+  if (!note.empty()) {
+    if (Result<void> synced = files_.SyncFolder(FolderOf(target)); !synced) {
+      (void)files_.Unlock(std::move(taken->lock));
+      return MakeError(synced.error().code, "cannot lock the state: " + synced.error().message,
+                       "Check the disk.");
+    }
+  }
 
   LockInfo mine = info;
   if (mine.id.empty()) mine.id = random_.Uuid();

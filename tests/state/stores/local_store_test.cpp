@@ -180,6 +180,42 @@ TEST(LocalStoreDeath, PowerCutAtEveryStepOfALaterSave) {
   DieAtEveryStep(false, ReviveAfterPowerCut);
 }
 
+// What the next run has read stays, although the dead one did not see it confirmed by the disk.
+TEST(LocalStoreDeath, WhatATakeoverHasReadOutlivesAPowerCut) {
+  bool finished = false;
+  int new_seen = 0;
+  for (int step = 0; !finished; ++step) {
+    ASSERT_LT(step, 100);
+    FakeMachine machine;
+    State state = Older();
+    ASSERT_TRUE(machine.Open().Save(state));
+    {
+      LocalRun store = machine.Open();
+      auto lock = store.Lock({}, kAtOnce, {});
+      ASSERT_TRUE(store.Load());
+      machine.files.StopAfter(step);
+      state = Changed(state);
+      finished = store.Save(state).has_value() && !machine.files.Stopped();
+    }
+    machine.KillAll();
+    State read;
+    {
+      LocalRun next = machine.Open();
+      auto lock = next.Lock({}, kAtOnce, {});
+      ASSERT_TRUE(lock) << lock.error().message;
+      read = *next.Load()->state;
+      machine.files.StopAfter(0);
+    }
+    machine.alive_.clear();
+    machine.files.CutPower(0, FakeFileSystem::TornBytes::kGone);
+    const auto after = machine.Open().Load();
+    ASSERT_TRUE(after) << "step " << step << ": " << after.error().message;
+    EXPECT_EQ(*after->state, read) << "step " << step;
+    new_seen += read.serial > 1 ? 1 : 0;
+  }
+  EXPECT_GT(new_seen, 1);
+}
+
 // ---- Errors in the middle of a save.
 
 TEST(LocalStore, EveryFailedCallOfASaveIsReportedAndTheOldGenerationStands) {
