@@ -76,10 +76,10 @@ class Collector {
           Get(errand);
           break;
         case Errand::Kind::kQueue:
-          ListQueue(errand.zone);
+          ListQueue(errand);
           break;
         case Errand::Kind::kQueued:
-          GetQueued(errand.queued);
+          GetQueued(errand);
           break;
       }
     }
@@ -135,8 +135,9 @@ class Collector {
     }
   }
 
-  void ListQueue(const ZoneName& zone) {
-    QueuedResources* queue = provider_.queued();
+  void ListQueue(const Errand& errand) {
+    const ZoneName& zone = errand.zone;
+    QueuedResources* queue = Cloud(errand).queued();
     if (queue == nullptr) return;
     auto found = queue->List(zone.first, zone.second, stop_);
     std::lock_guard lock(mutex_);
@@ -154,8 +155,9 @@ class Collector {
     }
   }
 
-  void GetQueued(const QueuedName& name) {
-    QueuedResources* queue = provider_.queued();
+  void GetQueued(const Errand& errand) {
+    const QueuedName& name = errand.queued;
+    QueuedResources* queue = Cloud(errand).queued();
     if (queue == nullptr) return;
     auto queued = queue->Get(name, stop_);
     std::lock_guard lock(mutex_);
@@ -246,7 +248,8 @@ std::map<ZoneName, ApiVersion> ZonesOf(const Spec& spec, const State& state) {
 std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refresh) {
   std::vector<Errand> errands;
   if (refresh) {
-    for (const auto& [zone, version] : ZonesOf(spec, state)) {
+    const std::map<ZoneName, ApiVersion> zones = ZonesOf(spec, state);
+    for (const auto& [zone, version] : zones) {
       errands.push_back({Errand::Kind::kList, zone, {}, {}, version});
     }
     std::set<ZoneName> queues;
@@ -255,7 +258,9 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
     };
     for (const PodSpec& pod : spec.pods) visit(pod);
     for (const auto& [address, record] : state.pods) visit(record);
-    for (const ZoneName& zone : queues) errands.push_back({Errand::Kind::kQueue, zone, {}, {}});
+    for (const ZoneName& zone : queues) {
+      errands.push_back({Errand::Kind::kQueue, zone, {}, {}, zones.at(zone)});
+    }
   }
   const auto follow = [&](const std::optional<PendingAction>& pending, const NodeName& name,
                           ApiVersion version) {

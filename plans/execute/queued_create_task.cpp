@@ -27,9 +27,12 @@ class QueuedCreateTask final : public Task {
       : change_(change),
         pod_(pod),
         name_(QueuedNameOf(pod)),
+        version_(pod.api_version.value_or(ApiVersion::kV2)),
         resume_(resume),
         context_(context),
-        wait_(context) {}
+        wait_(context) {
+    wait_.Speak(version_);
+  }
 
   Need Begin() override {
     if (context_.provider.queued() == nullptr) {
@@ -43,7 +46,7 @@ class QueuedCreateTask final : public Task {
           fmt::format("{} refers to something that is not known", fmt::join(unknown, ", ")),
           "Is the path of the reference right?"));
     }
-    body_ = gcp::QueuedBody(pod_.queued->terms, NameOf(pod_), node, pod_.queued->slices);
+    body_ = gcp::QueuedBody(pod_.queued->terms, NameOf(pod_), node, pod_.queued->slices, version_);
     const PodRecord* record = context_.journal.Find(change_.address);
     const bool begun = record != nullptr && record->pending && record->queued &&
                        record->pending->kind == PendingAction::Kind::kCreate &&
@@ -101,8 +104,8 @@ class QueuedCreateTask final : public Task {
     if (request_id_.empty()) request_id_ = context_.random.Uuid();
     context_.journal.BeginCreate(pod_, request_id_);
     return CallFor(
-        [queue = context_.provider.queued(), name = name_, body = body_, id = request_id_](
-            StepObserver&, std::stop_token stop) {
+        [queue = context_.provider.Speaking(version_).queued(), name = name_, body = body_,
+         id = request_id_](StepObserver&, std::stop_token stop) {
           return Reply(queue->Create(name, body, id, std::move(stop)));
         },
         true);
@@ -141,11 +144,10 @@ class QueuedCreateTask final : public Task {
 
   Need Look() {
     phase_ = Phase::kQueue;
-    return CallFor(
-        [queue = context_.provider.queued(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(queue->Get(name, std::move(stop)));
-        },
-        false);
+    return CallFor([queue = context_.provider.Speaking(version_).queued(), name = name_](
+                       StepObserver&,
+                       std::stop_token stop) { return Reply(queue->Get(name, std::move(stop))); },
+                   false);
   }
 
   Need OnLooked(const Result<Value>& queued) {
@@ -233,6 +235,7 @@ class QueuedCreateTask final : public Task {
   const Change change_;
   const PodSpec pod_;
   const QueuedName name_;
+  const ApiVersion version_;
   const bool resume_;
   TaskContext& context_;
   OperationWait wait_;  // for the request to be accepted

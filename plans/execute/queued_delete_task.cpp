@@ -31,6 +31,8 @@ class QueuedDeleteTask final : public Task {
     if (forget_) return Gone();
     name_ = QueuedNameOf(*record);
     node_ = NameOf(*record);
+    version_ = record->api_version;
+    wait_.Speak(version_);
     if (context_.provider.queued() == nullptr) {
       return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no queued resources"));
     }
@@ -72,11 +74,10 @@ class QueuedDeleteTask final : public Task {
 
   Need Look() {
     phase_ = Phase::kLook;
-    return CallFor(
-        [queue = context_.provider.queued(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(queue->Get(name, std::move(stop)));
-        },
-        false);
+    return CallFor([queue = context_.provider.Speaking(version_).queued(), name = name_](
+                       StepObserver&,
+                       std::stop_token stop) { return Reply(queue->Get(name, std::move(stop))); },
+                   false);
   }
 
   Need OnLooked(const Result<Value>& queued) {
@@ -125,8 +126,8 @@ class QueuedDeleteTask final : public Task {
     const std::string id = context_.random.Uuid();
     context_.journal.BeginDelete(address_, {}, id);
     return CallFor(
-        [queue = context_.provider.queued(), name = name_, force, id](StepObserver&,
-                                                                      std::stop_token stop) {
+        [queue = context_.provider.Speaking(version_).queued(), name = name_, force, id](
+            StepObserver&, std::stop_token stop) {
           return Reply(queue->Delete(name, force, id, std::move(stop)));
         },
         true);
@@ -164,7 +165,8 @@ class QueuedDeleteTask final : public Task {
   Need LookAtNode() {
     phase_ = Phase::kNode;
     return CallFor(
-        [&provider = context_.provider, name = node_](StepObserver&, std::stop_token stop) {
+        [&provider = context_.provider.Speaking(version_), name = node_](StepObserver&,
+                                                                         std::stop_token stop) {
           return Reply(provider.GetNode(name, std::move(stop)));
         },
         false);
@@ -185,7 +187,8 @@ class QueuedDeleteTask final : public Task {
     phase_ = Phase::kSend;
     context_.journal.BeginDelete(address_);
     return CallFor(
-        [&provider = context_.provider, name = node_](StepObserver&, std::stop_token stop) {
+        [&provider = context_.provider.Speaking(version_), name = node_](StepObserver&,
+                                                                         std::stop_token stop) {
           return Reply(provider.DeleteNode(name, {}, std::move(stop)));
         },
         true);
@@ -207,6 +210,7 @@ class QueuedDeleteTask final : public Task {
   Stopwatch clock_;
   QueuedName name_;
   NodeName node_;
+  ApiVersion version_ = ApiVersion::kV2;
   Phase phase_ = Phase::kLook;
   std::string state_;             // as last seen
   std::optional<Error> refused_;  // the service's last reason not to delete

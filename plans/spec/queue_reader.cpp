@@ -30,6 +30,16 @@ std::vector<std::string> MembersOf(const std::string& prefix) {
   return names;
 }
 
+std::vector<std::string> WordsOf(const Term& term) {
+  std::vector<std::string> words;
+  for (std::string_view rest = term.words; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    words.emplace_back(word);
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return words;
+}
+
 // "21600s": how the service writes a duration (google.protobuf.Duration as JSON).
 std::string Seconds(std::chrono::milliseconds duration) {
   const auto count = duration.count();
@@ -120,6 +130,12 @@ void QueueReader::ReadTerm(const YamlEntry& entry, const Slot& slot, const std::
       }
       return terms.SetPath(path, *text);
     }
+    case TermType::kFlag:
+      if (reader_.ReadBool(node, slot).value_or(false)) terms.SetPath(path, true);
+      return;
+    case TermType::kEnum:
+      if (const auto word = reader_.ReadWord(node, slot, WordsOf(term))) terms.SetPath(path, *word);
+      return;
     case TermType::kText:
       if (const auto text = reader_.ReadPlain(node, slot)) terms.SetPath(path, *text);
       return;
@@ -127,14 +143,44 @@ void QueueReader::ReadTerm(const YamlEntry& entry, const Slot& slot, const std::
 }
 
 void QueueReader::CheckTier(const YamlNode& queued, const Slot& slot) {
-  const YamlEntry* spot = queued.Find("spot");
-  const YamlEntry* guaranteed = queued.Find("guaranteed");
-  const Value& terms = pod_.queued->terms;
-  if (terms.Find("spot") == nullptr || terms.Find("guaranteed") == nullptr) return;
-  if (spot->key->offset > guaranteed->key->offset) std::swap(spot, guaranteed);
-  reader_.Conflict(*guaranteed->key, slot.Below(guaranteed->key->text),
-                   "`spot` and `guaranteed` exclude each other", *spot->key,
-                   fmt::format("`{}` is set here", spot->key->text));
+  const YamlEntry* first = nullptr;
+  for (const YamlEntry& entry : queued.entries) {
+    const std::string& key = entry.key->text;
+    const Term* term = gcp::FindQueuedTerm(key);
+    if (term == nullptr || term->type != TermType::kTier) continue;
+    if (pod_.queued->terms.Find(key) == nullptr) continue;
+    if (first == nullptr) {
+      first = &entry;
+      continue;
+    }
+    reader_.Conflict(*entry.key, slot.Below(key),
+                     fmt::format("`{}` and `{}` exclude each other", first->key->text, key),
+                     *first->key, fmt::format("`{}` is set here", first->key->text));
+  }
+}
+
+void QueueReader::CheckVersion(const YamlNode& queued, const Slot& slot,
+                               const std::string& prefix) {
+  if (pod_.api_version.value_or(ApiVersion::kV2) == ApiVersion::kV2Alpha1) return;
+  for (const YamlEntry& entry : queued.entries) {
+    const std::string& key = entry.key->text;
+    const Term* term = gcp::FindQueuedTerm(prefix + key);
+    if (term == nullptr) continue;
+    if (term->version != ApiVersion::kV2) {
+      reader_.Error(*entry.key, slot.Below(key), fmt::format("only v2alpha1 has `{}`", key),
+                    "set `apiVersion: v2alpha1` for this pod");
+    } else if (entry.value->is_map()) {
+      CheckVersion(*entry.value, slot.Below(key), prefix + key + ".");
+    }
+  }
+}
+
+void QueueReader::CheckWorkload(const YamlNode& queued, const Slot& slot) {
+  const YamlEntry* workload = queued.Find(gcp::kWorkloadType);
+  if (workload == nullptr || pod_.queued->slices > 1) return;
+  reader_.Error(*workload->key, slot.Below(workload->key->text),
+                fmt::format("`{}` is about several slices", gcp::kWorkloadType),
+                "add `slices: 2` to the pod, or leave it out");
 }
 
 void QueueReader::ReadTimeouts(const YamlNode& node, const Slot& slot) {
@@ -170,6 +216,8 @@ void QueueReader::Check(const YamlNode& pod, const std::string& context) {
   }
   if (!pod_.queued) return;
   const YamlEntry& queued = *pod.Find(kQueued);
+  CheckVersion(*queued.value, {context, kQueued}, "");
+  CheckWorkload(*queued.value, {context, kQueued});
   for (const char* terms : {"spot", "preemptible", "reserved"}) {
     if (!pod_.node["schedulingConfig"][terms].AsBool()) continue;
     const YamlEntry& scheduling = *pod.Find("schedulingConfig");

@@ -20,6 +20,9 @@ class QueueReader {
   void ReadTerms(const YamlNode& node, const Slot& slot, const std::string& prefix, bool exclusive);
   void ReadTerm(const YamlEntry& entry, const Slot& slot, const std::string& path);
   void CheckTier(const YamlNode& queued, const Slot& slot);
+  // That the pod's API version knows them all.
+  void CheckVersion(const YamlNode& queued, const Slot& slot, const std::string& prefix);
+  void CheckWorkload(const YamlNode& queued, const Slot& slot);
 
   ValueReader& reader_;
   PodSpec& pod_;

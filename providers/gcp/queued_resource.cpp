@@ -10,9 +10,15 @@ namespace {
 using enum TermType;
 
 constexpr Term kTerms[] = {
+    {"bestEffort", kTier, false, "Spare capacity in the way of before `spot`.",
+     ApiVersion::kV2Alpha1},
     {"guaranteed", kTier, false, "Capacity that is guaranteed to last."},
     {"guaranteed.minDuration", kDuration, false,
      "How long it has to last; without it there is no capacity to be had."},
+    {"guaranteed.reserved", kFlag, false, "Out of a reservation of the project.",
+     ApiVersion::kV2Alpha1},
+    {"provisioningModel", kEnum, false, "How capacity is given.", ApiVersion::kV2Alpha1,
+     "STANDARD SPOT RESERVATION_BOUND FLEX_START"},
     {"queueingPolicy", kMessage, true, "When the request may be fulfilled."},
     {"queueingPolicy.validAfterDuration", kDuration, false, "Not before this much time is over."},
     {"queueingPolicy.validAfterTime", kTime, false, "Not before this moment."},
@@ -24,7 +30,13 @@ constexpr Term kTerms[] = {
     {"queueingPolicy.validUntilTime", kTime, false, "Until this moment; then the request fails."},
     {"reservationName", kText, false,
      "The reservation, projects/P/locations/Z/reservations/R; - for any of the project."},
+    {"runDuration", kMessage, true, "When the nodes end.", ApiVersion::kV2Alpha1},
+    {"runDuration.maxRunDuration", kDuration, false, "After this much time.",
+     ApiVersion::kV2Alpha1},
+    {"runDuration.terminationTime", kTime, false, "At this moment.", ApiVersion::kV2Alpha1},
     {"spot", kTier, false, "Spare capacity, which may be taken back at any time."},
+    {kWorkloadType, kEnum, false, "What the slices are placed for.", ApiVersion::kV2Alpha1,
+     "THROUGHPUT_OPTIMIZED AVAILABILITY_OPTIMIZED"},
 };
 
 }  // namespace
@@ -39,17 +51,22 @@ const Term* FindQueuedTerm(std::string_view path) {
   return found == std::end(kTerms) ? nullptr : found;
 }
 
-Value QueuedBody(const Value& terms, const NodeName& name, const Value& node, int slices) {
+Value QueuedBody(const Value& terms, const NodeName& name, const Value& node, int slices,
+                 ApiVersion version) {
   Value body = terms.is_map() ? terms : Value::EmptyMap();
   for (const Term& term : kTerms) {
     if (term.type != kTier || body[term.path] != Value(true)) continue;
     body.Set(term.path, Value::EmptyMap());
   }
+  body.Erase(kWorkloadType);
   Value spec = Value::EmptyMap();
   spec.Set("parent", name.Parent());
   if (slices > 1) {
-    spec.SetPath("multisliceParams.nodeCount", slices);
-    spec.SetPath("multisliceParams.nodeIdPrefix", name.node);
+    Value params = Value::EmptyMap();
+    params.Set("nodeCount", slices);
+    params.Set("nodeIdPrefix", name.node);
+    if (const Value* workload = terms.Find(kWorkloadType)) params.Set(kWorkloadType, *workload);
+    spec.Set(version == ApiVersion::kV2Alpha1 ? "multiNodeParams" : "multisliceParams", params);
   } else {
     spec.Set("nodeId", name.node);
   }
@@ -65,7 +82,7 @@ Value TermsOf(const Value& queued) {
     if (there == nullptr) continue;
     if (term.type == kTier) {
       terms.Set(term.path, true);
-    } else if (term.type != kMessage) {
+    } else if (term.type != kMessage && *there != Value(false)) {
       terms.SetPath(term.path, *there);
     }
   }

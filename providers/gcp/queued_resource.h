@@ -1,6 +1,7 @@
-// What a queued resource (Cloud TPU API v2, projects.locations.queuedResources) consists of as
-// podctl treats it: one table of its terms, which drives the spec's validation, the plan and the
-// request; and its state in words. Knows no transport.
+// What a queued resource (Cloud TPU API v2, and what v2alpha1 has beyond it,
+// projects.locations.queuedResources) consists of as podctl treats it: one table of its terms,
+// which drives the spec's validation, the plan and the request; and its state in words. Knows no
+// transport.
 //
 // Sources: the API's discovery document; the requests of gcloud.
 #pragma once
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "providers/base/api_version.h"
 #include "providers/base/value.h"
 #include "providers/provider.h"
 
@@ -19,15 +21,22 @@ enum class TermType {
   kMessage,   // a map of members, at most one where `exclusive`
   kDuration,  // "6h" in a spec, "21600s" on the wire
   kTime,      // RFC 3339
+  kFlag,      // true or false
+  kEnum,
   kText
 };
 
 struct Term {
   std::string_view path;  // as in the API: "queueingPolicy.validUntilDuration"
   TermType type;
-  bool exclusive;        // of a message: one member only
-  std::string_view doc;  // one sentence
+  bool exclusive;                        // of a message: one member only
+  std::string_view doc;                  // one sentence
+  ApiVersion version = ApiVersion::kV2;  // the first that has it
+  std::string_view words = {};           // blank separated, for kEnum
 };
+
+// Of v2alpha1's multiNodeParams, while all others stand in the queued resource itself.
+inline constexpr std::string_view kWorkloadType = "workloadType";
 
 // Every term, a message before its members. A change of any of them replaces the pod: queued
 // resources have no update.
@@ -36,7 +45,8 @@ const Term* FindQueuedTerm(std::string_view path);  // nullptr when there is non
 
 // The body of queuedResources.create. `terms` as in a spec with durations on the wire's form
 // (`spot: true`); `node`: the body of a nodes.create; `slices` above 1 asks for a multislice.
-Value QueuedBody(const Value& terms, const NodeName& name, const Value& node, int slices);
+Value QueuedBody(const Value& terms, const NodeName& name, const Value& node, int slices,
+                 ApiVersion version);
 // The terms in the spec's form, of a queued resource as the service shows it.
 Value TermsOf(const Value& queued);
 

@@ -12,8 +12,6 @@ constexpr const char* kSsh =
     "addresses and host keys are in the state, and the public key was published when the pod was "
     "created: exec, ssh, tunnel and cp ask no API";
 constexpr const char* kRefused = "both refuse it before anything is sent";
-constexpr const char* kQueued =
-    "not compared here: a pod's `queuedResource` asks for it, and has a `requestId` beside";
 constexpr const char* kMaintenance = "podctl has no command for maintenance";
 
 std::string Pod(const std::string& id, const std::string& keys) {
@@ -68,6 +66,43 @@ void AddCreates(std::vector<Counterpart>* all) {
   all->push_back({"extra-16-create-zone-missing", kRefused});
   all->push_back({"extra-12-topology-v5e-ga-rejected",
                   "gcloud refuses the type by itself; podctl sends it, and the service decides"});
+}
+
+void AddQueued(std::vector<Counterpart>* all) {
+  const std::string type = "acceleratorType: v5litepod-16, runtimeVersion: v2-alpha-tpuv5-lite";
+  const std::string alpha = "apiVersion: v2alpha1, " + type;
+  for (const auto& [name, id, keys] : std::vector<std::array<std::string, 3>>{
+           {"qr-create-01-node-id", "n1", type + ", queuedResource: {id: qr1}"},
+           {"qr-create-02-multislice", "ms", type + ", queuedResource: {id: qr2}, slices: 3"},
+           {"qr-create-03-spot-until", "n3",
+            type + ", queuedResource: {id: qr3, spot: true, queueingPolicy: {validUntilDuration: "
+                   "6h}}"},
+           {"qr-create-04-guaranteed", "n4",
+            type + ", queuedResource: {id: qr4, guaranteed: true}"},
+           {"qr-create-05-reserved", "n5",
+            type + ", queuedResource: {id: qr5, reservationName: "
+                   "projects/demo-project/locations/europe-west4-a/reservations/-}"},
+           {"qr-create-07-after-duration", "n7",
+            type + ", queuedResource: {id: qr7, queueingPolicy: {validAfterDuration: 1h30m}}"},
+           {"qr-create-09-topology", "n9",
+            "zone: us-central2-b, acceleratorConfig: {type: V4, topology: 2x2x2}, runtimeVersion: "
+            "v2-alpha-tpuv4, queuedResource: {id: qr9}"},
+           {"qr-create-10-alpha-best-effort", "n10",
+            alpha + ", queuedResource: {id: qr10, bestEffort: true, provisioningModel: STANDARD}"},
+           {"qr-create-11-alpha-flexstart", "n11",
+            alpha + ", queuedResource: {id: qr11, provisioningModel: FLEX_START, runDuration: "
+                    "{maxRunDuration: 10h}, queueingPolicy: {validUntilDuration: 10h}}"},
+           {"qr-create-12-alpha-multinode", "x",
+            alpha + ", queuedResource: {id: qr12, provisioningModel: STANDARD, workloadType: "
+                    "AVAILABILITY_OPTIMIZED}, slices: 2"},
+           {"qr-create-13-alpha-reserved", "n13",
+            alpha + ", queuedResource: {id: qr13, guaranteed: {reserved: true}, provisioningModel: "
+                    "STANDARD}"},
+           {"extra-09-alpha-qr-spot-bug", "n31",
+            alpha + ", queuedResource: {id: qr31, spot: true, provisioningModel: SPOT}"},
+           {"qr-create-14-async", "n14", type + ", queuedResource: {id: qr14}"}}) {
+    all->push_back(Create(name, id, keys));
+  }
 }
 
 void AddUpdates(std::vector<Counterpart>* all) {
@@ -131,14 +166,6 @@ void AddReads(std::vector<Counterpart>* all) {
 }
 
 void AddOthers(std::vector<Counterpart>* all) {
-  for (const char* name :
-       {"extra-09-alpha-qr-spot-bug", "qr-create-01-node-id", "qr-create-02-multislice",
-        "qr-create-03-spot-until", "qr-create-04-guaranteed", "qr-create-05-reserved",
-        "qr-create-07-after-duration", "qr-create-09-topology", "qr-create-10-alpha-best-effort",
-        "qr-create-11-alpha-flexstart", "qr-create-12-alpha-multinode",
-        "qr-create-13-alpha-reserved", "qr-create-14-async"}) {
-    all->push_back({name, kQueued});
-  }
   all->push_back({"service-identity-01-create", "authorize", Act::kServiceIdentity});
 }
 
@@ -179,6 +206,7 @@ void AddSsh(std::vector<Counterpart>* all) {
 std::vector<Counterpart> Counterparts() {
   std::vector<Counterpart> all;
   AddCreates(&all);
+  AddQueued(&all);
   AddUpdates(&all);
   AddReads(&all);
   AddSsh(&all);
@@ -194,6 +222,7 @@ std::string ReasonOf(const std::string& difference, const std::string& request) 
   };
   static const std::vector<Reason> reasons = {
       {"body lacks metadata: {}", "", "an empty map says nothing"},
+      {"body lacks serviceAccount: {}", "", "an empty message says nothing"},
       {"body lacks networkConfig.network: \"default\"", "",
        "what a spec does not set is left to the service, whose default this is"},
       {"body lacks networkConfig.enableExternalIps: true", "",
@@ -206,9 +235,12 @@ std::string ReasonOf(const std::string& difference, const std::string& request) 
       {"body lacks autocheckpointEnabled: false", "", "false is the default"},
       {"body lacks the rest of the node", "",
        "what is outside of the mask is not looked at, and would be an old copy"},
+      {"body provisioningModel: \"SPOT\" instead of \"STANDARD\"", "",
+       "gcloud says STANDARD beside `spot`, against what was asked for"},
       {"body has queryPath: \"hostkeys/\"", "", "only the host keys are of interest"},
       {"query has pageSize: 1000", "", "the largest page, for few requests"},
       {"query has requestId: ", "/v2alpha1/", "the service knows a repeat by it"},
+      {"query has requestId: ", "/queuedResources", "the service knows a repeat by it"},
       {"query updateMask: description,labels instead of labels,description", "",
        "the order has no meaning; gcloud's changes from run to run"},
       {"is not sent", "GET /v1/projects/",
@@ -220,13 +252,17 @@ std::string ReasonOf(const std::string& difference, const std::string& request) 
        "podctl waits for the end, and looks more than once"},
       {"is sent as well", "europe-west4-a/operations",
        "whether somebody else changes the node at the same time is seen by their operations"},
+      {"is sent as well", "/queuedResources", "one list for each zone shows what there is"},
       {"is sent as well", "/nodes/",
        "the node is read, to merge with it and to see what it is now"},
       {"is sent as well", "/nodes", "one list for each zone shows what there is"},
   };
+  // The node of a queued resource is one like any other.
+  constexpr std::string_view kNode = "tpu.nodeSpec[0].node.";
+  std::string plain = difference;
+  if (const auto at = plain.find(kNode); at != std::string::npos) plain.erase(at, kNode.size());
   for (const Reason& reason : reasons) {
-    if (difference.starts_with(reason.difference) &&
-        request.find(reason.request) != std::string::npos) {
+    if (plain.starts_with(reason.difference) && request.find(reason.request) != std::string::npos) {
       return std::string(reason.why);
     }
   }

@@ -16,6 +16,7 @@
 #include "providers/base/text.h"
 #include "providers/gcp/service_identity.h"
 #include "providers/gcp/tpu_provider.h"
+#include "providers/slices.h"
 #include "tests/gcloud/counterparts.h"
 #include "tests/gcloud/wire_cloud.h"
 #include "tests/plans/desk.h"
@@ -124,7 +125,7 @@ std::vector<std::string> Compare(const Recorded& theirs, const Request& ours) {
 class Bench {
  public:
   Bench() {
-    desk_.provider_door = &provider_;
+    desk_.provider_door = &whole_;
     desk_.options.parallelism = 0;
   }
 
@@ -182,6 +183,7 @@ class Bench {
                         random_};
   gcp::TpuProvider provider_{gcp::Endpoint{"http://127.0.0.1:8470/"}, wire_, credentials_, clock_,
                              random_};
+  SlicedProvider whole_{provider_};
   Desk desk_;
 };
 

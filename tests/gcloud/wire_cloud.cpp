@@ -1,5 +1,7 @@
 #include "tests/gcloud/wire_cloud.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "providers/base/json.h"
@@ -73,7 +75,8 @@ void Patch(const WireCloud::Request& request, Value* node) {
 }  // namespace
 
 Value WireCloud::Begin(const std::string& target, const std::string& verb) {
-  const auto parent = target.substr(0, target.find("/nodes/"));
+  const auto zone = target.find("/locations/") + std::string_view("/locations/").size();
+  const auto parent = target.substr(0, target.find('/', zone));
   Value operation;
   operation.Set("name", parent + "/operations/operation-" + std::to_string(++serial_));
   operation.SetPath("metadata.target", target);
@@ -116,6 +119,42 @@ Value WireCloud::AnswerNode(const Request& request, const std::string& name,
   return node->second;
 }
 
+Value WireCloud::MakeNode(const std::string& name, Value node) {
+  node.Set("name", name);
+  node.Set("id", "4711");
+  node.Set("state", "READY");
+  node.Set("networkEndpoints", *ParseJson(R"([{"ipAddress":"10.164.0.2","port":8470}])"));
+  return node;
+}
+
+// What is asked for is there at once, all its slices too.
+Value WireCloud::AnswerQueued(const Request& request, const std::string& name) {
+  const bool all = name.ends_with("/queuedResources");
+  if (request.method == "GET") return all ? List("queuedResources", queued_) : queued_[name];
+  const std::string made = name + "/" + Parameter(request, "queuedResourceId");
+  Value queued = request.body;
+  queued.Set("name", made);
+  queued.SetPath("state.state", "ACTIVE");
+  const std::string nodes = name.substr(0, name.rfind('/')) + "/nodes/";
+  const Value& spec = queued["tpu"]["nodeSpec"].AsList().at(0);
+  Value node = spec["node"];
+  node.Set("queuedResource", made);
+  if (spec.Find("nodeId") != nullptr) {
+    const std::string id = nodes + spec["nodeId"].AsString();
+    nodes_[id] = MakeNode(id, node);
+  }
+  for (const char* params : {"multisliceParams", "multiNodeParams"}) {
+    node.Set("multisliceNode", true);
+    for (int i = 0; i < spec[params]["nodeCount"].AsInt(); ++i) {
+      const std::string id =
+          fmt::format("{}{}-{}", nodes, spec[params]["nodeIdPrefix"].AsString(), i);
+      nodes_[id] = MakeNode(id, node);
+    }
+  }
+  queued_[made] = std::move(queued);
+  return Begin(made, "create");
+}
+
 Value WireCloud::Answer(const Request& request, int* status) {
   const auto resource = request.path.find("/projects/") + 1;
   std::string name = request.path.substr(resource);
@@ -135,14 +174,10 @@ Value WireCloud::Answer(const Request& request, int* status) {
   if (name.ends_with("/nodes") && request.method == "GET") return List("nodes", nodes_);
   if (name.ends_with("/nodes")) {
     const std::string made = name + "/" + Parameter(request, "nodeId");
-    Value node = request.body;
-    node.Set("name", made);
-    node.Set("id", "4711");
-    node.Set("state", "READY");
-    node.Set("networkEndpoints", *ParseJson(R"([{"ipAddress":"10.164.0.2","port":8470}])"));
-    nodes_[made] = std::move(node);
+    nodes_[made] = MakeNode(made, request.body);
     return Begin(made, "create");
   }
+  if (name.find("/queuedResources") != std::string::npos) return AnswerQueued(request, name);
   return Value::EmptyMap();
 }
 

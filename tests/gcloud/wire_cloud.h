@@ -32,12 +32,15 @@ class WireCloud final : public http::Transport {
   Value Answer(const Request& request, int* status);
   Value AnswerNode(const Request& request, const std::string& id, const std::string& verb,
                    int* status);
+  Value MakeNode(const std::string& name, Value node);
+  Value AnswerQueued(const Request& request, const std::string& name);
   Value Begin(const std::string& target, const std::string& verb);
   Value List(const std::string& member, const std::map<std::string, Value>& items) const;
 
   mutable std::mutex mutex_;
   std::vector<Request> requests_;
-  std::map<std::string, Value> nodes_;  // by resource name
+  std::map<std::string, Value> nodes_;   // by resource name
+  std::map<std::string, Value> queued_;  // by resource name
   std::map<std::string, Value> operations_;
   int serial_ = 0;
 };

@@ -51,6 +51,37 @@ TEST_F(QueueReaderTest, TermsHaveTheNamesOfTheApiAndDurationsOfTheWire) {
             R"({"reservationName":"projects/p/locations/z/reservations/r"})");
 }
 
+TEST_F(QueueReaderTest, TermsOfV2Alpha1) {
+  const PodSpec pod = Load(
+      "    apiVersion: v2alpha1\n    slices: 2\n    queuedResource:\n"
+      "      guaranteed: {reserved: true}\n      provisioningModel: FLEX_START\n"
+      "      runDuration: {maxRunDuration: 10h}\n      workloadType: AVAILABILITY_OPTIMIZED\n");
+  EXPECT_EQ(report_, "");
+  EXPECT_EQ(ToJson(pod.queued->terms),
+            R"({"guaranteed":{"reserved":true},"provisioningModel":"FLEX_START",)"
+            R"("runDuration":{"maxRunDuration":"36000s"},)"
+            R"("workloadType":"AVAILABILITY_OPTIMIZED"})");
+}
+
+TEST_F(QueueReaderTest, WhatOnlyV2Alpha1HasNeedsIt) {
+  Load("    queuedResource: {bestEffort: true, runDuration: {maxRunDuration: 10h}}\n");
+  EXPECT_THAT(report_, HasSubstr("only v2alpha1 has `bestEffort`"));
+  EXPECT_THAT(report_, HasSubstr("only v2alpha1 has `runDuration`"));
+  EXPECT_THAT(report_, HasSubstr("set `apiVersion: v2alpha1` for this pod"));
+  Load("    queuedResource: {guaranteed: {reserved: true}}\n");
+  EXPECT_THAT(report_, HasSubstr("only v2alpha1 has `reserved`"));
+}
+
+TEST_F(QueueReaderTest, ExclusiveTiersAndWordsOfV2Alpha1AreChecked) {
+  const std::string alpha = "    apiVersion: v2alpha1\n    queuedResource: ";
+  Load(alpha + "{bestEffort: true, spot: true}\n");
+  EXPECT_THAT(report_, HasSubstr("`bestEffort` and `spot` exclude each other"));
+  Load(alpha + "{provisioningModel: SPOTT}\n");
+  EXPECT_THAT(report_, HasSubstr("did you mean `SPOT`?"));
+  Load(alpha + "{workloadType: AVAILABILITY_OPTIMIZED}\n");
+  EXPECT_THAT(report_, HasSubstr("`workloadType` is about several slices"));
+}
+
 TEST_F(QueueReaderTest, SlicesAndTimeouts) {
   const PodSpec pod = Load(
       "    queuedResource: {id: wanted}\n    slices: 4\n"
