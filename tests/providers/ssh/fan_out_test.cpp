@@ -8,10 +8,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +23,7 @@
 #include <sstream>
 #include <thread>
 
+#include "providers/ssh/end_siblings.h"
 #include "providers/ssh/wire.h"
 #include "tests/conformance/ssh_transport_suite.h"
 
@@ -479,6 +483,19 @@ TEST(FanOutTest, SlowReadersSlowTheWorkersDown) {
   const auto results = MakeFanOut()->Run(jobs, ssh::Limits(), counter, {});
   for (const auto& result : results) EXPECT_TRUE(result.ok()) << result.message;
   EXPECT_EQ(counter.total, 3U * 17'000'000);
+}
+
+// A connection that goes just then leaves it to init, whose children are everybody's.
+TEST(EndSiblings, EndsNobodysChildrenButSshds) {
+  const pid_t sibling = fork();
+  if (sibling == 0) {
+    execlp("sleep", "sleep", "1000", nullptr);
+    _exit(127);
+  }
+  EXPECT_EQ(std::system(ssh::kEndSiblings), 0);
+  EXPECT_EQ(waitpid(sibling, nullptr, WNOHANG), 0) << "it was ended";
+  kill(sibling, SIGKILL);
+  waitpid(sibling, nullptr, 0);
 }
 
 }  // namespace
