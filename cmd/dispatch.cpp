@@ -22,7 +22,7 @@
 #include "cmd/commands/state_edit.h"
 #include "cmd/commands/state_history.h"
 #include "cmd/commands/state_transfer.h"
-#include "cmd/commands/tunnel.h"
+#include "cmd/commands/tunnel/tunnel.h"
 #include "cmd/commands/validate.h"
 #include "cmd/interrupt.h"
 #include "cmd/wiring.h"

@@ -48,7 +48,8 @@ struct PodOptions {  // exec, ssh, tunnel
   std::string pod;
   std::string workers;               // --worker
   std::vector<std::string> command;  // after --
-  std::vector<std::string> ports;    // tunnel: [LOCAL:]REMOTE
+  std::vector<std::string> ports;    // tunnel: [LOCAL:]REMOTE, or a name of the spec's
+  std::string open;                  // tunnel --open: "browser" or "url"; empty: no
   bool tty = false;                  // exec, ssh: a pty also for a command
 };
 

@@ -71,6 +71,17 @@ void AddExec(CLI::App* app, PodOptions* pod, ExecOptions* options) {
   exec->add_option("COMMAND", pod->command, "the command, after --");
 }
 
+// --open, or --open=WORD. A word of its own behind it is a port.
+void AddOpen(CLI::App* tunnel, std::string* open) {
+  tunnel
+      ->add_flag("--open{browser}", *open,
+                 "wait for an answer, show the URL with its token, and open it; =url: only show it")
+      ->check([](const std::string& word) -> std::string {
+        return word == "browser" || word == "url" ? ""
+                                                  : fmt::format("`{}` is not browser or url", word);
+      });
+}
+
 }  // namespace
 
 void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec, CpOptions* cp) {
@@ -91,7 +102,9 @@ void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec, CpOptions
 
   CLI::App* tunnel = AddCommand(app, "tunnel", "forward local ports to a worker");
   tunnel->add_option("POD", pod->pod, "name of the pod")->required();
-  tunnel->add_option("PORT", pod->ports, "[LOCAL:]REMOTE, one or more")->required();
+  tunnel->add_option("PORT", pod->ports,
+                     "[LOCAL:]REMOTE, or a name of the pod's `tunnels`; none: all of these");
+  AddOpen(tunnel, &pod->open);
   tunnel->add_option("--worker", pod->workers, "number of the worker (default 0)")->type_name("N");
 }
 

@@ -31,6 +31,10 @@ std::vector<PlannedStep> StepPlanner::Plan(const StepQuestion& question) const {
   for (const StepSpec& step : question.pod.bootstrap) {
     RunStep run;
     run.step.script = step.run;
+    if (!step.xrt_version.empty()) {
+      run.step.kind = Step::Kind::kRequestXrt;
+      run.step.script = step.xrt_version;
+    }
     run.step.env = step.env;
     run.step.files = step.files;
     run.step.timeout = step.timeout;
@@ -183,6 +187,10 @@ std::optional<RenderedStep> RenderStep(const Step& step, const std::string& file
   }
   if (step.kind == Step::Kind::kReadiness) {
     rendered.digest = Sha256Hex("readiness");
+    return rendered;
+  }
+  if (step.kind == Step::Kind::kRequestXrt) {
+    rendered.digest = Sha256Hex("request-xrt\n" + step.script);
     return rendered;
   }
   auto script = RenderText(step.script, lookup);

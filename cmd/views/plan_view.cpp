@@ -251,6 +251,9 @@ class PlanView {
           "        systemctl restart tpu-runtime, then verified as active, on {}\n", where);
     } else if (run.step.kind == Step::Kind::kReadiness) {
       text_ += fmt::format("        look over {}; nothing is changed there\n", where);
+    } else if (run.step.kind == Step::Kind::kRequestXrt) {
+      text_ += fmt::format("        ask the runtime on {} for XRT {}\n", where,
+                           VisibleControls(run.step.script));
     } else {
       text_ += fmt::format("        on {}\n", where);
       for (const StepFile& file : run.step.files) {

@@ -186,7 +186,11 @@ Value ConfiguredStep(const PodSpec& pod, const StepSpec& step) {
   resource.Set("provider_config_key", "podctl");
   resource.Set("schema_version", 0);
   Value expressions = Value::EmptyMap();
-  if (!step.sensitive) expressions.Set("script", Expression(Value(step.run)));
+  if (!step.xrt_version.empty()) {
+    expressions.Set("xrt_version", Expression(Value(step.xrt_version)));
+  } else if (!step.sensitive) {
+    expressions.Set("script", Expression(Value(step.run)));
+  }
   resource.Set("expressions", std::move(expressions));
   resource.Set("depends_on", Value(Value::List{Value(PodAddress(pod.name))}));
   return resource;

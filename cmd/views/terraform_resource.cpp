@@ -120,14 +120,26 @@ std::string StepName(const std::string& address) {
   return address.substr(address.rfind('.') + 1);
 }
 
+const char* KindName(Step::Kind kind) {
+  switch (kind) {
+    case Step::Kind::kScript:
+      return "script";
+    case Step::Kind::kRestartRuntime:
+      return "restart-tpu-runtime";
+    case Step::Kind::kReadiness:
+      return "readiness";
+    case Step::Kind::kRequestXrt:
+      return "request-xrt";
+  }
+  return "";
+}
+
 TerraformObject StepAfter(const Change& change, const RunStep& run, const StepRecord* record) {
   TerraformObject after;
   after.values = Value::EmptyMap();
   after.values.Set("pod", PodAddress(change.pod));
   after.values.Set("step", StepName(change.address));
-  after.values.Set("kind", run.step.kind == Step::Kind::kScript      ? "script"
-                           : run.step.kind == Step::Kind::kReadiness ? "readiness"
-                                                                     : "restart-tpu-runtime");
+  after.values.Set("kind", KindName(run.step.kind));
   std::set<int> workers = AppliedWorkers(record);
   if (run.workers) {
     after.values.Set("run_on", WorkerList({run.workers->begin(), run.workers->end()}));
@@ -142,6 +154,7 @@ TerraformObject StepAfter(const Change& change, const RunStep& run, const StepRe
     after.values.Set(key, run.sensitive ? Value(kRedacted) : std::move(value));
   };
   if (run.step.kind == Step::Kind::kScript) hide("script", run.step.script);
+  if (run.step.kind == Step::Kind::kRequestXrt) after.values.Set("xrt_version", run.step.script);
   Value env = Value::EmptyMap();
   for (const auto& [name, text] : run.step.env) env.MutableMap()[name] = Value(text);
   hide("env", std::move(env));

@@ -13,7 +13,7 @@ namespace podctl {
 
 template <>
 struct plan_file::Words<Step::Kind> {
-  static constexpr const char* kAll[] = {"script", "restart-runtime", "readiness"};
+  static constexpr const char* kAll[] = {"script", "restart-runtime", "readiness", "request-xrt"};
 };
 template <>
 struct plan_file::Words<Drift::Kind> {
@@ -69,10 +69,12 @@ void Members(A& archive, S& step_file) {
 
 template <typename A, plan_file::Of<StepSpec> S>
 void Members(A& archive, S& step) {
-  auto& [name, workers, run, env, sensitive, files, files_digest, timeout, place] = step;
+  auto& [name, workers, run, xrt_version, env, sensitive, files, files_digest, timeout, place] =
+      step;
   archive("name", name);
   archive("workers", workers);
   archive("run", run);
+  archive("xrt_version", xrt_version);
   archive("env", env);
   archive("sensitive", sensitive);
   archive("files", files);
@@ -113,8 +115,8 @@ template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
   auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, api_version,
          desired_state, metadata, create_metadata, runtime_env, ssh, publish_ssh_key, check_ready,
-         bootstrap, lifecycle, queued, queue_timeout, create_timeout, boot_timeout, depends_on,
-         place] = pod;
+         bootstrap, tunnels, lifecycle, queued, queue_timeout, create_timeout, boot_timeout,
+         depends_on, place] = pod;
   archive("name", name);
   archive("project", project);
   archive("zone", zone);
@@ -131,6 +133,7 @@ void Members(A& archive, S& pod) {
   archive("publish_ssh_key", publish_ssh_key);
   archive("check_ready", check_ready);
   archive("bootstrap", bootstrap);
+  static_cast<void>(tunnels);  // `podctl tunnel` reads the spec
   archive("lifecycle", lifecycle);
   archive("queued", queued);
   archive("queue_timeout_ms", queue_timeout);

@@ -11,6 +11,7 @@
 #include "plans/spec/node_rules.h"
 #include "plans/spec/queue_reader.h"
 #include "plans/spec/step_reader.h"
+#include "plans/spec/tunnel_reader.h"
 #include "providers/base/text.h"
 #include "state/state.h"
 
@@ -21,7 +22,7 @@ const std::vector<std::string>& OwnKeys() {
   static const std::vector<std::string> keys = {
       "nodeId",      "project",        "zone",   "apiVersion", "desiredState",
       "libtpuFlags", "runtimeEnv",     "ssh",    "bootstrap",  "lifecycle",
-      "dependsOn",   "queuedResource", "slices", "timeouts"};
+      "dependsOn",   "queuedResource", "slices", "timeouts",   "tunnels"};
   return keys;
 }
 
@@ -165,6 +166,8 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
     QueueReader(reader_, pod).ReadQueuedResource(entry, slot);
   } else if (key == "timeouts") {
     QueueReader(reader_, pod).ReadTimeouts(value, slot);
+  } else if (key == "tunnels") {
+    pod.tunnels = TunnelReader(reader_).Read(value, slot);
   } else if (key == "slices") {
     return;  // with what it needs (QueueReader::Check)
   } else {

@@ -30,11 +30,22 @@ struct StepSpec {
   std::string name;
   std::optional<std::vector<int>> workers;  // nullopt: all
   std::string run;                          // template text
+  std::string xrt_version;                  // asked for in place of `run`; empty: none
   std::map<std::string, std::string> env;   // template text
   bool sensitive = false;                   // `run` or `env` holds a sensitive variable
   std::vector<StepFile> files;              // sources already relative to the current folder
   std::string files_digest;                 // over names, modes and contents of all files
   std::chrono::milliseconds timeout{0};
+  SourcePlace place;
+};
+
+// A local port that leads to one of the workers while `podctl tunnel` runs.
+struct TunnelSpec {
+  std::string name;  // may be empty
+  int worker = 0;    // through all slices
+  int remote = 0;    // the port on the worker
+  int local = 0;     // 0: any free one
+  std::string open;  // what answers there, for --open: "jupyter", "http", or "": never opened
   SourcePlace place;
 };
 
@@ -79,6 +90,7 @@ struct PodSpec {
   bool publish_ssh_key = true;
   bool check_ready = true;  // a new node's workers are connected to, and looked over
   std::vector<StepSpec> bootstrap;
+  std::vector<TunnelSpec> tunnels;  // of no interest to a plan
   LifecycleSpec lifecycle;
   std::optional<QueuedSpec> queued;
   // How long is waited for capacity, for the node to be made, and for its workers; nullopt: the

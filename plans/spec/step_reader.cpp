@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <optional>
 #include <utility>
@@ -23,8 +24,8 @@ constexpr std::size_t kMostSteps = 1000;
 constexpr TextRules kStepText{.pods = true, .secrets = true};
 
 const std::vector<std::string>& StepKeys() {
-  static const std::vector<std::string> keys = {"name", "workers", "run",
-                                                "env",  "files",   "timeout"};
+  static const std::vector<std::string> keys = {"name",  "workers", "run",       "env",
+                                                "files", "timeout", "xrtVersion"};
   return keys;
 }
 
@@ -74,7 +75,17 @@ std::optional<StepSpec> StepReader::ReadStep(const YamlNode& node, const Slot& s
   const YamlEntry* files = node.Find("files");
   const bool has_files =
       files != nullptr && (!files->value->is_list() || !files->value->items.empty());
-  if (node.Find("run") == nullptr && !has_files) {
+  const YamlEntry* xrt = node.Find("xrtVersion");
+  if (xrt != nullptr) {
+    // It asks a question and runs nothing, so there is nothing that they would be for.
+    for (const char* key : {"run", "env", "files"}) {
+      const YamlEntry* other = node.Find(key);
+      if (other == nullptr) continue;
+      reader_.Conflict(*xrt->key, slot.Below("xrtVersion"),
+                       fmt::format("`xrtVersion` and `{}` cannot be in one step", key), *other->key,
+                       "make it a step of its own");
+    }
+  } else if (node.Find("run") == nullptr && !has_files) {
     reader_.Error(node, slot, "a step that does nothing", "give it `run` or `files`");
   }
   const YamlEntry* name = node.Find("name");
@@ -113,6 +124,8 @@ void StepReader::ReadKey(const YamlEntry& entry, const Slot& slot, StepSpec& ste
     if (value.is_scalar() && TrimBlanks(value.text).empty()) {
       reader_.Error(value, slot, "`run` is empty");
     }
+  } else if (key == "xrtVersion") {
+    ReadXrtVersion(value, slot, step);
   } else if (key == "env") {
     ReadVariables(value, slot, step);
   } else if (key == "files") {
@@ -121,6 +134,24 @@ void StepReader::ReadKey(const YamlEntry& entry, const Slot& slot, StepSpec& ste
     step.timeout = reader_.ReadDuration(value, slot).value_or(step.timeout);
   } else {
     reader_.UnknownKey(*entry.key, slot.context, StepKeys());
+  }
+}
+
+// It becomes a part of a URL and of a shell's text as it stands.
+void StepReader::ReadXrtVersion(const YamlNode& node, const Slot& slot, StepSpec& step) {
+  constexpr std::size_t kLongest = 100;
+  const auto version = reader_.ReadPlain(node, slot);
+  if (!version) return;
+  const bool is_version =
+      !version->empty() && version->size() <= kLongest &&
+      std::all_of(version->begin(), version->end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-' || c == '+';
+      });
+  if (is_version) {
+    step.xrt_version = *version;
+  } else {
+    reader_.Error(node, slot, fmt::format("{} is no version of XRT", FoundWords(node)),
+                  "such as \"1.15.0\"");
   }
 }
 

@@ -24,6 +24,7 @@ class StepReader {
   void ReadWorkers(const YamlNode& node, const Slot& slot, StepSpec& step);
   bool ReadWorkerItem(const YamlNode& item, const Slot& slot, WorkerSelection& selection);
   void ReadVariables(const YamlNode& node, const Slot& slot, StepSpec& step);
+  void ReadXrtVersion(const YamlNode& node, const Slot& slot, StepSpec& step);
   void ReadFiles(const YamlNode& node, const Slot& slot, StepSpec& step);
 
   ValueReader& reader_;

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kLastLines = 20;
 constexpr std::size_t kProbeLines = 2000;
 constexpr std::chrono::milliseconds kRestartLimit{120'000};
+constexpr std::chrono::milliseconds kXrtLimit{600'000};  // it answers when it has the version
 // A runtime that comes with the node pulls its container first.
 constexpr std::chrono::seconds kRuntimePatience{300};
 
@@ -123,6 +124,23 @@ std::string RestartMessage(int code, const Recorder::Ending& ending) {
   }
 }
 
+std::string XrtMessage(int code, const std::string& version, const Recorder::Ending& ending) {
+  switch (code) {
+    case kXrtNoCurl:
+      return WithLastWords("the runtime cannot be asked", ending);
+    case kXrtNotThere:
+      return "nothing listens on port 8475 of this worker: its runtime has no service that changes "
+             "versions (only those of Colab's old TPUs had one)";
+    case kXrtNoAnswer:
+      return WithLastWords(
+          fmt::format("the runtime was asked for XRT {} and did not answer", version), ending);
+    case kXrtRefused:
+      return WithLastWords(fmt::format("the runtime refused XRT {}", version), ending);
+    default:
+      return WithLastWords(fmt::format("asking the runtime ended with exit code {}", code), ending);
+  }
+}
+
 std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
                            const Recorder::Ending& ending) {
   if (step.kind == Step::Kind::kReadiness) {
@@ -138,6 +156,9 @@ std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
   }
   if (result.outcome != ssh::Outcome::kExited) return result.message;
   if (step.kind == Step::Kind::kRestartRuntime) return RestartMessage(result.exit_code, ending);
+  if (step.kind == Step::Kind::kRequestXrt) {
+    return XrtMessage(result.exit_code, step.script, ending);
+  }
   if (ending.unpacking_failed) return WithLastWords("the files could not be unpacked", ending);
   return WithLastWords(fmt::format("the script ended with exit code {}", result.exit_code), ending);
 }
@@ -188,9 +209,13 @@ Result<ssh::Job> SshStepRunner::ScriptJob(const Step& step, const std::string& i
 Result<ssh::Job> SshStepRunner::JobOf(const Step& step, const std::string& id) {
   if (step.kind == Step::Kind::kScript) return ScriptJob(step, id);
   ssh::Job job;
-  job.command = step.kind == Step::Kind::kReadiness
-                    ? workers::ProbeCommand({kRuntimePatience, {}, {}})
-                    : RestartRuntimeCommand();
+  if (step.kind == Step::Kind::kReadiness) {
+    job.command = workers::ProbeCommand({kRuntimePatience, {}, {}});
+  } else if (step.kind == Step::Kind::kRequestXrt) {
+    job.command = RequestXrtCommand(step.script);
+  } else {
+    job.command = RestartRuntimeCommand();
+  }
   return job;
 }
 
@@ -201,7 +226,9 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
   ssh::Limits limits = limits_;
   limits.command = step.timeout;
   if (probes && step.timeout.count() > 0) limits.retry = step.timeout;
-  if (limits.command.count() == 0 && step.kind != Step::Kind::kScript) {
+  if (limits.command.count() == 0 && step.kind == Step::Kind::kRequestXrt) {
+    limits.command = kXrtLimit;
+  } else if (limits.command.count() == 0 && step.kind != Step::Kind::kScript) {
     limits.command = kRestartLimit + (probes ? kRuntimePatience : std::chrono::seconds(0));
   }
   const std::string id = "step-" + random_.Uuid();

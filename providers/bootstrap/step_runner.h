@@ -24,6 +24,7 @@ struct Step {
     kScript,          // files are copied, then `script` is run by sh
     kRestartRuntime,  // systemctl restart tpu-runtime, then verified as active
     kReadiness,       // nothing is changed: each worker answers, and is fit for use
+    kRequestXrt,      // each worker's runtime is asked for the version that `script` holds
   };
   Kind kind = Kind::kScript;
   std::string script;

@@ -86,4 +86,34 @@ std::string RestartRuntimeCommand() {
       static_cast<int>(kRestartRefused), static_cast<int>(kRestartNotActive)));
 }
 
+std::string RequestXrtCommand(const std::string& version) {
+  // The worker is the TPU's host, so it asks itself: its address inside Google's network is nobody
+  // else's to reach. Exit code 7 of curl: no connection was made, so it may be tried again.
+  return InPlainShell(
+      fmt::format("command -v curl >/dev/null || {{ echo 'curl: not found' >&2; exit {1}; }}\n"
+                  "url=http://127.0.0.1:8475/requestversion/{0}\n"
+                  "tries=0\n"
+                  "while :; do\n"
+                  "  said=$(curl -sS --noproxy '*' -X POST -w '\n%{{http_code}}' \"$url\" 2>&1)\n"
+                  "  code=$?\n"
+                  "  tries=$((tries+1))\n"
+                  "  [ $code = 7 ] && [ $tries -lt 5 ] || break\n"
+                  "  sleep 1\n"
+                  "done\n"
+                  "if [ $code != 0 ]; then\n"
+                  "  printf '%s\\n' \"$said\" | sed -n '/./{{p;q;}}' >&2\n"
+                  "  [ $code = 7 ] && exit {2}\n"
+                  "  exit {3}\n"
+                  "fi\n"
+                  "status=$(printf '%s\\n' \"$said\" | tail -n 1)\n"
+                  "answer=$(printf '%s\\n' \"$said\" | sed '$d' | head -n 20 | cut -c 1-500)\n"
+                  "[ -z \"$answer\" ] || printf '%s\\n' \"$answer\"\n"
+                  "case $status in\n"
+                  "  2[0-9][0-9]) echo \"the runtime answered $status to XRT {0}\" ;;\n"
+                  "  *) echo \"HTTP status $status\" >&2; exit {4} ;;\n"
+                  "esac\n",
+                  version, static_cast<int>(kXrtNoCurl), static_cast<int>(kXrtNotThere),
+                  static_cast<int>(kXrtNoAnswer), static_cast<int>(kXrtRefused)));
+}
+
 }  // namespace podctl

@@ -27,4 +27,15 @@ enum RestartExit {
 };
 std::string RestartRuntimeCommand();
 
+// Asks the runtime on this worker, at port 8475, for a version of XRT, as the notebooks of Colab's
+// old TPUs asked theirs, and prints its answer. `version` is letters, digits and . _ + -. The exit
+// code says what went wrong; the last line of standard error is what the worker has to say to it.
+enum XrtExit {
+  kXrtNoCurl = 90,
+  kXrtNotThere = 91,  // nothing listens on the port
+  kXrtNoAnswer = 92,  // it was asked, and gave no whole answer
+  kXrtRefused = 93,   // the answer is an HTTP error
+};
+std::string RequestXrtCommand(const std::string& version);
+
 }  // namespace podctl

@@ -1,10 +1,12 @@
 // Local TCP ports that lead to a worker: each connection made to one becomes a direct-tcpip channel
 // (RFC 4254 section 7.2) of one SSH session.
 //
-// When the session drops, the connections in it end, and a new session is dialled until stop; a
-// client that connects meanwhile waits. A reader that is slow, on either side, slows the writer.
+// When the session drops, the connections in it end, and a new session is dialled until stop, with
+// backoff; the ports stay open meanwhile, and who comes then waits, but not for ever. A reader that
+// is slow, on either side, slows the writer.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -24,15 +26,23 @@ struct Forward {
   std::string remote_host = "127.0.0.1";  // as the worker sees it
 };
 
-// Called on the thread that called RunTunnel.
+struct TunnelOptions {
+  std::vector<Forward> forwards;
+  Limits limits;
+  // How long a client that comes while there is no session waits for one before it is hung up on.
+  std::chrono::milliseconds client_patience{30'000};
+};
+
+// Called on the thread that called RunTunnel, or on one that it waits for: one call at a time.
 class TunnelObserver {
  public:
   virtual ~TunnelObserver() = default;
   // The forward can be used. Once for each, in their order, after the first session is ready.
   virtual void OnReady(int local_port, const Forward& forward) = 0;
-  // Something that a user should know: the session dropped, the worker refused a connection.
+  // Something that a user should know: why the first session takes its time, that the session
+  // dropped and that there is a new one (once each), that the worker refused a connection.
   virtual void OnNote(const std::string& text) = 0;
-  // Trusted on first use, to be remembered.
+  // Trusted on first use, to be remembered. Before OnReady.
   virtual void OnHostKey(const HostKeyText& key) = 0;
 };
 
@@ -41,7 +51,7 @@ class TunnelObserver {
 // session; later only kUnauthenticated and kFailedPrecondition (the host key changed).
 Result<void> RunTunnel(const WorkerAccess& worker,
                        const std::shared_ptr<const Identities>& identities,
-                       const std::vector<Forward>& forwards, const Limits& limits, Clock& clock,
-                       Random& random, TunnelObserver& observer, const std::stop_token& stop);
+                       const TunnelOptions& options, Clock& clock, Random& random,
+                       TunnelObserver& observer, const std::stop_token& stop);
 
 }  // namespace podctl::ssh

@@ -1,10 +1,7 @@
 #include "providers/ssh/tunnel_session.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <libssh2.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "providers/ssh/wire.h"
 
@@ -20,7 +18,8 @@ namespace podctl::ssh {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{32} * 1024;
-constexpr std::size_t kMaxPending = std::size_t{256} * 1024;  // bytes waiting for a local client
+// Of the replies to one client, read at a time: the next are read when it has taken these.
+constexpr std::size_t kReplyChunk = std::size_t{256} * 1024;
 constexpr unsigned kWindow = 1024 * 1024;
 constexpr int kRoundsBetweenWaits = 16;
 constexpr int kStallMs = 1'000;
@@ -38,7 +37,8 @@ struct TunnelSession::Local {
   std::string open_message;            // must stay where it is while the channel is being opened
   std::string to_remote;               // refilled only when empty, for the same reason
   std::size_t remote_taken = 0;
-  std::string to_local;
+  std::string to_local;  // what the client has not taken yet; refilled only when empty
+  std::size_t local_taken = 0;
   bool local_ended = false;
   bool eof_sent = false;
   bool remote_ended = false;
@@ -49,11 +49,34 @@ struct TunnelSession::Local {
   }
 };
 
-TunnelSession::TunnelSession(Session& session, const std::vector<TunnelListener>& listeners,
-                             TunnelObserver& observer, const Wakeup& wakeup)
-    : session_(session), listeners_(listeners), observer_(observer), wakeup_(wakeup) {}
+TunnelSession::TunnelSession(Session& session, const TunnelListeners& listeners,
+                             const std::vector<TunnelClient>& clients, TunnelObserver& observer,
+                             const Wakeup& wakeup)
+    : session_(session),
+      listeners_(listeners),
+      observer_(observer),
+      wakeup_(wakeup),
+      reply_(kReplyChunk) {
+  for (const TunnelClient& client : clients) Add(client);
+}
 
 TunnelSession::~TunnelSession() = default;
+
+void TunnelSession::Add(const TunnelClient& client) {
+  auto local = std::make_unique<Local>();
+  local->fd = client.fd;
+  local->forward = client.forward;
+  locals_.push_back(std::move(local));
+}
+
+std::vector<TunnelClient> TunnelSession::TakeUnserved() {
+  std::vector<TunnelClient> clients;
+  for (const auto& local : locals_) {
+    if (local->state != Local::State::kQueued && local->state != Local::State::kOpening) continue;
+    clients.push_back({std::exchange(local->fd, -1), local->forward});
+  }
+  return clients;
+}
 
 std::string TunnelSession::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
@@ -109,12 +132,17 @@ bool TunnelSession::Pump() {
   if (Interrupted()) return false;
   // One client's read may have queued another one's packets; the socket does not wake us for them.
   for (const auto& local : locals_) {
-    progress_ = progress_ || (local->state == Local::State::kOpen && !local->remote_ended &&
-                              local->to_local.size() < kMaxPending &&
-                              libssh2_poll_channel_read(local->channel, 0) > 0);
+    progress_ = progress_ || HasReply(*local);
   }
   std::erase_if(locals_, [](const auto& local) { return local->state == Local::State::kGone; });
   return progress_;
+}
+
+// Something was received for a client who is ready for it. Asks no socket: whatever came is taken
+// in by the reading of the anchor, once for all channels.
+bool TunnelSession::HasReply(const Local& local) const {
+  return local.state == Local::State::kOpen && !local.remote_ended && local.to_local.empty() &&
+         libssh2_poll_channel_read(local.channel, 0) > 0;
 }
 
 void TunnelSession::Advance(Local& local) {
@@ -125,12 +153,13 @@ void TunnelSession::Advance(Local& local) {
   }
   if (local.state == State::kOpening) Do(local, Call::kOpen);
   if (local.state == State::kOpen) {
-    if (!Interrupted() && local.to_local.size() < kMaxPending && !local.remote_ended) {
-      Do(local, Call::kRead);
-    }
     if (!local.to_local.empty()) WriteLocal(local);
-    if (!Interrupted() && local.remote_taken < local.to_remote.size()) Do(local, Call::kWrite);
-    if (!Interrupted() && local.local_ended && local.to_remote.empty() && !local.eof_sent) {
+    if (!Interrupted() && HasReply(local)) Do(local, Call::kRead);
+    if (!Interrupted() && local.state == State::kOpen &&
+        local.remote_taken < local.to_remote.size())
+      Do(local, Call::kWrite);
+    if (!Interrupted() && local.state == State::kOpen && local.local_ended &&
+        local.to_remote.empty() && !local.eof_sent) {
       Do(local, Call::kEof);
     }
     if (!Interrupted() && local.state == State::kOpen) CheckEnd(local);
@@ -169,15 +198,17 @@ void TunnelSession::DoOpen(Local& local) {
 }
 
 void TunnelSession::DoRead(Local& local) {
-  std::array<char, kChunk> buffer;
-  const ssize_t size = libssh2_channel_read_ex(local.channel, 0, buffer.data(), buffer.size());
+  const ssize_t size = libssh2_channel_read_ex(local.channel, 0, reply_.data(), reply_.size());
   if (size == LIBSSH2_ERROR_EAGAIN) {
     Waits(&local, Call::kRead);
   } else if (size < 0) {
     dropped_ = true;
   } else if (size > 0) {
-    local.to_local.append(buffer.data(), static_cast<std::size_t>(size));
     progress_ = true;
+    // Only what the client does not take at once is kept, and copied for that.
+    const std::string_view reply(reply_.data(), static_cast<std::size_t>(size));
+    const ssize_t taken = SendLocal(local, reply);
+    if (taken >= 0) local.to_local = reply.substr(static_cast<std::size_t>(taken));
   }
 }
 
@@ -238,6 +269,7 @@ void TunnelSession::Close(Local& local) {
   close(local.fd);
   local.fd = -1;
   local.to_local.clear();
+  local.local_taken = 0;
   local.state = Local::State::kClosing;
   progress_ = true;
 }
@@ -253,34 +285,27 @@ void TunnelSession::ReadLocal(Local& local) {
   }
 }
 
-void TunnelSession::WriteLocal(Local& local) {
-  const ssize_t size = send(local.fd, local.to_local.data(), local.to_local.size(), MSG_NOSIGNAL);
-  if (size > 0) {
-    local.to_local.erase(0, static_cast<std::size_t>(size));
-    progress_ = true;
-  } else if (size < 0 && errno != EAGAIN && errno != EINTR) {
-    Close(local);
-  }
+ssize_t TunnelSession::SendLocal(Local& local, std::string_view bytes) {
+  const ssize_t size = send(local.fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (size >= 0) return size;
+  if (errno == EAGAIN || errno == EINTR) return 0;
+  Close(local);
+  return -1;
 }
 
-void TunnelSession::Accept(const TunnelListener& listener) {
-  const int fd = accept4(listener.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (fd < 0) {
-    // The client stays in the queue of the listener, which would wake us at once again.
-    out_of_files_ = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-    return;
-  }
-  const int one = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-  auto local = std::make_unique<Local>();
-  local->fd = fd;
-  local->forward = listener.forward;
-  locals_.push_back(std::move(local));
+void TunnelSession::WriteLocal(Local& local) {
+  const ssize_t size = SendLocal(local, std::string_view(local.to_local).substr(local.local_taken));
+  if (size <= 0) return;
+  progress_ = true;
+  local.local_taken += static_cast<std::size_t>(size);
+  if (local.local_taken < local.to_local.size()) return;
+  local.to_local.clear();
+  local.local_taken = 0;
 }
 
 void TunnelSession::Wait(bool look_only) {
   const bool half = half_ != Call::kNone;
-  const bool accepting = locals_.size() < kMaxConnections && !out_of_files_;
+  const bool accepting = locals_.size() < kMaxTunnelClients && !out_of_files_;
   const int patience = look_only ? 0 : out_of_files_ ? kOutOfFilesMs : kStallMs;
   out_of_files_ = false;
   // A negative descriptor is skipped: nothing, not even a hang-up, is wanted from it now.
@@ -288,7 +313,7 @@ void TunnelSession::Wait(bool look_only) {
   fds.push_back({wakeup_.fd(), POLLIN, 0});
   fds.push_back({session_.fd(),
                  static_cast<short>(half || anchor_ == nullptr ? session_.WaitsFor() : POLLIN), 0});
-  for (const TunnelListener& listener : listeners_) {
+  for (const auto& listener : listeners_.all()) {
     fds.push_back({accepting ? listener.fd : -1, POLLIN, 0});
   }
   const std::size_t first_local = fds.size();
@@ -310,8 +335,12 @@ void TunnelSession::Wait(bool look_only) {
     }
     if ((events & POLLOUT) != 0 && local.state == Local::State::kOpen) WriteLocal(local);
   }
-  for (std::size_t i = 0; i < listeners_.size(); ++i) {
-    if (fds[2 + i].revents != 0) Accept(listeners_[i]);
+  for (std::size_t i = 0; i < listeners_.all().size(); ++i) {
+    if (fds[2 + i].revents == 0) continue;
+    // Without a descriptor for it the client stays in the queue of the listener, which would wake
+    // us at once again.
+    const TunnelClient client = TunnelListeners::Accept(listeners_.all()[i], &out_of_files_);
+    if (client.fd >= 0) Add(client);
   }
 }
 

@@ -155,6 +155,17 @@ TEST(Arguments, TunnelTakesPorts) {
   const Invocation call = Parse({"tunnel", "research", "8888", "9000:6006", "--worker", "1"});
   EXPECT_THAT(call.pod.ports, ElementsAre("8888", "9000:6006"));
   EXPECT_EQ(call.pod.workers, "1");
+  EXPECT_EQ(call.pod.open, "");
+}
+
+TEST(Arguments, TunnelOpensInABrowserUnlessToldOtherwise) {
+  EXPECT_EQ(Parse({"tunnel", "research", "--open"}).pod.open, "browser");
+  EXPECT_EQ(Parse({"tunnel", "research", "--open=url"}).pod.open, "url");
+  // What stands behind the flag is a port, or a name.
+  const Invocation call = Parse({"tunnel", "research", "--open", "jupyter"});
+  EXPECT_EQ(call.pod.open, "browser");
+  EXPECT_THAT(call.pod.ports, ElementsAre("jupyter"));
+  EXPECT_TRUE(Parse({"tunnel", "research"}).pod.ports.empty());
 }
 
 TEST(Arguments, NestedCommands) {
@@ -216,7 +227,8 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"exec", "research", "--gather", "--json", "--", "x"},
       {"exec", "research", "--tty", "--gather", "--", "x"},
       {"exec", "research", "--tty", "--batch", "2", "--", "x"},
-      {"tunnel", "research"},
+      {"tunnel"},
+      {"tunnel", "research", "--open=window"},
       {"unlock"},
       {"apply", "--input=perhaps"},
       {"apply", "--parallelism", "0"},

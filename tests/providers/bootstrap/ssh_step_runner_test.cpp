@@ -315,5 +315,38 @@ TEST_F(RestartTest, SaysThatSystemdDoesNotAnswer) {
             "systemd does not answer on this worker: System has not been booted with systemd");
 }
 
+class RequestXrtTest : public SshStepRunnerTest {
+ protected:
+  std::string Ask(const std::string& curl) {
+    Program("curl", curl);
+    Program("sleep", "exit 0\n");
+    Step step;
+    step.kind = Step::Kind::kRequestXrt;
+    step.script = "1.15.0";
+    const auto outcomes = Run(step);
+    return outcomes.at(0).ok ? "ok" : outcomes.at(0).message;
+  }
+};
+
+TEST_F(RequestXrtTest, AsksTheWorkersOwnPortAndShowsTheAnswer) {
+  EXPECT_EQ(Ask("echo \"$*\" > ~/asked; printf 'switched\\n200'\n"), "ok");
+  EXPECT_THAT(ReadAll(server_->Home() + "/asked"), HasSubstr("-X POST"));
+  EXPECT_THAT(ReadAll(server_->Home() + "/asked"),
+              HasSubstr("http://127.0.0.1:8475/requestversion/1.15.0"));
+  EXPECT_THAT(log_.lines[0], ElementsAre("switched", "the runtime answered 200 to XRT 1.15.0"));
+}
+
+TEST_F(RequestXrtTest, SaysInWordsWhyThereIsNone) {
+  EXPECT_EQ(Ask("echo x >> ~/tries; echo 'curl: (7) Failed to connect' >&2; exit 7\n"),
+            "nothing listens on port 8475 of this worker: its runtime has no service that changes "
+            "versions (only those of Colab's old TPUs had one)");
+  EXPECT_EQ(ReadAll(server_->Home() + "/tries"), "x\nx\nx\nx\nx\n") << "it may be starting";
+  EXPECT_EQ(Ask("echo 'curl: (52) Empty reply from server' >&2; exit 52\n"),
+            "the runtime was asked for XRT 1.15.0 and did not answer: curl: (52) Empty reply from "
+            "server");
+  EXPECT_EQ(Ask("printf 'no such version\\n404'\n"),
+            "the runtime refused XRT 1.15.0: HTTP status 404");
+}
+
 }  // namespace
 }  // namespace podctl::testing

@@ -11,9 +11,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <future>
+#include <list>
 #include <mutex>
 #include <thread>
 
+#include "providers/ssh/tunnel_clients.h"
 #include "tests/support/ssh_server.h"
 
 namespace podctl::testing {
@@ -123,14 +125,16 @@ void Echo(const Socket& socket) {
 class RunningTunnel final : public ssh::TunnelObserver {
  public:
   RunningTunnel(const WorkerAccess& worker, std::vector<ssh::Forward> forwards,
-                ssh::Limits limits = {})
+                ssh::Limits limits = {},
+                std::chrono::milliseconds patience = std::chrono::seconds(60))
       : wanted_(forwards.size()) {
+    const ssh::TunnelOptions options{std::move(forwards), limits, patience};
     const auto identities =
         ssh::Identities::Load(worker.identity_file, FixedEnvironment({}), files_);
     EXPECT_TRUE(identities) << identities.error().message;
     thread_ = std::thread([=, this] {
-      const Result<void> result = ssh::RunTunnel(worker, *identities, forwards, limits, clock_,
-                                                 random_, *this, stop_.get_token());
+      const Result<void> result =
+          ssh::RunTunnel(worker, *identities, options, clock_, random_, *this, stop_.get_token());
       const std::lock_guard lock(mutex_);
       result_ = result;
       ended_ = true;
@@ -163,6 +167,10 @@ class RunningTunnel final : public ssh::TunnelObserver {
     };
     changed_.wait(lock, [&] { return ended_ || found(); });
     EXPECT_TRUE(found()) << part;
+  }
+  std::vector<std::string> notes() {
+    const std::lock_guard lock(mutex_);
+    return notes_;
   }
   std::string host_key() {
     const std::lock_guard lock(mutex_);
@@ -316,6 +324,65 @@ TEST(TunnelTest, ConnectsAgainWhenTheSessionDrops) {
   EXPECT_EQ(client.Receive(5), "after");
   tunnel.WaitForNote("dropped");
   tunnel.WaitForNote("connected to research/0 again");
+}
+
+TEST(TunnelTest, WhoComesWhileTheLinkIsDownIsServedWhenItIsBackAndItIsSaidOnce) {
+  SshServer server;
+  const TcpServer echo(Echo);
+  RunningTunnel tunnel(server.Access(), {{0, echo.port()}});
+  const int port = tunnel.Ports().at(0);
+  server.Stop();
+  tunnel.WaitForNote("dropped");
+  std::vector<Socket> early;
+  for (int i = 0; i < 20; ++i) {
+    early.push_back(Socket::To(port));
+    ASSERT_TRUE(early.back().Send("early"));
+  }
+  early.front().EndSending();  // it still wants its answer
+  server.Start();
+  for (const Socket& client : early) EXPECT_EQ(client.Receive(5), "early");
+  EXPECT_EQ(early.front().ReceiveAll(), "");
+  EXPECT_THAT(tunnel.notes(), ::testing::ElementsAre(HasSubstr("dropped"), HasSubstr("again")));
+}
+
+TEST(TunnelTest, WhoHasWaitedLongEnoughIsHungUpOn) {
+  SshServer server;
+  RunningTunnel tunnel(server.Access(), {{0, 9}}, {}, std::chrono::milliseconds(50));
+  const int port = tunnel.Ports().at(0);
+  server.Stop();
+  tunnel.WaitForNote("dropped");
+  const Socket client = Socket::To(port);
+  EXPECT_EQ(client.ReceiveAll(), "");
+  EXPECT_TRUE(tunnel.Stop());
+}
+
+TEST(TunnelTest, CarriesTwoHundredConnectionsAtOnce) {
+  const SshServer server;
+  const TcpServer echo(Echo);
+  RunningTunnel tunnel(server.Access(), {{0, echo.port()}});
+  const int port = tunnel.Ports().at(0);
+  std::vector<Socket> clients;
+  for (int i = 0; i < 200; ++i) {
+    clients.push_back(Socket::To(port));
+    ASSERT_TRUE(clients.back().Send("hello"));
+  }
+  for (const Socket& client : clients) ASSERT_EQ(client.Receive(5), "hello");
+  // All of them are open still: the first is as alive as the last.
+  for (const Socket& client : clients) ASSERT_TRUE(client.Send("again"));
+  for (const Socket& client : clients) ASSERT_EQ(client.Receive(5), "again");
+}
+
+TEST(TunnelTest, MoreClientsThanItServesAtOnceWaitForTheirTurn) {
+  const SshServer server;
+  const TcpServer echo(Echo);
+  RunningTunnel tunnel(server.Access(), {{0, echo.port()}});
+  const int port = tunnel.Ports().at(0);
+  std::list<Socket> clients;
+  // The kernel queues as many again as are served.
+  for (std::size_t i = 0; i < ssh::kMaxTunnelClients + 20; ++i) clients.push_back(Socket::To(port));
+  ASSERT_TRUE(clients.back().Send("the last"));
+  while (clients.size() > 1) clients.pop_front();
+  EXPECT_EQ(clients.back().Receive(8), "the last");
 }
 
 TEST(TunnelTest, ANewHostKeyAfterADropIsRefused) {

@@ -1,4 +1,4 @@
-// podctl tunnel: local ports that lead to a worker, until Ctrl-C.
+// podctl tunnel: local ports that lead to workers, until Ctrl-C.
 #pragma once
 
 #include "cmd/options.h"

@@ -1,0 +1,33 @@
+// What `podctl tunnel` is to forward: the ports on the command line, or the pod's `tunnels`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmd/commands/pod_target.h"
+#include "cmd/options.h"
+#include "plans/spec/spec.h"
+#include "providers/ssh/tunnel.h"
+#include "providers/worker.h"
+
+namespace podctl {
+
+struct WantedTunnel {
+  // What is thought to answer there, when it is to be opened.
+  enum class Open { kNo, kAnything, kJupyter, kHttp };
+
+  WorkerAccess worker;
+  ssh::Forward forward;
+  Open open = Open::kNo;
+};
+
+// Whether the spec has to be read for it.
+bool NeedsSpec(const PodOptions& options);
+
+// In the order of the words, or of the spec; never empty. `tunnels` are the pod's in the spec.
+// kInvalidArgument for a word that is neither port nor name, for a worker that is not there, and
+// where nothing is named and the spec has nothing.
+Result<std::vector<WantedTunnel>> ChooseTunnels(const PodOptions& options, const PodTarget& target,
+                                                const std::vector<TunnelSpec>& tunnels);
+
+}  // namespace podctl
