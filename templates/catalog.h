@@ -1,4 +1,5 @@
-// The starter specs that are built into the binary: templates/*.yaml.tmpl, as they stand there.
+// The starter specs that are built into the binary, as they stand in templates/: NAME.yaml.tmpl, or
+// a folder NAME with a podctl.yaml and the files that belong to it.
 //
 // Knows nobody: plain text with a name and a sentence. The installed program needs no files.
 #pragma once
@@ -8,10 +9,16 @@
 
 namespace podctl {
 
+struct TemplateFile {
+  std::string_view path;  // below the folder that the template is written to
+  std::string_view text;
+};
+
 struct Template {
-  std::string_view name;         // "minimal"
-  std::string_view description;  // one line: the template's own first line
-  std::string_view text;         // a podctl.yaml
+  std::string_view name;                // "minimal"
+  std::string_view description;         // one line: the first one of its podctl.yaml
+  std::string_view text;                // its podctl.yaml
+  std::span<const TemplateFile> files;  // what else belongs to it, by path
 };
 
 // By name.

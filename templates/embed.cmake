@@ -1,22 +1,54 @@
-# cmake -DOUTPUT=file.cpp -DTEMPLATES=a.yaml.tmpl,b.yaml.tmpl -P embed.cmake
-# Writes the templates as a table of string literals. The description of one is its first line,
-# which must be a comment.
-string(REPLACE "," ";" TEMPLATES "${TEMPLATES}")
-set(ROWS "")
-foreach(PATH IN LISTS TEMPLATES)
-  get_filename_component(FILE "${PATH}" NAME)
-  string(REPLACE ".yaml.tmpl" "" NAME "${FILE}")
+# cmake -DOUTPUT=file.cpp -DFOLDER=templates -P embed.cmake
+# Writes the templates of a folder as a table of string literals: each NAME.yaml.tmpl, and each
+# folder that has a podctl.yaml, with all its files. The description of one is the first line of its
+# spec, which must be a comment.
+
+# literal(RESULT PATH): the file as C++ string literals.
+function(literal RESULT PATH)
   # Read as hex, so that no character of the text means anything to CMake.
   file(READ "${PATH}" HEX HEX)
-  file(STRINGS "${PATH}" FIRST LIMIT_COUNT 1)
-  if(NOT FIRST MATCHES "^# ([^\"\\]+)$")
-    message(FATAL_ERROR "${PATH}: the first line must be a comment that describes the template")
-  endif()
-  set(DESCRIPTION "${CMAKE_MATCH_1}")
   string(REGEX REPLACE "(..)" "\\\\x\\1" BYTES "${HEX}")
   # A literal a line keeps each short; \x takes as many digits as it finds, so literals end at lines.
   string(REGEX REPLACE "\\\\x0a" "\\\\n\"\n     \"" BYTES "${BYTES}")
-  string(APPEND ROWS "    {\"${NAME}\", \"${DESCRIPTION}\",\n     \"${BYTES}\"},\n")
+  set(${RESULT} "\"${BYTES}\"" PARENT_SCOPE)
+endfunction()
+
+file(GLOB FLAT RELATIVE "${FOLDER}" "${FOLDER}/*.yaml.tmpl")
+file(GLOB FOLDERS RELATIVE "${FOLDER}" "${FOLDER}/*/podctl.yaml")
+set(NAMES "")
+foreach(PATH IN LISTS FLAT FOLDERS)
+  string(REGEX REPLACE "(\\.yaml\\.tmpl|/podctl\\.yaml)$" "" NAME "${PATH}")
+  list(APPEND NAMES "${NAME}")
+endforeach()
+list(SORT NAMES)
+
+set(TABLES "")
+set(ROWS "")
+foreach(NAME IN LISTS NAMES)
+  set(SPEC "${FOLDER}/${NAME}.yaml.tmpl")
+  set(FILES "{}")
+  if(EXISTS "${FOLDER}/${NAME}/podctl.yaml")
+    set(SPEC "${FOLDER}/${NAME}/podctl.yaml")
+    file(GLOB_RECURSE OTHERS RELATIVE "${FOLDER}/${NAME}" "${FOLDER}/${NAME}/*"
+         "${FOLDER}/${NAME}/.*")
+    list(REMOVE_ITEM OTHERS podctl.yaml)
+    list(REMOVE_DUPLICATES OTHERS)
+    list(SORT OTHERS)
+    string(MAKE_C_IDENTIFIER "kFilesOf_${NAME}" FILES)
+    string(APPEND TABLES "constexpr TemplateFile ${FILES}[] = {\n")
+    foreach(OTHER IN LISTS OTHERS)
+      literal(TEXT "${FOLDER}/${NAME}/${OTHER}")
+      string(APPEND TABLES "    {\"${OTHER}\",\n     ${TEXT}},\n")
+    endforeach()
+    string(APPEND TABLES "};\n")
+  endif()
+  file(STRINGS "${SPEC}" FIRST LIMIT_COUNT 1)
+  if(NOT FIRST MATCHES "^# ([^\"\\]+)$")
+    message(FATAL_ERROR "${SPEC}: the first line must be a comment that describes the template")
+  endif()
+  set(DESCRIPTION "${CMAKE_MATCH_1}")
+  literal(TEXT "${SPEC}")
+  string(APPEND ROWS "    {\"${NAME}\", \"${DESCRIPTION}\",\n     ${TEXT},\n     ${FILES}},\n")
 endforeach()
 file(WRITE "${OUTPUT}" "// Written by templates/embed.cmake.
 #include \"templates/embedded.h\"
@@ -24,6 +56,7 @@ file(WRITE "${OUTPUT}" "// Written by templates/embed.cmake.
 namespace podctl {
 namespace {
 
+${TABLES}
 constexpr Template kTemplates[] = {
 ${ROWS}};
 

@@ -1,4 +1,4 @@
-// The table that templates/embed.cmake writes from templates/*.yaml.tmpl when podctl is built.
+// The table that templates/embed.cmake writes from the templates when podctl is built.
 #pragma once
 
 #include <span>

@@ -5,9 +5,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmd/arguments.h"
 #include "providers/base/text.h"
+#include "templates/catalog.h"
 
 namespace podctl {
 namespace {
@@ -22,6 +24,9 @@ _podctl() {
     word="${COMP_WORDS[i]}"
     [[ $word == -- ]] && return
     case "$word" in
+      --template)
+        ((++i == COMP_CWORD)) && { COMPREPLY=($(compgen -W "@TEMPLATES@" -- "$cur")); return; }
+        continue ;;
       @VALUED@)
         ((++i == COMP_CWORD)) && return  # the value itself: bash's own completion of files
         continue ;;
@@ -81,6 +86,9 @@ int RunCompletion(Streams& streams) {
   std::string script(kScript);
   Fill("COMMANDS", commands, &script);
   Fill("VALUED", Join(FlagsWithValue(), " | "), &script);
+  std::vector<std::string> templates;
+  for (const Template& item : Templates()) templates.emplace_back(item.name);
+  Fill("TEMPLATES", Join(templates, " "), &script);
   Fill("NESTED", further, &script);
   Fill("FLAGS", flags, &script);
   Fill("GLOBAL", Join(GlobalFlags(), " "), &script);

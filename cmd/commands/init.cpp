@@ -49,9 +49,32 @@ int ListTemplates(bool json, Streams& streams) {
   return 0;
 }
 
-std::string PathIn(const std::string& folder) {
-  if (folder.empty() || folder == ".") return kFileName;
-  return folder.ends_with('/') ? folder + kFileName : folder + "/" + kFileName;
+// `file` below `folder`, as a user would write it.
+std::string PathIn(const std::string& folder, std::string_view file) {
+  if (folder.empty() || folder == ".") return std::string(file);
+  return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", file);
+}
+
+// Nothing is written where one of the files is there already.
+Result<void> WriteFiles(const Template& chosen, const std::string& folder, FileSystem& files) {
+  constexpr unsigned kMode = 0644;
+  std::vector<TemplateFile> all(chosen.files.begin(), chosen.files.end());
+  all.push_back({kFileName, chosen.text});
+  for (const TemplateFile& file : all) {
+    const std::string path = PathIn(folder, file.path);
+    if (!files.Stat(path)) continue;
+    return MakeError(ErrorCode::kAlreadyExists,
+                     fmt::format("`{}` is there already and is left as it is", path),
+                     "name another folder: podctl init DIR");
+  }
+  for (const TemplateFile& file : all) {
+    const std::string path = PathIn(folder, file.path);
+    if (const auto slash = path.rfind('/'); slash != std::string::npos && slash > 0) {
+      if (auto made = files.MakeFolders(path.substr(0, slash)); !made) return made;
+    }
+    if (auto written = files.WriteNew(path, file.text, kMode); !written) return written;
+  }
+  return {};
 }
 
 }  // namespace
@@ -67,18 +90,8 @@ int RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
         streams, fmt::format("there is no template `{}`", options.template_name),
         near.empty() ? "`podctl init --list` shows them" : fmt::format("did you mean `{}`?", near));
   }
-  const std::string path = PathIn(options.folder);
-  if (path != kFileName) {
-    if (const auto made = files.MakeFolders(options.folder); !made) {
-      return Fail(streams, made.error().message, made.error().hint);
-    }
-  }
-  constexpr unsigned kMode = 0644;
-  if (const auto written = files.WriteNew(path, chosen->text, kMode); !written) {
-    if (written.error().code == ErrorCode::kAlreadyExists) {
-      return Fail(streams, fmt::format("`{}` is there already and is left as it is", path),
-                  "name another folder: podctl init DIR");
-    }
+  const std::string path = PathIn(options.folder, kFileName);
+  if (const auto written = WriteFiles(*chosen, options.folder, files); !written) {
     return Fail(streams, written.error().message, written.error().hint);
   }
   if (options.json) {
@@ -86,16 +99,26 @@ int RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
     document.Set("format_version", kFormatVersion);
     document.Set("path", path);
     document.Set("template", chosen->name);
+    if (!chosen->files.empty()) {
+      Value::List others;
+      for (const TemplateFile& file : chosen->files) {
+        others.emplace_back(PathIn(options.folder, file.path));
+      }
+      document.Set("other_files", std::move(others));
+    }
     streams.out << ToJson(document) << "\n";
     return 0;
   }
   const std::string with_file = path == kFileName ? "" : " -f " + ShellQuote(path);
+  streams.out << fmt::format("Wrote {} from the template `{}`.\n", path, chosen->name);
+  for (const TemplateFile& file : chosen->files) {
+    streams.out << fmt::format("Wrote {}\n", PathIn(options.folder, file.path));
+  }
   streams.out << fmt::format(
-      "Wrote {} from the template `{}`.\n\n"
-      "Next: set its project and zone, then\n"
+      "\nNext: set its project and zone, then\n"
       "  podctl plan{}\n"
       "  podctl apply{}\n",
-      path, chosen->name, with_file, with_file);
+      with_file, with_file);
   return 0;
 }
 

@@ -57,6 +57,11 @@ TEST(Completion, Commands) {
   EXPECT_THAT(Complete({"completion", ""}), ElementsAre("bash"));
 }
 
+TEST(Completion, Templates) {
+  EXPECT_THAT(Complete({"init", "--template", "col"}), ElementsAre("colab"));
+  EXPECT_THAT(Complete({"init", "--template", ""}), Contains("gitops"));
+}
+
 TEST(Completion, Flags) {
   EXPECT_THAT(Complete({"plan", "--det"}), ElementsAre("--detailed-exitcode"));
   EXPECT_THAT(Complete({"apply", "--auto"}), ElementsAre("--auto-approve"));

@@ -8,6 +8,7 @@
 #include "cmd/commands/init.h"
 #include "cmd/commands/validate.h"
 #include "providers/base/json.h"
+#include "templates/catalog.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/golden.h"
 
@@ -61,6 +62,19 @@ TEST_F(SpecCommandsTest, InitNeverOverwrites) {
   testing::ExpectGolden("cmd/init_exists.txt", err_.str());
 }
 
+TEST_F(SpecCommandsTest, ATemplateOfSeveralFilesIsWrittenWholeOrNotAtAll) {
+  files_.SetFile("ours/pipeline.sh", "mine");
+  EXPECT_EQ(Init({.template_name = "gitops", .folder = "ours"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("`ours/pipeline.sh` is there already"));
+  EXPECT_FALSE(files_.FileText("ours/podctl.yaml"));
+
+  EXPECT_EQ(Init({.template_name = "gitops", .folder = "theirs"}), 0);
+  testing::ExpectGolden("cmd/init_gitops.txt", out_.str());
+  for (const char* file : {"podctl.yaml", "pipeline.sh", ".github/workflows/podctl.yml"}) {
+    EXPECT_TRUE(files_.FileText(std::string("theirs/") + file)) << file;
+  }
+}
+
 TEST_F(SpecCommandsTest, InitListsTemplates) {
   EXPECT_EQ(Init({.list = true}), 0);
   testing::ExpectGolden("cmd/init_list.txt", out_.str());
@@ -74,7 +88,7 @@ TEST_F(SpecCommandsTest, InitAnswersInJson) {
   EXPECT_EQ(out_.str(), R"({"format_version":"1.0","path":"podctl.yaml","template":"minimal"})"
                         "\n");
   EXPECT_EQ(Init({.list = true, .json = true}), 0);
-  EXPECT_EQ((*ParseJson(out_.str()))["templates"].AsList().size(), 2u);
+  EXPECT_EQ((*ParseJson(out_.str()))["templates"].AsList().size(), Templates().size());
 }
 
 constexpr const char* kBroken =

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "cmd/views/snippet.h"
 #include "plans/spec/loader.h"
@@ -26,24 +27,42 @@ Spec Load(const Template& item, std::string* report) {
 }
 
 TEST(CatalogTest, EveryTemplateLoadsWithoutARemark) {
-  ASSERT_EQ(Templates().size(), 2u);
+  ASSERT_GE(Templates().size(), 7u);
   for (const Template& item : Templates()) {
     std::string report;
-    EXPECT_EQ(Load(item, &report).pods.size(), 1u) << item.name;
+    EXPECT_GE(Load(item, &report).pods.size(), 1u) << item.name;
     EXPECT_EQ(report, "") << item.name;
   }
 }
 
+std::string Source(const std::string& path) {
+  std::ifstream file(std::string(PODCTL_SOURCE_DIR) + "/templates/" + path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 TEST(CatalogTest, TheTextIsTheFileByteForByte) {
   for (const Template& item : Templates()) {
-    std::ifstream file(std::string(PODCTL_SOURCE_DIR) + "/templates/" + std::string(item.name) +
-                       ".yaml.tmpl");
-    std::stringstream text;
-    text << file.rdbuf();
-    EXPECT_EQ(item.text, text.str());
-    EXPECT_EQ(text.str().substr(0, item.description.size() + 2),
-              "# " + std::string(item.description));
+    const std::string name(item.name);
+    const std::string text =
+        Source(item.files.empty() ? name + ".yaml.tmpl" : name + "/podctl.yaml");
+    EXPECT_EQ(item.text, text) << name;
+    EXPECT_EQ(text.substr(0, item.description.size() + 2), "# " + std::string(item.description));
+    for (const TemplateFile& file : item.files) {
+      EXPECT_EQ(file.text, Source(name + "/" + std::string(file.path))) << file.path;
+      EXPECT_NE(file.text, "") << file.path;
+    }
   }
+}
+
+TEST(CatalogTest, AFolderComesWithAllItsFilesAlsoHiddenOnes) {
+  const Template* gitops = FindTemplate("gitops");
+  ASSERT_NE(gitops, nullptr);
+  std::vector<std::string> paths;
+  for (const TemplateFile& file : gitops->files) paths.emplace_back(file.path);
+  EXPECT_THAT(paths, ::testing::ElementsAre(".github/workflows/podctl.yml", ".gitlab-ci.yml",
+                                            ".podctl/.gitignore", "pipeline.md", "pipeline.sh"));
 }
 
 TEST(CatalogTest, ColabIsJupyterOnWorkerZeroForAColabNotebook) {
@@ -55,11 +74,13 @@ TEST(CatalogTest, ColabIsJupyterOnWorkerZeroForAColabNotebook) {
   EXPECT_EQ(pod.node["acceleratorType"], Value("v3-32"));
   EXPECT_EQ(pod.metadata.at("tensorflow-env-vars").text,
             "-e LIBTPU_INIT_ARGS=--xla_jf_conv_full_precision=true");
+  EXPECT_EQ(pod.tunnels.at(0).remote, 8888);
+  EXPECT_EQ(pod.tunnels.at(0).open, "jupyter");
   const StepSpec& step = pod.bootstrap.at(0);
   EXPECT_THAT(*step.workers, ::testing::ElementsAre(0));
-  EXPECT_EQ(step.env.at("TPU_LOAD_LIBRARY"), "0");
-  for (const char* part : {"jupyter_http_over_ws", "matplotlib", "scipy", "--port=8888",
-                           "--NotebookApp.allow_origin='https://colab.research.google.com'"}) {
+  for (const char* part :
+       {"jupyter_http_over_ws", "matplotlib", "scipy", "--port=8888", "export TPU_LOAD_LIBRARY=0",
+        "port_retries=0", ".allow_origin='https://colab.research.google.com'"}) {
     EXPECT_THAT(step.run, HasSubstr(part));
   }
   EXPECT_EQ(step.run.find("${"), std::string::npos);

@@ -1,0 +1,265 @@
+// Every template is a spec that podctl validates, applies and takes away again, on the emulator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Those that have a test of their own, since they want more than a pod.
+const std::set<std::string> kElsewhere = {"colab", "gitops", "torch-xla-wheels"};
+
+// What a worker without a network cannot have: programs that note what they were asked for.
+constexpr const char* kPlantStandIns =
+    "mkdir -p ~/stand-ins && cd ~/stand-ins && for name in gsutil pip3 sudo; do "
+    "printf '#!/bin/sh\\necho %s \"$@\" >> ~/asked\\n' $name > $name; chmod +x $name; done; "
+    "echo 'PATH=$HOME/stand-ins:$PATH' > ~/.bashrc";
+
+class TemplatesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { box_.StartEmulator(); }
+
+  // Writes the template into a folder of its name. Where workers share this machine's network they
+  // are not on port 22, which the spec is then told.
+  std::string Init(const std::string& name) {
+    const RunResult made = box_.Run({"init", "--template", name, name});
+    EXPECT_EQ(made.code, 0) << made;
+    std::string spec = box_.ReadFile(name + "/podctl.yaml");
+    if (const std::string more = box_.SpecDefaults(); !more.empty()) {
+      const std::string mark = "defaults:\n";
+      const auto at = spec.find("\n" + mark);
+      spec = at == std::string::npos ? spec + more
+                                     : spec.insert(at + 1 + mark.size(), more.substr(mark.size()));
+      box_.WriteFile(name + "/podctl.yaml", spec);
+    }
+    return name + "/podctl.yaml";
+  }
+  RunResult Run(const std::string& spec, Arguments words) {
+    words.insert(words.begin(), {"-f", spec});
+    return box_.Run(words);
+  }
+  void ExpectOk(const RunResult& run) { EXPECT_EQ(run.code, 0) << run; }
+  // The keys of `pods`, which a template writes two blanks deep.
+  std::vector<std::string> PodsOf(const std::string& spec) {
+    std::vector<std::string> pods;
+    bool inside = false;
+    for (const std::string& line : SplitLines(box_.ReadFile(spec))) {
+      if (!line.empty() && line[0] != ' ' && line[0] != '#') inside = line == "pods:";
+      const bool key = line.size() > 3 && line.starts_with("  ") && line[2] != ' ' &&
+                       line[2] != '#' && line.ends_with(':');
+      if (inside && key) pods.push_back(line.substr(2, line.size() - 3));
+    }
+    return pods;
+  }
+  // The same spec without its steps.
+  std::string WithoutSteps(const std::string& spec) {
+    std::string text;
+    std::size_t skipped = std::string::npos;  // how deep the key stands whose lines are left out
+    for (const std::string& line : SplitLines(box_.ReadFile(spec))) {
+      const std::size_t depth = line.find_first_not_of(' ');
+      if (skipped != std::string::npos && depth > skipped) continue;  // blank lines as well
+      skipped = line.find("bootstrap:") == depth ? depth : std::string::npos;
+      if (skipped == std::string::npos) text += line + "\n";
+    }
+    const std::string file = Replace(spec, "podctl.yaml", "pods.yaml");
+    box_.WriteFile(file, text);
+    return file;
+  }
+  // The pods first, so that there is somewhere to put the stand-ins.
+  void MakePods(const std::string& spec) {
+    ExpectOk(Run(WithoutSteps(spec), {"apply", "--auto-approve"}));
+    for (const std::string& pod : PodsOf(spec)) {
+      ExpectOk(Run(spec, {"exec", pod, "--", kPlantStandIns}));
+    }
+  }
+  void Apply(const std::string& spec) {
+    MakePods(spec);
+    ExpectOk(Run(spec, {"apply", "--auto-approve"}));
+  }
+
+  Sandbox box_;
+};
+
+TEST_F(TemplatesTest, EachIsValidAppliedAndThenThereIsNothingLeftToDo) {
+  const auto list = ParseJson(box_.Run({"init", "--list", "--json"}).out);
+  ASSERT_TRUE(list);
+  EXPECT_GE((*list)["templates"].AsList().size(), 7U);
+  for (const Value& item : (*list)["templates"].AsList()) {
+    const std::string name = item["name"].AsString();
+    SCOPED_TRACE(name);
+    const std::string spec = Init(name);
+    const RunResult valid = Run(spec, {"validate"});
+    EXPECT_EQ(valid.code, 0) << valid;
+    EXPECT_EQ(valid.err, "") << "a template gives no reason for a remark";
+    if (kElsewhere.contains(name)) continue;
+    Apply(spec);
+    ExpectOk(Run(spec, {"plan", "--detailed-exitcode"}));
+    // They all call their pod `research`, or nearly so.
+    ExpectOk(Run(spec, {"destroy", "--auto-approve"}));
+  }
+}
+
+TEST_F(TemplatesTest, LibtpuFlagsReachBothKindsOfPod) {
+  const std::string spec = Init("libtpu-flags");
+  ExpectOk(Run(spec, {"apply", "--auto-approve"}));
+  const RunResult changed = Run(spec, {"apply", "--auto-approve", "--var", "precision=false"});
+  EXPECT_THAT(changed.out + changed.err, HasSubstr("tpu-runtime")) << changed;
+  const RunResult single = Run(spec, {"exec", "single", "--", "echo $LIBTPU_INIT_ARGS"});
+  EXPECT_THAT(single.out, HasSubstr("--xla_jf_conv_full_precision=false")) << single;
+  const RunResult pod = Run(
+      spec, {"exec", "pod", "--gather", "--",
+             "tr '\\0' '\\n' < /proc/$(systemctl show -p MainPID --value tpu-runtime)/environ"});
+  EXPECT_THAT(pod.out, AllOf(HasSubstr("LIBTPU_INIT_ARGS=--xla_jf_conv_full_precision=false"),
+                             HasSubstr("TF_CPP_MIN_LOG_LEVEL=1")))
+      << pod;
+}
+
+TEST_F(TemplatesTest, AMultisliceKnowsItsSlices) {
+  const std::string spec = Init("multislice");
+  ExpectOk(Run(spec, {"apply", "--auto-approve"}));
+  const RunResult slices = Run(spec, {"exec", "research", "--", "cat ~/slice"});
+  EXPECT_EQ(CountLines(slices.out, "research[0]/", "slice 0 of 2"), 2) << slices;
+  EXPECT_EQ(CountLines(slices.out, "research[1]/", "slice 1 of 2"), 2) << slices;
+}
+
+// The old notebooks' way: wheels, and a runtime that is asked for its version.
+class OldColabTest : public TemplatesTest {
+ protected:
+  // A runtime's service of versions, on port 8475 of the worker.
+  std::unique_ptr<Process> ServeVersions(const std::string& status) {
+    const std::string server =
+        "use IO::Socket::INET; $| = 1;\n"
+        "my $s = IO::Socket::INET->new(LocalPort => 8475, ReuseAddr => 1, Listen => 5) or die;\n"
+        "print \"serving\\n\";\n"
+        "while (my $c = $s->accept) {\n"
+        "  my $first = <$c>; print $first;\n"
+        "  while (my $line = <$c>) { last if $line =~ /^\\r?\\n$/ }\n"
+        "  print $c \"HTTP/1.0 " +
+        status + "\\r\\n\\r\\nanswer\\n\"; close $c }\n";
+    auto serving = box_.Start({"-f", spec_, "exec", "research", "--", "perl", "-e", server});
+    EXPECT_TRUE(serving->WaitForOut("serving")) << serving->out() << serving->err();
+    return serving;
+  }
+  std::string spec_;
+};
+
+TEST_F(OldColabTest, WheelsAreInstalledAndTheRuntimeIsAskedForItsVersion) {
+  spec_ = Init("torch-xla-wheels");
+  MakePods(spec_);
+
+  const RunResult alone = Run(spec_, {"apply", "--auto-approve"});
+  EXPECT_EQ(alone.code, 1) << "nothing serves versions here\n" << alone;
+  EXPECT_THAT(alone.err, HasSubstr("nothing listens on port 8475 of this worker")) << alone;
+  const RunResult asked = Run(spec_, {"exec", "research", "--", "cat ~/asked"});
+  EXPECT_THAT(
+      asked.out,
+      AllOf(HasSubstr("gsutil cp gs://tpu-pytorch/wheels/torch-1.15-cp36-cp36m-linux_x86_64.whl ."),
+            HasSubstr("pip3 install --quiet torch_xla-1.15-cp36-cp36m-linux_x86_64.whl"),
+            HasSubstr("torchvision-1.15"), HasSubstr("libomp5")))
+      << asked;
+
+  {
+    const auto refusing = ServeVersions("404 Not Found");
+    const RunResult refused = Run(spec_, {"apply", "--auto-approve"});
+    EXPECT_EQ(refused.code, 1) << refused;
+    EXPECT_THAT(refused.err, HasSubstr("the runtime refused XRT 1.15.0: HTTP status 404"))
+        << refused;
+  }
+  ExpectOk(Run(spec_, {"exec", "research", "--", "pkill perl; sleep 0.1"}));
+  const auto serving = ServeVersions("200 OK");
+  const RunResult plan = Run(spec_, {"plan"});
+  EXPECT_THAT(plan.out, HasSubstr("ask the runtime on worker 0 for XRT 1.15.0")) << plan;
+  const RunResult done = Run(spec_, {"apply", "--auto-approve"});
+  EXPECT_EQ(done.code, 0) << done;
+  EXPECT_THAT(done.err, HasSubstr("the runtime answered 200 to XRT 1.15.0")) << done;
+  EXPECT_TRUE(serving->WaitForOut("POST /requestversion/1.15.0 HTTP/")) << serving->out();
+  ExpectOk(Run(spec_, {"plan", "--detailed-exitcode"}));
+}
+
+// The pipeline of the template, run as a runner would run it. `gcloud storage` is a folder here.
+class GitopsTest : public TemplatesTest {
+ protected:
+  void SetUp() override {
+    TemplatesTest::SetUp();
+    Init("gitops");
+    box_.WriteFile("programs/gcloud",
+                   "#!/bin/sh\n"
+                   "at() { case $1 in gs://*) echo \"$BUCKET/${1#gs://}\" ;; *) echo \"$1\" ;; "
+                   "esac; }\n"
+                   "[ \"$1\" = storage ] || exit 9\n"
+                   "case $2 in\n"
+                   "  ls) for each in \"$(at \"$3\")\"*; do [ -e \"$each\" ] || exit 1; "
+                   "echo \"gs://${each#$BUCKET/}\"; done ;;\n"
+                   "  cp) cp \"$(at \"$3\")\" \"$(at \"$4\")\" ;;\n"
+                   "esac\n");
+    box_.WriteFile("programs/podctl", "#!/bin/sh\nexec \"$PODCTL\" \"$@\"\n");
+    for (const char* program : {"gcloud", "podctl"}) {
+      chmod(box_.Path(std::string("programs/") + program).c_str(), 0755);
+    }
+    box_.WriteFile("bucket/ours/podctl/about", "state of podctl\n");
+    box_.SetVariable("PATH", box_.Path("programs") + ":" + std::getenv("PATH"));
+    box_.SetVariable("BUCKET", box_.Path("bucket"));
+    box_.SetVariable("STATE_BUCKET", "gs://ours/podctl");
+    EXPECT_EQ(box_.RunProgram({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key"}).code,
+              0);
+    box_.SetVariable("SSH_KEY", std::string(TrimBlanks(box_.ReadFile("key"))));
+    box_.WriteFile("gitops/podctl.yaml",
+                   Replace(box_.ReadFile("gitops/podctl.yaml"), "user: pipeline",
+                           std::string("user: ") + UserName()));
+  }
+  // Workers that share this machine have its users only.
+  static std::string UserName() {
+    const char* user = std::getenv("USER");
+    return geteuid() == 0 ? "pipeline" : user == nullptr ? "root" : user;
+  }
+  // In a fresh clone, as each run of a pipeline has one.
+  RunResult Pipeline(const std::string& what) {
+    return box_.RunProgram({"sh", "-c",
+                            "rm -rf clone && cp -r gitops clone && cd clone && exec sh "
+                            "pipeline.sh \"$0\"",
+                            what});
+  }
+  bool InBucket(const std::string& name) const { return box_.Exists("bucket/ours/podctl/" + name); }
+};
+
+TEST_F(GitopsTest, APullRequestIsPlannedAndAMergeIsApplied) {
+  const RunResult plan = Pipeline("plan");
+  EXPECT_EQ(plan.code, 0) << plan;
+  EXPECT_THAT(box_.ReadFile("clone/.podctl/plan.md"), HasSubstr("pod.research"));
+  EXPECT_FALSE(InBucket("podctl.state.json"));
+
+  const RunResult applied = Pipeline("apply");
+  EXPECT_EQ(applied.code, 0) << applied;
+  EXPECT_TRUE(InBucket("podctl.state.json"));
+  const RunResult again = Pipeline("plan");
+  EXPECT_EQ(again.code, 0) << again;
+  EXPECT_THAT(box_.ReadFile("clone/.podctl/plan.md"), HasSubstr("No changes")) << again;
+}
+
+TEST_F(GitopsTest, AFailedApplyPutsItsStateBackAndABucketThatIsSilentEndsIt) {
+  box_.WriteFile("gitops/podctl.yaml", box_.ReadFile("gitops/podctl.yaml") +
+                                           "\n    bootstrap: [{name: fails, run: exit 3}]\n");
+  const RunResult failed = Pipeline("apply");
+  EXPECT_EQ(failed.code, 1) << failed;
+  EXPECT_TRUE(InBucket("podctl.state.json")) << "it knows of the pod that was made";
+  EXPECT_THAT(box_.ReadFile("bucket/ours/podctl/podctl.state.json"), HasSubstr("pod.research"));
+
+  box_.SetVariable("STATE_BUCKET", "gs://elsewhere/podctl");
+  const RunResult lost = Pipeline("apply");
+  EXPECT_EQ(lost.code, 1) << lost;
+  EXPECT_THAT(lost.err, HasSubstr("cannot list gs://elsewhere")) << lost;
+}
+
+}  // namespace
+}  // namespace podctl::testing
