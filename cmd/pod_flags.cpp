@@ -75,7 +75,7 @@ void AddExec(CLI::App* app, PodOptions* pod, ExecOptions* options) {
 void AddOpen(CLI::App* tunnel, std::string* open) {
   tunnel
       ->add_flag("--open{browser}", *open,
-                 "wait for an answer, show the URL with its token, and open it; =url: only show it")
+                 "wait until it answers, show its URL, and open that; =url: only show it")
       ->check([](const std::string& word) -> std::string {
         return word == "browser" || word == "url" ? ""
                                                   : fmt::format("`{}` is not browser or url", word);
