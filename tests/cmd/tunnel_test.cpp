@@ -223,7 +223,8 @@ TEST(Browser, IsTheUsersOrTheDesktops) {
 TEST(Browser, IsStartedInTheBackgroundAndMissedAloud) {
   RealProcessRunner processes;
   const std::string file = ::testing::TempDir() + "podctl-browser-" + std::to_string(getpid());
-  ASSERT_TRUE(StartBrowser(processes, "touch " + file));
+  // It takes its time, and is there when the shell that started it is long gone.
+  ASSERT_TRUE(StartBrowser(processes, "sh -c 'sleep 0.2; touch " + file + "'"));
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!std::filesystem::exists(file) && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -39,18 +39,22 @@ std::optional<std::string> BrowserCommand(const Environment& environment, const 
 }
 
 Result<void> StartBrowser(ProcessRunner& processes, const std::string& command) {
-  // A session of its own: Ctrl-C is for the tunnel. The shell's own exit tells nothing of the
-  // browser, so the program is looked for first.
+  // A session of its own: Ctrl-C is for the tunnel, and what is left of this process group is ended
+  // with the shell. So the shell waits until the browser has one: its substitution ends when
+  // nobody holds the pipe any more. The program is looked for first, as nobody hears of it later.
   const std::string script = fmt::format(
       "set -- {0}\n"
       "command -v \"$1\" >/dev/null || {{ printf %s \"$1\"; exit 127; }}\n"
-      "detach=; command -v setsid >/dev/null && detach=setsid\n"
-      "$detach \"$@\" </dev/null >/dev/null 2>&1 &\n",
+      "if command -v setsid >/dev/null; then\n"
+      "  x=$(setsid sh -c 'exec \"$@\" </dev/null >/dev/null 2>&1' sh \"$@\" &)\n"
+      "else\n"
+      "  \"$@\" </dev/null >/dev/null 2>&1\n"
+      "fi\n",
       command);
   const auto run =
       processes.Run({"/bin/sh", "-c", script}, std::chrono::seconds(10), std::stop_token());
   if (!run) return run.error();
-  if (run->exit_code == 0) return {};
+  if (run->exit_code != 127) return {};
   return MakeError(ErrorCode::kNotFound,
                    fmt::format("no browser was opened: there is no program `{}`", run->out));
 }
