@@ -10,6 +10,7 @@
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/gcp/refusal.h"
 
 namespace podctl::gcp {
 namespace {
@@ -70,13 +71,6 @@ ErrorCode CodeByHttp(int status) {
       if (status >= 500) return ErrorCode::kInternal;
       return status >= 400 ? ErrorCode::kInvalidArgument : ErrorCode::kUnknown;
   }
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 bool Contains(std::string_view text, std::string_view part) {
@@ -158,17 +152,6 @@ std::string Sentence(const std::string& message, const Details& details) {
   return sentence;
 }
 
-bool MentionsRate(std::string_view lower_case) {
-  return Contains(lower_case, "per minute") || Contains(lower_case, "/qps") ||
-         Contains(lower_case, "rate limit") || Contains(lower_case, "rate_limit");
-}
-
-bool IsCapacity(ErrorCode code, std::string_view lower_case) {
-  return (code == ErrorCode::kResourceExhausted || code == ErrorCode::kFailedPrecondition ||
-          code == ErrorCode::kUnavailable) &&
-         Contains(lower_case, "capacity");
-}
-
 std::string EnableHint(const Details& details) {
   std::string command = "gcloud services enable ";
   command += details.service.empty() ? "tpu.googleapis.com" : OneLine(details.service);
@@ -179,36 +162,54 @@ std::string EnableHint(const Details& details) {
   return fmt::format("enable the API: `{}`", command);
 }
 
-std::string HintFor(ErrorCode code, const std::string& sentence, const Details& details) {
-  const std::string lower = Lower(sentence);
+std::string HintFor(const Error& error, RefusedBy by, const Details& details) {
   if (details.reason == "SERVICE_DISABLED") return EnableHint(details);
-  if (IsCapacity(code, lower)) {
-    return "the zone has none left at the moment: try again later, or another zone or type";
+  switch (RefusalOf(error, by)) {
+    case Refusal::kNoCapacity:
+      return "the zone has none left at the moment: try again later, or another zone or type";
+    case Refusal::kReservation:
+      return "the reservation is full: delete what is not needed in it, or have it increased";
+    case Refusal::kRate:
+      return "too many requests: wait a minute, or lower --parallelism";
+    case Refusal::kQuota:
+      return "delete what is not needed, or ask for more quota in the Cloud console (IAM & Admin, "
+             "Quotas)";
+    case Refusal::kNone:
+      break;
   }
-  if (code == ErrorCode::kResourceExhausted && MentionsRate(lower)) {
-    return "too many requests: wait a minute, or lower --parallelism";
-  }
-  if (code == ErrorCode::kResourceExhausted && (details.quota || Contains(lower, "quota"))) {
-    return "delete what is not needed, or ask for more quota in the Cloud console (IAM & Admin, "
-           "Quotas)";
-  }
-  if (code == ErrorCode::kPermissionDenied) {
+  if (error.code == ErrorCode::kPermissionDenied) {
     return "check the names of project and zone, and that your account has the role "
            "roles/tpu.admin there (and roles/iam.serviceAccountUser for the node's service "
            "account)";
   }
-  if (code == ErrorCode::kUnauthenticated) {
+  if (error.code == ErrorCode::kUnauthenticated) {
     return "log in with `gcloud auth login`, or give a fresh token";
+  }
+  if (error.code == ErrorCode::kInvalidArgument &&
+      Contains(error.message, "reservation for request queue")) {
+    return "check the reservation's name and zone, `projects/P/locations/Z/reservations/R`";
   }
   return {};
 }
 
-Error MakeApiError(ErrorCode code, const Value& status, const std::string& fallback) {
+// What only the details tell must show in the sentence, which is what refusals are told apart by.
+void TellKind(const Details& details, std::string* sentence) {
+  if (details.quota && !Contains(*sentence, "uota")) {
+    *sentence += " (a quota)";
+  } else if (!details.quota && details.reason == "RATE_LIMIT_EXCEEDED" &&
+             !Contains(*sentence, "per minute")) {
+    *sentence += " (" + details.reason + ")";
+  }
+}
+
+Error MakeApiError(ErrorCode code, const Value& status, RefusedBy by, const std::string& fallback) {
   const Details details = ReadDetails(status);
   std::string sentence = Sentence(status["message"].AsString(), details);
   if (sentence.empty()) sentence = fallback;
-  std::string hint = HintFor(code, sentence, details);
-  return MakeError(code, std::move(sentence), std::move(hint));
+  TellKind(details, &sentence);
+  Error error = MakeError(code, std::move(sentence));
+  error.hint = HintFor(error, by, details);
+  return error;
 }
 
 }  // namespace
@@ -218,7 +219,7 @@ Error ErrorFromAnswer(int http_status, const std::string& body, const std::strin
   const Value status = parsed ? (*parsed)["error"] : Value();
   const std::optional<ErrorCode> named = CodeByName(status["status"].AsString());
   const ErrorCode code = named ? *named : CodeByHttp(http_status);
-  return MakeApiError(code, status,
+  return MakeApiError(code, status, RefusedBy::kAnswer,
                       fmt::format("{} answered with HTTP status {}", server, http_status));
 }
 
@@ -226,18 +227,14 @@ Error ErrorFromStatus(const Value& status) {
   const std::int64_t number = status["code"].AsInt();
   const bool known = number > 0 && number < static_cast<std::int64_t>(kByNumber.size());
   const ErrorCode code = known ? kByNumber[static_cast<std::size_t>(number)] : ErrorCode::kUnknown;
-  return MakeApiError(code, status, fmt::format("the operation failed ({})", ErrorCodeName(code)));
+  return MakeApiError(code, status, RefusedBy::kOperation,
+                      fmt::format("the operation failed ({})", ErrorCodeName(code)));
 }
 
 bool IsRateLimit(const std::string& body) {
-  Result<Value> parsed = ParseJson(body);
-  if (!parsed) return true;
-  const Value& status = (*parsed)["error"];
-  const Details details = ReadDetails(status);
-  if (details.reason == "RATE_LIMIT_EXCEEDED") return true;
-  const std::string lower = Lower(Sentence(status["message"].AsString(), details));
-  if (MentionsRate(lower)) return true;
-  return !details.quota && !Contains(lower, "quota limit") && !Contains(lower, "capacity");
+  constexpr int kTooManyRequests = 429;
+  return RefusalOf(ErrorFromAnswer(kTooManyRequests, body, "the server"), RefusedBy::kAnswer) ==
+         Refusal::kRate;
 }
 
 }  // namespace podctl::gcp

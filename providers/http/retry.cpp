@@ -52,12 +52,16 @@ Result<Response> SendWithRetry(Transport& transport, const Request& request, Rep
                                const RetryPolicy& policy, Clock& clock, Random& random,
                                const std::stop_token& stop, const WorthRepeating& worth) {
   const auto start = clock.Steady();
+  int failed = 0;
+  int refused = 0;
   int failed_to_connect = 0;
   for (int attempt = 0;; ++attempt) {
     Result<Response> result = transport.Send(request, stop);
     const bool passing = result ? IsPassing(result->status, repeat) && (!worth || worth(*result))
                                 : IsPassing(result.error().code, repeat);
-    if (!passing || attempt + 1 >= policy.attempts) return result;
+    if (!passing) return result;
+    const bool hasty = result && result->status == 429;
+    if (hasty ? ++refused >= policy.refusals : ++failed >= policy.attempts) return result;
     if (!result && result.error().code == ErrorCode::kUnavailable &&
         ++failed_to_connect >= policy.connection_attempts) {
       return result;

@@ -14,7 +14,8 @@
 namespace podctl::http {
 
 struct RetryPolicy {
-  int attempts = 6;  // the first one included
+  int attempts = 6;   // the first one included; answers 429 do not count
+  int refusals = 20;  // of the answers 429, which come of haste: what counts by the minute passes
   // Of these, how many may fail to connect: a wrong endpoint should be told soon.
   int connection_attempts = 4;
   std::chrono::milliseconds first_wait{500};  // doubles with each attempt

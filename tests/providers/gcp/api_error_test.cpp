@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "providers/base/json.h"
+#include "providers/gcp/refusal.h"
 
 namespace podctl::gcp {
 namespace {
@@ -104,7 +105,52 @@ TEST(ApiError, ReservedCapacityUnderAnotherCode) {
   const auto status = ParseJson(
       R"({"code":9,"message":"Insufficient reserved capacity. Contact customer support to increase your reservation."})");
   EXPECT_EQ(ErrorFromStatus(*status).code, ErrorCode::kFailedPrecondition);
-  EXPECT_THAT(ErrorFromStatus(*status).hint, HasSubstr("another zone"));
+  EXPECT_THAT(ErrorFromStatus(*status).hint, HasSubstr("reservation is full"));
+}
+
+Refusal OfAnswer(const std::string& message, const std::string& details = "") {
+  return RefusalOf(
+      FromAnswer(429, R"({"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":")" +
+                          message + R"(","details":[)" + details + "]}}"),
+      RefusedBy::kAnswer);
+}
+
+Refusal OfOperation(int code, const std::string& message) {
+  Value status;
+  status.Set("code", code);
+  status.Set("message", message);
+  return RefusalOf(ErrorFromStatus(status), RefusedBy::kOperation);
+}
+
+TEST(ApiError, RefusalsAreToldApartByTheirWords) {
+  EXPECT_EQ(OfOperation(8, "There is no more capacity in the zone \"us-central1-c\"; you can try"),
+            Refusal::kNoCapacity);
+  EXPECT_EQ(OfOperation(8, "Insufficient reserved capacity. Contact customer support"),
+            Refusal::kReservation);
+  EXPECT_EQ(OfOperation(9, "Insufficient reserved capacity. Contact customer support"),
+            Refusal::kReservation);
+  EXPECT_EQ(OfAnswer("Quota limit 'TPUV6EPreemptiblePerProjectPerRegionForTPUAPI' has been "
+                     "exceeded. Limit: 0 in region us-east5."),
+            Refusal::kQuota);
+  EXPECT_EQ(OfAnswer("Quota exceeded for quota metric 'Maximum number of CreateNode requests per "
+                     "minute' and limit 'x' of service 'tpu.googleapis.com'"),
+            Refusal::kRate);
+  EXPECT_EQ(OfOperation(3, "the accelerator v4-128 was not found in zone us-central2-b"),
+            Refusal::kNone);
+}
+
+TEST(ApiError, TheDetailsTellWhatTheWordsDoNot) {
+  EXPECT_EQ(OfAnswer("No.", R"({"@type":"type.googleapis.com/google.rpc.QuotaFailure",
+                               "violations":[{"subject":"project:p"}]})"),
+            Refusal::kQuota);
+  EXPECT_EQ(OfAnswer("No.", R"({"@type":"type.googleapis.com/google.rpc.ErrorInfo",
+                               "reason":"RATE_LIMIT_EXCEEDED"})"),
+            Refusal::kRate);
+}
+
+TEST(ApiError, WhereNothingIsToldAnAnswerMeansHasteAndAnOperationCapacity) {
+  EXPECT_EQ(OfAnswer("Resource has been exhausted (e.g. check quota)."), Refusal::kRate);
+  EXPECT_EQ(OfOperation(8, "Resource exhausted."), Refusal::kNoCapacity);
 }
 
 TEST(ApiError, NumbersOfAnOperationAreCanonicalOnes) {

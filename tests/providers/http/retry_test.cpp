@@ -60,6 +60,21 @@ TEST_F(RetryTest, GivesTheLastAnswerWhenAttemptsAreUsedUp) {
   EXPECT_EQ(Sent(), static_cast<std::size_t>(policy_.attempts));
 }
 
+// What is counted by the minute passes within one, which a handful of attempts does not outlast.
+TEST_F(RetryTest, ARefusalForHasteIsRepeatedUntilTheMinuteIsOver) {
+  for (int i = 0; i < 9; ++i) transport_.Then(429);
+  transport_.Then(200);
+  EXPECT_EQ(Send(Repeat::kOnlyIfNotActed)->status, 200);
+  EXPECT_GT(clock_.Elapsed(), std::chrono::minutes(1));
+}
+
+TEST_F(RetryTest, RefusalsForHasteEndWithTheTime) {
+  transport_.Then(429, "slow down");
+  EXPECT_EQ(Send(Repeat::kSafe)->status, 429);
+  EXPECT_LE(clock_.Elapsed(), policy_.total);
+  EXPECT_GT(clock_.Elapsed(), policy_.total / 2);
+}
+
 TEST_F(RetryTest, RepeatsALostReplyOnlyWhereSafe) {
   transport_.Then(ErrorCode::kReplyLost).Then(200);
   EXPECT_TRUE(Send(Repeat::kSafe).has_value());

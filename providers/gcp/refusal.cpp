@@ -1,0 +1,47 @@
+#include "providers/gcp/refusal.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+
+namespace podctl::gcp {
+namespace {
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool MentionsRate(std::string_view lower) {
+  return Contains(lower, "per minute") || Contains(lower, "/qps") ||
+         Contains(lower, "rate limit") || Contains(lower, "rate_limit");
+}
+
+}  // namespace
+
+Refusal RefusalOf(const Error& error, RefusedBy by) {
+  const bool exhausted = error.code == ErrorCode::kResourceExhausted;
+  // Insufficient reserved capacity was seen under FAILED_PRECONDITION too.
+  const bool may_lack_capacity = exhausted || error.code == ErrorCode::kFailedPrecondition ||
+                                 error.code == ErrorCode::kUnavailable;
+  if (!may_lack_capacity) return Refusal::kNone;
+  const std::string lower = Lower(error.message);
+  if (Contains(lower, "capacity")) {
+    return Contains(lower, "reserved capacity") ? Refusal::kReservation : Refusal::kNoCapacity;
+  }
+  if (!exhausted) return Refusal::kNone;
+  if (MentionsRate(lower)) return Refusal::kRate;
+  const bool of_requests = Contains(lower, "quota metric") && Contains(lower, "requests");
+  const bool vague = Contains(lower, "check quota");
+  if (Contains(lower, "quota") && !of_requests && !vague) return Refusal::kQuota;
+  return by == RefusedBy::kAnswer ? Refusal::kRate : Refusal::kNoCapacity;
+}
+
+}  // namespace podctl::gcp
