@@ -93,7 +93,10 @@ struct Change {
   ReasonCode reason_code = ReasonCode::kNone;
   std::string reason;                  // a clause: "acceleratorType cannot be changed in place"
   std::vector<std::string> waits_for;  // addresses of changes in this plan
-  SourcePlace place;                   // of the pod or step in the spec; may be empty
+  // How the service took the pod's node away, for which it is made anew ("PREEMPTED", "SUSPENDED",
+  // "gone"); empty: it did not.
+  std::string lost;
+  SourcePlace place;  // of the pod or step in the spec; may be empty
 };
 
 // What is otherwise than podctl left it.

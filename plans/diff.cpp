@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "plans/capacity.h"
 #include "providers/gcp/tpu_schema.h"
 #include "state/digest.h"
 
@@ -435,6 +436,7 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const NodeLook
     change.after = value;
     attributes.push_back(std::move(change));
   }
+  AddCapacity(pod, &attributes);
   std::sort(attributes.begin(), attributes.end(),
             [](const auto& a, const auto& b) { return a.path < b.path; });
   return attributes;

@@ -40,4 +40,16 @@ std::map<std::string, std::string> MovePods(const Spec& spec, State* state,
   return moved;
 }
 
+void RefuseMovesLeftOut(const std::map<std::string, std::string>& moved,
+                        const std::set<std::string>& reach, Diagnostics& diagnostics) {
+  for (const auto& [now, before] : moved) {
+    if (reach.contains(now)) continue;
+    Diagnostic diagnostic;
+    diagnostic.summary = fmt::format("{} has moved to {}, and --target leaves it out", before, now);
+    diagnostic.context = now;
+    diagnostic.detail = fmt::format("Add `--target {}`, or apply the moves first.", now);
+    diagnostics.Add(std::move(diagnostic));
+  }
+}
+
 }  // namespace podctl

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "plans/spec/spec.h"
@@ -15,5 +16,11 @@ namespace podctl {
 // `state` called it before. Where both names are in the state an error says what to do.
 std::map<std::string, std::string> MovePods(const Spec& spec, State* state,
                                             Diagnostics& diagnostics);
+
+// Where a plan is narrowed to what targets reach: each move of a pod that is not in reach is
+// refused, for the state is moved as a whole, or a part of it would be saved that nobody was shown.
+// `moved`: the address now -> what the stored state calls it.
+void RefuseMovesLeftOut(const std::map<std::string, std::string>& moved,
+                        const std::set<std::string>& reach, Diagnostics& diagnostics);
 
 }  // namespace podctl

@@ -2,10 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace podctl {
 
-void SettleNodeId(const PodRecord* record, PodSpec* pod) {
+void SettleNode(const PodRecord* record, PodSpec* pod) {
   if (record == nullptr) return;
+  if (pod->capacity && record->project == pod->project) {
+    const std::vector<std::string>& zones = pod->capacity->zones;
+    const bool may_be_there = std::find(zones.begin(), zones.end(), record->zone) != zones.end();
+    if (may_be_there) pod->zone = record->zone;
+  }
   const bool stands = !pod->node_id_given || pod->node_id == record->wanted_node_id;
   if (!stands) return;
   pod->node_id = record->node_id;

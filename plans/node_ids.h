@@ -4,6 +4,8 @@
 // A node's id cannot be changed. So a pod whose spec writes no `nodeId` keeps the id that the state
 // has, whatever the pod is called by now (`moved`, `podctl state mv`, `podctl import`); and one
 // that `createBeforeDestroy` gave another id keeps that one, as long as the spec's own is the same.
+//
+// Nor can its zone: a pod with `capacity.zones` stays in the zone where there was room for it.
 #pragma once
 
 #include <functional>
@@ -15,8 +17,9 @@
 
 namespace podctl {
 
-// Sets `pod->node_id` and `pod->wanted_node_id` by what `record` (may be nullptr) holds.
-void SettleNodeId(const PodRecord* record, PodSpec* pod);
+// Sets `pod->node_id`, `pod->wanted_node_id` and `pod->zone` by what `record` (may be nullptr)
+// holds.
+void SettleNode(const PodRecord* record, PodSpec* pod);
 
 // Another id for the pod, for a node that is made before the one with the id it has now is deleted:
 // the wanted one where that is free, else "research-2", "research-3" … `taken` tells which are not.

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <set>
 
+#include "plans/capacity.h"
 #include "plans/diff.h"
 #include "plans/drift.h"
 #include "plans/graph.h"
+#include "plans/moves.h"
 #include "plans/node_ids.h"
 #include "plans/node_view.h"
 #include "plans/power.h"
@@ -133,7 +135,7 @@ class Planner {
     const std::string address = PodAddress(given.name);
     const PodRecord* record = RecordOf(address);
     PodSpec pod = given;
-    SettleNodeId(record, &pod);
+    SettleNode(record, &pod);
     Change change;
     change.address = address;
     change.pod = pod.name;
@@ -219,19 +221,28 @@ class Planner {
     const Value* node = ours ? observation_.Find(NameOf(record)) : nullptr;
     NoteDrift(change->address, pod, record, node);
     const Value* queued = observation_.FindQueued(record);
-    if (queued != nullptr && PlanQueued({pod, record, node, *queued}, change)) return;
-    if (node == nullptr) {
-      const bool begun = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
-      if (begun && NameOf(record) == change->node) {
-        const bool heard = !record.pending->operation.empty();
-        change->reason = heard ? "its creation, begun by an earlier run, is under way"
-                               : "an earlier run ended before it heard whether its creation began";
-        return PlanCreate(pod, heard, change);
-      }
-      return PlanNew(pod, change);
+    const bool told = queued != nullptr && PlanQueued({pod, record, node, *queued}, change);
+    if (!told && node == nullptr) PlanWithoutNode(pod, record, change);
+    if (!told && node != nullptr) PlanWithNode(pod, record, *node, change);
+    GoOnRecovering(record, change);
+  }
+
+  void PlanWithoutNode(const PodSpec& pod, const PodRecord& record, Change* change) {
+    const bool begun = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
+    if (begun && NameOf(record) == change->node) {
+      const bool heard = !record.pending->operation.empty();
+      change->reason = heard ? "its creation, begun by an earlier run, is under way"
+                             : "an earlier run ended before it heard whether its creation began";
+      return PlanCreate(pod, heard, change);
     }
-    const std::string state = NodeState(*node);
-    const PodDiff diff = Diff(pod, record, *node);
+    ExplainMissing(pod, record, change);
+    PlanNew(pod, change);
+  }
+
+  void PlanWithNode(const PodSpec& pod, const PodRecord& record, const Value& node,
+                    Change* change) {
+    const std::string state = NodeState(node);
+    const PodDiff diff = Diff(pod, record, node);
     if (NameOf(record) != change->node) {
       PlanMove(pod, record, diff, change);
     } else if (state == "CREATING") {
@@ -241,10 +252,11 @@ class Planner {
       // preventDestroy does not hold here: there is nothing left that it could protect.
       change->reason_code = ReasonCode::kTainted;
       change->reason = state == "DELETING" ? "it is being deleted" : "it is " + state;
+      if (state != "DELETING") change->lost = state;
       change->attributes = NewAttributes(pod);
       ChooseReplace(pod, record, change);
     } else {
-      PlanExisting(pod, record, diff, *node, change);
+      PlanExisting(pod, record, diff, node, change);
     }
     triggers_.NotePod(*change, diff.attributes);
   }
@@ -268,6 +280,7 @@ class Planner {
     // preventDestroy does not hold here: there is nothing (yet, or left) that it could protect.
     change->reason_code = ReasonCode::kTainted;
     change->reason = verdict.reason;
+    change->lost = verdict.lost;
     change->attributes =
         diff.attributes.empty() ? CreateAttributes(it.pod, Lookup()) : diff.attributes;
     ChooseReplace(it.pod, it.record, change);
@@ -392,7 +405,7 @@ class Planner {
         PodSpec settled;
         settled.node_id = pod.node_id;
         settled.node_id_given = pod.node_id_given;
-        SettleNodeId(RecordOf(PodAddress(pod.name)), &settled);
+        SettleNode(RecordOf(PodAddress(pod.name)), &settled);
         taken_.insert({pod.project, pod.zone, settled.node_id});
       }
       for (const auto& [address, record] : state_.pods) {
@@ -465,7 +478,7 @@ class Planner {
     for (const auto& [address, record] : state_.pods) {
       const auto spec = specs.find(address);
       PodSpec pod = spec == specs.end() ? PodSpec{} : *spec->second;
-      SettleNodeId(&record, &pod);
+      SettleNode(&record, &pod);
       if (record.exists) NoteDrift(address, pod, record, observation_.Find(NameOf(record)));
       if (spec == specs.end()) continue;
       Change change;
@@ -486,7 +499,7 @@ class Planner {
       for (const std::string& target : options_.targets) {
         if (options_.mode == PlanMode::kRefreshOnly) reach.insert(PodOf(target));
       }
-      RefuseMovesLeftOut(reach);
+      RefuseMovesLeftOut(options_.moved, reach, diagnostics_);
       std::erase_if(plan_.changes,
                     [&](const Change& change) { return !reach.contains(change.address); });
       std::erase_if(plan_.drift,
@@ -503,19 +516,6 @@ class Planner {
   static std::string PodOf(const std::string& address) {
     const auto dot = address.find('.');
     return PodAddress(address.substr(dot + 1, address.find('.', dot + 1) - dot - 1));
-  }
-
-  // The state is moved as a whole, or a part of it would be saved that nobody was shown.
-  void RefuseMovesLeftOut(const std::set<std::string>& reach) {
-    for (const auto& [now, before] : options_.moved) {
-      if (reach.contains(now)) continue;
-      Diagnostic diagnostic;
-      diagnostic.summary =
-          fmt::format("{} has moved to {}, and --target leaves it out", before, now);
-      diagnostic.context = now;
-      diagnostic.detail = fmt::format("Add `--target {}`, or apply the moves first.", now);
-      diagnostics_.Add(std::move(diagnostic));
-    }
   }
 
   const Spec& spec_;

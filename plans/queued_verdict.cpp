@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "plans/capacity.h"
 #include "plans/refresh.h"
 #include "providers/gcp/queued_resource.h"
 
@@ -14,13 +15,17 @@ QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has
   const std::string state = gcp::QueuedState(queued);
   const QueuedPhase phase = gcp::PhaseOf(state);
   if (phase == QueuedPhase::kOver || phase == QueuedPhase::kGoing) {
-    return {Kind::kDead, fmt::format("its queued resource {} {}", id, gcp::QueuedSentence(queued))};
+    const bool suspended = state == "SUSPENDING" || state == "SUSPENDED";
+    const bool by_user = queued["state"]["stateInitiator"] == Value("USER");
+    return {Kind::kDead, fmt::format("its queued resource {} {}", id, gcp::QueuedSentence(queued)),
+            suspended && !by_user ? "SUSPENDED" : ""};
   }
   if (has_node) return {};
   if (phase == QueuedPhase::kActive && !record.pending) {
-    return {Kind::kDead, fmt::format("its queued resource {} is ACTIVE, but its node is gone", id)};
+    return {Kind::kDead, fmt::format("its queued resource {} is ACTIVE, but its node is gone", id),
+            AsksForSpot(record.queued->terms) ? "gone" : ""};
   }
-  return {Kind::kWaits, fmt::format("its queued resource {} is {}", id, state)};
+  return {Kind::kWaits, fmt::format("its queued resource {} is {}", id, state), ""};
 }
 
 Diagnostic QueueTaken(const PodSpec& pod, const std::string& address) {

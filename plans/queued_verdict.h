@@ -18,6 +18,7 @@ struct QueuedVerdict {
   };
   Kind kind = Kind::kNodeTells;
   std::string reason;  // of the others: a clause
+  std::string lost;  // of kDead: how the service took the node away (Change::lost); "": it did not
 };
 
 struct QueuedPod {

@@ -50,7 +50,8 @@ State Settle(State state, const Observation& observation, std::vector<std::strin
 // re-created node loses the old ones.
 void TakeObserved(const Value& node, PodRecord* record);
 
-// The pod's node is gone, with the steps run on it; what is left of its record are deposed nodes.
+// The pod's node is gone, with the steps run on it; what is left of its record are deposed nodes,
+// and what is sought for it.
 void ForgetNode(const std::string& address, State* state);
 // A deposed node stays forever, or is gone: the record forgets it.
 void ForgetDeposed(const std::string& address, const std::string& node_id, State* state);

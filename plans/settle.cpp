@@ -62,8 +62,8 @@ class Settlement {
       } else {
         SettleGone(address, record);
       }
-      const bool empty =
-          !record.exists && !record.pending && queued == nullptr && record.deposed.empty();
+      const bool empty = !record.exists && !record.pending && queued == nullptr &&
+                         record.deposed.empty() && !IsSought(record);
       if (empty) ForgetNode(address, &state_);
     }
   }
@@ -92,6 +92,7 @@ class Settlement {
     if (record.pending && !unfinished && !StillRunning(*record.pending, observation_)) {
       record.pending.reset();
     }
+    if (!record.pending) record.capacity_since.clear();  // found
   }
 
   // There is a request, and no node (yet, or any more).
@@ -187,7 +188,7 @@ void ForgetNode(const std::string& address, State* state) {
   if (it == state->pods.end()) return;
   std::erase_if(state->steps, [&](const auto& step) { return step.second.pod == address; });
   PodRecord& record = it->second;
-  if (record.deposed.empty()) {
+  if (record.deposed.empty() && !IsSought(record)) {
     state->pods.erase(it);
     return;
   }
@@ -206,7 +207,8 @@ void ForgetDeposed(const std::string& address, const std::string& node_id, State
   PodRecord& record = it->second;
   std::erase_if(record.deposed,
                 [&](const DeposedNode& deposed) { return deposed.node_id == node_id; });
-  const bool empty = !record.exists && !record.pending && record.deposed.empty();
+  const bool empty =
+      !record.exists && !record.pending && record.deposed.empty() && !IsSought(record);
   if (empty) ForgetNode(address, state);
 }
 

@@ -1,9 +1,71 @@
 #include "state/state.h"
 
+#include <fmt/format.h>
+
+#include "providers/base/text.h"
 #include "providers/os/clock.h"
 #include "state/digest.h"
 
 namespace podctl {
+namespace {
+
+std::string_view PendingWords(PendingAction::Kind kind) {
+  switch (kind) {
+    case PendingAction::Kind::kCreate:
+      return "being created";
+    case PendingAction::Kind::kPatch:
+      return "being changed";
+    case PendingAction::Kind::kDelete:
+      return "being deleted";
+  }
+  return "";
+}
+
+std::string RemarkOn(const PodRecord& record) {
+  std::vector<std::string> words;
+  const std::string& state = record.observed["state"].AsString();
+  if (record.exists && !state.empty() && state != "READY") words.push_back(state);
+  if (record.recovery) words.push_back(RecoveryStory(*record.recovery));
+  if (record.pending) words.emplace_back(PendingWords(record.pending->kind));
+  if (!record.capacity_since.empty()) {
+    words.push_back(fmt::format("waits for capacity since {}", record.capacity_since));
+  }
+  return Join(words, ", ");
+}
+
+}  // namespace
+
+bool IsRecovering(const PodRecord& record) {
+  return record.recovery && record.recovery->done.empty();
+}
+
+bool IsSought(const PodRecord& record) {
+  return IsRecovering(record) || !record.capacity_since.empty();
+}
+
+std::string RecoveryStory(const Recovery& recovery) {
+  std::string story = fmt::format("found {} at {}", recovery.because, recovery.since);
+  if (!recovery.done.empty()) story += fmt::format(", made anew by {}", recovery.done);
+  if (recovery.times > 1) story += fmt::format(" (time {})", recovery.times);
+  return story;
+}
+
+std::string Remarks(const State& state) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> remarks;
+  std::size_t more = 0;
+  for (const auto& [address, record] : state.pods) {
+    const std::string remark = RemarkOn(record);
+    if (remark.empty()) continue;
+    if (remarks.size() == kMost) {
+      ++more;
+    } else {
+      remarks.push_back(fmt::format("{}: {}", address.substr(address.find('.') + 1), remark));
+    }
+  }
+  if (more > 0) remarks.push_back(fmt::format("… and {} more", more));
+  return Join(remarks, "; ");
+}
 
 std::string PodAddress(const std::string& pod) {
   return "pod." + pod;

@@ -62,6 +62,16 @@ struct QueuedRecord {
   friend bool operator==(const QueuedRecord&, const QueuedRecord&) = default;
 };
 
+// A pod whose node was lost (preempted, terminated, gone) and is made anew for that, or was.
+struct Recovery {
+  std::string because;  // "PREEMPTED", "SUSPENDED", "gone"
+  std::string since;    // RFC 3339, when that was found
+  std::string done;     // when the new node worked and its steps had run; empty: not yet
+  int times = 1;        // how often it was lost, this one included
+
+  friend bool operator==(const Recovery&, const Recovery&) = default;
+};
+
 struct PodRecord {
   std::string project;
   std::string zone;
@@ -91,7 +101,11 @@ struct PodRecord {
   std::vector<DeposedNode> deposed;
   std::optional<QueuedRecord> queued;
   std::optional<PendingAction> pending;
-  // false while only a pending create stands here: no node is known to exist yet.
+  // Since when a zone with room for the node is sought (RFC 3339); empty: none is. The record's
+  // zone is the one tried last, or next.
+  std::string capacity_since;
+  std::optional<Recovery> recovery;
+  // false while only a pending create stands here, or a wish (IsSought): no node is known to exist.
   bool exists = false;
 
   friend bool operator==(const PodRecord&, const PodRecord&) = default;
@@ -125,6 +139,15 @@ struct State {
 // What a run starts from when StateStore::Load found none: lineage and digest_key are set, so that
 // digests of sensitive values can be made before the first save.
 State NewState(Random& random);
+
+// There may be no node, but one is to be made: the record is kept for that.
+bool IsSought(const PodRecord& record);
+bool IsRecovering(const PodRecord& record);
+
+// "found PREEMPTED at 2026-11-22T04:12:03Z, made anew by 2026-11-22T04:20:41Z".
+std::string RecoveryStory(const Recovery& recovery);
+// The pods that are not as usual, and how: "research: PREEMPTED, being deleted"; "" for none.
+std::string Remarks(const State& state);
 
 // "pod.research" and "bootstrap.research.jupyter".
 std::string PodAddress(const std::string& pod);

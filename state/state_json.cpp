@@ -195,6 +195,17 @@ QueuedRecord QueuedFromValue(Value& value, const std::string& where, std::string
   return queued;
 }
 
+Recovery RecoveryFromValue(Value& value, const std::string& where, std::string& problem) {
+  ObjectReader in(value, where, problem);
+  Recovery recovery;
+  recovery.because = in.Text("because");
+  recovery.since = in.Text("since");
+  recovery.done = in.Text("done");
+  recovery.times = static_cast<int>(in.Number("times", 1, INT32_MAX));
+  in.RefuseUnknownMembers();
+  return recovery;
+}
+
 std::vector<DeposedNode> DeposedFromValue(Value::List& list, const std::string& where,
                                           std::string& problem) {
   std::vector<DeposedNode> nodes;
@@ -248,6 +259,13 @@ PodRecord PodFromValue(Value& value, std::int64_t version, const std::string& ad
   }
   if (Value* pending = in.Optional("pending")) {
     pod.pending = PendingFromValue(*pending, address + ".pending", problem);
+  }
+  if (const Value* since = in.Optional("capacity_since")) {
+    if (!since->is_string()) in.Fail("has a `capacity_since` that is not a string");
+    pod.capacity_since = since->AsString();
+  }
+  if (Value* recovery = in.Optional("recovery")) {
+    pod.recovery = RecoveryFromValue(*recovery, address + ".recovery", problem);
   }
   in.RefuseUnknownMembers();
   return pod;

@@ -40,6 +40,7 @@ void Put(const std::map<std::string, std::string>& texts, std::string* out);
 void Put(const PendingAction& pending, std::string* out);
 void Put(const SshSettings& ssh, std::string* out);
 void Put(const QueuedRecord& queued, std::string* out);
+void Put(const Recovery& recovery, std::string* out);
 void Put(const DeposedNode& node, std::string* out);
 void Put(const std::vector<DeposedNode>& nodes, std::string* out);
 void Put(const StepWorkerRecord& worker, std::string* out);
@@ -121,6 +122,14 @@ void Put(const QueuedRecord& queued, std::string* out) {
   object.Member("terms", queued.terms);
 }
 
+void Put(const Recovery& recovery, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("because", recovery.because);
+  object.Member("done", recovery.done);
+  object.Member("since", recovery.since);
+  object.Member("times", recovery.times);
+}
+
 void Put(const DeposedNode& node, std::string* out) {
   ObjectWriter object(out);
   object.Member("node_id", node.node_id);
@@ -154,6 +163,7 @@ void Put(const PodRecord& pod, std::string* out) {
     object.Member("api_version", ApiVersionName(pod.api_version));
   }
   object.Member("applied", pod.applied);
+  if (!pod.capacity_since.empty()) object.Member("capacity_since", pod.capacity_since);
   object.Member("depends_on", pod.depends_on);
   object.Member("deposed", pod.deposed);
   object.Member("exec_env", pod.exec_env);
@@ -167,6 +177,7 @@ void Put(const PodRecord& pod, std::string* out) {
   object.Member("prevent_destroy", pod.prevent_destroy);
   object.Member("project", pod.project);
   if (pod.queued) object.Member("queued", *pod.queued);
+  if (pod.recovery) object.Member("recovery", *pod.recovery);
   object.Member("replace_because", pod.replace_because);
   object.Member("sensitive_keys", pod.sensitive_keys);
   object.Member("ssh", pod.ssh);

@@ -75,6 +75,7 @@ struct HistoryEntry {
   std::size_t pods = 0;
   std::size_t steps = 0;
   std::string lineage;
+  std::string remarks;  // on pods that are not as usual: "research: PREEMPTED"
   std::string problem;  // why it cannot be read; empty: it can, and the counts above are filled in
 };
 

@@ -27,6 +27,7 @@ HistoryEntry PresentEntry(StateStore& store) {
     present.pods = stored->state->pods.size();
     present.steps = stored->state->steps.size();
     present.lineage = stored->state->lineage;
+    present.remarks = Remarks(*stored->state);
   }
   return present;
 }

@@ -84,6 +84,10 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
             "{} since {}{}", PendingWord(record.pending->kind), record.pending->begun_at,
             record.pending->operation.empty() ? "" : " (" + record.pending->operation + ")"));
   }
+  if (!record.capacity_since.empty()) {
+    lines.emplace_back("capacity", fmt::format("sought since {}", record.capacity_since));
+  }
+  if (record.recovery) lines.emplace_back("recovery", RecoveryStory(*record.recovery));
   std::sort(lines.begin(), lines.end());
   // By number, not by name: worker.2 before worker.10.
   for (const WorkerAccess& worker : AccessToWorkers(address.substr(4), record)) {
@@ -180,6 +184,13 @@ Value StateDocument(const State& state) {
       pod.SetPath("pending.action", PendingWord(record.pending->kind));
       pod.SetPath("pending.operation", record.pending->operation);
     }
+    if (!record.capacity_since.empty()) pod.SetPath("capacity.since", record.capacity_since);
+    if (record.recovery) {
+      pod.SetPath("recovery.because", record.recovery->because);
+      pod.SetPath("recovery.since", record.recovery->since);
+      pod.SetPath("recovery.done", record.recovery->done);
+      pod.SetPath("recovery.times", record.recovery->times);
+    }
     pods.push_back(std::move(pod));
   }
   document.Set("pods", std::move(pods));
@@ -234,7 +245,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
         hosts.push_back(fmt::format("… {} more", more));
       }
       if (!hosts.empty()) row.addresses = Join(hosts, ", ");
-    } else if (record.pending) {
+    } else if (record.pending || IsSought(record)) {
       row.state = "PENDING";
     }
     rows.push_back(std::move(row));
@@ -256,16 +267,21 @@ std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryE
   if (present.serial == 0 && present.problem.empty() && kept.empty()) {
     return "There is no state yet.\n";
   }
-  std::string table = fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}\n", "SERIAL", "SAVED",
-                                  "PODS", "STEPS", "BYTES");
+  const bool remarks = !present.remarks.empty() ||
+                       std::any_of(kept.begin(), kept.end(),
+                                   [](const HistoryEntry& each) { return !each.remarks.empty(); });
+  std::string table = fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}{}\n", "SERIAL", "SAVED",
+                                  "PODS", "STEPS", "BYTES", remarks ? "  REMARKS" : "");
   const auto add = [&](const HistoryEntry& entry, const std::string& saved_at) {
     const std::string serial = entry.serial == 0 ? "-" : std::to_string(entry.serial);
     if (!entry.problem.empty()) {
       table += fmt::format("{:>8}  {:<20}  {}\n", serial, saved_at, entry.problem);
     } else {
       const bool is_other = entry.lineage != present.lineage && !present.lineage.empty();
-      table += fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}{}\n", serial, saved_at, entry.pods,
-                           entry.steps, entry.bytes, is_other ? "  of another lineage" : "");
+      table +=
+          fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}{}{}{}\n", serial, saved_at, entry.pods,
+                      entry.steps, entry.bytes, is_other ? "  of another lineage" : "",
+                      entry.remarks.empty() ? "" : "  ", VisibleControls(entry.remarks));
     }
   };
   if (present.serial > 0 || !present.problem.empty()) add(present, "present");
@@ -287,6 +303,7 @@ Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntr
     value.Set("pods", static_cast<std::uint64_t>(entry.pods));
     value.Set("steps", static_cast<std::uint64_t>(entry.steps));
     value.Set("bytes", entry.bytes);
+    if (!entry.remarks.empty()) value.Set("remarks", entry.remarks);
     return value;
   };
   Value::List generations;

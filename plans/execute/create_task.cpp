@@ -4,6 +4,7 @@
 
 #include "plans/diff.h"
 #include "plans/execute/pod_tasks.h"
+#include "plans/execute/refused.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
@@ -20,13 +21,15 @@ namespace {
 // the same id, by which the service knows it.
 class CreateTask final : public Task {
  public:
-  CreateTask(const Change& change, PodSpec pod, CreateKind kind, TaskContext& context)
+  CreateTask(const Change& change, PodSpec pod, CreateKind kind, TaskContext& context,
+             gcp::Refusal* refusal)
       : address_(change.address),
         pod_(std::move(pod)),
         name_(NameOf(pod_)),
         kind_(kind),
         version_(pod_.api_version.value_or(ApiVersion::kV2)),
         context_(context),
+        refusal_(refusal),
         limit_(pod_.create_timeout.value_or(context.operation_timeout)),
         wait_(context, limit_) {
     wait_.Speak(version_);
@@ -146,7 +149,17 @@ class CreateTask final : public Task {
                               "podctl did not make that node and leaves it alone. Give the pod "
                               "another `nodeId`, or delete the node first."));
     }
-    return Failed(error);
+    return Refused(error, gcp::RefusedBy::kAnswer);
+  }
+
+  Need Refused(const Error& error, gcp::RefusedBy by) {
+    const gcp::Refusal refusal = gcp::RefusalOf(error, by);
+    if (refusal_ != nullptr) *refusal_ = refusal;
+    return Failed(InPodsWords(error, refusal, pod_));
+  }
+  // By the operation that is over.
+  Need OperationFailed() {
+    return Refused(wait_.operation().error.front(), gcp::RefusedBy::kOperation);
   }
 
   Need Read() {
@@ -281,9 +294,9 @@ class CreateTask final : public Task {
     }
     if (!node && node.error().code == ErrorCode::kNotFound) {
       context_.journal.Withdraw(address_);
-      return Failed(failure);
+      return OperationFailed();
     }
-    if (!node) return Failed(failure);  // the intent stays: the next run looks
+    if (!node) return OperationFailed();  // the intent stays: the next run looks
     if (NodeState(*node) == "READY") return Take(*node);
     context_.journal.NodeFound(address_, *node);
     context_.note(address_, "the creation failed and left a half-made node, which is deleted");
@@ -298,13 +311,13 @@ class CreateTask final : public Task {
 
   Need OnCleanUp(Need need) {
     if (need.kind != Need::Kind::kDone) return need;
-    Error failure = wait_.operation().error.front();
     if (need.result) {
       context_.journal.Withdraw(address_);
-    } else {
-      failure.hint = fmt::format("It left a half-made node, which could not be deleted: {}",
-                                 need.result.error().message);
+      return OperationFailed();
     }
+    Error failure = wait_.operation().error.front();
+    failure.hint = fmt::format("It left a half-made node, which could not be deleted: {}",
+                               need.result.error().message);
     return Failed(std::move(failure));
   }
 
@@ -315,6 +328,7 @@ class CreateTask final : public Task {
   const ApiVersion version_;
   std::string request_id_;  // of v2alpha1
   TaskContext& context_;
+  gcp::Refusal* const refusal_;            // told why there is no node; may be nullptr
   const std::chrono::milliseconds limit_;  // until the node is READY
   OperationWait wait_;
   PollPace pace_{context_.random};
@@ -336,7 +350,14 @@ std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, C
   if (pod.queued && kind != CreateKind::kFromQueue) {
     return MakeQueuedCreateTask(change, pod, kind == CreateKind::kResume, context);
   }
-  return std::make_unique<CreateTask>(change, pod, kind, context);
+  const bool seeks = kind == CreateKind::kNew || kind == CreateKind::kResume;
+  if (pod.capacity && seeks) return MakeCapacityTask(change, pod, kind, context);
+  return MakePlainCreateTask(change, pod, kind, context, nullptr);
+}
+
+std::unique_ptr<Task> MakePlainCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
+                                          TaskContext& context, gcp::Refusal* refusal) {
+  return std::make_unique<CreateTask>(change, pod, kind, context, refusal);
 }
 
 }  // namespace podctl

@@ -107,6 +107,7 @@ class Loop {
       if (node != nullptr && stays) nodes_[change.pod] = *node;
     }
     for (const Change& change : plan.changes) {
+      if (change.address == PodAddress(change.pod)) pods_.insert(change.pod);
       if (const auto* keep = std::get_if<Keep>(&change.action)) {
         journal_.NotePod(keep->pod);
         continue;
@@ -114,6 +115,9 @@ class Loop {
       if (change.reason_code == ReasonCode::kByTriggers) {
         journal_.NoteReplacement(change.address, change.reason);
       }
+      if (!change.lost.empty()) journal_.NoteLoss(change.address, change.lost);
+      const auto* gone = std::get_if<Delete>(&change.action);
+      if (gone != nullptr && !gone->deposed) journal_.SeekNothing(change.address);
       index[change.address] = items_.size();
       Item item;
       item.change = &change;
@@ -144,8 +148,16 @@ class Loop {
       }
       ++active_;
       events_.OnStart(*item.change);
+      TellLoss(*item.change);
       Take(i, item.task->Begin());
     }
+  }
+
+  void TellLoss(const Change& change) {
+    const PodRecord* record = change.lost.empty() ? nullptr : journal_.Find(change.address);
+    if (record == nullptr || !record->recovery) return;
+    events_.OnNote(change.address,
+                   fmt::format("was {}: it is made anew", RecoveryStory(*record->recovery)));
   }
 
   // What a task says it needs next.
@@ -411,6 +423,21 @@ class Loop {
     if (Now() - drain_since_ > options_.drain_limit) pool_->StopCalls();
   }
 
+  // Of pods that live again, and of which nothing of this plan is left to do.
+  void EndRecoveries() {
+    std::set<std::string> unfinished;
+    for (const Item& item : items_) {
+      if (item.stage != Stage::kDone) unfinished.insert(item.change->pod);
+    }
+    for (const std::string& pod : pods_) {
+      const PodRecord* record = journal_.Find(PodAddress(pod));
+      const bool lives = record != nullptr && record->exists && !record->pending;
+      if (lives && IsRecovering(*record) && !unfinished.contains(pod)) {
+        journal_.RecoveryOver(PodAddress(pod));
+      }
+    }
+  }
+
   ExecuteResult Finish() {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       Item& item = items_[i];
@@ -422,6 +449,7 @@ class Loop {
         result_.unfinished.push_back(item.change->address);
       }
     }
+    EndRecoveries();
     SaveTheRest();
     mailbox_.Close();
     // A second interrupt does not wait for threads that hang in a call; the process is about to
@@ -439,6 +467,7 @@ class Loop {
   Journal journal_;
   TaskContext context_;
   std::vector<Item> items_;
+  std::set<std::string> pods_;  // of which the plan says how they are to be
   std::vector<std::size_t> ready_;
   std::vector<std::size_t> outgoing_;
   std::set<std::pair<Clock::SteadyTime, std::size_t>> sleepers_;  // by the time they wake

@@ -97,6 +97,43 @@ void Journal::NoteReplacement(const std::string& address, const std::string& rea
   if (Find(address) != nullptr) At(address).replace_because = reason;
 }
 
+void Journal::NoteLoss(const std::string& address, const std::string& lost) {
+  const PodRecord* record = Find(address);
+  if (record == nullptr || IsRecovering(*record)) return;
+  const int before = record->recovery ? record->recovery->times : 0;
+  At(address).recovery = Recovery{lost, FormatTimestamp(clock_.Now()), "", before + 1};
+}
+
+void Journal::RecoveryOver(const std::string& address) {
+  At(address).recovery->done = FormatTimestamp(clock_.Now());
+}
+
+std::string Journal::SeekCapacity(const PodSpec& pod) {
+  PodRecord& record = At(PodAddress(pod.name));
+  if (!record.exists && !record.pending && record.deposed.empty()) {
+    record.project = pod.project;
+    record.zone = pod.zone;
+    record.node_id = pod.node_id;
+    CopyBookkeeping(pod, &record);
+  }
+  if (record.capacity_since.empty()) record.capacity_since = FormatTimestamp(clock_.Now());
+  return record.capacity_since;
+}
+
+void Journal::GiveUpCapacity(const std::string& address) {
+  if (Find(address) == nullptr) return;
+  PodRecord& record = At(address);
+  record.capacity_since.clear();
+  if (!record.exists && !record.pending) PodGone(address);
+}
+
+void Journal::SeekNothing(const std::string& address) {
+  const PodRecord* record = Find(address);
+  if (record == nullptr || !IsSought(*record)) return;
+  At(address).capacity_since.clear();
+  At(address).recovery.reset();
+}
+
 void Journal::BeginCreate(const PodSpec& pod, const std::string& request_id) {
   PodRecord& record = At(PodAddress(pod.name));
   PodRecord fresh;
@@ -108,6 +145,8 @@ void Journal::BeginCreate(const PodSpec& pod, const std::string& request_id) {
   fresh.uid.clear();
   fresh.exists = false;
   CopyBookkeeping(pod, &fresh);
+  fresh.capacity_since = record.capacity_since;
+  fresh.recovery = record.recovery;
   fresh.queued = RecordOf(pod);
   fresh.pending = Begun(PendingAction::Kind::kCreate, request_id);
   record = std::move(fresh);
@@ -199,6 +238,7 @@ void Journal::PodCreated(const PodSpec& pod, const Value& sent, const Value& nod
   CopyBookkeeping(pod, &record);
   record.pending.reset();
   record.replace_because.clear();
+  record.capacity_since.clear();
   record.applied = sent;
   record.applied.Erase("metadata");
   record.metadata.clear();

@@ -39,6 +39,17 @@ class Journal {
   void AcceptDrift(const std::vector<Drift>& drift);
   // Why the pod is to be replaced, so that a run that ends in the middle does not lose it.
   void NoteReplacement(const std::string& address, const std::string& reason);
+  // The pod's node was found `lost` ("PREEMPTED"), and the pod is made anew for that. From now on
+  // the record stays, node or no node, until RecoveryOver: another run goes on from it.
+  void NoteLoss(const std::string& address, const std::string& lost);
+  // The new node works, and its steps have run.
+  void RecoveryOver(const std::string& address);
+  // Room for the pod's node is sought, in `pod.zone` next. The record stays until it is found or
+  // given up; `since` is kept where it is known already, and returned.
+  std::string SeekCapacity(const PodSpec& pod);
+  void GiveUpCapacity(const std::string& address);
+  // The pod is to go: nothing is sought for it any more.
+  void SeekNothing(const std::string& address);
 
   // `request_id`: by which the service will know a repeat; empty where the method takes none.
   void BeginCreate(const PodSpec& pod, const std::string& request_id = {});

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "plans/execute/task.h"
+#include "providers/gcp/refusal.h"
 
 namespace podctl {
 
@@ -17,6 +18,13 @@ enum class CreateKind {
 };
 std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
                                      TaskContext& context);
+// In the pod's zone only, whatever its `capacity` says. `refusal` may be nullptr; else it is lent
+// for the task's life, and told why the service made no node.
+std::unique_ptr<Task> MakePlainCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
+                                          TaskContext& context, gcp::Refusal* refusal);
+// In the zones of the pod's `capacity` in turn, as long as it says.
+std::unique_ptr<Task> MakeCapacityTask(const Change& change, const PodSpec& pod, CreateKind kind,
+                                       TaskContext& context);
 std::unique_ptr<Task> MakePatchTask(const Change& change, const Patch& patch, TaskContext& context);
 // Starts or stops the node of a pod that is in the state.
 std::unique_ptr<Task> MakePowerTask(const Change& change, const PodSpec& pod, Power power,

@@ -4,6 +4,7 @@
 
 #include "plans/diff.h"
 #include "plans/execute/pod_tasks.h"
+#include "plans/execute/refused.h"
 #include "plans/refresh.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
@@ -138,7 +139,7 @@ class QueuedCreateTask final : public Task {
                       "another `queuedResource.id`, or delete the queued resource first."));
       default:
         context_.journal.Withdraw(change_.address);
-        return Failed(error);
+        return Failed(InPodsWords(error, gcp::RefusalOf(error, gcp::RefusedBy::kAnswer), pod_));
     }
   }
 
@@ -195,7 +196,9 @@ class QueuedCreateTask final : public Task {
       // Refused when it was looked at, deleted by somebody, or never arrived.
       if (wait_.watching() && !wait_.operation().error.empty()) {
         context_.journal.Withdraw(change_.address);
-        return Failed(wait_.operation().error.front());
+        const Error& refused = wait_.operation().error.front();
+        return Failed(
+            InPodsWords(refused, gcp::RefusalOf(refused, gcp::RefusedBy::kOperation), pod_));
       }
       if (state_.empty() && !wait_.watching()) return Send();
       context_.journal.Withdraw(change_.address);

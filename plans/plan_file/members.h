@@ -111,12 +111,19 @@ void Members(A& archive, S& queued) {
   archive("slices", slices);
 }
 
+template <typename A, plan_file::Of<CapacitySpec> S>
+void Members(A& archive, S& capacity) {
+  auto& [retry, zones] = capacity;
+  archive("retry_ms", retry);
+  archive("zones", zones);
+}
+
 template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
   auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, api_version,
          desired_state, metadata, create_metadata, runtime_env, ssh, publish_ssh_key, check_ready,
          bootstrap, tunnels, lifecycle, queued, queue_timeout, create_timeout, boot_timeout,
-         depends_on, place] = pod;
+         capacity, recreate_when_lost, depends_on, place] = pod;
   archive("name", name);
   archive("project", project);
   archive("zone", zone);
@@ -139,6 +146,8 @@ void Members(A& archive, S& pod) {
   archive("queue_timeout_ms", queue_timeout);
   archive("create_timeout_ms", create_timeout);
   archive("boot_timeout_ms", boot_timeout);
+  archive("capacity", capacity);
+  archive("recreate_when_lost", recreate_when_lost);
   archive("depends_on", depends_on);
   archive("place", place);
 }
@@ -222,7 +231,7 @@ void Members(A& archive, S& name) {
 template <typename A, plan_file::Of<Change> S>
 void Members(A& archive, S& change) {
   auto& [address, previous_address, pod, node, action, attributes, reason_code, reason, waits_for,
-         place] = change;
+         lost, place] = change;
   archive("address", address);
   archive("previous_address", previous_address);
   archive("pod", pod);
@@ -232,6 +241,7 @@ void Members(A& archive, S& change) {
   archive("reason_code", reason_code);
   archive("reason", reason);
   archive("waits_for", waits_for);
+  archive("lost", lost);
   archive("place", place);
 }
 

@@ -185,11 +185,21 @@ void CheckSameNode(const std::vector<ReadPod>& pods, Problems& problems) {
   for (const ReadPod& read : pods) {
     const PodSpec& pod = read.pod;
     if (pod.project.empty() || pod.zone.empty() || pod.node_id.empty()) continue;
-    const auto [it, is_new] = nodes.emplace(std::tie(pod.project, pod.zone, pod.node_id), &read);
-    if (is_new) continue;
+    // With `capacity.zones` the pod may come to be in any of them.
+    std::vector<std::string> zones{pod.zone};
+    if (pod.capacity) zones = pod.capacity->zones;
+    const auto taken = std::find_if(zones.begin(), zones.end(), [&](const std::string& zone) {
+      return nodes.contains({pod.project, zone, pod.node_id});
+    });
+    if (taken == zones.end()) {
+      for (const std::string& zone : zones) nodes[{pod.project, zone, pod.node_id}] = &read;
+      continue;
+    }
+    const auto it = nodes.find({pod.project, *taken, pod.node_id});
+    const bool sure = *taken == pod.zone && it->second->pod.zone == *taken;
     Diagnostic diagnostic;
-    diagnostic.summary =
-        fmt::format("two pods are the node `{}` of {} in {}", pod.node_id, pod.project, pod.zone);
+    diagnostic.summary = fmt::format("two pods {} the node `{}` of {} in {}",
+                                     sure ? "are" : "may become", pod.node_id, pod.project, *taken);
     diagnostic.place = pod.place;
     diagnostic.source_line = read.source_line;
     diagnostic.context = "pods";

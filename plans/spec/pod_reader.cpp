@@ -6,6 +6,7 @@
 #include <cctype>
 #include <utility>
 
+#include "plans/spec/capacity_reader.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/metadata_reader.h"
 #include "plans/spec/node_rules.h"
@@ -20,9 +21,9 @@ namespace {
 
 const std::vector<std::string>& OwnKeys() {
   static const std::vector<std::string> keys = {
-      "nodeId",      "project",        "zone",   "apiVersion", "desiredState",
-      "libtpuFlags", "runtimeEnv",     "ssh",    "bootstrap",  "lifecycle",
-      "dependsOn",   "queuedResource", "slices", "timeouts",   "tunnels"};
+      "nodeId",     "project",  "zone",      "apiVersion",   "desiredState", "libtpuFlags",
+      "runtimeEnv", "ssh",      "bootstrap", "lifecycle",    "dependsOn",    "queuedResource",
+      "slices",     "timeouts", "capacity",  "onPreemption", "tunnels"};
   return keys;
 }
 
@@ -106,6 +107,7 @@ ReadPod PodReader::Read(const YamlNode& key, const YamlNode& pod) {
     spec.zone = defaults_.zone.value_or("");
     result.lacks_zone = !defaults_.zone;
   }
+  CapacityReader(reader_, spec).Check(pod, context);
   auto references = reader_.TakeReferences();
   std::move(references.begin(), references.end(), std::back_inserter(result.references));
   return result;
@@ -168,6 +170,10 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
     QueueReader(reader_, pod).ReadTimeouts(value, slot);
   } else if (key == "tunnels") {
     pod.tunnels = TunnelReader(reader_).Read(value, slot);
+  } else if (key == "capacity") {
+    CapacityReader(reader_, pod).ReadCapacity(entry, slot);
+  } else if (key == "onPreemption") {
+    CapacityReader(reader_, pod).ReadOnPreemption(value, slot);
   } else if (key == "slices") {
     return;  // with what it needs (QueueReader::Check)
   } else {

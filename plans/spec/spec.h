@@ -67,6 +67,14 @@ struct QueuedSpec {
   int slices = 1;  // 2 or more: a multislice, whose nodes are <node id>-0, -1, …
 };
 
+// What is done where a zone has no room for the pod's node (a stock-out, or a full reservation).
+struct CapacitySpec {
+  std::chrono::milliseconds retry{0};  // how long the zones are tried, again and again; 0: once
+  std::vector<std::string> zones;      // in their turn; the pod's own, as the spec has it, first
+
+  friend bool operator==(const CapacitySpec&, const CapacitySpec&) = default;
+};
+
 struct PodSpec {
   std::string name;  // its address is pod.<name>
   std::string project;
@@ -98,6 +106,10 @@ struct PodSpec {
   std::optional<std::chrono::milliseconds> queue_timeout;
   std::optional<std::chrono::milliseconds> create_timeout;
   std::optional<std::chrono::milliseconds> boot_timeout;
+  // When it has more than one zone, the pod may live in any of them: `zone` above is settled by the
+  // state (plans/node_ids.h).
+  std::optional<CapacitySpec> capacity;
+  bool recreate_when_lost = false;      // onPreemption: recreate; for `podctl watch`
   std::vector<std::string> depends_on;  // addresses of pods, written or implied by references
   SourcePlace place;                    // of the pod's key
 };

@@ -170,6 +170,7 @@ Result<std::vector<HistoryEntry>> LocalStore::History() {
       entry.pods = state->pods.size();
       entry.steps = state->steps.size();
       entry.lineage = state->lineage;
+      entry.remarks = Remarks(*state);
     } else {
       entry.problem = state.error().message;
     }

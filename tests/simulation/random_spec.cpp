@@ -52,6 +52,7 @@ RandomPod RandomSpec::NewPod(Dice& dice) {
   if (dice.Chance(0.2)) pod.node_id = "node-" + pod.name;
   pod.ignore_team = dice.Chance(0.1);
   pod.create_first = dice.Chance(0.25);
+  pod.waits = pods_ever_ % 2 == 0;  // no throw, so that the seeds kept for other reasons stay theirs
   if (!pods.empty() && dice.Chance(0.1)) pod.triggers.push_back(dice.Pick(pods).name);
   pod.triggered = !pod.triggers.empty();
   return pod;
@@ -150,6 +151,7 @@ std::string RandomSpec::Yaml() const {
     text += "    runtimeVersion: tpu-vm-tf-2.11.0\n";
     text += fmt::format("    labels: {{team: {}}}\n", pod.team);
     if (!pod.description.empty()) text += fmt::format("    description: {}\n", pod.description);
+    if (pod.waits && !pod.create_first) text += "    capacity: {retry: 10m}\n";
     if (!pod.node_id.empty()) text += fmt::format("    nodeId: {}\n", pod.node_id);
     if (pod.flags > 0) text += fmt::format("    libtpuFlags: {{f: {}}}\n", pod.flags);
     text += "    metadata:\n      kind: simulated\n";

@@ -28,6 +28,7 @@ struct RandomPod {
   std::map<std::string, int> steps;   // name -> version of its script
   std::string node_id;                // "": not written
   bool ignore_team = false;
+  bool waits = false;  // `capacity: {retry: 10m}`
   bool create_first = false;
   bool triggered = false;  // has or once had triggers: may be made anew without an edit of its own
 

@@ -297,6 +297,7 @@ Scenario::Verdict Scenario::JudgeWorld() {
 Scenario::Verdict Scenario::JudgePod(const RandomPod& pod, const PodRecord& record) {
   if (record.pending) return "something is still pending";
   if (!record.deposed.empty()) return "a deposed node is left";
+  if (IsSought(record)) return "it is there, and sought all the same";
   if (!pod.node_id.empty() && record.node_id != pod.node_id &&
       record.wanted_node_id != pod.node_id) {
     return "its node is called " + record.node_id;

@@ -153,6 +153,7 @@ Operation FakeProvider::Start(const std::string& method, const NodeName& name, V
     work.leaves_node = fault->leaves_node;
     operation_faults_.erase(fault);
   }
+  if (method == "create" && sold_out.contains(name.zone)) work.failure = NoCapacity(name.zone);
   const std::string key = work.operation.name;
   Work& kept = works_[key] = std::move(work);
   if (kept.looks_left <= 0) Finish(kept);

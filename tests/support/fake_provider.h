@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,6 +109,9 @@ class FakeProvider final : public Provider {
   // The next operation that `method` starts ends with `error`, its effect undone. For a create,
   // `leaves_node`: a half-made node stays behind, in state CREATING.
   void FailOperation(const std::string& method, Error error, bool leaves_node = false);
+  // Zones in which every creation ends for lack of capacity. For the tests' own thread only, or
+  // from within a call.
+  std::set<std::string> sold_out;
   // Forgets every fault that has not struck yet.
   void Calm();
   // What Google answers when a zone has no TPUs left.

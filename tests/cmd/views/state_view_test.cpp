@@ -91,11 +91,11 @@ TEST(StateView, StatusTable) {
 }
 
 TEST(StateView, HistoryListsThePresentGenerationFirst) {
-  const HistoryEntry present{42, "", 5120, 3, 2, "l", ""};
+  const HistoryEntry present{42, "", 5120, 3, 2, "l", "", ""};
   std::vector<HistoryEntry> kept = {
-      {41, "2026-11-20T14:30:00Z", 4096, 2, 0, "l", ""},
-      {40, "2026-11-19T09:00:00Z", 0, 0, 0, "", "podctl.state.json.history/x.json is empty"},
-      {7, "2026-11-18T09:00:00Z", 1'000'000, 150, 300, "m", ""}};
+      {41, "2026-11-20T14:30:00Z", 4096, 2, 0, "l", "a: PREEMPTED, being deleted", ""},
+      {40, "2026-11-19T09:00:00Z", 0, 0, 0, "", "", "podctl.state.json.history/x.json is empty"},
+      {7, "2026-11-18T09:00:00Z", 1'000'000, 150, 300, "m", "", ""}};
   ExpectGolden("cmd/state/history.txt", HistoryTable(present, kept));
   ExpectGolden("cmd/state/history.json",
                ToJson(HistoryDocument(present, kept), JsonStyle::kIndented) + "\n");

@@ -107,7 +107,8 @@ TEST_F(CreateTest, SomebodyElsesNodeIsAnErrorAndLeftAlone) {
 
 TEST_F(CreateTest, NoCapacityIsShownAndNothingIsLeftBehind) {
   desk_.cloud.FailOperation("create", FakeProvider::NoCapacity());
-  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("no more capacity in the zone"));
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
+              HasSubstr("no capacity for v3-32 in europe-west4-a"));
   EXPECT_THAT(desk_.Stored().pods, IsEmpty());
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
   desk_.ApplyAll();
@@ -115,7 +116,8 @@ TEST_F(CreateTest, NoCapacityIsShownAndNothingIsLeftBehind) {
 
 TEST_F(CreateTest, AHalfMadeNodeIsDeleted) {
   desk_.cloud.FailOperation("create", FakeProvider::NoCapacity(), /*leaves_node=*/true);
-  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("no more capacity in the zone"));
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
+              HasSubstr("no capacity for v3-32 in europe-west4-a"));
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
   EXPECT_THAT(desk_.Stored().pods, IsEmpty());
   desk_.events.At("note pod.a: the creation failed and left a half-made node, which is deleted");
@@ -125,7 +127,8 @@ TEST_F(CreateTest, AHalfMadeNodeIsDeleted) {
 TEST_F(CreateTest, AHalfMadeNodeIsDeletedAlsoWhenTheAnswerWasLost) {
   desk_.cloud.LoseReply("create");
   desk_.cloud.FailOperation("create", FakeProvider::NoCapacity(), /*leaves_node=*/true);
-  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("no more capacity in the zone"));
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
+              HasSubstr("no capacity for v3-32 in europe-west4-a"));
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
   EXPECT_THAT(desk_.Stored().pods, IsEmpty());
 }

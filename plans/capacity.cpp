@@ -1,0 +1,54 @@
+#include "plans/capacity.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "providers/base/text.h"
+
+namespace podctl {
+
+bool AsksForSpot(const Value& terms) {
+  return terms.Find("spot") != nullptr || terms["provisioningModel"] == Value("SPOT");
+}
+
+bool MayBePreempted(const PodSpec& pod) {
+  if (pod.queued) return AsksForSpot(pod.queued->terms);
+  const Value& scheduling = pod.node["schedulingConfig"];
+  return scheduling["spot"].AsBool() || scheduling["preemptible"].AsBool() ||
+         scheduling["provisioningModel"] == Value("SPOT");
+}
+
+void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change) {
+  if (record.exists && MayBePreempted(pod)) {
+    change->lost = "gone";
+    change->reason = "its node is gone: preempted, or deleted outside of podctl";
+  } else if (IsRecovering(record)) {
+    change->reason = "it was " + RecoveryStory(*record.recovery);
+  } else if (!record.capacity_since.empty()) {
+    change->reason = fmt::format("capacity for it is sought since {}", record.capacity_since);
+  }
+}
+
+void GoOnRecovering(const PodRecord& record, Change* change) {
+  const bool makes = std::holds_alternative<Create>(change->action) ||
+                     std::holds_alternative<Replace>(change->action);
+  if (makes && IsRecovering(record)) change->lost = record.recovery->because;
+}
+
+void AddCapacity(const PodSpec& pod, std::vector<AttributeChange>* attributes) {
+  const auto add = [&](const char* path, Value value) {
+    AttributeChange change;
+    change.path = path;
+    change.after = std::move(value);
+    attributes->push_back(std::move(change));
+  };
+  if (!pod.capacity) return;
+  if (pod.capacity->retry.count() > 0) {
+    add("capacity.retry", FormatDuration(pod.capacity->retry));
+  }
+  const std::vector<std::string>& zones = pod.capacity->zones;
+  if (zones.size() > 1) add("capacity.zones", Value::List(zones.begin(), zones.end()));
+}
+
+}  // namespace podctl

@@ -1,0 +1,143 @@
+#include "plans/watch_policy.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "state/state.h"
+
+namespace podctl {
+namespace {
+
+class Policy {
+ public:
+  Policy(const Spec& spec, const State& state, const Plan& plan) : state_(state), plan_(plan) {
+    for (const PodSpec& pod : spec.pods) pods_[PodAddress(pod.name)] = &pod;
+    for (const Change& change : plan.changes) changes_[change.address] = &change;
+  }
+
+  WatchedPlan Run() {
+    for (const Change& change : plan_.changes) {
+      if (MayDo(change)) allowed_.insert(change.address);
+    }
+    HoldBack();
+    WatchedPlan watched;
+    watched.plan = plan_;
+    watched.plan.changes.clear();
+    watched.plan.drift.clear();
+    watched.acts = !allowed_.empty();
+    const std::set<std::string> grounds = Grounds();
+    for (const Change& change : plan_.changes) {
+      const bool keep = IsKeep(change);
+      if (allowed_.contains(change.address) || (keep && grounds.contains(change.address))) {
+        watched.plan.changes.push_back(change);
+      }
+      if (!keep && !allowed_.contains(change.address)) watched.left.push_back(Told(change));
+    }
+    return watched;
+  }
+
+ private:
+  const PodSpec* PodOf(const Change& change) const {
+    const auto pod = pods_.find(PodAddress(change.pod));
+    return pod == pods_.end() ? nullptr : pod->second;
+  }
+
+  bool IsRecoveringPod(const std::string& address) const {
+    const auto record = state_.pods.find(address);
+    return record != state_.pods.end() && IsRecovering(record->second);
+  }
+
+  // By itself; what it waits for is looked at in HoldBack.
+  bool MayDo(const Change& change) const {
+    const PodSpec* pod = PodOf(change);
+    if (pod == nullptr || !pod->recreate_when_lost) return false;
+    const bool makes = std::holds_alternative<Create>(change.action) ||
+                       std::holds_alternative<Replace>(change.action);
+    if (makes) return !change.lost.empty();
+    if (!std::holds_alternative<RunStep>(change.action)) return false;
+    const std::string address = PodAddress(change.pod);
+    const auto of_pod = changes_.find(address);
+    if (of_pod == changes_.end()) return false;
+    // The bootstrap of a pod that is made anew, or was, by a run that did not come to its end.
+    return IsKeep(*of_pod->second) ? IsRecoveringPod(address) : MayDo(*of_pod->second);
+  }
+
+  // What builds on something that is not done here cannot be done either.
+  void HoldBack() {
+    for (bool again = true; again;) {
+      again = false;
+      for (const Change& change : plan_.changes) {
+        if (!allowed_.contains(change.address)) continue;
+        for (const std::string& address : change.waits_for) {
+          const auto other = changes_.find(address);
+          const bool done =
+              other == changes_.end() || IsKeep(*other->second) || allowed_.contains(address);
+          if (done) continue;
+          allowed_.erase(change.address);
+          held_[change.address] = address;
+          again = true;
+          break;
+        }
+      }
+    }
+  }
+
+  // The pods on which what is done builds, and those whose recovery is complete but for a note.
+  std::set<std::string> Grounds() const {
+    std::vector<std::string> open;
+    for (const std::string& address : allowed_) {
+      open.push_back(PodAddress(changes_.at(address)->pod));
+    }
+    for (const auto& [address, record] : state_.pods) {
+      if (IsRecovering(record) && !HasStepsLeft(address)) open.push_back(address);
+    }
+    std::set<std::string> grounds;
+    while (!open.empty()) {
+      const std::string address = open.back();
+      open.pop_back();
+      if (!grounds.insert(address).second) continue;
+      const auto pod = pods_.find(address);
+      if (pod == pods_.end()) continue;
+      for (const std::string& dependency : pod->second->depends_on) open.push_back(dependency);
+    }
+    return grounds;
+  }
+
+  bool HasStepsLeft(const std::string& address) const {
+    for (const Change& change : plan_.changes) {
+      const bool of_pod = PodAddress(change.pod) == address;
+      if (of_pod && std::holds_alternative<RunStep>(change.action)) return true;
+    }
+    return false;
+  }
+
+  std::string Told(const Change& change) const {
+    const auto held = held_.find(change.address);
+    if (held != held_.end()) {
+      return fmt::format("{} waits for {}, which is not done here", change.address, held->second);
+    }
+    if (!change.lost.empty()) {
+      return fmt::format("{} is {}, and its `onPreemption` is not `recreate`", change.address,
+                         change.lost);
+    }
+    return fmt::format("{}: {}{}", change.address, ActionWord(change.action),
+                       change.reason.empty() ? "" : ", because " + change.reason);
+  }
+
+  const State& state_;
+  const Plan& plan_;
+  std::map<std::string, const PodSpec*> pods_;    // by address
+  std::map<std::string, const Change*> changes_;  // by address
+  std::set<std::string> allowed_;
+  std::map<std::string, std::string> held_;  // by address: for what
+};
+
+}  // namespace
+
+WatchedPlan ApplyWatchPolicy(const Spec& spec, const State& state, const Plan& plan) {
+  return Policy(spec, state, plan).Run();
+}
+
+}  // namespace podctl
