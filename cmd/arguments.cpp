@@ -12,6 +12,7 @@
 #include "cmd/flag_kinds.h"
 #include "cmd/fleet_flags.h"
 #include "cmd/pod_flags.h"
+#include "cmd/watch_flags.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -204,6 +205,7 @@ class Parser {
     CLI::App* destroy = AddCommand(&app_, "destroy", "delete everything podctl made");
     destroy->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
     AddScope(destroy);
+    AddWatchCommand(&app_, &invocation_.watch);
     CLI::App* show = AddCommand(&app_, "show", "show the state, or a saved plan");
     show->add_option("FILE", invocation_.apply.plan_file, "a saved plan");
     for (CLI::App* command : {plan, show}) {
@@ -245,6 +247,7 @@ class Parser {
     if (invocation_.command == "exec") {
       return ExecConflict(invocation_.pod, invocation_.exec, invocation_.global.json);
     }
+    if (invocation_.command == "watch") return WatchConflict(invocation_.watch);
     if (apply.markdown && invocation_.global.json) {
       return "`--markdown` and `--json` cannot be used together";
     }

@@ -24,6 +24,7 @@
 #include "cmd/commands/state_transfer.h"
 #include "cmd/commands/tunnel/tunnel.h"
 #include "cmd/commands/validate.h"
+#include "cmd/commands/watch.h"
 #include "cmd/interrupt.h"
 #include "cmd/wiring.h"
 #include "providers/base/json.h"
@@ -78,6 +79,7 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
     options.destroy = true;
     return RunApply(wiring, options);
   }
+  if (command == "watch") return RunWatch(wiring, invocation.watch);
   if (command == "show") {
     const ApplyOptions& options = invocation.apply;
     return options.plan_file.empty() ? RunShow(wiring)

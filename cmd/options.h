@@ -44,6 +44,13 @@ struct ApplyOptions {  // plan, apply and destroy
   bool markdown = false;             // plan and show: as a comment for a pull request
 };
 
+struct WatchOptions {
+  std::chrono::milliseconds interval{60'000};
+  bool once = false;
+  bool detailed_exitcode = false;
+  std::vector<std::string> targets;
+};
+
 struct PodOptions {  // exec, ssh, tunnel
   std::string pod;
   std::string workers;               // --worker
@@ -137,6 +144,7 @@ struct Invocation {
   std::string command;  // "plan", "state list", "help", …
   GlobalOptions global;
   ApplyOptions apply;
+  WatchOptions watch;
   PodOptions pod;
   ExecOptions exec;
   CpOptions cp;

@@ -71,6 +71,9 @@ class Wiring {
 
   // Every problem that was shown in this run, for a view that lists them once more.
   Diagnostics& told() { return told_; }
+  // While set, problems are not shown but only put there: for who looks before showing them.
+  void OnlyCollect(bool collect) { only_collects_ = collect; }
+  bool only_collects() const { return only_collects_; }
 
  private:
   struct Parts;
@@ -79,6 +82,7 @@ class Wiring {
   Interrupt& interrupt_;
   std::unique_ptr<Parts> parts_;
   Diagnostics told_;
+  bool only_collects_ = false;
 };
 
 }  // namespace podctl

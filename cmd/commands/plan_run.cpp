@@ -120,6 +120,7 @@ Diagnostic TargetWarning() {
 
 void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics) {
   for (const Diagnostic& diagnostic : diagnostics.items()) wiring.told().Add(diagnostic);
+  if (wiring.only_collects()) return;
   if (json != nullptr) {
     for (const Diagnostic& diagnostic : diagnostics.items()) json->ShowDiagnostic(diagnostic);
     return;
@@ -190,9 +191,12 @@ void TellInterrupted(Wiring& wiring, JsonEvents* json) {
   wiring.streams().err << text << "\n";
 }
 
-std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options,
-                                   JsonEvents* json) {
+std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json,
+                                   NoPlan* why) {
   PlanRun run;
+  NoPlan unasked{};
+  NoPlan& reason = why == nullptr ? unasked : *why;
+  reason = NoPlan::kSpec;
   Diagnostics diagnostics;
   // What is to be changed is read when the lock is held, and not before.
   std::optional<StateAhead> ahead;
@@ -207,14 +211,17 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   const std::stop_token stop = wiring.interrupt().drain();
   if (options.lock) {
     run.lock = TakeLock(wiring, json, *run.store, options.operation);
+    reason = wiring.interrupt().requested() ? NoPlan::kInterrupted : NoPlan::kLock;
     if (!run.lock) return std::nullopt;
   }
+  reason = NoPlan::kUsage;
   auto provider = wiring.provider();
   if (!provider) {
     ShowError(wiring, json, "", provider.error());
     return std::nullopt;
   }
   run.provider = *provider;
+  reason = NoPlan::kElse;
   // Not before the lock is held: what is listed must not be changed by another run.
   ListAhead listing(**provider, options.plan.refresh ? ZonesOf(run.spec) : std::set<ZoneName>(),
                     stop);
@@ -246,6 +253,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
       Observe(run.spec, known, listing, wiring.options().parallelism, stop, options.plan.refresh);
   if (!observation) {
     if (wiring.interrupt().requested()) {
+      reason = NoPlan::kInterrupted;
       TellInterrupted(wiring, json);
     } else {
       ShowError(wiring, json, "", observation.error());

@@ -39,9 +39,19 @@ struct PlanRunOptions {
   bool make_ssh_key = false;  // when there is none at all
 };
 
-// Shows itself (in `json`, when given) why there is no plan; nullopt: exit 1, or 130 when
-// interrupted. What is said of the plan is left in `problems`.
-std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json);
+// What kept a plan from being made.
+enum class NoPlan {
+  kSpec,         // it cannot be read, or is wrong
+  kUsage,        // a flag or a variable of the environment is wrong
+  kLock,         // somebody else holds it
+  kElse,         // the state, the API, a key
+  kInterrupted,  // by the user
+};
+
+// Shows itself (in `json`, when given) why there is no plan, and tells `why` (may be nullptr);
+// nullopt: exit 1, or 130 when interrupted. What is said of the plan is left in `problems`.
+std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json,
+                                   NoPlan* why = nullptr);
 
 void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 

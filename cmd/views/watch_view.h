@@ -1,0 +1,66 @@
+// What `podctl watch` tells people: lines with times, and on a terminal one live line for each
+// thing under way, or for the pause.
+//
+// Lines are the command's result and go to `streams.out`; the live ones to `streams.err`. Calm: a
+// round in which nothing happens leaves no line.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "cmd/streams.h"
+#include "cmd/views/live_block.h"
+#include "plans/event.h"
+#include "providers/os/clock.h"
+
+namespace podctl {
+
+class WatchView final : public EventSink {
+ public:
+  WatchView(Streams& streams, Clock& clock);
+
+  void Say(const std::string& text);
+  // A live line that stays until the next one, or until something is said.
+  void ShowPause(const std::string& text);
+  // The end of a round: nothing is under way any more, and nothing live is shown.
+  void Settle();
+  // What was begun has come to its end: what is said of an address from now on is news again.
+  void ForgetNews() { said_.clear(); }
+
+  void OnStart(const Change& change) override;
+  void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) override;
+  void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) override;
+  void OnError(const Change& change, Elapsed elapsed, const Error& error) override;
+  void OnSkip(const Change& change, const std::string& cause) override;
+  void OnStepLine(const Change& change, int worker, const std::string& label,
+                  std::string_view line) override;
+  void OnNote(const std::string& address, const std::string& text) override;
+  void OnInterrupt() override;
+  std::chrono::milliseconds TickInterval() const override;
+  void OnTick() override { Draw(); }
+
+ private:
+  struct Running {
+    std::string words;  // "Replacing"
+    Clock::SteadyTime since;
+    std::string status;
+    std::chrono::milliseconds next_line;  // elapsed, when a log is told again
+  };
+
+  // Of an address: not again what an earlier round said of it.
+  void SayNews(const std::string& news, const std::string& text);
+  bool live() const { return streams_.err_is_terminal; }
+  void Draw();
+
+  Streams& streams_;
+  Clock& clock_;
+  LiveBlock block_;
+  std::map<std::string, Running> running_;  // by address
+  std::set<std::string> said_;
+  Clock::SteadyTime drawn_at_{};
+};
+
+}  // namespace podctl
