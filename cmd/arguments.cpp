@@ -11,6 +11,7 @@
 #include "cmd/command_line.h"
 #include "cmd/flag_kinds.h"
 #include "cmd/fleet_flags.h"
+#include "cmd/init_flags.h"
 #include "cmd/pod_flags.h"
 #include "cmd/watch_flags.h"
 #include "providers/base/text.h"
@@ -27,7 +28,7 @@ class Parser {
     app_.require_subcommand(0, 1);
     app_.fallthrough();
     AddGlobals();
-    AddInit();
+    AddInitCommand(&app_, &invocation_.init);
     AddPlanning();
     AddPodCommands(&app_, &invocation_.pod, &invocation_.exec, &invocation_.cp);
     AddFleetCommands(&app_, &invocation_.fleet);
@@ -196,7 +197,7 @@ class Parser {
     apply->add_flag("--auto-approve", invocation_.apply.auto_approve, "do not ask");
     apply->add_flag_callback(
         "--no-wait", [this] { invocation_.apply.wait = false; },
-        "leave queued resources in the queue; the next apply goes on");
+        "leave what is queued in the queue; the next apply goes on");
     for (CLI::App* command : {plan, apply}) AddPlanFlags(command);
     plan->add_option("--out", invocation_.apply.out, "save the plan, for `podctl apply FILE`")
         ->type_name("FILE");
@@ -223,7 +224,7 @@ class Parser {
     AddScope(command);
     command
         ->add_option("--replace", apply.replace,
-                     "make this pod anew, or run this step again everywhere; repeatable")
+                     "make this pod anew, or run this step or training job again; repeatable")
         ->type_name("ADDRESS")
         ->allow_extra_args(false);
     command->add_flag("--detailed-exitcode", apply.detailed_exitcode,
@@ -247,6 +248,7 @@ class Parser {
     if (invocation_.command == "exec") {
       return ExecConflict(invocation_.pod, invocation_.exec, invocation_.global.json);
     }
+    if (invocation_.command == "init") return InitConflict(invocation_.init);
     if (invocation_.command == "watch") return WatchConflict(invocation_.watch);
     if (apply.markdown && invocation_.global.json) {
       return "`--markdown` and `--json` cannot be used together";
@@ -315,14 +317,6 @@ class Parser {
     AddCommand(auth, "status", "show which credentials are used, as whom, and until when");
     AddCommand(&app_, "authorize",
                "make the TPU service agent exist, and show what it must be allowed");
-  }
-
-  void AddInit() {
-    CLI::App* init = AddCommand(&app_, "init", "write a starter spec");
-    init->add_option("--template", invocation_.init.template_name, "which one (default minimal)")
-        ->type_name("NAME");
-    init->add_option("DIR", invocation_.init.folder, "folder to write to (default: here)");
-    init->add_flag("--list", invocation_.init.list, "show the templates");
   }
 
   void AddRest() {

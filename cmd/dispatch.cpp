@@ -117,8 +117,10 @@ int Dispatch(const Invocation& invocation, Streams& streams) {
   if (invocation.command == "completion") return RunCompletion(streams);
   if (invocation.command == "init") {
     RealFileSystem files;
-    return RunInit({invocation.init.template_name, invocation.init.folder, invocation.init.list,
-                    invocation.global.json},
+    RealClock clock;
+    const InitArguments& init = invocation.init;
+    return RunInit({init.template_name, init.folder, init.list, invocation.global.json,
+                    init.from_command, init.legacy_request, FormatTimestamp(clock.Now())},
                    files, streams);
   }
   Interrupt interrupt;

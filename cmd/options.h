@@ -122,6 +122,8 @@ struct InitArguments {
   std::string template_name = "minimal";
   std::string folder = ".";
   bool list = false;
+  std::string from_command;     // a line of another tool; empty: none
+  bool legacy_request = false;  // with it
 };
 
 struct ImportOptions {

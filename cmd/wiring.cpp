@@ -6,6 +6,7 @@
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/tpu_provider.h"
+#include "providers/gcp/vertex_jobs.h"
 #include "providers/http/curl_transport.h"
 #include "providers/os/process.h"
 #include "providers/os/this_process.h"
@@ -55,6 +56,7 @@ struct Wiring::Parts {
   std::optional<gcp::Credentials> credentials;
   std::optional<gcp::RestClient> rest;
   std::optional<gcp::TpuProvider> provider;
+  std::optional<gcp::VertexJobs> jobs;
   std::optional<SlicedProvider> sliced;
   std::optional<ssh::Keyring> keyring;
   std::optional<ssh::KnownHostsFiles> known_hosts;
@@ -92,12 +94,31 @@ std::string Wiring::endpoint() const {
   return named.value_or(gcp::Endpoint().base_url);
 }
 
+Result<std::optional<gcp::Endpoint>> Wiring::JobsEndpoint() const {
+  auto text = FirstOf(parts_->environment, {"CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM"});
+  if (!text) {
+    text =
+        options_.endpoint ? options_.endpoint : FirstOf(parts_->environment, {"PODCTL_ENDPOINT"});
+    // One of Google's hosts serves one API: the TPU's is none for training jobs.
+    if (!text || text->find(".googleapis.com") != std::string::npos) {
+      return std::optional<gcp::Endpoint>();
+    }
+  }
+  auto parsed = gcp::ParseEndpoint(*text);
+  if (!parsed) return parsed.error();
+  return std::optional<gcp::Endpoint>(*parsed);
+}
+
 Result<Provider*> Wiring::provider() {
   if (parts_->sliced) return &*parts_->sliced;
   auto parsed = gcp::ParseEndpoint(endpoint());
   if (!parsed) return parsed.error();
+  auto jobs_endpoint = JobsEndpoint();
+  if (!jobs_endpoint) return jobs_endpoint.error();
   gcp::Credentials& tokens = credentials();
   parts_->provider.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random);
+  parts_->jobs.emplace(*jobs_endpoint, *parts_->http, tokens, parts_->clock, parts_->random);
+  parts_->provider->LendJobs(&*parts_->jobs);
   parts_->sliced.emplace(*parts_->provider);
   return &*parts_->sliced;
 }

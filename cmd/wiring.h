@@ -28,6 +28,7 @@ namespace podctl {
 namespace gcp {
 class Credentials;
 class RestClient;
+struct Endpoint;
 }  // namespace gcp
 
 class Wiring {
@@ -77,6 +78,9 @@ class Wiring {
 
  private:
   struct Parts;
+  // Where training jobs are run; nullopt: at each region's own.
+  Result<std::optional<gcp::Endpoint>> JobsEndpoint() const;
+
   const GlobalOptions& options_;
   Streams& streams_;
   Interrupt& interrupt_;

@@ -97,6 +97,8 @@ struct Change {
   // "gone"); empty: it did not.
   std::string lost;
   SourcePlace place;  // of the pod or step in the spec; may be empty
+  // Of a training job: what it is. Its `pod`, its `node` and the pod of its action are empty.
+  std::optional<TrainingJobSpec> training = {};
 };
 
 // What is otherwise than podctl left it.

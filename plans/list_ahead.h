@@ -49,6 +49,7 @@ class ListAhead final : public Provider {
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
   QueuedResources* queued() override { return provider_.queued(); }
+  CustomJobs* custom_jobs() override { return provider_.custom_jobs(); }
 
  private:
   struct Begun {

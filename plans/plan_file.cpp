@@ -107,11 +107,15 @@ std::string CheckPlan(const Plan& plan) {
     if (!addresses.insert(change.address).second) {
       return fmt::format("{} stands in it twice", change.address);
     }
-    const bool known =
-        change.address.starts_with("pod.") || change.address.starts_with("bootstrap.");
+    const bool known = change.training ? change.address == TrainingAddress(change.training->name)
+                                       : change.address.starts_with("pod.") ||
+                                             change.address.starts_with("bootstrap.");
     if (!known || VisibleControls(change.address) != change.address) {
       return fmt::format("`{}` is no address", change.address);
     }
+    const bool odd = std::holds_alternative<RunStep>(change.action) ||
+                     std::holds_alternative<Patch>(change.action);
+    if (change.training && odd) return fmt::format("{} cannot be changed so", change.address);
     if (const auto* run = std::get_if<RunStep>(&change.action)) {
       if (const std::string problem = CheckStep(*run); !problem.empty()) {
         return fmt::format("{} {}", change.address, problem);

@@ -16,6 +16,7 @@
 #include "plans/queued_verdict.h"
 #include "plans/step_plan.h"
 #include "plans/targets.h"
+#include "plans/training_plan.h"
 #include "plans/triggers.h"
 #include "providers/base/text.h"
 #include "providers/slices.h"
@@ -58,6 +59,7 @@ class Planner {
     } else {
       PlanChanges();
     }
+    PlanTraining(spec_, state_, observation_, options_, &plan_);
     Narrow();
     DropIdleWaits(&plan_);
     return std::move(plan_);

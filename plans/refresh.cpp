@@ -10,6 +10,8 @@
 #include "plans/diff.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
+#include "plans/training/requests.h"
+#include "providers/custom_jobs.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
 
@@ -27,13 +29,15 @@ Error InZone(const Error& error, const ZoneName& zone) {
 
 // What one thread works off.
 struct Errand {
-  enum class Kind { kList, kOperation, kOperations, kNode, kQueue, kQueued };
+  enum class Kind { kList, kOperation, kOperations, kNode, kQueue, kQueued, kTraining };
   Kind kind = Kind::kList;
   ZoneName zone;          // kList, kOperations, kQueue
   std::string operation;  // kOperation
   NodeName node;          // kNode
   ApiVersion version = ApiVersion::kV2;
-  QueuedName queued = {};  // kQueued
+  QueuedName queued = {};                    // kQueued
+  std::string address = {};                  // kTraining
+  const TrainingRecord* training = nullptr;  // kTraining
 };
 
 class Collector {
@@ -80,6 +84,9 @@ class Collector {
           break;
         case Errand::Kind::kQueued:
           GetQueued(errand);
+          break;
+        case Errand::Kind::kTraining:
+          GetTraining(errand.address, *errand.training);
           break;
       }
     }
@@ -168,6 +175,24 @@ class Collector {
       errors_.push_back(MakeError(
           error.code, fmt::format("cannot look at {}: {}", name.Resource(), error.message),
           error.hint));
+    }
+  }
+
+  void GetTraining(const std::string& address, const TrainingRecord& record) {
+    CustomJobs* jobs = provider_.custom_jobs();
+    if (jobs == nullptr) return;
+    const bool known = !record.job.empty();
+    if (!known && !record.pending) return;
+    auto job = known ? jobs->Get(record.job, stop_)
+                     : jobs->Find(record.project, record.region, std::string(kRequestLabel),
+                                  record.pending->request_id, stop_);
+    std::lock_guard lock(mutex_);
+    if (job || job.error().code == ErrorCode::kNotFound) {
+      observation_.training[address] = job ? *std::move(job) : Value();
+    } else {
+      const Error& error = job.error();
+      errors_.push_back(MakeError(
+          error.code, fmt::format("cannot look at {}: {}", address, error.message), error.hint));
     }
   }
 
@@ -261,6 +286,14 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
     for (const ZoneName& zone : queues) {
       errands.push_back({Errand::Kind::kQueue, zone, {}, {}, zones.at(zone)});
     }
+  }
+  for (const auto& [address, record] : state.training_jobs) {
+    if (!refresh && !record.pending) continue;
+    Errand errand;
+    errand.kind = Errand::Kind::kTraining;
+    errand.address = address;
+    errand.training = &record;
+    errands.push_back(std::move(errand));
   }
   const auto follow = [&](const std::optional<PendingAction>& pending, const NodeName& name,
                           ApiVersion version) {

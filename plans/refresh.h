@@ -28,6 +28,8 @@ struct Observation {
 
   // Queued resources of the zones where the spec or the state has one.
   std::map<QueuedName, Value> queued;
+  // What the service says of the training jobs of the state, by address; null: it has no such job.
+  std::map<std::string, Value> training;
 
   const Value* Find(const NodeName& name) const;
   // Of a pod that has one; nullptr when it has none, or it is not there.

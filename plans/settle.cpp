@@ -4,6 +4,7 @@
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
+#include "plans/training_plan.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
 
@@ -226,6 +227,7 @@ bool ReinstateDeposed(PodRecord* record) {
 
 State Settle(State state, const Observation& observation, std::vector<std::string>* notes) {
   Settlement(state, observation, *notes).Run();
+  SettleTraining(observation, &state, notes);
   return state;
 }
 

@@ -17,6 +17,8 @@ std::set<std::string> KnownAddresses(const Spec& spec, const State& state) {
     known.insert(StepAddress(pod.name, kReadinessStepName));
     for (const StepSpec& step : pod.bootstrap) known.insert(StepAddress(pod.name, step.name));
   }
+  for (const TrainingJobSpec& job : spec.training_jobs) known.insert(TrainingAddress(job.name));
+  for (const auto& [address, record] : state.training_jobs) known.insert(address);
   for (const auto& [address, record] : state.pods) known.insert(address);
   for (const auto& [address, record] : state.steps) known.insert(address);
   return known;
@@ -31,7 +33,8 @@ void CheckAddresses(const std::string& flag, const std::vector<std::string>& giv
     Diagnostic diagnostic;
     diagnostic.summary = fmt::format("{}: there is no `{}`", flag, address);
     diagnostic.detail = near.empty() ? "Neither the spec nor the state has it. Pods are written "
-                                       "`pod.NAME`, steps `bootstrap.NAME.STEP`."
+                                       "`pod.NAME`, steps `bootstrap.NAME.STEP`, training jobs "
+                                       "`trainingJob.NAME`."
                                      : fmt::format("Did you mean `{}`?", near);
     diagnostics.Add(std::move(diagnostic));
   }
@@ -47,7 +50,8 @@ std::set<std::string> ReachOf(const std::vector<std::string>& targets, const Pla
   const std::set<std::string> named(targets.begin(), targets.end());
   for (const Change& change : plan.changes) {
     by_address[change.address] = &change;
-    if (named.contains(change.address) || named.contains(PodAddress(change.pod))) {
+    const bool of_named_pod = !change.pod.empty() && named.contains(PodAddress(change.pod));
+    if (named.contains(change.address) || of_named_pod) {
       open.push_back({&change, false});
     }
   }

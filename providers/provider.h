@@ -82,6 +82,8 @@ class QueuedResources {
                                    const std::string& request_id, std::stop_token stop) = 0;
 };
 
+class CustomJobs;  // custom_jobs.h
+
 class Provider {
  public:
   virtual ~Provider() = default;
@@ -126,6 +128,9 @@ class Provider {
 
   // Lent; nullptr where the service has none.
   virtual QueuedResources* queued() { return nullptr; }
+
+  // Lent; nullptr where nobody runs training jobs.
+  virtual CustomJobs* custom_jobs() { return nullptr; }
 };
 
 }  // namespace podctl

@@ -65,6 +65,7 @@ class SlicedProvider final : public Provider {
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
   QueuedResources* queued() override { return provider_.queued(); }
+  CustomJobs* custom_jobs() override { return provider_.custom_jobs(); }
   Provider& Speaking(ApiVersion version) override;
 
  private:

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kPodPrefix = "pod.";
 constexpr std::string_view kStepPrefix = "bootstrap.";
+constexpr std::string_view kTrainingPrefix = "trainingJob.";
 
 bool IsPod(std::string_view address) {
   return address.starts_with(kPodPrefix) && address.size() > kPodPrefix.size();
@@ -73,15 +74,29 @@ Result<void> MoveStep(State& state, const std::string& from, const std::string& 
   return {};
 }
 
+bool IsTraining(std::string_view address) {
+  return address.starts_with(kTrainingPrefix) && address.size() > kTrainingPrefix.size();
+}
+
+Result<void> MoveTraining(State& state, const std::string& from, const std::string& to) {
+  if (!state.training_jobs.contains(from)) return NotThere(from);
+  if (state.training_jobs.contains(to)) return Taken(to);
+  auto node = state.training_jobs.extract(from);
+  node.key() = to;
+  state.training_jobs.insert(std::move(node));
+  return {};
+}
+
 }  // namespace
 
 Result<void> MoveAddress(State& state, const std::string& from, const std::string& to) {
   if (IsPod(from) && IsPod(to)) return MovePod(state, from, to);
+  if (IsTraining(from) && IsTraining(to)) return MoveTraining(state, from, to);
   if (from.starts_with(kStepPrefix) && to.starts_with(kStepPrefix))
     return MoveStep(state, from, to);
   return MakeError(ErrorCode::kInvalidArgument,
                    fmt::format("`{}` cannot become `{}`: they are of different kinds", from, to),
-                   "Addresses are `pod.NAME` and `bootstrap.NAME.STEP`.");
+                   "Addresses are `pod.NAME`, `bootstrap.NAME.STEP` and `trainingJob.NAME`.");
 }
 
 }  // namespace podctl

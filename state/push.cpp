@@ -15,7 +15,8 @@ Error Refused(std::string message) {
 Result<void> CheckPush(const Snapshot& stored, const State& pushed, bool force) {
   if (force || !stored.state) return {};
   const State& present = *stored.state;
-  if (present.pods.empty() && present.steps.empty()) return {};
+  const bool empty = present.pods.empty() && present.steps.empty() && present.training_jobs.empty();
+  if (empty) return {};
   if (pushed.lineage != present.lineage) {
     return Refused(
         fmt::format("cannot import state with lineage \"{}\" over unrelated state with lineage "

@@ -75,6 +75,10 @@ std::string StepAddress(const std::string& pod, const std::string& step) {
   return "bootstrap." + pod + "." + step;
 }
 
+std::string TrainingAddress(const std::string& job) {
+  return "trainingJob." + job;
+}
+
 State NewState(Random& random) {
   State state;
   state.lineage = random.Uuid();

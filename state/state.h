@@ -126,12 +126,28 @@ struct StepRecord {
   friend bool operator==(const StepRecord&, const StepRecord&) = default;
 };
 
+// A training job that podctl submitted to Vertex AI.
+struct TrainingRecord {
+  std::string project;
+  std::string region;
+  // What the service calls it, "projects/…/customJobs/123"; empty while that has not been heard.
+  std::string job;
+  Value applied;      // the body that was sent, without podctl's own label
+  std::string state;  // as last seen, "JOB_STATE_RUNNING"; empty: never seen
+  std::string error;  // why it failed, in the service's words; else empty
+  // Its request_id is the label by which a job is found whose creation nobody heard of.
+  std::optional<PendingAction> pending;
+
+  friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
+};
+
 struct State {
   std::string lineage;       // a UUID, made with the first save
   std::uint64_t serial = 0;  // +1 with each save that changes something
   std::string digest_key;    // hex; keys the digests of sensitive values of this lineage
   std::map<std::string, PodRecord> pods;
   std::map<std::string, StepRecord> steps;
+  std::map<std::string, TrainingRecord> training_jobs;
 
   friend bool operator==(const State&, const State&) = default;
 };
@@ -149,8 +165,9 @@ std::string RecoveryStory(const Recovery& recovery);
 // The pods that are not as usual, and how: "research: PREEMPTED, being deleted"; "" for none.
 std::string Remarks(const State& state);
 
-// "pod.research" and "bootstrap.research.jupyter".
+// "pod.research", "bootstrap.research.jupyter" and "trainingJob.mnist".
 std::string PodAddress(const std::string& pod);
 std::string StepAddress(const std::string& pod, const std::string& step);
+std::string TrainingAddress(const std::string& job);
 
 }  // namespace podctl

@@ -18,6 +18,7 @@ constexpr int kMaxWorker = 99999;
 constexpr int kMaxSlices = 9999;
 constexpr std::string_view kPodPrefix = "pod.";
 constexpr std::string_view kStepPrefix = "bootstrap.";
+constexpr std::string_view kTrainingPrefix = "trainingJob.";
 constexpr std::string_view kResourcesLine = "\n  \"resources\": ";
 constexpr std::size_t kMostHeaderBytes = 4096;  // of a text as podctl lays it out
 constexpr std::string_view kEnd = "\n}\n";
@@ -289,6 +290,23 @@ StepRecord StepFromValue(Value& value, const std::string& address, std::string& 
   return step;
 }
 
+TrainingRecord TrainingFromValue(Value& value, const std::string& address, std::string& problem) {
+  ObjectReader in(value, address, problem);
+  TrainingRecord job;
+  in.Text("type");
+  job.project = in.Text("project");
+  job.region = in.Text("region");
+  job.job = in.Text("job");
+  job.applied = in.Any("applied");
+  job.state = in.Text("state");
+  job.error = in.Text("error");
+  if (Value* pending = in.Optional("pending")) {
+    job.pending = PendingFromValue(*pending, address + ".pending", problem);
+  }
+  in.RefuseUnknownMembers();
+  return job;
+}
+
 // Version 1 (podctl 0.1) had no `wanted_node_id`, `replace_because` and `deposed`; what they would
 // say of such a state is what an empty one says.
 State StateFromDocument(Value& document, std::string& problem) {
@@ -310,6 +328,9 @@ State StateFromDocument(Value& document, std::string& problem) {
                               PodFromValue(value, version, address, problem));
     } else if (type == "bootstrap" && address.starts_with(kStepPrefix)) {
       state.steps.emplace_hint(state.steps.end(), address, StepFromValue(value, address, problem));
+    } else if (type == "trainingJob" && address.starts_with(kTrainingPrefix) && version >= 3) {
+      state.training_jobs.emplace_hint(state.training_jobs.end(), address,
+                                       TrainingFromValue(value, address, problem));
     } else {
       in.Fail(fmt::format("has a resource `{}` of the wrong type `{}`", address, type));
     }
@@ -373,14 +394,20 @@ Error TooNew(const std::string& origin, const Value& document) {
 
 // ---- Writing.
 
+// A podctl that knows no training jobs must refuse a state that has some; one without stays
+// readable for it.
+int FormatVersionOf(const State& state) {
+  return state.training_jobs.empty() ? 2 : 3;
+}
+
 StateHeader HeaderOf(const State& state) {
-  return {kStateFormatVersion, PODCTL_VERSION, state.lineage, state.serial, state.digest_key};
+  return {FormatVersionOf(state), PODCTL_VERSION, state.lineage, state.serial, state.digest_key};
 }
 
 // Members in the order a person wants to read them, not in the order of the alphabet.
-std::string FirstLines() {
+std::string FirstLines(int format_version) {
   return fmt::format("{{\n  \"format_version\": {},\n  \"podctl_version\": \"{}\",\n",
-                     kStateFormatVersion, PODCTL_VERSION);
+                     format_version, PODCTL_VERSION);
 }
 
 }  // namespace
@@ -393,7 +420,7 @@ StateText::StateText(const State& state) : state_(state), resources_(CanonicalRe
 
 bool StateText::SaidBy(std::string_view stored) const {
   const std::string_view begin = stored.substr(0, kMostHeaderBytes);
-  if (begin.starts_with(FirstLines())) {
+  if (begin.starts_with(FirstLines(FormatVersionOf(state_)))) {
     // The checksum of an accepted text stands for its content.
     return begin.find(fmt::format("\n  \"checksum\": \"{}\",\n",
                                   ChecksumOf(HeaderOf(state_), resources_))) !=
@@ -406,7 +433,7 @@ bool StateText::SaidBy(std::string_view stored) const {
 
 std::string StateText::Text() const {
   const StateHeader header = HeaderOf(state_);
-  std::string text = FirstLines();
+  std::string text = FirstLines(header.format_version);
   text += "  \"lineage\": ";
   AppendJsonText(header.lineage, &text);
   text += fmt::format(",\n  \"serial\": {},\n  \"checksum\": \"{}\",\n  \"digest_key\": ",

@@ -48,6 +48,7 @@ template <typename Record>
 void Put(const std::map<int, Record>& workers, std::string* out);
 void Put(const PodRecord& pod, std::string* out);
 void Put(const StepRecord& step, std::string* out);
+void Put(const TrainingRecord& job, std::string* out);
 
 // Writes the members of one object, which must come in the order of their keys.
 class ObjectWriter {
@@ -194,6 +195,18 @@ void Put(const StepRecord& step, std::string* out) {
   object.Member("workers", step.workers);
 }
 
+void Put(const TrainingRecord& job, std::string* out) {
+  ObjectWriter object(out);
+  object.Member("applied", job.applied);
+  object.Member("error", job.error);
+  object.Member("job", job.job);
+  if (job.pending) object.Member("pending", *job.pending);
+  object.Member("project", job.project);
+  object.Member("region", job.region);
+  object.Member("state", job.state);
+  object.Member("type", std::string_view("trainingJob"));
+}
+
 }  // namespace
 
 std::string_view PendingKindName(PendingAction::Kind kind) {
@@ -213,9 +226,10 @@ std::string CanonicalResources(const State& state) {
   out.reserve(state.pods.size() * kBytesAPod);
   {
     ObjectWriter object(&out);
-    // Steps first: "bootstrap." sorts before "pod.".
+    // In the order of addresses: "bootstrap." before "pod." before "trainingJob.".
     for (const auto& [address, step] : state.steps) object.Member(address, step);
     for (const auto& [address, pod] : state.pods) object.Member(address, pod);
+    for (const auto& [address, job] : state.training_jobs) object.Member(address, job);
   }
   return out;
 }

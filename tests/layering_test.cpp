@@ -34,7 +34,7 @@ const std::vector<Room> kRooms = {
     {"providers/", {"providers/base/"}},
     {"providers/gcp/",
      {"providers/base/", "providers/os/", "providers/http/", "providers/provider.h",
-      "providers/zone_offer.h"}},
+      "providers/custom_jobs.h", "providers/zone_offer.h"}},
     {"providers/ssh/", {"providers/base/", "providers/os/", "providers/worker.h"}},
     {"providers/workers/", {"providers/base/"}},
     {"providers/tar/", {"providers/base/", "providers/os/", "providers/workers/shell.h"}},
@@ -45,8 +45,11 @@ const std::vector<Room> kRooms = {
     {"providers/emulator/",
      {"providers/base/json.h", "providers/base/value.h", "providers/base/error.h"}},
     {"state/", {"providers/base/", "providers/os/"}},
-    {"plans/spec/", {"state/", "providers/"}},
-    {"plans/", {"state/", "providers/", "plans/spec/"}},
+    // What a training job is, and what other tools' lines say: no spec, no state, no service.
+    {"plans/training/", {"providers/base/"}},
+    {"plans/from_command/", {"providers/base/", "plans/spec/", "plans/training/"}},
+    {"plans/spec/", {"state/", "providers/", "plans/training/"}},
+    {"plans/", {"state/", "providers/", "plans/spec/", "plans/training/"}},
     {"plans/execute/", {"state/", "providers/", "plans/"}},
     {"cmd/", {"plans/", "state/", "providers/", "templates/"}},
 };

@@ -79,8 +79,18 @@ Result<void> WriteFiles(const Template& chosen, const std::string& folder, FileS
 
 }  // namespace
 
+Result<std::string> WriteNewSpec(const std::string& folder, std::string_view text,
+                                 FileSystem& files) {
+  const std::string path = PathIn(folder, kFileName);
+  Template spec;
+  spec.text = text;
+  if (const auto written = WriteFiles(spec, folder, files); !written) return written.error();
+  return path;
+}
+
 int RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
   if (options.list) return ListTemplates(options.json, streams);
+  if (!options.from_command.empty()) return RunInitFromCommand(options, files, streams);
   const Template* chosen = FindTemplate(options.template_name);
   if (chosen == nullptr) {
     std::vector<std::string> names;

@@ -1,9 +1,12 @@
-// `podctl init`: writes a starter spec from a template, or lists the templates.
+// `podctl init`: writes a starter spec from a template or from another tool's command, or lists the
+// templates.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cmd/streams.h"
+#include "providers/base/error.h"
 #include "providers/os/file_system.h"
 
 namespace podctl {
@@ -13,9 +16,19 @@ struct InitOptions {
   std::string folder = ".";
   bool list = false;
   bool json = false;
+  std::string from_command = {};  // a command line; empty: none
+  bool legacy_request = false;    // with it: the request of the old service, and no spec
+  std::string now = {};           // RFC 3339, for that request
 };
 
-// The exit code. A podctl.yaml that is there already is never overwritten.
+// The exit code. A podctl.yaml that is there already is never overwritten. The folder "-" is
+// standard output, with a command only.
 int RunInit(const InitOptions& options, FileSystem& files, Streams& streams);
+
+// The part of it that `--from-command` asks for.
+int RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams);
+// Writes a text to podctl.yaml in the folder; its path. kAlreadyExists where there is one.
+Result<std::string> WriteNewSpec(const std::string& folder, std::string_view text,
+                                 FileSystem& files);
 
 }  // namespace podctl

@@ -308,7 +308,10 @@ class SavedRun {
     for (const Change& change : saved_.plan.changes) {
       std::visit(
           [&](const auto& action) {
-            if constexpr (requires { action.pod; }) spec.pods.push_back(action.pod);
+            // A training job's action has an empty one.
+            if constexpr (requires { action.pod; }) {
+              if (!change.training) spec.pods.push_back(action.pod);
+            }
           },
           change.action);
     }

@@ -74,7 +74,8 @@ int RunStatus(Wiring& wiring) {
     return ShowFailure(wiring, observation.error());
   }
   std::vector<std::string> notes;
-  const auto rows = StatusRows(Settle(*state, *observation, &notes), *observation);
+  const State settled = Settle(*state, *observation, &notes);
+  const auto rows = StatusRows(settled, *observation);
   Streams& streams = wiring.streams();
   if (wiring.options().json) {
     Value document = Value::EmptyMap();
@@ -91,12 +92,15 @@ int RunStatus(Wiring& wiring) {
       pods.push_back(std::move(pod));
     }
     document.Set("pods", std::move(pods));
+    if (!settled.training_jobs.empty()) document.Set("trainingJobs", TrainingJobsOf(settled));
     streams.out << ToJson(document, JsonStyle::kIndented) << "\n";
-  } else if (rows.empty()) {
-    streams.out << "There are no pods in the state.\n";
-  } else {
-    streams.out << StatusTable(rows, streams.color && streams.out_is_terminal);
+    return 0;
   }
+  const bool color = streams.color && streams.out_is_terminal;
+  const bool has_jobs = !settled.training_jobs.empty();
+  if (!rows.empty()) streams.out << StatusTable(rows, color) << (has_jobs ? "\n" : "");
+  if (has_jobs) streams.out << TrainingTable(settled, *observation, color);
+  if (rows.empty() && !has_jobs) streams.out << "There are no pods in the state.\n";
   return 0;
 }
 
@@ -132,6 +136,7 @@ int RunStateShow(Wiring& wiring, const std::string& address) {
     State only = *state;
     std::erase_if(only.pods, [&](const auto& pod) { return pod.first != address; });
     std::erase_if(only.steps, [&](const auto& step) { return step.first != address; });
+    std::erase_if(only.training_jobs, [&](const auto& job) { return job.first != address; });
     wiring.streams().out << ToJson(StateDocument(only), JsonStyle::kIndented) << "\n";
     return 0;
   }

@@ -30,6 +30,8 @@ Error WithNearAddress(Error error, const State& state, const std::string& addres
 bool IsAddress(const std::string& address) {
   constexpr std::string_view kPod = "pod.";
   constexpr std::string_view kStep = "bootstrap.";
+  constexpr std::string_view kJob = "trainingJob.";
+  if (address.starts_with(kJob)) return IsPodName(address.substr(kJob.size()));
   if (address.starts_with(kPod)) return IsPodName(address.substr(kPod.size()));
   if (!address.starts_with(kStep)) return false;
   const std::string rest = address.substr(kStep.size());
@@ -83,7 +85,8 @@ int RunStateMove(Wiring& wiring, const StateOptions& options) {
   const State before = access.state();
   if (!IsAddress(to)) {
     return access.Fail(MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` is no address", to),
-                                 "Addresses are `pod.NAME` and `bootstrap.NAME.STEP`."));
+                                 "Addresses are `pod.NAME`, `bootstrap.NAME.STEP` and "
+                                 "`trainingJob.NAME`."));
   }
   if (auto moved = MoveAddress(access.state(), from, to); !moved) {
     return access.Fail(WithNearAddress(moved.error(), before, from));
@@ -118,19 +121,22 @@ int RunStateRemove(Wiring& wiring, const StateOptions& options) {
   const State before = state;
   // All or none: a mistyped address must not leave half of the command done.
   for (const std::string& address : options.addresses) {
-    if (before.pods.contains(address) || before.steps.contains(address)) continue;
+    const auto known = AddressesOf(before);
+    if (std::find(known.begin(), known.end(), address) != known.end()) continue;
     return access.Fail(WithNearAddress(
         MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address)), before,
         address));
   }
   for (const std::string& address : options.addresses) {
     state.steps.erase(address);
+    state.training_jobs.erase(address);
     if (state.pods.erase(address) == 0) continue;
     std::erase_if(state.steps, [&](const auto& step) { return step.second.pod == address; });
   }
   std::vector<std::string> removed;
+  const auto left = AddressesOf(state);
   for (const std::string& address : AddressesOf(before)) {
-    if (!state.pods.contains(address) && !state.steps.contains(address)) removed.push_back(address);
+    if (!std::binary_search(left.begin(), left.end(), address)) removed.push_back(address);
   }
   if (!options.dry_run && !access.Save()) return access.exit_code();
   ShowRemoved(wiring, removed, options.dry_run, state.pods.size() < before.pods.size());

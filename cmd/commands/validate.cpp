@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cmd/views/snippet.h"
 #include "providers/base/json.h"
@@ -109,9 +111,15 @@ int RunValidate(const ValidateOptions& options, FileSystem& files, const Environ
   for (const PodSpec& pod : spec.pods) steps += pod.bootstrap.size();
   streams.out << "Success! The configuration is valid"
               << (warnings > 0 ? ", but there is something to look at.\n" : ".\n");
-  streams.out << Plural(spec.pods.size(), "pod");
-  if (steps > 0) streams.out << " and " << Plural(steps, "bootstrap step");
-  streams.out << " in " << Plural(spec.files.size(), "file") << ".\n";
+  std::vector<std::string> parts;
+  const std::size_t jobs = spec.training_jobs.size();
+  if (!spec.pods.empty() || jobs == 0) parts.push_back(Plural(spec.pods.size(), "pod"));
+  if (steps > 0) parts.push_back(Plural(steps, "bootstrap step"));
+  if (jobs > 0) parts.push_back(Plural(jobs, "training job"));
+  std::string last = std::move(parts.back());
+  parts.pop_back();
+  streams.out << Join(parts, ", ") << (parts.empty() ? "" : " and ") << last << " in "
+              << Plural(spec.files.size(), "file") << ".\n";
   return exit_code;
 }
 

@@ -92,6 +92,9 @@ Row RowOf(const Change& change) {
                                  : Row{"-/+", "destroy and then create replacement"};
   }
   if (const auto* gone = std::get_if<Delete>(&change.action)) {
+    if (change.training) {
+      return gone->forget ? Row{"-", "forget (it has ended)"} : Row{"-", "cancel, and forget"};
+    }
     return gone->forget ? Row{"-", "forget (it is gone already)"} : Row{"-", "destroy"};
   }
   if (const auto* run = std::get_if<RunStep>(&change.action)) {

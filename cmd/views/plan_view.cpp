@@ -28,6 +28,7 @@ Symbol SymbolOf(const Action& action) {
 }
 
 std::string ReplaceHeadline(const Change& change) {
+  if (change.training && change.reason_code == ReasonCode::kTainted) return "must be replaced";
   switch (change.reason_code) {
     case ReasonCode::kTainted:  // "it is PREEMPTED"
       return fmt::format("{}, so must be replaced",
@@ -43,7 +44,7 @@ std::string ReplaceHeadline(const Change& change) {
 
 // Whether the headline says it all.
 bool HeadlineHoldsReason(const Change& change) {
-  return std::holds_alternative<Replace>(change.action) &&
+  return std::holds_alternative<Replace>(change.action) && !change.training &&
          (change.reason_code == ReasonCode::kTainted ||
           change.reason_code == ReasonCode::kByRequest);
 }
@@ -56,7 +57,18 @@ std::string PatchHeadline(const Patch& patch) {
                : "will be started, then updated in-place";
 }
 
+// Of a training job, which is submitted once and then runs by itself.
+std::string TrainingHeadline(const Change& change) {
+  if (const auto* create = std::get_if<Create>(&change.action)) {
+    return create->resume ? "is submitted, and will be waited for" : "will be submitted";
+  }
+  if (std::holds_alternative<Replace>(change.action)) return ReplaceHeadline(change);
+  return std::get<Delete>(change.action).forget ? "has ended, and will be forgotten"
+                                                : "will be cancelled, and forgotten";
+}
+
 std::string Headline(const Change& change) {
+  if (change.training) return TrainingHeadline(change);
   if (const auto* create = std::get_if<Create>(&change.action)) {
     return create->resume ? "is being created, and will be waited for" : "will be created";
   }
@@ -105,6 +117,7 @@ class PlanView {
 
   std::string Text() {
     ShowDrift();
+    ShowEndedJobs();
     if (plan_.Empty()) {
       // Under an error "No changes" would mislead.
       if (!options_.failed) text_ += paint_(Ink::kGreen, "No changes.") + WhyNoChanges();
@@ -160,6 +173,21 @@ class PlanView {
       ShowAttributes(drift.attributes);
     }
     text_ += "\n";
+  }
+
+  // The same spec does not run a job again, which looks like nothing to do.
+  void ShowEndedJobs() {
+    bool any = false;
+    for (const Change& change : plan_.changes) {
+      if (!change.training || !IsKeep(change) || change.reason.empty()) continue;
+      std::string reason = VisibleControls(change.reason);
+      if (reason.ends_with('.')) reason.pop_back();
+      text_ +=
+          fmt::format("{}: {}.\n  The same spec does not run it again; `--replace {}` does.\n",
+                      paint_(Ink::kBold, VisibleControls(change.address)), reason, change.address);
+      any = true;
+    }
+    if (any) text_ += "\n";
   }
 
   void ShowLegend() {
@@ -232,6 +260,9 @@ class PlanView {
   static std::string Title(const Change& change) {
     if (std::holds_alternative<RunStep>(change.action)) {
       return VisibleControls(change.address);
+    }
+    if (change.training) {
+      return VisibleControls(fmt::format("{} (in {})", change.address, change.training->region));
     }
     const auto* gone = std::get_if<Delete>(&change.action);
     const std::string address =

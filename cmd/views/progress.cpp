@@ -149,6 +149,13 @@ class ProgressView final : public EventSink {
 }  // namespace
 
 ProgressWords WordsFor(const Change& change) {
+  if (change.training && std::holds_alternative<Create>(change.action)) {
+    return {"Submitting", "Still waiting to run", "Submission complete"};
+  }
+  if (const auto* gone = std::get_if<Delete>(&change.action); change.training && gone != nullptr) {
+    if (gone->forget) return {"Forgetting", "Still forgetting", "Forgotten"};
+    return {"Cancelling", "Still cancelling", "Cancellation complete"};
+  }
   if (std::holds_alternative<Create>(change.action)) {
     return {"Creating", "Still creating", "Creation complete"};
   }

@@ -8,6 +8,7 @@
 #include "cmd/views/paint.h"
 #include "cmd/views/terraform_json.h"
 #include "plans/node_view.h"
+#include "plans/training_plan.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -107,6 +108,24 @@ std::string ShowStep(const std::string& address, const StepRecord& record) {
   return Block(address, lines);
 }
 
+std::string ShowJob(const std::string& address, const TrainingRecord& record) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const auto& [path, value] : WordsOfBody(record.applied)) {
+    lines.emplace_back(path, ToJson(value));
+  }
+  lines.emplace_back("project", ToJson(Value(record.project)));
+  lines.emplace_back("region", ToJson(Value(record.region)));
+  if (!record.job.empty()) lines.emplace_back("id", ToJson(Value(record.job)));
+  if (!record.state.empty()) lines.emplace_back("state", ToJson(Value(record.state)));
+  if (!record.error.empty()) lines.emplace_back("error", ToJson(Value(record.error)));
+  if (record.pending) {
+    lines.emplace_back("pending", fmt::format("{} since {}", PendingWord(record.pending->kind),
+                                              record.pending->begun_at));
+  }
+  std::sort(lines.begin(), lines.end());
+  return Block(address, lines);
+}
+
 // Columns padded to their widest cell.
 std::string Padded(const std::vector<std::array<std::string, 7>>& rows, const Paint& paint) {
   std::array<std::size_t, 7> widths{};
@@ -137,6 +156,7 @@ std::vector<std::string> AddressesOf(const State& state) {
   std::vector<std::string> addresses;
   for (const auto& [address, record] : state.pods) addresses.push_back(address);
   for (const auto& [address, record] : state.steps) addresses.push_back(address);
+  for (const auto& [address, record] : state.training_jobs) addresses.push_back(address);
   std::sort(addresses.begin(), addresses.end());
   return addresses;
 }
@@ -148,7 +168,27 @@ std::string ShowAddress(const State& state, const std::string& address) {
   if (auto step = state.steps.find(address); step != state.steps.end()) {
     return ShowStep(address, step->second);
   }
+  if (auto job = state.training_jobs.find(address); job != state.training_jobs.end()) {
+    return ShowJob(address, job->second);
+  }
   return {};
+}
+
+Value TrainingJobsOf(const State& state) {
+  Value::List jobs;
+  for (const auto& [address, record] : state.training_jobs) {
+    Value job = Value::EmptyMap();
+    job.Set("address", address);
+    job.Set("project", record.project);
+    job.Set("region", record.region);
+    job.Set("id", record.job);
+    job.Set("state", record.state);
+    if (!record.error.empty()) job.Set("error", record.error);
+    job.Set("applied", record.applied);
+    if (record.pending) job.SetPath("pending.action", PendingWord(record.pending->kind));
+    jobs.push_back(std::move(job));
+  }
+  return Value(std::move(jobs));
 }
 
 Value StateDocument(const State& state) {
@@ -210,6 +250,7 @@ Value StateDocument(const State& state) {
     steps.push_back(std::move(step));
   }
   document.Set("steps", std::move(steps));
+  if (!state.training_jobs.empty()) document.Set("trainingJobs", TrainingJobsOf(state));
   // The same once more as `terraform show -json` has it.
   const Value terraform = TerraformState(state);
   document.Set("terraform_version", terraform["terraform_version"]);
@@ -261,6 +302,45 @@ std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
         {row.pod, row.state, row.health, row.type, row.zone, row.workers, row.addresses});
   }
   return Padded(table, Paint(color));
+}
+
+std::string TrainingTable(const State& settled, const Observation& observation, bool color) {
+  std::vector<std::array<std::string, 5>> rows = {
+      {"TRAINING JOB", "STATE", "ACCELERATORS", "REGION", "ID"}};
+  for (const auto& [address, record] : settled.training_jobs) {
+    const auto seen = observation.training.find(address);
+    const bool gone = seen != observation.training.end() && seen->second.is_null();
+    std::string accelerators;
+    for (const auto& [path, value] : WordsOfBody(record.applied)) {
+      const bool counts = path == "gpuSpec" || path == "tpuSpec";
+      if (!counts || value.AsString() == "none") continue;
+      accelerators += (accelerators.empty() ? "" : ", ") + value.AsString();
+    }
+    rows.push_back({address.substr(address.find('.') + 1),
+                    record.job.empty()     ? "PENDING"
+                    : gone                 ? "GONE"
+                    : record.state.empty() ? "-"
+                                           : record.state,
+                    accelerators.empty() ? "-" : accelerators, record.region,
+                    record.job.empty() ? "-" : record.job.substr(record.job.rfind('/') + 1)});
+  }
+  std::array<std::size_t, 5> widths{};
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  const Paint paint(color);
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::size_t i = 0; i < rows[r].size(); ++i) {
+      const std::string& cell = rows[r][i];
+      const bool good = cell == "JOB_STATE_RUNNING" || cell == "JOB_STATE_SUCCEEDED";
+      text += r == 0   ? paint(Ink::kBold, cell)
+              : i == 1 ? paint(good ? Ink::kGreen : Ink::kYellow, cell)
+                       : cell;
+      text += i + 1 == rows[r].size() ? "\n" : std::string(widths[i] - cell.size() + 2, ' ');
+    }
+  }
+  return text;
 }
 
 std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept) {

@@ -13,7 +13,7 @@ namespace podctl {
 
 // One address of the state; "" when it is not there.
 std::string ShowAddress(const State& state, const std::string& address);
-std::vector<std::string> AddressesOf(const State& state);  // pods and steps, sorted
+std::vector<std::string> AddressesOf(const State& state);  // pods, steps, training jobs; sorted
 
 // The same as a document; its members `format_version`, `terraform_version` and `values` are those
 // of `terraform show -json`. Holds no sensitive value (the state has none).
@@ -28,6 +28,10 @@ struct StatusRow {
   std::string workers;
   std::string addresses;
 };
+// The training jobs of a state that has some.
+std::string TrainingTable(const State& settled, const Observation& observation, bool color);
+// As members of a document.
+Value TrainingJobsOf(const State& state);
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation);
 // The stored generation, and those that are kept: as a table, and as a document.
 std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);

@@ -6,6 +6,8 @@
 
 #include "cmd/views/terraform_resource.h"
 #include "plans/spec/references.h"
+#include "plans/training/requests.h"
+#include "plans/training_plan.h"
 
 namespace podctl {
 namespace {
@@ -196,10 +198,26 @@ Value ConfiguredStep(const PodSpec& pod, const StepSpec& step) {
   return resource;
 }
 
+Value ConfiguredJob(const Change& change) {
+  Value resource = TerraformName(change.address);
+  resource.Erase("provider_name");
+  resource.Set("provider_config_key", "podctl");
+  resource.Set("schema_version", 0);
+  Value expressions = Value::EmptyMap();
+  for (const auto& [path, value] : WordsOfBody(CustomJobBody(*change.training))) {
+    expressions.MutableMap()[path].Set("constant_value", value);
+  }
+  resource.Set("expressions", std::move(expressions));
+  return resource;
+}
+
 Value Configuration(const SavedPlan& saved) {
   Value::List resources;
   for (const Change& change : saved.plan.changes) {
-    const PodSpec* pod = PodOf(change.action);
+    if (change.training && !std::holds_alternative<Delete>(change.action)) {
+      resources.push_back(ConfiguredJob(change));
+    }
+    const PodSpec* pod = change.training ? nullptr : PodOf(change.action);
     if (pod == nullptr) continue;
     resources.push_back(ConfiguredPod(*pod));
     for (const StepSpec& step : pod->bootstrap) resources.push_back(ConfiguredStep(*pod, step));
@@ -269,6 +287,9 @@ Value TerraformState(const State& state) {
     Value resource = StateResource(address, ObjectOf(address, record));
     resource.Set("depends_on", Value(Value::List{Value(record.pod)}));
     resources.push_back(std::move(resource));
+  }
+  for (const auto& [address, record] : state.training_jobs) {
+    resources.push_back(StateResource(address, ObjectOf(record)));
   }
   Value document;
   document.Set("format_version", "1.0");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "plans/training/requests.h"
+#include "plans/training_plan.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -203,7 +205,55 @@ TerraformObject ObjectOf(const std::string& address, const StepRecord& record) {
   return object;
 }
 
+namespace {
+
+// The service decides these when the job is submitted.
+TerraformObject JobAfter(const Change& change) {
+  TerraformObject after;
+  after.values = Value::EmptyMap();
+  for (auto& [path, value] : WordsOfBody(CustomJobBody(*change.training))) {
+    Put(&after.values, Steps(path), value);
+  }
+  after.values.Set("project", change.training->project);
+  after.values.Set("region", change.training->region);
+  after.unknown.Set("id", true);
+  after.unknown.Set("state", true);
+  return after;
+}
+
+TerraformSides SidesOfTraining(const Change& change, const State& state) {
+  TerraformSides sides;
+  const auto record = state.training_jobs.find(change.address);
+  if (record != state.training_jobs.end()) sides.before = ObjectOf(record->second);
+  const auto* create = std::get_if<Create>(&change.action);
+  if (IsKeep(change)) {
+    sides.after = sides.before;
+  } else if (create != nullptr) {
+    sides.before = {};
+    sides.after = JobAfter(change);
+  } else if (std::holds_alternative<Replace>(change.action)) {
+    sides.after = JobAfter(change);
+  }
+  return sides;
+}
+
+}  // namespace
+
+TerraformObject ObjectOf(const TrainingRecord& record) {
+  TerraformObject object;
+  object.values = Value::EmptyMap();
+  for (auto& [path, value] : WordsOfBody(record.applied)) {
+    Put(&object.values, Steps(path), value);
+  }
+  object.values.Set("project", record.project);
+  object.values.Set("region", record.region);
+  if (!record.job.empty()) object.values.Set("id", record.job);
+  if (!record.state.empty()) object.values.Set("state", record.state);
+  return object;
+}
+
 TerraformSides SidesOf(const Change& change, const State& state) {
+  if (change.training) return SidesOfTraining(change, state);
   if (const auto* run = std::get_if<RunStep>(&change.action)) {
     return SidesOfStep(change, *run, state);
   }

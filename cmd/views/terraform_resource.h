@@ -24,6 +24,7 @@ struct TerraformObject {
 // Of what the state remembers.
 TerraformObject ObjectOf(const PodRecord& record);
 TerraformObject ObjectOf(const std::string& address, const StepRecord& record);
+TerraformObject ObjectOf(const TrainingRecord& record);
 
 // A change's two sides. `state` is the plan's prior state.
 struct TerraformSides {

@@ -109,7 +109,7 @@ class Loop {
     for (const Change& change : plan.changes) {
       if (change.address == PodAddress(change.pod)) pods_.insert(change.pod);
       if (const auto* keep = std::get_if<Keep>(&change.action)) {
-        journal_.NotePod(keep->pod);
+        if (!change.training) journal_.NotePod(keep->pod);
         continue;
       }
       if (change.reason_code == ReasonCode::kByTriggers) {

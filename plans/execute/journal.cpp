@@ -296,6 +296,57 @@ void Journal::StepApplied(const std::string& step, const std::string& pod, int w
   record.workers[worker] = {digest, At(pod).uid, FormatTimestamp(clock_.Now())};
 }
 
+const TrainingRecord* Journal::FindTraining(const std::string& address) const {
+  const auto it = state_.training_jobs.find(address);
+  return it == state_.training_jobs.end() ? nullptr : &it->second;
+}
+
+void Journal::BeginTraining(const std::string& address, const std::string& project,
+                            const std::string& region, const Value& body,
+                            const std::string& request_id) {
+  dirty_ = true;
+  TrainingRecord record;
+  record.project = project;
+  record.region = region;
+  record.applied = body;
+  record.pending = Begun(PendingAction::Kind::kCreate, request_id);
+  state_.training_jobs[address] = std::move(record);
+}
+
+void Journal::TrainingSubmitted(const std::string& address, const std::string& job) {
+  if (FindTraining(address) == nullptr) return;
+  dirty_ = true;
+  TrainingRecord& record = state_.training_jobs[address];
+  record.job = job;
+  record.pending.reset();
+}
+
+void Journal::TrainingSeen(const std::string& address, const std::string& state,
+                           const std::string& error) {
+  const TrainingRecord* known = FindTraining(address);
+  if (known == nullptr || (known->state == state && known->error == error)) return;
+  dirty_ = true;
+  TrainingRecord& record = state_.training_jobs[address];
+  record.state = state;
+  record.error = error;
+}
+
+void Journal::BeginTrainingCancel(const std::string& address) {
+  if (FindTraining(address) == nullptr) return;
+  dirty_ = true;
+  state_.training_jobs[address].pending = Begun(PendingAction::Kind::kDelete);
+}
+
+void Journal::WithdrawTrainingCancel(const std::string& address) {
+  if (FindTraining(address) == nullptr) return;
+  dirty_ = true;
+  state_.training_jobs[address].pending.reset();
+}
+
+void Journal::TrainingGone(const std::string& address) {
+  if (state_.training_jobs.erase(address) > 0) dirty_ = true;
+}
+
 Result<void> Journal::Flush() {
   if (!dirty_) return {};
   if (auto saved = store_.Save(state_, &generation_); !saved) return saved;

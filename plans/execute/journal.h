@@ -85,6 +85,19 @@ class Journal {
   void StepApplied(const std::string& step, const std::string& pod, int worker,
                    const std::string& digest);
 
+  // Training jobs. nullptr when the address is not in the state.
+  const TrainingRecord* FindTraining(const std::string& address) const;
+  // `body` is what is sent, without the label that holds `request_id`.
+  void BeginTraining(const std::string& address, const std::string& project,
+                     const std::string& region, const Value& body, const std::string& request_id);
+  // The service knows the job by this name.
+  void TrainingSubmitted(const std::string& address, const std::string& job);
+  void TrainingSeen(const std::string& address, const std::string& state, const std::string& error);
+  void BeginTrainingCancel(const std::string& address);
+  // It was refused: forget the intent.
+  void WithdrawTrainingCancel(const std::string& address);
+  void TrainingGone(const std::string& address);
+
   bool dirty() const { return dirty_; }
   // Saves if anything was noted. On error the notes stay and are tried again with the next Flush.
   Result<void> Flush();

@@ -1,4 +1,4 @@
-// The tasks that change a node: create, patch, delete, replace.
+// The tasks that change a node (create, patch, delete, replace) or a training job.
 #pragma once
 
 #include <chrono>
@@ -41,6 +41,8 @@ std::unique_ptr<Task> MakeQueuedCreateTask(const Change& change, const PodSpec& 
                                            TaskContext& context);
 std::unique_ptr<Task> MakeQueuedDeleteTask(const Change& change, const Delete& action,
                                            TaskContext& context);
+// Submits, replaces or cancels the training job of the change.
+std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context);
 // That the workers of a pod, which is in the state, can be used.
 // `limit`: how long they may take to boot; nullopt: the usual time.
 std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,

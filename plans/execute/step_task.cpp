@@ -192,6 +192,7 @@ std::unique_ptr<Task> MakeThenStop(std::unique_ptr<Task> made, const Change& cha
 }  // namespace
 
 std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {
+  if (change.training) return MakeTrainingTask(change, context);
   if (const auto* create = std::get_if<Create>(&change.action)) {
     const CreateKind kind = create->resume ? CreateKind::kResume : CreateKind::kNew;
     return MakeThenStop(MakeCreateTask(change, create->pod, kind, context), change, create->pod,

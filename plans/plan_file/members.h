@@ -228,10 +228,34 @@ void Members(A& archive, S& name) {
   static_cast<void>(slices);  // the pod and its record know
 }
 
+template <typename A, plan_file::Of<AcceleratorSpec> S>
+void Members(A& archive, S& accelerators) {
+  auto& [count, type] = accelerators;
+  archive("count", count);
+  archive("type", type);
+}
+
+template <typename A, plan_file::Of<TrainingJobSpec> S>
+void Members(A& archive, S& job) {
+  auto& [name, project, region, tpu, gpu, machine_type, image, args, labels, tpu_tf_version,
+         place] = job;
+  archive("name", name);
+  archive("project", project);
+  archive("region", region);
+  archive("tpu", tpu);
+  archive("gpu", gpu);
+  archive("machine_type", machine_type);
+  archive("image", image);
+  archive("args", args);
+  archive("labels", labels);
+  archive("tpu_tf_version", tpu_tf_version);
+  archive("place", place);
+}
+
 template <typename A, plan_file::Of<Change> S>
 void Members(A& archive, S& change) {
   auto& [address, previous_address, pod, node, action, attributes, reason_code, reason, waits_for,
-         lost, place] = change;
+         lost, place, training] = change;
   archive("address", address);
   archive("previous_address", previous_address);
   archive("pod", pod);
@@ -243,6 +267,7 @@ void Members(A& archive, S& change) {
   archive("waits_for", waits_for);
   archive("lost", lost);
   archive("place", place);
+  archive("training", training);
 }
 
 template <typename A, plan_file::Of<Drift> S>

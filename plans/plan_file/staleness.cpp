@@ -39,7 +39,7 @@ class Interest {
   explicit Interest(const State& state) : state_(state) {}
 
   void Add(const Change& change) {
-    if (IsKeep(change) && change.previous_address.empty()) return;
+    if (change.training || (IsKeep(change) && change.previous_address.empty())) return;
     nodes_.emplace(change.node, PodAddress(change.pod));
     for (const std::string& address : {PodAddress(change.pod), change.previous_address}) {
       AddRecord(address);

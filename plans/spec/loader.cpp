@@ -13,6 +13,7 @@
 #include "plans/spec/node_rules.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/spec_files.h"
+#include "plans/spec/training_job_reader.h"
 #include "plans/spec/tree_merge.h"
 #include "plans/spec/variables.h"
 #include "state/digest.h"
@@ -25,8 +26,8 @@ constexpr std::size_t kMostPods = 20'000;
 constexpr std::size_t kMostDefaultValues = 2'000'000;
 
 const std::vector<std::string>& TopKeys() {
-  static const std::vector<std::string> keys = {"project",  "zone", "state", "variables",
-                                                "defaults", "pods", "moved"};
+  static const std::vector<std::string> keys = {"project",  "zone", "state",        "variables",
+                                                "defaults", "pods", "trainingJobs", "moved"};
   return keys;
 }
 
@@ -82,6 +83,11 @@ class Loader {
           auto& target = key == "pods" ? pods_ : declarations_;
           target.insert(target.end(), entry.value->entries.begin(), entry.value->entries.end());
         }
+      } else if (key == "trainingJobs") {
+        has_pods_key_ = true;  // a spec of training jobs alone is a whole one
+        if (!reader.ExpectMap(*entry.value, slot)) continue;
+        training_jobs_.insert(training_jobs_.end(), entry.value->entries.begin(),
+                              entry.value->entries.end());
       } else if (key == "moved") {
         moved_.push_back(entry.value);
       } else {
@@ -177,6 +183,7 @@ class Loader {
       problems_.Add(std::move(problem));
       return;
     }
+    ReadTrainingJobs(reader, defaults.project, spec);
     ReportMissingPods();
     PodReader pod_reader(reader, files_, defaults);
     if (defaults_ != nullptr) pod_reader.CheckDefaults(*defaults_);
@@ -203,6 +210,27 @@ class Loader {
     CheckSameNode(read, problems_);
     spec.pods.reserve(read.size());
     for (ReadPod& pod : read) spec.pods.push_back(std::move(pod.pod));
+  }
+
+  void ReadTrainingJobs(ValueReader& reader, const std::optional<std::string>& project,
+                        Spec& spec) {
+    if (training_jobs_.size() > kMostPods) {
+      problems_.AddForFile("", fmt::format("{} training jobs are too many, {} at most",
+                                           training_jobs_.size(), kMostPods));
+      return;
+    }
+    TrainingJobReader job_reader(reader, project);
+    std::map<std::string, const YamlNode*> names;
+    for (const YamlEntry& entry : training_jobs_) {
+      const auto [it, is_new] = names.emplace(entry.key->text, entry.key.get());
+      if (is_new) {
+        spec.training_jobs.push_back(job_reader.Read(*entry.key, *entry.value));
+        continue;
+      }
+      reader.Conflict(*entry.key, {"trainingJobs", entry.key->text},
+                      fmt::format("the training job `{}` is defined twice", entry.key->text),
+                      *it->second, "first defined here");
+    }
   }
 
   void ReadMoves(ValueReader& reader, const std::map<std::string, const YamlNode*>& pods,
@@ -256,6 +284,7 @@ class Loader {
   std::map<std::string, YamlEntry> settings_;
   std::vector<YamlEntry> declarations_;
   std::vector<YamlEntry> pods_;
+  std::vector<YamlEntry> training_jobs_;
   std::vector<YamlNodePtr> moved_;
   YamlNodePtr defaults_;
   Variables variables_;

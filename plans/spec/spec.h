@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/training/training_job.h"
 #include "providers/base/api_version.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
@@ -129,6 +130,7 @@ struct VariableValue {
 struct Spec {
   std::vector<PodSpec> pods;  // in the order of the files
   std::vector<MovedSpec> moved;
+  std::vector<TrainingJobSpec> training_jobs;      // likewise
   std::map<std::string, VariableValue> variables;  // as set for this run
   std::string digest;   // SHA-256 over the files' contents, in hex: tells whether a spec was edited
   std::string project;  // of pods that name none; empty: there is no such project

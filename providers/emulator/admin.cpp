@@ -77,17 +77,23 @@ Answer Admin::Strike(const HttpRequest& request) {
   if (colon == std::string::npos) return NotFound(request.path);
   const std::string verb = name.substr(colon + 1);
   name.resize(colon);
-  const bool of_nodes = name.rfind("nodes/", 0) == 0 || name.find("/nodes/") != std::string::npos;
-  for (const std::string_view folder : {"nodes/", "queuedResources/"}) {
+  const auto of = [&](std::string_view folder) {
+    return name.rfind(folder, 0) == 0 || name.find("/" + std::string(folder)) != std::string::npos;
+  };
+  const bool of_nodes = of("nodes/");
+  const bool of_jobs = of("customJobs/");
+  for (const std::string_view folder : {"nodes/", "queuedResources/", "customJobs/"}) {
     if (name.rfind(folder, 0) == 0) name.erase(0, folder.size());
   }
-  const std::vector<std::string> found =
-      of_nodes ? service_->FindNodes(name) : service_->FindQueued(name);
+  const std::vector<std::string> found = of_nodes  ? service_->FindNodes(name)
+                                         : of_jobs ? service_->FindJobs(name)
+                                                   : service_->FindQueued(name);
   if (found.empty()) return NotFound(name);
   if (found.size() > 1) {
     return InvalidArgument(
         fmt::format("\"{}\" may be {}; give the full name", name, fmt::join(found, " or ")));
   }
+  if (of_jobs) return service_->StrikeJob(found.front(), verb);
   return of_nodes ? service_->StrikeNode(found.front(), verb)
                   : service_->StrikeQueued(found.front(), verb);
 }

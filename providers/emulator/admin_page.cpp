@@ -18,6 +18,7 @@ What can be done (POST; an id that two zones have needs the full name):
   curl -X POST $E/emulator/nodes/NODE:heal         READY and HEALTHY again
   curl -X POST $E/emulator/queuedResources/QR:suspend
   curl -X POST $E/emulator/queuedResources/QR:fail
+  curl -X POST $E/emulator/customJobs/JOB:fail     or succeed; JOB is its number or display name
   curl -X POST $E/emulator/capacity -d '{"v3-32": 0}'
   curl -X POST $E/emulator/clock -d '{"advance": "6h"}'
   curl -X POST $E/emulator/faults -d '{"method": "POST", "path": "/nodes", "status": 503}'

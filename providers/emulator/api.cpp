@@ -164,6 +164,26 @@ TextAnswer Api::Queue(const HttpRequest& request, const Call& call, const CallCo
   return ToText(service_->MaintainQueued(call.place, call.id, read["nodeNames"].AsList(), context));
 }
 
+// The service of Vertex AI.
+TextAnswer Api::CustomJobs(const HttpRequest& request, const Call& call) {
+  if (!IsRegion(call.place.zone)) return LocationDenied(call.place.zone);
+  if (call.name == "customJobs.list") {
+    PageAnswer page = ReadPageRequest(request);
+    if (auto* refusal = std::get_if<ApiError>(&page)) return std::move(*refusal);
+    return ToText(
+        service_->ListJobs(call.place, std::get<PageRequest>(page), Parameter(request, "filter")));
+  }
+  if (call.name == "customJobs.get") return ToText(service_->GetJob(call.place, call.id));
+  if (call.name == "customJobs.delete") return ToText(service_->DeleteJob(call.place, call.id));
+  if (call.name == "customJobs.cancel") return ToText(service_->CancelJob(call.place, call.id));
+  const Result<Value> json = ParseLenientJson(request.body);
+  if (!json) {
+    return FieldViolation("",
+                          fmt::format("Invalid JSON payload received. {}", json.error().message));
+  }
+  return ToText(service_->CreateJob(call.place, *json));
+}
+
 TextAnswer Api::Operations(const HttpRequest& request, const Call& call) {
   const std::string name = fmt::format("{}/operations/{}", call.place.Parent(), call.id);
   if (call.name == "operations.get") return ToText(service_->GetOperation(name));
@@ -176,6 +196,7 @@ TextAnswer Api::Operations(const HttpRequest& request, const Call& call) {
 
 TextAnswer Api::Dispatch(const HttpRequest& request, const Call& call, const Value& failure) {
   if (auto refusal = CheckParameters(request, call)) return *std::move(refusal);
+  if (call.collection() == "customJobs") return CustomJobs(request, call);
   const bool any_zone =
       call.place.zone == "-" && (call.name == "nodes.list" || call.name == "queuedResources.list");
   // A create says more exactly what it dislikes about a zone.

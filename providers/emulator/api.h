@@ -1,4 +1,5 @@
-// What is asked under the paths of the Cloud TPU API (v2, v2alpha1, and v1 for locations).
+// What is asked under the paths of the Cloud TPU API (v2, v2alpha1, and v1 for locations), and for
+// the custom jobs of Vertex AI (v1).
 //
 // Turns a request into one call of the service and its answer into JSON: query parameters, the
 // reading of bodies, and the faults that were ordered. Also answers what gcloud asks of other
@@ -30,6 +31,7 @@ class Api {
   TextAnswer Dispatch(const HttpRequest& request, const Call& call, const Value& failure);
   TextAnswer Nodes(const HttpRequest& request, const Call& call, const CallContext& context);
   TextAnswer Queue(const HttpRequest& request, const Call& call, const CallContext& context);
+  TextAnswer CustomJobs(const HttpRequest& request, const Call& call);
   TextAnswer Operations(const HttpRequest& request, const Call& call);
   TextAnswer Catalogue(const HttpRequest& request, const Call& call);
 

@@ -193,6 +193,14 @@ std::vector<std::string> Zones() {
   return zones;
 }
 
+bool IsRegion(std::string_view region) {
+  const auto is_part = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  return region.find('-') != std::string_view::npos && region.back() >= '0' &&
+         region.back() <= '9' && std::all_of(region.begin(), region.end(), is_part);
+}
+
 bool IsZone(std::string_view zone) {
   return std::any_of(kOffers.begin(), kOffers.end(),
                      [&](const Offer& offer) { return offer.zone == zone; });

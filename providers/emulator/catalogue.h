@@ -27,6 +27,8 @@ std::optional<Accelerator> FindAccelerator(std::string_view api_type, std::strin
 
 std::vector<std::string> Zones();
 bool IsZone(std::string_view zone);
+// The form of a region's name, "us-central1": which of them there are is not known here.
+bool IsRegion(std::string_view region);
 // Does the zone offer the type?
 bool Offers(std::string_view zone, const Accelerator& accelerator);
 // All documented types that the zone offers, smallest first in each generation.

@@ -36,6 +36,7 @@ struct Route {
   std::vector<std::string_view> parameters;
   std::vector<std::string_view> alpha_parameters = {};
   bool alpha_only = false;
+  bool vertex = false;  // of aiplatform.googleapis.com, which is another service
 };
 
 const std::vector<Route>& Routes() {
@@ -75,6 +76,19 @@ const std::vector<Route>& Routes() {
        {},
        {},
        true},
+      {"GET",
+       "customJobs",
+       false,
+       "",
+       "customJobs.list",
+       {"filter", "pageSize", "pageToken", "readMask"},
+       {},
+       false,
+       true},
+      {"POST", "customJobs", false, "", "customJobs.create", {}, {}, false, true},
+      {"GET", "customJobs", true, "", "customJobs.get", {}, {}, false, true},
+      {"DELETE", "customJobs", true, "", "customJobs.delete", {}, {}, false, true},
+      {"POST", "customJobs", true, "cancel", "customJobs.cancel", {}, {}, false, true},
       {"GET", "reservations", false, "", "reservations.list", {"pageSize", "pageToken"}, {}, true},
       {"GET", "operations", false, "", "operations.list", {"filter", "pageSize", "pageToken"}},
       {"GET", "operations", true, "", "operations.get", {}},
@@ -119,7 +133,9 @@ Call FindCall(const HttpRequest& request) {
   const std::string_view version = parts.empty() ? std::string_view() : parts[0];
   const bool alpha = version == "v2alpha1";
   // gcloud asks the v1 API for locations even where it otherwise speaks v2.
-  const bool known = version == "v2" || alpha || (version == "v1" && parts.size() <= 5);
+  const bool vertex =
+      (version == "v1" || version == "v1beta1") && parts.size() > 5 && parts[5] == "customJobs";
+  const bool known = version == "v2" || alpha || vertex || (version == "v1" && parts.size() <= 5);
   if (!known || parts.size() < 4 || parts.size() > 7 || parts[1] != "projects" ||
       parts[3] != "locations") {
     return call;
@@ -132,7 +148,8 @@ Call FindCall(const HttpRequest& request) {
   const bool has_id = parts.size() == 7 || parts.size() == 5;
   for (const Route& route : Routes()) {
     if (route.method != request.method || route.collection != collection ||
-        route.has_id != has_id || route.verb != verb || (route.alpha_only && !alpha)) {
+        route.has_id != has_id || route.verb != verb || (route.alpha_only && !alpha) ||
+        route.vertex != vertex) {
       continue;
     }
     call.name = route.name;

@@ -133,6 +133,8 @@ void Service::Restore(const std::string& key, const Value& record) {
     clock_.Advance(std::chrono::milliseconds(record["skippedMs"].AsInt()));
   } else if (key.rfind("queued:", 0) == 0) {
     RestoreQueued(key.substr(7), record);
+  } else if (key.rfind("job:", 0) == 0) {
+    RestoreJob(key.substr(4), record);
   } else if (key.rfind("node:", 0) == 0) {
     Node node;
     node.resource = record["resource"];

@@ -7,7 +7,8 @@
 //
 // service.cpp takes the calls for nodes, settlement.cpp ends operations, queue.cpp takes the calls
 // for queued resources and queue_life.cpp is what becomes of them, room.cpp counts what is in use,
-// accidents.cpp is what users and tests do to nodes.
+// accidents.cpp is what users and tests do to nodes, custom_jobs.cpp takes the calls for the custom
+// jobs of Vertex AI.
 #pragma once
 
 #include <chrono>
@@ -27,6 +28,7 @@
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/emulator/api_error.h"
+#include "providers/emulator/custom_job_rules.h"
 #include "providers/emulator/journal.h"
 #include "providers/emulator/limits.h"
 #include "providers/emulator/node_rules.h"
@@ -101,6 +103,13 @@ class Service {
                         const CallContext& context = {});
   Answer ListReservations(const Place& place, const PageRequest& page);
 
+  // Custom jobs, which belong to a region: place.zone is one.
+  Answer CreateJob(const Place& place, const Value& body);
+  Answer GetJob(const Place& place, const std::string& id);
+  Answer ListJobs(const Place& place, const PageRequest& page, std::string_view filter);
+  Answer CancelJob(const Place& place, const std::string& id);
+  Answer DeleteJob(const Place& place, const std::string& id);
+
   Answer GetOperation(const std::string& name);
   Answer ListOperations(const Place& place, const PageRequest& page);
   Answer DeleteOperation(const std::string& name);
@@ -113,9 +122,13 @@ class Service {
   Answer StrikeNode(const std::string& node_name, std::string_view verb);
   // "suspend", "fail".
   Answer StrikeQueued(const std::string& name, std::string_view verb);
+  // "fail", "succeed".
+  Answer StrikeJob(const std::string& name, std::string_view verb);
   // The full names of the resources with this id, or this full name itself if there is one.
   std::vector<std::string> FindNodes(const std::string& id);
   std::vector<std::string> FindQueued(const std::string& id);
+  // Also by display name.
+  std::vector<std::string> FindJobs(const std::string& id);
   Answer SetCapacity(const std::string& rule);
   // What is limited, and how it stands with all nodes and queued resources, in short.
   Value Overview();
@@ -211,6 +224,10 @@ class Service {
   void NoteDeletion(const std::string& queued_name);
   std::int64_t DelayMs() const { return settings_.operation_delay.count(); }
 
+  // custom_jobs.cpp
+  Result<void> SaveJob(const std::string& name);
+  void RestoreJob(const std::string& name, const Value& record);
+
   // room.cpp
   // The reservation whose room `count` more nodes would take, "" for the pool; nullopt: none.
   std::optional<std::string> FindRoom(std::string_view zone, const std::string& type,
@@ -234,8 +251,9 @@ class Service {
   std::mutex mutex_;
   std::condition_variable changed_;
   Limits limits_;
-  std::map<std::string, Node> nodes_;    // by resource name
-  std::map<std::string, Queued> queue_;  // by resource name
+  std::map<std::string, Node> nodes_;      // by resource name
+  std::map<std::string, Queued> queue_;    // by resource name
+  std::map<std::string, CustomJob> jobs_;  // by resource name
   OperationTable operations_;
   std::multimap<std::int64_t, std::string> agenda_;  // due (ms since the epoch) -> operation name
   std::multimap<std::int64_t, std::string> boots_;   // due -> node name, for worker_boot_delay

@@ -60,6 +60,9 @@ class TpuProvider final : public Provider, public ZoneOffer {
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
   QueuedResources* queued() override { return &queue_; }
+  CustomJobs* custom_jobs() override { return jobs_; }
+  // Training jobs are another service's, and lent. Before the provider is used.
+  void LendJobs(CustomJobs* jobs) { jobs_ = jobs; }
   Provider& Speaking(ApiVersion version) override;
 
   Result<std::vector<Value>> ListAcceleratorTypes(const std::string& project,
@@ -87,6 +90,7 @@ class TpuProvider final : public Provider, public ZoneOffer {
   std::unique_ptr<TpuProvider> alpha_;  // v2alpha1; of the provider of v2
   TpuProvider* v2_ = nullptr;           // v2; of the provider of v2alpha1
   TpuQueue queue_{*this};
+  CustomJobs* jobs_ = nullptr;
 };
 
 }  // namespace podctl::gcp

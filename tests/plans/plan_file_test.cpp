@@ -59,6 +59,7 @@ class Dice {
   }
   void Throw(bool& flag) { flag = Number(1) == 1; }
   void Throw(int& number) { number = Number(90'000); }
+  void Throw(std::int64_t& number) { number = Number(90'000); }
   void Throw(std::uint64_t& number) { number = static_cast<std::uint64_t>(Number(90'000)); }
   void Throw(std::chrono::milliseconds& duration) {
     duration = std::chrono::milliseconds(Number(1 << 30));
@@ -146,6 +147,11 @@ SavedPlan RandomPlan(unsigned seed) {
   int number = 0;
   for (Change& change : saved.plan.changes) {
     change.address = (number % 2 == 0 ? "pod.x" : "bootstrap.x") + std::to_string(number);
+    if (change.training) {
+      change.training->name = std::to_string(number);
+      change.address = TrainingAddress(change.training->name);
+      change.action = Replace{};  // what else may be done to a training job is checked
+    }
     ++number;
   }
   return saved;

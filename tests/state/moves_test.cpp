@@ -63,5 +63,15 @@ TEST(MoveAddress, RefusesWithoutAChange) {
   }
 }
 
+TEST(MoveAddress, ATrainingJobMovesToAnotherName) {
+  State state;
+  state.training_jobs["trainingJob.a"].job = "x";
+  EXPECT_FALSE(MoveAddress(state, "trainingJob.b", "trainingJob.c"));
+  EXPECT_FALSE(MoveAddress(state, "trainingJob.a", "pod.a"));
+  ASSERT_TRUE(MoveAddress(state, "trainingJob.a", "trainingJob.b"));
+  EXPECT_EQ(state.training_jobs.at("trainingJob.b").job, "x");
+  EXPECT_FALSE(state.training_jobs.contains("trainingJob.a"));
+}
+
 }  // namespace
 }  // namespace podctl::testing

@@ -294,6 +294,34 @@ TEST(StateJson, NamesInErrorsAreShownAsData) {
   EXPECT_EQ(newer.hint, "Use podctl \\x1b[31m or newer.");
 }
 
+// A podctl that knows no training jobs reads up to version 2, and says so; without them it need not.
+TEST(StateJson, TrainingJobsMakeItVersionThree) {
+  State state = SampleState();
+  EXPECT_NE(StateToJson(state).find("\"format_version\": 2,"), std::string::npos);
+  TrainingRecord job;
+  job.project = "p";
+  job.region = "us-central1";
+  job.job = "projects/1/locations/us-central1/customJobs/2";
+  job.applied.Set("displayName", "mnist");
+  job.state = "JOB_STATE_FAILED";
+  job.error = "exit status 1";
+  job.pending = PendingAction{PendingAction::Kind::kDelete, "", "2026-11-22T08:00:00Z", 3, "id"};
+  state.training_jobs[TrainingAddress("mnist")] = job;
+  const std::string text = StateToJson(state);
+  EXPECT_NE(text.find("\"format_version\": 3,"), std::string::npos);
+  const auto read = StateFromJson(text, "s");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, state);
+  EXPECT_TRUE(StateText(state).SaidBy(text));
+
+  Value document = *ParseJson(text);
+  document.Set("format_version", 2);
+  document.Set("checksum", "");
+  document.Set("checksum", "sha256:" + Sha256Hex(ToJson(document)));
+  EXPECT_NE(MustRefuse(ToJson(document)).message.find("`trainingJob.mnist` of the wrong type"),
+            std::string::npos);
+}
+
 TEST(State, Addresses) {
   EXPECT_EQ(PodAddress("research"), "pod.research");
   EXPECT_EQ(StepAddress("research", "jupyter"), "bootstrap.research.jupyter");

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "providers/provider.h"
+#include "tests/support/fake_jobs.h"
 
 namespace podctl::testing {
 
@@ -98,6 +99,8 @@ class FakeProvider final : public Provider {
   // holds the request id, and of a delete "force" after it.
   QueuedResources* queued() override { return &queue; }
   FakeQueue queue{*this};
+  CustomJobs* custom_jobs() override { return &jobs; }
+  FakeJobs jobs;
 
   // --- Faults. All count from the moment they are ordered.
   // The next `times` calls of `method` ("" = any) answer `error` and do nothing.

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include "cmd/commands/init.h"
+#include "cmd/views/snippet.h"
+#include "plans/from_command/from_command.h"
+#include "plans/training/requests.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+constexpr const char* kFormatVersion = "1.0";
+
+void Tell(Severity severity, std::string summary, std::string detail, Streams& streams) {
+  Diagnostic diagnostic;
+  diagnostic.severity = severity;
+  diagnostic.summary = std::move(summary);
+  diagnostic.detail = std::move(detail);
+  streams.err << FormatDiagnostic(diagnostic,
+                                  {streams.color && streams.err_is_terminal, streams.width});
+}
+
+// "2026-11-22T08:00:00Z" -> "20261122_080000", as Caliban stamped its jobs.
+std::string Stamp(const std::string& time) {
+  std::string stamp;
+  for (const char c : time.substr(0, 19)) {
+    if (c == 'T') stamp += '_';
+    if (c >= '0' && c <= '9') stamp += c;
+  }
+  return stamp;
+}
+
+int PrintLegacy(const FromCommand& made, const InitOptions& options, Streams& streams) {
+  if (!made.training) {
+    Tell(Severity::kError, "`--legacy-request` is about lines of `caliban cloud`",
+         "Only its jobs were requests of the service that is gone.", streams);
+    return 1;
+  }
+  streams.out << ToJson(LegacyJobBody(*made.training, Stamp(options.now)), JsonStyle::kIndented)
+              << "\n";
+  Tell(Severity::kWarning, "this request is for the record",
+       fmt::format("It was sent to https://ml.googleapis.com/v1/projects/{}/jobs. {}",
+                   made.training->project, kLegacyEnd),
+       streams);
+  return 0;
+}
+
+int PrintJson(const FromCommand& made, const std::string& path, Streams& streams) {
+  Value document;
+  document.Set("format_version", kFormatVersion);
+  document.Set("tool", made.tool);
+  if (path.empty()) {
+    document.Set("text", made.text);
+  } else {
+    document.Set("path", path);
+  }
+  Value::List remarks;
+  for (const Remark& remark : made.remarks) {
+    Value entry;
+    entry.Set("subject", remark.subject);
+    entry.Set("reason", remark.reason);
+    remarks.push_back(std::move(entry));
+  }
+  document.Set("remarks", std::move(remarks));
+  streams.out << ToJson(document) << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams) {
+  const Result<FromCommand> made = SpecFromCommand(options.from_command);
+  if (!made) {
+    Tell(Severity::kError, made.error().message, made.error().hint, streams);
+    return 1;
+  }
+  if (options.legacy_request) return PrintLegacy(*made, options, streams);
+  std::string path;
+  if (options.folder != "-") {
+    const auto written = WriteNewSpec(options.folder, made->text, files);
+    if (!written) {
+      Tell(Severity::kError, written.error().message, written.error().hint, streams);
+      return 1;
+    }
+    path = *written;
+  }
+  if (options.json) return PrintJson(*made, path, streams);
+  for (const Remark& remark : made->remarks) {
+    Tell(Severity::kWarning, fmt::format("{}: {}", remark.subject, remark.reason), "", streams);
+  }
+  if (path.empty()) {
+    streams.out << made->text;
+    return 0;
+  }
+  const std::string with_file = path == "podctl.yaml" ? "" : " -f " + ShellQuote(path);
+  streams.out << fmt::format(
+      "Wrote {} from a line of `{}`.\n\nNext: look it over, then\n  podctl validate{}\n  podctl "
+      "plan{}\n",
+      path, made->tool, with_file, with_file);
+  return 0;
+}
+
+}  // namespace podctl

@@ -1,0 +1,322 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "plans/execute/pod_tasks.h"
+#include "plans/training/requests.h"
+#include "providers/base/text.h"
+#include "providers/custom_jobs.h"
+
+namespace podctl {
+namespace {
+
+// A job that nobody gives room to must end some day.
+constexpr std::chrono::hours kQueueLimit{6};
+constexpr int kMostLooks = 5;  // for a job whose creation nobody heard of, before it is sent again
+constexpr int kMostSends = 3;
+constexpr int kMostBlindLooks = 20;  // without an answer
+
+enum class Goal { kSubmit, kReplace, kCancel };
+
+// Submits a training job, cancels one, or one after the other.
+//
+// The service names the job, so a create whose answer was lost is looked for by its label, which
+// stands in the state before it is sent; only when several looks did not find it is it sent again.
+class TrainingTask final : public Task {
+ public:
+  // `known`: the job is there, and is waited for; else a record of one is of none any more.
+  TrainingTask(const Change& change, Goal goal, bool known, TaskContext& context)
+      : address_(change.address),
+        job_(*change.training),
+        goal_(goal),
+        known_(known),
+        context_(context) {}
+
+  Need Begin() override {
+    const TrainingRecord* record = context_.journal.FindTraining(address_);
+    if (goal_ == Goal::kCancel && (!known_ || record == nullptr)) return Gone();
+    if (context_.provider.custom_jobs() == nullptr) {
+      return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no training jobs"));
+    }
+    if (record == nullptr) return Submit();
+    name_ = record->job;
+    if (name_.empty()) {
+      if (record->pending) request_id_ = record->pending->request_id;
+      where_ = {record->project, record->region};
+      return request_id_.empty() ? Submit() : Find();
+    }
+    watch_.Start(context_.clock);
+    if (goal_ != Goal::kSubmit) return Look(Phase::kBeforeCancel);
+    return known_ ? Look(Phase::kWatch) : Submit();
+  }
+
+  Need OnReply(Reply reply) override {
+    const auto& answer = std::get<Result<Value>>(reply);
+    switch (phase_) {
+      case Phase::kSend:
+        return OnSent(answer);
+      case Phase::kFind:
+        return OnFound(answer);
+      case Phase::kWatch:
+        return OnWatched(answer);
+      case Phase::kCancel:
+        return OnCancelled(answer);
+      case Phase::kBeforeCancel:
+      case Phase::kEnding:
+        return OnEnding(answer);
+    }
+    return Done();
+  }
+
+  Need OnWake() override {
+    if (phase_ == Phase::kFind) return Find();
+    return phase_ == Phase::kCancel ? Cancel() : Look(phase_);
+  }
+  std::string Id() const override { return name_; }
+  std::string Status() const override { return state_; }
+
+ private:
+  enum class Phase { kSend, kFind, kWatch, kBeforeCancel, kCancel, kEnding };
+
+  CustomJobs* Cloud() const { return context_.provider.custom_jobs(); }
+
+  Need Submit() {
+    phase_ = Phase::kSend;
+    if (++sends_ > kMostSends) {
+      context_.journal.TrainingGone(address_);
+      return Failed(MakeError(ErrorCode::kUnavailable,
+                              fmt::format("the job was sent {} times, each answer was lost and no "
+                                          "job appeared",
+                                          kMostSends)));
+    }
+    if (request_id_.empty()) request_id_ = context_.random.Uuid();
+    where_ = {job_.project, job_.region};
+    looks_ = 0;
+    Value body = CustomJobBody(job_);
+    context_.journal.BeginTraining(address_, job_.project, job_.region, body, request_id_);
+    Value labels = body["labels"].is_map() ? body["labels"] : Value::EmptyMap();
+    labels.Set(kRequestLabel, request_id_);
+    body.Set("labels", std::move(labels));
+    return CallFor(
+        [jobs = Cloud(), project = job_.project, region = job_.region, body = std::move(body)](
+            StepObserver&, std::stop_token stop) {
+          return Reply(jobs->Create(project, region, body, std::move(stop)));
+        },
+        true);
+  }
+
+  Need OnSent(const Result<Value>& sent) {
+    if (sent) return Submitted(*sent);
+    const Error& error = sent.error();
+    if (error.code == ErrorCode::kReplyLost) {
+      phase_ = Phase::kFind;
+      return Sleep(pace_.Next());
+    }
+    if (error.code != ErrorCode::kCancelled) context_.journal.TrainingGone(address_);
+    return Failed(error);  // when cancelled, the intent stays
+  }
+
+  Need Find() {
+    phase_ = Phase::kFind;
+    return CallFor(
+        [jobs = Cloud(), where = where_, id = request_id_](StepObserver&, std::stop_token stop) {
+          return Reply(jobs->Find(where.first, where.second, std::string(kRequestLabel), id,
+                                  std::move(stop)));
+        },
+        false);
+  }
+
+  Need OnFound(const Result<Value>& found) {
+    if (found) {
+      context_.journal.TrainingSubmitted(address_, (*found)["name"].AsString());
+      name_ = (*found)["name"].AsString();
+      return goal_ == Goal::kSubmit ? Submitted(*found) : Cancel();
+    }
+    if (found.error().code != ErrorCode::kNotFound) return LookLater(found.error());
+    if (++looks_ < kMostLooks) return Sleep(pace_.Next());
+    if (goal_ == Goal::kCancel) return Gone();
+    return Submit();
+  }
+
+  Need Submitted(const Value& job) {
+    name_ = job["name"].AsString();
+    context_.journal.TrainingSubmitted(address_, name_);
+    watch_.Start(context_.clock);
+    return OnWatched(job);
+  }
+
+  Need Look(Phase phase) {
+    phase_ = phase;
+    return CallFor(
+        [jobs = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
+          return Reply(jobs->Get(name, std::move(stop)));
+        },
+        false);
+  }
+
+  // A look that fails says nothing about the job.
+  Need LookLater(const Error& error) {
+    const bool passes = error.code == ErrorCode::kUnavailable ||
+                        error.code == ErrorCode::kReplyLost || error.code == ErrorCode::kInternal ||
+                        error.code == ErrorCode::kDeadlineExceeded;
+    if (!passes || ++blind_looks_ > kMostBlindLooks) return Failed(error);
+    return Sleep(pace_.Next());
+  }
+
+  void Note(const Value& job) {
+    blind_looks_ = 0;
+    const std::string state = job["state"].AsString();
+    if (state == state_) return;
+    state_ = state;
+    error_ = job["error"]["message"].AsString();
+    context_.journal.TrainingSeen(address_, state_, error_);
+    if (PhaseOfJob(state_) == JobPhase::kWaiting) {
+      context_.note(address_, fmt::format("its custom job {} is {}", Number(), state_));
+    }
+  }
+
+  // The last part of its name, as gcloud takes it.
+  std::string Number() const { return name_.substr(name_.rfind('/') + 1); }
+
+  Need OnWatched(const Result<Value>& job) {
+    phase_ = Phase::kWatch;
+    if (!job) {
+      if (job.error().code != ErrorCode::kNotFound) return LookLater(job.error());
+      context_.journal.TrainingGone(address_);
+      return Failed(MakeError(ErrorCode::kNotFound,
+                              fmt::format("the custom job {} is gone", Number()),
+                              "Somebody deleted it; `podctl apply` submits it anew."));
+    }
+    Note(*job);
+    switch (PhaseOfJob(state_)) {
+      case JobPhase::kRunning:
+        return Done();
+      case JobPhase::kOver:
+        return OnOver();
+      case JobPhase::kWaiting:
+      case JobPhase::kEnding:
+        break;
+    }
+    if (!context_.wait_for_capacity) return Later();
+    if (watch_.Read(context_.clock) > kQueueLimit) {
+      return Failed(MakeError(ErrorCode::kDeadlineExceeded,
+                              fmt::format("the custom job {} is still {} after {}", Number(),
+                                          state_, FormatDuration(kQueueLimit)),
+                              "The job stays as it is, and the next `podctl apply` goes on "
+                              "waiting."));
+    }
+    return Sleep(pace_.Next());
+  }
+
+  Need OnOver() const {
+    if (state_ == "JOB_STATE_SUCCEEDED" || state_ == "JOB_STATE_PARTIALLY_SUCCEEDED") return Done();
+    return Failed(MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the custom job {} is {}{}", Number(), state_,
+                    error_.empty() ? "" : ": " + VisibleControls(error_)),
+        fmt::format("`gcloud ai custom-jobs stream-logs {} --region={}` shows its log. The same "
+                    "spec does not run again by itself: `podctl apply --replace {}` runs it.",
+                    Number(), job_.region, address_)));
+  }
+
+  Need Cancel() {
+    phase_ = Phase::kCancel;
+    context_.journal.BeginTrainingCancel(address_);
+    return CallFor(
+        [jobs = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
+          return Reply(jobs->Cancel(name, std::move(stop)));
+        },
+        true);
+  }
+
+  Need OnCancelled(const Result<Value>& answer) {
+    watch_.Start(context_.clock);
+    if (answer) return Look(Phase::kEnding);
+    switch (answer.error().code) {
+      case ErrorCode::kNotFound:
+        return Ended();
+      case ErrorCode::kCancelled:
+        return Failed(answer.error());  // the intent stays
+      case ErrorCode::kFailedPrecondition:
+      case ErrorCode::kInvalidArgument:  // it may have ended meanwhile
+      case ErrorCode::kReplyLost:
+        refused_ = answer.error();
+        return Look(Phase::kEnding);
+      default:
+        context_.journal.WithdrawTrainingCancel(address_);
+        return Failed(answer.error());
+    }
+  }
+
+  // Of a job that is to end.
+  Need OnEnding(const Result<Value>& job) {
+    if (!job) {
+      return job.error().code == ErrorCode::kNotFound ? Ended() : LookLater(job.error());
+    }
+    Note(*job);
+    const JobPhase phase = PhaseOfJob(state_);
+    if (phase == JobPhase::kOver) return Ended();
+    if (phase_ == Phase::kBeforeCancel && phase != JobPhase::kEnding) return Cancel();
+    if (phase != JobPhase::kEnding && refused_) {
+      context_.journal.WithdrawTrainingCancel(address_);
+      return Failed(*refused_);
+    }
+    if (phase_ == Phase::kBeforeCancel) watch_.Start(context_.clock);
+    phase_ = Phase::kEnding;
+    if (watch_.Read(context_.clock) > context_.operation_timeout) {
+      return Failed(
+          MakeError(ErrorCode::kDeadlineExceeded,
+                    fmt::format("the custom job {} is still {} after {}", Number(), state_,
+                                FormatDuration(context_.operation_timeout)),
+                    "It was asked to end; the next `podctl apply` goes on waiting for that."));
+    }
+    return Sleep(pace_.Next());
+  }
+
+  Need Ended() {
+    if (goal_ == Goal::kCancel) return Gone();
+    name_.clear();
+    state_.clear();
+    request_id_.clear();
+    goal_ = Goal::kSubmit;
+    pace_ = PollPace(context_.random);
+    return Submit();
+  }
+
+  Need Gone() {
+    context_.journal.TrainingGone(address_);
+    return Done();
+  }
+
+  const std::string address_;
+  const TrainingJobSpec job_;
+  Goal goal_;
+  const bool known_;
+  TaskContext& context_;
+  PollPace pace_{context_.random};
+  Stopwatch watch_;
+  Phase phase_ = Phase::kSend;
+  std::pair<std::string, std::string> where_;  // project and region in which it is looked for
+  std::string request_id_;
+  std::string name_;   // of the job
+  std::string state_;  // as last seen
+  std::string error_;
+  std::optional<Error> refused_;  // why it was not cancelled
+  int sends_ = 0;
+  int looks_ = 0;
+  int blind_looks_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context) {
+  if (const auto* gone = std::get_if<Delete>(&change.action)) {
+    return std::make_unique<TrainingTask>(change, Goal::kCancel, !gone->forget, context);
+  }
+  if (const auto* create = std::get_if<Create>(&change.action)) {
+    return std::make_unique<TrainingTask>(change, Goal::kSubmit, create->resume, context);
+  }
+  return std::make_unique<TrainingTask>(change, Goal::kReplace, true, context);
+}
+
+}  // namespace podctl

@@ -1,0 +1,114 @@
+#include "plans/from_command/from_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "plans/from_command/spec_text.h"
+#include "plans/spec/runtime_flags.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+constexpr const char* kKnown =
+    "Known are `gcloud compute tpus tpu-vm create`, `gcloud compute tpus queued-resources create`, "
+    "`gcloud compute tpus create`, `python -m torch_xla.distributed.xla_dist` and `caliban cloud`.";
+
+std::string BaseName(const std::string& word) {
+  return word.substr(word.rfind('/') + 1);  // npos + 1 is 0
+}
+
+bool IsAssignment(const std::string& word) {
+  const auto equals = word.find('=');
+  return equals != std::string::npos && IsEnvironmentName(std::string_view(word).substr(0, equals));
+}
+
+bool IsPython(const std::string& name) {
+  return name == "python" || name == "python2" || name.starts_with("python3");
+}
+
+// The place of what follows `-m MODULE` or a script of that name; 0: none.
+std::size_t AfterXlaDist(const std::vector<std::string>& words) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "-m" && i + 1 < words.size()) {
+      return words[i + 1] == "torch_xla.distributed.xla_dist" ? i + 2 : 0;
+    }
+    if (BaseName(words[i]) == "xla_dist.py") return i + 1;
+    if (!words[i].starts_with('-')) return 0;
+  }
+  return 0;
+}
+
+Result<FromCommand> Convert(std::vector<std::string> words) {
+  const std::string tool = BaseName(words.front());
+  if (tool == "gcloud") return FromGcloud({words.begin() + 1, words.end()});
+  if (tool == "caliban") return FromCaliban({words.begin() + 1, words.end()});
+  if (tool == "xla_dist") return FromXlaDist({words.begin() + 1, words.end()});
+  if (IsPython(tool)) {
+    if (const std::size_t begin = AfterXlaDist(words); begin > 0) {
+      return FromXlaDist({words.begin() + static_cast<std::ptrdiff_t>(begin), words.end()});
+    }
+  }
+  return MakeError(
+      ErrorCode::kInvalidArgument,
+      fmt::format("`{}` is no command that can be turned into a spec", VisibleControls(tool)),
+      kKnown);
+}
+
+}  // namespace
+
+std::string NameFrom(std::string_view text) {
+  constexpr std::size_t kLongest = 63;
+  std::string name;
+  for (const char c : text.substr(0, kLongest)) {
+    const bool fits = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    name += fits ? c : '-';
+  }
+  const auto first = name.find_first_not_of("-_");
+  if (HasExpansion(text) || first == std::string::npos) return "research";
+  return name.substr(first);
+}
+
+bool HasExpansion(std::string_view text) {
+  return text.find('$') != std::string_view::npos || text.find('`') != std::string_view::npos;
+}
+
+Result<FromCommand> SpecFromCommand(std::string_view line) {
+  Result<ShellLine> split = SplitShellLine(line);
+  if (!split) return split.error();
+  std::vector<Remark> before;
+  std::vector<std::string>& words = split->words;
+  while (!words.empty() && (IsAssignment(words.front()) || words.front() == "sudo")) {
+    const std::string& word = words.front();
+    before.push_back({word.substr(0, word.find('=')),
+                      word == "sudo" ? "podctl needs no rights of another user"
+                                     : "a variable of the shell is not carried over"});
+    words.erase(words.begin());
+  }
+  if (words.empty()) {
+    return MakeError(ErrorCode::kInvalidArgument, "there is no command in the line", kKnown);
+  }
+  for (const std::string& expansion : split->expansions) {
+    before.push_back({expansion, "is kept as it stands: no shell puts anything in"});
+  }
+  if (!split->rest.empty()) {
+    before.push_back({split->rest.substr(0, split->rest.find_first_of(" \n")),
+                      "ends the command; what follows is not carried over"});
+  }
+  Result<FromCommand> made = Convert(std::move(words));
+  if (!made) return made;
+  made->remarks.insert(made->remarks.begin(), before.begin(), before.end());
+  SpecText head;
+  head.Comment(fmt::format("From a line of `{}`.", made->tool));
+  if (!made->remarks.empty()) head.Comment("Not as it was there:");
+  for (const Remark& remark : made->remarks) {
+    head.Comment(fmt::format("  {}: {}", remark.subject, remark.reason));
+  }
+  head.Blank();
+  made->text = head.text() + made->text;
+  return made;
+}
+
+}  // namespace podctl

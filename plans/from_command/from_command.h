@@ -1,0 +1,49 @@
+// Commands of other tools as podctl specs: `gcloud compute tpus … create` becomes a pod,
+// `python -m torch_xla.distributed.xla_dist` a job, `caliban cloud` a training job.
+//
+// Makes text and runs nothing. What a line says and a spec cannot is told as a remark, and stands
+// in the text as a comment; the line itself is not repeated, as it may hold a secret.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plans/from_command/shell_words.h"
+#include "plans/training/training_job.h"
+#include "providers/base/error.h"
+
+namespace podctl {
+
+struct Remark {
+  std::string subject;  // "--async"
+  std::string reason;   // a clause: "apply waits"
+};
+
+struct FromCommand {
+  std::string tool;  // "gcloud compute tpus tpu-vm create"
+  std::string text;  // of a podctl.yaml
+  std::vector<Remark> remarks;
+  std::optional<TrainingJobSpec> training;  // of a caliban line
+};
+
+// kInvalidArgument: no line of a tool that is known, or one without what it needs most.
+Result<FromCommand> SpecFromCommand(std::string_view line);
+
+// One parser a tool. `words` is the command without what stands before it (variables, `sudo`).
+Result<FromCommand> FromGcloud(const std::vector<std::string>& words);
+Result<FromCommand> FromXlaDist(const std::vector<std::string>& words);
+Result<FromCommand> FromCaliban(const std::vector<std::string>& words);
+
+// Where a line does not say it: a spec must have one.
+inline constexpr const char* kPlaceholderProject = "my-project";
+inline constexpr const char* kNoProject =
+    "was not given: put in yours, or take the line out to have gcloud's own setting";
+
+// `text` as a pod's name: what does not fit becomes `-`; "research" when nothing is left.
+std::string NameFrom(std::string_view text);
+// Whether a shell would put something in.
+bool HasExpansion(std::string_view text);
+
+}  // namespace podctl

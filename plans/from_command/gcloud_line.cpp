@@ -1,0 +1,491 @@
+// `gcloud [alpha|beta] compute tpus {tpu-vm|queued-resources} create`, and `compute tpus create` of
+// old, as a pod. Flags and what they send are those of gcloud 528.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "plans/from_command/flag_words.h"
+#include "plans/from_command/from_command.h"
+#include "plans/from_command/gcloud_flags.h"
+#include "plans/from_command/spec_text.h"
+#include "plans/spec/runtime_flags.h"
+#include "providers/base/text.h"
+#include "providers/base/value.h"
+
+namespace podctl {
+namespace {
+
+enum class Command { kTpuVm, kQueued, kOld };
+
+// --type as the API calls it.
+std::string ApiType(const std::string& type) {
+  if (type == "v5litepod") return "V5LITE_POD";
+  std::string upper = type;
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return upper;
+}
+
+std::string Lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+class GcloudLine {
+ public:
+  explicit GcloudLine(FlagWords words) : words_(std::move(words)) {}
+
+  Result<FromCommand> Convert() {
+    if (auto found = FindCommand(); !found) return found.error();
+    node_ = Value::EmptyMap();
+    node_.SetPath("networkConfig.enableExternalIps", true);  // gcloud's default
+    if (command_ == Command::kQueued) queued_ = Value::EmptyMap();
+    for (const GivenFlag& flag : words_.flags) Take(flag);
+    for (const std::string& word : words_.command) Left(word, "podctl does not know it");
+    Finish();
+    made_.text = Write();
+    return std::move(made_);
+  }
+
+ private:
+  Result<void> FindCommand() {
+    std::vector<std::string>& words = words_.positionals;
+    if (!words.empty() && (words[0] == "alpha" || words[0] == "beta")) {
+      alpha_ = words[0] == "alpha";
+      words.erase(words.begin());
+    }
+    const std::string said =
+        Join({words.begin(),
+              words.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(words.size(), 4))},
+             " ");
+    std::size_t name = 0;
+    if (said == "compute tpus tpu-vm create") {
+      command_ = Command::kTpuVm;
+      name = 4;
+    } else if (said == "compute tpus queued-resources create") {
+      command_ = Command::kQueued;
+      name = 4;
+    } else if (said.starts_with("compute tpus create")) {
+      command_ = Command::kOld;
+      name = 3;
+    } else {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       fmt::format("`gcloud {}` creates no TPU", VisibleControls(said)),
+                       "Known are `compute tpus tpu-vm create`, `compute tpus queued-resources "
+                       "create` and `compute tpus create`.");
+    }
+    made_.tool =
+        fmt::format("gcloud {}{}", alpha_ ? "alpha " : "",
+                    Join({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(name)}, " "));
+    if (words.size() <= name) {
+      return MakeError(ErrorCode::kInvalidArgument, "the line names no TPU",
+                       fmt::format("`{} NAME …`", made_.tool));
+    }
+    id_ = words[name];
+    for (std::size_t i = name + 1; i < words.size(); ++i) Left(words[i], "podctl does not know it");
+    return {};
+  }
+
+  void Left(const std::string& subject, std::string_view reason) {
+    made_.remarks.push_back({VisibleControls(subject), std::string(reason)});
+  }
+
+  void Take(const GivenFlag& flag) {
+    const std::string shown = flag.name.starts_with('-') ? flag.name : "--" + flag.name;
+    if (!flag.known) return Left(shown, "podctl does not know this flag");
+    if (flag.lacks_value) return Left(shown, "its value is missing");
+    if (const auto reason = WhyLeftAside(flag.name); !reason.empty()) return Left(shown, reason);
+    const std::string value = flag.value.value_or("");
+    const bool on = Lower(value) != "false";
+    if (!TakeShape(flag.name, value) && !TakeTerms(flag.name, value, on) &&
+        !TakeNetwork(flag.name, value, on) && !TakeMaps(shown, flag.name, value)) {
+      TakeQueue(shown, flag.name, value, on);
+    }
+  }
+
+  // What it is, and where.
+  bool TakeShape(const std::string& name, const std::string& value) {
+    if (name == "accelerator-type") {
+      node_.Set("acceleratorType", HasExpansion(value) ? value : Lower(value));
+    } else if (name == "type") {
+      node_.SetPath("acceleratorConfig.type", ApiType(Lower(value)));
+    } else if (name == "topology") {
+      node_.SetPath("acceleratorConfig.topology", Lower(value));
+    } else if (name == "version" || name == "runtime-version") {
+      node_.Set("runtimeVersion", value);
+    } else if (name == "description") {
+      node_.Set("description", value);
+    } else if (name == "range") {
+      node_.Set("cidrBlock", value);
+    } else if (name == "zone" || name == "project") {
+      std::string& place = name == "zone" ? zone_ : project_;
+      // A full name, as gcloud takes one too.
+      place = value.substr(value.rfind('/') + 1);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // On what terms.
+  bool TakeTerms(const std::string& name, const std::string& value, bool on) {
+    if (name == "spot" && command_ == Command::kQueued) {
+      if (on) queued_.Set("spot", true);
+    } else if (name == "reserved" && command_ == Command::kQueued) {
+      if (on) reservation_ = "-";
+    } else if (name == "spot" || name == "preemptible" || name == "reserved") {
+      if (on) node_.SetPath("schedulingConfig." + name, true);
+    } else if (name == "reservation") {
+      reservation_ = value;
+    } else if (name == "provisioning-model") {
+      TakeModel(Lower(value));
+    } else if (name == "autocheckpoint-enabled") {
+      if (on) node_.Set("autocheckpointEnabled", true);
+      needs_alpha_ = needs_alpha_ || on;
+    } else if (name == "shielded-secure-boot") {
+      if (on) node_.SetPath("shieldedInstanceConfig.enableSecureBoot", true);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void TakeModel(std::string model) {
+    if (model == "standard") return;
+    std::replace(model.begin(), model.end(), '-', '_');
+    if (command_ == Command::kQueued) {
+      queued_.Set("provisioningModel", ApiType(model));
+      needs_alpha_ = true;
+      return;
+    }
+    node_.SetPath("schedulingConfig.provisioningModel", ApiType(model));
+    if (model == "spot") node_.SetPath("schedulingConfig.spot", true);
+    needs_alpha_ = true;
+  }
+
+  bool TakeNetwork(const std::string& name, const std::string& value, bool on) {
+    if (name == "network" || name == "subnetwork") {
+      node_.SetPath("networkConfig." + name, value);
+    } else if (name == "internal-ips") {
+      node_.SetPath("networkConfig.enableExternalIps", !on);
+    } else if (name == "queue-count") {
+      TakeNumber("--queue-count", value, "networkConfig.queueCount");
+    } else if (name == "service-account") {
+      node_.SetPath("serviceAccount.email", value);
+    } else if (name == "scopes") {
+      node_.SetPath("serviceAccount.scope", ListOf(value));
+    } else if (name == "tags") {
+      node_.Set("tags", ListOf(value));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  static Value ListOf(const std::string& text) {
+    Value::List list;
+    for (const std::string& item : SplitGcloudList(text)) list.emplace_back(item);
+    return Value(std::move(list));
+  }
+
+  void TakeNumber(const std::string& flag, const std::string& text, const std::string& path) {
+    const bool number = !text.empty() && text.size() < 10 &&
+                        text.find_first_not_of("0123456789") == std::string::npos;
+    if (!number) return Left(flag, fmt::format("`{}` is no number", text));
+    node_.SetPath(path, std::stoi(text));
+  }
+
+  std::vector<std::pair<std::string, std::string>> Dict(const std::string& shown,
+                                                        const std::string& value) {
+    std::vector<std::string> odd;
+    auto entries = SplitGcloudDict(value, &odd);
+    for (const std::string& item : odd) {
+      Left(shown, fmt::format("`{}` has no `=`", VisibleControls(item)));
+    }
+    return entries;
+  }
+
+  bool TakeMaps(const std::string& shown, const std::string& name, const std::string& value) {
+    if (name == "labels") {
+      for (const auto& [key, text] : Dict(shown, value)) labels_[key] = text;
+    } else if (name == "metadata") {
+      for (const auto& [key, text] : Dict(shown, value)) TakeMetadata(key, text);
+    } else if (name == "metadata-from-file") {
+      for (const auto& [key, path] : Dict(shown, value)) {
+        Value file = Value::EmptyMap();
+        file.Set("file", path);
+        metadata_[key] = std::move(file);
+      }
+    } else if (name == "data-disk") {
+      TakeDisk(shown, value);
+    } else if (name == "boot-disk") {
+      TakeBootDisk(shown, value);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void TakeMetadata(const std::string& key, const std::string& text) {
+    if (key == kRuntimeVariablesKey && TakeRuntime(text)) return;
+    metadata_[key] = text;
+  }
+
+  // `-e NAME=VALUE …`, as docker run takes it. False: it holds something else too.
+  bool TakeRuntime(const std::string& text) {
+    const Result<ShellLine> split = SplitShellLine(text);
+    if (!split || !split->rest.empty()) return false;
+    std::map<std::string, std::string> variables;
+    const std::vector<std::string>& words = split->words;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::string pair;
+      if ((words[i] == "-e" || words[i] == "--env") && i + 1 < words.size()) {
+        pair = words[++i];
+      } else if (words[i].starts_with("--env=")) {
+        pair = words[i].substr(6);
+      } else {
+        Left(std::string(kRuntimeVariablesKey),
+             "is kept as metadata: it holds more than -e NAME=VALUE");
+        return false;
+      }
+      const auto equals = pair.find('=');
+      if (equals == std::string::npos || !IsEnvironmentName(pair.substr(0, equals))) return false;
+      variables[pair.substr(0, equals)] = pair.substr(equals + 1);
+    }
+    if (const auto flags = variables.find(std::string(kRuntimeFlagsVariable));
+        flags != variables.end() && TakeLibtpuFlags(flags->second)) {
+      variables.erase(flags);
+    }
+    for (const auto& [name, value] : variables) runtime_env_[name] = value;
+    return true;
+  }
+
+  // "--a=1 --b=2". False: something else.
+  bool TakeLibtpuFlags(const std::string& text) {
+    Value flags = Value::EmptyMap();
+    for (const std::string& word : SplitGcloudList("^ ^" + text)) {
+      const auto equals = word.find('=');
+      const bool is_flag = word.starts_with("--") && equals != std::string::npos &&
+                           IsFlagName(std::string_view(word).substr(2, equals - 2));
+      if (!is_flag) return false;
+      flags.MutableMap()[word.substr(2, equals - 2)] = word.substr(equals + 1);
+    }
+    libtpu_flags_ = std::move(flags);
+    return true;
+  }
+
+  void TakeDisk(const std::string& shown, const std::string& value) {
+    Value disk = Value::EmptyMap();
+    for (const auto& [key, text] : Dict(shown, value)) {
+      if (key == "source") {
+        disk.Set("sourceDisk", text);
+      } else if (key == "mode") {
+        disk.Set("mode", Lower(text) == "read-only" ? "READ_ONLY" : "READ_WRITE");
+      } else {
+        Left(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
+      }
+    }
+    node_.MutableMap()["dataDisks"].MutableList().push_back(std::move(disk));
+  }
+
+  void TakeBootDisk(const std::string& shown, const std::string& value) {
+    needs_alpha_ = true;
+    for (const auto& [key, text] : Dict(shown, value)) {
+      if (key == "kms-key") {
+        node_.SetPath("bootDiskConfig.customerEncryptionKey.kmsKeyName", text);
+      } else if (key == "confidential-compute") {
+        node_.SetPath("bootDiskConfig.enableConfidentialCompute", Lower(text) != "false");
+      } else {
+        Left(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
+      }
+    }
+  }
+
+  void TakeQueue(const std::string& shown, const std::string& name, const std::string& value,
+                 bool on) {
+    if (command_ != Command::kQueued) return Left(shown, "it belongs to queued resources");
+    if (name == "node-id" || name == "node-prefix") {
+      node_id_ = value;
+    } else if (name == "node-count") {
+      TakeNumber(shown, value, "slices");
+    } else if (name == "guaranteed") {
+      if (on && queued_.Find("guaranteed") == nullptr) queued_.Set("guaranteed", true);
+    } else if (name == "best-effort") {
+      if (on) queued_.Set("bestEffort", true);
+      needs_alpha_ = needs_alpha_ || on;
+    } else if (name == "workload-type") {
+      queued_.Set("workloadType", ApiType(Lower(value)));
+      needs_alpha_ = true;
+    } else if (name == "max-run-duration") {
+      TakeDuration(shown, value, "runDuration.maxRunDuration");
+      needs_alpha_ = true;
+    } else if (name == "min-duration") {
+      TakeDuration(shown, value, "guaranteed.minDuration");
+    } else if (name == "valid-after-duration" || name == "valid-until-duration") {
+      TakeDuration(shown, value,
+                   name == "valid-after-duration" ? "queueingPolicy.validAfterDuration"
+                                                  : "queueingPolicy.validUntilDuration");
+    } else if (name == "valid-after-time" || name == "valid-until-time") {
+      const bool full = value.size() >= 20 && value[10] == 'T' && value.back() == 'Z';
+      if (!full)
+        return Left(shown, fmt::format("write the moment in full, 2026-11-22T08:00:00Z; "
+                                       "`{}` is left out",
+                                       VisibleControls(value)));
+      queued_.SetPath(name == "valid-after-time" ? "queueingPolicy.validAfterTime"
+                                                 : "queueingPolicy.validUntilTime",
+                      value);
+    } else if (name == "reservation-host-project") {
+      host_project_ = value;
+    } else {
+      TakeNetworkConfig(shown, value);
+    }
+  }
+
+  void TakeDuration(const std::string& shown, const std::string& value, const std::string& path) {
+    const auto duration = GcloudDuration(value);
+    if (!duration) return Left(shown, fmt::format("`{}` is no duration", VisibleControls(value)));
+    if (path.starts_with("guaranteed.") && queued_["guaranteed"].is_bool()) {
+      queued_.Erase("guaranteed");
+    }
+    queued_.SetPath(path, *duration);
+  }
+
+  void TakeNetworkConfig(const std::string& shown, const std::string& value) {
+    for (const auto& [key, text] : Dict(shown, value)) {
+      if (key == "network" || key == "subnetwork") {
+        node_.SetPath("networkConfig." + key, text);
+      } else if (key == "external-ips") {
+        node_.SetPath("networkConfig.enableExternalIps", Lower(text) != "false");
+      } else {
+        Left(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
+      }
+    }
+  }
+
+  // What hangs together.
+  void Finish() {
+    TakeReservation();
+    if (HasExpansion(zone_)) {
+      Left("--zone", fmt::format("{} is not known here; put yours in for us-central1-a", zone_));
+      zone_ = "us-central1-a";
+    }
+    if (HasExpansion(project_)) {
+      Left("--project",
+           fmt::format("{} is not known here; put yours in for {}", project_, kPlaceholderProject));
+      project_ = kPlaceholderProject;
+    }
+    if (project_.empty()) {
+      project_ = kPlaceholderProject;
+      Left("project", kNoProject);
+    }
+    if (HasExpansion(id_) || HasExpansion(node_id_)) {
+      Left(id_, "a name must be known; put it in");
+    }
+    const bool typed =
+        node_.Find("acceleratorType") != nullptr || node_.Find("acceleratorConfig") != nullptr;
+    if (!typed) {
+      node_.Set("acceleratorType", "v2-8");
+      Left("--accelerator-type", "was not given; v2-8 is gcloud's default");
+    }
+    if (node_.Find("runtimeVersion") == nullptr) {
+      node_.Set("runtimeVersion", "tpu-ubuntu2204-base");
+      Left(command_ == Command::kQueued ? "--runtime-version" : "--version",
+           "was not given; put in the version you mean");
+    }
+    if (command_ == Command::kOld) {
+      Left("compute tpus create",
+           "made TPU nodes of the first architecture, which are gone; this "
+           "is a TPU VM: is the runtime version one of those?");
+    }
+    if (zone_.empty()) {
+      zone_ = "us-central1-a";
+      Left("--zone", "was not given; put in yours for us-central1-a");
+    }
+  }
+
+  void TakeReservation() {
+    if (reservation_.empty()) return;
+    if (command_ != Command::kQueued) {
+      node_.SetPath("schedulingConfig.reservationName", reservation_);
+      needs_alpha_ = true;
+      return;
+    }
+    if (reservation_.find('/') == std::string::npos) {
+      const std::string& owner = host_project_.empty() ? project_ : host_project_;
+      if (owner.empty() || HasExpansion(owner) || zone_.empty() || HasExpansion(zone_)) {
+        return Left("--reserved",
+                    "its project and zone must be known: queuedResource: "
+                    "{reservationName: projects/P/locations/Z/reservations/-}");
+      }
+      reservation_ =
+          fmt::format("projects/{}/locations/{}/reservations/{}", owner, zone_, reservation_);
+    }
+    queued_.Set("reservationName", reservation_);
+  }
+
+  std::string Write() {
+    SpecText text;
+    text.Member("project", project_);
+    text.Member("zone", zone_);
+    text.Blank();
+    text.Begin("pods");
+    const bool known = !HasExpansion(id_) && !HasExpansion(node_id_);
+    const std::string node = node_id_.empty() ? id_ : node_id_;
+    const std::string name = NameFrom(node);
+    text.Begin(name);
+    if (known && name != node) text.Member("nodeId", node);
+    if (needs_alpha_) text.Member("apiVersion", "v2alpha1");
+    for (const char* key : {"acceleratorType", "acceleratorConfig", "runtimeVersion"}) {
+      if (const Value* member = node_.Find(key)) text.Member(key, *member);
+      node_.Erase(key);
+    }
+    for (const auto& [key, member] : node_.AsMap()) text.Member(key, member);
+    if (queued_.is_map()) {
+      if (known && id_ != node) queued_.Set("id", id_);
+      text.Member("queuedResource", queued_);
+    }
+    if (!labels_.empty()) text.Member("labels", MapOf(labels_));
+    if (!libtpu_flags_.is_null()) text.Member("libtpuFlags", libtpu_flags_);
+    if (!runtime_env_.empty()) text.Member("runtimeEnv", MapOf(runtime_env_));
+    if (!metadata_.empty()) text.Member("metadata", MapOf(metadata_));
+    text.End();
+    text.End();
+    return text.text();
+  }
+
+  template <typename T>
+  static Value MapOf(const std::map<std::string, T>& members) {
+    Value map = Value::EmptyMap();
+    for (const auto& [key, value] : members) map.Set(key, Value(value));
+    return map;
+  }
+
+  FlagWords words_;
+  FromCommand made_;
+  Command command_ = Command::kTpuVm;
+  bool alpha_ = false;
+  bool needs_alpha_ = false;
+  std::string id_;
+  std::string node_id_;
+  std::string project_;
+  std::string zone_;
+  std::string reservation_;
+  std::string host_project_;
+  Value node_;
+  Value queued_;
+  Value libtpu_flags_;
+  std::map<std::string, std::string> labels_;
+  std::map<std::string, std::string> runtime_env_;
+  std::map<std::string, Value> metadata_;
+};
+
+}  // namespace
+
+Result<FromCommand> FromGcloud(const std::vector<std::string>& words) {
+  return GcloudLine(ReadFlagWords(words, GcloudFlags(), Positionals::kAnywhere)).Convert();
+}
+
+}  // namespace podctl

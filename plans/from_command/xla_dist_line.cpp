@@ -1,0 +1,164 @@
+// `python -m torch_xla.distributed.xla_dist … -- command` as a job, and a pod for it to run on.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "plans/from_command/flag_words.h"
+#include "plans/from_command/from_command.h"
+#include "plans/from_command/spec_text.h"
+#include "providers/base/text.h"
+#include "providers/base/value.h"
+
+namespace podctl {
+namespace {
+
+constexpr bool kSwitch = false;
+
+constexpr FlagRule kFlags[] = {
+    {"tpu"},
+    {"vm"},
+    {"docker-container"},
+    {"docker-image"},
+    {"docker-run-flag"},
+    {"conda-env"},
+    {"env"},
+    {"restart-tpuvm-pod", kSwitch},
+    {"restart-tpuvm-pod-server", kSwitch},
+    {"tpuvm-server-port"},
+};
+
+// What the launcher sets itself, and has always refused to take.
+constexpr std::string_view kOwned[] = {"XRT_LOCAL_WORKER",
+                                       "XRT_MESH_SERVICE_ADDRESS",
+                                       "XRT_SHARD_WORLD_SIZE",
+                                       "XRT_SHARD_ORDINAL",
+                                       "XRT_TPU_CONFIG",
+                                       "TPU_NUM_DEVICES",
+                                       "TPUVM_MODE",
+                                       "CLOUD_TPU_TASK_ID",
+                                       "TPU_HOST_BOUNDS",
+                                       "TPU_CHIPS_PER_HOST_BOUNDS",
+                                       "TPU_MESH_CONTROLLER_ADDRESS",
+                                       "TPU_MESH_CONTROLLER_PORT"};
+
+class XlaDistLine {
+ public:
+  explicit XlaDistLine(FlagWords words) : words_(std::move(words)) {}
+
+  Result<FromCommand> Convert() {
+    made_.tool = "python -m torch_xla.distributed.xla_dist";
+    for (const GivenFlag& flag : words_.flags) Take(flag);
+    if (words_.command.empty()) {
+      return MakeError(ErrorCode::kInvalidArgument, "the line has no command to run",
+                       "It follows the flags: … --tpu=NAME -- python train.py");
+    }
+    if (tpu_.empty()) {
+      return MakeError(ErrorCode::kInvalidArgument, "the line names no TPU", "Add --tpu=NAME.");
+    }
+    if (!conda_.empty() && !docker_.AsMap().empty()) {
+      Left("--conda-env", "goes not together with docker, which is what is kept");
+      conda_.clear();
+    }
+    if (HasExpansion(tpu_))
+      Left("--tpu", fmt::format("{} is not known here; put the name in", tpu_));
+    Left("pods",
+         "the line does not say what the TPU is: put in its type, its runtime and its zone, "
+         "or take the pod out where another file of the spec has it");
+    Left("project", kNoProject);
+    made_.text = Write();
+    return std::move(made_);
+  }
+
+ private:
+  void Left(const std::string& subject, std::string_view reason) {
+    made_.remarks.push_back({VisibleControls(subject), std::string(reason)});
+  }
+
+  void Take(const GivenFlag& flag) {
+    const std::string shown = flag.name.starts_with('-') ? flag.name : "--" + flag.name;
+    if (!flag.known) return Left(shown, "podctl does not know this flag");
+    if (flag.lacks_value) return Left(shown, "its value is missing");
+    const std::string value = flag.value.value_or("");
+    if (flag.name == "tpu") {
+      tpu_ = value;
+    } else if (flag.name == "conda-env") {
+      conda_ = value;
+    } else if (flag.name == "env") {
+      TakeEnv(value);
+    } else if (flag.name == "docker-image") {
+      docker_.Set("image", value);
+    } else if (flag.name == "docker-run-flag") {
+      docker_.MutableMap()["flags"].MutableList().emplace_back(value);
+    } else if (flag.name == "vm") {
+      Left(shown, "podctl runs on the TPU's own workers");
+    } else if (flag.name == "docker-container") {
+      Left(shown, "podctl starts containers itself: give `docker: {image: …}`");
+    } else {
+      Left(shown, "podctl starts the server of each worker itself");
+    }
+  }
+
+  void TakeEnv(const std::string& pair) {
+    const auto equals = pair.find('=');
+    const std::string name = pair.substr(0, equals);
+    if (equals == std::string::npos) return Left("--env " + name, "has no `=`");
+    if (std::find(std::begin(kOwned), std::end(kOwned), name) != std::end(kOwned)) {
+      return Left("--env " + name, "the launcher sets it itself");
+    }
+    env_[name] = pair.substr(equals + 1);
+  }
+
+  std::string Write() const {
+    const std::string pod = NameFrom(tpu_);
+    SpecText text;
+    text.Member("project", kPlaceholderProject);
+    text.Member("zone", "us-central1-a");
+    text.Blank();
+    text.Begin("pods");
+    text.Begin(pod);
+    if (pod != tpu_ && !HasExpansion(tpu_)) text.Member("nodeId", tpu_);
+    text.Member("acceleratorType", "v3-32");
+    text.Member("runtimeVersion", "tpu-vm-pt-1.13");
+    text.Member("networkConfig", Flag("enableExternalIps"));
+    text.End();
+    text.End();
+    text.Blank();
+    text.Begin("jobs");
+    text.Begin("train");
+    text.Member("pod", pod);
+    text.Member("launcher", "xla_dist");
+    Value::List command;
+    for (const std::string& word : words_.command) command.emplace_back(word);
+    text.Member("command", Value(std::move(command)));
+    if (!env_.empty()) {
+      Value env = Value::EmptyMap();
+      for (const auto& [name, value] : env_) env.Set(name, value);
+      text.Member("env", env);
+    }
+    if (!conda_.empty()) text.Member("condaEnv", conda_);
+    if (!docker_.AsMap().empty()) text.Member("docker", docker_);
+    return text.text();
+  }
+
+  static Value Flag(const char* name) {
+    Value map = Value::EmptyMap();
+    map.Set(name, true);
+    return map;
+  }
+
+  const FlagWords words_;
+  FromCommand made_;
+  std::string tpu_;
+  std::string conda_;
+  std::map<std::string, std::string> env_;
+  Value docker_ = Value::EmptyMap();
+};
+
+}  // namespace
+
+Result<FromCommand> FromXlaDist(const std::vector<std::string>& words) {
+  return XlaDistLine(ReadFlagWords(words, kFlags, Positionals::kEndTheFlags)).Convert();
+}
+
+}  // namespace podctl

@@ -1,0 +1,159 @@
+#include "providers/gcp/vertex_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "providers/base/text.h"
+#include "providers/http/url.h"
+
+namespace podctl::gcp {
+namespace {
+
+constexpr const char* kPageSize = "100";
+constexpr int kMaxPages = 100;
+
+struct JobName {
+  std::string project;
+  std::string region;
+  std::string id;
+
+  std::string Path() const {
+    return fmt::format("v1/projects/{}/locations/{}/customJobs/{}", http::PercentEncode(project),
+                       http::PercentEncode(region), http::PercentEncode(id));
+  }
+};
+
+Result<JobName> ParseJob(const std::string& name) {
+  std::vector<std::string> parts;
+  std::string_view rest = name;
+  while (parts.size() < 7) {
+    const auto slash = rest.find('/');
+    parts.emplace_back(rest.substr(0, slash));
+    if (slash == std::string_view::npos) break;
+    rest.remove_prefix(slash + 1);
+  }
+  const bool good = parts.size() == 6 && parts[0] == "projects" && parts[2] == "locations" &&
+                    parts[4] == "customJobs" &&
+                    std::none_of(parts.begin(), parts.end(),
+                                 [](const std::string& part) { return part.empty(); });
+  if (!good) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`{}` is not the name of a custom job", VisibleControls(name)));
+  }
+  return JobName{parts[1], parts[3], parts[5]};
+}
+
+std::string ParentPath(const std::string& project, const std::string& region) {
+  return fmt::format("v1/projects/{}/locations/{}/customJobs", http::PercentEncode(project),
+                     http::PercentEncode(region));
+}
+
+bool IsRegion(std::string_view region) {
+  return !region.empty() && std::all_of(region.begin(), region.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+}  // namespace
+
+VertexJobs::VertexJobs(std::optional<Endpoint> endpoint, http::Transport& transport,
+                       Credentials& credentials, Clock& clock, Random& random,
+                       http::RetryPolicy policy)
+    : endpoint_(std::move(endpoint)),
+      transport_(transport),
+      credentials_(credentials),
+      clock_(clock),
+      random_(random),
+      policy_(policy) {}
+
+Result<RestClient*> VertexJobs::ClientOf(const std::string& region) {
+  if (!IsRegion(region)) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`{}` is no region", VisibleControls(region)));
+  }
+  std::lock_guard lock(mutex_);
+  auto& client = clients_[endpoint_ ? std::string() : region];
+  if (!client) {
+    const Endpoint endpoint =
+        endpoint_.value_or(Endpoint{fmt::format("https://{}-aiplatform.googleapis.com/", region)});
+    client =
+        std::make_unique<RestClient>(endpoint, transport_, credentials_, clock_, random_, policy_);
+  }
+  return client.get();
+}
+
+Result<Value> VertexJobs::Get(const std::string& job, std::stop_token stop) {
+  const Result<JobName> name = ParseJob(job);
+  if (!name) return name.error();
+  Result<RestClient*> client = ClientOf(name->region);
+  if (!client) return client.error();
+  Call call;
+  call.path = name->Path();
+  return (*client)->Send(call, std::move(stop));
+}
+
+Result<Value> VertexJobs::Find(const std::string& project, const std::string& region,
+                               const std::string& label, const std::string& value,
+                               std::stop_token stop) {
+  Result<RestClient*> client = ClientOf(region);
+  if (!client) return client.error();
+  std::optional<Value> earliest;
+  std::set<std::string> seen;
+  std::string token;
+  for (int page = 0; page < kMaxPages; ++page) {
+    Call call;
+    call.path = ParentPath(project, region);
+    call.query = {{"filter", fmt::format("labels.{}={}", label, value)}, {"pageSize", kPageSize}};
+    if (!token.empty()) call.query.emplace_back("pageToken", token);
+    const Result<Value> answer = (*client)->Send(call, stop);
+    if (!answer) return answer.error();
+    for (const Value& job : (*answer)["customJobs"].AsList()) {
+      if (job["labels"][label].AsString() != value) continue;
+      const bool first =
+          !earliest || job["createTime"].AsString() < (*earliest)["createTime"].AsString();
+      if (first) earliest = job;
+    }
+    token = (*answer)["nextPageToken"].AsString();
+    if (token.empty()) break;
+    if (!seen.insert(token).second) {
+      return MakeError(ErrorCode::kInternal, "the service repeats a page of its list of jobs");
+    }
+  }
+  if (earliest) return *std::move(earliest);
+  return MakeError(ErrorCode::kNotFound,
+                   fmt::format("no custom job in {} has the label {}={}", region, label, value));
+}
+
+Result<Value> VertexJobs::Create(const std::string& project, const std::string& region,
+                                 const Value& body, std::stop_token stop) {
+  Result<RestClient*> client = ClientOf(region);
+  if (!client) return client.error();
+  Call call;
+  call.method = "POST";
+  call.path = ParentPath(project, region);
+  call.body = body;
+  // The service gives the name, and knows no request ids: a repeat would be another job.
+  call.repeat = http::Repeat::kOnlyIfNotActed;
+  Result<Value> answer = (*client)->Send(call, std::move(stop));
+  if (answer && (*answer)["name"].AsString().empty()) {
+    return MakeError(ErrorCode::kReplyLost, "the service's answer does not name the job");
+  }
+  return answer;
+}
+
+Result<Value> VertexJobs::Cancel(const std::string& job, std::stop_token stop) {
+  const Result<JobName> name = ParseJob(job);
+  if (!name) return name.error();
+  Result<RestClient*> client = ClientOf(name->region);
+  if (!client) return client.error();
+  Call call;
+  call.method = "POST";
+  call.path = name->Path() + ":cancel";
+  call.body = Value::EmptyMap();
+  return (*client)->Send(call, std::move(stop));
+}
+
+}  // namespace podctl::gcp

@@ -1,0 +1,46 @@
+// Vertex AI's custom jobs over any http::Transport: CustomJobs as the service of each region.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "providers/custom_jobs.h"
+#include "providers/gcp/rest_client.h"
+
+namespace podctl::gcp {
+
+// Thread safe. The doors must outlive it.
+class VertexJobs final : public CustomJobs {
+ public:
+  // `endpoint`: for all regions; nullopt: each region's own, REGION-aiplatform.googleapis.com.
+  VertexJobs(std::optional<Endpoint> endpoint, http::Transport& transport, Credentials& credentials,
+             Clock& clock, Random& random, http::RetryPolicy policy = {});
+  VertexJobs(const VertexJobs&) = delete;
+  VertexJobs& operator=(const VertexJobs&) = delete;
+
+  Result<Value> Get(const std::string& job, std::stop_token stop) override;
+  Result<Value> Find(const std::string& project, const std::string& region,
+                     const std::string& label, const std::string& value,
+                     std::stop_token stop) override;
+  Result<Value> Create(const std::string& project, const std::string& region, const Value& body,
+                       std::stop_token stop) override;
+  Result<Value> Cancel(const std::string& job, std::stop_token stop) override;
+
+ private:
+  // kInvalidArgument for what is no name of a region: it becomes a part of the host.
+  Result<RestClient*> ClientOf(const std::string& region);
+
+  const std::optional<Endpoint> endpoint_;
+  http::Transport& transport_;
+  Credentials& credentials_;
+  Clock& clock_;
+  Random& random_;
+  const http::RetryPolicy policy_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<RestClient>> clients_;  // by region; "" with an endpoint
+};
+
+}  // namespace podctl::gcp

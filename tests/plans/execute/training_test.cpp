@@ -1,0 +1,245 @@
+// Training jobs: submitted once, waited for, cancelled, and found again whatever ended a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plans/training/requests.h"
+#include "tests/plans/desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::ChangeOf;
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr const char* kAddress = "trainingJob.mnist";
+constexpr const char* kFirst = "projects/p/locations/us-central1/customJobs/101";
+
+class TrainingTest : public ::testing::Test {
+ protected:
+  TrainingTest() { Spec(); }
+  void Spec(const std::string& image = "gcr.io/p/mnist:1") {
+    desk_.SpecText("project: p\ntrainingJobs:\n  mnist:\n    tpuSpec: 8xV3\n    image: " + image +
+                   "\n");
+  }
+  void Nothing() { desk_.SpecText("project: p\ntrainingJobs: {}\n"); }
+  testing::FakeJobs& Jobs() { return desk_.cloud.jobs; }
+  TrainingRecord Record() { return desk_.Stored().training_jobs.at(kAddress); }
+  std::string Label(std::size_t i) { return Jobs().sent.at(i)["labels"][kRequestLabel].AsString(); }
+  Error OnlyFailure(const ExecuteResult& result) {
+    EXPECT_EQ(result.failures.size(), 1U);
+    return result.failures.empty() ? Error{} : result.failures.front().error;
+  }
+
+  Desk desk_;
+};
+
+TEST_F(TrainingTest, ASubmittedJobIsWaitedForUntilItRuns) {
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create trainingJob.mnist"));
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_RUNNING");
+  ASSERT_THAT(Jobs().sent, SizeIs(1));
+  EXPECT_EQ(Label(0).size(), 36U);
+  const TrainingRecord record = Record();
+  EXPECT_EQ(record.job, kFirst);
+  EXPECT_EQ(record.state, "JOB_STATE_RUNNING");
+  EXPECT_EQ(record.applied.Find("labels"), nullptr);
+  EXPECT_FALSE(record.pending);
+  desk_.events.At("note trainingJob.mnist: its custom job 101 is JOB_STATE_QUEUED");
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+}
+
+TEST_F(TrainingTest, ALostAnswerIsFoundByItsLabelAndNeverSentTwice) {
+  Jobs().replies_to_lose = 1;
+  Jobs().blind_finds = 3;  // the list lags behind
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Jobs().Count(), 1U);
+  EXPECT_THAT(Jobs().sent, SizeIs(1));
+  EXPECT_EQ(Record().job, kFirst);
+}
+
+TEST_F(TrainingTest, ARequestThatNeverArrivedIsSentAgainUnderTheSameLabel) {
+  Jobs().creates_to_drop = 1;
+  EXPECT_TRUE(desk_.Apply().ok());
+  ASSERT_THAT(Jobs().sent, SizeIs(2));
+  EXPECT_EQ(Label(0), Label(1));
+  EXPECT_EQ(Jobs().Count(), 1U);
+}
+
+TEST_F(TrainingTest, WhoNeverHearsGivesUp) {
+  Jobs().creates_to_drop = 100;
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("was sent 3 times"));
+  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+}
+
+// The state that a kill -9 between the request and its answer leaves: the intent, and no name.
+TEST_F(TrainingTest, AnEarlierRunThatDidNotHearTheAnswerIsTakenUp) {
+  Jobs().replies_to_lose = 1;
+  Jobs().blind_finds = 1000;
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line == "start trainingJob.mnist") desk_.drain.request_stop();
+  };
+  desk_.Apply();
+  desk_.events.on_line = nullptr;
+  desk_.drain = {};
+  // Whatever the interrupt left: nothing, or an unheard job.
+  Jobs().blind_finds = 0;
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Jobs().Count(), 1U);
+  EXPECT_THAT(Jobs().sent, SizeIs(1));
+}
+
+TEST_F(TrainingTest, AnIntentWithoutAnAnswerIsSettledByTheNextRun) {
+  State state;
+  state.lineage = "l";
+  TrainingRecord record;
+  record.project = "p";
+  record.region = "us-central1";
+  record.pending = PendingAction{PendingAction::Kind::kCreate, "", "", 0, "id-1"};
+  Observation observation;
+  state.training_jobs[kAddress] = record;
+  Value job;
+  job.Set("name", kFirst);
+  job.Set("state", "JOB_STATE_RUNNING");
+  observation.training[kAddress] = job;
+  std::vector<std::string> notes;
+  const State settled = Settle(state, observation, &notes);
+  EXPECT_EQ(settled.training_jobs.at(kAddress).job, kFirst);
+  EXPECT_FALSE(settled.training_jobs.at(kAddress).pending);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("had submitted it")));
+  observation.training[kAddress] = Value();
+  notes.clear();
+  EXPECT_TRUE(Settle(state, observation, &notes).training_jobs.at(kAddress).pending);
+  EXPECT_THAT(notes, IsEmpty());
+}
+
+TEST_F(TrainingTest, ARefusedJobLeavesNothing) {
+  Jobs().refuse_create = MakeError(ErrorCode::kInvalidArgument, "no such image");
+  EXPECT_EQ(OnlyFailure(desk_.Apply()).message, "no such image");
+  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+}
+
+TEST_F(TrainingTest, AChangedSpecCancelsWhatRunsAndSubmitsAnew) {
+  desk_.Apply();
+  Spec("gcr.io/p/mnist:2");
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("replace trainingJob.mnist"));
+  EXPECT_EQ(ChangeOf(plan, kAddress).reason,
+            "image cannot be changed in place; the job that is there now is cancelled first");
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_THAT(Jobs().cancelled, ElementsAre(kFirst));
+  EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
+  EXPECT_EQ(Record().job, "projects/p/locations/us-central1/customJobs/102");
+  EXPECT_NE(Label(0), Label(1));
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+}
+
+TEST_F(TrainingTest, AFinishedJobIsNotRunAgainUnlessAskedFor) {
+  desk_.Apply();
+  Jobs().Put(kFirst, "JOB_STATE_FAILED", "exit status 1");
+  const Plan plan = desk_.MakePlan();
+  EXPECT_TRUE(plan.Empty());
+  EXPECT_EQ(ChangeOf(plan, kAddress).reason, "it is JOB_STATE_FAILED: exit status 1");
+  desk_.plan_options.replace = {kAddress};
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace trainingJob.mnist"));
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_THAT(Jobs().sent, SizeIs(2));
+  EXPECT_THAT(Jobs().cancelled, IsEmpty());
+}
+
+TEST_F(TrainingTest, AJobThatFailsWhileItIsWaitedForIsAnError) {
+  Jobs().stuck = true;
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line.find("PENDING") != std::string::npos) {
+      Jobs().Put(kFirst, "JOB_STATE_FAILED", "no such image");
+    }
+  };
+  const Error error = OnlyFailure(desk_.Apply());
+  EXPECT_EQ(error.message, "the custom job 101 is JOB_STATE_FAILED: no such image");
+  EXPECT_THAT(error.hint, HasSubstr("gcloud ai custom-jobs stream-logs 101 --region=us-central1"));
+  EXPECT_EQ(Record().state, "JOB_STATE_FAILED");
+}
+
+TEST_F(TrainingTest, WithoutWaitingItIsOnlySubmitted) {
+  desk_.options.wait_for_capacity = false;
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_TRUE(result.ok());
+  EXPECT_THAT(result.queued, ElementsAre(kAddress));
+  EXPECT_EQ(Record().job, kFirst);
+  desk_.options.wait_for_capacity = true;
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("create trainingJob.mnist"));
+  EXPECT_TRUE(std::get<Create>(ChangeOf(plan, kAddress).action).resume);
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_THAT(Jobs().sent, SizeIs(1));
+}
+
+TEST_F(TrainingTest, WhatIsNotInTheSpecAnyMoreIsCancelledAndForgotten) {
+  desk_.Apply();
+  Nothing();
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("delete trainingJob.mnist"));
+  EXPECT_FALSE(std::get<Delete>(ChangeOf(plan, kAddress).action).forget);
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
+  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+}
+
+TEST_F(TrainingTest, WhatHasEndedIsForgottenWithoutARequest) {
+  desk_.Apply();
+  Jobs().Put(kFirst, "JOB_STATE_SUCCEEDED");
+  Nothing();
+  EXPECT_TRUE(std::get<Delete>(ChangeOf(desk_.MakePlan(), kAddress).action).forget);
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_THAT(Jobs().cancelled, IsEmpty());
+  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+}
+
+TEST_F(TrainingTest, DestroyCancels) {
+  desk_.Apply();
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
+  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+}
+
+TEST_F(TrainingTest, ARunningJobThatSomebodyDeletedIsSubmittedAnew) {
+  desk_.Apply();
+  Jobs().Remove(kFirst);
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("create trainingJob.mnist"));
+  ASSERT_THAT(plan.drift, SizeIs(1));
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Jobs().Count(), 1U);
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+}
+
+TEST_F(TrainingTest, ACancellationThatWasInterruptedIsTakenUp) {
+  desk_.Apply();
+  Nothing();
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line == "start trainingJob.mnist") desk_.drain.request_stop();
+  };
+  desk_.Apply();
+  desk_.events.on_line = nullptr;
+  desk_.drain = {};
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
+  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+}
+
+TEST_F(TrainingTest, ATargetLeavesTheOthersAlone) {
+  desk_.SpecText(
+      "project: p\ntrainingJobs:\n  mnist: {tpuSpec: 8xV3, image: a}\n  other: {image: b}\n");
+  desk_.plan_options.targets = {"trainingJob.other"};
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create trainingJob.other"));
+}
+
+}  // namespace
+}  // namespace podctl
