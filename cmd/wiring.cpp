@@ -8,6 +8,7 @@
 #include "providers/gcp/tpu_provider.h"
 #include "providers/gcp/vertex_jobs.h"
 #include "providers/http/curl_transport.h"
+#include "providers/http/url.h"
 #include "providers/os/process.h"
 #include "providers/os/this_process.h"
 #include "providers/slices.h"
@@ -55,6 +56,8 @@ struct Wiring::Parts {
   std::optional<http::CurlTransport> http;
   std::optional<gcp::Credentials> credentials;
   std::optional<gcp::RestClient> rest;
+  std::optional<gcp::RestClient> os_login;
+  std::optional<gcp::RestClient> compute;
   std::optional<gcp::TpuProvider> provider;
   std::optional<gcp::VertexJobs> jobs;
   std::optional<SlicedProvider> sliced;
@@ -130,6 +133,36 @@ Result<gcp::RestClient*> Wiring::rest() {
   gcp::Credentials& tokens = credentials();
   parts_->rest.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random);
   return &*parts_->rest;
+}
+
+// What is asked there is a help, and must not hold anything up for long.
+Result<gcp::RestClient*> Wiring::Beside(std::optional<gcp::RestClient>& client,
+                                        const char* variable, const char* of_google,
+                                        const char* of_machine) {
+  if (client) return &*client;
+  auto tpu = gcp::ParseEndpoint(endpoint());
+  if (!tpu) return tpu.error();
+  const auto url = http::ParseUrl(tpu->base_url);
+  const bool local = url && http::IsLoopback(*url);
+  const auto named = FirstOf(parts_->environment, {variable});
+  auto parsed = gcp::ParseEndpoint(named ? *named : local ? tpu->base_url + of_machine : of_google);
+  if (!parsed) return parsed.error();
+  http::RetryPolicy policy;
+  policy.attempts = 3;
+  policy.connection_attempts = 1;
+  gcp::Credentials& tokens = credentials();
+  client.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random, policy);
+  return &*client;
+}
+
+Result<gcp::RestClient*> Wiring::os_login() {
+  return Beside(parts_->os_login, "CLOUDSDK_API_ENDPOINT_OVERRIDES_OSLOGIN",
+                "https://oslogin.googleapis.com/", "");
+}
+
+Result<gcp::RestClient*> Wiring::compute() {
+  return Beside(parts_->compute, "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE",
+                "https://compute.googleapis.com/compute/v1/", "compute/v1/");
 }
 
 gcp::Credentials& Wiring::credentials() {

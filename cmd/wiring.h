@@ -48,6 +48,10 @@ class Wiring {
   Result<Provider*> provider();
   // The API itself, for what is not about nodes. kInvalidArgument for a bad endpoint.
   Result<gcp::RestClient*> rest();
+  // OS Login and Compute Engine: CLOUDSDK_API_ENDPOINT_OVERRIDES_OSLOGIN and _COMPUTE, else
+  // Google's; but where the TPU API is served by this machine, it is asked for all.
+  Result<gcp::RestClient*> os_login();
+  Result<gcp::RestClient*> compute();
   gcp::Credentials& credentials();
   Result<ZoneOffer*> zone_offer();
   std::string endpoint() const;  // as given, or Google's
@@ -78,6 +82,8 @@ class Wiring {
 
  private:
   struct Parts;
+  Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
+                                  const char* of_google, const char* of_machine);
   // Where training jobs are run; nullopt: at each region's own.
   Result<std::optional<gcp::Endpoint>> JobsEndpoint() const;
 

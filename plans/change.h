@@ -67,6 +67,9 @@ struct RunStep {
   std::optional<std::vector<int>> selected;  // the workers the spec names; nullopt: all
   std::size_t expected_workers = 0;          // how many will run, as far as known; 0: unknown
   bool sensitive = false;                    // script and env are never shown
+  // In place of `workers` and `selected`, where the spec names slices and the pod is not there yet.
+  std::string workers_by_slice = {};
+  int per_slice = 0;  // workers of each slice of a multislice that is there, else 0
 };
 using Action = std::variant<Keep, Create, Patch, Replace, Delete, RunStep>;
 

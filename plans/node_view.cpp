@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plans/way_in.h"
 #include "providers/gcp/tpu_schema.h"
 #include "providers/os/this_process.h"
 #include "providers/slices.h"
@@ -88,7 +89,9 @@ void JoinSlice(const Value& node, WorkerAccess* worker) {
 
 std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecord& record) {
   std::vector<WorkerAccess> workers;
-  const std::string local_user = UserName();
+  std::string user = record.ssh.user;
+  if (user.empty()) user = record.ssh.os_login_user.value_or("");
+  if (user.empty()) user = UserName();
   const Value::List& endpoints = record.observed["networkEndpoints"].AsList();
   const std::size_t stride = EndpointsPerWorker(record.observed);
   const Value::List& slices = record.observed["slices"].AsList();
@@ -101,9 +104,10 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     worker.index = index;
     const std::string& external = endpoint["accessConfig"]["externalIp"].AsString();
     const std::string& internal = endpoint["ipAddress"].AsString();
-    worker.host = record.ssh.internal_address || external.empty() ? internal : external;
+    const bool inside = record.ssh.internal_address || external.empty();
+    worker.host = inside ? internal : external;
     worker.port = record.ssh.port;
-    worker.user = record.ssh.user.empty() ? local_user : record.ssh.user;
+    worker.user = user;
     worker.identity_file = record.ssh.identity_file;
     JoinSlice(record.observed, &worker);
     const int slice_worker = per_slice > 0 ? index % per_slice : index;
@@ -113,6 +117,7 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     if (!uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", uid, slice_worker);
     worker.trust_first_use = !record.ssh.strict_host_keys;
     worker.use_openssh = record.ssh.transport.has_value();
+    ChooseWay(record, !external.empty(), &worker);
     if (auto keys = record.host_keys.find(index); keys != record.host_keys.end()) {
       worker.host_keys = keys->second;
     }

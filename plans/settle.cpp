@@ -177,6 +177,7 @@ void TakeObserved(const Value& node, PodRecord* record) {
   const std::string uid = NodeUid(node);
   if (record->uid != uid) {
     record->host_keys.clear();
+    record->vm_names.clear();
     record->host_keys_source.clear();
   }
   record->uid = uid;
@@ -199,6 +200,7 @@ void ForgetNode(const std::string& address, State* state) {
   record.pending.reset();
   record.observed = Value();
   record.host_keys.clear();
+  record.vm_names.clear();
   record.host_keys_source.clear();
 }
 

@@ -10,6 +10,7 @@
 #include "plans/refresh.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_selection.h"
 #include "providers/gcp/accelerator_catalog.h"
 #include "state/digest.h"
 
@@ -41,10 +42,43 @@ std::vector<PlannedStep> StepPlanner::Plan(const StepQuestion& question) const {
     run.files_digest = step.files_digest;
     run.sensitive = step.sensitive;
     run.selected = step.workers;
-    if (question.node != nullptr) CheckSelection(question, step);
+    if (!step.workers_by_slice.empty()) {
+      if (!ResolveSlices(question, step, &run)) continue;
+    } else if (question.node != nullptr) {
+      CheckSelection(question, step);
+    }
     PlanOne(question, step.name, step.place, std::move(run), false, &steps);
   }
   return steps;
+}
+
+// What the spec names by slice as numbers, where the pod is there; else how many they will be, as
+// far as that is known. False when it is refused.
+bool StepPlanner::ResolveSlices(const StepQuestion& question, const StepSpec& step,
+                                RunStep* run) const {
+  const PodSpec& pod = question.pod;
+  const int slices = pod.queued ? pod.queued->slices : 1;
+  const bool known = question.node != nullptr;
+  const int per_slice = slices < 2 ? 0
+                        : known    ? WorkersPerSlice(*question.node)
+                                   : gcp::ExpectedWorkers(pod.node).value_or(0);
+  if (!known) run->workers_by_slice = step.workers_by_slice;
+  if (!known && slices > 1 && per_slice == 0) return true;
+  const auto selection = WorkerSelection::Parse(step.workers_by_slice);
+  const auto numbers = selection
+                           ? selection->Of(static_cast<std::size_t>(per_slice) * slices, per_slice)
+                           : Result<std::vector<int>>(selection.error());
+  if (numbers) {
+    run->expected_workers = numbers->size();
+    if (known) run->selected = *numbers;
+    return true;
+  }
+  Diagnostic diagnostic;
+  diagnostic.summary = numbers.error().message;
+  diagnostic.place = step.place;
+  diagnostic.context = StepAddress(pod.name, step.name);
+  refuse_(diagnostic.context, diagnostic);
+  return false;
 }
 
 void StepPlanner::CheckSelection(const StepQuestion& question, const StepSpec& step) const {
@@ -107,7 +141,11 @@ void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
   if (question.node == nullptr) {
     const int slices = question.pod.queued ? question.pod.queued->slices : 1;
     const auto expected = gcp::ExpectedWorkers(question.pod.node).value_or(0) * slices;
-    run.expected_workers = run.selected ? run.selected->size() : static_cast<std::size_t>(expected);
+    if (run.selected) {
+      run.expected_workers = run.selected->size();
+    } else if (run.workers_by_slice.empty()) {
+      run.expected_workers = static_cast<std::size_t>(expected);
+    }
     run.workers = run.selected;
     change.reason = "the pod is new";
     planned.again = std::holds_alternative<Replace>(question.pod_change.action);
@@ -118,6 +156,7 @@ void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
     if (stale.workers.empty()) return;
     run.expected_workers = stale.workers.size();
     run.workers = std::move(stale.workers);
+    run.per_slice = WorkersPerSlice(*question.node);
     planned.again = everywhere || requested || stale.changed || stale.recreated;
     if (requested) {
       change.reason_code = ReasonCode::kByRequest;

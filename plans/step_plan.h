@@ -49,6 +49,7 @@ class StepPlanner {
   struct Stale;
   void PlanRestart(const StepQuestion& question, std::vector<PlannedStep>* steps) const;
   void PlanReadiness(const StepQuestion& question, std::vector<PlannedStep>* steps) const;
+  bool ResolveSlices(const StepQuestion& question, const StepSpec& step, RunStep* run) const;
   void CheckSelection(const StepQuestion& question, const StepSpec& step) const;
   void PlanOne(const StepQuestion& question, const std::string& name, const SourcePlace& place,
                RunStep run, bool everywhere, std::vector<PlannedStep>* steps) const;

@@ -296,11 +296,21 @@ Result<std::vector<Operation>> SlicedProvider::ListOperations(const std::string&
 Result<std::vector<WorkerAttributes>> SlicedProvider::GetGuestAttributes(
     const NodeName& name, const std::string& query_path, std::stop_token stop) {
   if (name.slices < 2) return provider_.GetGuestAttributes(name, query_path, std::move(stop));
-  std::vector<WorkerAttributes> workers;
+  // All slices have as many workers; one that is not there, or keeps quiet, moves nobody's number.
+  std::vector<std::vector<WorkerAttributes>> slices;
+  std::size_t per_slice = 0;
+  int missing = 0;
   for (int slice = 0; slice < name.slices; ++slice) {
     auto of_slice = provider_.GetGuestAttributes(SliceName(name, slice), query_path, stop);
-    if (!of_slice) return of_slice;
-    std::move(of_slice->begin(), of_slice->end(), std::back_inserter(workers));
+    const bool lacks = !of_slice && of_slice.error().code == ErrorCode::kNotFound;
+    if (!of_slice && (!lacks || name.slices == ++missing)) return of_slice;
+    slices.push_back(of_slice ? *std::move(of_slice) : std::vector<WorkerAttributes>());
+    per_slice = std::max(per_slice, slices.back().size());
+  }
+  std::vector<WorkerAttributes> workers;
+  for (auto& slice : slices) {
+    slice.resize(per_slice);
+    std::move(slice.begin(), slice.end(), std::back_inserter(workers));
   }
   return workers;
 }

@@ -39,6 +39,11 @@ struct WorkerAccess {
   // The name under which gcloud's known_hosts file has it, but for the key's last letters at the
   // end: "tpu.1234567890-0".
   std::string gcloud_alias;
+  // A program (words, no shell) whose standard input and output lead to the worker's SSH port;
+  // empty: a TCP connection does.
+  std::vector<std::string> through;
+  // Not empty: there is no way to the worker at all, and this clause says why.
+  std::string no_way;
   bool use_openssh = false;  // reached by the program `ssh`, with all that ~/.ssh/config says
 
   // For whatever is started there: which slice this is, and where they meet.

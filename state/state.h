@@ -36,9 +36,16 @@ struct SshSettings {
   std::string user;  // empty: the local user's name
   int port = 22;
   std::string identity_file;
-  bool internal_address = false;
+  bool internal_address = false;  // the internal address, even where there is an external one
   bool strict_host_keys = false;  // refuse a worker whose key the API does not show
   std::optional<std::string> transport = std::nullopt;  // "openssh": through the program ssh
+
+  std::optional<std::string> proxy_jump = std::nullopt;  // "[user@]host[:port]", as `ssh -J` has it
+  std::optional<bool> iap = std::nullopt;                // true: through gcloud's IAP tunnel
+  std::optional<bool> external_address = std::nullopt;   // true: never the internal one
+  // Set: OS Login decides who is let in, and this is the name that it gave to who applied last;
+  // perhaps empty. `user` goes before it.
+  std::optional<std::string> os_login_user = std::nullopt;
 
   friend bool operator==(const SshSettings&, const SshSettings&) = default;
 };
@@ -91,6 +98,7 @@ struct PodRecord {
   Value observed;
   std::map<int, std::vector<std::string>> host_keys;  // worker -> known_hosts style keys
   std::string host_keys_source;                       // "guestAttributes" or "firstUse"
+  std::map<int, std::string> vm_names;                // worker -> its VM's name; where IAP needs it
   SshSettings ssh;
   std::map<std::string, std::string> exec_env;  // for what exec starts on a single-host node
   std::vector<std::string> depends_on;          // addresses, for the order of deletes

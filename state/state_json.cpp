@@ -180,6 +180,22 @@ SshSettings SshFromValue(Value& value, const std::string& where, std::string& pr
     if (*transport != Value("openssh")) in.Fail("names a transport that is not `openssh`");
     ssh.transport = "openssh";
   }
+  if (const Value* jump = in.Optional("proxy_jump")) {
+    if (!jump->is_string()) in.Fail("has a `proxy_jump` that is not a string");
+    ssh.proxy_jump = jump->AsString();
+  }
+  if (const Value* iap = in.Optional("iap")) {
+    if (*iap != Value(true)) in.Fail("has an `iap` that is not true");
+    ssh.iap = true;
+  }
+  if (const Value* name = in.Optional("os_login_user")) {
+    if (!name->is_string()) in.Fail("has an `os_login_user` that is not a string");
+    ssh.os_login_user = name->AsString();
+  }
+  if (const Value* external = in.Optional("external_address")) {
+    if (*external != Value(true)) in.Fail("has an `external_address` that is not true");
+    ssh.external_address = true;
+  }
   in.RefuseUnknownMembers();
   return ssh;
 }
@@ -257,6 +273,9 @@ PodRecord PodFromValue(Value& value, std::int64_t version, const std::string& ad
   }
   if (Value* queued = in.Optional("queued")) {
     pod.queued = QueuedFromValue(*queued, address + ".queued", problem);
+  }
+  if (in.Optional("vm_names") != nullptr) {
+    for (auto& [worker, name] : in.TextMap("vm_names")) pod.vm_names[in.Worker(worker)] = name;
   }
   if (Value* pending = in.Optional("pending")) {
     pod.pending = PendingFromValue(*pending, address + ".pending", problem);

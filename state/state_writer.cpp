@@ -107,9 +107,13 @@ void Put(const PendingAction& pending, std::string* out) {
 
 void Put(const SshSettings& ssh, std::string* out) {
   ObjectWriter object(out);
+  if (ssh.external_address) object.Member("external_address", *ssh.external_address);
+  if (ssh.iap) object.Member("iap", *ssh.iap);
   object.Member("identity_file", ssh.identity_file);
   object.Member("internal_address", ssh.internal_address);
+  if (ssh.os_login_user) object.Member("os_login_user", *ssh.os_login_user);
   object.Member("port", ssh.port);
+  if (ssh.proxy_jump) object.Member("proxy_jump", *ssh.proxy_jump);
   object.Member("strict_host_keys", ssh.strict_host_keys);
   if (ssh.transport) object.Member("transport", *ssh.transport);
   object.Member("user", ssh.user);
@@ -184,6 +188,7 @@ void Put(const PodRecord& pod, std::string* out) {
   object.Member("ssh", pod.ssh);
   object.Member("type", std::string_view("pod"));
   object.Member("uid", pod.uid);
+  if (!pod.vm_names.empty()) object.Member("vm_names", pod.vm_names);
   object.Member("wanted_node_id", pod.wanted_node_id);
   object.Member("zone", pod.zone);
 }

@@ -71,7 +71,7 @@ const std::vector<Library> kLibraries = {
     {"yaml-cpp/", {"plans/spec/"}},
     {"nlohmann/", {"providers/base/json.cpp"}},
     {"simdjson", {"providers/base/json.cpp"}},
-    {"boost/process", {"providers/os/process.cpp"}},
+    {"boost/process", {"providers/os/bridge.cpp", "providers/os/process.cpp"}},
     {"boost/container/flat_map.hpp", {"providers/base/value.h"}},
     {"boost/", {"providers/os/process.cpp"}},
     {"httplib.h", {"providers/emulator/"}},

@@ -14,6 +14,7 @@
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 #include "providers/workers/probe.h"
 #include "state/digest.h"
 
@@ -138,8 +139,9 @@ void NoteJobs(DoctorReport* report) {
     }
   }
   for (const auto& group : jobs.groups()) {
-    report->notes.push_back(fmt::format("job {} uses the TPU of {}", group.what,
-                                        WorkerNames(report->pod, group.workers)));
+    report->notes.push_back(
+        fmt::format("job {} uses the TPU of {}", group.what,
+                    WorkersName(report->pod, group.workers, report->per_slice)));
   }
 }
 
@@ -178,6 +180,7 @@ int RunDoctor(Wiring& wiring, const FleetOptions& options) {
       if (!target) return fail(target.error());
       auto chosen = SelectWorkers(*target, options.workers, "all");
       if (!chosen) return fail(chosen.error());
+      report.per_slice = chosen->front().per_slice;
       LookOver(wiring, target->address, *chosen, WantedVariables(*node), &report);
     }
   }

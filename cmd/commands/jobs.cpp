@@ -14,6 +14,7 @@
 #include "cmd/views/jobs_view.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 #include "providers/workers/jobs.h"
 #include "state/digest.h"
 
@@ -75,8 +76,8 @@ struct Start {
 };
 
 // Which run is to be started where, after what was found.
-Start Decide(const std::string& pod, const std::string& name, const std::string& digest,
-             const std::vector<WorkerJobs>& found) {
+Start Decide(const std::string& pod, int per_slice, const std::string& name,
+             const std::string& digest, const std::vector<WorkerJobs>& found) {
   Start start;
   std::vector<int> others;
   for (const WorkerJobs& worker : found) {
@@ -93,7 +94,7 @@ Start Decide(const std::string& pod, const std::string& name, const std::string&
   const auto refuse = [&](const std::vector<int>& where, const std::string& which) {
     start.refusal = MakeError(
         ErrorCode::kAlreadyExists,
-        fmt::format("{} {} runs already on {}", which, name, WorkerNames(pod, where)),
+        fmt::format("{} {} runs already on {}", which, name, WorkersName(pod, where, per_slice)),
         fmt::format("`podctl logs {0} {1}` shows what it writes, `podctl kill {0} {1}` ends it. "
                     "Another name runs beside it.",
                     pod, name));
@@ -114,7 +115,7 @@ Start Decide(const std::string& pod, const std::string& name, const std::string&
   return start;
 }
 
-int ShowStarted(Wiring& wiring, const std::string& pod, const std::string& name,
+int ShowStarted(Wiring& wiring, const std::string& pod, int per_slice, const std::string& name,
                 const std::vector<int>& started, const std::set<int>& already, bool all) {
   if (wiring.options().json) {
     Value document = Value::EmptyMap();
@@ -127,7 +128,8 @@ int ShowStarted(Wiring& wiring, const std::string& pod, const std::string& name,
     return all ? 0 : 1;
   }
   if (!started.empty()) {
-    wiring.streams().out << fmt::format("Job {} started on {}.\n", name, WorkerNames(pod, started));
+    wiring.streams().out << fmt::format("Job {} started on {}.\n", name,
+                                        WorkersName(pod, started, per_slice));
   }
   if (!all) {
     wiring.streams().err << fmt::format(
@@ -166,13 +168,14 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
                           "`--worker`, or mend them: `podctl doctor` says how."));
   }
   const std::string digest = DigestOf(job);
-  const Start start = Decide(pod, job.name, digest, found);
+  const int per_slice = chosen->workers.front().per_slice;
+  const Start start = Decide(pod, per_slice, job.name, digest, found);
   if (start.refusal) return fail(*start.refusal);
   job.run = start.run.empty() ? digest + "-" + wiring.random().Uuid().substr(0, 8) : start.run;
   if (!start.already.empty()) {
     wiring.streams().err << fmt::format(
         "It runs on {} already; the others are started.\n",
-        WorkerNames(pod, {start.already.begin(), start.already.end()}));
+        WorkersName(pod, {start.already.begin(), start.already.end()}, per_slice));
   }
   const auto input = std::make_shared<const std::string>(workers::StartInput(job));
   std::vector<ssh::Job> jobs;
@@ -190,8 +193,8 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
     if (answer.result.ok()) started.push_back(answer.worker.index);
   }
   ShowSilent(wiring, answers);
-  const int code =
-      ShowStarted(wiring, pod, job.name, started, start.already, started.size() == answers.size());
+  const int code = ShowStarted(wiring, pod, per_slice, job.name, started, start.already,
+                               started.size() == answers.size());
   return wiring.interrupt().requested() ? kInterruptedExitCode : code;
 }
 
@@ -211,7 +214,8 @@ int RunJobs(Wiring& wiring, const FleetOptions& options) {
     streams.out << ToJson(JobsDocument(BarePodName(options.pod), found), JsonStyle::kIndented)
                 << "\n";
   } else {
-    streams.out << JobsTable(found, streams.color && streams.out_is_terminal);
+    streams.out << JobsTable(found, streams.color && streams.out_is_terminal,
+                             chosen->workers.front().per_slice);
   }
   return AllAnswered(answers) ? 0 : 1;
 }
@@ -253,8 +257,9 @@ int RunKill(Wiring& wiring, const FleetOptions& options) {
     wiring.streams().out << ToJson(JobsDocument(pod, found), JsonStyle::kIndented) << "\n";
   } else {
     for (const auto& group : became.groups()) {
-      wiring.streams().out << fmt::format("{}: {} {}\n", WorkerNames(pod, group.workers),
-                                          options.job, group.what);
+      wiring.streams().out << fmt::format(
+          "{}: {} {}\n", WorkersName(pod, group.workers, chosen->workers.front().per_slice),
+          options.job, group.what);
     }
   }
   return runs || !AllAnswered(answers) ? 1 : 0;

@@ -13,6 +13,7 @@
 #include "cmd/views/paint.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -134,7 +135,8 @@ void ShowEnds(Wiring& wiring, const std::vector<WorkerAccess>& workers,
   wiring.streams().err << fmt::format("{} of {} failed:\n", count,
                                       Plural(workers.size(), "worker"));
   for (const auto& group : causes.groups()) {
-    wiring.streams().err << fmt::format("  {}: {} ({})\n", group.what, FormatRanges(group.workers),
+    wiring.streams().err << fmt::format("  {}: {} ({})\n", group.what,
+                                        FormatWorkers(group.workers, workers.front().per_slice),
                                         Plural(group.workers.size(), "worker"));
   }
 }

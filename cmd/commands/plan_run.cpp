@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "cmd/commands/os_login.h"
 #include "cmd/commands/state_lock.h"
 #include "cmd/views/snippet.h"
 #include "plans/list_ahead.h"
@@ -261,6 +262,12 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     return std::nullopt;
   }
   run.observation = std::move(*observation);
+  OsLogin login(wiring);
+  if (auto used = UseOsLogin(login, known, run.observation, options.make_ssh_key, &run.spec);
+      !used) {
+    ShowError(wiring, json, "", used.error());
+    return std::nullopt;
+  }
   // A plan that takes drift into the state shows what the stored one does not say yet.
   const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
   run.settled = Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes);

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "cmd/commands/os_login.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
+#include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 
@@ -55,50 +59,40 @@ Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name) {
 
 namespace {
 
-Result<void> TakeSuffix(const std::string& name, PodTarget* target) {
+void TakeSuffix(const std::string& name, PodTarget* target) {
   const auto begin = name.find_first_of("[/");
-  if (begin == std::string::npos) return {};
-  std::string rest = name.substr(begin);
-  if (rest.starts_with('[')) {
-    const auto end = rest.find(']');
-    target->named_slices = rest.substr(1, end == std::string::npos ? end : end - 1);
-    rest = end == std::string::npos ? "" : rest.substr(end + 1);
-    if (end == std::string::npos || target->named_slices.empty()) rest = "?";
-  }
-  if (rest.starts_with('/')) target->named_workers = rest.substr(1);
-  const bool whole = rest.empty() || (rest.starts_with('/') && rest.size() > 1);
-  if (whole) return {};
-  return MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` names no workers", name),
-                   "Write POD, POD/3 or, of a multislice, POD[1]/3: slice 1, worker 3.");
+  if (begin == std::string::npos) return;
+  target->named = name.substr(name[begin] == '[' ? begin : begin + 1);
+  target->within_named = name[begin] == '[' && name.find('/', begin) == std::string::npos;
+  if (target->named.empty()) target->named = "/";  // which names no workers
 }
 
 }  // namespace
 
 Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
-  PodTarget suffix;
-  if (auto taken = TakeSuffix(name, &suffix); !taken) return taken.error();
   auto record = FindRecord(wiring, name);
   if (!record) return record.error();
   const std::string bare = BarePodName(name);
   if (auto usable = CheckUsable(bare, *record); !usable) return usable.error();
   auto target = TargetOf(wiring, bare, *std::move(record));
-  if (!target) return target;
-  target->named_slices = suffix.named_slices;
-  target->named_workers = suffix.named_workers;
+  if (target) TakeSuffix(name, &*target);
   return target;
 }
 
 Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord record) {
-  if (record.host_keys.size() < WorkerCount(record.observed)) {
+  if (LacksAttributes(record)) {
     auto provider = wiring.provider();
     if (!provider) return provider.error();
     // No answer is no failure: the first use is then what is trusted, if the spec allows that.
-    auto attributes =
-        (*provider)->GetGuestAttributes(NameOf(record), "hostkeys/", wiring.interrupt().drain());
+    auto attributes = (*provider)->GetGuestAttributes(NameOf(record), AttributesQuery(record.ssh),
+                                                      wiring.interrupt().drain());
     if (attributes) {
+      // What was learned on first use stays, unless the API knows better.
       for (auto& [worker, keys] : HostKeysOf(*attributes)) record.host_keys[worker] = keys;
+      record.vm_names = VmNamesOf(*attributes);
     }
   }
+  EnterAsMyself(wiring, &record);
   PodTarget target{PodAddress(pod), AccessToWorkers(pod, record), {}};
   for (WorkerAccess& worker : target.workers) wiring.known_hosts().Consult(worker);
   if (target.workers.size() == 1) target.exec_env = record.exec_env;
@@ -107,28 +101,20 @@ Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord rec
 
 namespace {
 
-// Numbers within each of the named slices, as numbers through all of them.
-Result<std::vector<int>> WithinSlices(const PodTarget& target, const WorkerSelection& workers) {
-  const int per_slice = target.workers.empty() ? 0 : target.workers.front().per_slice;
-  if (per_slice == 0) {
-    return MakeError(ErrorCode::kInvalidArgument, "the pod has no slices",
-                     "Name its workers alone: POD/3, or `--worker 3`.");
+// "[1]" and "0,!2" -> "[1]/0,![1]/2"; "!2" -> "[1]/all,![1]/2".
+std::string WithinSlices(const std::string& slices, const std::string& selection) {
+  std::string text;
+  bool only_without = true;
+  for (std::size_t begin = 0; begin <= selection.size();) {
+    const std::size_t end = std::min(selection.find(',', begin), selection.size());
+    std::string piece(TrimBlanks(selection.substr(begin, end - begin)));
+    const bool without = piece.starts_with('!');
+    if (without) piece.erase(0, 1);
+    only_without = only_without && without;
+    text += (text.empty() ? "" : ",") + std::string(without ? "!" : "") + slices + "/" + piece;
+    begin = end + 1;
   }
-  const auto slices = WorkerSelection::Parse(target.named_slices);
-  if (!slices) return slices.error();
-  const auto chosen = slices->Of(target.workers.size() / static_cast<std::size_t>(per_slice));
-  if (!chosen) {
-    const int last = static_cast<int>(target.workers.size()) / per_slice - 1;
-    return MakeError(chosen.error().code, fmt::format("there is no slice {}", target.named_slices),
-                     fmt::format("Slices are numbered from 0 to {}.", last));
-  }
-  const auto within = workers.Of(static_cast<std::size_t>(per_slice));
-  if (!within) return within.error();
-  std::vector<int> numbers;
-  for (const int slice : *chosen) {
-    for (const int worker : *within) numbers.push_back(slice * per_slice + worker);
-  }
-  return numbers;
+  return only_without ? slices + "/all," + text : text;
 }
 
 }  // namespace
@@ -136,22 +122,22 @@ Result<std::vector<int>> WithinSlices(const PodTarget& target, const WorkerSelec
 Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
                                                 const std::string& selection,
                                                 const std::string& fallback) {
-  if (!selection.empty() && !target.named_workers.empty()) {
+  if (!selection.empty() && !target.named.empty() && !target.within_named) {
     return MakeError(ErrorCode::kInvalidArgument, "workers are named twice",
                      "Name them with the pod or with `--worker`, not with both.");
   }
-  const std::string& text = !selection.empty()              ? selection
-                            : !target.named_workers.empty() ? target.named_workers
-                                                            : fallback;
+  std::string text = selection.empty() ? fallback : selection;
+  if (target.within_named) text = WithinSlices(target.named, text);
+  if (!target.named.empty() && !target.within_named) text = target.named;
   const auto wrong = [&](const Error& error) {
-    const std::string what =
-        target.named_workers.empty() ? "`--worker " + text + "`" : "`" + text + "`";
+    const std::string what = target.named.empty() ? "`--worker " + text + "`" : "`" + text + "`";
     return MakeError(error.code, fmt::format("{}: {}", what, error.message), error.hint);
   };
-  const auto selected = WorkerSelection::Parse(text);
+  const std::string pod = target.address.substr(target.address.find('.') + 1);
+  const auto selected = WorkerSelection::Parse(text, pod);
   if (!selected) return wrong(selected.error());
-  const auto numbers = target.named_slices.empty() ? selected->Of(target.workers.size())
-                                                   : WithinSlices(target, *selected);
+  const int per_slice = target.workers.empty() ? 0 : target.workers.front().per_slice;
+  const auto numbers = selected->Of(target.workers.size(), per_slice);
   if (!numbers) return wrong(numbers.error());
   std::vector<WorkerAccess> workers;
   for (const int number : *numbers) {

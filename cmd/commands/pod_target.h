@@ -16,9 +16,11 @@ struct PodTarget {
   std::string address;
   std::vector<WorkerAccess> workers;            // all of them, by number
   std::map<std::string, std::string> exec_env;  // for what is started; single-host pods only
-  // What was named after the pod: "research[1]/3", "research[0-1]", "research/0-3". Empty: nothing.
-  std::string named_slices = {};
-  std::string named_workers = {};
+  // The workers that were named after the pod, as WorkerSelection reads them: "[1]/3" of
+  // "research[1]/3", "0-3" of "research/0-3". Empty: none, and where only slices are,
+  // `within_named` are still to be chosen of each of these.
+  std::string named = {};
+  bool within_named = false;
 };
 
 // "pod.research", "research" and "research[1]/3" -> "research".
@@ -34,7 +36,7 @@ Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord rec
 Result<PodTarget> FindPod(Wiring& wiring, const std::string& name);
 
 // The workers that `selection` means (providers/base/worker_selection.h); empty: `fallback`. Where
-// slices were named with the pod, the numbers are those within each of them.
+// slices alone were named with the pod, the numbers are those within each of them.
 Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
                                                 const std::string& selection,
                                                 const std::string& fallback);

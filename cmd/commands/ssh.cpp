@@ -7,6 +7,7 @@
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "providers/ssh/interactive.h"
+#include "providers/ssh/openssh_shell.h"
 
 namespace podctl {
 namespace {
@@ -15,27 +16,38 @@ constexpr int kNoSession = 255;
 constexpr int kUnheard = 141;     // what a shell shows for who died of SIGPIPE
 constexpr int kSignalBase = 128;  // what a shell adds to a signal's number; its name is shown
 
-}  // namespace
-
-std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
-                                 const WorkerAccess& worker, const std::string& command,
-                                 std::optional<bool> tty) {
-  auto identities = wiring.keyring().For(worker.identity_file);
-  if (!identities) {
-    ShowError(wiring, nullptr, "", identities.error());
-    return std::nullopt;
-  }
-  ssh::LocalTerminal terminal;
+Result<ssh::WorkerResult> RunSession(Wiring& wiring, const WorkerAccess& worker,
+                                     const std::string& command, std::optional<bool> tty) {
   ssh::ShellOptions shell;
   shell.command = command;
+  if (worker.use_openssh) {
+    shell.tty = tty.value_or(ssh::LocalTerminal().IsTerminal());
+    wiring.streams().out << std::flush;
+    return ssh::RunShellByProgram(worker, shell, wiring.environment(), wiring.interrupt().drain());
+  }
+  auto identities = wiring.keyring().For(worker.identity_file);
+  if (!identities) return identities.error();
+  ssh::LocalTerminal terminal;
   shell.tty = tty.value_or(terminal.IsTerminal());
   if (const char* term = std::getenv("TERM"); term != nullptr && *term != '\0') shell.term = term;
   shell.on_trouble = [&](const std::string& text) {
     wiring.streams().err << fmt::format("{}: {}; trying again\n", worker.Name(), text);
   };
-  const ssh::WorkerResult result =
-      ssh::RunShell(worker, *identities, shell, terminal, wiring.clock(), wiring.random(),
-                    wiring.interrupt().drain());
+  return ssh::RunShell(worker, *identities, shell, terminal, wiring.clock(), wiring.random(),
+                       wiring.interrupt().drain());
+}
+
+}  // namespace
+
+std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
+                                 const WorkerAccess& worker, const std::string& command,
+                                 std::optional<bool> tty) {
+  const auto session = RunSession(wiring, worker, command, tty);
+  if (!session) {
+    ShowError(wiring, nullptr, "", session.error());
+    return std::nullopt;
+  }
+  const ssh::WorkerResult& result = *session;
   if (result.learned_host_key) {
     RememberHostKeys(wiring, target.address, {{worker.index, *result.learned_host_key}});
   }

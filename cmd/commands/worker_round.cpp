@@ -6,6 +6,7 @@
 
 #include "cmd/commands/pod_target.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -101,12 +102,6 @@ void WorkerGroups::Add(const std::string& what, int worker) {
   groups_[at->second].workers.push_back(worker);
 }
 
-std::string WorkerNames(const std::string& pod, const std::vector<int>& workers) {
-  const std::string ranges = FormatRanges(workers);
-  return workers.size() == 1 ? fmt::format("{}/{}", pod, ranges)
-                             : fmt::format("{}/[{}]", pod, ranges);
-}
-
 void ShowSilent(Wiring& wiring, const std::vector<WorkerAnswer>& answers) {
   WorkerGroups causes;
   std::size_t silent = 0;
@@ -119,8 +114,10 @@ void ShowSilent(Wiring& wiring, const std::vector<WorkerAnswer>& answers) {
   wiring.streams().err << fmt::format("{} of {} failed:\n", silent,
                                       Plural(answers.size(), "worker"));
   for (const auto& group : causes.groups()) {
-    wiring.streams().err << fmt::format("  {}: {} ({})\n", group.what, FormatRanges(group.workers),
-                                        Plural(group.workers.size(), "worker"));
+    wiring.streams().err << fmt::format(
+        "  {}: {} ({})\n", group.what,
+        FormatWorkers(group.workers, answers.front().worker.per_slice),
+        Plural(group.workers.size(), "worker"));
   }
 }
 

@@ -50,8 +50,6 @@ class WorkerGroups {
   std::map<std::string, std::size_t> index_;
 };
 
-// "research/3", "research/[0-2,5]".
-std::string WorkerNames(const std::string& pod, const std::vector<int>& workers);
 // Workers of whom there is no answer, on standard error: "2 of 4 workers did not answer: …".
 void ShowSilent(Wiring& wiring, const std::vector<WorkerAnswer>& answers);
 

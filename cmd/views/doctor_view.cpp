@@ -7,6 +7,7 @@
 
 #include "cmd/views/paint.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -29,12 +30,6 @@ std::string Filled(std::string text, const std::string& pod, const std::string& 
   return text;
 }
 
-std::string Names(const std::string& pod, const std::vector<int>& numbers) {
-  const std::string ranges = FormatRanges(numbers);
-  return numbers.size() == 1 ? fmt::format("{}/{}", pod, ranges)
-                             : fmt::format("{}/[{}]", pod, ranges);
-}
-
 // Those of most workers first.
 std::vector<Trouble> Troubles(const DoctorReport& report) {
   std::map<std::string, Trouble> by_summary;
@@ -46,7 +41,8 @@ std::vector<Trouble> Troubles(const DoctorReport& report) {
         trouble.workers.push_back(worker.index);
       }
       if (!finding.detail.empty()) {
-        trouble.details.push_back(fmt::format("{}: {}", worker.index, finding.detail));
+        trouble.details.push_back(
+            fmt::format("{}: {}", FormatWorkers({worker.index}, report.per_slice), finding.detail));
       }
     }
   }
@@ -58,12 +54,14 @@ std::vector<Trouble> Troubles(const DoctorReport& report) {
   return troubles;
 }
 
-void AppendTrouble(const std::string& pod, const Trouble& trouble, const Paint& paint,
+void AppendTrouble(const DoctorReport& report, const Trouble& trouble, const Paint& paint,
                    std::string* text) {
+  const int per_slice = report.per_slice;
   const std::size_t count = trouble.workers.size();
   const std::string number = count == 1 ? "" : fmt::format(" ({} workers)", count);
-  *text += fmt::format("\n  {}{}: {}\n", paint(Ink::kBold, Names(pod, trouble.workers)), number,
-                       paint(Ink::kRed, trouble.finding->summary));
+  *text += fmt::format("\n  {}{}: {}\n",
+                       paint(Ink::kBold, WorkersName(report.pod, trouble.workers, per_slice)),
+                       number, paint(Ink::kRed, trouble.finding->summary));
   std::size_t shown = 0;
   for (const std::string& detail : trouble.details) {
     if (++shown > kMostDetails) {
@@ -74,8 +72,9 @@ void AppendTrouble(const std::string& pod, const Trouble& trouble, const Paint& 
     *text += fmt::format("      {}\n", count == 1 ? detail.substr(detail.find(' ') + 1) : detail);
   }
   if (trouble.finding->to_do.empty()) return;
-  *text += fmt::format("      → {}\n",
-                       Filled(trouble.finding->to_do, pod, FormatRanges(trouble.workers)));
+  *text +=
+      fmt::format("      → {}\n", Filled(trouble.finding->to_do, report.pod,
+                                         ShellQuote(FormatWorkers(trouble.workers, per_slice))));
 }
 
 Value FindingDocument(const workers::Finding& finding, const std::string& pod,
@@ -138,7 +137,8 @@ std::string DoctorText(const DoctorReport& report, bool color) {
     if (worker.findings.empty()) fine.push_back(worker.index);
   }
   if (!fine.empty()) {
-    text += fmt::format("  {}: {}\n", Names(report.pod, fine), paint(Ink::kGreen, "healthy"));
+    text += fmt::format("  {}: {}\n", WorkersName(report.pod, fine, report.per_slice),
+                        paint(Ink::kGreen, "healthy"));
   }
   for (const std::string& note : report.notes) text += fmt::format("  {}\n", note);
   for (const workers::Finding& finding : report.findings) {
@@ -148,7 +148,7 @@ std::string DoctorText(const DoctorReport& report, bool color) {
     text += fmt::format("      → {}\n", Filled(finding.to_do, report.pod, ""));
   }
   for (const Trouble& trouble : Troubles(report)) {
-    AppendTrouble(report.pod, trouble, paint, &text);
+    AppendTrouble(report, trouble, paint, &text);
   }
   return text;
 }

@@ -23,6 +23,7 @@ struct DoctorReport {
   std::vector<workers::Finding> findings;  // of the node as a whole
   std::vector<Worker> workers;             // those that were looked at
   std::vector<std::string> notes;
+  int per_slice = 0;  // workers of each slice of a multislice, else 0
 
   std::size_t HealthyWorkers() const;
   bool Healthy() const;

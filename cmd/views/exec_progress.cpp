@@ -8,6 +8,7 @@
 
 #include "cmd/views/live_block.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -42,9 +43,10 @@ std::string Whole(Clock::SteadyTime::duration duration) {
 
 }  // namespace
 
-ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clock)
+ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clock, int per_slice)
     : pod_(std::move(pod)),
       workers_(std::move(workers)),
+      per_slice_(per_slice),
       clock_(clock),
       began_(clock.Steady()),
       states_(workers_.size(), {Phase::kWaiting, began_}),
@@ -107,8 +109,8 @@ std::string ExecProgress::SlowestLine(Clock::SteadyTime now) const {
                     running.end());
   std::vector<std::string> names;
   for (std::size_t i = 0; i < shown; ++i) {
-    names.push_back(
-        fmt::format("{}/{} {}", pod_, running[i].second, Whole(now - running[i].first)));
+    names.push_back(fmt::format("{} {}", WorkersName(pod_, {running[i].second}, per_slice_),
+                                Whole(now - running[i].first)));
   }
   return fmt::format("  slowest: {}", Join(names, ", "));
 }
@@ -119,7 +121,8 @@ std::string ExecProgress::FailedLine() const {
   for (const auto& [cause, workers] : causes_) {
     std::string shown = cause.substr(0, kLongestCause);
     if (shown.size() < cause.size()) shown += "…";
-    texts.emplace_back(workers.size(), fmt::format("{}: {}", shown, FormatRanges(workers)));
+    texts.emplace_back(workers.size(),
+                       fmt::format("{}: {}", shown, FormatWorkers(workers, per_slice_)));
   }
   std::stable_sort(texts.begin(), texts.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });

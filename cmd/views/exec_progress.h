@@ -17,8 +17,9 @@ namespace podctl {
 
 class ExecProgress {
  public:
-  // `workers` are the numbers of the jobs' workers, in their order.
-  ExecProgress(std::string pod, std::vector<int> workers, Clock& clock);
+  // `workers` are the numbers of the jobs' workers, in their order; `per_slice`: of each slice of
+  // a multislice, else 0.
+  ExecProgress(std::string pod, std::vector<int> workers, Clock& clock, int per_slice = 0);
 
   void OnPhase(std::size_t job, ssh::Phase phase);
   // `cause` as the summary words it; empty: the worker is done and ok.
@@ -50,6 +51,7 @@ class ExecProgress {
 
   const std::string pod_;
   const std::vector<int> workers_;
+  const int per_slice_;
   Clock& clock_;
   const Clock::SteadyTime began_;
   std::vector<Worker> states_;

@@ -8,6 +8,7 @@
 
 #include "cmd/views/paint.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 #include "providers/os/clock.h"
 
 namespace podctl {
@@ -28,10 +29,11 @@ struct Row {
     if (!running.empty()) return "running";
     return failed.empty() && died.empty() ? "done" : "failed";
   }
-  std::string Workers() const {
+  std::string Workers(int per_slice) const {
     std::vector<std::string> parts;
     const auto add = [&](const std::vector<int>& numbers, const std::string& what) {
-      if (!numbers.empty()) parts.push_back(fmt::format("{} {}", FormatRanges(numbers), what));
+      if (numbers.empty()) return;
+      parts.push_back(fmt::format("{} {}", FormatWorkers(numbers, per_slice), what));
     };
     add(running, "running");
     add(ok, "ok");
@@ -89,7 +91,7 @@ std::string JobStateWords(const JobStatus& job) {
   return "";
 }
 
-std::string JobsTable(const std::vector<WorkerJobs>& all, bool color) {
+std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice) {
   const std::vector<Row> rows = Rows(all);
   if (rows.empty()) return "There are no jobs.\n";
   const Paint paint(color);
@@ -97,7 +99,7 @@ std::string JobsTable(const std::vector<WorkerJobs>& all, bool color) {
   std::size_t workers = 7;
   for (const Row& row : rows) {
     names = std::max(names, row.name.size());
-    workers = std::max(workers, row.Workers().size());
+    workers = std::max(workers, row.Workers(per_slice).size());
   }
   std::string text =
       paint(Ink::kBold, fmt::format("{:<{}}  {:<7}  {:<{}}  {:<20}  {}", "JOB", names, "STATE",
@@ -105,8 +107,8 @@ std::string JobsTable(const std::vector<WorkerJobs>& all, bool color) {
       "\n";
   for (const Row& row : rows) {
     text += fmt::format("{:<{}}  {}  {:<{}}  {:<20}  {}\n", row.name, names,
-                        paint(InkOf(row.State()), fmt::format("{:<7}", row.State())), row.Workers(),
-                        workers, Time(row.started), row.command);
+                        paint(InkOf(row.State()), fmt::format("{:<7}", row.State())),
+                        row.Workers(per_slice), workers, Time(row.started), row.command);
   }
   return text;
 }

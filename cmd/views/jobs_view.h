@@ -18,8 +18,9 @@ struct WorkerJobs {
 // "runs", "ended with exit code 3", "died without an exit code".
 std::string JobStateWords(const workers::JobStatus& job);
 
-// One row for each name, however many workers have it; the newest first.
-std::string JobsTable(const std::vector<WorkerJobs>& workers, bool color);
+// One row for each name, however many workers have it; the newest first. `per_slice`: workers of
+// each slice of a multislice, else 0.
+std::string JobsTable(const std::vector<WorkerJobs>& workers, bool color, int per_slice = 0);
 Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& workers);
 
 }  // namespace podctl

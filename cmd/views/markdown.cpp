@@ -7,6 +7,7 @@
 
 #include "cmd/views/plan_view.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -100,8 +101,9 @@ Row RowOf(const Change& change) {
   if (const auto* run = std::get_if<RunStep>(&change.action)) {
     const std::string where =
         run->workers ? fmt::format("on {} {}", run->workers->size() == 1 ? "worker" : "workers",
-                                   FormatRanges(*run->workers))
-                     : "on every worker";
+                                   FormatWorkers(*run->workers, run->per_slice))
+        : run->workers_by_slice.empty() ? "on every worker"
+                                        : "on workers " + run->workers_by_slice;
     const std::string verb = run->step.kind == Step::Kind::kRestartRuntime ? "restart tpu-runtime "
                              : run->step.kind == Step::Kind::kReadiness    ? "check for readiness "
                                                                            : "run ";

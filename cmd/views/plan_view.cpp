@@ -8,6 +8,7 @@
 #include "cmd/views/paint.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -273,9 +274,10 @@ class PlanView {
 
   void ShowStep(const RunStep& run) {
     const std::string where =
-        !run.workers ? "all workers"
-                     : fmt::format("{} {}", run.workers->size() == 1 ? "worker" : "workers",
-                                   FormatRanges(*run.workers));
+        run.workers ? fmt::format("{} {}", run.workers->size() == 1 ? "worker" : "workers",
+                                  FormatWorkers(*run.workers, run.per_slice))
+        : run.workers_by_slice.empty() ? "all workers"
+                                       : "workers " + run.workers_by_slice;
     text_ += " {\n";
     if (run.step.kind == Step::Kind::kRestartRuntime) {
       text_ += fmt::format(

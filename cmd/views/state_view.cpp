@@ -98,11 +98,11 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
   return Block(address, lines);
 }
 
-std::string ShowStep(const std::string& address, const StepRecord& record) {
+std::string ShowStep(const std::string& address, const StepRecord& record, int per_slice) {
   std::vector<std::pair<std::string, std::string>> lines;
   for (const auto& [worker, applied] : record.workers) {
     lines.emplace_back(
-        fmt::format("worker.{}", worker),
+        fmt::format("worker.{}", FormatWorkers({worker}, per_slice)),
         fmt::format("applied {} (digest {})", applied.applied_at, applied.digest.substr(0, 12)));
   }
   return Block(address, lines);
@@ -166,7 +166,9 @@ std::string ShowAddress(const State& state, const std::string& address) {
     return ShowPod(address, pod->second);
   }
   if (auto step = state.steps.find(address); step != state.steps.end()) {
-    return ShowStep(address, step->second);
+    const auto pod = state.pods.find(PodAddress(step->second.pod));
+    const int per_slice = pod == state.pods.end() ? 0 : WorkersPerSlice(pod->second.observed);
+    return ShowStep(address, step->second, per_slice);
   }
   if (auto job = state.training_jobs.find(address); job != state.training_jobs.end()) {
     return ShowJob(address, job->second);

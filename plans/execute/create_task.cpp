@@ -8,6 +8,7 @@
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
+#include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/slices.h"
 
@@ -253,8 +254,9 @@ class CreateTask final : public Task {
     if (pod_.check_ready) context_.journal.ReadinessWanted(pod_.name);
     phase_ = Phase::kHostKeys;
     return CallFor(
-        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(provider.GetGuestAttributes(name, "hostkeys/", std::move(stop)));
+        [&provider = Cloud(), name = name_, query = AttributesQuery(pod_.ssh)](
+            StepObserver&, std::stop_token stop) {
+          return Reply(provider.GetGuestAttributes(name, query, std::move(stop)));
         },
         false);
   }
@@ -273,7 +275,10 @@ class CreateTask final : public Task {
 
   Need OnHostKeys(const Result<std::vector<WorkerAttributes>>& attributes) {
     // No keys is no failure: the guest may not have written them yet; whoever connects asks again.
-    if (attributes) context_.journal.HostKeys(address_, HostKeysOf(*attributes), "guestAttributes");
+    if (attributes) {
+      context_.journal.HostKeys(address_, HostKeysOf(*attributes), "guestAttributes");
+      context_.journal.VmNames(address_, VmNamesOf(*attributes));
+    }
     if (!pod_.check_ready) return Done();
     phase_ = Phase::kReadiness;
     readiness_ = MakeReadinessTask(pod_.name, pod_.boot_timeout, context_);

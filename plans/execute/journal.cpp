@@ -287,6 +287,13 @@ void Journal::HostKeys(const std::string& address,
   record.host_keys_source = source;
 }
 
+void Journal::VmNames(const std::string& address, const std::map<int, std::string>& names) {
+  if (names.empty() || Find(address) == nullptr || !Find(address)->ssh.iap) return;
+  dirty_ = true;
+  PodRecord& record = At(address);
+  for (const auto& [worker, name] : names) record.vm_names[worker] = name;
+}
+
 void Journal::StepApplied(const std::string& step, const std::string& pod, int worker,
                           const std::string& digest) {
   if (Find(pod) == nullptr) return;

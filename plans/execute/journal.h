@@ -82,6 +82,7 @@ class Journal {
   void ReadinessProved(const std::string& pod);
   void HostKeys(const std::string& address, const std::map<int, std::vector<HostKeyText>>& keys,
                 const std::string& source);
+  void VmNames(const std::string& address, const std::map<int, std::string>& names);
   void StepApplied(const std::string& step, const std::string& pod, int worker,
                    const std::string& digest);
 

@@ -7,8 +7,10 @@
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
+#include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 
 namespace podctl {
 namespace {
@@ -28,15 +30,11 @@ class StepTask final : public Task {
     if (record == nullptr) {
       return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
     }
-    const auto workers = AccessToWorkers(pod_, *record);
-    const bool unpinned =
-        std::any_of(workers.begin(), workers.end(),
-                    [](const WorkerAccess& worker) { return worker.host_keys.empty(); });
-    if (!unpinned) return Run();
+    if (!LacksAttributes(*record)) return Run();
     return CallFor(
-        [&provider = context_.provider.Speaking(record->api_version), name = NameOf(*record)](
-            StepObserver&, std::stop_token stop) {
-          return Reply(provider.GetGuestAttributes(name, "hostkeys/", std::move(stop)));
+        [&provider = context_.provider.Speaking(record->api_version), name = NameOf(*record),
+         query = AttributesQuery(record->ssh)](StepObserver&, std::stop_token stop) {
+          return Reply(provider.GetGuestAttributes(name, query, std::move(stop)));
         },
         false);
   }
@@ -45,6 +43,7 @@ class StepTask final : public Task {
     if (auto* attributes = std::get_if<Result<std::vector<WorkerAttributes>>>(&reply)) {
       if (*attributes) {
         context_.journal.HostKeys(pod_address_, HostKeysOf(**attributes), "guestAttributes");
+        context_.journal.VmNames(pod_address_, VmNamesOf(**attributes));
       }
       return Run();
     }
@@ -73,7 +72,14 @@ class StepTask final : public Task {
     std::vector<WorkerAccess> workers = AccessToWorkers(pod_, *context_.journal.Find(pod_address_));
     const auto count = static_cast<int>(workers.size());
     per_slice_ = workers.empty() ? 0 : workers.front().per_slice;
-    const auto& wanted = run_.workers ? run_.workers : run_.selected;
+    auto wanted = run_.workers ? run_.workers : run_.selected;
+    if (!wanted && !run_.workers_by_slice.empty()) {
+      const auto selection = WorkerSelection::Parse(run_.workers_by_slice);
+      if (!selection) return Failed(selection.error());
+      auto numbers = selection->Of(workers.size(), per_slice_);
+      if (!numbers) return Failed(numbers.error());
+      wanted = *std::move(numbers);
+    }
     if (wanted) {
       for (int worker : *wanted) {
         if (worker < count) continue;

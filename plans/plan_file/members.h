@@ -69,10 +69,11 @@ void Members(A& archive, S& step_file) {
 
 template <typename A, plan_file::Of<StepSpec> S>
 void Members(A& archive, S& step) {
-  auto& [name, workers, run, xrt_version, env, sensitive, files, files_digest, timeout, place] =
-      step;
+  auto& [name, workers, workers_by_slice, run, xrt_version, env, sensitive, files, files_digest,
+         timeout, place] = step;
   archive("name", name);
   archive("workers", workers);
+  archive("workers_by_slice", workers_by_slice);
   archive("run", run);
   archive("xrt_version", xrt_version);
   archive("env", env);
@@ -94,13 +95,18 @@ void Members(A& archive, S& lifecycle) {
 
 template <typename A, plan_file::Of<SshSettings> S>
 void Members(A& archive, S& ssh) {
-  auto& [user, port, identity_file, internal_address, strict_host_keys, transport] = ssh;
+  auto& [user, port, identity_file, internal_address, strict_host_keys, transport, proxy_jump, iap,
+         external_address, os_login_user] = ssh;
   archive("user", user);
   archive("port", port);
   archive("identity_file", identity_file);
   archive("internal_address", internal_address);
   archive("strict_host_keys", strict_host_keys);
   archive("transport", transport);
+  archive("proxy_jump", proxy_jump);
+  archive("iap", iap);
+  archive("external_address", external_address);
+  archive("os_login_user", os_login_user);
 }
 
 template <typename A, plan_file::Of<QueuedSpec> S>
@@ -210,11 +216,14 @@ void Members(A& archive, S& gone) {
 
 template <typename A, plan_file::Of<RunStep> S>
 void Members(A& archive, S& run) {
-  auto& [step, files_digest, workers, selected, expected_workers, sensitive] = run;
+  auto& [step, files_digest, workers, selected, expected_workers, sensitive, workers_by_slice,
+         per_slice] = run;
   archive("step", step);
   archive("files_digest", files_digest);
   archive("workers", workers);
   archive("selected", selected);
+  archive("workers_by_slice", workers_by_slice);
+  archive("per_slice", per_slice);
   archive("expected_workers", expected_workers);
   archive("sensitive", sensitive);
 }

@@ -14,6 +14,7 @@
 #include "plans/spec/step_reader.h"
 #include "plans/spec/tunnel_reader.h"
 #include "providers/base/text.h"
+#include "state/jump_host.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -28,8 +29,9 @@ const std::vector<std::string>& OwnKeys() {
 }
 
 const std::vector<std::string>& SshKeys() {
-  static const std::vector<std::string> keys = {"user",     "port",       "identityFile", "address",
-                                                "hostKeys", "publishKey", "transport",    "check"};
+  static const std::vector<std::string> keys = {
+      "user",       "port",      "identityFile", "address",   "hostKeys",
+      "publishKey", "transport", "check",        "proxyJump", "iap"};
   return keys;
 }
 
@@ -195,6 +197,10 @@ void PodReader::ReadApiVersion(const YamlEntry& entry, const Slot& slot, PodSpec
 void PodReader::ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod) {
   if (!reader_.ExpectMap(node, slot)) return;
   for (const YamlEntry& entry : node.entries) ReadSshKey(entry, slot.Below(entry.key->text), pod);
+  if (pod.ssh.proxy_jump && pod.ssh.iap) {
+    reader_.Error(node, slot, "`proxyJump` and `iap` are two ways to the workers",
+                  "leave one of them out");
+  }
 }
 
 void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod) {
@@ -220,14 +226,25 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
     const auto path = reader_.ReadPlain(value, slot);
     if (path) pod.ssh.identity_file = PathFromSpec(value, *path);
   } else if (key == "address") {
-    pod.ssh.internal_address =
-        reader_.ReadWord(value, slot, {"external", "internal"}) == "internal";
+    const auto address = reader_.ReadWord(value, slot, {"external", "internal"});
+    pod.ssh.internal_address = address == "internal";
+    if (address == "external") pod.ssh.external_address = true;
   } else if (key == "hostKeys") {
     pod.ssh.strict_host_keys = reader_.ReadWord(value, slot, {"pinned", "strict"}) == "strict";
   } else if (key == "transport") {
     if (reader_.ReadWord(value, slot, {"libssh2", "openssh"}) == "openssh") {
       pod.ssh.transport = "openssh";
     }
+  } else if (key == "proxyJump") {
+    const auto jump = reader_.ReadPlain(value, slot);
+    if (!jump) return;
+    if (!ParseJumpHost(*jump)) {
+      reader_.Error(value, slot, fmt::format("{} is no host to jump through", FoundWords(value)),
+                    "[user@]host[:port], one host");
+    }
+    pod.ssh.proxy_jump = *jump;
+  } else if (key == "iap") {
+    if (reader_.ReadBool(value, slot).value_or(false)) pod.ssh.iap = true;
   } else if (key == "publishKey") {
     pod.publish_ssh_key = reader_.ReadBool(value, slot).value_or(true);
   } else if (key == "check") {

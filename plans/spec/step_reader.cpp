@@ -189,6 +189,10 @@ void StepReader::ReadWorkers(const YamlNode& node, const Slot& slot, StepSpec& s
   } else if (!ReadWorkerItem(node, slot, selection)) {
     return;
   }
+  if (selection.NamesSlices()) {
+    step.workers_by_slice = selection.Text();
+    return;
+  }
   auto workers = selection.Named();
   if (!workers) {
     reader_.Error(node, slot, "how many workers there are is not known yet",

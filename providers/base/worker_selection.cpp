@@ -27,10 +27,65 @@ Error BadPiece(std::string_view piece, std::string_view why) {
   if (piece.size() > kMostShown) shown += "…";
   return MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` {}", VisibleControls(shown), why),
                    "Write `all`, or numbers and ranges such as `0,2-3`; `0-255/8` is every 8th of "
-                   "them, `!7` leaves worker 7 out.");
+                   "them, `!7` leaves worker 7 out, `1/3` is worker 3 of slice 1.");
+}
+
+// "3" or "0-2"; nullopt for anything else, and for one that runs backwards.
+std::optional<std::pair<int, int>> ParseRange(std::string_view text) {
+  const auto dash = text.find('-');
+  const auto first = ParseNumber(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : ParseNumber(text.substr(dash + 1));
+  if (!first || !last || *last < *first) return std::nullopt;
+  return std::pair(*first, *last);
+}
+
+// Where the next piece begins: a comma in brackets is not between pieces.
+std::size_t EndOfPiece(std::string_view text) {
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') inside = true;
+    if (text[i] == ']') inside = false;
+    if (text[i] == ',' && !inside) return i;
+  }
+  return std::string_view::npos;
 }
 
 }  // namespace
+
+std::size_t WorkerSelection::Piece::count() const {
+  const auto workers = static_cast<std::size_t>((last - first) / step) + 1;
+  if (slices.empty()) return workers;
+  std::size_t named = 0;
+  for (const auto& [begin, end] : slices) named += static_cast<std::size_t>(end - begin) + 1;
+  return named * workers;
+}
+
+// Slices in front of workers: "[0-1]/…", "1/…", or "[1]" alone. What is left of `rest`.
+Result<std::string_view> WorkerSelection::TakeSlices(std::string_view rest, Piece* piece) {
+  std::string_view slices;
+  if (rest.starts_with('[')) {
+    const auto end = rest.find(']');
+    if (end == std::string_view::npos) return BadPiece(piece->text, "lacks a `]`");
+    slices = rest.substr(1, end - 1);
+    rest.remove_prefix(end + 1);
+    if (rest.empty()) rest = "/all";
+    if (!rest.starts_with('/')) return BadPiece(piece->text, "wants a slash after its `]`");
+    rest.remove_prefix(1);
+  } else {
+    const auto slash = rest.find('/');
+    if (slash == std::string_view::npos || !ParseNumber(rest.substr(0, slash))) return rest;
+    slices = rest.substr(0, slash);
+    rest.remove_prefix(slash + 1);
+  }
+  while (true) {
+    const auto comma = slices.find(',');
+    const auto range = ParseRange(TrimBlanks(slices.substr(0, comma)));
+    if (!range) return BadPiece(piece->text, "names no slices");
+    piece->slices.push_back(*range);
+    if (comma == std::string_view::npos) return rest;
+    slices.remove_prefix(comma + 1);
+  }
+}
 
 Result<WorkerSelection::Piece> WorkerSelection::ParsePiece(std::string_view text) {
   Piece piece;
@@ -40,7 +95,12 @@ Result<WorkerSelection::Piece> WorkerSelection::ParsePiece(std::string_view text
     piece.without = true;
     rest.remove_prefix(1);
   }
-  if (rest == "all" && !piece.without) {
+  if (auto left = TakeSlices(rest, &piece); !left) {
+    return left.error();
+  } else {
+    rest = *left;
+  }
+  if (rest == "all" && (!piece.without || !piece.slices.empty())) {
     piece.all = true;
     return piece;
   }
@@ -63,11 +123,17 @@ Result<WorkerSelection::Piece> WorkerSelection::ParsePiece(std::string_view text
   return piece;
 }
 
-Result<WorkerSelection> WorkerSelection::Parse(std::string_view text) {
+Result<WorkerSelection> WorkerSelection::Parse(std::string_view text, std::string_view pod) {
   WorkerSelection selection;
   while (true) {
-    const auto comma = text.find(',');
-    auto piece = ParsePiece(TrimBlanks(text.substr(0, comma)));
+    const auto comma = EndOfPiece(text);
+    std::string_view one_piece = TrimBlanks(text.substr(0, comma));
+    if (!pod.empty() && one_piece.starts_with(pod)) {
+      const std::string_view rest = one_piece.substr(pod.size());
+      if (rest.starts_with('[')) one_piece = rest;
+      if (rest.starts_with('/')) one_piece = rest.substr(1);
+    }
+    auto piece = ParsePiece(one_piece);
     if (!piece) return piece.error();
     WorkerSelection one;
     one.named_ = piece->count();
@@ -87,18 +153,28 @@ Result<void> WorkerSelection::Add(const WorkerSelection& other) {
   return {};
 }
 
-std::vector<int> WorkerSelection::Numbers(std::size_t count) const {
+std::vector<int> WorkerSelection::Numbers(std::size_t count, int per_slice) const {
   const bool only_without =
       std::all_of(pieces_.begin(), pieces_.end(), [](const Piece& piece) { return piece.without; });
   std::vector<bool> meant(count, only_without);
+  const auto mark = [&](const Piece& piece, std::size_t base, std::size_t room) {
+    const std::size_t first = piece.all ? 0 : static_cast<std::size_t>(piece.first);
+    const std::size_t end = piece.all ? room : static_cast<std::size_t>(piece.last) + 1;
+    for (std::size_t i = first; i < std::min(end, room);
+         i += static_cast<std::size_t>(piece.step)) {
+      if (base + i < count) meant[base + i] = !piece.without;
+    }
+  };
+  const auto width = static_cast<std::size_t>(per_slice);
   for (const bool without : {false, true}) {
     for (const Piece& piece : pieces_) {
       if (piece.without != without) continue;
-      const std::size_t first = piece.all ? 0 : static_cast<std::size_t>(piece.first);
-      const std::size_t end = piece.all ? count : static_cast<std::size_t>(piece.last) + 1;
-      for (std::size_t i = first; i < std::min(end, count);
-           i += static_cast<std::size_t>(piece.step)) {
-        meant[i] = !without;
+      if (piece.slices.empty()) mark(piece, 0, count);
+      for (const auto& [first, last] : piece.slices) {
+        for (auto slice = static_cast<std::size_t>(first);
+             slice <= static_cast<std::size_t>(last) && slice * width < count; ++slice) {
+          mark(piece, slice * width, width);
+        }
       }
     }
   }
@@ -109,22 +185,43 @@ std::vector<int> WorkerSelection::Numbers(std::size_t count) const {
   return numbers;
 }
 
-Result<std::vector<int>> WorkerSelection::Of(std::size_t count) const {
-  for (const Piece& piece : pieces_) {
-    if (piece.all) continue;
-    const int last = piece.last - (piece.last - piece.first) % piece.step;
-    if (last < static_cast<int>(count)) continue;
-    int missing = piece.first;
-    while (missing < static_cast<int>(count)) missing += piece.step;
-    const bool alone = piece.text == std::to_string(missing);
-    return MakeError(ErrorCode::kOutOfRange,
-                     fmt::format("there is no worker {}{}: the pod has {}", missing,
-                                 alone ? "" : fmt::format(", which `{}` names", piece.text),
-                                 Plural(count, "worker")),
-                     count == 1 ? "It is number 0."
-                                : fmt::format("Workers are numbered from 0 to {}.", count - 1));
+// What a piece names that is not there.
+std::optional<Error> WorkerSelection::WhatLacks(const Piece& piece, std::size_t count,
+                                                int per_slice) const {
+  if (!piece.slices.empty() && per_slice <= 0) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`{}` names a slice, and the pod has none", piece.text),
+                     "Name its workers alone: POD/3, or `--worker 3`; `0-255/8` is every 8th.");
   }
-  std::vector<int> numbers = Numbers(count);
+  const std::size_t room = piece.slices.empty() ? count : static_cast<std::size_t>(per_slice);
+  for (const auto& [first, last] : piece.slices) {
+    const std::size_t slices = count / room;
+    if (static_cast<std::size_t>(last) < slices) continue;
+    const auto missing = std::max(static_cast<std::size_t>(first), slices);
+    return MakeError(ErrorCode::kOutOfRange,
+                     fmt::format("there is no slice {}, which `{}` names: the pod has {}", missing,
+                                 piece.text, Plural(slices, "slice")),
+                     fmt::format("Slices are numbered from 0 to {}.", slices - 1));
+  }
+  if (piece.all) return std::nullopt;
+  const int last = piece.last - (piece.last - piece.first) % piece.step;
+  if (last < static_cast<int>(room)) return std::nullopt;
+  int missing = piece.first;
+  while (missing < static_cast<int>(room)) missing += piece.step;
+  const bool alone = piece.text == std::to_string(missing);
+  return MakeError(
+      ErrorCode::kOutOfRange,
+      fmt::format("there is no worker {}{}: {} has {}", missing,
+                  alone ? "" : fmt::format(", which `{}` names", piece.text),
+                  piece.slices.empty() ? "the pod" : "a slice", Plural(room, "worker")),
+      room == 1 ? "It is number 0." : fmt::format("Workers are numbered from 0 to {}.", room - 1));
+}
+
+Result<std::vector<int>> WorkerSelection::Of(std::size_t count, int per_slice) const {
+  for (const Piece& piece : pieces_) {
+    if (auto lacks = WhatLacks(piece, count, per_slice)) return *lacks;
+  }
+  std::vector<int> numbers = Numbers(count, per_slice);
   if (numbers.empty()) {
     return MakeError(ErrorCode::kInvalidArgument, "the selection leaves no worker",
                      fmt::format("The pod has {}.", Plural(count, "worker")));
@@ -134,12 +231,24 @@ Result<std::vector<int>> WorkerSelection::Of(std::size_t count) const {
 
 std::optional<std::vector<int>> WorkerSelection::Named() const {
   int last = -1;
+  if (NamesSlices()) return std::nullopt;
   for (const Piece& piece : pieces_) {
     if (piece.all) return std::nullopt;
     if (!piece.without) last = std::max(last, piece.last);
   }
   if (last < 0) return std::nullopt;
-  return Numbers(static_cast<std::size_t>(last) + 1);
+  return Numbers(static_cast<std::size_t>(last) + 1, 0);
+}
+
+bool WorkerSelection::NamesSlices() const {
+  return std::any_of(pieces_.begin(), pieces_.end(),
+                     [](const Piece& piece) { return !piece.slices.empty(); });
+}
+
+std::string WorkerSelection::Text() const {
+  std::string text;
+  for (const Piece& piece : pieces_) text += (text.empty() ? "" : ",") + piece.text;
+  return text;
 }
 
 }  // namespace podctl

@@ -124,6 +124,10 @@ Answer Admin::Route(const HttpRequest& request, const Value& body) {
   if (path == "/emulator/requests" && (gets || deletes)) return Requests(request);
   if (path == "/emulator/faults" && (gets || deletes || posts)) return Faults(request, body);
   if (path == "/emulator/capacity" && (gets || posts)) return Capacity(posts ? body : Value());
+  if (path == "/emulator/projectMetadata" && (gets || posts)) {
+    if (posts) service_->SetProjectMetadata(body);
+    return service_->ProjectMetadata();
+  }
   if (!posts) return NotFound(path);
   if (path == "/emulator/clock") return Clock(body);
   if (path == "/emulator/workers") {

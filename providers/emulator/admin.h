@@ -15,6 +15,7 @@
 //   POST   /emulator/queuedResources/Q:VERB  suspend, fail
 //            N and Q are ids, or full names where an id is not enough
 //   GET    /emulator/capacity   the limits;  POST {"v3-32": 2, "us-central2-b/v4-8": 0} sets pools
+//   POST   /emulator/projectMetadata         {"enable-oslogin": "TRUE"}, of all projects; GET
 //   POST   /emulator/clock      {"advance": "6h"} moves the service's time on
 //   GET    /emulator            all that there is, and these verbs, as a page for people
 //

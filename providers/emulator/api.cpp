@@ -23,7 +23,7 @@ ApiError NoSuchMethod(const HttpRequest& request) {
 
 // What gcloud asks of other services about the project: Compute Engine before an ssh, the Resource
 // Manager before it names a reservation.
-std::optional<std::string> ProjectAnswer(const HttpRequest& request, Call* call) {
+std::optional<std::string> ProjectAnswer(const HttpRequest& request, Service* service, Call* call) {
   constexpr std::string_view kCompute = "/compute/v1/projects/";
   constexpr std::string_view kResourceManager = "/v1/projects/";
   const auto project = [&](std::string_view prefix) -> std::string {
@@ -36,7 +36,18 @@ std::optional<std::string> ProjectAnswer(const HttpRequest& request, Call* call)
     call->name = "compute.projects.get";
     answer.Set("kind", "compute#project");
     answer.Set("name", name);
-    answer.Set("commonInstanceMetadata", Value::EmptyMap());
+    Value metadata;
+    metadata.Set("kind", "compute#metadata");
+    Value::List items;
+    const Value common = service->ProjectMetadata();
+    for (const auto& [key, value] : common.AsMap()) {
+      Value item;
+      item.Set("key", key);
+      item.Set("value", value);
+      items.push_back(std::move(item));
+    }
+    if (!items.empty()) metadata.Set("items", std::move(items));
+    answer.Set("commonInstanceMetadata", std::move(metadata));
   } else if (const std::string id = project(kResourceManager); !id.empty()) {
     call->name = "cloudresourcemanager.projects.get";
     answer.Set("projectId", id);
@@ -46,6 +57,28 @@ std::optional<std::string> ProjectAnswer(const HttpRequest& request, Call* call)
     return std::nullopt;
   }
   return ToJson(answer);
+}
+
+// Two methods of OS Login's v1: /v1/users/EMAIL/loginProfile and …/EMAIL:importSshPublicKey.
+std::optional<TextAnswer> LoginAnswer(const HttpRequest& request, Service* service, Call* call) {
+  constexpr std::string_view kUsers = "/v1/users/";
+  constexpr std::string_view kProfile = "/loginProfile";
+  constexpr std::string_view kImport = ":importSshPublicKey";
+  std::string_view email = request.path;
+  if (!email.starts_with(kUsers)) return std::nullopt;
+  email.remove_prefix(kUsers.size());
+  const bool imports = email.ends_with(kImport);
+  if (!imports && !email.ends_with(kProfile)) return std::nullopt;
+  email.remove_suffix(imports ? kImport.size() : kProfile.size());
+  if (request.method != (imports ? "POST" : "GET")) return std::nullopt;
+  call->name = imports ? "oslogin.users.importSshPublicKey" : "oslogin.users.getLoginProfile";
+  if (email.find('@') == std::string_view::npos || email.find('/') != std::string_view::npos) {
+    return InvalidArgument("The user is not an e-mail.");
+  }
+  if (!imports) return ToText(service->LoginProfile(std::string(email)));
+  const Result<Value> body = ParseLenientJson(request.body);
+  if (!body) return InvalidArgument(body.error().message);
+  return ToText(service->ImportLoginKey(std::string(email), *body));
 }
 
 ApiError Ordered(const Fault& fault) {
@@ -229,8 +262,10 @@ HttpReply Api::Handle(const HttpRequest& request) {
     reply.drop = true;
   } else if (call.name != "unknown") {
     answer = Dispatch(request, call, fault ? fault->operation_error : Value());
-  } else if (auto project = ProjectAnswer(request, &call)) {
+  } else if (auto project = ProjectAnswer(request, service_, &call)) {
     answer = *std::move(project);
+  } else if (auto login = LoginAnswer(request, service_, &call)) {
+    answer = *std::move(login);
   }
   if (fault && fault->drop == "after") reply.drop = true;
   if (fault) {

@@ -103,6 +103,7 @@ void LightFarm::Boot(const MachineSet& machines) {
   Set& set = sets_[machines.uid];
   set.host = machines.host;
   set.metadata = machines.metadata;
+  set.accounts = machines.accounts;
   if (set.node == nullptr) {
     set.node = std::make_shared<LightNode>(settings_.folder + "/" + machines.uid,
                                            settings_.folder + "/bin", machines.has_runtime);
@@ -129,10 +130,11 @@ void LightFarm::SetMetadata(const MachineSet& machines) {
     const auto found = sets_.find(machines.uid);
     if (found == sets_.end()) return;
     found->second.metadata = machines.metadata;
+    found->second.accounts = machines.accounts;
     node = found->second.node;
   }
   // A folder that cannot be written shows as workers without the new value, as on sick VMs.
-  static_cast<void>(node->SetMetadata(machines.metadata));
+  static_cast<void>(node->SetMetadata(machines.metadata, machines.accounts));
 }
 
 Condition LightFarm::ConditionOf(const std::string& uid) {
@@ -243,7 +245,7 @@ void LightFarm::BootMachines(const std::string& uid, const std::vector<std::size
     if (set.machines[i].door == kClosed) down.push_back(i);
   }
   std::string failure;
-  Result<void> done = set.node->SetMetadata(set.metadata);
+  Result<void> done = set.node->SetMetadata(set.metadata, set.accounts);
   Result<std::vector<HostKey>> keys = set.node->LoadHostKeys(set.machines.size());
   if (done && keys && fresh_host_keys) {
     for (const std::size_t i : which) {

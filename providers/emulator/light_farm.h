@@ -67,6 +67,7 @@ class LightFarm final : public WorkerFarm {
   struct Set {
     std::string host;
     Value metadata;
+    std::string accounts;
     std::shared_ptr<LightNode> node;
     std::vector<Machine> machines;
     int changing = 0;  // jobs that will change a machine's condition

@@ -105,7 +105,7 @@ Result<void> WriteLightPrograms(const std::string& folder) {
 
 // ---- The node.
 
-Result<void> LightNode::SetMetadata(const Value& metadata) {
+Result<void> LightNode::SetMetadata(const Value& metadata, const std::string& accounts) {
   const std::string attributes = folder_ + "/metadata/attributes";
   Result<void> done = MakeFolder(attributes);
   for (const auto& [key, value] : metadata.AsMap()) {
@@ -136,9 +136,8 @@ Result<void> LightNode::SetMetadata(const Value& metadata) {
   const std::lock_guard lock(mutex_);
   runtime_begin_ = std::move(begin);
   keys_.clear();
-  if (metadata["enable-oslogin"].AsString() == "TRUE") return done;
   std::size_t count = 0;
-  for (const auto& [user, key] : ReadSshKeys(metadata["ssh-keys"].AsString())) {
+  for (const auto& [user, key] : ReadSshKeys(accounts)) {
     if (++count <= kMaxKeys) keys_[user].insert(WithoutComment(key));
   }
   return done;

@@ -32,8 +32,8 @@ class LightNode {
   const std::string& programs() const { return programs_; }
   bool has_runtime() const { return has_runtime_; }
 
-  // Writes the metadata and the unit, and lets those in whom `ssh-keys` names.
-  Result<void> SetMetadata(const Value& metadata);
+  // Writes the metadata and the unit, and lets those in whom `accounts` names ("user:key" lines).
+  Result<void> SetMetadata(const Value& metadata, const std::string& accounts);
   bool Admits(std::string_view user, std::string_view key) const;
   // Text that starts tpu-runtime as the metadata has it now; "": it would not start.
   std::string RuntimeBegin() const;

@@ -183,7 +183,8 @@ MachineSet Service::Machines(const Node& node) const {
           .host = node.host,
           .has_runtime = HasTpuRuntime(node.resource["runtimeVersion"].AsString()),
           .addresses = node.addresses,
-          .metadata = node.resource["metadata"]};
+          .metadata = node.resource["metadata"],
+          .accounts = AccountsOf(node)};
 }
 
 std::vector<std::string> Service::TakeAddresses(int count) {

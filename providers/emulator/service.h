@@ -7,8 +7,8 @@
 //
 // service.cpp takes the calls for nodes, settlement.cpp ends operations, queue.cpp takes the calls
 // for queued resources and queue_life.cpp is what becomes of them, room.cpp counts what is in use,
-// accidents.cpp is what users and tests do to nodes, custom_jobs.cpp takes the calls for the custom
-// jobs of Vertex AI.
+// accidents.cpp is what users and tests do to nodes, service_logins.cpp is who enters them,
+// custom_jobs.cpp takes the calls for the custom jobs of Vertex AI.
 #pragma once
 
 #include <chrono>
@@ -33,6 +33,7 @@
 #include "providers/emulator/limits.h"
 #include "providers/emulator/node_rules.h"
 #include "providers/emulator/operations.h"
+#include "providers/emulator/os_login.h"
 #include "providers/emulator/page.h"
 #include "providers/emulator/queue_rules.h"
 #include "providers/emulator/service_clock.h"
@@ -130,6 +131,13 @@ class Service {
   // Also by display name.
   std::vector<std::string> FindJobs(const std::string& id);
   Answer SetCapacity(const std::string& rule);
+  // OS Login's v1: who is known under an e-mail, and a key of his for a while.
+  Answer LoginProfile(const std::string& email);
+  Answer ImportLoginKey(const std::string& email, const Value& key);
+  // Of all projects: what holds for machines that say nothing themselves.
+  void SetProjectMetadata(const Value& metadata);
+  Value ProjectMetadata();
+
   // What is limited, and how it stands with all nodes and queued resources, in short.
   Value Overview();
   // Moves the service's time on: what would have happened meanwhile happens now.
@@ -171,6 +179,10 @@ class Service {
                const CallContext& context, const std::string& request = {});
   Answer Power(const Place& place, const std::string& node_id, bool on, const CallContext& context);
   MachineSet Machines(const Node& node) const;
+  // service_logins.cpp
+  bool IsOsLogin(const Node& node) const;
+  std::string AccountsOf(const Node& node) const;
+  void TellMachines();  // those that run, of a change that concerns them all
   std::vector<std::string> TakeAddresses(int count);
   // Before its workers start: those whose address somebody else took meanwhile get another one.
   // Waits for `patience` at most for the address to come free.
@@ -251,6 +263,8 @@ class Service {
   std::mutex mutex_;
   std::condition_variable changed_;
   Limits limits_;
+  OsLogin os_login_;
+  Value project_metadata_ = Value::EmptyMap();
   std::map<std::string, Node> nodes_;      // by resource name
   std::map<std::string, Queued> queue_;    // by resource name
   std::map<std::string, CustomJob> jobs_;  // by resource name

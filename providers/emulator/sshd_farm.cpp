@@ -159,13 +159,14 @@ void SshdFarm::SetMetadata(const MachineSet& machines) {
     const auto found = sets_.find(machines.uid);
     if (found == sets_.end()) return;
     found->second.spec.metadata = machines.metadata;
+    found->second.spec.accounts = machines.accounts;
     for (const Machine& machine : found->second.machines) {
       if (machine.pid >= 0) running.push_back(machine.files);
     }
   }
   for (const WorkerFiles& files : running) {
     // A folder that cannot be written shows as a worker without the new key, as on a sick VM.
-    static_cast<void>(files.WriteMetadata(machines.metadata));
+    static_cast<void>(files.WriteMetadata(machines.metadata, machines.accounts));
   }
 }
 
@@ -398,6 +399,7 @@ void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
   std::lock_guard files_lock(files_mutex_);
   WorkerFiles files;
   Value metadata;
+  std::string accounts;
   bool fresh_host_keys = false;
   {
     std::lock_guard lock(mutex_);
@@ -407,10 +409,11 @@ void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
     if (!machine.wanted) return;
     files = machine.files;
     metadata = found->second.spec.metadata;
+    accounts = found->second.spec.accounts;
     fresh_host_keys = std::exchange(machine.fresh_host_keys, false);
   }
   if (fresh_host_keys) files.RemoveHostKeys();
-  Result<void> prepared = files.Prepare(metadata);
+  Result<void> prepared = files.Prepare(metadata, accounts);
   int leash[2] = {-1, -1};
   if (!namespaces_ && ::pipe2(leash, O_CLOEXEC) != 0) {
     prepared = MakeError(ErrorCode::kIo, "cannot make a pipe");

@@ -19,6 +19,8 @@ struct MachineSet {
   bool has_runtime = false;
   std::vector<std::string> addresses;  // worker i listens on addresses[i]
   Value metadata;                      // the node's metadata map
+  // Who is let in: a line "user:key" for each key, of `ssh-keys` or of OS Login.
+  std::string accounts;
 };
 
 enum class Condition { kOff, kBooting, kUp, kFailed };

@@ -130,7 +130,7 @@ std::string WorkerFiles::Inside() const {
   return namespaces ? "/run/tpu-vm" : folder;
 }
 
-Result<void> WorkerFiles::Prepare(const Value& metadata) const {
+Result<void> WorkerFiles::Prepare(const Value& metadata, const std::string& accounts) const {
   std::error_code problem;
   for (const char* part :
        {"bin", "etc", "home", "root", "ssh/authorized_keys", "metadata/attributes", "units"}) {
@@ -164,7 +164,7 @@ Result<void> WorkerFiles::Prepare(const Value& metadata) const {
   if (done && !namespaces) done = WriteFile(folder + "/plain", "", 0644);
   if (done) done = WriteFile(folder + "/ssh/sshd_config", SshdConfig(), 0644);
   if (done) done = WriteSystem();
-  if (done) done = WriteMetadata(metadata);
+  if (done) done = WriteMetadata(metadata, accounts);
   return done;
 }
 
@@ -234,7 +234,7 @@ std::string WorkerFiles::SshdConfig() const {
   return text;
 }
 
-Result<void> WorkerFiles::WriteMetadata(const Value& metadata) const {
+Result<void> WorkerFiles::WriteMetadata(const Value& metadata, const std::string& accounts) const {
   const std::string attributes = folder + "/metadata/attributes/";
   Result<void> done;
   for (const auto& [key, value] : metadata.AsMap()) {
@@ -260,16 +260,14 @@ Result<void> WorkerFiles::WriteMetadata(const Value& metadata) const {
   } else {
     fs::remove(environment, problem);
   }
-  if (done) done = WriteAccounts(metadata);
+  if (done) done = WriteAccounts(accounts);
   return done;
 }
 
-Result<void> WorkerFiles::WriteAccounts(const Value& metadata) const {
+Result<void> WorkerFiles::WriteAccounts(const std::string& accounts) const {
   std::map<std::string, std::string> keys;  // user -> authorized_keys
-  if (metadata["enable-oslogin"].AsString() != "TRUE") {
-    for (const auto& [user, key] : ReadSshKeys(metadata["ssh-keys"].AsString())) {
-      if (keys.size() < kMaxUsers || keys.count(user) != 0) keys[user] += key + "\n";
-    }
+  for (const auto& [user, key] : ReadSshKeys(accounts)) {
+    if (keys.size() < kMaxUsers || keys.count(user) != 0) keys[user] += key + "\n";
   }
   const std::string own = namespaces ? "" : OwnUser();
   for (const auto& [user, text] : keys) {

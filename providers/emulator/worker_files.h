@@ -1,9 +1,9 @@
 // The folder of one worker: what its VM sees as /run/tpu-vm, /home, /root and parts of /etc.
 //
-// Accounts follow the node's `ssh-keys` metadata as the Google guest agent has it: one line for
-// each key, "user:key", the user is made with a home and may do anything by sudo; a key that is no
-// longer listed no longer opens the door, its account stays. With enable-oslogin=TRUE the entry is
-// ignored. Knows no processes. Not thread safe for one folder.
+// Accounts are made as the Google guest agent makes them of `ssh-keys`: one line for each key,
+// "user:key", the user is made with a home and may do anything by sudo; a key that is no longer
+// listed no longer opens the door, its account stays. Knows no processes. Not thread safe for one
+// folder.
 #pragma once
 
 #include <string>
@@ -28,15 +28,15 @@ struct WorkerFiles {
 
   // Everything that must be there before the first process starts. Homes, accounts and host keys
   // of an earlier boot are kept.
-  Result<void> Prepare(const Value& metadata) const;
+  Result<void> Prepare(const Value& metadata, const std::string& accounts) const;
   // Metadata files, accounts and authorized keys.
-  Result<void> WriteMetadata(const Value& metadata) const;
+  Result<void> WriteMetadata(const Value& metadata, const std::string& accounts) const;
   // (type, base64) of each host key that has been made.
   std::vector<std::pair<std::string, std::string>> HostKeys() const;
   void RemoveHostKeys() const;
 
  private:
-  Result<void> WriteAccounts(const Value& metadata) const;
+  Result<void> WriteAccounts(const std::string& accounts) const;
   Result<void> AddAccount(const std::string& user) const;
   Result<void> WriteSystem() const;
   std::string SshdConfig() const;

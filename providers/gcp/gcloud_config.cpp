@@ -47,8 +47,8 @@ GcloudConfig ReadGcloudConfig(const Environment& environment, FileSystem& files)
   }
   const auto text = files.Read(*folder + "/configurations/config_" + name, kMostBytes);
   if (!text) return {};
-  return {Property(*text, "core", "project"), Property(*text, "compute", "zone"),
-          Property(*text, "billing", "quota_project"),
+  return {Property(*text, "core", "account"), Property(*text, "core", "project"),
+          Property(*text, "compute", "zone"), Property(*text, "billing", "quota_project"),
           Property(*text, "core", "custom_ca_certs_file")};
 }
 

@@ -11,6 +11,7 @@
 namespace podctl::gcp {
 
 struct GcloudConfig {
+  std::optional<std::string> account;          // core/account
   std::optional<std::string> project;          // core/project
   std::optional<std::string> zone;             // compute/zone
   std::optional<std::string> quota_project;    // billing/quota_project

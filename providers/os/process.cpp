@@ -123,6 +123,8 @@ Result<ProcessResult> Spawn(const std::string& program, const std::vector<std::s
                        std::move(err.text)};
 }
 
+}  // namespace
+
 // Boost's search_path would need Boost.Filesystem's library for these few lines.
 std::string FindProgram(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
@@ -144,8 +146,6 @@ std::string FindProgram(const std::string& name) {
     rest.remove_prefix(colon + 1);
   }
 }
-
-}  // namespace
 
 Result<ProcessResult> RealProcessRunner::Run(const std::vector<std::string>& arguments,
                                              milliseconds limit, std::stop_token stop) {

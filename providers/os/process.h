@@ -1,4 +1,4 @@
-// The door to other programs (gcloud for a token). The only room that includes Boost.Process.
+// The door to other programs (gcloud for a token). This room is the only one with Boost.Process.
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,9 @@
 #include "providers/base/error.h"
 
 namespace podctl {
+
+// The path of a program in PATH, a name with a slash as it is; empty: there is none.
+std::string FindProgram(const std::string& name);
 
 struct ProcessResult {
   int exit_code = 0;

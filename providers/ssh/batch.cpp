@@ -3,16 +3,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "providers/ssh/way_words.h"
+
 namespace podctl::ssh {
+namespace {
+
+Limits WithProgramsBounded(Limits limits, const std::vector<Job>& jobs) {
+  const bool programs = std::any_of(jobs.begin(), jobs.end(),
+                                    [](const Job& job) { return !job.worker.through.empty(); });
+  if (programs) limits.max_open = std::min(limits.max_open, kMostPrograms);
+  return limits;
+}
+
+}  // namespace
 
 Batch::Batch(std::uint32_t its_number, const std::vector<Job>& jobs, const Limits& its_limits,
              std::stop_token its_stop, BatchHost& host, std::function<void()> on_room)
     : number(its_number),
-      limits(its_limits),
+      limits(WithProgramsBounded(its_limits, jobs)),
       stop(std::move(its_stop)),
       outbox(jobs.size(), Outbox::Sizes(), std::move(on_room)),
       slots(jobs.size()),
-      window(std::min(its_limits.max_open, static_cast<int>(jobs.size()))),
+      window(std::min(limits.max_open, static_cast<int>(jobs.size()))),
       host_(host) {
   counts_[static_cast<std::size_t>(State::kWaiting)] = jobs.size();
 }

@@ -115,7 +115,7 @@ void Connection::StepOpening(Time now) {
     sink_.OnReached();
     LoggedIn(now);
   } else if (stage != before) {
-    deadline_ = now + StageLimit(stage, limits_);
+    deadline_ = now + StageLimit(stage, job_.worker, limits_);
   }
 }
 
@@ -140,6 +140,7 @@ void Connection::OpeningFailed(Time now) {
       TroubleBeforeCommand(Outcome::kAuthRefused, std::move(message), now, true);
       return;
     case Session::Trouble::kUnknownHost:
+    case Session::Trouble::kNoWay:
       TroubleBeforeCommand(Outcome::kUnreachable, std::move(message), now, false);
       return;
     case Session::Trouble::kHostKey:

@@ -58,7 +58,10 @@ class Connection {
   State state() const { return state_; }
 
   const WorkerAccess& worker() const { return job_.worker; }
-  bool HasEndpoint() const { return endpoint_.size > 0; }
+  // Where a program leads there, or none does, no address is needed.
+  bool HasEndpoint() const {
+    return endpoint_.size > 0 || !job_.worker.through.empty() || !job_.worker.no_way.empty();
+  }
   void SetEndpoint(const Endpoint& endpoint) { endpoint_ = endpoint; }  // while kWaiting
 
   void Begin(Time now);   // only in kWaiting, not before start_at()

@@ -37,6 +37,7 @@ Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpo
           return MakeError(ErrorCode::kUnauthenticated, session->message());
         case Session::Trouble::kHostKey:
         case Session::Trouble::kUnknownHost:
+        case Session::Trouble::kNoWay:
           return MakeError(ErrorCode::kFailedPrecondition, session->message());
         case Session::Trouble::kConnection:
         case Session::Trouble::kNoRoom:
@@ -44,7 +45,7 @@ Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpo
       }
     }
     const auto now = clock.Steady();
-    if (stage != before) deadline = now + StageLimit(stage, limits);
+    if (stage != before) deadline = now + StageLimit(stage, worker, limits);
     before = stage;
     if (now >= deadline) {
       return MakeError(ErrorCode::kUnavailable, StageComplaint(stage, worker, limits));
@@ -63,7 +64,8 @@ Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
                                       const Limits& limits, Clock& clock, Random& random,
                                       const std::function<void(const std::string&)>& on_trouble,
                                       const std::stop_token& stop) {
-  const Result<Endpoint> endpoint = Resolve(worker.host, worker.port);
+  const bool direct = worker.through.empty() && worker.no_way.empty();
+  const Result<Endpoint> endpoint = direct ? Resolve(worker.host, worker.port) : Endpoint{};
   if (!endpoint) return endpoint.error();
   const Wakeup wakeup;
   const std::stop_callback ring(stop, [&wakeup] { wakeup.Ring(); });

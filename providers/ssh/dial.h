@@ -18,8 +18,8 @@ namespace podctl::ssh {
 // Blocks until the session is ready, at most for Limits::retry (once keys were refused: for
 // Limits::auth_retry from then on) and the attempt under way then.
 // `on_trouble` is told why an attempt failed that is not the last one. Errors: kUnavailable,
-// kUnauthenticated (no key accepted), kFailedPrecondition (host key changed or unknown: never tried
-// again), kCancelled (stop).
+// kUnauthenticated (no key accepted), kFailedPrecondition (host key changed or unknown, or no
+// program that leads there: never tried again), kCancelled (stop).
 Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
                                       const std::shared_ptr<const Identities>& identities,
                                       const Limits& limits, Clock& clock, Random& random,

@@ -13,6 +13,7 @@
 #include "providers/os/child.h"
 #include "providers/ssh/mux_session.h"
 #include "providers/ssh/opening.h"
+#include "providers/ssh/way_words.h"
 
 namespace podctl::ssh {
 namespace {
@@ -23,9 +24,10 @@ constexpr std::size_t kMostKept = 128;  // each is a process of some megabytes
 constexpr milliseconds kGlance{50};     // where the kernel does not tell that a process has ended
 
 std::string WayTo(const WorkerAccess& worker) {
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", worker.host, worker.port, worker.user,
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", worker.host, worker.port, worker.user,
                      worker.identity_file, Join(worker.host_keys, "\n"),
-                     Join(worker.revoked_keys, "\n"), worker.trust_first_use);
+                     Join(worker.revoked_keys, "\n"), worker.trust_first_use,
+                     Join(worker.through, "\n"));
 }
 
 void ReadLog(Child& child, SshLog& log) {
@@ -81,6 +83,10 @@ Masters::Opened Masters::Open(const WorkerAccess& worker, const Limits& limits,
   const auto failed = [](const Error& error) {
     return Opened{{}, {Outcome::kUnreachable, error.message, false}, false, {}};
   };
+  if (!worker.no_way.empty()) {
+    const std::string why = fmt::format("cannot reach {}: {}", worker.Name(), worker.no_way);
+    return Opened{{}, {Outcome::kUnreachable, why, false}, false, {}};
+  }
   const auto folder = Folder();
   if (!folder) return failed(folder.error());
   const int number = next_number_++;
@@ -91,7 +97,7 @@ Masters::Opened Masters::Open(const WorkerAccess& worker, const Limits& limits,
   Child& child = **started;
   SshLog log;
   Session::Stage stage = log.stage();
-  auto deadline = clock_.Steady() + StageLimit(stage, limits);
+  auto deadline = clock_.Steady() + StageLimit(stage, worker, limits);
   Opened opened;
   bool late = false;
   while (!child.HasEnded() && !opened.interrupted && !late) {
@@ -103,12 +109,13 @@ Masters::Opened Masters::Open(const WorkerAccess& worker, const Limits& limits,
     if (log.stage() == stage) continue;
     stage = log.stage();
     late = false;
-    deadline = clock_.Steady() + StageLimit(stage, limits);
+    deadline = clock_.Steady() + StageLimit(stage, worker, limits);
     on_stage(stage);
   }
   if (!child.HasEnded()) child.Kill();
   ReadLog(child, log);
   log.Finish();
+  if (!worker.through.empty()) log.AddWayText((*folder)->TakeWayWords(number));
   opened.learned_host_key = (*folder)->TakeLearnedKey(number);
   if (child.HasEnded() == 0) {
     opened.socket_path = (*folder)->SocketPath(number);
@@ -138,7 +145,7 @@ std::optional<std::string> Masters::Take(const WorkerAccess& worker) {
 void Masters::Keep(const WorkerAccess& worker, const std::string& socket_path) {
   {
     const std::lock_guard lock(mutex_);
-    if (kept_.size() < kMostKept) {
+    if (kept_.size() < (worker.through.empty() ? kMostKept : std::size_t{kMostPrograms})) {
       kept_.emplace(WayTo(worker), socket_path);
       return;
     }

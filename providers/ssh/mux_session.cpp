@@ -24,6 +24,9 @@ constexpr std::uint32_t kVersion = 4;
 constexpr std::uint32_t kNewSession = 0x10000002;
 constexpr std::uint32_t kAliveCheck = 0x10000004;
 constexpr std::uint32_t kTerminate = 0x10000005;
+constexpr std::uint32_t kOpenForward = 0x10000006;
+constexpr std::uint32_t kLocalForward = 1;
+constexpr std::uint32_t kOk = 0x80000001;
 constexpr std::uint32_t kPermissionDenied = 0x80000002;
 constexpr std::uint32_t kFailure = 0x80000003;
 constexpr std::uint32_t kExitMessage = 0x80000004;
@@ -138,6 +141,31 @@ void EndMaster(const std::string& socket_path) {
   if (fd < 0) return;
   if (SendMessage(fd, Request(kTerminate))) ReceiveMessage(fd);
   CloseIt(fd);
+}
+
+Result<std::unique_ptr<MuxHold>> MuxHold::Take(const std::string& socket_path) {
+  const int control = Greet(socket_path);
+  if (control < 0) return MakeError(ErrorCode::kUnavailable, "the ssh program does not answer");
+  return std::unique_ptr<MuxHold>(new MuxHold(control));
+}
+
+MuxHold::~MuxHold() {
+  CloseIt(control_);
+}
+
+Result<void> MuxHold::Forward(int local_port, const std::string& remote_host, int remote_port) {
+  std::string request = Request(kOpenForward);
+  AppendNumber(request, kLocalForward);
+  AppendString(request, "127.0.0.1");
+  AppendNumber(request, static_cast<std::uint32_t>(local_port));
+  AppendString(request, remote_host);
+  AppendNumber(request, static_cast<std::uint32_t>(remote_port));
+  const auto answer = SendMessage(control_, request) ? ReceiveMessage(control_) : std::nullopt;
+  if (!answer) return MakeError(ErrorCode::kUnavailable, "the ssh program does not answer");
+  if (WireReader(*answer).Number() == kOk) return {};
+  return MakeError(
+      ErrorCode::kAlreadyExists,
+      fmt::format("the ssh program cannot listen on port {} of this machine", local_port));
 }
 
 Result<std::unique_ptr<MuxSession>> MuxSession::Start(const std::string& socket_path,

@@ -19,6 +19,25 @@ bool MasterAnswers(const std::string& socket_path);
 // Asks it to end, with all its sessions; does not wait for it.
 void EndMaster(const std::string& socket_path);
 
+// A hold on a master, which keeps it from ending when nothing runs over it.
+class MuxHold {
+ public:
+  static Result<std::unique_ptr<MuxHold>> Take(const std::string& socket_path);
+  ~MuxHold();
+  MuxHold(const MuxHold&) = delete;
+  MuxHold& operator=(const MuxHold&) = delete;
+
+  // Has the master listen on 127.0.0.1, and lead each connection to where the worker's side
+  // connects to. kAlreadyExists when it cannot listen there, kUnavailable when it does not answer.
+  Result<void> Forward(int local_port, const std::string& remote_host, int remote_port);
+  // Readable once the master has ended, and with it the connection to the worker.
+  int fd() const { return control_; }
+
+ private:
+  explicit MuxHold(int control) : control_(control) {}
+  int control_;
+};
+
 class MuxSession {
  public:
   // Asks the master to run `command`. kUnavailable when it does not answer; then nothing was sent.

@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include "providers/base/text.h"
+#include "providers/ssh/way_words.h"
 
 namespace podctl::ssh {
 
-std::chrono::milliseconds StageLimit(Session::Stage stage, const Limits& limits) {
+std::chrono::milliseconds StageLimit(Session::Stage stage, const WorkerAccess& worker,
+                                     const Limits& limits) {
   switch (stage) {
     case Session::Stage::kConnecting:
       return limits.connect;
     case Session::Stage::kGreeting:
-      return limits.first_byte;
+      // A program is there at once, and connects only then.
+      return worker.through.empty() ? limits.first_byte : limits.connect + limits.first_byte;
     case Session::Stage::kHandshaking:
       return limits.handshake;
     case Session::Stage::kAuthenticating:
@@ -26,11 +29,14 @@ std::chrono::milliseconds StageLimit(Session::Stage stage, const Limits& limits)
 
 std::string StageComplaint(Session::Stage stage, const WorkerAccess& worker, const Limits& limits) {
   const std::string place = fmt::format("{}:{}", worker.host, worker.port);
-  const std::string limit = FormatDuration(StageLimit(stage, limits));
+  const std::string limit = FormatDuration(StageLimit(stage, worker, limits));
   switch (stage) {
     case Session::Stage::kConnecting:
       return fmt::format("cannot connect to {}: no answer within {}", place, limit);
     case Session::Stage::kGreeting:
+      if (!worker.through.empty()) {
+        return fmt::format("{} said nothing through {} within {}", place, WayName(worker), limit);
+      }
       return fmt::format("{} took the connection but said nothing within {}", place, limit);
     case Session::Stage::kHandshaking:
       return fmt::format("{} did not finish the key exchange within {}", place, limit);

@@ -11,7 +11,8 @@
 namespace podctl::ssh {
 
 // Of the stages before kReady; zero for the others.
-std::chrono::milliseconds StageLimit(Session::Stage stage, const Limits& limits);
+std::chrono::milliseconds StageLimit(Session::Stage stage, const WorkerAccess& worker,
+                                     const Limits& limits);
 // "10.0.0.7:22 took the connection but said nothing within 10s"
 std::string StageComplaint(Session::Stage stage, const WorkerAccess& worker, const Limits& limits);
 

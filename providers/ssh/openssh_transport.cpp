@@ -18,6 +18,7 @@
 #include "providers/ssh/mux_run.h"
 #include "providers/ssh/mux_session.h"
 #include "providers/ssh/turns.h"
+#include "providers/ssh/way_words.h"
 
 namespace podctl::ssh {
 namespace {
@@ -238,7 +239,9 @@ void OpenSshRun::Deliver(Observer& observer) {
 }
 
 std::vector<WorkerResult> OpenSshRun::Run(Observer& observer) {
-  const int most = std::clamp(limits_.max_open, 1, kMostAtOnce);
+  const bool programs = std::any_of(jobs_.begin(), jobs_.end(),
+                                    [](const Job& job) { return !job.worker.through.empty(); });
+  const int most = std::clamp(limits_.max_open, 1, programs ? kMostPrograms : kMostAtOnce);
   const std::size_t count = std::min(jobs_.size(), static_cast<std::size_t>(most));
   std::vector<std::thread> threads;
   std::atomic<std::size_t> working = count;

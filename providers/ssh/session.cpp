@@ -21,6 +21,7 @@
 
 #include "providers/base/text.h"
 #include "providers/ssh/session_memory.h"
+#include "providers/ssh/way_words.h"
 #include "providers/ssh/wire.h"
 
 namespace podctl::ssh {
@@ -220,6 +221,9 @@ bool Session::HasHalfSentPacket() const {
 
 std::string Session::LastError() {
   if (session_ == nullptr) return {};
+  if (bridge_ != nullptr && HungUp()) {
+    return fmt::format("{}: {}", WayName(worker_), bridge_->LastWords());
+  }
   char* text = nullptr;
   const int code = libssh2_session_last_error(session_, &text, nullptr, 0);
   if (text == nullptr || *text == '\0') return fmt::format("libssh2 error {}", code);
@@ -236,8 +240,32 @@ void Session::Fail(Trouble trouble, std::string message) {
   message_ = std::move(message);
 }
 
+std::string Session::Way() const {
+  if (worker_.through.empty()) return Place();
+  return fmt::format("{} through {}", Place(), WayName(worker_));
+}
+
+bool Session::ConnectThroughProgram() {
+  auto started = Bridge::Start(worker_.through);
+  if (!started) {
+    const bool none = started.error().code == ErrorCode::kNotFound;
+    Fail(none ? Trouble::kNoWay : Trouble::kNoRoom,
+         fmt::format("cannot reach {}: {}", Place(), started.error().message));
+    return false;
+  }
+  bridge_ = *std::move(started);
+  fd_ = bridge_->TakeSocket();
+  stage_ = Stage::kConnected;
+  return true;
+}
+
 bool Session::Connect() {
   int error = 0;
+  if (!worker_.no_way.empty()) {
+    Fail(Trouble::kNoWay, fmt::format("cannot reach {}: {}", worker_.Name(), worker_.no_way));
+    return false;
+  }
+  if (!worker_.through.empty()) return ConnectThroughProgram();
   if (fd_ < 0) {
     fd_ = socket(endpoint_.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd_ < 0) {
@@ -308,6 +336,7 @@ void Session::OnPacketGone(std::string_view memory) {
 }
 
 ssize_t Session::Receive(void* buffer, std::size_t size, int flags) {
+  if (bridge_ != nullptr) bridge_->ReadWords();
   if (ahead_begin_ == ahead_end_) {
     const bool banner = size == 1;
     if (!banner) {
@@ -335,7 +364,13 @@ bool Session::Handshake() {
     const std::string why = banner_bytes_ > kMaxBannerBytes
                                 ? "what it says does not begin with an SSH banner"
                                 : LastError();
-    Fail(Trouble::kConnection, fmt::format("no SSH handshake with {}: {}", Place(), why));
+    if (bridge_ != nullptr && HungUp()) {
+      const std::string words = bridge_->LastWords();
+      Fail(WillNotPass(words) ? Trouble::kNoWay : Trouble::kConnection,
+           fmt::format("cannot connect to {}: {}", Way(), words));
+    } else {
+      Fail(Trouble::kConnection, fmt::format("no SSH handshake with {}: {}", Way(), why));
+    }
     return false;
   }
   return CheckHostKey();
@@ -451,7 +486,7 @@ void Session::FailAuthentication(int code) {
   // a broken connection.
   if (code != LIBSSH2_ERROR_AUTHENTICATION_FAILED && next_key_ == 0) {
     Fail(Trouble::kConnection,
-         fmt::format("{} broke off while logging in: {}", Place(), LastError()));
+         fmt::format("{} broke off while logging in: {}", Way(), LastError()));
     return;
   }
   std::vector<std::string> labels;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/os/bridge.h"
 #include "providers/ssh/endpoint.h"
 #include "providers/ssh/host_key.h"
 #include "providers/ssh/identities.h"
@@ -64,6 +65,7 @@ class Session {
     kHostKey,      // the pinned key is not the one shown
     kUnknownHost,  // nothing is pinned, and trust on first use is off
     kNoRoom,       // this machine has no socket or no memory left
+    kNoWay,        // the program that leads there cannot, or none is known
   };
 
   // Without `sign_elsewhere` every signature is made in Advance.
@@ -115,10 +117,12 @@ class Session {
  private:
   void Fail(Trouble trouble, std::string message);
   std::string Place() const;
-  bool Connect();       // true: go on with the next stage
-  bool Handshake();     // likewise
-  bool CheckHostKey();  // likewise
-  bool Authenticate();  // likewise
+  std::string Way() const;       // Place(), and through which program
+  bool Connect();                // true: go on with the next stage
+  bool ConnectThroughProgram();  // likewise
+  bool Handshake();              // likewise
+  bool CheckHostKey();           // likewise
+  bool Authenticate();           // likewise
   bool Prepare();
   void FailAuthentication(int code);
   std::string OfferedBlob(const Key& key);
@@ -134,6 +138,7 @@ class Session {
   Trouble trouble_ = Trouble::kConnection;
   std::string message_;
   std::optional<HostKeyText> learned_;
+  std::unique_ptr<Bridge> bridge_;  // null: a TCP connection
   int fd_ = -1;
   // What was received ahead of libssh2, which asks for its peer's banner byte by byte.
   std::array<char, 256> ahead_{};

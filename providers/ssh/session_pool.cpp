@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "providers/base/text.h"
 #include "providers/ssh/host_key.h"
 
 namespace podctl::ssh {
@@ -18,7 +19,8 @@ constexpr std::chrono::seconds kReleasing{5};  // for the channel to be gone
 }  // namespace
 
 std::string SessionPool::PlaceOf(const WorkerAccess& worker) {
-  return fmt::format("{}\n{}\n{}\n{}", worker.host, worker.port, worker.user, worker.identity_file);
+  return fmt::format("{}\n{}\n{}\n{}\n{}", worker.host, worker.port, worker.user,
+                     worker.identity_file, Join(worker.through, "\n"));
 }
 
 // True when it goes on: the channel is freed, or its last packet waits for the socket.

@@ -6,6 +6,7 @@
 
 #include "providers/base/text.h"
 #include "providers/ssh/host_key.h"
+#include "providers/ssh/way_words.h"
 
 namespace podctl::ssh {
 namespace {
@@ -21,6 +22,14 @@ bool Has(std::string_view line, std::string_view words) {
 std::string_view After(std::string_view line, std::string_view words) {
   const std::size_t at = line.find(words);
   return at == std::string_view::npos ? std::string_view() : line.substr(at + words.size());
+}
+
+// What ssh itself says when the program that leads there has ended; what that program says stands
+// on the same stream.
+bool IsEndOfProxy(std::string_view line) {
+  return line.starts_with("kex_exchange_identification: ") ||
+         line.starts_with("ssh_exchange_identification: ") ||
+         line.starts_with("banner exchange: ") || Has(line, " by UNKNOWN port ");
 }
 
 }  // namespace
@@ -41,7 +50,27 @@ void SshLog::Finish() {
   if (!line.empty()) AddLine(line);
 }
 
+void SshLog::AddWayText(std::string_view text) {
+  for (const std::string& line : SplitLines(text)) {
+    const std::string visible = VisibleControls(TrimBlanks(line));
+    if (!visible.empty()) AddWayWords(visible);
+  }
+}
+
+// As long as the worker has said nothing, complaints are not about it.
+void SshLog::AddWayWords(std::string_view line) {
+  if (IsEndOfProxy(line) || line.starts_with('@')) return;
+  const std::size_t last = way_words_.rfind("; ");
+  if (last != std::string::npos) way_words_.erase(0, last + 2);
+  if (!way_words_.empty()) way_words_ += "; ";
+  way_words_ += line;
+}
+
 void SshLog::AddLine(std::string_view line) {
+  if (proxied_ && stage_ == Session::Stage::kGreeting && !line.starts_with("debug")) {
+    AddWayWords(line);
+    return;
+  }
   if (!line.starts_with("debug1: ")) {
     refused_ = refused_ || Has(line, "Permission denied (");
     distrusted_ = distrusted_ || Has(line, "Host key verification failed");
@@ -55,6 +84,9 @@ void SshLog::AddLine(std::string_view line) {
     return;
   }
   if (stage_ == Session::Stage::kConnecting && Has(line, "Connection established")) {
+    stage_ = Session::Stage::kGreeting;
+  } else if (Has(line, "Executing proxy command: ")) {
+    proxied_ = true;
     stage_ = Session::Stage::kGreeting;
   } else if (Has(line, "Remote protocol version")) {
     stage_ = Session::Stage::kHandshaking;
@@ -85,6 +117,13 @@ SshLog::Verdict SshLog::Judge(const WorkerAccess& worker) const {
             fmt::format("{} accepts none of our keys for the user `{}` (offered: {}){}", place,
                         worker.user, offered, more),
             true};
+  }
+  if (proxied_ && stage_ == Session::Stage::kGreeting) {
+    const std::string way = worker.through.empty() ? "its proxy command" : WayName(worker);
+    const std::string words = way_words_.empty() ? "it closed the connection" : way_words_;
+    return {Outcome::kUnreachable,
+            fmt::format("cannot connect to {} through {}: {}", place, way, words),
+            !WillNotPass(words)};
   }
   std::string_view why = complaint_;
   // "ssh: connect to host 10.0.0.1 port 22: Connection refused"

@@ -16,6 +16,8 @@ class SshLog {
  public:
   void Add(std::string_view bytes);
   void Finish();  // a last line without its newline is a line too
+  // What the program that leads there said elsewhere.
+  void AddWayText(std::string_view text);
 
   // The stage it is in; never kReady or kFailed.
   Session::Stage stage() const { return stage_; }
@@ -30,12 +32,15 @@ class SshLog {
 
  private:
   void AddLine(std::string_view line);
+  void AddWayWords(std::string_view line);
 
   Session::Stage stage_ = Session::Stage::kConnecting;
   std::string partial_;
   std::string shown_key_;             // "ssh-ed25519 SHA256:…"
   std::vector<std::string> offered_;  // keys, as ssh names them
   std::string complaint_;             // its last words that are no debug message
+  bool proxied_ = false;              // a program leads there
+  std::string way_words_;             // the last words of that program, before the worker's first
   std::string warning_;
   bool refused_ = false;
   bool distrusted_ = false;

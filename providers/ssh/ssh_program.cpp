@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -22,18 +23,8 @@ namespace {
 // ssh adds 17 letters to the socket's name while it makes it, of 108 that there are.
 constexpr std::size_t kLongestFolder = 60;
 
-Result<void> WriteFile(const std::string& path, std::string_view text) {
-  Descriptor file = Open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  int error = file.ok() ? WriteAll(file.get(), text) : errno;
-  if (error == 0) error = file.Close();
-  if (error != 0) return SystemError("write", path, error);
-  return {};
-}
-
-}  // namespace
-
-std::string SshConfiguration(const std::string& home) {
-  std::string text = R"(# What stands first counts.
+// What stands in the user's own configuration holds for the rest.
+constexpr const char* kMasterConfiguration = R"(# What stands first counts.
 BatchMode yes
 CheckHostIP no
 ClearAllForwardings yes
@@ -52,11 +43,53 @@ ServerAliveInterval 10
 Tunnel no
 UpdateHostKeys no
 VisualHostKey no
-Include ~/.ssh/config
-Include /etc/ssh/ssh_config
 )";
+constexpr const char* kShellConfiguration = R"(# What stands first counts.
+CheckHostIP no
+ControlMaster no
+ControlPath none
+HashKnownHosts no
+RemoteCommand none
+UpdateHostKeys no
+)";
+
+Result<void> WriteFile(const std::string& path, std::string_view text) {
+  Descriptor file = Open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  int error = file.ok() ? WriteAll(file.get(), text) : errno;
+  if (error == 0) error = file.Close();
+  if (error != 0) return SystemError("write", path, error);
+  return {};
+}
+
+// For the shell that ssh has it started by, and with no `%` that ssh would put something for.
+std::string ProxyCommand(const std::vector<std::string>& through) {
+  std::string text;
+  for (const std::string& word : through) {
+    if (!text.empty()) text += ' ';
+    for (const char letter : ShellQuote(word))
+      text += letter == '%' ? "%%" : std::string(1, letter);
+  }
+  return text;
+}
+
+std::string ConfigName(SshUse use, bool usual_keys) {
+  return std::string(use == SshUse::kShell ? "/shell-config" : "/config") +
+         (usual_keys ? "-usual-keys" : "");
+}
+
+void AddOption(std::vector<std::string>* words, std::string_view name, std::string_view value) {
+  words->emplace_back("-o");
+  words->push_back(fmt::format("{}={}", name, value));
+}
+
+}  // namespace
+
+std::string SshConfiguration(const std::string& home, SshUse use) {
+  std::string text = use == SshUse::kShell ? kShellConfiguration : kMasterConfiguration;
+  text += "Include ~/.ssh/config\nInclude /etc/ssh/ssh_config\n";
+  if (use == SshUse::kShell) text += "Host *\n  ServerAliveInterval 15\n";
   if (home.empty() || home.find_first_of("\"%\n") != std::string::npos) return text;
-  text += "Host *\n";
+  if (use == SshUse::kMaster) text += "Host *\n";
   for (const char* name : {"id_ed25519", "id_ecdsa", "id_ed25519_sk", "id_ecdsa_sk", "id_rsa",
                            "google_compute_engine", "podctl_ed25519"}) {
     text += fmt::format("  IdentityFile \"{}/.ssh/{}\"\n", home, name);
@@ -76,10 +109,13 @@ Result<std::unique_ptr<SshFolder>> SshFolder::Make(const std::string& runtime_fo
                      fmt::format("cannot make the folder {}: {}", path, std::strerror(errno)));
   }
   std::unique_ptr<SshFolder> folder(new SshFolder(path, program));
-  for (const bool usual : {false, true}) {
-    const std::string file = path + (usual ? "/config-usual-keys" : "/config");
-    if (auto written = WriteFile(file, SshConfiguration(usual ? home : "")); !written)
-      return written.error();
+  for (const SshUse use : {SshUse::kMaster, SshUse::kShell}) {
+    for (const bool usual : {false, true}) {
+      const std::string text = SshConfiguration(usual ? home : "", use);
+      if (auto written = WriteFile(path + ConfigName(use, usual), text); !written) {
+        return written.error();
+      }
+    }
   }
   return folder;
 }
@@ -102,21 +138,38 @@ std::string SshFolder::HostsPath(int number) const {
 
 Result<std::vector<std::string>> SshFolder::Arguments(const WorkerAccess& worker, int number,
                                                       int connect_seconds) const {
+  const std::string config = path_ + ConfigName(SshUse::kMaster, worker.identity_file.empty());
+  std::vector<std::string> words = {program_, "-F", config, "-f", "-N", "-T"};
+  AddOption(&words, "ControlPath", SocketPath(number));
+  AddOption(&words, "ConnectTimeout", std::to_string(connect_seconds));
+  if (!worker.through.empty()) {
+    AddOption(&words, "ProxyCommand", ProxyCommand(worker.through) + " 2>" + WayPath(number));
+  }
+  if (auto added = AddWorker(worker, number, &words); !added) return added.error();
+  return words;
+}
+
+Result<std::vector<std::string>> SshFolder::ShellArguments(const WorkerAccess& worker, int number,
+                                                           bool tty,
+                                                           const std::string& command) const {
+  const std::string config = path_ + ConfigName(SshUse::kShell, worker.identity_file.empty());
+  // Twice: even where this side is no terminal.
+  std::vector<std::string> words = {program_, "-F", config, tty ? "-tt" : "-T"};
+  if (!worker.through.empty()) AddOption(&words, "ProxyCommand", ProxyCommand(worker.through));
+  if (auto added = AddWorker(worker, number, &words); !added) return added.error();
+  if (!command.empty()) words.push_back(command);
+  return words;
+}
+
+Result<void> SshFolder::AddWorker(const WorkerAccess& worker, int number,
+                                  std::vector<std::string>* words) const {
   const std::string hosts = HostsPath(number);
   const bool pinned = !worker.host_keys.empty();
-  const std::string config = worker.identity_file.empty() ? "/config-usual-keys" : "/config";
-  std::vector<std::string> words = {program_, "-F", path_ + config, "-f", "-N", "-T"};
-  const auto option = [&](std::string_view name, const auto& value) {
-    words.emplace_back("-o");
-    words.push_back(fmt::format("{}={}", name, value));
-  };
-  option("ControlPath", SocketPath(number));
-  option("ConnectTimeout", connect_seconds);
-  option("Port", worker.port);
-  option("User", worker.user);
+  AddOption(words, "Port", std::to_string(worker.port));
+  AddOption(words, "User", worker.user);
   if (!worker.identity_file.empty()) {
-    option("IdentitiesOnly", "yes");
-    words.insert(words.end(), {"-i", ExpandHome(worker.identity_file)});
+    AddOption(words, "IdentitiesOnly", "yes");
+    words->insert(words->end(), {"-i", ExpandHome(worker.identity_file)});
   }
   // The keys stand under a name of their own: whatever name or port ~/.ssh/config makes of the
   // address, they are this worker's.
@@ -130,15 +183,31 @@ Result<std::vector<std::string>> SshFolder::Arguments(const WorkerAccess& worker
   for (const HostKeyText& key : worker.revoked_keys) known += fmt::format("@revoked * {}\n", key);
   if (auto written = WriteFile(hosts, known); !written) return written.error();
   if (pinned) {
-    option("HostKeyAlias", name);
-    option("GlobalKnownHostsFile", "/dev/null");
-    option("UserKnownHostsFile", hosts);
+    AddOption(words, "HostKeyAlias", name);
+    AddOption(words, "GlobalKnownHostsFile", "/dev/null");
+    AddOption(words, "UserKnownHostsFile", hosts);
   } else {
-    option("UserKnownHostsFile", hosts + " ~/.ssh/known_hosts ~/.ssh/known_hosts2");
+    AddOption(words, "UserKnownHostsFile", hosts + " ~/.ssh/known_hosts ~/.ssh/known_hosts2");
   }
-  option("StrictHostKeyChecking", pinned || !worker.trust_first_use ? "yes" : "accept-new");
-  words.insert(words.end(), {"--", worker.host});
-  return words;
+  AddOption(words, "StrictHostKeyChecking",
+            pinned || !worker.trust_first_use ? "yes" : "accept-new");
+  words->insert(words->end(), {"--", worker.host});
+  return {};
+}
+
+std::string SshFolder::WayPath(int number) const {
+  return fmt::format("{}/{}.way", path_, number);
+}
+
+std::string SshFolder::TakeWayWords(int number) const {
+  constexpr std::size_t kMost = 4096;
+  const std::string path = WayPath(number);
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMost, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(kMost));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  unlink(path.c_str());
+  return text;
 }
 
 std::optional<HostKeyText> SshFolder::TakeLearnedKey(int number) const {

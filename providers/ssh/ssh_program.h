@@ -1,6 +1,6 @@
 // How the program `ssh` is started for one worker: its configuration, its arguments, and the files
-// with the host keys it may accept. It logs in, leaves a master in the background that
-// mux_session.h talks to, and ends. Knows no retries and runs no commands.
+// with the host keys it may accept. As a master it logs in, goes into the background, where
+// mux_session.h talks to it, and ends; or it is a user's shell. Knows no retries.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,14 @@ class SshFolder {
   // user's own files count, certificate authorities and all. kIo when they cannot be written.
   Result<std::vector<std::string>> Arguments(const WorkerAccess& worker, int number,
                                              int connect_seconds) const;
+  // The words that start it with the user's own terminal, for a command or (empty) the login shell;
+  // `tty`: the worker's side gets a terminal too. It may ask what it wants to know.
+  Result<std::vector<std::string>> ShellArguments(const WorkerAccess& worker, int number, bool tty,
+                                                  const std::string& command) const;
   std::string SocketPath(int number) const;
+  // After ssh has ended: what the program that leads there complained of, which ssh itself would
+  // throw away; at most 4 KiB.
+  std::string TakeWayWords(int number) const;
   // After ssh has ended: the key that it took on trust, and nothing is left of its files.
   std::optional<HostKeyText> TakeLearnedKey(int number) const;
 
@@ -39,14 +46,20 @@ class SshFolder {
   SshFolder(std::string path, std::string program)
       : path_(std::move(path)), program_(std::move(program)) {}
   std::string HostsPath(int number) const;
+  std::string WayPath(int number) const;
+  // What is the same however it is started: where to, as whom, and which host keys will do.
+  Result<void> AddWorker(const WorkerAccess& worker, int number,
+                         std::vector<std::string>* words) const;
 
   const std::string path_;
   const std::string program_;
 };
 
+enum class SshUse { kMaster, kShell };
+
 // The configuration file: what podctl insists on, then the user's and the system's. Unless `home`
 // is empty, the keys in its .ssh that podctl itself would offer are tried after those of the
 // configuration. (ssh itself does not look at $HOME.)
-std::string SshConfiguration(const std::string& home);
+std::string SshConfiguration(const std::string& home, SshUse use = SshUse::kMaster);
 
 }  // namespace podctl::ssh

@@ -21,6 +21,8 @@ TEST(CopyEnds, AWordIsRemoteWhenWorkersStandBeforeItsColon) {
   EXPECT_EQ(Read("research/0,2-3,!7:/tmp/a:b"), "research|0,2-3,!7|/tmp/a:b");
   EXPECT_EQ(Read("research/all:x"), "research|all|x");
   EXPECT_EQ(Read("research/0-255/8:x"), "research|0-255/8|x");
+  EXPECT_EQ(Read("research[1]/3:x"), "research|[1]/3|x");
+  EXPECT_EQ(Read("research[0-1]:x"), "research|[0-1]|x");
   for (const char* word :
        {"x", "./a:b", "/tmp/a:b", "a/b:c", "research/3", "~/a:b", ":x", "a b:c"}) {
     EXPECT_EQ(Read(word), "local") << word;

@@ -55,6 +55,36 @@ TEST(PodTarget, SaysWhatIsWrongWithASelection) {
   EXPECT_THAT(workers.error().hint, HasSubstr("`0,2-3`"));
 }
 
+// Two slices of four workers; `named` as it was written after the pod's name.
+std::vector<int> SelectOfSlices(const std::string& named, bool within,
+                                const std::string& selection = "") {
+  PodTarget target;
+  target.address = "pod.research";
+  target.named = named;
+  target.within_named = within;
+  for (int i = 0; i < 8; ++i) {
+    WorkerAccess worker;
+    worker.index = i;
+    worker.per_slice = 4;
+    target.workers.push_back(worker);
+  }
+  std::vector<int> numbers;
+  const auto workers = SelectWorkers(target, selection, "all");
+  if (!workers) return {-1};
+  for (const WorkerAccess& worker : *workers) numbers.push_back(worker.index);
+  return numbers;
+}
+
+TEST(PodTarget, SelectsWorkersOfSlices) {
+  EXPECT_THAT(SelectOfSlices("[1]/3", false), ElementsAre(7));
+  EXPECT_THAT(SelectOfSlices("[1]", true), ElementsAre(4, 5, 6, 7));
+  EXPECT_THAT(SelectOfSlices("[0-1]", true, "0,3"), ElementsAre(0, 3, 4, 7));
+  EXPECT_THAT(SelectOfSlices("[1]", true, "!0"), ElementsAre(5, 6, 7));
+  EXPECT_THAT(SelectOfSlices("", false, "research[1]/3,0/1"), ElementsAre(1, 7));
+  EXPECT_THAT(SelectOfSlices("[1]/3", false, "0"), ElementsAre(-1)) << "named twice";
+  EXPECT_THAT(SelectOfSlices("[1]", true, "[1]/0"), ElementsAre(-1)) << "slices named twice";
+}
+
 // What a shell makes of it.
 std::string RunInShell(const std::vector<std::string>& words,
                        const std::map<std::string, std::string>& env = {}) {

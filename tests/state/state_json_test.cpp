@@ -77,6 +77,25 @@ TEST(StateJson, TheOtherTransportComesBackAndNoThirdIsTaken) {
   EXPECT_NE(error.message.find("transport"), std::string::npos) << error.message;
 }
 
+TEST(StateJson, TheWayInComesBackAndAnotherIsRefused) {
+  State sample = SampleState();
+  PodRecord& pod = sample.pods.at("pod.research");
+  pod.ssh.proxy_jump = "alice@bastion:2200";
+  pod.ssh.iap = true;
+  pod.ssh.external_address = true;
+  pod.ssh.os_login_user = "alice_example_com";
+  pod.vm_names = {{0, "t1v-n-1-w-0"}, {1, "t1v-n-1-w-1"}};
+  auto state = StateFromJson(StateToJson(sample), "x");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(*state, sample);
+  const Error error = MustRefuse(Resealed([](Value& document) {
+    Value& ssh =
+        document.MutableMap()["resources"].MutableMap()["pod.research"].MutableMap()["ssh"];
+    ssh.Set("iap", "maybe");
+  }));
+  EXPECT_NE(error.message.find("iap"), std::string::npos) << error.message;
+}
+
 // Files of every version that was ever released stay in tests/golden/state, and are read for ever.
 TEST(StateJson, Version1IsUpgraded) {
   std::ifstream file(PODCTL_SOURCE_DIR "/tests/golden/state/version1.state.json");

@@ -18,6 +18,7 @@
 #include "cmd/views/byte_count.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 #include "providers/tar/archive.h"
 #include "providers/tar/remote_texts.h"
 
@@ -189,7 +190,9 @@ std::size_t Copy::TellProblems() {
     ++count;
   }
   for (const auto& group : groups.groups()) {
-    err << fmt::format("{}: {}\n", WorkerNames(workers_.front().pod, group.workers), group.what);
+    err << fmt::format("{}: {}\n",
+                       WorkersName(workers_.front().pod, group.workers, workers_.front().per_slice),
+                       group.what);
   }
   const auto trouble = received_ ? received_->trouble() : archive_->trouble();
   if (trouble) {
@@ -208,7 +211,9 @@ std::string Copy::Again() const {
     const bool broken = received_ && received_->ProblemOf(i);
     if (!outcome_.results[i].ok() || broken) missing.push_back(workers_[i].index);
   }
-  const std::string place = fmt::format("{}/{}:", workers_.front().pod, FormatRanges(missing));
+  const WorkerAccess& first = workers_.front();
+  const std::string place = fmt::format("{}{}{}:", first.pod, first.per_slice > 0 ? "" : "/",
+                                        FormatWorkers(missing, first.per_slice));
   std::string text = "podctl cp";
   for (const std::string& source : plan_.sources) {
     text += " " + ShellQuote(plan_.upload ? source : place + source);

@@ -14,7 +14,7 @@ namespace {
 bool MaySelectWorkers(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isdigit(c) != 0 ||
-           std::string_view("all,-!/").find(static_cast<char>(c)) != std::string_view::npos;
+           std::string_view("all,-!/[]").find(static_cast<char>(c)) != std::string_view::npos;
   });
 }
 
@@ -50,13 +50,13 @@ std::optional<RemotePath> ReadRemotePath(std::string_view word) {
   const auto colon = word.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view place = word.substr(0, colon);
-  const auto slash = place.find('/');
+  const auto suffix = place.find_first_of("[/");
   RemotePath remote;
-  remote.pod = BarePodName(std::string(place.substr(0, slash)));
+  remote.pod = BarePodName(std::string(place.substr(0, suffix)));
   remote.path = word.substr(colon + 1);
   if (!IsPodName(remote.pod)) return std::nullopt;
-  if (slash == std::string_view::npos) return remote;
-  remote.workers = place.substr(slash + 1);
+  if (suffix == std::string_view::npos) return remote;
+  remote.workers = place.substr(place[suffix] == '[' ? suffix : suffix + 1);
   return MaySelectWorkers(remote.workers) ? std::make_optional(remote) : std::nullopt;
 }
 

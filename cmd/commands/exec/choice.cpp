@@ -49,7 +49,10 @@ Result<ExecChoice> ChooseAgain(const PodTarget& target, const PodOptions& option
   }
   const std::vector<int> not_ok = earlier.NotOk();
   if (not_ok.empty()) return choice;
-  auto workers = SelectWorkers(target, FormatRanges(not_ok), "");
+  PodTarget whole = target;  // whatever was named with the pod
+  whole.named.clear();
+  whole.within_named = false;
+  auto workers = SelectWorkers(whole, FormatRanges(not_ok), "");
   if (!workers) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("the pod has changed since: {}", workers.error().message));

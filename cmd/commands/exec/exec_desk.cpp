@@ -25,7 +25,7 @@ ExecDesk::ExecDesk(Streams& streams, const std::vector<ssh::Job>& jobs, ExecReco
       clock_(clock),
       wishes_(std::move(wishes)),
       unheard_(unheard),
-      progress_(jobs.front().worker.pod, NumbersOf(jobs), clock),
+      progress_(jobs.front().worker.pod, NumbersOf(jobs), clock, jobs.front().worker.per_slice),
       console_(streams, wishes_.json ? nullptr : &progress_, clock),
       lines_(streams, jobs),
       kept_at_(clock.Steady()) {

@@ -11,6 +11,7 @@
 #include "cmd/views/paint.h"
 #include "cmd/views/unified_diff.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 #include "providers/ssh/line_splitter.h"
 
 namespace podctl {
@@ -107,9 +108,13 @@ std::vector<Gatherer::Group> Gatherer::Groups() const {
   return groups;
 }
 
+std::string Gatherer::Name(const Group& group) const {
+  const WorkerAccess& worker = jobs_.front().worker;
+  return WorkersName(worker.pod, group.workers, worker.per_slice);
+}
+
 // False when it cannot be shown as a difference: too long, or too much of it.
 bool Gatherer::ShowDifference(GroupWriter& writer, const Group& first, const Group& group) const {
-  const std::string& pod = jobs_.front().worker.pod;
   if (group.like.out == first.like.out && group.like.err == first.like.err) {
     writer.Note("the same output");
     return true;
@@ -122,8 +127,7 @@ bool Gatherer::ShowDifference(GroupWriter& writer, const Group& first, const Gro
     if (std::max(store_.SizeOf(before), store_.SizeOf(after)) > kMostToCompare) return false;
     const std::string old_text = writer.Text(before);
     const std::string new_text = writer.Text(after);
-    const auto lines = UnifiedDiff({WorkersName(pod, first.workers) + what, old_text},
-                                   {WorkersName(pod, group.workers) + what, new_text});
+    const auto lines = UnifiedDiff({Name(first) + what, old_text}, {Name(group) + what, new_text});
     if (!lines) return false;
     all.insert(all.end(), lines->begin(), lines->end());
   }
@@ -137,8 +141,7 @@ void Gatherer::Show(Streams& streams, bool diff) const {
   const std::vector<Group> groups = Groups();
   for (const Group& group : groups) {
     if (!streams.out) return;  // nobody reads any more
-    writer.Head(WorkersName(jobs_.front().worker.pod, group.workers), group.workers.size(),
-                group.like.end);
+    writer.Head(Name(group), group.workers.size(), group.like.end);
     if (diff && &group != &groups.front()) {
       if (ShowDifference(writer, groups.front(), group)) continue;
       writer.Note("differs in too much to compare line by line");

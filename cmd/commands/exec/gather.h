@@ -39,6 +39,7 @@ class Gatherer final : public OutputSink {
   };
   class GroupWriter;
   std::vector<Group> Groups() const;
+  std::string Name(const Group& group) const;
   bool ShowDifference(GroupWriter& writer, const Group& first, const Group& group) const;
 
   const std::vector<ssh::Job>& jobs_;

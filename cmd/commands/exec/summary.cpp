@@ -9,6 +9,7 @@
 
 #include "cmd/interrupt.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -85,19 +86,14 @@ void Replace(const std::string& what, const std::string& by, std::string* text) 
 }
 
 // "14 workers: connection refused: 3-7,90".
-void AppendGroups(const std::vector<Group>& groups, std::string* text) {
+void AppendGroups(const std::vector<Group>& groups, int per_slice, std::string* text) {
   for (const Group& group : groups) {
     *text += fmt::format("  {}: {}: {}\n", Plural(group.workers.size(), "worker"), group.cause,
-                         FormatRanges(group.workers));
+                         FormatWorkers(group.workers, per_slice));
   }
 }
 
 }  // namespace
-
-std::string WorkersName(const std::string& pod, const std::vector<int>& workers) {
-  if (workers.size() == 1) return fmt::format("{}/{}", pod, workers.front());
-  return fmt::format("{}/[{}]", pod, FormatRanges(workers));
-}
 
 std::string CauseOf(const ssh::Job& job, const ssh::WorkerResult& result) {
   if (result.ok()) return {};
@@ -122,6 +118,7 @@ std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry) {
   const auto& results = outcome.results;
   // One worker that ran its command to its end has said it all.
   if (results.size() == 1 && results[0].outcome == Outcome::kExited) return {};
+  const int per_slice = outcome.jobs.empty() ? 0 : outcome.jobs.front().worker.per_slice;
   const auto groups = GroupsOf(outcome);
   const auto of = [&](Fate fate) -> const std::vector<Group>& {
     return groups[static_cast<std::size_t>(fate)];
@@ -133,19 +130,19 @@ std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry) {
   };
   if (!of(Fate::kFailed).empty()) {
     head(Fate::kFailed, "failed");
-    AppendGroups(of(Fate::kFailed), &text);
+    AppendGroups(of(Fate::kFailed), per_slice, &text);
   }
   if (!of(Fate::kLost).empty()) {
     head(Fate::kLost, "lost, where the command may go on or have ended");
-    AppendGroups(of(Fate::kLost), &text);
+    AppendGroups(of(Fate::kLost), per_slice, &text);
   }
   if (!of(Fate::kCancelled).empty()) {
     head(Fate::kCancelled, "cancelled");
-    text += fmt::format("  {}\n", FormatRanges(WorkersOf(of(Fate::kCancelled))));
+    text += fmt::format("  {}\n", FormatWorkers(WorkersOf(of(Fate::kCancelled)), per_slice));
   }
   if (!of(Fate::kSkipped).empty()) {
     head(Fate::kSkipped, "never started");
-    text += fmt::format("  {}\n", FormatRanges(WorkersOf(of(Fate::kSkipped))));
+    text += fmt::format("  {}\n", FormatWorkers(WorkersOf(of(Fate::kSkipped)), per_slice));
   }
   if (!text.empty() && !retry.empty()) {
     text += fmt::format("To run it again on just those: {}\n", retry);

@@ -11,9 +11,6 @@
 
 namespace podctl {
 
-// "research/3", "research/[0-2,4-255]".
-std::string WorkersName(const std::string& pod, const std::vector<int>& workers);
-
 // Why a result is not ok, the same for all workers it happened to: without the worker's address and
 // its number of tries. Empty for one that is.
 std::string CauseOf(const ssh::Job& job, const ssh::WorkerResult& result);

@@ -19,6 +19,7 @@
 #include "cmd/commands/tunnel/wanted.h"
 #include "providers/base/json.h"
 #include "providers/http/curl_transport.h"
+#include "providers/ssh/openssh_tunnel.h"
 #include "providers/ssh/tunnel.h"
 
 namespace podctl {
@@ -189,6 +190,10 @@ std::optional<Error> RunAll(Wiring& wiring, std::list<WorkerTunnels>& tunnels,
                             std::stop_source& stop) {
   std::vector<std::shared_ptr<const ssh::Identities>> identities;
   for (const WorkerTunnels& each : tunnels) {
+    if (each.worker().use_openssh) {
+      identities.emplace_back();  // ssh finds its own
+      continue;
+    }
     auto found = wiring.keyring().For(each.worker().identity_file);
     if (!found) return found.error();
     identities.push_back(*found);
@@ -202,8 +207,12 @@ std::optional<Error> RunAll(Wiring& wiring, std::list<WorkerTunnels>& tunnels,
     std::size_t i = 0;
     for (WorkerTunnels& each : tunnels) {
       threads.emplace_back([&, &mine = each, keys = identities[i++]] {
-        const auto ended = ssh::RunTunnel(mine.worker(), keys, mine.options(), clock, random, mine,
-                                          stop.get_token());
+        const auto ended =
+            mine.worker().use_openssh
+                ? ssh::RunTunnelByProgram(mine.worker(), mine.options(), wiring.environment(),
+                                          clock, random, mine, stop.get_token())
+                : ssh::RunTunnel(mine.worker(), keys, mine.options(), clock, random, mine,
+                                 stop.get_token());
         if (ended) return;
         const std::lock_guard lock(mutex);
         if (!failure) failure = ended.error();

@@ -228,6 +228,34 @@ TEST_F(MultisliceTest, OneRequestMakesItsNodesAndWorkersAreNumberedThrough) {
   EXPECT_EQ(desk_.Stored().steps.at("bootstrap.a.hello").workers.size(), 8U);
 }
 
+TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
+  Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello, workers: ['[1]/0', 0/2-3]}]\n");
+  desk_.ApplyAll();
+  const auto ran = [&] {
+    const State stored = desk_.Stored();
+    std::vector<int> workers;
+    for (const auto& [worker, record] : stored.steps.at("bootstrap.a.hello").workers) {
+      workers.push_back(worker);
+    }
+    return workers;
+  };
+  EXPECT_THAT(ran(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(Actions(desk_.MakePlan()), IsEmpty());
+  // On the pod that is there the plan knows the numbers.
+  Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello, workers: '[0-1]/3'}]\n");
+  const Plan plan = desk_.MakePlan();
+  const auto& run = std::get<RunStep>(plan.changes.back().action);
+  EXPECT_THAT(*run.workers, ElementsAre(7)) << "on worker 3 it has run";
+  EXPECT_EQ(run.per_slice, 4);
+}
+
+TEST_F(MultisliceTest, AStepOfASliceThatIsNotThereIsRefused) {
+  Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello, workers: '2/0'}]\n");
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_TRUE(refused.has_errors());
+  EXPECT_THAT(refused.items().front().summary, HasSubstr("there is no slice 2"));
+}
+
 TEST_F(MultisliceTest, DriftNamesTheSlice) {
   desk_.ApplyAll();
   desk_.Edit("a-1", [](Value& node) { node.Set("state", "PREEMPTED"); });

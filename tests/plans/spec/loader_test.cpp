@@ -227,6 +227,25 @@ TEST_F(LoaderTest, ReadsSshAndLifecycle) {
   EXPECT_THAT(pod.lifecycle.ignore_changes, ElementsAre("labels.team"));
 }
 
+TEST_F(LoaderTest, ReadsTheWayIn) {
+  EXPECT_EQ(LoadPod("\n    ssh: {proxyJump: 'alice@bastion:2200'}\n").ssh.proxy_jump,
+            "alice@bastion:2200");
+  ASSERT_EQ(report_, "");
+  EXPECT_TRUE(LoadPod("\n    ssh: {iap: true}\n").ssh.iap);
+  EXPECT_FALSE(LoadPod("\n    ssh: {iap: false}\n").ssh.iap);
+  EXPECT_TRUE(LoadPod("\n    ssh: {transport: openssh, iap: true}\n").ssh.iap);
+  EXPECT_TRUE(LoadPod("\n    ssh: {address: external}\n").ssh.external_address);
+  EXPECT_FALSE(LoadPod("\n    ssh: {address: internal}\n").ssh.external_address);
+  ASSERT_EQ(report_, "");
+}
+
+TEST_F(LoaderTest, RefusesWaysInThatAreNone) {
+  LoadPod("\n    ssh: {proxyJump: '-oProxyCommand=x'}\n");
+  EXPECT_NE(report_.find("is no host to jump through"), std::string::npos) << report_;
+  LoadPod("\n    ssh: {proxyJump: bastion, iap: true}\n");
+  EXPECT_NE(report_.find("two ways to the workers"), std::string::npos) << report_;
+}
+
 TEST_F(LoaderTest, ReadsSteps) {
   files_.SetFolder("notebooks");
   files_.SetFile("notebooks/a.ipynb", "one");

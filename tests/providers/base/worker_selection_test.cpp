@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -13,10 +14,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // The workers of a pod with `count` as ranges, or the error's message.
-std::string Of(const std::string& text, std::size_t count) {
-  const auto selection = WorkerSelection::Parse(text);
+std::string Of(const std::string& text, std::size_t count, int per_slice = 0) {
+  const auto selection = WorkerSelection::Parse(text, "research");
   if (!selection) return selection.error().message;
-  const auto numbers = selection->Of(count);
+  const auto numbers = selection->Of(count, per_slice);
   return numbers ? FormatRanges(*numbers) : numbers.error().message;
 }
 
@@ -62,7 +63,8 @@ TEST(WorkerSelection, SaysWhichPieceIsWrong) {
   EXPECT_EQ(Of("0,3-1", 4), "`3-1` is a range that runs backwards");
   EXPECT_EQ(Of("0-8/0", 9), "`0-8/0` does not say every how many after its slash");
   EXPECT_EQ(Of("0-8/-2", 9), "`0-8/-2` does not say every how many after its slash");
-  EXPECT_EQ(Of("8/2", 9), "`8/2` wants a range before its slash");
+  EXPECT_EQ(Of("all/2", 9), "`all/2` wants a range before its slash");
+  EXPECT_EQ(Of("8/2", 9), "`8/2` names a slice, and the pod has none");
   EXPECT_EQ(Of("\x1b[31m", 4), "`\\x1b[31m` names no workers");
   EXPECT_THAT(WorkerSelection::Parse(std::string(100, 'x')).error().message, HasSubstr("xxx…`"));
 }
@@ -104,6 +106,56 @@ TEST(WorkerSelection, DoesNotGrowWithoutLimit) {
   EXPECT_EQ(Of(text + ",0", 100'000), "`0` is too much: a million numbers are taken");
   auto selection = *WorkerSelection::Parse(text);
   EXPECT_FALSE(selection.Add(*WorkerSelection::Parse("7")).has_value());
+}
+
+// Three slices of four workers each.
+TEST(WorkerSelection, NamesWorkersOfSlices) {
+  EXPECT_EQ(Of("1/3", 12, 4), "7");
+  EXPECT_EQ(Of("[1]/3", 12, 4), "7");
+  EXPECT_EQ(Of("1/0-2,2/all", 12, 4), "4-6,8-11");
+  EXPECT_EQ(Of("[1]", 12, 4), "4-7");
+  EXPECT_EQ(Of("[0-1]/0", 12, 4), "0,4");
+  EXPECT_EQ(Of("[0,2]/1-3/2", 12, 4), "1,3,9,11");
+  EXPECT_EQ(Of("![1]/0", 12, 4), "0-3,5-11");
+  EXPECT_EQ(Of("all,![0-1]", 12, 4), "8-11");
+  EXPECT_EQ(Of("5,[0]/0", 12, 4), "0,5") << "without a slice a number goes through all of them";
+  EXPECT_EQ(Of("0-2/2", 12, 4), "0,2") << "a range before the slash is every second, as ever";
+  EXPECT_EQ(Of("research[1]/3, research/0", 12, 4), "0,7");
+  EXPECT_EQ(Named("1/3"), "?");
+}
+
+TEST(WorkerSelection, SaysWhichSliceIsNotThere) {
+  EXPECT_EQ(Of("3/0", 12, 4), "there is no slice 3, which `3/0` names: the pod has 3 slices");
+  EXPECT_EQ(Of("[1-9]", 12, 4), "there is no slice 3, which `[1-9]` names: the pod has 3 slices");
+  EXPECT_EQ(Of("1/4", 12, 4), "there is no worker 4, which `1/4` names: a slice has 4 workers");
+  EXPECT_EQ(Of("[1", 12, 4), "`[1` lacks a `]`");
+  EXPECT_EQ(Of("[1]3", 12, 4), "`[1]3` wants a slash after its `]`");
+  EXPECT_EQ(Of("[x]/3", 12, 4), "`[x]/3` names no slices");
+  EXPECT_EQ(Of("[]/3", 12, 4), "`[]/3` names no slices");
+  EXPECT_EQ(Of("1/", 12, 4), "`1/` names no workers");
+  EXPECT_EQ(Of("1/2/3", 12, 4), "`1/2/3` wants a range before its slash");
+  EXPECT_EQ(Of("other[1]/3", 12, 4), "`other[1]/3` wants a range before its slash");
+}
+
+TEST(WorkerNames, OfAMultisliceNameTheSlices) {
+  EXPECT_EQ(FormatWorkers({0, 1, 2, 5}, 0), "0-2,5");
+  EXPECT_EQ(FormatWorkers({7}, 4), "[1]/3");
+  EXPECT_EQ(FormatWorkers({0, 1, 4, 5, 8}, 4), "[0-1]/0-1,[2]/0");
+  EXPECT_EQ(FormatWorkers({0, 2, 3, 8, 10, 11, 4}, 4), "[0,2]/0,[0,2]/2-3,[1]/0");
+  EXPECT_EQ(WorkersName("research", {7}, 4), "research[1]/3");
+  EXPECT_EQ(WorkersName("research", {4, 5, 6, 7}, 4), "research[1]/0-3");
+  EXPECT_EQ(WorkersName("research", {3}, 0), "research/3");
+  EXPECT_EQ(WorkersName("research", {0, 1, 3}, 0), "research/[0-1,3]");
+}
+
+TEST(WorkerNames, AreReadBackAsTheSameWorkers) {
+  for (unsigned set = 1; set < 1u << 8; ++set) {
+    std::vector<int> numbers;
+    for (int i = 0; i < 8; ++i) {
+      if ((set >> i & 1u) != 0) numbers.push_back(i);
+    }
+    EXPECT_EQ(Of(WorkersName("research", numbers, 2), 8, 2), FormatRanges(numbers));
+  }
 }
 
 TEST(WorkerSelection, ReadsWhatIsWrittenOfAnyWorkers) {

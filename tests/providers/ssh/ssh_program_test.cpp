@@ -75,6 +75,37 @@ TEST(SshProgramTest, TrustsOnFirstUseOnlyWhereThatIsAllowed) {
   EXPECT_EQ((*folder)->TakeLearnedKey(1), kKey);
 }
 
+TEST(SshProgramTest, AShellIsTheUsersOwnWithThePinnedKey) {
+  testing::ExpectGolden("ssh/shell_configuration.txt",
+                        SshConfiguration("/home/alice", SshUse::kShell));
+  const auto folder = SshFolder::Make("", "/home/alice", "ssh");
+  ASSERT_TRUE(folder);
+  WorkerAccess worker = Worker();
+  worker.host_keys = {kKey};
+  const auto words = *(*folder)->ShellArguments(worker, 1, true, "echo 'a b'");
+  EXPECT_TRUE(Has(words, "-tt"));
+  EXPECT_FALSE(Has(words, "-N"));
+  EXPECT_TRUE(Has(words, "StrictHostKeyChecking=yes"));
+  EXPECT_TRUE(Has(words, "HostKeyAlias=podctl-worker-3"));
+  EXPECT_EQ(words.at(words.size() - 3), "--");
+  EXPECT_EQ(words.back(), "echo 'a b'");
+  EXPECT_TRUE(Has(*(*folder)->ShellArguments(worker, 1, false, ""), "-T"));
+}
+
+TEST(SshProgramTest, AProgramThatLeadsThereIsTheProxyCommand) {
+  const auto folder = SshFolder::Make("", "/home/alice", "ssh");
+  ASSERT_TRUE(folder);
+  WorkerAccess worker = Worker();
+  worker.through = {"ssh", "-W", "10.0.0.7:2222", "a b", "100%"};
+  const std::string command = "ProxyCommand=ssh -W 10.0.0.7:2222 'a b' 100%%";
+  const std::string complaints = (*folder)->SocketPath(1) + ".way";
+  EXPECT_TRUE(Has(*(*folder)->Arguments(worker, 1, 41), command + " 2>" + complaints));
+  EXPECT_TRUE(Has(*(*folder)->ShellArguments(worker, 1, true, ""), command));
+  testing::WriteAll(complaints, "Permission denied");
+  EXPECT_EQ((*folder)->TakeWayWords(1), "Permission denied");
+  EXPECT_FALSE(std::filesystem::exists(complaints));
+}
+
 TEST(SshProgramTest, LeavesNoFolderBehind) {
   const testing::TempFolder runtime;
   std::string made;
@@ -132,6 +163,38 @@ TEST(SshLogTest, NamesTheKeysThatWereRefused) {
   EXPECT_EQ(verdict.message,
             "10.0.0.7:2222 accepts none of our keys for the user `alice` (offered: /k/a ED25519, "
             "alice's card RSA)");
+}
+
+TEST(SshLogTest, TheComplaintsOfAProxyAreNotAboutTheWorker) {
+  WorkerAccess worker = Worker();
+  worker.host_keys = {kKey};
+  worker.through = {"ssh", "-W", "10.0.0.7:2222", "bastion"};
+  const std::string begin = "debug1: Executing proxy command: exec ssh -W 10.0.0.7:2222 bastion\n";
+  const std::string end =
+      "kex_exchange_identification: Connection closed by remote host\n"
+      "Connection closed by UNKNOWN port 65535\n";
+  const auto changed = Judged(begin +
+                                  "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\n"
+                                  "Host key verification failed.\n" +
+                                  end,
+                              worker);
+  EXPECT_EQ(changed.outcome, Outcome::kUnreachable);
+  EXPECT_EQ(changed.message,
+            "cannot connect to 10.0.0.7:2222 through the jump host bastion: Host key verification "
+            "failed.");
+  EXPECT_FALSE(changed.may_pass);
+  const auto refused = Judged(begin + "bastion: Permission denied (publickey).\n" + end, worker);
+  EXPECT_EQ(refused.outcome, Outcome::kUnreachable);
+  EXPECT_FALSE(refused.may_pass);
+  const auto booting = Judged(begin +
+                                  "channel 0: open failed: connect failed: Connection refused\n"
+                                  "stdio forwarding failed\n" +
+                                  end,
+                              worker);
+  EXPECT_TRUE(booting.may_pass);
+  EXPECT_EQ(booting.message,
+            "cannot connect to 10.0.0.7:2222 through the jump host bastion: channel 0: open "
+            "failed: connect failed: Connection refused; stdio forwarding failed");
 }
 
 TEST(SshLogTest, AChangedKeyIsNeverTriedAgain) {

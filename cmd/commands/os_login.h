@@ -1,0 +1,56 @@
+// OS Login, for who is about to enter workers: whether it is on, as whom it lets us in, and that it
+// knows our key. Asks the network; each question once in a run. Knows no SSH connections.
+#pragma once
+
+#include <future>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "cmd/wiring.h"
+#include "plans/change.h"
+#include "plans/refresh.h"
+#include "plans/spec/spec.h"
+
+namespace podctl {
+
+class OsLogin {
+ public:
+  explicit OsLogin(Wiring& wiring) : wiring_(wiring) {}
+
+  // Whether the project's metadata turns it on, for nodes that say nothing themselves. Who may not
+  // look hears no.
+  bool IsOnIn(const std::string& project);
+
+  // Our user name there. With `import` the public key of `identity_file` is put into our profile
+  // where it is not, or not for long any more; it expires after a day.
+  Result<std::string> User(const std::string& project, const std::string& identity_file,
+                           bool import);
+
+ private:
+  Result<std::string> Email();
+  Result<std::string> AskUser(const std::string& project, const std::string& identity_file,
+                              bool import);
+
+  Wiring& wiring_;
+  std::map<std::string, bool> projects_;
+  std::map<std::string, Result<std::string>> users_;  // by project, key and `import`
+  std::optional<Result<std::string>> email_;
+};
+
+// Which pods are entered by OS Login, by what their spec, their node, or their project says, in
+// this order; these get the user name into `ssh`, and no `ssh-keys`. `known` tells the rest: pods
+// of which nobody asks. With `import` what is missing in the profile is put there; without, nothing
+// is changed, and a name that is not there yet stays empty.
+Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& observation,
+                        bool import, Spec* spec);
+
+// The same for pods of a plan that was made earlier, perhaps by somebody else, and knows which it
+// is.
+Result<void> EnterPlanned(OsLogin& login, Plan* plan);
+
+// For a pod whose record says that OS Login decides: the name of whoever runs podctl now. Where
+// nobody can be asked, the one that was noted stands, and a remark says so.
+void EnterAsMyself(Wiring& wiring, PodRecord* record);
+
+}  // namespace podctl

@@ -1,0 +1,25 @@
+// The program that leads to a worker which cannot be reached by itself: through a jump host or
+// Google's Identity-Aware Proxy. Knows no sockets and starts nothing.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "providers/provider.h"
+#include "providers/worker.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// Sets how `worker` is reached (through, no_way) by what the spec wanted of its pod.
+void ChooseWay(const PodRecord& record, bool has_external, WorkerAccess* worker);
+
+// What has to be asked of the API to reach the pod: nothing, its host keys, or all there is.
+bool LacksAttributes(const PodRecord& record);
+std::string AttributesQuery(const SshSettings& ssh);
+
+// The names of the workers' VMs, of the guest attribute `hostname`, by worker.
+std::map<int, std::string> VmNamesOf(const std::vector<WorkerAttributes>& workers);
+
+}  // namespace podctl

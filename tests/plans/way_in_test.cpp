@@ -1,0 +1,92 @@
+#include "plans/way_in.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "state/jump_host.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+WorkerAccess Way(const PodRecord& record, const std::string& host = "10.0.0.7",
+                 bool has_external = true) {
+  WorkerAccess worker;
+  worker.index = 2;
+  worker.host = host;
+  worker.port = 2222;
+  ChooseWay(record, has_external, &worker);
+  return worker;
+}
+
+TEST(WayInTest, GoesStraightWhereTheSpecSaysNothing) {
+  const WorkerAccess worker = Way({});
+  EXPECT_THAT(worker.through, IsEmpty());
+  EXPECT_EQ(worker.no_way, "");
+}
+
+TEST(WayInTest, JumpsAsSshDoes) {
+  PodRecord record;
+  record.ssh.proxy_jump = "alice@bastion.example:2200";
+  EXPECT_THAT(Way(record).through, ElementsAre("ssh", "-W", "10.0.0.7:2222", "-o", "BatchMode=yes",
+                                               "-p", "2200", "alice@bastion.example"));
+  record.ssh.proxy_jump = "bastion";
+  EXPECT_THAT(Way(record, "fd00::7").through,
+              ElementsAre("ssh", "-W", "[fd00::7]:2222", "-o", "BatchMode=yes", "bastion"));
+}
+
+TEST(WayInTest, TunnelsToTheVmsName) {
+  PodRecord record;
+  record.project = "p";
+  record.zone = "z";
+  record.ssh.iap = true;
+  record.vm_names[2] = "t1v-n-1-w-2";
+  EXPECT_THAT(Way(record).through,
+              ElementsAre("gcloud", "compute", "start-iap-tunnel", "t1v-n-1-w-2", "2222",
+                          "--listen-on-stdin", "--project=p", "--zone=z", "--verbosity=warning"));
+}
+
+TEST(WayInTest, HasNoWayToAVmWithoutAUsableName) {
+  PodRecord record;
+  record.ssh.iap = true;
+  EXPECT_THAT(Way(record).no_way, HasSubstr("`hostname`"));
+  record.vm_names[2] = "--account=x";
+  EXPECT_THAT(Way(record).no_way, HasSubstr("`hostname`"));
+  EXPECT_THAT(Way(record).through, IsEmpty());
+}
+
+TEST(WayInTest, ForcedToTheExternalAddressItWantsOne) {
+  PodRecord record;
+  record.ssh.external_address = true;
+  EXPECT_EQ(Way(record).no_way, "");
+  EXPECT_THAT(Way(record, "10.0.0.7", false).no_way, HasSubstr("no external address"));
+  record.ssh.iap = true;
+  record.vm_names[2] = "t1v-n-1-w-2";
+  EXPECT_EQ(Way(record, "10.0.0.7", false).no_way, "") << "IAP needs none";
+}
+
+TEST(WayInTest, AsksForAllAttributesOnlyWhereNamesAreNeeded) {
+  SshSettings ssh;
+  EXPECT_EQ(AttributesQuery(ssh), "hostkeys/");
+  ssh.iap = true;
+  EXPECT_EQ(AttributesQuery(ssh), "");
+  const auto names = VmNamesOf({{{"guestInventory", "hostname", "a"}}, {{"hostkeys", "x", "b"}}});
+  EXPECT_EQ(names, (std::map<int, std::string>{{0, "a"}}));
+}
+
+TEST(JumpHostTest, TakesOneHostWithUserAndPort) {
+  const auto jump = ParseJumpHost("al.ice@[fd00::1]:22");
+  ASSERT_TRUE(jump);
+  EXPECT_EQ(jump->target, "al.ice@fd00::1");
+  EXPECT_EQ(jump->port, 22);
+  for (const char* bad : {"", "-oProxyCommand=x", "a@-b", "a b", "a,b", "@b", "a@", "a:", "a:0",
+                          "a:65536", "a:22x", "[::1", "[]", "ssh://a", "a;b", "a@b@c", "fd00::1"}) {
+    EXPECT_FALSE(ParseJumpHost(bad)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace podctl
