@@ -13,6 +13,7 @@
 #include "cmd/fleet_flags.h"
 #include "cmd/init_flags.h"
 #include "cmd/pod_flags.h"
+#include "cmd/run_flags.h"
 #include "cmd/watch_flags.h"
 #include "providers/base/text.h"
 
@@ -31,6 +32,7 @@ class Parser {
     AddInitCommand(&app_, &invocation_.init);
     AddPlanning();
     AddPodCommands(&app_, &invocation_.pod, &invocation_.exec, &invocation_.cp);
+    AddRunCommand(&app_, &invocation_.run, &invocation_.pod);
     AddFleetCommands(&app_, &invocation_.fleet);
     AddState();
     AddAccess();
@@ -116,12 +118,12 @@ class Parser {
  private:
   static bool kAll(const CLI::App*) { return true; }
 
-  // The words after `--` of exec and ssh are not ours to read: CLI11 would take `[ -e x ]` for a
-  // list and its brackets away. One word stands in for them.
+  // The words after `--` of exec, ssh and run are not ours to read: CLI11 would take `[ -e x ]` for
+  // a list and its brackets away. One word stands in for them.
   static std::vector<std::string> CutCommand(std::vector<std::string>* arguments) {
     const auto dashes = std::find(arguments->begin(), arguments->end(), "--");
     const bool runs = std::any_of(arguments->begin(), dashes, [](const std::string& word) {
-      return word == "exec" || word == "ssh";
+      return word == "exec" || word == "ssh" || word == "run";
     });
     if (!runs || arguments->end() - dashes < 2) return {};
     std::vector<std::string> command(dashes + 1, arguments->end());
@@ -250,6 +252,7 @@ class Parser {
     }
     if (invocation_.command == "init") return InitConflict(invocation_.init);
     if (invocation_.command == "watch") return WatchConflict(invocation_.watch);
+    if (invocation_.command == "run") return RunConflict(invocation_.run);
     if (apply.markdown && invocation_.global.json) {
       return "`--markdown` and `--json` cannot be used together";
     }

@@ -16,6 +16,7 @@
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/logs.h"
 #include "cmd/commands/offer.h"
+#include "cmd/commands/run/run.h"
 #include "cmd/commands/saved_plan.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/commands/state.h"
@@ -92,6 +93,11 @@ int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   if (command == "exec") {
     return invocation.exec.detach.empty() ? RunExec(wiring, invocation.pod, invocation.exec)
                                           : RunDetach(wiring, invocation.pod, invocation.exec);
+  }
+  if (command == "run") {
+    RunOptions options = invocation.run;
+    options.arguments = invocation.pod.command;
+    return RunJob(wiring, options);
   }
   if (command == "auth status") return RunAuthStatus(wiring);
   if (command == "authorize") return RunAuthorize(wiring);

@@ -104,6 +104,19 @@ struct FleetOptions {  // doctor, drain, jobs, logs, kill
   int tail = 0;                             // logs: so many last lines; 0: all
 };
 
+struct RunOptions {
+  std::string job;
+  std::string workers;                 // --worker; empty: as the job says
+  std::vector<std::string> arguments;  // after --
+  bool local = false;                  // on this machine
+  bool print = false;                  // only show what would run
+  bool detach = false;
+  bool list = false;
+  bool drain = true;
+  bool sync = true;
+  bool tell = true;  // says what was started, and how to watch it
+};
+
 struct EmulatorOptions {
   std::string listen = "127.0.0.1:8470";
   std::string data;
@@ -151,6 +164,7 @@ struct Invocation {
   ExecOptions exec;
   CpOptions cp;
   FleetOptions fleet;
+  RunOptions run;
   EmulatorOptions emulator;
   InitArguments init;
   ImportOptions import;

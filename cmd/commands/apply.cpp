@@ -10,6 +10,7 @@
 #include "cmd/commands/ask.h"
 #include "cmd/commands/execute_report.h"
 #include "cmd/commands/plan_run.h"
+#include "cmd/commands/run/autostart.h"
 #include "cmd/commands/saved_plan.h"
 #include "cmd/views/json_events.h"
 #include "cmd/views/markdown.h"
@@ -17,6 +18,7 @@
 #include "cmd/views/plan_view.h"
 #include "cmd/views/progress.h"
 #include "cmd/views/snippet.h"
+#include "plans/execute/affected_jobs.h"
 #include "plans/execute/executor.h"
 #include "providers/base/text.h"
 
@@ -37,14 +39,25 @@ void ShowNotes(Wiring& wiring, JsonEvents* json, const std::vector<std::string>&
   }
 }
 
+// "Jobs: train runs on pod.research, which is replaced." "" when there is nothing to say.
+std::string JobsText(const PlanRun& run) {
+  const std::vector<std::string> lines = JobsAffected(run.spec, run.plan);
+  return lines.empty() ? "" : fmt::format("Jobs: {}.", Join(lines, ".\n      "));
+}
+
 void ShowThePlan(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
-  if (json != nullptr) return json->ShowPlan(run.plan, run.settled);
+  const std::string jobs = JobsText(run);
+  if (json != nullptr) {
+    json->ShowPlan(run.plan, run.settled);
+    if (!jobs.empty()) json->Log("info", jobs);
+    return;
+  }
   Streams& streams = wiring.streams();
   PlanViewOptions view;
   view.color = streams.color && streams.out_is_terminal;
   view.destroy = run.plan.mode == PlanMode::kDestroy;
   view.failed = run.problems.has_errors();
-  streams.out << ShowPlan(run.plan, view) << std::flush;
+  streams.out << ShowPlan(run.plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n") << std::flush;
 }
 
 // 0: go on; otherwise the exit code.
@@ -178,9 +191,13 @@ PlanOptions PlanOptionsOf(const ApplyOptions& options) {
 }
 
 void ShowMarkdown(Wiring& wiring, const PlanRun* run) {
-  wiring.streams().out << (run == nullptr ? MarkdownOf(nullptr, wiring.told(), {})
-                                          : MarkdownOf(&run->plan, wiring.told(), run->notes))
-                       << std::flush;
+  std::vector<std::string> notes;
+  if (run != nullptr) {
+    notes = run->notes;
+    if (std::string jobs = JobsText(*run); !jobs.empty()) notes.push_back(std::move(jobs));
+  }
+  const Plan* plan = run == nullptr ? nullptr : &run->plan;
+  wiring.streams().out << MarkdownOf(plan, wiring.told(), notes) << std::flush;
 }
 
 // In terraform's words. Where stdout is a comment for a pull request, they are not a part of it.
@@ -294,7 +311,10 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   }
   if (!run->plan.targets.empty()) ShowPartWarning(wiring, json.get());
   if (result.interrupted) return kInterruptedExitCode;
-  if (!result.ok()) return 1;
+  run->lock.reset();  // what is started asks the state for its pod
+  const bool started = destroy || StartDueJobs(wiring, json.get(), *run, result);
+  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  if (!result.ok() || !started) return 1;
   return options.detailed_exitcode ? 2 : 0;
 }
 

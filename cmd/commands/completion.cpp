@@ -40,6 +40,7 @@ _podctl() {
     '' | help) words="@COMMANDS@" ;;
     completion) words="bash" ;;
     exec | ssh | tunnel | doctor | drain | jobs | logs | kill) words="$(podctl state list 2>/dev/null | sed -n 's/^pod\.//p')" ;;
+    run) words="$(podctl run --list 2>/dev/null | sed '1d; s/ .*//')" ;;
     'state list' | 'state show' | 'state mv' | 'state rm')
       words="$(podctl state list 2>/dev/null)" ;;
     'state restore')

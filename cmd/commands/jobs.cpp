@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,12 +12,14 @@
 #include "cmd/commands/exec/variables.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
+#include "cmd/commands/run/start_gate.h"
 #include "cmd/commands/worker_round.h"
 #include "cmd/views/jobs_view.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/workers/jobs.h"
+#include "providers/workers/runs.h"
 #include "state/digest.h"
 
 namespace podctl {
@@ -62,11 +66,49 @@ Error BadName(const std::string& name) {
                    "Letters, digits, `.`, `_` and `-`, at most 64 of them.");
 }
 
+workers::JobStart StartOf(const DetachedStart& start, std::size_t i, const std::string& run) {
+  return {start.name, run, start.commands[i], start.environments[i]};
+}
+
 // The start of a run: the same for the same command, so that a start that was cut can be told from
 // another command of that name.
-std::string DigestOf(const workers::JobStart& start) {
+std::string DigestOf(const DetachedStart& start) {
   constexpr std::size_t kLength = 16;
-  return Sha256Hex(workers::StartInput(start)).substr(0, kLength);
+  return Sha256Hex(start.identity).substr(0, kLength);
+}
+
+// Lets all of them start when the last one is ready; none when one of them cannot.
+class CommonStart {
+ public:
+  explicit CommonStart(std::size_t workers) : staged_(workers, false) {}
+
+  ssh::InputFeed* feed() { return &gate_; }
+  AskHooks Hooks() {
+    return {[this](std::size_t job, std::string_view line) {
+              if (line != workers::kStagedLine || staged_[job]) return;
+              staged_[job] = true;
+              if (++ready_ == staged_.size()) gate_.Open();
+            },
+            [this](std::size_t job, const ssh::WorkerResult&) {
+              if (!staged_[job]) gate_.CallOff();
+            }};
+  }
+
+ private:
+  StartGate gate_;
+  std::vector<bool> staged_;
+  std::size_t ready_ = 0;
+};
+
+// Those that were ready, and were told that nothing comes of it.
+void NameUnstarted(std::vector<WorkerAnswer>* answers) {
+  for (WorkerAnswer& answer : *answers) {
+    const ssh::WorkerResult& result = answer.result;
+    if (result.outcome == ssh::Outcome::kExited && result.exit_code == workers::kNotStarted) {
+      answer.result.outcome = ssh::Outcome::kSkipped;
+      answer.result.message = "not started, since others could not be";
+    }
+  }
 }
 
 struct Start {
@@ -143,22 +185,14 @@ int ShowStarted(Wiring& wiring, const std::string& pod, int per_slice, const std
 
 }  // namespace
 
-int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
+int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart& detached) {
   const auto fail = [&](const Error& error) {
     ShowError(wiring, nullptr, "", error);
     return 1;
   };
-  const std::string pod = BarePodName(options.pod);
-  auto variables = ReadVariables(exec.env, wiring.environment());
-  if (!variables) return fail(variables.error());
-  workers::JobStart job{exec.detach, "", RemoteCommand(options.command, {}), *std::move(variables)};
-  if (!workers::IsJobName(job.name)) return fail(BadName(job.name));
-  auto chosen = Choose(wiring, options.pod, options.workers);
-  if (!chosen) return fail(chosen.error());
-  for (const auto& [name, value] : chosen->target.exec_env) job.environment.emplace(name, value);
-
+  const std::string pod = BarePodName(target.address);
   auto seen =
-      AskWorkers(wiring, chosen->target.address, chosen->workers, workers::ListCommand(job.name));
+      AskWorkers(wiring, target.address, detached.workers, workers::ListCommand(detached.name));
   const auto found = ReadJobs(&seen);
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   if (!AllAnswered(seen)) {
@@ -167,35 +201,67 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
                           "A job starts on all its workers or on none. Leave those out with "
                           "`--worker`, or mend them: `podctl doctor` says how."));
   }
-  const std::string digest = DigestOf(job);
-  const int per_slice = chosen->workers.front().per_slice;
-  const Start start = Decide(pod, per_slice, job.name, digest, found);
+  const std::string digest = DigestOf(detached);
+  const int per_slice = detached.workers.front().per_slice;
+  const Start start = Decide(pod, per_slice, detached.name, digest, found);
   if (start.refusal) return fail(*start.refusal);
-  job.run = start.run.empty() ? digest + "-" + wiring.random().Uuid().substr(0, 8) : start.run;
+  const std::string run =
+      start.run.empty() ? digest + "-" + wiring.random().Uuid().substr(0, 8) : start.run;
   if (!start.already.empty()) {
     wiring.streams().err << fmt::format(
         "It runs on {} already; the others are started.\n",
         WorkersName(pod, {start.already.begin(), start.already.end()}, per_slice));
   }
-  const auto input = std::make_shared<const std::string>(workers::StartInput(job));
+  // Most workers are given the same; it is kept once.
+  std::map<std::string, std::shared_ptr<const std::string>> inputs;
   std::vector<ssh::Job> jobs;
-  for (const WorkerAccess& worker : chosen->workers) {
-    if (start.already.contains(worker.index)) continue;
-    jobs.push_back({worker, workers::StartCommand(job), input});
-    if (worker.env.empty()) continue;
-    workers::JobStart own = job;
-    for (const auto& [name, value] : worker.env) own.environment.emplace(name, value);
-    jobs.back().input = std::make_shared<const std::string>(workers::StartInput(own));
+  for (std::size_t i = 0; i < detached.workers.size(); ++i) {
+    if (start.already.contains(detached.workers[i].index)) continue;
+    const workers::JobStart job = StartOf(detached, i, run);
+    const std::string text = workers::StartInput(job);
+    auto& input = inputs[text];
+    if (!input) input = std::make_shared<const std::string>(text);
+    jobs.push_back({detached.workers[i], workers::StartCommand(job), input});
   }
-  const auto answers = AskWorkers(wiring, chosen->target.address, jobs);
+  CommonStart common(jobs.size());
+  for (ssh::Job& job : jobs) job.feed = common.feed();
+  auto answers = AskWorkers(wiring, target.address, jobs, std::chrono::minutes(5), common.Hooks());
+  NameUnstarted(&answers);
   std::vector<int> started;
   for (const WorkerAnswer& answer : answers) {
     if (answer.result.ok()) started.push_back(answer.worker.index);
   }
   ShowSilent(wiring, answers);
-  const int code = ShowStarted(wiring, pod, per_slice, job.name, started, start.already,
-                               started.size() == answers.size());
+  const bool all = started.size() == answers.size();
+  const int code = detached.tell || !all ? ShowStarted(wiring, pod, per_slice, detached.name,
+                                                       started, start.already, all)
+                                         : 0;
   return wiring.interrupt().requested() ? kInterruptedExitCode : code;
+}
+
+int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
+  const auto fail = [&](const Error& error) {
+    ShowError(wiring, nullptr, "", error);
+    return 1;
+  };
+  auto variables = ReadVariables(exec.env, wiring.environment());
+  if (!variables) return fail(variables.error());
+  if (!workers::IsJobName(exec.detach)) return fail(BadName(exec.detach));
+  auto chosen = Choose(wiring, options.pod, options.workers);
+  if (!chosen) return fail(chosen.error());
+  DetachedStart start;
+  start.name = exec.detach;
+  start.workers = chosen->workers;
+  const std::string command = RemoteCommand(options.command, {});
+  auto common = *variables;
+  common.insert(chosen->target.exec_env.begin(), chosen->target.exec_env.end());
+  start.identity = workers::StartInput({start.name, "", command, common});
+  for (const WorkerAccess& worker : chosen->workers) {
+    start.commands.push_back(command);
+    auto& environment = start.environments.emplace_back(common);
+    environment.insert(worker.env.begin(), worker.env.end());
+  }
+  return StartOnWorkers(wiring, chosen->target, start);
 }
 
 int RunJobs(Wiring& wiring, const FleetOptions& options) {

@@ -1,6 +1,11 @@
 // Commands that outlive the connection: `podctl exec --detach NAME`, `podctl jobs`, `podctl kill`.
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cmd/commands/pod_target.h"
 #include "cmd/options.h"
 #include "cmd/wiring.h"
 
@@ -10,6 +15,21 @@ namespace podctl {
 // be asked. Where a start was cut short, the same command under the same name starts what is
 // missing.
 int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec);
+
+// A job that is to be started: of each worker what it runs, and with which variables.
+struct DetachedStart {
+  std::string name;
+  std::vector<WorkerAccess> workers;
+  std::vector<std::string> commands;
+  std::vector<std::map<std::string, std::string>> environments;
+  // What makes it the same command as one under this name that was started before, whatever workers
+  // were chosen.
+  std::string identity;
+  bool tell = true;  // shows what was started; else only what went wrong
+};
+// The same for a job whose workers differ. Shows what came of it; the exit code.
+int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart& start);
+
 int RunJobs(Wiring& wiring, const FleetOptions& options);
 int RunKill(Wiring& wiring, const FleetOptions& options);
 

@@ -243,6 +243,7 @@ class SavedRun {
     for (const auto& [name, text] : given) load.vars[name] = text;
     Diagnostics problems;
     run_.spec = LoadSpec(load, wiring_.files(), wiring_.environment(), problems);
+    if (problems.has_errors()) run_.spec.jobs.clear();  // none is started that may be half read
     if (!run_.spec.digest.empty() && run_.spec.digest != saved_.spec_digest) WarnOfEdit();
     if (!NeedsSecrets(saved_.plan)) return true;
     if (problems.has_errors()) {

@@ -112,10 +112,11 @@ int RunValidate(const ValidateOptions& options, FileSystem& files, const Environ
   streams.out << "Success! The configuration is valid"
               << (warnings > 0 ? ", but there is something to look at.\n" : ".\n");
   std::vector<std::string> parts;
-  const std::size_t jobs = spec.training_jobs.size();
-  if (!spec.pods.empty() || jobs == 0) parts.push_back(Plural(spec.pods.size(), "pod"));
+  const std::size_t trainings = spec.training_jobs.size();
+  if (!spec.pods.empty() || trainings == 0) parts.push_back(Plural(spec.pods.size(), "pod"));
   if (steps > 0) parts.push_back(Plural(steps, "bootstrap step"));
-  if (jobs > 0) parts.push_back(Plural(jobs, "training job"));
+  if (!spec.jobs.empty()) parts.push_back(Plural(spec.jobs.size(), "job"));
+  if (trainings > 0) parts.push_back(Plural(trainings, "training job"));
   std::string last = std::move(parts.back());
   parts.pop_back();
   streams.out << Join(parts, ", ") << (parts.empty() ? "" : " and ") << last << " in "

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cmd/commands/pod_target.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/workers/runs.h"
 
 namespace podctl {
 namespace {
@@ -17,30 +19,39 @@ constexpr std::size_t kMostLines = 2000;
 
 class Listener final : public ssh::Observer {
  public:
-  Listener(const std::vector<std::size_t>& order, std::vector<WorkerAnswer>& answers)
-      : order_(order), answers_(answers) {}
+  Listener(const std::vector<std::size_t>& order, std::vector<WorkerAnswer>& answers,
+           const AskHooks& hooks)
+      : order_(order), answers_(answers), hooks_(hooks) {}
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     WorkerAnswer& answer = answers_[order_[job]];
     if (stream == ssh::Stream::kErr) {
       const std::string_view words = TrimBlanks(line).substr(0, 300);
-      if (!words.empty()) answer.last_words = VisibleControls(words);
+      if (!words.empty() && words != workers::kStagedLine) {
+        answer.last_words = VisibleControls(words);
+      }
+      if (hooks_.on_error_line) hooks_.on_error_line(order_[job], line);
     } else if (answer.lines.size() < kMostLines) {
       answer.lines.emplace_back(line);
     }
   }
   void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
+    if (hooks_.on_result) hooks_.on_result(order_[job], result);
+  }
 
  private:
   const std::vector<std::size_t>& order_;
   std::vector<WorkerAnswer>& answers_;
+  const AskHooks& hooks_;
 };
 
 }  // namespace
 
 std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
                                      const std::vector<ssh::Job>& jobs,
-                                     std::chrono::milliseconds command_limit) {
+                                     std::chrono::milliseconds command_limit,
+                                     const AskHooks& hooks) {
   std::vector<WorkerAnswer> answers;
   std::vector<ssh::Job> reachable;
   std::vector<std::size_t> order;
@@ -48,6 +59,7 @@ std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
     answers.push_back({job.worker, {}, {}, {}});
     if (job.worker.host.empty()) {
       answers.back().result.message = "the node shows no address for it";
+      if (hooks.on_result) hooks.on_result(answers.size() - 1, answers.back().result);
       continue;
     }
     order.push_back(answers.size() - 1);
@@ -56,7 +68,9 @@ std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
   ssh::Limits limits;
   limits.retry = kPatience;
   limits.command = command_limit;
-  Listener listener(order, answers);
+  // Where they wait for one another, none may wait for another's connection to be free.
+  limits.max_open = std::max(limits.max_open, static_cast<int>(reachable.size()));
+  Listener listener(order, answers, hooks);
   auto results = wiring.ssh().Run(reachable, limits, listener, wiring.interrupt().drain());
   std::map<int, HostKeyText> learned;
   for (std::size_t i = 0; i < results.size(); ++i) {

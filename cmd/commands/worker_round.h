@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,11 +22,18 @@ struct WorkerAnswer {
   std::string last_words;          // the last line of standard error that says something
 };
 
+// What wants to hear of the workers before all have answered. Both may be empty; `job` is the index
+// in the jobs given.
+struct AskHooks {
+  std::function<void(std::size_t job, std::string_view line)> on_error_line;
+  std::function<void(std::size_t job, const ssh::WorkerResult& result)> on_result;
+};
+
 // One answer for each job, in their order. Host keys that were seen for the first time are
 // remembered. A job whose worker has no address is not tried.
 std::vector<WorkerAnswer> AskWorkers(
     Wiring& wiring, const std::string& address, const std::vector<ssh::Job>& jobs,
-    std::chrono::milliseconds command_limit = std::chrono::minutes(5));
+    std::chrono::milliseconds command_limit = std::chrono::minutes(5), const AskHooks& hooks = {});
 std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
                                      const std::vector<WorkerAccess>& workers,
                                      const std::string& command);

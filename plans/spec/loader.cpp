@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plans/spec/dependencies.h"
+#include "plans/spec/job_reader.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/moves_reader.h"
 #include "plans/spec/node_rules.h"
@@ -22,12 +23,13 @@ namespace podctl {
 namespace {
 
 constexpr std::size_t kMostPods = 20'000;
+constexpr std::size_t kMostJobs = 10'000;
 // Of all pods together, after `defaults` were put under each: what multiplies must be bounded.
 constexpr std::size_t kMostDefaultValues = 2'000'000;
 
 const std::vector<std::string>& TopKeys() {
-  static const std::vector<std::string> keys = {"project",  "zone", "state",        "variables",
-                                                "defaults", "pods", "trainingJobs", "moved"};
+  static const std::vector<std::string> keys = {
+      "project", "zone", "state", "variables", "defaults", "pods", "jobs", "trainingJobs", "moved"};
   return keys;
 }
 
@@ -72,7 +74,7 @@ class Loader {
       const Slot slot{"", key};
       if (key == "project" || key == "zone" || key == "state") {
         AddSetting(reader, entry);
-      } else if (key == "variables" || key == "pods" || key == "defaults") {
+      } else if (key == "variables" || key == "pods" || key == "jobs" || key == "defaults") {
         if (key == "pods") has_pods_key_ = true;
         if (!reader.ExpectMap(*entry.value, slot)) continue;
         if (key == "defaults") {
@@ -80,7 +82,7 @@ class Loader {
                           ? entry.value
                           : MergeEqual(defaults_, entry.value, "defaults", problems_);
         } else {
-          auto& target = key == "pods" ? pods_ : declarations_;
+          auto& target = key == "pods" ? pods_ : key == "jobs" ? jobs_ : declarations_;
           target.insert(target.end(), entry.value->entries.begin(), entry.value->entries.end());
         }
       } else if (key == "trainingJobs") {
@@ -210,6 +212,29 @@ class Loader {
     CheckSameNode(read, problems_);
     spec.pods.reserve(read.size());
     for (ReadPod& pod : read) spec.pods.push_back(std::move(pod.pod));
+    ReadJobs(reader, spec);
+  }
+
+  void ReadJobs(ValueReader& reader, Spec& spec) {
+    if (jobs_.size() > kMostJobs) {
+      problems_.AddForFile(
+          "", fmt::format("{} jobs are too many, {} at most", jobs_.size(), kMostJobs));
+      return;
+    }
+    std::map<std::string, const PodSpec*> pods;
+    for (const PodSpec& pod : spec.pods) pods[pod.name] = &pod;
+    JobReader job_reader(reader, pods);
+    std::map<std::string, const YamlNode*> names;
+    for (const YamlEntry& entry : jobs_) {
+      const auto [it, is_new] = names.emplace(entry.key->text, entry.key.get());
+      if (is_new) {
+        spec.jobs.push_back(job_reader.Read(*entry.key, *entry.value));
+      } else {
+        reader.Conflict(*entry.key, {"jobs", entry.key->text},
+                        fmt::format("the job `{}` is defined twice", entry.key->text), *it->second,
+                        "first defined here");
+      }
+    }
   }
 
   void ReadTrainingJobs(ValueReader& reader, const std::optional<std::string>& project,
@@ -284,6 +309,7 @@ class Loader {
   std::map<std::string, YamlEntry> settings_;
   std::vector<YamlEntry> declarations_;
   std::vector<YamlEntry> pods_;
+  std::vector<YamlEntry> jobs_;
   std::vector<YamlEntry> training_jobs_;
   std::vector<YamlNodePtr> moved_;
   YamlNodePtr defaults_;

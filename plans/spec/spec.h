@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/spec/job_spec.h"
 #include "plans/training/training_job.h"
 #include "providers/base/api_version.h"
 #include "providers/base/diagnostic.h"
@@ -131,6 +132,7 @@ struct VariableValue {
 
 struct Spec {
   std::vector<PodSpec> pods;  // in the order of the files
+  std::vector<JobSpec> jobs;  // likewise
   std::vector<MovedSpec> moved;
   std::vector<TrainingJobSpec> training_jobs;      // likewise
   std::map<std::string, VariableValue> variables;  // as set for this run

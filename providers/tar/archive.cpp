@@ -27,7 +27,8 @@ std::uint64_t Archive::Entry::end() const {
 }
 
 Result<std::unique_ptr<Archive>> Archive::Of(FileSystem& files,
-                                             const std::vector<std::string>& sources) {
+                                             const std::vector<std::string>& sources,
+                                             const LeaveOut& leave_out) {
   std::unique_ptr<Archive> archive(new Archive);
   std::set<std::string> names;
   for (const std::string& source : sources) {
@@ -45,7 +46,9 @@ Result<std::unique_ptr<Archive>> Archive::Of(FileSystem& files,
                        fmt::format("two of the sources are called `{}`", name),
                        "The second would replace the first; copy them one after the other.");
     }
-    if (auto added = archive->Add(files, source, name, 0); !added) return added.error();
+    if (auto added = archive->Add(files, source, name, 0, leave_out); !added) {
+      return added.error();
+    }
   }
   archive->size_ += EndBlocks().size();
   return archive;
@@ -63,7 +66,8 @@ void Archive::Append(Entry entry) {
 }
 
 Result<void> Archive::Add(FileSystem& files, const std::string& source, const std::string& name,
-                          int depth) {
+                          int depth, const LeaveOut& leave_out) {
+  if (leave_out && leave_out(name)) return {};
   if (depth > kMaxDepth) {
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("`{}` lies more than {} folders deep", source, kMaxDepth));
@@ -90,7 +94,7 @@ Result<void> Archive::Add(FileSystem& files, const std::string& source, const st
   if (!names) return names.error();
   for (const std::string& each : *names) {
     auto added = Add(files, fmt::format("{}{}{}", source, source.back() == '/' ? "" : "/", each),
-                     fmt::format("{}/{}", name, each), depth + 1);
+                     fmt::format("{}/{}", name, each), depth + 1, leave_out);
     if (!added) return added;
   }
   return {};

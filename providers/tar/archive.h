@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "providers/base/error.h"
@@ -26,8 +28,12 @@ class Archive {
   // Each source, a file or a folder with all that is in it, under its own base name. Errors name
   // the path: kNotFound and the like, kOutOfRange beyond a limit, kInvalidArgument for sockets,
   // devices and the like, and for two sources of one name.
+  // `leave_out` is asked for each file and folder by its name in the archive, "src/data/x.bin"; of
+  // a folder that is left out nothing is packed. May be empty.
+  using LeaveOut = std::function<bool(std::string_view name)>;
   static Result<std::unique_ptr<Archive>> Of(FileSystem& files,
-                                             const std::vector<std::string>& sources);
+                                             const std::vector<std::string>& sources,
+                                             const LeaveOut& leave_out = {});
 
   std::uint64_t size() const { return size_; }    // bytes of the archive
   std::uint64_t bytes() const { return bytes_; }  // of the files in it
@@ -49,8 +55,8 @@ class Archive {
     std::uint64_t end() const;
   };
   Archive() = default;
-  Result<void> Add(FileSystem& files, const std::string& source, const std::string& name,
-                   int depth);
+  Result<void> Add(FileSystem& files, const std::string& source, const std::string& name, int depth,
+                   const LeaveOut& leave_out);
   void Append(Entry entry);
   std::size_t ReadEntry(const Entry& entry, std::uint64_t offset, char* bytes, std::size_t size);
   std::size_t ReadData(const Entry& entry, std::uint64_t offset, char* bytes, std::size_t size);

@@ -96,11 +96,21 @@ if [ -d "$job" ]; then
   there=
   { read -r there <"$job/run"; } 2>/dev/null
   # A start that was cut before the supervisor came is begun anew.
-  if [ "$there" = "$run" ] && [ $state != died ]; then cat >/dev/null; tell "$job"; exit 0; fi
+  if [ "$there" = "$run" ] && [ $state != died ]; then
+    echo "podctl-run staged" >&2
+    cat >/dev/null
+    tell "$job"
+    exit 0
+  fi
   if [ $state = running ]; then cat >/dev/null; tell "$job"; exit 91; fi
 fi
 rm -rf "$new"
-mkdir "$new" && cat >"$new/input" || exit 1
+mkdir "$new" || exit 1
+echo "podctl-run staged" >&2
+cat >"$new/input" || exit 1
+# Another worker is not ready, or podctl is gone.
+[ "$(tail -n 1 "$new/input")" = go ] || { rm -rf "$new"; exit 93; }
+sed -i "\$d" "$new/input"
 lines=$(sed -n "1s/^podctl-job //p" "$new/input")
 [ -n "$lines" ] || { echo "the job did not come over whole" >&2; exit 1; }
 # The session's own variables first: a service manager would start it without them.

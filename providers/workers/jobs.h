@@ -38,7 +38,9 @@ inline constexpr int kJobRunsAlready = 91;  // of StartCommand: another run of t
 inline constexpr int kNoSuchJob = 92;       // of FollowCommand
 
 // Starts it, unless just this run is there already. A job of that name that has ended is replaced.
-// `StartInput` is to be its standard input: command and environment show in no process list.
+// `StartInput` is to be its standard input: command and environment show in no process list. When
+// it is ready it writes kStagedLine on standard error, and starts nothing before kGoLine (runs.h)
+// has come behind the input: without it, it ends with kNotStarted.
 std::string StartCommand(const JobStart& job);
 std::string StartInput(const JobStart& job);
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "cmd/commands/cp/archive_feed.h"
 #include "cmd/commands/cp/ends.h"
 #include "cmd/commands/cp/received_files.h"
 #include "cmd/commands/exec/exec_desk.h"
@@ -27,24 +27,6 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::milliseconds kTick{50};
-
-// The archive as what all workers read, each at its own pace.
-class ArchiveFeed final : public ssh::InputFeed {
- public:
-  explicit ArchiveFeed(tar::Archive& archive) : archive_(archive) {}
-  std::size_t Read(std::uint64_t offset, char* bytes, std::size_t size) override {
-    const std::size_t got = archive_.Read(offset, bytes, size);
-    sent_ += got;
-    return got;
-  }
-  bool EndsAt(std::uint64_t offset) override { return offset >= archive_.size(); }
-  void Listen(std::function<void()>) override {}  // all of it is there
-  std::uint64_t sent() const { return sent_; }
-
- private:
-  tar::Archive& archive_;
-  std::atomic<std::uint64_t> sent_{0};
-};
 
 int Fail(Wiring& wiring, const Error& error) {
   ShowError(wiring, nullptr, "", error);

@@ -86,6 +86,15 @@ void ExecDesk::Tick() {
   if (changed_ && clock_.Steady() - kept_at_ >= kKeepPace) Keep();
 }
 
+void ExecDesk::Tell(const std::string& line, const Value& event) {
+  const std::lock_guard lock(mutex_);
+  if (wishes_.json) {
+    Show(event);
+  } else {
+    console_.Err(line);
+  }
+}
+
 void ExecDesk::Keep() {
   wishes_.keep();
   kept_at_ = clock_.Steady();

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "cmd/commands/exec/output_sink.h"
@@ -47,6 +48,8 @@ class ExecDesk final : public ssh::Observer {
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override;
 
   void Tick();
+  // Something about all of the workers: `line` for people, `event` for tools.
+  void Tell(const std::string& line, const Value& event);
   // Everything was told: writes what waits, and keeps the record.
   void Finish();
 

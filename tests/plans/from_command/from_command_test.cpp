@@ -123,10 +123,8 @@ TEST_P(FromCommandTest, BecomesASpecThatIsValid) {
   Diagnostics diagnostics;
   LoadSpec({}, files, FixedEnvironment({}), diagnostics);
   for (const Diagnostic& diagnostic : diagnostics.items()) {
-    // A loader that has no jobs yet says so, and no more.
-    const bool tolerated =
-        diagnostic.severity == Severity::kWarning || diagnostic.summary == "unknown key `jobs`";
-    EXPECT_TRUE(tolerated) << made->text << FormatDiagnostics(diagnostics, {});
+    EXPECT_EQ(diagnostic.severity, Severity::kWarning)
+        << made->text << FormatDiagnostics(diagnostics, {});
   }
 }
 

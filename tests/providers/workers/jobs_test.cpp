@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "providers/base/text.h"
+#include "providers/workers/runs.h"
 #include "tests/providers/workers/worker_shell.h"
 
 namespace podctl::workers {
@@ -65,7 +66,9 @@ class JobsTest : public ::testing::Test {
   static JobStart Job(const std::string& command, const std::string& run = "aaaa-1") {
     return {"train", run, command, {}};
   }
-  Said Start(const JobStart& job) { return worker_.Run(StartCommand(job), StartInput(job)); }
+  Said Start(const JobStart& job) {
+    return worker_.Run(StartCommand(job), StartInput(job) + std::string(kGoLine));
+  }
   std::vector<JobStatus> Read(const Said& said) {
     const auto jobs = ParseJobs(said.out);
     EXPECT_TRUE(jobs) << Join(said.out, "\n") << Join(said.err, "\n") << said.result.message;

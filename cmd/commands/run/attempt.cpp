@@ -1,0 +1,229 @@
+#include "cmd/commands/run/attempt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "cmd/commands/exec/exec_desk.h"
+#include "cmd/commands/pod_target.h"
+#include "cmd/commands/run/start_gate.h"
+#include "providers/base/text.h"
+#include "providers/workers/runs.h"
+
+namespace podctl {
+namespace {
+
+using ssh::Outcome;
+
+// For a worker that is READY but does not answer yet; somebody is watching, so not for minutes.
+constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::milliseconds kTick{50};
+// Until the last worker is ready, a pull of the image or a slow disk included.
+constexpr std::chrono::minutes kStaging{10};
+// After the first failure, for the others to fail by themselves and say so.
+constexpr std::chrono::seconds kAftermath{10};
+constexpr std::chrono::seconds kLookPace{10};
+
+Value Event(const std::string& type, const AttemptPlan& plan) {
+  Value event = Value::EmptyMap();
+  event.Set("format_version", "1.0");
+  event.Set("type", type);
+  event.Set("job", plan.job);
+  event.Set("pod", plan.workers.front().pod);
+  return event;
+}
+
+// What the workers do, on its way to the desk: opens the gate, and knows who failed first.
+class Supervisor final : public ssh::Observer {
+ public:
+  Supervisor(const AttemptPlan& plan, ExecDesk& desk, StartGate& gate, Clock& clock,
+             std::stop_source& stop)
+      : plan_(plan),
+        desk_(desk),
+        gate_(gate),
+        clock_(clock),
+        stop_(stop),
+        began_(clock.Steady()),
+        staged_(plan.workers.size(), false) {
+    result_.outcome.results.resize(plan.workers.size());
+    if (plan.heartbeat) heartbeat_.emplace(plan.workers.size(), *plan.heartbeat);
+  }
+
+  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
+    if (stream == ssh::Stream::kErr && line == workers::kStagedLine && Stage(job)) return;
+    if (heartbeat_ && line.find(kStepLine) != std::string_view::npos) {
+      const std::lock_guard lock(mutex_);
+      heartbeat_->OnStep(job, clock_.Steady());
+      return;
+    }
+    desk_.OnLine(job, stream, line);
+  }
+  void OnPhase(std::size_t job, ssh::Phase phase) override { desk_.OnPhase(job, phase); }
+  void OnResult(std::size_t job, const ssh::WorkerResult& told) override {
+    ssh::WorkerResult result = told;
+    {
+      const std::lock_guard lock(mutex_);
+      Judge(job, &result);
+      result_.outcome.results[job] = result;
+    }
+    desk_.OnResult(job, result);
+  }
+
+  // Now and then, on the ticker's thread.
+  void Tick() {
+    const std::lock_guard lock(mutex_);
+    const auto now = clock_.Steady();
+    const bool late = !result_.started && !result_.first && now - began_ > kStaging;
+    const bool over = first_at_ && now - *first_at_ > kAftermath;
+    if (late) gate_.CallOff();
+    if (heartbeat_ && result_.started && result_.stalled.empty()) {
+      result_.stalled = heartbeat_->WhyStalled(now);
+    }
+    if (late || over || !result_.stalled.empty()) stop_.request_stop();
+  }
+  void Tell(const JobVerdict& verdict) {
+    const std::lock_guard lock(mutex_);
+    result_.told = verdict;
+    gate_.CallOff();
+    stop_.request_stop();
+  }
+  AttemptResult Take(std::vector<ssh::Job> jobs) {
+    const std::lock_guard lock(mutex_);
+    result_.outcome.jobs = std::move(jobs);
+    result_.elapsed =
+        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - began_);
+    return std::move(result_);
+  }
+
+ private:
+  // False for a line that only looks like it.
+  bool Stage(std::size_t job) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (staged_[job]) return false;
+      staged_[job] = true;
+      if (++ready_ < staged_.size()) return true;
+      result_.started = true;
+      started_at_ = clock_.Steady();
+    }
+    gate_.Open();
+    desk_.Tell(fmt::format("Started on {}.", Plural(staged_.size(), "worker")),
+               Event("started", plan_));
+    return true;
+  }
+
+  void Judge(std::size_t job, ssh::WorkerResult* result) {
+    if (!result_.started) {
+      // It was ready, and was told that nothing comes of it.
+      const bool called_off =
+          result->outcome == Outcome::kExited && result->exit_code == workers::kNotStarted;
+      if (called_off || result->outcome == Outcome::kCancelled) {
+        result->outcome = Outcome::kSkipped;
+        return;
+      }
+      if (result->outcome == Outcome::kExited && !staged_[job]) {
+        result->message = "it could not be made ready";
+      }
+      if (!result_.first) result_.first = job;
+      gate_.CallOff();
+      stop_.request_stop();
+      return;
+    }
+    if (result->ok() || result->outcome == Outcome::kCancelled || result_.first) return;
+    result_.first = job;
+    result_.first_after =
+        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - started_at_);
+    if (plan_.together) first_at_ = clock_.Steady();
+  }
+
+  const AttemptPlan& plan_;
+  ExecDesk& desk_;
+  StartGate& gate_;
+  Clock& clock_;
+  std::stop_source& stop_;
+  const Clock::SteadyTime began_;
+  std::mutex mutex_;  // of what follows
+  std::vector<bool> staged_;
+  std::size_t ready_ = 0;
+  std::optional<Heartbeat> heartbeat_;
+  Clock::SteadyTime started_at_{};
+  std::optional<Clock::SteadyTime> first_at_;
+  AttemptResult result_;
+};
+
+std::vector<ssh::Job> JobsOf(Wiring& wiring, const AttemptPlan& plan, StartGate* gate) {
+  const std::string command = workers::RunCommand(plan.job, wiring.random().Uuid().substr(0, 8));
+  // Most workers run the same text; it is kept once.
+  std::map<std::string, std::shared_ptr<const std::string>> inputs;
+  std::vector<ssh::Job> jobs;
+  for (std::size_t i = 0; i < plan.workers.size(); ++i) {
+    auto& input = inputs[plan.texts[i]];
+    if (!input) {
+      input = std::make_shared<const std::string>(workers::RunInput(plan.setup, plan.texts[i]));
+    }
+    jobs.push_back({plan.workers[i], command, input, gate});
+  }
+  return jobs;
+}
+
+void RememberLearned(Wiring& wiring, const std::string& address, const AttemptResult& result) {
+  std::map<int, HostKeyText> learned;
+  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
+    const auto& key = result.outcome.results[i].learned_host_key;
+    if (key) learned[result.outcome.jobs[i].worker.index] = *key;
+  }
+  RememberHostKeys(wiring, address, learned);
+}
+
+}  // namespace
+
+AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const AttemptPlan& plan) {
+  StartGate gate;
+  std::vector<ssh::Job> jobs = JobsOf(wiring, plan, &gate);
+  ExecRecord record;  // a run is repeated as a whole, so nobody asks for it
+  ExecDesk::Wishes wishes;
+  wishes.json = wiring.options().json;
+  wishes.keep = [] {};
+  wishes.interrupted = wiring.interrupt().drain();
+  std::stop_source stop;
+  const std::stop_callback on_drain(wiring.interrupt().drain(), [&] {
+    gate.CallOff();
+    stop.request_stop();
+  });
+  ExecDesk desk(wiring.streams(), jobs, record, wiring.clock(), std::move(wishes), stop);
+  Supervisor supervisor(plan, desk, gate, wiring.clock(), stop);
+  {
+    const std::jthread ticker([&](const std::stop_token& end) {
+      while (wiring.clock().SleepFor(kTick, end)) {
+        desk.Tick();
+        supervisor.Tick();
+      }
+    });
+    std::jthread looker;
+    if (plan.look) {
+      looker = std::jthread([&](const std::stop_token& end) {
+        while (wiring.clock().SleepFor(kLookPace, end)) {
+          if (const auto verdict = plan.look(end)) return supervisor.Tell(*verdict);
+        }
+      });
+    }
+    ssh::Limits limits;
+    limits.retry = kPatience;
+    limits.abandon = wiring.interrupt().leave();
+    // All of them wait for the last one, so none may wait for another's connection to be free.
+    limits.max_open = std::max(limits.max_open, static_cast<int>(jobs.size()));
+    wiring.ssh().Run(jobs, limits, supervisor, stop.get_token());
+  }
+  desk.Finish();
+  AttemptResult result = supervisor.Take(std::move(jobs));
+  result.outcome.interrupted = wiring.interrupt().requested();
+  RememberLearned(wiring, address, result);
+  return result;
+}
+
+}  // namespace podctl

@@ -1,0 +1,15 @@
+// Jobs that apply starts by itself, once their pod is there.
+#pragma once
+
+#include "cmd/commands/plan_run.h"
+#include "cmd/views/json_events.h"
+#include "cmd/wiring.h"
+#include "plans/execute/executor.h"
+
+namespace podctl {
+
+// False when one of them could not be started, which is then told. The state's lock must be free.
+bool StartDueJobs(Wiring& wiring, JsonEvents* json, const PlanRun& run,
+                  const ExecuteResult& result);
+
+}  // namespace podctl

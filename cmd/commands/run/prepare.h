@@ -1,0 +1,29 @@
+// What is done on the workers before a job starts: what earlier runs left is ended, and the job's
+// files are brought there. Each tells what it did; false (told why) when the job must not start.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmd/commands/pod_target.h"
+#include "cmd/wiring.h"
+#include "plans/spec/job_spec.h"
+
+namespace podctl {
+
+// Ends the processes of earlier runs of this job, and what of the same user holds the TPU and
+// belongs to nobody that podctl knows of. What others hold is told, and left alone.
+bool DrainForJob(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAccess>& workers,
+                 const JobSpec& job);
+
+// Copies each source over its destination: a folder's content into the folder, a file to the file.
+// What is there beside it stays.
+bool SyncForJob(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAccess>& workers,
+                const JobSpec& job);
+
+// Whether `path`, below the source, is meant by one of the patterns: one without a slash means
+// names anywhere, one with a slash means paths. *, ? and [ as in a shell.
+bool IsExcluded(const std::vector<std::string>& patterns, std::string_view path);
+
+}  // namespace podctl

@@ -1,0 +1,154 @@
+#include "cmd/commands/run/run_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "cmd/commands/worker_round.h"
+#include "cmd/interrupt.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+using ssh::Outcome;
+
+// Whether podctl itself ended it, or never began it.
+bool IsConsequence(const ssh::WorkerResult& result) {
+  return result.outcome == Outcome::kCancelled || result.outcome == Outcome::kSkipped;
+}
+
+std::vector<int> WorkersThat(const AttemptResult& result, Outcome outcome) {
+  std::vector<int> workers;
+  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
+    if (result.outcome.results[i].outcome != outcome) continue;
+    workers.push_back(result.outcome.jobs[i].worker.index);
+  }
+  return workers;
+}
+
+// Those that failed by themselves, but for the first, by cause.
+WorkerGroups LaterFailures(const AttemptResult& result) {
+  WorkerGroups groups;
+  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
+    const ssh::WorkerResult& each = result.outcome.results[i];
+    if (each.ok() || IsConsequence(each) || result.first == i) continue;
+    groups.Add(CauseOfEnd(result.outcome.jobs[i], each), result.outcome.jobs[i].worker.index);
+  }
+  return groups;
+}
+
+std::string FirstLine(const AttemptResult& result) {
+  const ssh::Job& job = result.outcome.jobs[*result.first];
+  const std::string cause = CauseOfEnd(job, result.outcome.results[*result.first]);
+  if (!result.started) {
+    return fmt::format("{} could not be made ready: {}\n", job.worker.Name(), cause);
+  }
+  const bool alone = result.outcome.jobs.size() == 1;
+  return fmt::format("{} failed{}, {} after the start: {}\n", job.worker.Name(),
+                     alone ? "" : " first", FormatDuration(result.first_after), cause);
+}
+
+}  // namespace
+
+std::string SignalOf(const ssh::WorkerResult& result) {
+  if (result.outcome == Outcome::kSignaled) {
+    return result.signal.empty() ? "a signal" : result.signal;
+  }
+  static const std::map<int, std::string> signals = {
+      {1, "HUP"},   {2, "INT"},   {3, "QUIT"},  {4, "ILL"},   {6, "ABRT"},
+      {7, "BUS"},   {8, "FPE"},   {9, "KILL"},  {11, "SEGV"}, {13, "PIPE"},
+      {14, "ALRM"}, {15, "TERM"}, {24, "XCPU"}, {25, "XFSZ"}, {31, "SYS"}};
+  constexpr int kSignalBase = 128;  // what a shell adds to a signal's number
+  if (result.outcome != Outcome::kExited) return {};
+  const auto found = signals.find(result.exit_code - kSignalBase);
+  return found == signals.end() ? "" : found->second;
+}
+
+std::string CauseOfEnd(const ssh::Job& job, const ssh::WorkerResult& result) {
+  const std::string signal = SignalOf(result);
+  if (!signal.empty() && result.outcome == Outcome::kExited) {
+    return fmt::format("killed by {} (exit code {})", signal, result.exit_code);
+  }
+  return CauseOf(job, result);
+}
+
+JobEnd EndOf(const AttemptResult& result) {
+  JobEnd end;
+  end.stalled = result.stalled;
+  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
+    const ssh::WorkerResult& each = result.outcome.results[i];
+    const bool lost = each.outcome == Outcome::kLost || each.outcome == Outcome::kUnreachable;
+    // Where the link to a worker broke, that is why others failed, whoever was the first to say so.
+    if (result.first != i && (!lost || end.lost)) continue;
+    const ssh::Job& job = result.outcome.jobs[i];
+    if (end.lost) continue;
+    end.what = fmt::format("{}: {}", job.worker.Name(), CauseOfEnd(job, each));
+    end.lost = lost;
+    end.killed = !SignalOf(each).empty();
+  }
+  return end;
+}
+
+std::string RunSummary(const AttemptResult& result) {
+  std::string text;
+  if (result.told) text += fmt::format("The job was ended, since {}.\n", result.told->because);
+  if (!result.stalled.empty()) {
+    text += fmt::format("The job was ended, since {}.\n", result.stalled);
+  }
+  if (result.first) text += FirstLine(result);
+  const WorkerGroups later = LaterFailures(result);
+  for (const auto& group : later.groups()) {
+    text += fmt::format("{} failed too: {}: {}\n", Plural(group.workers.size(), "worker"),
+                        group.what, FormatRanges(group.workers));
+  }
+  const std::vector<int> ended = WorkersThat(result, Outcome::kCancelled);
+  if (!ended.empty()) {
+    text += fmt::format(
+        "{} ended{}: {}\n",
+        ended.size() == 1 ? "1 worker was" : fmt::format("{} workers were", ended.size()),
+        result.first && !result.outcome.interrupted ? " because of it" : "", FormatRanges(ended));
+  }
+  const std::vector<int> unstarted = WorkersThat(result, Outcome::kSkipped);
+  if (!unstarted.empty()) {
+    text += fmt::format("Nothing was started on {}: {}\n",
+                        unstarted.size() == 1 ? "1 worker that was well"
+                                              : fmt::format("{} others", unstarted.size()),
+                        FormatRanges(unstarted));
+  }
+  return text;
+}
+
+Value RunSummaryEvent(const AttemptResult& result, int exit_code, int restarts) {
+  Value event = ExecSummaryEvent(result.outcome, exit_code, result.elapsed);
+  event.Set("started", result.started);
+  event.Set("restarts", restarts);
+  if (result.first) {
+    const ssh::Job& job = result.outcome.jobs[*result.first];
+    Value first = Value::EmptyMap();
+    first.Set("worker", job.worker.index);
+    first.Set("cause", CauseOfEnd(job, result.outcome.results[*result.first]));
+    first.Set("after_ms", static_cast<std::int64_t>(result.first_after.count()));
+    event.Set("first", std::move(first));
+  }
+  return event;
+}
+
+int RunExitCode(const AttemptResult& result) {
+  if (result.outcome.interrupted) return kInterruptedExitCode;
+  std::set<int> codes;
+  bool all_ok = true;
+  for (const ssh::WorkerResult& each : result.outcome.results) {
+    all_ok = all_ok && each.ok();
+    if (each.ok() || IsConsequence(each)) continue;
+    codes.insert(each.outcome == Outcome::kExited ? each.exit_code : -1);
+  }
+  if (all_ok) return 0;
+  const bool agreed = codes.size() == 1 && *codes.begin() > 0;
+  return agreed && result.started ? *codes.begin() : 1;
+}
+
+}  // namespace podctl

@@ -1,0 +1,175 @@
+#include "cmd/views/launch_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "plans/jobs/command_text.h"
+#include "providers/base/text.h"
+#include "providers/worker.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kHidden = "(sensitive value)";
+
+std::string Shown(const Launch& launch, const std::string& name, const std::string& value) {
+  return launch.secret_env.contains(name) ? std::string(kHidden) : value;
+}
+
+struct Group {
+  const WorkerLaunch* launch;
+  std::vector<int> workers;
+};
+
+std::vector<Group> GroupsOf(const Launch& launch) {
+  std::vector<Group> groups;
+  for (const WorkerLaunch& worker : launch.workers) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+      return group.launch->env == worker.env && group.launch->script == worker.script;
+    });
+    if (same == groups.end()) {
+      groups.push_back({&worker, {worker.worker}});
+    } else {
+      same->workers.push_back(worker.worker);
+    }
+  }
+  return groups;
+}
+
+// "research/3", "research/[0-2,5]", of slices "research[1]/0"; "this machine".
+std::string NameOf(const LaunchPod* pod, const std::vector<int>& workers) {
+  if (pod == nullptr) return "this machine";
+  if (workers.size() == 1) return WorkerLabel(pod->name, workers.front(), pod->per_slice);
+  return fmt::format("{}/[{}]", pod->name, FormatRanges(workers));
+}
+
+std::string Indented(const std::string& text) {
+  std::string lines;
+  for (const std::string& line : SplitLines(text)) {
+    lines += line.empty() ? "\n" : fmt::format("    {}\n", line);
+  }
+  return lines;
+}
+
+std::string SyncLine(const JobSync& sync) {
+  std::string line = fmt::format("{} to {}", sync.source, sync.destination);
+  if (!sync.exclude.empty()) line += fmt::format(", without {}", Join(sync.exclude, ", "));
+  return line;
+}
+
+std::string RestartLine(const JobRestart& restart) {
+  std::vector<std::string> reasons;
+  for (const RestartReason reason : restart.on) reasons.emplace_back(RestartReasonName(reason));
+  return fmt::format("at most {} times, on {}", restart.attempts, Join(reasons, ", "));
+}
+
+Value::List ListOf(const std::vector<std::string>& words) {
+  return {words.begin(), words.end()};
+}
+
+}  // namespace
+
+std::string ShowLaunch(const JobSpec& job, const LaunchPod* pod, const Launch& launch) {
+  std::string text =
+      fmt::format("Job {}, launcher {}, on {}\n", job.name, LauncherName(job.launcher),
+                  pod == nullptr ? "this machine" : "pod." + pod->name);
+  if (pod != nullptr && pod->guessed) {
+    text += "The pod is not there yet: its addresses are known after apply.\n";
+  }
+  for (const Group& group : GroupsOf(launch)) {
+    text += fmt::format("\n{}:\n", NameOf(pod, group.workers));
+    if (!group.launch->env.empty()) text += "  variables:\n";
+    for (const auto& [name, value] : group.launch->env) {
+      text += fmt::format("    {}={}\n", name, ShellQuote(Shown(launch, name, value)));
+    }
+    text += "  runs:\n" + Indented(group.launch->script);
+  }
+  for (const LaunchFile& file : launch.files) {
+    text += fmt::format("\n~/{}/{}:\n{}", RunFolder(job.name), file.name, Indented(file.text));
+  }
+  if (pod == nullptr) return text;
+  if (!job.sync.empty()) text += "\nBefore the start these are copied:\n";
+  for (const JobSync& sync : job.sync) text += fmt::format("  {}\n", SyncLine(sync));
+  if (job.restart.attempts > 0 && !job.restart.on.empty()) {
+    text += fmt::format("\nIt is started again {}.\n", RestartLine(job.restart));
+  }
+  return text;
+}
+
+Value LaunchDocument(const JobSpec& job, const LaunchPod* pod, const Launch& launch) {
+  Value document = Value::EmptyMap();
+  document.Set("format_version", "1.0");
+  document.Set("job", job.name);
+  document.Set("launcher", LauncherName(job.launcher));
+  document.Set("local", pod == nullptr);
+  if (pod != nullptr) {
+    document.Set("pod", pod->name);
+    document.Set("addresses_known", !pod->guessed);
+  }
+  Value::List workers;
+  for (const WorkerLaunch& worker : launch.workers) {
+    Value entry = Value::EmptyMap();
+    if (pod != nullptr) entry.Set("worker", worker.worker);
+    Value variables = Value::EmptyMap();
+    for (const auto& [name, value] : worker.env) variables.Set(name, Shown(launch, name, value));
+    entry.Set("variables", std::move(variables));
+    entry.Set("script", worker.script);
+    workers.push_back(std::move(entry));
+  }
+  document.Set("workers", std::move(workers));
+  Value::List files;
+  for (const LaunchFile& file : launch.files) {
+    Value entry = Value::EmptyMap();
+    entry.Set("path", fmt::format("~/{}/{}", RunFolder(job.name), file.name));
+    entry.Set("text", file.text);
+    files.push_back(std::move(entry));
+  }
+  document.Set("files", std::move(files));
+  Value::List syncs;
+  for (const JobSync& sync : job.sync) {
+    Value entry = Value::EmptyMap();
+    entry.Set("source", sync.source);
+    entry.Set("destination", sync.destination);
+    entry.Set("exclude", ListOf(sync.exclude));
+    if (pod != nullptr) syncs.push_back(std::move(entry));
+  }
+  document.Set("sync", std::move(syncs));
+  return document;
+}
+
+std::string JobsOfSpecTable(const std::vector<JobSpec>& jobs) {
+  std::size_t name = 3;
+  std::size_t pod = 3;
+  for (const JobSpec& job : jobs) {
+    name = std::max(name, job.name.size());
+    pod = std::max(pod, job.pod.size());
+  }
+  std::string text =
+      fmt::format("{:<{}}  {:<{}}  {:<10}  COMMAND\n", "JOB", name, "POD", pod, "LAUNCHER");
+  for (const JobSpec& job : jobs) {
+    text += fmt::format("{:<{}}  {:<{}}  {:<10}  {}\n", job.name, name, job.pod, pod,
+                        LauncherName(job.launcher), CommandText(job, FlagWords(job)));
+  }
+  return text;
+}
+
+Value JobsOfSpecDocument(const std::vector<JobSpec>& jobs) {
+  Value::List list;
+  for (const JobSpec& job : jobs) {
+    Value entry = Value::EmptyMap();
+    entry.Set("name", job.name);
+    entry.Set("pod", job.pod);
+    entry.Set("launcher", LauncherName(job.launcher));
+    entry.Set("command", CommandText(job, FlagWords(job)));
+    entry.Set("autostart", job.autostart);
+    list.push_back(std::move(entry));
+  }
+  Value document = Value::EmptyMap();
+  document.Set("format_version", "1.0");
+  document.Set("jobs", std::move(list));
+  return document;
+}
+
+}  // namespace podctl

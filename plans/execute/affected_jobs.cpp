@@ -1,0 +1,83 @@
+#include "plans/execute/affected_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <variant>
+
+namespace podctl {
+namespace {
+
+// What becomes of the pod itself; "" for its steps, and for what is only bookkeeping.
+std::string_view FateOf(const Change& change) {
+  if (std::holds_alternative<Create>(change.action)) return "is created";
+  if (std::holds_alternative<Replace>(change.action)) return "is replaced";
+  if (std::holds_alternative<Patch>(change.action)) return "is changed";
+  const auto* removal = std::get_if<Delete>(&change.action);
+  return removal != nullptr && !removal->deposed ? "is destroyed" : "";
+}
+
+bool MakesWorkers(const Change& change) {
+  return std::holds_alternative<Create>(change.action) ||
+         std::holds_alternative<Replace>(change.action);
+}
+
+// Pods of which something was left undone.
+std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& result) {
+  std::set<std::string> addresses;
+  std::set<std::string> pods;
+  for (const auto& failure : result.failures) pods.insert(failure.change.pod);
+  for (const auto& skip : result.skipped) addresses.insert(skip.address);
+  addresses.insert(result.unfinished.begin(), result.unfinished.end());
+  addresses.insert(result.queued.begin(), result.queued.end());
+  addresses.insert(result.behind_queued.begin(), result.behind_queued.end());
+  for (const PodSpec& pod : spec.pods) {
+    const std::string steps = fmt::format("bootstrap.{}.", pod.name);
+    const bool left = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
+      return address == PodAddress(pod.name) || address.starts_with(steps);
+    });
+    if (left) pods.insert(pod.name);
+  }
+  return pods;
+}
+
+}  // namespace
+
+std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan) {
+  std::map<std::string, std::string_view> fates;  // by the pod's name
+  for (const Change& change : plan.changes) {
+    if (const std::string_view fate = FateOf(change); !fate.empty()) fates[change.pod] = fate;
+  }
+  std::vector<std::string> lines;
+  for (const JobSpec& job : spec.jobs) {
+    const auto fate = fates.find(job.pod);
+    if (fate == fates.end()) continue;
+    const bool starts =
+        job.autostart && (fate->second == "is created" || fate->second == "is replaced");
+    lines.push_back(fmt::format("{} runs on {}, which {}{}", job.name, PodAddress(job.pod),
+                                fate->second, starts ? "; it is started then" : ""));
+  }
+  return lines;
+}
+
+std::vector<DueJob> JobsDue(const Spec& spec, const Plan& plan, const ExecuteResult& result) {
+  std::map<std::string, bool> touched;  // pod -> whether its workers are new
+  for (const Change& change : plan.changes) {
+    if (MakesWorkers(change)) touched[change.pod] = true;
+    if (std::holds_alternative<RunStep>(change.action)) touched.emplace(change.pod, false);
+  }
+  const std::set<std::string> unfinished = UnfinishedPods(spec, result);
+  std::vector<DueJob> due;
+  for (const JobSpec& job : spec.jobs) {
+    const auto pod = touched.find(job.pod);
+    if (!job.autostart || pod == touched.end() || unfinished.contains(job.pod)) continue;
+    due.push_back({&job, pod->second});
+  }
+  return due;
+}
+
+}  // namespace podctl

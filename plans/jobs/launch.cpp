@@ -1,0 +1,206 @@
+#include "plans/jobs/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plans/jobs/command_text.h"
+#include "plans/jobs/xla_dist.h"
+#include "plans/spec/devices.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/base/worker_selection.h"
+
+namespace podctl {
+namespace {
+
+constexpr const char* kLibtpuVariable = "LIBTPU_INIT_ARGS";
+constexpr const char* kYamlFile = "run_config.yaml";
+constexpr const char* kJsonFile = "run_config.json";
+
+bool RunsOnWorkerZero(Launcher launcher) {
+  return launcher == Launcher::kTensorflow || launcher == Launcher::kEstimator;
+}
+
+Result<std::vector<int>> ChooseWorkers(const JobSpec& job, const LaunchPod& pod,
+                                       const std::string& wished) {
+  const bool only_zero = RunsOnWorkerZero(job.launcher);
+  const std::string fallback = only_zero ? "0" : "all";
+  const std::string& text = !wished.empty()        ? wished
+                            : !job.workers.empty() ? job.workers
+                                                   : fallback;
+  auto selection = WorkerSelection::Parse(text);
+  auto workers =
+      selection ? selection->Of(pod.workers.size()) : Result<std::vector<int>>(selection.error());
+  if (!workers) {
+    return MakeError(workers.error().code, fmt::format("`{}`: {}", text, workers.error().message),
+                     workers.error().hint);
+  }
+  if (only_zero && *workers != std::vector<int>{0}) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`{}` runs on worker 0 only", LauncherName(job.launcher)),
+                     "The others serve through tpu-runtime.");
+  }
+  if (job.launcher == Launcher::kXlaDist && workers->size() != pod.workers.size()) {
+    return MakeError(ErrorCode::kInvalidArgument, "`xla_dist` runs on all workers");
+  }
+  return workers;
+}
+
+// What the launcher sets; the job's own variables come over it.
+std::map<std::string, std::string> LauncherVariables(const JobSpec& job, const LaunchPod& pod,
+                                                     int worker) {
+  const LaunchPod::Worker& place = pod.workers[static_cast<std::size_t>(worker)];
+  std::map<std::string, std::string> env;
+  const auto add_flags = [&] {
+    if (!pod.libtpu_flags.empty()) env[kLibtpuVariable] = pod.libtpu_flags;
+  };
+  switch (job.launcher) {
+    case Launcher::kPjrt:
+    case Launcher::kJax:
+      env["PJRT_DEVICE"] = "TPU";
+      env.insert(place.env.begin(), place.env.end());
+      add_flags();
+      break;
+    case Launcher::kTensorflow:
+    case Launcher::kEstimator:
+      // On several hosts tpu-runtime holds the TPU, with the node's own flags.
+      if (pod.workers.size() > 1) {
+        env["TPU_NAME"] = pod.node_id;
+        env["TPU_LOAD_LIBRARY"] = "0";
+      } else {
+        env["TPU_NAME"] = "local";
+        add_flags();
+      }
+      break;
+    case Launcher::kXlaDist:
+      env = XlaDistVariables(pod, worker);
+      add_flags();
+      break;
+    case Launcher::kShell:
+      env.insert(place.env.begin(), place.env.end());
+      break;
+  }
+  if (const auto host = HostOf(pod.node)) env.merge(DeviceVariables(job.devices, *host));
+  return env;
+}
+
+// Flags in the order of the spec, and `use_tpu` from where it runs.
+std::vector<std::string> WordsBehind(JobSpec job, const LaunchWishes& wishes, Where where) {
+  const std::string use_tpu = where == Where::kPod ? "True" : "False";
+  for (auto& [name, value] : job.flags) {
+    if (name == "use_tpu" && where == Where::kHere) value = use_tpu;
+  }
+  std::vector<std::string> words = FlagWords(job);
+  if (job.launcher == Launcher::kEstimator) {
+    for (std::string& word : RunConfigWords(job)) words.push_back(std::move(word));
+    words.push_back("--use_tpu=" + use_tpu);
+  }
+  words.insert(words.end(), wishes.arguments.begin(), wishes.arguments.end());
+  return words;
+}
+
+std::string ScriptOf(const JobSpec& job, const LaunchWishes& wishes, Where where,
+                     const std::map<std::string, std::string>& env) {
+  std::string script;
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : env) variables.push_back(name);
+  const bool server = job.launcher == Launcher::kXlaDist && where == Where::kPod;
+  if (server) script += ". /etc/profile\n";
+  script += CondaText(job);
+  if (server) {
+    script += fmt::format(
+        "python3 -m torch_xla.core.xrt_run_server --port {}{} || echo \"the XRT server did not "
+        "start\" >&2\n",
+        kXrtServerPort, wishes.again ? " --restart" : "");
+  }
+  if (job.launcher == Launcher::kEstimator) {
+    const std::string folder = RunFolder(job.name);
+    script += fmt::format(
+        "export PODCTL_RUN_CONFIG=\"$HOME/{0}/{1}\" PODCTL_RUN_CONFIG_JSON=\"$HOME/{0}/{2}\"\n",
+        folder, kYamlFile, kJsonFile);
+    variables.insert(variables.end(), {"PODCTL_RUN_CONFIG", "PODCTL_RUN_CONFIG_JSON"});
+  }
+  return script +
+         BecomeText(job, CommandText(job, WordsBehind(job, wishes, where)), variables, where);
+}
+
+std::vector<LaunchFile> FilesOf(const JobSpec& job, Where where) {
+  if (job.launcher != Launcher::kEstimator) return {};
+  std::string yaml;
+  Value document = Value::EmptyMap();
+  // A value of JSON is one of YAML (YAML 1.2, 1.3).
+  const auto add = [&](const std::string& name, const Value& value) {
+    yaml += fmt::format("{}: {}\n", name, ToJson(value));
+    document.Set(name, value);
+  };
+  for (const auto& [name, value] : job.run_config) add(name, value);
+  add("use_tpu", where == Where::kPod);
+  return {{kYamlFile, yaml}, {kJsonFile, ToJson(document, JsonStyle::kIndented) + "\n"}};
+}
+
+}  // namespace
+
+std::string RunFolder(const std::string& job) {
+  return ".podctl/run/" + job;
+}
+
+Result<Launch> MakeLaunch(const JobSpec& job, const LaunchPod& pod, const LaunchWishes& wishes) {
+  PODCTL_CHECK(!pod.workers.empty());
+  auto workers = ChooseWorkers(job, pod, wishes.workers);
+  if (!workers) return workers.error();
+  if (const auto host = HostOf(pod.node)) {
+    if (const auto problem = CheckDevices(job.devices, *host)) {
+      return MakeError(ErrorCode::kInvalidArgument, "`devices`: " + problem->summary,
+                       "It can be " + problem->suggestion + ".");
+    }
+  }
+  Launch launch;
+  launch.secret_env = job.secret_env;
+  if (pod.libtpu_secret) launch.secret_env.insert(kLibtpuVariable);
+  launch.files = FilesOf(job, Where::kPod);
+  for (const int number : *workers) {
+    WorkerLaunch worker;
+    worker.worker = number;
+    worker.env = job.env;
+    worker.env.merge(LauncherVariables(job, pod, number));
+    worker.script = ScriptOf(job, wishes, Where::kPod, worker.env);
+    launch.workers.push_back(std::move(worker));
+  }
+  return launch;
+}
+
+Launch MakeLocalLaunch(const JobSpec& job, const LaunchWishes& wishes) {
+  Launch launch;
+  launch.secret_env = job.secret_env;
+  launch.files = FilesOf(job, Where::kHere);
+  WorkerLaunch here;
+  here.env = job.env;
+  here.env["PJRT_DEVICE"] = "CPU";
+  if (job.launcher == Launcher::kJax) here.env["JAX_PLATFORMS"] = "cpu";
+  if (RunsOnWorkerZero(job.launcher)) here.env["TPU_LOAD_LIBRARY"] = "0";
+  here.script = ScriptOf(job, wishes, Where::kHere, here.env);
+  launch.workers.push_back(std::move(here));
+  return launch;
+}
+
+std::string FilesText(const JobSpec& job, const Launch& launch) {
+  if (launch.files.empty()) return {};
+  const std::string folder = fmt::format("\"$HOME/{}\"", RunFolder(job.name));
+  std::string text = fmt::format("(umask 077\nmkdir -p {0} && cd {0} || exit 1\n", folder);
+  for (const LaunchFile& file : launch.files) {
+    text += fmt::format("printf %s {} >{} || exit 1\n", ShellQuote(file.text), file.name);
+  }
+  return text + ") || exit 1\n";
+}
+
+std::string WorkerText(const WorkerLaunch& worker) {
+  std::string text;
+  for (const auto& [name, value] : worker.env) {
+    text += fmt::format("export {}={}\n", name, ShellQuote(value));
+  }
+  return text + worker.script;
+}
+
+}  // namespace podctl

@@ -1,0 +1,456 @@
+#include "plans/spec/job_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "plans/spec/devices.h"
+#include "plans/spec/local_files.h"
+#include "plans/spec/near_words.h"
+#include "plans/spec/pod_reader.h"
+#include "plans/spec/run_config.h"
+#include "plans/spec/runtime_flags.h"
+#include "providers/base/text.h"
+#include "providers/base/worker_selection.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::size_t kMostWords = 10'000;
+constexpr int kMostAttempts = 1000;
+constexpr int kMostXlaDistAttempts = 50;
+
+const std::vector<std::string>& JobKeys() {
+  static const std::vector<std::string> keys = {
+      "pod",     "launcher", "command", "flags",   "env",       "condaEnv", "docker",
+      "devices", "sync",     "restart", "workers", "runConfig", "autostart"};
+  return keys;
+}
+
+bool IsFlagOfCommand(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  });
+}
+
+// What the launcher sets by itself on each worker, and xla_dist refused with `--env`.
+bool IsXlaDistVariable(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"XRT_LOCAL_WORKER",
+                                                "XRT_MESH_SERVICE_ADDRESS",
+                                                "XRT_SHARD_WORLD_SIZE",
+                                                "XRT_SHARD_ORDINAL",
+                                                "XRT_TPU_CONFIG",
+                                                "TPUVM_MODE",
+                                                "CLOUD_TPU_TASK_ID",
+                                                "TPU_CHIPS_PER_HOST_BOUNDS",
+                                                "TPU_HOST_BOUNDS",
+                                                "TPU_NUM_DEVICES",
+                                                "TPU_MESH_CONTROLLER_ADDRESS",
+                                                "TPU_MESH_CONTROLLER_PORT",
+                                                "XLA_EMIT_STEPLOG"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+bool RunsOnWorkerZero(Launcher launcher) {
+  return launcher == Launcher::kTensorflow || launcher == Launcher::kEstimator;
+}
+
+}  // namespace
+
+JobSpec JobReader::Read(const YamlNode& key, const YamlNode& job) {
+  JobSpec spec;
+  spec.name = key.text;
+  spec.place = key.Place();
+  const Slot slot{"jobs", key.text};
+  if (!IsPodName(key.text)) {
+    reader_.Error(key, slot, fmt::format("{} is no name for a job", FoundWords(key)),
+                  "letters, digits, - and _");
+  }
+  if (!reader_.ExpectMap(job, slot)) return spec;
+  for (const YamlEntry& entry : job.entries) {
+    ReadKey(entry, slot.Below(entry.key->text), spec);
+  }
+  if (job.Find("pod") == nullptr) {
+    reader_.Error(key, slot, "the job names no `pod`", "say on which pod of the spec it runs");
+  }
+  if (job.Find("command") == nullptr) {
+    reader_.Error(key, slot, "the job has no `command`", "such as [python3, train.py]");
+  }
+  const YamlEntry* conda = job.Find("condaEnv");
+  const YamlEntry* docker = job.Find("docker");
+  if (conda != nullptr && docker != nullptr) {
+    reader_.Conflict(*docker->key, slot, "`condaEnv` and `docker` exclude each other", *conda->key,
+                     "the other one is here");
+  }
+  CheckLauncher(key, job, slot, spec);
+  CheckDevices(job, slot, spec);
+  return spec;
+}
+
+void JobReader::ReadKey(const YamlEntry& entry, const Slot& slot, JobSpec& job) {
+  const std::string& key = entry.key->text;
+  const YamlNode& value = *entry.value;
+  if (key == "pod") {
+    ReadPod(value, slot, job);
+  } else if (key == "launcher") {
+    const auto word = reader_.ReadWord(value, slot, LauncherNames());
+    if (!word) return;
+    const auto& names = LauncherNames();
+    job.launcher =
+        static_cast<Launcher>(std::find(names.begin(), names.end(), *word) - names.begin());
+  } else if (key == "command") {
+    ReadCommand(value, slot, job);
+  } else if (key == "flags") {
+    ReadFlags(value, slot, job);
+  } else if (key == "env") {
+    ReadEnv(value, slot, job);
+  } else if (key == "condaEnv") {
+    job.conda_env = reader_.ReadPlain(value, slot).value_or("");
+    if (value.is_scalar() && value.text.empty()) reader_.Error(value, slot, "`condaEnv` is empty");
+  } else if (key == "docker") {
+    ReadDocker(value, slot, job);
+  } else if (key == "devices") {
+    ReadDevices(value, slot, job);
+  } else if (key == "sync") {
+    ReadSync(value, slot, job);
+  } else if (key == "restart") {
+    ReadRestart(value, slot, job);
+  } else if (key == "workers") {
+    ReadWorkers(value, slot, job);
+  } else if (key == "runConfig") {
+    job.run_config = ReadRunConfig(reader_, value, slot);
+  } else if (key == "autostart") {
+    job.autostart = reader_.ReadBool(value, slot).value_or(false);
+  } else {
+    reader_.UnknownKey(*entry.key, slot.context, JobKeys());
+  }
+}
+
+void JobReader::ReadPod(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  const auto name = reader_.ReadPlain(node, slot);
+  if (!name) return;
+  job.pod = name->starts_with("pod.") ? name->substr(4) : *name;
+  if (pods_.contains(job.pod)) return;
+  std::vector<std::string> known;
+  for (const auto& [each, pod] : pods_) known.push_back(each);
+  const std::string near = reader_.has_enough() ? std::string() : SuggestWord(job.pod, known);
+  reader_.Error(node, slot, fmt::format("there is no pod `{}` in the spec", job.pod),
+                near.empty() ? "" : fmt::format("did you mean `{}`?", near));
+}
+
+std::vector<std::string> JobReader::ReadWords(const YamlNode& node, const Slot& slot) {
+  std::vector<std::string> words;
+  if (!reader_.ExpectList(node, slot)) return words;
+  if (node.items.size() > kMostWords) {
+    reader_.Error(node, slot, fmt::format("more than {} words", kMostWords));
+    return words;
+  }
+  for (const YamlNodePtr& item : node.items) {
+    if (auto word = reader_.ReadPlain(*item, slot)) words.push_back(*std::move(word));
+  }
+  return words;
+}
+
+void JobReader::ReadCommand(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  job.command = ReadWords(node, slot);
+  const bool empty =
+      node.is_list() &&
+      (node.items.empty() || (job.command.size() == 1 && TrimBlanks(job.command[0]).empty()));
+  if (empty) reader_.Error(node, slot, "the command is empty", "such as [python3, train.py]");
+}
+
+// {batch_size: 128, use_bf16: true, layers: [1, 2], fast: null}.
+void JobReader::ReadFlags(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  if (!reader_.ExpectMap(node, slot)) return;
+  for (const YamlEntry& entry : node.entries) {
+    const Slot below = slot.Below(entry.key->text);
+    std::string name = entry.key->text;
+    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+    if (!IsFlagOfCommand(name)) {
+      reader_.Error(*entry.key, below,
+                    fmt::format("{} is no name for a flag", FoundWords(*entry.key)),
+                    "letters, digits, _, - and .");
+      continue;
+    }
+    if (entry.value->is_null()) {
+      job.flags.emplace_back(name, std::nullopt);
+    } else if (entry.value->is_list()) {
+      job.flags.emplace_back(name, Join(ReadWords(*entry.value, below), ","));
+    } else if (auto text = reader_.ReadPlain(*entry.value, below)) {
+      const bool truth = entry.value->plain && (*text == "True" || *text == "TRUE");
+      const bool untruth = entry.value->plain && (*text == "False" || *text == "FALSE");
+      job.flags.emplace_back(name, truth ? "true" : untruth ? "false" : *text);
+    }
+  }
+}
+
+void JobReader::ReadEnv(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  if (!reader_.ExpectMap(node, slot)) return;
+  for (const YamlEntry& entry : node.entries) {
+    const std::string& name = entry.key->text;
+    const Slot below = slot.Below(name);
+    if (!IsEnvironmentName(name)) {
+      reader_.Error(*entry.key, below,
+                    fmt::format("{} is no name for a variable", FoundWords(*entry.key)),
+                    "letters, digits and _");
+      continue;
+    }
+    auto text = reader_.ReadText(*entry.value, below, {.pods = false, .secrets = true});
+    if (!text) continue;
+    job.env[name] = std::move(text->text);
+    if (text->sensitive) job.secret_env.insert(name);
+  }
+}
+
+void JobReader::ReadDocker(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  static const std::vector<std::string> keys = {"image", "flags"};
+  if (!reader_.ExpectMap(node, slot)) return;
+  JobDocker docker;
+  for (const YamlEntry& entry : node.entries) {
+    const Slot below = slot.Below(entry.key->text);
+    if (entry.key->text == "image") {
+      docker.image = reader_.ReadPlain(*entry.value, below).value_or("");
+    } else if (entry.key->text == "flags") {
+      docker.flags = ReadWords(*entry.value, below);
+    } else {
+      reader_.UnknownKey(*entry.key, slot.Path(), keys);
+    }
+  }
+  const YamlEntry* image = node.Find("image");
+  if (image == nullptr) {
+    reader_.Error(node, slot, "`docker` has no `image`",
+                  "write {image: NAME, flags: [--ipc=host]}");
+  } else if (image->value->is_scalar() && image->value->text.empty()) {
+    reader_.Error(*image->value, slot.Below("image"), "`image` is empty");
+  }
+  job.docker = std::move(docker);
+}
+
+void JobReader::ReadDevices(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  constexpr int kMostDevices = 4096;
+  JobDevices devices;
+  if (node.is_list()) {
+    devices.kind = JobDevices::Kind::kList;
+    for (const YamlNodePtr& item : node.items) {
+      const auto number = reader_.ReadInt(*item, slot, 0, kMostDevices);
+      if (!number) return;
+      devices.list.push_back(static_cast<int>(*number));
+    }
+    std::sort(devices.list.begin(), devices.list.end());
+    const bool twice =
+        std::adjacent_find(devices.list.begin(), devices.list.end()) != devices.list.end();
+    if (twice || devices.list.empty()) {
+      reader_.Error(node, slot, twice ? "a device is named twice" : "no devices",
+                    "`auto`, a number of devices, or a list such as [1]");
+      return;
+    }
+  } else {
+    const auto text =
+        node.is_scalar() ? reader_.ReadPlain(node, slot) : std::optional<std::string>();
+    if (node.is_scalar() && !text) return;
+    if (text == "auto") return;
+    int count = 0;
+    for (const char c : text.value_or("?")) {
+      count = c >= '0' && c <= '9' && count < kMostDevices ? count * 10 + (c - '0') : kMostDevices;
+    }
+    if (count < 1 || count >= kMostDevices) {
+      reader_.Error(node, slot, fmt::format("`devices` cannot be {}", FoundWords(node)),
+                    "`auto`, a number of devices, or a list such as [1]");
+      return;
+    }
+    devices.kind = JobDevices::Kind::kCount;
+    devices.count = count;
+  }
+  job.devices = std::move(devices);
+}
+
+void JobReader::ReadSync(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  constexpr std::size_t kMostSyncs = 100;
+  if (!reader_.ExpectList(node, slot)) return;
+  if (node.items.size() > kMostSyncs) {
+    reader_.Error(node, slot, fmt::format("more than {} entries", kMostSyncs));
+    return;
+  }
+  for (const YamlNodePtr& item : node.items) {
+    if (auto sync = ReadSyncItem(*item, slot)) job.sync.push_back(*std::move(sync));
+  }
+}
+
+std::optional<JobSync> JobReader::ReadSyncItem(const YamlNode& item, const Slot& slot) {
+  static const std::vector<std::string> keys = {"source", "destination", "exclude"};
+  if (!reader_.ExpectMap(item, slot)) return std::nullopt;
+  JobSync sync;
+  for (const YamlEntry& entry : item.entries) {
+    const Slot below = slot.Below(entry.key->text);
+    if (entry.key->text == "exclude") {
+      sync.exclude = ReadWords(*entry.value, below);
+    } else if (entry.key->text == "source") {
+      const auto path = reader_.ReadPlain(*entry.value, below);
+      if (path && !path->empty()) sync.source = PathFromSpec(*entry.value, *path);
+    } else if (entry.key->text == "destination") {
+      sync.destination = reader_.ReadPlain(*entry.value, below).value_or("");
+    } else {
+      reader_.UnknownKey(*entry.key, slot.Path(), keys);
+    }
+  }
+  for (const std::string key : {"source", "destination"}) {
+    const YamlEntry* entry = item.Find(key);
+    const std::string& text = key == "source" ? sync.source : sync.destination;
+    if (entry == nullptr) {
+      reader_.Error(item, slot, fmt::format("what is synced needs a `{}`", key),
+                    "{source: PATH, destination: PATH}");
+    } else if (entry->value->is_scalar() && entry->value->text.empty()) {
+      reader_.Error(*entry->value, slot.Below(key), fmt::format("`{}` is empty", key));
+    }
+    if (text.empty()) return std::nullopt;
+  }
+  return sync;
+}
+
+void JobReader::ReadRestart(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  static const std::vector<std::string> keys = {"attempts", "on"};
+  if (!reader_.ExpectMap(node, slot)) return;
+  for (const YamlEntry& entry : node.entries) {
+    const Slot below = slot.Below(entry.key->text);
+    if (entry.key->text == "attempts") {
+      job.restart.attempts =
+          static_cast<int>(reader_.ReadInt(*entry.value, below, 0, kMostAttempts).value_or(0));
+    } else if (entry.key->text == "on") {
+      if (!reader_.ExpectList(*entry.value, below)) continue;
+      for (const YamlNodePtr& item : entry.value->items) {
+        const auto word = reader_.ReadWord(*item, below, RestartReasonNames());
+        if (!word) continue;
+        const auto& names = RestartReasonNames();
+        job.restart.on.insert(static_cast<RestartReason>(
+            std::find(names.begin(), names.end(), *word) - names.begin()));
+      }
+    } else {
+      reader_.UnknownKey(*entry.key, slot.Path(), keys);
+    }
+  }
+  if (node.Find("attempts") == nullptr) {
+    reader_.Error(node, slot, "`restart` has no `attempts`",
+                  "say how often, such as {attempts: 50, on: [maintenance]}");
+  }
+  if (node.Find("on") == nullptr) {
+    job.restart.on = {RestartReason::kMaintenance, RestartReason::kPreemption,
+                      RestartReason::kConnection};
+  }
+}
+
+void JobReader::ReadWorkers(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  const auto text = reader_.ReadPlain(node, slot);
+  if (!text) return;
+  const auto selection = WorkerSelection::Parse(*text);
+  if (!selection) {
+    reader_.Error(node, slot, selection.error().message, "`all`, or such as \"0,2-3\"");
+    return;
+  }
+  job.workers = *text;
+}
+
+// What only some launchers have, and what they cannot do.
+void JobReader::CheckLauncher(const YamlNode& key, const YamlNode& job, const Slot& slot,
+                              JobSpec& spec) {
+  const std::string name(LauncherName(spec.launcher));
+  const YamlEntry* run_config = job.Find("runConfig");
+  if (run_config != nullptr && spec.launcher != Launcher::kEstimator) {
+    reader_.Error(*run_config->key, slot.Below("runConfig"),
+                  "`runConfig` is for the launcher `estimator`", "add `launcher: estimator`");
+  }
+  const auto pod = pods_.find(spec.pod);
+  const bool multislice =
+      pod != pods_.end() && pod->second->queued && pod->second->queued->slices > 1;
+  const YamlEntry* launcher = job.Find("launcher");
+  const YamlNode& at = launcher == nullptr ? key : *launcher->value;
+  if (RunsOnWorkerZero(spec.launcher)) {
+    const YamlEntry* workers = job.Find("workers");
+    if (workers != nullptr && !spec.workers.empty() && spec.workers != "0") {
+      reader_.Error(*workers->value, slot.Below("workers"),
+                    fmt::format("`{}` runs on worker 0 only", name),
+                    "leave `workers` out: the others serve through tpu-runtime");
+    }
+    if (multislice) {
+      reader_.Error(at, slot, fmt::format("`{}` cannot run on several slices", name),
+                    "`pjrt` and `jax` can");
+    }
+  }
+  if (spec.launcher == Launcher::kXlaDist) {
+    if (multislice) {
+      reader_.Error(at, slot, "`xla_dist` cannot run on several slices", "`pjrt` and `jax` can");
+    }
+    CheckXlaDist(job, slot, spec);
+    if (job.Find("restart") == nullptr) {
+      spec.restart.attempts = kMostXlaDistAttempts;
+      spec.restart.on = {RestartReason::kMaintenance, RestartReason::kConnection,
+                         RestartReason::kHeartbeat};
+    }
+  } else if (spec.restart.on.contains(RestartReason::kHeartbeat)) {
+    reader_.Error(*job.Find("restart")->key, slot.Below("restart"),
+                  "only `xla_dist` has a heartbeat", "leave `heartbeat` out");
+  }
+}
+
+void JobReader::CheckXlaDist(const YamlNode& job, const Slot& slot, const JobSpec& spec) {
+  const YamlEntry* env = job.Find("env");
+  for (const auto& [name, value] : spec.env) {
+    if (!IsXlaDistVariable(name)) continue;
+    const YamlEntry* entry = env->value->Find(name);
+    reader_.Error(*entry->key, slot.Below("env"), fmt::format("`{}` is xla_dist's to set", name),
+                  "leave it out");
+  }
+  const auto pod = pods_.find(spec.pod);
+  const auto host = pod == pods_.end() ? std::nullopt : HostOf(pod->second->node);
+  const YamlEntry* launcher = job.Find("launcher");
+  const auto is_of = [&](std::string_view generation) {
+    return host->type.starts_with(generation);
+  };
+  const bool known = !host || is_of("v2") || is_of("v3") || is_of("v4") || is_of("V2") ||
+                     is_of("V3") || is_of("V4");
+  if (!known) {
+    reader_.Error(*launcher->value, slot.Below("launcher"),
+                  fmt::format("xla_dist cannot run on {}", host->type),
+                  "it knows v2, v3 and v4; use `pjrt`");
+  }
+  const YamlEntry* workers = job.Find("workers");
+  if (workers != nullptr && !spec.workers.empty() && spec.workers != "all") {
+    reader_.Error(*workers->value, slot.Below("workers"), "`xla_dist` runs on all workers",
+                  "leave `workers` out");
+  }
+  const YamlEntry* restart = job.Find("restart");
+  if (restart == nullptr) return;
+  if (spec.restart.attempts > kMostXlaDistAttempts) {
+    reader_.Error(*restart->key, slot.Below("restart"),
+                  fmt::format("xla_dist is restarted at most {} times", kMostXlaDistAttempts),
+                  fmt::format("attempts: {}", kMostXlaDistAttempts));
+  }
+  for (const RestartReason reason : {RestartReason::kKilled, RestartReason::kFailure}) {
+    if (!spec.restart.on.contains(reason)) continue;
+    reader_.Error(*restart->key, slot.Below("restart"),
+                  fmt::format("xla_dist is not restarted on `{}`", RestartReasonName(reason)),
+                  "one of maintenance, preemption, connection, heartbeat");
+  }
+}
+
+void JobReader::CheckDevices(const YamlNode& job, const Slot& slot, const JobSpec& spec) {
+  const YamlEntry* devices = job.Find("devices");
+  const auto pod = pods_.find(spec.pod);
+  if (devices == nullptr || pod == pods_.end()) return;
+  const auto host = HostOf(pod->second->node);
+  if (!host) return;
+  const Slot at = slot.Below("devices");
+  if (const auto problem = podctl::CheckDevices(spec.devices, *host)) {
+    reader_.Error(*devices->value, at, problem->summary, problem->suggestion);
+  } else if (!DeviceVariables(spec.devices, *host).empty() &&
+             (spec.launcher == Launcher::kXlaDist ||
+              (RunsOnWorkerZero(spec.launcher) && host->hosts > 1))) {
+    // There a server holds the TPU, and the job only talks to it.
+    reader_.Error(
+        *devices->value, at,
+        fmt::format("`{}` on {} has all devices", LauncherName(spec.launcher), host->type), "auto");
+  }
+}
+
+}  // namespace podctl

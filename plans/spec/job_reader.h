@@ -1,0 +1,45 @@
+// Reads `jobs`: commands that run on a pod's workers. Checks each on its own, and against the pod
+// it names: that there is such a pod, and that its hardware can do what `devices` asks for.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plans/spec/spec.h"
+#include "plans/spec/value_reader.h"
+
+namespace podctl {
+
+class JobReader {
+ public:
+  // `pods`: all of the spec, as far as they could be read, by name. Lent.
+  JobReader(ValueReader& reader, const std::map<std::string, const PodSpec*>& pods)
+      : reader_(reader), pods_(pods) {}
+
+  // A job whose problems have been reported may come back with defaults in place of what was wrong.
+  JobSpec Read(const YamlNode& key, const YamlNode& job);
+
+ private:
+  void ReadKey(const YamlEntry& entry, const Slot& slot, JobSpec& job);
+  void ReadPod(const YamlNode& node, const Slot& slot, JobSpec& job);
+  void ReadCommand(const YamlNode& node, const Slot& slot, JobSpec& job);
+  void ReadFlags(const YamlNode& node, const Slot& slot, JobSpec& job);
+  void ReadEnv(const YamlNode& node, const Slot& slot, JobSpec& job);
+  void ReadDocker(const YamlNode& node, const Slot& slot, JobSpec& job);
+  void ReadDevices(const YamlNode& node, const Slot& slot, JobSpec& job);
+  void ReadSync(const YamlNode& node, const Slot& slot, JobSpec& job);
+  std::optional<JobSync> ReadSyncItem(const YamlNode& item, const Slot& slot);
+  void ReadRestart(const YamlNode& node, const Slot& slot, JobSpec& job);
+  void ReadWorkers(const YamlNode& node, const Slot& slot, JobSpec& job);
+  std::vector<std::string> ReadWords(const YamlNode& node, const Slot& slot);
+  void CheckLauncher(const YamlNode& key, const YamlNode& job, const Slot& slot, JobSpec& spec);
+  void CheckXlaDist(const YamlNode& job, const Slot& slot, const JobSpec& spec);
+  void CheckDevices(const YamlNode& job, const Slot& slot, const JobSpec& spec);
+
+  ValueReader& reader_;
+  const std::map<std::string, const PodSpec*>& pods_;
+};
+
+}  // namespace podctl

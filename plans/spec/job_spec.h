@@ -1,0 +1,74 @@
+// A job of the spec: a command that `podctl run JOB` starts on the workers of a pod. As read:
+// typed, with variables put in. What it becomes on each worker is plans/jobs/launch.h.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "providers/base/diagnostic.h"
+#include "providers/base/value.h"
+
+namespace podctl {
+
+enum class Launcher { kPjrt, kJax, kTensorflow, kXlaDist, kEstimator, kShell };
+std::string_view LauncherName(Launcher launcher);  // "pjrt", "xla_dist"
+const std::vector<std::string>& LauncherNames();
+
+// Which devices of its host a process may see. A device is what the framework counts: on v2 and v3
+// a core, of which a chip has two; a chip on all later generations.
+struct JobDevices {
+  enum class Kind { kAll, kCount, kList };
+  Kind kind = Kind::kAll;
+  int count = 0;          // of kCount
+  std::vector<int> list;  // of kList: from 0, ascending, each once
+
+  friend bool operator==(const JobDevices&, const JobDevices&) = default;
+};
+
+struct JobSync {
+  std::string source;                // already relative to the current folder
+  std::string destination;           // on the workers
+  std::vector<std::string> exclude;  // patterns of names, or of paths below the source
+};
+
+enum class RestartReason { kMaintenance, kPreemption, kConnection, kHeartbeat, kKilled, kFailure };
+std::string_view RestartReasonName(RestartReason reason);  // "maintenance"
+const std::vector<std::string>& RestartReasonNames();
+
+struct JobRestart {
+  int attempts = 0;  // starts after the first one
+  std::set<RestartReason> on;
+};
+
+struct JobDocker {
+  std::string image;
+  std::vector<std::string> flags;  // for `docker run`
+};
+
+struct JobSpec {
+  std::string name;
+  std::string pod;  // "research"
+  Launcher launcher = Launcher::kPjrt;
+  std::vector<std::string> command;  // one word is shell text, several are words
+  // `--name=value` behind the command, in the order of the spec; nullopt: `--name` alone.
+  std::vector<std::pair<std::string, std::optional<std::string>>> flags;
+  std::map<std::string, std::string> env;
+  std::set<std::string> secret_env;  // names in `env` whose values hold a sensitive variable
+  std::string conda_env;             // empty: none
+  std::optional<JobDocker> docker;
+  JobDevices devices;
+  std::vector<JobSync> sync;
+  JobRestart restart;
+  std::string workers;  // as WorkerSelection reads them; empty: those the launcher means
+  // Fields of TPUConfig and RunConfig by name, of kEstimator.
+  std::vector<std::pair<std::string, Value>> run_config;
+  bool autostart = false;
+  SourcePlace place;  // of the job's key
+};
+
+}  // namespace podctl

@@ -1,0 +1,132 @@
+// What is said of a job's end, the gate that all start through, and what is left out of a copy.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cmd/commands/run/prepare.h"
+#include "cmd/commands/run/run_summary.h"
+#include "cmd/commands/run/start_gate.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using ssh::Outcome;
+
+ssh::WorkerResult Ended(Outcome outcome, int exit_code = 0, std::string signal = {}) {
+  ssh::WorkerResult result;
+  result.outcome = outcome;
+  result.exit_code = exit_code;
+  result.signal = std::move(signal);
+  return result;
+}
+
+AttemptResult ResultOf(const std::vector<ssh::WorkerResult>& results) {
+  AttemptResult attempt;
+  attempt.started = true;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    WorkerAccess worker;
+    worker.pod = "research";
+    worker.index = static_cast<int>(i);
+    worker.host = "10.0.0.1";
+    attempt.outcome.jobs.push_back({worker, "true", nullptr});
+  }
+  attempt.outcome.results = results;
+  return attempt;
+}
+
+AttemptResult OneKilled() {
+  AttemptResult attempt = ResultOf({Ended(Outcome::kCancelled), Ended(Outcome::kExited, 137),
+                                    Ended(Outcome::kCancelled), Ended(Outcome::kExited, 1)});
+  attempt.first = 1;
+  attempt.first_after = std::chrono::milliseconds(12'300);
+  return attempt;
+}
+
+TEST(RunSummaryTest, NamesWhoFailedFirstAndWhoBecauseOfIt) {
+  testing::ExpectGolden("jobs/summary_killed.txt", RunSummary(OneKilled()));
+  EXPECT_EQ(RunExitCode(OneKilled()), 1);
+  const JobEnd end = EndOf(OneKilled());
+  EXPECT_EQ(end.what, "research/1: killed by KILL (exit code 137)");
+  EXPECT_TRUE(end.killed);
+  EXPECT_FALSE(end.lost);
+}
+
+TEST(RunSummaryTest, ALostWorkerIsTheCauseWhoeverFailedFirst) {
+  AttemptResult attempt = OneKilled();
+  attempt.outcome.results[3] = Ended(Outcome::kLost);
+  attempt.outcome.results[3].message = "the connection broke";
+  const JobEnd end = EndOf(attempt);
+  EXPECT_TRUE(end.lost);
+  EXPECT_EQ(end.what, "research/3: the connection broke");
+  EXPECT_FALSE(end.killed);
+}
+
+TEST(RunSummaryTest, TellsWhatWasNeverStarted) {
+  AttemptResult attempt = ResultOf({Ended(Outcome::kSkipped), Ended(Outcome::kUnreachable)});
+  attempt.outcome.results[1].message = "10.0.0.1:22 refused the connection (tried 3 times)";
+  attempt.started = false;
+  attempt.first = 1;
+  testing::ExpectGolden("jobs/summary_not_started.txt", RunSummary(attempt));
+  EXPECT_EQ(RunExitCode(attempt), 1);
+}
+
+TEST(RunSummaryTest, TheExitCodeIsThatOfThoseThatFailedByThemselves) {
+  AttemptResult attempt = ResultOf({Ended(Outcome::kExited, 3), Ended(Outcome::kCancelled),
+                                    Ended(Outcome::kExited, 3), Ended(Outcome::kExited, 0)});
+  EXPECT_EQ(RunExitCode(attempt), 3);
+  attempt.outcome.results[2].exit_code = 4;
+  EXPECT_EQ(RunExitCode(attempt), 1);
+  attempt.outcome.interrupted = true;
+  EXPECT_EQ(RunExitCode(attempt), 130);
+  EXPECT_EQ(RunExitCode(ResultOf({Ended(Outcome::kExited)})), 0);
+  EXPECT_EQ(RunSummary(ResultOf({Ended(Outcome::kExited)})), "");
+}
+
+TEST(SignalOfTest, ReadsWhatAShellMakesOfASignal) {
+  EXPECT_EQ(SignalOf(Ended(Outcome::kSignaled, 0, "SEGV")), "SEGV");
+  EXPECT_EQ(SignalOf(Ended(Outcome::kExited, 137)), "KILL");
+  EXPECT_EQ(SignalOf(Ended(Outcome::kExited, 143)), "TERM");
+  EXPECT_EQ(SignalOf(Ended(Outcome::kExited, 1)), "");
+  EXPECT_EQ(SignalOf(Ended(Outcome::kExited, 255)), "");
+}
+
+TEST(StartGateTest, HoldsItsLineBackUntilItIsOpened) {
+  StartGate gate;
+  char bytes[8];
+  int told = 0;
+  gate.Listen([&] { ++told; });
+  EXPECT_EQ(gate.Read(0, bytes, sizeof bytes), 0u);
+  EXPECT_FALSE(gate.EndsAt(0));
+  gate.Open();
+  gate.CallOff();  // comes too late
+  EXPECT_EQ(told, 1);
+  ASSERT_EQ(gate.Read(0, bytes, sizeof bytes), 3u);
+  EXPECT_EQ(std::string(bytes, 3), "go\n");
+  EXPECT_EQ(gate.Read(1, bytes, 1), 1u);
+  EXPECT_FALSE(gate.EndsAt(2));
+  EXPECT_TRUE(gate.EndsAt(3));
+}
+
+TEST(StartGateTest, EndsWithoutItsLineWhenCalledOff) {
+  StartGate gate;
+  char byte = 0;
+  gate.CallOff();
+  gate.Open();
+  EXPECT_EQ(gate.Read(0, &byte, 1), 0u);
+  EXPECT_TRUE(gate.EndsAt(0));
+}
+
+TEST(SyncTest, PatternsMeanNamesOrPaths) {
+  EXPECT_TRUE(IsExcluded({".git"}, ".git"));
+  EXPECT_TRUE(IsExcluded({"*.pyc"}, "a/b/c.pyc"));
+  EXPECT_TRUE(IsExcluded({"data/"}, "a/data"));
+  EXPECT_TRUE(IsExcluded({"a/*.bin"}, "a/x.bin"));
+  EXPECT_FALSE(IsExcluded({"a/*.bin"}, "a/b/x.bin"));
+  EXPECT_FALSE(IsExcluded({"a/*.bin"}, "b/a/x.bin"));
+  EXPECT_TRUE(IsExcluded({"./a/x"}, "a/x"));
+  EXPECT_TRUE(IsExcluded({"/a/x"}, "a/x"));
+  EXPECT_FALSE(IsExcluded({}, "a"));
+}
+
+}  // namespace
+}  // namespace podctl

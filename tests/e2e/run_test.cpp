@@ -1,0 +1,290 @@
+// podctl run on the emulator's workers: the common start, lines, causes, restarts, detached jobs,
+// and the same command on this machine.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <set>
+
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "tests/e2e/harness.h"
+
+namespace podctl::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr int kWorkers = 16;
+constexpr const char* kPod =
+    "  research: {acceleratorType: v3-128, runtimeVersion: tpu-vm-tf-2.11.0-pod,\n"
+    "    libtpuFlags: {xla_a: true}}\n";
+
+class RunTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    box_ = new Sandbox;
+    box_->StartEmulator("light", "0s");
+    box_->WriteSpec(kPod);
+    box_->Apply();
+  }
+  static void TearDownTestSuite() { delete box_; }
+  void SetUp() override { Exec("rm -rf ~/* ~/.podctl/run"); }
+  // A spec with the pod and one job `train`, whose keys are indented by four.
+  static void Job(const std::string& keys) {
+    box_->WriteSpec(kPod + std::string("jobs:\n  train:\n    pod: research\n") + keys);
+  }
+  static RunResult Exec(const std::string& command, const std::string& workers = "all") {
+    return box_->Run({"exec", "research", "--worker", workers, "--", command});
+  }
+  static RunResult Run(Arguments words) {
+    words.insert(words.begin(), {"run", "train"});
+    return box_->Run(words);
+  }
+
+  static inline Sandbox* box_ = nullptr;
+};
+
+std::vector<double> Numbers(const std::string& text, const std::string& word) {
+  std::vector<double> numbers;
+  for (const std::string& line : SplitLines(text)) {
+    const auto at = line.find(word);
+    if (at != std::string::npos) numbers.push_back(std::atof(line.c_str() + at + word.size()));
+  }
+  return numbers;
+}
+
+// The files show when each worker was ready (what it wrote last before it waited for the start), by
+// the clock that all of them share.
+TEST_F(RunTest, SixteenWorkersStartWithinTheSameSecond) {
+  box_->WriteFile("src/train.sh",
+                  "echo started $(date +%s.%N)\n"
+                  "for i in 1 2 3 4 5 6 7 8; do echo \"$PJRT_DEVICE $LIBTPU_INIT_ARGS $1 $i end\"; "
+                  "done\n");
+  box_->WriteFile("src/.git/config", "x");
+  Job("    command: [sh, code/train.sh]\n    flags: {batch_size: 128}\n"
+      "    sync: [{source: ./src, destination: ~/code, exclude: [.git]}]\n");
+  const RunResult run = Run({});
+  EXPECT_EQ(run.code, 0) << run;
+  const auto started = Numbers(run.out, "started ");
+  ASSERT_THAT(started, SizeIs(kWorkers)) << run;
+  const auto [first, last] = std::minmax_element(started.begin(), started.end());
+  EXPECT_LT(*last - *first, 1.0) << "a machine of two cores starts 16 shells";
+  // Lines of different workers stand between each other, but each is whole.
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    EXPECT_EQ(CountLines(run.out, "research/" + std::to_string(worker) + " ",
+                         "| TPU --xla_a=true --batch_size=128 8 end"),
+              1)
+        << run;
+  }
+  EXPECT_THAT(SplitLines(run.out), SizeIs(kWorkers * 9));
+  EXPECT_THAT(run.err, AllOf(HasSubstr("Copied src to ~/code on 16 workers: 1 file, "),
+                             HasSubstr("Started on 16 workers."),
+                             HasSubstr("Job train ended well on 16 workers, after ")))
+      << run;
+  EXPECT_EQ(Exec("test ! -e code/.git").code, 0);
+}
+
+TEST_F(RunTest, NothingStartsWhenOneWorkerCannotBeMadeReady) {
+  Job("    command: [\"touch ~/was-started\"]\n");
+  const std::string node = "projects/my-project/locations/europe-west4-a/nodes/research";
+  const auto act = [&](const std::string& action) {
+    box_->Http("POST", "/emulator/workers",
+               R"({"node": ")" + node + R"(", "worker": 5, "action": ")" + action + "\"}");
+  };
+  act("stop");
+  const RunResult run = Run({"--no-drain"});
+  act("start");
+  EXPECT_EQ(run.code, 1) << run;
+  EXPECT_THAT(run.err, HasSubstr("research/5 could not be made ready: ")) << run;
+  EXPECT_THAT(run.err, HasSubstr("Nothing was started on 15 others: 0-4,6-15")) << run;
+  EXPECT_TRUE(Eventually([] { return Exec("test ! -e ~/was-started").code == 0; }));
+}
+
+// One of the processes is killed on its worker: that is the cause, and the others, which would wait
+// for it for ever, are ended because of it.
+TEST_F(RunTest, AKilledWorkerIsTheCauseAndTheJobIsStartedAgain) {
+  Job("    command: [\"echo run >>runs; case $(hostname)-$(wc -l <runs) in *-w-3-1) echo pid $$; "
+      "sleep 1; kill -KILL $$ ;; esac; [ $(wc -l <runs) = 2 ] && exit 0; exec sleep 1000\"]\n"
+      "    restart: {attempts: 2, on: [killed]}\n");
+  const RunResult run = Run({});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("research/3 failed first, "),
+                             HasSubstr(" after the start: killed by "
+                                       "KILL"),
+                             HasSubstr("15 workers were ended because of it: 0-2,4-15\n"),
+                             HasSubstr("Restart 1 of 2, on killed: research/3: killed by KILL"),
+                             HasSubstr("Job train ended well on 16 workers")))
+      << run;
+}
+
+TEST_F(RunTest, ACommandsOwnFailureIsNotRepeatedUnlessAskedFor) {
+  Job("    command: [\"echo run >>runs; exit 7\"]\n"
+      "    restart: {attempts: 5, on: [maintenance, preemption, connection]}\n");
+  const RunResult run = Run({});
+  EXPECT_EQ(run.code, 7) << run;
+  EXPECT_THAT(run.err, Not(HasSubstr("Restart"))) << run;
+  EXPECT_EQ(CountLines(Exec("wc -l <runs").out, "research/", "| 1"), kWorkers);
+}
+
+TEST_F(RunTest, ALostConnectionStartsTheJobAgainAndLeavesNothingBehind) {
+  Job("    command: [\"echo run >>runs; [ $(wc -l <runs) = 2 ] && exit 0; exec sleep 1000\"]\n"
+      "    workers: 0-3\n    restart: {attempts: 3, on: [connection]}\n");
+  const auto run = box_->Start({"run", "train"});
+  ASSERT_TRUE(run->WaitForErr("Started on 4 workers."));
+  const std::string node = "projects/my-project/locations/europe-west4-a/nodes/research";
+  box_->Http("POST", "/emulator/workers",
+             R"({"node": ")" + node + R"(", "worker": 2, "action": "stop"})");
+  EXPECT_TRUE(run->WaitForErr("Restart 1 of 3, on connection: research/2: ")) << run->err();
+  box_->Http("POST", "/emulator/workers",
+             R"({"node": ")" + node + R"(", "worker": 2, "action": "start"})");
+  const RunResult result = run->Result();
+  EXPECT_EQ(result.code, 0) << result;
+}
+
+TEST_F(RunTest, CtrlCEndsTheProcessesOnTheWorkers) {
+  Job("    command: [sleep, \"31415\"]\n");
+  const auto run = box_->Start({"run", "train"});
+  ASSERT_TRUE(run->WaitForErr("Started on 16 workers."));
+  run->Signal(SIGINT);
+  EXPECT_EQ(run->Wait(), 130);
+  EXPECT_TRUE(Eventually([] {
+    return Exec("! grep -lzsF \"PODCTL_RUN=$HOME/.podctl/run/train#\" /proc/[0-9]*/environ").code ==
+           0;
+  }));
+}
+
+TEST_F(RunTest, ADetachedJobOutlivesPodctlAndIsWatchedFromElsewhere) {
+  Job("    command: [\"echo started $(date +%s.%N); until [ -e ~/go ]; do sleep 0.1; done; echo "
+      "$PJRT_DEVICE over; exit 3\"]\n    env: {TOKEN: \"it's\"}\n");
+  const RunResult started = Run({"--detach"});
+  EXPECT_EQ(started.code, 0) << started;
+  EXPECT_THAT(started.out, HasSubstr("Job train started on research/[0-15].")) << started;
+  const auto watching = box_->Start({"logs", "research", "train", "--follow"});
+  ASSERT_TRUE(watching->WaitForOut("started "));
+  EXPECT_THAT(Run({"--detach"}).err, HasSubstr("job train runs already on research/[0-15]"));
+  Exec("touch ~/go");
+  const RunResult watched = watching->Result();
+  EXPECT_EQ(watched.code, 3) << watched;
+  EXPECT_EQ(CountLines(watched.out, "research/", "| TPU over"), kWorkers);
+  const auto times = Numbers(watched.out, "started ");
+  ASSERT_THAT(times, SizeIs(kWorkers));
+  const auto [first, last] = std::minmax_element(times.begin(), times.end());
+  EXPECT_LT(*last - *first, 2.0);
+}
+
+TEST_F(RunTest, EstimatorFindsItsConfigurationOnTheWorker) {
+  Job("    launcher: estimator\n    command: [sh, -c, 'echo \"$0 $*\" $TPU_LOAD_LIBRARY $TPU_NAME; "
+      "cp $PODCTL_RUN_CONFIG ~/c.yaml; cp $PODCTL_RUN_CONFIG_JSON ~/c.json', model]\n"
+      "    runConfig: {iterations_per_loop: 100, model_dir: \"gs://b/it's: \\\"x\\\"\",\n"
+      "      per_host_input_for_training: true, input_partition_dims: [[1, 2], null]}\n");
+  const RunResult run = Run({"--", "--extra=1"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.out, HasSubstr("model --iterations_per_loop=100 --model_dir=gs://b/it's: \"x\" "
+                                 "--per_host_input_for_training=True "
+                                 "--input_partition_dims=[[1,2],null] --use_tpu=True --extra=1 0 "
+                                 "research\n"))
+      << run;
+  EXPECT_THAT(SplitLines(run.out), SizeIs(1)) << "worker 0 only";
+  ASSERT_EQ(box_->Run({"cp", "research/0:c.yaml", "research/0:c.json", "."}).code, 0);
+  const auto config = ParseJson(box_->ReadFile("c.json"));
+  ASSERT_TRUE(config);
+  EXPECT_EQ((*config)["use_tpu"], Value(true));
+  EXPECT_EQ((*config)["model_dir"], Value("gs://b/it's: \"x\""));
+  // A reader of the other format, where there is one.
+  const RunResult yaml = box_->RunProgram(
+      {"python3", "-c",
+       "import json, sys\ntry:\n  import yaml\nexcept ImportError:\n  sys.exit(77)\n"
+       "sys.exit(yaml.safe_load(open('c.yaml')) != json.load(open('c.json')))"});
+  if (yaml.code != 77) {
+    EXPECT_EQ(yaml.code, 0) << yaml;
+  }
+  EXPECT_THAT(box_->ReadFile("c.yaml"), HasSubstr("iterations_per_loop: 100\n"));
+}
+
+TEST_F(RunTest, HereItIsTheSameCommandWithoutATpu) {
+  Job("    launcher: estimator\n    command: [sh, -c, 'echo \"$PJRT_DEVICE $*\"; cat "
+      "$PODCTL_RUN_CONFIG; exit 4', model]\n    runConfig: {num_shards: 8}\n");
+  const RunResult run = Run({"--local"});
+  EXPECT_EQ(run.code, 4) << run;
+  EXPECT_EQ(run.out, "CPU --num_shards=8 --use_tpu=False\nnum_shards: 8\nuse_tpu: false\n");
+  Job("    command: [sh, -c, 'trap \"echo ended; exit 5\" TERM; echo up; while :; do sleep 0.1; "
+      "done']\n");
+  const auto here = box_->Start({"run", "train", "--local"});
+  ASSERT_TRUE(here->WaitForOut("up"));
+  here->Signal(SIGTERM);
+  EXPECT_EQ(here->Wait(), 5) << "signals are the command's own";
+  EXPECT_THAT(here->out(), HasSubstr("ended"));
+}
+
+TEST_F(RunTest, AStalledHeartbeatStartsXlaDistAgain) {
+  Job("    launcher: xla_dist\n"
+      "    command: [\"echo run >>runs; [ $(wc -l <runs) = 2 ] && exit 0; echo "
+      "torch_xla.core.xla_model::mark_step >&2; exec sleep 1000\"]\n"
+      "    env: {XLA_EVEN_HEARTBEAT_TIMEOUT: \"1\", XLA_UNEVEN_HEARTBEAT_TIMEOUT: \"30\"}\n");
+  const RunResult run = Run({});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.err, HasSubstr("Restart 1 of 50, on heartbeat: no worker has done a step for "))
+      << run;
+  EXPECT_THAT(run.err, Not(HasSubstr("mark_step"))) << run;
+}
+
+TEST_F(RunTest, EventsAreOneDocumentALine) {
+  Job("    command: [\"exit 3\"]\n    workers: \"0\"\n");
+  const RunResult run = Run({"--json"});
+  EXPECT_EQ(run.code, 3) << run;
+  const auto events = JsonLines(run.out);
+  ASSERT_FALSE(events.empty());
+  EXPECT_EQ(events.back()["type"], Value("summary"));
+  EXPECT_EQ(events.back()["first"]["cause"], Value("exit code 3"));
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const Value& each) { return each["type"] == Value("started"); }),
+            1);
+}
+
+TEST_F(RunTest, ListsAndNamesJobs) {
+  Job("    command: [python3, train.py]\n");
+  EXPECT_EQ(
+      box_->Run({"run", "--list"}).out,
+      "JOB    POD       LAUNCHER    COMMAND\ntrain  research  pjrt        python3 train.py\n");
+  const RunResult wrong = box_->Run({"run", "trian"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, AllOf(HasSubstr("there is no job `trian` in the spec"),
+                               HasSubstr("Did you mean `train`?")));
+}
+
+// A pod of its own, which apply makes and replaces.
+TEST(AutostartTest, ApplyStartsTheJobOnceItsPodIsThere) {
+  Sandbox box;
+  box.StartEmulator("light", "0s");
+  const auto spec = [&](const std::string& version) {
+    box.WriteSpec("  small: {acceleratorType: v3-32, runtimeVersion: " + version +
+                  "}\njobs:\n  serve:\n    pod: small\n    autostart: true\n"
+                  "    command: [\"echo up; exec sleep 1000\"]\n");
+  };
+  spec("tpu-vm-tf-2.11.0-pod");
+  const RunResult plan = box.Run({"plan"});
+  EXPECT_THAT(plan.out,
+              HasSubstr("\nJobs: serve runs on pod.small, which is created; it is started then.\n"))
+      << plan;
+  const RunResult made = box.Apply();
+  EXPECT_THAT(made.err,
+              HasSubstr("Job serve started on pod.small. Watch it with: podctl logs small "
+                        "serve --follow"))
+      << made;
+  EXPECT_EQ(CountLines(box.Run({"logs", "small", "serve"}).out, "small/", "| up"), 4);
+  const RunResult again = box.Apply();
+  EXPECT_THAT(again.err, Not(HasSubstr("Job serve"))) << again;
+  spec("tpu-vm-tf-2.12.0-pod");
+  EXPECT_THAT(box.Run({"plan"}).out, HasSubstr("Jobs: serve runs on pod.small, which is replaced"));
+  EXPECT_THAT(box.Apply().err, HasSubstr("Job serve started on pod.small."));
+  box.Run({"kill", "small", "serve"});
+}
+
+}  // namespace
+}  // namespace podctl::testing

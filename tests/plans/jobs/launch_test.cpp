@@ -1,0 +1,263 @@
+// What each launcher makes of a job, as `podctl run JOB --print` shows it: golden files, one for
+// each launcher and kind of pod.
+#include "plans/jobs/launch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cmd/views/launch_view.h"
+#include "cmd/views/snippet.h"
+#include "plans/jobs/command_text.h"
+#include "plans/jobs/xla_dist.h"
+#include "plans/spec/devices.h"
+#include "plans/spec/loader.h"
+#include "plans/spec/yaml_tree.h"
+#include "providers/base/json.h"
+#include "tests/support/fake_file_system.h"
+#include "tests/support/golden.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+
+constexpr const char* kPods = R"(
+project: p
+zone: europe-west4-a
+variables:
+  key: {default: swordfish, sensitive: true}
+pods:
+  one: {acceleratorType: v3-8, runtimeVersion: v2-alpha, libtpuFlags: {xla_a: true}}
+  four: {acceleratorType: v3-32, runtimeVersion: v2-alpha, libtpuFlags: {xla_a: true}}
+  wide:
+    acceleratorType: v5litepod-16
+    runtimeVersion: v2-alpha-tpuv5-lite
+    slices: 2
+    queuedResource: {}
+jobs:
+  train:
+)";
+
+// A node as the service shows it, with `workers` endpoints.
+PodRecord RecordOf(const std::string& type, int workers, int slices = 0) {
+  PodRecord record;
+  record.exists = true;
+  record.node_id = "node-1";
+  record.observed.Set("state", "READY");
+  record.observed.Set("acceleratorType", type);
+  Value endpoints = Value::EmptyList();
+  for (int i = 0; i < workers; ++i) {
+    Value endpoint = Value::EmptyMap();
+    endpoint.Set("ipAddress", "10.0.0." + std::to_string(i + 1));
+    endpoints.MutableList().push_back(endpoint);
+  }
+  record.observed.Set("networkEndpoints", endpoints);
+  if (slices > 0) {
+    Value list = Value::EmptyList();
+    for (int i = 0; i < slices; ++i) list.MutableList().emplace_back(Value::EmptyMap());
+    record.observed.Set("slices", list);
+  }
+  return record;
+}
+
+class LaunchTest : public ::testing::Test {
+ protected:
+  // The spec's job, whose keys are `job`, indented by four.
+  const JobSpec& Load(const std::string& job) {
+    testing::FakeFileSystem files;
+    files.SetFile("podctl.yaml", kPods + job);
+    Diagnostics diagnostics;
+    spec_ = LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+    EXPECT_EQ(FormatDiagnostics(diagnostics, {}), "");
+    return spec_.jobs.at(0);
+  }
+  const PodSpec& Pod() const {
+    for (const PodSpec& pod : spec_.pods) {
+      if (pod.name == spec_.jobs.at(0).pod) return pod;
+    }
+    return spec_.pods.at(0);
+  }
+  static PodRecord Record(const std::string& pod) {
+    if (pod == "wide") return RecordOf("v5litepod-16", 8, 2);
+    PodRecord record = pod == "one" ? RecordOf("v3-8", 1) : RecordOf("v3-32", 4);
+    record.metadata["tensorflow-env-vars"] = "-e LIBTPU_INIT_ARGS=--xla_a=true";
+    return record;
+  }
+  std::string Print(const std::string& job, const LaunchWishes& wishes = {}) {
+    const JobSpec& spec = Load(job);
+    const PodRecord record = Record(spec.pod);
+    const auto pod = LaunchPodOf(Pod(), &record);
+    const auto launch = MakeLaunch(spec, *pod, wishes);
+    return launch ? ShowLaunch(spec, &*pod, *launch) : launch.error().message;
+  }
+  std::string PrintLocal(const std::string& job) {
+    const JobSpec& spec = Load(job);
+    return ShowLaunch(spec, nullptr, MakeLocalLaunch(spec, {}));
+  }
+
+  Spec spec_;
+};
+
+constexpr const char* kTrain =
+    "    command: [python3, train.py, --fake_data]\n"
+    "    flags: {batch_size: 128, use_bf16: true, layers: [1, 2], fast: null}\n"
+    "    env: {WANDB_MODE: offline, WANDB_API_KEY: \"${var.key}\"}\n"
+    "    sync: [{source: ./src, destination: ~/src, exclude: [.git]}]\n"
+    "    restart: {attempts: 50, on: [maintenance, preemption, connection]}\n";
+
+TEST_F(LaunchTest, PjrtRunsEverywhereAlike) {
+  testing::ExpectGolden("jobs/pjrt_pod.txt", Print(std::string("    pod: four\n") + kTrain));
+  testing::ExpectGolden(
+      "jobs/pjrt_conda.txt",
+      Print(std::string("    pod: one\n    condaEnv: torch-xla\n    devices: [1]\n") + kTrain));
+}
+
+TEST_F(LaunchTest, SeveralSlicesFindOneAnother) {
+  testing::ExpectGolden(
+      "jobs/jax_multislice.txt",
+      Print(std::string("    pod: wide\n    launcher: jax\n    docker: {image: gcr.io/p/i, flags: "
+                        "[--ipc=host]}\n") +
+            kTrain));
+}
+
+TEST_F(LaunchTest, TensorflowRunsOnWorkerZero) {
+  const std::string job = std::string("    launcher: tensorflow\n") + kTrain;
+  testing::ExpectGolden("jobs/tensorflow_pod.txt", Print("    pod: four\n" + job));
+  testing::ExpectGolden("jobs/tensorflow_host.txt", Print("    pod: one\n" + job));
+  EXPECT_EQ(Print("    pod: four\n" + job, {{}, "1", false}), "`tensorflow` runs on worker 0 only");
+}
+
+TEST_F(LaunchTest, XlaDistSetsWhatXlaDistSet) {
+  const std::string job = std::string("    pod: four\n    launcher: xla_dist\n") +
+                          "    condaEnv: torch-xla-1.13\n    command: [python, a.py]\n";
+  testing::ExpectGolden("jobs/xla_dist.txt", Print(job));
+  EXPECT_THAT(Print(job, {{}, "", true}), HasSubstr("xrt_run_server --port 51011 --restart"));
+  EXPECT_EQ(Print(job, {{}, "0-1", false}), "`xla_dist` runs on all workers");
+}
+
+TEST_F(LaunchTest, EstimatorHasItsRunConfigAsFilesAndAsFlags) {
+  const std::string job =
+      "    pod: four\n    launcher: estimator\n    command: [python3, resnet.py]\n"
+      "    runConfig: {iterations_per_loop: 100, per_host_input_for_training: true,\n"
+      "      tpu_job_name: worker, initial_infeed_sleep_secs: 0, model_dir: \"gs://b/it's\",\n"
+      "      input_partition_dims: [[1, 2], null], keep_checkpoint_every_n_hours: 0.5}\n";
+  testing::ExpectGolden("jobs/estimator.txt", Print(job));
+  testing::ExpectGolden("jobs/estimator_local.txt", PrintLocal(job));
+}
+
+TEST_F(LaunchTest, BothFilesOfTheRunConfigMeanTheSame) {
+  const JobSpec& job = Load(
+      "    pod: four\n    launcher: estimator\n    command: [a]\n"
+      "    runConfig: {model_dir: \"it's: #1 \\\"x\\\" \\\\ é\", tpu_job_name: \"on\", num_shards: "
+      "8,\n"
+      "      per_host_input_for_training: true}\n");
+  const auto record = Record("four");
+  const auto launch = MakeLaunch(job, *LaunchPodOf(Pod(), &record), {});
+  ASSERT_EQ(launch->files.size(), 2u);
+  const auto json = ParseJson(launch->files[1].text);
+  ASSERT_TRUE(json);
+  const SourceFile file("run_config.yaml", launch->files[0].text);
+  Diagnostics diagnostics;
+  const YamlNodePtr yaml = ParseYaml(file, diagnostics);
+  EXPECT_EQ(FormatDiagnostics(diagnostics, {}), "");
+  ASSERT_TRUE(yaml && yaml->is_map());
+  EXPECT_EQ(yaml->entries.size(), json->AsMap().size());
+  for (const YamlEntry& entry : yaml->entries) {
+    const Value& value = (*json)[entry.key->text];
+    EXPECT_EQ(entry.value->text, value.is_string() ? value.AsString() : ToJson(value));
+    EXPECT_EQ(entry.value->plain, !value.is_string()) << entry.key->text;
+  }
+}
+
+TEST_F(LaunchTest, ShellTextIsForTheUsersOwnShell) {
+  testing::ExpectGolden("jobs/shell.txt",
+                        Print("    pod: four\n    launcher: shell\n    workers: \"1-2\"\n"
+                              "    command: [\"ls | wc -l\"]\n",
+                              {{"a b"}, "", false}));
+}
+
+TEST_F(LaunchTest, HereThereIsNoTpu) {
+  const std::string local = PrintLocal(
+      "    pod: four\n    launcher: tensorflow\n    command: [python3, a.py]\n"
+      "    flags: {use_tpu: true}\n");
+  EXPECT_THAT(local, HasSubstr("PJRT_DEVICE=CPU"));
+  EXPECT_THAT(local, HasSubstr("exec python3 a.py --use_tpu=False\n"));
+  EXPECT_THAT(local, Not(HasSubstr("TPU_NAME")));
+}
+
+TEST_F(LaunchTest, APodThatIsNotThereYetIsGuessed) {
+  const JobSpec& job = Load("    pod: wide\n    command: [a]\n");
+  const auto pod = LaunchPodOf(Pod(), nullptr);
+  ASSERT_TRUE(pod);
+  testing::ExpectGolden("jobs/not_there_yet.txt",
+                        ShowLaunch(job, &*pod, *MakeLaunch(job, *pod, {})));
+}
+
+TEST_F(LaunchTest, FilesAreWrittenByteByByte) {
+  const JobSpec& job = Load(
+      "    pod: four\n    launcher: estimator\n    command: [a]\n"
+      "    runConfig: {model_dir: \"it's $HOME `x` \\\\ \\\"q\\\"\"}\n");
+  const auto record = Record("four");
+  const auto launch = MakeLaunch(job, *LaunchPodOf(Pod(), &record), {});
+  EXPECT_THAT(FilesText(job, *launch), HasSubstr("it'\\''s $HOME `x` "));
+}
+
+TEST_F(LaunchTest, SecretsAreNotShown) {
+  const std::string job = std::string("    pod: four\n") + kTrain;
+  EXPECT_THAT(Print(job), Not(HasSubstr("swordfish")));
+  const JobSpec& spec = spec_.jobs[0];
+  const auto record = Record("four");
+  const auto pod = LaunchPodOf(Pod(), &record);
+  const auto launch = MakeLaunch(spec, *pod, {});
+  EXPECT_EQ(launch->workers[0].env.at("WANDB_API_KEY"), "swordfish");
+  EXPECT_THAT(ToJson(LaunchDocument(spec, &*pod, *launch)), Not(HasSubstr("swordfish")));
+}
+
+TEST_F(LaunchTest, TheJobsOwnVariablesComeOverTheLaunchers) {
+  const std::string text = Print("    pod: four\n    command: [a]\n    env: {PJRT_DEVICE: CPU}\n");
+  EXPECT_THAT(text, HasSubstr("PJRT_DEVICE=CPU"));
+  EXPECT_THAT(text, Not(HasSubstr("PJRT_DEVICE=TPU")));
+}
+
+// The table of xla_dist, and sizes that it had not.
+TEST(XlaDist, BoundsOfHostsFollowTheTopology) {
+  EXPECT_EQ(HostBounds("2x2"), "1,1,1");
+  EXPECT_EQ(HostBounds("4x4"), "2,2,1");
+  EXPECT_EQ(HostBounds("8x16"), "4,8,1");
+  EXPECT_EQ(HostBounds("32x32"), "16,16,1");
+  EXPECT_EQ(HostBounds("2x2x4"), "1,1,4");
+  EXPECT_EQ(HostBounds("8x16x16"), "4,8,16");
+}
+
+std::map<std::string, std::string> VariablesOf(const std::string& type, JobDevices devices) {
+  Value node = Value::EmptyMap();
+  node.Set("acceleratorType", type);
+  const auto host = HostOf(node);
+  EXPECT_FALSE(CheckDevices(devices, *host)) << type;
+  return DeviceVariables(devices, *host);
+}
+
+TEST(Devices, AreCoresOnV3AndChipsOnV4) {
+  using Kind = JobDevices::Kind;
+  const auto of = [](std::string chips, std::string bounds) {
+    return ElementsAre(Pair("TPU_CHIPS_PER_PROCESS_BOUNDS", bounds),
+                       Pair("TPU_PROCESS_BOUNDS", "1,1,1"), Pair("TPU_VISIBLE_CHIPS", chips));
+  };
+  EXPECT_THAT(VariablesOf("v3-8", {Kind::kCount, 1, {}}), of("0", "1,1,1"));
+  EXPECT_THAT(VariablesOf("v3-8", {Kind::kCount, 4, {}}), of("0,1", "1,2,1"));
+  EXPECT_THAT(VariablesOf("v3-8", {Kind::kList, 0, {3}}), of("1", "1,1,1"));
+  EXPECT_THAT(VariablesOf("v3-8", {Kind::kCount, 8, {}}), ElementsAre());
+  EXPECT_THAT(VariablesOf("v4-8", {Kind::kList, 0, {3}}), of("3", "1,1,1"));
+  EXPECT_THAT(VariablesOf("v4-8", {Kind::kList, 0, {2, 3}}), of("2,3", "1,2,1"));
+  EXPECT_THAT(VariablesOf("v4-8", {}), ElementsAre());
+  EXPECT_THAT(VariablesOf("v5litepod-8", {Kind::kCount, 4, {}}), of("0,1,2,3", "2,2,1"));
+  EXPECT_THAT(VariablesOf("v5litepod-8", {Kind::kCount, 8, {}}), ElementsAre());
+}
+
+}  // namespace
+}  // namespace podctl
