@@ -110,10 +110,13 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
   for (PodSpec& pod : spec->pods) {
     std::optional<bool> on = SaidBySpec(pod);
     if (!on) on = SaidByNode(pod, observation);
+    const auto record = known.pods.find(PodAddress(pod.name));
+    const bool has_record = record != known.pods.end();
     if (!on && observation.remembered.contains(NameOf(pod))) {
-      const auto record = known.pods.find(PodAddress(pod.name));
-      on = record != known.pods.end() && record->second.ssh.os_login_user.has_value();
+      on = has_record && record->second.ssh.os_login_user.has_value();
     }
+    // A plan that makes no pod needs no word of the project: what held at the last apply will do.
+    if (!on && has_record && !import) on = record->second.ssh.os_login_user.has_value();
     if (!on) on = login.IsOnIn(pod.project);
     if (!*on) continue;
     pod.create_metadata.erase("ssh-keys");
