@@ -128,7 +128,8 @@ TEST_F(ReachTest, WhoMayNotUseIapIsToldAtOnce) {
 
 TEST_F(ReachTest, IapFindsTheWorkersOfEverySlice) {
   box_.WriteSpec(
-      "  research:\n    zone: us-central2-b\n    acceleratorType: v4-16\n    runtimeVersion: tpu-ubuntu2204-base\n"
+      "  research:\n    zone: us-central2-b\n    acceleratorType: v4-16\n    runtimeVersion: "
+      "tpu-ubuntu2204-base\n"
       "    queuedResource: {}\n    slices: 2\n    ssh: {iap: true}\n"
       "    bootstrap: [{name: hello, run: echo hi, workers: ['1/1']}]\n");
   const RunResult apply = box_.Apply();

@@ -52,7 +52,8 @@ RandomPod RandomSpec::NewPod(Dice& dice) {
   if (dice.Chance(0.2)) pod.node_id = "node-" + pod.name;
   pod.ignore_team = dice.Chance(0.1);
   pod.create_first = dice.Chance(0.25);
-  pod.waits = pods_ever_ % 2 == 0;  // no throw, so that the seeds kept for other reasons stay theirs
+  pod.waits =
+      pods_ever_ % 2 == 0;  // no throw, so that the seeds kept for other reasons stay theirs
   if (!pods.empty() && dice.Chance(0.1)) pod.triggers.push_back(dice.Pick(pods).name);
   pod.triggered = !pod.triggers.empty();
   return pod;

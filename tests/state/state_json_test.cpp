@@ -313,7 +313,8 @@ TEST(StateJson, NamesInErrorsAreShownAsData) {
   EXPECT_EQ(newer.hint, "Use podctl \\x1b[31m or newer.");
 }
 
-// A podctl that knows no training jobs reads up to version 2, and says so; without them it need not.
+// A podctl that knows no training jobs reads up to version 2, and says so; without them it need
+// not.
 TEST(StateJson, TrainingJobsMakeItVersionThree) {
   State state = SampleState();
   EXPECT_NE(StateToJson(state).find("\"format_version\": 2,"), std::string::npos);

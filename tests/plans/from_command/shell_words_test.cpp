@@ -65,7 +65,8 @@ TEST(ShellWords, WhatIsOpenIsAnError) {
   EXPECT_THAT(Words("a ${b"), ElementsAre("error: the line has an open `${`"));
   EXPECT_THAT(Words("a `b"), ElementsAre("error: the line has an open backquote"));
   EXPECT_THAT(Words("  # nothing"), ElementsAre("error: there is no command in the line"));
-  EXPECT_THAT(Words(std::string(kMostLineBytes + 1, 'a')).front(), HasSubstr("longer than 128 KiB"));
+  EXPECT_THAT(Words(std::string(kMostLineBytes + 1, 'a')).front(),
+              HasSubstr("longer than 128 KiB"));
   EXPECT_THAT(Words("a \xff"), ElementsAre("error: the line is no UTF-8 text"));
 }
 
