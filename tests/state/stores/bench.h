@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "state/stores/local_store.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/sample_state.h"
 
 namespace podctl::testing {
 
@@ -80,5 +82,25 @@ class TempFolder {
  private:
   std::string path_;
 };
+
+inline State Older() {
+  State state = SampleState();
+  state.serial = 0;
+  return state;
+}
+
+// The generation after `state`, before it is saved.
+inline State Changed(State state) {
+  state.pods.at("pod.research").uid = "4712";
+  return state;
+}
+
+// All files but the generations that are kept.
+inline std::vector<std::string> Present(const FakeMachine& machine) {
+  std::vector<std::string> paths = machine.files.AllFiles();
+  std::erase_if(
+      paths, [](const std::string& path) { return path.find(".history/") != std::string::npos; });
+  return paths;
+}
 
 }  // namespace podctl::testing
