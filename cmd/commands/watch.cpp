@@ -212,12 +212,13 @@ class Round final : public WatchRound {
       return RoundEnd::kFailed;
     }
     TellQueued(result.queued);
-    if (watched.acts && result.queued.empty()) {
+    if (result.recovered > 0 || (watched.acts && result.queued.empty())) {
       view_.ForgetNews();
       std::vector<std::string> done;
-      if (result.added > 0) done.push_back(Plural(result.added, "pod") + " made anew");
+      // Not those added in this round: a node that came out of the queue was asked for in another.
+      if (result.recovered > 0) done.push_back(Plural(result.recovered, "pod") + " made anew");
       if (result.steps > 0) done.push_back(Plural(result.steps, "step") + " run");
-      Say("done: " + Join(done, ", "));
+      if (!done.empty()) Say("done: " + Join(done, ", "));
     }
     return Fine(watched.acts ? RoundEnd::kActed : RoundEnd::kNothing);
   }

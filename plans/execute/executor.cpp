@@ -434,6 +434,7 @@ class Loop {
       const bool lives = record != nullptr && record->exists && !record->pending;
       if (lives && IsRecovering(*record) && !unfinished.contains(pod)) {
         journal_.RecoveryOver(PodAddress(pod));
+        ++result_.recovered;
       }
     }
   }

@@ -47,6 +47,8 @@ struct ExecuteResult {
   std::size_t changed = 0;
   std::size_t destroyed = 0;
   std::size_t steps = 0;
+  // Pods that had been taken away and are whole again, whichever run made their nodes.
+  std::size_t recovered = 0;
   std::vector<Failure> failures;
   std::vector<Skip> skipped;
   // Begun and left to the next run; their operations are in the state.
