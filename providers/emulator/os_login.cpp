@@ -131,4 +131,29 @@ std::string OsLogin::Accounts(std::int64_t now_ms) const {
   return text;
 }
 
+Value OsLogin::RecordOf(const std::string& email) const {
+  Value::List keys;
+  const auto found = people_.find(email);
+  if (found != people_.end()) {
+    for (const auto& [fingerprint, key] : found->second.keys) {
+      Value entry;
+      entry.Set("text", key.text);
+      entry.Set("expiresUsec", key.expires_usec);
+      keys.push_back(std::move(entry));
+    }
+  }
+  Value record;
+  record.Set("keys", std::move(keys));
+  return record;
+}
+
+void OsLogin::Restore(const std::string& email, const Value& record) {
+  Person& person = people_[email];
+  person.user = UserName(email);
+  for (const Value& entry : record["keys"].AsList()) {
+    const std::string& text = entry["text"].AsString();
+    person.keys[Fingerprint(text)] = {text, entry["expiresUsec"].AsInt()};
+  }
+}
+
 }  // namespace podctl::emulator

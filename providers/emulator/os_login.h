@@ -1,6 +1,6 @@
 // Who is known to OS Login (oslogin.googleapis.com v1) of the emulated world, and with which keys:
-// profiles in the form of that API. Anybody with an e-mail is let in everywhere. Nothing is kept
-// beyond the process. Not thread safe.
+// profiles in the form of that API. Anybody with an e-mail is let in everywhere. Who keeps it
+// beyond the process asks for each person's record. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ class OsLogin {
   Answer Import(const std::string& email, const Value& body, std::int64_t now_ms);
   // A line "user:key" for each key that lives.
   std::string Accounts(std::int64_t now_ms) const;
+  // What Restore makes the same person of, in another process.
+  Value RecordOf(const std::string& email) const;
+  void Restore(const std::string& email, const Value& record);
 
  private:
   struct Key {

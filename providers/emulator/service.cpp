@@ -131,6 +131,10 @@ void Service::Restore(const std::string& key, const Value& record) {
     operations_.Restore(std::move(operation));
   } else if (key == "clock:") {
     clock_.Advance(std::chrono::milliseconds(record["skippedMs"].AsInt()));
+  } else if (key == "projectMetadata:") {
+    project_metadata_ = record;
+  } else if (key.rfind("login:", 0) == 0) {
+    os_login_.Restore(key.substr(6), record);
   } else if (key.rfind("queued:", 0) == 0) {
     RestoreQueued(key.substr(7), record);
   } else if (key.rfind("job:", 0) == 0) {

@@ -28,13 +28,18 @@ Answer Service::LoginProfile(const std::string& email) {
 Answer Service::ImportLoginKey(const std::string& email, const Value& key) {
   const std::lock_guard lock(mutex_);
   Answer answer = os_login_.Import(email, key, clock_.NowMs());
-  if (std::holds_alternative<Value>(answer)) TellMachines();
+  if (!std::holds_alternative<Value>(answer)) return answer;
+  // A full disk shows at the next request.
+  static_cast<void>(journal_->Put("login:" + email, os_login_.RecordOf(email)));
+  TellMachines();
   return answer;
 }
 
 void Service::SetProjectMetadata(const Value& metadata) {
   const std::lock_guard lock(mutex_);
   project_metadata_ = metadata;
+  // A full disk shows at the next request.
+  static_cast<void>(journal_->Put("projectMetadata:", metadata));
   TellMachines();
 }
 

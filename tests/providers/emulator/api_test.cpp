@@ -292,6 +292,18 @@ TEST_F(ApiTest, GuestAttributesComeInWorkerOrder) {
   EXPECT_THAT(ask("{queryPath:'hostkeys/'}").text, Not(HasSubstr("hostname")));
 }
 
+TEST_F(ApiTest, ARestartKeepsWhoMayEnterAndTheProjectsMetadata) {
+  Send("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
+  const std::string user = "/v1/users/alice@example.com";
+  const std::string key = R"({"key": "ssh-ed25519 AAAAC3Nz alice"})";
+  ASSERT_EQ(Send("POST", user + ":importSshPublicKey", key).status, 200);
+  const Value profile = Send("GET", user + "/loginProfile").body;
+  ASSERT_THAT(ToJson(profile), HasSubstr("alice_example_com"));
+  Restart(std::chrono::milliseconds(0));
+  EXPECT_EQ(ToJson(Send("GET", user + "/loginProfile").body), ToJson(profile));
+  EXPECT_EQ(ToJson(Send("GET", "/emulator/projectMetadata").body), R"({"enable-oslogin":"TRUE"})");
+}
+
 TEST_F(ApiTest, ARestartKeepsNodesAndGoesOnWithOperations) {
   Create("old", kPod);
   const Value before = Node("old");
