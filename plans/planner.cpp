@@ -274,13 +274,15 @@ class Planner {
       std::erase_if(diff.attributes, [](const auto& each) { return !each.forces_replacement; });
       change->reason = verdict.reason;
       PlanCreate(it.pod, true, change);
-      const bool wanted = !diff.forces_replacement && !again_.contains(change->address) &&
-                          NameOf(it.record) == change->node;
-      if (wanted) return true;
-      verdict.reason = "the spec asks for something else by now";
+      const bool same = !diff.forces_replacement && NameOf(it.record) == change->node;
+      const bool again = again_.contains(change->address);
+      if (same && !again) return true;
+      verdict.reason = same ? "it was requested" : "the spec asks for something else by now";
+      change->reason_code = same ? ReasonCode::kByRequest : ReasonCode::kCannotUpdate;
+    } else {
+      change->reason_code = ReasonCode::kTainted;
     }
     // preventDestroy does not hold here: there is nothing (yet, or left) that it could protect.
-    change->reason_code = ReasonCode::kTainted;
     change->reason = verdict.reason;
     change->lost = verdict.lost;
     change->attributes =

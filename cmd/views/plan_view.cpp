@@ -28,12 +28,19 @@ Symbol SymbolOf(const Action& action) {
   return {">", Ink::kCyan};
 }
 
+// "it is PREEMPTED"; not "its queued resource …", of which no sentence about the pod can be made.
+constexpr std::string_view kIt = "it ";
+
+bool SpeaksOfThePod(const Change& change) {
+  return !change.training && change.reason.starts_with(kIt);
+}
+
 std::string ReplaceHeadline(const Change& change) {
-  if (change.training && change.reason_code == ReasonCode::kTainted) return "must be replaced";
   switch (change.reason_code) {
-    case ReasonCode::kTainted:  // "it is PREEMPTED"
+    case ReasonCode::kTainted:
+      if (!SpeaksOfThePod(change)) return "must be replaced";
       return fmt::format("{}, so must be replaced",
-                         VisibleControls(change.reason.substr(std::string_view("it ").size())));
+                         VisibleControls(change.reason.substr(kIt.size())));
     case ReasonCode::kByRequest:
       return "will be replaced, as requested";
     case ReasonCode::kByTriggers:
@@ -46,7 +53,7 @@ std::string ReplaceHeadline(const Change& change) {
 // Whether the headline says it all.
 bool HeadlineHoldsReason(const Change& change) {
   return std::holds_alternative<Replace>(change.action) && !change.training &&
-         (change.reason_code == ReasonCode::kTainted ||
+         ((change.reason_code == ReasonCode::kTainted && SpeaksOfThePod(change)) ||
           change.reason_code == ReasonCode::kByRequest);
 }
 

@@ -107,6 +107,23 @@ TEST_F(QueuedTest, WithoutWaitingTheRequestIsLeftInTheQueue) {
   EXPECT_EQ(Sent("create").size(), 1U);
 }
 
+TEST_F(QueuedTest, AWaitingPodThatIsToBeReplacedSaysWhy) {
+  desk_.cloud.queue.capacity = false;
+  desk_.options.wait_for_capacity = false;
+  desk_.Apply();
+  desk_.plan_options.replace = {"pod.a"};
+  const Plan asked = desk_.MakePlan();
+  EXPECT_THAT(Actions(asked), ElementsAre("replace pod.a"));
+  EXPECT_EQ(ChangeOf(asked, "pod.a").reason_code, ReasonCode::kByRequest);
+  EXPECT_EQ(ChangeOf(asked, "pod.a").reason, "it was requested");
+  desk_.plan_options.replace.clear();
+  Spec("", "{guaranteed: true}");
+  const Plan differs = desk_.MakePlan();
+  EXPECT_THAT(Actions(differs), ElementsAre("replace pod.a"));
+  EXPECT_EQ(ChangeOf(differs, "pod.a").reason_code, ReasonCode::kCannotUpdate);
+  EXPECT_EQ(ChangeOf(differs, "pod.a").reason, "the spec asks for something else by now");
+}
+
 TEST_F(QueuedTest, TheQueueHasAClockOfItsOwn) {
   Spec("    timeouts: {queue: 10m}\n");
   desk_.cloud.queue.capacity = false;
