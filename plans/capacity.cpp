@@ -19,6 +19,17 @@ bool MayBePreempted(const PodSpec& pod) {
          scheduling["provisioningModel"] == Value("SPOT");
 }
 
+bool AsksForReservation(const PodSpec& pod) {
+  if (pod.queued && (pod.queued->terms.Find("reservationName") != nullptr ||
+                     pod.queued->terms["guaranteed"]["reserved"].AsBool() ||
+                     pod.queued->terms["provisioningModel"] == Value("RESERVATION_BOUND"))) {
+    return true;
+  }
+  const Value& scheduling = pod.node["schedulingConfig"];
+  return scheduling["reserved"].AsBool() || scheduling.Find("reservationName") != nullptr ||
+         scheduling["provisioningModel"] == Value("RESERVATION_BOUND");
+}
+
 void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change) {
   if (record.exists && MayBePreempted(pod)) {
     change->lost = "gone";

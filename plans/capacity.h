@@ -12,6 +12,9 @@ namespace podctl {
 // The terms of a queued resource (QueuedSpec::terms).
 bool AsksForSpot(const Value& terms);
 
+// Whether the pod is to come out of a reservation.
+bool AsksForReservation(const PodSpec& pod);
+
 // Whether the service may take the pod's node back: spot and preemptible ones.
 bool MayBePreempted(const PodSpec& pod);
 

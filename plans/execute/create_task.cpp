@@ -154,7 +154,7 @@ class CreateTask final : public Task {
   }
 
   Need Refused(const Error& error, gcp::RefusedBy by) {
-    const gcp::Refusal refusal = gcp::RefusalOf(error, by);
+    const gcp::Refusal refusal = RefusalOf(error, by, pod_);
     if (refusal_ != nullptr) *refusal_ = refusal;
     return Failed(InPodsWords(error, refusal, pod_));
   }

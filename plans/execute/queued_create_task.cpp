@@ -139,7 +139,7 @@ class QueuedCreateTask final : public Task {
                       "another `queuedResource.id`, or delete the queued resource first."));
       default:
         context_.journal.Withdraw(change_.address);
-        return Failed(InPodsWords(error, gcp::RefusalOf(error, gcp::RefusedBy::kAnswer), pod_));
+        return Failed(InPodsWords(error, RefusalOf(error, gcp::RefusedBy::kAnswer, pod_), pod_));
     }
   }
 
@@ -198,7 +198,7 @@ class QueuedCreateTask final : public Task {
         context_.journal.Withdraw(change_.address);
         const Error& refused = wait_.operation().error.front();
         return Failed(
-            InPodsWords(refused, gcp::RefusalOf(refused, gcp::RefusedBy::kOperation), pod_));
+            InPodsWords(refused, RefusalOf(refused, gcp::RefusedBy::kOperation, pod_), pod_));
       }
       if (state_.empty() && !wait_.watching()) return Send();
       context_.journal.Withdraw(change_.address);

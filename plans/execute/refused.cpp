@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "plans/capacity.h"
+
 namespace podctl {
 namespace {
 
@@ -29,6 +31,13 @@ std::string TypeOf(const PodSpec& pod) {
   if (!type.empty()) return type;
   const Value& config = pod.node["acceleratorConfig"];
   return fmt::format("{} {}", config["type"].AsString(), config["topology"].AsString());
+}
+
+Refusal RefusalOf(const Error& error, gcp::RefusedBy by, const PodSpec& pod) {
+  const Refusal refusal = gcp::RefusalOf(error, by);
+  // The service speaks of reserved capacity to those who asked for none, too.
+  const bool misleads = refusal == Refusal::kReservation && !AsksForReservation(pod);
+  return misleads ? Refusal::kNoCapacity : refusal;
 }
 
 Error InPodsWords(const Error& error, Refusal refusal, const PodSpec& pod) {

@@ -12,6 +12,9 @@ namespace podctl {
 // "v3-32", or "V4 2x2x2" where the spec describes it by topology.
 std::string TypeOf(const PodSpec& pod);
 
+// Why the service made no node for this pod.
+gcp::Refusal RefusalOf(const Error& error, gcp::RefusedBy by, const PodSpec& pod);
+
 // "no capacity for v3-32 in europe-west4-a", with the service's own words in the hint. An error
 // that is none of these refusals stays as it is.
 Error InPodsWords(const Error& error, gcp::Refusal refusal, const PodSpec& pod);

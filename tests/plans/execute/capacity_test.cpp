@@ -134,6 +134,7 @@ TEST_F(CapacityTest, WhatWaitingDoesNotHelpEndsItAtOnce) {
 }
 
 TEST_F(CapacityTest, AFullReservationIsWaitedForToo) {
+  Spec("{retry: 2h, zones: [us-central2-b]}", "    schedulingConfig: {reserved: true}\n");
   desk_.cloud.FailOperation("create",
                             MakeError(ErrorCode::kFailedPrecondition,
                                       "Insufficient reserved capacity. Contact customer support"));
@@ -141,6 +142,15 @@ TEST_F(CapacityTest, AFullReservationIsWaitedForToo) {
   EXPECT_TRUE(IsIn(kOther));
   desk_.events.At(
       "note pod.a: no room for v3-32 in the reservation in europe-west4-a: tries us-central2-b");
+}
+
+// The service does say so to those who have none.
+TEST_F(CapacityTest, WhoAsksForNoReservationIsNotToldOfOne) {
+  desk_.cloud.FailOperation("create",
+                            MakeError(ErrorCode::kResourceExhausted,
+                                      "Insufficient reserved capacity. Contact customer support"));
+  desk_.ApplyAll();
+  desk_.events.At("note pod.a: no capacity for v3-32 in europe-west4-a: tries us-central2-b");
 }
 
 TEST_F(CapacityTest, WithoutCapacityTheHintNamesIt) {
