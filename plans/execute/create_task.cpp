@@ -63,8 +63,7 @@ class CreateTask final : public Task {
     maybe_ours_ = true;
     if (record != nullptr && record->pending && !record->pending->operation.empty()) {
       phase_ = Phase::kWait;
-      wait_.Watch({record->pending->operation, false, {}, {}});
-      return wait_.Look();
+      return wait_.GoOn(record->pending->operation);
     }
     return Read();
   }
@@ -73,11 +72,8 @@ class CreateTask final : public Task {
     switch (phase_) {
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
-      case Phase::kWait: {
-        Need need = wait_.Take(std::move(reply));
-        if (need.kind != Need::Kind::kDone || !need.result) return need;
-        return wait_.operation().error.empty() ? Read() : CleanUp();
-      }
+      case Phase::kWait:
+        return OnWaited(wait_.Take(std::move(reply)));
       case Phase::kRead:
         return OnRead(std::get<Result<Value>>(reply));
       case Phase::kFind:
@@ -133,9 +129,7 @@ class CreateTask final : public Task {
     if (sent) {
       context_.journal.OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
-      wait_.Watch(*sent);
-      if (!sent->done) return wait_.Pause();
-      return sent->error.empty() ? Read() : CleanUp();
+      return OnWaited(wait_.Follow(*sent));
     }
     const Error& error = sent.error();
     if (error.code == ErrorCode::kReplyLost ||
@@ -151,6 +145,11 @@ class CreateTask final : public Task {
                               "another `nodeId`, or delete the node first."));
     }
     return Refused(error, gcp::RefusedBy::kAnswer);
+  }
+
+  Need OnWaited(Need need) {
+    if (!OperationWait::Over(need)) return need;
+    return wait_.operation().error.empty() ? Read() : CleanUp();
   }
 
   Need Refused(const Error& error, gcp::RefusedBy by) {
@@ -224,9 +223,7 @@ class CreateTask final : public Task {
     if (newest == nullptr) return PauseRead();
     context_.journal.OperationStarted(address_, newest->name);
     phase_ = Phase::kWait;
-    wait_.Watch(*newest);
-    if (!newest->done) return wait_.Pause();
-    return newest->error.empty() ? Read() : CleanUp();
+    return OnWaited(wait_.Follow(*newest));
   }
 
   Need PauseRead() {

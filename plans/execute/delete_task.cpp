@@ -40,8 +40,7 @@ class DeleteTask final : public Task {
       // An earlier run's operation on this node: wait for it; only a delete makes ours needless.
       phase_ = Phase::kEarlier;
       earlier_delete_ = pending->kind == PendingAction::Kind::kDelete;
-      wait_.Watch({pending->operation, false, {}, {}});
-      return wait_.Look();
+      return wait_.GoOn(pending->operation);
     }
     // Begun by an earlier run that did not learn whether it arrived: the node tells.
     const bool begun = pending && pending->kind == PendingAction::Kind::kDelete;
@@ -53,20 +52,13 @@ class DeleteTask final : public Task {
     switch (phase_) {
       case Phase::kEarlier: {
         Need need = wait_.Take(std::move(reply));
-        if (need.kind != Need::Kind::kDone || !need.result) return need;
+        if (!OperationWait::Over(need)) return need;
         return earlier_delete_ && wait_.operation().error.empty() ? Verify() : Send();
       }
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
-      case Phase::kWait: {
-        Need need = wait_.Take(std::move(reply));
-        if (need.kind != Need::Kind::kDone || !need.result) return need;
-        if (!wait_.operation().error.empty()) {
-          context_.journal.Withdraw(address_, deposed_);
-          return Failed(wait_.operation().error.front());
-        }
-        return Verify();
-      }
+      case Phase::kWait:
+        return OnWaited(wait_.Take(std::move(reply)));
       case Phase::kVerify:
         return OnVerified(std::get<Result<Value>>(reply));
     }
@@ -108,8 +100,7 @@ class DeleteTask final : public Task {
       refused_.reset();
       context_.journal.OperationStarted(address_, sent->name, deposed_);
       phase_ = Phase::kWait;
-      wait_.Watch(*sent);
-      return sent->done ? Verify() : wait_.Pause();
+      return OnWaited(wait_.Follow(*sent));
     }
     switch (sent.error().code) {
       case ErrorCode::kNotFound:
@@ -133,6 +124,13 @@ class DeleteTask final : public Task {
         context_.journal.Withdraw(address_, deposed_);
         return Failed(sent.error());
     }
+  }
+
+  Need OnWaited(Need need) {
+    if (!OperationWait::Over(need)) return need;
+    if (wait_.operation().error.empty()) return Verify();
+    context_.journal.Withdraw(address_, deposed_);
+    return Failed(wait_.operation().error.front());
   }
 
   Need Verify() {

@@ -27,10 +27,16 @@ std::chrono::milliseconds Stopwatch::Read(Clock& clock) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(waited_);
 }
 
-void OperationWait::Watch(Operation operation) {
+Need OperationWait::Follow(Operation operation) {
   operation_ = std::move(operation);
   pace_ = PollPace(context_.random);
   watch_.Start(context_.clock);
+  return operation_.done ? Done() : Pause();
+}
+
+Need OperationWait::GoOn(const std::string& operation) {
+  static_cast<void>(Follow({operation, false, {}, {}}));
+  return Look();
 }
 
 Need OperationWait::Look() const {

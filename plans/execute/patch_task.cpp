@@ -41,8 +41,7 @@ class PatchTask final : public Task {
     guard_.Own(OwnPaths());
     if (record->pending && !record->pending->operation.empty()) {
       phase_ = Phase::kEarlier;
-      wait_.Watch({record->pending->operation, false, {}, {}});
-      return wait_.Look();
+      return wait_.GoOn(record->pending->operation);
     }
     return BeginRound();
   }
@@ -51,7 +50,7 @@ class PatchTask final : public Task {
     switch (phase_) {
       case Phase::kEarlier: {
         Need need = wait_.Take(std::move(reply));
-        return need.kind == Need::Kind::kDone && need.result ? BeginRound() : need;
+        return OperationWait::Over(need) ? BeginRound() : need;
       }
       case Phase::kListBefore:
         return OnListed(std::get<Result<std::vector<Operation>>>(reply));
@@ -59,11 +58,8 @@ class PatchTask final : public Task {
         return OnRead(std::get<Result<Value>>(reply));
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
-      case Phase::kWait: {
-        Need need = wait_.Take(std::move(reply));
-        if (need.kind != Need::Kind::kDone || !need.result) return need;
-        return OnWaited();
-      }
+      case Phase::kWait:
+        return OnWaited(wait_.Take(std::move(reply)));
       case Phase::kListAfter:
         return OnListed(std::get<Result<std::vector<Operation>>>(reply));
       case Phase::kVerify:
@@ -176,8 +172,7 @@ class PatchTask final : public Task {
     if (sent) {
       context_.journal.OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
-      wait_.Watch(*sent);
-      return sent->done ? OnWaited() : wait_.Pause();
+      return OnWaited(wait_.Follow(*sent));
     }
     switch (sent.error().code) {
       case ErrorCode::kReplyLost:  // a repeat of the same patch is safe
@@ -197,7 +192,8 @@ class PatchTask final : public Task {
     }
   }
 
-  Need OnWaited() {
+  Need OnWaited(Need need) {
+    if (!OperationWait::Over(need)) return need;
     if (!wait_.operation().error.empty()) {
       context_.journal.Withdraw(address_);
       return Failed(wait_.operation().error.front());

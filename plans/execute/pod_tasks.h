@@ -62,7 +62,8 @@ class Stopwatch {
   Clock::SteadyTime looked_at_{};
 };
 
-// Waiting for one long-running operation, as a part of a task.
+// Waiting for one long-running operation, as a part of a task. A task hands on what these say until
+// it is kDone without an error, which means that the operation is over: it may have failed itself.
 class OperationWait {
  public:
   // `limit`: how long is waited; nullopt: as long as the run says.
@@ -75,16 +76,23 @@ class OperationWait {
 
   // In which version of the API operations are asked for: that in which they were begun.
   void Speak(ApiVersion version) { provider_ = &context_.provider.Speaking(version); }
-  // Takes up the wait for `operation`.
-  void Watch(Operation operation);
+  // What was just begun: Pause, or kDone when it is over already.
+  Need Follow(Operation operation);
+  // What an earlier run began: a look.
+  Need GoOn(const std::string& operation);
   bool watching() const { return !operation_.name.empty(); }
   bool done() const { return operation_.done; }
   const Operation& operation() const { return operation_; }
+  // Whether `need`, which one of these said, means that it is over.
+  static bool Over(const Need& need) {
+    return need.kind == Need::Kind::kDone && static_cast<bool>(need.result);
+  }
   Need Look() const;       // ask the service
-  Need Pause();            // until the next look; fails when the wait has taken too long
-  Need Take(Reply reply);  // of Look: Pause again, or kDone when the operation is done
+  Need Take(Reply reply);  // of Look: Pause again, or kDone
 
  private:
+  Need Pause();  // until the next look; fails when the wait has taken too long
+
   TaskContext& context_;
   Provider* provider_;
   const std::chrono::milliseconds limit_;

@@ -32,8 +32,7 @@ class PowerTask final : public Task {
     since_ = context_.clock.Steady();
     if (record->pending && !record->pending->operation.empty()) {
       phase_ = Phase::kWait;
-      wait_.Watch({record->pending->operation, false, {}, {}});
-      return wait_.Look();
+      return wait_.GoOn(record->pending->operation);
     }
     return Read();
   }
@@ -44,10 +43,8 @@ class PowerTask final : public Task {
         return OnRead(std::get<Result<Value>>(reply));
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
-      case Phase::kWait: {
-        Need need = wait_.Take(std::move(reply));
-        return need.kind == Need::Kind::kDone && need.result ? OnWaited() : need;
-      }
+      case Phase::kWait:
+        return OnWaited(wait_.Take(std::move(reply)));
     }
     return Done();
   }
@@ -105,8 +102,7 @@ class PowerTask final : public Task {
     if (sent) {
       context_.journal.OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
-      wait_.Watch(*sent);
-      return sent->done ? OnWaited() : wait_.Pause();
+      return OnWaited(wait_.Follow(*sent));
     }
     switch (sent.error().code) {
       case ErrorCode::kCancelled:
@@ -128,7 +124,8 @@ class PowerTask final : public Task {
     }
   }
 
-  Need OnWaited() {
+  Need OnWaited(Need need) {
+    if (!OperationWait::Over(need)) return need;
     if (!wait_.operation().error.empty()) return GiveUp(wait_.operation().error.front());
     return Read();
   }

@@ -57,8 +57,7 @@ class QueuedCreateTask final : public Task {
     maybe_ours_ = true;
     if (begun && !record->pending->operation.empty()) {
       phase_ = Phase::kAccept;
-      wait_.Watch({record->pending->operation, false, {}, {}});
-      return wait_.Look();
+      return wait_.GoOn(record->pending->operation);
     }
     return Look();
   }
@@ -67,10 +66,8 @@ class QueuedCreateTask final : public Task {
     switch (phase_) {
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
-      case Phase::kAccept: {
-        Need need = wait_.Take(std::move(reply));
-        return need.kind == Need::Kind::kDone && need.result ? Look() : std::move(need);
-      }
+      case Phase::kAccept:
+        return OnWaited(wait_.Take(std::move(reply)));
       case Phase::kQueue:
         return OnLooked(std::get<Result<Value>>(reply));
       case Phase::kNode:
@@ -116,8 +113,7 @@ class QueuedCreateTask final : public Task {
     if (sent) {
       context_.journal.OperationStarted(change_.address, sent->name);
       phase_ = Phase::kAccept;
-      wait_.Watch(*sent);
-      return sent->done ? Look() : wait_.Pause();
+      return OnWaited(wait_.Follow(*sent));
     }
     const Error& error = sent.error();
     switch (error.code) {
@@ -142,6 +138,9 @@ class QueuedCreateTask final : public Task {
         return Failed(InPodsWords(error, RefusalOf(error, gcp::RefusedBy::kAnswer, pod_), pod_));
     }
   }
+
+  // Also where it was refused: the look tells, since an earlier request may have arrived.
+  Need OnWaited(Need need) { return OperationWait::Over(need) ? Look() : std::move(need); }
 
   Need Look() {
     phase_ = Phase::kQueue;

@@ -40,8 +40,7 @@ class QueuedDeleteTask final : public Task {
     const bool deletes = record->pending && record->pending->kind == PendingAction::Kind::kDelete;
     if (deletes && !record->pending->operation.empty()) {
       phase_ = Phase::kWait;
-      wait_.Watch({record->pending->operation, false, {}, {}});
-      return wait_.Look();
+      return wait_.GoOn(record->pending->operation);
     }
     return Look();
   }
@@ -52,12 +51,8 @@ class QueuedDeleteTask final : public Task {
         return OnLooked(std::get<Result<Value>>(reply));
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
-      case Phase::kWait: {
-        Need need = wait_.Take(std::move(reply));
-        if (need.kind != Need::Kind::kDone || !need.result) return need;
-        if (!wait_.operation().error.empty()) refused_ = wait_.operation().error.front();
-        return Look();
-      }
+      case Phase::kWait:
+        return OnWaited(wait_.Take(std::move(reply)));
       case Phase::kNode:
         return OnNode(std::get<Result<Value>>(reply));
     }
@@ -138,8 +133,7 @@ class QueuedDeleteTask final : public Task {
       refused_.reset();
       context_.journal.OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
-      wait_.Watch(*sent);
-      return sent->done ? Look() : wait_.Pause();
+      return OnWaited(wait_.Follow(*sent));
     }
     const Error& error = sent.error();
     switch (error.code) {
@@ -160,6 +154,12 @@ class QueuedDeleteTask final : public Task {
         context_.journal.Withdraw(address_);
         return Failed(error);
     }
+  }
+
+  Need OnWaited(Need need) {
+    if (!OperationWait::Over(need)) return need;
+    if (!wait_.operation().error.empty()) refused_ = wait_.operation().error.front();
+    return Look();
   }
 
   Need LookAtNode() {
