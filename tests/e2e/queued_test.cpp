@@ -140,5 +140,58 @@ TEST_F(QueuedTest, APreemptedPodComesBackFromANewRequest) {
   EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
 }
 
+// What somebody asked for with another tool, taken over and then deleted by podctl.
+class ImportQueuedTest : public ::testing::Test {
+ protected:
+  void SetUp() override { box_.StartEmulator("none", "0.1s"); }
+  void MakeByHand(const std::string& spec) {
+    box_.Change("POST", kParent + "/queuedResources?queuedResourceId=asked",
+                R"({"spot": {}, "tpu": {"nodeSpec": [{"parent": "projects/my-project/locations/)"
+                R"(us-central2-b", "node": {"acceleratorType": "v4-16",)"
+                R"("runtimeVersion": "tpu-ubuntu2204-base"}, )" +
+                    spec + "}]}}");
+    ASSERT_TRUE(Eventually([&] { return Asked().body["state"]["state"] == Value("ACTIVE"); }));
+  }
+  Reply Asked() { return box_.Http("GET", kParent + "/queuedResources/asked"); }
+  std::size_t Nodes() { return box_.Http("GET", kParent + "/nodes").body["nodes"].AsList().size(); }
+  void Import(const std::string& node) {
+    const RunResult import = box_.Run(
+        {"import", "pod.research", node, "--project", "my-project", "--zone", "us-central2-b"});
+    ASSERT_EQ(import.code, 0) << import;
+    box_.WriteFile("podctl.yaml", import.out);
+    box_.CountAnew();
+    const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
+    EXPECT_EQ(plan.code, 0) << import << plan;
+  }
+  void ExpectAllGoes() {
+    const RunResult gone = box_.Run({"destroy", "--auto-approve"});
+    EXPECT_EQ(gone.code, 0) << gone;
+    EXPECT_EQ(Asked().status, 404);
+    EXPECT_EQ(Nodes(), 0U);
+    EXPECT_EQ(box_.Calls("nodes.delete"), 0) << "its nodes go with the request";
+  }
+
+  const std::string kParent = "/v2/projects/my-project/locations/us-central2-b";
+  Sandbox box_;
+};
+
+TEST_F(ImportQueuedTest, ANodeBringsItsRequestAlong) {
+  MakeByHand(R"("nodeId": "made")");
+  Import("made");
+  EXPECT_THAT(box_.ReadFile("podctl.yaml"),
+              AllOf(HasSubstr("nodeId: made"), HasSubstr("spot: true"), HasSubstr("id: asked")));
+  ExpectAllGoes();
+}
+
+TEST_F(ImportQueuedTest, OneSliceBringsTheWholeMultislice) {
+  MakeByHand(R"("multisliceParams": {"nodeCount": 2, "nodeIdPrefix": "made"})");
+  Import("made-1");
+  EXPECT_THAT(box_.ReadFile("podctl.yaml"),
+              AllOf(HasSubstr("nodeId: made\n"), HasSubstr("slices: 2"), HasSubstr("id: asked")));
+  EXPECT_EQ(box_.State()["resources"]["pod.research"]["queued"]["slices"], Value(2))
+      << ToJson(box_.State());
+  ExpectAllGoes();
+}
+
 }  // namespace
 }  // namespace podctl::testing
