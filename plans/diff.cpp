@@ -5,6 +5,7 @@
 #include <set>
 
 #include "plans/capacity.h"
+#include "providers/gcp/queued_resource.h"
 #include "providers/gcp/tpu_schema.h"
 #include "state/digest.h"
 
@@ -114,7 +115,7 @@ std::map<std::string, Value> QueuedLeaves(const std::optional<QueuedRecord>& que
   std::map<std::string, Value> leaves;
   if (!queued) return leaves;
   std::vector<AttributeChange> lines;
-  ListLeaves("queuedResource", queued->terms, &lines);
+  ListLeaves("queuedResource", gcp::TermsAsWritten(queued->terms), &lines);
   for (AttributeChange& line : lines) leaves[line.path] = *std::move(line.after);
   leaves["queuedResource.id"] = queued->id;
   if (queued->slices > 1) leaves["slices"] = queued->slices;
@@ -444,7 +445,7 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const NodeLook
 
 std::vector<AttributeChange> DeleteAttributes(const PodRecord& record) {
   std::vector<AttributeChange> attributes;
-  ListLeaves("", record.applied, &attributes);
+  if (record.applied.is_map()) ListLeaves("", record.applied, &attributes);
   for (AttributeChange& attribute : attributes) std::swap(attribute.before, attribute.after);
   for (const auto& [key, remembered] : record.metadata) {
     AttributeChange change;

@@ -71,7 +71,7 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
     lines.emplace_back("health", ToJson(Value(NodeHealth(record.observed))));
   }
   if (record.queued) {
-    AddLeaves("queuedResource", record.queued->terms, &lines);
+    AddLeaves("queuedResource", gcp::TermsAsWritten(record.queued->terms), &lines);
     lines.emplace_back("queuedResource.id", ToJson(Value(record.queued->id)));
     lines.emplace_back("queuedResource.state", ToJson(Value(record.queued->state)));
     if (record.queued->slices > 1) {

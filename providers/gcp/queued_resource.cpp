@@ -4,13 +4,15 @@
 
 #include <algorithm>
 
+#include "providers/base/text.h"
+
 namespace podctl::gcp {
 namespace {
 
 using enum TermType;
 
 constexpr Term kTerms[] = {
-    {"bestEffort", kTier, false, "Spare capacity in the way of before `spot`.",
+    {"bestEffort", kTier, false, "Spare capacity, as it was had before there was `spot`.",
      ApiVersion::kV2Alpha1},
     {"guaranteed", kTier, false, "Capacity that is guaranteed to last."},
     {"guaranteed.minDuration", kDuration, false,
@@ -84,6 +86,17 @@ Value TermsOf(const Value& queued) {
       terms.Set(term.path, true);
     } else if (term.type != kMessage && *there != Value(false)) {
       terms.SetPath(term.path, *there);
+    }
+  }
+  return terms;
+}
+
+Value TermsAsWritten(Value terms) {
+  for (const Term& term : kTerms) {
+    const Value* there = term.type == kDuration ? terms.FindPath(term.path) : nullptr;
+    if (there == nullptr || there->AsString().find('.') != std::string::npos) continue;
+    if (const auto duration = ParseDuration(there->AsString())) {
+      terms.SetPath(term.path, FormatDuration(*duration));
     }
   }
   return terms;

@@ -49,6 +49,8 @@ Value QueuedBody(const Value& terms, const NodeName& name, const Value& node, in
                  ApiVersion version);
 // The terms in the spec's form, of a queued resource as the service shows it.
 Value TermsOf(const Value& queued);
+// The terms with durations as people write them, "6h" for "21600s".
+Value TermsAsWritten(Value terms);
 
 // What a queued resource's state means for whoever waits for it.
 enum class QueuedPhase {

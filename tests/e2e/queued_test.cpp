@@ -140,6 +140,28 @@ TEST_F(QueuedTest, APreemptedPodComesBackFromANewRequest) {
   EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
 }
 
+TEST_F(QueuedTest, AMultisliceOfTheAlphaVersionLivesAsLongAsItAskedFor) {
+  box_.StartEmulator("none", "0.1s");
+  box_.WriteSpec(
+      "  research:\n    zone: us-central2-b\n    apiVersion: v2alpha1\n"
+      "    acceleratorType: v4-16\n    runtimeVersion: tpu-ubuntu2204-base\n"
+      "    autocheckpointEnabled: true\n    slices: 2\n"
+      "    queuedResource: {provisioningModel: SPOT, runDuration: {maxRunDuration: 4h}}\n");
+  box_.Apply();
+  const std::string parent = "/v2alpha1/projects/my-project/locations/us-central2-b";
+  const Value queued = box_.Http("GET", parent + "/queuedResources/research").body;
+  EXPECT_EQ(queued["runDuration"]["maxRunDuration"], Value("14400s"));
+  EXPECT_EQ(queued["tpu"]["nodeSpec"].AsList().size(), 2U) << ToJson(queued);
+  const Value slice = box_.Http("GET", parent + "/nodes/research-1").body;
+  EXPECT_EQ(slice["autocheckpointEnabled"], Value(true)) << ToJson(slice);
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+  box_.Http("POST", "/emulator/clock", R"({"advance": "5h"})");
+  ASSERT_TRUE(Eventually([&] {
+    return box_.Run({"plan"}).out.find("its queued resource research is SUSPENDED") !=
+           std::string::npos;
+  }));
+}
+
 // What somebody asked for with another tool, taken over and then deleted by podctl.
 class ImportQueuedTest : public ::testing::Test {
  protected:

@@ -136,6 +136,17 @@ TEST_F(QueuedTest, TheQueueHasAClockOfItsOwn) {
   EXPECT_EQ(Sent("create").size(), 1U);
 }
 
+TEST_F(QueuedTest, APodThatGoesWhileItWaitsIsShownWithoutEmptyLines) {
+  Spec("", "{queueingPolicy: {validUntilDuration: 6h}}");
+  desk_.cloud.queue.capacity = false;
+  desk_.options.wait_for_capacity = false;
+  desk_.Apply();
+  desk_.Pods("    {}\n");
+  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "pod.a").attributes),
+              ElementsAre("queuedResource.id: a -> (none)",
+                          "queuedResource.queueingPolicy.validUntilDuration: 6h -> (none)"));
+}
+
 TEST_F(QueuedTest, AFailedRequestIsDriftAndIsReplaced) {
   desk_.cloud.queue.capacity = false;
   desk_.options.wait_for_capacity = false;
@@ -200,7 +211,7 @@ TEST_F(QueuedTest, AnyChangeOfTheTermsReplaces) {
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a"));
   EXPECT_THAT(testing::Lines(ChangeOf(plan, "pod.a").attributes),
-              ElementsAre("queuedResource.guaranteed.minDuration: (none) -> 7200s",
+              ElementsAre("queuedResource.guaranteed.minDuration: (none) -> 2h",
                           "queuedResource.spot: true -> (none)"));
   desk_.ApplyAll();
 }
