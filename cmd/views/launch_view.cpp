@@ -7,7 +7,7 @@
 
 #include "plans/jobs/command_text.h"
 #include "providers/base/text.h"
-#include "providers/worker.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -38,11 +38,8 @@ std::vector<Group> GroupsOf(const Launch& launch) {
   return groups;
 }
 
-// "research/3", "research/[0-2,5]", of slices "research[1]/0"; "this machine".
 std::string NameOf(const LaunchPod* pod, const std::vector<int>& workers) {
-  if (pod == nullptr) return "this machine";
-  if (workers.size() == 1) return WorkerLabel(pod->name, workers.front(), pod->per_slice);
-  return fmt::format("{}/[{}]", pod->name, FormatRanges(workers));
+  return pod == nullptr ? "this machine" : WorkersName(pod->name, workers, pod->per_slice);
 }
 
 std::string Indented(const std::string& text) {

@@ -19,6 +19,23 @@ constexpr const char* kFindConda =
 done
 )sh";
 
+constexpr const char* kFindDocker =
+    "podctl_docker=docker\n"
+    "docker info >/dev/null 2>&1 || podctl_docker='sudo -n -E docker'\n";
+
+// The first process of a container is deaf to TERM unless it listens to it, and outlives the client
+// that started it: so the container itself is stopped when the job is to end. {0}: its name, {1}:
+// what starts it.
+constexpr const char* kWatchOver = R"sh(podctl_stopped=
+trap 'podctl_stopped=1; $podctl_docker stop -t 5 {0} >/dev/null 2>&1' TERM INT HUP
+{1} &
+podctl_client=$!
+wait $podctl_client
+podctl_code=$?
+[ -z "$podctl_stopped" ] || {{ wait $podctl_client; podctl_code=$?; }}
+exit $podctl_code
+)sh";
+
 std::string FlagText(const Value& value) {
   if (value.is_bool()) return value.AsBool() ? "True" : "False";
   return value.is_string() ? value.AsString() : ToJson(value);
@@ -68,7 +85,7 @@ std::string BecomeText(const JobSpec& job, const std::string& command,
                          : fmt::format("exec {}\n", command);
   }
   const std::string name = ShellQuote("podctl-" + job.name);
-  std::string run = fmt::format("exec $podctl_docker run --rm --name {} --net=host", name);
+  std::string run = fmt::format("$podctl_docker run --rm --name {} --net=host", name);
   if (where == Where::kPod) run += " --privileged";
   if (job.launcher == Launcher::kEstimator) {
     run += fmt::format(" -v \"$HOME/{0}:$HOME/{0}:ro\"", RunFolder(job.name));
@@ -77,11 +94,9 @@ std::string BecomeText(const JobSpec& job, const std::string& command,
   for (const std::string& flag : job.docker->flags) run += " " + ShellQuote(flag);
   run += " " + ShellQuote(job.docker->image);
   run += is_shell_text ? " /bin/sh -c " + ShellQuote(command) : " " + command;
-  return fmt::format(
-      "podctl_docker=docker\n"
-      "docker info >/dev/null 2>&1 || podctl_docker='sudo -n -E docker'\n"
-      "$podctl_docker rm -f {} >/dev/null 2>&1\n{}\n",
-      name, run);
+  return kFindDocker + fmt::format("$podctl_docker rm -f {} >/dev/null 2>&1\n", name) +
+         (where == Where::kHere ? fmt::format("exec {}\n", run)
+                                : fmt::format(kWatchOver, name, run));
 }
 
 }  // namespace podctl

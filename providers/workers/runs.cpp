@@ -62,8 +62,10 @@ echo end
 }  // namespace
 
 std::string RunCommand(const std::string& job, const std::string& run) {
-  return InPlainShell(
-      fmt::format("export PODCTL_RUN=\"$HOME/.podctl/run/{}#{}\"\n{}", job, run, kRun));
+  // A second shell: one that only exports a name does not have it in its own environment as /proc
+  // shows it, and would not be found while it waits.
+  return InPlainShell(fmt::format("export PODCTL_RUN=\"$HOME/.podctl/run/{}#{}\"\n{}", job, run,
+                                  InPlainShell(kRun)));
 }
 
 std::string RunInput(const std::string& setup, const std::string& script) {

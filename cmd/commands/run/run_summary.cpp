@@ -10,6 +10,7 @@
 #include "cmd/commands/worker_round.h"
 #include "cmd/interrupt.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -94,6 +95,8 @@ JobEnd EndOf(const AttemptResult& result) {
 }
 
 std::string RunSummary(const AttemptResult& result) {
+  const auto& jobs = result.outcome.jobs;
+  const int per_slice = jobs.empty() ? 0 : jobs.front().worker.per_slice;
   std::string text;
   if (result.told) text += fmt::format("The job was ended, since {}.\n", result.told->because);
   if (!result.stalled.empty()) {
@@ -103,21 +106,22 @@ std::string RunSummary(const AttemptResult& result) {
   const WorkerGroups later = LaterFailures(result);
   for (const auto& group : later.groups()) {
     text += fmt::format("{} failed too: {}: {}\n", Plural(group.workers.size(), "worker"),
-                        group.what, FormatRanges(group.workers));
+                        group.what, FormatWorkers(group.workers, per_slice));
   }
   const std::vector<int> ended = WorkersThat(result, Outcome::kCancelled);
   if (!ended.empty()) {
     text += fmt::format(
         "{} ended{}: {}\n",
         ended.size() == 1 ? "1 worker was" : fmt::format("{} workers were", ended.size()),
-        result.first && !result.outcome.interrupted ? " because of it" : "", FormatRanges(ended));
+        result.first && !result.outcome.interrupted ? " because of it" : "",
+        FormatWorkers(ended, per_slice));
   }
   const std::vector<int> unstarted = WorkersThat(result, Outcome::kSkipped);
   if (!unstarted.empty()) {
     text += fmt::format("Nothing was started on {}: {}\n",
                         unstarted.size() == 1 ? "1 worker that was well"
                                               : fmt::format("{} others", unstarted.size()),
-                        FormatRanges(unstarted));
+                        FormatWorkers(unstarted, per_slice));
   }
   return text;
 }

@@ -70,6 +70,21 @@ TEST(RunSummaryTest, TellsWhatWasNeverStarted) {
   EXPECT_EQ(RunExitCode(attempt), 1);
 }
 
+TEST(RunSummaryTest, NamesTheSlicesOfAMultislice) {
+  AttemptResult attempt =
+      ResultOf({Ended(Outcome::kCancelled), Ended(Outcome::kExited, 4), Ended(Outcome::kExited, 4),
+                Ended(Outcome::kExited, 137), Ended(Outcome::kCancelled),
+                Ended(Outcome::kCancelled), Ended(Outcome::kCancelled), Ended(Outcome::kSkipped)});
+  for (ssh::Job& job : attempt.outcome.jobs) job.worker.per_slice = 4;
+  attempt.first = 3;
+  attempt.first_after = std::chrono::milliseconds(2000);
+  EXPECT_EQ(RunSummary(attempt),
+            "research[0]/3 failed first, 2s after the start: killed by KILL (exit code 137)\n"
+            "2 workers failed too: exit code 4: [0]/1-2\n"
+            "4 workers were ended because of it: [0]/0,[1]/0-2\n"
+            "Nothing was started on 1 worker that was well: [1]/3\n");
+}
+
 TEST(RunSummaryTest, TheExitCodeIsThatOfThoseThatFailedByThemselves) {
   AttemptResult attempt = ResultOf({Ended(Outcome::kExited, 3), Ended(Outcome::kCancelled),
                                     Ended(Outcome::kExited, 3), Ended(Outcome::kExited, 0)});
