@@ -21,11 +21,13 @@ constexpr std::string_view kKind = "podctl plan";
 constexpr int kMostWorkers = 100'000;
 
 // In the order in which they are written.
-constexpr std::array<std::string_view, 16> kKeys = {
-    "kind",       "format_version", "podctl_version", "created_at",
-    "checksum",   "folder",         "state_path",     "endpoint",
-    "spec_paths", "spec_digest",    "variables",      "sensitive_variables",
-    "check_key",  "prior_state",    "nodes",          "plan"};
+constexpr std::array<std::string_view, 18> kKeys = {
+    "kind",        "format_version", "podctl_version",
+    "created_at",  "checksum",       "folder",
+    "state_path",  "endpoint",       "spec_paths",
+    "spec_digest", "variables",      "sensitive_variables",
+    "check_key",   "prior_state",    "nodes",
+    "training",    "jobs",           "plan"};
 
 std::string ChecksumOf(Value document) {
   document.Set("checksum", "");
@@ -59,6 +61,8 @@ Result<Value> DocumentOf(const SavedPlan& saved) {
   if (!prior) return prior.error();
   document.Set("prior_state", std::move(*prior));
   document.Set("nodes", Writer::ToValue(saved.nodes));
+  document.Set("training", Writer::ToValue(saved.training));
+  document.Set("jobs", Writer::ToValue(saved.jobs));
   document.Set("plan", Writer::ToValue(saved.plan));
   return document;
 }
@@ -141,6 +145,8 @@ std::string ReadDocument(const Value& document, SavedPlan* saved) {
   in("sensitive_variables", saved->sensitive_variables);
   in("check_key", saved->check_key);
   in("nodes", saved->nodes);
+  in("training", saved->training);
+  in("jobs", saved->jobs);
   in("plan", saved->plan);
   in.RefuseUnknown();
   return problem.empty() ? CheckPlan(saved->plan) : problem;

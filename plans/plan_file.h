@@ -38,6 +38,12 @@ struct SavedNode {
   std::map<std::string, std::string> metadata;  // every key, with a keyed digest of its value
 };
 
+// What the service said of a training job that the plan replaces or cancels.
+struct SavedTraining {
+  std::string address;
+  std::string state;  // "JOB_STATE_RUNNING"; empty: it had no such job
+};
+
 struct SavedPlan {
   std::string podctl_version;
   std::string created_at;               // RFC 3339
@@ -50,7 +56,11 @@ struct SavedPlan {
   std::vector<std::string> sensitive_variables;  // the names of the others
   // The state as settled when the plan was made, without its digest_key; nullopt: there was none.
   std::optional<State> prior;
-  std::vector<SavedNode> nodes;  // sorted by name
+  std::vector<SavedNode> nodes;         // sorted by name
+  std::vector<SavedTraining> training;  // in the order of the plan
+  // What the plan means for the jobs of the spec, a clause each (plans/execute/affected_jobs.h):
+  // for who looks at it, since the spec may be another one by then.
+  std::vector<std::string> jobs;
   // Keys the digests while there is no state that could (secrets.h); else empty.
   std::string check_key;
   Plan plan;  // sensitive texts are digests

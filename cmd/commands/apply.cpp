@@ -39,14 +39,8 @@ void ShowNotes(Wiring& wiring, JsonEvents* json, const std::vector<std::string>&
   }
 }
 
-// "Jobs: train runs on pod.research, which is replaced." "" when there is nothing to say.
-std::string JobsText(const PlanRun& run) {
-  const std::vector<std::string> lines = JobsAffected(run.spec, run.plan);
-  return lines.empty() ? "" : fmt::format("Jobs: {}.", Join(lines, ".\n      "));
-}
-
 void ShowThePlan(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
-  const std::string jobs = JobsText(run);
+  const std::string jobs = JobsText(JobsAffected(run.spec, run.plan));
   if (json != nullptr) {
     json->ShowPlan(run.plan, run.settled);
     if (!jobs.empty()) json->Log("info", jobs);
@@ -194,7 +188,9 @@ void ShowMarkdown(Wiring& wiring, const PlanRun* run) {
   std::vector<std::string> notes;
   if (run != nullptr) {
     notes = run->notes;
-    if (std::string jobs = JobsText(*run); !jobs.empty()) notes.push_back(std::move(jobs));
+    if (std::string jobs = JobsText(JobsAffected(run->spec, run->plan)); !jobs.empty()) {
+      notes.push_back(std::move(jobs));
+    }
   }
   const Plan* plan = run == nullptr ? nullptr : &run->plan;
   wiring.streams().out << MarkdownOf(plan, wiring.told(), notes) << std::flush;

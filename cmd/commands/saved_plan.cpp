@@ -11,6 +11,7 @@
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
+#include "plans/execute/affected_jobs.h"
 #include "plans/plan_file.h"
 #include "plans/plan_file/secrets.h"
 #include "plans/plan_file/staleness.h"
@@ -73,6 +74,8 @@ SavedPlan MakeSavedPlan(Wiring& wiring, const PlanRun& run) {
   }
   const SecretKey key = KeyOf(saved, run.stored);
   saved.nodes = TakeNodes(saved.plan, run.settled, run.observation, key);
+  saved.training = TakeTraining(saved.plan, run.observation);
+  saved.jobs = JobsAffected(run.spec, run.plan);
   HideSecrets(key, &saved.plan);
   return saved;
 }
@@ -293,7 +296,10 @@ class SavedRun {
       }
       return false;
     }
-    const auto changed = FindChanges(saved_.nodes, *observation, KeyOf(saved_, run_.stored));
+    auto changed = FindChanges(saved_.nodes, *observation, KeyOf(saved_, run_.stored));
+    for (std::string& change : FindTrainingChanges(saved_.training, *observation)) {
+      changed.push_back(std::move(change));
+    }
     if (!changed.empty()) {
       return Refuse(kStale,
                     "The given plan file can no longer be applied because what it acts on "
@@ -361,13 +367,17 @@ int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
     return 0;
   }
   if (markdown) {
-    streams.out << MarkdownOf(&saved->plan, {}, {}) << std::flush;
+    std::vector<std::string> notes;
+    if (std::string jobs = JobsText(saved->jobs); !jobs.empty()) notes.push_back(std::move(jobs));
+    streams.out << MarkdownOf(&saved->plan, {}, notes) << std::flush;
     return 0;
   }
   PlanViewOptions view;
   view.color = streams.color && streams.out_is_terminal;
   view.destroy = saved->plan.mode == PlanMode::kDestroy;
-  streams.out << ShowPlan(saved->plan, view) << std::flush;
+  const std::string jobs = JobsText(saved->jobs);
+  streams.out << ShowPlan(saved->plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n")
+              << std::flush;
   return 0;
 }
 

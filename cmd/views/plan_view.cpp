@@ -417,4 +417,12 @@ std::string PlanSummary(const Plan& plan) {
   return text;
 }
 
+std::string JobsText(const std::vector<std::string>& clauses) {
+  std::string text;
+  for (const std::string& clause : clauses) {
+    text += fmt::format("{}{}.", text.empty() ? "Jobs: " : "\n      ", VisibleControls(clause));
+  }
+  return text;
+}
+
 }  // namespace podctl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "plans/change.h"
 
@@ -19,5 +20,9 @@ std::string ShowPlan(const Plan& plan, const PlanViewOptions& options);
 
 // "Plan: 1 to add, 1 to change, 0 to destroy." and, where steps will run, the line on bootstrap.
 std::string PlanSummary(const Plan& plan);
+
+// "Jobs: train runs on pod.research, which is replaced." of what a plan means for the jobs of the
+// spec, a clause each; "" when there is nothing to say. Ends without a newline.
+std::string JobsText(const std::vector<std::string>& clauses);
 
 }  // namespace podctl

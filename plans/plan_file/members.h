@@ -246,8 +246,7 @@ void Members(A& archive, S& accelerators) {
 
 template <typename A, plan_file::Of<TrainingJobSpec> S>
 void Members(A& archive, S& job) {
-  auto& [name, project, region, tpu, gpu, machine_type, image, args, labels, tpu_tf_version,
-         place] = job;
+  auto& [name, project, region, tpu, gpu, machine_type, image, args, labels, place] = job;
   archive("name", name);
   archive("project", project);
   archive("region", region);
@@ -257,7 +256,6 @@ void Members(A& archive, S& job) {
   archive("image", image);
   archive("args", args);
   archive("labels", labels);
-  archive("tpu_tf_version", tpu_tf_version);
   archive("place", place);
 }
 
@@ -298,6 +296,13 @@ void Members(A& archive, S& plan) {
   archive("drift", drift);
   archive("lineage", lineage);
   archive("serial", serial);
+}
+
+template <typename A, plan_file::Of<SavedTraining> S>
+void Members(A& archive, S& job) {
+  auto& [address, state] = job;
+  archive("address", address);
+  archive("state", state);
 }
 
 template <typename A, plan_file::Of<SavedNode> S>

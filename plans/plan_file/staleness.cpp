@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <variant>
 
 #include "plans/node_view.h"
 #include "providers/base/text.h"
+#include "providers/custom_jobs.h"
 
 namespace podctl {
 namespace {
@@ -123,6 +126,13 @@ std::string ChangeOf(const SavedNode& before, const SavedNode& after) {
   return Join(clauses, "; ");
 }
 
+// "" for a job that the service does not have; nullopt when it was not asked.
+std::optional<std::string> JobStateOf(const std::string& address, const Observation& observation) {
+  const auto seen = observation.training.find(address);
+  if (seen == observation.training.end()) return std::nullopt;
+  return seen->second.is_null() ? "" : seen->second["state"].AsString();
+}
+
 }  // namespace
 
 std::vector<SavedNode> TakeNodes(const Plan& plan, const State& state,
@@ -147,6 +157,35 @@ std::vector<std::string> FindChanges(const std::vector<SavedNode>& nodes,
     if (!change.empty()) changes.push_back(before.address + ": " + change);
   }
   std::sort(changes.begin(), changes.end());
+  return changes;
+}
+
+std::vector<SavedTraining> TakeTraining(const Plan& plan, const Observation& observation) {
+  std::vector<SavedTraining> jobs;
+  if (!plan.refreshed) return jobs;
+  for (const Change& change : plan.changes) {
+    const bool ends = std::holds_alternative<Replace>(change.action) ||
+                      std::holds_alternative<Delete>(change.action);
+    if (!change.training || !ends) continue;
+    if (auto state = JobStateOf(change.address, observation)) {
+      jobs.push_back({change.address, *std::move(state)});
+    }
+  }
+  return jobs;
+}
+
+std::vector<std::string> FindTrainingChanges(const std::vector<SavedTraining>& jobs,
+                                             const Observation& observation) {
+  std::vector<std::string> changes;
+  for (const SavedTraining& before : jobs) {
+    const auto now = JobStateOf(before.address, observation);
+    if (!now || *now == before.state) continue;
+    if (now->empty()) {
+      changes.push_back(before.address + ": the job was deleted");
+    } else if (PhaseOfJob(*now) == JobPhase::kOver) {
+      changes.push_back(fmt::format("{}: it is {} and was {}", before.address, *now, before.state));
+    }
+  }
   return changes;
 }
 

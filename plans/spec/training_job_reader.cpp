@@ -18,9 +18,8 @@ constexpr std::size_t kMostArgs = 1000;
 constexpr std::size_t kMostLabels = 60;  // 64 at the service, and podctl adds one
 
 const std::vector<std::string>& JobKeys() {
-  static const std::vector<std::string> keys = {"tpuSpec", "gpuSpec", "machineType",
-                                                "image",   "args",    "region",
-                                                "project", "labels",  "tpuTfVersion"};
+  static const std::vector<std::string> keys = {"tpuSpec", "gpuSpec", "machineType", "image",
+                                                "args",    "region",  "project",     "labels"};
   return keys;
 }
 
@@ -67,12 +66,11 @@ void TrainingJobReader::ReadKey(const YamlEntry& entry, const Slot& slot) {
   if (key == "tpuSpec" || key == "gpuSpec") return ReadSpec(value, slot);
   if (key == "args") return ReadArgs(value, slot);
   if (key == "labels") return ReadLabels(value, slot);
-  std::string* target = key == "machineType"    ? &job_.machine_type
-                        : key == "image"        ? &job_.image
-                        : key == "region"       ? &job_.region
-                        : key == "project"      ? &job_.project
-                        : key == "tpuTfVersion" ? &job_.tpu_tf_version
-                                                : nullptr;
+  std::string* target = key == "machineType" ? &job_.machine_type
+                        : key == "image"     ? &job_.image
+                        : key == "region"    ? &job_.region
+                        : key == "project"   ? &job_.project
+                                             : nullptr;
   if (target == nullptr) return reader_.UnknownKey(*entry.key, slot.context, JobKeys());
   const auto text = reader_.ReadPlain(value, slot);
   if (!text) return;

@@ -11,7 +11,7 @@ namespace podctl {
 namespace {
 
 constexpr std::size_t kLongestLabel = 63;
-constexpr const char* kDefaultTfVersion = "1.14";
+constexpr const char* kTfVersion = "1.14";
 
 Value ArgsOf(const TrainingJobSpec& job) {
   Value::List args;
@@ -117,8 +117,7 @@ Value LegacyJobBody(const TrainingJobSpec& job, const std::string& time) {
     input.Set("workerType", "cloud_tpu");
     input.SetPath("workerConfig.acceleratorConfig",
                   LegacyAccelerator(job.tpu, AcceleratorKind::kTpu));
-    input.SetPath("workerConfig.tpuTfVersion",
-                  job.tpu_tf_version.empty() ? kDefaultTfVersion : job.tpu_tf_version);
+    input.SetPath("workerConfig.tpuTfVersion", kTfVersion);
   }
   input.Set("args", ArgsOf(job));
   Value labels = Value::EmptyMap();

@@ -30,8 +30,7 @@ struct TrainingJobSpec {
   std::string image;
   std::vector<std::string> args;
   std::map<std::string, std::string> labels;
-  std::string tpu_tf_version;  // of the old service only; empty: 1.14
-  SourcePlace place;           // of the job's key
+  SourcePlace place;  // of the job's key
 };
 
 }  // namespace podctl

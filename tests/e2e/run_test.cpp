@@ -272,7 +272,12 @@ TEST(AutostartTest, ApplyStartsTheJobOnceItsPodIsThere) {
   EXPECT_THAT(plan.out,
               HasSubstr("\nJobs: serve runs on pod.small, which is created; it is started then.\n"))
       << plan;
-  const RunResult made = box.Apply();
+  ASSERT_EQ(box.Run({"plan", "--out", "saved"}).code, 0);
+  const std::string line = "Jobs: serve runs on pod.small, which is created; it is started then.";
+  EXPECT_THAT(box.Run({"show", "saved"}).out, HasSubstr("\n" + line + "\n"));
+  EXPECT_THAT(box.Run({"show", "--markdown", "saved"}).out, HasSubstr(line));
+  const RunResult made = box.Run({"apply", "saved"});
+  EXPECT_EQ(made.code, 0) << made;
   EXPECT_THAT(made.err,
               HasSubstr("Job serve started on pod.small. Watch it with: podctl logs small "
                         "serve --follow"))

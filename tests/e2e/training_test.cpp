@@ -80,6 +80,27 @@ TEST_F(TrainingTest, IsSubmittedShownReplacedAndCancelled) {
   EXPECT_EQ(box_.Calls("customJobs.create"), 2);
 }
 
+TEST_F(TrainingTest, ASavedPlanIsStaleWhenItsJobHasEndedOrIsGone) {
+  Begin();
+  ASSERT_EQ(Apply().code, 0);
+  Spec("gcr.io/p/mnist:2");
+  ASSERT_EQ(box_.Run({"plan", "--out", "saved"}).code, 0);
+  Strike("fail");
+  const RunResult ended = box_.Run({"apply", "saved"});
+  EXPECT_EQ(ended.code, 1) << ended;
+  EXPECT_THAT(ended.err, HasSubstr("Saved plan is stale")) << ended;
+  EXPECT_THAT(ended.err,
+              HasSubstr("trainingJob.mnist: it is JOB_STATE_FAILED and was JOB_STATE_RUNNING"))
+      << ended;
+  EXPECT_EQ(box_.Calls("customJobs.create"), 1);
+
+  ASSERT_EQ(box_.Run({"plan", "--out", "saved"}).code, 0);
+  EXPECT_EQ(box_.Http("DELETE", "/v1/" + Jobs().front()["name"].AsString()).status, 200);
+  const RunResult gone = box_.Run({"apply", "saved"});
+  EXPECT_EQ(gone.code, 1) << gone;
+  EXPECT_THAT(gone.err, HasSubstr("trainingJob.mnist: the job was deleted")) << gone;
+}
+
 TEST_F(TrainingTest, AFinishedJobIsNotRunAgain) {
   Begin();
   ASSERT_EQ(Apply().code, 0);

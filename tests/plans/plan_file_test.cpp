@@ -143,6 +143,8 @@ SavedPlan RandomPlan(unsigned seed) {
   dice("", saved.sensitive_variables);
   dice("", saved.check_key);
   dice("", saved.nodes);
+  dice("", saved.training);
+  dice("", saved.jobs);
   dice("", saved.plan);
   int number = 0;
   for (Change& change : saved.plan.changes) {
@@ -162,6 +164,8 @@ Value All(const SavedPlan& saved) {
   Value all = Value::EmptyMap();
   all.Set("plan", Writer::ToValue(saved.plan));
   all.Set("nodes", Writer::ToValue(saved.nodes));
+  all.Set("training", Writer::ToValue(saved.training));
+  all.Set("jobs", Writer::ToValue(saved.jobs));
   all.Set("variables", Writer::ToValue(saved.variables));
   Value::List texts = {Value(saved.podctl_version), Value(saved.created_at),
                        Value(saved.folder),         Value(saved.state_path),
@@ -457,6 +461,42 @@ TEST_F(StalenessTest, WhatThePlanDoesNotTouchMayChange) {
   desk_.Edit("b", [](Value& node) { node.SetPath("labels.x", "y"); });
   desk_.Edit("a", [](Value& node) { node.Set("health", "TIMEOUT"); });
   EXPECT_THAT(Changes(), ElementsAre());
+}
+
+TEST(TrainingStalenessTest, OnlyWhatEndsAJobCountsAgainstThePlan) {
+  const auto job = [](const std::string& state) {
+    Value value = Value::EmptyMap();
+    value.Set("state", state);
+    return value;
+  };
+  Plan plan;
+  plan.refreshed = true;
+  for (const std::string name : {"a", "b", "c", "kept"}) {
+    Change change;
+    change.address = TrainingAddress(name);
+    change.training.emplace();
+    change.action = name == "kept" ? Action(Keep{}) : name == "b" ? Action(Delete{}) : Replace{};
+    plan.changes.push_back(change);
+  }
+  Observation before;
+  for (const std::string name : {"a", "b", "c", "kept"}) {
+    before.training[TrainingAddress(name)] = job("JOB_STATE_QUEUED");
+  }
+  const auto saved = TakeTraining(plan, before);
+  EXPECT_EQ(saved.size(), 3u);
+  EXPECT_THAT(FindTrainingChanges(saved, before), ElementsAre());
+  Observation now = before;
+  now.training["trainingJob.kept"] = job("JOB_STATE_FAILED");
+  now.training["trainingJob.c"] = job("JOB_STATE_RUNNING");
+  EXPECT_THAT(FindTrainingChanges(saved, now), ElementsAre());
+  now.training["trainingJob.a"] = job("JOB_STATE_SUCCEEDED");
+  now.training["trainingJob.b"] = Value();
+  EXPECT_THAT(FindTrainingChanges(saved, now),
+              ElementsAre("trainingJob.a: it is JOB_STATE_SUCCEEDED and was JOB_STATE_QUEUED",
+                          "trainingJob.b: the job was deleted"));
+  EXPECT_THAT(FindTrainingChanges(saved, {}), ElementsAre()) << "nobody was asked";
+  plan.refreshed = false;
+  EXPECT_TRUE(TakeTraining(plan, before).empty());
 }
 
 TEST_F(StalenessTest, EveryChangeOfANodeIsNamed) {
