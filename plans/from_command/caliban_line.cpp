@@ -6,6 +6,7 @@
 #include "plans/from_command/flag_words.h"
 #include "plans/from_command/from_command.h"
 #include "plans/from_command/spec_text.h"
+#include "plans/from_command/tool_line.h"
 #include "plans/training/accelerators.h"
 #include "plans/training/requests.h"
 #include "providers/base/text.h"
@@ -61,7 +62,7 @@ Error AsError(const AcceleratorProblem& problem) {
                    fmt::format("{}. {}", Sentence(problem.suggestion), problem.detail));
 }
 
-class CalibanLine {
+class CalibanLine : ToolLine {
  public:
   explicit CalibanLine(FlagWords words) : words_(std::move(words)) {}
 
@@ -92,14 +93,9 @@ class CalibanLine {
   }
 
  private:
-  void Left(const std::string& subject, std::string_view reason) {
-    made_.remarks.push_back({VisibleControls(subject), std::string(reason)});
-  }
-
   void Take(const GivenFlag& flag) {
-    const std::string shown = flag.name.starts_with('-') ? flag.name : "--" + flag.name;
-    if (!flag.known) return Left(shown, "podctl does not know this flag");
-    if (flag.lacks_value) return Left(shown, "its value is missing");
+    if (!CanBeTaken(flag)) return;
+    const std::string shown = Shown(flag);
     if (const auto aside = Aside().find(flag.name); aside != Aside().end()) {
       return Left(shown, aside->second);
     }
@@ -232,7 +228,6 @@ class CalibanLine {
   }
 
   const FlagWords words_;
-  FromCommand made_;
   TrainingJobSpec job_;
   std::string tpu_text_;  // as written
   std::string gpu_text_;

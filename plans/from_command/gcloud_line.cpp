@@ -10,6 +10,7 @@
 #include "plans/from_command/from_command.h"
 #include "plans/from_command/gcloud_flags.h"
 #include "plans/from_command/spec_text.h"
+#include "plans/from_command/tool_line.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
@@ -34,7 +35,7 @@ std::string Lower(std::string text) {
   return text;
 }
 
-class GcloudLine {
+class GcloudLine : ToolLine {
  public:
   explicit GcloudLine(FlagWords words) : words_(std::move(words)) {}
 
@@ -89,14 +90,9 @@ class GcloudLine {
     return {};
   }
 
-  void Left(const std::string& subject, std::string_view reason) {
-    made_.remarks.push_back({VisibleControls(subject), std::string(reason)});
-  }
-
   void Take(const GivenFlag& flag) {
-    const std::string shown = flag.name.starts_with('-') ? flag.name : "--" + flag.name;
-    if (!flag.known) return Left(shown, "podctl does not know this flag");
-    if (flag.lacks_value) return Left(shown, "its value is missing");
+    if (!CanBeTaken(flag)) return;
+    const std::string shown = Shown(flag);
     if (const auto reason = WhyLeftAside(flag.name); !reason.empty()) return Left(shown, reason);
     const std::string value = flag.value.value_or("");
     const bool on = Lower(value) != "false";
@@ -464,7 +460,6 @@ class GcloudLine {
   }
 
   FlagWords words_;
-  FromCommand made_;
   Command command_ = Command::kTpuVm;
   bool alpha_ = false;
   bool needs_alpha_ = false;

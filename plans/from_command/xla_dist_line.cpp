@@ -1,12 +1,13 @@
 // `python -m torch_xla.distributed.xla_dist … -- command` as a job, and a pod for it to run on.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "plans/from_command/flag_words.h"
 #include "plans/from_command/from_command.h"
 #include "plans/from_command/spec_text.h"
+#include "plans/from_command/tool_line.h"
+#include "plans/spec/xla_dist_variables.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
 
@@ -28,21 +29,7 @@ constexpr FlagRule kFlags[] = {
     {"tpuvm-server-port"},
 };
 
-// What the launcher sets itself, and has always refused to take.
-constexpr std::string_view kOwned[] = {"XRT_LOCAL_WORKER",
-                                       "XRT_MESH_SERVICE_ADDRESS",
-                                       "XRT_SHARD_WORLD_SIZE",
-                                       "XRT_SHARD_ORDINAL",
-                                       "XRT_TPU_CONFIG",
-                                       "TPU_NUM_DEVICES",
-                                       "TPUVM_MODE",
-                                       "CLOUD_TPU_TASK_ID",
-                                       "TPU_HOST_BOUNDS",
-                                       "TPU_CHIPS_PER_HOST_BOUNDS",
-                                       "TPU_MESH_CONTROLLER_ADDRESS",
-                                       "TPU_MESH_CONTROLLER_PORT"};
-
-class XlaDistLine {
+class XlaDistLine : ToolLine {
  public:
   explicit XlaDistLine(FlagWords words) : words_(std::move(words)) {}
 
@@ -71,14 +58,9 @@ class XlaDistLine {
   }
 
  private:
-  void Left(const std::string& subject, std::string_view reason) {
-    made_.remarks.push_back({VisibleControls(subject), std::string(reason)});
-  }
-
   void Take(const GivenFlag& flag) {
-    const std::string shown = flag.name.starts_with('-') ? flag.name : "--" + flag.name;
-    if (!flag.known) return Left(shown, "podctl does not know this flag");
-    if (flag.lacks_value) return Left(shown, "its value is missing");
+    if (!CanBeTaken(flag)) return;
+    const std::string shown = Shown(flag);
     const std::string value = flag.value.value_or("");
     if (flag.name == "tpu") {
       tpu_ = value;
@@ -103,9 +85,7 @@ class XlaDistLine {
     const auto equals = pair.find('=');
     const std::string name = pair.substr(0, equals);
     if (equals == std::string::npos) return Left("--env " + name, "has no `=`");
-    if (std::find(std::begin(kOwned), std::end(kOwned), name) != std::end(kOwned)) {
-      return Left("--env " + name, "the launcher sets it itself");
-    }
+    if (IsXlaDistVariable(name)) return Left("--env " + name, "the launcher sets it itself");
     env_[name] = pair.substr(equals + 1);
   }
 
@@ -148,7 +128,6 @@ class XlaDistLine {
   }
 
   const FlagWords words_;
-  FromCommand made_;
   std::string tpu_;
   std::string conda_;
   std::map<std::string, std::string> env_;

@@ -12,6 +12,7 @@
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/run_config.h"
 #include "plans/spec/runtime_flags.h"
+#include "plans/spec/xla_dist_variables.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 
@@ -33,24 +34,6 @@ bool IsFlagOfCommand(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
   });
-}
-
-// What the launcher sets by itself on each worker, and xla_dist refused with `--env`.
-bool IsXlaDistVariable(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"XRT_LOCAL_WORKER",
-                                                "XRT_MESH_SERVICE_ADDRESS",
-                                                "XRT_SHARD_WORLD_SIZE",
-                                                "XRT_SHARD_ORDINAL",
-                                                "XRT_TPU_CONFIG",
-                                                "TPUVM_MODE",
-                                                "CLOUD_TPU_TASK_ID",
-                                                "TPU_CHIPS_PER_HOST_BOUNDS",
-                                                "TPU_HOST_BOUNDS",
-                                                "TPU_NUM_DEVICES",
-                                                "TPU_MESH_CONTROLLER_ADDRESS",
-                                                "TPU_MESH_CONTROLLER_PORT",
-                                                "XLA_EMIT_STEPLOG"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 bool RunsOnWorkerZero(Launcher launcher) {

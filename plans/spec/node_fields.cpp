@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plans/spec/near_words.h"
+#include "providers/base/split_words.h"
 
 namespace podctl {
 namespace {
@@ -14,17 +15,6 @@ namespace {
 using gcp::Field;
 using gcp::FieldClass;
 using gcp::FieldType;
-
-std::vector<std::string> SplitWords(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const auto blank = text.find(' ');
-    words.emplace_back(text.substr(0, blank));
-    if (blank == std::string_view::npos) break;
-    text.remove_prefix(blank + 1);
-  }
-  return words;
-}
 
 // Reads one pod's fields; `path` is the field's own ("dataDisks[].mode"), `shown` the user's
 // ("dataDisks[0].mode").

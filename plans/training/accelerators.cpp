@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "providers/base/split_words.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -68,17 +69,6 @@ constexpr TypeRegions kRegions[] = {
      "southamerica-east1 us-central1 us-east1 us-west1"},
     {"V100", "asia-east1 europe-west4 us-central1 us-west1"}};
 
-std::vector<std::string> Words(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const auto blank = text.find(' ');
-    words.emplace_back(text.substr(0, blank));
-    if (blank == std::string_view::npos) break;
-    text.remove_prefix(blank + 1);
-  }
-  return words;
-}
-
 std::string_view NameOf(AcceleratorKind kind) {
   return kind == AcceleratorKind::kTpu ? "TPU" : "GPU";
 }
@@ -115,7 +105,7 @@ const Machine* FindMachine(std::string_view name) {
 
 bool Takes(const Machine& machine, const AcceleratorSpec& gpu) {
   return std::any_of(machine.gpus.begin(), machine.gpus.end(), [&](const GpuCounts& row) {
-    const auto counts = Words(row.counts);
+    const auto counts = SplitWords(row.counts);
     return row.type == gpu.type &&
            std::count(counts.begin(), counts.end(), std::to_string(gpu.count)) > 0;
   });
@@ -127,7 +117,7 @@ std::vector<std::string> CountsAnywhere(std::string_view type) {
   for (const Machine& machine : kMachines) {
     for (const GpuCounts& row : machine.gpus) {
       if (row.type != type) continue;
-      for (const std::string& count : Words(row.counts)) numbers.insert(count.front() - '0');
+      for (const std::string& count : SplitWords(row.counts)) numbers.insert(count.front() - '0');
     }
   }
   std::vector<std::string> counts;
@@ -243,7 +233,7 @@ std::optional<AcceleratorProblem> CheckRegionOf(const AcceleratorSpec& accelerat
       std::find_if(std::begin(kRegions), std::end(kRegions),
                    [&](const TypeRegions& each) { return each.type == accelerator.type; });
   if (row == std::end(kRegions)) return std::nullopt;  // A100, which no machine takes
-  const std::vector<std::string> regions = Words(row->regions);
+  const std::vector<std::string> regions = SplitWords(row->regions);
   if (std::find(regions.begin(), regions.end(), region) != regions.end()) return std::nullopt;
   return AcceleratorProblem{fmt::format("`{}` has no {}s of type {}", VisibleControls(region),
                                         NameOf(kind), accelerator.type),

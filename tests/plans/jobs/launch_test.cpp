@@ -13,6 +13,7 @@
 #include "plans/jobs/xla_dist.h"
 #include "plans/spec/devices.h"
 #include "plans/spec/loader.h"
+#include "plans/spec/xla_dist_variables.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/base/json.h"
 #include "tests/support/fake_file_system.h"
@@ -222,6 +223,16 @@ TEST_F(LaunchTest, TheJobsOwnVariablesComeOverTheLaunchers) {
   const std::string text = Print("    pod: four\n    command: [a]\n    env: {PJRT_DEVICE: CPU}\n");
   EXPECT_THAT(text, HasSubstr("PJRT_DEVICE=CPU"));
   EXPECT_THAT(text, Not(HasSubstr("PJRT_DEVICE=TPU")));
+}
+
+TEST_F(LaunchTest, NobodyElseSetsWhatXlaDistSets) {
+  const JobSpec& job = Load("    pod: four\n    launcher: xla_dist\n    command: [a]\n");
+  const PodRecord record = Record("four");
+  const auto launch = MakeLaunch(job, *LaunchPodOf(Pod(), &record), {});
+  ASSERT_TRUE(launch);
+  for (const auto& [name, value] : launch->workers.front().env) {
+    EXPECT_EQ(IsXlaDistVariable(name), name != "LIBTPU_INIT_ARGS") << name;
+  }
 }
 
 // The table of xla_dist, and sizes that it had not.
