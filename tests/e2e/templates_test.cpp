@@ -15,6 +15,7 @@ namespace podctl::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Those that have a test of their own, since they want more than a pod.
@@ -94,9 +95,15 @@ class TemplatesTest : public ::testing::Test {
 TEST_F(TemplatesTest, EachIsValidAppliedAndThenThereIsNothingLeftToDo) {
   const auto list = ParseJson(box_.Run({"init", "--list", "--json"}).out);
   ASSERT_TRUE(list);
-  EXPECT_GE((*list)["templates"].AsList().size(), 7U);
+  std::vector<std::string> names;
   for (const Value& item : (*list)["templates"].AsList()) {
-    const std::string name = item["name"].AsString();
+    names.push_back(item["name"].AsString());
+  }
+  EXPECT_THAT(names,
+              ElementsAre("caliban", "colab", "estimator", "gitops", "jax", "libtpu-flags",
+                          "lightning", "minimal", "multislice", "pytorch-xla", "queued",
+                          "spot-with-recovery", "tensorflow-pod", "torch-xla-wheels", "xla-dist"));
+  for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const std::string spec = Init(name);
     const RunResult valid = Run(spec, {"validate"});
@@ -197,7 +204,8 @@ class GitopsTest : public TemplatesTest {
                    "#!/bin/sh\n"
                    "at() { case $1 in gs://*) echo \"$BUCKET/${1#gs://}\" ;; *) echo \"$1\" ;; "
                    "esac; }\n"
-                   "[ \"$1\" = storage ] || exit 9\n"
+                   "echo \"$*\" >>\"$BUCKET/asked\"\n"
+                   "case $1 in storage) ;; iam | auth) exit 0 ;; *) exit 9 ;; esac\n"
                    "case $2 in\n"
                    "  ls) for each in \"$(at \"$3\")\"*; do [ -e \"$each\" ] || exit 1; "
                    "echo \"gs://${each#$BUCKET/}\"; done ;;\n"
@@ -245,6 +253,86 @@ TEST_F(GitopsTest, APullRequestIsPlannedAndAMergeIsApplied) {
   const RunResult again = Pipeline("plan");
   EXPECT_EQ(again.code, 0) << again;
   EXPECT_THAT(box_.ReadFile("clone/.podctl/plan.md"), HasSubstr("No changes")) << again;
+}
+
+// What `file` of the template runs, as its runner's shell is given it: GitHub's `run:` lines, and
+// the items of GitLab's `section`, folded (`>`) ones in one line.
+std::vector<std::string> RunLines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (const std::string& line : SplitLines(text)) {
+    const auto at = line.find("run: ");
+    if (at != std::string::npos && TrimBlanks(line.substr(0, at)).empty()) {
+      lines.push_back(line.substr(at + 5));
+    }
+  }
+  return lines;
+}
+std::vector<std::string> ScriptItems(const std::string& text, const std::string& section) {
+  std::vector<std::string> items;
+  std::size_t depth = std::string::npos;  // of the items
+  for (const std::string& line : SplitLines(text.substr(text.find("\n" + section)))) {
+    const std::string_view words = TrimBlanks(line);
+    const std::size_t blanks = line.find_first_not_of(' ');
+    if (words.starts_with("- ") && depth == std::string::npos) depth = blanks;
+    if (depth == std::string::npos || words.empty()) continue;
+    if (blanks < depth) break;
+    if (blanks == depth) {
+      items.emplace_back(words == "- >" ? "" : words.substr(2));
+    } else {
+      items.back() += std::string(words) + " ";
+    }
+  }
+  return items;
+}
+
+// Nobody's runner is here: each line is run by the shell that a runner starts, in one clone, with
+// the variables that pipeline.md lists.
+TEST_F(GitopsTest, EachLineOfTheTwoPipelinesRuns) {
+  const auto in_clone = [&](const std::string& shell, const std::string& script) {
+    return box_.RunProgram({"sh", "-c", "cd clone && exec " + shell + " \"$0\"", script});
+  };
+  ExpectOk(box_.RunProgram({"sh", "-c", "cp -r gitops clone"}));
+  const auto github = RunLines(box_.ReadFile("gitops/.github/workflows/podctl.yml"));
+  ASSERT_EQ(github, (std::vector<std::string>{"sh pipeline.sh plan", "exec sh pipeline.sh apply"}));
+  for (const std::string& line : github) ExpectOk(in_clone("bash -e -c", line));
+  EXPECT_THAT(box_.ReadFile("clone/.podctl/plan.md"), HasSubstr("<!-- podctl plan -->"));
+  EXPECT_TRUE(InBucket("podctl.state.json"));
+
+  // GitLab: other programs of the image, and a token where the runner leaves one.
+  ExpectOk(box_.RunProgram({"sh", "-c", "rm -rf clone && cp -r gitops clone"}));
+  box_.WriteFile("programs/curl", "#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$BUCKET/posted\"\n");
+  chmod(box_.Path("programs/curl").c_str(), 0755);
+  box_.SetVariable("GOOGLE_TOKEN", "a-token");
+  box_.SetVariable("WORKLOAD_IDENTITY_PROVIDER", "projects/1/locations/global/x");
+  box_.SetVariable("SERVICE_ACCOUNT", "a@b.c");
+  box_.SetVariable("COMMENT_TOKEN", "another-token");
+  box_.SetVariable("CI_API_V4_URL", "https://gitlab.invalid/api/v4");
+  box_.SetVariable("CI_PROJECT_ID", "7");
+  box_.SetVariable("CI_MERGE_REQUEST_IID", "8");
+  const std::string gitlab = box_.ReadFile("gitops/.gitlab-ci.yml");
+  for (const std::string job : {"plan:", "apply:"}) {
+    auto script = ScriptItems(gitlab, "  before_script:");
+    EXPECT_EQ(script.size(), 4U);
+    for (std::string& item : ScriptItems(gitlab.substr(gitlab.find("\n" + job)), "  script:")) {
+      script.push_back(std::move(item));
+    }
+    const RunResult run = in_clone("sh -e -c", Join(script, "\n"));
+    EXPECT_EQ(run.code, 0) << job << run;
+  }
+  EXPECT_THAT(box_.ReadFile("bucket/asked"),
+              AllOf(HasSubstr("iam workload-identity-pools create-cred-config "
+                              "projects/1/locations/global/x --service-account=a@b.c "
+                              "--credential-source-file=" +
+                              box_.Path("clone") +
+                              "/.podctl/google-token "
+                              "--output-file=.podctl/google-credentials.json"),
+                    HasSubstr("auth login --quiet --cred-file=" + box_.Path("clone") +
+                              "/.podctl/google-credentials.json")));
+  EXPECT_EQ(box_.ReadFile("clone/.podctl/google-token"), "a-token");
+  EXPECT_THAT(
+      box_.ReadFile("bucket/posted"),
+      AllOf(HasSubstr("PRIVATE-TOKEN: another-token\n"), HasSubstr("body@.podctl/plan.md\n"),
+            HasSubstr("https://gitlab.invalid/api/v4/projects/7/merge_requests/8/notes\n")));
 }
 
 TEST_F(GitopsTest, AFailedApplyPutsItsStateBackAndABucketThatIsSilentEndsIt) {
