@@ -118,8 +118,10 @@ TEST_F(ReachTest, WhoMayNotUseIapIsToldAtOnce) {
   for (const char* ssh : {"{iap: true}", "{iap: true, transport: openssh}"}) {
     Spec(ssh);
     box_.Apply();
+    const int before = CountLines(Calls(), "compute start-iap-tunnel");
     const RunResult run = box_.Run({"exec", "research/0", "--", "true"});
     EXPECT_EQ(run.code, 1) << run;
+    EXPECT_EQ(CountLines(Calls(), "compute start-iap-tunnel"), before + 1) << Calls();
     EXPECT_THAT(run.err, AllOf(HasSubstr("through `gcloud`"), HasSubstr("not authorized"),
                                Not(HasSubstr("tried"))))
         << run;

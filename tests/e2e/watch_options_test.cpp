@@ -73,6 +73,21 @@ TEST_F(WatchOptionsTest, ALockIsWaitedForAsLongAsItSays) {
   EXPECT_EQ(StateOf("one"), "READY");
 }
 
+// Whatever the pod's `capacity` says: the next look tries again, and the lock is free meanwhile.
+TEST_F(WatchOptionsTest, AZoneThatIsSoldOutIsNotWaitedFor) {
+  Begin();
+  box_.WriteSpec(Pod("one") + "    capacity: {retry: 2h}\n" + Pod("two"));
+  box_.Http("POST", "/emulator/capacity", R"({"v3-8": 1})");
+  Preempt("one");
+  const RunResult sold_out = box_.Run({"watch", "--once"});
+  EXPECT_EQ(sold_out.code, 1) << sold_out;
+  EXPECT_THAT(sold_out.err, HasSubstr("pod.one: no capacity for v3-8 in europe-west4-a"));
+  box_.Http("POST", "/emulator/capacity", R"({"v3-8": 2})");
+  const RunResult found = box_.Run({"watch", "--once"});
+  EXPECT_EQ(found.code, 0) << found;
+  EXPECT_EQ(StateOf("one"), "READY");
+}
+
 TEST_F(WatchOptionsTest, JsonIsOneEventALine) {
   Begin();
   auto watch = box_.Start({"watch", "--json", "--interval", "1s"});

@@ -135,6 +135,9 @@ TEST(ApiError, RefusalsAreToldApartByTheirWords) {
   EXPECT_EQ(OfAnswer("Quota exceeded for quota metric 'Maximum number of CreateNode requests per "
                      "minute' and limit 'x' of service 'tpu.googleapis.com'"),
             Refusal::kRate);
+  EXPECT_EQ(OfAnswer("Quota 'tpu.googleapis.com/qps/create' exhausted."), Refusal::kRate);
+  EXPECT_EQ(OfAnswer("Quota exceeded for quota group 'default', limit 'Calls per minute'"),
+            Refusal::kRate);
   EXPECT_EQ(OfOperation(3, "the accelerator v4-128 was not found in zone us-central2-b"),
             Refusal::kNone);
 }

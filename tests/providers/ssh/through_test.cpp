@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "providers/ssh/dial.h"
@@ -149,6 +152,34 @@ TEST_P(ThroughTest, GivesUpOnAProgramThatSaysNothingAndEndsIt) {
   EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
   EXPECT_THAT(result.message, HasSubstr("said nothing through `sleep` within 0.5s"));
   EXPECT_FALSE(IsRunning("sleep", "98765.25"));
+}
+
+// Each costs a process.
+TEST_P(ThroughTest, NoMoreThanSixtyFourProgramsRunAtOnce) {
+  limits_.retry = milliseconds(0);
+  limits_.connect = milliseconds(1500);
+  limits_.first_byte = milliseconds(500);
+  const std::string begun = folder_.path() + "/begun";
+  std::filesystem::create_directory(begun);
+  WorkerAccess worker = Worker();
+  // Notes how many of its kind live, and says nothing to the end.
+  worker.through = {"sh", "-c",
+                    "cd " + begun +
+                        "; : > $$; n=0; for p in *; do read -r is < /proc/$p/stat; case $is in "
+                        "'' | *') Z '*) ;; *) n=$((n+1));; esac; is=; done 2> /dev/null; echo $n > "
+                        "$$; exec sleep 98767.25"};
+  std::vector<WorkerAccess> workers;
+  for (int i = 0; i < 100; ++i) {
+    workers.push_back(worker);
+    workers.back().index = i;
+  }
+  for (const auto& result : Run(workers)) EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
+  int most = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(begun)) {
+    most = std::max(most, std::atoi(ReadAll(entry.path().string()).c_str()));
+  }
+  EXPECT_GT(most, 1);
+  EXPECT_LE(most, 64);
 }
 
 TEST_P(ThroughTest, AProgramThatTalksWithoutEndHoldsNothingUp) {
