@@ -64,13 +64,24 @@ bool IsKnownState(const std::string& state) {
 }
 
 Value ObservedFacts(const Value& node) {
-  Value facts = Value::EmptyMap();
-  for (const char* key : {"state", "health", "healthDescription", "networkEndpoints",
-                          "networkConfigs", "acceleratorType", "acceleratorConfig",
-                          "runtimeVersion", "createTime", "queuedResource", "slices"}) {
-    if (const Value* value = node.Find(key)) facts.Set(key, *value);
+  static constexpr std::string_view kFacts[] = {// sorted, as the map is
+                                                "acceleratorConfig",
+                                                "acceleratorType",
+                                                "createTime",
+                                                "health",
+                                                "healthDescription",
+                                                "networkConfigs",
+                                                "networkEndpoints",
+                                                "queuedResource",
+                                                "runtimeVersion",
+                                                "slices",
+                                                "state"};
+  Value::Map facts;
+  facts.reserve(std::size(kFacts));
+  for (const std::string_view key : kFacts) {
+    if (const Value* value = node.Find(key)) facts.emplace_hint(facts.end(), key, *value);
   }
-  return facts;
+  return Value(std::move(facts));
 }
 
 namespace {

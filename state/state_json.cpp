@@ -25,8 +25,9 @@ constexpr std::string_view kEnd = "\n}\n";
 
 // ---- Reading.
 
-// Takes the members out of one JSON object, each of which must be there and of its kind. Remembers
-// the first problem of the whole document in `problem`; after one, what is read is of no use.
+// Takes the members out of one JSON object, each of which must be of its kind; those that say
+// nothing when they are empty may be missing (Spare…), the others not. Remembers the first problem
+// of the whole document in `problem`; after one, what is read is of no use.
 class ObjectReader {
  public:
   ObjectReader(Value& object, std::string where, std::string& problem)
@@ -37,6 +38,15 @@ class ObjectReader {
   std::string Text(std::string_view key) {
     return TakeText(Member(key), [&] { FailMember(key, "is not a string"); });
   }
+  std::string SpareText(std::string_view key) { return IsThere(key) ? Text(key) : ""; }
+  bool SpareFlag(std::string_view key) { return IsThere(key) && Flag(key); }
+  std::vector<std::string> SpareTexts(std::string_view key) {
+    return IsThere(key) ? Texts(key) : std::vector<std::string>();
+  }
+  std::map<std::string, std::string> SpareTextMap(std::string_view key) {
+    return IsThere(key) ? TextMap(key) : std::map<std::string, std::string>();
+  }
+  bool IsThere(std::string_view key) const { return object_.Find(key) != nullptr; }
   bool Flag(std::string_view key) {
     const Value& value = Member(key);
     if (!value.is_bool()) FailMember(key, "is not true or false");
@@ -160,10 +170,7 @@ PendingAction PendingFromValue(Value& value, const std::string& where, std::stri
   pending.operation = in.Text("operation");
   pending.begun_at = in.Text("begun_at");
   pending.run = static_cast<std::uint64_t>(in.Number("run", 0, INT64_MAX));
-  if (const Value* id = in.Optional("request_id")) {
-    if (!id->is_string()) in.Fail("has a `request_id` that is not a string");
-    pending.request_id = id->AsString();
-  }
+  pending.request_id = in.SpareText("request_id");
   in.RefuseUnknownMembers();
   return pending;
 }
@@ -171,27 +178,21 @@ PendingAction PendingFromValue(Value& value, const std::string& where, std::stri
 SshSettings SshFromValue(Value& value, const std::string& where, std::string& problem) {
   ObjectReader in(value, where, problem);
   SshSettings ssh;
-  ssh.user = in.Text("user");
-  ssh.port = static_cast<int>(in.Number("port", 1, 65535));
-  ssh.identity_file = in.Text("identity_file");
-  ssh.internal_address = in.Flag("internal_address");
-  ssh.strict_host_keys = in.Flag("strict_host_keys");
+  ssh.user = in.SpareText("user");
+  if (in.IsThere("port")) ssh.port = static_cast<int>(in.Number("port", 1, 65535));
+  ssh.identity_file = in.SpareText("identity_file");
+  ssh.internal_address = in.SpareFlag("internal_address");
+  ssh.strict_host_keys = in.SpareFlag("strict_host_keys");
   if (const Value* transport = in.Optional("transport")) {
     if (*transport != Value("openssh")) in.Fail("names a transport that is not `openssh`");
     ssh.transport = "openssh";
   }
-  if (const Value* jump = in.Optional("proxy_jump")) {
-    if (!jump->is_string()) in.Fail("has a `proxy_jump` that is not a string");
-    ssh.proxy_jump = jump->AsString();
-  }
+  if (in.IsThere("proxy_jump")) ssh.proxy_jump = in.Text("proxy_jump");
   if (const Value* iap = in.Optional("iap")) {
     if (*iap != Value(true)) in.Fail("has an `iap` that is not true");
     ssh.iap = true;
   }
-  if (const Value* name = in.Optional("os_login_user")) {
-    if (!name->is_string()) in.Fail("has an `os_login_user` that is not a string");
-    ssh.os_login_user = name->AsString();
-  }
+  if (in.IsThere("os_login_user")) ssh.os_login_user = in.Text("os_login_user");
   if (const Value* external = in.Optional("external_address")) {
     if (*external != Value(true)) in.Fail("has an `external_address` that is not true");
     ssh.external_address = true;
@@ -239,8 +240,7 @@ std::vector<DeposedNode> DeposedFromValue(Value::List& list, const std::string& 
   return nodes;
 }
 
-PodRecord PodFromValue(Value& value, std::int64_t version, const std::string& address,
-                       std::string& problem) {
+PodRecord PodFromValue(Value& value, const std::string& address, std::string& problem) {
   ObjectReader in(value, address, problem);
   PodRecord pod;
   in.Text("type");  // looked at by the caller
@@ -250,20 +250,24 @@ PodRecord PodFromValue(Value& value, std::int64_t version, const std::string& ad
   pod.uid = in.Text("uid");
   pod.exists = in.Flag("exists");
   pod.applied = in.Any("applied");
-  pod.metadata = in.TextMap("metadata");
-  pod.sensitive_keys = in.Texts("sensitive_keys");
+  pod.metadata = in.SpareTextMap("metadata");
+  pod.sensitive_keys = in.SpareTexts("sensitive_keys");
   pod.observed = in.Any("observed");
-  for (auto& [worker, keys] : in.Map("host_keys")) {
-    pod.host_keys[in.Worker(worker)] = in.TextList(keys, "`host_keys`");
+  if (in.IsThere("host_keys")) {
+    for (auto& [worker, keys] : in.Map("host_keys")) {
+      pod.host_keys[in.Worker(worker)] = in.TextList(keys, "`host_keys`");
+    }
   }
-  pod.host_keys_source = in.Text("host_keys_source");
-  pod.ssh = SshFromValue(in.At("ssh"), address + ".ssh", problem);
-  pod.exec_env = in.TextMap("exec_env");
-  pod.depends_on = in.Texts("depends_on");
-  pod.prevent_destroy = in.Flag("prevent_destroy");
-  if (version >= 2) {
-    pod.wanted_node_id = in.Text("wanted_node_id");
-    pod.replace_because = in.Text("replace_because");
+  pod.host_keys_source = in.SpareText("host_keys_source");
+  if (Value* ssh = in.Optional("ssh")) {
+    pod.ssh = SshFromValue(*ssh, address + ".ssh", problem);
+  }
+  pod.exec_env = in.SpareTextMap("exec_env");
+  pod.depends_on = in.SpareTexts("depends_on");
+  pod.prevent_destroy = in.SpareFlag("prevent_destroy");
+  pod.wanted_node_id = in.SpareText("wanted_node_id");
+  pod.replace_because = in.SpareText("replace_because");
+  if (in.IsThere("deposed")) {
     pod.deposed = DeposedFromValue(in.List("deposed"), address + ".deposed", problem);
   }
   if (const Value* name = in.Optional("api_version")) {
@@ -274,16 +278,11 @@ PodRecord PodFromValue(Value& value, std::int64_t version, const std::string& ad
   if (Value* queued = in.Optional("queued")) {
     pod.queued = QueuedFromValue(*queued, address + ".queued", problem);
   }
-  if (in.Optional("vm_names") != nullptr) {
-    for (auto& [worker, name] : in.TextMap("vm_names")) pod.vm_names[in.Worker(worker)] = name;
-  }
+  for (auto& [worker, name] : in.SpareTextMap("vm_names")) pod.vm_names[in.Worker(worker)] = name;
   if (Value* pending = in.Optional("pending")) {
     pod.pending = PendingFromValue(*pending, address + ".pending", problem);
   }
-  if (const Value* since = in.Optional("capacity_since")) {
-    if (!since->is_string()) in.Fail("has a `capacity_since` that is not a string");
-    pod.capacity_since = since->AsString();
-  }
+  pod.capacity_since = in.SpareText("capacity_since");
   if (Value* recovery = in.Optional("recovery")) {
     pod.recovery = RecoveryFromValue(*recovery, address + ".recovery", problem);
   }
@@ -326,8 +325,8 @@ TrainingRecord TrainingFromValue(Value& value, const std::string& address, std::
   return job;
 }
 
-// Version 1 (podctl 0.1) had no `wanted_node_id`, `replace_because` and `deposed`; what they would
-// say of such a state is what an empty one says.
+// Version 1 had no `wanted_node_id`, `replace_because` and `deposed`, versions below 3 no training
+// jobs, and versions below 4 wrote every member, empty or not. All that reads the same.
 State StateFromDocument(Value& document, std::string& problem) {
   ObjectReader in(document, "", problem);
   State state;
@@ -343,8 +342,7 @@ State StateFromDocument(Value& document, std::string& problem) {
     if (VisibleControls(address) != address) {
       in.Fail(fmt::format("has a resource `{}`, which is no address", address));
     } else if (type == "pod" && address.starts_with(kPodPrefix)) {
-      state.pods.emplace_hint(state.pods.end(), address,
-                              PodFromValue(value, version, address, problem));
+      state.pods.emplace_hint(state.pods.end(), address, PodFromValue(value, address, problem));
     } else if (type == "bootstrap" && address.starts_with(kStepPrefix)) {
       state.steps.emplace_hint(state.steps.end(), address, StepFromValue(value, address, problem));
     } else if (type == "trainingJob" && address.starts_with(kTrainingPrefix) && version >= 3) {
@@ -413,20 +411,14 @@ Error TooNew(const std::string& origin, const Value& document) {
 
 // ---- Writing.
 
-// A podctl that knows no training jobs must refuse a state that has some; one without stays
-// readable for it.
-int FormatVersionOf(const State& state) {
-  return state.training_jobs.empty() ? 2 : 3;
-}
-
 StateHeader HeaderOf(const State& state) {
-  return {FormatVersionOf(state), PODCTL_VERSION, state.lineage, state.serial, state.digest_key};
+  return {kStateFormatVersion, PODCTL_VERSION, state.lineage, state.serial, state.digest_key};
 }
 
 // Members in the order a person wants to read them, not in the order of the alphabet.
-std::string FirstLines(int format_version) {
+std::string FirstLines() {
   return fmt::format("{{\n  \"format_version\": {},\n  \"podctl_version\": \"{}\",\n",
-                     format_version, PODCTL_VERSION);
+                     kStateFormatVersion, PODCTL_VERSION);
 }
 
 }  // namespace
@@ -439,7 +431,7 @@ StateText::StateText(const State& state) : state_(state), resources_(CanonicalRe
 
 bool StateText::SaidBy(std::string_view stored) const {
   const std::string_view begin = stored.substr(0, kMostHeaderBytes);
-  if (begin.starts_with(FirstLines(FormatVersionOf(state_)))) {
+  if (begin.starts_with(FirstLines())) {
     // The checksum of an accepted text stands for its content.
     return begin.find(fmt::format("\n  \"checksum\": \"{}\",\n",
                                   ChecksumOf(HeaderOf(state_), resources_))) !=
@@ -452,7 +444,7 @@ bool StateText::SaidBy(std::string_view stored) const {
 
 std::string StateText::Text() const {
   const StateHeader header = HeaderOf(state_);
-  std::string text = FirstLines(header.format_version);
+  std::string text = FirstLines();
   text += "  \"lineage\": ";
   AppendJsonText(header.lineage, &text);
   text += fmt::format(",\n  \"serial\": {},\n  \"checksum\": \"{}\",\n  \"digest_key\": ",
@@ -464,7 +456,8 @@ std::string StateText::Text() const {
   return text += kEnd;
 }
 
-Result<State> StateFromJson(std::string_view text, const std::string& origin) {
+Result<State> StateFromJson(std::string_view text, const std::string& origin,
+                            std::size_t readable) {
   if (text.empty()) return Damaged(origin, "it is empty");
   if (text.size() > kMaxStateBytes) {
     return Damaged(origin, fmt::format("it is larger than {} MiB", kMaxStateBytes >> 20));
@@ -475,7 +468,7 @@ Result<State> StateFromJson(std::string_view text, const std::string& origin) {
   if (text.find('\r') != std::string_view::npos) {
     return Damaged(origin, "it holds carriage returns, which podctl does not write");
   }
-  Result<Value> document = ParseJson(text);
+  Result<Value> document = ParseJson(text, readable);
   if (!document) return Damaged(origin, document.error().message);
   if (!document->is_map()) return Damaged(origin, "it is not a JSON object");
   // Before anything else: what a newer podctl means by the other keys is not known here.

@@ -1,5 +1,4 @@
-// The state as JSON text and back. The format's version is 3 where there are training jobs, which
-// older ones do not know, and else 2; see docs/state.md.
+// The state as JSON text and back; docs/state.md describes the format.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace podctl {
 
-inline constexpr int kStateFormatVersion = 3;  // the newest that is read
+inline constexpr int kStateFormatVersion = 4;  // which is written, and the newest that is read
 inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum.
@@ -31,9 +30,10 @@ class StateText {
   std::string resources_;  // canonical
 };
 
-// Reads version 1 too: the next save writes a newer one.
+// Reads every older version too: the next save writes this one. `readable` as for ParseJson.
 // kDataLoss for an empty, cut or otherwise damaged text (never "no state"); kUnimplemented for a
 // newer format version, naming it. The message names `origin` (a path or URL).
-Result<State> StateFromJson(std::string_view text, const std::string& origin);
+Result<State> StateFromJson(std::string_view text, const std::string& origin,
+                            std::size_t readable = 0);
 
 }  // namespace podctl

@@ -69,6 +69,11 @@ class ObjectWriter {
   void Member(std::string_view key, const T& value) {
     Put(value, Key(key));
   }
+  // What says nothing when it is empty (zero, false), as most of a record does, is left out.
+  template <typename T>
+  void Spare(std::string_view key, const T& value) {
+    if (value != T()) Member(key, value);
+  }
 
  private:
   std::string* out_;
@@ -101,7 +106,7 @@ void Put(const PendingAction& pending, std::string* out) {
   object.Member("begun_at", pending.begun_at);
   object.Member("kind", PendingKindName(pending.kind));
   object.Member("operation", pending.operation);
-  if (!pending.request_id.empty()) object.Member("request_id", pending.request_id);
+  object.Spare("request_id", pending.request_id);
   object.Member("run", pending.run);
 }
 
@@ -109,14 +114,14 @@ void Put(const SshSettings& ssh, std::string* out) {
   ObjectWriter object(out);
   if (ssh.external_address) object.Member("external_address", *ssh.external_address);
   if (ssh.iap) object.Member("iap", *ssh.iap);
-  object.Member("identity_file", ssh.identity_file);
-  object.Member("internal_address", ssh.internal_address);
+  object.Spare("identity_file", ssh.identity_file);
+  object.Spare("internal_address", ssh.internal_address);
   if (ssh.os_login_user) object.Member("os_login_user", *ssh.os_login_user);
-  object.Member("port", ssh.port);
+  if (ssh.port != SshSettings().port) object.Member("port", ssh.port);
   if (ssh.proxy_jump) object.Member("proxy_jump", *ssh.proxy_jump);
-  object.Member("strict_host_keys", ssh.strict_host_keys);
+  object.Spare("strict_host_keys", ssh.strict_host_keys);
   if (ssh.transport) object.Member("transport", *ssh.transport);
-  object.Member("user", ssh.user);
+  object.Spare("user", ssh.user);
 }
 
 void Put(const QueuedRecord& queued, std::string* out) {
@@ -168,28 +173,28 @@ void Put(const PodRecord& pod, std::string* out) {
     object.Member("api_version", ApiVersionName(pod.api_version));
   }
   object.Member("applied", pod.applied);
-  if (!pod.capacity_since.empty()) object.Member("capacity_since", pod.capacity_since);
-  object.Member("depends_on", pod.depends_on);
-  object.Member("deposed", pod.deposed);
-  object.Member("exec_env", pod.exec_env);
+  object.Spare("capacity_since", pod.capacity_since);
+  object.Spare("depends_on", pod.depends_on);
+  object.Spare("deposed", pod.deposed);
+  object.Spare("exec_env", pod.exec_env);
   object.Member("exists", pod.exists);
-  object.Member("host_keys", pod.host_keys);
-  object.Member("host_keys_source", pod.host_keys_source);
-  object.Member("metadata", pod.metadata);
+  object.Spare("host_keys", pod.host_keys);
+  object.Spare("host_keys_source", pod.host_keys_source);
+  object.Spare("metadata", pod.metadata);
   object.Member("node_id", pod.node_id);
   object.Member("observed", pod.observed);
   if (pod.pending) object.Member("pending", *pod.pending);
-  object.Member("prevent_destroy", pod.prevent_destroy);
+  object.Spare("prevent_destroy", pod.prevent_destroy);
   object.Member("project", pod.project);
   if (pod.queued) object.Member("queued", *pod.queued);
   if (pod.recovery) object.Member("recovery", *pod.recovery);
-  object.Member("replace_because", pod.replace_because);
-  object.Member("sensitive_keys", pod.sensitive_keys);
-  object.Member("ssh", pod.ssh);
+  object.Spare("replace_because", pod.replace_because);
+  object.Spare("sensitive_keys", pod.sensitive_keys);
+  object.Spare("ssh", pod.ssh);
   object.Member("type", std::string_view("pod"));
   object.Member("uid", pod.uid);
-  if (!pod.vm_names.empty()) object.Member("vm_names", pod.vm_names);
-  object.Member("wanted_node_id", pod.wanted_node_id);
+  object.Spare("vm_names", pod.vm_names);
+  object.Spare("wanted_node_id", pod.wanted_node_id);
   object.Member("zone", pod.zone);
 }
 

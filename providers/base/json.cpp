@@ -84,12 +84,15 @@ bool FromElement(const simdjson::dom::element& from, std::size_t depth, Value* t
 
 // What simdjson takes, ten times as fast as the parser below. nullopt: that one reads it, or knows
 // what is wrong where.
-std::optional<Value> ReadFast(std::string_view text) {
+std::optional<Value> ReadFast(std::string_view text, std::size_t readable) {
   if (text.empty()) return std::nullopt;  // it may have no address, which simdjson would copy from
   simdjson::dom::parser parser;
   simdjson::dom::element root;
   if (parser.allocate(text.size(), kMaxDepth + 1) != simdjson::SUCCESS) return std::nullopt;
-  if (parser.parse(text.data(), text.size()).get(root) != simdjson::SUCCESS) return std::nullopt;
+  const bool copy = readable < text.size() + simdjson::SIMDJSON_PADDING;
+  if (parser.parse(text.data(), text.size(), copy).get(root) != simdjson::SUCCESS) {
+    return std::nullopt;
+  }
   Value value;
   if (!FromElement(root, kMaxDepth, &value)) return std::nullopt;
   return value;
@@ -222,8 +225,8 @@ std::size_t EndOfText(std::string_view json, std::size_t begin) {
 
 }  // namespace
 
-Result<Value> ParseJson(std::string_view text) {
-  if (auto value = ReadFast(text)) return *std::move(value);
+Result<Value> ParseJson(std::string_view text, std::size_t readable) {
+  if (auto value = ReadFast(text, readable)) return *std::move(value);
   ValueBuilder builder;
   const bool accepted = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return std::move(builder).Take(accepted);

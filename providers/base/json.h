@@ -13,7 +13,10 @@ namespace podctl {
 // Strict JSON. Refused with kInvalidArgument: anything but one whole document, nesting deeper than
 // 200, a duplicate key, invalid UTF-8. Integers beyond int64 are read as doubles. The message holds
 // the byte offset, never the text itself (it may be a secret).
-Result<Value> ParseJson(std::string_view text);
+//
+// `readable`: how many bytes may be read from the text's first one on, such as a string's capacity.
+// Where they are some more than the text, the parser works in them and needs no copy of its own.
+Result<Value> ParseJson(std::string_view text, std::size_t readable = 0);
 
 enum class JsonStyle { kCompact, kIndented };  // kIndented: two blanks a level, as terraform does
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <charconv>
+#include <cstring>
 
 namespace podctl {
 namespace {
@@ -108,6 +109,17 @@ const Value& Value::operator[](std::string_view key) const {
 
 const Value* Value::Find(std::string_view key) const {
   const Map& map = AsMap();
+  // The keys of a node or a record differ in length more often than not, so that looking at each
+  // costs less than the comparisons of a binary search.
+  constexpr std::size_t kFew = 32;
+  if (map.size() <= kFew) {
+    for (const auto& [name, value] : map) {
+      if (name.size() == key.size() && std::memcmp(name.data(), key.data(), key.size()) == 0) {
+        return &value;
+      }
+    }
+    return nullptr;
+  }
   const auto it = map.find(key);
   return it == map.end() ? nullptr : &it->second;
 }

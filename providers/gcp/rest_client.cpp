@@ -89,7 +89,7 @@ Result<http::Response> RestClient::SendAuthorized(http::Request request, http::R
 
 Result<Value> RestClient::Read(const Call& call, const http::Response& response) const {
   if (response.status >= 200 && response.status < 300) {
-    Result<Value> value = ParseJson(response.body);
+    Result<Value> value = ParseJson(response.body, response.body.capacity());
     if (value && value->is_map()) return value;
     const bool safe = call.repeat == http::Repeat::kSafe;
     return MakeError(safe ? ErrorCode::kInternal : ErrorCode::kReplyLost,

@@ -73,6 +73,8 @@ Result<std::string> ReadAll(int fd, const std::string& path, std::uint64_t max_b
     step = std::min(static_cast<std::uint64_t>(info.st_size), max_bytes) + 1;
   }
   std::string text;
+  constexpr std::size_t kSpare = 64;  // in which a parser may read on
+  text.reserve(step + kSpare);
   std::size_t size = 0;
   for (;; step = kReadStep) {
     text.resize(size + step);

@@ -98,7 +98,7 @@ Result<Snapshot> LocalStore::Load() {
     return Snapshot{};
   }
   if (!text) return CannotRead(text.error());
-  Result<State> state = StateFromJson(*text, path_);
+  Result<State> state = StateFromJson(*text, path_, text->capacity());
   if (!state) return state.error();
   known_ = Known{GenerationOf(*text), state->lineage, state->serial};
   return Snapshot{*std::move(state), known_->generation};

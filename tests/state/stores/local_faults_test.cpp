@@ -256,9 +256,9 @@ std::vector<std::string> BadStates() {
       {"\"serial\": 42", "\"serial\": 18446744073709551615"},
       {"\"serial\": 42", "\"serial\": \"42\""},
       {"\"serial\": 42", "\"serial\": 42, \"serial\": 42"},
-      {"\"format_version\": 2", "\"format_version\": 0"},
-      {"\"format_version\": 2", "\"format_version\": 1"},
-      {"\"format_version\": 2", "\"format_version\": 999"},
+      {"\"format_version\": 4", "\"format_version\": 0"},
+      {"\"format_version\": 4", "\"format_version\": 1"},
+      {"\"format_version\": 4", "\"format_version\": 999"},
       {"  \"lineage\"", "  \"line\""},
       {"\"pod.other\"", "\"pad.other\""},
   };

@@ -164,7 +164,7 @@ TEST(LocalStore, EqualContentOfVersion1IsNotWritten) {
   state = Changed(state);
   ASSERT_TRUE(store.Save(state));
   EXPECT_THAT(*machine.files.FileText("/project/podctl.state.json"),
-              HasSubstr("\"format_version\": 2,"));
+              HasSubstr("\"format_version\": 4,"));
   EXPECT_EQ(machine.Open().Load()->state, state);
 }
 
