@@ -21,6 +21,9 @@ int main(int argc, char** argv) {
   // pieces.
   constexpr int kStepBytes = 4 << 20;
   mallopt(M_TOP_PAD, kStepBytes);
+  // Each further arena keeps what its threads let go of, while the others ask for more.
+  constexpr int kArenas = 2;
+  mallopt(M_ARENA_MAX, kArenas);
   const std::vector<std::string> words(argv + 1, argv + argc);
   auto parsed = ParseArguments(words);
   if (const auto* help = std::get_if<HelpWanted>(&parsed)) {

@@ -7,11 +7,14 @@ constexpr std::size_t kMostBegun = 4;  // zones, each with a thread of its own
 
 }  // namespace
 
-ListAhead::ListAhead(Provider& provider, const std::set<ZoneName>& zones,
-                     const std::stop_token& stop)
-    : provider_(provider), stop_with_(stop, [this] { stop_own_.request_stop(); }) {
+ListAhead::ListAhead(Provider& provider, const std::stop_token& stop)
+    : provider_(provider), stop_with_(stop, [this] { stop_own_.request_stop(); }) {}
+
+void ListAhead::Begin(const std::set<ZoneName>& zones) {
+  const std::lock_guard lock(mutex_);
   for (const ZoneName& zone : zones) {
-    if (begun_.size() == kMostBegun) break;
+    if (ever_begun_.size() == kMostBegun) break;
+    if (!ever_begun_.insert(zone).second) continue;
     Begun& begun = begun_[zone];
     begun.thread = std::jthread([this, zone, &begun] {
       begun.nodes = provider_.ListNodes(zone.first, zone.second, stop_own_.get_token());

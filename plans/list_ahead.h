@@ -1,5 +1,5 @@
 // Lists nodes before anybody asks: a provider that lends another one, and has begun to list some
-// zones while its user still reads the state. Everything else it hands on.
+// zones while its user still reads the spec and the state. Everything else it hands on.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,16 @@ using ZoneName = std::pair<std::string, std::string>;  // project, zone
 
 class ListAhead final : public Provider {
  public:
-  // Begins to list `zones`, the first few of them; the rest are listed when asked for. `provider`
-  // is lent and must outlive this. The end of this, or of `stop`, stops what is under way.
-  ListAhead(Provider& provider, const std::set<ZoneName>& zones, const std::stop_token& stop);
+  // `provider` is lent and must outlive this. The end of this, or of `stop`, stops what is under
+  // way.
+  ListAhead(Provider& provider, const std::stop_token& stop);
   ~ListAhead() override;
   ListAhead(const ListAhead&) = delete;
   ListAhead& operator=(const ListAhead&) = delete;
+
+  // Begins to list those of `zones` that it has not begun, a few in all; the rest are listed when
+  // asked for. Any thread.
+  void Begin(const std::set<ZoneName>& zones);
 
   // The first time for a zone that was begun: waits for that list.
   Result<std::vector<Value>> ListNodes(const std::string& project, const std::string& zone,
@@ -62,6 +66,7 @@ class ListAhead final : public Provider {
   std::stop_callback<std::function<void()>> stop_with_;
   std::mutex mutex_;
   std::map<ZoneName, Begun> begun_;
+  std::set<ZoneName> ever_begun_;
 };
 
 }  // namespace podctl

@@ -25,7 +25,16 @@ bool MayBeCreated(const PodSpec& pod, const State& state) {
   return record == state.pods.end() || !record->second.exists;
 }
 
-// Those that can be listed before the state is known: in v2.
+// Those that can be listed before spec and state are known together: in v2.
+std::set<ZoneName> ZonesOf(const State& state) {
+  std::set<ZoneName> zones;
+  for (const auto& [address, record] : state.pods) zones.emplace(record.project, record.zone);
+  for (const auto& [address, record] : state.pods) {
+    if (record.api_version == ApiVersion::kV2Alpha1) zones.erase({record.project, record.zone});
+  }
+  return zones;
+}
+
 std::set<ZoneName> ZonesOf(const Spec& spec) {
   std::set<ZoneName> zones;
   for (const PodSpec& pod : spec.pods) zones.emplace(pod.project, pod.zone);
@@ -84,9 +93,15 @@ Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* sp
 // while. Where it lies is a guess until the spec is read, so what was read may be of no use.
 class StateAhead {
  public:
-  explicit StateAhead(Wiring& wiring)
+  // `listing`, which may be null, begins with the zones of the state. It must outlive this.
+  StateAhead(Wiring& wiring, ListAhead* listing)
       : path_(wiring.LikelyStatePath()), store_(wiring.OpenStore(path_)) {
-    snapshot_ = std::async(std::launch::async, [this] { return store_->Load(); });
+    snapshot_ = std::async(std::launch::async, [this, listing] {
+      Result<Snapshot> snapshot = store_->Load();
+      const bool known = snapshot.has_value() && snapshot->state.has_value();
+      if (known && listing != nullptr) listing->Begin(ZonesOf(*snapshot->state));
+      return snapshot;
+    });
   }
 
   // The store at `path`, and what it holds.
@@ -200,8 +215,16 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   reason = NoPlan::kSpec;
   Diagnostics diagnostics;
   // What is to be changed is read when the lock is held, and not before.
+  const std::stop_token stop = wiring.interrupt().drain();
+  std::optional<ListAhead> listing;
   std::optional<StateAhead> ahead;
-  if (!options.lock) ahead.emplace(wiring);
+  if (!options.lock) {
+    // Without a provider the state is read all the same; why there is none is told below.
+    if (const auto early = wiring.provider(); early && options.plan.refresh) {
+      listing.emplace(**early, stop);
+    }
+    ahead.emplace(wiring, listing ? &*listing : nullptr);
+  }
   run.spec = LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), diagnostics);
   ShowDiagnostics(wiring, json, diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;
@@ -209,7 +232,6 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   if (options.lock) run.store = wiring.OpenStore(state_path);
   if (options.plan.mode == PlanMode::kDestroy) run.spec.pods.clear();
 
-  const std::stop_token stop = wiring.interrupt().drain();
   if (options.lock) {
     run.lock = TakeLock(wiring, json, *run.store, options.operation);
     reason = wiring.interrupt().requested() ? NoPlan::kInterrupted : NoPlan::kLock;
@@ -224,8 +246,8 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   run.provider = *provider;
   reason = NoPlan::kElse;
   // Not before the lock is held: what is listed must not be changed by another run.
-  ListAhead listing(**provider, options.plan.refresh ? ZonesOf(run.spec) : std::set<ZoneName>(),
-                    stop);
+  if (!listing) listing.emplace(**provider, stop);
+  if (options.plan.refresh) listing->Begin(ZonesOf(run.spec));
   Result<Snapshot> stored = Snapshot{};
   if (ahead) {
     std::tie(run.store, stored) = ahead->Take(wiring, state_path);
@@ -251,7 +273,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     return std::nullopt;
   }
   auto observation =
-      Observe(run.spec, known, listing, wiring.options().parallelism, stop, options.plan.refresh);
+      Observe(run.spec, known, *listing, wiring.options().parallelism, stop, options.plan.refresh);
   if (!observation) {
     if (wiring.interrupt().requested()) {
       reason = NoPlan::kInterrupted;

@@ -15,7 +15,8 @@ const ZoneName kZone = {"p", "europe-west4-a"};
 TEST(ListAhead, AnswersWhatWasListedBeforeAndThenAsksAnew) {
   testing::FakeProvider provider;
   provider.PutNode({"p", "europe-west4-a", "one"}, Value::EmptyMap());
-  ListAhead ahead(provider, {kZone}, {});
+  ListAhead ahead(provider, {});
+  ahead.Begin({kZone});
   const auto first = ahead.ListNodes("p", "europe-west4-a", {});
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->size(), 1U);
@@ -29,7 +30,7 @@ TEST(ListAhead, AnswersWhatWasListedBeforeAndThenAsksAnew) {
 TEST(ListAhead, ListsOtherZonesWhenAsked) {
   testing::FakeProvider provider;
   provider.PutNode({"p", "us-central1-a", "one"}, Value::EmptyMap());
-  ListAhead ahead(provider, {}, {});
+  ListAhead ahead(provider, {});
   EXPECT_TRUE(provider.Calls().empty());
   EXPECT_EQ(ahead.ListNodes("p", "us-central1-a", {})->size(), 1U);
   EXPECT_TRUE(ahead.GetNode({"p", "us-central1-a", "one"}, {}).has_value());
@@ -38,10 +39,21 @@ TEST(ListAhead, ListsOtherZonesWhenAsked) {
 TEST(ListAhead, HandsOnWhatFailed) {
   testing::FakeProvider provider;
   provider.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
-  ListAhead ahead(provider, {kZone}, {});
+  ListAhead ahead(provider, {});
+  ahead.Begin({kZone});
   const auto listed = ahead.ListNodes("p", "europe-west4-a", {});
   ASSERT_FALSE(listed.has_value());
   EXPECT_EQ(listed.error().message, "no");
+}
+
+TEST(ListAhead, ListsAZoneThatIsNamedTwiceOnce) {
+  testing::FakeProvider provider;
+  ListAhead ahead(provider, {});
+  ahead.Begin({kZone});
+  ahead.Begin({kZone, {"p", "us-central1-a"}});
+  EXPECT_TRUE(ahead.ListNodes("p", "europe-west4-a", {}).has_value());
+  EXPECT_TRUE(ahead.ListNodes("p", "us-central1-a", {}).has_value());
+  EXPECT_EQ(provider.Calls("list").size(), 2U);
 }
 
 // Hangs in a list until it is told to stop.
@@ -75,7 +87,8 @@ class Slow {
 TEST(ListAhead, IsUnderWayBeforeAnybodyAsks) {
   testing::FakeProvider provider;
   Slow slow(provider);
-  ListAhead ahead(provider, {kZone}, {});
+  ListAhead ahead(provider, {});
+  ahead.Begin({kZone});
   slow.WaitUntilItHangs();  // for ever, if nothing were begun
   slow.Release();
   EXPECT_TRUE(ahead.ListNodes("p", "europe-west4-a", {}).has_value());
@@ -85,7 +98,8 @@ TEST(ListAhead, StopsWhatNobodyWaitsFor) {
   testing::FakeProvider provider;
   std::stop_source interrupt;
   interrupt.request_stop();
-  ListAhead ahead(provider, {kZone}, interrupt.get_token());
+  ListAhead ahead(provider, interrupt.get_token());
+  ahead.Begin({kZone});
   const auto listed = ahead.ListNodes("p", "europe-west4-a", {});
   ASSERT_FALSE(listed.has_value());
   EXPECT_EQ(listed.error().code, ErrorCode::kCancelled);
