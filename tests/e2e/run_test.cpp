@@ -247,6 +247,25 @@ TEST_F(RunTest, EventsAreOneDocumentALine) {
             1);
 }
 
+TEST_F(RunTest, PrintsExactlyWhatWouldRunAndRunsNothing) {
+  Job("    command: [sh, -c, 'touch ~/was-started']\n    launcher: tensorflow\n"
+      "    flags: {use_tpu: true}\n    sync: [{source: ./src, destination: ~/code}]\n");
+  const RunResult print = Run({"--print", "--", "--extra=1"});
+  EXPECT_EQ(print.code, 0) << print;
+  EXPECT_THAT(print.out,
+              HasSubstr("research/0:\n  variables:\n    TPU_LOAD_LIBRARY=0\n    TPU_NAME=research\n"
+                        "  runs:\n    exec sh -c 'touch ~/was-started' --use_tpu=true --extra=1\n"))
+      << print;
+  EXPECT_THAT(print.out, Not(HasSubstr("The pod is not there yet"))) << print;
+  const auto document = ParseJson(Run({"--print", "--json"}).out);
+  ASSERT_TRUE(document);
+  EXPECT_EQ((*document)["addresses_known"], Value(true));
+  EXPECT_THAT((*document)["workers"].AsList(), SizeIs(1));
+  EXPECT_THAT(Run({"--local", "--print"}).out,
+              HasSubstr("exec sh -c 'touch ~/was-started' --use_tpu=False\n"));
+  EXPECT_EQ(Exec("test ! -e ~/was-started && test ! -e ~/code").code, 0);
+}
+
 TEST_F(RunTest, ListsAndNamesJobs) {
   Job("    command: [python3, train.py]\n");
   EXPECT_EQ(
