@@ -64,7 +64,8 @@ JobSpec JobReader::Read(const YamlNode& key, const YamlNode& job) {
   const YamlEntry* conda = job.Find("condaEnv");
   const YamlEntry* docker = job.Find("docker");
   if (conda != nullptr && docker != nullptr) {
-    reader_.Conflict(*docker->key, slot, "`condaEnv` and `docker` exclude each other", *conda->key,
+    reader_.Conflict(*docker->key, slot.Below("docker"),
+                     "`condaEnv` and `docker` exclude each other", *conda->key,
                      "the other one is here");
   }
   CheckLauncher(key, job, slot, spec);
@@ -348,6 +349,7 @@ void JobReader::CheckLauncher(const YamlNode& key, const YamlNode& job, const Sl
       pod != pods_.end() && pod->second->queued && pod->second->queued->slices > 1;
   const YamlEntry* launcher = job.Find("launcher");
   const YamlNode& at = launcher == nullptr ? key : *launcher->value;
+  const Slot place = launcher == nullptr ? slot : slot.Below("launcher");
   if (RunsOnWorkerZero(spec.launcher)) {
     const YamlEntry* workers = job.Find("workers");
     if (workers != nullptr && !spec.workers.empty() && spec.workers != "0") {
@@ -356,13 +358,13 @@ void JobReader::CheckLauncher(const YamlNode& key, const YamlNode& job, const Sl
                     "leave `workers` out: the others serve through tpu-runtime");
     }
     if (multislice) {
-      reader_.Error(at, slot, fmt::format("`{}` cannot run on several slices", name),
+      reader_.Error(at, place, fmt::format("`{}` cannot run on several slices", name),
                     "`pjrt` and `jax` can");
     }
   }
   if (spec.launcher == Launcher::kXlaDist) {
     if (multislice) {
-      reader_.Error(at, slot, "`xla_dist` cannot run on several slices", "`pjrt` and `jax` can");
+      reader_.Error(at, place, "`xla_dist` cannot run on several slices", "`pjrt` and `jax` can");
     }
     CheckXlaDist(job, slot, spec);
     if (job.Find("restart") == nullptr) {
