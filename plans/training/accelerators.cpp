@@ -127,9 +127,11 @@ std::vector<std::string> CountsAnywhere(std::string_view type) {
 
 AcceleratorProblem NowhereToBeHad(const AcceleratorSpec& spec, AcceleratorKind kind,
                                   const std::vector<std::string>& counts) {
-  return {fmt::format("no machine takes {} {}s of type {}", spec.count, NameOf(kind), spec.type),
-          counts.empty() ? "K80, P4, P100, T4 or V100" : fmt::format("{} of them", OneOf(counts)),
-          Advice(kind)};
+  return {
+      fmt::format("no machine takes {} {}{} of type {}", spec.count, NameOf(kind),
+                  spec.count == 1 ? "" : "s", spec.type),
+      counts.empty() ? "K80, P4, P100, T4 or V100" : fmt::format("take {} of them", OneOf(counts)),
+      Advice(kind)};
 }
 
 }  // namespace

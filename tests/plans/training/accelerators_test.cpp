@@ -61,7 +61,7 @@ TEST(Accelerators, OnlyEightTpusAreToBeHad) {
   // A GPU's count is checked with its machine.
   EXPECT_EQ(Gpu("3xP100"), "3 P100");
   const auto parsed = ParseAcceleratorSpec("32xV3", AcceleratorKind::kTpu);
-  EXPECT_EQ(std::get<AcceleratorProblem>(parsed).suggestion, "8 of them");
+  EXPECT_EQ(std::get<AcceleratorProblem>(parsed).suggestion, "take 8 of them");
   EXPECT_THAT(std::get<AcceleratorProblem>(parsed).detail, HasSubstr("https://cloud.google.com/"));
 }
 
@@ -89,8 +89,8 @@ TEST(Accelerators, WhatAMachineTakes) {
   EXPECT_EQ(OnMachine(8, "K80", "n1-highcpu-64"), "ok");
   EXPECT_EQ(OnMachine(8, "K80", "n1-highcpu-96"), "`n1-highcpu-96` does not take 8xK80");
   EXPECT_EQ(OnMachine(3, "P100", "n1-standard-8"), "no machine takes 3 GPUs of type P100");
-  EXPECT_EQ(OnMachine(1, "A100", "n1-standard-4"), "no machine takes 1 GPUs of type A100");
-  EXPECT_EQ(CheckGpuOnMachine({3, "P100"}, "n1-standard-8")->suggestion, "1, 2 or 4 of them");
+  EXPECT_EQ(OnMachine(1, "A100", "n1-standard-4"), "no machine takes 1 GPU of type A100");
+  EXPECT_EQ(CheckGpuOnMachine({3, "P100"}, "n1-standard-8")->suggestion, "take 1, 2 or 4 of them");
   EXPECT_THAT(CheckGpuOnMachine({1, "V100"}, "n1-standard-16")->detail,
               HasSubstr("Machines for 1xV100: n1-standard-4, n1-standard-8, n1-highmem-2"));
 }
