@@ -275,8 +275,7 @@ class Planner {
       change->reason = verdict.reason;
       PlanCreate(it.pod, true, change);
       const bool same = !diff.forces_replacement && NameOf(it.record) == change->node;
-      const bool again = again_.contains(change->address);
-      if (same && !again) return true;
+      if (same && !again_.contains(change->address)) return true;
       verdict.reason = same ? "it was requested" : "the spec asks for something else by now";
       change->reason_code = same ? ReasonCode::kByRequest : ReasonCode::kCannotUpdate;
     } else {
