@@ -7,7 +7,7 @@
 #include "plans/from_command/from_command.h"
 #include "plans/from_command/spec_text.h"
 #include "plans/from_command/tool_line.h"
-#include "plans/spec/xla_dist_variables.h"
+#include "plans/spec/launcher_rules.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
 

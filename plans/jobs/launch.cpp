@@ -8,6 +8,7 @@
 #include "plans/jobs/command_text.h"
 #include "plans/jobs/xla_dist.h"
 #include "plans/spec/devices.h"
+#include "plans/spec/launcher_rules.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -18,10 +19,6 @@ namespace {
 constexpr const char* kLibtpuVariable = "LIBTPU_INIT_ARGS";
 constexpr const char* kYamlFile = "run_config.yaml";
 constexpr const char* kJsonFile = "run_config.json";
-
-bool RunsOnWorkerZero(Launcher launcher) {
-  return launcher == Launcher::kTensorflow || launcher == Launcher::kEstimator;
-}
 
 Result<std::vector<int>> ChooseWorkers(const JobSpec& job, const LaunchPod& pod,
                                        const std::string& wished) {

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "plans/spec/devices.h"
+#include "plans/spec/launcher_rules.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/near_words.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/run_config.h"
 #include "plans/spec/runtime_flags.h"
-#include "plans/spec/xla_dist_variables.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 
@@ -34,10 +34,6 @@ bool IsFlagOfCommand(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
   });
-}
-
-bool RunsOnWorkerZero(Launcher launcher) {
-  return launcher == Launcher::kTensorflow || launcher == Launcher::kEstimator;
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
-#include "plans/spec/xla_dist_variables.h"
+#include "plans/spec/launcher_rules.h"
 
 #include <algorithm>
 #include <iterator>
 
 namespace podctl {
+
+bool RunsOnWorkerZero(Launcher launcher) {
+  return launcher == Launcher::kTensorflow || launcher == Launcher::kEstimator;
+}
 
 bool IsXlaDistVariable(std::string_view name) {
   static constexpr std::string_view kNames[] = {"XRT_LOCAL_WORKER",
