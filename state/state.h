@@ -46,6 +46,7 @@ struct SshSettings {
   // Set: OS Login decides who is let in, and this is the name that it gave to who applied last;
   // perhaps empty. `user` goes before it.
   std::optional<std::string> os_login_user = std::nullopt;
+  std::optional<bool> withhold_key = std::nullopt;  // true: nobody's public key is published
 
   friend bool operator==(const SshSettings&, const SshSettings&) = default;
 };

@@ -197,6 +197,10 @@ SshSettings SshFromValue(Value& value, const std::string& where, std::string& pr
     if (*external != Value(true)) in.Fail("has an `external_address` that is not true");
     ssh.external_address = true;
   }
+  if (const Value* withhold = in.Optional("withhold_key")) {
+    if (*withhold != Value(true)) in.Fail("has a `withhold_key` that is not true");
+    ssh.withhold_key = true;
+  }
   in.RefuseUnknownMembers();
   return ssh;
 }

@@ -122,6 +122,7 @@ void Put(const SshSettings& ssh, std::string* out) {
   object.Spare("strict_host_keys", ssh.strict_host_keys);
   if (ssh.transport) object.Member("transport", *ssh.transport);
   object.Spare("user", ssh.user);
+  if (ssh.withhold_key) object.Member("withhold_key", *ssh.withhold_key);
 }
 
 void Put(const QueuedRecord& queued, std::string* out) {

@@ -80,6 +80,16 @@ Result<std::string> OsLogin::User(const std::string& project, const std::string&
   return users_.emplace(which, AskUser(project, identity_file, import)).first->second;
 }
 
+// Who has never published a key is not known there.
+Error OsLogin::NoUser(const std::string& project) {
+  const auto email = Email();
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("OS Login has no user name for {} in {}",
+                               email ? *email : "these credentials", project),
+                   "Publish a key (`gcloud compute os-login ssh-keys add --key-file=KEY.pub`), or "
+                   "let podctl do it: leave out `ssh: {publishKey: false}`.");
+}
+
 Result<std::string> OsLogin::AskUser(const std::string& project, const std::string& identity_file,
                                      bool import) {
   const auto email = Email();
@@ -120,7 +130,8 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
     if (!on) on = login.IsOnIn(pod.project);
     if (!*on) continue;
     pod.create_metadata.erase("ssh-keys");
-    const auto user = login.User(pod.project, pod.ssh.identity_file, import && pod.publish_ssh_key);
+    auto user = login.User(pod.project, pod.ssh.identity_file, import && pod.publish_ssh_key);
+    if (import && user && user->empty()) user = login.NoUser(pod.project);
     if (user) {
       pod.ssh.os_login_user = *user;
     } else if (import && pod.ssh.user.empty()) {
@@ -144,6 +155,7 @@ Result<void> EnterPlanned(OsLogin& login, Plan* plan) {
             if (!done || !ssh.os_login_user) return;
             auto user =
                 login.User(action.pod.project, ssh.identity_file, action.pod.publish_ssh_key);
+            if (user && user->empty()) user = login.NoUser(action.pod.project);
             if (user) {
               ssh.os_login_user = *user;
             } else if (ssh.user.empty()) {
@@ -159,8 +171,12 @@ Result<void> EnterPlanned(OsLogin& login, Plan* plan) {
 void EnterAsMyself(Wiring& wiring, PodRecord* record) {
   if (!record->ssh.os_login_user || !record->ssh.user.empty()) return;
   OsLogin login(wiring);
-  auto user = login.User(record->project, record->ssh.identity_file, true);
-  if (user) {
+  auto user = login.User(record->project, record->ssh.identity_file,
+                         !record->ssh.withhold_key.value_or(false));
+  if (user && user->empty()) {
+    wiring.streams().err << login.NoUser(record->project).message
+                         << ", and the spec says `publishKey: false`.\n";
+  } else if (user) {
     record->ssh.os_login_user = *user;
   } else {
     wiring.streams().err << fmt::format(

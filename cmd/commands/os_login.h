@@ -26,6 +26,8 @@ class OsLogin {
   // where it is not, or not for long any more; it expires after a day.
   Result<std::string> User(const std::string& project, const std::string& identity_file,
                            bool import);
+  // That User is empty.
+  Error NoUser(const std::string& project);
 
  private:
   Result<std::string> Email();

@@ -139,8 +139,9 @@ class StepTask final : public Task {
           fmt::format("the node is READY, but {} of {} cannot be used: {}", count,
                       Plural(outcomes.size(), "worker"), fmt::join(causes, "; ")),
           fmt::format("The node is kept. `podctl doctor {}` says what to do; the next `podctl "
-                      "apply` checks these workers again. They have {} to boot (`timeouts.boot`).",
-                      pod_, FormatDuration(run_.step.timeout)));
+                      "apply` checks these workers again. `timeouts.boot` says how long they may "
+                      "take to boot.",
+                      pod_));
       return need;
     }
     need.result = MakeError(

@@ -96,7 +96,7 @@ void Members(A& archive, S& lifecycle) {
 template <typename A, plan_file::Of<SshSettings> S>
 void Members(A& archive, S& ssh) {
   auto& [user, port, identity_file, internal_address, strict_host_keys, transport, proxy_jump, iap,
-         external_address, os_login_user] = ssh;
+         external_address, os_login_user, withhold_key] = ssh;
   archive("user", user);
   archive("port", port);
   archive("identity_file", identity_file);
@@ -107,6 +107,7 @@ void Members(A& archive, S& ssh) {
   archive("iap", iap);
   archive("external_address", external_address);
   archive("os_login_user", os_login_user);
+  archive("withhold_key", withhold_key);
 }
 
 template <typename A, plan_file::Of<QueuedSpec> S>

@@ -247,6 +247,7 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
     if (reader_.ReadBool(value, slot).value_or(false)) pod.ssh.iap = true;
   } else if (key == "publishKey") {
     pod.publish_ssh_key = reader_.ReadBool(value, slot).value_or(true);
+    if (!pod.publish_ssh_key) pod.ssh.withhold_key = true;
   } else if (key == "check") {
     pod.check_ready = reader_.ReadBool(value, slot).value_or(true);
   } else {

@@ -235,6 +235,42 @@ TEST_F(OsLoginTest, AProjectsSwitchIsSeenAndItsUserNameIsUsed) {
   EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
 }
 
+TEST_F(OsLoginTest, AKeyThatIsToBeWithheldIsPublishedByNobody) {
+  box_.Http("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
+  Spec("{publishKey: false}");
+  const RunResult unknown = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(unknown.code, 1) << unknown;
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("OS Login has no user name for alice.b@example.com"),
+                                 HasSubstr("gcloud compute os-login ssh-keys add")));
+  EXPECT_EQ(box_.Calls("nodes.create"), 0);
+  // Alice publishes it herself.
+  box_.WriteFile("home/.ssh/config", "");
+  const std::string file = box_.Path("home/.ssh/id_ed25519");
+  ASSERT_EQ(box_.RunProgram({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file}).code, 0);
+  std::string key = box_.ReadFile("home/.ssh/id_ed25519.pub");
+  key.resize(key.find('\n'));
+  box_.Http("POST", "/v1/users/alice.b@example.com:importSshPublicKey",
+            R"({"key": ")" + key + "\"}");
+  box_.Apply();
+  ExpectEntered("alice_b_example_com");
+  EXPECT_EQ(box_.Calls("oslogin.users.importSshPublicKey"), 1) << "her own";
+  box_.SetVariable("CLOUDSDK_CORE_ACCOUNT", "bob@example.com");
+  const RunResult bob = box_.Run({"exec", "research/0", "--", "true"});
+  EXPECT_THAT(bob.err, HasSubstr("OS Login has no user name for bob@example.com")) << bob;
+  EXPECT_EQ(box_.Calls("oslogin.users.importSshPublicKey"), 1);
+}
+
+// Whoever applies it enters as themselves.
+TEST_F(OsLoginTest, APlanThatWasSavedIsAppliedBySomebodyElse) {
+  box_.Http("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
+  Spec("{}", "    bootstrap: [{name: who, workers: [0], run: 'echo I am $USER'}]\n");
+  EXPECT_EQ(box_.Run({"plan", "--out", "saved"}).code, 0);
+  box_.SetVariable("CLOUDSDK_CORE_ACCOUNT", "bob@example.com");
+  const RunResult applied = box_.Run({"apply", "saved"});
+  EXPECT_EQ(applied.code, 0) << applied;
+  EXPECT_THAT(applied.out + applied.err, HasSubstr("I am bob_example_com"));
+}
+
 TEST_F(OsLoginTest, ANodesOwnWordGoesBeforeTheProjects) {
   box_.Http("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
   Spec("{}", "    metadata: {enable-oslogin: 'FALSE'}\n");

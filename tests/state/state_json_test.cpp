@@ -84,6 +84,7 @@ TEST(StateJson, TheWayInComesBackAndAnotherIsRefused) {
   pod.ssh.proxy_jump = "alice@bastion:2200";
   pod.ssh.iap = true;
   pod.ssh.external_address = true;
+  pod.ssh.withhold_key = true;
   pod.ssh.os_login_user = "alice_example_com";
   pod.vm_names = {{0, "t1v-n-1-w-0"}, {1, "t1v-n-1-w-1"}};
   auto state = StateFromJson(StateToJson(sample), "x");
