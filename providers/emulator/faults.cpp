@@ -13,6 +13,7 @@
 #include "providers/base/json.h"
 #include "providers/emulator/duration.h"
 #include "providers/emulator/json_place.h"
+#include "providers/emulator/routes.h"
 
 namespace podctl::emulator {
 namespace {
@@ -63,6 +64,9 @@ std::optional<FaultProblem> ReadNth(const Value& rule, std::vector<int>* to) {
 
 std::optional<FaultProblem> ReadWhich(const Value& rule, Fault* fault) {
   if (auto bad = ReadText(rule, "call", &fault->call)) return bad;
+  if (!fault->call.empty() && !IsCallName(fault->call)) {
+    return Problem("call", fmt::format("there is no method `{}`", fault->call));
+  }
   if (auto bad = ReadText(rule, "method", &fault->method)) return bad;
   if (auto bad = ReadText(rule, "path", &fault->path)) return bad;
   if (auto bad = ReadCount(rule, "times", 1, kMaxCount, &fault->times)) return bad;

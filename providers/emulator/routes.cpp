@@ -121,6 +121,18 @@ const std::vector<Route>& Routes() {
 
 }  // namespace
 
+bool IsCallName(std::string_view name) {
+  // Of Google's other services, whose requests api.cpp names.
+  for (const std::string_view other :
+       {"compute.projects.get", "cloudresourcemanager.projects.get",
+        "oslogin.users.importSshPublicKey", "oslogin.users.getLoginProfile"}) {
+    if (name == other) return true;
+  }
+  const std::vector<Route>& routes = Routes();
+  return std::any_of(routes.begin(), routes.end(),
+                     [&](const Route& route) { return route.name == name; });
+}
+
 Call FindCall(const HttpRequest& request) {
   Call call;
   std::vector<std::string> parts = SplitPath(request.path);

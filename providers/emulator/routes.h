@@ -26,6 +26,8 @@ struct Call {
 };
 
 Call FindCall(const HttpRequest& request);
+// Whether requests may be known by this name.
+bool IsCallName(std::string_view name);
 
 // Refuses parameters of the query that the method does not have. Both name styles are taken.
 Refusal CheckParameters(const HttpRequest& request, const Call& call);

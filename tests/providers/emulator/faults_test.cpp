@@ -101,6 +101,8 @@ TEST_F(FaultFileTest, ABadFileIsRefusedWithThePlace) {
   EXPECT_THAT(Refusal("{\"faults\": [{\"nth\": 1, \"every\": 2, \"status\": 500}]}"),
               HasSubstr("only one of `nth`"));
   EXPECT_THAT(Refusal("{\"faults\": [{\"drop\": \"later\"}]}"), HasSubstr("`drop`"));
+  EXPECT_THAT(Refusal("{\"faults\": [{\"call\": \"nodes.crate\", \"status\": 500}]}"),
+              HasSubstr("there is no method `nodes.crate`"));
   EXPECT_THAT(Refusal("{\"faults\": [{\"delay\": \"1 s\"}]}"), HasSubstr("`delay`"));
   EXPECT_THAT(Refusal("{\"faults\": [\n  {]}"), HasSubstr("faults.json:2:"));
   EXPECT_THAT(Refusal("[]"), HasSubstr("the file must be"));
