@@ -177,6 +177,13 @@ TEST_F(ContainerTest, IsStoppedWithTheJobHoweverThatEnds) {
   EXPECT_EQ(run->Wait(), 130);
   EXPECT_TRUE(Eventually([&] { return IsContainerGone(); }));
 
+  Exec("rm ~/container", "0-1");
+  EXPECT_EQ(Run({"--detach"}).code, 0);
+  ASSERT_TRUE(Eventually([&] { return Exec("test -s ~/container", "0-1").code == 0; }));
+  const RunResult killed = box_.Run({"kill", "research", "train", "--worker", "0-1"});
+  EXPECT_EQ(killed.code, 0) << killed;
+  EXPECT_TRUE(Eventually([&] { return IsContainerGone(); }));
+
   // Nobody says farewell: the next run finds what is left.
   Exec("rm ~/container", "0-1");
   run = box_.Start({"run", "train"});
