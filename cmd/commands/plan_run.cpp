@@ -120,6 +120,15 @@ class StateAhead {
   std::future<Result<Snapshot>> snapshot_;  // waits for its thread when it goes
 };
 
+// The state, of which lineage, serial and key stay behind as well.
+State TakeRecords(State* state) {
+  State taken = std::exchange(*state, State());
+  state->lineage = taken.lineage;
+  state->serial = taken.serial;
+  state->digest_key = taken.digest_key;
+  return taken;
+}
+
 // The summary is terraform's, by which tools know it.
 Diagnostic TargetWarning() {
   Diagnostic warning;
@@ -265,7 +274,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     ShowError(wiring, json, "no SSH key to reach the new pods with", published.error());
     return std::nullopt;
   }
-  State known = run.stored;
+  State known = options.keep_stored ? run.stored : TakeRecords(&run.stored);
   PlanOptions plan = options.plan;
   plan.moved = MovePods(run.spec, &known, run.problems);
   if (run.problems.has_errors()) {

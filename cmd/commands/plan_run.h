@@ -21,7 +21,7 @@ struct PlanRun {
   Provider* provider = nullptr;
   std::unique_ptr<StateStore> store;
   std::unique_ptr<StateLock> lock;  // only when asked for
-  State stored;                     // as read
+  State stored;                     // as read; of PreparePlan only with `keep_stored` the whole
   Generation generation;            // of `stored`
   State settled;                    // brought up to what the API says
   Observation observation;
@@ -37,6 +37,9 @@ struct PlanRunOptions {
   PlanOptions plan;
   bool lock = false;
   bool make_ssh_key = false;  // when there is none at all
+  // The state as read is looked at afterwards. Else its records are not copied, which takes a while
+  // when they are thousands; lineage, serial and key are kept.
+  bool keep_stored = false;
 };
 
 // What kept a plan from being made.

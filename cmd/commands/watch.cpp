@@ -85,6 +85,7 @@ class Round final : public WatchRound {
     prepare.plan.targets = options_.targets;
     prepare.lock = true;
     prepare.make_ssh_key = true;
+    prepare.keep_stored = true;
     wiring_.told() = {};
     wiring_.OnlyCollect(true);
     NoPlan why{};
