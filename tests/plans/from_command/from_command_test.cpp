@@ -87,7 +87,8 @@ constexpr Row kRows[] = {
      "--range=10.240.0.0/29 --network=default --use-service-networking --project=p"},
     {"xla_dist_conda",
      "python -m torch_xla.distributed.xla_dist --tpu=my-tpu --conda-env=torch-xla-1.13 "
-     "--env XLA_USE_BF16=1 --env=XRT_TPU_CONFIG=x --env XLA_EMIT_STEPLOG=1 -- python /usr/share/t/train.py --fake_data "
+     "--env XLA_USE_BF16=1 --env=XRT_TPU_CONFIG=x --env XLA_EMIT_STEPLOG=1 -- python "
+     "/usr/share/t/train.py --fake_data "
      "--rate '0.1 0.2'"},
     {"xla_dist_docker",
      "python3 -m torch_xla.distributed.xla_dist --tpu $TPU --docker-image gcr.io/p/i:1 "
