@@ -143,7 +143,7 @@ cat tunnel.out
 url=$(sed -n 's/ -> .*//p' tunnel.out)
 show "curl $url/"
 curl -sS --retry 20 --retry-delay 1 --retry-all-errors "$url/"
-kill -INT "$tunnel"
+kill -TERM "$tunnel"  # a shell without job control has its background processes ignore INT
 wait "$tunnel" || true
 tunnel=
 
