@@ -1,7 +1,8 @@
 #!/bin/bash
 # The main story on the built-in emulator, with short explanations: a spec becomes a pod, a flag
 # reaches every worker, commands and a tunnel reach them too, and nothing is left behind.
-# `./dev demo` builds podctl and runs this; PODCTL names the binary.
+# `./dev demo` builds podctl and runs this; PODCTL names the binary. PODCTL_DEMO_PORT: the port of
+# the page on worker 0, in place of 8888; the tunnel to it begins at any free port then.
 set -euo pipefail
 
 podctl_binary=$(readlink -f "${PODCTL:?PODCTL must name the podctl binary}")
@@ -24,7 +25,11 @@ clean_up() {
   local code=$?
   trap - EXIT INT TERM
   # The background processes are in this shell's job table; wait for each, so nothing outlives it.
-  if [[ -n $tunnel ]]; then kill -INT "$tunnel" 2>/dev/null || true; wait "$tunnel" 2>/dev/null || true; fi
+  # By TERM: a shell without job control has its background processes ignore INT.
+  if [[ -n $tunnel ]]; then
+    kill -TERM "$tunnel" 2>/dev/null || true
+    wait "$tunnel" 2>/dev/null || true
+  fi
   if [[ -n $emulator ]]; then
     "${as_root[@]}" kill -TERM "$(cat "$work/emulator.pid")" 2>/dev/null || true
     wait "$emulator" 2>/dev/null || true
@@ -118,14 +123,18 @@ podctl apply --auto-approve
 say 'Any command on every worker, each line with its worker.'
 podctl exec research --worker all -- hostname
 
-say 'Something listens on port 8888 of worker 0; a tunnel brings it here.'
-# Any free port where 8888 is taken on this machine, or will be, as the workers share its network.
-forward=8888
-(: </dev/tcp/127.0.0.1/8888) 2>/dev/null && forward=0:8888
-grep -q 'a network of its own' emulator.err || forward=0:8888
+page=${PODCTL_DEMO_PORT:-8888}
+say "Something listens on port $page of worker 0; a tunnel brings it here."
+# From any free port where that one is taken on this machine, or will be, as the workers share its
+# network.
+forward=$page
+if [[ -n ${PODCTL_DEMO_PORT:-} ]] || (: </dev/tcp/127.0.0.1/"$page") 2>/dev/null ||
+  ! grep -q 'a network of its own' emulator.err; then
+  forward=0:$page
+fi
 # A web server in the perl that every Debian has.
 server='use IO::Socket::INET; use Sys::Hostname;
-  my $l = IO::Socket::INET->new(LocalAddr => "127.0.0.1:8888", Listen => 5, ReuseAddr => 1) or die;
+  my $l = IO::Socket::INET->new(LocalAddr => "127.0.0.1:'$page'", Listen => 5, ReuseAddr => 1) or die;
   while (my $c = $l->accept) {
     while (<$c>) { last if /^\r?$/ }
     print $c "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nhello from ", hostname, "\n"; close $c }'
@@ -143,7 +152,7 @@ cat tunnel.out
 url=$(sed -n 's/ -> .*//p' tunnel.out)
 show "curl $url/"
 curl -sS --retry 20 --retry-delay 1 --retry-all-errors "$url/"
-kill -TERM "$tunnel"  # a shell without job control has its background processes ignore INT
+kill -TERM "$tunnel"
 wait "$tunnel" || true
 tunnel=
 
