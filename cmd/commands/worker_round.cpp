@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "cmd/commands/pod_target.h"
+#include "cmd/views/exec_output.h"
+#include "cmd/views/exec_progress.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/workers/runs.h"
@@ -15,13 +20,51 @@ namespace {
 
 // Somebody is watching, so not for minutes.
 constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::milliseconds kTick{50};
 constexpr std::size_t kMostLines = 2000;
+
+// How far the round has come, as exec shows it. Thread safe.
+class RoundProgress {
+ public:
+  RoundProgress(Wiring& wiring, const std::vector<ssh::Job>& jobs)
+      : progress_(jobs.empty() ? "" : jobs.front().worker.pod, NumbersOf(jobs), wiring.clock(),
+                  jobs.empty() ? 0 : jobs.front().worker.per_slice),
+        console_(wiring.streams(), wiring.options().json ? nullptr : &progress_, wiring.clock()),
+        ticker_([this, &clock = wiring.clock()](const std::stop_token& end) {
+          while (clock.SleepFor(kTick, end)) Tick();
+        }) {}
+
+  void OnPhase(std::size_t job, ssh::Phase phase) {
+    const std::lock_guard lock(mutex_);
+    progress_.OnPhase(job, phase);
+  }
+  void OnResult(std::size_t job, const WorkerAnswer& answer) {
+    const std::lock_guard lock(mutex_);
+    progress_.OnResult(job, answer.result.ok() ? "" : CauseOfSilence(answer));
+  }
+
+ private:
+  static std::vector<int> NumbersOf(const std::vector<ssh::Job>& jobs) {
+    std::vector<int> numbers;
+    for (const ssh::Job& job : jobs) numbers.push_back(job.worker.index);
+    return numbers;
+  }
+  void Tick() {
+    const std::lock_guard lock(mutex_);
+    console_.Tick();
+  }
+
+  std::mutex mutex_;  // of the next two
+  ExecProgress progress_;
+  ExecConsole console_;
+  const std::jthread ticker_;  // last: it ends first
+};
 
 class Listener final : public ssh::Observer {
  public:
   Listener(const std::vector<std::size_t>& order, std::vector<WorkerAnswer>& answers,
-           const AskHooks& hooks)
-      : order_(order), answers_(answers), hooks_(hooks) {}
+           const AskHooks& hooks, RoundProgress& progress)
+      : order_(order), answers_(answers), hooks_(hooks), progress_(progress) {}
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     WorkerAnswer& answer = answers_[order_[job]];
@@ -35,8 +78,13 @@ class Listener final : public ssh::Observer {
       answer.lines.emplace_back(line);
     }
   }
-  void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnPhase(std::size_t job, ssh::Phase phase) override {
+    progress_.OnPhase(order_[job], phase);
+  }
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
+    WorkerAnswer& answer = answers_[order_[job]];
+    answer.result = result;
+    progress_.OnResult(order_[job], answer);
     if (hooks_.on_result) hooks_.on_result(order_[job], result);
   }
 
@@ -44,6 +92,7 @@ class Listener final : public ssh::Observer {
   const std::vector<std::size_t>& order_;
   std::vector<WorkerAnswer>& answers_;
   const AskHooks& hooks_;
+  RoundProgress& progress_;
 };
 
 }  // namespace
@@ -55,23 +104,30 @@ std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
   std::vector<WorkerAnswer> answers;
   std::vector<ssh::Job> reachable;
   std::vector<std::size_t> order;
+  std::optional<RoundProgress> progress;
+  progress.emplace(wiring, jobs);
   for (const ssh::Job& job : jobs) {
+    const std::size_t number = answers.size();
     answers.push_back({job.worker, {}, {}, {}});
     if (job.worker.host.empty()) {
       answers.back().result.message = "the node shows no address for it";
-      if (hooks.on_result) hooks.on_result(answers.size() - 1, answers.back().result);
+      progress->OnPhase(number, ssh::Phase::kDone);
+      progress->OnResult(number, answers.back());
+      if (hooks.on_result) hooks.on_result(number, answers.back().result);
       continue;
     }
-    order.push_back(answers.size() - 1);
+    order.push_back(number);
     reachable.push_back(job);
   }
   ssh::Limits limits;
   limits.retry = kPatience;
   limits.command = command_limit;
+  limits.abandon = wiring.interrupt().leave();
   // Where they wait for one another, none may wait for another's connection to be free.
   limits.max_open = std::max(limits.max_open, static_cast<int>(reachable.size()));
-  Listener listener(order, answers, hooks);
+  Listener listener(order, answers, hooks, *progress);
   auto results = wiring.ssh().Run(reachable, limits, listener, wiring.interrupt().drain());
+  progress.reset();  // off the screen
   std::map<int, HostKeyText> learned;
   for (std::size_t i = 0; i < results.size(); ++i) {
     WorkerAnswer& answer = answers[order[i]];

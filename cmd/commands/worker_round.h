@@ -30,7 +30,8 @@ struct AskHooks {
 };
 
 // One answer for each job, in their order. Host keys that were seen for the first time are
-// remembered. A job whose worker has no address is not tried.
+// remembered. A job whose worker has no address is not tried. Where it takes long the progress is
+// shown as exec shows it, but not beside the document of --json.
 std::vector<WorkerAnswer> AskWorkers(
     Wiring& wiring, const std::string& address, const std::vector<ssh::Job>& jobs,
     std::chrono::milliseconds command_limit = std::chrono::minutes(5), const AskHooks& hooks = {});

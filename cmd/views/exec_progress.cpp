@@ -19,7 +19,7 @@ using std::chrono::seconds;
 
 constexpr seconds kWindow{10};             // of which the rate is taken
 constexpr std::size_t kFewest = 3;         // workers that make a rate
-constexpr seconds kSlow{5};                // a command that runs this long is named
+constexpr seconds kSlow{5};                // who runs, or is tried, this long is named
 constexpr std::size_t kMostNamed = 4;      // slow workers, and causes
 constexpr std::size_t kLongestCause = 60;  // characters
 constexpr std::size_t kPhases = 6;
@@ -49,7 +49,7 @@ ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clo
       per_slice_(per_slice),
       clock_(clock),
       began_(clock.Steady()),
-      states_(workers_.size(), {Phase::kWaiting, began_}),
+      states_(workers_.size(), {Phase::kWaiting, began_, {}}),
       in_phase_(kPhases) {
   in_phase_[Index(Phase::kWaiting)] = workers_.size();
 }
@@ -58,7 +58,9 @@ void ExecProgress::OnPhase(std::size_t job, Phase phase) {
   Worker& worker = states_.at(job);
   --in_phase_[Index(worker.phase)];
   ++in_phase_[Index(phase)];
-  worker = {phase, clock_.Steady()};
+  worker.phase = phase;
+  worker.since = clock_.Steady();
+  if (!worker.tried && phase != Phase::kWaiting) worker.tried = worker.since;
 }
 
 void ExecProgress::OnResult(std::size_t job, const std::string& cause) {
@@ -95,22 +97,29 @@ std::string ExecProgress::Pace() {
                      FormatDuration(seconds(std::max(1L, std::lround(left)))));
 }
 
-// Who runs longest, once it is worth a line.
+// Who runs longest, or cannot be reached for longest, once it is worth a line: "research/3 12s,
+// research/7 connecting 8s".
 std::string ExecProgress::SlowestLine(Clock::SteadyTime now) const {
-  std::vector<std::pair<Clock::SteadyTime, int>> running;
+  std::vector<std::pair<Clock::SteadyTime, std::size_t>> slow;
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    if (states_[i].phase == Phase::kRunning && now - states_[i].since >= kSlow) {
-      running.emplace_back(states_[i].since, workers_[i]);
-    }
+    const Worker& worker = states_[i];
+    if (worker.phase == Phase::kWaiting || worker.phase == Phase::kDone) continue;
+    // A retry begins each phase anew.
+    const auto since = worker.phase == Phase::kRunning ? worker.since : *worker.tried;
+    if (now - since >= kSlow) slow.emplace_back(since, i);
   }
-  if (running.empty()) return {};
-  const std::size_t shown = std::min(running.size(), kMostNamed);
-  std::partial_sort(running.begin(), running.begin() + static_cast<std::ptrdiff_t>(shown),
-                    running.end());
+  if (slow.empty()) return {};
+  const std::size_t shown = std::min(slow.size(), kMostNamed);
+  std::partial_sort(slow.begin(), slow.begin() + static_cast<std::ptrdiff_t>(shown), slow.end());
   std::vector<std::string> names;
   for (std::size_t i = 0; i < shown; ++i) {
-    names.push_back(fmt::format("{} {}", WorkersName(pod_, {running[i].second}, per_slice_),
-                                Whole(now - running[i].first)));
+    const auto [since, job] = slow[i];
+    const Phase phase = states_[job].phase;
+    const auto* word = std::find_if(std::begin(kShown), std::end(kShown),
+                                    [&](const auto& each) { return each.first == phase; });
+    names.push_back(fmt::format("{} {}{}", WorkersName(pod_, {workers_[job]}, per_slice_),
+                                phase == Phase::kRunning ? "" : fmt::format("{} ", word->second),
+                                Whole(now - since)));
   }
   return fmt::format("  slowest: {}", Join(names, ", "));
 }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ class ExecProgress {
  private:
   struct Worker {
     ssh::Phase phase = ssh::Phase::kWaiting;
-    Clock::SteadyTime since{};  // of the phase
+    Clock::SteadyTime since{};               // of the phase
+    std::optional<Clock::SteadyTime> tried;  // since when; not while it waits for its turn
   };
   struct Sample {
     Clock::SteadyTime when;

@@ -61,6 +61,21 @@ class WorkersTest : public ::testing::Test {
   Sandbox box_;
 };
 
+// A worker that does not answer is waited for for 20 s, which must not look like a hang.
+TEST_F(WorkersTest, WhoeverAsksAllWorkersSeesWhoHasNotAnsweredYet) {
+  box_.WriteSpec(kPod);
+  box_.Apply();
+  OnWorker(2, "stop");
+  for (const Arguments& words : {Arguments{"doctor", "research"},
+                                 Arguments{"exec", "research", "--detach", "a", "--", "true"}}) {
+    auto asking = box_.RunInPty(words);
+    EXPECT_TRUE(asking->WaitForText("research: 3/4 done, 1 ")) << words[0] << asking->shown();
+    EXPECT_TRUE(asking->WaitForText("  slowest: research/2 ")) << words[0] << asking->shown();
+    asking->SendKeys("\x03");
+    EXPECT_EQ(asking->Wait(), 130) << words[0] << asking->shown();
+  }
+}
+
 // As for the library: a step with its files, commands with their exit codes, pinned keys.
 TEST_F(WorkersTest, TheProgramSshServesAsWell) {
   box_.WriteSpec(std::string(kPod) + "    ssh: {transport: openssh}\n" + kStep);

@@ -188,6 +188,24 @@ TEST_F(ExecProgressTest, CountsByPhaseAndNamesTheSlowestAndTheFailing) {
   ExpectGolden("cmd/exec/progress.txt", text_);
 }
 
+TEST_F(ExecProgressTest, NamesWhoCannotBeReachedForLong) {
+  Phases(0, 256, Phase::kConnecting);
+  Phases(7, 256, Phase::kRunning);
+  Done(7, 256);
+  clock_.Advance(seconds(4));
+  EXPECT_EQ(progress_.Lines().size(), 1U);
+  Phases(1, 7, Phase::kRetrying);
+  Phases(1, 2, Phase::kConnecting);
+  Phases(3, 4, Phase::kRunning);
+  clock_.Advance(seconds(4));
+  const auto lines = progress_.Lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1],
+            "  slowest: research/0 connecting 8s, research/1 connecting 8s, research/2 retrying "
+            "8s, research/4 retrying 8s")
+      << "from the first try on, whatever was tried since";
+}
+
 class ExecDeskTest : public ::testing::Test {
  protected:
   ExecDesk& Open(ExecDesk::Wishes wishes = {}) {
