@@ -30,20 +30,6 @@ Result<void> WriteToFile(const std::string& path, std::string_view bytes, bool a
   return Write(path, bytes, anew ? O_TRUNC : O_APPEND, 0666);
 }
 
-Result<void> ReplaceFile(const std::string& path, std::string_view bytes, unsigned mode) {
-  const std::string beside = fmt::format("{}.{}.tmp", path, ProcessId());
-  if (auto written = Write(beside, bytes, O_TRUNC, mode); !written) {
-    unlink(beside.c_str());
-    return written;
-  }
-  if (rename(beside.c_str(), path.c_str()) != 0) {
-    const Error error = SystemError("write", path, errno);
-    unlink(beside.c_str());
-    return error;
-  }
-  return {};
-}
-
 Result<void> MakeOutputFolder(const std::string& path, unsigned mode) {
   if (mkdir(path.c_str(), mode) == 0) return {};
   const int error = errno;

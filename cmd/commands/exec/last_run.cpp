@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cmd/commands/exec/output_folder.h"
-#include "providers/os/output_file.h"
+#include "providers/os/durable_file.h"
 #include "state/digest.h"
 
 namespace podctl {
@@ -58,7 +58,7 @@ void LastRun::Save(const ExecRecord& record) {
     DropOld();
     ready_ = true;
   }
-  static_cast<void>(ReplaceFile(path_, ExecRecordText(record), 0600).has_value());
+  static_cast<void>(ReplaceDurably(files_, path_, ExecRecordText(record), 0600).has_value());
 }
 
 Result<ExecRecord> LastRun::Load() const {

@@ -1,6 +1,7 @@
 // Where --retry-failed finds what came of an earlier run: in a folder that --output-dir wrote, or,
 // for `last`, in $XDG_STATE_HOME/podctl/exec (~/.local/state where that is not set): one file for
-// each pod of each state file, readable by its owner only. The newest 100 are kept.
+// each pod of each state file, readable by its owner only, whole at any moment, also after
+// a power cut. The newest 100 are kept.
 #pragma once
 
 #include <string>

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "providers/os/durable_file.h"
 #include "providers/os/output_file.h"
 
 namespace podctl {
@@ -14,8 +15,8 @@ constexpr std::size_t kPendingOfAll = std::size_t{8} << 20;    // bytes
 
 }  // namespace
 
-OutputFolder::OutputFolder(const std::vector<ssh::Job>& jobs, std::string path)
-    : path_(std::move(path)) {
+OutputFolder::OutputFolder(const std::vector<ssh::Job>& jobs, FileSystem& files, std::string path)
+    : files_(files), path_(std::move(path)) {
   for (const ssh::Job& job : jobs) {
     const std::string name = fmt::format("{}-{}", job.worker.pod, job.worker.index);
     workers_.push_back({{name + ".out", {}, false}, {name + ".err", {}, false}});
@@ -26,6 +27,8 @@ Result<std::unique_ptr<OutputFolder>> OutputFolder::Open(const std::vector<ssh::
                                                          FileSystem& files, const std::string& path,
                                                          Found found) {
   if (auto made = files.MakeFolders(path); !made) return made.error();
+  // Where it was made just now, its name is to last as well; what that says is told by the saves.
+  static_cast<void>(files.SyncFolder(FolderOf(path)).has_value());
   const auto names = files.List(path);
   if (!names) return names.error();
   if (found == Found::kRefuse && !names->empty()) {
@@ -35,7 +38,7 @@ Result<std::unique_ptr<OutputFolder>> OutputFolder::Open(const std::vector<ssh::
         "Name a new or empty folder, or give `--overwrite` to replace the results "
         "that are there.");
   }
-  return std::unique_ptr<OutputFolder>(new OutputFolder(jobs, path));
+  return std::unique_ptr<OutputFolder>(new OutputFolder(jobs, files, path));
 }
 
 void OutputFolder::Fail(const Error& error) {
@@ -88,7 +91,7 @@ void OutputFolder::Name(std::size_t job, WorkerEntry& entry) const {
 }
 
 void OutputFolder::Save(const ExecRecord& record) {
-  const auto saved = ReplaceFile(RecordPath(path_), ExecRecordText(record), 0666);
+  const auto saved = ReplaceDurably(files_, RecordPath(path_), ExecRecordText(record), 0666);
   if (!saved) Fail(saved.error());
 }
 

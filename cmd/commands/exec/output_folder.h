@@ -1,7 +1,8 @@
 // --output-dir: the outputs of the workers as files, and results.json beside them.
 //
 //   research-3.out, research-3.err    what worker 3 wrote, byte by byte; made when its command ran
-//   results.json                      what came of it (record.h), whole at any moment
+//   results.json                      what came of it (record.h), whole at any moment, also after
+//                                     a power cut
 //
 // results.json is there from the beginning, says what is known so far, and is what --retry-failed
 // reads: a run that was killed left it behind too.
@@ -22,7 +23,7 @@ class OutputFolder final : public OutputSink {
   enum class Found { kRefuse, kReplace };  // what to do about results that are there already
 
   // Makes the folder. kAlreadyExists for one that holds anything, unless it is to be replaced: then
-  // the files of these jobs and results.json are, and others stay. `jobs` is lent.
+  // the files of these jobs and results.json are, and others stay. `jobs` and `files` are lent.
   static Result<std::unique_ptr<OutputFolder>> Open(const std::vector<ssh::Job>& jobs,
                                                     FileSystem& files, const std::string& path,
                                                     Found found);
@@ -49,11 +50,12 @@ class OutputFolder final : public OutputSink {
     File err;
   };
 
-  OutputFolder(const std::vector<ssh::Job>& jobs, std::string path);
+  OutputFolder(const std::vector<ssh::Job>& jobs, FileSystem& files, std::string path);
   void Write(File& file);
   void WriteAll();
   void Fail(const Error& error);
 
+  FileSystem& files_;  // of results.json
   const std::string path_;
   std::vector<Worker> workers_;
   std::size_t pending_ = 0;  // bytes, of all files

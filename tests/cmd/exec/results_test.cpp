@@ -6,7 +6,9 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "cmd/commands/exec/last_run.h"
 #include "cmd/commands/exec/output_folder.h"
 #include "cmd/commands/exec/record.h"
+#include "tests/support/fake_file_system.h"
 #include "tests/support/golden.h"
 
 namespace podctl {
@@ -227,6 +230,75 @@ TEST_F(ResultsTest, WithoutAHomeNothingIsKeptAndThatIsNoFailure) {
   LastRun last(files_, environment, "a.json", "pod.research");
   last.Save(Sample());
   EXPECT_FALSE(last.Load().has_value());
+}
+
+// What --retry-failed finds after a power cut at any step of a save: the record of the save before,
+// or the new one. Never less.
+class PowerCutTest : public ::testing::Test {
+ protected:
+  using Files = testing::FakeFileSystem;
+  using Saver = std::function<void(Files&, const ExecRecord&)>;
+  using Loader = std::function<Result<ExecRecord>(Files&)>;
+
+  static void CutEverywhere(const Saver& save, const Loader& load) {
+    ExecRecord before = Sample();
+    before.ended.clear();
+    const ExecRecord after = Sample();
+    int cuts = 0;
+    for (int steps = 0; Cut(before, after, steps, 0, Files::TornBytes::kGone, save, load) > 0;
+         ++steps) {
+      for (const auto bytes : {Files::TornBytes::kGone, Files::TornBytes::kHalf,
+                               Files::TornBytes::kZeroed, Files::TornBytes::kWhole}) {
+        std::size_t subsets = 1;
+        for (std::uint64_t kept = 0; kept < subsets; ++kept, ++cuts) {
+          subsets = Cut(before, after, steps, kept, bytes, save, load);
+        }
+      }
+    }
+    EXPECT_GT(cuts, 20);
+  }
+
+ private:
+  // How many outcomes such a cut has; 0: the save was over before it.
+  static std::size_t Cut(const ExecRecord& before, const ExecRecord& after, int steps,
+                         std::uint64_t kept, Files::TornBytes bytes, const Saver& save,
+                         const Loader& load) {
+    Files files;
+    files.SetFolder("/project");
+    save(files, before);
+    files.StopAfter(steps);
+    save(files, after);
+    const bool whole = !files.Stopped();
+    const std::size_t subsets = std::size_t{1} << files.UnsyncedNames();
+    files.CutPower(kept, bytes);
+    const auto found = load(files);
+    EXPECT_TRUE(found.has_value()) << "after " << steps << " steps: " << found.error().message;
+    if (!found) return whole ? 0 : subsets;
+    const std::string text = ExecRecordText(*found);
+    const bool is_new = text == ExecRecordText(after);
+    EXPECT_TRUE(is_new || (!whole && text == ExecRecordText(before))) << steps << "\n" << text;
+    return whole ? 0 : subsets;
+  }
+};
+
+TEST_F(PowerCutTest, TheResultsInAFolderAreWholeAfterIt) {
+  const std::vector<ssh::Job> jobs(1);
+  CutEverywhere(
+      [&](Files& files, const ExecRecord& record) {
+        auto folder =
+            OutputFolder::Open(jobs, files, "/project/out", OutputFolder::Found::kReplace);
+        if (folder) (*folder)->Save(record);
+      },
+      [](Files& files) { return LoadExecRecord(files, "/project/out"); });
+}
+
+TEST_F(PowerCutTest, TheLastRunIsWholeAfterIt) {
+  const FixedEnvironment environment(std::map<std::string, std::string>{{"HOME", "/project"}});
+  const auto last = [&](Files& files) {
+    return LastRun(files, environment, "/project/a.json", "pod.research");
+  };
+  CutEverywhere([&](Files& files, const ExecRecord& record) { last(files).Save(record); },
+                [&](Files& files) { return last(files).Load(); });
 }
 
 class ChoiceTest : public ::testing::Test {
