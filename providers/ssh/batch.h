@@ -57,7 +57,8 @@ class Batch final : public ConnectionSink {
   std::deque<std::size_t> startable;  // in order
   std::deque<std::size_t> parked;
   Window window;
-  bool cancelled = false;  // what has been done about `stop`
+  bool keeps_output = false;  // the observer wants all that was received, also after `stop`
+  bool cancelled = false;     // what has been done about `stop`
   bool abandoned = false;
 
   // Notes that a connection's state has changed.

@@ -110,6 +110,7 @@ std::vector<WorkerResult> FanOut::Run(const std::vector<Job>& jobs, const Limits
   const std::uint32_t number = poller.NextNumber();
   const auto poke = [&poller, number] { poller.Poke(number); };
   const auto batch = std::make_shared<Batch>(number, jobs, limits, stop, poller, poke);
+  batch->keeps_output = observer.TakesBytes();
   Fill(*batch, jobs, keyring_, random_, clock_.Steady());
   poller.Add(batch);
   const std::stop_callback on_stop(stop, poke);

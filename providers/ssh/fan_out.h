@@ -1,6 +1,8 @@
 // The SSH transport: one command on thousands of workers, over libssh2, from one poller thread that
 // lives as long as this does (poller.h). Run delivers what it finds to the observer on the caller's
-// own thread; a slow observer holds up neither the poller nor other calls (outbox.h).
+// own thread; a slow observer holds up neither the poller nor other calls (outbox.h). Who takes
+// bytes gets all that was received; of lines, those that wait on disk when the run is stopped are
+// left out.
 //
 // Connections are kept open between calls for a minute: a worker that was reached before pays no
 // second key exchange (session_pool.h).

@@ -300,7 +300,7 @@ void Poller::OnPoke(Batch& batch, Time now) {
   if (!cancel && !abandon) return;
   batch.cancelled = true;
   batch.abandoned = batch.abandoned || abandon;
-  batch.outbox.DropBacklog();
+  if (!batch.keeps_output) batch.outbox.DropBacklog();
   for (std::size_t i = 0; i < batch.slots.size(); ++i) {
     Connection& connection = *batch.slots[i].connection;
     if (abandon) {

@@ -379,6 +379,40 @@ TEST_P(SshTransportSuite, StopsRunningAndWaitingJobs) {
   EXPECT_EQ(ReadAll(server.Home() + "/ended"), "ended\n");
 }
 
+// Who writes files is to have all that there was, however far behind it is.
+TEST_P(SshTransportSuite, WhoTakesBytesGetsAllThatWasReceivedBeforeAStop) {
+  class Keeper final : public ssh::Observer {
+   public:
+    Keeper(std::string mark, std::stop_source& stop) : mark_(std::move(mark)), stop_(stop) {}
+    bool TakesBytes() const override { return true; }
+    void OnBytes(std::size_t, ssh::Stream, std::string_view bytes) override {
+      // Held up until the command has written all of it.
+      while (!stop_.stop_requested()) {
+        if (std::filesystem::exists(mark_) || ++looks_ > 6'000) stop_.request_stop();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      kept += bytes.size();
+    }
+    void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
+    void OnPhase(std::size_t, ssh::Phase) override {}
+    std::uint64_t kept = 0;
+
+   private:
+    const std::string mark_;
+    std::stop_source& stop_;
+    int looks_ = 0;
+  };
+  const SshServer server;
+  std::stop_source stop;
+  Keeper keeper(server.Home() + "/written", stop);
+  const auto results = transport_->Run(
+      {{server.Access(), "cd; head -c 3000000 /dev/zero; touch written; sleep 59.75", nullptr}},
+      Impatient(), keeper, stop.get_token());
+  EXPECT_EQ(results[0].outcome, ssh::Outcome::kCancelled);
+  EXPECT_GT(results[0].bytes_out, 1'000'000U);
+  EXPECT_EQ(keeper.kept, results[0].bytes_out);
+}
+
 TEST_P(SshTransportSuite, StartsNothingAfterStop) {
   const SshServer server;
   std::stop_source stop;

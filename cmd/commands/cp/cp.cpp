@@ -132,6 +132,7 @@ int Copy::Run() {
   wishes.sink = received_.get();
   wishes.keep = [] {};
   wishes.interrupted = wiring_.interrupt().drain();
+  wishes.left = wiring_.interrupt().leave();
   wishes.amount = [this] { return Amount(); };
   const std::stop_callback on_drain(wiring_.interrupt().drain(), [this] { stop_.request_stop(); });
   ExecDesk desk(wiring_.streams(), outcome_.jobs, record, wiring_.clock(), std::move(wishes),

@@ -30,6 +30,8 @@ using ssh::Job;
 // For a worker that is READY but does not answer yet; somebody is watching, so not for minutes.
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::milliseconds kTick{50};
+// For what was gathered, after a Ctrl-C.
+constexpr std::chrono::seconds kLastWords{2};
 
 ssh::Limits LimitsOf(const ExecOptions& exec, std::size_t workers) {
   ssh::Limits limits;
@@ -69,6 +71,7 @@ class ExecRun {
 
  private:
   void Execute();
+  void ShowGathered();
   int Report(std::chrono::milliseconds elapsed);
   bool TellTrouble();
   void Keep();
@@ -158,6 +161,7 @@ void ExecRun::Execute() {
   }
   wishes.keep = [this] { Keep(); };
   wishes.interrupted = wiring_.interrupt().drain();
+  wishes.left = wiring_.interrupt().leave();
   std::stop_source stop;
   const std::stop_callback on_drain(wiring_.interrupt().drain(), [&stop] { stop.request_stop(); });
   ExecDesk desk(wiring_.streams(), outcome_.jobs, record_, wiring_.clock(), std::move(wishes),
@@ -192,10 +196,26 @@ bool ExecRun::TellTrouble() {
   return (input_ && tell("the workers did not get all of the input", input_->trouble())) || told;
 }
 
+// A Ctrl-C while it is shown ends that; after one before, it may go on for a moment.
+void ExecRun::ShowGathered() {
+  if (!gatherer_ || gatherer_->trouble()) return;
+  Clock& clock = wiring_.clock();
+  const Interrupt& interrupt = wiring_.interrupt();
+  const auto until = clock.Steady() + kLastWords;
+  const bool whole = gatherer_->Show(wiring_.streams(), exec_.diff, [&] {
+    return outcome_.interrupted ? interrupt.leave().stop_requested() || clock.Steady() >= until
+                                : interrupt.requested();
+  });
+  outcome_.interrupted = interrupt.requested();
+  if (!whole && outcome_.interrupted) {
+    wiring_.streams().err << "Interrupted: the rest of the outputs is left out.\n";
+  }
+}
+
 int ExecRun::Report(std::chrono::milliseconds elapsed) {
   Streams& streams = wiring_.streams();
   const bool json = wiring_.options().json;
-  if (gatherer_ && !gatherer_->trouble()) gatherer_->Show(streams, exec_.diff);
+  ShowGathered();
   const bool trouble = TellTrouble();
   int code = ExecExitCode(outcome_);
   if (trouble && code == 0) code = 1;

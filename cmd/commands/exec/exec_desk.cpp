@@ -1,14 +1,20 @@
 #include "cmd/commands/exec/exec_desk.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "cmd/commands/exec/summary.h"
+#include "cmd/views/byte_count.h"
 #include "providers/base/json.h"
 
 namespace podctl {
 namespace {
 
 constexpr std::chrono::seconds kKeepPace{5};
+// What the commands say when they are asked to end is still of interest; what has been waiting for
+// a slow reader is not.
+constexpr std::chrono::seconds kLastWords{2};
 
 std::vector<int> NumbersOf(const std::vector<ssh::Job>& jobs) {
   std::vector<int> numbers;
@@ -40,6 +46,28 @@ void ExecDesk::CheckHeard() {
   if (!console_.heard()) unheard_.request_stop();
 }
 
+bool ExecDesk::LeavesOut() {
+  if (wishes_.left.stop_requested()) return true;
+  if (!wishes_.interrupted.stop_requested()) return false;
+  TellInterrupt();
+  return clock_.Steady() - *interrupted_at_ >= kLastWords;
+}
+
+void ExecDesk::TellInterrupt() {
+  if (interrupted_at_ || !wishes_.interrupted.stop_requested()) return;
+  interrupted_at_ = clock_.Steady();
+  console_.Err(
+      "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
+      "once.");
+}
+
+void ExecDesk::TellLeftOut() {
+  // A last line without its newline counts as shown with one.
+  if (!interrupted_at_ || wishes_.sink != nullptr || received_ <= shown_) return;
+  console_.Err(
+      fmt::format("Left out: {} of output that was not shown yet.", ByteCount(received_ - shown_)));
+}
+
 void ExecDesk::OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) {
   const std::lock_guard lock(mutex_);
   wishes_.sink->OnBytes(job, stream, bytes);
@@ -47,6 +75,8 @@ void ExecDesk::OnBytes(std::size_t job, ssh::Stream stream, std::string_view byt
 
 void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
   const std::lock_guard lock(mutex_);
+  if (LeavesOut()) return;
+  shown_ += line.size() + 1;
   if (wishes_.json) {
     Show(ExecOutputEvent(jobs_[job], stream, line));
   } else if (stream == ssh::Stream::kOut) {
@@ -66,6 +96,7 @@ void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
 void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {
   const std::lock_guard lock(mutex_);
   progress_.OnResult(job, CauseOf(jobs_[job], result));
+  received_ += result.bytes_out + result.bytes_err;
   if (wishes_.sink != nullptr) wishes_.sink->OnEnd(job, result);
   WorkerEntry& entry = record_.results[jobs_[job].worker.index];
   entry = EntryOf(result);
@@ -76,11 +107,7 @@ void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {
 
 void ExecDesk::Tick() {
   const std::lock_guard lock(mutex_);
-  if (wishes_.interrupted.stop_requested() && !std::exchange(told_interrupt_, true)) {
-    console_.Err(
-        "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
-        "once.");
-  }
+  TellInterrupt();
   console_.Tick();
   CheckHeard();
   if (changed_ && clock_.Steady() - kept_at_ >= kKeepPace) Keep();
@@ -103,6 +130,7 @@ void ExecDesk::Keep() {
 
 void ExecDesk::Finish() {
   const std::lock_guard lock(mutex_);
+  TellLeftOut();
   console_.Finish();
   CheckHeard();
   record_.ended = FormatTimestamp(clock_.Now());

@@ -4,6 +4,7 @@
 // Tick comes from a thread of its own, everything else from the one that runs the commands.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -32,7 +33,10 @@ class ExecDesk final : public ssh::Observer {
     std::function<void()> keep;
     // "1.2 GiB of 3.0 GiB", for the progress; may be empty. Called on the ticker's thread.
     std::function<std::string()> amount;
-    std::stop_token interrupted;  // the user asked to end: the screen says so
+    // The user asked to end: the screen says so, and shows for two more seconds what the workers
+    // still say.
+    std::stop_token interrupted;
+    std::stop_token left;  // and once more: nothing is shown any more
   };
 
   // `streams`, `jobs`, `record` and `clock` are lent. `unheard` is asked to stop when nobody reads
@@ -54,6 +58,9 @@ class ExecDesk final : public ssh::Observer {
   void Finish();
 
  private:
+  bool LeavesOut();
+  void TellInterrupt();
+  void TellLeftOut();
   void Show(const Value& event);
   void Keep();
   void CheckHeard();
@@ -68,8 +75,10 @@ class ExecDesk final : public ssh::Observer {
   ExecConsole console_;
   PrefixedLines lines_;
   Clock::SteadyTime kept_at_;
-  bool changed_ = false;  // since then
-  bool told_interrupt_ = false;
+  bool changed_ = false;                             // since then
+  std::optional<Clock::SteadyTime> interrupted_at_;  // when it was noticed
+  std::uint64_t received_ = 0;                       // bytes of output, of jobs that have ended
+  std::uint64_t shown_ = 0;                          // bytes that were received and are shown
 };
 
 }  // namespace podctl

@@ -28,8 +28,18 @@ constexpr std::uint64_t kMostToCompare = std::uint64_t{4} << 20;  // bytes
 // Writes groups to standard output: a head, and below it lines that cannot be taken for one.
 class Gatherer::GroupWriter {
  public:
-  GroupWriter(Streams& streams, const OutputStore& store)
-      : streams_(streams), store_(store), paint_(streams.color && streams.out_is_terminal) {}
+  GroupWriter(Streams& streams, const OutputStore& store, const std::function<bool()>& enough)
+      : streams_(streams),
+        store_(store),
+        enough_(enough),
+        paint_(streams.color && streams.out_is_terminal) {}
+
+  // Nothing more is written once this was true.
+  bool Ended() {
+    ended_ = ended_ || enough_();
+    return ended_;
+  }
+  bool ended() const { return ended_; }
 
   void Head(const std::string& name, std::size_t count, const std::string& end) {
     streams_.out << paint_(Ink::kBold, name) << fmt::format(" ({})", Plural(count, "worker"))
@@ -38,7 +48,10 @@ class Gatherer::GroupWriter {
   void Output(Place place, char mark) {
     ssh::LineSplitter lines;
     const auto write = [&](std::string_view line) { Line(fmt::format("  {} ", mark), line); };
-    const auto read = store_.Read(place, [&](std::string_view piece) { lines.Add(piece, write); });
+    const auto read = store_.Read(place, [&](std::string_view piece) {
+      lines.Add(piece, write);
+      return !ended_ && streams_.out;
+    });
     lines.Finish(write);
     if (!read) streams_.out << "  (" << read.error().message << ")\n";
   }
@@ -54,8 +67,13 @@ class Gatherer::GroupWriter {
   }
   std::string Text(Place place) const {
     std::string text;
-    static_cast<void>(
-        store_.Read(place, [&](std::string_view piece) { text += piece; }).has_value());
+    static_cast<void>(store_
+                          .Read(place,
+                                [&](std::string_view piece) {
+                                  text += piece;
+                                  return true;
+                                })
+                          .has_value());
     return text;
   }
 
@@ -65,12 +83,14 @@ class Gatherer::GroupWriter {
     return streams_.out_is_terminal ? VisibleControls(line) : std::string(line);
   }
   void Line(std::string_view mark, std::string_view line) {
-    streams_.out << mark << Shown(line) << '\n';
+    if (!Ended()) streams_.out << mark << Shown(line) << '\n';
   }
 
   Streams& streams_;
   const OutputStore& store_;
+  const std::function<bool()>& enough_;
   Paint paint_;
+  bool ended_ = false;
 };
 
 Gatherer::Gatherer(const std::vector<ssh::Job>& jobs, std::string scratch_folder)
@@ -135,12 +155,12 @@ bool Gatherer::ShowDifference(GroupWriter& writer, const Group& first, const Gro
   return true;
 }
 
-void Gatherer::Show(Streams& streams, bool diff) const {
+bool Gatherer::Show(Streams& streams, bool diff, const std::function<bool()>& enough) const {
   const Place nowhere;
-  GroupWriter writer(streams, store_);
+  GroupWriter writer(streams, store_, enough);
   const std::vector<Group> groups = Groups();
   for (const Group& group : groups) {
-    if (!streams.out) return;  // nobody reads any more
+    if (!streams.out || writer.Ended()) break;  // nobody reads any more
     writer.Head(Name(group), group.workers.size(), group.like.end);
     if (diff && &group != &groups.front()) {
       if (ShowDifference(writer, groups.front(), group)) continue;
@@ -148,9 +168,11 @@ void Gatherer::Show(Streams& streams, bool diff) const {
     }
     writer.Output(group.like.out, '|');
     writer.Output(group.like.err, '!');
+    if (writer.Ended()) break;
     if (group.like.out == nowhere && group.like.err == nowhere) writer.Note("no output");
   }
   streams.out << std::flush;
+  return !writer.ended();
 }
 
 }  // namespace podctl

@@ -5,6 +5,7 @@
 // (output_store.h), whatever the outputs are.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ class Gatherer final : public OutputSink {
   void OnEnd(std::size_t job, const ssh::WorkerResult& result) override;
   std::optional<Error> trouble() const override { return store_.trouble(); }
 
-  // When all have ended. Workers on which the command was never started are in no group.
-  void Show(Streams& streams, bool diff) const;
+  // When all have ended. Workers on which the command was never started are in no group. `enough`
+  // is asked at each line; false when it ended the showing.
+  bool Show(Streams& streams, bool diff, const std::function<bool()>& enough) const;
 
  private:
   struct Worker {

@@ -119,7 +119,7 @@ std::uint64_t OutputStore::SizeOf(Place place) const {
 }
 
 Result<void> OutputStore::Read(Place place,
-                               const std::function<void(std::string_view)>& take) const {
+                               const std::function<bool(std::string_view)>& take) const {
   std::vector<Place> way;  // from the last branch to the first
   for (way.push_back(place); way.back().branch != 0;) {
     way.push_back(branches_[way.back().branch].from);
@@ -129,7 +129,7 @@ Result<void> OutputStore::Read(Place place,
       const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(end->at - at, kPiece));
       const std::string_view piece = Piece(branches_[end->branch], at, most);
       if (piece.empty()) break;
-      take(piece);
+      if (!take(piece)) return {};
       at += piece.size();
     }
   }

@@ -41,8 +41,9 @@ class OutputStore {
   void Add(Place& place, std::string_view bytes);
   const std::optional<Error>& trouble() const { return trouble_; }
 
-  // The output that ends at `place`, from its beginning, in pieces of at most 64 KiB.
-  Result<void> Read(Place place, const std::function<void(std::string_view)>& take) const;
+  // The output that ends at `place`, from its beginning, in pieces of at most 64 KiB, for as long
+  // as `take` says that it wants more.
+  Result<void> Read(Place place, const std::function<bool(std::string_view)>& take) const;
   std::uint64_t SizeOf(Place place) const;
 
   std::uint64_t in_memory() const { return in_memory_; }  // bytes

@@ -190,6 +190,7 @@ AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const Attem
   wishes.json = wiring.options().json;
   wishes.keep = [] {};
   wishes.interrupted = wiring.interrupt().drain();
+  wishes.left = wiring.interrupt().leave();
   std::stop_source stop;
   const std::stop_callback on_drain(wiring.interrupt().drain(), [&] {
     gate.CallOff();

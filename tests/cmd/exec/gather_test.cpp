@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -46,7 +47,7 @@ class GatherTest : public ::testing::Test {
     std::ostringstream err;
     Streams streams{out, err};
     streams.out_is_terminal = terminal_;
-    gatherer_.Show(streams, diff);
+    EXPECT_TRUE(gatherer_.Show(streams, diff, [] { return false; }));
     EXPECT_EQ(err.str(), "");
     return out.str();
   }
@@ -79,6 +80,19 @@ class GatherTest : public ::testing::Test {
   Gatherer gatherer_{jobs_, ::testing::TempDir()};
   bool terminal_ = false;
 };
+
+TEST_F(GatherTest, EndsWithinAnOutputWhenItIsEnough) {
+  std::string text;
+  for (int line = 0; line < 100'000; ++line) text += "line " + std::to_string(line) + "\n";
+  End(0, text);
+  std::ostringstream out;
+  Streams streams{out, out};
+  int asked = 0;
+  EXPECT_FALSE(gatherer_.Show(streams, false, [&] { return ++asked > 10; }));
+  EXPECT_EQ(asked, 11) << "not asked again";
+  const std::string shown = out.str();
+  EXPECT_LE(std::count(shown.begin(), shown.end(), '\n'), 12);
+}
 
 TEST_F(GatherTest, ShowsEqualOutputsOnceTheBiggestGroupFirst) {
   Story();

@@ -15,7 +15,10 @@ using Place = OutputStore::Place;
 
 std::string TextAt(const OutputStore& store, Place place) {
   std::string text;
-  const auto read = store.Read(place, [&](std::string_view piece) { text += piece; });
+  const auto read = store.Read(place, [&](std::string_view piece) {
+    text += piece;
+    return true;
+  });
   return read ? text : "error: " + read.error().message;
 }
 

@@ -211,6 +211,7 @@ class ExecDeskTest : public ::testing::Test {
   ExecDesk& Open(ExecDesk::Wishes wishes = {}) {
     wishes.keep = [this] { ++kept_; };
     wishes.interrupted = interrupt_.get_token();
+    wishes.left = leave_.get_token();
     record_.workers = {0, 1, 2};
     desk_.emplace(streams_, jobs_, record_, clock_, std::move(wishes), unheard_);
     return *desk_;
@@ -224,6 +225,7 @@ class ExecDeskTest : public ::testing::Test {
   FakeClock clock_;
   std::stop_source unheard_;
   std::stop_source interrupt_;
+  std::stop_source leave_;
   int kept_ = 0;
   std::optional<ExecDesk> desk_;
 };
@@ -333,6 +335,52 @@ TEST_F(ExecDeskTest, SaysOnceThatItWasInterrupted) {
   EXPECT_EQ(err_.str(),
             "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
             "once.\n");
+}
+
+TEST_F(ExecDeskTest, AfterCtrlCOnlyLastWordsAreShown) {
+  ExecDesk& desk = Open();
+  desk.OnLine(0, Stream::kOut, "work");
+  interrupt_.request_stop();
+  desk.OnLine(0, Stream::kOut, "saved");
+  clock_.Advance(milliseconds(1'900));
+  desk.OnLine(1, Stream::kErr, "bye");
+  clock_.Advance(milliseconds(100));
+  desk.OnLine(2, Stream::kOut, std::string(3'071, 'x'));
+  WorkerResult result = Trouble(Outcome::kCancelled, "cancelled");
+  result.bytes_out = 11;
+  desk.OnResult(0, result);
+  result.bytes_out = 0;
+  result.bytes_err = 3;  // without a newline
+  desk.OnResult(1, result);
+  result.bytes_out = 3'072;
+  desk.OnResult(2, result);
+  desk.Finish();
+  EXPECT_EQ(out_.str(), "research/0 | work\nresearch/0 | saved\n");
+  EXPECT_THAT(err_.str(), HasSubstr("Interrupted: "));
+  EXPECT_THAT(err_.str(),
+              HasSubstr("research/1 | bye\nLeft out: 3.0 KiB of output that was not shown yet.\n"));
+  EXPECT_THAT(record_.results, ::testing::SizeIs(3)) << "what came of it is kept all the same";
+}
+
+TEST_F(ExecDeskTest, AfterTheSecondCtrlCNothingIsShown) {
+  ExecDesk& desk = Open();
+  interrupt_.request_stop();
+  leave_.request_stop();
+  desk.OnLine(0, Stream::kOut, "saved");
+  desk.Finish();
+  EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(ExecDeskTest, WhatWasAllShownIsNotCalledLeftOut) {
+  ExecDesk& desk = Open();
+  desk.OnLine(0, Stream::kOut, "work");
+  interrupt_.request_stop();
+  desk.Tick();
+  WorkerResult result = Trouble(Outcome::kCancelled, "cancelled");
+  result.bytes_out = 5;
+  desk.OnResult(0, result);
+  desk.Finish();
+  EXPECT_THAT(err_.str(), ::testing::Not(HasSubstr("Left out")));
 }
 
 TEST_F(ExecDeskTest, EndsTheRunWhenNobodyReads) {
