@@ -1,6 +1,7 @@
 #include "providers/ssh/connection.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <utility>
@@ -79,9 +80,11 @@ void Connection::Refuse(Outcome outcome, std::string message, Time now) {
 }
 
 void Connection::Step(Time now) {
+  if (session_ != nullptr) session_->io().BeginRound();
   if (state_ == State::kConnecting || state_ == State::kOpening) StepOpening(now);
   if (state_ == State::kReady || state_ == State::kRunning) StepCommand(now);
   if (session_ != nullptr) CheckTimers(now);
+  if (session_ != nullptr) session_->io().EndRound();
   stall_ = state_ == State::kRunning ? now + kStall : kNever;
 }
 
@@ -324,7 +327,8 @@ bool Connection::hungry() const {
 
 short Connection::events() const {
   if (session_ == nullptr || state_ == State::kParked) return 0;
-  return command_.has_value() ? command_->events() : session_->WaitsFor();
+  const short events = command_.has_value() ? command_->events() : session_->WaitsFor();
+  return session_->io().HasUnsent() ? static_cast<short>(events | POLLOUT) : events;
 }
 
 }  // namespace podctl::ssh

@@ -29,9 +29,6 @@ namespace {
 
 // OpenSSH's servers hang up after 6 refused keys (MaxAuthTries).
 constexpr std::size_t kMaxKeysOffered = 6;
-// What a server may say before and in its banner (RFC 4253 section 4.2 allows lines before it).
-// Without a limit a server that never comes to the point would keep its poller busy.
-constexpr std::uint32_t kMaxBannerBytes = 64 * 1024;
 
 // Both directions get the same list: some versions break when they differ. Counter mode with a
 // plain MAC comes first because the newer modes' code had memory errors in released versions; GCM
@@ -138,6 +135,12 @@ ssize_t ReceiveCallback(libssh2_socket_t, void* buffer, std::size_t size, int fl
   return static_cast<Session*>(*abstract)->Receive(buffer, size, flags);
 }
 
+// LIBSSH2_SEND_FUNC
+ssize_t SendCallback(libssh2_socket_t, const void* bytes, std::size_t size, int flags,
+                     void** abstract) {
+  return static_cast<Session*>(*abstract)->Send(bytes, size, flags);
+}
+
 // A peer that vanishes is noticed within about half a minute, also while nothing is said.
 void TuneSocket(int fd) {
   const int one = 1;
@@ -165,6 +168,7 @@ Session::Session(WorkerAccess worker, const Endpoint& endpoint,
 
 Session::~Session() {
   if (session_ != nullptr) {
+    io_.EndRound();
     if (stage_ == Stage::kReady && !HasHalfSentPacket()) {
       libssh2_session_disconnect(session_, "done");
     }
@@ -305,13 +309,18 @@ bool Session::Prepare() {
     return false;
   }
   SessionMemory::DropZeros(structure);
+  io_.Use(fd_);
   libssh2_session_set_blocking(session_, 0);
 #if LIBSSH2_VERSION_NUM >= 0x010b01  // which has a type for it, and deprecates the other
   libssh2_session_callback_set2(session_, LIBSSH2_CALLBACK_RECV,
                                 reinterpret_cast<libssh2_cb_generic*>(&ReceiveCallback));
+  libssh2_session_callback_set2(session_, LIBSSH2_CALLBACK_SEND,
+                                reinterpret_cast<libssh2_cb_generic*>(&SendCallback));
 #else
   libssh2_session_callback_set(session_, LIBSSH2_CALLBACK_RECV,
                                reinterpret_cast<void*>(&ReceiveCallback));
+  libssh2_session_callback_set(session_, LIBSSH2_CALLBACK_SEND,
+                               reinterpret_cast<void*>(&SendCallback));
 #endif
   Prefer(session_, LIBSSH2_METHOD_KEX, kKeyExchanges);
   Prefer(session_, LIBSSH2_METHOD_HOSTKEY, HostKeyPreferences(pins_));
@@ -337,33 +346,16 @@ void Session::OnPacketGone(std::string_view memory) {
 
 ssize_t Session::Receive(void* buffer, std::size_t size, int flags) {
   if (bridge_ != nullptr) bridge_->ReadWords();
-  if (ahead_begin_ == ahead_end_) {
-    const bool banner = size == 1;
-    if (!banner) {
-      const ssize_t got = recv(fd_, buffer, size, flags);
-      return got < 0 ? -errno : got;
-    }
-    if (banner_bytes_ > kMaxBannerBytes) return -EMSGSIZE;
-    const ssize_t got = recv(fd_, ahead_.data(), ahead_.size(), flags);
-    if (got <= 0) return got < 0 ? -errno : got;
-    ahead_begin_ = 0;
-    ahead_end_ = static_cast<std::uint16_t>(got);
-    if (stage_ == Stage::kGreeting) stage_ = Stage::kHandshaking;
-  }
-  const std::size_t given = std::min<std::size_t>(size, ahead_end_ - ahead_begin_);
-  std::memcpy(buffer, ahead_.data() + ahead_begin_, given);
-  ahead_begin_ = static_cast<std::uint16_t>(ahead_begin_ + given);
-  if (size == 1) ++banner_bytes_;
-  return static_cast<ssize_t>(given);
+  return io_.Receive(buffer, size, flags);
 }
 
 bool Session::Handshake() {
   const int code = libssh2_session_handshake(session_, fd_);
+  if (io_.heard()) stage_ = Stage::kHandshaking;
   if (code == LIBSSH2_ERROR_EAGAIN) return false;
   if (code != 0) {
-    const std::string why = banner_bytes_ > kMaxBannerBytes
-                                ? "what it says does not begin with an SSH banner"
-                                : LastError();
+    const std::string why =
+        io_.BannerIsTooLong() ? "what it says does not begin with an SSH banner" : LastError();
     if (bridge_ != nullptr && HungUp()) {
       const std::string words = bridge_->LastWords();
       Fail(WillNotPass(words) ? Trouble::kNoWay : Trouble::kConnection,

@@ -5,7 +5,6 @@
 // All calls on one session from one thread; different sessions may live in different threads.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "providers/ssh/identities.h"
 #include "providers/ssh/key.h"
 #include "providers/ssh/libssh2_names.h"
+#include "providers/ssh/socket_io.h"
 #include "providers/worker.h"
 
 namespace podctl::ssh {
@@ -105,8 +105,15 @@ class Session {
   _LIBSSH2_SESSION* handle() { return session_; }
   std::string LastError();  // libssh2's words for the call that failed last
 
-  // libssh2's way to the socket: what recv(2) would answer, or -errno.
+  // For owners that work in rounds.
+  SocketIo& io() { return io_; }
+  const SocketIo& io() const { return io_; }
+
+  // libssh2's way to the socket.
   ssize_t Receive(void* buffer, std::size_t size, int flags);
+  ssize_t Send(const void* bytes, std::size_t size, int flags) {
+    return io_.Send(bytes, size, flags);
+  }
   // libssh2 answers 0 for the exit status also when none came; so that is seen here.
   void OnPacketGone(std::string_view memory);
   void ForgetExitStatus() { exit_status_came_ = false; }  // a new command begins
@@ -140,11 +147,7 @@ class Session {
   std::optional<HostKeyText> learned_;
   std::unique_ptr<Bridge> bridge_;  // null: a TCP connection
   int fd_ = -1;
-  // What was received ahead of libssh2, which asks for its peer's banner byte by byte.
-  std::array<char, 256> ahead_{};
-  std::uint16_t ahead_begin_ = 0;
-  std::uint16_t ahead_end_ = 0;
-  std::uint32_t banner_bytes_ = 0;
+  SocketIo io_;
   _LIBSSH2_SESSION* session_ = nullptr;
   std::size_t next_key_ = 0;
   std::string offered_blob_;   // must stay the same while one key is being tried

@@ -35,6 +35,8 @@ bool SessionPool::Release(Kept& kept) {
 int SessionPool::Put(std::unique_ptr<Session> session, _LIBSSH2_CHANNEL* channel, Time now) {
   Kept kept{std::move(session), channel, now + kIdle, {}};
   if (!Release(kept)) return -1;
+  kept.session->io().EndRound();  // the step that ended the command was within one
+  if (kept.session->io().HasUnsent()) return -1;
   if (kept.channel != nullptr) kept.until = now + kReleasing;
   kept.place = PlaceOf(kept.session->worker());
   const int fd = kept.session->fd();
