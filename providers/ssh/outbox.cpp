@@ -1,6 +1,7 @@
 #include "providers/ssh/outbox.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::size_t kHead = 5;        // a packed piece: the stream, its size, its bytes
 constexpr std::size_t kMaxPhases = 16;  // of a job that the reader has not come to for long
+// How long what has come may wait for more. Nobody sees it, not even in a terminal.
+constexpr std::chrono::milliseconds kCollect{10};
+constexpr std::size_t kHandful = 64;  // jobs with news, which are worth a wake-up
 
 void AppendPiece(std::string& packed, Stream stream, std::string_view bytes) {
   const auto size = static_cast<std::uint32_t>(bytes.size());
@@ -117,7 +121,7 @@ std::vector<std::size_t> Outbox::TakeRoomy() {
 
 void Outbox::Flush() {
   const std::lock_guard lock(mutex_);
-  if (!ready_.empty()) arrived_.notify_one();
+  if (!ready_.empty() && (!collecting_ || ready_.size() >= kHandful)) arrived_.notify_one();
 }
 
 void Outbox::DropBacklog() {
@@ -131,12 +135,21 @@ void Outbox::Close() {
   arrived_.notify_one();
 }
 
+void Outbox::WaitForNews(std::unique_lock<std::mutex>& lock) {
+  if (closed_ || !ready_.empty()) return;
+  arrived_.wait(lock, [this] { return closed_ || !ready_.empty(); });
+  if (closed_ || boxes_.size() == 1) return;
+  collecting_ = true;
+  arrived_.wait_for(lock, kCollect, [this] { return closed_ || ready_.size() >= kHandful; });
+  collecting_ = false;
+}
+
 bool Outbox::Take(Turn& turn) {
   turn.phases.clear();
   turn.output.clear();
   turn.result.reset();
   std::unique_lock lock(mutex_);
-  arrived_.wait(lock, [this] { return closed_ || !ready_.empty(); });
+  WaitForNews(lock);
   if (ready_.empty()) return false;
   turn.job = ready_.front();
   ready_.pop_front();

@@ -55,7 +55,9 @@ class Outbox {
   void DropBacklog();  // the run was stopped: what lies on disk is not wanted any more
   void Close();
 
-  // Reader. Waits; false when all has been taken and nothing more will come.
+  // Reader. Waits; false when all has been taken and nothing more will come. What many jobs bring
+  // one after another it takes in handfuls, some milliseconds late: a wake-up for each costs more
+  // than what it is woken for.
   bool Take(Turn& turn);
   static void Unpack(std::string_view output,
                      const std::function<void(Stream, std::string_view)>& take);
@@ -82,6 +84,7 @@ class Outbox {
   bool HasRoom(const Box& box, std::uint32_t far_limit) const;
   std::size_t PutFar(Box& box, Stream stream, std::string_view bytes);
   void Enqueue(std::size_t job);
+  void WaitForNews(std::unique_lock<std::mutex>& lock);
   void TakeFar(Box& box, Turn& turn, std::unique_lock<std::mutex>& lock);
 
   const Sizes sizes_;
@@ -96,6 +99,7 @@ class Outbox {
   bool disk_full_ = false;
   bool dropped_ = false;
   bool closed_ = false;
+  bool collecting_ = false;  // the reader is awake soon, and need not be woken
 };
 
 }  // namespace podctl::ssh
