@@ -26,23 +26,50 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "providers/bootstrap/worker_scripts.h"
 #include "providers/emulator/light/host_key.h"
+#include "providers/emulator/light/inline_command.h"
 #include "providers/emulator/light/server.h"
 
 namespace podctl {
 namespace {
 
+using emulator::AnswerInline;
 using emulator::Host;
 using emulator::HostKey;
+using emulator::InlineAnswer;
 using emulator::LightServer;
 using emulator::Login;
 
 constexpr int kBacklog = 512;
+
+// The step that the command runs; "" when it is no step of podctl's.
+std::string StepOf(std::string_view command) {
+  constexpr std::string_view kBefore = "--transform \"s,^";
+  const std::size_t at = command.find(kBefore);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = command.substr(at + kBefore.size());
+  const std::string id(rest.substr(0, rest.find('/')));
+  return command == RunScriptCommand(id) ? id : "";
+}
+
+// The first file of a tar archive, without its last line's end, if that is its name.
+std::string_view ScriptIn(std::string_view archive, std::string_view name) {
+  constexpr std::size_t kBlock = 512;
+  constexpr std::size_t kSizeAt = 124;
+  if (archive.size() < kBlock || archive.substr(0, name.size()) != name) return {};
+  std::size_t size = 0;
+  const std::string_view digits = archive.substr(kSizeAt, 11);
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), size, 8);
+  if (code != std::errc() || size == 0 || archive.size() < kBlock + size) return {};
+  return archive.substr(kBlock, size - 1);
+}
 
 [[noreturn]] void Fail(const std::string& message) {
   std::cerr << "light_ssh_server: " << message << "\n";
@@ -59,6 +86,10 @@ class PlainHost final : public Host {
         mark_(std::move(mark)) {}
 
   std::string_view Hostname() const override { return name_; }
+  bool MayAnswer(std::string_view command) override { return !StepOf(command).empty(); }
+  std::optional<InlineAnswer> Answer(std::string_view command, std::string_view input) override {
+    return AnswerInline(ScriptIn(input, StepOf(command) + "/script"), name_);
+  }
   bool Admits(std::string_view, std::string_view key) override {
     return keys_ == nullptr || keys_->count(std::string(key)) != 0;
   }

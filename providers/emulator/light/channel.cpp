@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{32} * 1024;
 constexpr std::size_t kPerTurn = std::size_t{256} * 1024;  // then the next connection has its turn
+constexpr std::size_t kMostCollected = std::size_t{64} * 1024;  // bytes of input
 constexpr std::size_t kMaxPending = std::size_t{64} * 1024;
 constexpr std::size_t kMaxVariables = 64;
 constexpr char kSftpServer[] = "/usr/lib/openssh/sftp-server";
@@ -170,8 +171,24 @@ void Channel::Start() {
   if (asked_ == Asked::kCommand && !terminal_) {
     answer_ = AnswerInline(words_, home_.host().Hostname());
     if (answer_) return;
+    collecting_ = home_.host().MayAnswer(words_);
+    if (collecting_) return;
   }
   StartProcess();
+}
+
+void Channel::Collect() {
+  std::array<char, kChunk> buffer;
+  int got = 0;
+  while (pending_.size() < kMostCollected &&
+         (got = ssh_channel_read_nonblocking(channel_, buffer.data(), buffer.size(), 0)) > 0) {
+    pending_.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  in_ended_ = got == SSH_EOF || ssh_channel_is_eof(channel_) != 0;
+  if (!in_ended_ && pending_.size() < kMostCollected) return;
+  collecting_ = false;
+  if (in_ended_) answer_ = home_.host().Answer(words_, pending_);
+  if (!answer_) StartProcess();
 }
 
 void Channel::StartProcess() {
@@ -246,11 +263,12 @@ bool Channel::Pump() {
     if (asked_ == Asked::kNothing) return ssh_channel_is_eof(channel_) != 0;
     Start();
   }
+  if (collecting_) Collect();
   if (answer_) PumpAnswer();
   if (in_.open()) PumpIn();
   PumpOut(out_, false);
   PumpOut(err_, true);
-  if (over_ || out_.open() || err_.open() || running_ || answer_) return over_;
+  if (over_ || out_.open() || err_.open() || running_ || answer_ || collecting_) return over_;
   ssh_channel_send_eof(channel_);
   ssh_channel_close(channel_);
   over_ = true;

@@ -56,6 +56,7 @@ class Channel {
   void Listen();  // to libssh's callbacks
   void Start();
   void StartProcess();
+  void Collect();  // input for an answer of the host's
   Result<void> TryStart(const Login& login);
   std::vector<std::string> Arguments(const Login& login) const;
   std::vector<std::string> Environment(const Login& login) const;
@@ -88,6 +89,7 @@ class Channel {
   bool forwarded_ = false;  // in_ and out_ are a socket of somebody else's
   std::string pending_;     // came from the client, not yet taken
   bool in_ended_ = false;
+  bool collecting_ = false;  // into pending_, until the host answers or a process is started
   std::optional<InlineAnswer> answer_;
   std::uint64_t answered_ = 0;
   bool running_ = false;
