@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -69,6 +70,15 @@ class OneGuest final : public Host {
     return Login{.shell = "/bin/sh",
                  .environment = {mark_ + name_, "PATH=/usr/bin:/bin", "USER=" + user},
                  .folder = "/usr"};
+  }
+  // `reversed`: its whole input, backwards. `wc -c` it leaves to a process, when it has seen the
+  // input.
+  bool MayAnswer(std::string_view command) override {
+    return command == "reversed" || command == "wc -c";
+  }
+  std::optional<InlineAnswer> Answer(std::string_view command, std::string_view input) override {
+    if (command == "wc -c") return std::nullopt;
+    return InlineAnswer{.text = std::string(input.rbegin(), input.rend()), .size = input.size()};
   }
   std::string trouble;
 
@@ -158,6 +168,19 @@ class LightServerTest : public ::testing::Test {
   std::vector<LightServer::Id> ids_;
   std::vector<std::shared_ptr<OneGuest>> hosts_;
 };
+
+TEST_F(LightServerTest, LetsTheHostAnswerFromTheWholeInput) {
+  const Output output = Shell("(printf abc; sleep 0.1; printf def) | " + SshTo(0) + " 'reversed'");
+  EXPECT_EQ(output.text, "fedcba");
+  EXPECT_EQ(output.code, 0);
+}
+
+TEST_F(LightServerTest, GivesTheInputToAProcessWhereTheHostDoesNotAnswer) {
+  EXPECT_EQ(Shell("printf abcdef | " + SshTo(0) + " 'wc -c'").text, "6\n");
+  EXPECT_EQ(Shell("head -c 300000 /dev/zero | " + SshTo(0) + " 'wc -c'").text, "300000\n");
+  EXPECT_EQ(Shell("head -c 300000 /dev/zero | " + SshTo(0) + " 'reversed'").code, 127)
+      << "so much is for a process, and there is no program of that name that takes it";
+}
 
 TEST(InlineCommandTest, AnswersAsTheShellDoesOrNotAtAll) {
   char name[256] = {};
