@@ -15,6 +15,7 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/ssh/host_key.h"
 #include "providers/workers/probe.h"
 #include "state/digest.h"
 
@@ -88,9 +89,9 @@ Finding SilenceFinding(const WorkerAnswer& answer) {
   const std::string cause = CauseOfSilence(answer);
   switch (answer.result.outcome) {
     case ssh::Outcome::kHostKeyChanged:
-      return {"host-key-changed", cause, "",
-              "Somebody else may be answering. If the machine was made anew: podctl apply "
-              "--refresh-only"};
+      return {"host-key-changed", cause, ssh::SplitHostKeyComplaint(answer.result.message).detail,
+              "Somebody else may be answering. If the machine was made anew, the API has its new "
+              "key: podctl apply --refresh-only"};
     case ssh::Outcome::kAuthRefused:
       return {
           "key-refused", fmt::format("it refuses our SSH key: {}", cause), "",

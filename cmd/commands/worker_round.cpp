@@ -13,6 +13,7 @@
 #include "cmd/views/exec_progress.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/ssh/host_key.h"
 #include "providers/workers/runs.h"
 
 namespace podctl {
@@ -148,6 +149,14 @@ std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
   return AskWorkers(wiring, address, jobs);
 }
 
+std::string TooFewAtOnce(const std::vector<WorkerAccess>& workers, std::size_t most) {
+  const bool programs = workers.front().use_openssh || !workers.front().through.empty();
+  return fmt::format(
+      "Only {} of {} can be connected to at the same moment, since {}", most,
+      Plural(workers.size(), "worker"),
+      programs ? "each costs a process" : "this process may not open more files (`ulimit -Hn`)");
+}
+
 std::string CauseOfSilence(const WorkerAnswer& answer) {
   const ssh::WorkerResult& result = answer.result;
   if (result.outcome == ssh::Outcome::kExited) {
@@ -157,6 +166,9 @@ std::string CauseOfSilence(const WorkerAnswer& answer) {
   }
   if (result.outcome == ssh::Outcome::kSignaled) return fmt::format("killed by {}", result.signal);
   if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
+  if (result.outcome == ssh::Outcome::kHostKeyChanged) {
+    return ssh::SplitHostKeyComplaint(result.message).cause;
+  }
   std::string cause = result.message;
   if (const auto tries = cause.rfind(" (tried "); tries != std::string::npos) cause.erase(tries);
   const std::string at = fmt::format("{}:{}", answer.worker.host, answer.worker.port);

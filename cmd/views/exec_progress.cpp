@@ -52,6 +52,7 @@ ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clo
       states_(workers_.size(), {Phase::kWaiting, began_, {}}),
       in_phase_(kPhases) {
   in_phase_[Index(Phase::kWaiting)] = workers_.size();
+  samples_.push_back({began_, 0});
 }
 
 void ExecProgress::OnPhase(std::size_t job, Phase phase) {
@@ -65,6 +66,7 @@ void ExecProgress::OnPhase(std::size_t job, Phase phase) {
 
 void ExecProgress::OnResult(std::size_t job, const std::string& cause) {
   ++done_;
+  last_done_ = clock_.Steady();
   if (cause.empty()) return;
   ++failed_;
   causes_[cause].push_back(workers_.at(job));
@@ -83,14 +85,26 @@ std::string ExecProgress::Counts() const {
 // "31/s, 2s left", as soon as there is something to reckon with.
 std::string ExecProgress::Pace() {
   const Clock::SteadyTime now = clock_.Steady();
-  samples_.push_back({now, done_});
-  while (samples_.size() > 2 && now - samples_.front().when > kWindow) samples_.pop_front();
+  const std::size_t count = samples_.size();
+  if (count > 1 && samples_[count - 2].done == done_) {
+    samples_.back() = {now, done_};
+  } else {
+    samples_.push_back({now, done_});
+  }
+  // Of the last seconds, or of as long as it took a few to end.
+  while (samples_.size() > 2 && now - samples_.front().when > kWindow &&
+         done_ - samples_[1].done >= kFewest) {
+    samples_.pop_front();
+  }
+  if (done_ == workers_.size()) return {};
   const Sample& oldest = samples_.front();
   const double passed = std::chrono::duration<double>(now - oldest.when).count();
   const std::size_t more = done_ - oldest.done;
   if (more < kFewest || passed < 1) return {};
   const double rate = static_cast<double>(more) / passed;
-  const double left = static_cast<double>(workers_.size() - done_) / rate;
+  // The last ones may be slow ones: no sooner than they have kept everybody waiting already.
+  const double silent = std::chrono::duration<double>(now - last_done_).count();
+  const double left = std::max(static_cast<double>(workers_.size() - done_) / rate, silent);
   const std::string pace =
       rate >= 1 ? fmt::format("{:.0f}/s", rate) : fmt::format("{:.0f}/min", rate * 60);
   return fmt::format("{}, about {} left", pace,

@@ -60,6 +60,7 @@ class ExecProgress {
   std::vector<std::size_t> in_phase_;  // by Phase
   std::function<std::string()> amount_;
   std::size_t done_ = 0;
+  Clock::SteadyTime last_done_{};
   std::size_t failed_ = 0;
   std::map<std::string, std::vector<int>> causes_;
   std::deque<Sample> samples_;  // of the last seconds

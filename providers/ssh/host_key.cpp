@@ -108,15 +108,33 @@ std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
         "no host key is known for {} ({}), and trusting the first one is switched off; it shows {}",
         worker.Name(), worker.host, shown);
   }
+  // Of several pins those of the shown kind say it all.
+  const auto is_like = [&](const HostKey& pin) { return shown.starts_with(pin.type + " "); };
+  const bool has_like = std::any_of(pins.begin(), pins.end(), is_like);
   std::vector<std::string> expected;
-  expected.reserve(pins.size());
-  for (const HostKey& pin : pins) expected.push_back(Describe(pin.type, pin.blob));
+  for (const HostKey& pin : pins) {
+    if (!has_like || is_like(pin)) expected.push_back(Describe(pin.type, pin.blob));
+  }
   const std::string from =
       worker.host_keys_from.empty() ? "" : fmt::format(" ({})", worker.host_keys_from);
   return fmt::format(
       "THE HOST KEY OF {} ({}) HAS CHANGED: expected {}{}, but it shows {}; either the machine was "
       "replaced, or somebody answers in its place, so podctl does not talk to it",
       worker.Name(), worker.host, Join(expected, " or "), from, shown);
+}
+
+HostKeyWords SplitHostKeyComplaint(std::string_view complaint) {
+  constexpr std::string_view kBegin = "THE HOST KEY OF ";
+  const HostKeyWords whole{std::string(complaint), ""};
+  if (!complaint.starts_with(kBegin)) return whole;
+  complaint.remove_prefix(kBegin.size());
+  const std::size_t who = complaint.find(") ");
+  const std::size_t keys = complaint.find(": ", who);
+  const std::size_t moral = complaint.find("; ", keys);
+  if (who == std::string_view::npos || moral == std::string_view::npos) return whole;
+  const std::string_view what = complaint.substr(who + 1, keys - who - 1);
+  return {fmt::format("THE HOST KEY{}{}", what, complaint.substr(moral)),
+          fmt::format("{}{}", complaint.substr(0, who + 1), complaint.substr(keys, moral - keys))};
 }
 
 }  // namespace podctl::ssh

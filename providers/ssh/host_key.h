@@ -40,4 +40,12 @@ std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
                              const std::vector<HostKey>& pins, std::string_view shown);
 std::string DescribeHostKey(std::string_view blob);  // any bytes
 
+// A complaint about a changed or revoked key in two: what it has in common with those of other
+// workers, and which worker shows which key. Of another text: all of it, and nothing.
+struct HostKeyWords {
+  std::string cause;
+  std::string detail;
+};
+HostKeyWords SplitHostKeyComplaint(std::string_view complaint);
+
 }  // namespace podctl::ssh

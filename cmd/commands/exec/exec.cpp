@@ -226,8 +226,10 @@ int ExecRun::Report(std::chrono::milliseconds elapsed) {
   if (!streams.out && !outcome_.interrupted) return 1;
   if (json) return code;
   const std::string& pod = outcome_.jobs.front().worker.pod;
-  streams.err << ExecSummary(
-      outcome_, outcome_.jobs.size() == 1 ? "" : RetryCommand(record_, pod, choice_.output_dir));
+  const bool shown = !folder_ || gatherer_;
+  const bool one = shown && outcome_.jobs.size() == 1;
+  streams.err << ExecSummary(outcome_, one ? "" : RetryCommand(record_, pod, choice_.output_dir),
+                             shown);
   if (folder_ && !folder_->trouble()) {
     streams.err << fmt::format("The outputs are in {}, what came of it in {}.\n",
                                choice_.output_dir, OutputFolder::RecordPath(choice_.output_dir));

@@ -10,6 +10,7 @@
 #include "cmd/interrupt.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/ssh/host_key.h"
 
 namespace podctl {
 namespace {
@@ -35,23 +36,31 @@ Fate FateOf(const ssh::WorkerResult& result) {
   }
 }
 
+constexpr std::size_t kMostDetails = 4;  // of one cause
+
 struct Group {
   std::string cause;
   std::vector<int> workers;
+  std::vector<std::string> details;  // what differs from worker to worker; of the first ones
 };
 
 // By fate, then the biggest group first.
 std::array<std::vector<Group>, kFates> GroupsOf(const ExecOutcome& outcome) {
-  std::array<std::map<std::string, std::vector<int>>, kFates> by_cause;
+  std::array<std::map<std::string, Group>, kFates> by_cause;
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     const ssh::WorkerResult& result = outcome.results[i];
     if (result.ok()) continue;
-    by_cause[static_cast<std::size_t>(FateOf(result))][CauseOf(outcome.jobs[i], result)].push_back(
-        outcome.jobs[i].worker.index);
+    const std::string cause = CauseOf(outcome.jobs[i], result);
+    Group& group = by_cause[static_cast<std::size_t>(FateOf(result))][cause];
+    group.cause = cause;
+    group.workers.push_back(outcome.jobs[i].worker.index);
+    if (result.outcome != Outcome::kHostKeyChanged || group.details.size() >= kMostDetails)
+      continue;
+    group.details.push_back(ssh::SplitHostKeyComplaint(result.message).detail);
   }
   std::array<std::vector<Group>, kFates> groups;
   for (std::size_t fate = 0; fate < kFates; ++fate) {
-    for (auto& [cause, workers] : by_cause[fate]) groups[fate].push_back({cause, workers});
+    for (auto& [cause, group] : by_cause[fate]) groups[fate].push_back(std::move(group));
     std::stable_sort(groups[fate].begin(), groups[fate].end(), [](const Group& a, const Group& b) {
       return a.workers.size() > b.workers.size();
     });
@@ -88,8 +97,16 @@ void Replace(const std::string& what, const std::string& by, std::string* text) 
 // "14 workers: connection refused: 3-7,90".
 void AppendGroups(const std::vector<Group>& groups, int per_slice, std::string* text) {
   for (const Group& group : groups) {
-    *text += fmt::format("  {}: {}: {}\n", Plural(group.workers.size(), "worker"), group.cause,
+    std::string_view cause = group.cause;
+    for (const std::string_view known : {"cancelled; ", "cancelled "}) {  // the heading says so
+      if (cause.starts_with(known)) cause.remove_prefix(known.size());
+    }
+    *text += fmt::format("  {}: {}: {}\n", Plural(group.workers.size(), "worker"), cause,
                          FormatWorkers(group.workers, per_slice));
+    for (const std::string& detail : group.details) *text += fmt::format("      {}\n", detail);
+    if (!group.details.empty() && group.details.size() < group.workers.size()) {
+      *text += fmt::format("      … and {} more\n", group.workers.size() - group.details.size());
+    }
   }
 }
 
@@ -103,8 +120,9 @@ std::string CauseOf(const ssh::Job& job, const ssh::WorkerResult& result) {
     return fmt::format("killed by {}", result.signal.empty() ? "a signal" : result.signal);
   }
   if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
-  // It names keys, which no other worker has.
-  if (result.outcome == Outcome::kHostKeyChanged) return result.message;
+  if (result.outcome == Outcome::kHostKeyChanged) {
+    return ssh::SplitHostKeyComplaint(result.message).cause;
+  }
   std::string cause = result.message;
   if (const auto tries = cause.rfind(" (tried "); tries != std::string::npos) cause.erase(tries);
   const std::string address = fmt::format("{}:{}", job.worker.host, job.worker.port);
@@ -114,10 +132,10 @@ std::string CauseOf(const ssh::Job& job, const ssh::WorkerResult& result) {
   return cause;
 }
 
-std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry) {
+std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bool shown) {
   const auto& results = outcome.results;
   // One worker that ran its command to its end has said it all.
-  if (results.size() == 1 && results[0].outcome == Outcome::kExited) return {};
+  if (shown && results.size() == 1 && results[0].outcome == Outcome::kExited) return {};
   const int per_slice = outcome.jobs.empty() ? 0 : outcome.jobs.front().worker.per_slice;
   const auto groups = GroupsOf(outcome);
   const auto of = [&](Fate fate) -> const std::vector<Group>& {
@@ -138,7 +156,7 @@ std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry) {
   }
   if (!of(Fate::kCancelled).empty()) {
     head(Fate::kCancelled, "cancelled");
-    text += fmt::format("  {}\n", FormatWorkers(WorkersOf(of(Fate::kCancelled)), per_slice));
+    AppendGroups(of(Fate::kCancelled), per_slice, &text);
   }
   if (!of(Fate::kSkipped).empty()) {
     head(Fate::kSkipped, "never started");

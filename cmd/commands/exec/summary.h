@@ -23,9 +23,9 @@ struct ExecOutcome {
 
 // The workers that were not ok: failed ones by cause, the most frequent first; then lost ones,
 // which may have run the command; then those it was never started on. Empty when there is nothing
-// to say: all ok, or the one worker ran its command to its end, which has said it all. `retry`:
-// what to type to run it again on just those; may be empty.
-std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry);
+// to say: all ok, or the one worker ran its command to its end, which has said it all (where its
+// output was `shown`). `retry`: what to type to run it again on just those; may be empty.
+std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bool shown = true);
 
 // The same for a tool: the event "summary".
 Value ExecSummaryEvent(const ExecOutcome& outcome, int exit_code,

@@ -101,6 +101,8 @@ TEST(ExecSummary, SaysNothingWhereThereIsNothingToSay) {
   ExecOutcome one = AllOk(1);
   one.results[0] = Exit(7);
   EXPECT_EQ(ExecSummary(one, ""), "") << "the one worker's command has said it all";
+  EXPECT_EQ(ExecSummary(one, "", false), "1 of 1 worker failed:\n  1 worker: exit code 7: 0\n")
+      << "what it has said is in a file";
   one.results[0] = Trouble(Outcome::kAuthRefused, "research/0 accepted none of our keys");
   EXPECT_EQ(ExecSummary(one, ""),
             "1 of 1 worker failed:\n  1 worker: the worker accepted none of our keys: 0\n");
@@ -117,6 +119,30 @@ TEST(ExecSummary, ASignalNeedNotBeKnownByName) {
   EXPECT_EQ(CauseOf({}, killed), "killed by a signal");
   killed.signal = "KILL";
   EXPECT_EQ(CauseOf({}, killed), "killed by KILL");
+}
+
+// A node that was made anew: every worker shows another key, and that is one thing to say.
+TEST(ExecSummary, ChangedHostKeysAreOneCause) {
+  ExecOutcome outcome = AllOk(7);
+  for (std::size_t i = 0; i < 6; ++i) {
+    outcome.results[i] = Trouble(
+        Outcome::kHostKeyChanged,
+        "THE HOST KEY OF " + outcome.jobs[i].worker.Name() + " (fd00::" + std::to_string(i) +
+            ") HAS CHANGED: expected ssh-ed25519 SHA256:a, but it " +
+            "shows ssh-ed25519 SHA256:b; either the machine was replaced, or not");
+  }
+  EXPECT_EQ(ExecSummary(outcome, ""),
+            "6 of 7 workers failed:\n"
+            "  6 workers: THE HOST KEY HAS CHANGED; either the machine was replaced, or not: 0-5\n"
+            "      research/0 (fd00::0): expected ssh-ed25519 SHA256:a, but it shows ssh-ed25519 "
+            "SHA256:b\n"
+            "      research/1 (fd00::1): expected ssh-ed25519 SHA256:a, but it shows ssh-ed25519 "
+            "SHA256:b\n"
+            "      research/2 (fd00::2): expected ssh-ed25519 SHA256:a, but it shows ssh-ed25519 "
+            "SHA256:b\n"
+            "      research/3 (fd00::3): expected ssh-ed25519 SHA256:a, but it shows ssh-ed25519 "
+            "SHA256:b\n"
+            "      … and 2 more\n");
 }
 
 TEST(ExecSummary, TheExitCodeTellsTheTruth) {
@@ -204,6 +230,26 @@ TEST_F(ExecProgressTest, NamesWhoCannotBeReachedForLong) {
             "  slowest: research/0 connecting 8s, research/1 connecting 8s, research/2 retrying "
             "8s, research/4 retrying 8s")
       << "from the first try on, whatever was tried since";
+}
+
+TEST_F(ExecProgressTest, SlowCommandsHaveARateToo) {
+  for (std::size_t i = 0; i < 4; ++i) {
+    clock_.Advance(seconds(30));
+    Done(i, i + 1);
+    progress_.Lines();
+  }
+  EXPECT_THAT(progress_.PlainLine(), HasSubstr("2/min, about 2h6m"));
+}
+
+TEST_F(ExecProgressTest, TheLastOnesAreNotExpectedSoonerThanTheyHaveKeptEverybodyWaiting) {
+  Phases(0, 256, Phase::kRunning);
+  clock_.Advance(seconds(2));
+  Done(0, 250);
+  EXPECT_THAT(progress_.PlainLine(), HasSubstr("125/s, about 1s left"));
+  clock_.Advance(seconds(9));
+  EXPECT_THAT(progress_.PlainLine(), HasSubstr("about 9s left"));
+  clock_.Advance(seconds(60));
+  EXPECT_THAT(progress_.PlainLine(), HasSubstr("about 1m9s left"));
 }
 
 class ExecDeskTest : public ::testing::Test {

@@ -1,5 +1,6 @@
 #include "providers/ssh/host_key.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "providers/ssh/line_splitter.h"
@@ -99,6 +100,39 @@ TEST(HostKeyTest, ComplainsLoudly) {
                         complaint(HostKeyVerdict::kChanged, {first}));
   worker.distrust = "~/.ssh/known_hosts:3 has a certificate authority for it";
   testing::ExpectGolden("ssh/host_key_distrusted.txt", complaint(HostKeyVerdict::kUnknown, {}));
+}
+
+TEST(HostKeyTest, ExpectsThePinsOfTheShownKindWhereThereAreAny) {
+  const HostKey first = *ParseHostKey(kFirst);
+  const HostKey second = *ParseHostKey(kSecond);
+  const HostKey other{"ssh-rsa", "another blob"};
+  const auto complaint = [&](const std::vector<HostKey>& pins) {
+    return HostKeyComplaint(HostKeyVerdict::kChanged, {}, pins, DescribeHostKey(second.blob));
+  };
+  EXPECT_EQ(complaint({other, first}), complaint({first}));
+  EXPECT_THAT(complaint({other}), ::testing::HasSubstr("expected ssh-rsa SHA256:"));
+}
+
+TEST(HostKeyTest, AComplaintIsACauseAndADetail) {
+  WorkerAccess worker;
+  worker.pod = "research";
+  worker.index = 3;
+  worker.host = "fd00::7";
+  const HostKey first = *ParseHostKey(kFirst);
+  const std::string shown = DescribeHostKey(ParseHostKey(kSecond)->blob);
+  HostKeyWords words =
+      SplitHostKeyComplaint(HostKeyComplaint(HostKeyVerdict::kChanged, worker, {first}, shown));
+  EXPECT_THAT(words.cause, ::testing::StartsWith("THE HOST KEY HAS CHANGED; either the machine"));
+  EXPECT_THAT(words.detail, ::testing::StartsWith("research/3 (fd00::7): expected ssh-ed25519 "));
+  EXPECT_THAT(words.detail, ::testing::EndsWith("but it shows " + shown));
+  words = SplitHostKeyComplaint(HostKeyComplaint(HostKeyVerdict::kRevoked, worker, {first}, shown));
+  EXPECT_EQ(words.cause,
+            "THE HOST KEY IS REVOKED in known_hosts; podctl does not talk to whoever shows it");
+  EXPECT_EQ(words.detail, "research/3 (fd00::7): " + shown);
+  for (const char* other : {"", "THE HOST KEY OF", "THE HOST KEY OF x (y) z: w", "refused"}) {
+    EXPECT_EQ(SplitHostKeyComplaint(other).cause, other);
+    EXPECT_EQ(SplitHostKeyComplaint(other).detail, "");
+  }
 }
 
 TEST(WireTest, Base64GoesBothWays) {
