@@ -83,6 +83,8 @@ class CommonStart {
   explicit CommonStart(std::size_t workers) : staged_(workers, false) {}
 
   ssh::InputFeed* feed() { return &gate_; }
+  // Nobody waits for the others.
+  void StartInTurn() { gate_.Open(); }
   AskHooks Hooks() {
     return {[this](std::size_t job, std::string_view line) {
               if (line != workers::kStagedLine || staged_[job]) return;
@@ -224,6 +226,11 @@ int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart&
     jobs.push_back({detached.workers[i], workers::StartCommand(job), input});
   }
   CommonStart common(jobs.size());
+  if (const auto most = wiring.ssh().MostAtOnce(detached.workers); jobs.size() > most) {
+    wiring.streams().err << TooFewAtOnce(detached.workers, most)
+                         << ": the job begins on some workers before it does on others.\n";
+    common.StartInTurn();
+  }
   for (ssh::Job& job : jobs) job.feed = common.feed();
   auto answers = AskWorkers(wiring, target.address, jobs, std::chrono::minutes(5), common.Hooks());
   NameUnstarted(&answers);

@@ -15,6 +15,7 @@ constexpr std::size_t kPiece = std::size_t{64} * 1024;
 constexpr std::chrono::milliseconds kTick{200};
 constexpr std::chrono::milliseconds kFirstPause{500};
 constexpr std::chrono::milliseconds kLongestPause{15'000};
+constexpr std::chrono::milliseconds kTurnPause{3'000};  // where logs are followed in turn
 // Workers that are lost one by one are taken up together, so that there are few threads.
 constexpr std::size_t kMostReaders = 32;
 
@@ -62,6 +63,7 @@ LogFollower::~LogFollower() = default;
 
 std::vector<LogEnd> LogFollower::Run(const std::vector<WorkerAccess>& workers,
                                      std::stop_token stop) {
+  in_turn_ = workers.size() > transport_.MostAtOnce(workers);
   std::vector<std::size_t> due;
   for (const WorkerAccess& worker : workers) {
     due.push_back(places_.size());
@@ -130,11 +132,14 @@ void LogFollower::Read(const std::vector<std::size_t>& indexes, const std::stop_
       if (!place.run.empty()) request.tail.reset();
       request.seen = place.before;
       request.run = place.run;
+      request.follow = request.follow && !in_turn_;
       jobs.push_back({place.worker, workers::LogCommand(request), nullptr});
     }
   }
   ssh::Limits limits;
   limits.retry = std::chrono::seconds(20);
+  // A log that is followed keeps its connection, so none may wait for another's.
+  if (!in_turn_) limits.max_open = std::max(limits.max_open, static_cast<int>(jobs.size()));
   Round round(*this, indexes);
   transport_.Run(jobs, limits, round, stop);
 }
@@ -208,7 +213,7 @@ void LogFollower::Retry(Place* place, const ssh::WorkerResult& result) {
                                                             ? "the connection broke"
                                                             : result.message));
   }
-  auto pause = kFirstPause;
+  auto pause = in_turn_ ? kTurnPause : kFirstPause;
   for (int i = 0; i < place->failures && pause < kLongestPause; ++i) pause *= 2;
   ++place->failures;
   place->again = clock_.Steady() + std::min(pause, kLongestPause);

@@ -90,6 +90,7 @@ class LogFollower {
   const Listener listener_;
   std::mutex mutex_;  // guards what follows, and the listener
   std::vector<Place> places_;
+  bool in_turn_ = false;  // more workers than can be read at once: each is asked again and again
   bool stopping_ = false;
   struct Reader {
     bool done = false;

@@ -1,5 +1,6 @@
 #include "providers/ssh/fan_out.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include "providers/ssh/batch.h"
 #include "providers/ssh/line_splitter.h"
 #include "providers/ssh/poller.h"
+#include "providers/ssh/way_words.h"
 
 namespace podctl::ssh {
 namespace {
@@ -122,6 +124,12 @@ std::vector<WorkerResult> FanOut::Run(const std::vector<Job>& jobs, const Limits
   const Listening listening(jobs.front().feed, on_more);
   if (jobs.front().feed != nullptr) on_more();  // for what came before anybody listened
   return Deliver(batch->outbox, jobs.size(), observer);
+}
+
+std::size_t FanOut::MostAtOnce(const std::vector<WorkerAccess>& workers) const {
+  const bool programs = std::any_of(workers.begin(), workers.end(),
+                                    [](const auto& worker) { return !worker.through.empty(); });
+  return std::min(MostSockets(), programs ? std::size_t{kMostPrograms} : workers.size());
 }
 
 }  // namespace podctl::ssh

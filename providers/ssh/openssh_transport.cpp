@@ -238,10 +238,15 @@ void OpenSshRun::Deliver(Observer& observer) {
   }
 }
 
+// With a program that leads there each costs another one.
+int MostOf(bool programs) {
+  return programs ? kMostPrograms : kMostAtOnce;
+}
+
 std::vector<WorkerResult> OpenSshRun::Run(Observer& observer) {
   const bool programs = std::any_of(jobs_.begin(), jobs_.end(),
                                     [](const Job& job) { return !job.worker.through.empty(); });
-  const int most = std::clamp(limits_.max_open, 1, programs ? kMostPrograms : kMostAtOnce);
+  const int most = std::clamp(limits_.max_open, 1, MostOf(programs));
   const std::size_t count = std::min(jobs_.size(), static_cast<std::size_t>(most));
   std::vector<std::thread> threads;
   std::atomic<std::size_t> working = count;
@@ -266,6 +271,12 @@ std::vector<WorkerResult> OpenSshTransport::Run(const std::vector<Job>& jobs, co
                                                 Observer& observer, std::stop_token stop) {
   if (jobs.empty()) return {};
   return OpenSshRun(jobs, limits, masters_, clock_, random_, stop).Run(observer);
+}
+
+std::size_t OpenSshTransport::MostAtOnce(const std::vector<WorkerAccess>& workers) const {
+  const bool programs = std::any_of(workers.begin(), workers.end(),
+                                    [](const auto& worker) { return !worker.through.empty(); });
+  return static_cast<std::size_t>(MostOf(programs));
 }
 
 }  // namespace podctl::ssh

@@ -27,6 +27,7 @@ class OpenSshTransport final : public Transport {
 
   std::vector<WorkerResult> Run(const std::vector<Job>& jobs, const Limits& limits,
                                 Observer& observer, std::stop_token stop) override;
+  std::size_t MostAtOnce(const std::vector<WorkerAccess>& workers) const override;
 
  private:
   Masters masters_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "providers/base/text.h"
@@ -53,6 +54,12 @@ std::size_t RoomForSockets(std::size_t wanted) {
 }
 
 }  // namespace
+
+std::size_t MostSockets() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::numeric_limits<int>::max();
+  return limit.rlim_max > kSpareFiles ? static_cast<std::size_t>(limit.rlim_max - kSpareFiles) : 1;
+}
 
 Poller::Poller(Clock& clock) : clock_(clock), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   if (!good()) return;

@@ -21,6 +21,9 @@
 
 namespace podctl::ssh {
 
+// Sockets that this process may have, were its limit on open files raised as far as it goes.
+std::size_t MostSockets();
+
 class Poller final : public BatchHost {
  public:
   using Time = Clock::SteadyTime;

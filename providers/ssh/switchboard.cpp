@@ -21,4 +21,10 @@ std::vector<WorkerResult> Switchboard::Run(const std::vector<Job>& jobs, const L
   return transport.Run(known, limits, observer, std::move(stop));
 }
 
+std::size_t Switchboard::MostAtOnce(const std::vector<WorkerAccess>& workers) const {
+  if (workers.empty()) return 1;
+  const Transport& transport = workers.front().use_openssh ? openssh_ : own_;
+  return transport.MostAtOnce(workers);
+}
+
 }  // namespace podctl::ssh

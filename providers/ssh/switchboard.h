@@ -17,6 +17,7 @@ class Switchboard final : public Transport {
   // One run goes through one transport: its jobs are those of one pod, which says which.
   std::vector<WorkerResult> Run(const std::vector<Job>& jobs, const Limits& limits,
                                 Observer& observer, std::stop_token stop) override;
+  std::size_t MostAtOnce(const std::vector<WorkerAccess>& workers) const override;
 
  private:
   Transport& own_;

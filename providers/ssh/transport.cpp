@@ -28,4 +28,8 @@ std::string_view OutcomeName(Outcome outcome) {
 
 void Observer::OnResult(std::size_t, const WorkerResult&) {}
 
+std::size_t Transport::MostAtOnce(const std::vector<WorkerAccess>& workers) const {
+  return workers.size();
+}
+
 }  // namespace podctl::ssh

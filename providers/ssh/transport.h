@@ -118,6 +118,9 @@ class Transport {
   // commands to end, and returns within seconds.
   virtual std::vector<WorkerResult> Run(const std::vector<Job>& jobs, const Limits& limits,
                                         Observer& observer, std::stop_token stop) = 0;
+  // How many of these workers a Run can have open at the same moment, whatever its limits say: what
+  // runs on more of them must not wait for one another. As long as no other Run is under way.
+  virtual std::size_t MostAtOnce(const std::vector<WorkerAccess>& workers) const;
 };
 
 }  // namespace podctl::ssh

@@ -210,5 +210,31 @@ TEST_F(FleetTest, FollowingGoesOnWhereAConnectionBroke) {
   EXPECT_GT(expected, 5);
 }
 
+// 64 descriptors are podctl's own, so that two workers of the four can be open at once: what would
+// wait for the others must not wait for ever.
+TEST_F(FleetTest, AJobStartsAndIsFollowedWithFewDescriptors) {
+  box_.Apply();
+  const auto few = [this](const std::string& words) {
+    return box_.StartProgram({"sh", "-c", "ulimit -n 66 && exec \"$PODCTL\" " + words});
+  };
+  const RunResult started =
+      few("exec research --detach train -- 'echo begun; while [ ! -e go ]; do sleep 0.1; done; "
+          "echo over; exit 3'")
+          ->Result();
+  EXPECT_EQ(started.code, 0) << started;
+  EXPECT_EQ(started.out, "Job train started on research/[0-3].\n");
+  EXPECT_THAT(started.err, HasSubstr("Only 2 of 4 workers can be connected to at the same moment"));
+  const auto follower = few("logs research train --follow");
+  for (int worker = 0; worker < 4; ++worker) {
+    EXPECT_TRUE(follower->WaitForOut("research/" + std::to_string(worker) + " | begun\n"))
+        << "of every worker while all of them run";
+  }
+  EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
+  const RunResult ended = follower->Result();
+  EXPECT_EQ(ended.code, 3) << ended;
+  EXPECT_EQ(CountLines(ended.out, "research/", "begun"), 4) << ended;
+  EXPECT_EQ(CountLines(ended.out, "research/", "over"), 4) << ended;
+}
+
 }  // namespace
 }  // namespace podctl::testing

@@ -94,6 +94,15 @@ bool JobRun::Begin() {
     return false;
   }
   ready_ = *std::move(ready);
+  const auto most = wiring_.ssh().MostAtOnce(ready_->workers);
+  if (ready_->workers.size() > most) {
+    ShowError(
+        wiring_, nullptr, "",
+        MakeError(ErrorCode::kResourceExhausted,
+                  TooFewAtOnce(ready_->workers, most) + ", and a job's workers begin together",
+                  "`podctl run --detach` starts them in turn."));
+    return false;
+  }
   if (options_.drain && !DrainForJob(wiring_, ready_->target, ready_->workers, job_)) return false;
   const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid;
   if (options_.sync && fresh && !SyncForJob(wiring_, ready_->target, ready_->workers, job_)) {
