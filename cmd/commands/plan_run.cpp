@@ -13,6 +13,7 @@
 #include "plans/list_ahead.h"
 #include "plans/moves.h"
 #include "plans/planner.h"
+#include "plans/renewed_keys.h"
 #include "providers/base/text.h"
 #include "providers/os/this_process.h"
 
@@ -302,6 +303,9 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   // A plan that takes drift into the state shows what the stored one does not say yet.
   const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
   run.settled = Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes);
+  if (only_refreshes && plan.refresh) {
+    TakeRenewedKeys(**provider, wiring.options().parallelism, stop, &run.settled, &run.notes);
+  }
   const State& base = only_refreshes ? known : run.settled;  // NOLINT(bugprone-use-after-move)
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.problems);
   if (!plan.targets.empty()) run.problems.Add(TargetWarning());

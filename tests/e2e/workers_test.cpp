@@ -235,6 +235,19 @@ TEST_F(WorkersTest, AChangedHostKeyIsRefusedLoudly) {
   EXPECT_THAT(run.err, HasSubstr("research/2")) << run;
   EXPECT_THAT(run.out, Not(HasSubstr("research/2"))) << run;
   EXPECT_EQ(CountLines(run.out, "research/"), 3) << run;
+
+  // The API shows the new key: who asks for it takes it.
+  const RunResult doctor = box_.Run({"doctor", "research"});
+  EXPECT_THAT(doctor.out, HasSubstr("podctl apply --refresh-only")) << doctor;
+  EXPECT_EQ(Exec("true").code, 1) << "to look changes nothing";
+  run = box_.Run({"plan", "--refresh-only"});
+  EXPECT_THAT(run.err, HasSubstr("the API shows new host keys for 1 worker (2)")) << run;
+  EXPECT_EQ(Exec("true").code, 1) << "a plan changes nothing";
+  run = box_.Run({"apply", "--refresh-only", "--auto-approve"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_EQ(Exec("true").code, 0);
+  run = box_.Run({"apply", "--refresh-only", "--auto-approve"});
+  EXPECT_THAT(run.err, Not(HasSubstr("new host keys"))) << run;
 }
 
 TEST_F(WorkersTest, StoppedWorkersAreToldAndTheOthersAnswer) {
