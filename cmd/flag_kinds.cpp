@@ -17,6 +17,22 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
 }
 
 // Adds a flag that holds a duration: "90s", "1h30m".
+CLI::Option* AddWorkers(CLI::App* app, std::string* target, const std::string& description,
+                        const std::string& type) {
+  return app
+      ->add_option_function<std::string>(
+          "--worker",
+          [target](const std::string& text) {
+            if (TrimBlanks(text).empty()) {
+              throw CLI::ValidationError("--worker",
+                                         "is empty, which names no worker; `all` names all");
+            }
+            *target = text;
+          },
+          description)
+      ->type_name(type);
+}
+
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
                          const std::string& description) {
   return app

@@ -16,6 +16,10 @@ namespace podctl {
 // Adds a command, or a further word of one, with its help.
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& summary);
 
+// Adds --worker. An empty one, out of a variable that is not set, must not mean all of them.
+CLI::Option* AddWorkers(CLI::App* app, std::string* target, const std::string& description,
+                        const std::string& type = "WORKERS");
+
 // Adds a flag that holds a duration: "90s", "1h30m".
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
                          const std::string& description);

@@ -13,8 +13,7 @@ CLI::App* AddFleetCommand(CLI::App* app, const std::string& name, const std::str
                           FleetOptions* options) {
   CLI::App* command = AddCommand(app, name, summary);
   command->add_option("POD", options->pod, "name of the pod")->required();
-  command->add_option("--worker", options->workers, "all (default), 0,2-3, !7 (all but), 0-255/8")
-      ->type_name("WORKERS");
+  AddWorkers(command, &options->workers, "all (default), 0,2-3, !7 (all but), 0-255/8");
   return command;
 }
 

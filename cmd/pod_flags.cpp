@@ -45,8 +45,7 @@ void AddEnvironment(CLI::App* exec, ExecOptions* options) {
 void AddExec(CLI::App* app, PodOptions* pod, ExecOptions* options) {
   CLI::App* exec = AddCommand(app, "exec", "run a command on a pod's workers");
   exec->add_option("POD", pod->pod, "name of the pod")->required();
-  exec->add_option("--worker", pod->workers, "all (default), 0,2-3, !7 (all but), 0-255/8")
-      ->type_name("WORKERS");
+  AddWorkers(exec, &pod->workers, "all (default), 0,2-3, !7 (all but), 0-255/8");
   exec->add_flag("--gather", options->gather,
                  "show equal outputs once, with their workers, at the end");
   exec->add_flag("--diff", options->diff,
@@ -89,15 +88,14 @@ void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec, CpOptions
 
   CLI::App* ssh = AddCommand(app, "ssh", "open an interactive shell on one worker");
   ssh->add_option("POD", pod->pod, "name of the pod")->required();
-  ssh->add_option("--worker", pod->workers, "number of the worker (default 0)")->type_name("N");
+  AddWorkers(ssh, &pod->workers, "number of the worker (default 0)", "N");
   ssh->add_flag("-t,--tty", pod->tty, "a terminal also for a command");
   ssh->add_option("COMMAND", pod->command, "run this instead of a shell, after --");
 
   CLI::App* copy = AddCommand(app, "cp", "copy files to or from a pod's workers");
   copy->add_option("PATH", cp->paths, "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")
       ->required();
-  copy->add_option("--worker", cp->workers, "all (default), 0,2-3, !7 (all but), 0-255/8")
-      ->type_name("WORKERS");
+  AddWorkers(copy, &cp->workers, "all (default), 0,2-3, !7 (all but), 0-255/8");
   copy->add_flag("-r,--recursive", cp->recursive, "as for scp: folders are copied anyway");
 
   CLI::App* tunnel = AddCommand(app, "tunnel", "forward local ports to a worker");
@@ -105,7 +103,7 @@ void AddPodCommands(CLI::App* app, PodOptions* pod, ExecOptions* exec, CpOptions
   tunnel->add_option("PORT", pod->ports,
                      "[LOCAL:]REMOTE, or a name of the pod's `tunnels`; none: all of these");
   AddOpen(tunnel, &pod->open);
-  tunnel->add_option("--worker", pod->workers, "number of the worker (default 0)")->type_name("N");
+  AddWorkers(tunnel, &pod->workers, "number of the worker (default 0)", "N");
 }
 
 std::string ExecConflict(const PodOptions& pod, const ExecOptions& exec, bool json) {

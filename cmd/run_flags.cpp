@@ -17,8 +17,7 @@ void AddRunCommand(CLI::App* app, RunOptions* run, PodOptions* pod) {
   command->add_flag("--local", run->local, "the same command on this machine, without a TPU");
   command->add_flag("--print", run->print, "only show what would run where");
   command->add_flag("--list", run->list, "list the jobs of the spec");
-  command->add_option("--worker", run->workers, "all, 0,2-3, … in place of the job's own")
-      ->type_name("WORKERS");
+  AddWorkers(command, &run->workers, "all, 0,2-3, … in place of the job's own");
   command->add_flag_callback(
       "--no-drain", [run] { run->drain = false; }, "leave what earlier runs left alone");
   command->add_flag_callback(

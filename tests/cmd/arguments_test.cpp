@@ -109,6 +109,18 @@ TEST(Arguments, WhatStandsAfterDashesIsTheCommands) {
   EXPECT_THAT(call.pod.command, ElementsAre("top"));
 }
 
+// `--worker "$FAILED"` where nothing has failed.
+TEST(Arguments, AnEmptySelectionOfWorkersIsNotAllOfThem) {
+  for (const Words& words :
+       {Words{"exec", "research", "--worker", "", "--", "ls"},
+        Words{"drain", "research", "--worker", " "},
+        Words{"kill", "research", "train", "--worker", ""},
+        Words{"cp", "a", "research:b", "--worker", ""}, Words{"ssh", "research", "--worker", ""}}) {
+    EXPECT_EQ(Refusal(words).rfind("--worker: is empty, which names no worker", 0), 0U)
+        << words[0] << ": " << Refusal(words);
+  }
+}
+
 TEST(Arguments, ExecTakesWhatTheFanOutNeeds) {
   Invocation call = Parse({"exec",
                            "research",
