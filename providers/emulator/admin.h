@@ -7,7 +7,8 @@
 //                               a rule as in a file of --faults: docs/emulator.md
 //   GET    /emulator/faults     those not used up yet;   DELETE forgets them
 //   POST   /emulator/workers    {"node": "projects/…/nodes/N", "worker": 0, "action": "stop" |
-//                                "start" | "new-host-keys" | "break-runtime" | "mend-runtime"}
+//                                "start" | "new-host-keys" | "break-runtime" | "mend-runtime" |
+//                                "hold-tpu"}
 //   POST   /emulator/nodes      {"node": "projects/…/nodes/N", "state": "PREEMPTED",
 //                                "health": "UNHEALTHY_MAINTENANCE"}
 //   POST   /emulator/nodes/N:VERB            preempt (a spot node), terminate, break, maintain,

@@ -224,7 +224,7 @@ void Connection::Abandon(Time now) {
 void Connection::CheckTimers(Time now) {
   if (state_ == State::kDone || now < deadline_) return;
   if (said_goodbye_) {
-    Finish(farewell_outcome_, farewell_message_, now);
+    Finish(farewell_outcome_, farewell_message_ + ", and had not ended when podctl left it", now);
   } else if (state_ == State::kRunning && !command_->running()) {
     Finish(
         Outcome::kLost,

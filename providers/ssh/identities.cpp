@@ -85,9 +85,13 @@ Result<Keys> NamedKey(const std::string& path, const Environment& environment, F
 Result<Keys> UsualKeys(const Environment& environment, FileSystem& files) {
   Keys keys = AgentKeys(environment);
   std::optional<Error> locked;
+  std::string unreadable;
   for (const char* name : kUsualFiles) {
     const std::string path = fmt::format("{}/.ssh/{}", Home(environment), name);
     const Result<KeyFile> file = ReadKeyFile(path, files);
+    if (!file && file.error().code != ErrorCode::kNotFound && unreadable.empty()) {
+      unreadable = "; " + file.error().message;
+    }
     if (!file || FindBlob(keys, file->blob) != nullptr) continue;
     if (file->key == nullptr) {
       if (!locked.has_value()) locked = Protected(path);
@@ -97,7 +101,7 @@ Result<Keys> UsualKeys(const Environment& environment, FileSystem& files) {
   }
   if (!keys.empty()) return keys;
   if (locked.has_value()) return *locked;
-  return MakeError(ErrorCode::kNotFound, "there is no SSH key to log in with",
+  return MakeError(ErrorCode::kNotFound, "there is no SSH key to log in with" + unreadable,
                    "make one: ssh-keygen -t ed25519");
 }
 

@@ -194,6 +194,7 @@ void MuxRun::BeginFarewell(Outcome outcome, std::string message) {
 void MuxRun::CheckTime() {
   if (clock_.Steady() < deadline_) return;
   if (saying_farewell_) {
+    ending_.result.message += ", and had not ended when podctl left it";
     done_ = true;
   } else if (session_->over()) {
     Judge();

@@ -102,6 +102,15 @@ TEST_P(RoughNetworkSuite, ABannerThatComesLateIsWaitedFor) {
   EXPECT_EQ(server_.runs("first"), 1);
 }
 
+// As slow as a guest that looks up the name of whoever calls; the limits are the usual ones.
+TEST_P(RoughNetworkSuite, ABannerThatComesAfterNineSecondsIsWaitedFor) {
+  LineRule late = To(server_);
+  late.delay = std::chrono::seconds(9);
+  const auto result = RunBesideOthers(late, ssh::Limits());
+  EXPECT_TRUE(result.ok()) << result.message;
+  EXPECT_EQ(server_.runs("first"), 1);
+}
+
 TEST_P(RoughNetworkSuite, ABannerThatComesTooLateIsTriedAgain) {
   const RoughLine line([&](int, int earlier) {
     LineRule rule = To(server_);
