@@ -426,7 +426,7 @@ TEST_F(ExecDeskTest, WhatWasAllShownIsNotCalledLeftOut) {
   result.bytes_out = 5;
   desk.OnResult(0, result);
   desk.Finish();
-  EXPECT_THAT(err_.str(), ::testing::Not(HasSubstr("Left out")));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("Left out")));
 }
 
 TEST_F(ExecDeskTest, EndsTheRunWhenNobodyReads) {
