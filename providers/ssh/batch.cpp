@@ -37,7 +37,7 @@ void Batch::Count(Slot& slot) {
 }
 
 bool Batch::CountsAreRight() const {
-  std::array<std::size_t, 7> counts{};
+  std::array<std::size_t, Connection::kStates> counts{};
   for (const Slot& slot : slots) ++counts[static_cast<std::size_t>(slot.connection->state())];
   return counts == counts_;
 }
@@ -78,7 +78,8 @@ void Batch::OnResult(std::size_t job, const WorkerResult& result) {
 }
 
 bool Batch::MayHandshake() {
-  return CountOf(State::kOpening) < static_cast<std::size_t>(std::max(1, limits.max_handshakes));
+  return CountOf(State::kExchangingKeys) <
+         static_cast<std::size_t>(std::max(1, limits.max_handshakes));
 }
 
 std::unique_ptr<Session> Batch::TakeKept(const WorkerAccess& worker) {

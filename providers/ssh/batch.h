@@ -90,7 +90,7 @@ class Batch final : public ConnectionSink {
 
  private:
   BatchHost& host_;
-  std::array<std::size_t, 7> counts_{};
+  std::array<std::size_t, Connection::kStates> counts_{};
   int failed_ = 0;
   bool budget_told_ = false;
   bool news_ = false;

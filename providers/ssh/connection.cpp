@@ -81,7 +81,9 @@ void Connection::Refuse(Outcome outcome, std::string message, Time now) {
 
 void Connection::Step(Time now) {
   if (session_ != nullptr) session_->io().BeginRound();
-  if (state_ == State::kConnecting || state_ == State::kOpening) StepOpening(now);
+  const bool opening = state_ == State::kConnecting || state_ == State::kExchangingKeys ||
+                       state_ == State::kLoggingIn;
+  if (opening) StepOpening(now);
   if (state_ == State::kReady || state_ == State::kRunning) StepCommand(now);
   if (session_ != nullptr) CheckTimers(now);
   if (session_ != nullptr) session_->io().EndRound();
@@ -103,7 +105,7 @@ void Connection::StepOpening(Time now) {
       deadline_ = kNever;
       return;
     }
-    state_ = State::kOpening;
+    state_ = State::kExchangingKeys;
     SetPhase(Phase::kAuthenticating);
     session_->AllowHandshake();
     before = stage;
@@ -118,6 +120,7 @@ void Connection::StepOpening(Time now) {
     sink_.OnReached();
     LoggedIn(now);
   } else if (stage != before) {
+    if (stage == Session::Stage::kAuthenticating) state_ = State::kLoggingIn;
     deadline_ = now + StageLimit(stage, job_.worker, limits_);
   }
 }

@@ -54,7 +54,17 @@ class Connection {
 
   // kParked: connected, and waiting for its turn in the key exchange. kReady: logged in, and
   // nothing was sent yet.
-  enum class State { kWaiting, kConnecting, kParked, kOpening, kReady, kRunning, kDone };
+  enum class State {
+    kWaiting,
+    kConnecting,
+    kParked,
+    kExchangingKeys,
+    kLoggingIn,
+    kReady,
+    kRunning,
+    kDone
+  };
+  static constexpr std::size_t kStates = 8;
   State state() const { return state_; }
 
   const WorkerAccess& worker() const { return job_.worker; }

@@ -58,7 +58,7 @@ struct Limits {
   // end. 0: stop at the first failure. nullopt: no budget.
   std::optional<int> max_failures;
   int max_open = 1024;       // connections at once
-  int max_handshakes = 256;  // of them in key exchange or authentication at once
+  int max_handshakes = 256;  // of them in key exchange at once, which is what costs both sides
   // After the `stop` of Run: nothing more is waited for, connections are closed as they are.
   std::stop_token abandon;
 };
