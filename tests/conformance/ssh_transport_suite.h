@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -349,17 +350,23 @@ TEST_P(SshTransportSuite, NeverRepeatsACommandThatWasSent) {
   EXPECT_EQ(ReadAll(server.Home() + "/runs"), "x\n");
 }
 
+// For a sleep that no other run of this suite has: the suites of both transports may run at once.
+inline std::string OwnSeconds() {
+  return "59." + std::to_string(getpid());
+}
+
 TEST_P(SshTransportSuite, EndsACommandThatRunsTooLong) {
   const SshServer server;
   ssh::Limits limits = Impatient();
   limits.command = std::chrono::milliseconds(300);
-  const ssh::WorkerResult result =
-      RunOne({server.Access(),
-              "cd; trap 'echo ended > ended; exit 1' TERM; echo up; sleep 59.25 & wait", nullptr},
-             limits);
+  const ssh::WorkerResult result = RunOne(
+      {server.Access(),
+       "cd; trap 'echo ended > ended; exit 1' TERM; echo up; sleep " + OwnSeconds() + " & wait",
+       nullptr},
+      limits);
   EXPECT_EQ(result.outcome, ssh::Outcome::kTimedOut);
   EXPECT_TRUE(result.message.starts_with("the command ran longer than 0.3s")) << result.message;
-  EXPECT_FALSE(IsRunning("sleep", "59.25"));
+  EXPECT_FALSE(IsRunning("sleep", OwnSeconds()));
   EXPECT_EQ(ReadAll(server.Home() + "/ended"), "ended\n");
 }
 
