@@ -16,7 +16,6 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
   return command;
 }
 
-// Adds a flag that holds a duration: "90s", "1h30m".
 CLI::Option* AddWorkers(CLI::App* app, std::string* target, const std::string& description,
                         const std::string& type) {
   return app
