@@ -34,6 +34,7 @@ void AddFleetCommands(CLI::App* app, FleetOptions* options) {
   CLI::App* logs = AddFleetCommand(app, "logs", "show what a job has written", options);
   logs->add_option("JOB", options->job, "name of the job")->required();
   logs->add_flag("--follow", options->follow, "until the job has ended, with its exit code");
+  logs->add_flag("--resume", options->resume, "only what was not shown here before");
   AddNumber(logs, "--tail", kMostLines, &options->tail, "only so many last lines")->type_name("N");
 
   CLI::App* kill = AddFleetCommand(app, "kill", "end a job", options);

@@ -101,6 +101,7 @@ struct FleetOptions {  // doctor, drain, jobs, logs, kill
   bool auto_approve = false;                // drain
   bool with_jobs = false;                   // drain: jobs of podctl too
   bool follow = false;                      // logs
+  bool resume = false;                      // logs: from where they stopped
   int tail = 0;                             // logs: so many last lines; 0: all
 };
 

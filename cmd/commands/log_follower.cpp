@@ -62,15 +62,22 @@ LogFollower::LogFollower(ssh::Transport& transport, Clock& clock, workers::LogRe
 LogFollower::~LogFollower() = default;
 
 std::vector<LogEnd> LogFollower::Run(const std::vector<WorkerAccess>& workers,
-                                     std::stop_token stop) {
+                                     const LogPlaces& from, std::stop_token stop) {
   in_turn_ = workers.size() > transport_.MostAtOnce(workers);
   std::vector<std::size_t> due;
-  for (const WorkerAccess& worker : workers) {
-    due.push_back(places_.size());
-    places_.emplace_back();
-    places_.back().worker = worker;
-    places_.back().heard = clock_.Steady();
-    places_.back().reading = true;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const WorkerAccess& worker : workers) {
+      due.push_back(places_.size());
+      Place& place = places_.emplace_back();
+      place.worker = worker;
+      place.heard = clock_.Steady();
+      place.reading = true;
+      if (const auto known = from.find(worker.index); known != from.end()) {
+        place.run = known->second.run;
+        place.before = known->second.seen;
+      }
+    }
   }
   Launch(std::move(due), stop);
   while (StillOpen(&due)) {
@@ -85,6 +92,15 @@ std::vector<LogEnd> LogFollower::Run(const std::vector<WorkerAccess>& workers,
   std::vector<LogEnd> ends;
   for (const Place& place : places_) ends.push_back(place.end);
   return ends;
+}
+
+LogPlaces LogFollower::Places() {
+  const std::lock_guard lock(mutex_);
+  LogPlaces places;
+  for (const Place& place : places_) {
+    if (!place.run.empty()) places[place.worker.index] = {place.run, place.Seen()};
+  }
+  return places;
 }
 
 // Whether somebody is still to be read; `due`: who is to be taken up now.

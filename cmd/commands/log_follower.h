@@ -23,6 +23,13 @@
 
 namespace podctl {
 
+// How far the log of one worker was read.
+struct LogPlace {
+  std::string run;         // of the job; another run is read from its beginning
+  std::uint64_t seen = 0;  // bytes
+};
+using LogPlaces = std::map<int, LogPlace>;  // by worker
+
 struct LogEnd {
   enum class Kind {
     kOpen,   // not followed, and there will be more
@@ -53,8 +60,12 @@ class LogFollower {
   LogFollower(const LogFollower&) = delete;
   LogFollower& operator=(const LogFollower&) = delete;
 
-  // One end for each worker, in their order. Returns within seconds of `stop`.
-  std::vector<LogEnd> Run(const std::vector<WorkerAccess>& workers, std::stop_token stop);
+  // One end for each worker, in their order. Goes on at `from`, where a worker is named there.
+  // Returns within seconds of `stop`.
+  std::vector<LogEnd> Run(const std::vector<WorkerAccess>& workers, const LogPlaces& from,
+                          std::stop_token stop);
+  // Where it is now; also while Run is under way. Empty: no worker has said anything yet.
+  LogPlaces Places();
 
  private:
   class Round;

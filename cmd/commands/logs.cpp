@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "cmd/commands/kept_file.h"
 #include "cmd/commands/log_follower.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
@@ -64,6 +65,73 @@ std::string Words(const LogEnd& end, const std::string& job) {
   }
   return "";
 }
+
+// How often it is written down how far the logs were shown: after a kill no more than that comes
+// again.
+constexpr std::chrono::seconds kKeepPace{2};
+
+std::string PlacesText(const LogPlaces& places) {
+  Value document = Value::EmptyMap();
+  document.Set("format_version", "1.0");
+  Value list = Value::EmptyList();
+  for (const auto& [worker, place] : places) {
+    Value entry = Value::EmptyMap();
+    entry.Set("worker", worker);
+    entry.Set("run", place.run);
+    entry.Set("seen", place.seen);
+    list.MutableList().push_back(std::move(entry));
+  }
+  document.Set("workers", std::move(list));
+  return ToJson(document) + "\n";
+}
+
+// What cannot be read is a log that was never shown.
+LogPlaces ReadPlaces(const KeptFile& file) {
+  LogPlaces places;
+  const auto text = file.Load();
+  const auto document = text ? ParseJson(*text) : Result<Value>(text.error());
+  if (!document || !(*document)["format_version"].AsString().starts_with("1.")) return places;
+  for (const Value& entry : (*document)["workers"].AsList()) {
+    const std::int64_t seen = entry["seen"].AsInt(-1);
+    if (seen < 0 || entry["run"].AsString().empty()) continue;
+    places[static_cast<int>(entry["worker"].AsInt(-1))] = {entry["run"].AsString(),
+                                                           static_cast<std::uint64_t>(seen)};
+  }
+  return places;
+}
+
+// Writes down now and then, and at its end, how far the logs were shown. Of workers that were not
+// asked this time it stays as it was.
+class PlaceKeeper {
+ public:
+  PlaceKeeper(KeptFile& file, LogFollower& follower, Clock& clock)
+      : file_(file), follower_(follower), places_(ReadPlaces(file)) {
+    thread_ = std::jthread([this, &clock](const std::stop_token& end) {
+      while (clock.SleepFor(kKeepPace, end)) Keep();
+      Keep();
+    });
+  }
+  const LogPlaces& before() const { return before_; }
+
+ private:
+  void Keep() {
+    for (auto& [worker, place] : follower_.Places()) {
+      LogPlace& known = places_[worker];
+      if (known.run != place.run || known.seen < place.seen) known = place;
+    }
+    std::string text = PlacesText(places_);
+    if (text == kept_) return;
+    file_.Save(text);
+    kept_ = std::move(text);
+  }
+
+  KeptFile& file_;
+  LogFollower& follower_;
+  LogPlaces places_;
+  const LogPlaces before_ = places_;
+  std::string kept_ = PlacesText(places_);
+  std::jthread thread_;  // the last member: it uses the others
+};
 
 class LogPrinter {
  public:
@@ -178,7 +246,13 @@ int RunLogs(Wiring& wiring, const FleetOptions& options) {
   listener.on_host_key = [&](int worker, const HostKeyText& key) { learned[worker] = key; };
   LogFollower follower(wiring.ssh(), wiring.clock(), std::move(request), kPatience,
                        std::move(listener));
-  const std::vector<LogEnd> ends = follower.Run(*chosen, stop.get_token());
+  KeptFile file(wiring.files(), wiring.environment(), "logs", wiring.StatePath(),
+                fmt::format("{}.{}", target->address, options.job));
+  std::vector<LogEnd> ends;
+  {
+    const PlaceKeeper keeper(file, follower, wiring.clock());
+    ends = follower.Run(*chosen, options.resume ? keeper.before() : LogPlaces(), stop.get_token());
+  }
   RememberHostKeys(wiring, target->address, learned);
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told

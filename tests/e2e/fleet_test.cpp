@@ -163,6 +163,41 @@ TEST_F(FleetTest, AJobOutlivesPodctlAndKeepsItsExitCode) {
   EXPECT_THAT(box_.Run({"jobs", "research"}).out, HasSubstr("failed   0-1,3 ok; 2 exit 3"));
 }
 
+TEST_F(FleetTest, FollowingAgainResumesWhereItStopped) {
+  box_.Apply();
+  EXPECT_EQ(Detach("i=0; until [ -e go ] && [ $i -gt 40 ]; do i=$((i+1)); echo line $i; sleep "
+                   "0.05; done; exit 5")
+                .code,
+            0);
+  const Arguments follow = {"logs", "research", "train", "--follow", "--worker", "1-2", "--resume"};
+  auto first = box_.Start(follow);
+  EXPECT_TRUE(first->WaitForOut("research/1 | line 9\n"));
+  first->Signal(SIGINT);
+  const RunResult stopped = first->Result();
+  EXPECT_EQ(stopped.code, 130) << stopped;
+  EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
+  const RunResult ended = box_.Run(follow);
+  EXPECT_EQ(ended.code, 5) << ended;
+  for (const std::string worker : {"research/1 | ", "research/2 | "}) {
+    int expected = 0;
+    for (const std::string& line : SplitLines(stopped.out + ended.out)) {
+      if (!line.starts_with(worker)) continue;
+      EXPECT_EQ(line, worker + "line " + std::to_string(++expected)) << "once each";
+    }
+    EXPECT_GT(expected, 40);
+  }
+  EXPECT_EQ(box_.Run(follow).out, "") << "all was shown";
+  // Without the flag, and of a worker that was not looked at before, it is the whole log.
+  EXPECT_THAT(box_.Run({"logs", "research", "train", "--worker", "1"}).out,
+              HasSubstr("research/1 | line 1\n"));
+  EXPECT_THAT(box_.Run({"logs", "research", "train", "--resume", "--worker", "0"}).out,
+              HasSubstr("research/0 | line 1\n"));
+  // Another run of that name has another log.
+  EXPECT_EQ(Detach("echo anew").code, 0);
+  const Arguments anew = {"logs", "research", "train", "--resume", "--follow", "--worker", "1"};
+  EXPECT_EQ(box_.Run(anew).out, "research/1 | anew\n");
+}
+
 TEST_F(FleetTest, AStartThatWasCutIsCompletedByTheSameCommand) {
   box_.Apply();
   const std::string command = "while :; do sleep 1; done";

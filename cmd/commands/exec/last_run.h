@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cmd/commands/exec/record.h"
+#include "cmd/commands/kept_file.h"
 #include "providers/base/error.h"
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
@@ -25,13 +26,8 @@ class LastRun {
   Result<ExecRecord> Load() const;
 
  private:
-  void DropOld();
-
-  FileSystem& files_;
   const std::string pod_;
-  std::string folder_;  // empty: there is no home
-  std::string path_;
-  bool ready_ = false;  // the folder is there
+  KeptFile file_;
 };
 
 // What an earlier `--output-dir` left in `folder`.
