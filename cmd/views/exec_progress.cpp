@@ -96,7 +96,8 @@ std::string ExecProgress::Pace() {
          done_ - samples_[1].done >= kFewest) {
     samples_.pop_front();
   }
-  if (done_ == workers_.size()) return {};
+  // Of those that cannot be reached nobody knows when they will be.
+  if (done_ + in_phase_[Index(Phase::kRetrying)] == workers_.size()) return {};
   const Sample& oldest = samples_.front();
   const double passed = std::chrono::duration<double>(now - oldest.when).count();
   const std::size_t more = done_ - oldest.done;

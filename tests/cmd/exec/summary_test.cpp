@@ -26,6 +26,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ExpectGolden;
 using testing::FakeClock;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -230,6 +231,15 @@ TEST_F(ExecProgressTest, NamesWhoCannotBeReachedForLong) {
             "  slowest: research/0 connecting 8s, research/1 connecting 8s, research/2 retrying "
             "8s, research/4 retrying 8s")
       << "from the first try on, whatever was tried since";
+}
+
+TEST_F(ExecProgressTest, ForetellsNoEndWhenOnlyUnreachableWorkersAreLeft) {
+  Phases(0, 256, Phase::kRunning);
+  clock_.Advance(seconds(2));
+  Done(0, 253);
+  EXPECT_THAT(progress_.PlainLine(), HasSubstr("left"));
+  Phases(253, 256, Phase::kRetrying);
+  EXPECT_THAT(progress_.PlainLine(), AllOf(HasSubstr("3 retrying"), Not(HasSubstr("left"))));
 }
 
 TEST_F(ExecProgressTest, SlowCommandsHaveARateToo) {
