@@ -24,9 +24,9 @@ using ssh::Stream;
 using ssh::WorkerResult;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::AllOf;
 using testing::ExpectGolden;
 using testing::FakeClock;
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
