@@ -62,7 +62,7 @@ LogFollower::LogFollower(ssh::Transport& transport, Clock& clock, workers::LogRe
 LogFollower::~LogFollower() = default;
 
 std::vector<LogEnd> LogFollower::Run(const std::vector<WorkerAccess>& workers,
-                                     const LogPlaces& from, std::stop_token stop) {
+                                     const LogPlaces& from, const std::stop_token& stop) {
   in_turn_ = workers.size() > transport_.MostAtOnce(workers);
   std::vector<std::size_t> due;
   {

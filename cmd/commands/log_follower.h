@@ -63,7 +63,7 @@ class LogFollower {
   // One end for each worker, in their order. Goes on at `from`, where a worker is named there.
   // Returns within seconds of `stop`.
   std::vector<LogEnd> Run(const std::vector<WorkerAccess>& workers, const LogPlaces& from,
-                          std::stop_token stop);
+                          const std::stop_token& stop);
   // Where it is now; also while Run is under way. Empty: no worker has said anything yet.
   LogPlaces Places();
 

@@ -125,7 +125,7 @@ std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
 
 HostKeyWords SplitHostKeyComplaint(std::string_view complaint) {
   constexpr std::string_view kBegin = "THE HOST KEY OF ";
-  const HostKeyWords whole{std::string(complaint), ""};
+  HostKeyWords whole{std::string(complaint), ""};
   if (!complaint.starts_with(kBegin)) return whole;
   complaint.remove_prefix(kBegin.size());
   const std::size_t who = complaint.find(") ");
