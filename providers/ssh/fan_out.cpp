@@ -1,5 +1,7 @@
 #include "providers/ssh/fan_out.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -100,7 +102,11 @@ FanOut::~FanOut() = default;
 
 Poller& FanOut::ThePoller() {
   const std::lock_guard lock(mutex_);
-  if (poller_ == nullptr) poller_ = std::make_unique<Poller>(clock_);
+  if (poller_ == nullptr) {
+    // What reading the spec and the state has left goes back before hundreds of sessions come.
+    malloc_trim(0);
+    poller_ = std::make_unique<Poller>(clock_);
+  }
   return *poller_;
 }
 
