@@ -2,10 +2,11 @@
 // a function that makes one:
 //
 //   INSTANTIATE_TEST_SUITE_P(FanOut, SshTransportSuite, ::testing::Values(&MakeFanOut));
+//
+// How commands are ended stands in ssh_ending_suite.h; include both.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -348,97 +349,6 @@ TEST_P(SshTransportSuite, NeverRepeatsACommandThatWasSent) {
   EXPECT_EQ(result.outcome, ssh::Outcome::kLost) << result.message;
   EXPECT_EQ(result.attempts, 1);
   EXPECT_EQ(ReadAll(server.Home() + "/runs"), "x\n");
-}
-
-// For a sleep that no other run of this suite has: the suites of both transports may run at once.
-inline std::string OwnSeconds() {
-  return "59." + std::to_string(getpid());
-}
-
-TEST_P(SshTransportSuite, EndsACommandThatRunsTooLong) {
-  const SshServer server;
-  ssh::Limits limits = Impatient();
-  limits.command = std::chrono::milliseconds(300);
-  const ssh::WorkerResult result = RunOne(
-      {server.Access(),
-       "cd; trap 'echo ended > ended; exit 1' TERM; echo up; sleep " + OwnSeconds() + " & wait",
-       nullptr},
-      limits);
-  EXPECT_EQ(result.outcome, ssh::Outcome::kTimedOut);
-  EXPECT_TRUE(result.message.starts_with("the command ran longer than 0.3s")) << result.message;
-  EXPECT_FALSE(IsRunning("sleep", OwnSeconds()));
-  EXPECT_EQ(ReadAll(server.Home() + "/ended"), "ended\n");
-}
-
-TEST_P(SshTransportSuite, TellsOfACommandThatDoesNotEndWhenAskedTo) {
-  const SshServer server;
-  ssh::Limits limits = Impatient();
-  limits.command = std::chrono::milliseconds(300);
-  const ssh::WorkerResult result =
-      RunOne({server.Access(), "trap '' TERM; echo up; sleep 4.75", nullptr}, limits);
-  EXPECT_EQ(result.outcome, ssh::Outcome::kTimedOut);
-  EXPECT_EQ(result.message,
-            "the command ran longer than 0.3s, and had not ended when podctl left it");
-}
-
-TEST_P(SshTransportSuite, StopsRunningAndWaitingJobs) {
-  const SshServer server;
-  std::stop_source stop;
-  observer_.on_line = [&](std::size_t, std::string_view) { stop.request_stop(); };
-  ssh::Job waiting{server.Access(1), "true", nullptr};
-  waiting.worker.port = FreePort("127.0.0.1");  // nobody there: retried until stopped
-  const auto results = transport_->Run(
-      {{server.Access(), "cd; trap 'echo ended > ended; exit 1' TERM; echo up; sleep 59.25 & wait",
-        nullptr},
-       waiting},
-      ssh::Limits(), observer_, stop.get_token());
-  EXPECT_EQ(results[0].outcome, ssh::Outcome::kCancelled);
-  EXPECT_EQ(results[1].outcome, ssh::Outcome::kCancelled);
-  EXPECT_EQ(ReadAll(server.Home() + "/ended"), "ended\n");
-}
-
-// Who writes files is to have all that there was, however far behind it is.
-TEST_P(SshTransportSuite, WhoTakesBytesGetsAllThatWasReceivedBeforeAStop) {
-  class Keeper final : public ssh::Observer {
-   public:
-    Keeper(std::string mark, std::stop_source& stop) : mark_(std::move(mark)), stop_(stop) {}
-    bool TakesBytes() const override { return true; }
-    void OnBytes(std::size_t, ssh::Stream, std::string_view bytes) override {
-      // Held up until the command has written all of it.
-      while (!stop_.stop_requested()) {
-        if (std::filesystem::exists(mark_) || ++looks_ > 6'000) stop_.request_stop();
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      }
-      kept += bytes.size();
-    }
-    void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
-    void OnPhase(std::size_t, ssh::Phase) override {}
-    std::uint64_t kept = 0;
-
-   private:
-    const std::string mark_;
-    std::stop_source& stop_;
-    int looks_ = 0;
-  };
-  const SshServer server;
-  std::stop_source stop;
-  Keeper keeper(server.Home() + "/written", stop);
-  const auto results = transport_->Run(
-      {{server.Access(), "cd; head -c 3000000 /dev/zero; touch written; sleep 59.75", nullptr}},
-      Impatient(), keeper, stop.get_token());
-  EXPECT_EQ(results[0].outcome, ssh::Outcome::kCancelled);
-  EXPECT_GT(results[0].bytes_out, 1'000'000U);
-  EXPECT_EQ(keeper.kept, results[0].bytes_out);
-}
-
-TEST_P(SshTransportSuite, StartsNothingAfterStop) {
-  const SshServer server;
-  std::stop_source stop;
-  stop.request_stop();
-  const ssh::WorkerResult result =
-      RunOne({server.Access(), "cd; touch ran", nullptr}, ssh::Limits(), stop.get_token());
-  EXPECT_EQ(result.outcome, ssh::Outcome::kCancelled);
-  EXPECT_FALSE(std::filesystem::exists(server.Home() + "/ran"));
 }
 
 TEST_P(SshTransportSuite, OneDeadWorkerDoesNotHoldUpTheOthers) {

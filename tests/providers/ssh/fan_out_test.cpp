@@ -25,6 +25,7 @@
 
 #include "providers/ssh/end_siblings.h"
 #include "providers/ssh/wire.h"
+#include "tests/conformance/ssh_ending_suite.h"
 #include "tests/conformance/ssh_transport_suite.h"
 
 namespace podctl::testing {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/conformance/ssh_ending_suite.h"
 #include "tests/conformance/ssh_transport_suite.h"
 #include "tests/providers/ssh/transports_under_test.h"
 
