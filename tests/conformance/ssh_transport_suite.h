@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "providers/ssh/transport.h"
@@ -35,7 +36,7 @@ class SshTransportSuite : public ::testing::TestWithParam<TransportFactory> {
   }
   ssh::WorkerResult RunOne(const ssh::Job& job, const ssh::Limits& limits,
                            std::stop_token stop = {}) {
-    return transport_->Run({job}, limits, observer_, stop).at(0);
+    return transport_->Run({job}, limits, observer_, std::move(stop)).at(0);
   }
   ssh::WorkerResult RunOne(const SshServer& server, const std::string& command) {
     return RunOne({server.Access(), command, nullptr}, Impatient());
