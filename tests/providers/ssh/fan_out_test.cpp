@@ -64,7 +64,7 @@ class CurtServer {
     sockaddr_in in{};
     in.sin_family = AF_INET;
     in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    bind(fd_, reinterpret_cast<const sockaddr*>(&in), sizeof(in));
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&in), sizeof(in)), 0);
     listen(fd_, 8);
     socklen_t size = sizeof(in);
     getsockname(fd_, reinterpret_cast<sockaddr*>(&in), &size);
@@ -131,7 +131,7 @@ TEST(FanOutTest, GivesUpOnAServerThatExchangesNoKeys) {
 // libssh2 reads lines until one begins with "SSH-", for as long as they come.
 TEST(FanOutTest, GivesUpOnAServerThatNeverComesToThePoint) {
   std::string endless;
-  while (endless.size() < 1024 * 1024) endless += "welcome to this machine\r\n";
+  while (endless.size() < std::size_t{1024} * 1024) endless += "welcome to this machine\r\n";
   const CurtServer chatty(endless);
   const auto result = RunOnce(chatty.port(), ssh::Limits());
   EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
@@ -362,7 +362,7 @@ class SlowAgent {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.data(), path.size());
-    bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+    EXPECT_EQ(bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     listen(listener_, 8);
     thread_ = std::thread([this] { Serve(); });
   }
