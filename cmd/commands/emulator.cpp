@@ -63,8 +63,8 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
           (*emulator)->ssh_port());
     }
     if ((*emulator)->private_networks()) {
-      streams.err << "  Each has a network of its own, without a way out; `--worker-network host` "
-                     "gives them this machine's.\n";
+      streams.err << "  Each has a network of its own, with its pod and without a way out; "
+                     "`--worker-network host` gives them this machine's.\n";
     }
   }
   streams.out << "ready " << (*emulator)->url() << "\n" << std::flush;

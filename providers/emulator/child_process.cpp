@@ -2,12 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <net/if.h>
 #include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,13 +17,13 @@
 namespace podctl::emulator {
 namespace {
 
+constexpr int kFirstPassed = 3;
 constexpr long kNamespaces = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
 
 // fork(2), into new namespaces. The raw call, since fork() takes no flags and unshare(2) would move
 // this process. Until it calls exec the child may use async-signal-safe functions only.
-pid_t Fork(bool namespaces, bool own_network) {
-  const long flags =
-      SIGCHLD | (namespaces ? kNamespaces : 0) | (own_network ? long{CLONE_NEWNET} : 0);
+pid_t Fork(bool namespaces) {
+  const long flags = SIGCHLD | (namespaces ? kNamespaces : 0);
   return static_cast<pid_t>(syscall(SYS_clone, flags, nullptr, nullptr, nullptr, nullptr));
 }
 
@@ -37,27 +34,13 @@ void CloseFrom(unsigned first) {
   for (unsigned file = first; file < 4096; ++file) ::close(static_cast<int>(file));
 }
 
-// The kernel gives a loopback that comes up 127.0.0.1/8 and ::1 by itself; every address of 127/8
-// is then local. For a child before exec: async-signal-safe.
-bool RaiseLoopback() {
-  const int any = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (any < 0) return false;
-  ifreq request{};
-  request.ifr_name[0] = 'l';
-  request.ifr_name[1] = 'o';
-  bool up = ::ioctl(any, SIOCGIFFLAGS, &request) == 0;
-  request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
-  up = up && ::ioctl(any, SIOCSIFFLAGS, &request) == 0;
-  ::close(any);
-  return up;
-}
-
 struct Birth {
   int input = -1;
   int log = -1;
-  int passed = -1;  // -1 for none
+  int network = -1;  // -1: that of this process
+  int* passed = nullptr;
+  int passed_count = 0;
   bool dies_with_starter = false;
-  bool own_network = false;
 };
 
 [[noreturn]] void RunChild(char* const* argv, char* const* environment, const Birth& birth) {
@@ -70,14 +53,16 @@ struct Birth {
     ::signal(number, SIG_DFL);
   }
   ::umask(022);
-  if (birth.own_network && !RaiseLoopback()) ::_exit(125);
-  // The passed one first, out of the way: nothing says that the others are not 3.
-  const int passed = birth.passed >= 0 ? ::fcntl(birth.passed, F_DUPFD, 10) : -1;
+  if (birth.network >= 0 && ::setns(birth.network, CLONE_NEWNET) != 0) ::_exit(125);
+  // The passed ones first, out of the way: nothing says that the others are not among 3, 4, ….
+  for (int i = 0; i < birth.passed_count; ++i) {
+    birth.passed[i] = ::fcntl(birth.passed[i], F_DUPFD, kFirstPassed + birth.passed_count);
+  }
   ::dup2(birth.input, 0);
   ::dup2(birth.log, 1);
   ::dup2(birth.log, 2);
-  if (passed >= 0) ::dup2(passed, 3);
-  CloseFrom(passed >= 0 ? 4 : 3);
+  for (int i = 0; i < birth.passed_count; ++i) ::dup2(birth.passed[i], kFirstPassed + i);
+  CloseFrom(static_cast<unsigned>(kFirstPassed + birth.passed_count));
   if (::chdir("/") != 0) ::_exit(126);
   ::execve(argv[0], argv, environment);
   ::_exit(127);
@@ -85,13 +70,12 @@ struct Birth {
 
 }  // namespace
 
-bool NamespacesWork(bool own_network) {
-  const pid_t child = Fork(true, own_network);
+bool NamespacesWork() {
+  const pid_t child = Fork(true);
   if (child < 0) return false;
   if (child == 0) {
     const bool works = ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                       ::mount("tmpfs", "/mnt", "tmpfs", 0, nullptr) == 0 &&
-                       (!own_network || RaiseLoopback());
+                       ::mount("tmpfs", "/mnt", "tmpfs", 0, nullptr) == 0;
     ::_exit(works ? 0 : 1);
   }
   int status = 0;
@@ -116,12 +100,14 @@ Result<pid_t> StartChild(const ChildOptions& options) {
                                                  std::generic_category().message(errno)));
   }
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  std::vector<int> passed = options.passed_files;
   const Birth birth{.input = options.stdin_file >= 0 ? options.stdin_file : nothing,
                     .log = log,
-                    .passed = options.passed_file,
-                    .dies_with_starter = options.namespaces,
-                    .own_network = options.own_network};
-  const pid_t child = Fork(options.namespaces, options.own_network);
+                    .network = options.network,
+                    .passed = passed.data(),
+                    .passed_count = static_cast<int>(passed.size()),
+                    .dies_with_starter = options.namespaces};
+  const pid_t child = Fork(options.namespaces);
   if (child == 0) RunChild(argv.data(), environment, birth);
   const int problem = errno;
   ::close(log);

@@ -20,16 +20,16 @@ struct ChildOptions {
   std::string log;                // stdout and stderr are written here, from the beginning
   // First process of its own pid, mount, uts and ipc namespaces: when it dies, all in them die.
   bool namespaces = false;
-  // And of a network namespace that has loopback only, which is up. Asks for `namespaces`.
-  bool own_network = false;
+  // A network namespace for it, or -1: that of this process. Asks for CAP_SYS_ADMIN.
+  int network = -1;
   // Instead of /dev/null; -1 for none. The caller keeps its other end.
   int stdin_file = -1;
-  // Becomes the child's descriptor 3; -1 for none. The caller keeps its own.
-  int passed_file = -1;
+  // Become the child's descriptors 3, 4 and so on. The caller keeps its own.
+  std::vector<int> passed_files = {};
 };
 
 // May this process make such namespaces and mount in them (root with CAP_SYS_ADMIN)?
-bool NamespacesWork(bool own_network);
+bool NamespacesWork();
 
 Result<pid_t> StartChild(const ChildOptions& options);
 // True when it has ended; never waits.

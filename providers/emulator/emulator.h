@@ -14,8 +14,9 @@
 // thousands; what is less real about them stands in light_farm.h. Not emulated: networks, disks.
 //
 // A worker with a private network has ports of its own, as a machine of its own has: what listens
-// on 8888 of one is in nobody's way. The price: it reaches nothing but itself, neither the internet
-// (no `pip install`) nor the other workers. With the machine's network it is the other way round.
+// on 8888 of one is in nobody's way. It reaches the other workers of its pod, under the addresses
+// that the API gives, all slices included, and nobody else: neither other pods nor the internet (no
+// `pip install`). With the machine's network it is the other way round.
 #pragma once
 
 #include <chrono>

@@ -187,6 +187,7 @@ MachineSet Service::Machines(const Node& node) const {
           .host = node.host,
           .has_runtime = HasTpuRuntime(node.resource["runtimeVersion"].AsString()),
           .addresses = node.addresses,
+          .network = node.queued.empty() ? node.uid : node.queued,
           .metadata = node.resource["metadata"],
           .accounts = AccountsOf(node)};
 }

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "providers/emulator/child_process.h"
+#include "providers/emulator/pod_network.h"
 #include "providers/emulator/worker_address.h"
 #include "providers/emulator/worker_scripts.h"
 
@@ -28,6 +29,7 @@ constexpr seconds kBootLimit{60};   // for one worker, from its first process on
 constexpr seconds kGentleEnd{3};    // a plain worker may take this long to end its processes
 // At one worker, open or about to be; more are closed at once, as by MaxStartups.
 constexpr int kConnectionsAtOnce = 200;
+constexpr int kDoors = 2;  // that of this machine's network, and that of its own
 constexpr char kPerl[] = "/usr/bin/perl";
 constexpr milliseconds kBusyPause{15};
 constexpr milliseconds kIdlePause{500};
@@ -44,6 +46,11 @@ std::string FindProgram(std::initializer_list<const char*> places) {
     if (::access(place, X_OK) == 0) return place;
   }
   return {};
+}
+
+bool NetworksWork() {
+  const auto network = PodNetwork::Make();
+  return network && (*network)->Join("127.64.255.254", 0).has_value();
 }
 
 std::string LastLine(const std::string& path) {
@@ -78,14 +85,14 @@ Result<std::unique_ptr<SshdFarm>> SshdFarm::Make(Settings settings) {
     return MakeError(ErrorCode::kIo, fmt::format("cannot make the folder {}: {}", settings.folder,
                                                  problem.message()));
   }
-  const bool namespaces = settings.allow_namespaces && NamespacesWork(false);
+  const bool namespaces = settings.allow_namespaces && NamespacesWork();
   const bool own_network = namespaces && settings.network != WorkerNetwork::kHost &&
-                           ::access(kPerl, X_OK) == 0 && NamespacesWork(true);
+                           ::access(kPerl, X_OK) == 0 && NetworksWork();
   if (settings.network == WorkerNetwork::kPrivate && !own_network) {
-    return MakeError(ErrorCode::kFailedPrecondition,
-                     "workers with networks of their own cannot be had here",
-                     "they need root with CAP_SYS_ADMIN and CAP_NET_ADMIN, and perl; or let them "
-                     "share the machine's network");
+    return MakeError(
+        ErrorCode::kFailedPrecondition, "workers with networks of their own cannot be had here",
+        "they need root with CAP_SYS_ADMIN and CAP_NET_ADMIN, a kernel with bridge and "
+        "veth, and perl; or let them share the machine's network");
   }
   if (!namespaces && !IsQuotable(settings.folder)) {
     return MakeError(ErrorCode::kInvalidArgument,
@@ -384,6 +391,7 @@ std::vector<std::string> SshdFarm::FirstProcess(const WorkerFiles& files) const 
   const std::vector<std::string> listener =
       own_network_ ? std::vector<std::string>{kPerl,
                                               files.Inside() + "/bin/doorman",
+                                              std::to_string(kDoors),
                                               std::to_string(kConnectionsAtOnce),
                                               sshd_,
                                               "-i",
@@ -393,6 +401,25 @@ std::vector<std::string> SshdFarm::FirstProcess(const WorkerFiles& files) const 
                    : std::vector<std::string>{sshd_, "-D", "-e", "-f", config};
   argv.insert(argv.end(), listener.begin(), listener.end());
   return argv;
+}
+
+// A place in the network of its pod, which the first of the workers to come makes.
+Result<PodNetwork::Place> SshdFarm::Join(const std::string& uid, const WorkerFiles& files) {
+  std::shared_ptr<PodNetwork> network;
+  {
+    std::lock_guard lock(mutex_);
+    Set& set = sets_.at(uid);
+    for (const auto& [other, one] : sets_) {
+      if (!set.network && one.spec.network == set.spec.network) set.network = one.network;
+    }
+    if (!set.network) {
+      auto made = PodNetwork::Make();
+      if (!made) return made.error();
+      set.network = *std::move(made);
+    }
+    network = set.network;
+  }
+  return network->Join(files.address, files.port);
 }
 
 void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
@@ -418,23 +445,24 @@ void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
   if (!namespaces_ && ::pipe2(leash, O_CLOEXEC) != 0) {
     prepared = MakeError(ErrorCode::kIo, "cannot make a pipe");
   }
-  int door = -1;  // what the worker will listen on, of this process's network
+  PodNetwork::Place place;
   if (prepared && own_network_) {
-    Result<int> bound = BindSocket(files.address, files.port);
-    if (bound) door = *bound;
-    if (!bound) prepared = bound.error();
+    Result<PodNetwork::Place> joined = Join(uid, files);
+    if (joined) place = *std::move(joined);
+    if (!joined) prepared = joined.error();
   }
   Result<pid_t> child = MakeError(ErrorCode::kIo, "not started");
   if (prepared) {
     child = StartChild({.argv = FirstProcess(files),
                         .log = files.folder + "/log",
                         .namespaces = namespaces_,
-                        .own_network = own_network_,
+                        .network = place.space.get(),
                         .stdin_file = leash[0],
-                        .passed_file = door});
+                        .passed_files = own_network_ ? std::vector<int>{place.outer_door.get(),
+                                                                        place.inner_door.get()}
+                                                     : std::vector<int>{}});
   }
   if (leash[0] >= 0) ::close(leash[0]);
-  if (door >= 0) ::close(door);
   std::lock_guard lock(mutex_);
   Machine& machine = sets_.at(uid).machines[index];
   if (!prepared || !child) {

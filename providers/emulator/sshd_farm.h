@@ -6,10 +6,10 @@
 // its processes die with it, with stdin or the namespace as the leash, even when this process is
 // killed. Thread safe; one thread starts, watches and buries the workers.
 //
-// A worker with a network of its own (see WorkerNetwork) is entered through a socket of this
-// machine's network: bound here, handed to the worker's first process, which listens on it and
-// starts `sshd -i` inside for each connection. Nobody else holds it, so that it dies with the
-// worker.
+// A worker with a network of its own (see WorkerNetwork and pod_network.h) is entered through a
+// socket of this machine's network, and by the others of its pod through one of its own: bound
+// here, handed to the worker's first process, which listens on them and starts `sshd -i` inside for
+// each connection. Nobody else holds them, so that they die with the worker.
 #pragma once
 
 #include <chrono>
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "providers/base/error.h"
+#include "providers/emulator/pod_network.h"
 #include "providers/emulator/worker_farm.h"
 #include "providers/emulator/worker_files.h"
 
@@ -79,6 +80,7 @@ class SshdFarm final : public WorkerFarm {
   struct Set {
     MachineSet spec;
     std::vector<Machine> machines;
+    std::shared_ptr<PodNetwork> network;  // null before a worker with a network of its own came
     bool discarded = false;
   };
 
@@ -90,6 +92,7 @@ class SshdFarm final : public WorkerFarm {
   void Bury(Machine* machine);
   Result<void> HoldTpu(Machine* machine);
   std::vector<std::string> FirstProcess(const WorkerFiles& files) const;
+  Result<PodNetwork::Place> Join(const std::string& uid, const WorkerFiles& files);
   void StartMachine(const std::string& uid, std::size_t index);
   void SweepDiscarded();
   std::string FolderOf(const std::string& uid) const;

@@ -18,6 +18,7 @@ struct MachineSet {
   std::string host;  // hostnames are "<host>-w-<i>"
   bool has_runtime = false;
   std::vector<std::string> addresses;  // worker i listens on addresses[i]
+  std::string network;                 // sets with the same one reach each other
   Value metadata;                      // the node's metadata map
   // Who is let in: a line "user:key" for each key, of `ssh-keys` or of OS Login.
   std::string accounts;

@@ -47,7 +47,7 @@ for file in passwd group shadow sudoers hosts hostname profile; do
 done
 if [ -e /usr/bin/systemctl ]; then mount --bind /run/tpu-vm/bin/systemctl /usr/bin/systemctl; fi
 hostname "$host" 2>/dev/null || echo "$host" > /proc/sys/kernel/hostname
-/run/tpu-vm/bin/boot /run/tpu-vm "$host" 3<&-
+/run/tpu-vm/bin/boot /run/tpu-vm "$host" 3<&- 4<&-
 exec "$@"
 )sh";
 
@@ -60,34 +60,46 @@ exec -a 'python3 train.py' sleep infinity
 const std::string_view kDoorman = R"pl(#!/usr/bin/perl
 use strict;
 use warnings;
-my ($limit, @sshd) = @ARGV;
+use IO::Handle;
+my ($doors, $limit, @sshd) = @ARGV;
 $0 = 'doorman';
 # As pid 1 it inherits every orphan of the VM; the kernel buries those of whoever ignores them.
 $SIG{CHLD} = 'IGNORE';
-open(my $door, '+<&=', 3) or die "no socket to listen on: $!\n";
-listen($door, 128) or die "cannot listen: $!\n";
+my $all = '';
+my @doors;
+for my $number (3 .. 2 + $doors) {
+  open(my $door, '+<&=', $number) or die "no socket to listen on: $!\n";
+  listen($door, 128) or die "cannot listen: $!\n";
+  $door->blocking(0);    # who knocked may have left again
+  vec($all, $number, 1) = 1;
+  push @doors, $door;
+}
 my %guests;
 while (1) {
-  my $guest;
-  if (!accept($guest, $door)) {
-    select(undef, undef, undef, 0.05);    # out of descriptors or memory; it may pass
-    next;
-  }
-  delete @guests{grep { !kill(0, $_) } keys %guests} if keys %guests >= $limit;
-  if (keys %guests < $limit) {
-    my $child = fork;
-    if (defined $child && $child == 0) {
-      $SIG{CHLD} = 'DEFAULT';
-      setpgrp(0, 0);    # sshd signals its group when a login takes too long
-      close $door;
-      open(STDIN, '<&', $guest) && open(STDOUT, '>&', $guest) or exit 1;
-      close $guest;
-      exec { $sshd[0] } @sshd;
-      exit 1;
+  my $waiting = $all;
+  next if select($waiting, undef, undef, undef) < 0;
+  for my $door (grep { vec($waiting, fileno($_), 1) } @doors) {
+    my $guest;
+    if (!accept($guest, $door)) {
+      select(undef, undef, undef, 0.05);    # out of descriptors or memory; it may pass
+      next;
     }
-    $guests{$child} = 1 if defined $child;
+    delete @guests{grep { !kill(0, $_) } keys %guests} if keys %guests >= $limit;
+    if (keys %guests < $limit) {
+      my $child = fork;
+      if (defined $child && $child == 0) {
+        $SIG{CHLD} = 'DEFAULT';
+        setpgrp(0, 0);    # sshd signals its group when a login takes too long
+        close $_ for @doors;
+        open(STDIN, '<&', $guest) && open(STDOUT, '>&', $guest) or exit 1;
+        close $guest;
+        exec { $sshd[0] } @sshd;
+        exit 1;
+      }
+      $guests{$child} = 1 if defined $child;
+    }
+    close $guest;
   }
-  close $guest;
 }
 )pl";
 

@@ -9,14 +9,14 @@
 namespace podctl::emulator {
 
 // First process of a VM with namespaces of its own: arguments folder, hostname, and the command
-// that it becomes to answer SSH. Descriptor 3, if any, is left to that command.
+// that it becomes to answer SSH. Descriptors 3 and 4, if any, are left to that command.
 extern const std::string_view kNamespaceInit;
 // For bash in such a VM: a process that holds its TPU.
 extern const std::string_view kHoldTpu;
 // First process of a VM without: the same arguments; ends everything when its stdin ends.
 extern const std::string_view kPlainInit;
-// That command for a VM with a network of its own: arguments the limit of connections at once and
-// the `sshd -i` for each; descriptor 3 is the bound socket.
+// That command for a VM with a network of its own: arguments the number of doors, the limit
+// of connections at once and the `sshd -i` for each; descriptors from 3 on are the bound sockets.
 extern const std::string_view kDoorman;
 // What both run before sshd answers: arguments folder (as seen by the VM), hostname.
 extern const std::string_view kBoot;

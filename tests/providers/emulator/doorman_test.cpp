@@ -81,10 +81,10 @@ class DoormanTest : public ::testing::Test {
   }
 
   void Start(const std::vector<std::string>& command) {
-    std::vector<std::string> argv = {"/usr/bin/perl", folder_ + "/doorman", "2"};
+    std::vector<std::string> argv = {"/usr/bin/perl", folder_ + "/doorman", "1", "2"};
     argv.insert(argv.end(), command.begin(), command.end());
     const Result<pid_t> child =
-        StartChild({.argv = argv, .log = folder_ + "/log", .passed_file = door_});
+        StartChild({.argv = argv, .log = folder_ + "/log", .passed_files = {door_}});
     ASSERT_TRUE(child) << child.error().message;
     child_ = *child;
     ASSERT_TRUE(Eventually([&] { return Answers(address_, port_); }));

@@ -55,6 +55,50 @@ perl server.pl 127.0.0.1 )" + port +
   EXPECT_EQ(machine.Visitors(), 0) << "no worker reaches the machine's own port";
 }
 
+// As jax.distributed, gloo and torchrun need it: by the address that the API gives, on any port.
+TEST_F(WorkersTest, WorkersOfAPodReachEachOther) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here; those share the machine's network";
+  ASSERT_TRUE(emulator_->private_networks());
+  Create("v3-32", "tpu-vm-tf-2.11.0-pod", "alice");
+  const std::string listen = R"(cat > server.pl <<'END'
+use IO::Socket::INET;
+my $l = IO::Socket::INET->new(LocalAddr => shift, LocalPort => 8476, Listen => 5) or die "$@\n";
+exit if fork;
+close STDOUT; close STDERR;
+while (my $c = $l->accept) { print $c `hostname`, $c->peerhost, "\n"; close $c }
+END
+perl server.pl )";
+  const auto call = [&](int from, const std::string& address) {
+    return Ssh("alice", from,
+               "perl -MIO::Socket::INET -e 'my $c = IO::Socket::INET->new(PeerAddr => shift, "
+               "PeerPort => shift, Timeout => 5) or die \"refused\\n\"; print <$c>' " +
+                   address + " 8476");
+  };
+  for (const int i : {0, 3}) EXPECT_EQ(Ssh("alice", i, listen + Address(i)).code, 0);
+  for (const int to : {0, 3}) {
+    for (int from = 0; from < 4; ++from) {
+      EXPECT_THAT(
+          call(from, Address(to)).text,
+          MatchesRegex("t1v-n-[0-9a-f]{8}-w-" + std::to_string(to) + "\n" + Address(from) + "\n"))
+          << from << " to " << to;
+    }
+  }
+  EXPECT_EQ(call(0, Address(1)).text, "refused\n") << "nobody listens there";
+  EXPECT_THAT(
+      Ssh("alice", 1,
+          "ssh-keyscan -t ed25519 -p " + std::to_string(emulator_->ssh_port()) + " " + Address(2))
+          .text,
+      HasSubstr(HostKey(2)));
+  // Another pod is not of this network.
+  const std::string inside = Address(0);
+  client_->Finish(client_->Send("POST", kNodes + "?nodeId=other",
+                                "{acceleratorType:'v3-8',runtimeVersion:'tpu-ubuntu2204-base',"
+                                "metadata:{'ssh-keys':'alice:" +
+                                    key_ + "'}}"));
+  node_ = client_->Send("GET", kNodes + "/other").body;
+  EXPECT_EQ(call(0, inside).text, "refused\n");
+}
+
 TEST_F(WorkersTest, TheMachinesNetworkCanBeChosen) {
   options_.network = Options::Network::kHost;
   if (!Isolated()) GTEST_SKIP() << "no namespaces here; the plain kind is tested below";

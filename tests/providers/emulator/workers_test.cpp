@@ -158,6 +158,14 @@ TEST_P(EachFarmTest, SlicesHaveWorkersOfTheirOwnAndGoTogether) {
     EXPECT_EQ(Shell(commands.back()).code, 0) << id;
   }
   EXPECT_NE(commands[0], commands[1]);
+  const std::string second = Address(0);
+  node_ = client_->Send("GET", kNodes + "/q-0").body;
+  EXPECT_THAT(
+      Ssh(user, 0,
+          "ssh-keyscan -T 10 -t ed25519 -p " + std::to_string(emulator_->ssh_port()) + " " + second)
+          .text,
+      HasSubstr("ssh-ed25519"))
+      << "the slices reach each other";
   EXPECT_EQ(client_->Send("POST", "/emulator/nodes/q-1:preempt").status, 200);
   ASSERT_TRUE(reaches("SUSPENDED"));
   for (const std::string& command : commands) EXPECT_EQ(Shell(command).code, 255);
