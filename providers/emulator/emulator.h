@@ -16,7 +16,8 @@
 // A worker with a private network has ports of its own, as a machine of its own has: what listens
 // on 8888 of one is in nobody's way. It reaches the other workers of its pod, under the addresses
 // that the API gives, all slices included, and nobody else: neither other pods nor the internet (no
-// `pip install`). With the machine's network it is the other way round.
+// `pip install`). It has a metadata server (metadata_tree.h). With the machine's network it is the
+// other way round.
 #pragma once
 
 #include <chrono>

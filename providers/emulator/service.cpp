@@ -183,13 +183,25 @@ void Service::EraseNode(const std::string& name) {
 }
 
 MachineSet Service::Machines(const Node& node) const {
-  return {.uid = node.uid,
-          .host = node.host,
-          .has_runtime = HasTpuRuntime(node.resource["runtimeVersion"].AsString()),
-          .addresses = node.addresses,
-          .network = node.queued.empty() ? node.uid : node.queued,
-          .metadata = node.resource["metadata"],
-          .accounts = AccountsOf(node)};
+  MachineSet machines{.uid = node.uid,
+                      .host = node.host,
+                      .has_runtime = HasTpuRuntime(node.resource["runtimeVersion"].AsString()),
+                      .addresses = node.addresses,
+                      .network = node.queued.empty() ? node.uid : node.queued,
+                      .metadata = node.resource["metadata"],
+                      .node = node.resource,
+                      .project_metadata = project_metadata_,
+                      .accounts = AccountsOf(node)};
+  if (const auto queued = queue_.find(node.queued); queued != queue_.end()) {
+    const std::vector<std::string> slices = NodesOf(node.queued, queued->second);
+    machines.slices = static_cast<int>(queued->second.request.types.size());
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const Node& one = nodes_.at(slices[i]);
+      if (one.uid == node.uid) machines.slice = static_cast<int>(i);
+      if (i == 0) machines.coordinator = one.addresses.front();
+    }
+  }
+  return machines;
 }
 
 std::vector<std::string> Service::TakeAddresses(int count) {

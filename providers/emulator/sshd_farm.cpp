@@ -25,12 +25,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int kBootingAtOnce = 12;  // key making is work; more would only share the cores
-constexpr seconds kBootLimit{60};   // for one worker, from its first process on
 constexpr seconds kGentleEnd{3};    // a plain worker may take this long to end its processes
-// At one worker, open or about to be; more are closed at once, as by MaxStartups.
-constexpr int kConnectionsAtOnce = 200;
-constexpr int kDoors = 2;  // that of this machine's network, and that of its own
-constexpr char kPerl[] = "/usr/bin/perl";
 constexpr milliseconds kBusyPause{15};
 constexpr milliseconds kIdlePause{500};
 
@@ -103,15 +98,23 @@ Result<std::unique_ptr<SshdFarm>> SshdFarm::Make(Settings settings) {
   }
   // sshd started by root refuses to run without its privilege separation folder.
   if (!namespaces && ::geteuid() == 0) ::mkdir("/run/sshd", 0755);
+  std::unique_ptr<MetadataServer> metadata;
+  if (own_network) {
+    auto started = MetadataServer::Start();
+    if (!started) return started.error();
+    metadata = *std::move(started);
+  }
   return std::unique_ptr<SshdFarm>(
-      new SshdFarm(std::move(settings), std::move(sshd), namespaces, own_network));
+      new SshdFarm(std::move(settings), std::move(sshd), namespaces, std::move(metadata)));
 }
 
-SshdFarm::SshdFarm(Settings settings, std::string sshd, bool namespaces, bool own_network)
+SshdFarm::SshdFarm(Settings settings, std::string sshd, bool namespaces,
+                   std::unique_ptr<MetadataServer> metadata)
     : settings_(std::move(settings)),
       sshd_(std::move(sshd)),
       namespaces_(namespaces),
-      own_network_(own_network) {
+      own_network_(metadata != nullptr),
+      metadata_(std::move(metadata)) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -135,6 +138,7 @@ std::string SshdFarm::FolderOf(const std::string& uid) const {
 }
 
 void SshdFarm::Boot(const MachineSet& machines) {
+  if (metadata_) metadata_->Tell(machines);
   std::lock_guard lock(mutex_);
   Set& set = sets_[machines.uid];
   set.spec = machines;
@@ -146,7 +150,8 @@ void SshdFarm::Boot(const MachineSet& machines) {
                      .address = machines.addresses[i],
                      .port = settings_.port,
                      .namespaces = namespaces_,
-                     .has_runtime = machines.has_runtime};
+                     .has_runtime = machines.has_runtime,
+                     .has_metadata_server = own_network_};
     machine.wanted = true;
     if (machine.pid >= 0) {
       machine.boot_again = machine.killed;
@@ -170,6 +175,7 @@ void SshdFarm::SetMetadata(const MachineSet& machines) {
     for (const Machine& machine : found->second.machines) {
       if (machine.pid >= 0) running.push_back(machine.files);
     }
+    if (metadata_) metadata_->Tell(machines);
   }
   for (const WorkerFiles& files : running) {
     // A folder that cannot be written shows as a worker without the new key, as on a sick VM.
@@ -317,7 +323,10 @@ bool SshdFarm::Tend() {
     for (auto& [uid, set] : sets_) {
       for (std::size_t i = 0; i < set.machines.size(); ++i) {
         Machine& machine = set.machines[i];
+        const bool lived = machine.pid >= 0;
         busy = TendMachine(&machine, &booting) || busy;
+        // Its socket would keep the network of a worker that is gone.
+        if (metadata_ && lived && machine.pid < 0) metadata_->Close(uid, i);
         if (!stopping_ && machine.wanted && machine.pid < 0 &&
             machine.condition == Condition::kBooting) {
           to_start.emplace_back(uid, i);
@@ -383,101 +392,6 @@ void SshdFarm::Bury(Machine* machine) {
   }
 }
 
-// The init script, its two arguments, and the command that it becomes or starts to answer SSH.
-std::vector<std::string> SshdFarm::FirstProcess(const WorkerFiles& files) const {
-  const std::string config = files.Inside() + "/ssh/sshd_config";
-  std::vector<std::string> argv = {"/bin/bash", files.folder + "/bin/init", files.folder,
-                                   files.hostname};
-  const std::vector<std::string> listener =
-      own_network_ ? std::vector<std::string>{kPerl,
-                                              files.Inside() + "/bin/doorman",
-                                              std::to_string(kDoors),
-                                              std::to_string(kConnectionsAtOnce),
-                                              sshd_,
-                                              "-i",
-                                              "-e",
-                                              "-f",
-                                              config}
-                   : std::vector<std::string>{sshd_, "-D", "-e", "-f", config};
-  argv.insert(argv.end(), listener.begin(), listener.end());
-  return argv;
-}
-
-// A place in the network of its pod, which the first of the workers to come makes.
-Result<PodNetwork::Place> SshdFarm::Join(const std::string& uid, const WorkerFiles& files) {
-  std::shared_ptr<PodNetwork> network;
-  {
-    std::lock_guard lock(mutex_);
-    Set& set = sets_.at(uid);
-    for (const auto& [other, one] : sets_) {
-      if (!set.network && one.spec.network == set.spec.network) set.network = one.network;
-    }
-    if (!set.network) {
-      auto made = PodNetwork::Make();
-      if (!made) return made.error();
-      set.network = *std::move(made);
-    }
-    network = set.network;
-  }
-  return network->Join(files.address, files.port);
-}
-
-void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
-  std::lock_guard files_lock(files_mutex_);
-  WorkerFiles files;
-  Value metadata;
-  std::string accounts;
-  bool fresh_host_keys = false;
-  {
-    std::lock_guard lock(mutex_);
-    const auto found = sets_.find(uid);
-    if (found == sets_.end() || found->second.discarded) return;
-    Machine& machine = found->second.machines[index];
-    if (!machine.wanted) return;
-    files = machine.files;
-    metadata = found->second.spec.metadata;
-    accounts = found->second.spec.accounts;
-    fresh_host_keys = std::exchange(machine.fresh_host_keys, false);
-  }
-  if (fresh_host_keys) files.RemoveHostKeys();
-  Result<void> prepared = files.Prepare(metadata, accounts);
-  int leash[2] = {-1, -1};
-  if (!namespaces_ && ::pipe2(leash, O_CLOEXEC) != 0) {
-    prepared = MakeError(ErrorCode::kIo, "cannot make a pipe");
-  }
-  PodNetwork::Place place;
-  if (prepared && own_network_) {
-    Result<PodNetwork::Place> joined = Join(uid, files);
-    if (joined) place = *std::move(joined);
-    if (!joined) prepared = joined.error();
-  }
-  Result<pid_t> child = MakeError(ErrorCode::kIo, "not started");
-  if (prepared) {
-    child = StartChild({.argv = FirstProcess(files),
-                        .log = files.folder + "/log",
-                        .namespaces = namespaces_,
-                        .network = place.space.get(),
-                        .stdin_file = leash[0],
-                        .passed_files = own_network_ ? std::vector<int>{place.outer_door.get(),
-                                                                        place.inner_door.get()}
-                                                     : std::vector<int>{}});
-  }
-  if (leash[0] >= 0) ::close(leash[0]);
-  std::lock_guard lock(mutex_);
-  Machine& machine = sets_.at(uid).machines[index];
-  if (!prepared || !child) {
-    if (leash[1] >= 0) ::close(leash[1]);
-    machine.condition = Condition::kFailed;
-    machine.failure = prepared ? child.error().message : prepared.error().message;
-    machine.wanted = false;
-    return;
-  }
-  machine.pid = *child;
-  machine.leash = leash[1];
-  machine.killed = false;
-  machine.deadline = Clock::now() + kBootLimit;
-}
-
 void SshdFarm::SweepDiscarded() {
   std::vector<std::string> gone;
   {
@@ -491,6 +405,7 @@ void SshdFarm::SweepDiscarded() {
   for (const std::string& uid : gone) {
     std::error_code problem;
     std::filesystem::remove_all(FolderOf(uid), problem);
+    if (metadata_) metadata_->Forget(uid);
     std::lock_guard lock(mutex_);
     sets_.erase(uid);
   }

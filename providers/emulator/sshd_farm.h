@@ -9,7 +9,8 @@
 // A worker with a network of its own (see WorkerNetwork and pod_network.h) is entered through a
 // socket of this machine's network, and by the others of its pod through one of its own: bound
 // here, handed to the worker's first process, which listens on them and starts `sshd -i` inside for
-// each connection. Nobody else holds them, so that they die with the worker.
+// each connection. Nobody else holds them, so that they die with the worker. There its metadata
+// server answers too, from this process.
 #pragma once
 
 #include <chrono>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "providers/base/error.h"
+#include "providers/emulator/metadata_server.h"
 #include "providers/emulator/pod_network.h"
 #include "providers/emulator/worker_farm.h"
 #include "providers/emulator/worker_files.h"
@@ -62,6 +64,7 @@ class SshdFarm final : public WorkerFarm {
   Result<void> Act(const std::string& uid, int worker, const std::string& action) override;
 
  private:
+  static constexpr char kPerl[] = "/usr/bin/perl";
   using Clock = std::chrono::steady_clock;
 
   struct Machine {
@@ -84,7 +87,9 @@ class SshdFarm final : public WorkerFarm {
     bool discarded = false;
   };
 
-  SshdFarm(Settings settings, std::string sshd, bool namespaces, bool own_network);
+  // `metadata`: null unless workers have networks of their own.
+  SshdFarm(Settings settings, std::string sshd, bool namespaces,
+           std::unique_ptr<MetadataServer> metadata);
   void Run();
   // One look at everything; true while something is on its way up or down.
   bool Tend();
@@ -101,6 +106,7 @@ class SshdFarm final : public WorkerFarm {
   const std::string sshd_;
   const bool namespaces_;
   const bool own_network_;
+  const std::unique_ptr<MetadataServer> metadata_;
 
   std::mutex files_mutex_;  // one writer of worker folders; taken before mutex_
   std::mutex mutex_;

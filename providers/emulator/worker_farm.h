@@ -20,6 +20,12 @@ struct MachineSet {
   std::vector<std::string> addresses;  // worker i listens on addresses[i]
   std::string network;                 // sets with the same one reach each other
   Value metadata;                      // the node's metadata map
+  Value node;                          // the resource, for what the metadata server says of it
+  Value project_metadata;              // of its project
+  // Of a multislice; slices 1: it is none. The coordinator is the first worker of the first slice.
+  int slices = 1;
+  int slice = 0;
+  std::string coordinator = {};
   // Who is let in: a line "user:key" for each key, of `ssh-keys` or of OS Login.
   std::string accounts;
 };

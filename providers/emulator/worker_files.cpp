@@ -24,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kFirstUser = 1001;  // Ubuntu's own first user has 1000
+constexpr char kMetadataHosts[] = "169.254.169.254 metadata.google.internal metadata\n";
 constexpr std::size_t kMaxUsers = 200;
 
 Error IoError(std::string_view what, const std::string& path) {
@@ -173,7 +174,8 @@ Result<void> WorkerFiles::WriteSystem() const {
   Result<void> done = WriteFile(etc + "hostname", hostname + "\n", 0644);
   if (done) {
     done = WriteFile(etc + "hosts",
-                     fmt::format("127.0.0.1 localhost\n::1 localhost\n{} {}\n", address, hostname),
+                     fmt::format("127.0.0.1 localhost\n::1 localhost\n{} {}\n{}", address, hostname,
+                                 has_metadata_server ? kMetadataHosts : ""),
                      0644);
   }
   if (done) {

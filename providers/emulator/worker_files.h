@@ -22,6 +22,7 @@ struct WorkerFiles {
   int port = 22;
   bool namespaces = false;  // else the VM sees `folder` itself and only this process's own user
   bool has_runtime = false;
+  bool has_metadata_server = false;
 
   // Where the VM sees the folder.
   std::string Inside() const;
