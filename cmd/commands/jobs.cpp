@@ -15,6 +15,7 @@
 #include "cmd/commands/run/start_gate.h"
 #include "cmd/commands/worker_round.h"
 #include "cmd/views/jobs_view.h"
+#include "plans/jobs/ranks.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -67,7 +68,9 @@ Error BadName(const std::string& name) {
 }
 
 workers::JobStart StartOf(const DetachedStart& start, std::size_t i, const std::string& run) {
-  return {start.name, run, start.commands[i], start.environments[i]};
+  workers::JobStart job{start.name, run, start.commands[i], start.environments[i]};
+  job.environment["PODCTL_RUN"] = run;
+  return job;
 }
 
 // The start of a run: the same for the same command, so that a start that was cut can be told from
@@ -263,10 +266,15 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
   auto common = *variables;
   common.insert(chosen->target.exec_env.begin(), chosen->target.exec_env.end());
   start.identity = workers::StartInput({start.name, "", command, common});
+  const auto record = FindRecord(wiring, options.pod);
+  if (!record) return fail(record.error());
+  const LaunchPod pod = LaunchPodOf(BarePodName(options.pod), *record);
   for (const WorkerAccess& worker : chosen->workers) {
     start.commands.push_back(command);
     auto& environment = start.environments.emplace_back(common);
     environment.insert(worker.env.begin(), worker.env.end());
+    environment.merge(PlaceVariables(pod, worker.index));
+    environment["PODCTL_ATTEMPT"] = "1";
   }
   return StartOnWorkers(wiring, chosen->target, start);
 }

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "plans/jobs/command_text.h"
+#include "plans/jobs/launch_texts.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 
@@ -20,22 +23,60 @@ std::string Shown(const Launch& launch, const std::string& name, const std::stri
 
 struct Group {
   const WorkerLaunch* launch;
+  std::vector<const WorkerLaunch*> all;
   std::vector<int> workers;
 };
 
-std::vector<Group> GroupsOf(const Launch& launch) {
-  std::vector<Group> groups;
+// Variables that each worker has another value of, its rank above all: they keep no workers apart
+// that are equal otherwise.
+std::set<std::string> OwnVariables(const Launch& launch) {
+  std::map<std::string, std::set<std::string>> values;
+  std::map<std::string, std::size_t> counts;
   for (const WorkerLaunch& worker : launch.workers) {
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-      return group.launch->env == worker.env && group.launch->script == worker.script;
-    });
-    if (same == groups.end()) {
-      groups.push_back({&worker, {worker.worker}});
-    } else {
-      same->workers.push_back(worker.worker);
+    for (const auto& [name, value] : worker.env) {
+      values[name].insert(value);
+      ++counts[name];
     }
   }
+  std::set<std::string> own;
+  for (const auto& [name, different] : values) {
+    const bool everywhere = counts[name] == launch.workers.size();
+    if (everywhere && different.size() > 1 && different.size() == counts[name]) own.insert(name);
+  }
+  return own;
+}
+
+std::vector<Group> GroupsOf(const Launch& launch, const std::set<std::string>& own) {
+  const auto alike = [&](const WorkerLaunch& a, const WorkerLaunch& b) {
+    return a.script == b.script &&
+           std::equal(a.env.begin(), a.env.end(), b.env.begin(), b.env.end(),
+                      [&](const auto& left, const auto& right) {
+                        return left.first == right.first &&
+                               (left.second == right.second || own.contains(left.first));
+                      });
+  };
+  std::vector<Group> groups;
+  for (const WorkerLaunch& worker : launch.workers) {
+    auto same = std::find_if(groups.begin(), groups.end(),
+                             [&](const Group& group) { return alike(*group.launch, worker); });
+    if (same == groups.end()) same = groups.insert(groups.end(), {&worker, {}, {}});
+    same->all.push_back(&worker);
+    same->workers.push_back(worker.worker);
+  }
   return groups;
+}
+
+// The values of the group's workers, in their order: "0, 1, 2, 3", of many the first and the last.
+std::string ValuesOf(const Group& group, const Launch& launch, const std::string& name) {
+  constexpr std::size_t kMostShown = 8;
+  std::vector<std::string> shown;
+  const std::size_t count = group.all.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > kMostShown && i >= kMostShown / 2 && i + 1 < count) continue;
+    if (count > kMostShown && i + 1 == count) shown.emplace_back("…");
+    shown.push_back(ShellQuote(Shown(launch, name, group.all[i]->env.at(name))));
+  }
+  return Join(shown, ", ") + (count > 1 ? "  (in turn)" : "");
 }
 
 std::string NameOf(const LaunchPod* pod, const std::vector<int>& workers) {
@@ -62,6 +103,10 @@ std::string RestartLine(const JobRestart& restart) {
   return fmt::format("at most {} times, on {}", restart.attempts, Join(reasons, ", "));
 }
 
+std::string CommandAsWritten(const JobSpec& job) {
+  return TemplateAsWritten(CommandText(job, FlagWords(job)));
+}
+
 Value::List ListOf(const std::vector<std::string>& words) {
   return {words.begin(), words.end()};
 }
@@ -75,11 +120,14 @@ std::string ShowLaunch(const JobSpec& job, const LaunchPod* pod, const Launch& l
   if (pod != nullptr && pod->guessed) {
     text += "The pod is not there yet: its addresses are known after apply.\n";
   }
-  for (const Group& group : GroupsOf(launch)) {
+  const std::set<std::string> own = OwnVariables(launch);
+  for (const Group& group : GroupsOf(launch, own)) {
     text += fmt::format("\n{}:\n", NameOf(pod, group.workers));
     if (!group.launch->env.empty()) text += "  variables:\n";
     for (const auto& [name, value] : group.launch->env) {
-      text += fmt::format("    {}={}\n", name, ShellQuote(Shown(launch, name, value)));
+      text += fmt::format("    {}={}\n", name,
+                          own.contains(name) ? ValuesOf(group, launch, name)
+                                             : ShellQuote(Shown(launch, name, value)));
     }
     text += "  runs:\n" + Indented(group.launch->script);
   }
@@ -147,7 +195,7 @@ std::string JobsOfSpecTable(const std::vector<JobSpec>& jobs) {
       fmt::format("{:<{}}  {:<{}}  {:<10}  COMMAND\n", "JOB", name, "POD", pod, "LAUNCHER");
   for (const JobSpec& job : jobs) {
     text += fmt::format("{:<{}}  {:<{}}  {:<10}  {}\n", job.name, name, job.pod, pod,
-                        LauncherName(job.launcher), CommandText(job, FlagWords(job)));
+                        LauncherName(job.launcher), CommandAsWritten(job));
   }
   return text;
 }
@@ -159,7 +207,7 @@ Value JobsOfSpecDocument(const std::vector<JobSpec>& jobs) {
     entry.Set("name", job.name);
     entry.Set("pod", job.pod);
     entry.Set("launcher", LauncherName(job.launcher));
-    entry.Set("command", CommandText(job, FlagWords(job)));
+    entry.Set("command", CommandAsWritten(job));
     entry.Set("autostart", job.autostart);
     list.push_back(std::move(entry));
   }

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "plans/jobs/command_text.h"
+#include "plans/jobs/launch_texts.h"
+#include "plans/jobs/ranks.h"
 #include "plans/jobs/xla_dist.h"
 #include "plans/spec/devices.h"
 #include "plans/spec/launcher_rules.h"
@@ -56,6 +58,9 @@ std::map<std::string, std::string> LauncherVariables(const JobSpec& job, const L
   switch (job.launcher) {
     case Launcher::kPjrt:
     case Launcher::kJax:
+    case Launcher::kTorch:
+    case Launcher::kTorchrun:
+    case Launcher::kRay:
       env["PJRT_DEVICE"] = "TPU";
       env.insert(place.env.begin(), place.env.end());
       add_flags();
@@ -79,7 +84,26 @@ std::map<std::string, std::string> LauncherVariables(const JobSpec& job, const L
       env.insert(place.env.begin(), place.env.end());
       break;
   }
-  if (const auto host = HostOf(pod.node)) env.merge(DeviceVariables(job.devices, *host));
+  return env;
+}
+
+// Of all launchers, the process's own place included.
+std::map<std::string, std::string> VariablesOf(const JobSpec& job, const LaunchPod& pod,
+                                               const LaunchWishes& wishes,
+                                               const std::vector<int>& chosen,
+                                               std::size_t position) {
+  const int worker = chosen[position];
+  std::map<std::string, std::string> env = PlaceVariables(pod, worker);
+  env["PODCTL_JOB"] = job.name;
+  env["PODCTL_RUN"] = wishes.run;
+  env["PODCTL_ATTEMPT"] = std::to_string(wishes.attempt);
+  env.insert(job.env.begin(), job.env.end());
+  const auto host = HostOf(pod.node);
+  auto devices = host ? DeviceVariables(job.devices, *host) : std::map<std::string, std::string>();
+  // With a part of its host's chips each worker works for itself, and is nobody's peer.
+  if (devices.empty()) env.merge(RankVariables(job.launcher, pod, chosen, position));
+  env.merge(devices);
+  env.merge(LauncherVariables(job, pod, worker));
   return env;
 }
 
@@ -110,7 +134,7 @@ std::string ScriptOf(const JobSpec& job, const LaunchWishes& wishes, Where where
     script += fmt::format(
         "python3 -m torch_xla.core.xrt_run_server --port {}{} || echo \"the XRT server did not "
         "start\" >&2\n",
-        kXrtServerPort, wishes.again ? " --restart" : "");
+        kXrtServerPort, wishes.attempt > 1 ? " --restart" : "");
   }
   if (job.launcher == Launcher::kEstimator) {
     const std::string folder = RunFolder(job.name);
@@ -143,41 +167,55 @@ std::string RunFolder(const std::string& job) {
   return ".podctl/run/" + job;
 }
 
-Result<Launch> MakeLaunch(const JobSpec& job, const LaunchPod& pod, const LaunchWishes& wishes) {
+Result<Launch> MakeLaunch(const JobSpec& spec, const LaunchPod& pod, const LaunchWishes& wishes) {
   PODCTL_CHECK(!pod.workers.empty());
-  auto workers = ChooseWorkers(job, pod, wishes.workers);
+  auto workers = ChooseWorkers(spec, pod, wishes.workers);
   if (!workers) return workers.error();
   if (const auto host = HostOf(pod.node)) {
-    if (const auto problem = CheckDevices(job.devices, *host)) {
+    if (const auto problem = CheckDevices(spec.devices, *host)) {
       return MakeError(ErrorCode::kInvalidArgument, "`devices`: " + problem->summary,
                        "It can be " + problem->suggestion + ".");
     }
   }
+  const auto job = RenderJob(spec, pod);
+  if (!job) return job.error();
   Launch launch;
-  launch.secret_env = job.secret_env;
+  launch.secret_env = job->secret_env;
   if (pod.libtpu_secret) launch.secret_env.insert(kLibtpuVariable);
-  launch.files = FilesOf(job, Where::kPod);
-  for (const int number : *workers) {
+  launch.files = FilesOf(*job, Where::kPod);
+  for (std::size_t i = 0; i < workers->size(); ++i) {
     WorkerLaunch worker;
-    worker.worker = number;
-    worker.env = job.env;
-    worker.env.merge(LauncherVariables(job, pod, number));
-    worker.script = ScriptOf(job, wishes, Where::kPod, worker.env);
+    worker.worker = (*workers)[i];
+    worker.env = VariablesOf(*job, pod, wishes, *workers, i);
+    worker.script = ScriptOf(*job, wishes, Where::kPod, worker.env);
     launch.workers.push_back(std::move(worker));
   }
   return launch;
 }
 
-Launch MakeLocalLaunch(const JobSpec& job, const LaunchWishes& wishes) {
+Result<Launch> MakeLocalLaunch(const JobSpec& spec, const LaunchWishes& wishes) {
+  LaunchPod machine;  // of which nothing is known but where it is
+  machine.name = spec.pod;
+  machine.workers.push_back({"127.0.0.1", {}});
+  const auto job = RenderJob(spec, machine);
+  if (!job) {
+    return MakeError(job.error().code, job.error().message,
+                     "`--local` knows no pod; put what it needs into `env` by hand.");
+  }
   Launch launch;
-  launch.secret_env = job.secret_env;
-  launch.files = FilesOf(job, Where::kHere);
+  launch.secret_env = job->secret_env;
+  launch.files = FilesOf(*job, Where::kHere);
   WorkerLaunch here;
-  here.env = job.env;
+  here.env = PlaceVariables(machine, 0);
+  here.env["PODCTL_JOB"] = job->name;
+  here.env["PODCTL_RUN"] = wishes.run;
+  here.env["PODCTL_ATTEMPT"] = "1";
+  here.env.insert(job->env.begin(), job->env.end());
+  here.env.merge(RankVariables(job->launcher, machine, {0}, 0));
   here.env["PJRT_DEVICE"] = "CPU";
-  if (job.launcher == Launcher::kJax) here.env["JAX_PLATFORMS"] = "cpu";
-  if (RunsOnWorkerZero(job.launcher)) here.env["TPU_LOAD_LIBRARY"] = "0";
-  here.script = ScriptOf(job, wishes, Where::kHere, here.env);
+  if (job->launcher == Launcher::kJax) here.env["JAX_PLATFORMS"] = "cpu";
+  if (RunsOnWorkerZero(job->launcher)) here.env["TPU_LOAD_LIBRARY"] = "0";
+  here.script = ScriptOf(*job, wishes, Where::kHere, here.env);
   launch.workers.push_back(std::move(here));
   return launch;
 }

@@ -37,11 +37,14 @@ struct LaunchPod {
 // From what the state holds, and the spec where that says nothing; `record` may be null. nullopt:
 // the pod is not there, and how many workers it will have is not known.
 std::optional<LaunchPod> LaunchPodOf(const PodSpec& spec, const PodRecord* record);
+// The same of a pod that is there, without its flags, where no spec is at hand.
+LaunchPod LaunchPodOf(const std::string& name, const PodRecord& record);
 
 struct LaunchWishes {
   std::vector<std::string> arguments;  // behind the command and its flags
   std::string workers;                 // in place of the job's own selection; may be empty
-  bool again = false;                  // a restart: what outlived the last start is begun anew
+  int attempt = 1;  // 2 and more are restarts: what outlived the last start is begun anew
+  std::string run;  // the same on all workers and through restarts; empty: not begun yet
 };
 
 struct WorkerLaunch {
@@ -65,10 +68,12 @@ struct Launch {
 std::string RunFolder(const std::string& job);
 
 // kInvalidArgument for workers that there are not, or that this launcher does not run on.
+// kFailedPrecondition for a reference to what the pod does not have.
 Result<Launch> MakeLaunch(const JobSpec& job, const LaunchPod& pod, const LaunchWishes& wishes);
 
-// The same command on this machine, without a TPU; of one "worker".
-Launch MakeLocalLaunch(const JobSpec& job, const LaunchWishes& wishes);
+// The same command on this machine, without a TPU; of one "worker". kInvalidArgument for a
+// reference to the pod.
+Result<Launch> MakeLocalLaunch(const JobSpec& job, const LaunchWishes& wishes);
 
 // POSIX shell: writes the launch's files.
 std::string FilesText(const JobSpec& job, const Launch& launch);

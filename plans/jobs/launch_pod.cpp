@@ -37,23 +37,28 @@ void ReadLibtpuFlags(const PodSpec& spec, const PodRecord* record, LaunchPod* po
 
 }  // namespace
 
-std::optional<LaunchPod> LaunchPodOf(const PodSpec& spec, const PodRecord* record) {
+LaunchPod LaunchPodOf(const std::string& name, const PodRecord& record) {
   LaunchPod pod;
-  pod.name = spec.name;
-  const bool there = record != nullptr && record->exists && WorkerCount(record->observed) > 0;
-  ReadLibtpuFlags(spec, there ? record : nullptr, &pod);
-  if (there) {
-    pod.node_id = record->node_id;
-    pod.node = record->observed;
-    const auto& endpoints = record->observed["networkEndpoints"].AsList();
-    const std::size_t stride = endpoints.size() / WorkerCount(record->observed);
-    for (const WorkerAccess& worker : AccessToWorkers(spec.name, *record)) {
-      pod.per_slice = worker.per_slice;
-      const auto at = static_cast<std::size_t>(worker.index) * stride;
-      pod.workers.push_back({endpoints[at]["ipAddress"].AsString(), worker.env});
-    }
-    return pod;
+  pod.name = name;
+  pod.node_id = record.node_id;
+  pod.node = record.observed;
+  const auto& endpoints = record.observed["networkEndpoints"].AsList();
+  const auto workers = AccessToWorkers(name, record);
+  const std::size_t stride = workers.empty() ? 0 : endpoints.size() / workers.size();
+  for (const WorkerAccess& worker : workers) {
+    pod.per_slice = worker.per_slice;
+    const auto at = static_cast<std::size_t>(worker.index) * stride;
+    pod.workers.push_back({endpoints[at]["ipAddress"].AsString(), worker.env});
   }
+  return pod;
+}
+
+std::optional<LaunchPod> LaunchPodOf(const PodSpec& spec, const PodRecord* record) {
+  const bool there = record != nullptr && record->exists && WorkerCount(record->observed) > 0;
+  LaunchPod pod = there ? LaunchPodOf(spec.name, *record) : LaunchPod{};
+  ReadLibtpuFlags(spec, there ? record : nullptr, &pod);
+  if (there) return pod;
+  pod.name = spec.name;
   const auto hosts = gcp::ExpectedWorkers(spec.node);
   if (!hosts || *hosts < 1) return std::nullopt;
   pod.guessed = true;

@@ -95,23 +95,9 @@ class Resolver {
   }
 
   bool CheckPath(const FoundReference& reference) {
-    if (reference.path == "libtpuFlags" || reference.path == "runtimeEnv") {
-      Report(reference, fmt::format("`{}` is no field of a node", reference.path),
-             "write `metadata.tensorflow-env-vars`");
-      return false;
-    }
-    const PathCheck check = CheckNodePath(reference.path);
-    if (!check.ok) {
-      Report(reference, check.problem, check.suggestion);
-      return false;
-    }
-    if (reference.trigger) return true;
-    const std::string why = WhyNoText(reference.path, check);
-    if (!why.empty()) {
-      Report(reference, fmt::format("`{}` cannot be put in a text", reference.path), why);
-      return false;
-    }
-    return true;
+    const auto problem = CheckReferencePath(reference.path, reference.trigger);
+    if (problem) Report(reference, problem->summary, problem->suggestion);
+    return !problem;
   }
 
   // Depth first with a stack of our own: a chain of pods may be as long as the spec.
@@ -175,6 +161,18 @@ class Resolver {
 };
 
 }  // namespace
+
+std::optional<PathProblem> CheckReferencePath(const std::string& path, bool trigger) {
+  if (path == "libtpuFlags" || path == "runtimeEnv") {
+    return PathProblem{fmt::format("`{}` is no field of a node", path),
+                       "write `metadata.tensorflow-env-vars`"};
+  }
+  const PathCheck check = CheckNodePath(path);
+  if (!check.ok) return PathProblem{check.problem, check.suggestion};
+  const std::string why = trigger ? "" : WhyNoText(path, check);
+  if (why.empty()) return std::nullopt;
+  return PathProblem{fmt::format("`{}` cannot be put in a text", path), why};
+}
 
 void ResolveDependencies(std::vector<ReadPod>& pods, Problems& problems) {
   Resolver(pods, problems).Resolve();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "plans/spec/dependencies.h"
 #include "plans/spec/devices.h"
 #include "plans/spec/launcher_rules.h"
 #include "plans/spec/local_files.h"
@@ -66,7 +67,20 @@ JobSpec JobReader::Read(const YamlNode& key, const YamlNode& job) {
   }
   CheckLauncher(key, job, slot, spec);
   CheckDevices(job, slot, spec);
+  CheckReferences(spec);
   return spec;
+}
+
+// A job knows one pod, its own: the others may be there or not when it runs.
+void JobReader::CheckReferences(const JobSpec& job) {
+  for (const FoundReference& reference : reader_.TakeReferences()) {
+    std::optional<PathProblem> problem = CheckReferencePath(reference.path, false);
+    if (reference.pod != job.pod) {
+      problem = PathProblem{"a job can refer to its own pod only",
+                            job.pod.empty() ? "" : fmt::format("write `${{pod.{}.…}}`", job.pod)};
+    }
+    if (problem) reader_.Report(reference, problem->summary, problem->suggestion);
+  }
 }
 
 void JobReader::ReadKey(const YamlEntry& entry, const Slot& slot, JobSpec& job) {
@@ -120,7 +134,8 @@ void JobReader::ReadPod(const YamlNode& node, const Slot& slot, JobSpec& job) {
                 near.empty() ? "" : fmt::format("did you mean `{}`?", near));
 }
 
-std::vector<std::string> JobReader::ReadWords(const YamlNode& node, const Slot& slot) {
+std::vector<std::string> JobReader::ReadWords(const YamlNode& node, const Slot& slot,
+                                              TextRules rules) {
   std::vector<std::string> words;
   if (!reader_.ExpectList(node, slot)) return words;
   if (node.items.size() > kMostWords) {
@@ -128,13 +143,13 @@ std::vector<std::string> JobReader::ReadWords(const YamlNode& node, const Slot& 
     return words;
   }
   for (const YamlNodePtr& item : node.items) {
-    if (auto word = reader_.ReadPlain(*item, slot)) words.push_back(*std::move(word));
+    if (auto word = reader_.ReadText(*item, slot, rules)) words.push_back(std::move(word->text));
   }
   return words;
 }
 
 void JobReader::ReadCommand(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  job.command = ReadWords(node, slot);
+  job.command = ReadWords(node, slot, {.pods = true});
   const bool empty =
       node.is_list() &&
       (node.items.empty() || (job.command.size() == 1 && TrimBlanks(job.command[0]).empty()));
@@ -157,11 +172,12 @@ void JobReader::ReadFlags(const YamlNode& node, const Slot& slot, JobSpec& job) 
     if (entry.value->is_null()) {
       job.flags.emplace_back(name, std::nullopt);
     } else if (entry.value->is_list()) {
-      job.flags.emplace_back(name, Join(ReadWords(*entry.value, below), ","));
-    } else if (auto text = reader_.ReadPlain(*entry.value, below)) {
-      const bool truth = entry.value->plain && (*text == "True" || *text == "TRUE");
-      const bool untruth = entry.value->plain && (*text == "False" || *text == "FALSE");
-      job.flags.emplace_back(name, truth ? "true" : untruth ? "false" : *text);
+      job.flags.emplace_back(name, Join(ReadWords(*entry.value, below, {.pods = true}), ","));
+    } else if (auto read = reader_.ReadText(*entry.value, below, {.pods = true})) {
+      const std::string& text = read->text;
+      const bool truth = entry.value->plain && (text == "True" || text == "TRUE");
+      const bool untruth = entry.value->plain && (text == "False" || text == "FALSE");
+      job.flags.emplace_back(name, truth ? "true" : untruth ? "false" : text);
     }
   }
 }
@@ -177,7 +193,12 @@ void JobReader::ReadEnv(const YamlNode& node, const Slot& slot, JobSpec& job) {
                     "letters, digits and _");
       continue;
     }
-    auto text = reader_.ReadText(*entry.value, below, {.pods = false, .secrets = true});
+    if (IsPlaceVariable(name)) {
+      reader_.Error(*entry.key, below, fmt::format("`{}` is podctl's to set", name),
+                    "leave it out");
+      continue;
+    }
+    auto text = reader_.ReadText(*entry.value, below, {.pods = true, .secrets = true});
     if (!text) continue;
     job.env[name] = std::move(text->text);
     if (text->sensitive) job.secret_env.insert(name);

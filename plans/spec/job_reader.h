@@ -33,7 +33,8 @@ class JobReader {
   std::optional<JobSync> ReadSyncItem(const YamlNode& item, const Slot& slot);
   void ReadRestart(const YamlNode& node, const Slot& slot, JobSpec& job);
   void ReadWorkers(const YamlNode& node, const Slot& slot, JobSpec& job);
-  std::vector<std::string> ReadWords(const YamlNode& node, const Slot& slot);
+  std::vector<std::string> ReadWords(const YamlNode& node, const Slot& slot, TextRules rules = {});
+  void CheckReferences(const JobSpec& job);
   void CheckLauncher(const YamlNode& key, const YamlNode& job, const Slot& slot, JobSpec& spec);
   void CheckXlaDist(const YamlNode& job, const Slot& slot, const JobSpec& spec);
   void CheckDevices(const YamlNode& job, const Slot& slot, const JobSpec& spec);

@@ -3,8 +3,8 @@
 namespace podctl {
 
 const std::vector<std::string>& LauncherNames() {
-  static const std::vector<std::string> names = {"pjrt",     "jax",       "tensorflow",
-                                                 "xla_dist", "estimator", "shell"};
+  static const std::vector<std::string> names = {
+      "pjrt", "jax", "torch", "torchrun", "ray", "tensorflow", "xla_dist", "estimator", "shell"};
   return names;
 }
 

@@ -1,5 +1,7 @@
 // A job of the spec: a command that `podctl run JOB` starts on the workers of a pod. As read:
-// typed, with variables put in. What it becomes on each worker is plans/jobs/launch.h.
+// typed, with variables put in, and references to its own pod still in place: `command`, the values
+// of `flags` and those of `env` are template text (spec.h). What it becomes on each worker is
+// plans/jobs/launch.h.
 #pragma once
 
 #include <map>
@@ -15,7 +17,17 @@
 
 namespace podctl {
 
-enum class Launcher { kPjrt, kJax, kTensorflow, kXlaDist, kEstimator, kShell };
+enum class Launcher {
+  kPjrt,
+  kJax,
+  kTorch,
+  kTorchrun,
+  kRay,
+  kTensorflow,
+  kXlaDist,
+  kEstimator,
+  kShell
+};
 std::string_view LauncherName(Launcher launcher);  // "pjrt", "xla_dist"
 const std::vector<std::string>& LauncherNames();
 

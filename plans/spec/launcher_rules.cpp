@@ -9,6 +9,13 @@ bool RunsOnWorkerZero(Launcher launcher) {
   return launcher == Launcher::kTensorflow || launcher == Launcher::kEstimator;
 }
 
+bool IsPlaceVariable(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "PODCTL_POD",    "PODCTL_WORKER", "PODCTL_WORKERS", "PODCTL_ADDRESSES", "PODCTL_SLICE",
+      "PODCTL_SLICES", "PODCTL_JOB",    "PODCTL_RUN",     "PODCTL_ATTEMPT"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
 bool IsXlaDistVariable(std::string_view name) {
   static constexpr std::string_view kNames[] = {"XRT_LOCAL_WORKER",
                                                 "XRT_MESH_SERVICE_ADDRESS",

@@ -321,6 +321,14 @@ bool ValueReader::ExpectList(const YamlNode& node, const Slot& slot) {
   return false;
 }
 
+void ValueReader::Report(const FoundReference& reference, std::string summary,
+                         std::string suggestion) {
+  Diagnostic diagnostic = reference.at;
+  diagnostic.summary = std::move(summary);
+  diagnostic.suggestion = std::move(suggestion);
+  problems_.Add(std::move(diagnostic));
+}
+
 std::vector<FoundReference> ValueReader::TakeReferences() {
   return std::exchange(references_, {});
 }

@@ -84,6 +84,8 @@ class ValueReader {
   bool ExpectMap(const YamlNode& node, const Slot& slot);
   bool ExpectList(const YamlNode& node, const Slot& slot);
 
+  // Of a reference, at its place.
+  void Report(const FoundReference& reference, std::string summary, std::string suggestion);
   // References found since the last call.
   std::vector<FoundReference> TakeReferences();
 

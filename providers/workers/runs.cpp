@@ -33,7 +33,7 @@ constexpr const char* kEndRuns = R"sh(
 LC_ALL=C; export LC_ALL
 echo 'podctl-runs 1'
 find_runs() {
-  grep -lzsF "PODCTL_RUN=$HOME/.podctl/run/$job#" /proc/[0-9]*/environ | tr -dc '0-9\n'
+  grep -lzsF "PODCTL_RUN_MARK=$HOME/.podctl/run/$job#" /proc/[0-9]*/environ | tr -dc '0-9\n'
 }
 signal() {
   for pid in $left; do kill "-$1" "$pid" 2>/dev/null; done
@@ -64,8 +64,8 @@ echo end
 std::string RunCommand(const std::string& job, const std::string& run) {
   // A second shell: one that only exports a name does not have it in its own environment as /proc
   // shows it, and would not be found while it waits.
-  return InPlainShell(fmt::format("export PODCTL_RUN=\"$HOME/.podctl/run/{}#{}\"\n{}", job, run,
-                                  InPlainShell(kRun)));
+  return InPlainShell(fmt::format("export PODCTL_RUN_MARK=\"$HOME/.podctl/run/{}#{}\"\n{}", job,
+                                  run, InPlainShell(kRun)));
 }
 
 std::string RunInput(const std::string& setup, const std::string& script) {

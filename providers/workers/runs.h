@@ -6,8 +6,8 @@
 // for one more line: so the start takes no longer than a line needs to come. When that line does
 // not come (podctl is gone, another worker is not ready), nothing is started.
 //
-// PODCTL_RUN in its environment names the run, by which its processes are known; the home folder is
-// a part of it.
+// PODCTL_RUN_MARK in its environment names the run, by which its processes are known; the home
+// folder is a part of it.
 #pragma once
 
 #include <chrono>

@@ -161,9 +161,14 @@ TEST_F(ContainerTest, TheCommandRunsInItWithItsVariables) {
   EXPECT_EQ(run.code, 0) << run;
   EXPECT_EQ(CountLines(run.out, "research/", "| inside it's TPU"), 2) << run;
   const RunResult asked = Exec("cat ~/asked", "0");
-  EXPECT_THAT(asked.out, HasSubstr("docker run --rm --name podctl-train --net=host --privileged -e "
-                                   "GREETING -e PATH -e PJRT_DEVICE --ipc=host gcr.io/p/i:1 "
-                                   "python3 train.py a b\n"))
+  EXPECT_THAT(
+      asked.out,
+      HasSubstr("docker run --rm --name podctl-train --net=host --privileged -e "
+                "GREETING -e PATH -e PJRT_DEVICE -e PODCTL_ADDRESSES "
+                "-e PODCTL_ATTEMPT -e PODCTL_JOB -e PODCTL_POD -e PODCTL_RUN -e PODCTL_SLICE "
+                "-e PODCTL_SLICES -e PODCTL_WORKER -e PODCTL_WORKERS "
+                "--ipc=host gcr.io/p/i:1 "
+                "python3 train.py a b\n"))
       << asked;
 }
 
@@ -205,7 +210,7 @@ TEST_F(RunPodsTest, WhatIsLeftOfAnEarlierRunIsEndedFirst) {
       "done; exit 0\"]\n");
   EXPECT_EQ(Run().code, 0);
   const std::string nobody =
-      "! grep -lzsF \"PODCTL_RUN=$HOME/.podctl/run/train#\" /proc/[0-9]*/environ";
+      "! grep -lzsF \"PODCTL_RUN_MARK=$HOME/.podctl/run/train#\" /proc/[0-9]*/environ";
   EXPECT_EQ(Exec(nobody).code, 1);
   Job("    command: [\"exit 0\"]\n");
   const RunResult run = Run();

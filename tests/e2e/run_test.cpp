@@ -154,8 +154,8 @@ TEST_F(RunTest, CtrlCEndsTheProcessesOnTheWorkers) {
   run->Signal(SIGINT);
   EXPECT_EQ(run->Wait(), 130);
   EXPECT_TRUE(Eventually([] {
-    return Exec("! grep -lzsF \"PODCTL_RUN=$HOME/.podctl/run/train#\" /proc/[0-9]*/environ").code ==
-           0;
+    return Exec("! grep -lzsF \"PODCTL_RUN_MARK=$HOME/.podctl/run/train#\" /proc/[0-9]*/environ")
+               .code == 0;
   }));
 }
 
@@ -253,7 +253,8 @@ TEST_F(RunTest, PrintsExactlyWhatWouldRunAndRunsNothing) {
   const RunResult print = Run({"--print", "--", "--extra=1"});
   EXPECT_EQ(print.code, 0) << print;
   EXPECT_THAT(print.out,
-              HasSubstr("research/0:\n  variables:\n    TPU_LOAD_LIBRARY=0\n    TPU_NAME=research\n"
+              HasSubstr("    PODCTL_WORKER=0\n    PODCTL_WORKERS=16\n    TPU_LOAD_LIBRARY=0\n    "
+                        "TPU_NAME=research\n"
                         "  runs:\n    exec sh -c 'touch ~/was-started' --use_tpu=true --extra=1\n"))
       << print;
   EXPECT_THAT(print.out, Not(HasSubstr("The pod is not there yet"))) << print;
@@ -308,6 +309,45 @@ TEST(AutostartTest, ApplyStartsTheJobOnceItsPodIsThere) {
   EXPECT_THAT(box.Run({"plan"}).out, HasSubstr("Jobs: serve runs on pod.small, which is replaced"));
   EXPECT_THAT(box.Apply().err, HasSubstr("Job serve started on pod.small."));
   box.Run({"kill", "small", "serve"});
+}
+
+// Each process knows which of how many it is, however it was started.
+TEST_F(RunTest, EveryProcessKnowsItsPlace) {
+  const std::string tell =
+      "echo $PODCTL_POD $PODCTL_WORKER/$PODCTL_WORKERS $PODCTL_SLICE/$PODCTL_SLICES "
+      "$PODCTL_JOB $PODCTL_ATTEMPT $(echo $PODCTL_ADDRESSES | tr -cd , | wc -c) run=$PODCTL_RUN";
+  Job("    launcher: shell\n    command: ['" + tell + "']\n");
+  const RunResult run = Run({});
+  EXPECT_EQ(run.code, 0) << run;
+  const std::string name = run.out.substr(std::min(run.out.size(), run.out.find("run=") + 4), 8);
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    const std::string number = std::to_string(worker);
+    EXPECT_EQ(CountLines(run.out, "research/" + number + " ",
+                         "| research " + number + "/16 0/1 train 1 15 run=" + name),
+              1)
+        << run;
+  }
+  EXPECT_EQ(box_->Run({"exec", "research", "--detach", "place", "--", tell}).code, 0);
+  const RunResult logs = box_->Run({"logs", "research", "place", "--follow"});
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    const std::string number = std::to_string(worker);
+    EXPECT_EQ(CountLines(logs.out, "research/" + number + " "), 1) << logs;
+    EXPECT_THAT(logs.out, HasSubstr("| research " + number + "/16 0/1 place 1 15 run="));
+  }
+}
+
+// A restart is the same run, and its next attempt.
+TEST_F(RunTest, ARestartIsTheNextAttemptOfTheSameRun) {
+  Job("    launcher: shell\n    workers: \"0\"\n"
+      "    command: ['echo attempt=$PODCTL_ATTEMPT run=$PODCTL_RUN; exit $((2 - "
+      "PODCTL_ATTEMPT))']\n"
+      "    restart: {attempts: 1, on: [failure]}\n");
+  const RunResult run = Run({});
+  EXPECT_EQ(run.code, 0) << run;
+  const std::string name = run.out.substr(std::min(run.out.size(), run.out.find("run=") + 4), 8);
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("attempt=1 run=" + name), HasSubstr("attempt=2 run=" + name)))
+      << run;
 }
 
 }  // namespace

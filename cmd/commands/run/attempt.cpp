@@ -156,8 +156,8 @@ class Supervisor final : public ssh::Observer {
   AttemptResult result_;
 };
 
-std::vector<ssh::Job> JobsOf(Wiring& wiring, const AttemptPlan& plan, StartGate* gate) {
-  const std::string command = workers::RunCommand(plan.job, wiring.random().Uuid().substr(0, 8));
+std::vector<ssh::Job> JobsOf(const AttemptPlan& plan, StartGate* gate) {
+  const std::string command = workers::RunCommand(plan.job, plan.run);
   // Most workers run the same text; it is kept once.
   std::map<std::string, std::shared_ptr<const std::string>> inputs;
   std::vector<ssh::Job> jobs;
@@ -184,7 +184,7 @@ void RememberLearned(Wiring& wiring, const std::string& address, const AttemptRe
 
 AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const AttemptPlan& plan) {
   StartGate gate;
-  std::vector<ssh::Job> jobs = JobsOf(wiring, plan, &gate);
+  std::vector<ssh::Job> jobs = JobsOf(plan, &gate);
   ExecRecord record;  // a run is repeated as a whole, so nobody asks for it
   ExecDesk::Wishes wishes;
   wishes.json = wiring.options().json;

@@ -18,6 +18,7 @@ namespace podctl {
 
 struct AttemptPlan {
   std::string job;  // its name
+  std::string run;  // letters, digits and '-'; the same through all restarts
   std::vector<WorkerAccess> workers;
   std::vector<std::string> texts;  // of each worker: POSIX shell, what it runs
   std::string setup;               // of all: what is done before the start

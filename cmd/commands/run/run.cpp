@@ -21,6 +21,9 @@
 namespace podctl {
 namespace {
 
+// For --print: a run is named when it begins.
+constexpr const char* kNoRunYet = "<named at the start>";
+
 int Fail(Wiring& wiring, const Error& error) {
   ShowError(wiring, nullptr, "", error);
   return 1;
@@ -72,14 +75,17 @@ int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOpti
                                               job.pod),
                                   "`podctl apply` makes it."));
   }
-  const auto launch = MakeLaunch(job, *pod, {options.arguments, options.workers, false});
+  const auto launch = MakeLaunch(job, *pod, {options.arguments, options.workers, 1, kNoRunYet});
   if (!launch) return Fail(wiring, launch.error());
   Show(wiring, job, &*pod, *launch);
   return 0;
 }
 
 int RunHere(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
-  const Launch launch = MakeLocalLaunch(job, {options.arguments, "", false});
+  const auto made =
+      MakeLocalLaunch(job, {options.arguments, "", 1, options.print ? kNoRunYet : "local"});
+  if (!made) return Fail(wiring, made.error());
+  const Launch& launch = *made;
   if (options.print) {
     Show(wiring, job, nullptr, launch);
     return 0;
@@ -96,7 +102,7 @@ int RunHere(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
 }  // namespace
 
 int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
-  auto ready = PrepareLaunch(wiring, spec, job, options, false);
+  auto ready = PrepareLaunch(wiring, spec, job, options, 1, "");
   if (!ready) return Fail(wiring, ready.error());
   const auto stopped = [&] { return wiring.interrupt().requested() ? kInterruptedExitCode : 1; };
   if (options.drain && !DrainForJob(wiring, ready->target, ready->workers, job)) return stopped();

@@ -31,7 +31,11 @@ constexpr int kMostBackoff = 60;  // seconds
 class JobRun {
  public:
   JobRun(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options)
-      : wiring_(wiring), spec_(spec), job_(job), options_(options) {}
+      : wiring_(wiring),
+        spec_(spec),
+        job_(job),
+        options_(options),
+        run_(wiring.random().Uuid().substr(0, 8)) {}
 
   int Run();
 
@@ -50,6 +54,7 @@ class JobRun {
   const Spec& spec_;
   const JobSpec& job_;
   const RunOptions& options_;
+  const std::string run_;  // names it on the workers, through all its restarts
   std::optional<ReadyLaunch> ready_;
   AttemptResult result_;
   std::string synced_uid_;  // of the node that has the job's files
@@ -79,6 +84,7 @@ void JobRun::Tell(const std::string& text, Value event) {
 AttemptPlan JobRun::PlanOf(const ReadyLaunch& ready) const {
   AttemptPlan plan;
   plan.job = job_.name;
+  plan.run = run_;
   plan.workers = ready.workers;
   for (const WorkerLaunch& worker : ready.launch.workers) plan.texts.push_back(WorkerText(worker));
   plan.setup = FilesText(job_, ready.launch);
@@ -88,7 +94,7 @@ AttemptPlan JobRun::PlanOf(const ReadyLaunch& ready) const {
 }
 
 bool JobRun::Begin() {
-  auto ready = PrepareLaunch(wiring_, spec_, job_, options_, restarts_ > 0);
+  auto ready = PrepareLaunch(wiring_, spec_, job_, options_, restarts_ + 1, run_);
   if (!ready) {
     ShowError(wiring_, nullptr, "", ready.error());
     return false;
@@ -180,7 +186,7 @@ bool JobRun::IsThere() {
   const auto node = LookAtNode(&gone, wiring_.interrupt().drain());
   if (!node || NodeState(*node) != "READY" || JudgeNode("READY", NodeHealth(*node))) return false;
   if (!ready_->record.uid.empty() && NodeUid(*node) != ready_->record.uid) return false;
-  auto ready = PrepareLaunch(wiring_, spec_, job_, options_, true);
+  auto ready = PrepareLaunch(wiring_, spec_, job_, options_, restarts_ + 1, run_);
   if (!ready) return false;
   const auto answers = AskWorkers(wiring_, ready->target.address, ready->workers, "true");
   return std::all_of(answers.begin(), answers.end(),
@@ -260,7 +266,7 @@ int JobRun::Run() {
 }  // namespace
 
 Result<ReadyLaunch> PrepareLaunch(Wiring& wiring, const Spec& spec, const JobSpec& job,
-                                  const RunOptions& options, bool again) {
+                                  const RunOptions& options, int attempt, const std::string& run) {
   const auto pod_spec = std::find_if(spec.pods.begin(), spec.pods.end(),
                                      [&](const PodSpec& each) { return each.name == job.pod; });
   PODCTL_CHECK(pod_spec != spec.pods.end());
@@ -270,7 +276,7 @@ Result<ReadyLaunch> PrepareLaunch(Wiring& wiring, const Spec& spec, const JobSpe
   if (!target) return target.error();
   const auto pod = LaunchPodOf(*pod_spec, &*record);
   PODCTL_CHECK(pod.has_value());  // FindPod has found its workers
-  auto launch = MakeLaunch(job, *pod, {options.arguments, options.workers, again});
+  auto launch = MakeLaunch(job, *pod, {options.arguments, options.workers, attempt, run});
   if (!launch) return launch.error();
   ReadyLaunch ready{*std::move(target), *std::move(record), *std::move(launch), {}};
   for (const WorkerLaunch& worker : ready.launch.workers) {

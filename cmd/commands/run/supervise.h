@@ -18,8 +18,9 @@ struct ReadyLaunch {
   Launch launch;
   std::vector<WorkerAccess> workers;  // of the launch, in its order
 };
+// `attempt` and `run` as LaunchWishes has them.
 Result<ReadyLaunch> PrepareLaunch(Wiring& wiring, const Spec& spec, const JobSpec& job,
-                                  const RunOptions& options, bool again);
+                                  const RunOptions& options, int attempt, const std::string& run);
 
 int SuperviseJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options);
 

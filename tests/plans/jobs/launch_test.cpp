@@ -23,6 +23,7 @@ namespace podctl {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
@@ -98,7 +99,7 @@ class LaunchTest : public ::testing::Test {
   }
   std::string PrintLocal(const std::string& job) {
     const JobSpec& spec = Load(job);
-    return ShowLaunch(spec, nullptr, MakeLocalLaunch(spec, {}));
+    return ShowLaunch(spec, nullptr, *MakeLocalLaunch(spec, {}));
   }
 
   Spec spec_;
@@ -130,15 +131,15 @@ TEST_F(LaunchTest, TensorflowRunsOnWorkerZero) {
   const std::string job = std::string("    launcher: tensorflow\n") + kTrain;
   testing::ExpectGolden("jobs/tensorflow_pod.txt", Print("    pod: four\n" + job));
   testing::ExpectGolden("jobs/tensorflow_host.txt", Print("    pod: one\n" + job));
-  EXPECT_EQ(Print("    pod: four\n" + job, {{}, "1", false}), "`tensorflow` runs on worker 0 only");
+  EXPECT_EQ(Print("    pod: four\n" + job, {{}, "1", 1, ""}), "`tensorflow` runs on worker 0 only");
 }
 
 TEST_F(LaunchTest, XlaDistSetsWhatXlaDistSet) {
   const std::string job = std::string("    pod: four\n    launcher: xla_dist\n") +
                           "    condaEnv: torch-xla-1.13\n    command: [python, a.py]\n";
   testing::ExpectGolden("jobs/xla_dist.txt", Print(job));
-  EXPECT_THAT(Print(job, {{}, "", true}), HasSubstr("xrt_run_server --port 51011 --restart"));
-  EXPECT_EQ(Print(job, {{}, "0-1", false}), "`xla_dist` runs on all workers");
+  EXPECT_THAT(Print(job, {{}, "", 2, ""}), HasSubstr("xrt_run_server --port 51011 --restart"));
+  EXPECT_EQ(Print(job, {{}, "0-1", 1, ""}), "`xla_dist` runs on all workers");
 }
 
 TEST_F(LaunchTest, EstimatorHasItsRunConfigAsFilesAndAsFlags) {
@@ -179,7 +180,7 @@ TEST_F(LaunchTest, ShellTextIsForTheUsersOwnShell) {
   testing::ExpectGolden("jobs/shell.txt",
                         Print("    pod: four\n    launcher: shell\n    workers: \"1-2\"\n"
                               "    command: [\"ls | wc -l\"]\n",
-                              {{"a b"}, "", false}));
+                              {{"a b"}, "", 1, ""}));
 }
 
 TEST_F(LaunchTest, HereThereIsNoTpu) {
@@ -231,8 +232,113 @@ TEST_F(LaunchTest, NobodyElseSetsWhatXlaDistSets) {
   const auto launch = MakeLaunch(job, *LaunchPodOf(Pod(), &record), {});
   ASSERT_TRUE(launch);
   for (const auto& [name, value] : launch->workers.front().env) {
-    EXPECT_EQ(IsXlaDistVariable(name), name != "LIBTPU_INIT_ARGS") << name;
+    const bool ours = name == "LIBTPU_INIT_ARGS" || IsPlaceVariable(name);
+    EXPECT_EQ(IsXlaDistVariable(name), !ours) << name;
   }
+}
+
+// What each framework reads, and nothing that another one would take for its own: on a TPU VM it
+// finds its place by itself.
+TEST_F(LaunchTest, EachLauncherSetsWhatItsFrameworkReads) {
+  const std::map<std::string, std::vector<std::string>> table = {
+      {"pjrt", {}},
+      {"jax", {"JAX_COORDINATOR_ADDRESS=10.0.0.1:8482", "JAX_NUM_PROCESSES=4", "JAX_PROCESS_ID=2"}},
+      {"torch",
+       {"LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=29500", "RANK=2",
+        "WORLD_SIZE=4"}},
+      {"torchrun",
+       {"PET_MASTER_ADDR=10.0.0.1", "PET_MASTER_PORT=29500", "PET_NNODES=4", "PET_NODE_RANK=2"}},
+      {"ray", {"RAY_ADDRESS=10.0.0.1:6379"}},
+      {"shell", {}}};
+  for (const auto& [launcher, wanted] : table) {
+    const JobSpec& job = Load("    pod: four\n    command: [a]\n    launcher: " + launcher + "\n");
+    const PodRecord record = Record("four");
+    const auto launch = MakeLaunch(job, *LaunchPodOf(Pod(), &record), {{}, "", 3, "r1"});
+    ASSERT_TRUE(launch);
+    std::vector<std::string> ranks;
+    for (const auto& [name, value] : launch->workers[2].env) {
+      const bool is_ours = name.starts_with("PODCTL_");
+      if (!is_ours && name != "PJRT_DEVICE" && name != "LIBTPU_INIT_ARGS") {
+        ranks.push_back(name + "=" + value);
+      }
+    }
+    EXPECT_THAT(ranks, ElementsAreArray(wanted)) << launcher;
+    const auto& env = launch->workers[2].env;
+    EXPECT_EQ(env.at("PODCTL_POD") + env.at("PODCTL_WORKER") + env.at("PODCTL_WORKERS"), "four24");
+    EXPECT_EQ(env.at("PODCTL_ADDRESSES"), "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4");
+    EXPECT_EQ(env.at("PODCTL_JOB") + env.at("PODCTL_RUN") + env.at("PODCTL_ATTEMPT"), "trainr13");
+    EXPECT_EQ(env.at("PODCTL_SLICE") + env.at("PODCTL_SLICES"), "01");
+  }
+}
+
+// Ranks count what was chosen, PODCTL_WORKER the pod; the first one chosen is where they meet.
+TEST_F(LaunchTest, RanksAreThoseOfTheChosenWorkers) {
+  const JobSpec& job = Load("    pod: four\n    launcher: jax\n    command: [a]\n");
+  const PodRecord record = Record("four");
+  const auto launch = MakeLaunch(job, *LaunchPodOf(Pod(), &record), {{}, "1,3", 1, ""});
+  ASSERT_EQ(launch->workers.size(), 2u);
+  const auto& env = launch->workers[1].env;
+  EXPECT_EQ(env.at("PODCTL_WORKER"), "3");
+  EXPECT_EQ(env.at("PODCTL_WORKERS"), "4");
+  EXPECT_EQ(env.at("JAX_PROCESS_ID"), "1");
+  EXPECT_EQ(env.at("JAX_NUM_PROCESSES"), "2");
+  EXPECT_EQ(env.at("JAX_COORDINATOR_ADDRESS"), "10.0.0.2:8482");
+}
+
+TEST_F(LaunchTest, AWorkerWithAPartOfItsChipsIsNobodysPeer) {
+  const JobSpec& job =
+      Load("    pod: four\n    launcher: jax\n    devices: [0]\n    command: [a]\n");
+  const PodRecord record = Record("four");
+  const auto launch = MakeLaunch(job, *LaunchPodOf(Pod(), &record), {});
+  EXPECT_FALSE(launch->workers[1].env.contains("JAX_PROCESS_ID"));
+  EXPECT_TRUE(launch->workers[1].env.contains("TPU_VISIBLE_CHIPS"));
+  EXPECT_EQ(launch->workers[1].env.at("PODCTL_WORKER"), "1");
+}
+
+TEST_F(LaunchTest, SlicesAreCountedThrough) {
+  const JobSpec& job = Load("    pod: wide\n    launcher: jax\n    command: [a]\n");
+  const PodRecord record = Record("wide");
+  const auto launch = MakeLaunch(job, *LaunchPodOf(Pod(), &record), {});
+  const auto& env = launch->workers[6].env;
+  EXPECT_EQ(env.at("PODCTL_SLICE") + " of " + env.at("PODCTL_SLICES"), "1 of 2");
+  EXPECT_EQ(env.at("JAX_PROCESS_ID"), "6");
+}
+
+TEST_F(LaunchTest, ReferencesToItsOwnPodArePutIn) {
+  const std::string job =
+      "    pod: four\n    env: {PEER: \"${pod.four.networkEndpoints[3].ipAddress}\", PRICE: "
+      "\"$${A}\"}\n"
+      "    flags: {peer: \"${pod.four.networkEndpoints[1].ipAddress}:80\"}\n"
+      "    command: [\"echo ${pod.four.networkEndpoints[0].ipAddress} $${HOME}\"]\n";
+  const std::string text = Print(job);
+  EXPECT_THAT(text, HasSubstr("PEER=10.0.0.4\n"));
+  EXPECT_THAT(text, HasSubstr("PRICE='${A}'\n"));
+  EXPECT_THAT(text, HasSubstr("echo 10.0.0.1 ${HOME} --peer=10.0.0.2:80"));
+  EXPECT_THAT(
+      JobsOfSpecTable(spec_.jobs),
+      HasSubstr("echo ${pod.four.networkEndpoints[0].ipAddress} ${HOME} '--peer=${pod.four."));
+  const auto guessed = LaunchPodOf(Pod(), nullptr);
+  EXPECT_EQ(MakeLaunch(spec_.jobs[0], *guessed, {})->workers[0].env.at("PEER"),
+            "<networkEndpoints[3].ipAddress of four>");
+  const auto here = MakeLocalLaunch(spec_.jobs[0], {});
+  ASSERT_FALSE(here);
+  EXPECT_THAT(here.error().hint, HasSubstr("`--local` knows no pod"));
+}
+
+// A label is somebody's text; in a shell's text it would be commands.
+TEST_F(LaunchTest, ForeignTextIsNotPutIntoShellText) {
+  const auto launch = [&](const std::string& command) {
+    const JobSpec& job = Load("    pod: four\n    command: " + command + "\n");
+    PodRecord record = Record("four");
+    record.observed.Set("description", "; touch /tmp/pwned");
+    return MakeLaunch(job, *LaunchPodOf(Pod(), &record), {});
+  };
+  const auto refused = launch("[\"echo ${pod.four.description}\"]");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "`${pod.four.description}` holds characters that a shell would read");
+  const auto words = launch("[echo, \"${pod.four.description}\"]");
+  EXPECT_THAT(words->workers[0].script, HasSubstr("echo '; touch /tmp/pwned'"));
 }
 
 // The table of xla_dist, and sizes that it had not.
