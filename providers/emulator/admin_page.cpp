@@ -19,9 +19,9 @@ What can be done (POST; an id that two zones have needs the full name):
   curl -X POST $E/emulator/queuedResources/QR:suspend
   curl -X POST $E/emulator/queuedResources/QR:fail
   curl -X POST $E/emulator/customJobs/JOB:fail     or succeed; JOB is its number or display name
-  curl -X POST $E/emulator/capacity -d '{"v3-32": 0}'
-  curl -X POST $E/emulator/clock -d '{"advance": "6h"}'
-  curl -X POST $E/emulator/faults -d '{"method": "POST", "path": "/nodes", "status": 503}'
+  curl $E/emulator/capacity --json '{"v3-32": 0}'
+  curl $E/emulator/clock --json '{"advance": "6h"}'
+  curl $E/emulator/faults --json '{"method": "POST", "path": "/nodes", "status": 503}'
   curl $E/emulator/faults    curl $E/emulator/requests
 )";
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -55,6 +58,17 @@ Result<std::string> MakeTemporaryFolder() {
 // Emulators on one machine begin at different places, so that they seldom try the same addresses.
 std::uint32_t AddressSeed(int port) {
   return (static_cast<std::uint32_t>(port) * 2477U) << 8U;
+}
+
+// Who started it. sudo says for whom it became root, who may be root for the asking.
+std::vector<uid_t> OwnUsers() {
+  std::vector<uid_t> users = {0, ::geteuid()};
+  const char* const caller = ::geteuid() == 0 ? ::getenv("SUDO_UID") : nullptr;
+  if (caller == nullptr) return users;
+  uid_t user = 0;
+  const char* const end = caller + std::strlen(caller);
+  if (std::from_chars(caller, end, user).ptr == end) users.push_back(user);
+  return users;
 }
 
 Result<Limits> ReadLimits(const Options& options) {
@@ -151,7 +165,8 @@ Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
   all.admin = std::make_unique<Admin>(all.service.get(), &all.faults);
   all.api = std::make_unique<Api>(all.service.get(), all.admin.get(), &all.faults);
   all.server->Serve(
-      [api = all.api.get()](const HttpRequest& request) { return api->Handle(request); });
+      [api = all.api.get()](const HttpRequest& request) { return api->Handle(request); },
+      {.port = 0, .hosts = {}, .users = OwnUsers()});
   return emulator;
 }
 

@@ -1,6 +1,5 @@
 #include "providers/emulator/http_server.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <fmt/format.h>
 #include <httplib.h>
@@ -18,21 +17,22 @@
 #include <thread>
 #include <utility>
 
+#include "providers/base/json.h"
+#include "providers/emulator/peer.h"
+
 namespace podctl::emulator {
 namespace {
 
-// A kept-alive connection holds one, and podctl may keep 256 (--parallelism).
+// A request that waits holds one, and podctl may send 256 at once (--parallelism).
 constexpr std::size_t kThreads = 320;
+constexpr int kQueue = 1024;  // of connections that no thread has taken yet
 constexpr std::size_t kMaxBody = std::size_t{8} << 20;
-constexpr int kKeepAliveSeconds = 10;
+constexpr int kFirstByteSeconds = 10;
 constexpr int kReadSeconds = 30;
-constexpr std::size_t kRequestsPerConnection = 1'000'000;
-
-bool IsLoopback(const std::string& host) {
-  if (host == "localhost" || host == "::1") return true;
-  in_addr address{};
-  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24U) == 127;
-}
+// What follows a refused request on its connection may be its body, which a page in a browser may
+// have written as another request, under a Host and without an Origin of its own choice. So nothing
+// that follows is ever read.
+constexpr std::size_t kRequestsPerConnection = 1;
 
 int PortOf(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) {
@@ -68,20 +68,59 @@ void CutConnections(int port, int peer_port) {
   ::closedir(folder);
 }
 
+std::vector<std::string> Values(const httplib::Request& from, const char* name) {
+  std::vector<std::string> values;
+  const auto [first, last] = from.headers.equal_range(name);
+  for (auto header = first; header != last; ++header) values.push_back(header->second);
+  return values;
+}
+
+bool HasBody(const httplib::Request& from) {
+  return from.has_header("Transfer-Encoding") ||
+         (from.has_header("Content-Length") && from.get_header_value("Content-Length") != "0");
+}
+
+Refusal CheckPeer(const Gate& gate, const httplib::Request& from) {
+  if (gate.users.empty()) return std::nullopt;
+  const auto user = UserAt({from.remote_addr, from.remote_port}, {from.local_addr, gate.port});
+  if (user && std::find(gate.users.begin(), gate.users.end(), *user) != gate.users.end()) {
+    return std::nullopt;
+  }
+  return ApiError{.status = "PERMISSION_DENIED",
+                  .message =
+                      "The connection is not of the user who runs this emulator; it serves "
+                      "that user and root only.",
+                  .details = {}};
+}
+
 }  // namespace
 
 struct HttpServer::Core {
   httplib::Server server;
   int port = 0;
   Handler handler;
+  Gate gate;
   std::mutex mutex;
   std::condition_variable wake;  // ends a delay when the server stops
   bool stopping = false;
   std::atomic<bool> ended = false;  // the listening thread is past its loop
   std::thread thread;
 
+  Refusal Check(const httplib::Request& from) const;
   httplib::Server::HandlerResponse Answer(const httplib::Request& from, httplib::Response& to);
 };
+
+Refusal HttpServer::Core::Check(const httplib::Request& from) const {
+  if (Refusal refusal = CheckPeer(gate, from)) return refusal;
+  return CheckArrival(gate, {.method = from.method,
+                             .target = from.target,
+                             .hosts = Values(from, "Host"),
+                             .origins = Values(from, "Origin"),
+                             .sites = Values(from, "Sec-Fetch-Site"),
+                             .destinations = Values(from, "Sec-Fetch-Dest"),
+                             .types = Values(from, "Content-Type"),
+                             .has_body = HasBody(from)});
+}
 
 httplib::Server::HandlerResponse HttpServer::Core::Answer(const httplib::Request& from,
                                                           httplib::Response& to) {
@@ -124,16 +163,21 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const std::string& host, 
   auto core = std::make_unique<Core>();
   httplib::Server& server = core->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  server.set_keep_alive_timeout(kKeepAliveSeconds);
+  server.set_keep_alive_timeout(kFirstByteSeconds);
   server.set_keep_alive_max_count(kRequestsPerConnection);
   server.set_read_timeout(kReadSeconds, 0);
   server.set_write_timeout(kReadSeconds, 0);
   server.set_payload_max_length(kMaxBody);
   server.set_tcp_nodelay(true);
+  // For browsers: no answer is a script or a picture of somebody else's page.
+  server.set_default_headers(
+      {{"X-Content-Type-Options", "nosniff"}, {"Cross-Origin-Resource-Policy", "same-origin"}});
   // The library's default, SO_REUSEPORT, would let two emulators share a port unnoticed.
-  server.set_socket_options([](socket_t socket) {
+  int listener = -1;
+  server.set_socket_options([&listener](socket_t socket) {
     const int on = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    listener = socket;
   });
   const bool bound =
       port == 0 ? (port = server.bind_to_any_port(host)) > 0 : server.bind_to_port(host, port);
@@ -142,6 +186,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const std::string& host, 
                      fmt::format("cannot listen on {}:{}: {}", host, port, std::strerror(errno)),
                      "is another emulator running? choose another port with --listen");
   }
+  // The library's queue of 5 would make a burst of connections wait for their SYN's second try.
+  ::listen(listener, kQueue);
   core->port = port;
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(core)));
 }
@@ -150,15 +196,22 @@ int HttpServer::port() const {
   return core_->port;
 }
 
-void HttpServer::Serve(Handler handler) {
+void HttpServer::Serve(Handler handler, Gate gate) {
   Core* const core = core_.get();
   core->handler = std::move(handler);
+  core->gate = std::move(gate);
+  core->gate.port = core->port;
   const auto answer = [core](const httplib::Request& from, httplib::Response& to) {
     core->Answer(from, to);
   };
-  // `curl -X POST` says nothing of a body, which means that there is none (RFC 9112, 6.3); the
-  // library would wait for the connection's end.
+  // Before the body of a stranger's request is read. `curl -X POST` says nothing of a body, which
+  // means that there is none (RFC 9112, 6.3); the library would wait for the connection's end.
   core->server.set_pre_routing_handler([core](const httplib::Request& from, httplib::Response& to) {
+    if (const Refusal refusal = core->Check(from)) {
+      to.status = refusal->HttpStatus();
+      to.set_content(ToJson(refusal->HttpBody()), HttpReply{}.content_type);
+      return httplib::Server::HandlerResponse::Handled;
+    }
     const bool has_body = from.has_header("Content-Length") || from.has_header("Transfer-Encoding");
     if (has_body || from.method == "GET" || from.method == "HEAD") {
       return httplib::Server::HandlerResponse::Unhandled;
@@ -186,7 +239,7 @@ void HttpServer::Stop() {
   core->wake.notify_all();
   // The library closes the listening socket only at the end of its loop, so that must run once.
   if (!core->thread.joinable()) {
-    Serve([](const HttpRequest&) { return HttpReply{.status = 503}; });
+    Serve([](const HttpRequest&) { return HttpReply{.status = 503}; }, {});
   }
   // stop() is heard only by a server that has begun; it begins at once.
   while (!core->server.is_running() && !core->ended) std::this_thread::yield();

@@ -7,6 +7,7 @@
 
 #include "providers/base/error.h"
 #include "providers/emulator/exchange.h"
+#include "providers/emulator/gate.h"
 
 namespace podctl::emulator {
 
@@ -24,8 +25,9 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   int port() const;
-  // Requests that came since Listen wait until now.
-  void Serve(Handler handler);
+  // Requests that came since Listen wait until now. What `gate` does not let in never comes to the
+  // handler; the gate's port is set here.
+  void Serve(Handler handler, Gate gate);
   // Cuts all connections and waits for the threads.
   void Stop();
 

@@ -91,6 +91,8 @@ HeaderList MakeHeaders(const Request& request) {
   for (const auto& [name, value] : request.headers) {
     list = curl_slist_append(list, fmt::format("{}: {}", name, value).c_str());
   }
+  // curl would otherwise call an empty body a form.
+  if (request.body.empty()) list = curl_slist_append(list, "Content-Type:");
   // curl would otherwise hold back a large body for a second, waiting for "100 Continue".
   return HeaderList(curl_slist_append(list, "Expect:"));
 }

@@ -19,13 +19,16 @@ class WebDriver {
   WebDriver& operator=(const WebDriver&) = delete;
 
   bool ready() const { return !session_.empty(); }
+  // Of the driver itself, a server on loopback as any other: "http://127.0.0.1:40123".
+  const std::string& url() const { return url_; }
   void Open(const std::string& url);
   std::string Title();
   // Waits until the element is there and can be clicked.
   bool Click(const std::string& css);
   // Keys for what has the focus.
   void Type(const std::string& keys);
-  // The text that a script returns: "return document.title". "" for anything else.
+  // The text that a script returns: "return document.title", or the promise of one. "" for anything
+  // else.
   std::string Script(const std::string& script);
   bool WaitFor(const std::string& script);  // until it returns "yes"
   // Turns to the window that was opened last.

@@ -365,7 +365,8 @@ TEST_F(ApiTest, APostThatSaysNothingOfABodyHasNone) {
   address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(::connect(file, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  const std::string request = "POST " + kNodes + "/nobody:start HTTP/1.1\r\nHost: x\r\n\r\n";
+  const std::string request =
+      "POST " + kNodes + "/nobody:start HTTP/1.1\r\nHost: " + url.substr(7) + "\r\n\r\n";
   ::send(file, request.data(), request.size(), MSG_NOSIGNAL);
   pollfd waiting{.fd = file, .events = POLLIN, .revents = 0};
   EXPECT_EQ(::poll(&waiting, 1, 20'000), 1) << "it waits for a body";
