@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+
 #include "cmd/commands/init.h"
 #include "cmd/views/snippet.h"
 #include "plans/from_command/from_command.h"
@@ -33,8 +35,13 @@ std::string Stamp(const std::string& time) {
 
 int PrintLegacy(const FromCommand& made, const InitOptions& options, Streams& streams) {
   if (!made.training) {
-    Tell(Severity::kError, "`--legacy-request` is about lines of `caliban cloud`",
-         "Only its jobs were requests of the service that is gone.", streams);
+    const bool many = made.tool.starts_with("caliban");
+    Tell(Severity::kError,
+         many ? "`--legacy-request` is about one job, and this line is several"
+              : "`--legacy-request` is about lines of `caliban cloud`",
+         many ? "Give the flags of one experiment after `--`, in place of --experiment_config."
+              : "Only its jobs were requests of the service that is gone.",
+         streams);
     return 1;
   }
   streams.out << ToJson(LegacyJobBody(*made.training, Stamp(options.now)), JsonStyle::kIndented)
@@ -70,7 +77,9 @@ int PrintJson(const FromCommand& made, const std::string& path, Streams& streams
 }  // namespace
 
 int RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams) {
-  const Result<FromCommand> made = SpecFromCommand(options.from_command);
+  constexpr std::uint64_t kMostBytes = 1 << 20;
+  const auto read = [&](const std::string& path) { return files.Read(path, kMostBytes); };
+  const Result<FromCommand> made = SpecFromCommand(options.from_command, {read, options.now});
   if (!made) {
     Tell(Severity::kError, made.error().message, made.error().hint, streams);
     return 1;

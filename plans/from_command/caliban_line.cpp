@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "plans/from_command/experiments.h"
 #include "plans/from_command/flag_words.h"
 #include "plans/from_command/from_command.h"
 #include "plans/from_command/spec_text.h"
@@ -33,6 +34,7 @@ constexpr FlagRule kFlags[] = {
     {"no_cache", kSwitch},
     {"docker_run_args"},
     {"experiment_config"},
+    {"flagfile"},
     {"xgroup"},
     {"cloud_key"},
     {"extras"},
@@ -50,7 +52,6 @@ const std::map<std::string_view, std::string_view>& Aside() {
       {"dir", "podctl builds no image"},
       {"image_id", "a local image must be pushed first; put its URI at `image`"},
       {"docker_run_args", "the service starts the container: it takes no flags of docker run"},
-      {"experiment_config", "write one training job for each experiment"},
       {"xgroup", "podctl has no groups of experiments; a label may do"},
       {"cloud_key", "podctl finds credentials as Google's libraries do: `podctl auth status`"},
   };
@@ -62,9 +63,58 @@ Error AsError(const AcceleratorProblem& problem) {
                    fmt::format("{}. {}", Sentence(problem.suggestion), problem.detail));
 }
 
+Result<std::string> ReadNamed(const LineWorld& world, const std::string& path) {
+  if (!world.read) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("{} cannot be read here", VisibleControls(path)));
+  }
+  return world.read(path);
+}
+
+// absl's flag files: a flag a line, or a comment; one may name another. The program's own
+// arguments, which follow `--`, are its own.
+Result<std::vector<std::string>> WithFlagFiles(const std::vector<std::string>& words,
+                                               const LineWorld& world, int depth) {
+  constexpr int kDeepest = 8;
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "--") {
+      all.insert(all.end(), words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+      break;
+    }
+    std::string path;
+    // Within a file it is one line, and a blank will do.
+    if (word.starts_with("--flagfile=") || word.starts_with("--flagfile ")) {
+      path = TrimBlanks(word.substr(std::string_view("--flagfile=").size()));
+    } else if (word == "--flagfile" && i + 1 < words.size()) {
+      path = words[++i];
+    } else {
+      all.emplace_back(word);
+      continue;
+    }
+    if (depth == kDeepest) {
+      return MakeError(ErrorCode::kInvalidArgument, "--flagfile: the files name one another");
+    }
+    const auto text = ReadNamed(world, path);
+    if (!text) {
+      return MakeError(ErrorCode::kInvalidArgument, "--flagfile: " + text.error().message);
+    }
+    std::vector<std::string> lines;
+    for (const std::string& each : SplitLines(*text)) {
+      const std::string_view line = TrimBlanks(each);
+      if (line.starts_with('-')) lines.emplace_back(line);
+    }
+    auto inner = WithFlagFiles(lines, world, depth + 1);
+    if (!inner) return inner;
+    std::move(inner->begin(), inner->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
 class CalibanLine : ToolLine {
  public:
-  explicit CalibanLine(FlagWords words) : words_(std::move(words)) {}
+  CalibanLine(FlagWords words, const LineWorld& world) : words_(std::move(words)), world_(world) {}
 
   Result<FromCommand> Convert() {
     made_.tool = "caliban cloud";
@@ -79,6 +129,7 @@ class CalibanLine : ToolLine {
     for (const GivenFlag& flag : words_.flags) Take(flag);
     TakeModule();
     job_.args = words_.command;
+    if (auto refused = Refused()) return *std::move(refused);
     if (problem_) return AsError(*problem_);
     given_machine_ = job_.machine_type;
     if (no_gpu_ && job_.gpu.given()) {
@@ -88,7 +139,7 @@ class CalibanLine : ToolLine {
     FillInMaster(no_gpu_, &job_);
     if (auto checked = Check(); !checked) return checked.error();
     made_.text = Write();
-    made_.training = job_;
+    if (experiments_.size() < 2) made_.training = job_;
     return std::move(made_);
   }
 
@@ -122,8 +173,24 @@ class CalibanLine : ToolLine {
       job_.image = value;
     } else if (flag.name == "nogpu") {
       no_gpu_ = true;
+    } else if (flag.name == "experiment_config") {
+      TakeExperiments(value);
+    } else if (flag.name == "flagfile") {
+      Refuse(shown, "its value is missing");
     } else {
       TakeLabel(value);
+    }
+  }
+
+  void TakeExperiments(const std::string& path) {
+    const auto text = ReadNamed(world_, path);
+    if (!text) return Refuse("--experiment_config", text.error().message);
+    auto experiments = ExpandExperiments(*text);
+    if (experiments) {
+      experiments_ = *std::move(experiments);
+    } else {
+      Refuse("--experiment_config",
+             fmt::format("{}: {}", VisibleControls(path), experiments.error().message));
     }
   }
 
@@ -131,7 +198,7 @@ class CalibanLine : ToolLine {
     const auto equals = pair.find('=');
     const std::string key = SanitizedLabelKey(pair.substr(0, equals));
     if (equals == std::string::npos || key.empty()) {
-      return Left("--label", fmt::format("`{}` is no label", VisibleControls(pair)));
+      return Refuse("--label", fmt::format("`{}` is no label", VisibleControls(pair)));
     }
     job_.labels[key] = SanitizedLabelValue(pair.substr(equals + 1));
     if (key + "=" + job_.labels[key] != pair) {
@@ -147,7 +214,7 @@ class CalibanLine : ToolLine {
       if (i == 1) {
         module = words_.positionals[i];
       } else {
-        Left(words_.positionals[i], "arguments of the program follow `--`");
+        Refuse(words_.positionals[i], "arguments of the program follow `--`");
       }
     }
     if (job_.name.empty()) {
@@ -205,16 +272,30 @@ class CalibanLine : ToolLine {
     text.Member("project", job_.project);
     text.Blank();
     text.Begin("trainingJobs");
-    text.Begin(job_.name);
+    if (experiments_.empty()) WriteJob(job_.name, job_.args, &text);
+    for (std::size_t i = 0; i < experiments_.size(); ++i) {
+      std::vector<std::string> args = job_.args;
+      args.insert(args.end(), experiments_[i].begin(), experiments_[i].end());
+      const bool one = experiments_.size() == 1;
+      WriteJob(one ? job_.name : fmt::format("{}-{}", job_.name, i + 1), args, &text);
+    }
+    text.End();
+    return text.text();
+  }
+
+  void WriteJob(const std::string& name, const std::vector<std::string>& arguments,
+                SpecText* out) const {
+    SpecText& text = *out;
+    text.Begin(name);
     if (region_given_) text.Member("region", job_.region);
     if (!tpu_text_.empty()) text.Member("tpuSpec", tpu_text_);
     if (!gpu_text_.empty()) text.Member("gpuSpec", gpu_text_);
     if (no_gpu_ && !job_.tpu.given()) text.Member("gpuSpec", "none");
     if (!given_machine_.empty()) text.Member("machineType", given_machine_);
     text.Member("image", job_.image);
-    if (!job_.args.empty()) {
+    if (!arguments.empty()) {
       Value::List args;
-      for (const std::string& arg : job_.args) args.emplace_back(arg);
+      for (const std::string& arg : arguments) args.emplace_back(arg);
       text.Member("args", Value(std::move(args)));
     }
     if (!job_.labels.empty()) {
@@ -223,13 +304,13 @@ class CalibanLine : ToolLine {
       text.Member("labels", labels);
     }
     text.End();
-    text.End();
-    return text.text();
   }
 
   const FlagWords words_;
+  const LineWorld& world_;
   TrainingJobSpec job_;
-  std::string tpu_text_;  // as written
+  std::vector<std::vector<std::string>> experiments_;  // the flags of each
+  std::string tpu_text_;                               // as written
   std::string gpu_text_;
   std::string given_machine_;
   bool region_given_ = false;
@@ -239,8 +320,10 @@ class CalibanLine : ToolLine {
 
 }  // namespace
 
-Result<FromCommand> FromCaliban(const std::vector<std::string>& words) {
-  return CalibanLine(ReadFlagWords(words, kFlags, Positionals::kAnywhere)).Convert();
+Result<FromCommand> FromCaliban(const std::vector<std::string>& words, const LineWorld& world) {
+  const auto all = WithFlagFiles(words, world, 0);
+  if (!all) return all.error();
+  return CalibanLine(ReadFlagWords(*all, kFlags, Positionals::kAnywhere), world).Convert();
 }
 
 }  // namespace podctl

@@ -41,10 +41,10 @@ std::size_t AfterXlaDist(const std::vector<std::string>& words) {
   return 0;
 }
 
-Result<FromCommand> Convert(std::vector<std::string> words) {
+Result<FromCommand> Convert(std::vector<std::string> words, const LineWorld& world) {
   const std::string tool = BaseName(words.front());
-  if (tool == "gcloud") return FromGcloud({words.begin() + 1, words.end()});
-  if (tool == "caliban") return FromCaliban({words.begin() + 1, words.end()});
+  if (tool == "gcloud") return FromGcloud({words.begin() + 1, words.end()}, world);
+  if (tool == "caliban") return FromCaliban({words.begin() + 1, words.end()}, world);
   if (tool == "xla_dist") return FromXlaDist({words.begin() + 1, words.end()});
   if (IsPython(tool)) {
     if (const std::size_t begin = AfterXlaDist(words); begin > 0) {
@@ -75,7 +75,7 @@ bool HasExpansion(std::string_view text) {
   return text.find('$') != std::string_view::npos || text.find('`') != std::string_view::npos;
 }
 
-Result<FromCommand> SpecFromCommand(std::string_view line) {
+Result<FromCommand> SpecFromCommand(std::string_view line, const LineWorld& world) {
   Result<ShellLine> split = SplitShellLine(line);
   if (!split) return split.error();
   std::vector<Remark> before;
@@ -97,7 +97,7 @@ Result<FromCommand> SpecFromCommand(std::string_view line) {
     before.push_back({split->rest.substr(0, split->rest.find_first_of(" \n")),
                       "ends the command; what follows is not carried over"});
   }
-  Result<FromCommand> made = Convert(std::move(words));
+  Result<FromCommand> made = Convert(std::move(words), world);
   if (!made) return made;
   made->remarks.insert(made->remarks.begin(), before.begin(), before.end());
   SpecText head;

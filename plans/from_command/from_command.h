@@ -1,10 +1,12 @@
 // Commands of other tools as podctl specs: `gcloud compute tpus … create` becomes a pod,
 // `python -m torch_xla.distributed.xla_dist` a job, `caliban cloud` a training job.
 //
-// Makes text and runs nothing. What a line says and a spec cannot is told as a remark, and stands
-// in the text as a comment; the line itself is not repeated, as it may hold a secret.
+// Makes text and runs nothing. A flag whose meaning would be lost is an error that names it. One
+// that says nothing about the pod is told as a remark, which stands in the text as a comment; the
+// line itself is not repeated, as it may hold a secret.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,16 +27,24 @@ struct FromCommand {
   std::string tool;  // "gcloud compute tpus tpu-vm create"
   std::string text;  // of a podctl.yaml
   std::vector<Remark> remarks;
-  std::optional<TrainingJobSpec> training;  // of a caliban line
+  std::optional<TrainingJobSpec> training;  // of a caliban line that is one job
 };
 
-// kInvalidArgument: no line of a tool that is known, or one without what it needs most.
-Result<FromCommand> SpecFromCommand(std::string_view line);
+// What a line may lean on.
+struct LineWorld {
+  // The text of a file that the line names; empty: no file can be read.
+  std::function<Result<std::string>(const std::string& path)> read;
+  std::string now;  // RFC 3339; empty: not known
+};
+
+// kInvalidArgument: no line of a tool that is known, one without what it needs most, or one that
+// says what cannot be carried over.
+Result<FromCommand> SpecFromCommand(std::string_view line, const LineWorld& world = {});
 
 // One parser a tool. `words` is the command without what stands before it (variables, `sudo`).
-Result<FromCommand> FromGcloud(const std::vector<std::string>& words);
+Result<FromCommand> FromGcloud(const std::vector<std::string>& words, const LineWorld& world);
 Result<FromCommand> FromXlaDist(const std::vector<std::string>& words);
-Result<FromCommand> FromCaliban(const std::vector<std::string>& words);
+Result<FromCommand> FromCaliban(const std::vector<std::string>& words, const LineWorld& world);
 
 // Where a line does not say it: a spec must have one.
 inline constexpr const char* kPlaceholderProject = "my-project";

@@ -63,7 +63,6 @@ constexpr FlagRule kFlags[] = {
     {"impersonate-service-account"},
     {"billing-project"},
     {"configuration"},
-    {"flags-file"},
     {"log-http", kSwitch},
     {"user-output-enabled", kSwitch},
     {"access-token-file"},
@@ -86,15 +85,11 @@ const std::map<std::string_view, std::string_view>& Aside() {
       {"access-token-file", "set CLOUDSDK_AUTH_ACCESS_TOKEN_FILE"},
       {"billing-project", "the quota project comes with the credentials"},
       {"configuration", "podctl reads gcloud's active configuration only"},
-      {"flags-file", "podctl does not read it; give its flags in the line"},
       {"log-http", "podctl has no log of requests"},
       {"user-output-enabled", "podctl always says what it does"},
       {"trace-token", "podctl sends none"},
       {"flatten", "it is about gcloud's output"},
       {"use-service-networking", "it belongs to TPU nodes of old, which are gone"},
-      {"reservation-host-folder", "name the reservation itself: queuedResource.reservationName"},
-      {"reservation-host-organization",
-       "name the reservation itself: queuedResource.reservationName"},
   };
   return aside;
 }

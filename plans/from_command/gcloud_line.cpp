@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <map>
 
 #include "plans/from_command/flag_words.h"
 #include "plans/from_command/from_command.h"
 #include "plans/from_command/gcloud_flags.h"
+#include "plans/from_command/moment.h"
 #include "plans/from_command/spec_text.h"
 #include "plans/from_command/tool_line.h"
 #include "plans/spec/runtime_flags.h"
@@ -37,7 +39,7 @@ std::string Lower(std::string text) {
 
 class GcloudLine : ToolLine {
  public:
-  explicit GcloudLine(FlagWords words) : words_(std::move(words)) {}
+  GcloudLine(FlagWords words, const LineWorld& world) : words_(std::move(words)), world_(world) {}
 
   Result<FromCommand> Convert() {
     if (auto found = FindCommand(); !found) return found.error();
@@ -45,8 +47,9 @@ class GcloudLine : ToolLine {
     node_.SetPath("networkConfig.enableExternalIps", true);  // gcloud's default
     if (command_ == Command::kQueued) queued_ = Value::EmptyMap();
     for (const GivenFlag& flag : words_.flags) Take(flag);
-    for (const std::string& word : words_.command) Left(word, "podctl does not know it");
+    for (const std::string& word : words_.command) Refuse(word, "podctl does not know it");
     Finish();
+    if (auto refused = Refused()) return *std::move(refused);
     made_.text = Write();
     return std::move(made_);
   }
@@ -86,7 +89,9 @@ class GcloudLine : ToolLine {
                        fmt::format("`{} NAME …`", made_.tool));
     }
     id_ = words[name];
-    for (std::size_t i = name + 1; i < words.size(); ++i) Left(words[i], "podctl does not know it");
+    for (std::size_t i = name + 1; i < words.size(); ++i) {
+      Refuse(words[i], "podctl does not know it");
+    }
     return {};
   }
 
@@ -132,10 +137,12 @@ class GcloudLine : ToolLine {
       if (on) queued_.Set("spot", true);
     } else if (name == "reserved" && command_ == Command::kQueued) {
       if (on) reservation_ = "-";
+      if (on && reservation_flag_.empty()) reservation_flag_ = "--reserved";
     } else if (name == "spot" || name == "preemptible" || name == "reserved") {
       if (on) node_.SetPath("schedulingConfig." + name, true);
     } else if (name == "reservation") {
       reservation_ = value;
+      reservation_flag_ = "--reservation";
     } else if (name == "provisioning-model") {
       TakeModel(Lower(value));
     } else if (name == "autocheckpoint-enabled") {
@@ -158,7 +165,6 @@ class GcloudLine : ToolLine {
       return;
     }
     node_.SetPath("schedulingConfig.provisioningModel", ApiType(model));
-    if (model == "spot") node_.SetPath("schedulingConfig.spot", true);
     needs_alpha_ = true;
   }
 
@@ -166,6 +172,7 @@ class GcloudLine : ToolLine {
     if (name == "network" || name == "subnetwork") {
       node_.SetPath("networkConfig." + name, value);
     } else if (name == "internal-ips") {
+      internal_ips_ = on;
       node_.SetPath("networkConfig.enableExternalIps", !on);
     } else if (name == "queue-count") {
       TakeNumber("--queue-count", value, "networkConfig.queueCount");
@@ -175,6 +182,8 @@ class GcloudLine : ToolLine {
       node_.SetPath("serviceAccount.scope", ListOf(value));
     } else if (name == "tags") {
       node_.Set("tags", ListOf(value));
+    } else if (name == "network-config") {
+      TakeNetworkConfig("--network-config", value);
     } else {
       return false;
     }
@@ -190,7 +199,7 @@ class GcloudLine : ToolLine {
   void TakeNumber(const std::string& flag, const std::string& text, const std::string& path) {
     const bool number = !text.empty() && text.size() < 10 &&
                         text.find_first_not_of("0123456789") == std::string::npos;
-    if (!number) return Left(flag, fmt::format("`{}` is no number", text));
+    if (!number) return Refuse(flag, fmt::format("`{}` is no number", VisibleControls(text)));
     node_.SetPath(path, std::stoi(text));
   }
 
@@ -199,7 +208,7 @@ class GcloudLine : ToolLine {
     std::vector<std::string> odd;
     auto entries = SplitGcloudDict(value, &odd);
     for (const std::string& item : odd) {
-      Left(shown, fmt::format("`{}` has no `=`", VisibleControls(item)));
+      Refuse(shown, fmt::format("`{}` has no `=`", VisibleControls(item)));
     }
     return entries;
   }
@@ -281,7 +290,7 @@ class GcloudLine : ToolLine {
       } else if (key == "mode") {
         disk.Set("mode", Lower(text) == "read-only" ? "READ_ONLY" : "READ_WRITE");
       } else {
-        Left(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
+        Refuse(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
       }
     }
     node_.MutableMap()["dataDisks"].MutableList().push_back(std::move(disk));
@@ -295,14 +304,14 @@ class GcloudLine : ToolLine {
       } else if (key == "confidential-compute") {
         node_.SetPath("bootDiskConfig.enableConfidentialCompute", Lower(text) != "false");
       } else {
-        Left(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
+        Refuse(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
       }
     }
   }
 
   void TakeQueue(const std::string& shown, const std::string& name, const std::string& value,
                  bool on) {
-    if (command_ != Command::kQueued) return Left(shown, "it belongs to queued resources");
+    if (command_ != Command::kQueued) return Refuse(shown, "it belongs to queued resources");
     if (name == "node-id" || name == "node-prefix") {
       node_id_ = value;
     } else if (name == "node-count") {
@@ -313,50 +322,69 @@ class GcloudLine : ToolLine {
       if (on) queued_.Set("bestEffort", true);
       needs_alpha_ = needs_alpha_ || on;
     } else if (name == "workload-type") {
-      queued_.Set("workloadType", ApiType(Lower(value)));
+      std::string word = ApiType(value);
+      std::replace(word.begin(), word.end(), '-', '_');
+      queued_.Set("workloadType", word);
       needs_alpha_ = true;
     } else if (name == "max-run-duration") {
       TakeDuration(shown, value, "runDuration.maxRunDuration");
       needs_alpha_ = true;
     } else if (name == "min-duration") {
       TakeDuration(shown, value, "guaranteed.minDuration");
-    } else if (name == "valid-after-duration" || name == "valid-until-duration") {
-      TakeDuration(shown, value,
-                   name == "valid-after-duration" ? "queueingPolicy.validAfterDuration"
-                                                  : "queueingPolicy.validUntilDuration");
-    } else if (name == "valid-after-time" || name == "valid-until-time") {
-      const bool full = value.size() >= 20 && value[10] == 'T' && value.back() == 'Z';
-      if (!full)
-        return Left(shown, fmt::format("write the moment in full, 2026-11-22T08:00:00Z; "
-                                       "`{}` is left out",
-                                       VisibleControls(value)));
-      queued_.SetPath(name == "valid-after-time" ? "queueingPolicy.validAfterTime"
-                                                 : "queueingPolicy.validUntilTime",
-                      value);
-    } else if (name == "reservation-host-project") {
-      host_project_ = value;
+    } else if (name.starts_with("valid-")) {
+      QueueBound& bound = name.starts_with("valid-after-") ? after_ : until_;
+      bound = {};
+      if (name.ends_with("-duration")) {
+        bound.duration = GcloudDuration(value).value_or("");
+        if (bound.duration.empty()) RefuseDuration(shown, value);
+      } else if (bound.moment = ParseMoment(value); !bound.moment) {
+        Refuse(shown, fmt::format("`{}` is no moment in full, as 2026-11-22T08:00:00Z is",
+                                  VisibleControls(value)));
+      }
     } else {
-      TakeNetworkConfig(shown, value);
+      // --reservation-host-project, -folder and -organization
+      host_ = fmt::format("{}s/{}", name.substr(name.rfind('-') + 1), value);
+      if (reservation_.empty()) reservation_ = "-";
+      reservation_flag_ = shown;
     }
+  }
+
+  void TakeBounds() {
+    const auto now = ParseMoment(world_.now);
+    if (after_.given() && until_.given() && (!after_.moment || !until_.moment)) {
+      if (!now) return Refuse("--valid-until-duration", "what time it is now is not known");
+      Left("--valid-after-…, --valid-until-…",
+           fmt::format("are counted from {}, as gcloud does", MomentText(*now)));
+    }
+    for (const auto& [key, value] : QueueingPolicy(after_, until_, now)) {
+      queued_.SetPath("queueingPolicy." + key, value);
+    }
+  }
+
+  void RefuseDuration(const std::string& shown, const std::string& value) {
+    Refuse(shown, fmt::format("`{}` is no duration", VisibleControls(value)));
   }
 
   void TakeDuration(const std::string& shown, const std::string& value, const std::string& path) {
     const auto duration = GcloudDuration(value);
-    if (!duration) return Left(shown, fmt::format("`{}` is no duration", VisibleControls(value)));
+    if (!duration) return RefuseDuration(shown, value);
     if (path.starts_with("guaranteed.") && queued_["guaranteed"].is_bool()) {
       queued_.Erase("guaranteed");
     }
     queued_.SetPath(path, *duration);
   }
 
+  // Each is an interface of the workers'.
   void TakeNetworkConfig(const std::string& shown, const std::string& value) {
+    Value& config = interfaces_.emplace_back(Value::EmptyMap());
+    config.Set("enableExternalIps", true);
     for (const auto& [key, text] : Dict(shown, value)) {
       if (key == "network" || key == "subnetwork") {
-        node_.SetPath("networkConfig." + key, text);
+        config.Set(key, text);
       } else if (key == "external-ips") {
-        node_.SetPath("networkConfig.enableExternalIps", Lower(text) != "false");
+        config.Set("enableExternalIps", Lower(text) != "false");
       } else {
-        Left(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
+        Refuse(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
       }
     }
   }
@@ -364,6 +392,8 @@ class GcloudLine : ToolLine {
   // What hangs together.
   void Finish() {
     TakeReservation();
+    TakeBounds();
+    TakeInterfaces();
     if (HasExpansion(zone_)) {
       Left("--zone", fmt::format("{} is not known here; put yours in for us-central1-a", zone_));
       zone_ = "us-central1-a";
@@ -402,6 +432,22 @@ class GcloudLine : ToolLine {
     }
   }
 
+  void TakeInterfaces() {
+    if (interfaces_.empty()) return;
+    const Value::Map& plain = node_["networkConfig"].AsMap();
+    if (plain.size() > 1 || internal_ips_) {
+      Refuse("--network-config",
+             "goes not together with flags of the only interface: --network, "
+             "--subnetwork, --internal-ips, --queue-count");
+    }
+    if (interfaces_.size() == 1) {
+      node_.Set("networkConfig", interfaces_.front());
+    } else {
+      node_.Erase("networkConfig");
+      node_.Set("networkConfigs", Value(std::move(interfaces_)));
+    }
+  }
+
   void TakeReservation() {
     if (reservation_.empty()) return;
     if (command_ != Command::kQueued) {
@@ -409,15 +455,18 @@ class GcloudLine : ToolLine {
       needs_alpha_ = true;
       return;
     }
+    if (alpha_ && reservation_ == "-" && host_.empty() && queued_.Find("guaranteed") != nullptr) {
+      if (queued_["guaranteed"].is_bool()) queued_.Erase("guaranteed");
+      queued_.SetPath("guaranteed.reserved", true);
+      needs_alpha_ = true;
+      return;
+    }
     if (reservation_.find('/') == std::string::npos) {
-      const std::string& owner = host_project_.empty() ? project_ : host_project_;
+      const std::string owner = host_.empty() && !project_.empty() ? "projects/" + project_ : host_;
       if (owner.empty() || HasExpansion(owner) || zone_.empty() || HasExpansion(zone_)) {
-        return Left("--reserved",
-                    "its project and zone must be known: queuedResource: "
-                    "{reservationName: projects/P/locations/Z/reservations/-}");
+        return Refuse(reservation_flag_, "--project and --zone must be known, of which it is made");
       }
-      reservation_ =
-          fmt::format("projects/{}/locations/{}/reservations/{}", owner, zone_, reservation_);
+      reservation_ = fmt::format("{}/locations/{}/reservations/{}", owner, zone_, reservation_);
     }
     queued_.Set("reservationName", reservation_);
   }
@@ -460,6 +509,7 @@ class GcloudLine : ToolLine {
   }
 
   FlagWords words_;
+  const LineWorld& world_;
   Command command_ = Command::kTpuVm;
   bool alpha_ = false;
   bool needs_alpha_ = false;
@@ -468,7 +518,12 @@ class GcloudLine : ToolLine {
   std::string project_;
   std::string zone_;
   std::string reservation_;
-  std::string host_project_;
+  std::string reservation_flag_;  // that asked for it
+  std::string host_;              // of the reservation: "projects/p", "folders/1"
+  QueueBound after_;
+  QueueBound until_;
+  Value::List interfaces_;
+  bool internal_ips_ = false;
   Value node_;
   Value queued_;
   Value libtpu_flags_;
@@ -479,8 +534,8 @@ class GcloudLine : ToolLine {
 
 }  // namespace
 
-Result<FromCommand> FromGcloud(const std::vector<std::string>& words) {
-  return GcloudLine(ReadFlagWords(words, GcloudFlags(), Positionals::kAnywhere)).Convert();
+Result<FromCommand> FromGcloud(const std::vector<std::string>& words, const LineWorld& world) {
+  return GcloudLine(ReadFlagWords(words, GcloudFlags(), Positionals::kAnywhere), world).Convert();
 }
 
 }  // namespace podctl

@@ -53,6 +53,7 @@ class XlaDistLine : ToolLine {
          "the line does not say what the TPU is: put in its type, its runtime and its zone, "
          "or take the pod out where another file of the spec has it");
     Left("project", kNoProject);
+    if (auto refused = Refused()) return *std::move(refused);
     made_.text = Write();
     return std::move(made_);
   }
@@ -84,7 +85,7 @@ class XlaDistLine : ToolLine {
   void TakeEnv(const std::string& pair) {
     const auto equals = pair.find('=');
     const std::string name = pair.substr(0, equals);
-    if (equals == std::string::npos) return Left("--env " + name, "has no `=`");
+    if (equals == std::string::npos) return Refuse("--env " + name, "has no `=`");
     if (IsXlaDistVariable(name)) return Left("--env " + name, "the launcher sets it itself");
     env_[name] = pair.substr(equals + 1);
   }

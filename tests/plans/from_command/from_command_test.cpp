@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "cmd/views/snippet.h"
+#include "plans/from_command/gcloud_flags.h"
 #include "plans/spec/loader.h"
 #include "plans/training/requests.h"
 #include "providers/base/json.h"
@@ -17,6 +19,7 @@
 namespace podctl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 struct Row {
@@ -40,7 +43,7 @@ constexpr Row kRows[] = {
      "  --service-account=a@b.c --scopes=cloud-platform,storage-ro --labels=team=x,env=y \\\n"
      "  --tags=a,b --metadata=^:^a=1,2:b=3 --metadata-from-file=startup-script=boot.sh \\\n"
      "  --data-disk=source=projects/p/zones/z/disks/d,mode=read-only --data-disk=source=e \\\n"
-     "  --shielded-secure-boot --preemptible --async --format=json -q --nonsense=1"},
+     "  --shielded-secure-boot --preemptible --async --format=json -q"},
     {"tpu_vm_runtime_variables",
      "gcloud compute tpus tpu-vm create t --zone=us-central1-a --accelerator-type=v2-8 "
      "--version=v --project=p --metadata='^;^tensorflow-env-vars=-e LIBTPU_INIT_ARGS=\"--a=1 "
@@ -76,7 +79,27 @@ constexpr Row kRows[] = {
     {"queued_reserved",
      "gcloud compute tpus queued-resources create qr5 --zone=europe-west4-a --node-id=n5 "
      "--reserved --accelerator-type=v5litepod-16 --runtime-version=v2-alpha-tpuv5-lite --project=p "
-     "--valid-until-time=tomorrow"},
+     "--reservation-host-project=shared --valid-until-time=2026-11-22T09:30:00.5+01:00"},
+    {"queued_interval",
+     "gcloud compute tpus queued-resources create qr6 --zone=europe-west4-a --node-id=n6 "
+     "--accelerator-type=v5litepod-16 --runtime-version=v2-alpha-tpuv5-lite --project=p "
+     "--valid-after-time=2026-11-22T08:00:00Z --valid-until-time=2026-11-23T08:00:00-0200"},
+    {"queued_interval_from_now",
+     "gcloud compute tpus queued-resources create qr6 --zone=europe-west4-a --node-id=n6 "
+     "--accelerator-type=v5litepod-16 --runtime-version=v2-alpha-tpuv5-lite --project=p "
+     "--valid-after-duration=90m --valid-until-duration=P1D"},
+    {"queued_guaranteed_reserved",
+     "gcloud alpha compute tpus queued-resources create qr13 --zone=europe-west4-a --node-id=n13 "
+     "--reserved --guaranteed --accelerator-type=v5litepod-16 "
+     "--runtime-version=v2-alpha-tpuv5-lite --project=p"},
+    {"queued_folder_and_interfaces",
+     "gcloud alpha compute tpus queued-resources create qr15 --zone=europe-west4-a "
+     "--node-count=2 --node-prefix=x --workload-type=throughput-optimized "
+     "--reservation-host-folder=77 --accelerator-type=v6e-16 --runtime-version=v2-alpha-tpuv6e "
+     "--project=p --network-config=network=a --network-config=network=b,external-ips=false"},
+    {"tpu_vm_model_spot",
+     "gcloud alpha compute tpus tpu-vm create t12 --zone=europe-west4-a --project=p "
+     "--accelerator-type=v6e-8 --version=v2-alpha-tpuv6e --provisioning-model=spot"},
     {"queued_alpha",
      "gcloud alpha compute tpus queued-resources create qr11 --zone=europe-west4-a --node-id=n11 "
      "--provisioning-model=flex-start --max-run-duration=10h --valid-until-duration=10h "
@@ -100,14 +123,38 @@ constexpr Row kRows[] = {
     {"caliban_every_flag",
      "caliban cloud --gpu_spec 2xV100 --machine_type n1-highmem-8 --image_tag gcr.io/p/i:1 --force "
      "--dry_run --no_cache --docker_run_args '--shm-size=1g' --experiment_config exp.json --xgroup "
-     "g --cloud_key key.json --extras e -d data --nonsense trainer.train"},
+     "g --cloud_key key.json --extras e -d data trainer.train -- --seed 7"},
+    {"caliban_flag_file", "caliban cloud --flagfile=flags.txt train.py -- --flagfile=mine"},
     {"caliban_cpu", "caliban cloud --nogpu --project_id p train.py"},
 };
+
+// The files that lie next to the lines, and the time of day.
+LineWorld World() {
+  static const std::map<std::string, std::string> files = {
+      {"exp.json",
+       R"([{"rate": [0.1, 0.2], "[depth, width]": [[1, "a"], [2, "b"]], "fast": true},
+           {"rate": 1, "fast": [true, false]}])"},
+      {"flags.txt", "# ours\n--flagfile more.txt\n--name=from-file\n"},
+      {"more.txt", "--nogpu\n--project_id=p\n"},
+      {"itself.txt", "--flagfile=itself.txt\n"},
+      {"arity.json", R"({"[a,b]": [[1, 2], [3]]})"},
+      {"key.json", R"({"a b": 1})"},
+      {"nested.json", R"({"a": [[1]]})"},
+      {"huge.json", R"({"a":[1,2,3,4,5,6,7,8,9,0],"b":[1,2,3,4,5,6,7,8,9,0],
+                        "c":[1,2,3,4,5,6,7,8,9,0],"d":[1,2]})"},
+  };
+  const auto read = [](const std::string& path) -> Result<std::string> {
+    const auto found = files.find(path);
+    if (found != files.end()) return found->second;
+    return MakeError(ErrorCode::kNotFound, path + ": there is no such file");
+  };
+  return {read, "2026-11-22T08:00:00Z"};
+}
 
 class FromCommandTest : public ::testing::TestWithParam<Row> {};
 
 TEST_P(FromCommandTest, BecomesASpecThatIsValid) {
-  const auto made = SpecFromCommand(GetParam().line);
+  const auto made = SpecFromCommand(GetParam().line, World());
   const std::string name = std::string("from_command/") + GetParam().name + ".txt";
   if (!made) {
     return testing::ExpectGolden(name, made.error().message + "\n" + made.error().hint + "\n");
@@ -133,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Lines, FromCommandTest, ::testing::ValuesIn(kRows),
                          [](const auto& row) { return std::string(row.param.name); });
 
 std::string ErrorOf(std::string_view line) {
-  const auto made = SpecFromCommand(line);
+  const auto made = SpecFromCommand(line, World());
   return made ? "none" : made.error().message + " | " + made.error().hint;
 }
 
@@ -152,6 +199,91 @@ TEST(FromCommand, WhatIsNoLineOfAKnownToolIsRefused) {
   EXPECT_THAT(ErrorOf("caliban run x.py"), HasSubstr("`caliban run` submits no job"));
   EXPECT_THAT(ErrorOf("gcloud 'x"), HasSubstr("open single quote"));
   EXPECT_THAT(ErrorOf("A=1"), HasSubstr("there is no command in the line"));
+}
+
+TEST(FromCommand, AFlagThatWouldBeLostIsRefusedByItsName) {
+  const std::string vm = "gcloud compute tpus tpu-vm create t --zone=z --project=p ";
+  const std::string queued =
+      "gcloud compute tpus queued-resources create q --node-id=n --zone=us-central2-b "
+      "--project=p --accelerator-type=v4-8 --runtime-version=v ";
+  EXPECT_THAT(ErrorOf(vm + "--nonsense=1"), HasSubstr("--nonsense: podctl does not know"));
+  EXPECT_THAT(ErrorOf(vm + "--nonsense=1 --other -x"),
+              AllOf(HasSubstr("--nonsense: "), HasSubstr("--other: "), HasSubstr("-x: ")));
+  EXPECT_THAT(ErrorOf(vm + "--flags-file=f.yaml"), HasSubstr("--flags-file: "));
+  EXPECT_THAT(ErrorOf(vm + "more words"), HasSubstr("more: podctl does not know it"));
+  EXPECT_THAT(ErrorOf(vm + "--node-id=n"), HasSubstr("--node-id: it belongs to queued resources"));
+  EXPECT_THAT(ErrorOf(vm + "--data-disk=source=d,size=3"), HasSubstr("`size` is no part of it"));
+  EXPECT_THAT(ErrorOf(vm + "--labels=team"), HasSubstr("--labels: `team` has no `=`"));
+  EXPECT_THAT(ErrorOf(vm + "--zone"), HasSubstr("--zone: its value is missing"));
+  EXPECT_THAT(ErrorOf(vm + "--network=n --network-config=network=m"),
+              HasSubstr("--network-config: goes not together with"));
+  EXPECT_THAT(ErrorOf(queued + "--valid-until-time=tomorrow"),
+              HasSubstr("--valid-until-time: `tomorrow` is no moment in full"));
+  EXPECT_THAT(ErrorOf(queued + "--valid-until-time=2026-13-22T08:00:00Z"),
+              HasSubstr("is no moment in full"));
+  EXPECT_THAT(ErrorOf(queued + "--valid-until-duration=soon"), HasSubstr("is no duration"));
+  EXPECT_THAT(ErrorOf("caliban cloud --nonsense x.py"), HasSubstr("--nonsense: "));
+  EXPECT_THAT(ErrorOf("caliban cloud x.py more"), HasSubstr("more: arguments of the program"));
+  EXPECT_THAT(ErrorOf("caliban cloud --label nothing x.py"), HasSubstr("`nothing` is no label"));
+  EXPECT_THAT(ErrorOf("python -m torch_xla.distributed.xla_dist --tpu=t --odd=1 -- python x"),
+              HasSubstr("--odd: "));
+}
+
+// Each flag of gcloud's is put into the spec, told, or refused by name: none is merely gone.
+TEST(FromCommand, NoFlagOfGcloudIsMerelyGone) {
+  const std::map<std::string, std::string> values = {
+      {"zone", "europe-west4-b"},
+      {"project", "p-2"},
+      {"data-disk", "source=d"},
+      {"boot-disk", "kms-key=k"},
+      {"labels", "team=x"},
+      {"metadata", "a=b"},
+      {"metadata-from-file", "a=f"},
+      {"network-config", "network=n"},
+      {"queue-count", "4"},
+      {"node-count", "3"},
+      {"valid-after-time", "2026-11-22T08:00:00Z"},
+      {"valid-until-time", "2026-11-22T08:00:00Z"},
+      {"valid-after-duration", "5h"},
+      {"valid-until-duration", "5h"},
+      {"max-run-duration", "5h"},
+      {"min-duration", "5h"},
+      {"workload-type", "throughput-optimized"},
+      {"provisioning-model", "flex-start"},
+  };
+  for (const std::string command : {"tpu-vm", "queued-resources"}) {
+    const std::string line = "gcloud alpha compute tpus " + command + " create t";
+    const auto plain = SpecFromCommand(line, World());
+    ASSERT_TRUE(plain);
+    for (const FlagRule& rule : GcloudFlags()) {
+      const std::string name(rule.name);
+      const auto value = values.find(name);
+      const std::string flag =
+          " --" + name +
+          (!rule.takes_value ? "" : "=" + (value == values.end() ? "word" : value->second));
+      const auto made = SpecFromCommand(line + flag, World());
+      if (made) {
+        EXPECT_NE(made->text, plain->text) << line << flag;
+      } else {
+        EXPECT_THAT(made.error().message, HasSubstr("--" + name)) << line << flag;
+      }
+    }
+  }
+}
+
+TEST(FromCommand, AnExperimentConfigThatIsNoneIsRefused) {
+  const std::string line = "caliban cloud --project_id p x.py --experiment_config ";
+  EXPECT_THAT(ErrorOf(line + "gone.json"),
+              HasSubstr("--experiment_config: gone.json: there is no"));
+  EXPECT_THAT(ErrorOf(line + "arity.json"),
+              HasSubstr("arity.json: `[a,b]` and its values are not"));
+  EXPECT_THAT(ErrorOf(line + "key.json"), HasSubstr("`a b` is no name of a flag"));
+  EXPECT_THAT(ErrorOf(line + "nested.json"), HasSubstr("`a` must be text, a number"));
+  EXPECT_THAT(ErrorOf(line + "huge.json"), HasSubstr("more than 1000 experiments"));
+  EXPECT_THAT(ErrorOf(line + "flags.txt"), HasSubstr("--experiment_config: flags.txt: "));
+  EXPECT_THAT(ErrorOf("caliban cloud --flagfile gone x.py"), HasSubstr("--flagfile: gone: "));
+  EXPECT_THAT(ErrorOf("caliban cloud --flagfile itself.txt x.py"),
+              HasSubstr("the files name one another"));
 }
 
 TEST(FromCommand, CalibansRulesHoldForItsLines) {
