@@ -1,50 +1,133 @@
 #!/bin/sh
-# What the pipeline runs: `sh pipeline.sh plan` and `sh pipeline.sh apply`.
+# What the pipeline runs:
 #
-# STATE_BUCKET  gs://bucket/folder, where the state is kept; its bucket has versions turned on
+#   sh pipeline.sh plan    plans, keeps the plan for `apply`, and writes .podctl/plan.md
+#   sh pipeline.sh apply   applies the plan that was kept for exactly these files, and no other
+#   sh pipeline.sh note    GitLab: shows .podctl/plan.md under the merge request
+#
+# STATE_BUCKET  gs://bucket/folder, where state and plans are kept; its bucket has versions turned on
 # SSH_KEY       private key for the workers, by which podctl reaches them
 set -eu
 mkdir -p .podctl
-: "${STATE_BUCKET:?set it to gs://bucket/folder}"
+mark='<!-- podctl plan -->'
 name=podctl.state.json
 state=.podctl/$name
+generation=0
 
-if [ -n "${SSH_KEY:-}" ]; then
+# Whatever goes wrong is told where the plan is looked for.
+tell() {
+  printf '%s\n' "$1" >&2
+  [ -s .podctl/plan.md ] || printf '### podctl plan failed\n\n%s\n\n%s\n' "$1" "$mark" > .podctl/plan.md
+}
+fail() { tell "$1"; exit 1; }
+
+start() {
+  rm -f .podctl/plan.md
+  [ -n "${STATE_BUCKET:-}" ] || fail 'STATE_BUCKET is not set: gs://bucket/folder'
+  lock=$STATE_BUCKET/podctl.lock
+  # Of these files, whatever the commit is called: that of the merge has the same.
+  tree=$(git -c safe.directory='*' rev-parse 'HEAD^{tree}') || fail 'this is no git checkout'
+  plan=$STATE_BUCKET/plans/$tree
+  [ -n "${SSH_KEY:-}" ] || return 0
   (umask 077; printf '%s\n' "$SSH_KEY" > .podctl/id_ed25519)
-  ssh-keygen -y -f .podctl/id_ed25519 > .podctl/id_ed25519.pub
-fi
+  ssh-keygen -y -f .podctl/id_ed25519 > .podctl/id_ed25519.pub || fail 'SSH_KEY is no private key'
+}
 
 # "There is no state" and "it could not be read" are two things: pipeline.md has put an object there
 # that is always listed.
-present=$(gcloud storage ls "$STATE_BUCKET/") || { echo "cannot list $STATE_BUCKET" >&2; exit 1; }
-case $present in
-  *"/$name"*) gcloud storage cp "$STATE_BUCKET/$name" "$state" ;;
-esac
+fetch() {
+  present=$(gcloud storage ls "$STATE_BUCKET/") || fail "cannot list $STATE_BUCKET"
+  printf '%s\n' "$present" | grep -qxF "$STATE_BUCKET/$name" || return 0
+  generation=$(gcloud storage objects describe "$STATE_BUCKET/$name" --format='value(generation)') &&
+    gcloud storage cp "$STATE_BUCKET/$name#$generation" "$state" || fail 'cannot read the state'
+}
 
-keep() { [ ! -e "$state" ] || gcloud storage cp "$state" "$STATE_BUCKET/$name"; }
+# Puts the state back, in place of the one that was fetched and of no other.
+keep() {
+  [ -e "$state" ] || return 0
+  tries=0
+  until gcloud storage cp --if-generation-match="$generation" "$state" "$STATE_BUCKET/$name"; do
+    # An upload whose answer was lost is done all the same.
+    gcloud storage cp "$STATE_BUCKET/$name" .podctl/there && cmp -s .podctl/there "$state" && return 0
+    tries=$((tries + 1))
+    [ $tries -lt 5 ] || return 1
+    sleep $((tries * ${RETRY_SECONDS:-5}))
+  done
+}
 
-case ${1:-} in
-  plan)
-    podctl plan --markdown > .podctl/plan.md
-    ;;
-  apply)
-    # The state is put back however apply ends: also after a failure it says what there is. podctl
-    # gets the runner's signals itself, and writes everything down before it leaves.
-    podctl apply --auto-approve &
-    podctl=$!
-    trap 'kill -TERM $podctl' TERM INT HUP
+# Two pipelines that apply at once would each make pods that the other's state does not know.
+take_lock() {
+  who=${CI_JOB_URL:-${GITHUB_RUN_ID:+$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID}}
+  printf '%s\n' "${who:-$(id -un) on $(uname -n)}" > .podctl/lock
+  gcloud storage cp --if-generation-match=0 .podctl/lock "$lock" && return 0
+  holder=$(gcloud storage cat "$lock") || fail "cannot write $lock"
+  fail "$holder holds the state, or was lost with it. If it is over and kept no state: gcloud storage rm $lock"
+}
+
+make_plan() {
+  start
+  fetch
+  code=0
+  podctl plan --markdown --out .podctl/plan > .podctl/plan.md || code=$?
+  [ $code -eq 0 ] || { tell 'podctl plan failed; the log says why.'; exit $code; }
+  gcloud storage cp .podctl/plan "$plan" || fail 'cannot keep the plan'
+}
+
+apply() {
+  start
+  take_lock
+  trap 'gcloud storage rm "$lock"' EXIT
+  fetch
+  gcloud storage cp "$plan" .podctl/plan ||
+    fail 'nobody has reviewed a plan for these files: start this pipeline by hand, which plans them, and then this job again'
+  # podctl gets the runner's signals itself, and writes everything down before it leaves.
+  podctl apply --state "$state" .podctl/plan &   # this checkout's, wherever it was planned
+  podctl=$!
+  trap 'kill -TERM $podctl' TERM INT HUP
+  code=0
+  wait $podctl || code=$?
+  while kill -0 $podctl 2>/dev/null; do
     code=0
     wait $podctl || code=$?
-    while kill -0 $podctl 2>/dev/null; do
-      code=0
-      wait $podctl || code=$?
-    done
-    trap '' TERM INT HUP
-    keep
-    exit $code
-    ;;
+  done
+  trap '' TERM INT HUP
+  # Also after a failure the state says what there is. While it is here only, nobody may apply.
+  keep || {
+    trap - EXIT
+    fail "the state could not be put back. It is an artifact of this job: once it is at $STATE_BUCKET/$name, gcloud storage rm $lock"
+  }
+  [ $code -ne 0 ] || gcloud storage rm "$plan"
+  exit $code
+}
+
+# One note for each merge request, which is renewed. The token stands in no process list.
+gitlab() {
+  printf 'header = "PRIVATE-TOKEN: %s"\n' "$COMMENT_TOKEN" |
+    curl --config - --fail --silent --show-error "$@"
+}
+note() {
+  notes=$CI_API_V4_URL/projects/$CI_PROJECT_ID/merge_requests/$CI_MERGE_REQUEST_IID/notes
+  page=1
+  while [ $page -le 20 ]; do
+    gitlab "$notes?per_page=100&page=$page" > .podctl/notes
+    id=$(jq -r --arg mark "$mark" \
+      'map(select((.system | not) and (.body | contains($mark)))) | first | .id // empty' .podctl/notes)
+    [ -z "$id" ] && [ "$(jq length .podctl/notes)" -eq 100 ] || break
+    page=$((page + 1))
+  done
+  if [ -n "$id" ]; then
+    gitlab --output /dev/null --request PUT --data-urlencode body@.podctl/plan.md "$notes/$id"
+  else
+    gitlab --output /dev/null --data-urlencode body@.podctl/plan.md "$notes"
+  fi
+}
+
+case ${1:-} in
+  plan) make_plan ;;
+  apply) apply ;;
+  note) note ;;
   *)
-    echo 'usage: pipeline.sh plan|apply' >&2
+    echo 'usage: pipeline.sh plan|apply|note' >&2
     exit 1
     ;;
 esac

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // Those that have a test of their own, since they want more than a pod.
@@ -194,23 +195,48 @@ TEST_F(OldColabTest, WheelsAreInstalledAndTheRuntimeIsAskedForItsVersion) {
   ExpectOk(Run(spec_, {"plan", "--detailed-exitcode"}));
 }
 
+// `gcloud storage` on a folder, with generations. What comes at once comes one after the other.
+constexpr const char* kCloudStorage = R"sh(#!/bin/sh
+echo "$*" >>"$BUCKET/asked"
+case $1 in storage) ;; iam | auth) exit 0 ;; *) exit 9 ;; esac
+until mkdir "$BUCKET.busy" 2>/dev/null; do sleep 0.02; done
+trap 'rmdir "$BUCKET.busy"' EXIT
+at() { case $1 in gs://*) u=${1#gs://}; echo "$BUCKET/${u%#*}" ;; *) echo "$1" ;; esac; }
+count() { cat "$BUCKET.generations/${1#gs://}" 2>/dev/null || echo 0; }
+case "$2 $3" in
+  "ls "*)
+    for each in "$(at "$3")"*; do
+      [ -e "$each" ] || exit 1
+      echo "gs://${each#$BUCKET/}"
+    done ;;
+  "cat "*) cat "$(at "$3")" ;;
+  "rm "*) rm "$(at "$3")" "$BUCKET.generations/${3#gs://}" ;;
+  "objects describe") count "$4" ;;
+  "cp "*)
+    shift 2
+    want=
+    case $1 in --if-generation-match=*) want=${1#*=}; shift ;; esac
+    case $2 in "${SILENT:-nothing}"*) echo "503" >&2; exit 1 ;; esac
+    now=$(count "$2")
+    [ -z "$want" ] || [ "$want" = "$now" ] || { echo "412 conditionNotMet" >&2; exit 1; }
+    case $2 in gs://ours/*) mkdir -p "$(dirname "$(at "$2")")" ;; gs://*) exit 1 ;; esac
+    cp "$(at "$1")" "$(at "$2")" || exit 1
+    case $2 in gs://*)
+      mark=$BUCKET.generations/${2#gs://}
+      mkdir -p "$(dirname "$mark")"
+      echo $((now + 1)) >"$mark" ;;
+    esac ;;
+  *) exit 9 ;;
+esac
+)sh";
+
 // The pipeline of the template, run as a runner would run it. `gcloud storage` is a folder here.
 class GitopsTest : public TemplatesTest {
  protected:
   void SetUp() override {
     TemplatesTest::SetUp();
     Init("gitops");
-    box_.WriteFile("programs/gcloud",
-                   "#!/bin/sh\n"
-                   "at() { case $1 in gs://*) echo \"$BUCKET/${1#gs://}\" ;; *) echo \"$1\" ;; "
-                   "esac; }\n"
-                   "echo \"$*\" >>\"$BUCKET/asked\"\n"
-                   "case $1 in storage) ;; iam | auth) exit 0 ;; *) exit 9 ;; esac\n"
-                   "case $2 in\n"
-                   "  ls) for each in \"$(at \"$3\")\"*; do [ -e \"$each\" ] || exit 1; "
-                   "echo \"gs://${each#$BUCKET/}\"; done ;;\n"
-                   "  cp) cp \"$(at \"$3\")\" \"$(at \"$4\")\" ;;\n"
-                   "esac\n");
+    box_.WriteFile("programs/gcloud", kCloudStorage);
     box_.WriteFile("programs/podctl", "#!/bin/sh\nexec \"$PODCTL\" \"$@\"\n");
     for (const char* program : {"gcloud", "podctl"}) {
       chmod(box_.Path(std::string("programs/") + program).c_str(), 0755);
@@ -219,6 +245,7 @@ class GitopsTest : public TemplatesTest {
     box_.SetVariable("PATH", box_.Path("programs") + ":" + std::getenv("PATH"));
     box_.SetVariable("BUCKET", box_.Path("bucket"));
     box_.SetVariable("STATE_BUCKET", "gs://ours/podctl");
+    box_.SetVariable("RETRY_SECONDS", "0");
     EXPECT_EQ(box_.RunProgram({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key"}).code,
               0);
     box_.SetVariable("SSH_KEY", std::string(TrimBlanks(box_.ReadFile("key"))));
@@ -231,12 +258,19 @@ class GitopsTest : public TemplatesTest {
     const char* user = std::getenv("USER");
     return geteuid() == 0 ? "pipeline" : user == nullptr ? "root" : user;
   }
-  // In a fresh clone, as each run of a pipeline has one.
-  RunResult Pipeline(const std::string& what) {
-    return box_.RunProgram({"sh", "-c",
-                            "rm -rf clone && cp -r gitops clone && cd clone && exec sh "
-                            "pipeline.sh \"$0\"",
-                            what});
+  // A fresh clone of what the template's folder holds, as each run of a pipeline has one.
+  static constexpr const char* kClone =
+      "cd gitops && git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -q "
+      "--allow-empty -m x && cd .. && rm -rf \"$0\" && git clone -q gitops \"$0\"";
+  std::vector<std::string> PipelineCommand(const std::string& what, const std::string& clone) {
+    EXPECT_EQ(box_.RunProgram({"sh", "-c", kClone, clone}).code, 0);
+    return {"sh", "-c", "cd \"$1\" && exec sh pipeline.sh \"$0\"", what, clone};
+  }
+  RunResult Pipeline(const std::string& what, const std::string& clone = "clone") {
+    return box_.RunProgram(PipelineCommand(what, clone));
+  }
+  void AddToSpec(const std::string& text) {
+    box_.WriteFile("gitops/podctl.yaml", box_.ReadFile("gitops/podctl.yaml") + text);
   }
   bool InBucket(const std::string& name) const { return box_.Exists("bucket/ours/podctl/" + name); }
 };
@@ -285,22 +319,34 @@ std::vector<std::string> ScriptItems(const std::string& text, const std::string&
   return items;
 }
 
+// `curl` before GitLab: says what it was asked, and has the notes of a file.
+constexpr const char* kForge = R"sh(#!/bin/sh
+[ "$1 $2 $3 $4 $5" = "--config - --fail --silent --show-error" ] || exit 9
+shift 5
+{ cat; echo "$*"; } >>"$BUCKET/posted"
+case $* in *per_page*) cat "$BUCKET/../notes" ;; esac
+)sh";
+
 // Nobody's runner is here: each line is run by the shell that a runner starts, in one clone, with
 // the variables that pipeline.md lists.
 TEST_F(GitopsTest, EachLineOfTheTwoPipelinesRuns) {
   const auto in_clone = [&](const std::string& shell, const std::string& script) {
     return box_.RunProgram({"sh", "-c", "cd clone && exec " + shell + " \"$0\"", script});
   };
-  ExpectOk(box_.RunProgram({"sh", "-c", "cp -r gitops clone"}));
+  ExpectOk(box_.RunProgram({"sh", "-c", kClone, "clone"}));
+  box_.SetVariable("GITHUB_STEP_SUMMARY", box_.Path("summary"));
   const auto github = RunLines(box_.ReadFile("gitops/.github/workflows/podctl.yml"));
-  ASSERT_EQ(github, (std::vector<std::string>{"sh pipeline.sh plan", "exec sh pipeline.sh apply"}));
+  ASSERT_EQ(github, (std::vector<std::string>{"sh pipeline.sh plan",
+                                              "cat .podctl/plan.md >> \"$GITHUB_STEP_SUMMARY\"",
+                                              "exec sh pipeline.sh apply"}));
   for (const std::string& line : github) ExpectOk(in_clone("bash -e -c", line));
-  EXPECT_THAT(box_.ReadFile("clone/.podctl/plan.md"), HasSubstr("<!-- podctl plan -->"));
+  EXPECT_THAT(box_.ReadFile("summary"), HasSubstr("<!-- podctl plan -->"));
   EXPECT_TRUE(InBucket("podctl.state.json"));
 
   // GitLab: other programs of the image, and a token where the runner leaves one.
-  ExpectOk(box_.RunProgram({"sh", "-c", "rm -rf clone && cp -r gitops clone"}));
-  box_.WriteFile("programs/curl", "#!/bin/sh\nprintf '%s\\n' \"$@\" >\"$BUCKET/posted\"\n");
+  ExpectOk(box_.RunProgram({"sh", "-c", kClone, "clone"}));
+  box_.WriteFile("programs/curl", kForge);
+  box_.WriteFile("notes", R"([{"id": 4, "system": false, "body": "looks good"}])");
   chmod(box_.Path("programs/curl").c_str(), 0755);
   box_.SetVariable("GOOGLE_TOKEN", "a-token");
   box_.SetVariable("WORKLOAD_IDENTITY_PROVIDER", "projects/1/locations/global/x");
@@ -329,15 +375,23 @@ TEST_F(GitopsTest, EachLineOfTheTwoPipelinesRuns) {
                     HasSubstr("auth login --quiet --cred-file=" + box_.Path("clone") +
                               "/.podctl/google-credentials.json")));
   EXPECT_EQ(box_.ReadFile("clone/.podctl/google-token"), "a-token");
-  EXPECT_THAT(
-      box_.ReadFile("bucket/posted"),
-      AllOf(HasSubstr("PRIVATE-TOKEN: another-token\n"), HasSubstr("body@.podctl/plan.md\n"),
-            HasSubstr("https://gitlab.invalid/api/v4/projects/7/merge_requests/8/notes\n")));
+  const std::string notes = "https://gitlab.invalid/api/v4/projects/7/merge_requests/8/notes";
+  EXPECT_EQ(box_.ReadFile("bucket/posted"),
+            "header = \"PRIVATE-TOKEN: another-token\"\n" + notes + "?per_page=100&page=1\n" +
+                "header = \"PRIVATE-TOKEN: another-token\"\n" +
+                "--output /dev/null --data-urlencode body@.podctl/plan.md " + notes + "\n");
+
+  box_.WriteFile("notes",
+                 R"([{"id": 4, "body": "looks good"}, {"id": 5, "body": "<!-- podctl plan -->"}])");
+  ExpectOk(in_clone("sh -e -c", "sh pipeline.sh note"));
+  EXPECT_THAT(box_.ReadFile("bucket/posted"),
+              EndsWith("--request PUT --data-urlencode body@.podctl/plan.md " + notes + "/5\n"))
+      << "the note of the last plan is renewed";
 }
 
 TEST_F(GitopsTest, AFailedApplyPutsItsStateBackAndABucketThatIsSilentEndsIt) {
-  box_.WriteFile("gitops/podctl.yaml", box_.ReadFile("gitops/podctl.yaml") +
-                                           "\n    bootstrap: [{name: fails, run: exit 3}]\n");
+  AddToSpec("\n    bootstrap: [{name: fails, run: exit 3}]\n");
+  ExpectOk(Pipeline("plan"));
   const RunResult failed = Pipeline("apply");
   EXPECT_EQ(failed.code, 1) << failed;
   EXPECT_TRUE(InBucket("podctl.state.json")) << "it knows of the pod that was made";
@@ -346,7 +400,68 @@ TEST_F(GitopsTest, AFailedApplyPutsItsStateBackAndABucketThatIsSilentEndsIt) {
   box_.SetVariable("STATE_BUCKET", "gs://elsewhere/podctl");
   const RunResult lost = Pipeline("apply");
   EXPECT_EQ(lost.code, 1) << lost;
-  EXPECT_THAT(lost.err, HasSubstr("cannot list gs://elsewhere")) << lost;
+  EXPECT_THAT(lost.err, HasSubstr("cannot write gs://elsewhere")) << lost;
+}
+
+TEST_F(GitopsTest, WhatWasReviewedIsAppliedAndNothingElse) {
+  ExpectOk(Pipeline("plan"));
+  const std::string more = "\n    labels: {team: vision}\n";
+  AddToSpec(more);
+  const RunResult unseen = Pipeline("apply");
+  EXPECT_EQ(unseen.code, 1) << unseen;
+  EXPECT_THAT(unseen.err, HasSubstr("nobody has reviewed a plan for these files")) << unseen;
+  EXPECT_EQ(box_.GetNode("research").status, 404) << "main was planned anew, and applied";
+  EXPECT_FALSE(InBucket("podctl.lock"));
+
+  ExpectOk(Pipeline("plan"));
+  ExpectOk(Pipeline("apply", "elsewhere"));
+  EXPECT_EQ(box_.GetNode("research").body["labels"]["team"].AsString(), "vision");
+  const RunResult twice = Pipeline("apply");
+  EXPECT_EQ(twice.code, 1) << "the plan is used up\n" << twice;
+}
+
+TEST_F(GitopsTest, AFailedPlanHasSomethingToShowToo) {
+  AddToSpec("\n    lables: {team: vision}\n");
+  EXPECT_EQ(Pipeline("plan").code, 1);
+  EXPECT_THAT(box_.ReadFile("clone/.podctl/plan.md"),
+              AllOf(HasSubstr("did you mean \\`labels\\`?"), HasSubstr("<!-- podctl plan -->")));
+  box_.SetVariable("STATE_BUCKET", "gs://elsewhere/podctl");
+  EXPECT_EQ(Pipeline("plan").code, 1);
+  EXPECT_THAT(box_.ReadFile("clone/.podctl/plan.md"),
+              AllOf(HasSubstr("cannot list gs://elsewhere"), HasSubstr("<!-- podctl plan -->")));
+}
+
+TEST_F(GitopsTest, OfTwoThatApplyAtOnceOneIsTurnedAway) {
+  ExpectOk(Pipeline("plan"));
+  box_.WriteFile("bucket/ours/podctl/podctl.lock", "https://forge.invalid/job/7\n");
+  box_.WriteFile("bucket.generations/ours/podctl/podctl.lock", "1\n");
+  const RunResult second = Pipeline("apply");
+  EXPECT_EQ(second.code, 1) << second;
+  EXPECT_THAT(second.err, HasSubstr("https://forge.invalid/job/7 holds the state")) << second;
+  EXPECT_EQ(box_.GetNode("research").status, 404) << "a pod was made that no state knows";
+  EXPECT_TRUE(InBucket("podctl.lock")) << "it is the other's";
+
+  // Whoever writes past the lock: the state is put in place of the one that was fetched only.
+  ExpectOk(box_.RunProgram({"sh", "-c", "gcloud storage rm gs://ours/podctl/podctl.lock"}));
+  AddToSpec("\n    bootstrap: [{name: other, run: sleep 0}]\n");
+  ExpectOk(Pipeline("plan"));
+  box_.WriteFile("programs/podctl",
+                 "#!/bin/sh\necho theirs >their && [ $1 = plan ] || gcloud storage cp their "
+                 "gs://ours/podctl/podctl.state.json\nexec \"$PODCTL\" \"$@\"\n");
+  const RunResult overtaken = Pipeline("apply");
+  EXPECT_EQ(overtaken.code, 1) << overtaken;
+  EXPECT_EQ(box_.ReadFile("bucket/ours/podctl/podctl.state.json"), "theirs\n");
+}
+
+TEST_F(GitopsTest, AStateThatCannotBePutBackIsKeptAndNobodyAppliesMeanwhile) {
+  ExpectOk(Pipeline("plan"));
+  box_.SetVariable("SILENT", "gs://ours/podctl/podctl.state.json");
+  const RunResult lost = Pipeline("apply");
+  EXPECT_EQ(lost.code, 1) << lost;
+  EXPECT_THAT(lost.err, HasSubstr("the state could not be put back")) << lost;
+  EXPECT_THAT(box_.ReadFile("clone/.podctl/podctl.state.json"), HasSubstr("pod.research"));
+  const RunResult next = Pipeline("apply");
+  EXPECT_THAT(next.err, HasSubstr("holds the state, or was lost with it")) << next;
 }
 
 }  // namespace
