@@ -208,13 +208,8 @@ void CheckVersion(ValueReader& reader, const YamlNode& map, const std::string& c
     if (field == nullptr || field->field_class == gcp::FieldClass::kOutputOnly) continue;
     const Slot slot{context, key};
     const YamlNode& value = *entry.value;
-    const std::string& word = value.text;
     if (field->version != ApiVersion::kV2) {
       reader.Error(*entry.key, slot, fmt::format("only v2alpha1 has `{}`", key), kFix);
-    } else if (!field->alpha_values.empty() && !word.empty() &&
-               (" " + std::string(field->alpha_values) + " ").find(" " + word + " ") !=
-                   std::string::npos) {
-      reader.Error(value, slot, fmt::format("only v2alpha1 has `{}`", word), kFix);
     } else if (field->type == gcp::FieldType::kMessage && value.is_map()) {
       CheckVersion(reader, value, slot.Path(), prefix + key + ".");
     } else if (field->type == gcp::FieldType::kMessageList && value.is_list()) {

@@ -172,6 +172,9 @@ TextAnswer Api::Queue(const HttpRequest& request, const Call& call, const CallCo
   if (call.name == "queuedResources.get") {
     return ToText(service_->GetQueued(call.place, call.id, call.version));
   }
+  if (call.name == "queuedResources.getMaintenanceInfo") {
+    return ToText(service_->QueuedMaintenance(call.place, call.id));
+  }
   if (call.name == "queuedResources.delete") {
     const std::optional<bool> force = BoolParameter(request, "force");
     if (!force) {

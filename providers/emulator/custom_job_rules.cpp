@@ -50,7 +50,7 @@ Refusal UnknownName(const Value& object, const Names& known, const std::string& 
 Refusal CheckMachine(const Value& machine, const std::string& where) {
   if (auto unknown = UnknownName(machine,
                                  {"machineType", "acceleratorType", "acceleratorCount",
-                                  "tpuTopology", "reservationAffinity"},
+                                  "gpuPartitionSize", "tpuTopology", "reservationAffinity"},
                                  where)) {
     return unknown;
   }
@@ -87,14 +87,29 @@ Refusal CheckMachine(const Value& machine, const std::string& where) {
   return std::nullopt;
 }
 
+// Each of a mount's fields is required.
+Refusal CheckLustre(const Value::List& mounts, const std::string& pool) {
+  const Names names = {"filesystem", "instanceIp", "mountPoint", "volumeHandle"};
+  for (std::size_t i = 0; i < mounts.size(); ++i) {
+    const std::string where = fmt::format("{}.lustre_mounts[{}]", pool, i);
+    if (auto unknown = UnknownName(mounts[i], names, where)) return unknown;
+    for (const std::string_view name : names) {
+      if (!mounts[i][name].AsString().empty()) continue;
+      return FieldViolation(where, fmt::format("Required field {} is not set.", name));
+    }
+  }
+  return std::nullopt;
+}
+
 Refusal CheckPool(const Value& pool, std::size_t index) {
   const std::string where = fmt::format("custom_job.job_spec.worker_pool_specs[{}]", index);
   if (auto unknown = UnknownName(pool,
                                  {"machineSpec", "replicaCount", "containerSpec",
-                                  "pythonPackageSpec", "diskSpec", "nfsMounts"},
+                                  "pythonPackageSpec", "diskSpec", "lustreMounts", "nfsMounts"},
                                  where)) {
     return unknown;
   }
+  if (auto refused = CheckLustre(pool["lustreMounts"].AsList(), where)) return refused;
   // Pools after the first may be left out by an empty one.
   if (pool.AsMap().empty() && index > 0) return std::nullopt;
   if (auto refused = CheckMachine(pool["machineSpec"], where + ".machine_spec")) return refused;

@@ -241,7 +241,14 @@ Value NodeView(const Value& resource, ApiVersion version) {
   if (version == ApiVersion::kV2Alpha1) return resource;
   Value view = resource;
   view.Erase("autocheckpointEnabled");
-  view.Erase("bootDiskConfig");
+  if (const Value* disk = view.Find("bootDiskConfig"); disk != nullptr) {
+    Value shown = Value::EmptyMap();
+    if (const Value* key = disk->Find("customerEncryptionKey")) {
+      shown.Set("customerEncryptionKey", *key);
+    }
+    view.Erase("bootDiskConfig");
+    if (!shown.AsMap().empty()) view.Set("bootDiskConfig", std::move(shown));
+  }
   for (const std::string_view field :
        {"provisioningModel", "reservationName", "terminationTimestamp"}) {
     view.ErasePath(fmt::format("schedulingConfig.{}", field));

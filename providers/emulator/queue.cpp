@@ -141,6 +141,27 @@ Answer Service::GetQueued(const Place& place, const std::string& id, ApiVersion 
   return QueuedView(found->second.request.resource, version);
 }
 
+Answer Service::QueuedMaintenance(const Place& place, const std::string& id) {
+  const std::string name = QueuedName(place, id);
+  std::lock_guard lock(mutex_);
+  const auto found = queue_.find(name);
+  if (found == queue_.end()) return NotFound(name);
+  Value::List listed;
+  for (const std::string& node_name : NodesOf(name, found->second)) {
+    const Node& node = nodes_.at(node_name);
+    const Value* const upcoming = node.resource.Find("upcomingMaintenance");
+    if (upcoming == nullptr) continue;
+    Value one;
+    one.Set("nodeName", IdOf(node_name));
+    one.Set("nodeUid", node.resource["id"]);
+    one.Set("upcomingMaintenance", *upcoming);
+    listed.push_back(std::move(one));
+  }
+  Value answer = Value::EmptyMap();
+  if (!listed.empty()) answer.Set("nodeUpcomingMaintenances", std::move(listed));
+  return answer;
+}
+
 Answer Service::ListQueued(const Place& place, const PageRequest& page, ApiVersion version) {
   const std::string prefix = place.zone == "-"
                                  ? fmt::format("projects/{}/locations/", place.project)

@@ -44,11 +44,12 @@ const Descriptor& BootDiskDescriptor() {
   static const Descriptor boot_disk{
       "BootDiskConfig",
       {{.name = "customerEncryptionKey", .type = Type::kMessage, .message = &key},
-       {.name = "diskSizeGb", .type = Type::kInt64},
-       {.name = "enableConfidentialCompute", .type = Type::kBool},
-       {.name = "provisionedIops", .type = Type::kInt64},
-       {.name = "provisionedThroughput", .type = Type::kInt64},
-       {.name = "sourceImage"}}};
+       {.name = "diskSizeGb", .type = Type::kInt64, .in = In::kAlpha},
+       {.name = "enableConfidentialCompute", .type = Type::kBool, .in = In::kAlpha},
+       {.name = "provisionedIops", .type = Type::kInt64, .in = In::kAlpha},
+       {.name = "provisionedThroughput", .type = Type::kInt64, .in = In::kAlpha},
+       {.name = "sourceImage", .in = In::kAlpha},
+       {.name = "storagePool", .in = In::kAlpha}}};
   return boot_disk;
 }
 
@@ -99,7 +100,7 @@ const Descriptor& NodeDescriptor() {
       {{.name = "type",
         .type = Type::kEnum,
         .values = {"TYPE_UNSPECIFIED", "V2", "V3", "V4", "V5LITE_POD", "V5P", "V6E"},
-        .alpha_values = {"TPU7X", "V6EA"}},
+        .numbers = {0, 2, 4, 7, 9, 10, 11}},
        {.name = "topology"}}};
   static const Descriptor service_account{"ServiceAccount",
                                           {{.name = "email"}, {.name = "scope", .repeated = true}}};
@@ -110,10 +111,7 @@ const Descriptor& NodeDescriptor() {
       {{.name = "acceleratorConfig", .type = Type::kMessage, .message = &accelerator_config},
        {.name = "acceleratorType"},
        {.name = "autocheckpointEnabled", .type = Type::kBool, .in = In::kAlpha},
-       {.name = "bootDiskConfig",
-        .type = Type::kMessage,
-        .message = &BootDiskDescriptor(),
-        .in = In::kAlpha},
+       {.name = "bootDiskConfig", .type = Type::kMessage, .message = &BootDiskDescriptor()},
        {.name = "cidrBlock"},
        {.name = "dataDisks",
         .type = Type::kMessage,
@@ -142,6 +140,7 @@ const Descriptor& NodeDescriptor() {
        {.name = "multisliceNode", .output_only = true},
        {.name = "name", .output_only = true},
        {.name = "networkEndpoints", .output_only = true},
+       {.name = "protectionTier", .output_only = true, .in = In::kV2},
        {.name = "queuedResource", .output_only = true},
        {.name = "state", .output_only = true},
        {.name = "symptoms", .output_only = true},

@@ -30,9 +30,9 @@ struct Field {
   Type type = Type::kString;
   bool repeated = false;
   bool output_only = false;
-  const Descriptor* message = nullptr;              // kMessage
-  std::vector<std::string_view> values = {};        // kEnum
-  std::vector<std::string_view> alpha_values = {};  // kEnum: only v2alpha1 has them
+  const Descriptor* message = nullptr;        // kMessage
+  std::vector<std::string_view> values = {};  // kEnum
+  std::vector<int> numbers = {};              // kEnum: of the values; empty: 0, 1, 2 and so on
   In in = In::kBoth;
   std::string_view oneof = {};  // of those with the same, one may be set
 };

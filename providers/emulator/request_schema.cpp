@@ -112,11 +112,12 @@ std::string TypeName(std::string_view message, ApiVersion version) {
 
 Answer ReadEnum(const Descriptor& owner, const Field& field, const Value& value,
                 const std::string& path, ApiVersion version) {
-  for (const std::string_view known : field.values) {
-    if (value.is_string() && value.AsString() == known) return value;
-  }
-  for (const std::string_view known : field.alpha_values) {
-    if (version == ApiVersion::kV2Alpha1 && value.AsString() == known) return value;
+  // By name or by number: Google's REST clients send numbers.
+  for (std::size_t i = 0; i < field.values.size(); ++i) {
+    const int number = field.numbers.empty() ? static_cast<int>(i) : field.numbers[i];
+    const bool is_it = value.is_int() ? value.AsInt() == number
+                                      : value.is_string() && value.AsString() == field.values[i];
+    if (is_it) return Value(field.values[i]);
   }
   std::string type(field.name);
   type[0] = static_cast<char>(type[0] - 'a' + 'A');

@@ -382,9 +382,7 @@ Answer Service::PatchNode(const Place& place, const std::string& node_id, std::s
   const std::string& state = found->second.resource["state"].AsString();
   if (state != "READY") return NotInState("update", state);
   if (operations_.PendingFor(name) != nullptr) {
-    return ApiError{.status = "ABORTED",
-                    .message = fmt::format("Another operation on '{}' has not ended yet.", name),
-                    .details = {}};
+    return ApiError{.status = "ABORTED", .message = "unable to queue the operation", .details = {}};
   }
   Value::List fields;
   for (auto& [path, value] : std::get<Update>(update).fields) {

@@ -102,6 +102,8 @@ class Service {
   // `node_names`: ids or full names of nodes that it has.
   Answer MaintainQueued(const Place& place, const std::string& id, const Value::List& node_names,
                         const CallContext& context = {});
+  // What is coming to the nodes that it has.
+  Answer QueuedMaintenance(const Place& place, const std::string& id);
   Answer ListReservations(const Place& place, const PageRequest& page);
 
   // Custom jobs, which belong to a region: place.zone is one.

@@ -54,7 +54,6 @@ struct Field {
   std::string_view enum_values;          // blank separated, for kEnum
   std::string_view doc;                  // one sentence
   ApiVersion version = ApiVersion::kV2;  // the first that has it
-  std::string_view alpha_values = {};    // those of enum_values that only v2alpha1 has
 };
 
 // Every field, a message before its members, in the order of the API's documentation.

@@ -43,15 +43,83 @@ TEST_F(VersionsTest, OnlyTheAlphaKnowsItsFields) {
   EXPECT_EQ(ToJson(alpha["bootDiskConfig"]),
             R"({"customerEncryptionKey":{"kmsKeyName":"k"},"diskSizeGb":"200"})");
   const Reply v2 = Send("GET", kV2 + "/nodes/a");
-  EXPECT_THAT(v2.text, Not(HasSubstr("bootDiskConfig")));
+  EXPECT_EQ(ToJson(v2.body["bootDiskConfig"]), R"({"customerEncryptionKey":{"kmsKeyName":"k"}})")
+      << "v2 has a boot disk's key, and no more of it";
   EXPECT_THAT(v2.text, Not(HasSubstr("provisioningModel")));
   EXPECT_THAT(v2.text, Not(HasSubstr("autocheckpoint")));
-  EXPECT_THAT(Send("GET", kV2 + "/nodes").text, Not(HasSubstr("bootDiskConfig")));
-  EXPECT_THAT(Send("GET", kAlpha + "/nodes").text, HasSubstr("bootDiskConfig"));
+  EXPECT_THAT(Send("GET", kV2 + "/nodes").text, Not(HasSubstr("diskSizeGb")));
+  EXPECT_THAT(Send("GET", kAlpha + "/nodes").text, HasSubstr("diskSizeGb"));
 
   const Reply refused = Send("POST", kV2 + "/nodes?nodeId=b", kAlphaNode);
   EXPECT_EQ(refused.status, 400);
   EXPECT_THAT(Message(refused), HasSubstr("Unknown name \"autocheckpointEnabled\" at 'node'"));
+}
+
+// By discovery revision 20261001.
+TEST_F(VersionsTest, ABootDisksKeyIsOfBothVersionsAndItsPoolOfTheAlpha) {
+  const auto body = [](const std::string& disk) {
+    return "{acceleratorType:'v3-8',runtimeVersion:'tpu-vm-base',protectionTier:'STANDARD',"
+           "bootDiskConfig:{" +
+           disk + "}}";
+  };
+  const Reply made =
+      Send("POST", kV2 + "/nodes?nodeId=a", body("customerEncryptionKey:{kmsKeyName:'k'}"));
+  EXPECT_EQ(made.status, 200) << made.text;
+  client_->Finish(made);
+  EXPECT_EQ(Send("GET", kV2 + "/nodes/a").body.Find("protectionTier"), nullptr)
+      << "the service's own, which a request cannot set";
+  const Reply refused = Send("POST", kV2 + "/nodes?nodeId=b", body("storagePool:'p'"));
+  EXPECT_THAT(Message(refused), HasSubstr("Unknown name \"storagePool\""));
+  const Reply alpha = Send("POST", kAlpha + "/nodes?nodeId=b",
+                           "{acceleratorType:'v3-8',runtimeVersion:'tpu-vm-base',"
+                           "bootDiskConfig:{storagePool:'p'}}");
+  EXPECT_EQ(alpha.status, 200) << alpha.text;
+  client_->Finish(alpha);
+  EXPECT_EQ(Send("GET", kAlpha + "/nodes/b").body["bootDiskConfig"]["storagePool"], Value("p"));
+}
+
+TEST_F(VersionsTest, EnumsAreTakenByNumberToo) {
+  const auto create = [&](const std::string& id, const std::string& type) {
+    return Send("POST", kV2 + "/nodes?nodeId=" + id + "&$alt=json;enum-encoding=int",
+                "{acceleratorConfig:{type:" + type +
+                    ",topology:'2x2'},"
+                    "runtimeVersion:'tpu-vm-base',"
+                    "dataDisks:[{mode:2,sourceDisk:'projects/p/zones/z/disks/d'}]}");
+  };
+  const Reply made = create("a", "4");
+  EXPECT_EQ(made.status, 200) << made.text;
+  client_->Finish(made);
+  const Value node = Send("GET", kV2 + "/nodes/a").body;
+  EXPECT_EQ(node["acceleratorConfig"]["type"], Value("V3"));
+  EXPECT_EQ(node["dataDisks"].AsList()[0]["mode"], Value("READ_ONLY"));
+  EXPECT_EQ(create("b", "3").status, 400) << "no type has that number";
+  EXPECT_EQ(create("b", "'TPU7X'").status, 400) << "of neither version";
+  EXPECT_EQ(Send("POST", kAlpha + "/nodes?nodeId=b",
+                 "{acceleratorConfig:{type:'TPU7X',topology:'2x2x1'},runtimeVersion:'x'}")
+                .status,
+            400);
+}
+
+TEST_F(VersionsTest, MaintenanceOfAQueuedResourceCanBeAskedFor) {
+  client_->Finish(Send("POST", kAlpha + "/queuedResources?queuedResourceId=q",
+                       "{tpu:{nodeSpec:[{parent:'" + kParent +
+                           "',nodeId:'a',node:{acceleratorType:'v3-8',"
+                           "runtimeVersion:'tpu-vm-base'}}]}}"));
+  const std::string ask = "/queuedResources/q:getMaintenanceInfo";
+  EXPECT_EQ(Send("GET", kAlpha + ask).text, "{}");
+  EXPECT_EQ(Send("GET", kV2 + ask).status, 404);
+  EXPECT_EQ(Send("GET", kAlpha + "/queuedResources/none:getMaintenanceInfo").status, 404);
+  const auto state = [&] { return Send("GET", kAlpha + "/nodes/a").body["state"].AsString(); };
+  for (int looks = 0; looks < 10'000 && state() != "READY"; ++looks) {
+  }
+  Restart(std::chrono::hours(1));
+  const Reply begun = Send("POST", kAlpha + "/nodes/a:performMaintenance", "{}");
+  ASSERT_EQ(begun.status, 200) << begun.text;
+  const Value info = Send("GET", kAlpha + ask).body;
+  ASSERT_EQ(info["nodeUpcomingMaintenances"].AsList().size(), 1U) << ToJson(info);
+  const Value& one = info["nodeUpcomingMaintenances"].AsList()[0];
+  EXPECT_EQ(one["nodeName"], Value("a"));
+  EXPECT_EQ(one["upcomingMaintenance"]["maintenanceStatus"], Value("ONGOING"));
 }
 
 TEST_F(VersionsTest, NodesTakeARequestIdInTheAlphaOnly) {
