@@ -72,7 +72,9 @@ Answer Admin::Faults(const HttpRequest& request, const Value& body) {
 }
 
 Answer Admin::Strike(const HttpRequest& request) {
-  std::string name = request.path.substr(std::string_view("/emulator/").size());
+  constexpr std::string_view kFolder = "/emulator/";
+  if (!request.path.starts_with(kFolder)) return NotFound(request.path);
+  std::string name = request.path.substr(kFolder.size());
   const std::size_t colon = name.rfind(':');
   if (colon == std::string::npos) return NotFound(request.path);
   const std::string verb = name.substr(colon + 1);
