@@ -330,7 +330,7 @@ class Parser {
     serve->add_option("--data", emulator.data, "folder that survives a restart (default: none)")
         ->type_name("DIR");
     AddChoice(serve, "--workers", {"sshd", "light", "none"}, &emulator.workers,
-              "sshd (default); light: all from one process, for thousands; none")
+              "sshd (default; light without namespaces); light: one process, for thousands; none")
         ->type_name("KIND");
     AddChoice(serve, "--worker-network", {"private", "host"}, &emulator.worker_network,
               "private: ports of their own, no way out (default where possible), or host")

@@ -39,6 +39,7 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   start.listen_host = listen->first;
   start.listen_port = listen->second;
   start.data_folder = options.data;
+  if (options.workers == "sshd") start.workers = emulator::Options::Workers::kBest;
   if (options.workers == "none") start.workers = emulator::Options::Workers::kNone;
   if (options.workers == "light") start.workers = emulator::Options::Workers::kLight;
   start.operation_delay = options.operation_delay;
@@ -59,8 +60,13 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
     streams.err << fmt::format("Workers answer SSH on port {}.\n", (*emulator)->ssh_port());
     if ((*emulator)->ssh_port() != 22) {
       streams.err << fmt::format(
-          "  That is not 22, so pods need `ssh: {{port: {}}}` in the spec.\n",
+          "  That is not 22: `export PODCTL_SSH_PORT={0}` where podctl runs, or write `ssh: "
+          "{{port: "
+          "{0}}}` in the spec.\n",
           (*emulator)->ssh_port());
+    }
+    if (options.workers == "sshd" && !(*emulator)->isolated_workers()) {
+      streams.err << "  They are light ones: sshd workers want a root who may make namespaces.\n";
     }
     if ((*emulator)->private_networks()) {
       streams.err << "  Each has a network of its own, with its pod and without a way out; "

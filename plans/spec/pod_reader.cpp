@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <utility>
 
 #include "plans/spec/capacity_reader.h"
@@ -19,6 +20,8 @@
 
 namespace podctl {
 namespace {
+
+constexpr int kLargestPort = 65535;
 
 const std::vector<std::string>& OwnKeys() {
   static const std::vector<std::string> keys = {
@@ -68,6 +71,14 @@ void LowerCaseType(Value& node) {
   node.Set("acceleratorType", std::move(lower));
 }
 
+std::optional<int> ReadPort(const std::string& text) {
+  int port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, port);
+  if (code != std::errc() || rest != end || port < 1 || port > kLargestPort) return std::nullopt;
+  return port;
+}
+
 }  // namespace
 
 bool IsPodName(std::string_view name) {
@@ -90,6 +101,16 @@ ReadPod PodReader::Read(const YamlNode& key, const YamlNode& pod) {
                   "letters, digits, - and _; `nodeId` may be another");
   }
   if (!reader_.ExpectMap(pod, slot)) return result;
+  // Where all workers answer on another port than 22, as those of an ordinary user's emulator do.
+  if (const std::string port = reader_.environment().Get("PODCTL_SSH_PORT").value_or("");
+      !port.empty()) {
+    const auto number = ReadPort(port);
+    if (number) result.pod.ssh.port = *number;
+    if (!number) {
+      reader_.Error(key, slot, fmt::format("PODCTL_SSH_PORT is \"{}\"", port),
+                    "it must be the port where workers answer SSH, 1 to 65535");
+    }
+  }
   ReadKeys(pod, context, result);
   LowerCaseType(result.pod.node);
   CheckNodeRules(reader_, key, pod, context, result.pod.node,
@@ -204,7 +225,6 @@ void PodReader::ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod) {
 }
 
 void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod) {
-  constexpr int kLargestPort = 65535;
   const std::string& key = entry.key->text;
   const YamlNode& value = *entry.value;
   if (key == "user") {

@@ -40,6 +40,11 @@ struct Emulator::Parts {
   int ssh_port = 0;
   bool isolated = false;
   bool private_networks = false;
+
+  Result<void> MakeFarm(const Options& options, const std::string& folder);
+
+ private:
+  Result<void> MakeLightFarm(const Options& options, const std::string& folder);
 };
 
 namespace {
@@ -99,6 +104,42 @@ WorkerNetwork NetworkOf(Options::Network network) {
 
 }  // namespace
 
+Result<void> Emulator::Parts::MakeFarm(const Options& options, const std::string& folder) {
+  if (options.workers == Options::Workers::kLight) return MakeLightFarm(options, folder);
+  if (options.workers == Options::Workers::kNone) {
+    farm = std::make_unique<NoWorkers>();
+    return {};
+  }
+  auto made = SshdFarm::Make({.folder = folder,
+                              .port = options.ssh_port,
+                              .allow_namespaces = options.allow_namespaces,
+                              .network = NetworkOf(options.network)});
+  if (!made) return made.error();
+  if (options.workers == Options::Workers::kBest && !(*made)->namespaces()) {
+    made->reset();
+    return MakeLightFarm(options, folder);
+  }
+  sshd = made->get();
+  ssh_port = sshd->port();
+  isolated = sshd->namespaces();
+  private_networks = sshd->own_network();
+  farm = *std::move(made);
+  return {};
+}
+
+Result<void> Emulator::Parts::MakeLightFarm(const Options& options, const std::string& folder) {
+  if (options.network == Options::Network::kPrivate) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     "light workers share the machine's network and cannot have private ones",
+                     "take sshd workers, or the machine's network");
+  }
+  auto made = LightFarm::Make({.folder = folder, .port = options.ssh_port});
+  if (!made) return made.error();
+  ssh_port = (*made)->port();
+  farm = *std::move(made);
+  return {};
+}
+
 Emulator::Emulator(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Emulator::~Emulator() {
@@ -132,30 +173,7 @@ Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
   auto journal = Journal::Open(folder);
   if (!journal) return journal.error();
   all.journal = *std::move(journal);
-  if (options.workers == Options::Workers::kSshd) {
-    auto farm = SshdFarm::Make({.folder = folder + "/workers",
-                                .port = options.ssh_port,
-                                .allow_namespaces = options.allow_namespaces,
-                                .network = NetworkOf(options.network)});
-    if (!farm) return farm.error();
-    all.sshd = farm->get();
-    all.ssh_port = all.sshd->port();
-    all.isolated = all.sshd->namespaces();
-    all.private_networks = all.sshd->own_network();
-    all.farm = *std::move(farm);
-  } else if (options.workers == Options::Workers::kLight) {
-    if (options.network == Options::Network::kPrivate) {
-      return MakeError(ErrorCode::kInvalidArgument,
-                       "light workers share the machine's network and cannot have private ones",
-                       "take sshd workers, or the machine's network");
-    }
-    auto farm = LightFarm::Make({.folder = folder + "/workers", .port = options.ssh_port});
-    if (!farm) return farm.error();
-    all.ssh_port = (*farm)->port();
-    all.farm = *std::move(farm);
-  } else {
-    all.farm = std::make_unique<NoWorkers>();
-  }
+  if (auto made = all.MakeFarm(options, folder + "/workers"); !made) return made.error();
   all.service =
       std::make_unique<Service>(Service::Settings{.operation_delay = options.operation_delay,
                                                   .worker_boot_delay = options.worker_boot_delay,

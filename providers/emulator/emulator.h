@@ -30,7 +30,8 @@
 namespace podctl::emulator {
 
 struct Options {
-  enum class Workers { kNone, kSshd, kLight };
+  // kBest: sshd where each can be a machine of its own (in namespaces), else light.
+  enum class Workers { kNone, kSshd, kLight, kBest };
   enum class Network { kPrivateIfPossible, kPrivate, kHost };
 
   std::string listen_host = "127.0.0.1";

@@ -17,6 +17,7 @@
 #include "providers/emulator/pod_network.h"
 #include "providers/emulator/worker_address.h"
 #include "providers/emulator/worker_scripts.h"
+#include "providers/emulator/worker_walls.h"
 
 namespace podctl::emulator {
 namespace {
@@ -80,7 +81,8 @@ Result<std::unique_ptr<SshdFarm>> SshdFarm::Make(Settings settings) {
     return MakeError(ErrorCode::kIo, fmt::format("cannot make the folder {}: {}", settings.folder,
                                                  problem.message()));
   }
-  const bool namespaces = settings.allow_namespaces && NamespacesWork();
+  const bool namespaces =
+      settings.allow_namespaces && ::access(kSetpriv, X_OK) == 0 && NamespacesWork();
   const bool own_network = namespaces && settings.network != WorkerNetwork::kHost &&
                            ::access(kPerl, X_OK) == 0 && NetworksWork();
   if (settings.network == WorkerNetwork::kPrivate && !own_network) {

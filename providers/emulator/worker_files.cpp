@@ -17,6 +17,7 @@
 
 #include "providers/emulator/runtime_env.h"
 #include "providers/emulator/worker_scripts.h"
+#include "providers/emulator/worker_walls.h"
 
 namespace podctl::emulator {
 namespace {
@@ -95,6 +96,33 @@ std::string OwnUser() {
   return entry == nullptr ? "" : entry->pw_name;
 }
 
+// The VM's root may lay links where this is at work: everything by descriptors, nothing by way of a
+// link. A home of an earlier boot keeps its files.
+Result<void> MakeHome(const std::string& homes, const std::string& user, uid_t owner) {
+  const std::string path = homes + "/" + user;
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return IoError("make", path);
+  const int home = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (home < 0) return IoError("open", path);
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator("/etc/skel", problem)) {
+    if (!fs::is_regular_file(entry.symlink_status(problem))) continue;
+    const int file = ::openat(home, entry.path().filename().c_str(),
+                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (file < 0) continue;  // it is there
+    const std::string text = ReadText(entry.path().string());
+    const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    const bool given = ::fchown(file, owner, owner) == 0;
+    ::close(file);
+    if (whole && given) continue;
+    ::close(home);
+    return IoError("write", path);
+  }
+  const bool given = ::fchown(home, owner, owner) == 0;
+  ::close(home);
+  if (!given) return IoError("give away", path);
+  return {};
+}
+
 bool HasSudo() {
   return ::access("/usr/bin/sudo", X_OK) == 0;
 }
@@ -145,7 +173,12 @@ Result<void> WorkerFiles::Prepare(const Value& metadata, const std::string& acco
   const auto script = [&](const std::string& name, std::string_view text) {
     return WriteFile(folder + "/bin/" + name, ForFolder(text, Inside()), 0755);
   };
-  Result<void> done = script("init", namespaces ? kNamespaceInit : kPlainInit);
+  std::string init(namespaces ? kNamespaceInit : kPlainInit);
+  constexpr std::string_view kMark = "@CAPABILITIES@";
+  if (namespaces) init.replace(init.find(kMark), kMark.size(), kWorkerCapabilities);
+  Result<void> done = script("init", init);
+  if (done) done = script("make-keys", kMakeKeys);
+  if (done && namespaces) done = script("walls", kWalls);
   if (done) done = script("boot", kBoot);
   if (done && namespaces) done = script("doorman", kDoorman);
   if (done) done = script("systemctl", kSystemctl);
@@ -273,7 +306,12 @@ Result<void> WorkerFiles::WriteAccounts(const std::string& accounts) const {
   }
   const std::string own = namespaces ? "" : OwnUser();
   for (const auto& [user, text] : keys) {
-    if (!namespaces && user != own) continue;
+    if (!namespaces && user != own) {
+      return MakeError(ErrorCode::kFailedPrecondition,
+                       fmt::format("without namespaces an sshd worker lets nobody in but {}, and "
+                                   "`ssh-keys` names {}; `--workers light` has no such limit",
+                                   own, user));
+    }
     if (namespaces) {
       if (auto added = AddAccount(user); !added) return added;
     }
@@ -299,23 +337,7 @@ Result<void> WorkerFiles::AddAccount(const std::string& user) const {
   }
   // Without sudo on this machine everybody is root, under a name and home of their own.
   const int uid = HasSudo() ? id : 0;
-  const std::string home = folder + "/home/" + user;
-  std::error_code problem;
-  fs::create_directories(home, problem);
-  if (fs::is_directory("/etc/skel", problem)) {
-    fs::copy("/etc/skel", home,
-             fs::copy_options::recursive | fs::copy_options::skip_existing |
-                 fs::copy_options::skip_symlinks,
-             problem);
-  }
-  if (::chown(home.c_str(), static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) {
-    return IoError("give away", home);
-  }
-  for (const auto& entry : fs::recursive_directory_iterator(home, problem)) {
-    if (::lchown(entry.path().c_str(), static_cast<uid_t>(uid), static_cast<gid_t>(uid)) != 0) {
-      return IoError("give away", entry.path().string());
-    }
-  }
+  if (auto made = MakeHome(folder + "/home", user, static_cast<uid_t>(uid)); !made) return made;
   Result<void> done = AppendLine(etc + "group", fmt::format("{}:x:{}:", user, id));
   if (done) done = AppendLine(etc + "shadow", user + ":*:19000:0:99999:7:::");
   if (done) done = AppendLine(etc + "sudoers", user + " ALL=(ALL:ALL) NOPASSWD:ALL");

@@ -47,8 +47,11 @@ for file in passwd group shadow sudoers hosts hostname profile; do
 done
 if [ -e /usr/bin/systemctl ]; then mount --bind /run/tpu-vm/bin/systemctl /usr/bin/systemctl; fi
 hostname "$host" 2>/dev/null || echo "$host" > /proc/sys/kernel/hostname
-/run/tpu-vm/bin/boot /run/tpu-vm "$host" 3<&- 4<&-
-exec "$@"
+/run/tpu-vm/bin/make-keys /run/tpu-vm "$host" 3<&- 4<&-
+/run/tpu-vm/bin/walls 3<&- 4<&-
+weak=(/usr/bin/setpriv --bounding-set=@CAPABILITIES@ --inh-caps=-all --)
+"${weak[@]}" /run/tpu-vm/bin/boot /run/tpu-vm 3<&- 4<&-
+exec "${weak[@]}" "$@"
 )sh";
 
 // Open descriptors are all that it does: nobody can tell it from a program that forgot to end.
@@ -118,7 +121,8 @@ finish() {
   exit 1
 }
 trap finish TERM
-"$folder/bin/boot" "$folder" "$host" 3<&- || exit 1
+"$folder/bin/make-keys" "$folder" "$host" 3<&- || exit 1
+"$folder/bin/boot" "$folder" 3<&- || exit 1
 "$@" 3<&- &
 listener=$!
 { cat <&3 > /dev/null; kill -TERM $$; } &
@@ -128,7 +132,7 @@ wait "$listener"
 finish
 )sh";
 
-const std::string_view kBoot = R"sh(#!/bin/bash
+const std::string_view kMakeKeys = R"sh(#!/bin/bash
 vm=$1 host=$2
 rm -rf "$vm/state"
 mkdir -p "$vm/state"
@@ -145,6 +149,11 @@ ed25519
 ecdsa
 rsa -b 2048
 KEYS
+exit 0
+)sh";
+
+const std::string_view kBoot = R"sh(#!/bin/bash
+vm=$1
 if [ -e "$vm/units/tpu-runtime.service" ]; then
   "$vm/bin/systemctl" start tpu-runtime > "$vm/state/boot.log" 2>&1
 fi

@@ -9,7 +9,8 @@
 namespace podctl::emulator {
 
 // First process of a VM with namespaces of its own: arguments folder, hostname, and the command
-// that it becomes to answer SSH. Descriptors 3 and 4, if any, are left to that command.
+// that it becomes to answer SSH. @CAPABILITIES@: see worker_walls.h. Descriptors 3 and 4, if any,
+// are left to that command.
 extern const std::string_view kNamespaceInit;
 // For bash in such a VM: a process that holds its TPU.
 extern const std::string_view kHoldTpu;
@@ -18,7 +19,9 @@ extern const std::string_view kPlainInit;
 // That command for a VM with a network of its own: arguments the number of doors, the limit
 // of connections at once and the `sshd -i` for each; descriptors from 3 on are the bound sockets.
 extern const std::string_view kDoorman;
-// What both run before sshd answers: arguments folder (as seen by the VM), hostname.
+// What both run before sshd answers, each with the folder as seen by the VM: an empty `state` and
+// the host keys (second argument: the hostname), then the runtime and the startup-script.
+extern const std::string_view kMakeKeys;
 extern const std::string_view kBoot;
 extern const std::string_view kSystemctl;
 // For a machine that has no sudo, and for a VM without namespaces.

@@ -15,7 +15,7 @@ if [[ -t 1 && -z ${NO_COLOR:-} ]]; then
   bold=$'\e[1m' dim=$'\e[36m' plain=$'\e[0m'
 fi
 
-# Workers need namespaces and port 22, which the emulator has as root.
+# As root the emulator has port 22, and where it may make namespaces sshd workers.
 as_root=()
 if [[ $(id -u) != 0 ]] && command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
   as_root=(sudo -n)
@@ -91,7 +91,10 @@ pods:
     libtpuFlags: {xla_jf_conv_full_precision: true}
 YAML
 # Without root the workers cannot have port 22.
-[[ ${port:-22} == 22 ]] || printf '    ssh: {port: %s}\n' "$port" >>podctl.yaml
+if [[ ${port:-22} != 22 ]]; then
+  show "export PODCTL_SSH_PORT=$port"
+  export PODCTL_SSH_PORT=$port
+fi
 show cat podctl.yaml
 cat podctl.yaml
 

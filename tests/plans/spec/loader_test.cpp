@@ -208,6 +208,27 @@ variables: {token: {sensitive: true}}
   EXPECT_FALSE(pod.bootstrap.at(1).sensitive);
 }
 
+TEST_F(LoaderTest, APodWithoutAPortOfItsOwnTakesThatOfTheEnvironment) {
+  environment_ = {{"PODCTL_SSH_PORT", "2222"}};
+  const std::string pods = R"(
+project: p
+zone: europe-west4-a
+pods:
+  a: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}
+  b: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0, ssh: {port: 22}}
+)";
+  const Spec spec = Load(pods);
+  EXPECT_EQ(report_, "");
+  ASSERT_EQ(spec.pods.size(), 2U);
+  EXPECT_EQ(spec.pods[0].ssh.port, 2222);
+  EXPECT_EQ(spec.pods[1].ssh.port, 22);
+  for (const char* wrong : {"0", "65536", "22x", "ssh", "-1", " 22"}) {
+    environment_ = {{"PODCTL_SSH_PORT", wrong}};
+    Load(pods);
+    EXPECT_THAT(report_, HasSubstr(std::string("PODCTL_SSH_PORT is \"") + wrong + "\"")) << wrong;
+  }
+}
+
 TEST_F(LoaderTest, ReadsSshAndLifecycle) {
   const PodSpec pod = LoadPod(R"(
     ssh: {user: alice, port: 2222, identityFile: /k, address: internal, hostKeys: strict, transport: openssh,

@@ -357,6 +357,24 @@ TEST_F(GatePeerTest, AnotherUserGetsNothing) {
   EXPECT_EQ(handled_, 0);
 }
 
+// A user with sudo starts it as root, and asks it as themselves: ./dev demo.
+TEST_F(GateOnTheWireTest, WhoCalledSudoIsServedToo) {
+  const std::string get = "GET /emulator HTTP/1.1\r\nHost: ";
+  EXPECT_THAT(Ask(Port(), get + Host() + "\r\n\r\n"), HasSubstr("200 OK"));
+  if (::geteuid() != 0) return;  // sudo makes a root, and only root can become somebody else here
+  const auto is_served = [&](uid_t user) {
+    const std::string request = get + Host() + "\r\n\r\n";
+    const int port = Port();
+    return AsUser(user, [&] { return Ask(port, request).find("200 OK") != std::string::npos; });
+  };
+  EXPECT_FALSE(is_served(kNobody));
+  ::setenv("SUDO_UID", std::to_string(kNobody).c_str(), 1);
+  Restart(std::chrono::milliseconds(0));
+  ::unsetenv("SUDO_UID");
+  EXPECT_TRUE(is_served(kNobody));
+  EXPECT_FALSE(is_served(kNobody - 1));
+}
+
 TEST(UserInTableTest, ReadsTheRowsOfLiveSocketsOnly) {
   const std::string head =
       "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "

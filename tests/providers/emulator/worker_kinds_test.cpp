@@ -199,6 +199,29 @@ TEST_F(WorkersTest, PlainWorkersServeTheirOwnUser) {
   EXPECT_FALSE(IsAlive(std::stoi(runtime)));
 }
 
+// Not by a timeout of whoever waits for them to take the key.
+TEST_F(WorkersTest, PlainWorkersThatCouldLetNobodyInAreRefused) {
+  options_.allow_namespaces = false;
+  Start();
+  ASSERT_NE(emulator_, nullptr);
+  const Value operation = client_->Finish(client_->Send(
+      "POST", kNodes + "?nodeId=pod",
+      "{acceleratorType:'v3-8',runtimeVersion:'tpu-ubuntu2204-base',metadata:{'ssh-keys':'" +
+          OwnUser() + ":" + key_ + "\\npipeline:" + key_ + "'}}"));
+  EXPECT_THAT(operation["error"]["message"].AsString(),
+              HasSubstr("lets nobody in but " + OwnUser() + ", and `ssh-keys` names pipeline"));
+}
+
+TEST_F(WorkersTest, WhereThereAreNoNamespacesTheBestWorkersAreLight) {
+  options_.workers = Options::Workers::kBest;
+  options_.allow_namespaces = false;
+  Start();
+  ASSERT_NE(emulator_, nullptr);
+  Create("v3-8", "tpu-vm-tf-2.11.0", "pipeline");
+  EXPECT_EQ(Ssh("pipeline", 0, "echo $USER; sudo systemctl is-active tpu-runtime").text,
+            "pipeline\nactive\n");
+}
+
 // Differences are stated in light_farm.h.
 TEST_F(WorkersTest, LightWorkersAreWhatTheyClaim) {
   options_.workers = Options::Workers::kLight;

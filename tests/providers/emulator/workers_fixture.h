@@ -32,6 +32,7 @@ namespace podctl::emulator {
 using testing::ApiClient;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using testing::Reply;
 using ::testing::StartsWith;
 
