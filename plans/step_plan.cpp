@@ -8,6 +8,7 @@
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
+#include "plans/runtime_unit.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -104,6 +105,9 @@ void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedS
   const bool known = wanted || again_.contains(address) || state_.steps.contains(address) ||
                      question.record->metadata.contains(kRuntimeEnvKey);
   if (WorkerCount(*question.node) < 2 || IsIgnored(pod, path) || !known) return;
+  // The flags are for what podctl starts there: nothing on the workers would read them anew.
+  const auto unit = ImageHasRuntimeUnit((*question.node)["runtimeVersion"].AsString());
+  if (unit && !*unit && !again_.contains(address)) return;
   RunStep run;
   run.step.kind = Step::Kind::kRestartRuntime;
   run.step.env[kRuntimeEnvKey] = wanted ? entry->second.text : "";
@@ -189,7 +193,9 @@ StepPlanner::Stale StepPlanner::StaleWorkers(const std::string& address, const R
     }
     const StepWorkerRecord* record = RecordOf(address, worker);
     const bool here = record != nullptr && record->uid == uid;
-    const bool same = here && rendered && record->digest == rendered->digest;
+    std::string_view applied = here ? std::string_view(record->digest) : "";
+    if (applied.starts_with(kNoUnitMark)) applied.remove_prefix(kNoUnitMark.size());
+    const bool same = here && rendered && applied == rendered->digest;
     stale.recreated = stale.recreated || (record != nullptr && !here);
     stale.changed = stale.changed || (here && !same);
     stale.applied = stale.applied || here;

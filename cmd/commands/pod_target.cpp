@@ -7,6 +7,7 @@
 #include "cmd/commands/os_login.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
+#include "plans/runtime_unit.h"
 #include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -54,7 +55,10 @@ Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name) {
   const std::string bare = BarePodName(name);
   auto found = state.pods.find(PodAddress(bare));
   if (found == state.pods.end()) return UnknownPod(state, bare);
-  return found->second;
+  PodRecord record = found->second;
+  // Where tpu-runtime has them, they are not for what is started beside it.
+  if (!ProgramsTakeFlags(state, bare, record)) record.exec_env.clear();
+  return record;
 }
 
 namespace {
@@ -95,7 +99,7 @@ Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord rec
   EnterAsMyself(wiring, &record);
   PodTarget target{PodAddress(pod), AccessToWorkers(pod, record), {}};
   for (WorkerAccess& worker : target.workers) wiring.known_hosts().Consult(worker);
-  if (target.workers.size() == 1) target.exec_env = record.exec_env;
+  target.exec_env = record.exec_env;
   return target;
 }
 

@@ -15,7 +15,7 @@ namespace podctl {
 struct PodTarget {
   std::string address;
   std::vector<WorkerAccess> workers;            // all of them, by number
-  std::map<std::string, std::string> exec_env;  // for what is started; single-host pods only
+  std::map<std::string, std::string> exec_env;  // for what is started
   // The workers that were named after the pod, as WorkerSelection reads them: "[1]/3" of
   // "research[1]/3", "0-3" of "research/0-3". Empty: none, and where only slices are,
   // `within_named` are still to be chosen of each of these.
@@ -25,7 +25,7 @@ struct PodTarget {
 
 // "pod.research", "research" and "research[1]/3" -> "research".
 std::string BarePodName(const std::string& name);
-// What the state holds of the pod.
+// What the state holds of the pod; without its `exec_env` where tpu-runtime takes that.
 Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name);
 // An error when the pod has no workers that could answer.
 Result<void> CheckUsable(const std::string& name, const PodRecord& record);

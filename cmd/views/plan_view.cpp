@@ -6,9 +6,11 @@
 
 #include "cmd/views/line_diff.h"
 #include "cmd/views/paint.h"
+#include "plans/runtime_unit.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/gcp/accelerator_catalog.h"
 
 namespace podctl {
 namespace {
@@ -260,9 +262,29 @@ class PlanView {
     } else {
       text_ += " {\n";
       ShowAttributes(change.attributes);
+      ShowWhoTakesFlags(change);
       text_ += "    }\n";
     }
     text_ += "\n";
+  }
+
+  // On several hosts one would expect a restart, which such an image has no need of.
+  void ShowWhoTakesFlags(const Change& change) {
+    const PodSpec* pod = SpecOf(change.action);
+    const bool flags = std::any_of(
+        change.attributes.begin(), change.attributes.end(),
+        [](const auto& attribute) { return attribute.path == "metadata.tensorflow-env-vars"; });
+    if (!flags || pod == nullptr || gcp::ExpectedWorkers(pod->node).value_or(1) < 2) return;
+    const auto unit = ImageHasRuntimeUnit(pod->node["runtimeVersion"].AsString());
+    if (!unit || *unit) return;
+    text_ += "        # no tpu-runtime on this image: what podctl starts takes these variables\n";
+  }
+
+  static const PodSpec* SpecOf(const Action& action) {
+    if (const auto* create = std::get_if<Create>(&action)) return &create->pod;
+    if (const auto* patch = std::get_if<Patch>(&action)) return &patch->pod;
+    if (const auto* replace = std::get_if<Replace>(&action)) return &replace->pod;
+    return nullptr;
   }
 
   static std::string Title(const Change& change) {

@@ -7,6 +7,7 @@
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
+#include "plans/runtime_unit.h"
 #include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -54,14 +55,18 @@ class StepTask final : public Task {
 
   // Noted at once: the executor saves now and then, for many workers together.
   void OnApplied(int worker, const HostKeyText& learned_host_key) override {
+    Note(worker, learned_host_key, digest_);
+  }
+
+ private:
+  void Note(int worker, const HostKeyText& learned_host_key, const std::string& digest) {
     if (!applied_.insert(worker).second) return;
     if (!learned_host_key.empty()) {
       context_.journal.HostKeys(pod_address_, {{worker, {learned_host_key}}}, "firstUse");
     }
-    context_.journal.StepApplied(address_, pod_address_, worker, digest_);
+    context_.journal.StepApplied(address_, pod_address_, worker, digest);
   }
 
- private:
   Need Run() {
     auto rendered = RenderStep(run_.step, run_.files_digest, context_.Lookup());
     if (!rendered) {
@@ -69,7 +74,13 @@ class StepTask final : public Task {
                               "the step refers to something that is not known"));
     }
     digest_ = rendered->digest;
-    std::vector<WorkerAccess> workers = AccessToWorkers(pod_, *context_.journal.Find(pod_address_));
+    const PodRecord& record = *context_.journal.Find(pod_address_);
+    std::vector<WorkerAccess> workers = AccessToWorkers(pod_, record);
+    if (ProgramsTakeFlags(context_.journal.state(), pod_, record)) {
+      for (WorkerAccess& worker : workers) {
+        worker.env.insert(record.exec_env.begin(), record.exec_env.end());
+      }
+    }
     const auto count = static_cast<int>(workers.size());
     per_slice_ = workers.empty() ? 0 : workers.front().per_slice;
     auto wanted = run_.workers ? run_.workers : run_.selected;
@@ -108,6 +119,10 @@ class StepTask final : public Task {
     std::map<std::string, std::vector<int>> failed;  // by message
     Need need;
     for (const StepOutcome& outcome : outcomes) {
+      if (outcome.ok && run_.step.kind == Step::Kind::kRestartRuntime && !outcome.message.empty()) {
+        Note(outcome.worker, outcome.learned_host_key, std::string(kNoUnitMark) + digest_);
+        continue;
+      }
       if (outcome.ok) {
         OnApplied(outcome.worker, outcome.learned_host_key);
         continue;

@@ -22,15 +22,22 @@ constexpr std::chrono::milliseconds kXrtLimit{600'000};  // it answers when it h
 // A runtime that comes with the node pulls its container first.
 constexpr std::chrono::seconds kRuntimePatience{300};
 
+// An image without the unit is no failure: nothing there would read the new value.
+constexpr std::string_view kNoUnitWords = "no tpu-runtime here; the flags go to what podctl starts";
+bool FoundNoUnit(const ssh::WorkerResult& result) {
+  return result.outcome == ssh::Outcome::kExited && result.exit_code == kRestartNoUnit;
+}
+
 // Passes lines on, keeps the last ones of each worker, and counts. The answers of a probe are kept
 // whole, and not passed on.
 class Recorder final : public ssh::Observer {
  public:
-  Recorder(const std::vector<WorkerAccess>& workers, std::string marker, bool probes,
+  Recorder(const std::vector<WorkerAccess>& workers, std::string marker, Step::Kind kind,
            StepObserver& observer)
       : workers_(workers),
         marker_(std::move(marker)),
-        probes_(probes),
+        probes_(kind == Step::Kind::kReadiness),
+        restarts_(kind == Step::Kind::kRestartRuntime),
         observer_(observer),
         endings_(workers.size()) {}
 
@@ -67,7 +74,9 @@ class Recorder final : public ssh::Observer {
   }
 
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
-    ++(result.ok() ? ok_ : failed_);
+    const bool no_unit = restarts_ && FoundNoUnit(result);
+    if (no_unit) observer_.OnStepLine(workers_[job].index, kNoUnitWords);
+    ++(result.ok() || no_unit ? ok_ : failed_);
     // Of a probe the exit code is not the verdict.
     if (result.ok() && !probes_) {
       observer_.OnStepApplied(workers_[job].index, result.learned_host_key.value_or(""));
@@ -89,6 +98,7 @@ class Recorder final : public ssh::Observer {
   const std::vector<WorkerAccess>& workers_;
   const std::string marker_;
   const bool probes_;
+  const bool restarts_;
   StepObserver& observer_;
   std::vector<Ending> endings_;
   int ok_ = 0;
@@ -111,9 +121,6 @@ std::string RestartMessage(int code, const Recorder::Ending& ending) {
   switch (code) {
     case kRestartNoSystemd:
       return WithLastWords("systemd does not answer on this worker", ending);
-    case kRestartNoUnit:
-      return "the image has no tpu-runtime unit, so there is nothing to restart that would read "
-             "the new value";
     case kRestartRefused:
       return WithLastWords("tpu-runtime could not be restarted", ending);
     case kRestartNotActive:
@@ -242,7 +249,7 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
       jobs.back().command = RunScriptCommand(id, worker.env);
     }
   }
-  Recorder recorder(workers, id, probes, observer);
+  Recorder recorder(workers, id, step.kind, observer);
   std::vector<ssh::WorkerResult> results = transport_.Run(jobs, limits, recorder, std::move(stop));
 
   std::vector<StepOutcome> outcomes;
@@ -252,7 +259,10 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
     outcome.ok = results[i].ok();
     outcome.learned_host_key = results[i].learned_host_key.value_or("");
     const Recorder::Ending& ending = recorder.ending(i);
-    if (!outcome.ok) {
+    if (step.kind == Step::Kind::kRestartRuntime && FoundNoUnit(results[i])) {
+      outcome.ok = true;
+      outcome.message = kNoUnitWords;
+    } else if (!outcome.ok) {
       outcome.message = FailureMessage(step, results[i], ending);
       if (!probes) outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
     } else if (probes) {

@@ -36,7 +36,7 @@ struct Step {
 struct StepOutcome {
   int worker = 0;
   bool ok = false;
-  std::string message;                  // why not ok; one sentence
+  std::string message;                  // why not ok, or that nothing was to be restarted there
   std::vector<std::string> last_lines;  // the end of the worker's output when not ok
   HostKeyText learned_host_key;         // not empty: trusted on first use, to be remembered
 };

@@ -153,19 +153,51 @@ TEST_F(WorkersTest, StepsRunInTheirOrderOnTheirWorkers) {
   EXPECT_THAT(again.out, HasSubstr("No changes.")) << again;
 }
 
-TEST_F(WorkersTest, AnImageWithoutTheRuntimeIsToldAndIsNoSuccess) {
+// Without the unit the flags are for what podctl starts: exec, jobs and steps.
+TEST_F(WorkersTest, WhereNoRuntimeTakesTheFlagsProgramsDo) {
   const std::string pod =
       "  research:\n"
       "    acceleratorType: v3-32\n"
       "    runtimeVersion: tpu-ubuntu2204-base\n"
+      "    libtpuFlags: {xla_jf_conv_full_precision: true}\n"
+      "    bootstrap: [{name: look, run: echo \"took $LIBTPU_INIT_ARGS\"}]\n";
+  box_.WriteSpec(pod);
+  EXPECT_EQ(CountLines(box_.Apply().err, "research/", "took --xla_jf_conv_full_precision=true"), 4);
+  const auto flags = [&] {
+    return box_.Run({"exec", "research", "--gather", "--", "echo $LIBTPU_INIT_ARGS"}).out;
+  };
+  EXPECT_THAT(flags(), HasSubstr("--xla_jf_conv_full_precision=true"));
+  box_.WriteSpec(Replace(pod, "true", "false"));
+  const RunResult plan = box_.Run({"plan"});
+  EXPECT_THAT(plan.out, HasSubstr("no tpu-runtime on this image: what podctl starts takes these"))
+      << plan;
+  EXPECT_THAT(plan.out, Not(HasSubstr("systemctl restart"))) << plan;
+  const RunResult run = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(flags(), HasSubstr("--xla_jf_conv_full_precision=false"));
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+}
+
+// An image whose name does not tell is asked by the restart, which notes what it found.
+TEST_F(WorkersTest, ARestartThatFindsNoRuntimeSaysSo) {
+  const std::string pod =
+      "  research:\n"
+      "    acceleratorType: v3-32\n"
+      "    runtimeVersion: v2-alpha\n"
       "    libtpuFlags: {xla_jf_conv_full_precision: true}\n";
   box_.WriteSpec(pod);
   box_.Apply();
   box_.WriteSpec(Replace(pod, "true", "false"));
   const RunResult run = box_.Run({"apply", "--auto-approve"});
-  EXPECT_EQ(run.code, 1) << run;
-  EXPECT_THAT(run.err, HasSubstr("the image has no tpu-runtime unit")) << run;
-  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 2) << "it is still to be done";
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_EQ(
+      CountLines(run.err, "research/", "no tpu-runtime here; the flags go to what podctl starts"),
+      4)
+      << run;
+  EXPECT_THAT(box_.ReadFile("podctl.state.json"), HasSubstr("\"no-unit:"));
+  EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
+  EXPECT_THAT(box_.Run({"exec", "research", "--gather", "--", "echo $LIBTPU_INIT_ARGS"}).out,
+              HasSubstr("--xla_jf_conv_full_precision=false"));
 }
 
 TEST_F(WorkersTest, ARuntimeThatDoesNotComeUpIsNoSuccess) {
