@@ -9,6 +9,7 @@
 
 #include "plans/jobs/command_text.h"
 #include "plans/jobs/launch_texts.h"
+#include "plans/spec/devices.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 
@@ -117,6 +118,10 @@ std::string ShowLaunch(const JobSpec& job, const LaunchPod* pod, const Launch& l
   std::string text =
       fmt::format("Job {}, launcher {}, on {}\n", job.name, LauncherName(job.launcher),
                   pod == nullptr ? "this machine" : "pod." + pod->name);
+  const auto host = pod == nullptr ? std::nullopt : HostOf(pod->node);
+  if (const std::string seen = host ? DescribeVisible(job.devices, *host) : ""; !seen.empty()) {
+    text += fmt::format("On each worker {}.\n", seen);
+  }
   if (pod != nullptr && pod->guessed) {
     text += "The pod is not there yet: its addresses are known after apply.\n";
   }

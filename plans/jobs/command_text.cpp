@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plans/jobs/launch.h"
+#include "plans/spec/run_config.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -54,9 +57,16 @@ std::vector<std::string> FlagWords(const JobSpec& job) {
 std::vector<std::string> RunConfigWords(const JobSpec& job) {
   std::vector<std::string> words;
   for (const auto& [name, value] : job.run_config) {
+    if (name == kRunConfigFlags) continue;
     words.push_back(fmt::format("--{}={}", name, FlagText(value)));
   }
   return words;
+}
+
+bool HasRunConfigFlags(const JobSpec& job) {
+  return std::none_of(job.run_config.begin(), job.run_config.end(), [](const auto& field) {
+    return field.first == kRunConfigFlags && !field.second.AsBool();
+  });
 }
 
 std::string CommandText(const JobSpec& job, const std::vector<std::string>& words) {

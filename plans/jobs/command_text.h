@@ -13,6 +13,8 @@ namespace podctl {
 std::vector<std::string> FlagWords(const JobSpec& job);
 // Of the fields of a run configuration: `--iterations_per_loop=100`; switches in Python's words.
 std::vector<std::string> RunConfigWords(const JobSpec& job);
+// Whether they, and `use_tpu`, are to stand behind the command.
+bool HasRunConfigFlags(const JobSpec& job);
 
 // The command and `words` behind it, as shell text in which each word arrives as it is.
 std::string CommandText(const JobSpec& job, const std::vector<std::string>& words);

@@ -11,6 +11,7 @@
 #include "plans/jobs/xla_dist.h"
 #include "plans/spec/devices.h"
 #include "plans/spec/launcher_rules.h"
+#include "plans/spec/run_config.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -114,7 +115,7 @@ std::vector<std::string> WordsBehind(JobSpec job, const LaunchWishes& wishes, Wh
     if (name == "use_tpu" && where == Where::kHere) value = use_tpu;
   }
   std::vector<std::string> words = FlagWords(job);
-  if (job.launcher == Launcher::kEstimator) {
+  if (job.launcher == Launcher::kEstimator && HasRunConfigFlags(job)) {
     for (std::string& word : RunConfigWords(job)) words.push_back(std::move(word));
     words.push_back("--use_tpu=" + use_tpu);
   }
@@ -149,15 +150,26 @@ std::string ScriptOf(const JobSpec& job, const LaunchWishes& wishes, Where where
 
 std::vector<LaunchFile> FilesOf(const JobSpec& job, Where where) {
   if (job.launcher != Launcher::kEstimator) return {};
-  std::string yaml;
+  // As TPUEstimator takes it: use_tpu, and in `config` a RunConfig, which holds a TPUConfig.
+  std::string run_yaml;
+  std::string tpu_yaml;
+  Value run = Value::EmptyMap();
+  Value tpu = Value::EmptyMap();
+  for (const auto& [name, value] : job.run_config) {
+    if (name == kRunConfigFlags) continue;
+    const bool inner = IsTpuConfigField(name);
+    // A value of JSON is one of YAML (YAML 1.2, 1.3).
+    (inner ? tpu_yaml : run_yaml) +=
+        fmt::format("{}{}: {}\n", inner ? "    " : "  ", name, ToJson(value));
+    (inner ? tpu : run).Set(name, value);
+  }
+  const std::string yaml = fmt::format("use_tpu: {}\nconfig:\n{}  tpu_config:{}\n{}",
+                                       where == Where::kPod ? "true" : "false", run_yaml,
+                                       tpu_yaml.empty() ? " {}" : "", tpu_yaml);
+  run.Set("tpu_config", std::move(tpu));
   Value document = Value::EmptyMap();
-  // A value of JSON is one of YAML (YAML 1.2, 1.3).
-  const auto add = [&](const std::string& name, const Value& value) {
-    yaml += fmt::format("{}: {}\n", name, ToJson(value));
-    document.Set(name, value);
-  };
-  for (const auto& [name, value] : job.run_config) add(name, value);
-  add("use_tpu", where == Where::kPod);
+  document.Set("use_tpu", where == Where::kPod);
+  document.Set("config", std::move(run));
   return {{kYamlFile, yaml}, {kJsonFile, ToJson(document, JsonStyle::kIndented) + "\n"}};
 }
 

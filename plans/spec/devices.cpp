@@ -118,6 +118,18 @@ std::optional<DeviceProblem> CheckDevices(const JobDevices& devices, const TpuHo
   return std::nullopt;
 }
 
+std::string DescribeVisible(const JobDevices& devices, const TpuHost& host) {
+  if (devices.kind != JobDevices::Kind::kList || DeviceVariables(devices, host).empty()) return {};
+  const std::vector<int> chips = ChipsOf(devices, host);
+  const int first = chips.front() * host.cores_per_chip;
+  std::vector<std::string> seen;
+  for (const int device : devices.list) seen.push_back(std::to_string(device - first));
+  const bool one = devices.list.size() == 1;
+  return fmt::format("{} {} of the host {} {} of the {} that the program sees (from 0)",
+                     one ? "device" : "devices", fmt::join(devices.list, ", "), one ? "is" : "are",
+                     Join(seen, ", "), static_cast<int>(chips.size()) * host.cores_per_chip);
+}
+
 std::map<std::string, std::string> DeviceVariables(const JobDevices& devices, const TpuHost& host) {
   const std::vector<int> chips = ChipsOf(devices, host);
   const Arrangement* arrangement = ArrangementOf(chips.size());

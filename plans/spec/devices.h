@@ -32,6 +32,10 @@ struct DeviceProblem {
 // Why `devices` cannot be had there; nullopt: it can.
 std::optional<DeviceProblem> CheckDevices(const JobDevices& devices, const TpuHost& host);
 
+// By which numbers a program asks for what `devices` lists, "device 5 of the host is 1 of the 2
+// that the program sees"; "" where it sees the whole host, or no list is given.
+std::string DescribeVisible(const JobDevices& devices, const TpuHost& host);
+
 // The variables for what CheckDevices accepts. None where the process sees the whole host: then
 // libtpu's own rules hold, which on a pod of several hosts join them.
 std::map<std::string, std::string> DeviceVariables(const JobDevices& devices, const TpuHost& host);

@@ -17,6 +17,7 @@ enum class Kind {
   kReal,         // 0 or more
   kSwitch,       // true or false
   kInput,        // per_host_input_for_training: a switch, or a word of InputPipelineConfig
+  kEvalInput,    // eval_training_input_configuration: one of two of these words
   kNumberLists,  // input_partition_dims
   kObject,       // of a program: not for a file
 };
@@ -35,7 +36,7 @@ constexpr Field kFields[] = {
     {"tpu_job_name", Kind::kText},
     {"initial_infeed_sleep_secs", Kind::kNumber},
     {"input_partition_dims", Kind::kNumberLists},
-    {"eval_training_input_configuration", Kind::kInput},
+    {"eval_training_input_configuration", Kind::kEvalInput},
     {"experimental_host_call_every_n_steps", Kind::kPositive},
     {"experimental_allow_per_host_v2_parallel_get_next", Kind::kSwitch},
     {"experimental_feed_hook", Kind::kObject},
@@ -63,10 +64,17 @@ constexpr Field kFields[] = {
     {"tpu_config", Kind::kObject},
 };
 
+// Their numbers are their places, from 1 (tensorflow_estimator/python/estimator/tpu/tpu_config.py):
+// TensorFlow compares numbers, takes no word, and says nothing when it is given one.
 const std::vector<std::string>& InputWords() {
   static const std::vector<std::string> words = {"PER_SHARD_V1", "PER_HOST_V1", "PER_HOST_V2",
                                                  "BROADCAST", "SLICED"};
   return words;
+}
+
+std::int64_t NumberOf(const std::string& word) {
+  const auto& words = InputWords();
+  return std::find(words.begin(), words.end(), word) - words.begin() + 1;
 }
 
 const Field* FindField(std::string_view name) {
@@ -102,9 +110,16 @@ std::optional<Value> ReadInput(ValueReader& reader, const YamlNode& node, const 
   if (node.is_scalar() && node.plain && (node.text == "true" || node.text == "false")) {
     return Value(node.text == "true");
   }
-  auto word = reader.ReadWord(node, slot, InputWords());
+  static const std::vector<std::string> for_training(InputWords().begin(), InputWords().end() - 1);
+  const auto word = reader.ReadWord(node, slot, for_training);
   if (!word) return std::nullopt;
-  return Value(*std::move(word));
+  return Value(NumberOf(*word));
+}
+
+std::optional<Value> ReadEvalInput(ValueReader& reader, const YamlNode& node, const Slot& slot) {
+  const auto word = reader.ReadWord(node, slot, {"PER_HOST_V1", "SLICED"});
+  if (!word) return std::nullopt;
+  return Value(NumberOf(*word));
 }
 
 // [[1, 2, 1, 1], null]: an entry for each input, null where it is not cut.
@@ -153,6 +168,8 @@ std::optional<Value> ReadField(ValueReader& reader, Kind kind, const YamlNode& n
       return ReadReal(reader, node, slot);
     case Kind::kInput:
       return ReadInput(reader, node, slot);
+    case Kind::kEvalInput:
+      return ReadEvalInput(reader, node, slot);
     case Kind::kNumberLists:
       return ReadNumberLists(reader, node, slot);
     case Kind::kObject:
@@ -165,6 +182,12 @@ std::optional<Value> ReadField(ValueReader& reader, Kind kind, const YamlNode& n
 
 }  // namespace
 
+bool IsTpuConfigField(std::string_view name) {
+  const auto* const first_of_run_config = FindField("model_dir");
+  const Field* const field = FindField(name);
+  return field != nullptr && field < first_of_run_config;
+}
+
 std::vector<std::pair<std::string, Value>> ReadRunConfig(ValueReader& reader, const YamlNode& node,
                                                          const Slot& slot) {
   std::vector<std::pair<std::string, Value>> config;
@@ -174,6 +197,12 @@ std::vector<std::pair<std::string, Value>> ReadRunConfig(ValueReader& reader, co
     if (entry.key->text == "use_tpu") {
       reader.Error(*entry.key, below, "`use_tpu` is podctl's to set",
                    "it is True on the pod, and False with `podctl run --local`");
+      continue;
+    }
+    if (entry.key->text == kRunConfigFlags) {
+      if (const auto flags = reader.ReadBool(*entry.value, below)) {
+        config.emplace_back(entry.key->text, *flags);
+      }
       continue;
     }
     const Field* field = FindField(entry.key->text);

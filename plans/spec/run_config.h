@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,14 @@
 
 namespace podctl {
 
-// In the order of the spec; what is wrong was reported and is left out.
+// Whether it is a field of TPUConfig, else one of RunConfig, which holds the former.
+bool IsTpuConfigField(std::string_view name);
+
+// The one key of `runConfig` that is podctl's own: `flags: false` leaves the fields to the files.
+inline constexpr std::string_view kRunConfigFlags = "flags";
+
+// In the order of the spec, kRunConfigFlags among them; what is wrong was reported and is left out.
+// Words of InputPipelineConfig come as TensorFlow's numbers for them.
 std::vector<std::pair<std::string, Value>> ReadRunConfig(ValueReader& reader, const YamlNode& node,
                                                          const Slot& slot);
 

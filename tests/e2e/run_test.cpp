@@ -195,7 +195,7 @@ TEST_F(RunTest, EstimatorFindsItsConfigurationOnTheWorker) {
   const auto config = ParseJson(box_->ReadFile("c.json"));
   ASSERT_TRUE(config);
   EXPECT_EQ((*config)["use_tpu"], Value(true));
-  EXPECT_EQ((*config)["model_dir"], Value("gs://b/it's: \"x\""));
+  EXPECT_EQ((*config)["config"]["model_dir"], Value("gs://b/it's: \"x\""));
   // A reader of the other format, where there is one.
   const RunResult yaml = box_->RunProgram(
       {"python3", "-c",
@@ -212,7 +212,9 @@ TEST_F(RunTest, HereItIsTheSameCommandWithoutATpu) {
       "$PODCTL_RUN_CONFIG; exit 4', model]\n    runConfig: {num_shards: 8}\n");
   const RunResult run = Run({"--local"});
   EXPECT_EQ(run.code, 4) << run;
-  EXPECT_EQ(run.out, "CPU --num_shards=8 --use_tpu=False\nnum_shards: 8\nuse_tpu: false\n");
+  EXPECT_EQ(run.out,
+            "CPU --num_shards=8 --use_tpu=False\nuse_tpu: false\nconfig:\n  tpu_config:\n    "
+            "num_shards: 8\n");
   Job("    command: [sh, -c, 'trap \"echo ended; exit 5\" TERM; echo up; while :; do sleep 0.1; "
       "done']\n");
   const auto here = box_->Start({"run", "train", "--local"});

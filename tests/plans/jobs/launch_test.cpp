@@ -152,6 +152,19 @@ TEST_F(LaunchTest, EstimatorHasItsRunConfigAsFilesAndAsFlags) {
   testing::ExpectGolden("jobs/estimator_local.txt", PrintLocal(job));
 }
 
+void ExpectSame(const YamlNode& yaml, const Value& json) {
+  EXPECT_EQ(yaml.entries.size(), json.AsMap().size());
+  for (const YamlEntry& entry : yaml.entries) {
+    const Value& value = json[entry.key->text];
+    if (entry.value->is_map()) {
+      ExpectSame(*entry.value, value);
+      continue;
+    }
+    EXPECT_EQ(entry.value->text, value.is_string() ? value.AsString() : ToJson(value));
+    EXPECT_EQ(entry.value->plain, !value.is_string()) << entry.key->text;
+  }
+}
+
 TEST_F(LaunchTest, BothFilesOfTheRunConfigMeanTheSame) {
   const JobSpec& job = Load(
       "    pod: four\n    launcher: estimator\n    command: [a]\n"
@@ -168,12 +181,43 @@ TEST_F(LaunchTest, BothFilesOfTheRunConfigMeanTheSame) {
   const YamlNodePtr yaml = ParseYaml(file, diagnostics);
   EXPECT_EQ(FormatDiagnostics(diagnostics, {}), "");
   ASSERT_TRUE(yaml && yaml->is_map());
-  EXPECT_EQ(yaml->entries.size(), json->AsMap().size());
-  for (const YamlEntry& entry : yaml->entries) {
-    const Value& value = (*json)[entry.key->text];
-    EXPECT_EQ(entry.value->text, value.is_string() ? value.AsString() : ToJson(value));
-    EXPECT_EQ(entry.value->plain, !value.is_string()) << entry.key->text;
-  }
+  ExpectSame(*yaml, *json);
+}
+
+// TPUEstimator(config=RunConfig(tpu_config=TPUConfig(…), …), use_tpu=…), with TensorFlow's numbers:
+// it compares numbers, and a word it takes without a sound for none of them.
+TEST_F(LaunchTest, TheRunConfigIsNestedAndCountsAsTensorFlowDoes) {
+  const std::string job =
+      "    pod: four\n    launcher: estimator\n    command: [a]\n"
+      "    runConfig: {flags: false, num_shards: 8, per_host_input_for_training: PER_HOST_V2, "
+      "model_dir: "
+      "\"gs://b\",\n"
+      "      eval_training_input_configuration: SLICED}\n";
+  const JobSpec& spec = Load(job);
+  const auto record = Record("four");
+  const auto launch = MakeLaunch(spec, *LaunchPodOf(Pod(), &record), {});
+  const auto json = ParseJson(launch->files[1].text);
+  EXPECT_EQ((*json)["use_tpu"], Value(true));
+  EXPECT_EQ((*json)["config"]["model_dir"], Value("gs://b"));
+  const Value& tpu = (*json)["config"]["tpu_config"];
+  EXPECT_EQ(tpu["num_shards"], Value(8));
+  EXPECT_EQ(tpu["per_host_input_for_training"], Value(3));
+  EXPECT_EQ(tpu["eval_training_input_configuration"], Value(5));
+  EXPECT_THAT(launch->workers[0].script, Not(HasSubstr("--num_shards")));
+  EXPECT_THAT(launch->workers[0].script, Not(HasSubstr("--use_tpu")));
+}
+
+TEST(Devices, AreCountedAnewByWhoSeesThem) {
+  const auto seen = [](const std::string& type, std::vector<int> list) {
+    Value node = Value::EmptyMap();
+    node.Set("acceleratorType", type);
+    return DescribeVisible({JobDevices::Kind::kList, 0, std::move(list)}, *HostOf(node));
+  };
+  EXPECT_EQ(seen("v5litepod-8", {5}),
+            "device 5 of the host is 0 of the 1 that the program sees (from 0)");
+  EXPECT_EQ(seen("v3-8", {5}), "device 5 of the host is 1 of the 2 that the program sees (from 0)");
+  EXPECT_EQ(seen("v4-8", {2, 3}),
+            "devices 2, 3 of the host are 0, 1 of the 2 that the program sees (from 0)");
 }
 
 TEST_F(LaunchTest, ShellTextIsForTheUsersOwnShell) {
