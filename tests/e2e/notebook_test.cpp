@@ -30,6 +30,10 @@ class NotebookTest : public ::testing::Test {
     box_.StartEmulator();
     const RunResult made = box_.Run({"init", "--template", "colab"});
     ASSERT_EQ(made.code, 0) << made;
+    // Workers have no network to install from.
+    box_.WriteFile("podctl.yaml",
+                   Replace(box_.ReadFile("podctl.yaml"),
+                           "default: jupyter_http_over_ws matplotlib scipy", "default: \"\""));
     // Where workers share this machine's network, they are not on port 22.
     if (const std::string more = box_.SpecDefaults(); !more.empty()) {
       box_.WriteFile("podctl.yaml", box_.ReadFile("podctl.yaml") + more);

@@ -24,7 +24,8 @@ const std::set<std::string> kElsewhere = {"colab", "gitops", "torch-xla-wheels"}
 
 // What a worker without a network cannot have: programs that note what they were asked for.
 constexpr const char* kPlantStandIns =
-    "mkdir -p ~/stand-ins && cd ~/stand-ins && for name in gsutil pip3 sudo; do "
+    "mkdir -p ~/stand-ins && cd ~/stand-ins && for name in gsutil install_maxtext_tpu_github_deps "
+    "pip3 sudo uv; do "
     "printf '#!/bin/sh\\necho %s \"$@\" >> ~/asked\\n' $name > $name; chmod +x $name; done; "
     "echo 'PATH=$HOME/stand-ins:$PATH' > ~/.bashrc";
 
@@ -100,10 +101,11 @@ TEST_F(TemplatesTest, EachIsValidAppliedAndThenThereIsNothingLeftToDo) {
   for (const Value& item : (*list)["templates"].AsList()) {
     names.push_back(item["name"].AsString());
   }
-  EXPECT_THAT(names,
-              ElementsAre("caliban", "colab", "estimator", "gitops", "jax", "libtpu-flags",
-                          "lightning", "minimal", "multislice", "pytorch-xla", "queued",
-                          "spot-with-recovery", "tensorflow-pod", "torch-xla-wheels", "xla-dist"));
+  EXPECT_THAT(names, ElementsAre("accelerate", "caliban", "colab", "estimator", "gitops", "jax",
+                                 "jax-uv", "levanter", "libtpu-flags", "lightning", "maxtext",
+                                 "minimal", "multislice", "pytorch-xla", "queued",
+                                 "spot-with-recovery", "tensorflow-pod", "torch-xla-wheels",
+                                 "torchrun", "trials", "vllm", "xla-dist"));
   for (const std::string& name : names) {
     SCOPED_TRACE(name);
     const std::string spec = Init(name);
@@ -116,6 +118,28 @@ TEST_F(TemplatesTest, EachIsValidAppliedAndThenThereIsNothingLeftToDo) {
     // They all call their pod `research`, or nearly so.
     ExpectOk(Run(spec, {"destroy", "--auto-approve"}));
   }
+}
+
+// Without uv it is Python's own venv, and what it cannot install fails the step.
+TEST_F(TemplatesTest, WhatCannotBeInstalledFailsTheStep) {
+  const std::string spec = Init("pytorch-xla");
+  ExpectOk(Run(WithoutSteps(spec), {"apply", "--auto-approve"}));
+  ExpectOk(
+      Run(spec, {"exec", "research", "--",
+                 "mkdir -p ~/stand-ins ~/venv/bin && cd ~/stand-ins && "
+                 "printf '#!/bin/sh\\necho python3 \"$@\" >> ~/asked\\n' > python3 && "
+                 "printf '#!/bin/sh\\n[ -e ~/net ] || { echo no network; exit 1; }\\necho pip "
+                 "\"$@\" >> ~/asked\\n' > ~/venv/bin/pip && chmod +x python3 ~/venv/bin/pip && "
+                 "echo 'PATH=$HOME/stand-ins:/usr/bin:/bin' > ~/.bashrc"}));
+  const RunResult failed = Run(spec, {"apply", "--auto-approve"});
+  EXPECT_EQ(failed.code, 1) << failed;
+  EXPECT_THAT(failed.err, HasSubstr("no network")) << failed;
+  ExpectOk(Run(spec, {"exec", "research", "--", "touch ~/net"}));
+  ExpectOk(Run(spec, {"apply", "--auto-approve"}));
+  const RunResult asked = Run(spec, {"exec", "research/0", "--", "cat ~/asked"});
+  EXPECT_THAT(asked.out,
+              AllOf(HasSubstr("python3 -m venv "), HasSubstr("pip install --quiet torch")))
+      << asked;
 }
 
 TEST_F(TemplatesTest, LibtpuFlagsReachBothKindsOfPod) {
