@@ -87,7 +87,7 @@ TEST_F(VersionsTest, EnumsAreTakenByNumberToo) {
                     "dataDisks:[{mode:2,sourceDisk:'projects/p/zones/z/disks/d'}]}");
   };
   const Reply made = create("a", "4");
-  EXPECT_EQ(made.status, 200) << made.text;
+  ASSERT_EQ(made.status, 200) << made.text;
   client_->Finish(made);
   const Value node = Send("GET", kV2 + "/nodes/a").body;
   EXPECT_EQ(node["acceleratorConfig"]["type"], Value("V3"));
