@@ -32,8 +32,11 @@ CLI::Option* AddWorkers(CLI::App* app, std::string* target, const std::string& d
       ->type_name(type);
 }
 
-CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
-                         const std::string& description) {
+namespace {
+
+template <typename Target>
+CLI::Option* AddDurationTo(CLI::App* app, const std::string& name, Target* target,
+                           const std::string& description) {
   return app
       ->add_option_function<std::string>(
           name,
@@ -48,6 +51,19 @@ CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::mi
           },
           description)
       ->type_name("DURATION");
+}
+
+}  // namespace
+
+CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
+                         const std::string& description) {
+  return AddDurationTo(app, name, target, description);
+}
+
+CLI::Option* AddDuration(CLI::App* app, const std::string& name,
+                         std::optional<std::chrono::milliseconds>* target,
+                         const std::string& description) {
+  return AddDurationTo(app, name, target, description);
 }
 
 // Adds a flag that holds a whole number from 1 to `most`. Our own words, since those of CLI11

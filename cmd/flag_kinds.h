@@ -23,6 +23,9 @@ CLI::Option* AddWorkers(CLI::App* app, std::string* target, const std::string& d
 // Adds a flag that holds a duration: "90s", "1h30m".
 CLI::Option* AddDuration(CLI::App* app, const std::string& name, std::chrono::milliseconds* target,
                          const std::string& description);
+CLI::Option* AddDuration(CLI::App* app, const std::string& name,
+                         std::optional<std::chrono::milliseconds>* target,
+                         const std::string& description);
 
 // Adds a flag that holds a whole number from 1 to `most`.
 CLI::Option* AddNumber(CLI::App* app, const std::string& name, int most, int* target,

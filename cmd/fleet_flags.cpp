@@ -24,12 +24,12 @@ void AddFleetCommands(CLI::App* app, FleetOptions* options) {
 
   CLI::App* drain =
       AddFleetCommand(app, "drain", "end leftover processes that hold the TPU", options);
-  AddDuration(drain, "--grace", &options->grace, "from TERM to KILL (default 10s)");
-  drain->add_flag("--jobs", options->with_jobs, "also jobs of `podctl exec --detach`");
+  AddDuration(drain, "--grace", &options->grace, "from TERM to KILL (default 30s)");
+  drain->add_flag("--jobs", options->with_jobs, "also jobs of podctl");
   drain->add_flag("--dry-run", options->dry_run, "only show what would be ended");
   drain->add_flag("--auto-approve", options->auto_approve, "do not ask");
 
-  AddFleetCommand(app, "jobs", "list the jobs of `podctl exec --detach`", options);
+  AddFleetCommand(app, "jobs", "list what `run` and `exec --detach` have started", options);
 
   CLI::App* logs = AddFleetCommand(app, "logs", "show what a job has written", options);
   logs->add_option("JOB", options->job, "name of the job")->required();
@@ -39,7 +39,8 @@ void AddFleetCommands(CLI::App* app, FleetOptions* options) {
 
   CLI::App* kill = AddFleetCommand(app, "kill", "end a job", options);
   kill->add_option("JOB", options->job, "name of the job")->required();
-  AddDuration(kill, "--grace", &options->grace, "from TERM to KILL (default 10s)");
+  AddDuration(kill, "--grace", &options->grace,
+              "from TERM to KILL (default: the job's terminationGracePeriod, 30s)");
 }
 
 void AddDetachFlag(CLI::App* exec, ExecOptions* options) {

@@ -96,13 +96,13 @@ struct FleetOptions {  // doctor, drain, jobs, logs, kill
   std::string pod;
   std::string workers;  // --worker; empty: all
   std::string job;
-  std::chrono::milliseconds grace{10'000};  // drain, kill: between TERM and KILL
-  bool dry_run = false;                     // drain
-  bool auto_approve = false;                // drain
-  bool with_jobs = false;                   // drain: jobs of podctl too
-  bool follow = false;                      // logs
-  bool resume = false;                      // logs: from where they stopped
-  int tail = 0;                             // logs: so many last lines; 0: all
+  std::optional<std::chrono::milliseconds> grace;  // drain, kill: between TERM and KILL
+  bool dry_run = false;                            // drain
+  bool auto_approve = false;                       // drain
+  bool with_jobs = false;                          // drain: jobs of podctl too
+  bool follow = false;                             // logs
+  bool resume = false;                             // logs: from where they stopped
+  int tail = 0;                                    // logs: so many last lines; 0: all
 };
 
 struct RunOptions {
@@ -114,6 +114,7 @@ struct RunOptions {
   bool detach = false;
   bool list = false;
   bool drain = true;
+  bool drain_jobs = false;  // jobs of podctl that are in the way too
   bool sync = true;
   bool tell = true;  // says what was started, and how to watch it
 };

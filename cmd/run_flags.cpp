@@ -20,6 +20,9 @@ void AddRunCommand(CLI::App* app, RunOptions* run, PodOptions* pod) {
   AddWorkers(command, &run->workers, "all, 0,2-3, … in place of the job's own");
   command->add_flag_callback(
       "--no-drain", [run] { run->drain = false; }, "leave what earlier runs left alone");
+  command->add_flag("--drain-jobs", run->drain_jobs,
+                    "end other jobs of podctl that hold the chips it needs, and an earlier start "
+                    "of this one");
   command->add_flag_callback(
       "--no-sync", [run] { run->sync = false; }, "leave the job's files as they are there");
   command->add_option("ARGUMENT", pod->command, "further arguments of the command, after --");
@@ -34,13 +37,15 @@ std::string RunConflict(const RunOptions& run) {
   }
   if (run.job.empty()) return "`podctl run` needs more: podctl run JOB [flags] [-- ARGUMENT…]";
   const std::pair<bool, std::string_view> not_here[] = {
-      {run.detach, "--detach"},
-      {!run.workers.empty(), "--worker"},
-      {!run.drain, "--no-drain"},
+      {run.detach, "--detach"},   {!run.workers.empty(), "--worker"},
+      {!run.drain, "--no-drain"}, {run.drain_jobs, "--drain-jobs"},
       {!run.sync, "--no-sync"},
   };
   for (const auto& [given, flag] : not_here) {
     if (run.local && given) return together("--local", flag, "no worker has a part in it");
+  }
+  if (!run.drain && run.drain_jobs) {
+    return together("--no-drain", "--drain-jobs", "one ends nothing, the other all that there is");
   }
   if (run.detach && run.print) {
     return together("--detach", "--print", "one starts it, the other only shows it");

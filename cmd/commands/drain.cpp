@@ -214,12 +214,13 @@ Survey TakeSurvey(Wiring& wiring, const PodTarget& target, const std::vector<Wor
 // Exit code.
 int Drain(Wiring& wiring, const FleetOptions& options, const PodTarget& target,
           const Survey& survey) {
-  const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace);
+  const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace.value_or(kEndingGrace));
   std::vector<ssh::Job> jobs;
   for (const Leftover& left : survey.leftovers) {
-    jobs.push_back({left.worker, workers::DrainCommand(left.victims, grace), nullptr});
+    jobs.push_back(
+        {left.worker, workers::DrainCommand(left.victims, grace), nullptr, nullptr, kEndsByItself});
   }
-  auto answers = AskWorkers(wiring, target.address, jobs, options.grace + std::chrono::minutes(1));
+  auto answers = AskWorkers(wiring, target.address, jobs, grace + std::chrono::minutes(1));
   bool ok = survey.silent == 0;
   Value::List documents;
   for (std::size_t i = 0; i < answers.size(); ++i) {

@@ -19,6 +19,7 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/os/this_process.h"
 #include "providers/workers/jobs.h"
 #include "providers/workers/runs.h"
 #include "state/digest.h"
@@ -27,6 +28,8 @@ namespace podctl {
 namespace {
 
 using workers::JobStatus;
+
+constexpr std::chrono::hours kLongestGrace{1};
 
 struct Chosen {
   PodTarget target;
@@ -68,7 +71,8 @@ Error BadName(const std::string& name) {
 }
 
 workers::JobStart StartOf(const DetachedStart& start, std::size_t i, const std::string& run) {
-  workers::JobStart job{start.name, run, start.commands[i], start.environments[i]};
+  workers::JobStart job{start.name,     run, start.commands[i], start.environments[i], start.grace,
+                        start.container};
   job.environment["PODCTL_RUN"] = run;
   return job;
 }
@@ -114,6 +118,11 @@ void NameUnstarted(std::vector<WorkerAnswer>* answers) {
       answer.result.message = "not started, since others could not be";
     }
   }
+}
+
+// For the owner of the job: who ended it.
+std::string KillWords(const std::string& pod, const std::string& job) {
+  return fmt::format("{}@{}: podctl kill {} {}", UserName(), HostName(), pod, job);
 }
 
 struct Start {
@@ -310,12 +319,15 @@ int RunKill(Wiring& wiring, const FleetOptions& options) {
   if (!workers::IsJobName(options.job)) return fail(BadName(options.job));
   auto chosen = Choose(wiring, options.pod, options.workers);
   if (!chosen) return fail(chosen.error());
-  const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace);
+  workers::JobKill kill{options.job, std::nullopt, KillWords(pod, options.job)};
+  if (options.grace) kill.grace = std::chrono::ceil<std::chrono::seconds>(*options.grace);
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : chosen->workers) {
-    jobs.push_back({worker, workers::KillCommand(options.job, grace), nullptr});
+    jobs.push_back({worker, workers::KillCommand(kill), nullptr, nullptr, kEndsByItself});
   }
-  auto answers = AskWorkers(wiring, chosen->target.address, jobs, grace + std::chrono::minutes(1));
+  // Without --grace the worker knows how long.
+  auto answers = AskWorkers(wiring, chosen->target.address, jobs,
+                            kill.grace.value_or(kLongestGrace) + std::chrono::minutes(1));
   const auto found = ReadJobs(&answers);
   ShowSilent(wiring, answers);
   if (wiring.interrupt().requested()) return kInterruptedExitCode;

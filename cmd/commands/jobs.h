@@ -25,7 +25,9 @@ struct DetachedStart {
   // What makes it the same command as one under this name that was started before, whatever workers
   // were chosen.
   std::string identity;
-  bool tell = true;  // shows what was started; else only what went wrong
+  std::chrono::seconds grace = kEndingGrace;
+  std::string container;  // its name; empty: it runs in none
+  bool tell = true;       // shows what was started; else only what went wrong
 };
 // The same for a job whose workers differ. Shows what came of it; the exit code.
 int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart& start);

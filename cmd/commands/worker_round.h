@@ -15,6 +15,9 @@
 
 namespace podctl {
 
+// For ssh::Job::ending of a text that goes on to its own end when nobody waits for it any more.
+inline constexpr const char* kEndsByItself = "exit 0";
+
 struct WorkerAnswer {
   WorkerAccess worker;
   ssh::WorkerResult result;

@@ -28,9 +28,9 @@ constexpr const char* kFindDocker =
 
 // The first process of a container is deaf to TERM unless it listens to it, and outlives the client
 // that started it: so the container itself is stopped when the job is to end. {0}: its name, {1}:
-// what starts it.
+// what starts it; {2}: seconds from TERM to KILL.
 constexpr const char* kWatchOver = R"sh(podctl_stopped=
-trap 'podctl_stopped=1; $podctl_docker stop -t 5 {0} >/dev/null 2>&1' TERM INT HUP
+trap 'podctl_stopped=1; $podctl_docker stop -t {2} {0} >/dev/null 2>&1' TERM INT HUP
 {1} &
 podctl_client=$!
 wait $podctl_client
@@ -78,6 +78,10 @@ std::string CommandText(const JobSpec& job, const std::vector<std::string>& word
   return Join(quoted, " ");
 }
 
+std::string ContainerOf(const JobSpec& job) {
+  return job.docker ? "podctl-" + job.name : "";
+}
+
 std::string CondaText(const JobSpec& job) {
   if (job.conda_env.empty()) return {};
   const std::string complaint =
@@ -94,7 +98,7 @@ std::string BecomeText(const JobSpec& job, const std::string& command,
     return is_shell_text ? fmt::format("exec \"${{SHELL:-/bin/sh}}\" -c {}\n", ShellQuote(command))
                          : fmt::format("exec {}\n", command);
   }
-  const std::string name = ShellQuote("podctl-" + job.name);
+  const std::string name = ShellQuote(ContainerOf(job));
   std::string run = fmt::format("$podctl_docker run --rm --name {} --net=host", name);
   if (where == Where::kPod) run += " --privileged";
   if (job.launcher == Launcher::kEstimator) {
@@ -106,7 +110,7 @@ std::string BecomeText(const JobSpec& job, const std::string& command,
   run += is_shell_text ? " /bin/sh -c " + ShellQuote(command) : " " + command;
   return kFindDocker + fmt::format("$podctl_docker rm -f {} >/dev/null 2>&1\n", name) +
          (where == Where::kHere ? fmt::format("exec {}\n", run)
-                                : fmt::format(kWatchOver, name, run));
+                                : fmt::format(kWatchOver, name, run, job.grace.count()));
 }
 
 }  // namespace podctl

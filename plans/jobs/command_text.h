@@ -19,6 +19,9 @@ bool HasRunConfigFlags(const JobSpec& job);
 // The command and `words` behind it, as shell text in which each word arrives as it is.
 std::string CommandText(const JobSpec& job, const std::vector<std::string>& words);
 
+// The name of the container that the job runs in; "" where it runs in none.
+std::string ContainerOf(const JobSpec& job);
+
 enum class Where { kPod, kHere };
 
 // POSIX shell that becomes `command`. `variables`: names of those that a container is given.

@@ -21,13 +21,18 @@ namespace podctl {
 namespace {
 
 constexpr std::size_t kMostWords = 10'000;
+constexpr std::chrono::hours kLongestGrace{1};
 constexpr int kMostAttempts = 1000;
 constexpr int kMostXlaDistAttempts = 50;
 
 const std::vector<std::string>& JobKeys() {
-  static const std::vector<std::string> keys = {
-      "pod",     "launcher", "command", "flags",   "env",       "condaEnv", "docker",
-      "devices", "sync",     "restart", "workers", "runConfig", "autostart"};
+  static const std::vector<std::string> keys = {"pod",       "launcher",
+                                                "command",   "flags",
+                                                "env",       "condaEnv",
+                                                "docker",    "devices",
+                                                "sync",      "restart",
+                                                "workers",   "runConfig",
+                                                "autostart", "terminationGracePeriod"};
   return keys;
 }
 
@@ -115,11 +120,24 @@ void JobReader::ReadKey(const YamlEntry& entry, const Slot& slot, JobSpec& job) 
     ReadWorkers(value, slot, job);
   } else if (key == "runConfig") {
     job.run_config = ReadRunConfig(reader_, value, slot);
+  } else if (key == "terminationGracePeriod") {
+    ReadGrace(value, slot, job);
   } else if (key == "autostart") {
     job.autostart = reader_.ReadBool(value, slot).value_or(false);
   } else {
     reader_.UnknownKey(*entry.key, slot.context, JobKeys());
   }
+}
+
+void JobReader::ReadGrace(const YamlNode& node, const Slot& slot, JobSpec& job) {
+  const auto grace = reader_.ReadDuration(node, slot);
+  if (!grace) return;
+  if (*grace > kLongestGrace) {
+    reader_.Error(node, slot,
+                  fmt::format("`{}` is at most {}", slot.key, FormatDuration(kLongestGrace)));
+    return;
+  }
+  job.grace = std::chrono::ceil<std::chrono::seconds>(*grace);
 }
 
 void JobReader::ReadPod(const YamlNode& node, const Slot& slot, JobSpec& job) {

@@ -24,6 +24,7 @@ class JobReader {
  private:
   void ReadKey(const YamlEntry& entry, const Slot& slot, JobSpec& job);
   void ReadPod(const YamlNode& node, const Slot& slot, JobSpec& job);
+  void ReadGrace(const YamlNode& node, const Slot& slot, JobSpec& job);
   void ReadCommand(const YamlNode& node, const Slot& slot, JobSpec& job);
   void ReadFlags(const YamlNode& node, const Slot& slot, JobSpec& job);
   void ReadEnv(const YamlNode& node, const Slot& slot, JobSpec& job);

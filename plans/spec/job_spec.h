@@ -4,6 +4,7 @@
 // plans/jobs/launch.h.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "providers/base/diagnostic.h"
+#include "providers/base/ending_text.h"
 #include "providers/base/value.h"
 
 namespace podctl {
@@ -80,6 +82,8 @@ struct JobSpec {
   // Fields of TPUConfig and RunConfig by name, of kEstimator.
   std::vector<std::pair<std::string, Value>> run_config;
   bool autostart = false;
+  // From TERM to KILL, when it is to end. Whole seconds.
+  std::chrono::seconds grace = kEndingGrace;
   SourcePlace place;  // of the job's key
 };
 

@@ -16,7 +16,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kStall{5'000};  // step at least so often, whatever the socket says
-constexpr milliseconds kFarewellGrace{1'500};
+// For the end of the command's own channel, once the worker has said what is left of it.
+constexpr milliseconds kLastWords{1'000};
+// While that is awaited: what the one channel reads may have been for the other.
+constexpr milliseconds kFarewellStall{100};
 // A kept connection whose worker has gone without a word must not cost a whole time limit.
 constexpr milliseconds kKeptPatience{5'000};
 
@@ -87,7 +90,7 @@ void Connection::Step(Time now) {
   if (state_ == State::kReady || state_ == State::kRunning) StepCommand(now);
   if (session_ != nullptr) CheckTimers(now);
   if (session_ != nullptr) session_->io().EndRound();
-  stall_ = state_ == State::kRunning ? now + kStall : kNever;
+  stall_ = state_ != State::kRunning ? kNever : now + (said_goodbye_ ? kFarewellStall : kStall);
 }
 
 void Connection::Unpark(Time now) {
@@ -173,6 +176,10 @@ void Connection::StepCommand(Time now) {
     SetPhase(Phase::kRunning);
   }
   if (command_->running() && !ran && !said_goodbye_) deadline_ = command_deadline_;
+  if (said_goodbye_ && !heard_farewell_ && command_->has_ended()) {
+    heard_farewell_ = true;
+    deadline_ = now + kLastWords;
+  }
   switch (event) {
     case RemoteCommand::Event::kGoingOn:
       break;
@@ -199,8 +206,16 @@ void Connection::BeginFarewell(Outcome outcome, std::string message, Time now) {
   said_goodbye_ = true;
   farewell_outcome_ = outcome;
   farewell_message_ = std::move(message);
-  deadline_ = now + kFarewellGrace;
-  command_->AskToEnd();
+  deadline_ = now + limits_.farewell;
+  result_.asked = true;
+  command_->AskToEnd(job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.ending);
+}
+
+// The worker has said what is left of the command, or the time to wait for that is over.
+void Connection::FinishFarewell(Time now) {
+  const auto told = command_.has_value() ? command_->has_ended() : std::nullopt;
+  result_.ended = told.value_or(false);
+  Finish(farewell_outcome_, farewell_message_ + EndingWords(told), now);
 }
 
 void Connection::Cancel(Time now) {
@@ -210,7 +225,7 @@ void Connection::Cancel(Time now) {
   } else if (!command_->running()) {
     Finish(Outcome::kCancelled, "cancelled while the command was being sent", now);
   } else {
-    BeginFarewell(Outcome::kCancelled, "cancelled; the command was asked to end", now);
+    BeginFarewell(Outcome::kCancelled, "cancelled", now);
     Step(now);
   }
 }
@@ -219,6 +234,8 @@ void Connection::Abandon(Time now) {
   if (state_ == State::kDone) return;
   if (state_ != State::kRunning) {
     Cancel(now);
+  } else if (said_goodbye_) {
+    FinishFarewell(now);
   } else {
     Finish(Outcome::kCancelled, "cancelled; the command may go on running", now);
   }
@@ -227,7 +244,7 @@ void Connection::Abandon(Time now) {
 void Connection::CheckTimers(Time now) {
   if (state_ == State::kDone || now < deadline_) return;
   if (said_goodbye_) {
-    Finish(farewell_outcome_, farewell_message_ + ", and had not ended when podctl left it", now);
+    FinishFarewell(now);
   } else if (state_ == State::kRunning && !command_->running()) {
     Finish(
         Outcome::kLost,
@@ -251,7 +268,7 @@ void Connection::CheckTimers(Time now) {
 
 void Connection::Exited(Time now) {
   if (said_goodbye_) {
-    Finish(farewell_outcome_, farewell_message_, now);
+    FinishFarewell(now);
     return;
   }
   command_->ReadExit(result_);
@@ -260,6 +277,7 @@ void Connection::Exited(Time now) {
 
 void Connection::Broken(const std::string& what, Time now) {
   if (said_goodbye_) {
+    farewell_message_ += "; asked to end, and the connection broke";
     Finish(farewell_outcome_, farewell_message_, now);
     return;
   }

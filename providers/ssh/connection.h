@@ -79,7 +79,7 @@ class Connection {
   void Unpark(Time now);  // only in kParked: its turn has come
   // Stop was asked for: done at once, or after a short farewell to a command that runs.
   void Cancel(Time now);
-  void Abandon(Time now);  // likewise without the farewell
+  void Abandon(Time now);  // likewise without a farewell, or without waiting for its end
   // Ends it before the command is sent (no address, no key, too many failures elsewhere); nothing
   // happens when it was sent already.
   void Refuse(Outcome outcome, std::string message, Time now);
@@ -104,6 +104,7 @@ class Connection {
   void Exited(Time now);
   void Broken(const std::string& what, Time now);
   void BeginFarewell(Outcome outcome, std::string message, Time now);
+  void FinishFarewell(Time now);
   void Finish(Outcome outcome, std::string message, Time now);
   void CloseSession();
   void SetPhase(Phase phase);
@@ -130,6 +131,7 @@ class Connection {
   std::optional<RemoteCommand> command_;  // on session_
   bool kept_ = false;                     // the session served before
   bool said_goodbye_ = false;
+  bool heard_farewell_ = false;
   Outcome farewell_outcome_ = Outcome::kCancelled;
   std::string farewell_message_;
   WorkerResult result_;

@@ -10,10 +10,11 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "providers/base/ending_text.h"
 #include "providers/base/text.h"
-#include "providers/ssh/end_siblings.h"
 #include "providers/ssh/mux_session.h"
 
 namespace podctl::ssh {
@@ -22,8 +23,10 @@ namespace {
 using std::chrono::milliseconds;
 using Time = Clock::SteadyTime;
 
-constexpr milliseconds kFarewellGrace{1'500};
 constexpr milliseconds kLastWords{1'000};  // for what is left in the pipes
+// How often it is looked whether time is over, and whether nobody waits for a farewell any more.
+constexpr milliseconds kPace{1'000};
+constexpr milliseconds kAbandonPace{100};
 constexpr std::size_t kChunk = std::size_t{32} * 1024;
 
 class MuxRun {
@@ -42,12 +45,14 @@ class MuxRun {
 
  private:
   void Step();
-  void Wait(std::array<pollfd, 6>& fds);
+  void Wait(std::array<pollfd, 7>& fds);
   void Read(Stream stream);
   void FindInput();
   void Feed();
   void CheckTime();
   void BeginFarewell(Outcome outcome, std::string message);
+  void HearFarewell();
+  void FinishFarewell();
   void Judge();
   void End(Outcome outcome, std::string message);
 
@@ -61,6 +66,7 @@ class MuxRun {
   std::unique_ptr<MuxSession> session_;
   std::unique_ptr<MuxSession> farewell_;
   bool saying_farewell_ = false;
+  std::optional<bool> has_ended_;  // what the worker told of it
   bool done_ = false;
   std::uint64_t input_read_ = 0;  // of the job's text and then of its feed
   std::string input_;             // read and not yet sent
@@ -92,25 +98,26 @@ MuxEnding MuxRun::Run() {
   return std::move(ending_);
 }
 
-void MuxRun::Wait(std::array<pollfd, 6>& fds) {
+void MuxRun::Wait(std::array<pollfd, 7>& fds) {
   fds = {{{session_->control_fd(), POLLIN, 0},
           {session_->out_fd(), POLLIN, 0},
           {session_->err_fd(), POLLIN, 0},
           {input_.empty() ? -1 : session_->in_fd(), POLLOUT, 0},
           {saying_farewell_ ? -1 : stop_fd_, POLLIN, 0},
-          {input_.empty() && session_->in_fd() >= 0 ? fed_.fd() : -1, POLLIN, 0}}};
-  constexpr milliseconds kLongest{1'000};
+          {input_.empty() && session_->in_fd() >= 0 ? fed_.fd() : -1, POLLIN, 0},
+          {farewell_ ? farewell_->control_fd() : -1, POLLIN, 0}}};
+  const milliseconds longest = saying_farewell_ ? kAbandonPace : kPace;
   const auto now = clock_.Steady();
   const milliseconds left =
       deadline_ <= now ? milliseconds(0)
-                       : std::min(kLongest, std::chrono::ceil<milliseconds>(deadline_ - now));
+                       : std::min(longest, std::chrono::ceil<milliseconds>(deadline_ - now));
   if (poll(fds.data(), fds.size(), static_cast<int>(left.count())) < 0) {
     for (pollfd& fd : fds) fd.revents = 0;
   }
 }
 
 void MuxRun::Step() {
-  std::array<pollfd, 6> fds{};
+  std::array<pollfd, 7> fds{};
   Wait(fds);
   const bool was_opened = session_->opened();
   if (fds[0].revents != 0) session_->ReadControl();
@@ -124,16 +131,15 @@ void MuxRun::Step() {
     fed_.Silence();
     FindInput();
   }
-  if (fds[4].revents != 0) {
-    BeginFarewell(Outcome::kCancelled, "cancelled; the command was asked to end");
-  }
+  if (fds[4].revents != 0) BeginFarewell(Outcome::kCancelled, "cancelled");
+  if (fds[6].revents != 0) HearFarewell();
   if (session_->refusal()) {
     ending_.sent = false;
     End(Outcome::kUnreachable,
         fmt::format("{} opens no channel: {}", job_.worker.Name(), *session_->refusal()));
   } else if (session_->over() && session_->out_fd() < 0 && session_->err_fd() < 0) {
     Judge();
-  } else if (session_->over() && fds[0].revents != 0) {
+  } else if (session_->over() && fds[0].revents != 0 && !saying_farewell_) {
     deadline_ = clock_.Steady() + kLastWords;
   } else {
     CheckTime();
@@ -186,16 +192,33 @@ void MuxRun::BeginFarewell(Outcome outcome, std::string message) {
   saying_farewell_ = true;
   ending_.result.outcome = outcome;
   ending_.result.message = std::move(message);
-  deadline_ = clock_.Steady() + kFarewellGrace;
-  auto farewell = MuxSession::Start(socket_path_, kEndSiblings, false);
+  ending_.result.asked = true;
+  deadline_ = clock_.Steady() + limits_.farewell;
+  auto farewell = MuxSession::Start(
+      socket_path_, job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.ending, false);
   if (farewell) farewell_ = *std::move(farewell);
 }
 
+void MuxRun::HearFarewell() {
+  farewell_->ReadControl();
+  if (!farewell_->over()) return;
+  if (farewell_->exit_code()) has_ended_ = EndedByCode(*farewell_->exit_code());
+  farewell_.reset();
+  deadline_ = clock_.Steady() + kLastWords;
+}
+
+void MuxRun::FinishFarewell() {
+  ending_.result.ended = has_ended_.value_or(false);
+  ending_.result.message += EndingWords(has_ended_);
+  done_ = true;
+}
+
 void MuxRun::CheckTime() {
-  if (clock_.Steady() < deadline_) return;
+  if (clock_.Steady() < deadline_ && !(saying_farewell_ && limits_.abandon.stop_requested())) {
+    return;
+  }
   if (saying_farewell_) {
-    ending_.result.message += ", and had not ended when podctl left it";
-    done_ = true;
+    FinishFarewell();
   } else if (session_->over()) {
     Judge();
   } else if (!session_->opened()) {
@@ -210,7 +233,9 @@ void MuxRun::CheckTime() {
 
 void MuxRun::Judge() {
   if (saying_farewell_) {
-    done_ = true;
+    // What it has left behind is still being ended.
+    if (!farewell_) return FinishFarewell();
+    CheckTime();
     return;
   }
   if (session_->exit_code()) {

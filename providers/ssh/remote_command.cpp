@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "providers/ssh/end_siblings.h"
+#include "providers/base/ending_text.h"
 #include "providers/ssh/exit_status.h"
 
 namespace podctl::ssh {
@@ -69,10 +69,15 @@ RemoteCommand::Event RemoteCommand::Pump() {
                   (farewell_ == Farewell::kNone || StepFarewell()) && Drain();
   if (broken_) return Event::kBroken;
   if (!on) return Event::kGoingOn;
-  if (libssh2_channel_eof(channel_) != 0) {
+  if (!closed_ && libssh2_channel_eof(channel_) != 0) {
     const int code = libssh2_channel_wait_closed(channel_);
-    if (code == 0) return Event::kExited;
-    if (code != LIBSSH2_ERROR_EAGAIN) return Event::kBroken;
+    if (code != 0 && code != LIBSSH2_ERROR_EAGAIN) return Event::kBroken;
+    closed_ = code == 0;
+  }
+  if (closed_) {
+    // What it has left behind is still being ended.
+    const bool over = farewell_ == Farewell::kNone || farewell_ == Farewell::kOver;
+    return over ? Event::kExited : Event::kGoingOn;
   }
   FeedInput();
   return broken_ ? Event::kBroken : Event::kGoingOn;
@@ -124,6 +129,7 @@ bool RemoteCommand::Read(Stream stream, std::size_t& got) {
 // libssh2's queue; the socket then never becomes readable for them. So both are read until both are
 // empty and the queue is too.
 bool RemoteCommand::Drain() {
+  if (closed_) return true;
   std::size_t total = 0;
   int idle_rounds = 0;
   while (idle_rounds < 2) {
@@ -213,8 +219,9 @@ bool RemoteCommand::SendEof() {
   return true;
 }
 
-void RemoteCommand::AskToEnd() {
+void RemoteCommand::AskToEnd(const std::string& text) {
   farewell_ = Farewell::kOpenChannel;
+  farewell_text_ = text;
   wants_step_ = true;
 }
 
@@ -227,18 +234,42 @@ bool RemoteCommand::StepFarewell() {
       Waits(Half::kFarewell);
       return half_ == Half::kNone;
     }
-    farewell_ = farewell_channel_ == nullptr ? Farewell::kWait : Farewell::kStart;
+    farewell_ = farewell_channel_ == nullptr ? Farewell::kOver : Farewell::kStart;
   }
   if (farewell_ == Farewell::kStart) {
-    const int code = libssh2_channel_process_startup(
-        farewell_channel_, "exec", std::strlen("exec"), kEndSiblings,
-        static_cast<unsigned>(std::strlen(kEndSiblings)));
+    const int code = libssh2_channel_process_startup(farewell_channel_, "exec", std::strlen("exec"),
+                                                     farewell_text_.data(),
+                                                     static_cast<unsigned>(farewell_text_.size()));
     if (code == LIBSSH2_ERROR_EAGAIN) {
       Waits(Half::kFarewell);
       return half_ == Half::kNone;
     }
-    farewell_ = Farewell::kWait;
+    farewell_ = code == 0 ? Farewell::kWait : Farewell::kOver;
   }
+  return farewell_ != Farewell::kWait || HearFarewell();
+}
+
+// Its exit code is all that it says; that comes before the channel is closed.
+bool RemoteCommand::HearFarewell() {
+  std::array<char, 512> nothing{};
+  ssize_t size = 0;
+  do {
+    size = libssh2_channel_read_ex(farewell_channel_, 0, nothing.data(), nothing.size());
+  } while (size > 0);
+  int code = size < 0 ? static_cast<int>(size) : 0;
+  if (size == 0 && libssh2_channel_eof(farewell_channel_) != 0) {
+    code = libssh2_channel_wait_closed(farewell_channel_);
+    if (code == 0) {
+      has_ended_ = EndedByCode(libssh2_channel_get_exit_status(farewell_channel_));
+      farewell_ = Farewell::kOver;
+      return true;
+    }
+  }
+  if (code == LIBSSH2_ERROR_EAGAIN) {
+    Waits(Half::kFarewell);
+    return half_ == Half::kNone;
+  }
+  if (code < 0) farewell_ = Farewell::kOver;
   return true;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "providers/ssh/libssh2_names.h"
@@ -45,14 +46,16 @@ class RemoteCommand {
 
   Event Step();
   // Asks what was started to end, over the same connection; the next steps do it.
-  void AskToEnd();
+  void AskToEnd(const std::string& text);
 
   bool sent() const { return task_ != Task::kOpenChannel; }  // it may have run, whatever happens
   bool running() const { return task_ == Task::kPump; }      // the worker has confirmed it
-  bool wants_step() const { return wants_step_; }            // more can be done without waiting
-  bool paused() const { return paused_; }                    // the sink was full
-  bool hungry() const { return hungry_; }                    // waits for more of the job's feed
-  short events() const;                                      // what to poll the socket for
+  // After AskToEnd: whether nothing is left of it; nullopt as long as the worker has not said so.
+  std::optional<bool> has_ended() const { return has_ended_; }
+  bool wants_step() const { return wants_step_; }  // more can be done without waiting
+  bool paused() const { return paused_; }          // the sink was full
+  bool hungry() const { return hungry_; }          // waits for more of the job's feed
+  short events() const;                            // what to poll the socket for
 
   void ReadExit(WorkerResult& result) const;  // after kExited
   void CountBytes(WorkerResult& result) const;
@@ -64,7 +67,7 @@ class RemoteCommand {
   enum class Task { kOpenChannel, kStart, kPump };  // in this order
   // The call that left a packet half sent; it must be repeated before any other.
   enum class Half { kNone, kWrite, kEof, kReadOut, kReadErr, kFarewell };
-  enum class Farewell { kNone, kOpenChannel, kStart, kWait };
+  enum class Farewell { kNone, kOpenChannel, kStart, kWait, kOver };
 
   Event OpenChannel();
   Event Start();
@@ -79,6 +82,7 @@ class RemoteCommand {
   bool Write();
   bool SendEof();
   bool StepFarewell();
+  bool HearFarewell();
   void Waits(Half half);
 
   Session& session_;
@@ -90,6 +94,9 @@ class RemoteCommand {
   Task task_ = Task::kOpenChannel;
   Half half_ = Half::kNone;
   Farewell farewell_ = Farewell::kNone;
+  std::string farewell_text_;
+  std::optional<bool> has_ended_;
+  bool closed_ = false;  // the command's channel, by the worker
   bool broken_ = false;
   bool eof_sent_ = false;
   bool wants_step_ = false;

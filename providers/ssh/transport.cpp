@@ -2,6 +2,11 @@
 
 namespace podctl::ssh {
 
+std::string EndingWords(std::optional<bool> told) {
+  if (!told) return "; asked to end, still at it";
+  return *told ? "; ended" : "; asked to end, and could not be ended";
+}
+
 std::string_view OutcomeName(Outcome outcome) {
   switch (outcome) {
     case Outcome::kExited:

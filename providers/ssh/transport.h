@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "providers/base/ending_text.h"
 #include "providers/worker.h"
 
 namespace podctl::ssh {
@@ -38,6 +39,9 @@ struct Job {
   // is lent; at most one for all jobs of a Run.
   std::shared_ptr<const std::string> input;
   InputFeed* feed = nullptr;
+  // How it is ended on the worker: a command that is run beside it, and exits with kEndedWhole or
+  // kEndedInPart (ending_text.h). Empty: EndSiblingsCommand.
+  std::string ending = {};
 };
 
 // Each stage of reaching a worker has a time limit of its own; each ends with its own message.
@@ -59,6 +63,10 @@ struct Limits {
   std::optional<int> max_failures;
   int max_open = 1024;       // connections at once
   int max_handshakes = 256;  // of them in key exchange at once, which is what costs both sides
+  // What is to end is asked to; who does not listen is killed after `grace`, by the worker itself.
+  // For `farewell` podctl waits to hear what came of it.
+  std::chrono::seconds grace = kEndingGrace;
+  std::chrono::milliseconds farewell{4'000};
   // After the `stop` of Run: nothing more is waited for, connections are closed as they are.
   std::stop_token abandon;
 };
@@ -67,7 +75,7 @@ enum class Outcome {
   kExited,          // the command ended; see exit_code (255 is a code like any other)
   kSignaled,        // the command was killed by `signal`
   kLost,            // the connection broke after the command was sent: it may or may not have run
-  kTimedOut,        // the command ran longer than Limits::command; the connection was closed
+  kTimedOut,        // the command ran longer than Limits::command, and was asked to end
   kUnreachable,     // no connection, or no SSH handshake, within Limits::retry
   kAuthRefused,     // the worker accepted none of our keys within Limits::auth_retry
   kHostKeyChanged,  // the worker showed a key that is not the pinned one: never retried
@@ -79,8 +87,11 @@ std::string_view OutcomeName(Outcome outcome);  // "exited", "host key changed",
 struct WorkerResult {
   Outcome outcome = Outcome::kUnreachable;
   int exit_code = 0;
-  std::string signal;                   // without "SIG": "KILL"
-  std::string message;                  // one sentence when not kExited
+  std::string signal;   // without "SIG": "KILL"
+  std::string message;  // one sentence when not kExited
+  // kCancelled, kTimedOut: the command was asked to end; the worker found nothing of it left.
+  bool asked = false;
+  bool ended = false;
   int attempts = 0;                     // connections tried
   std::chrono::milliseconds waited{0};  // from Run until the command was sent, or until it ended
   std::chrono::milliseconds ran{0};     // from there to its end
@@ -91,6 +102,10 @@ struct WorkerResult {
 
   bool ok() const { return outcome == Outcome::kExited && exit_code == 0; }
 };
+
+// What is said behind the reason for which a command was asked to end: "; ended", or that it could
+// not be (`told` false), or that it is still at it (the worker has not told yet).
+std::string EndingWords(std::optional<bool> told);
 
 enum class Stream { kOut, kErr };
 enum class Phase { kWaiting, kConnecting, kAuthenticating, kRunning, kRetrying, kDone };
@@ -115,7 +130,7 @@ class Transport {
   virtual ~Transport() = default;
   // Runs every job, blocks until each has a result, and returns them in the order of the jobs. One
   // worker's trouble never delays or fails another. On `stop`: starts nothing new, asks the remote
-  // commands to end, and returns within seconds.
+  // commands to end, and returns after Limits::farewell at the latest.
   virtual std::vector<WorkerResult> Run(const std::vector<Job>& jobs, const Limits& limits,
                                         Observer& observer, std::stop_token stop) = 0;
   // How many of these workers a Run can have open at the same moment, whatever its limits say: what

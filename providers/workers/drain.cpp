@@ -18,6 +18,7 @@ constexpr std::size_t kMostLines = 1000;
 // "$1": seconds of grace; "$2": as in kScanHolders; then PID:START for each process.
 constexpr const char* kDrain = R"sh(
 LC_ALL=C; export LC_ALL
+trap "" HUP INT PIPE QUIT TERM
 grace=$1
 at=$2
 shift 2
@@ -38,7 +39,7 @@ termed=
 for each do
   pid=${each%:*}
   if ! is_there "$each"; then echo "ended $pid gone"
-  elif signal TERM "$pid"; then termed="$termed $each"
+  elif signal TERM "$pid"; then termed="$termed $each"; signal CONT "$pid"
   elif is_there "$each"; then echo "ended $pid refused"
   else echo "ended $pid gone"; fi
 done
@@ -84,7 +85,7 @@ std::string DrainCommand(const std::vector<Holder>& victims, std::chrono::second
   }
   // Without root it can still end what is the user's own.
   return InPlainShell(
-      fmt::format("drain='{}'\n{}"
+      fmt::format("trap \"\" HUP INT PIPE QUIT TERM\ndrain='{}'\n{}"
                   "[ \"$root\" != none ] || root=\n"
                   "echo '{}'\n"
                   "$root /bin/sh -c \"$drain\" sh {} {}{}\n"

@@ -6,7 +6,9 @@
 #include <cctype>
 #include <charconv>
 
+#include "providers/base/ending_text.h"
 #include "providers/base/text.h"
+#include "providers/workers/job_texts.h"
 #include "providers/workers/shell.h"
 #include "providers/workers/words.h"
 
@@ -18,49 +20,13 @@ constexpr std::string_view kNoteMark = "podctl-log ";
 constexpr std::size_t kMostJobs = 1000;
 constexpr std::size_t kLongestText = 200;
 
-// What all texts below know of a job's folder.
-constexpr const char* kKnowJobs = R"sh(
-LC_ALL=C; export LC_ALL
-umask 077
-jobs=$HOME/.podctl/jobs
-boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)
-start_of() {
-  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
-  stat=${stat##*) }
-  set -- $stat
-  [ "$1" != Z ] || return 1
-  shift 19
-  echo "$1"
-}
-# Its supervisor lives.
-is_alive() {
-  pid=
-  { read -r pid start booted <"$1/pid"; } 2>/dev/null || return 1
-  [ "$booted" = "$boot" ] && [ "$(start_of "$pid")" = "$start" ]
-}
-# Sets $state, $code, $ended.
-look() {
-  state=running code=0 ended=0
-  if [ ! -s "$1/exit" ] && ! is_alive "$1"; then state=died; fi
-  # The exit code is written before the supervisor goes.
-  if { read -r code ended <"$1/exit"; } 2>/dev/null; then state=ended; else code=0 ended=0; fi
-}
-tell() {
-  look "$1"
-  run=- started=0
-  { read -r run <"$1/run"; read -r started <"$1/started"; } 2>/dev/null
-  size=$(stat -c %s "$1/log" 2>/dev/null) || size=0
-  line=$(head -n 1 "$1/command" 2>/dev/null | cut -c 1-200 | tr -cd "[:print:]")
-  printf "job %s %s %s %s %s %s %s %s\n" "${1##*/}" "$run" $state "$code" "$started" "$ended" \
-    "$size" "$line"
-}
-)sh";
-
 // Takes the exit code of what it starts, which shares its process group. A signal to the group is
 // not for the supervisor, but for the command.
 constexpr const char* kSupervisor = R"sh(
 job=$1
 cd || exit 1
+read -r run <"$job/run"
+export PODCTL_RUN_MARK="$HOME/.podctl/run/${job##*/}#$run"
 stat=$(cat /proc/$$/stat)
 stat=${stat##*) }
 set -- $stat
@@ -79,6 +45,8 @@ done
 wait $command 2>/dev/null
 again=$?
 [ $again = 127 ] || code=$again
+true >"$job/over"
+[ ! -s "$job/ended-by" ] || echo "podctl: ended by $(head -n 1 "$job/ended-by")" >>"$job/log"
 echo "$code $(date +%s)" >"$job/exit.new" && mv "$job/exit.new" "$job/exit"
 )sh";
 
@@ -121,6 +89,8 @@ rm -f "$new/input"
 printf "%s\n" "$supervisor" >"$new/supervisor"
 echo "$run" >"$new/run"
 date +%s >"$new/started"
+echo "$grace" >"$new/grace"
+[ -z "$container" ] || echo "$container" >"$new/container"
 : >"$new/log"
 rm -rf "$job"
 mv "$new" "$job" || exit 1
@@ -184,29 +154,26 @@ look "$job"
 echo "podctl-log $state $code" >&2
 )sh";
 
+// Goes on when who asked for it is gone.
 constexpr const char* kKill = R"sh(
+trap "" HUP INT PIPE QUIT TERM
 job=$jobs/$name
+whole=yes
 echo 'podctl-jobs 1'
 if [ -d "$job" ]; then
-  if [ ! -s "$job/exit" ] && is_alive "$job"; then
-    group=$pid
-    kill -TERM "-$group" 2>/dev/null
+  look "$job"
+  if [ $state != ended ]; then
+    end_job "$because" "$grace" || whole=
     i=0
-    while [ $i -lt $((grace * 5)) ] && kill -0 "-$group" 2>/dev/null; do
-      sleep 0.2
-      i=$((i+1))
-    done
-    if kill -0 "-$group" 2>/dev/null; then
-      kill -KILL "-$group" 2>/dev/null
-      i=0
-      while [ $i -lt 25 ] && is_alive "$job"; do sleep 0.2; i=$((i+1)); done
-      # Nobody is left who could have taken the exit code.
-      [ -s "$job/exit" ] || is_alive "$job" || echo "137 $(date +%s)" >"$job/exit"
-    fi
+    while [ $i -lt 25 ] && [ ! -s "$job/exit" ] && is_alive "$job"; do sleep 0.2; i=$((i+1)); done
+    # Nobody is left who could have taken the exit code.
+    [ -n "$whole" ] && [ ! -s "$job/exit" ] && ! is_alive "$job" &&
+      echo "137 $(date +%s)" >"$job/exit"
   fi
   tell "$job"
 fi
 echo end
+[ -n "$whole" ] || { echo "some of its processes could not be ended" >&2; exit 81; }
 )sh";
 
 bool TakeState(std::string_view word, JobStatus::State* state) {
@@ -257,9 +224,10 @@ std::string_view JobStateName(JobStatus::State state) {
 
 std::string StartCommand(const JobStart& job) {
   return InPlainShell(
-      fmt::format("session=$(export -p)\nname={}\nrun={}\nsupervisor='{}'\n"
-                  "find_root() {{{}}}\n{}{}",
-                  job.name, job.run, kSupervisor, kFindRoot, kKnowJobs, kStart));
+      fmt::format("session=$(export -p)\nname={}\nrun={}\ngrace={}\ncontainer={}\n"
+                  "supervisor='{}'\nfind_root() {{{}}}\n{}{}",
+                  job.name, job.run, job.grace.count(), ShellQuote(job.container), kSupervisor,
+                  kFindRoot, kKnowJobs, kStart));
 }
 
 std::string StartInput(const JobStart& job) {
@@ -316,9 +284,11 @@ std::optional<LogNote> ReadLogNote(std::string_view line) {
   return note;
 }
 
-std::string KillCommand(const std::string& name, std::chrono::seconds grace) {
-  return InPlainShell(
-      fmt::format("name={}\ngrace={}\n{}{}", name, grace.count(), kKnowJobs, kKill));
+std::string KillCommand(const JobKill& kill) {
+  return InPlainShell(fmt::format("name={}\ngrace={}\nbecause={}\n{}{}{}{}", kill.name,
+                                  kill.grace ? fmt::format("{}", kill.grace->count()) : "",
+                                  ShellQuote(kill.because), kKnowJobs, kEndingText, kEndJob,
+                                  kKill));
 }
 
 }  // namespace podctl::workers

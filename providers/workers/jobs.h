@@ -8,8 +8,14 @@
 //   pid          of its supervisor, which leads its process group; its start; the machine's boot
 //   log          what it wrote, standard error included
 //   exit         its exit code and when that was, once it has ended
+//   grace        seconds from TERM to KILL when it is ended; container: its name, of a job in one
+//   ending       a folder: somebody ends it; ended-by: who asked for that
+//   over         its command has ended, and the supervisor is about to say so
 // The supervisor is a shell, started by systemd-run where there is a systemd, else by setsid; it
-// takes the exit code. Names are letters, digits, '.', '_' and '-', at most 64 of them.
+// takes the exit code. An attached run (runs.h) has such a folder too, with attached (whose it is)
+// keeper (the numbers of the shells that hold its connection), and out and err, by which its output
+// goes there. Names are letters, digits, '.',
+// '_' and '-', at most 64 of them.
 #pragma once
 
 #include <chrono>
@@ -20,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "providers/base/ending_text.h"
 #include "providers/base/error.h"
 
 namespace podctl::workers {
@@ -31,6 +38,8 @@ struct JobStart {
   std::string run;  // letters, digits and '-'
   std::string command;
   std::map<std::string, std::string> environment;
+  std::chrono::seconds grace = kEndingGrace;
+  std::string container = {};  // its name; empty: it runs in none
 };
 
 // Exit codes of the texts below that tell more than 0 and 1.
@@ -93,8 +102,14 @@ struct LogNote {
 };
 std::optional<LogNote> ReadLogNote(std::string_view line);
 
-// TERM to its process group, then for at most `grace` a wait, then KILL. Answers as ListCommand of
-// one job does, with what became of it.
-std::string KillCommand(const std::string& name, std::chrono::seconds grace);
+struct JobKill {
+  std::string name;
+  std::optional<std::chrono::seconds> grace;  // nullopt: as the job says
+  std::string because;  // for its owner, one line: "alice@laptop: podctl kill …"; may be empty
+};
+// TERM to all processes of the job, a wait, KILL; the worker does that to its end, whoever is still
+// connected. Answers as ListCommand of one job does, with what became of it; exits with
+// kEndedInPart when something is left that could not be ended.
+std::string KillCommand(const JobKill& kill);
 
 }  // namespace podctl::workers

@@ -338,6 +338,19 @@ bool TakeHolder(const std::string& line, std::vector<Holder>* holders) {
   return true;
 }
 
+std::set<int> ChipsOf(const Holder& holder) {
+  std::set<int> chips;
+  for (const std::string& file : holder.files) {
+    for (const std::string_view place : {"/dev/accel", "/dev/vfio/"}) {
+      const std::size_t at = file.rfind(place);
+      int chip = 0;
+      if (at == std::string::npos) continue;
+      if (ReadNumber(std::string_view(file).substr(at + place.size()), &chip)) chips.insert(chip);
+    }
+  }
+  return chips;
+}
+
 std::string DescribeHolder(const Holder& holder) {
   return fmt::format("pid {} of {}, {}, for {}", holder.pid, holder.user, Join(holder.files, ", "),
                      FormatDuration(holder.age));

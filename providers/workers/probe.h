@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,8 @@ Result<ProbeReport> ParseProbe(const std::vector<std::string>& lines);
 
 // "holder …" as kScanHolders writes it, added to `holders`; false when it is none.
 bool TakeHolder(const std::string& line, std::vector<Holder>* holders);
+// The numbers of the TPU chips that it holds: /dev/accelN, /dev/vfio/N.
+std::set<int> ChipsOf(const Holder& holder);
 // "pid 4711 of alice, /dev/accel0, for 2h5m".
 std::string DescribeHolder(const Holder& holder);
 

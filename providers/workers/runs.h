@@ -4,17 +4,22 @@
 //
 // A worker reads all that it needs from its standard input, makes itself ready, says so, and waits
 // for one more line: so the start takes no longer than a line needs to come. When that line does
-// not come (podctl is gone, another worker is not ready), nothing is started.
+// not come (podctl is gone, another worker is not ready), nothing is started. From there on the
+// input stays open as long as somebody is there: when it ends before the command has, a keeper on
+// the worker ends the command, with its grace, by itself.
 //
-// PODCTL_RUN_MARK in its environment names the run, by which its processes are known; the home
-// folder is a part of it.
+// A run is a job with a folder as jobs.h describes it, so that it is listed, refused a second time
+// and killed as a detached one is. PODCTL_RUN_MARK in its environment names job and run, by which
+// its processes are known whatever session they have made; the home folder is a part of it.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "providers/base/ending_text.h"
 #include "providers/base/error.h"
 
 namespace podctl::workers {
@@ -26,15 +31,42 @@ inline constexpr std::string_view kGoLine = "go\n";
 // Its exit code when another line came, or none.
 inline constexpr int kNotStarted = 93;
 
-// `job`: IsJobName (jobs.h). `run`: letters, digits and '-'.
-std::string RunCommand(const std::string& job, const std::string& run);
+struct Run {
+  std::string job;    // IsJobName (jobs.h)
+  std::string id;     // letters, digits and '-'
+  std::string owner;  // one line: "alice@laptop"
+  std::string shown;  // the command as lists show it; no secrets, since it stands in a file
+  std::chrono::seconds grace = kEndingGrace;
+  std::string container = {};  // its name; empty: it runs in none
+};
+
+// One that ends the run tells why by a line on standard error: "podctl-run ended-by …".
+std::string RunCommand(const Run& run);
 // Its standard input, before kGoLine: `setup` is run while others get ready, `script` at the start.
 // Both are POSIX shell, hold no NUL, and show in no process list.
 std::string RunInput(const std::string& setup, const std::string& script);
+// Ends the run, beside it on its connection: for ssh::Job.
+std::string EndRunCommand(const Run& run);
+// Who had it ended, of a line as above; nullopt for another. As the worker tells it, but for
+// control characters.
+std::optional<std::string> ReadEndedBy(std::string_view line);
 
-// Ends all processes of all runs of `job`: TERM, then for at most `grace` a wait, then KILL.
-std::string EndRunsCommand(const std::string& job, std::chrono::seconds grace);
-// How many it ended; kDataLoss when that is no whole answer, kPermissionDenied when some are left.
-Result<int> ParseEndRuns(const std::vector<std::string>& lines);
+struct RunsEnd {
+  std::string job;
+  std::string id;            // a run of this name is ended although it is still at work
+  bool all = false;          // so is any other, and a detached job of that name
+  std::string because = {};  // as in JobKill
+  std::chrono::seconds grace = kEndingGrace;
+};
+// Ends what earlier runs of a job left: TERM, at most `grace` of wait, KILL. What is still at work
+// is not touched, and told.
+std::string EndRunsCommand(const RunsEnd& wanted);
+
+struct RunsEnded {
+  int processes = 0;
+  std::optional<std::string> at_work;  // nothing was done, for this job runs; its owner, or ""
+};
+// kDataLoss when that is no whole answer, kPermissionDenied when some are left.
+Result<RunsEnded> ParseEndRuns(const std::vector<std::string>& lines);
 
 }  // namespace podctl::workers

@@ -39,11 +39,39 @@ TEST_P(SshTransportSuite, TellsOfACommandThatDoesNotEndWhenAskedTo) {
   const SshServer server;
   ssh::Limits limits = Impatient();
   limits.command = std::chrono::milliseconds(300);
+  limits.farewell = std::chrono::milliseconds(500);
+  limits.grace = std::chrono::seconds(2);
+  const std::string seconds = "58." + std::to_string(getpid());
   const ssh::WorkerResult result =
-      RunOne({server.Access(), "trap '' TERM; echo up; sleep 4.75", nullptr}, limits);
+      RunOne({server.Access(), "trap '' TERM; echo up; sleep " + seconds, nullptr}, limits);
   EXPECT_EQ(result.outcome, ssh::Outcome::kTimedOut);
-  EXPECT_EQ(result.message,
-            "the command ran longer than 0.3s, and had not ended when podctl left it");
+  EXPECT_EQ(result.message, "the command ran longer than 0.3s; asked to end, still at it");
+  EXPECT_FALSE(result.ended);
+  // Nobody is connected any more; the worker goes on by itself.
+  while (IsRunning("sleep", seconds)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+// Deaf to TERM, stopped, or in a session of its own: what is told as ended has ended.
+TEST_P(SshTransportSuite, EndsAllThatTheCommandHasStarted) {
+  const SshServer server;
+  ssh::Limits limits = Impatient();
+  limits.grace = std::chrono::seconds(1);
+  limits.farewell = std::chrono::seconds(60);
+  std::stop_source stop;
+  observer_.on_line = [&](std::size_t, std::string_view) { stop.request_stop(); };
+  const auto seconds = [](int i) {
+    return std::to_string(50 + i) + "." + std::to_string(getpid());
+  };
+  const ssh::WorkerResult result =
+      RunOne({server.Access(),
+              "trap '' TERM; setsid sleep " + seconds(1) + " & sh -c 'kill -STOP $$; sleep " +
+                  seconds(2) + "' & sleep 0.3; echo up; sleep " + seconds(3),
+              nullptr},
+             limits, stop.get_token());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kCancelled);
+  EXPECT_TRUE(result.ended) << result.message;
+  EXPECT_EQ(result.message, "cancelled; ended");
+  for (int i = 1; i <= 3; ++i) EXPECT_FALSE(IsRunning("sleep", seconds(i))) << i;
 }
 
 TEST_P(SshTransportSuite, StopsRunningAndWaitingJobs) {

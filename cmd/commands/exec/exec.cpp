@@ -16,6 +16,7 @@
 #include "cmd/commands/exec/standard_input.h"
 #include "cmd/commands/exec/summary.h"
 #include "cmd/commands/exec/variables.h"
+#include "cmd/commands/farewell_limit.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/ssh.h"
@@ -166,12 +167,16 @@ void ExecRun::Execute() {
   const std::stop_callback on_drain(wiring_.interrupt().drain(), [&stop] { stop.request_stop(); });
   ExecDesk desk(wiring_.streams(), outcome_.jobs, record_, wiring_.clock(), std::move(wishes),
                 stop);
+  FarewellLimit farewell(wiring_.interrupt(), wiring_.clock());
   {
     const std::jthread ticker([&](const std::stop_token& end) {
-      while (wiring_.clock().SleepFor(kTick, end)) desk.Tick();
+      while (wiring_.clock().SleepFor(kTick, end)) {
+        desk.Tick();
+        farewell.Tick(stop.stop_requested());
+      }
     });
     ssh::Limits limits = LimitsOf(exec_, outcome_.jobs.size());
-    limits.abandon = wiring_.interrupt().leave();
+    farewell.SetOn(limits, kEndingGrace);
     outcome_.results = wiring_.ssh().Run(outcome_.jobs, limits, desk, stop.get_token());
   }
   desk.Finish();

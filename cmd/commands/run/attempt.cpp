@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "cmd/commands/exec/exec_desk.h"
+#include "cmd/commands/farewell_limit.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/run/start_gate.h"
 #include "providers/base/text.h"
@@ -33,7 +34,7 @@ Value Event(const std::string& type, const AttemptPlan& plan) {
   Value event = Value::EmptyMap();
   event.Set("format_version", "1.0");
   event.Set("type", type);
-  event.Set("job", plan.job);
+  event.Set("job", plan.run.job);
   event.Set("pod", plan.workers.front().pod);
   return event;
 }
@@ -56,6 +57,7 @@ class Supervisor final : public ssh::Observer {
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     if (stream == ssh::Stream::kErr && line == workers::kStagedLine && Stage(job)) return;
+    if (stream == ssh::Stream::kErr && Note(line)) return;
     if (heartbeat_ && line.find(kStepLine) != std::string_view::npos) {
       const std::lock_guard lock(mutex_);
       heartbeat_->OnStep(job, clock_.Steady());
@@ -117,6 +119,15 @@ class Supervisor final : public ssh::Observer {
     return true;
   }
 
+  // False for a line that tells nothing of who ended it.
+  bool Note(std::string_view line) {
+    const auto who = workers::ReadEndedBy(line);
+    const std::lock_guard lock(mutex_);
+    if (!who || !result_.started) return false;
+    if (result_.ended_by.empty()) result_.ended_by = *who;
+    return true;
+  }
+
   void Judge(std::size_t job, ssh::WorkerResult* result) {
     if (!result_.started) {
       // It was ready, and was told that nothing comes of it.
@@ -157,7 +168,8 @@ class Supervisor final : public ssh::Observer {
 };
 
 std::vector<ssh::Job> JobsOf(const AttemptPlan& plan, StartGate* gate) {
-  const std::string command = workers::RunCommand(plan.job, plan.run);
+  const std::string command = workers::RunCommand(plan.run);
+  const std::string ending = workers::EndRunCommand(plan.run);
   // Most workers run the same text; it is kept once.
   std::map<std::string, std::shared_ptr<const std::string>> inputs;
   std::vector<ssh::Job> jobs;
@@ -166,7 +178,7 @@ std::vector<ssh::Job> JobsOf(const AttemptPlan& plan, StartGate* gate) {
     if (!input) {
       input = std::make_shared<const std::string>(workers::RunInput(plan.setup, plan.texts[i]));
     }
-    jobs.push_back({plan.workers[i], command, input, gate});
+    jobs.push_back({plan.workers[i], command, input, gate, ending});
   }
   return jobs;
 }
@@ -183,7 +195,7 @@ void RememberLearned(Wiring& wiring, const std::string& address, const AttemptRe
 }  // namespace
 
 AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const AttemptPlan& plan) {
-  StartGate gate;
+  StartGate gate(StartGate::After::kStaysOpen);
   std::vector<ssh::Job> jobs = JobsOf(plan, &gate);
   ExecRecord record;  // a run is repeated as a whole, so nobody asks for it
   ExecDesk::Wishes wishes;
@@ -198,11 +210,13 @@ AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const Attem
   });
   ExecDesk desk(wiring.streams(), jobs, record, wiring.clock(), std::move(wishes), stop);
   Supervisor supervisor(plan, desk, gate, wiring.clock(), stop);
+  FarewellLimit farewell(wiring.interrupt(), wiring.clock());
   {
     const std::jthread ticker([&](const std::stop_token& end) {
       while (wiring.clock().SleepFor(kTick, end)) {
         desk.Tick();
         supervisor.Tick();
+        farewell.Tick(wiring.interrupt().requested());
       }
     });
     std::jthread looker;
@@ -215,7 +229,7 @@ AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const Attem
     }
     ssh::Limits limits;
     limits.retry = kPatience;
-    limits.abandon = wiring.interrupt().leave();
+    farewell.SetOn(limits, plan.run.grace);
     // All of them wait for the last one, so none may wait for another's connection to be free.
     limits.max_open = std::max(limits.max_open, static_cast<int>(jobs.size()));
     wiring.ssh().Run(jobs, limits, supervisor, stop.get_token());

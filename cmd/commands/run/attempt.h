@@ -13,12 +13,12 @@
 #include "cmd/wiring.h"
 #include "plans/jobs/heartbeat.h"
 #include "plans/jobs/restart.h"
+#include "providers/workers/runs.h"
 
 namespace podctl {
 
 struct AttemptPlan {
-  std::string job;  // its name
-  std::string run;  // letters, digits and '-'; the same through all restarts
+  workers::Run run;
   std::vector<WorkerAccess> workers;
   std::vector<std::string> texts;  // of each worker: POSIX shell, what it runs
   std::string setup;               // of all: what is done before the start
@@ -37,6 +37,7 @@ struct AttemptResult {
   std::chrono::milliseconds elapsed{0};      // of all of it
   std::optional<JobVerdict> told;            // by `look`
   std::string stalled;                       // by the heartbeat
+  std::string ended_by;  // who ended it from elsewhere, as the workers tell; empty: nobody
 };
 
 AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const AttemptPlan& plan);

@@ -4,9 +4,11 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cmd/commands/cp/archive_feed.h"
@@ -16,18 +18,22 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/os/this_process.h"
 #include "providers/tar/archive.h"
 #include "providers/tar/remote_texts.h"
 #include "providers/workers/drain.h"
+#include "providers/workers/jobs.h"
 #include "providers/workers/probe.h"
 #include "providers/workers/runs.h"
+#include "providers/workers/words.h"
 
 namespace podctl {
 namespace {
 
 using workers::Holder;
 
-constexpr std::chrono::seconds kGrace{10};
+// Of a job that is asked to make room.
+constexpr std::chrono::minutes kLongestGrace{60};
 constexpr std::chrono::hours kLongestCopy{6};
 
 void Remark(Wiring& wiring, const std::string& text) {
@@ -56,10 +62,32 @@ bool AllAnswered(Wiring& wiring, std::vector<WorkerAnswer>* answers) {
   return all;
 }
 
-bool EndEarlierRuns(Wiring& wiring, const PodTarget& target,
-                    const std::vector<WorkerAccess>& chosen, const std::string& job) {
-  auto answers = AskWorkers(wiring, target.address, chosen, workers::EndRunsCommand(job, kGrace));
+// "alice@laptop: podctl run b --drain-jobs": for the owner of what is ended.
+std::string BecauseOf(const JobSpec& job) {
+  return fmt::format("{}@{}: podctl run {} --drain-jobs", UserName(), HostName(), job.name);
+}
+
+// Asks each of these workers, for as long as an end with this grace may take. Such a text is at
+// work until all is over, whoever is still there.
+std::vector<WorkerAnswer> AskToEnd(Wiring& wiring, const PodTarget& target,
+                                   std::vector<ssh::Job> jobs, std::chrono::seconds grace) {
+  for (ssh::Job& job : jobs) job.ending = kEndsByItself;
+  return AskWorkers(wiring, target.address, jobs, grace + kKillTime + std::chrono::minutes(1));
+}
+
+bool EndEarlierRuns(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job,
+                    const RunOptions& options, const std::string& run) {
+  const std::string because = options.drain_jobs ? BecauseOf(job) : "";
+  const std::string command =
+      workers::EndRunsCommand({job.name, run, options.drain_jobs, because, job.grace});
+  std::vector<ssh::Job> jobs;
+  for (const WorkerAccess& worker : ready.workers) jobs.push_back({worker, command, nullptr});
+  auto answers = AskToEnd(wiring, ready.target, std::move(jobs), job.grace);
+  const std::string& pod = ready.workers.front().pod;
+  const int per_slice = ready.workers.front().per_slice;
   std::vector<int> where;
+  std::vector<int> at_work;
+  std::string owner;
   int count = 0;
   for (WorkerAnswer& answer : answers) {
     if (!answer.result.ok()) continue;
@@ -67,43 +95,149 @@ bool EndEarlierRuns(Wiring& wiring, const PodTarget& target,
     if (!ended) {
       answer.result.outcome = ssh::Outcome::kLost;
       answer.result.message = ended.error().message;
-    } else if (*ended > 0) {
+    } else if (ended->at_work) {
+      at_work.push_back(answer.worker.index);
+      owner = *ended->at_work;
+    } else if (ended->processes > 0) {
       where.push_back(answer.worker.index);
-      count += *ended;
+      count += ended->processes;
     }
   }
   if (count > 0) {
-    Remark(wiring, fmt::format("{}: ended {} of an earlier run of {}.",
-                               WorkersName(chosen.front().pod, where, chosen.front().per_slice),
-                               count == 1 ? "a process" : fmt::format("{} processes", count), job));
+    Remark(wiring,
+           fmt::format("{}: ended {} of an earlier run of {}.", WorkersName(pod, where, per_slice),
+                       count == 1 ? "a process" : fmt::format("{} processes", count), job.name));
   }
-  return AllAnswered(wiring, &answers);
+  if (!AllAnswered(wiring, &answers)) return false;
+  if (at_work.empty() || options.detach) return true;
+  return Refuse(
+      wiring,
+      MakeError(
+          ErrorCode::kAlreadyExists,
+          fmt::format("job {} runs already on {}{}", job.name, WorkersName(pod, at_work, per_slice),
+                      owner.empty() ? ", detached" : fmt::format(", started by {}", owner)),
+          fmt::format("`podctl kill {} {}` ends it; `--drain-jobs` does so before the start.", pod,
+                      job.name)));
 }
 
-// What of a worker's holders is to be ended; the others are told in `foreign`.
-std::vector<Holder> VictimsOf(const WorkerAccess& worker, const workers::ProbeReport& probe,
-                              std::vector<std::string>* foreign) {
-  std::vector<Holder> victims;
-  for (const Holder& holder : probe.holders) {
-    if (holder.owner == Holder::Owner::kRuntime) continue;
-    if (holder.owner == Holder::Owner::kNobody && holder.user == probe.user) {
-      victims.push_back(holder);
-      continue;
+// The chips of its host that a worker's process is to see; nullopt: all of them.
+std::optional<std::set<int>> ChipsWanted(const std::map<std::string, std::string>& env) {
+  for (const char* const name : {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES"}) {
+    const auto found = env.find(name);
+    if (found == env.end()) continue;
+    std::set<int> chips;
+    std::string_view rest = found->second;
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      int chip = 0;
+      if (!workers::ReadNumber(rest.substr(0, comma), &chip)) return std::nullopt;
+      chips.insert(chip);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
-    const std::string whose = holder.owner == Holder::Owner::kJob
-                                  ? fmt::format("the job {}", holder.job)
-                                  : fmt::format("`{}`", holder.command);
-    foreign->push_back(fmt::format("{}: the TPU is held by {} ({})", worker.Name(), whose,
-                                   workers::DescribeHolder(holder)));
+    return chips;
   }
-  return victims;
+  return std::nullopt;
 }
 
-bool EndHolders(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAccess>& chosen) {
-  auto answers = AskWorkers(wiring, target.address, chosen, workers::ProbeCommand({}));
-  std::vector<ssh::Job> drains;
+// Whether it holds one of them. Who holds libtpu's lock file only may be about to take any.
+bool Meets(const Holder& holder, const std::optional<std::set<int>>& wanted) {
+  if (!wanted) return true;
+  const std::set<int> held = workers::ChipsOf(holder);
+  return held.empty() ||
+         std::any_of(held.begin(), held.end(), [&](int chip) { return wanted->contains(chip); });
+}
+
+// What holds the TPU of one worker, by what is to be done about it.
+struct InTheWay {
+  WorkerAccess worker;
+  std::vector<Holder> victims;
+  std::vector<Holder> of_jobs;
+  bool stale_lock = false;
+};
+
+InTheWay SortHolders(const WorkerAccess& worker, const workers::ProbeReport& probe,
+                     const std::optional<std::set<int>>& wanted, const std::string& job,
+                     std::vector<std::string>* foreign) {
+  InTheWay found{worker, {}, {}, !probe.lock_owner.empty() && probe.holders.empty()};
+  for (const Holder& holder : probe.holders) {
+    if (holder.owner == Holder::Owner::kRuntime || !Meets(holder, wanted)) continue;
+    if (holder.owner == Holder::Owner::kJob) {
+      // Of this job itself it was looked before what runs.
+      if (holder.job != job) found.of_jobs.push_back(holder);
+    } else if (holder.owner == Holder::Owner::kNobody && holder.user == probe.user) {
+      found.victims.push_back(holder);
+    } else {
+      foreign->push_back(fmt::format("{}: the TPU is held by `{}` ({})", worker.Name(),
+                                     holder.command, workers::DescribeHolder(holder)));
+    }
+  }
+  return found;
+}
+
+// Jobs of podctl: those at work are ended if that is wanted, else told in `foreign`; what is left
+// of others becomes a victim.
+bool SortJobs(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bool end_them,
+              std::vector<InTheWay>* found, std::vector<std::string>* foreign) {
+  std::vector<ssh::Job> asked;
+  std::vector<InTheWay*> whose;
+  for (InTheWay& each : *found) {
+    std::set<std::string> names;
+    for (const Holder& holder : each.of_jobs) names.insert(holder.job);
+    for (const std::string& name : names) {
+      if (!workers::IsJobName(name)) continue;
+      asked.push_back({each.worker,
+                       end_them ? workers::KillCommand({name, std::nullopt, BecauseOf(job)})
+                                : workers::ListCommand(name),
+                       nullptr});
+      whose.push_back(&each);
+    }
+  }
+  if (asked.empty()) return true;
+  auto answers = AskToEnd(wiring, ready.target, std::move(asked), kLongestGrace);
+  if (!AllAnswered(wiring, &answers)) return false;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto jobs = workers::ParseJobs(answers[i].lines);
+    if (!jobs) return Refuse(wiring, jobs.error());
+    for (const workers::JobStatus& status : *jobs) {
+      const bool runs = status.state == workers::JobStatus::State::kRunning;
+      if (end_them) {
+        Remark(wiring, fmt::format("{}: ended the job {}.", answers[i].worker.Name(), status.name));
+        continue;
+      }
+      for (const Holder& holder : whose[i]->of_jobs) {
+        if (holder.job != status.name) continue;
+        if (!runs) {
+          whose[i]->victims.push_back(holder);
+          continue;
+        }
+        foreign->push_back(fmt::format("{}: the TPU is held by the job {} ({})",
+                                       answers[i].worker.Name(), holder.job,
+                                       workers::DescribeHolder(holder)));
+      }
+    }
+  }
+  return true;
+}
+
+bool RefuseForeign(Wiring& wiring, const std::string& pod,
+                   const std::vector<std::string>& foreign) {
+  const std::size_t more = foreign.size() - 1;
+  return Refuse(
+      wiring,
+      MakeError(ErrorCode::kFailedPrecondition,
+                foreign.front() + (more > 0 ? fmt::format(", and {} more", more) : ""),
+                fmt::format("It is not this job's to end. `podctl drain {0}` shows and ends them, "
+                            "`podctl kill {0} NAME` ends a job, `--drain-jobs` all jobs that are "
+                            "in the way; `--no-drain` starts beside them.",
+                            pod)));
+}
+
+bool EndHolders(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bool end_jobs) {
+  auto answers = AskWorkers(wiring, ready.target.address, ready.workers, workers::ProbeCommand({}));
+  std::vector<InTheWay> found;
   std::vector<std::string> foreign;
-  for (WorkerAnswer& answer : answers) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    WorkerAnswer& answer = answers[i];
     if (!answer.result.ok()) continue;
     const auto probe = workers::ParseProbe(answer.lines);
     if (!probe) {
@@ -111,29 +245,25 @@ bool EndHolders(Wiring& wiring, const PodTarget& target, const std::vector<Worke
       answer.result.message = "its answer to the probe cannot be read";
       continue;
     }
-    const auto victims = VictimsOf(answer.worker, *probe, &foreign);
-    const bool stale_lock = !probe->lock_owner.empty() && probe->holders.empty();
-    if (victims.empty() && !stale_lock) continue;
-    for (const Holder& victim : victims) {
-      Remark(wiring, fmt::format("{}: ending {}: {}", answer.worker.Name(),
-                                 workers::DescribeHolder(victim), victim.command));
-    }
-    drains.push_back({answer.worker, workers::DrainCommand(victims, kGrace), nullptr});
+    found.push_back(SortHolders(answer.worker, *probe, ChipsWanted(ready.launch.workers[i].env),
+                                job.name, &foreign));
   }
   if (!AllAnswered(wiring, &answers)) return false;
-  if (!foreign.empty()) {
-    const std::size_t more = foreign.size() - 1;
-    return Refuse(
-        wiring,
-        MakeError(
-            ErrorCode::kFailedPrecondition,
-            foreign.front() + (more > 0 ? fmt::format(", and {} more", more) : ""),
-            fmt::format("It is not this job's to end. `podctl drain {0}` shows and ends them, "
-                        "`podctl kill {0} NAME` ends a job; `--no-drain` starts beside them.",
-                        chosen.front().pod)));
+  // Before anything is ended it must be clear that the job can start then.
+  if (!foreign.empty()) return RefuseForeign(wiring, ready.workers.front().pod, foreign);
+  if (!SortJobs(wiring, ready, job, end_jobs, &found, &foreign)) return false;
+  if (!foreign.empty()) return RefuseForeign(wiring, ready.workers.front().pod, foreign);
+  std::vector<ssh::Job> drains;
+  for (const InTheWay& each : found) {
+    if (each.victims.empty() && !each.stale_lock) continue;
+    for (const Holder& victim : each.victims) {
+      Remark(wiring, fmt::format("{}: ending {}: {}", each.worker.Name(),
+                                 workers::DescribeHolder(victim), victim.command));
+    }
+    drains.push_back({each.worker, workers::DrainCommand(each.victims, job.grace), nullptr});
   }
   if (drains.empty()) return true;
-  auto ended = AskWorkers(wiring, target.address, drains, kGrace + std::chrono::minutes(1));
+  auto ended = AskToEnd(wiring, ready.target, std::move(drains), job.grace);
   return AllAnswered(wiring, &ended);
 }
 
@@ -211,10 +341,10 @@ bool IsExcluded(const std::vector<std::string>& patterns, std::string_view path)
   });
 }
 
-bool DrainForJob(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAccess>& workers,
-                 const JobSpec& job) {
-  if (!EndEarlierRuns(wiring, target, workers, job.name)) return false;
-  return job.launcher == Launcher::kShell || EndHolders(wiring, target, workers);
+bool DrainForJob(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job,
+                 const RunOptions& options, const std::string& run) {
+  if (!EndEarlierRuns(wiring, ready, job, options, run)) return false;
+  return job.launcher == Launcher::kShell || EndHolders(wiring, ready, job, options.drain_jobs);
 }
 
 bool SyncForJob(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAccess>& workers,

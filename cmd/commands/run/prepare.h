@@ -7,15 +7,19 @@
 #include <vector>
 
 #include "cmd/commands/pod_target.h"
+#include "cmd/commands/run/supervise.h"
+#include "cmd/options.h"
 #include "cmd/wiring.h"
 #include "plans/spec/job_spec.h"
 
 namespace podctl {
 
-// Ends the processes of earlier runs of this job, and what of the same user holds the TPU and
-// belongs to nobody that podctl knows of. What others hold is told, and left alone.
-bool DrainForJob(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAccess>& workers,
-                 const JobSpec& job);
+// Ends the processes of earlier runs of this job, and what of the same user holds chips that it is
+// to have and belongs to nobody that podctl knows of. What others hold, and jobs that are at work,
+// this one included, are told and left alone, unless options.drain_jobs says otherwise. `run`: the
+// one that is begun (again); empty for a detached one, which looks for itself whether it runs.
+bool DrainForJob(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job,
+                 const RunOptions& options, const std::string& run);
 
 // Copies each source over its destination: a folder's content into the folder, a file to the file.
 // What is there beside it stays.

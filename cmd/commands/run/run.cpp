@@ -12,6 +12,7 @@
 #include "cmd/commands/run/prepare.h"
 #include "cmd/commands/run/supervise.h"
 #include "cmd/views/launch_view.h"
+#include "plans/jobs/command_text.h"
 #include "plans/jobs/launch.h"
 #include "plans/spec/near_words.h"
 #include "providers/base/json.h"
@@ -105,7 +106,9 @@ int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const Ru
   auto ready = PrepareLaunch(wiring, spec, job, options, 1, "");
   if (!ready) return Fail(wiring, ready.error());
   const auto stopped = [&] { return wiring.interrupt().requested() ? kInterruptedExitCode : 1; };
-  if (options.drain && !DrainForJob(wiring, ready->target, ready->workers, job)) return stopped();
+  RunOptions detached = options;
+  detached.detach = true;
+  if (options.drain && !DrainForJob(wiring, *ready, job, detached, "")) return stopped();
   if (options.sync && !SyncForJob(wiring, ready->target, ready->workers, job)) return stopped();
   DetachedStart start;
   start.name = job.name;
@@ -121,6 +124,8 @@ int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const Ru
     start.commands.push_back(files + worker.script);
     start.environments.push_back(worker.env);
   }
+  start.grace = job.grace;
+  start.container = ContainerOf(job);
   if (job.restart.attempts > 0 && options.tell && !wiring.options().json) {
     wiring.streams().err << "A detached job is not started again: `podctl run` without `--detach` "
                             "watches over it.\n";

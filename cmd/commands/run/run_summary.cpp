@@ -31,6 +31,30 @@ std::vector<int> WorkersThat(const AttemptResult& result, Outcome outcome) {
   return workers;
 }
 
+// Whom podctl ended, and whom it asked to: what the workers themselves saw of it.
+std::string EndedLines(const AttemptResult& result, int per_slice) {
+  std::vector<int> ended;
+  std::vector<int> asked;
+  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
+    const ssh::WorkerResult& each = result.outcome.results[i];
+    if (each.outcome != Outcome::kCancelled) continue;
+    (each.ended ? ended : asked).push_back(result.outcome.jobs[i].worker.index);
+  }
+  const std::string why = result.first && !result.outcome.interrupted ? " because of it" : "";
+  const auto were = [](const std::vector<int>& workers) {
+    return workers.size() == 1 ? "1 worker was" : fmt::format("{} workers were", workers.size());
+  };
+  std::string text;
+  if (!ended.empty()) {
+    text += fmt::format("{} ended{}: {}\n", were(ended), why, FormatWorkers(ended, per_slice));
+  }
+  if (!asked.empty()) {
+    text += fmt::format("{} asked to end{}; still at it: {}\n", were(asked), why,
+                        FormatWorkers(asked, per_slice));
+  }
+  return text;
+}
+
 // Those that failed by themselves, but for the first, by cause.
 WorkerGroups LaterFailures(const AttemptResult& result) {
   WorkerGroups groups;
@@ -98,6 +122,7 @@ std::string RunSummary(const AttemptResult& result) {
   const auto& jobs = result.outcome.jobs;
   const int per_slice = jobs.empty() ? 0 : jobs.front().worker.per_slice;
   std::string text;
+  if (!result.ended_by.empty()) text += fmt::format("The job was ended by {}.\n", result.ended_by);
   if (result.told) text += fmt::format("The job was ended, since {}.\n", result.told->because);
   if (!result.stalled.empty()) {
     text += fmt::format("The job was ended, since {}.\n", result.stalled);
@@ -108,14 +133,7 @@ std::string RunSummary(const AttemptResult& result) {
     text += fmt::format("{} failed too: {}: {}\n", Plural(group.workers.size(), "worker"),
                         group.what, FormatWorkers(group.workers, per_slice));
   }
-  const std::vector<int> ended = WorkersThat(result, Outcome::kCancelled);
-  if (!ended.empty()) {
-    text += fmt::format(
-        "{} ended{}: {}\n",
-        ended.size() == 1 ? "1 worker was" : fmt::format("{} workers were", ended.size()),
-        result.first && !result.outcome.interrupted ? " because of it" : "",
-        FormatWorkers(ended, per_slice));
-  }
+  text += EndedLines(result, per_slice);
   const std::vector<int> unstarted = WorkersThat(result, Outcome::kSkipped);
   if (!unstarted.empty()) {
     text += fmt::format("Nothing was started on {}: {}\n",
@@ -130,6 +148,7 @@ Value RunSummaryEvent(const AttemptResult& result, int exit_code, int restarts) 
   Value event = ExecSummaryEvent(result.outcome, exit_code, result.elapsed);
   event.Set("started", result.started);
   event.Set("restarts", restarts);
+  if (!result.ended_by.empty()) event.Set("ended_by", result.ended_by);
   if (result.first) {
     const ssh::Job& job = result.outcome.jobs[*result.first];
     Value first = Value::EmptyMap();

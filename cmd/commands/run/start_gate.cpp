@@ -31,7 +31,7 @@ std::size_t StartGate::Read(std::uint64_t offset, char* bytes, std::size_t size)
 bool StartGate::EndsAt(std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   return state_ == State::kCalledOff ||
-         (state_ == State::kOpen && offset >= workers::kGoLine.size());
+         (state_ == State::kOpen && after_ == After::kEnds && offset >= workers::kGoLine.size());
 }
 
 void StartGate::Listen(std::function<void()> more) {

@@ -13,6 +13,10 @@ namespace podctl {
 
 class StartGate final : public ssh::InputFeed {
  public:
+  // Whether the input ends behind the line, or is held open for as long as the connection lives.
+  enum class After { kEnds, kStaysOpen };
+  explicit StartGate(After after = After::kEnds) : after_(after) {}
+
   // Each has an effect once, and the first of the two counts.
   void Open();
   void CallOff();  // who waits gets the end of its input in place of the line
@@ -25,6 +29,7 @@ class StartGate final : public ssh::InputFeed {
   enum class State { kShut, kOpen, kCalledOff };
   void Become(State state);
 
+  const After after_;
   std::mutex mutex_;
   State state_ = State::kShut;
   std::function<void()> more_;

@@ -11,11 +11,13 @@
 #include "cmd/commands/run/prepare.h"
 #include "cmd/commands/run/run_summary.h"
 #include "cmd/commands/worker_round.h"
+#include "plans/jobs/command_text.h"
 #include "plans/jobs/restart.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/os/this_process.h"
 
 namespace podctl {
 namespace {
@@ -28,14 +30,21 @@ constexpr std::chrono::seconds kAskPace{10};
 constexpr std::chrono::seconds kShortRun{60};
 constexpr int kMostBackoff = 60;  // seconds
 
+workers::Run RunOf(Wiring& wiring, const JobSpec& job) {
+  workers::Run run;
+  run.job = job.name;
+  run.id = wiring.random().Uuid().substr(0, 8);
+  run.owner = UserName() + "@" + HostName();
+  run.shown = VisibleControls(Join(job.command, " "));
+  run.grace = job.grace;
+  run.container = ContainerOf(job);
+  return run;
+}
+
 class JobRun {
  public:
   JobRun(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options)
-      : wiring_(wiring),
-        spec_(spec),
-        job_(job),
-        options_(options),
-        run_(wiring.random().Uuid().substr(0, 8)) {}
+      : wiring_(wiring), spec_(spec), job_(job), options_(options), run_(RunOf(wiring, job)) {}
 
   int Run();
 
@@ -54,7 +63,7 @@ class JobRun {
   const Spec& spec_;
   const JobSpec& job_;
   const RunOptions& options_;
-  const std::string run_;  // names it on the workers, through all its restarts
+  const workers::Run run_;  // the same one for all starts
   std::optional<ReadyLaunch> ready_;
   AttemptResult result_;
   std::string synced_uid_;  // of the node that has the job's files
@@ -83,7 +92,6 @@ void JobRun::Tell(const std::string& text, Value event) {
 
 AttemptPlan JobRun::PlanOf(const ReadyLaunch& ready) const {
   AttemptPlan plan;
-  plan.job = job_.name;
   plan.run = run_;
   plan.workers = ready.workers;
   for (const WorkerLaunch& worker : ready.launch.workers) plan.texts.push_back(WorkerText(worker));
@@ -94,7 +102,7 @@ AttemptPlan JobRun::PlanOf(const ReadyLaunch& ready) const {
 }
 
 bool JobRun::Begin() {
-  auto ready = PrepareLaunch(wiring_, spec_, job_, options_, restarts_ + 1, run_);
+  auto ready = PrepareLaunch(wiring_, spec_, job_, options_, restarts_ + 1, run_.id);
   if (!ready) {
     ShowError(wiring_, nullptr, "", ready.error());
     return false;
@@ -109,7 +117,7 @@ bool JobRun::Begin() {
                   "`podctl run --detach` starts them in turn."));
     return false;
   }
-  if (options_.drain && !DrainForJob(wiring_, ready_->target, ready_->workers, job_)) return false;
+  if (options_.drain && !DrainForJob(wiring_, *ready_, job_, options_, run_.id)) return false;
   const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid;
   if (options_.sync && fresh && !SyncForJob(wiring_, ready_->target, ready_->workers, job_)) {
     return false;
@@ -158,7 +166,9 @@ JobVerdict JobRun::Judge() {
 
 // Whether the job is to be started once more; tells so, and waits until it can be.
 bool JobRun::GoesOn(const JobVerdict& verdict) {
-  const bool wanted = job_.restart.on.contains(verdict.reason) && was_started_;
+  // What somebody has ended on purpose stays ended.
+  const bool wanted =
+      job_.restart.on.contains(verdict.reason) && was_started_ && result_.ended_by.empty();
   if (!wanted || restarts_ >= job_.restart.attempts) return false;
   ++restarts_;
   if (!wiring_.options().json) wiring_.streams().err << RunSummary(result_);
@@ -186,7 +196,7 @@ bool JobRun::IsThere() {
   const auto node = LookAtNode(&gone, wiring_.interrupt().drain());
   if (!node || NodeState(*node) != "READY" || JudgeNode("READY", NodeHealth(*node))) return false;
   if (!ready_->record.uid.empty() && NodeUid(*node) != ready_->record.uid) return false;
-  auto ready = PrepareLaunch(wiring_, spec_, job_, options_, restarts_ + 1, run_);
+  auto ready = PrepareLaunch(wiring_, spec_, job_, options_, restarts_ + 1, run_.id);
   if (!ready) return false;
   const auto answers = AskWorkers(wiring_, ready->target.address, ready->workers, "true");
   return std::all_of(answers.begin(), answers.end(),

@@ -85,7 +85,7 @@ ExecOutcome Story() {
   for (std::size_t i = 200; i < 220; ++i) {
     results[i] = Trouble(Outcome::kSkipped, "not started: 5 workers failed before");
   }
-  results[230] = Trouble(Outcome::kCancelled, "cancelled; the command was asked to end");
+  results[230] = Trouble(Outcome::kCancelled, "cancelled; asked to end, still at it");
   return outcome;
 }
 

@@ -16,6 +16,7 @@ ssh::WorkerResult Ended(Outcome outcome, int exit_code = 0, std::string signal =
   ssh::WorkerResult result;
   result.outcome = outcome;
   result.exit_code = exit_code;
+  result.ended = outcome == Outcome::kCancelled;
   result.signal = std::move(signal);
   return result;
 }
@@ -49,6 +50,19 @@ TEST(RunSummaryTest, NamesWhoFailedFirstAndWhoBecauseOfIt) {
   EXPECT_EQ(end.what, "research/1: killed by KILL (exit code 137)");
   EXPECT_TRUE(end.killed);
   EXPECT_FALSE(end.lost);
+}
+
+// "Ended" is said of those only whose worker has found nothing left.
+TEST(RunSummaryTest, TellsWhoIsStillAtIt) {
+  AttemptResult attempt = OneKilled();
+  attempt.outcome.results[2].ended = false;
+  attempt.ended_by = "bob@desk: podctl kill research train";
+  EXPECT_EQ(RunSummary(attempt),
+            "The job was ended by bob@desk: podctl kill research train.\n"
+            "research/1 failed first, 12s after the start: killed by KILL (exit code 137)\n"
+            "1 worker failed too: exit code 1: 3\n"
+            "1 worker was ended because of it: 0\n"
+            "1 worker was asked to end because of it; still at it: 2\n");
 }
 
 TEST(RunSummaryTest, ALostWorkerIsTheCauseWhoeverFailedFirst) {
@@ -120,6 +134,15 @@ TEST(StartGateTest, HoldsItsLineBackUntilItIsOpened) {
   EXPECT_EQ(gate.Read(1, bytes, 1), 1u);
   EXPECT_FALSE(gate.EndsAt(2));
   EXPECT_TRUE(gate.EndsAt(3));
+}
+
+TEST(StartGateTest, StaysOpenWhereThatIsWanted) {
+  StartGate gate(StartGate::After::kStaysOpen);
+  gate.Open();
+  EXPECT_FALSE(gate.EndsAt(3));
+  StartGate off(StartGate::After::kStaysOpen);
+  off.CallOff();
+  EXPECT_TRUE(off.EndsAt(0));
 }
 
 TEST(StartGateTest, EndsWithoutItsLineWhenCalledOff) {

@@ -80,7 +80,7 @@ class JobsTest : public ::testing::Test {
     return jobs.empty() ? JobStatus{} : jobs[0];
   }
   JobStatus Kill(const std::string& name, int grace) {
-    const auto jobs = Read(worker_.Run(KillCommand(name, std::chrono::seconds(grace))));
+    const auto jobs = Read(worker_.Run(KillCommand({name, std::chrono::seconds(grace), ""})));
     return jobs.empty() ? JobStatus{} : jobs[0];
   }
   // When the job has ended.
@@ -91,6 +91,10 @@ class JobsTest : public ::testing::Test {
   Said Log(LogRequest request) {
     request.name = "train";
     return worker_.Run(LogCommand(request));
+  }
+  static bool IsThere(std::string_view pid) {
+    const std::string status = ReadAll("/proc/" + std::string(pid) + "/status");
+    return !status.empty() && status.find("State:\tZ") == std::string::npos;
   }
   std::string Folder() { return worker_.home() + "/.podctl/jobs/train"; }
   void Await(const std::string& file) {
@@ -232,8 +236,42 @@ TEST_F(JobsTest, TheLastLinesOfALogAreFoundWithTheirPlace) {
 
 TEST_F(JobsTest, AJobThatIsNotThereIsTold) {
   EXPECT_EQ(Log({}).result.exit_code, kNoSuchJob);
-  EXPECT_TRUE(Read(worker_.Run(KillCommand("other", std::chrono::seconds(1)))).empty());
+  EXPECT_TRUE(Read(worker_.Run(KillCommand({"other", std::chrono::seconds(1), ""}))).empty());
   EXPECT_TRUE(Read(worker_.Run(ListCommand(""))).empty());
+}
+
+// A detached job keeps to no process group, stops itself, and hears of TERM only.
+TEST_F(JobsTest, AKillReachesWhatTheJobHasStartedAnywhere) {
+  EXPECT_TRUE(Start(Job("trap 'echo got TERM' TERM; setsid sh -c 'trap \"\" TERM; echo $$ >away; "
+                        "kill -STOP $$; sleep 60' & while :; do sleep 0.1; done"))
+                  .result.ok());
+  Await(worker_.home() + "/away");
+  const JobStatus killed =
+      Read(worker_.Run(KillCommand({"train", std::chrono::seconds(1), "bob@x: podctl kill"})))
+          .at(0);
+  EXPECT_EQ(killed.state, State::kEnded);
+  EXPECT_EQ(killed.exit_code, 137);
+  EXPECT_FALSE(IsThere(TrimBlanks(ReadAll(worker_.home() + "/away"))));
+  EXPECT_THAT(ReadAll(Folder() + "/log"),
+              HasSubstr("got TERM\npodctl: ended by bob@x: podctl kill\n"));
+}
+
+// Who kills it may go away: the worker goes on by itself, and a second one waits for the first.
+TEST_F(JobsTest, AKillGoesOnWhenNobodyWaitsForIt) {
+  JobStart job = Job("trap 'echo got TERM' TERM; echo $$ >pid; while :; do sleep 0.1; done");
+  job.grace = std::chrono::seconds(2);
+  EXPECT_TRUE(Start(job).result.ok());
+  Await(worker_.home() + "/pid");
+  ssh::Job kill = worker_.JobOf(KillCommand({"train", std::nullopt, ""}));
+  kill.ending = "exit 0";
+  const Said said = worker_.Run(
+      kill, [](std::stop_source& stop) { stop.request_stop(); }, "podctl-jobs 1");
+  EXPECT_EQ(said.result.outcome, ssh::Outcome::kCancelled);
+  EXPECT_EQ(Kill("train", 60).state, State::kEnded);
+  EXPECT_FALSE(IsThere(TrimBlanks(ReadAll(worker_.home() + "/pid"))));
+  const std::string log = ReadAll(Folder() + "/log");
+  EXPECT_NE(log.find("got TERM\n"), std::string::npos) << log;
+  EXPECT_EQ(log.find("got TERM\n"), log.rfind("got TERM\n")) << "asked once";
 }
 
 TEST_F(JobsTest, SystemdRunsItWhereThereIsOne) {

@@ -17,20 +17,56 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+bool IsThere(const std::string& pid) {
+  const std::string status = ReadAll("/proc/" + std::string(TrimBlanks(pid)) + "/status");
+  return !status.empty() && status.find("State:\tZ") == std::string::npos;
+}
+
 class RunsTest : public ::testing::Test {
  protected:
-  Said Run(const std::string& setup, const std::string& script, const std::string& go = "go\n") {
-    return worker_.Run(RunCommand("train", "r1"), RunInput(setup, script) + go);
+  static workers::Run Train(const std::string& id = "r1") {
+    return {"train", id, "alice@laptop", "python3 train.py", std::chrono::seconds(1)};
   }
-  int EndRuns() {
-    const Said said = worker_.Run(EndRunsCommand("train", std::chrono::seconds(5)));
+  Said Run(const std::string& setup, const std::string& script, const std::string& go = "go\n") {
+    ssh::Job job = worker_.JobOf(RunCommand(Train()), RunInput(setup, script) + go);
+    if (go == "go\n") job.feed = &open_;
+    return worker_.Run(job, {}, "");
+  }
+  // One that is at work, until `then` has had its way.
+  Said RunUntilUp(const std::string& script, const std::function<void(std::stop_source&)>& then,
+                  std::chrono::seconds grace) {
+    workers::Run run = Train();
+    run.grace = grace;
+    ssh::Job job = worker_.JobOf(RunCommand(run), RunInput("", script) + "go\n");
+    job.feed = &open_;
+    job.ending = EndRunCommand(run);
+    return worker_.Run(job, then, "up");
+  }
+  RunsEnded End(const RunsEnd& wanted) {
+    const Said said = worker_.Run(EndRunsCommand(wanted));
     const auto ended = ParseEndRuns(said.out);
     EXPECT_TRUE(ended) << Join(said.out, "\n") << Join(said.err, "\n");
-    return ended ? *ended : -1;
+    return ended ? *ended : RunsEnded{};
   }
+  int EndRuns() { return End({"train", "", false, "", std::chrono::seconds(1)}).processes; }
+  std::string File(const std::string& name) { return ReadAll(worker_.home() + "/" + name); }
+  std::string Folder() { return worker_.home() + "/.podctl/jobs/train"; }
 
+  testing::OpenFeed open_;
   WorkerShell worker_;
 };
+
+// Catches TERM and goes on; stops itself; sits in a session of its own, and in one without a
+// parent.
+constexpr const char* kStubborn =
+    "trap 'echo got TERM; echo got TERM >>said' TERM\n"
+    "sh -c 'echo $$ >stopped; kill -STOP $$' &\n"
+    "setsid sh -c 'trap \"\" TERM; echo $$ >away; exec sleep 60' &\n"
+    "sh -c 'setsid sh -c \"echo \\$\\$ >orphan; exec sleep 60\" &' &\n"
+    "echo $$ >main\n"
+    "until [ -s stopped ] && [ -s away ] && [ -s orphan ]; do sleep 0.05; done\n"
+    "echo up\n"
+    "while :; do sleep 0.1; done\n";
 
 TEST_F(RunsTest, StartsWhenTheLineComes) {
   const Said said =
@@ -72,8 +108,87 @@ TEST_F(RunsTest, WhatAnEarlierRunLeftIsEnded) {
   EXPECT_EQ(EndRuns(), 0);
 }
 
+TEST_F(RunsTest, NothingOfItIsLeftWhenItIsEnded) {
+  const Said said = RunUntilUp(
+      "cd\n" + std::string(kStubborn), [](std::stop_source& stop) { stop.request_stop(); },
+      std::chrono::seconds(1));
+  EXPECT_EQ(said.result.outcome, ssh::Outcome::kCancelled);
+  EXPECT_TRUE(said.result.ended) << said.result.message;
+  EXPECT_EQ(said.result.message, "cancelled; ended");
+  for (const char* const name : {"main", "stopped", "away", "orphan"}) {
+    EXPECT_FALSE(IsThere(File(name))) << name;
+  }
+  EXPECT_EQ(File("said"), "got TERM\n") << "asked once";
+}
+
+// A checkpoint that takes its time is awaited, and killed by nobody.
+TEST_F(RunsTest, WhatEndsWithinItsGraceIsNotKilled) {
+  const Said said = RunUntilUp(
+      "cd\ntrap 'sleep 1; echo saved >saved; exit 0' TERM\necho up\n"
+      "while :; do sleep 0.1; done\n",
+      [](std::stop_source& stop) { stop.request_stop(); }, std::chrono::seconds(60));
+  EXPECT_TRUE(said.result.ended) << said.result.message;
+  EXPECT_EQ(File("saved"), "saved\n");
+}
+
+TEST_F(RunsTest, ItEndsByItselfWhenTheConnectionIsLost) {
+  const Said said = RunUntilUp(
+      "cd\n" + std::string(kStubborn), [&](std::stop_source&) { worker_.server().KillSessions(); },
+      std::chrono::seconds(1));
+  EXPECT_EQ(said.result.outcome, ssh::Outcome::kLost) << said.result.message;
+  // Waits for what is under way.
+  EXPECT_FALSE(End({"train", "", false, "", std::chrono::seconds(60)}).at_work);
+  for (const char* const name : {"main", "stopped", "away", "orphan"}) {
+    EXPECT_FALSE(IsThere(File(name))) << name;
+  }
+  EXPECT_EQ(File("said"), "got TERM\n") << "asked once";
+  EXPECT_EQ(ReadAll(Folder() + "/ended-by"),
+            "the worker: the connection of alice@laptop was lost\n");
+}
+
+TEST_F(RunsTest, OneThatIsAtWorkIsLeftAloneUnlessItIsMeant) {
+  const Said said = RunUntilUp(
+      "trap 'exit 0' TERM\necho up\nwhile :; do sleep 0.1; done\n",
+      [&](std::stop_source&) {
+        EXPECT_EQ(End({"train", "r2", false, "", std::chrono::seconds(1)}).at_work, "alice@laptop");
+        const Said second =
+            worker_.Run(RunCommand(Train("r2")), RunInput("", "echo two\n") + "go\n");
+        EXPECT_EQ(second.result.exit_code, kJobRunsAlready);
+        EXPECT_THAT(second.err, ElementsAre("a job named train runs there already"));
+        const auto jobs = ParseJobs(worker_.Run(ListCommand("")).out);
+        ASSERT_TRUE(jobs);
+        EXPECT_EQ(jobs->at(0).state, JobStatus::State::kRunning);
+        EXPECT_EQ(jobs->at(0).command, "python3 train.py");
+        worker_.Run(KillCommand({"train", std::nullopt, "bob@desk: podctl kill research train"}));
+      },
+      std::chrono::seconds(60));
+  EXPECT_EQ(said.result.outcome, ssh::Outcome::kExited) << said.result.message;
+  ASSERT_THAT(said.err, ::testing::Not(::testing::IsEmpty()));
+  EXPECT_EQ(ReadEndedBy(said.err.back()), "bob@desk: podctl kill research train");
+}
+
+TEST_F(RunsTest, ACommandThatFailsHasSaidAllThatIsSaid) {
+  const Said said = Run("", "echo gone >&2\nexit 7\n");
+  EXPECT_EQ(said.result.exit_code, 7);
+  EXPECT_THAT(said.err, ElementsAre(std::string(kStagedLine), "gone"));
+  EXPECT_TRUE(ReadAll(Folder() + "/exit").starts_with("7 "));
+}
+
+// Masks, locale and descriptors are the user's own, and no variable of podctl's shell is left.
+TEST_F(RunsTest, TheCommandSeesNothingOfTheShellAroundIt) {
+  const Said said = Run("",
+                        "umask; ls /proc/self/fd | tr '\\n' ' '; echo; trap; "
+                        "env | grep -c '^LC_ALL=C$'\n");
+  ASSERT_THAT(said.out, ::testing::SizeIs(::testing::Ge(3U)));
+  EXPECT_NE(said.out[0], "0077");
+  EXPECT_EQ(said.out[1], "0 1 2 3 ");
+  EXPECT_EQ(said.out.back(), "0");
+}
+
 TEST(EndRunsAnswer, IsReadWholeOrRefused) {
-  EXPECT_EQ(*ParseEndRuns({"hello", "podctl-runs 1", "ended 2 left 0", "end"}), 2);
+  EXPECT_EQ(ParseEndRuns({"hello", "podctl-runs 1", "ended 2 left 0", "end"})->processes, 2);
+  EXPECT_EQ(ParseEndRuns({"podctl-runs 1", "runs alice@x", "end"})->at_work, "alice@x");
+  EXPECT_EQ(ParseEndRuns({"podctl-runs 1", "runs", "end"})->at_work, "");
   EXPECT_EQ(ParseEndRuns({"podctl-runs 1", "ended 2 left 1", "end"}).error().code,
             ErrorCode::kPermissionDenied);
   for (const std::vector<std::string>& cut : std::vector<std::vector<std::string>>{

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,14 @@
 #include "tests/support/ssh_server.h"
 
 namespace podctl::testing {
+
+// Standard input that stays open as long as the connection lives.
+class OpenFeed final : public ssh::InputFeed {
+ public:
+  std::size_t Read(std::uint64_t, char*, std::size_t) override { return 0; }
+  bool EndsAt(std::uint64_t) override { return false; }
+  void Listen(std::function<void()>) override {}
+};
 
 struct Said {
   ssh::WorkerResult result;
@@ -52,20 +61,36 @@ class WorkerShell {
   }
 
   Said Run(const std::string& command, const std::string& input = "") {
-    ssh::FanOut fan_out(keyring_, clock_, random_);
+    ssh::Job job = JobOf(command, input);
+    return Run(job, {}, "");
+  }
+  ssh::Job JobOf(const std::string& command, const std::string& input = "") const {
     ssh::Job job{server_->Access(), command, nullptr};
     if (!input.empty()) job.input = std::make_shared<const std::string>(input);
+    return job;
+  }
+  // Calls `then` once the command has written the line `at`.
+  Said Run(const ssh::Job& job, const std::function<void(std::stop_source&)>& then,
+           const std::string& at) {
+    ssh::FanOut fan_out(keyring_, clock_, random_);
     ssh::Limits limits;
     limits.retry = std::chrono::milliseconds(0);
     limits.command = std::chrono::seconds(60);
+    limits.farewell = std::chrono::seconds(60);
+    std::stop_source stop;
     struct Recorder final : ssh::Observer {
       void OnLine(std::size_t, ssh::Stream stream, std::string_view line) override {
         (stream == ssh::Stream::kOut ? said.out : said.err).emplace_back(line);
+        if (on_line) on_line(line);
       }
       void OnPhase(std::size_t, ssh::Phase) override {}
       Said said;
+      std::function<void(std::string_view)> on_line;
     } recorder;
-    recorder.said.result = fan_out.Run({job}, limits, recorder, {}).at(0);
+    recorder.on_line = [&](std::string_view line) {
+      if (then && line == at) then(stop);
+    };
+    recorder.said.result = fan_out.Run({job}, limits, recorder, stop.get_token()).at(0);
     return recorder.said;
   }
 
