@@ -63,12 +63,13 @@ Value Summary(const std::string& node_id, const Value* node) {
 // Members that every one of `nodes` has with the same value.
 Value Agreed(const std::map<int, Value>& nodes, const char* field) {
   Value agreed = Value::EmptyMap();
-  for (const auto& [key, value] : nodes.begin()->second[field].AsMap()) {
+  for (const auto& member : nodes.begin()->second[field].AsMap()) {
+    // Not taken apart: clang 14 lets no lambda capture a part.
     const bool everywhere = std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
-      const Value* there = node.second[field].Find(key);
-      return there != nullptr && *there == value;
+      const Value* there = node.second[field].Find(member.first);
+      return there != nullptr && *there == member.second;
     });
-    if (everywhere) agreed.Set(key, value);
+    if (everywhere) agreed.Set(member.first, member.second);
   }
   return agreed;
 }
