@@ -212,21 +212,45 @@ Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin)
   return saved;
 }
 
+namespace {
+
+// Who commits a link of a plan's usual name could have any file of the user's replaced; and a
+// device, such as /dev/null, is not to become a file.
+Result<void> CheckReplaceable(const std::string& path, FileSystem& files) {
+  const auto end = files.FollowLinks(path);
+  if (!end) return end.error();
+  if (*end != path) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the plan is not written to {}: it is a symbolic link to {}", path, *end),
+        "Name the file itself, or remove the link.");
+  }
+  const auto there = files.Stat(path);
+  if (!there && there.error().code != ErrorCode::kNotFound) return there.error();
+  if (!there || there->kind == FileInfo::Kind::kFile) return {};
+  return MakeError(
+      ErrorCode::kInvalidArgument,
+      fmt::format(
+          "the plan is not written to {}: it is {}, not a file", path,
+          there->kind == FileInfo::Kind::kFolder ? "a folder" : "a device, pipe or socket"));
+}
+
+}  // namespace
+
 Result<void> WritePlanFile(const SavedPlan& saved, const std::string& path,
                            const std::string& temporary, FileSystem& files) {
   auto text = PlanToJson(saved);
   if (!text) return text.error();
-  auto target = files.FollowLinks(path);
-  if (!target) return target.error();
+  if (auto own = CheckReplaceable(path, files); !own) return own;
   if (auto written = files.WriteNew(temporary, *text, 0600); !written) {
     static_cast<void>(files.Remove(temporary));  // the first error is the one to tell
     return written;
   }
-  if (auto renamed = files.Rename(temporary, *target); !renamed) {
+  if (auto renamed = files.Rename(temporary, path); !renamed) {
     static_cast<void>(files.Remove(temporary));
     return renamed;
   }
-  return files.SyncFolder(FolderOf(*target));
+  return files.SyncFolder(FolderOf(path));
 }
 
 Result<SavedPlan> ReadPlanFile(const std::string& path, FileSystem& files) {

@@ -38,6 +38,13 @@ std::optional<LockInfo> LockInfoFromJson(std::string_view text) {
   return info;
 }
 
+bool MayBeCutLockInfo(std::string_view text) {
+  if (text.find_first_not_of('\0') == std::string_view::npos) return true;
+  const std::string whole = LockInfoToJson({});
+  const std::string_view begin = std::string_view(whole).substr(0, whole.find(':'));
+  return text.starts_with(begin) || begin.starts_with(text);
+}
+
 std::string LockInfoBlock(const LockInfo& info) {
   std::string block = "Lock Info:";
   auto line = [&](std::string_view label, const std::string& text) {

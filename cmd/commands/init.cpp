@@ -62,6 +62,16 @@ Result<void> WriteFiles(const Template& chosen, const std::string& folder, FileS
   all.push_back({kFileName, chosen.text});
   for (const TemplateFile& file : all) {
     const std::string path = PathIn(folder, file.path);
+    // A link that leads nowhere is there as well. One in the place of a folder in between would
+    // have files written where it leads.
+    for (std::string part = path; part.size() > folder.size() && part != ".";
+         part = FolderOf(part)) {
+      const auto end = files.FollowLinks(part);
+      if (end && *end == part) continue;
+      return MakeError(ErrorCode::kAlreadyExists,
+                       fmt::format("`{}` is a symbolic link, and is left as it is", part),
+                       "name another folder: podctl init DIR");
+    }
     if (!files.Stat(path)) continue;
     return MakeError(ErrorCode::kAlreadyExists,
                      fmt::format("`{}` is there already and is left as it is", path),

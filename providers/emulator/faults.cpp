@@ -159,9 +159,11 @@ Result<std::string> ReadText(const std::string& path) {
   if (!std::filesystem::exists(path, problem)) {
     return MakeError(ErrorCode::kNotFound, fmt::format("there is no file {}", path));
   }
+  // A pipe has no size, and would be waited for.
   const auto size = std::filesystem::file_size(path, problem);
+  if (problem) return MakeError(ErrorCode::kIo, fmt::format("cannot read {}", path));
   std::ifstream file(path, std::ios::binary);
-  if (problem || !file) return MakeError(ErrorCode::kIo, fmt::format("cannot read {}", path));
+  if (!file) return MakeError(ErrorCode::kIo, fmt::format("cannot read {}", path));
   if (size > FaultList::kMaxFileBytes) {
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("{} is larger than {} bytes", path, FaultList::kMaxFileBytes));

@@ -43,6 +43,10 @@ std::string Line(const std::string& key, const Value* value) {
   return ToJson(line) + "\n";
 }
 
+// What lies in the folder may have been put there by somebody else: links are not followed, and a
+// named pipe is not waited for.
+constexpr int kOwn = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+
 }  // namespace
 
 Result<std::unique_ptr<Journal>> Journal::Open(const std::string& folder) {
@@ -56,7 +60,7 @@ Result<std::unique_ptr<Journal>> Journal::Open(const std::string& folder) {
   std::unique_ptr<Journal> journal(new Journal);
   journal->folder_ = folder;
   const std::string lock = folder + "/lock";
-  journal->lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  journal->lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | kOwn, 0600);
   if (journal->lock_ < 0) return IoError("open", lock);
   if (::flock(journal->lock_, LOCK_EX | LOCK_NB) != 0) {
     return MakeError(ErrorCode::kLocked,
@@ -74,8 +78,15 @@ Journal::~Journal() {
 
 Result<void> Journal::Load() {
   const std::string path = folder_ + "/journal.jsonl";
+  std::error_code unknown;
+  const auto kind = std::filesystem::symlink_status(path, unknown).type();
+  if (kind == std::filesystem::file_type::not_found) return {};
+  if (kind != std::filesystem::file_type::regular) {
+    return MakeError(ErrorCode::kDataLoss, fmt::format("{} is no file of the emulator", path),
+                     "Give --data a folder of its own.");
+  }
   std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
+  if (!file) return IoError("open", path);
   std::string line;
   std::size_t number = 0;
   while (std::getline(file, line)) {
@@ -101,8 +112,8 @@ Result<void> Journal::Load() {
 Result<void> Journal::Rewrite() {
   const std::string path = folder_ + "/journal.jsonl";
   const std::string temporary = path + ".new";
-  const int file =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+  ::unlink(temporary.c_str());  // of a run that was killed
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | kOwn, 0600);
   if (file < 0) return IoError("open", temporary);
   std::string text;
   for (const auto& [key, line] : lines_) text += line;

@@ -105,4 +105,16 @@ Result<void> CheckRegular(int fd, const std::string& path) {
                                S_ISDIR(info.st_mode) ? "a folder" : "a device, pipe or socket"));
 }
 
+Result<void> CheckSingleName(int fd, const std::string& path) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return SystemError("look at", path, errno);
+  if (info.st_nlink <= 1) return {};
+  return MakeError(
+      ErrorCode::kFailedPrecondition,
+      fmt::format("{} is a hard link: what is written to it would be written to a file "
+                  "of another name, too",
+                  path),
+      "Remove that name; the file stays under its other one.");
+}
+
 }  // namespace podctl

@@ -52,6 +52,9 @@ int Sync(int fd);
 Result<std::string> ReadAll(int fd, const std::string& path, std::uint64_t max_bytes);
 // kInvalidArgument for what is not a regular file (a folder, a pipe ...).
 Result<void> CheckRegular(int fd, const std::string& path);
+// kFailedPrecondition for a file that has another name as well (a hard link): what is written to it
+// would be written there, too.
+Result<void> CheckSingleName(int fd, const std::string& path);
 
 // "cannot read podctl.yaml: No such file or directory".
 Error SystemError(std::string_view verb, std::string_view path, int error);

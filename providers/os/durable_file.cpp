@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "providers/os/this_process.h"
 
 namespace podctl {
@@ -17,6 +19,21 @@ Result<void> ReplaceDurably(FileSystem& files, const std::string& path, std::str
     return done;
   }
   return files.SyncFolder(FolderOf(path));
+}
+
+Result<void> MakePrivateFolders(FileSystem& files, const std::string& path) {
+  constexpr unsigned kMode = 0700;
+  std::vector<std::string> missing;
+  for (std::string at = path; at != "/" && at != "."; at = FolderOf(at)) {
+    const auto there = files.Stat(at);
+    if (there || there.error().code != ErrorCode::kNotFound) break;
+    missing.push_back(at);
+  }
+  for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
+    Result<void> made = files.MakeFolder(*folder, kMode);
+    if (!made && made.error().code != ErrorCode::kAlreadyExists) return made;
+  }
+  return {};
 }
 
 }  // namespace podctl

@@ -1,5 +1,6 @@
-// A file that is whole at any moment, also after a power cut: what a later run goes on from, short
-// of the state, which has a store of its own.
+// Files and folders of podctl's own, short of the state, which has a store of its own.
+//
+// A file that is whole at any moment, also after a power cut: what a later run goes on from.
 #pragma once
 
 #include <string>
@@ -15,5 +16,8 @@ namespace podctl {
 // what it held before, unless only the folder could not be synced.
 Result<void> ReplaceDurably(FileSystem& files, const std::string& path, std::string_view bytes,
                             unsigned mode);
+
+// Makes what is missing of `path` for this user alone (0700), whatever the umask is.
+Result<void> MakePrivateFolders(FileSystem& files, const std::string& path);
 
 }  // namespace podctl

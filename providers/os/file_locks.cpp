@@ -37,7 +37,7 @@ class FlockedFile final : public FileLock {
 bool StillNamed(int fd, const std::string& path) {
   struct stat held {};
   struct stat named {};
-  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+  return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &named) == 0 &&
          held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
@@ -48,19 +48,38 @@ int Flock(int fd) {
 // For writing, since NFS locks no file that is open for reading only (flock(2)); for reading where
 // that is all that is allowed. O_NONBLOCK: a named pipe must be refused, not waited for.
 Descriptor OpenToHold(const std::string& path) {
-  Descriptor file = Open(path, O_RDWR | O_NONBLOCK | O_NOCTTY);
+  Descriptor file = Open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   const bool reading_may_do =
       errno == EACCES || errno == EROFS || errno == EPERM || errno == EISDIR;
   if (file.ok() || !reading_may_do) return file;
-  return Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  return Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+}
+
+// A lock file is written to and removed, and lies where others may have put something of its name:
+// a repository that was checked out, a folder of a team. So it must be a file of its own, which no
+// other name leads to.
+Result<Descriptor> OpenLock(const std::string& path) {
+  Descriptor file = Open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+  if (!file.ok() && errno == ELOOP) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("{} is a symbolic link, and podctl locks and writes to none", path),
+        "Look at what it leads to; a lock of podctl is never a link, so it can be "
+        "removed.");
+  }
+  if (!file.ok()) return SystemError("open the lock", path, errno);
+  if (Result<void> regular = CheckRegular(file.get(), path); !regular) return regular.error();
+  if (Result<void> single = CheckSingleName(file.get(), path); !single) return single.error();
+  return file;
 }
 
 }  // namespace
 
 Result<FileSystem::Locked> RealFileSystem::TryLock(const std::string& path) {
   for (int round = 0; round < kMaxLockRounds; ++round) {
-    Descriptor file = Open(path, O_RDWR | O_CREAT | O_NOCTTY, 0600);
-    if (!file.ok()) return SystemError("open the lock", path, errno);
+    Result<Descriptor> opened = OpenLock(path);
+    if (!opened) return opened.error();
+    Descriptor file = *std::move(opened);
     if (const int error = Flock(file.get()); error != 0) {
       if (error == EWOULDBLOCK) {
         return MakeError(ErrorCode::kLocked, fmt::format("{} is locked by another process", path));

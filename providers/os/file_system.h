@@ -63,9 +63,9 @@ class FileSystem {
   // One folder; kAlreadyExists when there is something of that name.
   virtual Result<void> MakeFolder(const std::string& path, unsigned mode) = 0;
 
-  // Opens or creates `path` (0600) and locks it without waiting; kLocked when another holds it.
-  // `content` is what the file held before, which the holder before wrote; the new holder's own
-  // text is put there by ReplaceLockText.
+  // Opens or creates `path` (0600) and locks it without waiting; kLocked when another holds it. An
+  // error for a link, symbolic or hard, and for what is no file. `content` is what the file held
+  // before, which the holder before wrote; the new one's is put there by ReplaceLockText.
   struct Locked {
     std::unique_ptr<FileLock> lock;
     std::string content;

@@ -14,9 +14,19 @@
 namespace podctl {
 namespace {
 
-Result<void> Write(const std::string& path, std::string_view bytes, int flags, unsigned mode) {
-  Descriptor file = Open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, mode);
+enum class Start { kAnew, kAtEnd };
+
+// What has the name already may have been put there by somebody else: only a file of its own is
+// written to, and a named pipe without a reader holds nobody up (O_NONBLOCK).
+Result<void> Write(const std::string& path, std::string_view bytes, Start start, unsigned mode) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  Descriptor file = Open(path, kFlags, mode);
   if (!file.ok()) return SystemError("write", path, errno);
+  if (auto regular = CheckRegular(file.get(), path); !regular) return regular;
+  if (auto single = CheckSingleName(file.get(), path); !single) return single;
+  if (start == Start::kAnew && Uninterrupted([&] { return ftruncate(file.get(), 0); }) != 0) {
+    return SystemError("write", path, errno);
+  }
   if (const int error = WriteAll(file.get(), bytes); error != 0) {
     return SystemError("write", path, error);
   }
@@ -27,7 +37,7 @@ Result<void> Write(const std::string& path, std::string_view bytes, int flags, u
 }  // namespace
 
 Result<void> WriteToFile(const std::string& path, std::string_view bytes, bool anew) {
-  return Write(path, bytes, anew ? O_TRUNC : O_APPEND, 0666);
+  return Write(path, bytes, anew ? Start::kAnew : Start::kAtEnd, 0666);
 }
 
 Result<void> MakeOutputFolder(const std::string& path, unsigned mode) {
@@ -44,7 +54,7 @@ Result<void> MakeOutputFolder(const std::string& path, unsigned mode) {
 
 Result<PartialFile> PartialFile::Make(const std::string& path, unsigned mode) {
   PartialFile file(path, fmt::format("{}.{}.part", path, ProcessId()));
-  if (auto made = podctl::Write(file.beside_, {}, O_TRUNC, mode); !made) return made.error();
+  if (auto made = podctl::Write(file.beside_, {}, Start::kAnew, mode); !made) return made.error();
   return file;
 }
 
@@ -62,7 +72,7 @@ PartialFile::~PartialFile() {
 }
 
 Result<void> PartialFile::Write(std::string_view bytes) {
-  return podctl::Write(beside_, bytes, O_APPEND, 0600);
+  return podctl::Write(beside_, bytes, Start::kAtEnd, 0600);
 }
 
 Result<void> PartialFile::Keep() {

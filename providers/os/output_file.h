@@ -12,7 +12,8 @@
 namespace podctl {
 
 // Writes at the end of `path`, or with `anew` in place of what it holds; makes it where there is
-// none. A symbolic link is refused. kIo when not everything was written (a full disk).
+// none. A link, symbolic or hard, and what is no file are refused. kIo when not everything was
+// written (a full disk).
 Result<void> WriteToFile(const std::string& path, std::string_view bytes, bool anew);
 
 // Makes the folder unless it is there. kAlreadyExists when something else is.

@@ -2,8 +2,9 @@
 // could not be saved at all, in PATH.errored-SERIAL, and what was found damaged, in
 // PATH.damaged-TIME.
 //
-// A generation is kept under the time it was saved at and its serial, so that the names sort by age
-// also when a lineage was begun anew: PATH.history/20261120T143000Z-41.json.
+// A generation is kept under the time it was saved at and its serial:
+// PATH.history/20261120T143000Z-41.json. Within a lineage the serial says which one is newer, since
+// clocks go wrong; between lineages there is only the time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,9 +75,26 @@ std::optional<KeptFile> KeptFileOf(const std::string& name) {
   return kept;
 }
 
+// A folder and files of podctl's own are never links, so one was put there by somebody else: what
+// is kept would go where it leads.
+Result<void> CheckNoLink(FileSystem& files, const std::string& path) {
+  Result<std::string> end = files.FollowLinks(path);
+  if (!end) return end.error();
+  if (*end == path) return {};
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("{} is a symbolic link, and podctl keeps generations in none", path),
+                   "Remove the link.");
+}
+
+Result<std::string> ReadKept(FileSystem& files, const std::string& path) {
+  if (Result<void> own = CheckNoLink(files, path); !own) return own.error();
+  return files.Read(path, kMaxStateBytes);
+}
+
 // The newest first. An error only when the folder is there and cannot be listed.
 Result<std::vector<KeptFile>> KeptFiles(FileSystem& files, const std::string& folder) {
   std::vector<KeptFile> kept;
+  if (Result<void> own = CheckNoLink(files, folder); !own) return own.error();
   Result<std::vector<std::string>> names = files.List(folder);
   if (!names && names.error().code == ErrorCode::kNotFound) return kept;
   if (!names) return names.error();
@@ -86,6 +104,24 @@ Result<std::vector<KeptFile>> KeptFiles(FileSystem& files, const std::string& fo
   std::sort(kept.begin(), kept.end(), [](const KeptFile& a, const KeptFile& b) {
     return std::tie(a.time, a.serial) > std::tie(b.time, b.serial);
   });
+  return kept;
+}
+
+// The newest first, as KeptFiles with what it lacks: generations of `lineage`, the stored one, go
+// before those of others, by serial. Where times and serials agree nothing needs to be read.
+Result<std::vector<KeptFile>> KeptByAge(FileSystem& files, const std::string& folder,
+                                        const std::string& lineage) {
+  Result<std::vector<KeptFile>> kept = KeptFiles(files, folder);
+  if (!kept) return kept;
+  const auto newer = [](const KeptFile& a, const KeptFile& b) { return a.serial > b.serial; };
+  if (std::is_sorted(kept->begin(), kept->end(), newer)) return kept;
+  const auto others = std::stable_partition(kept->begin(), kept->end(), [&](const KeptFile& file) {
+    const std::string path = folder + "/" + file.name;
+    const Result<std::string> text = ReadKept(files, path);
+    const Result<State> state = text ? StateFromJson(*text, path) : Result<State>(text.error());
+    return state && state->lineage == lineage;
+  });
+  std::stable_sort(kept->begin(), others, newer);
   return kept;
 }
 
@@ -110,6 +146,7 @@ Result<void> LinkOrCopy(FileSystem& files, const std::string& target, const std:
 
 Result<void> LocalStore::Keep(const std::string& target, const std::string& text) {
   const std::string folder = HistoryFolder(target);
+  if (Result<void> own = CheckNoLink(files_, folder); !own) return own;
   Result<void> made = files_.MakeFolder(folder, kPrivateFolder);
   if (!made && made.error().code != ErrorCode::kAlreadyExists) return made;
   Result<FileInfo> info = files_.Stat(target);
@@ -119,7 +156,7 @@ Result<void> LocalStore::Keep(const std::string& target, const std::string& text
   Result<void> kept = LinkOrCopy(files_, target, text, name);
   if (!kept && kept.error().code == ErrorCode::kAlreadyExists) {
     // Kept already, by a run whose save failed afterwards; or another lineage's of that second.
-    Result<std::string> there = files_.Read(name, kMaxStateBytes);
+    Result<std::string> there = ReadKept(files_, name);
     if (there && *there == text) return {};
     if (Result<void> removed = files_.Remove(name); !removed) return removed;
     kept = LinkOrCopy(files_, target, text, name);
@@ -144,18 +181,26 @@ void LocalStore::KeepOnce(const std::string& target, const Stored& stored) {
 void LocalStore::Prune(const std::string& target) {
   if (options_.keep == 0) return;
   const std::string folder = HistoryFolder(target);
-  Result<std::vector<KeptFile>> kept = KeptFiles(files_, folder);
+  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, known_->lineage);
   if (!kept) return;
   for (std::size_t i = options_.keep; i < kept->size(); ++i) {
     (void)files_.Remove(folder + "/" + (*kept)[i].name);
   }
 }
 
+// Empty where there is no state, or none that can be read.
+std::string LocalStore::StoredLineage(const std::string& target) {
+  if (known_) return known_->lineage;
+  const Result<std::string> text = files_.Read(target, kMaxStateBytes);
+  const Result<State> state = text ? StateFromJson(*text, path_) : Result<State>(text.error());
+  return state ? state->lineage : "";
+}
+
 Result<std::vector<HistoryEntry>> LocalStore::History() {
   Result<std::string> target = Target();
   if (!target) return target.error();
   const std::string folder = HistoryFolder(*target);
-  Result<std::vector<KeptFile>> kept = KeptFiles(files_, folder);
+  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, StoredLineage(*target));
   if (!kept) return kept.error();
   std::vector<HistoryEntry> entries;
   for (const KeptFile& file : *kept) {
@@ -163,7 +208,7 @@ Result<std::vector<HistoryEntry>> LocalStore::History() {
     entry.serial = file.serial;
     entry.saved_at = FullTime(file.time);
     const std::string path = folder + "/" + file.name;
-    Result<std::string> text = files_.Read(path, kMaxStateBytes);
+    Result<std::string> text = ReadKept(files_, path);
     Result<State> state = text ? StateFromJson(*text, path) : Result<State>(text.error());
     if (state) {
       entry.bytes = text->size();
@@ -183,12 +228,12 @@ Result<State> LocalStore::LoadHistory(std::uint64_t serial) {
   Result<std::string> target = Target();
   if (!target) return target.error();
   const std::string folder = HistoryFolder(*target);
-  Result<std::vector<KeptFile>> kept = KeptFiles(files_, folder);
+  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, StoredLineage(*target));
   if (!kept) return kept.error();
   for (const KeptFile& file : *kept) {
     if (file.serial != serial) continue;
     const std::string path = folder + "/" + file.name;
-    Result<std::string> text = files_.Read(path, kMaxStateBytes);
+    Result<std::string> text = ReadKept(files_, path);
     if (!text) return text.error();
     return StateFromJson(*text, path);
   }
@@ -231,6 +276,13 @@ Result<std::string> LocalStore::SaveAside(const State& state) {
 Result<std::string> LocalStore::SetAside() {
   Result<std::string> target = Target();
   if (!target) return target;
+  // What a link leads to may never have been a state, and somebody else's.
+  if (*target != path_) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("the state {} is a symbolic link to {}, which is left as it is",
+                                 path_, *target),
+                     "Look at that file; if it was a state, move it away yourself.");
+  }
   const std::string name = *target + ".damaged-" + CompactTime(FormatTimestamp(clock_.Now()));
   for (int number = 1; number <= kMostAside; ++number) {
     const std::string path = number > 1 ? fmt::format("{}-{}", name, number) : name;

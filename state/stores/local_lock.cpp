@@ -51,6 +51,13 @@ Error Locked(const std::string& why, LockInfo holder, const std::string& path,
       fmt::format("Error acquiring the state lock: {}\n{}", why, LockInfoBlock(holder)), hint);
 }
 
+// `state: yarn` would have podctl lock, write to and remove yarn.lock.
+Error ForeignFile(const std::string& path) {
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("cannot lock the state: {} is no lock of podctl", path),
+                   "Give the state another name (`state:` in the spec), or move that file away.");
+}
+
 Error Cancelled() {
   return MakeError(ErrorCode::kCancelled, "stopped while waiting for the state lock");
 }
@@ -120,7 +127,8 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
                   "Wait for that run to end, or let podctl wait: --lock-timeout 5m.");
   }
   if (!taken) {
-    return MakeError(taken.error().code, "cannot lock the state: " + taken.error().message);
+    return MakeError(taken.error().code, "cannot lock the state: " + taken.error().message,
+                     taken.error().hint);
   }
 
   std::string note;
@@ -139,6 +147,8 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
     note = fmt::format(
         "took over the state lock of {} ({}, process {}), which ended without releasing it",
         VisibleControls(left->who), VisibleControls(left->operation), left->pid);
+  } else if (!MayBeCutLockInfo(taken->content)) {
+    return ForeignFile(path);
   } else if (!taken->content.empty()) {
     note = "took over a state lock that nobody holds and whose text cannot be read";
   }
@@ -178,6 +188,7 @@ Result<void> LocalStore::ForceUnlock(const std::string& id) {
   if (!text && text.error().code == ErrorCode::kNotFound) return not_locked;
   if (!text) return text.error();
   const std::optional<LockInfo> holder = LockInfoFromJson(*text);
+  if (!holder && !MayBeCutLockInfo(*text)) return ForeignFile(path);
   if (holder && holder->id != id) {
     return MakeError(
         ErrorCode::kInvalidArgument,

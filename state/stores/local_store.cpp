@@ -50,6 +50,15 @@ Error SaveFailed(const std::string& path, const Error& cause) {
                    "The state saved before still stands.");
 }
 
+Error LeadsNowhere(const std::string& path, const std::string& target) {
+  return MakeError(
+      ErrorCode::kFailedPrecondition,
+      fmt::format("the state {} is a symbolic link to {}, where there is none", path, target),
+      fmt::format("If a state was there, bring it back. To begin one there, name the place itself "
+                  "in the spec (`state: {}`). If you did not make the link, remove it.",
+                  target));
+}
+
 }  // namespace
 
 std::string NameOf(const std::string& path) {
@@ -73,6 +82,12 @@ LocalStore::LocalStore(std::string path, FileSystem& files, Clock& clock, Random
 Result<std::string> LocalStore::Target() {
   Result<std::string> target = files_.FollowLinks(path_);
   if (!target) return target;
+  // Who commits a link could have podctl write a new file wherever it leads. To replace a state
+  // that is there is what people link one for.
+  if (*target != path_) {
+    Result<FileInfo> end = files_.Stat(*target);
+    if (!end && end.error().code == ErrorCode::kNotFound) return LeadsNowhere(path_, *target);
+  }
   const std::string folder = FolderOf(*target);
   Result<FileInfo> info = files_.Stat(folder);
   if (info && info->kind == FileInfo::Kind::kFolder) return target;

@@ -90,6 +90,7 @@ class LocalStore : public StateStore {
   Result<void> Keep(const std::string& target, const std::string& text);
   void KeepOnce(const std::string& target, const Stored& stored);
   void Prune(const std::string& target);
+  std::string StoredLineage(const std::string& target);
   Result<FileSystem::Locked> TryHold(const std::string& path, bool again, LockInfo* holder);
   Result<std::unique_ptr<StateLock>> TryLockOnce(const std::string& target, const LockInfo& info,
                                                  bool again, LockInfo* holder);

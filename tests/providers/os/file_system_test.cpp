@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "providers/os/durable_file.h"
+
 namespace podctl {
 namespace {
 
@@ -147,6 +149,34 @@ TEST_F(FileSystemTest, OneLockAtATime) {
   ASSERT_TRUE(files_.Unlock(std::move(first->lock)).has_value());
   EXPECT_EQ(files_.Stat(Path("lock")).error().code, ErrorCode::kNotFound);
   EXPECT_TRUE(files_.TryLock(Path("lock")).has_value());
+}
+
+TEST_F(FileSystemTest, PrivateFoldersArePrivateWhateverTheUmask) {
+  const mode_t before = ::umask(0);
+  const auto made = MakePrivateFolders(files_, Path("a/b/c"));
+  ::umask(before);
+  ASSERT_TRUE(made) << made.error().message;
+  for (const char* name : {"a", "a/b", "a/b/c"}) EXPECT_EQ(files_.Stat(Path(name))->mode, 0700U);
+  EXPECT_TRUE(MakePrivateFolders(files_, Path("a/b/c")));
+  Put("file", "");
+  EXPECT_FALSE(MakePrivateFolders(files_, Path("file/folder")));
+}
+
+// What a repository, or whoever may write to the folder, can put in the place of a lock.
+TEST_F(FileSystemTest, OnlyAFileOfItsOwnIsLocked) {
+  Put("victim", "precious");
+  std::filesystem::create_symlink("victim", Path("link"));
+  std::filesystem::create_symlink("nothing", Path("dangling"));
+  std::filesystem::create_hard_link(Path("victim"), Path("hard"));
+  ASSERT_EQ(::mkfifo(Path("fifo").c_str(), 0600), 0);
+  std::filesystem::create_directory(Path("folder"));
+  EXPECT_THAT(files_.TryLock(Path("link")).error().message, HasSubstr("is a symbolic link"));
+  EXPECT_THAT(files_.TryLock(Path("dangling")).error().message, HasSubstr("is a symbolic link"));
+  EXPECT_THAT(files_.TryLock(Path("hard")).error().message, HasSubstr("is a hard link"));
+  EXPECT_THAT(files_.TryLock(Path("fifo")).error().message, HasSubstr("pipe"));
+  EXPECT_THAT(files_.TryLock(Path("folder")).error().message, HasSubstr("Is a directory"));
+  EXPECT_FALSE(std::filesystem::exists(Path("nothing")));
+  EXPECT_EQ(*files_.Read(Path("victim"), 100), "precious");
 }
 
 TEST_F(FileSystemTest, ADroppedLockIsFreeAndTellsWhoHadIt) {

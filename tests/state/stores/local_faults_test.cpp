@@ -190,9 +190,12 @@ TEST(LocalStoreFaults, OnlyThePastAndTheTidyingUpMayFailQuietly) {
     const bool past = failed.starts_with("MakeFolder ") || failed.starts_with("Link ") ||
                       failed == std::string("Stat ") + kPath ||
                       failed == std::string("SyncFolder ") + kPath + ".history";
+    const bool looks = failed == std::string("FollowLinks ") + kPath + ".history";
     const bool tidying = failed.starts_with("List ") || failed.starts_with("Remove ") ||
                          failed.starts_with("Unlock ");
-    EXPECT_TRUE(past || tidying) << failed;
+    EXPECT_TRUE(past || tidying || looks) << failed;
+    // Before the generation is kept, and again before old ones are removed.
+    if (looks) continue;
     EXPECT_EQ(end.warnings.size(), past ? 1U : 0U) << failed;
   }
 }

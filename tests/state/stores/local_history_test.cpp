@@ -139,6 +139,15 @@ TEST(LocalHistory, OtherFilesInItsFolderAreLeftAlone) {
   for (const std::string& name : others) EXPECT_TRUE(machine.files.FileText(folder + name)) << name;
 }
 
+TEST(LocalHistory, AWrongClockDoesNotCostTheNewest) {
+  FakeMachine machine;
+  for (int run = 0; run < 6; ++run) RunOnce(machine);
+  machine.clock.Advance(-std::chrono::hours(24 * 365));
+  for (int run = 0; run < 3; ++run) RunOnce(machine);
+  LocalRun reader = machine.Open();
+  EXPECT_THAT(Serials(reader), ElementsAre(8, 7, 6, 5, 4));
+}
+
 // A lineage begun anew counts from 1 again, and its first generations must not push out, or be
 // taken for, those of the state that was lost: they are what one looks for then.
 TEST(LocalHistory, AnotherLineageDoesNotTakeTheNames) {
@@ -158,6 +167,40 @@ TEST(LocalHistory, AnotherLineageDoesNotTakeTheNames) {
   ASSERT_TRUE(store.Save(fresh));
   EXPECT_THAT(Serials(store), ElementsAre(1, 3, 2, 1));
   EXPECT_EQ(store.LoadHistory(1)->lineage, fresh.lineage);
+}
+
+// As a repository may carry them.
+TEST(LocalHistory, NothingIsKeptOrRemovedOrReadThroughALink) {
+  FakeMachine machine;
+  LocalRun store = machine.Open();
+  State state = Older();
+  ASSERT_TRUE(store.Save(state));
+  machine.files.SetFile("/victim/20200101T000000Z-1.json", "kept");
+  machine.files.SetLink("/project/podctl.state.json.history", "/victim");
+  LocalRun next = machine.Open("/project/podctl.state.json", "here", {.keep = 1});
+  ASSERT_TRUE(next.Load());
+  ASSERT_TRUE(next.Save(state = Changed(state)));  // the truth goes before the past
+  EXPECT_THAT(next.TakeWarnings(), ElementsAre(HasSubstr("is a symbolic link")));
+  EXPECT_FALSE(next.History());
+  EXPECT_FALSE(next.LoadHistory(1));
+  EXPECT_THAT(machine.files.AllFiles(),
+              ElementsAre("/project/podctl.state.json", "/victim/20200101T000000Z-1.json"));
+}
+
+TEST(LocalHistory, AGenerationThatIsALinkIsNotRead) {
+  FakeMachine machine;
+  machine.files.SetFile("/victim", "secret");
+  machine.files.SetFolder("/project/podctl.state.json.history");
+  machine.files.SetFile("/project/podctl.state.json.history/20200101T000000Z-2.json", "x");
+  machine.files.SetLink("/project/podctl.state.json.history/20200101T000000Z-1.json", "/victim");
+  LocalRun store = machine.Open();
+  const auto entries = store.History();
+  ASSERT_TRUE(entries);
+  for (const HistoryEntry& entry : *entries) {
+    if (entry.serial != 1) continue;
+    EXPECT_THAT(entry.problem, HasSubstr("is a symbolic link"));
+  }
+  EXPECT_FALSE(store.LoadHistory(1));
 }
 
 TEST(LocalHistory, WithoutHardLinksACopyIsKept) {

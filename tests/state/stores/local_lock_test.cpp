@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -101,12 +102,34 @@ TEST(LocalStoreLock, OwnProcessNumberIsAlwaysThatOfADeadProcess) {
 
 TEST(LocalStoreLock, TextOfNobodyIsTakenOver) {
   FakeMachine machine;
-  machine.files.SetFile(kLockPath, "{\"ID\":");
+  machine.files.SetFile(kLockPath, LockInfoToJson(Holder("here", 77)).substr(0, 40));
   LocalStore store = machine.Open();
   auto lock = store.Lock({}, kAtOnce, {});
   ASSERT_TRUE(lock);
   EXPECT_EQ((*lock)->TakeoverNote(),
             "took over a state lock that nobody holds and whose text cannot be read");
+}
+
+// `state: yarn` makes yarn.lock the name of the lock.
+TEST(LocalStoreLock, AFileOfSomebodyElseIsNoLock) {
+  FakeMachine machine;
+  for (const std::string text : {"# yarn lockfile v1\n", "{\"name\": 1}", "{}"}) {
+    machine.files.SetFile(kLockPath, text);
+    LocalStore store = machine.Open();
+    EXPECT_EQ(store.Lock({}, kAtOnce, {}).error().message,
+              fmt::format("cannot lock the state: {} is no lock of podctl", kLockPath));
+    EXPECT_EQ(store.ForceUnlock("x").error().code, ErrorCode::kFailedPrecondition);
+    EXPECT_EQ(machine.files.FileText(kLockPath), text);
+  }
+}
+
+TEST(LocalStoreLock, WhatALossOfPowerLeftIsTakenOver) {
+  FakeMachine machine;
+  for (const std::string& text :
+       {std::string(), LockInfoToJson(Holder("here", 77)).substr(0, 4), std::string(300, '\0')}) {
+    machine.files.SetFile(kLockPath, text);
+    EXPECT_TRUE(machine.Open().Lock({}, kAtOnce, {}));
+  }
 }
 
 TEST(LocalStoreLock, ForeignLockIsRemovedByItsIdOnly) {

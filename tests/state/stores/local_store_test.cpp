@@ -350,10 +350,11 @@ TEST(LocalStore, PathWithoutAFolderStandsInTheCurrentOne) {
 TEST(LocalStore, LinkIsFollowedAndStays) {
   FakeMachine machine;
   machine.files.SetFolder("/shared/team");
-  machine.files.SetLink("/project/podctl.state.json", "../shared/team/real.json");
-  LocalRun store = machine.Open();
   State state = Older();
-  ASSERT_TRUE(store.Save(state));
+  ASSERT_TRUE(machine.Open("/shared/team/real.json").Save(state));
+  machine.files.SetLink("/project/podctl.state.json", "../shared/team/real.json");
+  LocalRun store = machine.Open("/project/podctl.state.json", "here", {.keep = 0});
+  ASSERT_TRUE(store.Load());
   ASSERT_TRUE(store.Save(state = Changed(state)));
   EXPECT_THAT(machine.files.AllFiles(), ::testing::ElementsAre("/shared/team/real.json"));
 
@@ -365,15 +366,48 @@ TEST(LocalStore, LinkIsFollowedAndStays) {
   EXPECT_EQ(direct.Load()->state, state);
 }
 
+// A repository can carry a link, and podctl must not make a file wherever it leads.
+TEST(LocalStore, NothingIsMadeThroughALinkThatLeadsNowhere) {
+  FakeMachine machine;
+  machine.files.SetFolder("/home/alice/.ssh");
+  machine.files.SetLink("/project/podctl.state.json", "/home/alice/.ssh/authorized_keys");
+  LocalRun store = machine.Open();
+  const std::string expected =
+      "the state /project/podctl.state.json is a symbolic link to "
+      "/home/alice/.ssh/authorized_keys, where there is none";
+  EXPECT_EQ(store.Load().error().message, expected);
+  EXPECT_EQ(store.Lock({}, kAtOnce, {}).error().message, expected);
+  State state = Older();
+  EXPECT_EQ(store.Save(state).error().message, expected);
+  EXPECT_EQ(store.Push(state).error().message, expected);
+  EXPECT_THAT(machine.files.AllFiles(), ::testing::IsEmpty());
+}
+
+TEST(LocalStore, WhatALinkLeadsToIsNotPutAside) {
+  FakeMachine machine;
+  machine.files.SetFolder("/home/alice");
+  machine.files.SetFile("/home/alice/.bashrc", "alias l=ls\n");
+  machine.files.SetLink("/project/podctl.state.json", "/home/alice/.bashrc");
+  LocalRun store = machine.Open();
+  EXPECT_EQ(store.Load().error().code, ErrorCode::kDataLoss);
+  EXPECT_EQ(store.SetAside().error().code, ErrorCode::kFailedPrecondition);
+  State state = Older();
+  EXPECT_FALSE(store.Save(state));
+  EXPECT_EQ(machine.files.FileText("/home/alice/.bashrc"), "alias l=ls\n");
+}
+
 TEST(LocalStore, RealLinkIsFollowedAndStays) {
   TempFolder folder;
   RealFileSystem files;
   FakeClock clock;
   RealRandom random;
+  State state = Older();
+  LocalRun real(folder / "real.json", files, clock, random, LockHolder::ThisProcess());
+  ASSERT_TRUE(real.Save(state));
   std::filesystem::create_symlink("real.json", folder / "link.json");
   LocalRun store(folder / "link.json", files, clock, random, LockHolder::ThisProcess());
-  State state = Older();
-  ASSERT_TRUE(store.Save(state));
+  ASSERT_TRUE(store.Load());
+  ASSERT_TRUE(store.Save(state = Changed(state)));
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.json"));
   EXPECT_FALSE(std::filesystem::is_symlink(folder / "real.json"));
   EXPECT_EQ(store.Load()->state, state);
