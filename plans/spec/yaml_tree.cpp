@@ -72,6 +72,8 @@ class TreeBuilder final : public YAML::EventHandler {
       : file_(file), shift_(shift), end_(end), limits_(limits), diagnostics_(diagnostics) {}
 
   YamlNodePtr Take() { return std::move(root_); }
+  std::size_t values() const { return values_; }
+  std::size_t aliased() const { return aliased_; }
 
   std::size_t Offset(const YAML::Mark& mark) const {
     if (mark.is_null()) return 0;
@@ -104,7 +106,14 @@ class TreeBuilder final : public YAML::EventHandler {
     if (it == anchors_.end()) {
       throw Refused{"an alias inside of what it names", Offset(mark), "it would never end"};
     }
-    CheckSize(it->second->size, Offset(mark));
+    aliased_ += it->second->size;
+    if (aliased_ > limits_.max_aliased) {
+      throw Refused{
+          fmt::format("aliases make more than {} values of this file, counted as often as "
+                      "they are used",
+                      limits_.max_aliased),
+          Offset(mark), ""};
+    }
     if (frames_.size() + it->second->height > limits_.max_depth) RefuseDepth(Offset(mark));
     Put(it->second);
   }
@@ -161,15 +170,6 @@ class TreeBuilder final : public YAML::EventHandler {
     throw Refused{fmt::format("nested deeper than {} levels", limits_.max_depth), offset, ""};
   }
 
-  void CheckSize(std::size_t more, std::size_t offset) {
-    total_ += more;
-    if (total_ > limits_.max_nodes) {
-      throw Refused{fmt::format("more than {} values, aliases counted as often as they are used",
-                                limits_.max_nodes),
-                    offset, "the file is too large"};
-    }
-  }
-
   void CheckTag(const std::string& tag, std::size_t offset) const {
     constexpr std::string_view kStandard = "tag:yaml.org,2002:";
     if (tag.empty() || tag == "?" || tag == "!") return;
@@ -210,7 +210,10 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   std::shared_ptr<YamlNode> Make(YamlNode::Kind kind, const YAML::Mark& mark) {
-    CheckSize(1, Offset(mark));
+    if (++values_ > limits_.max_values) {
+      throw Refused{fmt::format("more than {} values", limits_.max_values), Offset(mark),
+                    "the file is too large"};
+    }
     auto node = std::make_shared<YamlNode>();
     node->kind = kind;
     node->file = &file_;
@@ -320,7 +323,8 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<Frame> frames_;
   std::unordered_map<YAML::anchor_t, YamlNodePtr> anchors_;
   YamlNodePtr root_;
-  std::size_t total_ = 0;
+  std::size_t values_ = 0;
+  std::size_t aliased_ = 0;
   int documents_ = 0;
   int duplicates_ = 0;
 };
@@ -396,9 +400,15 @@ std::string WordsOf(const std::string& message) {
   return std::string(message.starts_with(kUnknown) ? kUnknown : std::string_view(message));
 }
 
+struct Part {
+  YamlNodePtr root;
+  std::size_t values = 0;  // as YamlLimits counts them
+  std::size_t aliased = 0;
+};
+
 // Reads `text`, whose first byte stands at `shift` in the file.
-YamlNodePtr ParsePart(const SourceFile& file, const std::string& text, std::ptrdiff_t shift,
-                      const YamlLimits& limits, Diagnostics& diagnostics) {
+Part ParsePart(const SourceFile& file, const std::string& text, std::ptrdiff_t shift,
+               const YamlLimits& limits, Diagnostics& diagnostics) {
   const auto end = static_cast<std::size_t>(shift + static_cast<std::ptrdiff_t>(text.size()));
   TreeBuilder builder(file, shift, end, limits, diagnostics);
   try {
@@ -406,7 +416,7 @@ YamlNodePtr ParsePart(const SourceFile& file, const std::string& text, std::ptrd
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
-    return builder.Take();
+    return {builder.Take(), builder.values(), builder.aliased()};
   } catch (const Refused& refused) {
     Report(file, refused, diagnostics);
   } catch (const YAML::Exception& error) {
@@ -416,7 +426,7 @@ YamlNodePtr ParsePart(const SourceFile& file, const std::string& text, std::ptrd
   } catch (const std::exception& error) {
     Report(file, Refused{std::string("not valid YAML: ") + error.what(), 0, ""}, diagnostics);
   }
-  return nullptr;
+  return {};
 }
 
 // Whether `more` has a key that is among `entries` already.
@@ -429,10 +439,10 @@ bool ShareAKey(const std::vector<YamlEntry>& entries, const std::vector<YamlEntr
 
 // The tree of a text whose second half was read below a `pods:` of its own; nullptr when the halves
 // do not fit together.
-YamlNodePtr JoinHalves(const YamlNode& first, const YamlNode& second, const YamlLimits& limits) {
+YamlNodePtr JoinHalves(const YamlNode& first, const YamlNode& second) {
   const YamlEntry* pods = first.Find(kPodsKey);
   if (pods == nullptr || !pods->value->is_map() || second.entries.empty() ||
-      !second.entries.front().value->is_map() || first.size + second.size > limits.max_nodes) {
+      !second.entries.front().value->is_map()) {
     return nullptr;
   }
   const YamlNode& more = *second.entries.front().value;
@@ -462,10 +472,11 @@ YamlNodePtr ParseHalves(const SourceFile& file, std::size_t start, const YamlLim
   if (!cut) return nullptr;
   const std::string heading = std::string(kPodsKey) + ":\n";
   const auto shift = static_cast<std::ptrdiff_t>(start);
-  const auto parse = [&](const std::string& part, std::ptrdiff_t at) -> YamlNodePtr {
+  const auto parse = [&](const std::string& text_of_half, std::ptrdiff_t at) -> Part {
     Diagnostics problems;
-    YamlNodePtr root = ParsePart(file, part, at, limits, problems);
-    return problems.items().empty() && root != nullptr && root->is_map() ? root : nullptr;
+    Part part = ParsePart(file, text_of_half, at, limits, problems);
+    const bool fits = problems.items().empty() && part.root != nullptr && part.root->is_map();
+    return fits ? part : Part{};
   };
   try {
     auto second = std::async(std::launch::async, [&] {
@@ -473,10 +484,14 @@ YamlNodePtr ParseHalves(const SourceFile& file, std::size_t start, const YamlLim
           heading + std::string(text.substr(*cut)),
           shift + static_cast<std::ptrdiff_t>(*cut) - static_cast<std::ptrdiff_t>(heading.size()));
     });
-    const YamlNodePtr first = parse(std::string(text.substr(0, *cut)), shift);
-    const YamlNodePtr rest = second.get();
-    if (first == nullptr || rest == nullptr) return nullptr;
-    return JoinHalves(*first, *rest, limits);
+    const Part first = parse(std::string(text.substr(0, *cut)), shift);
+    const Part rest = second.get();
+    if (first.root == nullptr || rest.root == nullptr) return nullptr;
+    if (first.values + rest.values > limits.max_values ||
+        first.aliased + rest.aliased > limits.max_aliased) {
+      return nullptr;
+    }
+    return JoinHalves(*first.root, *rest.root);
   } catch (const std::system_error&) {
     return nullptr;  // there is no thread to be had
   }
@@ -501,7 +516,8 @@ YamlNodePtr ParseYaml(const SourceFile& file, Diagnostics& diagnostics, const Ya
     if (auto root = ParseHalves(file, start, limits)) return root;
   }
   return ParsePart(file, file.text().substr(start), static_cast<std::ptrdiff_t>(start), limits,
-                   diagnostics);
+                   diagnostics)
+      .root;
 }
 
 }  // namespace podctl

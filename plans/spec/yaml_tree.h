@@ -54,7 +54,8 @@ struct YamlNode {
 struct YamlLimits {
   std::size_t max_bytes = 4u << 20;
   std::size_t max_depth = 64;
-  std::size_t max_nodes = 200'000;      // after aliases are expanded
+  std::size_t max_values = 1'000'000;   // that stand in the text
+  std::size_t max_aliased = 200'000;    // that aliases add to them, expanded
   std::size_t halves_from = 64u << 10;  // bytes of a text whose halves are read at once
 };
 

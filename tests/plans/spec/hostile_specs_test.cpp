@@ -37,7 +37,8 @@ std::string Laughs(const std::string& open, const std::string& close) {
 }
 
 TEST(HostileSpecsTest, ABillionLaughsAreCounted) {
-  const std::string expected = "more than 200000 values, aliases counted as often as they are used";
+  const std::string expected =
+      "aliases make more than 200000 values of this file, counted as often as they are used";
   EXPECT_EQ(FirstProblem(kTop + Laughs("{", "}")), expected);
   EXPECT_EQ(FirstProblem(kTop + Laughs("[", "]")), expected);
 }

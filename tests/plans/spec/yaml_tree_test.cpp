@@ -155,8 +155,25 @@ TEST(YamlTreeTest, AliasesCountAsOftenAsTheyAreUsed) {
   const std::string text = "a: &a [1, 2, 3]\nb: &b [*a, *a]\nc: [*b, *b]\n";
   EXPECT_EQ(Parse(text).FirstProblem(), "");
   YamlLimits limits;
-  limits.max_nodes = 30;
-  EXPECT_NE(Parse(text, limits).FirstProblem(), "");
+  limits.max_aliased = 24;  // 2 * 4 + 2 * 9, twice what stands in the text
+  EXPECT_EQ(Parse(text, limits).FirstProblem(),
+            "aliases make more than 24 values of this file, counted as often as they are used");
+  limits.max_aliased = 26;
+  EXPECT_EQ(Parse(text, limits).FirstProblem(), "");
+}
+
+// Also where the halves of a text are read at once.
+TEST(YamlTreeTest, WhatStandsInTheTextIsNotCountedAsAliases) {
+  std::string text = "pods:\n";
+  for (int i = 0; i < 100; ++i) text += "  p" + std::to_string(i) + ": {a: 1, b: [2, 3]}\n";
+  for (const std::size_t halves_from : {std::size_t{1}, std::size_t{1} << 20}) {
+    YamlLimits limits;
+    limits.halves_from = halves_from;
+    limits.max_aliased = 3;
+    EXPECT_EQ(Parse(text, limits).FirstProblem(), "");
+    limits.max_values = 700;
+    EXPECT_EQ(Parse(text, limits).FirstProblem(), "more than 700 values");
+  }
 }
 
 TEST(YamlTreeTest, AliasesCannotBuildDepth) {
