@@ -25,11 +25,14 @@ bool IsAssigning(std::string_view flag) {
   return std::find(kAssigning.begin(), kAssigning.end(), flag) != kAssigning.end();
 }
 
-// A password may stand in a URL, before the `@`.
-std::string WithoutPassword(const std::string& word) {
+// A password may stand in a URL, before the `@`, and a key behind the `?`.
+std::string WithoutPassword(std::string word) {
   const auto scheme = word.find("://");
+  if (scheme == std::string::npos) return word;
+  const auto query = word.find_first_of("?#", scheme);
+  if (query != std::string::npos) word = word.substr(0, query + 1) + std::string(kHidden);
   const auto at = word.rfind('@');
-  if (scheme == std::string::npos || at == std::string::npos || at < scheme) return word;
+  if (at == std::string::npos || at < scheme) return word;
   return word.substr(0, scheme + 3) + std::string(kHidden) + word.substr(at);
 }
 

@@ -57,6 +57,17 @@ std::string AttributesQuery(const SshSettings& ssh) {
   return ssh.iap ? "" : "hostkeys/";
 }
 
+void DistrustUnread(const Error& error, std::vector<WorkerAccess>* workers) {
+  if (error.code == ErrorCode::kNotFound) return;
+  for (WorkerAccess& worker : *workers) {
+    if (!worker.host_keys.empty()) continue;
+    worker.distrust = fmt::format(
+        "the API did not tell it ({}), and a first one is trusted only where the API holds none: "
+        "run the command again once the API answers, or put the key into ~/.ssh/known_hosts",
+        error.message);
+  }
+}
+
 std::map<int, std::string> VmNamesOf(const std::vector<WorkerAttributes>& workers) {
   std::map<int, std::string> names;
   for (std::size_t i = 0; i < workers.size(); ++i) {

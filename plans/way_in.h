@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/base/error.h"
 #include "providers/provider.h"
 #include "providers/worker.h"
 #include "state/state.h"
@@ -18,6 +19,10 @@ void ChooseWay(const PodRecord& record, bool has_external, WorkerAccess* worker)
 // What has to be asked of the API to reach the pod: nothing, its host keys, or all there is.
 bool LacksAttributes(const PodRecord& record);
 std::string AttributesQuery(const SshSettings& ssh);
+
+// After the API failed to tell host keys: no worker whose key is not known is trusted on first use,
+// which is for where the API holds none. Nothing where `error` says that it holds none.
+void DistrustUnread(const Error& error, std::vector<WorkerAccess>* workers);
 
 // The names of the workers' VMs, of the guest attribute `hostname`, by worker.
 std::map<int, std::string> VmNamesOf(const std::vector<WorkerAttributes>& workers);

@@ -8,6 +8,7 @@
 #include "cmd/commands/state_access.h"
 #include "cmd/views/auth_view.h"
 #include "providers/base/text.h"
+#include "providers/gcp/rest_client.h"
 #include "providers/gcp/service_identity.h"
 #include "providers/http/url.h"
 
@@ -40,6 +41,10 @@ Place WhereToAuthorize(Wiring& wiring) {
 int RunAuthStatus(Wiring& wiring) {
   AuthReport report;
   report.endpoint = wiring.endpoint();
+  // Before it is shown: one that is none may hold a password or a key.
+  if (const auto good = gcp::ParseEndpoint(report.endpoint); !good) {
+    return ShowFailure(wiring, good.error());
+  }
   const auto endpoint = http::ParseUrl(report.endpoint);
   report.on_loopback = endpoint && http::IsLoopback(*endpoint);
   report.status = wiring.credentials().Status(wiring.interrupt().drain());

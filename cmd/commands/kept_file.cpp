@@ -41,7 +41,7 @@ KeptFile::KeptFile(FileSystem& files, const Environment& environment, const std:
 void KeptFile::Save(const std::string& text) {
   if (folder_.empty()) return;
   if (!ready_) {
-    if (!files_.MakeFolders(folder_)) return;
+    if (!MakePrivateFolders(files_, folder_)) return;
     DropOld();
     ready_ = true;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cmd/commands/os_login.h"
 #include "plans/node_view.h"
@@ -84,12 +85,15 @@ Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
 }
 
 Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord record) {
+  std::optional<Error> unread;
   if (LacksAttributes(record)) {
     auto provider = wiring.provider();
     if (!provider) return provider.error();
-    // No answer is no failure: the first use is then what is trusted, if the spec allows that.
-    auto attributes = (*provider)->GetGuestAttributes(NameOf(record), AttributesQuery(record.ssh),
-                                                      wiring.interrupt().drain());
+    auto attributes = (*provider)
+                          ->Speaking(record.api_version)
+                          .GetGuestAttributes(NameOf(record), AttributesQuery(record.ssh),
+                                              wiring.interrupt().drain());
+    if (!attributes) unread = attributes.error();
     if (attributes) {
       // What was learned on first use stays, unless the API knows better.
       for (auto& [worker, keys] : HostKeysOf(*attributes)) record.host_keys[worker] = keys;
@@ -98,6 +102,7 @@ Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord rec
   }
   EnterAsMyself(wiring, &record);
   PodTarget target{PodAddress(pod), AccessToWorkers(pod, record), {}};
+  if (unread) DistrustUnread(*unread, &target.workers);
   for (WorkerAccess& worker : target.workers) wiring.known_hosts().Consult(worker);
   target.exec_env = record.exec_env;
   return target;

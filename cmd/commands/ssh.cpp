@@ -80,6 +80,12 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
     return fail(MakeError(ErrorCode::kInvalidArgument, "a shell is opened on one worker only",
                           "`podctl exec` runs a command on several."));
   }
+  // The program ssh says only that it knows no key.
+  const WorkerAccess& worker = workers->front();
+  if (worker.use_openssh && worker.host_keys.empty() && !worker.distrust.empty()) {
+    wiring.streams().err << fmt::format("{}: only a known host key is accepted: {}\n",
+                                        worker.Name(), worker.distrust);
+  }
   std::string command;
   if (!options.command.empty() || !target->exec_env.empty()) {
     auto words = options.command;
@@ -88,7 +94,7 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
   }
   std::optional<bool> tty = options.tty;
   if (options.command.empty() && !options.tty) tty.reset();
-  return RunOnTerminal(wiring, *target, workers->front(), command, tty).value_or(kNoSession);
+  return RunOnTerminal(wiring, *target, worker, command, tty).value_or(kNoSession);
 }
 
 }  // namespace podctl

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "plans/execute/pod_tasks.h"
@@ -45,6 +46,8 @@ class StepTask final : public Task {
       if (*attributes) {
         context_.journal.HostKeys(pod_address_, HostKeysOf(**attributes), "guestAttributes");
         context_.journal.VmNames(pod_address_, VmNamesOf(**attributes));
+      } else {
+        unread_ = attributes->error();
       }
       return Run();
     }
@@ -81,6 +84,7 @@ class StepTask final : public Task {
         worker.env.insert(record.exec_env.begin(), record.exec_env.end());
       }
     }
+    if (unread_) DistrustUnread(*unread_, &workers);
     const auto count = static_cast<int>(workers.size());
     per_slice_ = workers.empty() ? 0 : workers.front().per_slice;
     auto wanted = run_.workers ? run_.workers : run_.selected;
@@ -175,6 +179,7 @@ class StepTask final : public Task {
   const std::string pod_address_;
   const RunStep run_;
   TaskContext& context_;
+  std::optional<Error> unread_;  // why the API's host keys are not known
   std::string digest_;
   int per_slice_ = 0;      // workers of each slice of a multislice, else 0
   std::size_t count_ = 0;  // of workers that it runs on

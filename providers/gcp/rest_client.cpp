@@ -22,8 +22,8 @@ Result<Endpoint> ParseEndpoint(const std::string& text) {
   const bool good = url && !url->has_user && !url->has_query &&
                     text.find_first_of("?#\r\n\t ") == std::string::npos;
   if (!good) {
-    // Not quoted when it may hold a password.
-    const bool quotable = text.find('@') == std::string::npos;
+    // A password stands before an `@`, a key behind a `?`: what may hold one is not quoted.
+    const bool quotable = text.find_first_of("@?#") == std::string::npos;
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("bad endpoint{}: it must be an http or https URL without user, "
                                  "query or fragment",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "providers/base/text.h"
+#include "providers/os/durable_file.h"
 #include "providers/os/this_process.h"
 #include "providers/ssh/agent.h"
 #include "providers/ssh/wire.h"
@@ -128,7 +129,7 @@ Result<std::shared_ptr<const Identities>> Identities::LoadOrMake(const Environme
   Result<NewKey> made = MakeEd25519Key("podctl");
   if (!made) return std::move(made).error();
   const Secret secret(std::move(made->private_text));
-  if (Result<void> done = files.MakeFolders(folder); !done) return done.error();
+  if (Result<void> done = MakePrivateFolders(files, folder); !done) return done.error();
   // The key takes its name when it is whole: half of one would stand in the way of every later run.
   const std::string temp = fmt::format("{}.{}.tmp", path, ProcessId());
   static_cast<void>(files.Remove(temp));  // of a dead run with our number

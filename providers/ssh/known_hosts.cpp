@@ -201,14 +201,16 @@ void KnownHostsFiles::Consult(WorkerAccess& worker) {
   const std::lock_guard lock(mutex_);
   if (!loaded_) Load();
   loaded_ = true;
-  if (worker.distrust.empty()) worker.distrust = unreadable_;
+  // ssh reads the files itself, and can check what a certificate authority has signed.
+  const bool own = !worker.use_openssh;
+  if (own && worker.distrust.empty()) worker.distrust = unreadable_;
   KnownHosts::Found found =
       known_.Find(KnownHostsName(worker.host, worker.port), worker.gcloud_alias);
   if (worker.revoked_keys.empty()) worker.revoked_keys = std::move(found.revoked);
   if (!worker.host_keys.empty()) return;
   worker.host_keys = std::move(found.keys);
   worker.host_keys_from = found.place;
-  if (worker.host_keys.empty() && !found.authority.empty() && worker.distrust.empty()) {
+  if (own && worker.host_keys.empty() && !found.authority.empty() && worker.distrust.empty()) {
     worker.distrust = fmt::format(
         "{} has a certificate authority for it, and podctl's own SSH cannot check host "
         "certificates: write `ssh: {{transport: openssh}}`",

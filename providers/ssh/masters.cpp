@@ -26,8 +26,8 @@ constexpr milliseconds kGlance{50};     // where the kernel does not tell that a
 std::string WayTo(const WorkerAccess& worker) {
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}", worker.host, worker.port, worker.user,
                      worker.identity_file, Join(worker.host_keys, "\n"),
-                     Join(worker.revoked_keys, "\n"), worker.trust_first_use,
-                     Join(worker.through, "\n"));
+                     Join(worker.revoked_keys, "\n"),
+                     worker.trust_first_use && worker.distrust.empty(), Join(worker.through, "\n"));
 }
 
 void ReadLog(Child& child, SshLog& log) {

@@ -189,8 +189,8 @@ Result<void> SshFolder::AddWorker(const WorkerAccess& worker, int number,
   } else {
     AddOption(words, "UserKnownHostsFile", hosts + " ~/.ssh/known_hosts ~/.ssh/known_hosts2");
   }
-  AddOption(words, "StrictHostKeyChecking",
-            pinned || !worker.trust_first_use ? "yes" : "accept-new");
+  const bool trust = worker.trust_first_use && worker.distrust.empty();
+  AddOption(words, "StrictHostKeyChecking", pinned || !trust ? "yes" : "accept-new");
   words->insert(words->end(), {"--", worker.host});
   return {};
 }

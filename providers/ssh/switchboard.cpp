@@ -14,8 +14,6 @@ std::vector<WorkerResult> Switchboard::Run(const std::vector<Job>& jobs, const L
   for (Job& job : known) {
     PODCTL_CHECK(job.worker.use_openssh == use_openssh);
     known_hosts_.Consult(job.worker);
-    // ssh reads the files itself, and can check what a certificate authority has signed.
-    if (use_openssh) job.worker.distrust.clear();
   }
   Transport& transport = use_openssh ? openssh_ : own_;
   return transport.Run(known, limits, observer, std::move(stop));

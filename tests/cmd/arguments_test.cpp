@@ -44,6 +44,8 @@ TEST(Arguments, TheCommandLineIsKeptAsOthersMayReadIt) {
             "podctl --var token=… plan --var=key=…");
   EXPECT_EQ(Parse({"apply", "--endpoint", "https://me:s3cret@host/"}).global.command_line,
             "podctl apply --endpoint 'https://…@host/'");
+  EXPECT_EQ(Parse({"apply", "--endpoint", "https://me:s3cret@host/?key=AIza"}).global.command_line,
+            "podctl apply --endpoint 'https://…@host/?…'");
   EXPECT_EQ(Parse({"exec", "research", "--", "login", "s3cret"}).global.command_line,
             "podctl exec research -- …");
   EXPECT_EQ(Parse({"exec", "a", "--env", "TOKEN=s3cret", "--env=B=s3cret", "--env", "C", "--", "x"})

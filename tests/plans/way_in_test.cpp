@@ -49,6 +49,17 @@ TEST(WayInTest, TunnelsToTheVmsName) {
                           "--listen-on-stdin", "--project=p", "--zone=z", "--verbosity=warning"));
 }
 
+// Under `hostKeys: pinned` the first use is trusted only where the API holds no keys.
+TEST(WayInTest, AnApiThatFailsIsNoReasonToTrustTheFirstKey) {
+  std::vector<WorkerAccess> workers(2);
+  workers[0].host_keys = {"ssh-ed25519 AAAA"};
+  DistrustUnread(MakeError(ErrorCode::kNotFound, "no such attribute"), &workers);
+  EXPECT_EQ(workers[1].distrust, "");
+  DistrustUnread(MakeError(ErrorCode::kUnavailable, "503: try again"), &workers);
+  EXPECT_EQ(workers[0].distrust, "");
+  EXPECT_THAT(workers[1].distrust, HasSubstr("the API did not tell it (503: try again)"));
+}
+
 TEST(WayInTest, HasNoWayToAVmWithoutAUsableName) {
   PodRecord record;
   record.ssh.iap = true;

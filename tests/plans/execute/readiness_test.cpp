@@ -41,6 +41,18 @@ TEST_F(ReadinessTest, IsAPartOfTheCreationAndLeavesNothingInTheState) {
   EXPECT_FALSE(desk_.Stored().steps.contains(kReadiness));
 }
 
+// The first use is for where the API holds no keys, not for where it does not answer.
+TEST_F(ReadinessTest, AnApiThatFailsMakesNoWorkerTrustworthy) {
+  desk_.cloud.FailNext("attributes", MakeError(ErrorCode::kUnavailable, "try again"), 2);
+  desk_.Apply();
+  const auto calls = desk_.workers.ReadinessCalls();
+  ASSERT_THAT(calls, SizeIs(1));
+  for (const WorkerAccess& worker : calls[0].access) {
+    EXPECT_THAT(worker.host_keys, IsEmpty());
+    EXPECT_THAT(worker.distrust, HasSubstr("the API did not tell it (try again)"));
+  }
+}
+
 TEST_F(ReadinessTest, ABadWorkerIsNamedAndTheNodeIsKept) {
   desk_.workers.FailReadiness(2, "the TPU is held by `python3 train.py`");
   const ExecuteResult result = desk_.Apply();

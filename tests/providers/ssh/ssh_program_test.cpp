@@ -68,6 +68,9 @@ TEST(SshProgramTest, TrustsOnFirstUseOnlyWhereThatIsAllowed) {
   ASSERT_TRUE(folder);
   WorkerAccess worker = Worker();
   EXPECT_TRUE(Has(*(*folder)->Arguments(worker, 1, 41), "StrictHostKeyChecking=accept-new"));
+  worker.distrust = "the API did not tell it";
+  EXPECT_TRUE(Has(*(*folder)->Arguments(worker, 1, 41), "StrictHostKeyChecking=yes"));
+  worker.distrust.clear();
   worker.trust_first_use = false;
   EXPECT_TRUE(Has(*(*folder)->Arguments(worker, 2, 41), "StrictHostKeyChecking=yes"));
   const std::string hosts = (*folder)->SocketPath(1) + ".hosts";
@@ -259,6 +262,10 @@ TEST(SwitchboardTest, TakesTheTransportThatTheWorkersAskFor) {
   EXPECT_EQ(own.workers.size(), 2U);
   ASSERT_EQ(openssh.workers.size(), 1U);
   EXPECT_EQ(openssh.workers[0].distrust, "") << "ssh can check a certificate";
+  // What came from elsewhere, such as an API that did not tell the keys, stays.
+  job.worker.distrust = "the API did not tell it";
+  switchboard.Run({job}, Limits(), observer, {});
+  EXPECT_EQ(openssh.workers.back().distrust, "the API did not tell it");
   EXPECT_TRUE(switchboard.Run({}, Limits(), observer, {}).empty());
 }
 
