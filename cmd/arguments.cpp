@@ -157,6 +157,7 @@ class Parser {
     app_.add_option("-f,--file", global.files, "spec file or folder; repeatable")
         ->type_name("FILE|DIR")
         ->allow_extra_args(false);
+    app_.add_flag("-R,--recursive", global.recursive, "with -f DIR: what is below it, too");
     app_.add_option("--state", global.state, "state file")->type_name("FILE");
     app_.add_option("--project", global.project, "Google Cloud project where the spec names none")
         ->type_name("ID");
@@ -293,6 +294,7 @@ class Parser {
         AddCommand(state, "rm", "forget addresses; the pods themselves are left alone");
     remove->add_option("ADDRESS", options.addresses, "e.g. pod.research")->required();
     remove->add_flag("--dry-run", options.dry_run, "only show what would be forgotten");
+    remove->add_flag("--force-forget", options.force, "also what a run left under way");
     AddCommand(state, "pull", "print the whole state");
     CLI::App* push = AddCommand(state, "push", "replace the state by a file's");
     push->add_option("FILE", options.file, "a file as `state pull` prints it, or - for stdin")

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "cmd/arguments.h"
 #include "cmd/commands/apply.h"
 #include "cmd/commands/auth.h"
@@ -20,6 +24,7 @@
 #include "cmd/commands/saved_plan.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/commands/state.h"
+#include "cmd/commands/state_access.h"
 #include "cmd/commands/state_edit.h"
 #include "cmd/commands/state_history.h"
 #include "cmd/commands/state_transfer.h"
@@ -67,8 +72,22 @@ int DispatchState(const std::string& command, const StateOptions& options, Wirin
   return RunStateRestore(wiring, options);
 }
 
+// Whether the command looks for a state of its own accord.
+bool UsesState(const Invocation& invocation) {
+  constexpr std::array<std::string_view, 6> kWithout = {"validate", "auth status", "authorize",
+                                                        "types",    "versions",    "emulator"};
+  const std::string& command = invocation.command;
+  return std::find(kWithout.begin(), kWithout.end(), command) == kWithout.end() &&
+         invocation.apply.plan_file.empty();  // a saved plan knows its own
+}
+
 int DispatchWithWorld(const Invocation& invocation, Wiring& wiring) {
   const std::string& command = invocation.command;
+  if (UsesState(invocation)) {
+    if (const auto clear = wiring.CheckStatePlace(); !clear) {
+      return ShowFailure(wiring, clear.error());
+    }
+  }
   if (command == "validate") {
     return RunValidate({wiring.SpecOptions(), invocation.global.json}, wiring.files(),
                        wiring.environment(), wiring.streams());

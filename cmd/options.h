@@ -16,6 +16,7 @@ inline constexpr std::string_view kVersion = PODCTL_VERSION;
 struct GlobalOptions {
   std::string command_line;        // as others may read it (command_line.h)
   std::vector<std::string> files;  // -f; empty: podctl.yaml
+  bool recursive = false;          // -R: folders of `files` with all below them
   std::string state;               // --state; empty: what the spec says
   std::optional<std::string> project;
   std::optional<std::string> zone;
@@ -153,7 +154,7 @@ struct StateOptions {
   std::string to;                      // mv
   bool dry_run = false;                // mv, rm
   std::string file;                    // push: a path, or "-"
-  bool force = false;                  // push
+  bool force = false;                  // push; rm --force-forget
   std::uint64_t serial = 0;            // restore
 };
 

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <set>
+#include <system_error>
+
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/gcp/gcloud_config.h"
@@ -224,6 +228,7 @@ LoadOptions Wiring::SpecOptions() {
   load.paths = options_.files;
   load.vars = options_.vars;
   load.var_files = options_.var_files;
+  load.recursive = options_.recursive;
   load.project = options_.project;
   load.zone = options_.zone;
   if (!load.project) {
@@ -242,10 +247,7 @@ LoadOptions Wiring::SpecOptions() {
 
 std::string Wiring::StatePath(const Spec& spec) const {
   if (!options_.state.empty()) return options_.state;
-  if (!spec.state.empty()) return spec.state;
-  // Beside the spec, as a `state:` with just a name would be.
-  const std::string folder = spec.files.empty() ? "." : FolderOf(spec.files.front());
-  return folder == "." ? kDefaultState : folder + "/" + kDefaultState;
+  return spec.state.empty() ? LikelyStatePath() : spec.state;
 }
 
 std::string Wiring::StatePath() {
@@ -255,9 +257,43 @@ std::string Wiring::StatePath() {
 }
 
 std::string Wiring::LikelyStatePath() const {
-  Spec spec;
-  spec.files = options_.files;
-  return StatePath(spec);
+  if (!options_.state.empty()) return options_.state;
+  const std::set<std::string> named(options_.files.begin(), options_.files.end());
+  // Of several there is none that all of them are beside; no order of theirs may matter.
+  const std::string folder = named.size() == 1 ? FolderOfSpec(*named.begin()) : ".";
+  return folder == "." ? kDefaultState : folder + "/" + kDefaultState;
+}
+
+std::string Wiring::FolderOfSpec(const std::string& path) const {
+  const auto info = parts_->files.Stat(path);
+  if (!info || info->kind != FileInfo::Kind::kFolder) return FolderOf(path);
+  return path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+}
+
+Result<void> Wiring::CheckStatePlace() {
+  const std::set<std::string> named(options_.files.begin(), options_.files.end());
+  if (named.size() < 2 || !options_.state.empty()) return {};
+  std::string elsewhere;
+  for (const std::string& path : named) {
+    const std::string folder = FolderOfSpec(path);
+    std::error_code unknown;
+    if (std::filesystem::equivalent(folder, ".", unknown)) continue;
+    const std::string state = folder + "/" + kDefaultState;
+    if (files().Stat(state)) elsewhere = state;
+    if (!elsewhere.empty()) break;
+  }
+  if (elsewhere.empty()) return {};
+  Diagnostics ignored;
+  if (!LoadSpec(SpecOptions(), files(), environment(), ignored).state.empty()) return {};
+  return MakeError(
+      ErrorCode::kFailedPrecondition,
+      fmt::format("it is not clear which state is meant: {} in the current folder{}, or {}",
+                  kDefaultState, files().Stat(kDefaultState) ? "" : " (which is not there yet)",
+                  elsewhere),
+      fmt::format("With several `-f` and no `state:` in the spec it is the one in the current "
+                  "folder; older podctls took the one beside the first `-f`. Say which: `--state "
+                  "{}`, `--state {}`, or `state:` in one of the files.",
+                  ShellQuote(elsewhere), kDefaultState));
 }
 
 LockInfo Wiring::LockFor(const std::string& operation) const {

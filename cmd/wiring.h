@@ -63,14 +63,16 @@ class Wiring {
 
   LoadOptions SpecOptions();
   // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems
-  // elsewhere in the spec do not matter here), else
-  // podctl.state.json beside the spec.
+  // elsewhere in the spec do not matter here), else podctl.state.json beside the one file or in the
+  // one folder that -f names; in the current folder when it names several.
   std::string StatePath();
   // The same for a spec that was loaded.
   std::string StatePath(const Spec& spec) const;
 
   // Where the state is unless the spec says otherwise; nothing is read.
   std::string LikelyStatePath() const;
+  // An error where several -f leave two states to choose from, and nobody said which.
+  Result<void> CheckStatePlace();
 
   LockInfo LockFor(const std::string& operation) const;
 
@@ -84,6 +86,7 @@ class Wiring {
   struct Parts;
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
                                   const char* of_google, const char* of_machine);
+  std::string FolderOfSpec(const std::string& path) const;
   // Where training jobs are run; nullopt: at each region's own.
   Result<std::optional<gcp::Endpoint>> JobsEndpoint() const;
 

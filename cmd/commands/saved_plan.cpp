@@ -55,7 +55,9 @@ SavedPlan MakeSavedPlan(Wiring& wiring, const PlanRun& run) {
   saved.folder = CurrentFolder();
   saved.state_path = wiring.StatePath(run.spec);
   saved.endpoint = WithoutSlash(wiring.endpoint());
-  saved.spec_paths = wiring.options().files;
+  // What a folder gave depends on more flags than are saved: then the files it gave are.
+  const bool by_flags = wiring.options().recursive || !wiring.options().var_files.empty();
+  saved.spec_paths = by_flags ? run.spec.files : wiring.options().files;
   saved.spec_digest = run.spec.digest;
   for (const auto& [name, value] : run.spec.variables) {
     if (value.sensitive) {
@@ -183,6 +185,8 @@ class SavedRun {
   bool CheckEndpoint() {
     const std::string now = WithoutSlash(wiring_.endpoint());
     if (now == saved_.endpoint) return true;
+    // Before it is shown: one that is none may hold a password or a key.
+    if (auto usable = wiring_.provider(); !usable) return Fail(usable.error()), false;
     return Refuse("Saved plan is for another API",
                   fmt::format("The plan was made against {}, and this run would talk to {}. Add "
                               "`--endpoint {}` to apply it.",

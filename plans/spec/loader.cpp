@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plans/spec/dependencies.h"
+#include "plans/spec/file_scopes.h"
 #include "plans/spec/job_reader.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/moves_reader.h"
@@ -41,10 +42,13 @@ class Loader {
 
   Spec Load(Diagnostics& diagnostics) {
     Spec spec;
-    documents_ = ReadSpecFiles(options_.paths, files_, problems_, options_.texts);
+    documents_ = ReadSpecFiles(options_.paths, SpecSearch{options_.recursive, options_.var_files},
+                               files_, problems_, options_.texts);
     for (const SpecDocument& document : documents_) {
       spec.files.push_back(document.file->name());
-      if (document.root != nullptr) ReadTop(*document.root);
+      if (document.root == nullptr) continue;
+      scopes_.Add(*document.root);
+      ReadTop(*document.root);
     }
     LoadVariables();
     ReadPods(spec);
@@ -72,19 +76,14 @@ class Loader {
     for (const YamlEntry& entry : root.entries) {
       const std::string& key = entry.key->text;
       const Slot slot{"", key};
-      if (key == "project" || key == "zone" || key == "state") {
-        AddSetting(reader, entry);
-      } else if (key == "variables" || key == "pods" || key == "jobs" || key == "defaults") {
+      if (key == "project" || key == "zone" || key == "defaults") continue;  // of scopes_
+      if (key == "state") {
+        states_.push_back(entry);
+      } else if (key == "variables" || key == "pods" || key == "jobs") {
         if (key == "pods") has_pods_key_ = true;
         if (!reader.ExpectMap(*entry.value, slot)) continue;
-        if (key == "defaults") {
-          defaults_ = defaults_ == nullptr
-                          ? entry.value
-                          : MergeEqual(defaults_, entry.value, "defaults", problems_);
-        } else {
-          auto& target = key == "pods" ? pods_ : key == "jobs" ? jobs_ : declarations_;
-          target.insert(target.end(), entry.value->entries.begin(), entry.value->entries.end());
-        }
+        auto& target = key == "pods" ? pods_ : key == "jobs" ? jobs_ : declarations_;
+        target.insert(target.end(), entry.value->entries.begin(), entry.value->entries.end());
       } else if (key == "trainingJobs") {
         has_pods_key_ = true;  // a spec of training jobs alone is a whole one
         if (!reader.ExpectMap(*entry.value, slot)) continue;
@@ -110,16 +109,6 @@ class Loader {
     reader.UnknownKey(key, "", TopKeys());
   }
 
-  void AddSetting(ValueReader& reader, const YamlEntry& entry) {
-    const auto [it, is_new] = settings_.emplace(entry.key->text, entry);
-    if (is_new) return;
-    const YamlNode& known = *it->second.value;
-    if (known.kind == entry.value->kind && known.text == entry.value->text) return;
-    reader.Conflict(*entry.key, {"", entry.key->text},
-                    fmt::format("`{}` has two values", entry.key->text), *it->second.key,
-                    "the other one is here");
-  }
-
   void LoadVariables() {
     std::vector<VariableFile> variable_files;
     for (const std::string& path : options_.var_files) {
@@ -132,63 +121,48 @@ class Loader {
     variables_ = ResolveVariables(declarations_, sources, problems_);
   }
 
-  std::optional<std::string> Setting(ValueReader& reader, const std::string& key) {
-    const auto it = settings_.find(key);
-    if (it == settings_.end()) return std::nullopt;
-    return reader.ReadPlain(*it->second.value, {"", key});
-  }
-
-  // The spec's own project and zone, else what the options say. A setting that is there but not
-  // usable counts as given: it has been reported once.
-  PodDefaults ReadPodDefaults(ValueReader& reader) {
-    PodDefaults defaults{options_.project, options_.zone};
-    if (const auto project = Setting(reader, "project")) {
-      CheckProject(reader, *settings_.at("project").value, {"", "project"}, *project);
-      defaults.project = project;
-    } else if (settings_.count("project") > 0) {
-      defaults.project = "";
-    }
-    if (const auto zone = Setting(reader, "zone")) {
-      CheckZone(reader, *settings_.at("zone").value, {"", "zone"}, *zone);
-      defaults.zone = zone;
-    } else if (settings_.count("zone") > 0) {
-      defaults.zone = "";
-    }
-    return defaults;
-  }
-
-  void ReadPods(Spec& spec) {
-    ValueReader reader(variables_, environment_, problems_);
-    const PodDefaults defaults = ReadPodDefaults(reader);
-    spec.project = defaults.project.value_or("");
-    spec.zone = defaults.zone.value_or("");
-    if (const auto state = Setting(reader, "state")) {
-      const YamlNode& node = *settings_.at("state").value;
+  // Two files may say it, if they mean the same place: each counts from its own folder.
+  void ReadState(ValueReader& reader, Spec& spec) {
+    const YamlEntry* first = nullptr;
+    for (const YamlEntry& entry : states_) {
+      const YamlNode& node = *entry.value;
+      const auto state = reader.ReadPlain(node, {"", "state"});
+      if (!state) continue;
       if (state->find("://") != std::string::npos) {
         Diagnostic problem =
             DiagnosticAt(node, node.Place(), "the state can only live in a local file");
         problem.suggestion = "write a path, such as `podctl.state.json`";
         problems_.Add(std::move(problem));
       }
-      spec.state = PathFromSpec(node, *state);
+      const std::string path = PathFromSpec(node, *state);
+      if (first == nullptr) {
+        first = &entry;
+        spec.state = path;
+      } else if (path != spec.state) {
+        reader.Conflict(*entry.key, {"", "state"},
+                        fmt::format("`state` has two values: {} and {}", spec.state, path),
+                        *first->key, "the other one is here");
+      }
     }
+  }
+
+  void ReadPods(Spec& spec) {
+    ValueReader reader(variables_, environment_, problems_);
+    scopes_.Settle(reader, {options_.project, options_.zone}, problems_);
+    spec.project = scopes_.place().project.value_or("");
+    spec.zone = scopes_.place().zone.value_or("");
+    ReadState(reader, spec);
     if (pods_.size() > kMostPods) {
       problems_.AddForFile(
           "", fmt::format("{} pods are too many, {} at most", pods_.size(), kMostPods));
       return;
     }
-    if (defaults_ != nullptr && defaults_->size * pods_.size() > kMostDefaultValues) {
-      Diagnostic problem = DiagnosticAt(*defaults_, defaults_->Place(),
-                                        fmt::format("`defaults` has {} values, which are too many "
-                                                    "for {} pods",
-                                                    defaults_->size, pods_.size()));
-      problems_.Add(std::move(problem));
-      return;
-    }
-    ReadTrainingJobs(reader, defaults.project, spec);
+    if (TooManyDefaults()) return;
+    ReadTrainingJobs(reader, spec);
     ReportMissingPods();
-    PodReader pod_reader(reader, files_, defaults);
-    if (defaults_ != nullptr) pod_reader.CheckDefaults(*defaults_);
+    for (const YamlNodePtr& defaults : scopes_.all_defaults()) {
+      PodReader(reader, files_, scopes_.place()).CheckDefaults(*defaults);
+    }
     std::vector<ReadPod> read;
     read.reserve(pods_.size());
     std::map<std::string, const YamlNode*> names;
@@ -200,8 +174,10 @@ class Loader {
                         "first defined here");
         continue;
       }
+      const YamlNodePtr& defaults = scopes_.DefaultsOf(*entry.key->file);
       const YamlNodePtr merged =
-          defaults_ == nullptr ? entry.value : MergeUnder(defaults_, entry.value);
+          defaults == nullptr ? entry.value : MergeUnder(defaults, entry.value);
+      PodReader pod_reader(reader, files_, scopes_.PlaceOf(*entry.key->file));
       read.push_back(pod_reader.Read(*entry.key, *merged));
     }
     ReportMissingPlace(read, &ReadPod::lacks_project, "project",
@@ -213,6 +189,24 @@ class Loader {
     spec.pods.reserve(read.size());
     for (ReadPod& pod : read) spec.pods.push_back(std::move(pod.pod));
     ReadJobs(reader, spec);
+  }
+
+  // Counted before any of them is copied under a pod.
+  bool TooManyDefaults() {
+    std::size_t values = 0;
+    for (const YamlEntry& entry : pods_) {
+      const YamlNodePtr& defaults = scopes_.DefaultsOf(*entry.key->file);
+      if (defaults == nullptr) continue;
+      values += defaults->size;
+      if (values <= kMostDefaultValues) continue;
+      Diagnostic problem = DiagnosticAt(*defaults, defaults->Place(),
+                                        fmt::format("`defaults` has {} values, which are too many "
+                                                    "for {} pods",
+                                                    defaults->size, pods_.size()));
+      problems_.Add(std::move(problem));
+      return true;
+    }
+    return false;
   }
 
   void ReadJobs(ValueReader& reader, Spec& spec) {
@@ -237,18 +231,17 @@ class Loader {
     }
   }
 
-  void ReadTrainingJobs(ValueReader& reader, const std::optional<std::string>& project,
-                        Spec& spec) {
+  void ReadTrainingJobs(ValueReader& reader, Spec& spec) {
     if (training_jobs_.size() > kMostPods) {
       problems_.AddForFile("", fmt::format("{} training jobs are too many, {} at most",
                                            training_jobs_.size(), kMostPods));
       return;
     }
-    TrainingJobReader job_reader(reader, project);
     std::map<std::string, const YamlNode*> names;
     for (const YamlEntry& entry : training_jobs_) {
       const auto [it, is_new] = names.emplace(entry.key->text, entry.key.get());
       if (is_new) {
+        TrainingJobReader job_reader(reader, scopes_.PlaceOf(*entry.key->file).project);
         spec.training_jobs.push_back(job_reader.Read(*entry.key, *entry.value));
         continue;
       }
@@ -296,7 +289,8 @@ class Loader {
     diagnostic.place = first->pod.place;
     diagnostic.source_line = first->source_line;
     diagnostic.context = "pods";
-    diagnostic.suggestion = cure;
+    const std::string differ = scopes_.Cure(what);
+    diagnostic.suggestion = differ.empty() ? cure : differ;
     problems_.Add(std::move(diagnostic));
   }
 
@@ -306,13 +300,13 @@ class Loader {
   Problems problems_;
   std::vector<SpecDocument> documents_;
   std::vector<SpecDocument> variable_documents_;
-  std::map<std::string, YamlEntry> settings_;
+  FileScopes scopes_;
+  std::vector<YamlEntry> states_;
   std::vector<YamlEntry> declarations_;
   std::vector<YamlEntry> pods_;
   std::vector<YamlEntry> jobs_;
   std::vector<YamlEntry> training_jobs_;
   std::vector<YamlNodePtr> moved_;
-  YamlNodePtr defaults_;
   Variables variables_;
   bool has_pods_key_ = false;
 };

@@ -13,7 +13,8 @@ constexpr std::size_t kMostFiles = 1000;
 constexpr YamlLimits kLimits{};
 
 bool IsYamlName(const std::string& name) {
-  return (name.ends_with(".yaml") || name.ends_with(".yml")) && !name.starts_with(".");
+  const bool is_variables = name.ends_with(".vars.yaml") || name.ends_with(".vars.yml");
+  return (name.ends_with(".yaml") || name.ends_with(".yml")) && !is_variables;
 }
 
 void ReportUnreadable(const std::string& path, const Error& error, bool is_default,
@@ -31,30 +32,78 @@ void ReportUnreadable(const std::string& path, const Error& error, bool is_defau
   }
 }
 
-// The files of a folder, in name order.
-std::vector<std::string> FilesOf(const std::string& folder, FileSystem& files, Problems& problems) {
-  std::vector<std::string> paths;
-  const auto names = files.List(folder);
-  if (!names) {
-    ReportUnreadable(folder, names.error(), false, problems);
-    return paths;
-  }
-  for (const std::string& name : *names) {
-    if (!IsYamlName(name)) continue;
-    if (folder == ".") {
-      paths.push_back(name);
-    } else {
-      paths.push_back(fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", name));
-    }
-  }
-  if (paths.empty()) problems.AddForFile(folder, "no *.yaml or *.yml in this folder");
-  return paths;
-}
-
 std::string WithoutDotSlash(std::string path) {
   while (path.starts_with("./") && path.size() > 2) path = path.substr(2);
   return path;
 }
+
+// `name` in `folder`, as a user would write it.
+std::string Below(const std::string& folder, const std::string& name) {
+  if (folder == ".") return name;
+  return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", name);
+}
+
+// Finds the files of folders.
+class FolderWalk {
+ public:
+  FolderWalk(const SpecSearch& search, FileSystem& files, Problems& problems)
+      : search_(search), files_(files), problems_(problems) {
+    for (const std::string& path : search.var_files) var_files_.insert(WithoutDotSlash(path));
+  }
+
+  std::vector<std::string> FilesOf(const std::string& folder) {
+    found_.clear();
+    if (!Walk(folder, 0)) return {};
+    if (found_.empty()) problems_.AddForFile(folder, "no *.yaml or *.yml in this folder");
+    return std::move(found_);
+  }
+
+ private:
+  static constexpr int kMostLevels = 64;
+  static constexpr std::size_t kMostNames = 100'000;
+
+  bool Walk(const std::string& folder, int level) {
+    const auto names = files_.List(folder);
+    if (!names) {
+      ReportUnreadable(folder, names.error(), false, problems_);
+      return false;
+    }
+    names_ += names->size();
+    if (search_.recursive && (level > kMostLevels || names_ > kMostNames)) {
+      problems_.AddForFile(folder,
+                           level > kMostLevels
+                               ? fmt::format("more than {} folders deep", kMostLevels)
+                               : fmt::format("more than {} files", kMostNames),
+                           "name the folders that hold specs");
+      return false;
+    }
+    for (const std::string& name : *names) {
+      if (name.starts_with(".")) continue;
+      const std::string path = Below(folder, name);
+      if (search_.recursive && IsOwnFolder(path)) {
+        if (!Walk(path, level + 1)) return false;
+      } else if (IsYamlName(name) && !var_files_.contains(WithoutDotSlash(path))) {
+        found_.push_back(path);
+      }
+    }
+    return true;
+  }
+
+  // A link may lead out of the repository, or back up.
+  bool IsOwnFolder(const std::string& path) {
+    const auto info = files_.Stat(path);
+    if (!info || info->kind != FileInfo::Kind::kFolder) return false;
+    const auto end = files_.FollowLinks(path);
+    return end && *end == path;
+  }
+
+  const SpecSearch& search_;
+  FileSystem& files_;
+  Problems& problems_;
+  std::set<std::string> var_files_;
+  std::vector<std::string> found_;
+  std::size_t names_ = 0;
+};
 
 SpecDocument ParseDocument(const std::string& path, std::string text, Problems& problems) {
   SpecDocument document;
@@ -85,10 +134,13 @@ SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& 
   return document;
 }
 
-std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths, FileSystem& files,
+std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths,
+                                        const SpecSearch& search, FileSystem& files,
                                         Problems& problems,
                                         const std::map<std::string, std::string>& texts) {
   std::vector<std::string> all;
+  FolderWalk walk(search, files, problems);
+  bool has_folder = false;
   for (const std::string& path : paths) {
     if (texts.count(path) > 0) {
       all.push_back(path);
@@ -96,12 +148,17 @@ std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths, F
     }
     const auto info = files.Stat(path);
     if (info && info->kind == FileInfo::Kind::kFolder) {
-      for (std::string& file : FilesOf(path, files, problems)) all.push_back(std::move(file));
+      has_folder = true;
+      for (std::string& file : walk.FilesOf(path)) all.push_back(std::move(file));
     } else {
       all.push_back(path);
     }
   }
   if (paths.empty()) all.emplace_back(kDefaultSpecFile);
+  if (search.recursive && !has_folder) {
+    problems.AddForFile("", "`--recursive` goes down into a folder, and none is named",
+                        "name one: -f DIR -R");
+  }
   std::vector<SpecDocument> documents;
   if (all.size() > kMostFiles) {
     problems.AddForFile("",

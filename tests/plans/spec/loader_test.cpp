@@ -386,27 +386,7 @@ TEST_F(LoaderTest, FilesThatContradictEachOtherAreShownWithBothPlaces) {
                  "pods: {a: {}}\n");
   options_.paths = {"a.yaml", "b.yaml"};
   LoadFiles();
-  EXPECT_EQ(report_, R"(Error: `project` has two values
-  b.yaml:1:1
-   |
- 1 | project: q
-   | ^^^^^^^
-  a.yaml:1:1: the other one is here
-   |
- 1 | project: p
-   | ^^^^^^^
-
-Error: `defaults.labels.a` has two values
-  b.yaml:3:21, in defaults.labels
-   |
- 3 | defaults: {labels: {a: y, b: y}}
-   |                     ^
-  a.yaml:3:21: the other one is here
-   |
- 3 | defaults: {labels: {a: x}}
-   |                     ^
-
-Error: the pod `a` is defined twice
+  EXPECT_EQ(report_, R"(Error: the pod `a` is defined twice
   b.yaml:4:8, in pods
    |
  4 | pods: {a: {}}
@@ -416,6 +396,110 @@ Error: the pod `a` is defined twice
  4 | pods: {a: {acceleratorType: v3-8, runtimeVersion: x}}
    |        ^
 )");
+}
+
+TEST_F(LoaderTest, WhatAFileSaysHoldsForItsOwnPods) {
+  files_.SetFile("a.yaml",
+                 "project: p\nzone: europe-west4-a\ndefaults: {labels: {team: a}}\n"
+                 "pods: {a: {acceleratorType: v3-8, runtimeVersion: x}}\n");
+  files_.SetFile("b.yaml",
+                 "project: q\nzone: us-central1-a\ndefaults: {labels: {team: b}}\n"
+                 "pods: {b: {acceleratorType: v3-8, runtimeVersion: x}}\n"
+                 "trainingJobs: {t: {region: us-central1, jobSpec: {}}}\n");
+  for (const std::vector<std::string>& order :
+       {std::vector<std::string>{"a.yaml", "b.yaml"}, {"b.yaml", "a.yaml"}}) {
+    options_.paths = order;
+    const Spec spec = LoadFiles();
+    ASSERT_EQ(spec.pods.size(), 2u);
+    for (const PodSpec& pod : spec.pods) {
+      EXPECT_EQ(pod.project, pod.name == "a" ? "p" : "q");
+      EXPECT_EQ(pod.zone, pod.name == "a" ? "europe-west4-a" : "us-central1-a");
+      EXPECT_EQ(pod.node["labels"]["team"], Value(pod.name));
+    }
+    EXPECT_EQ(spec.project, "");
+    ASSERT_EQ(spec.training_jobs.size(), 1u);
+    EXPECT_EQ(spec.training_jobs[0].project, "q");
+  }
+}
+
+TEST_F(LoaderTest, AFileWithoutPodsSpeaksForAll) {
+  files_.SetFile(
+      "all.yaml",
+      "project: p\nzone: europe-west4-a\n"
+      "defaults: {acceleratorType: v3-8, runtimeVersion: x, labels: {team: all, a: b}}\n");
+  files_.SetFile("a.yaml", "zone: us-central1-a\ndefaults: {labels: {team: a}}\npods: {a: {}}\n");
+  files_.SetFile("b.yaml", "pods: {b: {}}\ndefaults: {}\n");
+  options_.paths = {"a.yaml", "b.yaml", "all.yaml"};
+  const Spec spec = LoadFiles();
+  ASSERT_EQ(report_, "");
+  EXPECT_EQ(spec.pods[0].zone, "us-central1-a");
+  EXPECT_EQ(spec.pods[0].node["labels"]["team"], Value("a"));
+  EXPECT_EQ(spec.pods[0].node["labels"]["a"], Value("b"));
+  EXPECT_EQ(spec.pods[1].zone, "europe-west4-a");
+  EXPECT_EQ(spec.pods[1].node["labels"]["team"], Value("all"));
+  EXPECT_EQ(spec.project, "p");
+}
+
+TEST_F(LoaderTest, WhereFilesDifferNothingIsGuessed) {
+  options_.zone = "us-central1-a";
+  files_.SetFile("a.yaml",
+                 "project: p\nzone: europe-west4-a\ndefaults: {labels: {team: a}}\n"
+                 "pods: {a: {acceleratorType: v3-8, runtimeVersion: x}}\n");
+  files_.SetFile("b.yaml",
+                 "zone: us-central1-b\npods: {b: {acceleratorType: v3-8, runtimeVersion: x}}\n");
+  files_.SetFile("c.yaml", "pods: {c: {acceleratorType: v3-8, runtimeVersion: x}}\n");
+  options_.paths = {"a.yaml", "b.yaml", "c.yaml"};
+  const Spec spec = LoadFiles();
+  EXPECT_EQ(spec.pods[2].project, "p");
+  EXPECT_THAT(report_, HasSubstr("no zone for the pod `c`"));
+  EXPECT_THAT(report_, HasSubstr("other files say `europe-west4-a` in a.yaml, `us-central1-b` in "
+                                 "b.yaml: set `zone` in this one too"));
+  EXPECT_THAT(report_, HasSubstr("the `defaults` of a.yaml hold for the pods of that file only"));
+}
+
+TEST_F(LoaderTest, TwoFilesMayNotMeanTwoStates) {
+  files_.SetFolder("a");
+  files_.SetFolder("b");
+  files_.SetFile("a/x.yaml", "state: s.json\npods: {}\n");
+  files_.SetFile("b/x.yaml", "state: s.json\npods: {}\n");
+  options_.paths = {"a", "b"};
+  LoadFiles();
+  EXPECT_THAT(report_, HasSubstr("`state` has two values: a/s.json and b/s.json"));
+  files_.SetFile("b/x.yaml", "state: ../a/s.json\npods: {}\n");
+}
+
+TEST_F(LoaderTest, RecursionGoesDownByNameAndLeavesLinksAndHiddenFoldersAlone) {
+  const std::string pod =
+      ": {project: p, zone: europe-west4-a, acceleratorType: v3-8, runtimeVersion: x}}\n";
+  for (const char* folder : {"d", "d/b", "d/b/c", "d/.git", "elsewhere"}) files_.SetFolder(folder);
+  files_.SetFile("d/z.yaml", "pods: {z" + pod);
+  files_.SetFile("d/a.yaml", "pods: {a" + pod);
+  files_.SetFile("d/b/c/m.yml", "pods: {m" + pod);
+  files_.SetFile("d/.git/x.yaml", "not a spec");
+  files_.SetFile("elsewhere/e.yaml", "not a spec");
+  files_.SetLink("d/link", "../elsewhere");
+  options_.paths = {"d"};
+  EXPECT_THAT(LoadFiles().files, ElementsAre("d/a.yaml", "d/z.yaml"));
+  options_.recursive = true;
+  EXPECT_THAT(LoadFiles().files, ElementsAre("d/a.yaml", "d/b/c/m.yml", "d/z.yaml"));
+  EXPECT_EQ(report_, "");
+  options_.paths = {"d/a.yaml"};
+  LoadFiles();
+  EXPECT_THAT(report_, HasSubstr("`--recursive` goes down into a folder, and none is named"));
+}
+
+TEST_F(LoaderTest, AFileOfVariablesIsNoSpec) {
+  files_.SetFolder("d");
+  files_.SetFile("d/pods.yaml",
+                 "variables: {z: {}}\npods: {a: {project: p, zone: \"${var.z}\", acceleratorType: "
+                 "v3-8, runtimeVersion: x}}\n");
+  files_.SetFile("d/values.yaml", "z: europe-west4-a\n");
+  files_.SetFile("d/other.vars.yaml", "z: us-central1-a\n");
+  options_.paths = {"d"};
+  options_.var_files = {"./d/values.yaml"};
+  const Spec spec = LoadFiles();
+  ASSERT_EQ(report_, "");
+  EXPECT_EQ(spec.pods[0].zone, "europe-west4-a");
 }
 
 TEST_F(LoaderTest, FilesThatCannotBeReadAreNamed) {

@@ -1,0 +1,59 @@
+// Which `project`, `zone` and `defaults` hold for the pods of which file of a spec.
+//
+// What a file says holds for its own pods; what a file without pods says, for those of all files.
+// A project or zone that a file does not say is the one that all others agree on. Knows nothing of
+// what stands in a pod.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/spec/pod_reader.h"
+#include "plans/spec/value_reader.h"
+#include "plans/spec/yaml_tree.h"
+
+namespace podctl {
+
+class FileScopes {
+ public:
+  // One file after the other, in their order. `root` is lent and must outlive this.
+  void Add(const YamlNode& root);
+
+  // After all files: reports what contradicts itself. `otherwise`: where no file says it.
+  void Settle(ValueReader& reader, const PodDefaults& otherwise, Problems& problems);
+
+  // For the pods of the file; after Settle.
+  const PodDefaults& PlaceOf(const SourceFile& file) const { return scopes_.at(&file).place; }
+  const YamlNodePtr& DefaultsOf(const SourceFile& file) const {  // nullptr: none
+    return scopes_.at(&file).defaults;
+  }
+  // For who has no file: what all files agree on, else `otherwise`; "" where they differ.
+  const PodDefaults& place() const { return place_; }
+  // Each `defaults` once.
+  const std::vector<YamlNodePtr>& all_defaults() const { return all_defaults_; }
+  // What is to be done about a project or zone that a pod lacks; empty: files do not differ on it.
+  std::string Cure(const std::string& key) const;
+
+ private:
+  struct Scope {
+    const YamlNode* root = nullptr;
+    bool has_pods = false;
+    PodDefaults place;
+    YamlNodePtr defaults;
+  };
+  using Member = std::optional<std::string> PodDefaults::*;
+
+  void SettleKey(ValueReader& reader, const std::string& key, Member member,
+                 const std::optional<std::string>& otherwise);
+  void SettleDefaults(ValueReader& reader, Problems& problems);
+
+  std::vector<const SourceFile*> files_;
+  std::map<const SourceFile*, Scope> scopes_;
+  std::vector<YamlNodePtr> all_defaults_;
+  PodDefaults place_;
+  std::map<std::string, std::string> differ_;  // key -> files that differ on it, for people
+};
+
+}  // namespace podctl
