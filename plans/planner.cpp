@@ -193,9 +193,7 @@ class Planner {
 
   void RefuseTaken(const PodSpec& pod, const std::string& address) {
     refused_.insert(address);
-    std::string detail =
-        "podctl did not make it and will not touch it. Give this pod another `nodeId`, or delete "
-        "the node first.";
+    std::string detail = TakenHint(pod, address, state_, options_.state_place);
     for (const auto& [other, record] : state_.pods) {
       if (NameOf(record) != NameOf(pod) || other == address) continue;
       detail = fmt::format(

@@ -10,6 +10,7 @@
 #include "plans/refresh.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
+#include "plans/unknown_fate.h"
 #include "providers/base/diagnostic.h"
 #include "state/state.h"
 
@@ -24,6 +25,7 @@ struct PlanOptions {
   bool refresh = true;  // false: the observation was made from the state (ObservationFrom)
   // Of pods that moved: the address now -> what the stored state calls it (moves.h).
   std::map<std::string, std::string> moved;
+  StatePlace state_place = {};
 };
 
 // `state` is the settled one (refresh.h). What makes the plan impossible (a node of that name is

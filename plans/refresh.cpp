@@ -11,6 +11,7 @@
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/training/requests.h"
+#include "plans/unknown_fate.h"
 #include "providers/custom_jobs.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
@@ -20,18 +21,22 @@ namespace {
 
 using ZoneName = std::pair<std::string, std::string>;
 
-Error InZone(const Error& error, const ZoneName& zone) {
-  return MakeError(
-      error.code,
-      fmt::format("cannot list the nodes of {} in {}: {}", zone.first, zone.second, error.message),
-      error.hint);
+// With what `state` has under way there, which nobody can know the end of now.
+Error InZone(const Error& error, const State& state, const std::string& cannot,
+             const std::string& project, const std::string& zone) {
+  std::string hint = error.hint;
+  if (error.code != ErrorCode::kCancelled) {
+    const std::string pending = PendingHint(state, project, zone);
+    if (!pending.empty()) hint += (hint.empty() ? "" : "\n") + pending;
+  }
+  return MakeError(error.code, fmt::format("{}: {}", cannot, error.message), hint);
 }
 
 // What one thread works off.
 struct Errand {
   enum class Kind { kList, kOperation, kOperations, kNode, kQueue, kQueued, kTraining };
   Kind kind = Kind::kList;
-  ZoneName zone;          // kList, kOperations, kQueue
+  ZoneName zone;          // kList, kOperation, kOperations, kQueue
   std::string operation;  // kOperation
   NodeName node;          // kNode
   ApiVersion version = ApiVersion::kV2;
@@ -42,8 +47,8 @@ struct Errand {
 
 class Collector {
  public:
-  Collector(Provider& provider, Observation& observation, std::stop_token stop)
-      : provider_(provider), observation_(observation), stop_(std::move(stop)) {}
+  Collector(Provider& provider, const State& state, Observation& observation, std::stop_token stop)
+      : provider_(provider), state_(state), observation_(observation), stop_(std::move(stop)) {}
 
   Result<void> Run(std::vector<Errand> errands, int parallelism) {
     errands_ = std::move(errands);
@@ -99,7 +104,10 @@ class Collector {
     auto nodes = Cloud(errand).ListNodes(zone.first, zone.second, stop_);
     std::lock_guard lock(mutex_);
     if (!nodes) {
-      errors_.push_back(InZone(nodes.error(), zone));
+      errors_.push_back(
+          InZone(nodes.error(), state_,
+                 fmt::format("cannot list the nodes of {} in {}", zone.first, zone.second),
+                 zone.first, zone.second));
       return;
     }
     for (Value& node : *nodes) {
@@ -115,9 +123,9 @@ class Collector {
     if (operation) {
       observation_.operations[name] = std::move(*operation);
     } else if (operation.error().code != ErrorCode::kNotFound) {
-      const Error& error = operation.error();
-      errors_.push_back(MakeError(
-          error.code, fmt::format("cannot look up {}: {}", name, error.message), error.hint));
+      const ZoneName& zone = errand.zone;
+      errors_.push_back(InZone(operation.error(), state_, fmt::format("cannot look up {}", name),
+                               zone.first, zone.second));
     }  // a forgotten operation: the list of nodes alone decides
   }
 
@@ -135,10 +143,9 @@ class Collector {
     if (node) {
       observation_.nodes[name] = std::move(*node);
     } else if (node.error().code != ErrorCode::kNotFound) {
-      const Error& error = node.error();
-      errors_.push_back(MakeError(
-          error.code, fmt::format("cannot look at {}: {}", name.Resource(), error.message),
-          error.hint));
+      errors_.push_back(InZone(node.error(), state_,
+                               fmt::format("cannot look at {}", name.Resource()), name.project,
+                               name.zone));
     }
   }
 
@@ -197,6 +204,7 @@ class Collector {
   }
 
   Provider& provider_;
+  const State& state_;
   Observation& observation_;
   std::stop_token stop_;
   std::vector<Errand> errands_;
@@ -299,7 +307,8 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
                           ApiVersion version) {
     if (!pending) return;
     if (!pending->operation.empty()) {
-      errands.push_back({Errand::Kind::kOperation, {}, pending->operation, {}, version});
+      const ZoneName zone(name.project, name.zone);
+      errands.push_back({Errand::Kind::kOperation, zone, pending->operation, {}, version});
     }
     if (!refresh) errands.push_back({Errand::Kind::kNode, {}, {}, name, version});
   };
@@ -415,7 +424,7 @@ Result<Observation> Observe(const Spec& spec, const State& state, Provider& prov
                             int parallelism, std::stop_token stop, bool refresh) {
   Observation observation;
   if (!refresh) Remember(state, &observation);
-  Collector collector(provider, observation, std::move(stop));
+  Collector collector(provider, state, observation, std::move(stop));
   if (auto done = collector.Run(FirstErrands(spec, state, refresh), parallelism); !done) {
     return done.error();
   }

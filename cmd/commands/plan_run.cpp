@@ -90,6 +90,15 @@ Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* sp
   return {};
 }
 
+// The flags by which another command finds the same spec and state, for a shell.
+std::string FlagsOf(const GlobalOptions& options) {
+  std::string flags;
+  for (const std::string& file : options.files) flags += " -f " + ShellQuote(file);
+  if (options.recursive) flags += " -R";
+  if (!options.state.empty()) flags += " --state " + ShellQuote(options.state);
+  return flags;
+}
+
 // The state, read on a thread of its own while the spec is: of thousands of pods each takes a
 // while. Where it lies is a guess until the spec is read, so what was read may be of no use.
 class StateAhead {
@@ -277,6 +286,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   }
   State known = options.keep_stored ? run.stored : TakeRecords(&run.stored);
   PlanOptions plan = options.plan;
+  plan.state_place = {state_path, FlagsOf(wiring.options())};
   plan.moved = MovePods(run.spec, &known, run.problems);
   if (run.problems.has_errors()) {
     ShowProblems(wiring, json, run);

@@ -9,6 +9,7 @@
 #include "cmd/commands/state_access.h"
 #include "cmd/views/state_view.h"
 #include "plans/spec/pod_reader.h"
+#include "plans/unknown_fate.h"
 #include "providers/base/text.h"
 #include "state/moves.h"
 
@@ -75,6 +76,37 @@ void ShowRemoved(Wiring& wiring, const std::vector<std::string>& removed, bool d
          "more: `podctl import` takes one back.\n";
 }
 
+// What an earlier run left under way for the address and nobody knows the end of; empty: nothing.
+std::string PendingOf(const State& state, const std::string& address, std::string* risk) {
+  if (const auto pod = state.pods.find(address); pod != state.pods.end()) {
+    const PodRecord& record = pod->second;
+    *risk = ForgetRisk(record.project, record.zone);
+    if (record.pending) return PendingWords(*record.pending, record.node_id);
+    for (const DeposedNode& deposed : record.deposed) {
+      if (deposed.pending) return PendingWords(*deposed.pending, deposed.node_id);
+    }
+    return {};
+  }
+  const auto job = state.training_jobs.find(address);
+  if (job == state.training_jobs.end() || !job->second.pending) return {};
+  *risk = "a job that runs after all goes on and costs, and no state knows it.";
+  return PendingWords(*job->second.pending, "the training job");
+}
+
+Result<void> CheckForgettable(const State& state, const std::vector<std::string>& addresses) {
+  for (const std::string& address : addresses) {
+    std::string risk;
+    const std::string pending = PendingOf(state, address, &risk);
+    if (pending.empty()) continue;
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("{} has something under way: the {}", address, pending),
+                     fmt::format("`podctl plan` finds out what became of it. To forget it all the "
+                                 "same, add `--force-forget`; what that risks: {}",
+                                 risk));
+  }
+  return {};
+}
+
 }  // namespace
 
 int RunStateMove(Wiring& wiring, const StateOptions& options) {
@@ -126,6 +158,9 @@ int RunStateRemove(Wiring& wiring, const StateOptions& options) {
     return access.Fail(WithNearAddress(
         MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address)), before,
         address));
+  }
+  if (auto may = CheckForgettable(before, options.addresses); !may && !options.force) {
+    return access.Fail(may.error());
   }
   for (const std::string& address : options.addresses) {
     state.steps.erase(address);

@@ -8,6 +8,7 @@
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
+#include "plans/unknown_fate.h"
 #include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/slices.h"
@@ -140,9 +141,7 @@ class CreateTask final : public Task {
     if (error.code == ErrorCode::kCancelled) return Failed(error);  // the intent stays
     context_.journal.Withdraw(address_);
     if (error.code == ErrorCode::kAlreadyExists) {
-      return Failed(MakeError(error.code, error.message,
-                              "podctl did not make that node and leaves it alone. Give the pod "
-                              "another `nodeId`, or delete the node first."));
+      return Failed(MakeError(error.code, error.message, TakenHint(pod_, address_, {}, {})));
     }
     return Refused(error, gcp::RefusedBy::kAnswer);
   }
@@ -183,7 +182,7 @@ class CreateTask final : public Task {
       if (code == ErrorCode::kNotFound && comes) return PauseRead();
       if (code == ErrorCode::kNotFound && !wait_.watching()) return Send();
       if (code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost) return PauseRead();
-      if (code != ErrorCode::kNotFound) return Failed(node.error());
+      if (code != ErrorCode::kNotFound) return Failed(FateUnknown(node.error()));
       context_.journal.Withdraw(address_);
       return Failed(MakeError(code, "the creation ended, but the node is not there",
                               "Somebody may have deleted it; `podctl apply` makes it anew."));
@@ -201,6 +200,15 @@ class CreateTask final : public Task {
     return Failed(MakeError(ErrorCode::kFailedPrecondition,
                             fmt::format("the new node is {} instead of READY", state),
                             "Run `podctl plan` to see what is to be done about it."));
+  }
+
+  // The intent stays in the state, and the next run meets it.
+  Error FateUnknown(const Error& error) const {
+    if (error.code == ErrorCode::kCancelled) return error;
+    return MakeError(
+        error.code, fmt::format("whether the node was made is not known: {}", error.message),
+        fmt::format("{}{}What was begun is written down; `podctl plan` says what it waits for.",
+                    error.hint, error.hint.empty() ? "" : "\n"));
   }
 
   // The answer to the create was lost, and with it the name of the operation: only that can tell

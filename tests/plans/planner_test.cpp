@@ -1,12 +1,14 @@
 // What a plan does with the nodes: create, keep, patch, replace, delete.
 #include "plans/planner.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "plans/node_view.h"
+#include "plans/unknown_fate.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"
 
@@ -14,6 +16,7 @@ namespace podctl {
 namespace {
 
 using testing::Actions;
+using ::testing::AllOf;
 using testing::ChangeOf;
 using ::testing::Contains;
 using testing::Desk;
@@ -310,6 +313,30 @@ TEST_F(PlannerTest, ANodeThatPodctlDidNotMakeIsLeftAlone) {
   desk_.cloud.PutNode(Desk::Name("a"), theirs);
   desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
   EXPECT_EQ(OnlyError(), "a node named `a` already exists in europe-west4-a");
+  const std::string detail = desk_.TryPlan().items().front().detail;
+  EXPECT_THAT(detail, HasSubstr("1. The state that knows it may be elsewhere"));
+  EXPECT_THAT(detail,
+              HasSubstr(fmt::format("2. To take the node over: podctl import pod.a {}/{}/a\n",
+                                    Desk::Name("a").project, Desk::Name("a").zone)));
+  EXPECT_THAT(detail, HasSubstr("3. To make another one: give this pod a `nodeId` of its own."));
+}
+
+// What a lost runner leaves: the place that was looked at, and what was found there.
+TEST(TakenHintTest, SaysWhichStateWasLookedAtAndTheLineThatImports) {
+  PodSpec pod;
+  pod.project = "p";
+  pod.zone = "z";
+  pod.node_id = "b1";
+  EXPECT_THAT(TakenHint(pod, "pod.b1", {}, {"it's/podctl.state.json", " -f 'team a'"}),
+              AllOf(HasSubstr("looked at it's/podctl.state.json, where there is none yet."),
+                    HasSubstr("podctl import pod.b1 p/z/b1 -f 'team a'\n")));
+  State state;
+  state.lineage = "l";
+  state.serial = 41;
+  pod.node_id = "b1;touch x";
+  EXPECT_THAT(TakenHint(pod, "pod.b1", state, {"s.json", ""}),
+              AllOf(HasSubstr("looked at s.json, which is at serial 41 and holds 0 pods."),
+                    HasSubstr("podctl import pod.b1 'p/z/b1;touch x'\n")));
 }
 
 TEST_F(PlannerTest, ARenamedPodIsToldWhoseNodeItWants) {

@@ -18,6 +18,7 @@ using ::testing::ElementsAre;
 using testing::FakeProvider;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 class RefreshTest : public ::testing::Test {
@@ -86,6 +87,29 @@ TEST_F(RefreshTest, AFailureNamesItsZone) {
   EXPECT_EQ(observation.error().code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(observation.error().message, "cannot list the nodes of p in zone-a: no");
   EXPECT_EQ(observation.error().hint, "ask");
+}
+
+// Its answer was lost, and then the zone closed: nothing can be found out, and the way on is told.
+TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
+  State state;
+  state.pods["pod.a"] = Record("a", false);
+  state.pods["pod.a"].pending = Pending(PendingAction::Kind::kCreate);
+  state.pods["pod.b"] = Record("b");
+  state.pods["pod.c"] = Record("c", false);
+  state.pods["pod.c"].zone = "zone-c";
+  state.pods["pod.c"].pending = Pending(PendingAction::Kind::kCreate);
+  const auto forbid = [&] {
+    cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
+    return Observe({}, state, cloud_, 1, {}).error();
+  };
+  const Error error = forbid();
+  EXPECT_THAT(error.hint, HasSubstr("  pod.a: create of a, begun at 2026-11-20T14:30:00Z, of which "
+                                    "no answer was heard\n"));
+  EXPECT_THAT(error.hint, HasSubstr("    podctl state rm --force-forget pod.a\n"));
+  EXPECT_THAT(error.hint, HasSubstr("lives on and costs"));
+  EXPECT_THAT(error.hint, Not(HasSubstr("pod.c")));
+  state.pods["pod.a"] = Record("a");
+  EXPECT_EQ(forbid().hint, "");
 }
 
 TEST_F(RefreshTest, APendingCreateThatTookIsAdopted) {

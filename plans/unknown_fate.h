@@ -1,0 +1,33 @@
+// Words about nodes that podctl cannot account for: one that is there although the state does not
+// know it, and one of which nobody knows whether it was made. Decides nothing.
+#pragma once
+
+#include <string>
+
+#include "plans/spec/spec.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// Where this run looked for the state, and how its commands are spelled; for hints.
+struct StatePlace {
+  std::string path;   // empty: not known here
+  std::string flags;  // what has to stand behind `podctl import`, for a shell: " -f team-a"
+};
+
+// What to do about a node of the pod's name that is in no state at hand: where else the state may
+// be, how the node is taken over, and another name, in this order.
+std::string TakenHint(const PodSpec& pod, const std::string& address, const State& state,
+                      const StatePlace& place);
+
+// What an earlier run left under way in a zone that cannot be asked now, and how to go on without
+// knowing; empty where there is nothing.
+std::string PendingHint(const State& state, const std::string& project, const std::string& zone);
+
+// "create of b1, begun at 2026-11-20T14:30:00Z, of which no answer was heard".
+std::string PendingWords(const PendingAction& pending, const std::string& node);
+
+// What is risked where such a record is forgotten.
+std::string ForgetRisk(const std::string& project, const std::string& zone);
+
+}  // namespace podctl
