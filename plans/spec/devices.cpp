@@ -51,13 +51,11 @@ bool AreNeighbours(const std::vector<int>& chips) {
 }
 
 std::string WhatThereIs(const TpuHost& host) {
-  std::vector<std::string> counts = {"auto"};
-  if (host.cores_per_chip > 1) counts.emplace_back("1");
+  std::string counts = host.cores_per_chip > 1 ? "auto, 1" : "auto";
   for (const Arrangement& each : kArrangements) {
-    if (each.chips <= host.chips)
-      counts.push_back(std::to_string(each.chips * host.cores_per_chip));
+    if (each.chips <= host.chips) counts += fmt::format(", {}", each.chips * host.cores_per_chip);
   }
-  return fmt::format("{}, or one of [0] to [{}]", Join(counts, ", "), host.devices() - 1);
+  return fmt::format("{}, or one of [0] to [{}]", counts, host.devices() - 1);
 }
 
 }  // namespace
