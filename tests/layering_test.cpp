@@ -244,6 +244,26 @@ TEST(Layering, TheHouseKeepsItsRules) {
 
 // ---- The checker itself: what it must see and what it must let pass.
 
+// Where workers share this machine's processes, and on a machine with more on it than this suite, a
+// name finds what is somebody else's: Sandbox::OnWorkers finds a test's own.
+TEST(Layering, NoTestKillsByAName) {
+  const std::filesystem::path top = PODCTL_SOURCE_DIR;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(top / "tests")) {
+    const std::string extension = entry.path().extension().string();
+    if (extension != ".h" && extension != ".cpp" && extension != ".sh") continue;
+    if (entry.path().filename() == "layering_test.cpp") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+      const std::size_t begin = line.find_first_not_of(' ');
+      if (begin == std::string::npos || line.substr(begin).starts_with("//")) continue;
+      for (const std::string_view word : {"pkill", "killall"}) {
+        EXPECT_FALSE(HasWord(line, word)) << entry.path() << ":" << number << ": " << line;
+      }
+    }
+  }
+}
+
 struct Sample {
   std::string_view file;
   std::string_view line;

@@ -140,7 +140,7 @@ TEST_F(ExecTest, ARunThatWasKilledLeavesWhatIsKnown) {
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ((*record)["not_ok"].AsString(), "0-3");
   EXPECT_TRUE((*record)["ended"].is_null());
-  Exec({"--", "pkill -f 'sleep 360[0]'"});
+  for (const pid_t sleeper : box_->OnWorkers("sleep 3600")) kill(sleeper, SIGTERM);
 }
 
 TEST_F(ExecTest, StopsABatchAtTheFirstFailure) {

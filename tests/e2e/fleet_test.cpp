@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "tests/e2e/harness.h"
@@ -42,6 +47,8 @@ class FleetTest : public ::testing::Test {
   RunResult Detach(const std::string& command) {
     return box_.Run({"exec", "research", "--detach", "train", "--", command});
   }
+  // Ends the sshd of each connection that serves a command with `words`, and that command.
+  void BreakConnectionsOf(const std::string& words);
 
   Sandbox box_;
 };
@@ -224,14 +231,29 @@ TEST_F(FleetTest, NothingIsStartedWhenAWorkerIsMissing) {
               HasSubstr("There are no jobs."));
 }
 
+// The parent of the outermost process of a command is the sshd of its connection.
+void FleetTest::BreakConnectionsOf(const std::string& words) {
+  const std::vector<pid_t> ours = box_.OnWorkers("");
+  std::vector<pid_t> doomed = box_.OnWorkers(words);
+  EXPECT_FALSE(doomed.empty());
+  // All of them first: who loses its parent gets another, which is none of theirs.
+  for (std::size_t i = doomed.size(); i-- > 0;) {
+    std::ifstream status("/proc/" + std::to_string(doomed[i]) + "/status");
+    std::string line;
+    while (std::getline(status, line) && !line.starts_with("PPid:")) {
+    }
+    const pid_t parent = line.empty() ? 0 : std::atoi(line.c_str() + 5);
+    if (std::find(ours.begin(), ours.end(), parent) != ours.end()) doomed.push_back(parent);
+  }
+  for (const pid_t each : doomed) kill(each, SIGKILL);
+}
+
 TEST_F(FleetTest, FollowingGoesOnWhereAConnectionBroke) {
   box_.Apply();
   EXPECT_EQ(Detach("i=0; while [ ! -e go ]; do i=$((i+1)); echo $i; sleep 0.05; done").code, 0);
   auto follower = box_.Start({"logs", "research", "train", "--follow", "--worker", "1"});
   EXPECT_TRUE(follower->WaitForOut("| 5\n"));
-  // Ends the sshd of every connection, but not the job.
-  box_.Run({"exec", "research", "--worker", "1", "--",
-            "for p in $(pgrep -f 'tail -c'); do sudo kill -9 $p $(ps -o ppid= -p $p); done"});
+  BreakConnectionsOf("tail -c");
   EXPECT_TRUE(Eventually([&] { return follower->err().find("trying again") != std::string::npos; }))
       << follower->err();
   EXPECT_TRUE(follower->WaitForErr("it is back"));

@@ -8,6 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include "providers/base/json.h"
@@ -61,6 +63,12 @@ int CodeOf(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// -1 is no pid to wait for or to signal: kill(2) takes it for everybody's.
+pid_t Born(pid_t pid) {
+  if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  return pid;
+}
+
 void KillGroup(pid_t pid) {
   kill(-pid, SIGKILL);
   int status = 0;
@@ -95,7 +103,7 @@ Process::Process(const Arguments& words, const Variables& environment, const std
   const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int out = file(output_base + ".out");
   const int err = file(output_base + ".err");
-  pid_ = fork();
+  pid_ = Born(fork());
   if (pid_ == 0) {
     setpgid(0, 0);
     dup2(in, STDIN_FILENO);
@@ -148,7 +156,7 @@ Pty::Pty(const Arguments& words, const Variables& environment, const std::string
   winsize size{};
   size.ws_col = 100;
   size.ws_row = 30;
-  pid_ = forkpty(&terminal_, nullptr, nullptr, &size);
+  pid_ = Born(forkpty(&terminal_, nullptr, nullptr, &size));
   if (pid_ == 0) Become(image, folder);
   fcntl(terminal_, F_SETFL, O_NONBLOCK);
   fcntl(terminal_, F_SETFD, FD_CLOEXEC);
@@ -245,6 +253,7 @@ void Sandbox::StartEmulator(const std::string& workers, const std::string& delay
   url_ = std::string(TrimBlanks(emulator_->out().substr(6)));
   variables_["PODCTL_ENDPOINT"] = url_;
   const std::string err = emulator_->err();
+  workers_are_machines_ = err.find("a network of its own") != std::string::npos;
   const std::string mark = "SSH on port ";
   if (const auto at = err.find(mark); at != std::string::npos) {
     ssh_port_ = std::atoi(err.c_str() + at + mark.size());
@@ -255,6 +264,7 @@ void Sandbox::UseEmulatorOf(const Sandbox& other) {
   url_ = other.url_;
   ssh_port_ = other.ssh_port_;
   has_workers_ = other.has_workers_;
+  workers_are_machines_ = other.workers_are_machines_;
   variables_["PODCTL_ENDPOINT"] = url_;
 }
 
@@ -263,6 +273,22 @@ void Sandbox::StopEmulator() {
   emulator_->Signal(SIGTERM);
   EXPECT_TRUE(emulator_->Wait()) << "the emulator does not stop";
   emulator_.reset();
+}
+
+std::vector<pid_t> Sandbox::OnWorkers(const std::string& words) const {
+  const std::vector<pid_t> below = Descendants(emulator_pid());
+  std::vector<pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 1 || pid == emulator_pid()) continue;
+    const bool is_below = std::find(below.begin(), below.end(), pid) != below.end();
+    const std::string environment = is_below ? "" : Slurp(entry.path() / "environ");
+    if (!is_below && environment.find(Path("emulator")) == std::string::npos) continue;
+    std::string line = Slurp(entry.path() / "cmdline");
+    std::replace(line.begin(), line.end(), '\0', ' ');
+    if (line.find(words) != std::string::npos) found.push_back(pid);
+  }
+  return found;
 }
 
 std::string Sandbox::SpecDefaults() const {

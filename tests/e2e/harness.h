@@ -111,6 +111,13 @@ class Sandbox {
   // Its data folder outlives StopEmulator, so that the next start finds the same nodes.
   void StartEmulator(const std::string& workers = "sshd", const std::string& delay = "0.3s");
   void StopEmulator();
+  // False where workers share this machine's users, ports and processes: light ones, and where no
+  // namespaces can be made.
+  bool WorkersAreMachines() const { return workers_are_machines_; }
+  // The processes on its workers whose command line holds `words`: those below the emulator, and
+  // those with its folder in their environment, as on plain workers a daemon's parent is init. Only
+  // these are a test's to kill: a plain worker's `pkill` finds whatever its user runs here.
+  std::vector<pid_t> OnWorkers(const std::string& words) const;
   // Talks to the emulator of `other`, which must outlive this one's last request.
   void UseEmulatorOf(const Sandbox& other);
   const std::string& url() const { return url_; }
@@ -163,6 +170,7 @@ class Sandbox {
   std::string url_;
   int ssh_port_ = 22;
   bool has_workers_ = true;
+  bool workers_are_machines_ = false;
   int started_ = 0;
   Variables variables_;
   std::unique_ptr<Process> emulator_;

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <stdexcept>
 
 #include "tests/e2e/harness.h"
 
@@ -39,8 +40,7 @@ class TerminalTest : public ::testing::Test {
       std::getline(file, name);
       if (name == "podctl") return pid;
     }
-    ADD_FAILURE() << "podctl does not run\n" << shell_->shown();
-    return getpid();
+    throw std::runtime_error("podctl does not run\n" + shell_->shown());
   }
 
   Sandbox box_;
