@@ -3,7 +3,6 @@
 // chromium-driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
 
@@ -49,7 +48,7 @@ class NotebookTest : public ::testing::Test {
   // As a user types it; but for a port of this machine that the worker has already.
   std::unique_ptr<Process> Tunnel() {
     Arguments words = {"tunnel", "research", "--open"};
-    if (geteuid() != 0) words.emplace_back("0:8888");
+    if (!box_.WorkersAreMachines()) words.emplace_back("0:8888");
     auto tunnel = box_.Start(words);
     EXPECT_TRUE(tunnel->WaitForOut("In Colab")) << tunnel->out() << tunnel->err();
     EXPECT_TRUE(tunnel->WaitForOut("localhost")) << tunnel->out() << tunnel->err();
@@ -122,10 +121,11 @@ TEST_F(NotebookTest, ItIsKeptAliveAndItsTokenIsNobodyElses) {
     return run.out == "200";
   };
   EXPECT_TRUE(Eventually(served));
-  const std::string killed = OnWorkerZero("pgrep -f port=8888 | head -n 1");
-  OnWorkerZero("kill -KILL " + killed);
+  const std::vector<pid_t> killed = box_.OnWorkers("jupyter-notebook --no-browser");
+  EXPECT_FALSE(killed.empty());
+  for (const pid_t server : killed) kill(server, SIGKILL);
   EXPECT_TRUE(Eventually(served)) << "nobody started it again";
-  EXPECT_NE(OnWorkerZero("pgrep -f port=8888 | head -n 1"), killed);
+  EXPECT_THAT(box_.OnWorkers("jupyter-notebook --no-browser"), Not(::testing::IsSubsetOf(killed)));
 
   // The step run again: the old one goes, the new one has the same token.
   const RunResult again =
