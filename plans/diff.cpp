@@ -5,6 +5,8 @@
 #include <set>
 
 #include "plans/capacity.h"
+#include "plans/published_keys.h"
+#include "providers/base/ssh_key_lines.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/gcp/tpu_schema.h"
 #include "state/digest.h"
@@ -270,7 +272,12 @@ class PodComparison {
       for (const auto& [key, value] : record_->metadata) keys.insert(key);
     }
     for (const std::string& key : keys) {
-      if (!IsIgnored(pod_, "metadata." + key)) CompareMetadataKey(key);
+      // Of what the spec wrote whole, and writes no longer, podctl owned the lines.
+      const bool is_lines = key == kSshKeys && !pod_.metadata.contains(key);
+      if (!is_lines && !IsIgnored(pod_, "metadata." + key)) CompareMetadataKey(key);
+    }
+    for (AttributeChange& line : DiffKeys(pod_, record_, observed_)) {
+      Add(std::move(line), "metadata", false);
     }
   }
 
@@ -398,6 +405,9 @@ std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& reco
     changes.push_back(
         {"metadata." + key, Value(remembered), Optional(now), true, sensitive, false});
   }
+  for (AttributeChange& line : DriftOfKeys(pod, record, observed)) {
+    changes.push_back(std::move(line));
+  }
   std::erase_if(changes, [&](const auto& change) { return IsIgnored(pod, change.path); });
   std::sort(changes.begin(), changes.end(),
             [](const auto& a, const auto& b) { return a.path < b.path; });
@@ -425,11 +435,8 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const NodeLook
     change.sensitive = entry.sensitive;
     attributes.push_back(std::move(change));
   }
-  for (const auto& [key, text] : pod.create_metadata) {
-    AttributeChange change;
-    change.path = "metadata." + key;
-    change.after = Value(text);
-    attributes.push_back(std::move(change));
+  for (AttributeChange& key : KeyAttributes(KeysAtCreate(pod))) {
+    attributes.push_back(std::move(key));
   }
   for (auto& [path, value] : QueuedLeaves(RecordOf(pod))) {
     AttributeChange change;
@@ -470,7 +477,7 @@ Value CreateBody(const PodSpec& pod, const NodeLookup& lookup, std::vector<std::
   Value body = RenderValue(pod.node, lookup, unknown);
   if (!body.is_map()) body = Value::EmptyMap();
   Value metadata = RenderMetadata(pod, lookup, unknown);
-  for (const auto& [key, text] : pod.create_metadata) metadata.Set(key, text);
+  if (const std::string keys = KeysAtCreate(pod); !keys.empty()) metadata.Set(kSshKeys, keys);
   if (!metadata.AsMap().empty()) body.Set("metadata", std::move(metadata));
   return body;
 }
@@ -486,9 +493,12 @@ Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observ
     Value merged = observed.Find(field) == nullptr ? Value::EmptyMap() : observed[field];
     std::set<std::string> owned;
     if (field == "metadata") {
-      for (const auto& [key, value] : record.metadata) owned.insert(key);
+      for (const auto& [key, value] : record.metadata) {
+        if (key != kSshKeys || pod.metadata.contains(key)) owned.insert(key);
+      }
       const Value metadata = RenderMetadata(pod, lookup, unknown);
       MergeMap(pod, field, &metadata, owned, &merged);
+      MergeKeys(pod, record, &merged);
       body.Set(field, std::move(merged));
     } else if (known != nullptr && known->type == FieldType::kStringMap) {
       if (const Value* applied = record.applied.FindPath(field)) {

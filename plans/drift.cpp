@@ -6,6 +6,7 @@
 
 #include "plans/diff.h"
 #include "plans/node_view.h"
+#include "plans/published_keys.h"
 #include "plans/refresh.h"
 #include "providers/gcp/queued_resource.h"
 
@@ -114,6 +115,7 @@ void AcceptAttribute(const AttributeChange& attribute, const std::string& digest
     }
     return;
   }
+  if (IsKeyPath(attribute.path)) return ForgetKey(attribute, record);
   const std::string key = attribute.path.substr(kMetadata.size());
   if (!attribute.after) {
     record->metadata.erase(key);

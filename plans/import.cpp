@@ -11,7 +11,9 @@
 #include "plans/diff.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
+#include "plans/published_keys.h"
 #include "plans/refresh.h"
+#include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
 
@@ -25,8 +27,6 @@ using gcp::FieldType;
 constexpr std::string_view kCloudScope = "https://www.googleapis.com/auth/cloud-platform";
 // The guest agent runs these (documentation of Node.metadata): they make the node what it is.
 constexpr std::array<std::string_view, 2> kScripts = {"startup-script", "shutdown-script"};
-// Published by whoever connects; podctl publishes its user's own.
-constexpr std::string_view kSshKeys = "ssh-keys";
 // Labels of this prefix are set by Google's own services.
 constexpr std::string_view kServiceLabels = "goog-";
 
@@ -65,22 +65,28 @@ class Drafter {
       if (field.path.find("[]") != std::string_view::npos || field.type == FieldType::kMessage) {
         continue;
       }
-      if (field.version != ApiVersion::kV2) continue;
       const Value* value = node_.FindPath(field.path);
       if (value == nullptr) continue;
       Value kept = Kept(field, *value);
-      if (!IsDefault(kept)) draft_.SetPath(field.path, std::move(kept));
+      if (IsDefault(kept)) continue;
+      alpha_ = alpha_ || field.version == ApiVersion::kV2Alpha1;
+      draft_.SetPath(field.path, std::move(kept));
     }
     ChooseOne();
     return std::move(draft_);
   }
 
+  // Whether Fields() has some that only v2alpha1 knows.
+  bool alpha() const { return alpha_; }
+
  private:
   // What of a field's value is worth saying; null for nothing.
-  Value Kept(const Field& field, const Value& value) const {
+  Value Kept(const Field& field, const Value& value) {
     if (field.type == FieldType::kStringMap) return Labels(value);
     if (field.type == FieldType::kMessageList) return Messages(field, value);
-    if (field.type == FieldType::kInt) return Value(value.AsInt());
+    if (field.type == FieldType::kInt || field.type == FieldType::kInt64) {
+      return Value(value.AsInt());
+    }
     if (field.path == "serviceAccount.scope") return Scopes(field, value);
     // A word that the service has learnt since cannot be written into a spec.
     if (field.type == FieldType::kEnum && !gcp::IsEnumWord(field, value.AsString())) return {};
@@ -93,6 +99,11 @@ class Drafter {
       return gcp::Normalize(field, each, name_.project, name_.zone);
     };
     if (field.path == "serviceAccount.email") return IsDefaultAccount(value.AsString());
+    // v2alpha1 says once more what `spot` says, and what goes without saying.
+    if (field.path == "schedulingConfig.provisioningModel") {
+      const bool spot = node_["schedulingConfig"]["spot"].AsBool();
+      return value == Value("STANDARD") || (spot && value == Value("SPOT"));
+    }
     // Only a /29 can be asked for; the service shows its subnetwork's block where none was.
     if (field.path == "cidrBlock") return !value.AsString().ends_with("/29");
     if (field.path == "dataDisks[].mode") return value == Value("READ_WRITE");
@@ -114,16 +125,17 @@ class Drafter {
     return scopes == Value(Value::List{Value(kCloudScope)}) ? Value() : scopes;
   }
 
-  Value Messages(const Field& field, const Value& value) const {
+  Value Messages(const Field& field, const Value& value) {
     Value::List messages;
     for (const Value& message : value.AsList()) {
       Value kept = Value::EmptyMap();
       for (const auto& [key, member] : message.AsMap()) {
         const Field* known = gcp::FindNodeField(std::string(field.path) + "[]." + key);
         if (known == nullptr || known->field_class == FieldClass::kOutputOnly) continue;
-        if (known->version != ApiVersion::kV2) continue;
         Value worth = Kept(*known, member);
-        if (!IsDefault(worth)) kept.Set(key, std::move(worth));
+        if (IsDefault(worth)) continue;
+        alpha_ = alpha_ || known->version == ApiVersion::kV2Alpha1;
+        kept.Set(key, std::move(worth));
       }
       messages.push_back(std::move(kept));
     }
@@ -148,6 +160,7 @@ class Drafter {
   const NodeName& name_;
   const Value& node_;
   Value draft_ = Value::EmptyMap();
+  bool alpha_ = false;
 };
 
 // Fields of which the state remembers what podctl applied, each once: the leaves.
@@ -209,7 +222,8 @@ Result<NodeName> NodeNameFromId(std::string_view id, const NodeName& otherwise) 
     name.project = parts[0];
     name.zone = parts[1];
   } else if (parts.size() == 6) {
-    is_id = is_id && parts[0] == "projects" && parts[2] == "locations" && parts[4] == "nodes";
+    is_id = is_id && parts[0] == "projects" && parts[2] == "locations" &&
+            (parts[4] == "nodes" || parts[4] == "queuedResources");
     name.project = parts[1];
     name.zone = parts[3];
   } else {
@@ -234,7 +248,9 @@ PodDraft DraftOf(const std::string& pod, const NodeName& name, const Value& node
   PodDraft draft;
   draft.name = pod;
   if (name.node != pod) draft.node_id = name.node;
-  draft.node = Drafter(name, node).Fields();
+  Drafter drafter(name, node);
+  draft.node = drafter.Fields();
+  draft.alpha = drafter.alpha();
   std::vector<std::string> others;
   for (const auto& [key, value] : node["metadata"].AsMap()) {
     if (key == kRuntimeEnvKey) {
@@ -291,6 +307,7 @@ void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const
   TakeBookkeeping(pod, lookup, &record);
   record.applied = OwnedFields(pod, RenderValue(pod.node, lookup, nullptr), node);
   OwnMetadata(pod, node, state->digest_key, &record);
+  RememberKeys(pod, node["metadata"], &record);
   const Value* variables = node["metadata"].Find(kRuntimeEnvKey);
   if (variables == nullptr || WorkerCount(node) < 2 || !pod.metadata.contains(kRuntimeEnvKey)) {
     return;

@@ -16,7 +16,8 @@
 namespace podctl {
 
 // The node that `id` names: "NODE", "ZONE/NODE", "PROJECT/ZONE/NODE" or
-// "projects/P/locations/Z/nodes/N", with or without the service's URL before it. What `id` leaves
+// "projects/P/locations/Z/nodes/N", with or without the service's URL before it; or a queued
+// resource that is still to make one, "projects/P/locations/Z/queuedResources/Q". What `id` leaves
 // out is taken from `otherwise`. kInvalidArgument when it is none of these, or when the project or
 // the zone is left open by both.
 Result<NodeName> NodeNameFromId(std::string_view id, const NodeName& otherwise);

@@ -10,8 +10,10 @@
 #include "plans/diff.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
+#include "plans/published_keys.h"
 #include "plans/training/requests.h"
 #include "plans/unknown_fate.h"
+#include "providers/base/ssh_key_lines.h"
 #include "providers/custom_jobs.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
@@ -231,6 +233,7 @@ Value RememberedNode(const PodRecord& record) {
   for (const auto& [key, fact] : record.observed.AsMap()) node.Set(key, fact);
   Value metadata = Value::EmptyMap();
   for (const auto& [key, value] : record.metadata) metadata.Set(key, value);
+  if (const std::string keys = RememberedKeys(record); !keys.empty()) metadata.Set(kSshKeys, keys);
   node.Set("metadata", std::move(metadata));
   node.Set("name", NameOf(record).Resource());
   node.Set("id", record.uid);

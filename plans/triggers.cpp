@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plans/published_keys.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
@@ -28,6 +29,9 @@ void Triggers::NotePod(const Change& change, std::vector<AttributeChange> differ
   const auto* patch = std::get_if<Patch>(&change.action);
   // A node that is merely started or stopped is the same one.
   if (!replaced && (patch == nullptr || patch->fields.empty())) return;
+  // Nor is one that lets another teammate in.
+  std::erase_if(differences, [](const auto& each) { return IsKeyPath(each.path); });
+  if (!replaced && differences.empty()) return;
   pods_[change.pod] = {replaced, std::move(differences)};
 }
 

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <utility>
 
+#include "providers/base/ssh_key_lines.h"
+
 namespace podctl {
 namespace {
 
@@ -74,6 +76,15 @@ Value Agreed(const std::map<int, Value>& nodes, const char* field) {
   return agreed;
 }
 
+// Keys that every one of `nodes` lets in; each may let in more.
+std::string AgreedKeys(const std::map<int, Value>& nodes) {
+  std::vector<std::string> texts;
+  for (const auto& [slice, node] : nodes) texts.push_back(node["metadata"][kSshKeys].AsString());
+  const bool same = std::all_of(texts.begin(), texts.end(),
+                                [&](const std::string& text) { return text == texts.front(); });
+  return same ? texts.front() : SharedSshKeys(texts.front(), texts);
+}
+
 // The state and health of the whole are those of its worst slice.
 void TakeWorst(Value* joined) {
   const Value* worst = nullptr;
@@ -126,6 +137,27 @@ Value SliceMap(const Value& mine, const Value& joined, const Value& body) {
   return map;
 }
 
+// The same of `ssh-keys`, whose lines are each somebody's.
+std::string SliceKeys(std::string mine, const std::string& joined, const std::string& body) {
+  if (mine == joined) return body;
+  for (const std::string& line : SplitSshKeyLines(joined)) {
+    if (!HoldsSshKey(body, line)) mine = WithoutSshKey(mine, line);
+  }
+  for (const std::string& line : SplitSshKeyLines(body)) {
+    if (!HoldsSshKey(joined, line)) mine = WithSshKey(std::move(mine), line);
+  }
+  return mine;
+}
+
+Value SliceMetadata(const Value& mine, const Value& joined, const Value& body) {
+  Value map = SliceMap(mine, joined, body);
+  const std::string keys =
+      SliceKeys(mine[kSshKeys].AsString(), joined[kSshKeys].AsString(), body[kSshKeys].AsString());
+  map.Erase(kSshKeys);
+  if (!keys.empty()) map.Set(kSshKeys, keys);
+  return map;
+}
+
 }  // namespace
 
 NodeName SliceName(const NodeName& multislice, int slice) {
@@ -141,6 +173,11 @@ Value JoinSlices(const NodeName& name, const std::map<int, Value>& slices) {
   Value joined = slices.begin()->second;
   joined.Set("name", name.Resource());
   for (const char* field : {"labels", "metadata"}) joined.Set(field, Agreed(slices, field));
+  if (const std::string keys = AgreedKeys(slices); !keys.empty()) {
+    Value metadata = joined["metadata"];
+    metadata.Set(kSshKeys, keys);
+    joined.Set("metadata", std::move(metadata));
+  }
   Value::List summaries;
   Value::List endpoints;
   std::string ids;
@@ -246,8 +283,11 @@ Result<Operation> SlicedProvider::PatchNode(const NodeName& name, const Value& n
   std::vector<Operation> operations;
   for (const auto& [slice, there] : *slices) {
     Value body = node;
-    for (const char* map : {"labels", "metadata"}) {
-      if (body.Find(map) != nullptr) body.Set(map, SliceMap(there[map], joined[map], node[map]));
+    if (body.Find("labels") != nullptr) {
+      body.Set("labels", SliceMap(there["labels"], joined["labels"], node["labels"]));
+    }
+    if (body.Find("metadata") != nullptr) {
+      body.Set("metadata", SliceMetadata(there["metadata"], joined["metadata"], node["metadata"]));
     }
     auto operation = provider_.PatchNode(SliceName(name, slice), body, update_mask, stop);
     if (!operation) return operation;

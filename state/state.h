@@ -95,6 +95,10 @@ struct PodRecord {
   // ("hmac-sha256:…"), so that a change is seen but the value is not.
   std::map<std::string, std::string> metadata;
   std::vector<std::string> sensitive_keys;
+  // Lines of the node's `ssh-keys` that podctl put there, or found it needed: of the spec's team,
+  // and of each who has applied.
+  std::vector<std::string> team_keys;
+  std::vector<std::string> own_keys;
   // Read-only facts of the node as last seen: state, health, networkEndpoints, acceleratorType …
   Value observed;
   std::map<int, std::vector<std::string>> host_keys;  // worker -> known_hosts style keys

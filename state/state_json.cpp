@@ -256,6 +256,8 @@ PodRecord PodFromValue(Value& value, const std::string& address, std::string& pr
   pod.applied = in.Any("applied");
   pod.metadata = in.SpareTextMap("metadata");
   pod.sensitive_keys = in.SpareTexts("sensitive_keys");
+  pod.team_keys = in.SpareTexts("team_keys");
+  pod.own_keys = in.SpareTexts("own_keys");
   pod.observed = in.Any("observed");
   if (in.IsThere("host_keys")) {
     for (auto& [worker, keys] : in.Map("host_keys")) {

@@ -184,6 +184,7 @@ void Put(const PodRecord& pod, std::string* out) {
   object.Spare("metadata", pod.metadata);
   object.Member("node_id", pod.node_id);
   object.Member("observed", pod.observed);
+  object.Spare("own_keys", pod.own_keys);
   if (pod.pending) object.Member("pending", *pod.pending);
   object.Spare("prevent_destroy", pod.prevent_destroy);
   object.Member("project", pod.project);
@@ -192,6 +193,7 @@ void Put(const PodRecord& pod, std::string* out) {
   object.Spare("replace_because", pod.replace_because);
   object.Spare("sensitive_keys", pod.sensitive_keys);
   object.Spare("ssh", pod.ssh);
+  object.Spare("team_keys", pod.team_keys);
   object.Member("type", std::string_view("pod"));
   object.Member("uid", pod.uid);
   object.Spare("vm_names", pod.vm_names);

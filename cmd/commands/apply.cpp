@@ -232,7 +232,6 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   PlanRunOptions prepare;
   prepare.operation = "plan";
   prepare.plan = PlanOptionsOf(options);
-  prepare.make_ssh_key = !options.out.empty() && !options.destroy;  // a saved plan holds its text
   // Left to the end of the process: to free a large plan would take as long as to make a part of
   // it.
   static std::optional<PlanRun>& run = *new std::optional<PlanRun>();

@@ -9,15 +9,19 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/commands/nodes_like.h"
 #include "cmd/commands/plan_run.h"
+#include "cmd/commands/publish_keys.h"
 #include "cmd/commands/state_access.h"
 #include "plans/import.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
+#include "plans/published_keys.h"
 #include "plans/refresh.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/spec_editor.h"
 #include "providers/base/text.h"
+#include "providers/gcp/os_login.h"
 #include "providers/gcp/queued_resource.h"
 
 namespace podctl {
@@ -26,6 +30,12 @@ namespace {
 constexpr std::uint64_t kMostSpecBytes = 4 << 20;
 constexpr const char* kUsualSpec = "podctl.yaml";
 constexpr const char* kPrintedSpec = "the printed spec";  // its name in messages
+
+// How many nodes a spec of a queued resource stands for; null for one.
+const Value& Slices(const Value& spec) {
+  const Value& several = spec["multiNodeParams"];
+  return several.is_map() ? several : spec["multisliceParams"];
+}
 
 std::string WithoutDotSlash(std::string path) {
   while (path.starts_with("./") && path.size() > 2) path = path.substr(2);
@@ -151,39 +161,99 @@ class Importer {
     auto name = NodeNameFromId(options_.id, otherwise);
     if (!name) return Fail(name.error());
     name_ = *name;
-    auto node = provider_->GetNode(name_, wiring_.interrupt().drain());
+    auto node = ReadNode();
     if (node) {
       node_ = std::move(*node);
       return FindQueued();
     }
     Error error = node.error();
+    if (error.code == ErrorCode::kNotFound && FindWaiting(&error)) return true;
     if (error.code == ErrorCode::kNotFound) {
       error.message =
           fmt::format("there is no node `{}` in {} of {}", name_.node, name_.zone, name_.project);
-      error.hint = NodesThereAre();
+      error.hint = NodesLike(*provider_, name_, wiring_.interrupt().drain());
     }
     return Fail(error);
+  }
+
+  Provider& Cloud() const { return provider_->Speaking(version_); }
+
+  // In the version that shows all there is. Not everybody may speak it.
+  Result<Value> ReadNode() {
+    const std::stop_token stop = wiring_.interrupt().drain();
+    version_ = ApiVersion::kV2Alpha1;
+    auto node = Cloud().GetNode(name_, stop);
+    if (node || node.error().code == ErrorCode::kCancelled) return node;
+    if (node.error().code != ErrorCode::kNotFound) blind_ = node.error().message;
+    version_ = ApiVersion::kV2;
+    return provider_->GetNode(name_, stop);
+  }
+
+  void TakeQueued(const std::string& id, const Value& found) {
+    const Value::List& specs = found["tpu"]["nodeSpec"].AsList();
+    auto slices = static_cast<std::int64_t>(specs.size());
+    for (const Value& spec : specs) slices = std::max(slices, Slices(spec)["nodeCount"].AsInt());
+    queued_ = QueuedRecord{id, gcp::TermsOf(found), std::max(static_cast<int>(slices), 1),
+                           gcp::QueuedState(found)};
+    // v2alpha1 shows what goes without saying.
+    if (queued_->terms["provisioningModel"] == Value("STANDARD")) {
+      queued_->terms.Erase("provisioningModel");
+    }
+  }
+
+  // A request that waits has no node yet: it is named by its own id, or by that of the node to be.
+  // False leaves in `error` what is to be said instead.
+  bool FindWaiting(Error* error) {
+    const std::stop_token stop = wiring_.interrupt().drain();
+    version_ = blind_.empty() ? ApiVersion::kV2Alpha1 : ApiVersion::kV2;
+    if (Cloud().queued() == nullptr) return false;
+    const auto all = Cloud().queued()->List(name_.project, name_.zone, stop);
+    if (!all) return false;
+    for (const Value& queued : *all) {
+      const Value::List& specs = queued["tpu"]["nodeSpec"].AsList();
+      if (specs.empty()) continue;
+      std::string node = specs.front()["nodeId"].AsString();
+      if (node.empty()) node = Slices(specs.front())["nodeIdPrefix"].AsString();
+      const std::string id = gcp::QueuedId(queued);
+      if (node.empty() || (id != name_.node && node != name_.node)) continue;
+      const auto phase = gcp::PhaseOf(gcp::QueuedState(queued));
+      if (phase == gcp::QueuedPhase::kOver || phase == gcp::QueuedPhase::kGoing) {
+        *error =
+            MakeError(ErrorCode::kFailedPrecondition,
+                      fmt::format("the queued resource `{}` {}", id, gcp::QueuedSentence(queued)),
+                      "delete it, and let podctl ask anew");
+        return false;
+      }
+      TakeQueued(id, queued);
+      name_.node = node;
+      name_.slices = queued_->slices;
+      // It may have become a node meanwhile, or be named by its own id.
+      if (auto there = Cloud().GetNode(name_, stop)) {
+        node_ = *std::move(there);
+      } else {
+        waits_ = true;
+        node_ = specs.front()["node"];
+      }
+      return true;
+    }
+    return false;
   }
 
   // The queued resource that the node came from comes with it, and of a multislice all slices.
   bool FindQueued() {
     const std::string& full = node_["queuedResource"].AsString();
-    QueuedResources* queue = provider_->queued();
+    QueuedResources* queue = Cloud().queued();
     if (full.empty() || queue == nullptr) return true;
     const std::string id = full.substr(full.rfind('/') + 1);
     auto found = queue->Get({name_.project, name_.zone, id}, wiring_.interrupt().drain());
     if (!found) return Fail(found.error(), "the queued resource that made the node");
-    const Value::List& specs = (*found)["tpu"]["nodeSpec"].AsList();
-    int slices = static_cast<int>(specs.size());
-    for (const Value& spec : specs) {
-      slices = std::max(slices, static_cast<int>(spec["multisliceParams"]["nodeCount"].AsInt()));
-    }
-    queued_ = QueuedRecord{id, gcp::TermsOf(*found), std::max(slices, 1), gcp::QueuedState(*found)};
+    TakeQueued(id, *found);
+    const int slices = queued_->slices;
     const auto dash = name_.node.rfind('-');
     if (slices < 2 || dash == std::string::npos) return true;
     name_.node.resize(dash);
     name_.slices = slices;
-    auto whole = provider_->GetNode(name_, wiring_.interrupt().drain());
+    auto whole = Cloud().GetNode(name_, wiring_.interrupt().drain());
     if (!whole) return Fail(whole.error());
     node_ = std::move(*whole);
     return true;
@@ -193,34 +263,17 @@ class Importer {
     if (!queued_) return;
     Value terms = queued_->terms;
     if (queued_->id != name_.node) terms.Set("id", queued_->id);
+    for (const auto& [key, value] : queued_->terms.AsMap()) {
+      const gcp::Term* term = gcp::FindQueuedTerm(key);
+      draft->alpha = draft->alpha || (term != nullptr && term->version == ApiVersion::kV2Alpha1);
+      for (const auto& [member, text] : value.AsMap()) {
+        term = gcp::FindQueuedTerm(key + "." + member);
+        draft->alpha = draft->alpha || (term != nullptr && term->version == ApiVersion::kV2Alpha1);
+      }
+    }
     draft->node.Set("queuedResource", std::move(terms));
     draft->node.Erase("schedulingConfig");  // the queued resource says it
     if (queued_->slices > 1) draft->node.Set("slices", queued_->slices);
-  }
-
-  // What may be meant: a node of a near name, those of the zone, or the same name elsewhere.
-  std::string NodesThereAre() {
-    constexpr std::size_t kMostNames = 8;
-    const std::stop_token stop = wiring_.interrupt().drain();
-    const auto nodes = provider_->ListNodes(name_.project, name_.zone, stop);
-    std::vector<std::string> ids;
-    if (nodes) {
-      for (const Value& node : *nodes) ids.push_back(NodeId(node));
-    }
-    const std::string near = NearestWord(name_.node, ids);
-    if (!near.empty()) return fmt::format("did you mean `{}`?", near);
-    // All zones of the project at once (AIP-159).
-    if (const auto everywhere = provider_->ListNodes(name_.project, "-", stop)) {
-      for (const Value& node : *everywhere) {
-        if (NodeId(node) != name_.node) continue;
-        return fmt::format("did you mean {}?", node["name"].AsString());
-      }
-    }
-    if (ids.empty()) return "there is no node at all in that zone";
-    std::sort(ids.begin(), ids.end());
-    const bool more = ids.size() > kMostNames;
-    if (more) ids.resize(kMostNames);
-    return fmt::format("there are: {}{}", Join(ids, ", "), more ? ", …" : "");
   }
 
   bool CheckNode() {
@@ -346,12 +399,23 @@ class Importer {
 
   bool Take() {
     State& state = access_->state();
+    if (pod_->publish_ssh_key) {
+      const auto own = KeyLines(wiring_).For(pod_->ssh, false);
+      if (own) pod_->own_keys = *own;
+    }
     TakeOver(*pod_, name_, node_, Lookup(), FormatTimestamp(wiring_.clock().Now()), &state);
     // No keys is no failure: whoever connects asks again.
     const auto attributes =
         provider_->GetGuestAttributes(name_, "hostkeys/", wiring_.interrupt().drain());
     PodRecord& record = state.pods[options_.address];
     record.queued = queued_;
+    if (waits_) {
+      record.exists = false;
+      record.observed = Value();
+      record.uid.clear();
+      record.pending = PendingAction{PendingAction::Kind::kCreate, "",
+                                     FormatTimestamp(wiring_.clock().Now()), state.serial};
+    }
     if (attributes) record.host_keys = HostKeysOf(*attributes);
     if (!record.host_keys.empty()) record.host_keys_source = "guestAttributes";
     if (wiring_.interrupt().requested()) {
@@ -365,6 +429,15 @@ class Importer {
   std::vector<std::string> Notes() const {
     std::vector<std::string> notes;
     const std::string state = NodeState(node_);
+    if (!blind_.empty()) {
+      notes.push_back(fmt::format(
+          "It was read in v2 only, which does not show its boot disk and the like: {}", blind_));
+    }
+    if (waits_) {
+      notes.push_back(
+          "There is no node yet: the next apply waits for it, as for one that podctl "
+          "asked for.");
+    }
     if (IsTerminalState(state)) {
       notes.push_back(fmt::format("The node is {}: the next plan replaces it.", state));
     }
@@ -378,6 +451,13 @@ class Importer {
     if (!differs_.empty()) {
       notes.push_back(fmt::format("The spec wants it otherwise in {}: `podctl plan` shows how.",
                                   Join(differs_, ", ")));
+    }
+    const auto keys = waits_ ? std::vector<AttributeChange>() : DiffKeys(*pod_, nullptr, node_);
+    if (!keys.empty() && !gcp::TurnsOsLoginOn(node_["metadata"][gcp::kOsLoginKey].AsString())) {
+      notes.push_back(fmt::format(
+          "Its `ssh-keys` lack {}: the next apply adds what is missing, and `ssh: {{publishKey: "
+          "false}}` keeps yours out.",
+          keys.size() == 1 ? "a key" : Plural(keys.size(), "key")));
     }
     if (!pod_->bootstrap.empty()) {
       notes.push_back(fmt::format("Its {} will run with the next apply.",
@@ -404,7 +484,8 @@ class Importer {
     }
     const std::string& type = node_["acceleratorType"].AsString();
     streams.err << fmt::format("Imported {}: {} ({}{}{}, {}).\n", options_.address,
-                               name_.Resource(), type, type.empty() ? "" : ", ", NodeState(node_),
+                               name_.Resource(), type, type.empty() ? "" : ", ",
+                               waits_ ? queued_->state : NodeState(node_),
                                Plural(WorkerCount(node_), "worker"));
     for (const std::string& note : Notes()) streams.err << note << "\n";
     if (!target_.empty()) {
@@ -431,8 +512,11 @@ class Importer {
   Provider* provider_ = nullptr;
   NodeName name_;
   Value node_;
-  std::optional<QueuedRecord> queued_;  // what the node came from
-  std::string text_;                    // the spec that matches; empty when there was one
+  ApiVersion version_ = ApiVersion::kV2;  // that the node was read in
+  std::string blind_;                     // why not in the one that shows all
+  std::optional<QueuedRecord> queued_;    // what the node came from
+  bool waits_ = false;                    // for its node
+  std::string text_;                      // the spec that matches; empty when there was one
   std::vector<std::string> differs_;
   std::map<std::string, std::optional<Value>> others_;
   int exit_code_ = 1;

@@ -129,7 +129,6 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
     if (!on && has_record && !import) on = record->second.ssh.os_login_user.has_value();
     if (!on) on = login.IsOnIn(pod.project);
     if (!*on) continue;
-    pod.create_metadata.erase("ssh-keys");
     auto user = login.User(pod.project, pod.ssh.identity_file, import && pod.publish_ssh_key);
     if (import && user && user->empty()) user = login.NoUser(pod.project);
     if (user) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cmd/commands/os_login.h"
+#include "cmd/commands/publish_keys.h"
 #include "cmd/commands/state_lock.h"
 #include "cmd/views/snippet.h"
 #include "plans/list_ahead.h"
@@ -19,12 +20,6 @@
 
 namespace podctl {
 namespace {
-
-// The pods that a create could be needed for: not in the state with a live node.
-bool MayBeCreated(const PodSpec& pod, const State& state) {
-  auto record = state.pods.find(PodAddress(pod.name));
-  return record == state.pods.end() || !record->second.exists;
-}
 
 // Those that can be listed before spec and state are known together: in v2.
 std::set<ZoneName> ZonesOf(const State& state) {
@@ -43,51 +38,6 @@ std::set<ZoneName> ZonesOf(const Spec& spec) {
     if (pod.api_version == ApiVersion::kV2Alpha1) zones.erase({pod.project, pod.zone});
   }
   return zones;
-}
-
-// Public keys as lines of `ssh-keys`, by user and identity file: pods share them, and to find that
-// there is no key takes a look into several files.
-class KeyLines {
- public:
-  explicit KeyLines(Wiring& wiring) : wiring_(wiring) {}
-
-  // `make`: when there is no key at all, one is made; only then can there be an error. Empty: none.
-  Result<std::string> For(const SshSettings& ssh, bool make) {
-    std::string& line = lines_[{ssh.user, ssh.identity_file}];
-    if (!line.empty() || (!make && without_key_.contains(ssh.identity_file))) return line;
-    auto keys = wiring_.keyring().For(ssh.identity_file);
-    if (!keys && make && ssh.identity_file.empty() && keys.error().code == ErrorCode::kNotFound) {
-      keys = ssh::Identities::LoadOrMake(wiring_.environment(), wiring_.files());
-      if (keys) {
-        wiring_.streams().err << "Made the SSH key ~/.ssh/podctl_ed25519, since there was none.\n";
-      }
-    }
-    if (!keys && make) return keys.error();
-    if (!keys) {
-      without_key_.insert(ssh.identity_file);
-      return line;
-    }
-    const std::string user = ssh.user.empty() ? UserName() : ssh.user;
-    return line = fmt::format("{}:{} {}", user, (*keys)->PublicKeyLine(), user);
-  }
-
- private:
-  Wiring& wiring_;
-  std::map<std::pair<std::string, std::string>, std::string> lines_;
-  std::set<std::string> without_key_;  // identity files
-};
-
-// Adds the user's public key to the metadata of pods that may be created, as gcloud does when it
-// first connects, so that a fresh pod can be reached.
-Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* spec) {
-  KeyLines lines(wiring);
-  for (PodSpec& pod : spec->pods) {
-    if (!pod.publish_ssh_key || pod.metadata.contains("ssh-keys")) continue;
-    auto line = lines.For(pod.ssh, make && MayBeCreated(pod, state));
-    if (!line) return line.error();
-    if (!line->empty()) pod.create_metadata["ssh-keys"] = *line;
-  }
-  return {};
 }
 
 // The flags by which another command finds the same spec and state, for a shell.

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "cmd/commands/os_login.h"
+#include "cmd/commands/publish_keys.h"
 #include "cmd/commands/state_lock.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
@@ -313,6 +314,9 @@ class SavedRun {
     OsLogin login(wiring_);
     if (auto entered = EnterPlanned(login, &saved_.plan); !entered) {
       return Fail(entered.error()), false;
+    }
+    if (auto published = PublishPlanned(wiring_, &saved_.plan); !published) {
+      return Fail(published.error()), false;
     }
     run_.observation = std::move(*observation);
     run_.settled = Settle(std::move(base), run_.observation, &run_.notes);

@@ -6,6 +6,7 @@
 
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
+#include "cmd/commands/refused_key.h"
 #include "providers/ssh/interactive.h"
 #include "providers/ssh/openssh_shell.h"
 
@@ -62,7 +63,10 @@ std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
     default:
       ShowError(
           wiring, nullptr, "",
-          MakeError(ErrorCode::kUnavailable, fmt::format("{}: {}", worker.Name(), result.message)));
+          MakeError(ErrorCode::kUnavailable, fmt::format("{}: {}", worker.Name(), result.message),
+                    result.outcome == ssh::Outcome::kAuthRefused
+                        ? RefusedKeyAdvice(wiring, worker.pod)
+                        : std::string()));
       return std::nullopt;
   }
 }

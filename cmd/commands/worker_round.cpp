@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cmd/commands/pod_target.h"
+#include "cmd/commands/refused_key.h"
 #include "cmd/views/exec_output.h"
 #include "cmd/views/exec_progress.h"
 #include "providers/base/text.h"
@@ -201,6 +202,12 @@ void ShowSilent(Wiring& wiring, const std::vector<WorkerAnswer>& answers) {
         FormatWorkers(group.workers, answers.front().worker.per_slice),
         Plural(group.workers.size(), "worker"));
   }
+  const bool refused = std::any_of(answers.begin(), answers.end(), [](const WorkerAnswer& answer) {
+    return answer.result.outcome == ssh::Outcome::kAuthRefused;
+  });
+  const std::string advice =
+      refused ? RefusedKeyAdvice(wiring, answers.front().worker.pod) : std::string();
+  if (!advice.empty()) wiring.streams().err << advice << "\n";
 }
 
 }  // namespace podctl

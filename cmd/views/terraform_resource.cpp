@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "plans/published_keys.h"
 #include "plans/training/requests.h"
 #include "plans/training_plan.h"
 #include "providers/base/text.h"
@@ -192,6 +193,9 @@ TerraformObject ObjectOf(const PodRecord& record) {
     const bool hidden = IsSensitive(record, key);
     Put(&object.values, {"metadata", key}, hidden ? Value(kRedacted) : Value(value));
     if (hidden) Put(&object.sensitive, {"metadata", key}, Value(true));
+  }
+  for (const AttributeChange& key : KeyAttributes(RememberedKeys(record))) {
+    Put(&object.values, Steps(key.path), key.after);
   }
   return object;
 }

@@ -6,6 +6,7 @@
 #include "plans/diff.h"
 #include "plans/drift.h"
 #include "plans/planner.h"
+#include "plans/published_keys.h"
 #include "plans/refresh.h"
 #include "state/digest.h"
 
@@ -56,6 +57,7 @@ void Journal::NotePod(const PodSpec& pod) {
   PodRecord& record = At(address);
   CopyBookkeeping(pod, &record);
   Own(pod, &record);
+  if (const Value* node = lookup_(pod.name)) RememberKeys(pod, (*node)["metadata"], &record);
   ForgetOldSteps(pod);
 }
 
@@ -246,6 +248,9 @@ void Journal::PodCreated(const PodSpec& pod, const Value& sent, const Value& nod
   for (const auto& [key, entry] : pod.metadata) {
     Remember(entry, key, sent["metadata"][key].AsString(), &record);
   }
+  record.team_keys.clear();
+  record.own_keys.clear();
+  RememberKeys(pod, node["metadata"], &record);
 }
 
 void Journal::PodPatched(const PodSpec& pod, const Value& node) {
@@ -254,6 +259,7 @@ void Journal::PodPatched(const PodSpec& pod, const Value& node) {
   CopyBookkeeping(pod, &record);
   record.pending.reset();
   Own(pod, &record);
+  RememberKeys(pod, node["metadata"], &record);
   ForgetOldSteps(pod);
 }
 

@@ -128,9 +128,9 @@ void Members(A& archive, S& capacity) {
 template <typename A, plan_file::Of<PodSpec> S>
 void Members(A& archive, S& pod) {
   auto& [name, project, zone, node_id, node_id_given, wanted_node_id, node, api_version,
-         desired_state, metadata, create_metadata, runtime_env, ssh, publish_ssh_key, check_ready,
-         bootstrap, tunnels, lifecycle, queued, queue_timeout, create_timeout, boot_timeout,
-         capacity, recreate_when_lost, depends_on, place] = pod;
+         desired_state, metadata, team_keys, own_keys, applier_keys, runtime_env, ssh,
+         publish_ssh_key, check_ready, bootstrap, tunnels, lifecycle, queued, queue_timeout,
+         create_timeout, boot_timeout, capacity, recreate_when_lost, depends_on, place] = pod;
   archive("name", name);
   archive("project", project);
   archive("zone", zone);
@@ -141,7 +141,9 @@ void Members(A& archive, S& pod) {
   archive("api_version", api_version);
   archive("desired_state", desired_state);
   archive("metadata", metadata);
-  archive("create_metadata", create_metadata);
+  archive("team_keys", team_keys);
+  archive("own_keys", own_keys);
+  static_cast<void>(applier_keys);  // who applies it adds them
   archive("runtime_env", runtime_env);
   archive("ssh", ssh);
   archive("publish_ssh_key", publish_ssh_key);

@@ -11,6 +11,7 @@
 #include "plans/spec/local_files.h"
 #include "plans/spec/metadata_reader.h"
 #include "plans/spec/node_rules.h"
+#include "plans/spec/publish_keys_reader.h"
 #include "plans/spec/queue_reader.h"
 #include "plans/spec/step_reader.h"
 #include "plans/spec/tunnel_reader.h"
@@ -33,8 +34,8 @@ const std::vector<std::string>& OwnKeys() {
 
 const std::vector<std::string>& SshKeys() {
   static const std::vector<std::string> keys = {
-      "user",       "port",      "identityFile", "address",   "hostKeys",
-      "publishKey", "transport", "check",        "proxyJump", "iap"};
+      "user",        "port",      "identityFile", "address",   "hostKeys", "publishKey",
+      "publishKeys", "transport", "check",        "proxyJump", "iap"};
   return keys;
 }
 
@@ -116,6 +117,7 @@ ReadPod PodReader::Read(const YamlNode& key, const YamlNode& pod) {
   CheckNodeRules(reader_, key, pod, context, result.pod.node,
                  result.pod.api_version.value_or(ApiVersion::kV2));
   QueueReader(reader_, result.pod).Check(pod, context);
+  PublishKeysReader(reader_, files_, result.pod).Check(pod, context);
 
   PodSpec& spec = result.pod;
   if (pod.Find("nodeId") == nullptr) {
@@ -218,6 +220,9 @@ void PodReader::ReadApiVersion(const YamlEntry& entry, const Slot& slot, PodSpec
 void PodReader::ReadSsh(const YamlNode& node, const Slot& slot, PodSpec& pod) {
   if (!reader_.ExpectMap(node, slot)) return;
   for (const YamlEntry& entry : node.entries) ReadSshKey(entry, slot.Below(entry.key->text), pod);
+  if (const YamlEntry* keys = node.Find("publishKeys")) {  // of `user`, which may stand below it
+    PublishKeysReader(reader_, files_, pod).Read(*keys->value, slot.Below("publishKeys"));
+  }
   if (pod.ssh.proxy_jump && pod.ssh.iap) {
     reader_.Error(node, slot, "`proxyJump` and `iap` are two ways to the workers",
                   "leave one of them out");
@@ -230,11 +235,7 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
   if (key == "user") {
     const auto user = reader_.ReadPlain(value, slot);
     if (!user) return;
-    const bool is_name = !user->empty() && (*user)[0] != '-' &&
-                         std::all_of(user->begin(), user->end(), [](unsigned char c) {
-                           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-                         });
-    if (!is_name) {
+    if (!IsUserName(*user)) {
       reader_.Error(value, slot, fmt::format("{} is no user's name", FoundWords(value)),
                     "letters, digits and - _ .");
     }
@@ -268,6 +269,8 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
   } else if (key == "publishKey") {
     pod.publish_ssh_key = reader_.ReadBool(value, slot).value_or(true);
     if (!pod.publish_ssh_key) pod.ssh.withhold_key = true;
+  } else if (key == "publishKeys") {
+    return;  // ReadSsh
   } else if (key == "check") {
     pod.check_ready = reader_.ReadBool(value, slot).value_or(true);
   } else {

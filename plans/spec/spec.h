@@ -94,9 +94,13 @@ struct PodSpec {
   // Every metadata entry the spec names, with `tensorflow-env-vars` composed from libtpuFlags and
   // runtimeEnv.
   std::map<std::string, MetadataEntry> metadata;
-  // Entries added when the node is created and not looked at afterwards (the published `ssh-keys`):
-  // literal text, filled in by the caller of the planner, never by the loader.
-  std::map<std::string, std::string> create_metadata;
+  // Lines of `ssh-keys` (plans/published_keys.h). The team's are those of ssh.publishKeys.
+  std::vector<std::string> team_keys;
+  // Those of whoever runs podctl, any of which will do, the first to be added: filled in by the
+  // caller of the planner, never by the loader.
+  std::vector<std::string> own_keys;
+  // The same of whoever applies a plan that was saved; never saved with it.
+  std::vector<std::string> applier_keys;
   std::map<std::string, std::string> runtime_env;  // LIBTPU_INIT_ARGS and runtimeEnv; template text
   SshSettings ssh;
   bool publish_ssh_key = true;

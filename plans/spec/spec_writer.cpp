@@ -210,6 +210,7 @@ std::string WritePod(const PodDraft& draft, std::size_t indent) {
   if (!draft.node_id.empty()) writer.Text("nodeId", draft.node_id);
   if (!draft.project.empty()) writer.Text("project", draft.project);
   if (!draft.zone.empty()) writer.Text("zone", draft.zone);
+  if (draft.alpha) writer.Text("apiVersion", std::string(ApiVersionName(ApiVersion::kV2Alpha1)));
   for (const std::string& key : KeysInOrder(draft.node)) writer.Member(key, draft.node[key]);
   writer.Texts("libtpuFlags", draft.runtime.flags);
   writer.Texts("runtimeEnv", draft.runtime.variables);

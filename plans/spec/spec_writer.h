@@ -23,6 +23,7 @@ struct PodDraft {
   std::string node_id;  // of this and the next two: empty, not written
   std::string project;
   std::string zone;
+  bool alpha = false;                           // `apiVersion: v2alpha1`, for what only that has
   Value node;                                   // fields of Node, without metadata
   std::map<std::string, std::string> metadata;  // without what `runtime` becomes
   RuntimeKeys runtime;

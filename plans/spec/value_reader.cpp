@@ -111,7 +111,7 @@ void ValueReader::Conflict(const YamlNode& at, const Slot& slot, std::string sum
 
 void ValueReader::UnknownKey(const YamlNode& key, const std::string& context,
                              const std::vector<std::string>& known) {
-  constexpr std::size_t kFew = 10;
+  constexpr std::size_t kFew = 12;
   const std::string near = has_enough() ? std::string() : SuggestWord(key.text, known);
   std::string suggestion;
   if (!near.empty()) {

@@ -148,9 +148,13 @@ Result<std::shared_ptr<const Identities>> Identities::LoadOrMake(const Environme
   return Load({}, environment, files);
 }
 
-std::string Identities::PublicKeyLine() const {
+std::vector<std::string> Identities::PublicKeyLines() const {
   PODCTL_CHECK(!keys_.empty());
-  return keys_.front()->type() + " " + Base64Encode(keys_.front()->blob());
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < std::min(keys_.size(), kMaxKeysOffered); ++i) {
+    lines.push_back(keys_[i]->type() + " " + Base64Encode(keys_[i]->blob()));
+  }
+  return lines;
 }
 
 Result<std::shared_ptr<const Identities>> Keyring::For(const std::string& identity_file) {

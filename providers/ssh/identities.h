@@ -3,6 +3,7 @@
 // the agent's; key material is wiped when the last owner lets go of it, and never shown.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,9 @@
 #include "providers/ssh/key.h"
 
 namespace podctl::ssh {
+
+// sshd hangs up after so many refused keys (MaxAuthTries).
+inline constexpr std::size_t kMaxKeysOffered = 6;
 
 // Immutable, thread safe.
 class Identities {
@@ -36,7 +40,9 @@ class Identities {
 
   const std::vector<std::shared_ptr<const Key>>& keys() const { return keys_; }  // never empty
   // The first key as a line for a node's `ssh-keys`: "ssh-ed25519 AAAA…", without a comment.
-  std::string PublicKeyLine() const;
+  std::string PublicKeyLine() const { return PublicKeyLines().front(); }
+  // Those that are offered to a worker, likewise.
+  std::vector<std::string> PublicKeyLines() const;
 
  private:
   std::vector<std::shared_ptr<const Key>> keys_;

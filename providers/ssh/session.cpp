@@ -27,9 +27,6 @@
 namespace podctl::ssh {
 namespace {
 
-// OpenSSH's servers hang up after 6 refused keys (MaxAuthTries).
-constexpr std::size_t kMaxKeysOffered = 6;
-
 // Both directions get the same list: some versions break when they differ. Counter mode with a
 // plain MAC comes first because the newer modes' code had memory errors in released versions; GCM
 // is there for servers that take nothing else. AES is the quickest where the processor has it, and

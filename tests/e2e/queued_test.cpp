@@ -172,7 +172,7 @@ class ImportQueuedTest : public ::testing::Test {
                 R"(us-central2-b", "node": {"acceleratorType": "v4-16",)"
                 R"("runtimeVersion": "tpu-ubuntu2204-base"}, )" +
                     spec + "}]}}");
-    ASSERT_TRUE(Eventually([&] { return Asked().body["state"]["state"] == Value("ACTIVE"); }));
+    ASSERT_TRUE(Eventually([&] { return Asked().body["state"]["state"] == Value(becomes_); }));
   }
   Reply Asked() { return box_.Http("GET", kParent + "/queuedResources/asked"); }
   std::size_t Nodes() { return box_.Http("GET", kParent + "/nodes").body["nodes"].AsList().size(); }
@@ -194,6 +194,7 @@ class ImportQueuedTest : public ::testing::Test {
   }
 
   const std::string kParent = "/v2/projects/my-project/locations/us-central2-b";
+  std::string becomes_ = "ACTIVE";
   Sandbox box_;
 };
 
@@ -205,6 +206,28 @@ TEST_F(ImportQueuedTest, ANodeBringsItsRequestAlong) {
   ExpectAllGoes();
 }
 
+TEST_F(ImportQueuedTest, ARequestThatWaitsIsTakenOverAndWaitedFor) {
+  box_.Http("POST", "/emulator/capacity", R"({"v4-16": 0})");
+  becomes_ = "WAITING_FOR_RESOURCES";
+  MakeByHand(R"("nodeId": "made")");
+  const RunResult import = box_.Run(
+      {"import", "pod.research", "asked", "--project", "my-project", "--zone", "us-central2-b"});
+  ASSERT_EQ(import.code, 0) << import;
+  EXPECT_THAT(import.err, HasSubstr("There is no node yet")) << import;
+  box_.WriteFile("podctl.yaml", import.out + "    ssh: {check: false}\n");
+  box_.CountAnew();
+  const RunResult plan = box_.Run({"plan"});
+  EXPECT_THAT(plan.out, HasSubstr("its queued resource asked is WAITING_FOR_RESOURCES")) << plan;
+  const RunResult left = box_.Run({"apply", "--auto-approve", "--no-wait"});
+  EXPECT_EQ(left.code, 0) << left;
+  box_.Http("POST", "/emulator/capacity", R"({"v4-16": 1})");
+  const RunResult applied = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(applied.code, 0) << applied;
+  EXPECT_EQ(box_.Calls("queuedResources.create"), 0) << "it was asked for already";
+  const RunResult again = box_.Run({"plan", "--detailed-exitcode"});
+  EXPECT_EQ(again.code, 0) << again;
+  ExpectAllGoes();
+}
 TEST_F(ImportQueuedTest, OneSliceBringsTheWholeMultislice) {
   MakeByHand(R"("multisliceParams": {"nodeCount": 2, "nodeIdPrefix": "made"})");
   Import("made-1");

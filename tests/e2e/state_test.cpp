@@ -104,6 +104,10 @@ TEST_F(StateTest, ImportAddsToASpecAndLeavesTheRestAlone) {
   const std::string spec = box_.ReadFile("podctl.yaml");
   EXPECT_TRUE(spec.starts_with(before + "    research:\n")) << spec;
   EXPECT_TRUE(spec.ends_with(after)) << spec;
+  // The key that the first apply has made is not on this node.
+  EXPECT_THAT(import.err, HasSubstr("Its `ssh-keys` lack a key: the next apply adds"));
+  EXPECT_THAT(box_.Run({"plan"}).out, HasSubstr("+ metadata.ssh-keys["));
+  ExpectOk(box_.Run({"apply", "--auto-approve"}));
   ExpectNoChanges();
   // Braces are not taken apart.
   box_.WriteFile("podctl.yaml",

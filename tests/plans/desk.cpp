@@ -65,7 +65,9 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   Spec spec = LoadSpec(load, specs_, FixedEnvironment(environment), run.diagnostics);
   if (run.diagnostics.has_errors()) return run;
   if (destroy) spec.pods.clear();
-  for (PodSpec& pod : spec.pods) pod.create_metadata = create_metadata;
+  for (PodSpec& pod : spec.pods) {
+    if (pod.publish_ssh_key) pod.own_keys = own_keys;
+  }
   run.store = std::make_unique<LocalStore>(
       kStatePath, files, clock, *random_door,
       LockHolder{"here", "alice@here", 1001, [](int, const std::string&) { return false; }});

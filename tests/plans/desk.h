@@ -115,7 +115,7 @@ class Desk {
   std::vector<std::string> notes;  // of the last run's settling
   std::stop_source drain;
   std::stop_source leave;
-  std::map<std::string, std::string> create_metadata;  // given to every pod, as cmd does
+  std::vector<std::string> own_keys;  // lines of `ssh-keys`, given to every pod as cmd does
   std::map<std::string, std::string> environment;
 
  private:

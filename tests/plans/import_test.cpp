@@ -15,11 +15,14 @@ namespace podctl {
 namespace {
 
 using testing::Actions;
+using ::testing::AllOf;
 using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Lines;
+using ::testing::Not;
 
 constexpr const char* kHead = "project: p\nzone: europe-west4-a\npods:\n";
 
@@ -332,6 +335,45 @@ TEST_F(ImportTest, PlansNothingAfterwardsWhateverTheNode) {
     ExpectNothingToDo(Written());
     if (HasFailure()) FAIL() << i << "\n" << ToJson(node, JsonStyle::kIndented) << Written();
   }
+}
+
+TEST_F(ImportTest, WhatOnlyV2Alpha1ShowsIsWrittenWithItsVersion) {
+  Put(R"({
+    "autocheckpointEnabled": true,
+    "bootDiskConfig": {"diskSizeGb": "300", "enableConfidentialCompute": false,
+                       "customerEncryptionKey": {"kmsKeyName":
+                         "projects/k/locations/l/keyRings/r/cryptoKeys/c"}},
+    "schedulingConfig": {"provisioningModel": "STANDARD", "spot": false}})");
+  EXPECT_EQ(Written(), R"(project: p
+zone: europe-west4-a
+
+pods:
+  a:
+    apiVersion: v2alpha1
+    acceleratorType: v3-32
+    runtimeVersion: tpu-vm-tf-2.11.0-pod
+    autocheckpointEnabled: true
+    bootDiskConfig:
+      customerEncryptionKey:
+        kmsKeyName: projects/k/locations/l/keyRings/r/cryptoKeys/c
+      diskSizeGb: 300
+)");
+  ExpectNothingToDo(Written());
+}
+
+TEST_F(ImportTest, WhatV2Alpha1SaysOnceMoreNeedsItNot) {
+  Put(R"({"autocheckpointEnabled": false,
+          "schedulingConfig": {"provisioningModel": "SPOT", "spot": true}})");
+  EXPECT_THAT(Written(), AllOf(Not(HasSubstr("v2alpha1")), HasSubstr("spot: true")));
+  ExpectNothingToDo(Written());
+}
+
+TEST_F(ImportTest, KeysThatAreThereAreOwnedAndMissingOnesAreTheNextPlans) {
+  Put(R"({"metadata": {"ssh-keys": "alice:ssh-ed25519 AAAA alice"}})");
+  desk_.own_keys = {"alice:ssh-ed25519 AAAA other words"};
+  ExpectNothingToDo(Written());
+  desk_.own_keys = {"bob:ssh-ed25519 BBBB bob"};
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
 }
 
 }  // namespace

@@ -87,6 +87,8 @@ TEST(StateJson, TheWayInComesBackAndAnotherIsRefused) {
   pod.ssh.withhold_key = true;
   pod.ssh.os_login_user = "alice_example_com";
   pod.vm_names = {{0, "t1v-n-1-w-0"}, {1, "t1v-n-1-w-1"}};
+  pod.own_keys = {"alice:ssh-ed25519 AAAA alice"};
+  pod.team_keys = {"carol:ssh-ed25519 BBBB"};
   auto state = StateFromJson(StateToJson(sample), "x");
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, sample);

@@ -19,6 +19,7 @@
 #include "cmd/commands/farewell_limit.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
+#include "cmd/commands/refused_key.h"
 #include "cmd/commands/ssh.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -235,6 +236,11 @@ int ExecRun::Report(std::chrono::milliseconds elapsed) {
   const bool one = shown && outcome_.jobs.size() == 1;
   streams.err << ExecSummary(outcome_, one ? "" : RetryCommand(record_, pod, choice_.output_dir),
                              shown);
+  const bool refused =
+      std::any_of(outcome_.results.begin(), outcome_.results.end(),
+                  [](const auto& result) { return result.outcome == ssh::Outcome::kAuthRefused; });
+  const std::string advice = refused ? RefusedKeyAdvice(wiring_, pod) : std::string();
+  if (!advice.empty()) streams.err << advice << "\n";
   if (folder_ && !folder_->trouble()) {
     streams.err << fmt::format("The outputs are in {}, what came of it in {}.\n",
                                choice_.output_dir, OutputFolder::RecordPath(choice_.output_dir));

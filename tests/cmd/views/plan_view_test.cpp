@@ -32,7 +32,7 @@ class PlanViewTest : public ::testing::Test {
 };
 
 TEST_F(PlanViewTest, Create) {
-  desk_.create_metadata = {{"ssh-keys", "alice:ssh-ed25519 AAAA alice"}};
+  desk_.own_keys = {"alice:ssh-ed25519 AAAA alice"};
   desk_.Pods(Flags("true") + R"(    labels: {team: vision}
     networkConfig: {enableExternalIps: true}
     tags: [lab, tpu]

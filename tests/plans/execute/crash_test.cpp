@@ -24,7 +24,7 @@ enum class Death { kProcess, kPowerNothingKept, kPowerAllKept };
 class CrashTest : public ::testing::TestWithParam<Death> {
  protected:
   static void Begin(Desk* desk) {
-    desk->create_metadata = {{"ssh-keys", "alice:ssh-ed25519 AAAA alice"}};
+    desk->own_keys = {"alice:ssh-ed25519 AAAA alice"};
     desk->Pods(Desk::Pod("patched", "    libtpuFlags: {f: 1}\n") +
                Desk::Pod("replaced", "    dependsOn: [pod.patched]\n") + Desk::Pod("deleted") +
                Desk::Pod("first", kFirst) + Desk::Pod("before"));

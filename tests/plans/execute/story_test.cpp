@@ -24,7 +24,7 @@ class StoryTest : public ::testing::Test {
 };
 
 TEST_F(StoryTest, TheMainJob) {
-  desk_.create_metadata = {{"ssh-keys", "alice:ssh-ed25519 AAAA alice"}};
+  desk_.own_keys = {"alice:ssh-ed25519 AAAA alice"};
   desk_.Pods(Flags("true"));
   ExecuteResult result = desk_.Apply();
   EXPECT_TRUE(result.ok());

@@ -1,0 +1,81 @@
+#include "cmd/commands/publish_keys.h"
+
+#include <fmt/format.h>
+
+#include <variant>
+
+#include "providers/base/ssh_key_lines.h"
+#include "providers/os/this_process.h"
+
+namespace podctl {
+namespace {
+
+// The pods that a create could be needed for: not in the state with a live node.
+bool MayBeCreated(const PodSpec& pod, const State& state) {
+  auto record = state.pods.find(PodAddress(pod.name));
+  return record == state.pods.end() || !record->second.exists;
+}
+
+bool Publishes(const PodSpec& pod) {
+  return pod.publish_ssh_key && !pod.metadata.contains(kSshKeys);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> KeyLines::For(const SshSettings& ssh, bool make) {
+  std::vector<std::string>& lines = lines_[{ssh.user, ssh.identity_file}];
+  if (!lines.empty() || (!make && without_key_.contains(ssh.identity_file))) return lines;
+  auto keys = wiring_.keyring().For(ssh.identity_file);
+  if (!keys && make && ssh.identity_file.empty() && keys.error().code == ErrorCode::kNotFound) {
+    keys = ssh::Identities::LoadOrMake(wiring_.environment(), wiring_.files());
+    if (keys) {
+      wiring_.streams().err << "Made the SSH key ~/.ssh/podctl_ed25519, since there was none.\n";
+    }
+  }
+  if (!keys && make) return keys.error();
+  if (!keys) {
+    without_key_.insert(ssh.identity_file);
+    return lines;
+  }
+  const std::string user = ssh.user.empty() ? UserName() : ssh.user;
+  for (const std::string& key : (*keys)->PublicKeyLines()) {
+    lines.push_back(fmt::format("{}:{} {}", user, key, user));
+  }
+  return lines;
+}
+
+Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* spec) {
+  KeyLines lines(wiring);
+  for (PodSpec& pod : spec->pods) {
+    if (!Publishes(pod)) continue;
+    auto own = lines.For(pod.ssh, make && MayBeCreated(pod, state));
+    if (!own) return own.error();
+    pod.own_keys = *own;
+  }
+  return {};
+}
+
+Result<void> PublishPlanned(Wiring& wiring, Plan* plan) {
+  KeyLines lines(wiring);
+  Result<void> done;
+  for (Change& change : plan->changes) {
+    const bool creates = std::holds_alternative<Create>(change.action) ||
+                         std::holds_alternative<Replace>(change.action);
+    std::visit(
+        [&](auto& action) {
+          if constexpr (requires { action.pod.ssh; }) {
+            if (!done || change.training || !Publishes(action.pod)) return;
+            auto own = lines.For(action.pod.ssh, creates);
+            if (own) {
+              action.pod.applier_keys = *own;
+            } else {
+              done = own.error();
+            }
+          }
+        },
+        change.action);
+  }
+  return done;
+}
+
+}  // namespace podctl

@@ -1,0 +1,46 @@
+#include "cmd/commands/refused_key.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cmd/commands/pod_target.h"
+#include "cmd/commands/publish_keys.h"
+#include "plans/published_keys.h"
+#include "plans/refresh.h"
+#include "providers/base/ssh_key_lines.h"
+
+namespace podctl {
+
+std::string RefusedKeyAdvice(Wiring& wiring, const std::string& pod) {
+  const auto record = FindRecord(wiring, pod);
+  if (!record || record->ssh.os_login_user) return {};
+  const auto ours = KeyLines(wiring).For(record->ssh, false);
+  if (!ours || ours->empty()) return {};
+  auto provider = wiring.provider();
+  if (!provider) return {};
+  const auto node = (*provider)
+                        ->Speaking(record->api_version)
+                        .GetNode(NameOf(*record), wiring.interrupt().drain());
+  if (!node) return {};
+  const std::string& keys = (*node)["metadata"][kSshKeys].AsString();
+  const std::string& first = ours->front();
+  if (std::any_of(ours->begin(), ours->end(),
+                  [&](const std::string& line) { return HoldsSshKey(keys, line); })) {
+    return fmt::format(
+        "The node's `ssh-keys` hold our key for `{}`, but the worker does not go by them yet: its "
+        "guest agent takes them up, within a minute when it is well.",
+        KeyUser(first));
+  }
+  const std::string lack = fmt::format("The node's `ssh-keys` do not hold our key for `{}` ({})",
+                                       KeyUser(first), KeyWords(first));
+  if (record->metadata.contains(kSshKeys)) {
+    return lack + ": add it to `metadata.ssh-keys` of the spec.";
+  }
+  if (record->ssh.withhold_key) {
+    return lack + ", and the spec says `publishKey: false`: list it under `ssh.publishKeys`.";
+  }
+  return lack + ": `podctl apply` publishes it.";
+}
+
+}  // namespace podctl
