@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/folders.h"
+
 namespace podctl {
 namespace {
 
@@ -221,7 +223,7 @@ std::vector<std::string> Violations(std::string_view file, std::string_view text
 // Path from the top folder -> text, of every source of the five folders.
 std::map<std::string, std::string> Sources() {
   std::map<std::string, std::string> sources;
-  const std::filesystem::path top = PODCTL_SOURCE_DIR;
+  const std::filesystem::path top = podctl::testing::SourceFolder();
   for (const char* folder : {"cmd", "plans", "state", "providers", "templates"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(top / folder)) {
       const std::string extension = entry.path().extension().string();
@@ -236,7 +238,7 @@ std::map<std::string, std::string> Sources() {
 
 TEST(Layering, TheHouseKeepsItsRules) {
   const std::map<std::string, std::string> sources = Sources();
-  ASSERT_GT(sources.size(), 30U) << "looked in the wrong folder: " << PODCTL_SOURCE_DIR;
+  ASSERT_GT(sources.size(), 30U) << "looked in the wrong folder: " << top;
   for (const auto& [file, text] : sources) {
     for (const std::string& violation : Violations(file, text)) ADD_FAILURE() << violation;
   }

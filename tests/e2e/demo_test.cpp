@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "tests/e2e/harness.h"
+#include "tests/support/folders.h"
 
 namespace podctl::testing {
 namespace {
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 // It takes some 25 s, most of them the emulator's. One that hangs must not look like one that is
 // slow, but it must end before ctest ends all of us.
 constexpr std::chrono::seconds kLongest{150};
-constexpr const char* kScript = PODCTL_SOURCE_DIR "/tests/e2e/demo.sh";
+std::string Script() { return podctl::testing::SourceFolder() + "/tests/e2e/demo.sh"; }
 constexpr const char* kLastWords = "\n# Nothing is left behind.\n";
 
 // One that nobody listens on just now: workers without a network of their own share ours.
@@ -95,8 +96,8 @@ class DemoTest : public ::testing::Test {
 TEST_F(DemoTest, TheStoryIsToldToItsEndAndLeavesNothingBehind) {
   Demo plain;
   Demo deaf;
-  plain.Start({"bash", kScript});
-  deaf.Start({"sh", "-c", "trap '' INT; exec bash \"$0\"", kScript});
+  plain.Start({"bash", Script()});
+  deaf.Start({"sh", "-c", "trap '' INT; exec bash \"$0\"", Script()});
   for (Demo* demo : {&plain, &deaf}) {
     const RunResult told = demo->Result();
     EXPECT_EQ(told.code, 0) << told;
@@ -112,7 +113,7 @@ TEST_F(DemoTest, AStoryThatFailsWhileItsTunnelIsOpenCleansUpToo) {
   fs::create_directory(demo.box().Path("bin"));
   demo.box().WriteFile("bin/curl", "#!/bin/sh\necho 'no curl today' >&2\nexit 7\n");
   chmod(demo.box().Path("bin/curl").c_str(), 0755);
-  demo.Start({"sh", "-c", "PATH=$PWD/bin:$PATH; export PATH; exec bash \"$0\"", kScript});
+  demo.Start({"sh", "-c", "PATH=$PWD/bin:$PATH; export PATH; exec bash \"$0\"", Script()});
   const RunResult told = demo.Result();
   EXPECT_EQ(told.code, 7) << told;
   EXPECT_THAT(told.err, HasSubstr("no curl today")) << told;

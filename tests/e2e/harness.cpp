@@ -21,6 +21,7 @@
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "tests/support/folders.h"
 
 namespace podctl::testing {
 namespace {
@@ -230,7 +231,7 @@ Sandbox::Sandbox() : http_("podctl-e2e") {
   variables_["HOME"] = folder_ + "/home";
   variables_["TERM"] = "xterm-256color";
   variables_["LC_ALL"] = "C.UTF-8";
-  variables_["PODCTL"] = PODCTL_BINARY_DIR "/podctl";
+  variables_["PODCTL"] = podctl::testing::BinaryFolder() + "/podctl";
 }
 
 Sandbox::~Sandbox() {
@@ -322,12 +323,12 @@ RunResult Sandbox::Run(const Arguments& arguments) {
   return Start(arguments)->Result();
 }
 std::unique_ptr<Process> Sandbox::Start(const Arguments& arguments) {
-  Arguments words = {PODCTL_BINARY_DIR "/podctl"};
+  Arguments words = {podctl::testing::BinaryFolder() + "/podctl"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return std::make_unique<Process>(words, variables_, folder_, OutputBase());
 }
 std::unique_ptr<Pty> Sandbox::RunInPty(const Arguments& arguments) {
-  Arguments words = {PODCTL_BINARY_DIR "/podctl"};
+  Arguments words = {podctl::testing::BinaryFolder() + "/podctl"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return std::make_unique<Pty>(words, variables_, folder_);
 }

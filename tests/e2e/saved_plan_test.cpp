@@ -7,6 +7,7 @@
 
 #include "providers/base/json.h"
 #include "tests/e2e/harness.h"
+#include "tests/support/folders.h"
 
 namespace podctl::testing {
 namespace {
@@ -155,7 +156,7 @@ TEST_F(SavedPlanTest, ADestroyPlanAndAnotherFolder) {
   Save("end.plan", {"--destroy"});
   box_.WriteFile("sub/empty", "");
   const RunResult applied = box_.RunProgram(
-      {"sh", "-c", "cd sub && '" + std::string(PODCTL_BINARY_DIR) + "/podctl' apply ../end.plan"});
+      {"sh", "-c", "cd sub && '" + podctl::testing::BinaryFolder() + "/podctl' apply ../end.plan"});
   EXPECT_EQ(applied.code, 0) << applied;
   EXPECT_THAT(applied.out, HasSubstr("Destroy complete! Resources: 2 destroyed."));
   EXPECT_FALSE(box_.Exists("sub/podctl.state.json"));

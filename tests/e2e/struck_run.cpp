@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "providers/base/json.h"
+#include "tests/support/folders.h"
 
 namespace podctl::testing {
 namespace {
@@ -139,7 +140,7 @@ std::vector<std::string> StruckRun::LiveNodes() {
 }
 
 RunResult StruckRun::Run(const Strike& strike) {
-  Arguments words = {PODCTL_BINARY_DIR "/syscall_fault",
+  Arguments words = {podctl::testing::BinaryFolder() + "/syscall_fault",
                      "--at",
                      std::to_string(strike.at),
                      "--do",
@@ -149,7 +150,7 @@ RunResult StruckRun::Run(const Strike& strike) {
   if (strike.sticky) words.push_back("--sticky");
   if (strike.acting) words.push_back("--acting");
   if (strike.state_only) words.insert(words.end(), {"--under", box_.Path("state")});
-  words.insert(words.end(), {"--", PODCTL_BINARY_DIR "/podctl"});
+  words.insert(words.end(), {"--", podctl::testing::BinaryFolder() + "/podctl"});
   words.insert(words.end(), scenario_.run.begin(), scenario_.run.end());
   RunResult run = box_.RunProgram(words);
   std::istringstream report(box_.ReadFile("report"));
@@ -162,7 +163,7 @@ RunResult StruckRun::Run(const Strike& strike) {
 
 RunResult StruckRun::RunUnder(const Arguments& words) {
   Arguments all = words;
-  all.emplace_back(PODCTL_BINARY_DIR "/podctl");
+  all.emplace_back(podctl::testing::BinaryFolder() + "/podctl");
   all.insert(all.end(), scenario_.run.begin(), scenario_.run.end());
   return box_.RunProgram(all);
 }

@@ -21,6 +21,7 @@
 #include "tests/gcloud/wire_cloud.h"
 #include "tests/plans/desk.h"
 #include "tests/providers/gcp/fake_gcloud.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden.h"
 
 namespace podctl::testing {
@@ -234,7 +235,7 @@ class Comparison {
 };
 
 TEST(GcloudRequestsTest, PodctlSendsTheSameButForWhatIsListed) {
-  std::ifstream file(std::string(PODCTL_SOURCE_DIR) + "/tests/gcloud/requests.json");
+  std::ifstream file(podctl::testing::SourceFolder() + "/tests/gcloud/requests.json");
   std::stringstream text;
   text << file.rdbuf();
   const auto commands = ParseJson(text.str());

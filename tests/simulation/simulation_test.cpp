@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/simulation/scenario.h"
+#include "tests/support/folders.h"
 
 namespace podctl::simulation {
 namespace {
@@ -31,7 +32,7 @@ std::string Wish(const char* variable) {
 
 // "4711  # why it is kept", a line each.
 std::vector<std::uint64_t> KeptSeeds() {
-  std::ifstream file(PODCTL_SOURCE_DIR "/tests/simulation/kept_seeds.txt");
+  std::ifstream file(podctl::testing::SourceFolder() + "/tests/simulation/kept_seeds.txt");
   std::vector<std::uint64_t> seeds;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);

@@ -9,6 +9,7 @@
 
 #include "providers/base/json.h"
 #include "state/digest.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_state.h"
 
@@ -102,7 +103,7 @@ TEST(StateJson, TheWayInComesBackAndAnotherIsRefused) {
 
 // Files of every version that was ever released stay in tests/golden/state, and are read for ever.
 TEST(StateJson, Version1IsUpgraded) {
-  std::ifstream file(PODCTL_SOURCE_DIR "/tests/golden/state/version1.state.json");
+  std::ifstream file(podctl::testing::SourceFolder() + "/tests/golden/state/version1.state.json");
   std::stringstream text;
   text << file.rdbuf();
   auto state = StateFromJson(text.str(), "x");

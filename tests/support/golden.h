@@ -11,11 +11,12 @@
 #include <sstream>
 #include <string>
 
+#include "tests/support/folders.h"
+
 namespace podctl::testing {
 
 inline void ExpectGolden(const std::string& name, const std::string& actual) {
-  const std::filesystem::path path =
-      std::filesystem::path(PODCTL_SOURCE_DIR) / "tests/golden" / name;
+  const std::filesystem::path path = std::filesystem::path(SourceFolder()) / "tests/golden" / name;
   if (std::getenv("PODCTL_UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path, std::ios::binary) << actual;

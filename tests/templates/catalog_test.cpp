@@ -11,6 +11,7 @@
 #include "cmd/views/snippet.h"
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/folders.h"
 
 namespace podctl {
 namespace {
@@ -38,7 +39,7 @@ TEST(CatalogTest, EveryTemplateLoadsWithoutARemark) {
 }
 
 std::string Source(const std::string& path) {
-  std::ifstream file(std::string(PODCTL_SOURCE_DIR) + "/templates/" + path, std::ios::binary);
+  std::ifstream file(podctl::testing::SourceFolder() + "/templates/" + path, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();

@@ -12,6 +12,7 @@
 #include "cmd/views/snippet.h"
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/folders.h"
 #include "tests/support/golden.h"
 
 namespace podctl {
@@ -19,7 +20,7 @@ namespace {
 
 std::vector<std::string> BrokenSpecs() {
   std::vector<std::string> names;
-  const auto folder = std::filesystem::path(PODCTL_SOURCE_DIR) / "tests/golden/spec";
+  const auto folder = std::filesystem::path(podctl::testing::SourceFolder()) / "tests/golden/spec";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   }
@@ -30,7 +31,8 @@ std::vector<std::string> BrokenSpecs() {
 class BrokenSpecTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(BrokenSpecTest, IsExplained) {
-  const auto path = std::filesystem::path(PODCTL_SOURCE_DIR) / "tests/golden/spec" / GetParam();
+  const auto path =
+      std::filesystem::path(podctl::testing::SourceFolder()) / "tests/golden/spec" / GetParam();
   std::ifstream input(path.string() + ".yaml", std::ios::binary);
   std::stringstream text;
   text << input.rdbuf();
@@ -46,7 +48,8 @@ TEST_P(BrokenSpecTest, IsExplained) {
 
 // A hundred mutations of each file: every load ends, and every problem has a place in the file.
 TEST_P(BrokenSpecTest, SurvivesMutations) {
-  const auto path = std::filesystem::path(PODCTL_SOURCE_DIR) / "tests/golden/spec" / GetParam();
+  const auto path =
+      std::filesystem::path(podctl::testing::SourceFolder()) / "tests/golden/spec" / GetParam();
   std::ifstream input(path.string() + ".yaml", std::ios::binary);
   std::stringstream stream;
   stream << input.rdbuf();

@@ -12,6 +12,7 @@
 
 #include "tests/conformance/state_store_suite.h"
 #include "tests/state/stores/bench.h"
+#include "tests/support/folders.h"
 
 namespace podctl::testing {
 namespace {
@@ -152,7 +153,7 @@ TEST(LocalStore, EqualContentIsNotWritten) {
 
 // A podctl that only looks leaves the file to the podctl that wrote it.
 TEST(LocalStore, EqualContentOfVersion1IsNotWritten) {
-  std::ifstream file(PODCTL_SOURCE_DIR "/tests/golden/state/version1.state.json");
+  std::ifstream file(podctl::testing::SourceFolder() + "/tests/golden/state/version1.state.json");
   std::stringstream text;
   text << file.rdbuf();
   FakeMachine machine;
