@@ -1,7 +1,6 @@
 // podctl: declarative Cloud TPU pods. See README.md.
 #include <malloc.h>
 
-#include <iostream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,23 +25,24 @@ int main(int argc, char** argv) {
   mallopt(M_ARENA_MAX, kArenas);
   const std::vector<std::string> words(argv + 1, argv + argc);
   auto parsed = ParseArguments(words);
+  const auto* invocation = std::get_if<Invocation>(&parsed);
+  StandardStreams standard(invocation == nullptr || invocation->global.no_color);
+  Streams& streams = standard.streams();
+  int code = words.empty() ? 1 : 0;
   if (const auto* help = std::get_if<HelpWanted>(&parsed)) {
-    std::cout << help->text;
-    return words.empty() ? 1 : 0;
-  }
-  if (const auto* wrong = std::get_if<UsageError>(&parsed)) {
-    std::cerr << "Error: " << wrong->message << "\n";
-    if (!wrong->hint.empty()) std::cerr << "  " << wrong->hint << "\n";
+    streams.out << help->text;
+  } else if (const auto* wrong = std::get_if<UsageError>(&parsed)) {
+    streams.err << "Error: " << wrong->message << "\n";
+    if (!wrong->hint.empty()) streams.err << "  " << wrong->hint << "\n";
     return 1;
+  } else {
+    code = Dispatch(*invocation, streams);
   }
-  const auto& invocation = std::get<Invocation>(parsed);
-  Streams streams = StandardStreams(invocation.global.no_color);
-  const int code = Dispatch(invocation, streams);
-  std::cout.flush();
+  streams.out.flush();
   // A full disk, or a reader that went away, must not look like success.
-  if (std::cout) return code;
+  if (streams.out) return code;
   if (!ReaderOfOutputIsGone()) {
-    std::cerr << "Error: standard output could not be written; some of it is lost\n";
+    streams.err << "Error: standard output could not be written; some of it is lost\n";
   }
   return code == 0 ? 1 : code;
 }

@@ -12,17 +12,39 @@
 
 namespace podctl {
 
-Streams StandardStreams(bool no_color) {
-  Streams streams{std::cout, std::cerr};
-  streams.out_is_terminal = isatty(STDOUT_FILENO) != 0;
-  streams.err_is_terminal = isatty(STDERR_FILENO) != 0;
-  const char* quiet = std::getenv("NO_COLOR");
+namespace {
+
+bool IsSet(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+bool WantsColor(bool no_color) {
   const char* term = std::getenv("TERM");
   const bool dumb = term != nullptr && std::string_view(term) == "dumb";
-  streams.color = !no_color && !dumb && (quiet == nullptr || *quiet == '\0');
+  return !no_color && !dumb && !IsSet("NO_COLOR");
+}
+
+Outlet::Rules RulesOf(int descriptor, bool no_color) {
+  return {WantsColor(no_color) && isatty(descriptor) != 0,
+          IsSet("GITHUB_ACTIONS") || IsSet("GITLAB_CI") || IsSet("TF_BUILD")};
+}
+
+}  // namespace
+
+StandardStreams::StandardStreams(bool no_color)
+    : out_bytes_(*std::cout.rdbuf(), RulesOf(STDOUT_FILENO, no_color)),
+      err_bytes_(*std::cerr.rdbuf(), RulesOf(STDERR_FILENO, no_color)),
+      out_(&out_bytes_),
+      err_(&err_bytes_),
+      streams_{out_, err_} {
+  err_ << std::unitbuf;
+  err_.tie(&out_);
+  streams_.out_is_terminal = isatty(STDOUT_FILENO) != 0;
+  streams_.err_is_terminal = isatty(STDERR_FILENO) != 0;
+  streams_.color = WantsColor(no_color);
   winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) streams.width = size.ws_col;
-  return streams;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) streams_.width = size.ws_col;
 }
 
 void OccupyStandardDescriptors() {

@@ -1,13 +1,27 @@
 // What stands at the other end of standard output and error.
 #pragma once
 
+#include <ostream>
+
+#include "cmd/outlet.h"
 #include "cmd/streams.h"
 
 namespace podctl {
 
-// std::cout and std::cerr. Colours: a terminal, TERM other than "dumb", neither NO_COLOR
-// (no-color.org) nor --no-color.
-Streams StandardStreams(bool no_color);
+// Standard output and error, each through its Outlet. Colours: a terminal, TERM other than "dumb",
+// neither NO_COLOR (no-color.org) nor --no-color. CI: GITHUB_ACTIONS, GITLAB_CI or TF_BUILD is set.
+class StandardStreams {
+ public:
+  explicit StandardStreams(bool no_color);
+  Streams& streams() { return streams_; }
+
+ private:
+  Outlet out_bytes_;
+  Outlet err_bytes_;
+  std::ostream out_;
+  std::ostream err_;
+  Streams streams_;
+};
 
 // Makes sure that 0, 1 and 2 are taken: else the next file opened, the state's lock perhaps, would
 // be given the number of a stream that the user closed, and messages would go into it. What was

@@ -86,6 +86,15 @@ const std::vector<std::string_view> kOnlyInCmd = {
     "std::cout", "std::cerr",   "std::clog", "printf(",    "puts(",
     "exit(",     "quick_exit(", "fputs(",    "fmt::print", "fwrite("};
 
+// Within cmd/ all of it goes through the streams, whose Outlets make others' text harmless
+// (cmd/outlet.h). Who may name the bare ones: the terminal, which builds the Outlets; what says in
+// its own words that podctl cannot start; and what asks for the terminal's size.
+const std::vector<std::string_view> kBareOutput = {
+    "std::cout",  "std::cerr", "std::clog",     "printf(",       "puts(",  "fputs(",
+    "fmt::print", "fwrite(",   "STDOUT_FILENO", "STDERR_FILENO", "stdout", "stderr"};
+const std::vector<std::string_view> kMayNameBareOutput = {"cmd/terminal.cpp", "cmd/interrupt.cpp",
+                                                          "cmd/views/live_block.cpp"};
+
 bool StartsWithAny(std::string_view text, const std::vector<std::string_view>& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](std::string_view prefix) { return text.starts_with(prefix); });
@@ -209,12 +218,15 @@ std::vector<std::string> Violations(std::string_view file, std::string_view text
       found.push_back(fmt::format("{}:{}: {}: {}", file, i + 1, *included, *why));
     }
   }
-  if (file.starts_with("cmd/")) return found;
+  const bool in_cmd = file.starts_with("cmd/");
+  if (in_cmd && StartsWithAny(file, kMayNameBareOutput)) return found;
   const std::vector<std::string> code = Lines(CodeOnly(text));
   for (std::size_t i = 0; i < code.size(); ++i) {
-    for (std::string_view word : kOnlyInCmd) {
+    for (std::string_view word : in_cmd ? kBareOutput : kOnlyInCmd) {
       if (!HasWord(code[i], word)) continue;
-      found.push_back(fmt::format("{}:{}: {} belongs in cmd/", file, i + 1, word));
+      found.push_back(
+          in_cmd ? fmt::format("{}:{}: {} goes round the Outlet of cmd/terminal", file, i + 1, word)
+                 : fmt::format("{}:{}: {} belongs in cmd/", file, i + 1, word));
     }
   }
   return found;
@@ -314,6 +326,8 @@ TEST(LayeringChecker, SeesEveryKindOfViolation) {
       {"plans/planner.cpp", "  if (bad) exit(1);"},
       {"plans/planner.cpp", "  std::exit(1);"},
       {"plans/planner.cpp", "  printf(\"x\");"},
+      {"cmd/main.cpp", "  std::cerr << 1;"},
+      {"cmd/views/plan_view.cpp", "  write(STDOUT_FILENO, text, size);"},
       {"plans/planner.cpp", "  std::fprintf(stderr, \"x\"); fmt::print(\"x\");"},
   };
   for (const Sample& sample : kBad) {
@@ -329,7 +343,8 @@ TEST(LayeringChecker, LetsTheRestPass) {
       {"cmd/wiring.cpp", "#include \"state/stores/local_store.h\""},
       {"cmd/wiring.cpp", "#include \"providers/emulator/server.h\""},
       {"cmd/main.cpp", "#include <CLI/CLI.hpp>"},
-      {"cmd/main.cpp", "  std::cout << 1; exit(2);"},
+      {"cmd/main.cpp", "  streams.out << 1; exit(2);"},
+      {"cmd/terminal.cpp", "  std::cout << 1;"},
       {"plans/execute/executor.cpp", "#include \"plans/change.h\""},
       {"plans/planner.cpp", "#include \"plans/spec/spec.h\""},
       {"plans/spec/spec.h", "#include \"state/state.h\""},

@@ -12,6 +12,7 @@
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
 #include "cmd/views/paint.h"
+#include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -148,7 +149,7 @@ class LogPrinter {
       return;
     }
     streams_.out << paint_(Ink::kCyan, fmt::format("{:<{}} |", worker.Name(), width_)) << ' '
-                 << (streams_.out_is_terminal ? VisibleControls(line) : std::string(line)) << '\n'
+                 << VisibleLine(line) << '\n'
                  << std::flush;
   }
   void Remark(const WorkerAccess& worker, const std::string& remark) {

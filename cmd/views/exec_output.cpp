@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -81,8 +82,7 @@ void ExecConsole::Finish() {
   progress_ = nullptr;
 }
 
-PrefixedLines::PrefixedLines(const Streams& streams, const std::vector<ssh::Job>& jobs)
-    : out_is_terminal_(streams.out_is_terminal), err_is_terminal_(streams.err_is_terminal) {
+PrefixedLines::PrefixedLines(const Streams& streams, const std::vector<ssh::Job>& jobs) {
   std::size_t width = 0;
   for (const ssh::Job& job : jobs) width = std::max(width, job.worker.Name().size());
   const Paint out(streams.color && streams.out_is_terminal);
@@ -97,12 +97,7 @@ PrefixedLines::PrefixedLines(const Streams& streams, const std::vector<ssh::Job>
 std::string PrefixedLines::Line(std::size_t job, ssh::Stream stream, std::string_view line) const {
   const bool out = stream == ssh::Stream::kOut;
   std::string text = out ? out_prefixes_.at(job) : err_prefixes_.at(job);
-  if (out ? out_is_terminal_ : err_is_terminal_) {
-    text += VisibleControls(line);
-  } else {
-    text += line;
-  }
-  return text;
+  return text += VisibleLine(line);
 }
 
 Value ExecOutputEvent(const ssh::Job& job, ssh::Stream stream, std::string_view line) {

@@ -54,15 +54,13 @@ class ExecConsole {
   Clock::SteadyTime told_at_;
 };
 
-// "research/3 | line", the names in one column; on a terminal control characters are made visible.
+// "research/3 | line", the names in one column, control characters made visible.
 class PrefixedLines {
  public:
   PrefixedLines(const Streams& streams, const std::vector<ssh::Job>& jobs);
   std::string Line(std::size_t job, ssh::Stream stream, std::string_view line) const;
 
  private:
-  const bool out_is_terminal_;
-  const bool err_is_terminal_;
   std::vector<std::string> out_prefixes_;
   std::vector<std::string> err_prefixes_;
 };

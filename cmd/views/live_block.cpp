@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <utility>
 
 #include "cmd/interrupt.h"
+#include "cmd/outlet.h"
 
 namespace podctl {
 namespace {
@@ -23,8 +23,8 @@ struct Size {
 
 Size TerminalSize(const Streams& streams) {
   winsize size{};
-  if (&streams.err == &std::cerr && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 &&
-      size.ws_col > 0) {
+  if (streams.err_is_terminal && IsOutlet(streams.err) &&
+      ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     return {size.ws_col, size.ws_row};
   }
   return {streams.width, 0};
@@ -93,14 +93,16 @@ std::string LiveBlock::Erasure() {
 
 void LiveBlock::Erase() {
   if (const std::string erasure = Erasure(); !erasure.empty()) {
-    streams_.err << erasure << std::flush;
+    PassOwn(streams_.err, erasure);
+    streams_.err << std::flush;
   }
 }
 
 // In one write, so that nothing flickers.
 void LiveBlock::Draw(const std::vector<std::string>& lines) {
   const int width = Width();
-  std::string block = Erasure();
+  PassOwn(streams_.err, Erasure());
+  std::string block;
   for (const std::string& line : lines) {
     const std::string shown = Clip(line, width - 1);
     drawn_.push_back(Columns(shown));

@@ -7,6 +7,7 @@
 
 #include "cmd/views/live_block.h"
 #include "cmd/views/paint.h"
+#include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -79,7 +80,7 @@ class ProgressView final : public EventSink {
   }
 
   void OnStepLine(const Change&, int, const std::string& label, std::string_view line) override {
-    const std::string text = streams_.err_is_terminal ? VisibleControls(line) : std::string(line);
+    const std::string text = VisibleLine(line);
     Print(fmt::format("{} {}", paint_(Ink::kCyan, label + " |"), text));
   }
 

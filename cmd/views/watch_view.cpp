@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cmd/views/progress.h"
+#include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -91,8 +92,7 @@ void WatchView::OnSkip(const Change& change, const std::string& cause) {
 }
 
 void WatchView::OnStepLine(const Change&, int, const std::string& label, std::string_view line) {
-  Say(fmt::format("{} | {}", label,
-                  streams_.out_is_terminal ? VisibleControls(line) : std::string(line)));
+  Say(fmt::format("{} | {}", label, VisibleLine(line)));
 }
 
 void WatchView::OnNote(const std::string& address, const std::string& text) {

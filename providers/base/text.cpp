@@ -8,6 +8,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "providers/base/foreign_text.h"
+
 namespace podctl {
 namespace {
 
@@ -148,18 +150,14 @@ std::string ShellQuote(std::string_view text) {
 std::string VisibleControls(std::string_view text) {
   std::string visible;
   visible.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const bool c1 = c == 0xC2 && i + 1 < text.size() &&
-                    static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
-                    static_cast<unsigned char>(text[i + 1]) <= 0x9F;
-    if (c1) {
-      visible += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));
-    } else if ((c < 0x20 && c != '\t') || c == 0x7F) {
-      visible += fmt::format("\\x{:02x}", c);
+  for (std::size_t at = 0; at < text.size();) {
+    const Character character = CharacterAt(text, at);
+    if (!character.valid || (IsControl(character.code) && character.code != '\t')) {
+      visible += Visible(character);
     } else {
-      visible += static_cast<char>(c);
+      visible += text.substr(at, character.size);
     }
+    at += character.size;
   }
   return visible;
 }

@@ -10,6 +10,7 @@
 #include "cmd/commands/exec/summary.h"
 #include "cmd/views/paint.h"
 #include "cmd/views/unified_diff.h"
+#include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/ssh/line_splitter.h"
@@ -62,7 +63,7 @@ class Gatherer::GroupWriter {
                       : line.starts_with('+') ? Ink::kGreen
                                               : Ink::kDim;
       const bool plain = line.starts_with(' ');
-      streams_.out << "  " << (plain ? Shown(line) : paint_(ink, Shown(line))) << '\n';
+      streams_.out << "  " << (plain ? VisibleLine(line) : paint_(ink, VisibleLine(line))) << '\n';
     }
   }
   std::string Text(Place place) const {
@@ -78,12 +79,8 @@ class Gatherer::GroupWriter {
   }
 
  private:
-  // What workers write is data: on a terminal it is seen, and not obeyed.
-  std::string Shown(std::string_view line) const {
-    return streams_.out_is_terminal ? VisibleControls(line) : std::string(line);
-  }
   void Line(std::string_view mark, std::string_view line) {
-    if (!Ended()) streams_.out << mark << Shown(line) << '\n';
+    if (!Ended()) streams_.out << mark << VisibleLine(line) << '\n';
   }
 
   Streams& streams_;

@@ -123,7 +123,7 @@ TEST_F(ProgressTest, PlainLines) {
   view_.reset();
   ExpectGolden("cmd/progress/plain.txt", err_.str());
   EXPECT_EQ(out_.str(), "");
-  EXPECT_THAT(err_.str(), HasSubstr("\x1b[31m"));  // a log gets a worker's output as it is
+  EXPECT_THAT(err_.str(), HasSubstr("\\x1b[31m"));  // seen, in a log too
 }
 
 TEST_F(ProgressTest, APlainLogIsToldAtASensiblePace) {

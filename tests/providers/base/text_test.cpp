@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "providers/base/foreign_text.h"
+
 namespace podctl {
 namespace {
 
@@ -80,12 +82,26 @@ TEST(ShellQuote, KeepsAWordOneWord) {
 
 TEST(VisibleControls, CannotDriveATerminal) {
   EXPECT_EQ(VisibleControls("\x1b[31mred"), "\\x1b[31mred");
-  EXPECT_EQ(VisibleControls("a\tb\r\x07\x7f"), "a\tb\\x0d\\x07\\x7f");
+  EXPECT_EQ(VisibleControls("a\tb\r\x07\x7f"), "a\tb\\x0d\\x07\\u007f");
   EXPECT_EQ(VisibleControls("\xc2\x9b"
                             "2J"),
-            "\\x9b2J");  // C1 CSI as UTF-8
+            "\\u009b2J");  // C1 CSI as UTF-8
   EXPECT_EQ(VisibleControls("Grüße, 世界"), "Grüße, 世界");
-  EXPECT_EQ(VisibleControls("\xc2\xa0\xc2"), "\xc2\xa0\xc2");
+  EXPECT_EQ(VisibleControls("\xc2\xa0\xc2"), "\xc2\xa0\\xc2");  // no more than what is broken
+}
+
+TEST(ForeignText, LinesAndNamesOfOthers) {
+  EXPECT_EQ(VisibleControls("a\xe2\x80\xae"
+                            "b \xe2\x81\xa6 \xd8\x9c \xe2\x80\xa8 \x9b \xff"),
+            "a\\u202eb \\u2066 \\u061c \\u2028 \\x9b \\xff");
+  EXPECT_EQ(VisibleLine("a\rb\r"), "a\\x0db") << "CR LF ends a line";
+  EXPECT_EQ(VisibleControls(VisibleControls("\xc0\xaf\x1b")), VisibleControls("\xc0\xaf\x1b"));
+  for (const char* bad : {"a\n", "a\tb", "\x1b", "\x7f", "\xc2\x85", "\x85", "\xe2\x80\x8f"}) {
+    EXPECT_TRUE(HoldsControls(bad)) << bad;
+  }
+  for (const char* good : {"", "a b", "\xc3\xa4", "latin \xe9", "\xf0\x9f\x98\x80"}) {
+    EXPECT_FALSE(HoldsControls(good)) << good;
+  }
 }
 
 TEST(Lines, AreSplitAndTrimmed) {
