@@ -8,6 +8,8 @@
 #include <numeric>
 #include <optional>
 
+#include "providers/base/text.h"
+
 namespace podctl::tar {
 namespace {
 
@@ -140,7 +142,8 @@ Result<Header> ReadHeader(std::string_view block) {
       return header;
     default:
       return MakeError(ErrorCode::kInvalidArgument,
-                       fmt::format("`{}` is neither a file nor a folder", header.name));
+                       fmt::format("it sends `{}`, which is neither a file nor a folder",
+                                   VisibleControls(header.name)));
   }
 }
 

@@ -2,21 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-
 #include "providers/base/text.h"
+#include "providers/tar/remote_path.h"
 #include "providers/workers/shell.h"
 
 namespace podctl::tar {
 namespace {
 
-constexpr std::string_view kPatternCharacters = "*?[]";
-
 constexpr const char* kPack = R"sh(
 LC_ALL=C; export LC_ALL
 set -- {}
-left=$#
+nameless={} left=$#
 while [ $left -gt 0 ]; do
   path=$1; shift; left=$((left-1))
   [ -e "$path" ] || { echo "$path: there is no such file or folder" >&2; exit 1; }
@@ -24,6 +20,7 @@ while [ $left -gt 0 ]; do
   base=${path##*/}
   case $base in
     .|..|'')
+      [ $nameless = 1 ] || continue
       folder=$(cd "$path" && pwd -P) || exit 1
       base=${folder##*/} folder=${folder%/*} ;;
     *)
@@ -32,6 +29,7 @@ while [ $left -gt 0 ]; do
   esac
   set -- "$@" -C "${folder:-/}" "./$base"
 done
+[ $# -gt 0 ] || { echo "there is no such file or folder" >&2; exit 1; }
 format=
 if tar --version 2>/dev/null | grep -q GNU; then format="--format=gnu --hard-dereference"; fi
 exec tar -c $format -h -f - "$@"
@@ -78,51 +76,22 @@ std::string Put(std::string_view text, const std::vector<std::string>& words) {
   return done.append(text);
 }
 
-bool IsUserName(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-  });
-}
-
-// A word of the shell: what stands in `open` keeps its meaning, and so does `~` at the beginning.
-std::string Word(std::string_view path, std::string_view open) {
-  std::string word;
-  if (path.starts_with('~')) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    if (IsUserName(path.substr(1, end - 1))) {
-      word = path.substr(0, end);
-      path.remove_prefix(end);
-    }
-  }
-  while (!path.empty()) {
-    const std::size_t plain = std::min(path.find_first_of(open), path.size());
-    if (plain > 0) word += ShellQuote(std::string(path.substr(0, plain)));
-    path.remove_prefix(plain);
-    const std::size_t special = std::min(path.find_first_not_of(open), path.size());
-    word += path.substr(0, special);
-    path.remove_prefix(special);
-  }
-  return word;
-}
-
 }  // namespace
-
-bool MayMeanSeveral(std::string_view path) {
-  return path.find_first_of("*?[") != std::string_view::npos;
-}
 
 std::string PackCommand(const std::vector<std::string>& paths) {
   std::vector<std::string> words;
+  bool nameless = false;
   for (const std::string& path : paths) {
-    words.push_back(path.empty() ? "." : Word(path, kPatternCharacters));
+    words.push_back(path.empty() ? "." : ShellWord(path, true));
+    nameless = nameless || NameOf(path).empty();
   }
-  return InPlainShell(Put(kPack, {Join(words, " ")}));
+  return InPlainShell(Put(kPack, {Join(words, " "), nameless ? "1" : "0"}));
 }
 
 std::string UnpackCommand(const std::string& destination, bool into) {
   const bool whole = into || destination.empty() || destination.ends_with('/');
   const std::string path = destination.empty() ? "." : destination;
-  return InPlainShell(Put(kUnpack, {Word(path, ""), whole ? "1" : "0"}));
+  return InPlainShell(Put(kUnpack, {ShellWord(path, false), whole ? "1" : "0"}));
 }
 
 }  // namespace podctl::tar

@@ -3,17 +3,13 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace podctl::tar {
 
-// Whether a remote path may mean several: it holds *, ? or [.
-bool MayMeanSeveral(std::string_view path);
-
-// Writes a tar archive of the paths to standard output, each under its own base name: files and
-// folders only, links followed. Paths are relative to the home folder; `~`, `~user`, *, ? and [
-// mean what they mean to a shell, anything else is taken as it is.
+// Writes a tar archive of the paths (remote_path.h) to standard output, each under its own base
+// name: files and folders only, links followed. Paths are relative to the home folder. What a
+// pattern such as `.*` matches of `.` and `..` is left out.
 std::string PackCommand(const std::vector<std::string>& paths);
 
 // Unpacks a tar archive from standard input. A `destination` that is a folder, or ends in "/", or

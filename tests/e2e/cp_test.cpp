@@ -80,6 +80,45 @@ TEST_F(CpTest, AFileIsNotAFolderForSeveral) {
   EXPECT_EQ(Shell("cat here").out, "mine\n");
 }
 
+// A worker whose tar sends another name than the one that was asked for.
+TEST_F(CpTest, OnlyWhatWasAskedForIsTaken) {
+  OnWorkers(
+      "echo evil >run.log && mkdir -p evil && printf '#!/bin/sh\n"
+      "exec /bin/tar --transform \"s,.*run.log,$(cat $HOME/evil/name),\" \"$@\"\n' >evil/tar && "
+      "chmod +x evil/tar");
+  const auto sends = [&](const std::string& workers, const std::string& name) {
+    box_->Run({"exec", "research", "--worker", workers, "--",
+               "echo '" + name + "' >evil/name; echo 'PATH=$HOME/evil:$PATH' >.bashrc"});
+  };
+  sends("0", ".ssh/authorized_keys");
+  for (const char* asked : {"research/0:run.log", "research/0:*.log", "research/0:./run.log"}) {
+    const RunResult refused = Cp({asked, "."});
+    EXPECT_EQ(refused.code, 1) << refused;
+    EXPECT_THAT(refused.err, HasSubstr("research/0: it sends `.ssh/authorized_keys`, which was not "
+                                       "asked for\n"))
+        << refused;
+  }
+  EXPECT_EQ(Shell("test -e .ssh || ls run.log").code, 2) << "nothing was written";
+  // A name that cannot be written here is that worker's own trouble.
+  sends("1", "run" + std::string(300, 'x') + ".log");
+  const RunResult some = Cp({"research:run*.log", "runs"});
+  EXPECT_EQ(some.code, 1) << some;
+  EXPECT_THAT(some.err, AllOf(HasSubstr("research/1: cannot write "),
+                              HasSubstr("podctl cp 'research/0-1:run*.log' runs\n")))
+      << some;
+  EXPECT_EQ(Shell("cat runs/research-2/run.log runs/research-3/run.log").out, "evil\nevil\n");
+  OnWorkers("rm -f .bashrc");
+}
+
+TEST_F(CpTest, AHomeFolderGetsTheNameOfItsWorker) {
+  OnWorkers("mkdir -p sub && echo here >sub/x");
+  const RunResult one = Cp({"research/0:sub/.", "."});
+  EXPECT_EQ(one.code, 0) << one;
+  EXPECT_EQ(Shell("cat research-0/x").out, "here\n");
+  EXPECT_EQ(Cp({"research:sub/..", "homes"}).code, 0);
+  EXPECT_EQ(Shell("cat homes/research-[0-3]/sub/x | sort -u").out, "here\n");
+}
+
 TEST_F(CpTest, WhatThisMachineCannotWriteEndsTheCopy) {
   OnWorkers("head -c 3000000 /dev/zero >zeros");
   const RunResult full =

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -20,6 +21,8 @@
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/tar/archive.h"
+#include "providers/tar/asked_names.h"
+#include "providers/tar/remote_path.h"
 #include "providers/tar/remote_texts.h"
 
 namespace podctl {
@@ -61,7 +64,8 @@ class Copy {
   ExecOutcome outcome_;
   std::unique_ptr<tar::Archive> archive_;  // of an upload
   std::unique_ptr<ArchiveFeed> feed_;
-  std::unique_ptr<ReceivedFiles> received_;  // of a download
+  std::optional<tar::AskedNames> asked_;  // of a download, as the next
+  std::unique_ptr<ReceivedFiles> received_;
   std::stop_source stop_;
 };
 
@@ -101,18 +105,24 @@ Result<std::vector<ReceivedFiles::Place>> Copy::Places() {
   while (to.size() > 1 && to.ends_with('/')) to.pop_back();
   std::vector<ReceivedFiles::Place> places;
   for (const WorkerAccess& worker : workers_) {
-    const std::string own =
-        workers_.size() == 1 ? "" : fmt::format("/{}-{}", worker.pod, worker.index);
-    places.push_back({to + own, ""});
+    const std::string own = fmt::format("{}-{}", worker.pod, worker.index);
+    if (asked_->nameless()) {
+      places.push_back({to, own});
+    } else {
+      places.push_back({workers_.size() == 1 ? to : to + "/" + own, ""});
+    }
     if (auto made = files.MakeFolders(places.back().folder); !made) return made.error();
   }
   return places;
 }
 
 Result<void> Copy::PrepareDownload() {
+  auto asked = tar::AskedNames::Of(plan_.sources);
+  if (!asked) return asked.error();
+  asked_ = *std::move(asked);
   auto places = Places();
   if (!places) return places.error();
-  received_ = std::make_unique<ReceivedFiles>(*places, stop_);
+  received_ = std::make_unique<ReceivedFiles>(*places, *asked_, stop_);
   AddJobs(tar::PackCommand(plan_.sources));
   return {};
 }
@@ -213,7 +223,11 @@ int Copy::Report(std::chrono::milliseconds elapsed) {
     streams.out << ToJson(ExecSummaryEvent(outcome_, code, elapsed)) << '\n' << std::flush;
     return code;
   }
-  streams.err << ExecSummary(outcome_, workers_.size() == 1 ? "" : Again());
+  const std::string summary = ExecSummary(outcome_, workers_.size() == 1 ? "" : Again());
+  streams.err << summary;
+  if (summary.empty() && problems > 0 && workers_.size() > 1) {
+    streams.err << fmt::format("To run it again on just those: {}\n", Again());
+  }
   if (code != 0) return code;
   const std::uint64_t files = received_ ? received_->files() : archive_->files();
   const std::string amount =

@@ -8,16 +8,17 @@ namespace {
 
 constexpr std::size_t kMostWords = 4096;  // bytes of standard error that are kept of a worker
 
-// What the archive itself is to blame for is that worker's own trouble.
+// A name that cannot be written here, like an archive that is none, is that worker's own trouble.
 bool IsOurs(const Error& error) {
-  return error.code != ErrorCode::kInvalidArgument && error.code != ErrorCode::kAborted;
+  return error.code == ErrorCode::kIo;
 }
 
 }  // namespace
 
-ReceivedFiles::ReceivedFiles(const std::vector<Place>& places, std::stop_source stop)
+ReceivedFiles::ReceivedFiles(const std::vector<Place>& places, const tar::AskedNames& asked,
+                             std::stop_source stop)
     : stop_(std::move(stop)) {
-  for (const Place& place : places) workers_.push_back(std::make_unique<Worker>(place));
+  for (const Place& place : places) workers_.push_back(std::make_unique<Worker>(place, asked));
 }
 
 void ReceivedFiles::Fail(Worker& worker, const Error& error) {

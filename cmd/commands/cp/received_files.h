@@ -23,8 +23,10 @@ class ReceivedFiles final : public OutputSink {
     std::string rename;
   };
 
-  // One place for each job. `stop` is asked when nothing more can be written here (a full disk).
-  ReceivedFiles(const std::vector<Place>& places, std::stop_source stop);
+  // One place for each job. `asked` is lent; `stop` is asked when nothing more can be written here
+  // (a full disk).
+  ReceivedFiles(const std::vector<Place>& places, const tar::AskedNames& asked,
+                std::stop_source stop);
 
   void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override;
   void OnEnd(std::size_t job, const ssh::WorkerResult& result) override;
@@ -39,7 +41,8 @@ class ReceivedFiles final : public OutputSink {
 
  private:
   struct Worker {
-    explicit Worker(const Place& place) : unpacker(place.folder, place.rename) {}
+    Worker(const Place& place, const tar::AskedNames& asked)
+        : unpacker(place.folder, place.rename, asked) {}
     tar::Unpacker unpacker;
     std::string words;
     std::optional<Error> problem;

@@ -27,10 +27,13 @@ std::string Entry(const std::string& name, const std::string& data, Kind kind = 
 class UnpackerTest : public ::testing::Test {
  protected:
   std::string At(const std::string& name) const { return folder_.path() + "/" + name; }
-  // All of it in pieces of `piece` bytes; the first error's message, or "".
+  // All of it in pieces of `piece` bytes; the first error's message, or "". What was asked for is
+  // `asked_`.
   std::string Unpack(const std::string& bytes, const std::string& rename = "",
                      std::size_t piece = 1000) {
-    Unpacker unpacker(folder_.path(), rename);
+    const auto asked = AskedNames::Of(asked_);
+    if (!asked) return asked.error().message;
+    Unpacker unpacker(folder_.path(), rename, *asked);
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
       if (auto taken = unpacker.Take(std::string_view(bytes).substr(at, piece)); !taken) {
         return taken.error().message;
@@ -49,6 +52,7 @@ class UnpackerTest : public ::testing::Test {
   }
 
   TempFolder folder_;
+  std::vector<std::string> asked_ = {"*"};
 };
 
 TEST_F(UnpackerTest, TakesWhatTarWritesInPiecesOfAnyLength) {
@@ -75,6 +79,7 @@ TEST_F(UnpackerTest, TakesWhatTarWritesInPiecesOfAnyLength) {
 }
 
 TEST_F(UnpackerTest, TheFirstPartOfEachNameCanBeAnother) {
+  asked_ = {"x"};
   EXPECT_EQ(Unpack(Entry("./x/", "", Kind::kFolder) + Entry("./x/a", "1") + Entry("./x/x", "2") +
                        EndBlocks(),
                    "other"),
@@ -117,7 +122,76 @@ TEST_F(UnpackerTest, WhatIsInTheWayIsNamed) {
   WriteAll(At("file"), "");
   EXPECT_THAT(Unpack(Entry("folder", "x") + EndBlocks()), HasSubstr("folder"));
   EXPECT_THAT(Unpack(Entry("file/", "", Kind::kFolder) + EndBlocks()), HasSubstr("is no folder"));
-  EXPECT_THAT(Unpack(Entry("none/a", "x") + EndBlocks()), HasSubstr("none/a"));
+  EXPECT_THAT(Unpack(Entry("none/a", "x") + EndBlocks()), HasSubstr("none"));
+}
+
+TEST_F(UnpackerTest, OnlyWhatWasAskedForLands) {
+  const std::string evil = Entry("./run.log", "fine") + Entry("./.bashrc", "evil");
+  asked_ = {"logs/run.log"};
+  EXPECT_THAT(Unpack(evil + EndBlocks()), HasSubstr("sends `./.bashrc`, which was not asked for"));
+  EXPECT_EQ(Names(), std::vector<std::string>{"run.log"});
+  EXPECT_THAT(Unpack(Entry(".ssh/authorized_keys", "evil") + EndBlocks()), HasSubstr("not asked"));
+  EXPECT_THAT(Unpack(Entry("RUN.LOG", "evil") + EndBlocks()), HasSubstr("not asked"));
+  // A name that is longer than the header has room for is judged as a whole.
+  EXPECT_THAT(Unpack(Entry("evil/" + std::string(120, 'n'), "x") + EndBlocks()),
+              HasSubstr("not asked"));
+  asked_ = {"*.log", "x"};
+  EXPECT_THAT(Unpack(Entry(".ssh/", "", Kind::kFolder) + EndBlocks()), HasSubstr("not asked"));
+  EXPECT_THAT(Unpack(Entry("a.log", "1") + EndBlocks()), HasSubstr("sends nothing for `x`"));
+  EXPECT_EQ(Names(), (std::vector<std::string>{"a.log", "run.log"}));
+}
+
+TEST_F(UnpackerTest, OneNameIsOneFile) {
+  asked_ = {"a", "d", "e/"};
+  const std::string d = Entry("d/", "", Kind::kFolder) + Entry("d/x", "1");
+  EXPECT_THAT(Unpack(Entry("a", "1") + Entry("a", "2") + EndBlocks()), HasSubstr("that are both"));
+  EXPECT_EQ(ReadAll(At("a")), "1");
+  EXPECT_THAT(Unpack(d + Entry("./d//x", "2") + EndBlocks()), HasSubstr("that are both"));
+  EXPECT_THAT(Unpack(d + d + EndBlocks()), HasSubstr("that are both"));
+  EXPECT_THAT(Unpack(d + Entry("d", "file") + EndBlocks()), HasSubstr("that are both"));
+  EXPECT_THAT(Unpack(Entry("e", "file") + EndBlocks()), HasSubstr("a file where the folder `e/`"));
+  EXPECT_THAT(Unpack(EndBlocks()), HasSubstr("sends nothing for `a`"));
+  asked_ = {"~"};
+  EXPECT_THAT(Unpack(Entry("home/a", "1") + Entry("other", "2") + EndBlocks(), "home"),
+              ::testing::Ne(""));
+  EXPECT_FALSE(fs::exists(At("other")));
+  // Links and the like come under no name.
+  for (const char kind : {'1', '2', '3', '4', '6', '7', 'x', 'g', 'S', 'K'}) {
+    std::string other = Entry("home", "");
+    other[156] = kind;
+    other[153] = static_cast<char>(other[153] + (kind - '0') % 8);
+    EXPECT_NE(Unpack(other + EndBlocks(), "home"), "") << kind;
+  }
+}
+
+TEST_F(UnpackerTest, NothingIsWrittenThroughALinkThatIsThere) {
+  const TempFolder outside;
+  fs::create_directories(At("d"));
+  fs::create_directory_symlink(outside.path(), At("link"));
+  fs::create_directory_symlink(outside.path(), At("d/link"));
+  EXPECT_THAT(Unpack(Entry("link/a", "x") + EndBlocks()), HasSubstr("and is a link"));
+  EXPECT_THAT(Unpack(Entry("d/link/a", "x") + EndBlocks()), HasSubstr("and is a link"));
+  EXPECT_THAT(Unpack(Entry("d/link/", "", Kind::kFolder) + EndBlocks()), HasSubstr("is a link"));
+  WriteAll(outside.path() + "/file", "mine");
+  fs::create_symlink(outside.path() + "/file", At("to-file"));
+  EXPECT_EQ(Unpack(Entry("to-file", "theirs") + EndBlocks()), "");
+  EXPECT_EQ(ReadAll(outside.path() + "/file"), "mine") << "the link is replaced, not followed";
+  EXPECT_EQ(RunProgram({"test", "-L", At("to-file")}), 1);
+}
+
+TEST_F(UnpackerTest, NamesThatNobodyWantsAreRefused) {
+  for (const std::string name :
+       {"a\x1b[2J", "a\nb", "a\rb", "a\x7f", "a\xc2\x9b", "\xe2\x80\xae"}) {
+    EXPECT_THAT(Unpack(Entry("d/" + name, "x") + EndBlocks()), HasSubstr("control characters"));
+  }
+  EXPECT_EQ(Unpack(Entry("latin-\xe9", "x") + EndBlocks()), "") << "an old name, but a name";
+  std::string deep;
+  for (int i = 0; i < 65; ++i) deep += "d/";
+  EXPECT_THAT(Unpack(Entry(deep + "x", "x") + EndBlocks()), HasSubstr("more than 64 deep"));
+  // A name of 255 bytes is written, a longer one cannot be.
+  EXPECT_EQ(Unpack(Entry(std::string(255, 'n'), "x") + EndBlocks()), "");
+  EXPECT_THAT(Unpack(Entry(std::string(300, 'n'), "x") + EndBlocks()), HasSubstr("too long"));
+  for (const std::string& each : Names()) EXPECT_THAT(each, Not(HasSubstr(".part")));
 }
 
 TEST_F(UnpackerTest, BrokenBytesAreAnError) {

@@ -1,0 +1,49 @@
+#include "providers/tar/asked_names.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "providers/tar/remote_path.h"
+
+namespace podctl::tar {
+
+Result<AskedNames> AskedNames::Of(const std::vector<std::string>& paths) {
+  AskedNames names;
+  for (const std::string& path : paths) {
+    Asked asked{path, NameOf(path), "", path.ends_with('/')};
+    const bool root = !path.empty() && path.find_first_not_of('/') == std::string::npos;
+    if (asked.name.empty() && (root || paths.size() > 1 || MayMeanSeveral(path))) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       fmt::format("`{}` does not say what its files are called", path),
+                       "Name a file or a folder; a home folder is copied alone.");
+    }
+    if (MayMeanSeveral(asked.name)) asked.pattern = MatchPattern(asked.name);
+    const auto same = [&](const Asked& other) { return other.name == asked.name; };
+    if (std::any_of(names.asked_.begin(), names.asked_.end(), same)) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       fmt::format("two of the sources are called `{}`", asked.name),
+                       "The second would replace the first; copy them one after the other.");
+    }
+    names.nameless_ = asked.name.empty();
+    names.asked_.push_back(std::move(asked));
+  }
+  return names;
+}
+
+std::vector<std::size_t> AskedNames::AskedBy(std::string_view name) const {
+  std::vector<std::size_t> found;
+  const std::string text(name);
+  for (std::size_t i = 0; i < asked_.size(); ++i) {
+    const Asked& asked = asked_[i];
+    // A pattern that matches nothing on the worker stands for itself, as in any shell.
+    const bool fits =
+        nameless_ || text == asked.name ||
+        (!asked.pattern.empty() && fnmatch(asked.pattern.c_str(), text.c_str(), FNM_PERIOD) == 0);
+    if (fits) found.push_back(i);
+  }
+  return found;
+}
+
+}  // namespace podctl::tar
