@@ -14,9 +14,10 @@ namespace {
 constexpr std::array<std::string_view, 5> kTypes = {
     "ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521", "ssh-rsa"};
 
-// RFC 8332: one kind of RSA key, three signature algorithms.
+// RFC 8332: one kind of RSA key, three signature algorithms. The one that is called as the kind
+// signs with SHA-1, which can be forged: it is never asked for.
 std::string Algorithms(std::string_view type) {
-  return type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256,ssh-rsa" : std::string(type);
+  return type == "ssh-rsa" ? "rsa-sha2-512,rsa-sha2-256" : std::string(type);
 }
 
 // RFC 4251 section 6: printable US-ASCII, at most 64 characters.
@@ -62,6 +63,28 @@ std::string HostKeyPreferences(const std::vector<HostKey>& pins) {
     }
   }
   return Join(wanted, ",");
+}
+
+bool OnlyWeakHostKeys(std::string_view kex_init) {
+  constexpr std::uint8_t kKexInit = 20;
+  constexpr std::size_t kCookie = 16;
+  WireReader reader(kex_init);
+  reader.Number();  // the packet's length, and of its padding
+  reader.Byte();
+  if (reader.Byte() != kKexInit) return false;
+  reader.Bytes(kCookie);
+  reader.String();  // key exchanges
+  std::string_view offered = reader.String();
+  if (!reader.ok()) return false;
+  const std::string wanted = "," + HostKeyPreferences({}) + ",";
+  bool weak = false;
+  while (!offered.empty()) {
+    const std::string_view name = offered.substr(0, offered.find(','));
+    offered.remove_prefix(std::min(offered.size(), name.size() + 1));
+    if (wanted.find(fmt::format(",{},", name)) != std::string::npos) return false;
+    weak = weak || name == "ssh-rsa";
+  }
+  return weak;
 }
 
 std::vector<HostKey> PinsOf(const WorkerAccess& worker) {

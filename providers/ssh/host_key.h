@@ -26,6 +26,14 @@ HostKeyText FormatHostKey(std::string_view blob);  // "" when the blob names no 
 // Host certificates are never asked for: nothing here could check one.
 std::string HostKeyPreferences(const std::vector<HostKey>& pins);
 
+// Whether a server's first packet (RFC 4253 section 7.1; perhaps cut, perhaps anything) says that
+// it can prove who it is by SHA-1 alone.
+bool OnlyWeakHostKeys(std::string_view kex_init);
+// What is said of it.
+inline constexpr std::string_view kWeakHostKeys =
+    "its host key signs with SHA-1 only (ssh-rsa), which can be forged. Let its sshd sign with "
+    "rsa-sha2-512, or give it an Ed25519 key (ssh-keygen -A)";
+
 enum class HostKeyVerdict { kPinned, kLearned, kChanged, kUnknown, kRevoked };
 // `pins` are the worker's host_keys, read. Trust on first use counts only when nothing is pinned.
 HostKeyVerdict JudgeHostKey(const WorkerAccess& worker, const std::vector<HostKey>& pins,

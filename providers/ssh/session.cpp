@@ -358,10 +358,14 @@ bool Session::Handshake() {
       Fail(WillNotPass(words) ? Trouble::kNoWay : Trouble::kConnection,
            fmt::format("cannot connect to {}: {}", Way(), words));
     } else {
-      Fail(Trouble::kConnection, fmt::format("no SSH handshake with {}: {}", Way(), why));
+      const bool weak = OnlyWeakHostKeys(io_.kex_init());
+      Fail(weak ? Trouble::kNoWay : Trouble::kConnection,
+           fmt::format("no SSH handshake with {}: {}", Way(),
+                       weak ? std::string(kWeakHostKeys) : why));
     }
     return false;
   }
+  io_.ForgetKexInit();
   return CheckHostKey();
 }
 

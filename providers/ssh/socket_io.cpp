@@ -94,6 +94,11 @@ bool SocketIo::BannerIsTooLong() const {
   return banner_bytes_ > kMaxBannerBytes;
 }
 
+void SocketIo::KeepKexInit(std::string_view bytes) {
+  constexpr std::size_t kMost = 4096;
+  if (!forgotten_) kex_init_ += bytes.substr(0, kMost - std::min(kMost, kex_init_.size()));
+}
+
 ssize_t SocketIo::Receive(void* buffer, std::size_t size, int flags) {
   const bool banner = size == 1;
   if (ahead_begin_ == ahead_end_) {
@@ -106,6 +111,8 @@ ssize_t SocketIo::Receive(void* buffer, std::size_t size, int flags) {
     dry_ = got > 0 ? got < static_cast<ssize_t>(room) : got < 0 && why == EAGAIN;
     if (got > 0) heard_ = true;
     if (got < 0) return -why;
+    if (got > 0 && !banner)
+      KeepKexInit({static_cast<const char*>(buffer), static_cast<std::size_t>(got)});
     if (got == 0 || !banner) return got;
     ahead_begin_ = 0;
     ahead_end_ = static_cast<std::uint16_t>(got);
@@ -114,6 +121,7 @@ ssize_t SocketIo::Receive(void* buffer, std::size_t size, int flags) {
   std::memcpy(buffer, ahead_.data() + ahead_begin_, given);
   ahead_begin_ = static_cast<std::uint16_t>(ahead_begin_ + given);
   if (banner) ++banner_bytes_;
+  if (!banner) KeepKexInit({static_cast<const char*>(buffer), given});
   return static_cast<ssize_t>(given);
 }
 

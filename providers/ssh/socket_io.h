@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace podctl::ssh {
 
@@ -37,11 +38,17 @@ class SocketIo {
   // another round.
   bool HasUnsent() const { return !unsent_.empty(); }
 
+  // What came behind the banner, as far as a server's list of algorithms may reach; for saying why
+  // there is no handshake.
+  std::string_view kex_init() const { return kex_init_; }
+  void ForgetKexInit() { forgotten_ = true, kex_init_ = {}; }
+
   bool heard() const { return heard_; }  // any byte came
   bool BannerIsTooLong() const;
 
  private:
   bool InRound() const;
+  void KeepKexInit(std::string_view bytes);
   void SendGathered();
   bool SendUnsent();  // true: nothing is left
 
@@ -53,6 +60,8 @@ class SocketIo {
   std::uint16_t ahead_begin_ = 0;
   std::uint16_t ahead_end_ = 0;
   std::uint32_t banner_bytes_ = 0;
+  std::string kex_init_;
+  bool forgotten_ = false;
   std::string unsent_;
 };
 

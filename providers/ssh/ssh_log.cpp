@@ -129,6 +129,10 @@ SshLog::Verdict SshLog::Judge(const WorkerAccess& worker) const {
   // "ssh: connect to host 10.0.0.1 port 22: Connection refused"
   if (why.starts_with("ssh: ")) why = why.substr(std::min(why.rfind(": ") + 2, why.size()));
   if (why.empty()) why = "the ssh program gives no reason";
+  if (Has(complaint_, "no matching host key type found") && Has(complaint_, "ssh-rsa")) {
+    return {Outcome::kUnreachable,
+            fmt::format("no SSH handshake with {}: {}", place, kWeakHostKeys), false};
+  }
   switch (stage_) {
     case Session::Stage::kConnecting:
       return {Outcome::kUnreachable, fmt::format("cannot connect to {}: {}{}", place, why, more),

@@ -34,6 +34,7 @@ EscapeChar none
 ForwardAgent no
 ForwardX11 no
 HashKnownHosts no
+HostKeyAlgorithms -ssh-rsa,ssh-rsa-cert-v01@openssh.com
 LogLevel DEBUG1
 PermitLocalCommand no
 RemoteCommand none
@@ -49,6 +50,7 @@ CheckHostIP no
 ControlMaster no
 ControlPath none
 HashKnownHosts no
+HostKeyAlgorithms -ssh-rsa,ssh-rsa-cert-v01@openssh.com
 RemoteCommand none
 UpdateHostKeys no
 )";

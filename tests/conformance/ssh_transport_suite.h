@@ -251,6 +251,23 @@ TEST_P(SshTransportSuite, TakesAPinnedKeyAmongOthers) {
   EXPECT_TRUE(result.ok()) << result.message;
 }
 
+TEST_P(SshTransportSuite, TakesAnRsaHostKeyButNotItsSha1) {
+  SshServer::Options options;
+  options.host_key_types = {"rsa"};
+  {
+    const SshServer server(options);
+    const ssh::WorkerResult result = RunOne({server.Access(), "true", nullptr}, Impatient());
+    EXPECT_TRUE(result.ok()) << result.message;
+  }
+  options.config = "HostKeyAlgorithms ssh-rsa\n";
+  const SshServer old(options);
+  const ssh::WorkerResult result = RunOne({old.Access(), "true", nullptr}, Impatient());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
+  EXPECT_EQ(result.attempts, 1) << "it will not become better";
+  EXPECT_NE(result.message.find("signs with SHA-1 only (ssh-rsa)"), std::string::npos)
+      << result.message;
+}
+
 TEST_P(SshTransportSuite, RefusesAChangedHostKeyAtOnce) {
   const SshServer server;
   const SshServer other;

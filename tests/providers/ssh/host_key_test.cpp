@@ -50,9 +50,9 @@ TEST(HostKeyTest, ATypeIsANameAndNothingElse) {
 TEST(HostKeyTest, AsksForThePinnedTypeFirstAndNeverForCertificates) {
   EXPECT_EQ(HostKeyPreferences({}),
             "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,"
-            "rsa-sha2-512,rsa-sha2-256,ssh-rsa");
+            "rsa-sha2-512,rsa-sha2-256");
   EXPECT_EQ(HostKeyPreferences({{"ssh-rsa", ""}}),
-            "rsa-sha2-512,rsa-sha2-256,ssh-rsa,ssh-ed25519,ecdsa-sha2-nistp256,"
+            "rsa-sha2-512,rsa-sha2-256,ssh-ed25519,ecdsa-sha2-nistp256,"
             "ecdsa-sha2-nistp384,ecdsa-sha2-nistp521");
 }
 
