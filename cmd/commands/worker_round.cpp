@@ -24,6 +24,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::milliseconds kTick{50};
 constexpr std::size_t kMostLines = 2000;
+constexpr std::uint64_t kMostBytes = 1024 * 1024;  // of an answer: a thousand jobs have a third
 
 // How far the round has come, as exec shows it. Thread safe.
 class RoundProgress {
@@ -124,6 +125,7 @@ std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
   ssh::Limits limits;
   limits.retry = kPatience;
   limits.command = command_limit;
+  limits.output = kMostBytes;
   limits.abandon = wiring.interrupt().leave();
   // Where they wait for one another, none may wait for another's connection to be free.
   limits.max_open = std::max(limits.max_open, static_cast<int>(reachable.size()));

@@ -180,6 +180,11 @@ void Connection::StepCommand(Time now) {
     heard_farewell_ = true;
     deadline_ = now + kLastWords;
   }
+  command_->CountBytes(result_);
+  if (IsTooMuch(result_, limits_)) {
+    Finish(Outcome::kLost, TooMuchOutput(limits_), now);
+    return;
+  }
   switch (event) {
     case RemoteCommand::Event::kGoingOn:
       break;

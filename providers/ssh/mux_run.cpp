@@ -133,6 +133,7 @@ void MuxRun::Step() {
   }
   if (fds[4].revents != 0) BeginFarewell(Outcome::kCancelled, "cancelled");
   if (fds[6].revents != 0) HearFarewell();
+  if (done_) return;
   if (session_->refusal()) {
     ending_.sent = false;
     End(Outcome::kUnreachable,
@@ -159,6 +160,7 @@ void MuxRun::Read(Stream stream) {
   const auto size = static_cast<std::size_t>(got);
   (is_out ? ending_.result.bytes_out : ending_.result.bytes_err) += size;
   observer_.OnData(stream, std::string_view(buffer.data(), size));
+  if (IsTooMuch(ending_.result, limits_)) End(Outcome::kLost, TooMuchOutput(limits_));
 }
 
 void MuxRun::Feed() {

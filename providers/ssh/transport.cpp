@@ -1,5 +1,7 @@
 #include "providers/ssh/transport.h"
 
+#include <fmt/format.h>
+
 namespace podctl::ssh {
 
 std::string EndingWords(std::optional<bool> told) {
@@ -29,6 +31,14 @@ std::string_view OutcomeName(Outcome outcome) {
       return "not started";
   }
   return "unknown";
+}
+
+bool IsTooMuch(const WorkerResult& result, const Limits& limits) {
+  return limits.output > 0 && result.bytes_out + result.bytes_err > limits.output;
+}
+
+std::string TooMuchOutput(const Limits& limits) {
+  return fmt::format("it sent more than the {} KiB that an answer may have", limits.output / 1024);
 }
 
 void Observer::OnResult(std::size_t, const WorkerResult&) {}

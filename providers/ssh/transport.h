@@ -51,6 +51,9 @@ struct Limits {
   std::chrono::milliseconds handshake{20'000};   // from there to the end of the key exchange
   std::chrono::milliseconds auth{20'000};        // from there to being logged in
   std::chrono::milliseconds command{0};          // from the start of the command; 0: no limit
+  // Bytes of output, of both streams together: a worker that sends more has its connection closed,
+  // and is kLost. 0: no limit.
+  std::uint64_t output = 0;
   // How long trouble that may pass is retried, from the first try on, with jittered backoff:
   // refused, reset, unreachable, no banner, dropped at the door. A node that is READY may not
   // answer SSH yet.
@@ -106,6 +109,9 @@ struct WorkerResult {
 // What is said behind the reason for which a command was asked to end: "; ended", or that it could
 // not be (`told` false), or that it is still at it (the worker has not told yet).
 std::string EndingWords(std::optional<bool> told);
+
+bool IsTooMuch(const WorkerResult& result, const Limits& limits);
+std::string TooMuchOutput(const Limits& limits);  // the message of such a result
 
 enum class Stream { kOut, kErr };
 enum class Phase { kWaiting, kConnecting, kAuthenticating, kRunning, kRetrying, kDone };

@@ -124,6 +124,17 @@ TEST_P(SshTransportSuite, WhoTakesBytesGetsAllThatWasReceivedBeforeAStop) {
   EXPECT_EQ(keeper.kept, results[0].bytes_out);
 }
 
+TEST_P(SshTransportSuite, LeavesACommandThatSaysMoreThanItMay) {
+  const SshServer server;
+  ssh::Limits limits = Impatient();
+  limits.output = 256 * 1024;
+  const auto both = RunOne({server.Access(), "yes & exec yes >&2", nullptr}, limits);
+  EXPECT_EQ(both.outcome, ssh::Outcome::kLost);
+  EXPECT_EQ(both.message, "it sent more than the 256 KiB that an answer may have");
+  const auto fits = RunOne({server.Access(), "head -c 262144 /dev/zero", nullptr}, limits);
+  EXPECT_TRUE(fits.ok()) << fits.message;
+}
+
 TEST_P(SshTransportSuite, StartsNothingAfterStop) {
   const SshServer server;
   std::stop_source stop;
