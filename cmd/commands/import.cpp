@@ -149,7 +149,7 @@ class Importer {
                           fmt::format("{} is in the state already", options_.address),
                           fmt::format("import under another address, or `podctl state rm {}` "
                                       "first",
-                                      options_.address)));
+                                      ShellQuote(options_.address))));
   }
 
   bool FindNode() {
@@ -283,12 +283,12 @@ class Importer {
           std::any_of(record.deposed.begin(), record.deposed.end(),
                       [&](const DeposedNode& each) { return each.node_id == name_.node; });
       if (NameOf(record) != name_ && !is_deposed) continue;
-      return Fail(MakeError(
-          ErrorCode::kAlreadyExists,
-          fmt::format("the node `{}` is {} in the state already", name_.node, address),
-          is_deposed
-              ? "it was replaced, and the next apply deletes it"
-              : fmt::format("`podctl state mv {} {}` renames it", address, options_.address)));
+      return Fail(
+          MakeError(ErrorCode::kAlreadyExists,
+                    fmt::format("the node `{}` is {} in the state already", name_.node, address),
+                    is_deposed ? "it was replaced, and the next apply deletes it"
+                               : fmt::format("`podctl state mv {} {}` renames it",
+                                             ShellQuote(address), ShellQuote(options_.address))));
     }
     const std::string why = WhyNotNow(node_);
     if (why.empty()) return true;

@@ -13,6 +13,8 @@ namespace podctl {
 namespace {
 
 constexpr std::size_t kMostDetails = 8;
+constexpr std::string_view kPodMark = "{pod}";
+constexpr std::string_view kWorkersMark = "{workers}";
 
 struct Trouble {
   const workers::Finding* finding = nullptr;
@@ -20,14 +22,25 @@ struct Trouble {
   std::vector<std::string> details;  // one for each worker that has one
 };
 
-std::string Filled(std::string text, const std::string& pod, const std::string& numbers) {
-  for (const auto& [mark, value] :
-       {std::pair<std::string, std::string>{"{pod}", pod}, {"{workers}", numbers}}) {
-    for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
-      text.replace(at, mark.size(), value);
+// What is to be done, ready to be pasted into a shell. What is put in is not looked at again: a
+// worker may have a disk called "{workers}".
+std::string ToDo(const workers::Finding& finding, const std::string& pod,
+                 const std::string& numbers) {
+  std::string text;
+  std::string_view rest = finding.to_do;
+  while (!rest.empty()) {
+    if (rest.starts_with(kPodMark)) {
+      text += pod;
+      rest.remove_prefix(kPodMark.size());
+    } else if (rest.starts_with(kWorkersMark)) {
+      text += numbers;
+      rest.remove_prefix(kWorkersMark.size());
+    } else {
+      text += rest.front();
+      rest.remove_prefix(1);
     }
   }
-  return text;
+  return finding.argument.empty() ? text : text + " " + ShellQuote(finding.argument);
 }
 
 // Those of most workers first.
@@ -72,9 +85,8 @@ void AppendTrouble(const DoctorReport& report, const Trouble& trouble, const Pai
     *text += fmt::format("      {}\n", count == 1 ? detail.substr(detail.find(' ') + 1) : detail);
   }
   if (trouble.finding->to_do.empty()) return;
-  *text +=
-      fmt::format("      → {}\n", Filled(trouble.finding->to_do, report.pod,
-                                         ShellQuote(FormatWorkers(trouble.workers, per_slice))));
+  *text += fmt::format("      → {}\n", ToDo(*trouble.finding, report.pod,
+                                            ShellQuote(FormatWorkers(trouble.workers, per_slice))));
 }
 
 Value FindingDocument(const workers::Finding& finding, const std::string& pod,
@@ -83,7 +95,7 @@ Value FindingDocument(const workers::Finding& finding, const std::string& pod,
   value.Set("code", finding.code);
   value.Set("summary", finding.summary);
   value.Set("detail", finding.detail);
-  value.Set("to_do", Filled(finding.to_do, pod, numbers));
+  value.Set("to_do", ToDo(finding, pod, numbers));
   return value;
 }
 
@@ -145,7 +157,7 @@ std::string DoctorText(const DoctorReport& report, bool color) {
     text += fmt::format("\n  {}: {}\n", paint(Ink::kBold, "the node"),
                         paint(Ink::kRed, finding.summary));
     if (!finding.detail.empty()) text += fmt::format("      {}\n", finding.detail);
-    text += fmt::format("      → {}\n", Filled(finding.to_do, report.pod, ""));
+    text += fmt::format("      → {}\n", ToDo(finding, report.pod, ""));
   }
   for (const Trouble& trouble : Troubles(report)) {
     AppendTrouble(report, trouble, paint, &text);

@@ -216,7 +216,7 @@ class TrainingTask final : public Task {
                     error_.empty() ? "" : ": " + VisibleControls(error_)),
         fmt::format("`gcloud ai custom-jobs stream-logs {} --region={}` shows its log. The same "
                     "spec does not run again by itself: `podctl apply --replace {}` runs it.",
-                    Number(), job_.region, address_)));
+                    ShellQuote(Number()), ShellQuote(job_.region), ShellQuote(address_))));
   }
 
   Need Cancel() {

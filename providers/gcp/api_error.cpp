@@ -152,12 +152,18 @@ std::string Sentence(const std::string& message, const Details& details) {
   return sentence;
 }
 
+// What an answer may put into a command that people copy: a plain word, and no flag.
+bool IsPlainWord(std::string_view text) {
+  return !text.empty() && text.front() != '-' && ShellQuote(text) == text;
+}
+
 std::string EnableHint(const Details& details) {
   std::string command = "gcloud services enable ";
-  command += details.service.empty() ? "tpu.googleapis.com" : OneLine(details.service);
+  command += IsPlainWord(details.service) ? details.service : "tpu.googleapis.com";
   constexpr std::string_view kProjects = "projects/";
   if (details.consumer.starts_with(kProjects)) {
-    command += " --project " + OneLine(details.consumer.substr(kProjects.size()));
+    const std::string project(details.consumer.substr(kProjects.size()));
+    if (IsPlainWord(project)) command += " --project " + project;
   }
   return fmt::format("enable the API: `{}`", command);
 }

@@ -193,8 +193,8 @@ std::optional<JobStatus> ReadJob(std::string_view rest) {
   job.run = VisibleControls(TakeWord(&rest).substr(0, kLongestText));
   if (!IsJobName(job.name) || !TakeState(TakeWord(&rest), &job.state)) return std::nullopt;
   if (!ReadNumber(TakeWord(&rest), &job.exit_code)) return std::nullopt;
-  if (!ReadNumber(TakeWord(&rest), &job.started)) return std::nullopt;
-  if (!ReadNumber(TakeWord(&rest), &job.ended)) return std::nullopt;
+  if (!ReadSeconds(TakeWord(&rest), &job.started)) return std::nullopt;
+  if (!ReadSeconds(TakeWord(&rest), &job.ended)) return std::nullopt;
   if (!ReadNumber(TakeWord(&rest), &job.log_bytes)) return std::nullopt;
   job.command = VisibleControls(rest.substr(0, kLongestText));
   return job;

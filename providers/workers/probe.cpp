@@ -130,6 +130,7 @@ bool TakeDisk(std::string_view rest, ProbeReport* report) {
   if (!ReadNumber(TakeWord(&rest), &disk.used_percent)) return false;
   if (!ReadNumber(TakeWord(&rest), &disk.left_kib)) return false;
   disk.mount = Text(rest);
+  if (!disk.mount.starts_with('/')) return false;
   const bool known = std::any_of(report->disks.begin(), report->disks.end(),
                                  [&](const auto& each) { return each.mount == disk.mount; });
   if (!known) report->disks.push_back(std::move(disk));
@@ -170,7 +171,7 @@ bool TakeLine(const std::string& line, ProbeReport* report) {
     report->home_writable = rest == "ok";
     return rest == "ok" || rest == "refused";
   }
-  if (key == "clock") return ReadNumber(rest, &report->clock);
+  if (key == "clock") return ReadSeconds(rest, &report->clock);
   if (key == "disk") return TakeDisk(rest, report);
   if (key == "runtime") return TakeRuntime(rest, report);
   if (key == "chips") return ReadNumber(rest, &report->chips);
@@ -250,7 +251,7 @@ void JudgeMachine(const ProbeReport& report, const Expectation& expected,
     findings->push_back(
         {"disk-full", fmt::format("the disk of {} is full", disk.mount),
          fmt::format("{} % used, {} MiB left", disk.used_percent, disk.left_kib / 1024),
-         fmt::format("podctl exec {{pod}} --worker {{workers}} -- du -xhd1 {}", disk.mount)});
+         "podctl exec {pod} --worker {workers} -- du -xhd1", disk.mount});
   }
   if (!report.home_writable) {
     findings->push_back({"home-not-writable",
@@ -310,7 +311,7 @@ bool TakeHolder(const std::string& line, std::vector<Holder>* holders) {
   if (!ReadNumber(TakeWord(&rest), &holder.pid) || holder.pid <= 1) return false;
   if (!ReadNumber(TakeWord(&rest), &holder.start)) return false;
   holder.user = Text(TakeWord(&rest));
-  if (!ReadNumber(TakeWord(&rest), &age)) return false;
+  if (!ReadNumber(TakeWord(&rest), &age) || age > kMostSeconds) return false;
   holder.age = std::chrono::seconds(age);
   const std::string_view owner = TakeWord(&rest);
   if (owner == "runtime") {

@@ -88,6 +88,8 @@ struct Finding {
   std::string summary;  // a clause: "the TPU is held by `python3 train.py`"
   std::string detail;   // what differs from worker to worker; may be empty
   std::string to_do;    // a sentence or a command, with {pod} and {workers} to be filled in
+  // A word of the worker's that ends the command of `to_do`; who shows it quotes it. May be empty.
+  std::string argument = {};
 };
 
 struct Expectation {

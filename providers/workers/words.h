@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstdint>
 #include <string_view>
 #include <system_error>
 
@@ -20,6 +21,12 @@ template <typename Number>
 bool ReadNumber(std::string_view word, Number* number) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), *number);
   return error == std::errc() && end == word.data() + word.size() && *number >= 0;
+}
+
+// Seconds that a clock can show, or a span have: more would overflow what they are reckoned with.
+inline constexpr std::int64_t kMostSeconds = 253'402'300'799;  // the end of the year 9999
+inline bool ReadSeconds(std::string_view word, std::int64_t* seconds) {
+  return ReadNumber(word, seconds) && *seconds >= 0 && *seconds <= kMostSeconds;
 }
 
 }  // namespace podctl::workers

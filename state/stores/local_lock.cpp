@@ -134,8 +134,9 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
   std::string note;
   if (std::optional<LockInfo> left = LockInfoFromJson(taken->content)) {
     *holder = *left;
-    const std::string unlock = fmt::format(
-        "If it is sure that this run has ended: podctl unlock {}", VisibleControls(left->id));
+    const std::string unlock =
+        fmt::format("If it is sure that this run has ended: podctl unlock {}",
+                    ShellQuote(VisibleControls(left->id)));
     if (left->host != self_.host) {
       return Locked(fmt::format("a run on host {} did not release it", VisibleControls(left->host)),
                     *left, path_, unlock);

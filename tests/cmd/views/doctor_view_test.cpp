@@ -63,6 +63,20 @@ TEST(DoctorView, TheSameTroubleIsToldOnceWithAllItsWorkers) {
                ToJson(DoctorDocument(report), JsonStyle::kIndented) + "\n");
 }
 
+TEST(DoctorView, AWordOfTheWorkersIsQuotedInWhatIsToBeDone) {
+  DoctorReport report = Pod(2);
+  workers::Finding full{"disk-full", "the disk is full", "",
+                        "podctl exec {pod} --worker {workers} -- du -xhd1",
+                        "/{workers}'; touch /tmp/pwn {pod}"};
+  report.workers[1].findings = {full};
+  const std::string wanted =
+      R"(podctl exec research --worker 1 -- du -xhd1 '/{workers}'\''; touch /tmp/pwn {pod}')";
+  EXPECT_NE(DoctorText(report, false).find(wanted), std::string::npos) << DoctorText(report, false);
+  EXPECT_EQ(
+      DoctorDocument(report)["workers"].AsList()[1]["findings"].AsList()[0]["to_do"].AsString(),
+      wanted);
+}
+
 TEST(DoctorView, ANodeThatIsNotReadyIsToldFirst) {
   DoctorReport report = Pod(0);
   report.state = "PREEMPTED";
