@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
 #include "cmd/views/doctor_view.h"
+#include "cmd/views/jobs_view.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "plans/spec/runtime_flags.h"
@@ -16,6 +19,7 @@
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/ssh/host_key.h"
+#include "providers/workers/jobs.h"
 #include "providers/workers/probe.h"
 #include "state/digest.h"
 
@@ -98,6 +102,7 @@ Finding SilenceFinding(const WorkerAnswer& answer) {
           "Is the key in the node's `ssh-keys`, and `ssh.user` the right one? `podctl ssh {pod} "
           "--worker {workers}` tries it alone."};
     case ssh::Outcome::kExited:
+    case ssh::Outcome::kLost:
       return {"probe-failed", fmt::format("it could not be looked over: {}", cause), "",
               "podctl ssh {pod} --worker {workers}"};
     default:
@@ -125,6 +130,50 @@ DoctorReport::Worker Examine(const WorkerAnswer& answer, const workers::Expectat
     worker.probe = *std::move(probe);
   }
   return worker;
+}
+
+// A worker whose part of a job is gone while the others wait for it.
+void JudgeJobs(const std::vector<WorkerAnswer>& answers, DoctorReport* report) {
+  using workers::JobStatus;
+  std::vector<std::vector<JobStatus>> jobs(answers.size());
+  std::set<std::pair<std::string, std::string>> running;  // name and run
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i].result.ok()) continue;  // the probe's finding tells why
+    auto found = workers::ParseJobs(answers[i].lines);
+    if (!found) {
+      report->workers[i].findings.push_back(
+          {"jobs-unreadable", found.error().message, "", "podctl ssh {pod} --worker {workers}"});
+      continue;
+    }
+    jobs[i] = *std::move(found);
+    for (const JobStatus& job : jobs[i]) {
+      if (job.state == JobStatus::State::kRunning) running.emplace(job.name, job.run);
+    }
+  }
+  WorkerGroups over;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    for (const JobStatus& job : jobs[i]) {
+      const bool well = job.state == JobStatus::State::kRunning ||
+                        (job.state == JobStatus::State::kEnded && job.exit_code == 0);
+      if (well) continue;
+      if (!running.contains({job.name, job.run})) {
+        // Over everywhere: nobody waits for it, and it stays in the list until it is started again.
+        if (job.state == JobStatus::State::kDied) over.Add(job.name, answers[i].worker.index);
+        continue;
+      }
+      report->workers[i].findings.push_back(
+          {"job-died",
+           fmt::format("job {} {} here, and goes on elsewhere", job.name, JobStateWords(job)), "",
+           fmt::format("podctl logs {{pod}} {0} --worker {{workers}} --tail 20; what still runs "
+                       "ends with: podctl kill {{pod}} {0}",
+                       job.name)});
+    }
+  }
+  for (const auto& group : over.groups()) {
+    report->notes.push_back(
+        fmt::format("job {} died without an exit code on {}", group.what,
+                    WorkersName(report->pod, group.workers, report->per_slice)));
+  }
 }
 
 // Jobs that are at work on the TPU: no trouble, but good to know.
@@ -156,6 +205,12 @@ void LookOver(Wiring& wiring, const std::string& address, const std::vector<Work
   expected.clock = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   expected.variables = std::move(variables);
   for (const WorkerAnswer& answer : answers) report->workers.push_back(Examine(answer, expected));
+  std::vector<WorkerAccess> answering = chosen;
+  for (std::size_t i = 0; i < answering.size(); ++i) {
+    // Nobody waits twice for one that is silent.
+    if (!answers[i].result.ok()) answering[i].host.clear();
+  }
+  JudgeJobs(AskWorkers(wiring, address, answering, workers::ListCommand("")), report);
   NoteJobs(report);
 }
 

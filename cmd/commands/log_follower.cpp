@@ -206,9 +206,24 @@ void LogFollower::OnResult(std::size_t index, const ssh::WorkerResult& result) {
                      : place.note->kind == workers::LogNote::Kind::kEnded ? LogEnd::Kind::kEnded
                                                                           : LogEnd::Kind::kDied;
     place.end.exit_code = place.note->exit_code;
+    if (request_.follow) TellDeath(place);
     return;
   }
   Retry(&place, result);
+}
+
+// With the lock held. At once, not when all have ended: the others may wait for this one for hours.
+void LogFollower::TellDeath(const Place& place) {
+  const bool died = place.end.kind == LogEnd::Kind::kDied;
+  if (!died && place.end.exit_code == 0) return;
+  const auto left = static_cast<std::size_t>(
+      std::count_if(places_.begin(), places_.end(), [](const Place& each) { return each.open; }));
+  if (left == 0) return;  // the end tells it
+  listener_.on_remark(
+      place.worker, fmt::format("the job {}; {} still followed",
+                                died ? std::string("died without an exit code")
+                                     : fmt::format("ended with exit code {}", place.end.exit_code),
+                                left == 1 ? "1 worker is" : fmt::format("{} workers are", left)));
 }
 
 // With the lock held.

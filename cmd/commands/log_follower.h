@@ -48,7 +48,8 @@ class LogFollower {
  public:
   struct Listener {
     std::function<void(const WorkerAccess& worker, std::string_view line)> on_line;
-    // Something to tell the user about the worker: the connection was lost, is back.
+    // Something to tell the user about the worker: the connection was lost, is back, its job
+    // died while others are followed.
     std::function<void(const WorkerAccess& worker, const std::string& remark)> on_remark;
     std::function<void(int worker, const HostKeyText& key)> on_host_key;
   };
@@ -91,6 +92,7 @@ class LogFollower {
   void Read(const std::vector<std::size_t>& indexes, const std::stop_token& stop);
   void OnLine(std::size_t index, ssh::Stream stream, std::string_view line);
   void OnResult(std::size_t index, const ssh::WorkerResult& result);
+  void TellDeath(const Place& place);
   void Retry(Place* place, const ssh::WorkerResult& result);
   bool StillOpen(std::vector<std::size_t>* due);
 

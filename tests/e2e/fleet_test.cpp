@@ -43,6 +43,9 @@ class FleetTest : public ::testing::Test {
     EXPECT_TRUE(Eventually([&] { return Doctor().code == 1; }));
     return true;
   }
+  RunResult InCi(const std::string& text) {
+    return box_.RunProgram({"sh", "-c", "export GITHUB_ACTIONS=true; " + text});
+  }
   RunResult Doctor() { return box_.Run({"doctor", "research"}); }
   RunResult Detach(const std::string& command) {
     return box_.Run({"exec", "research", "--detach", "train", "--", command});
@@ -265,6 +268,73 @@ TEST_F(FleetTest, FollowingGoesOnWhereAConnectionBroke) {
     EXPECT_EQ(line, "research/1 | " + std::to_string(++expected)) << "no line twice, none left out";
   }
   EXPECT_GT(expected, 5);
+}
+
+TEST_F(FleetTest, TheDeathOfOnePartOfAJobIsToldWhileTheOthersGoOn) {
+  box_.Apply();
+  EXPECT_EQ(Detach("echo begun; while [ ! -e go ]; do sleep 0.1; done").code, 0);
+  EXPECT_EQ(Doctor().code, 0);
+  auto follower = box_.Start({"logs", "research", "train", "--follow"});
+  for (const char* worker : {"0", "1", "2", "3"}) {
+    EXPECT_TRUE(follower->WaitForOut(std::string("research/") + worker + " | begun"));
+  }
+  box_.Run({"exec", "research", "--worker", "1", "--",
+            "kill -9 -- -$(cut -d' ' -f1 .podctl/jobs/train/pid)"});
+  EXPECT_TRUE(follower->WaitForErr(
+      "research/1: the job died without an exit code; 3 workers are still followed\n"));
+  const RunResult doctor = Doctor();
+  EXPECT_EQ(doctor.code, 1) << doctor;
+  EXPECT_THAT(doctor.out,
+              AllOf(HasSubstr("3 of 4 workers healthy"),
+                    HasSubstr("research/1: job train died without an exit code here, and goes on "
+                              "elsewhere\n"),
+                    HasSubstr("podctl logs research train --worker 1 --tail 20")))
+      << doctor;
+  EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
+  EXPECT_EQ(follower->Result().code, 1);
+  const RunResult over = Doctor();
+  EXPECT_EQ(over.code, 0) << over;
+  EXPECT_THAT(over.out, HasSubstr("job train died without an exit code on research/1\n")) << over;
+}
+
+// What a worker may do to whoever asks it something.
+TEST_F(FleetTest, AWorkerThatNeverStopsTalkingIsLeft) {
+  box_.Apply();
+  box_.Run({"exec", "research", "--worker", "2", "--",
+            "echo 'case $- in *i*) ;; *) exec yes \"$(head -c 60000 /dev/zero | tr \\\\0 x)\" ;; "
+            "esac' >.bashrc"});
+  for (const char* command : {"doctor", "jobs", "drain"}) {
+    const RunResult asked = box_.Run({command, "research"});
+    EXPECT_EQ(asked.code, 1) << asked;
+    EXPECT_THAT(asked.out + asked.err, HasSubstr("it sent more than the 1024 KiB")) << asked;
+  }
+}
+
+TEST_F(FleetTest, WordsOfAWorkerAreSeenAndNotObeyed) {
+  box_.Apply();
+  const std::string evil = R"(printf '::error::x\r::set-env name=a::b\033]0;pwn\007\302\2332J\n')";
+  const std::string seen = R"(::error::x\x0d::set-env name=a::b\x1b]0;pwn\x07\u009b2J)";
+  const RunResult exec =
+      box_.Run({"exec", "research", "--worker", "0", "--", evil + "; " + evil + " >&2"});
+  EXPECT_EQ(exec.out, "research/0 | " + seen + "\n") << exec;
+  EXPECT_THAT(exec.err, HasSubstr("research/0 | " + seen + "\n"));
+  const RunResult gathered =
+      InCi("$PODCTL exec research --gather -- " + ShellQuote("printf '::error::x\\n'; " + evil));
+  EXPECT_THAT(gathered.out, HasSubstr("| " + seen + "\n")) << gathered;
+  EXPECT_EQ(Detach(evil).code, 0);
+  EXPECT_THAT(box_.Run({"logs", "research", "train", "--follow"}).out,
+              HasSubstr("research/2 | " + seen + "\n"));
+  const RunResult json = InCi("$PODCTL exec research --json -- " + ShellQuote(evil));
+  for (const std::string& line : SplitLines(json.out)) {
+    EXPECT_TRUE(ParseJson(line)) << line;
+    EXPECT_THAT(line, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\r")), Not(HasSubstr("\x9b"))));
+  }
+  // A disk that is called so: its name stands in a command that people copy.
+  box_.Run(
+      {"exec", "research", "--worker", "3", "--",
+       R"(mkdir -p evil && printf '#!/bin/sh\necho "x 1 1 0 100%% /;touch\$IFS/tmp/pwn {workers}"\n' )"
+       R"(>evil/df && chmod +x evil/df && echo 'PATH=$HOME/evil:$PATH' >.bashrc)"});
+  EXPECT_THAT(Doctor().out, HasSubstr("--worker 3 -- du -xhd1 '/;touch$IFS/tmp/pwn {workers}'\n"));
 }
 
 // 64 descriptors are podctl's own, so that two workers of the four can be open at once: what would
