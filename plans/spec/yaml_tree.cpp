@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "plans/spec/pods_cut.h"
+#include "plans/spec/yaml_comments.h"
 
 namespace podctl {
 namespace {
@@ -129,6 +130,10 @@ class TreeBuilder final : public YAML::EventHandler {
     node->length = node->block ? 1 : ScalarLength(file_, node->offset, value);
     node->text = value;
     if (first == '"' || first == '\'') CheckClosed(node->offset);
+    if (node->block) {
+      const std::size_t comment = CommentAtBlock(source, node->offset);
+      if (comment != std::string_view::npos) RefuseComment(comment);
+    }
     CheckTag(tag, Offset(mark));
     Place(std::move(node), anchor);
   }
@@ -180,6 +185,19 @@ class TreeBuilder final : public YAML::EventHandler {
                   "leave it out"};
   }
 
+  [[noreturn]] void RefuseComment(std::size_t offset) const {
+    throw Refused{"a comment right behind a value", offset, "put a blank before the `#`"};
+  }
+
+  // What is within the outermost brackets is looked through once.
+  void CheckFlow(std::size_t offset) const {
+    const std::string_view source = file_.text();
+    if (offset >= source.size() || (source[offset] != '[' && source[offset] != '{')) return;
+    if (OpenBracket() != std::string_view::npos) return;
+    const std::size_t comment = CommentInFlow(source, offset);
+    if (comment != std::string_view::npos) RefuseComment(comment);
+  }
+
   // yaml-cpp takes the end of the file for the end of a quoted text.
   void CheckClosed(std::size_t offset) const {
     const std::string_view source = std::string_view(file_.text()).substr(0, end_);
@@ -188,7 +206,10 @@ class TreeBuilder final : public YAML::EventHandler {
       if (quote == '"' && source[i] == '\\') {
         ++i;
       } else if (source[i] == quote) {
-        if (quote == '"' || i + 1 == source.size() || source[i + 1] != quote) return;
+        if (quote == '"' || i + 1 == source.size() || source[i + 1] != quote) {
+          if (i + 1 < source.size() && source[i + 1] == '#') RefuseComment(i + 1);
+          return;
+        }
         ++i;  // '' is one ' in single quotes
       }
     }
@@ -228,6 +249,7 @@ class TreeBuilder final : public YAML::EventHandler {
     Frame frame;
     frame.node = Make(kind, mark);
     frame.anchor = anchor;
+    CheckFlow(SkipProperties(frame.node->offset));
     frames_.push_back(std::move(frame));
   }
 

@@ -208,6 +208,30 @@ TEST(YamlTreeTest, BytesThatAreNoTextAreRefused) {
   EXPECT_EQ(Parse("a: 1", limits).FirstProblem(), "the file is larger than 0 MiB");
 }
 
+// Of the YAML test suite: SU5Z, 9JBA, CVW2, X4QW.
+TEST(YamlTreeTest, ACommentRightBehindAValueIsRefused) {
+  for (const std::string text :
+       {"key: \"v\"# c\n", "key: 'it''s'# c\n", "key: \"a\n  b\"# c\n", "[a, b]#c\n",
+        "key: [a, {b: c}]# c\n", "key: [a,#c\n  b]\n", "key: [a, {b: c}#c\n]\n",
+        "key: [\"x]\", 'y'#c\n]\n", "key: &n [a]#c\n", "key: {a: b,#c\n}\n", "key: |#c\n  x\n",
+        "key: >-# c\n  x\n", "key: [#c\n]\n"}) {
+    const Parsed parsed = Parse(text, {});
+    EXPECT_EQ(parsed.root, nullptr) << text;
+    ASSERT_EQ(parsed.diagnostics.items().size(), 1U) << text;
+    const Diagnostic& problem = parsed.diagnostics.items().front();
+    EXPECT_EQ(problem.summary, "a comment right behind a value") << text;
+    EXPECT_EQ(text[static_cast<std::size_t>(problem.place.byte)], '#') << text;
+  }
+  for (const std::string text :
+       {"key: \"v\" # c\n", "key: v#c\n", "key: a]#c\n", "key: [a#c, \"]#\", ']#', it's]\n",
+        "key: [a, b] # c]#\n", "key: [a, # c,#\n  b]\n", "key: |\n  [a]#c\n", "key: \"a\"\n",
+        "key: [!!str \"x]#\", &n '}#']\n", "a: '#'\n", "# ]#\nkey: x\n", "k: {a: \"},#\"}\n"}) {
+    const Parsed parsed = Parse(text, {});
+    EXPECT_NE(parsed.root, nullptr) << text;
+    EXPECT_TRUE(parsed.diagnostics.items().empty()) << text;
+  }
+}
+
 TEST(YamlTreeTest, ManyProblemsCostLittle) {
   std::string text = "{";
   for (int i = 0; i < 50'000; ++i) text += "a: 1, ";
