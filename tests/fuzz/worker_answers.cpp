@@ -1,0 +1,83 @@
+// What a worker answers to podctl's questions: the probe of doctor, the list of jobs, the notes of
+// a log. The first byte says which; the rest is standard output, or a line of standard error.
+#include <string>
+#include <vector>
+
+#include "cmd/views/doctor_view.h"
+#include "cmd/views/jobs_view.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/workers/jobs.h"
+#include "providers/workers/probe.h"
+#include "tests/fuzz/fuzz_target.h"
+
+namespace podctl::fuzz {
+namespace {
+
+void Probe(const std::vector<std::string>& lines) {
+  const auto probe = workers::ParseProbe(lines);
+  if (!probe) {
+    ExpectShowable(probe.error());
+    return;
+  }
+  workers::Expectation expected;
+  expected.clock = 1'700'000'000;
+  expected.variables["LIBTPU_INIT_ARGS"] = std::string(64, '0');
+  DoctorReport report;
+  report.pod = "research";
+  report.state = "READY";
+  report.workers.push_back({0, "203.0.113.1", workers::Judge(*probe, expected), *probe});
+  for (const workers::Finding& finding : report.workers.front().findings) {
+    Expect(!finding.code.empty() && !finding.summary.empty(), "a finding says what it is");
+    ExpectShowable(finding.summary);
+    ExpectShowable(finding.argument);
+    Expect(finding.argument.empty() || finding.argument.front() == '/',
+           "what is put into a command is no flag", finding.argument);
+  }
+  ExpectShowable(DoctorText(report, false), Shape::kLines);
+  Expect(static_cast<bool>(ParseJson(ToJson(DoctorDocument(report)))), "JSON is JSON");
+}
+
+void Jobs(const std::vector<std::string>& lines) {
+  const auto jobs = workers::ParseJobs(lines);
+  if (!jobs) {
+    ExpectShowable(jobs.error());
+    return;
+  }
+  for (const workers::JobStatus& job : *jobs) {
+    Expect(workers::IsJobName(job.name), "a job's name can stand in a command", job.name);
+  }
+  ExpectShowable(JobsTable({{0, *jobs}}, false, 0), Shape::kLines);
+  Expect(static_cast<bool>(ParseJson(ToJson(JobsDocument("research", {{0, *jobs}})))),
+         "JSON is JSON");
+}
+
+}  // namespace
+}  // namespace podctl::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace podctl;
+  using namespace podctl::fuzz;
+  if (size == 0) return 0;
+  const std::string_view text = TextOf(data + 1, size - 1);
+  switch (data[0] % 4) {
+    case 0:
+      Probe(SplitLines(text));
+      break;
+    case 1:
+      Jobs(SplitLines(text));
+      break;
+    case 2: {
+      std::vector<workers::Holder> holders;
+      if (workers::TakeHolder(std::string(text), &holders)) {
+        ExpectShowable(workers::DescribeHolder(holders.front()), Shape::kLines);
+      }
+      break;
+    }
+    default:
+      if (const auto note = workers::ReadLogNote(text)) {
+        Expect(text.starts_with("podctl-log "), "a note has its mark");
+      }
+  }
+  return 0;
+}
