@@ -250,7 +250,8 @@ std::map<std::string, std::string> Sources() {
 
 TEST(Layering, TheHouseKeepsItsRules) {
   const std::map<std::string, std::string> sources = Sources();
-  ASSERT_GT(sources.size(), 30U) << "looked in the wrong folder: " << top;
+  ASSERT_GT(sources.size(), 30U) << "looked in the wrong folder: "
+                                 << podctl::testing::SourceFolder();
   for (const auto& [file, text] : sources) {
     for (const std::string& violation : Violations(file, text)) ADD_FAILURE() << violation;
   }
@@ -261,7 +262,7 @@ TEST(Layering, TheHouseKeepsItsRules) {
 // Where workers share this machine's processes, and on a machine with more on it than this suite, a
 // name finds what is somebody else's: Sandbox::OnWorkers finds a test's own.
 TEST(Layering, NoTestKillsByAName) {
-  const std::filesystem::path top = PODCTL_SOURCE_DIR;
+  const std::filesystem::path top = podctl::testing::SourceFolder();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(top / "tests")) {
     const std::string extension = entry.path().extension().string();
     if (extension != ".h" && extension != ".cpp" && extension != ".sh") continue;

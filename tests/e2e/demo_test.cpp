@@ -26,7 +26,9 @@ namespace fs = std::filesystem;
 // It takes some 25 s, most of them the emulator's. One that hangs must not look like one that is
 // slow, but it must end before ctest ends all of us.
 constexpr std::chrono::seconds kLongest{150};
-std::string Script() { return podctl::testing::SourceFolder() + "/tests/e2e/demo.sh"; }
+std::string Script() {
+  return podctl::testing::SourceFolder() + "/tests/e2e/demo.sh";
+}
 constexpr const char* kLastWords = "\n# Nothing is left behind.\n";
 
 // One that nobody listens on just now: workers without a network of their own share ours.

@@ -2,8 +2,12 @@
 
 namespace podctl::testing {
 
-std::string SourceFolder() { return PODCTL_SOURCE_DIR; }
+std::string SourceFolder() {
+  return PODCTL_SOURCE_DIR;
+}
 
-std::string BinaryFolder() { return PODCTL_BINARY_DIR; }
+std::string BinaryFolder() {
+  return PODCTL_BINARY_DIR;
+}
 
 }  // namespace podctl::testing
