@@ -31,6 +31,7 @@ Result<void> MakePrivateFolders(FileSystem& files, const std::string& path) {
   }
   for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
     Result<void> made = files.MakeFolder(*folder, kMode);
+    if (made) made = files.SyncFolder(FolderOf(*folder));
     if (!made && made.error().code != ErrorCode::kAlreadyExists) return made;
   }
   return {};

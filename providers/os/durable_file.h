@@ -17,7 +17,8 @@ namespace podctl {
 Result<void> ReplaceDurably(FileSystem& files, const std::string& path, std::string_view bytes,
                             unsigned mode);
 
-// Makes what is missing of `path` for this user alone (0700), whatever the umask is.
+// Makes what is missing of `path` for this user alone (0700), whatever the umask is; it is there
+// after a power cut, too.
 Result<void> MakePrivateFolders(FileSystem& files, const std::string& path);
 
 }  // namespace podctl
