@@ -264,7 +264,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   prepare.operation = options.destroy ? "destroy" : "apply";
   prepare.plan = PlanOptionsOf(options);
   prepare.lock = true;
-  prepare.make_ssh_key = !options.destroy && !options.refresh_only;
+  prepare.will_enter = !options.destroy && !options.refresh_only;
   auto run = is_saved ? PrepareSavedPlan(wiring, options, json.get())
                       : PreparePlan(wiring, prepare, json.get());
   if (!run) return ExitOf(wiring);
@@ -284,6 +284,8 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
     const int code = Approve(wiring, json.get(), options, run->plan.mode);
     if (code != 0) return code;
   }
+  const bool enters = run->plan.mode == PlanMode::kNormal;
+  if (enters && !PrepareToEnter(wiring, json.get(), &run->plan)) return ExitOf(wiring);
 
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;

@@ -116,7 +116,7 @@ Result<std::string> OsLogin::AskUser(const std::string& project, const std::stri
 }
 
 Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& observation,
-                        bool import, Spec* spec) {
+                        bool will_enter, Spec* spec) {
   for (PodSpec& pod : spec->pods) {
     std::optional<bool> on = SaidBySpec(pod);
     if (!on) on = SaidByNode(pod, observation);
@@ -126,14 +126,15 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
       on = has_record && record->second.ssh.os_login_user.has_value();
     }
     // A plan that makes no pod needs no word of the project: what held at the last apply will do.
-    if (!on && has_record && !import) on = record->second.ssh.os_login_user.has_value();
+    if (!on && has_record && !will_enter) on = record->second.ssh.os_login_user.has_value();
     if (!on) on = login.IsOnIn(pod.project);
     if (!*on) continue;
-    auto user = login.User(pod.project, pod.ssh.identity_file, import && pod.publish_ssh_key);
-    if (import && user && user->empty()) user = login.NoUser(pod.project);
+    auto user = login.User(pod.project, pod.ssh.identity_file, false);
+    const bool nobody = user && user->empty() && !pod.publish_ssh_key;
+    if (will_enter && nobody) user = login.NoUser(pod.project);
     if (user) {
       pod.ssh.os_login_user = *user;
-    } else if (import && pod.ssh.user.empty()) {
+    } else if (will_enter && pod.ssh.user.empty()) {
       Error error = user.error();
       error.message = fmt::format("pod {} is entered by OS Login: {}", pod.name, error.message);
       return error;

@@ -42,13 +42,14 @@ class OsLogin {
 
 // Which pods are entered by OS Login, by what their spec, their node, or their project says, in
 // this order; these get the user name into `ssh`, and no `ssh-keys`. `known` tells the rest: pods
-// of which nobody asks. With `import` what is missing in the profile is put there; without, nothing
-// is changed, and a name that is not there yet stays empty.
+// of which nobody asks. Nothing is changed, and a name that is not there yet stays empty. With
+// `will_enter` the project is asked although the state knows, and it is an error that nobody can be
+// let in.
 Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& observation,
-                        bool import, Spec* spec);
+                        bool will_enter, Spec* spec);
 
-// The same for pods of a plan that was made earlier, perhaps by somebody else, and knows which it
-// is.
+// For the pods of a plan that is about to be applied, and knows which these are: the name of
+// whoever applies it. What is missing in the profile is put there.
 Result<void> EnterPlanned(OsLogin& login, Plan* plan);
 
 // For a pod whose record says that OS Login decides: the name of whoever runs podctl now. Where

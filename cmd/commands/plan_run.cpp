@@ -229,11 +229,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   }
   run.stored = std::move(stored->state).value_or(State{});
   run.generation = stored->generation;
-  if (auto published = PublishKeys(wiring, run.stored, options.make_ssh_key, &run.spec);
-      !published) {
-    ShowError(wiring, json, "no SSH key to reach the new pods with", published.error());
-    return std::nullopt;
-  }
+  PublishKeys(wiring, &run.spec);
   State known = options.keep_stored ? run.stored : TakeRecords(&run.stored);
   PlanOptions plan = options.plan;
   plan.state_place = {state_path, FlagsOf(wiring.options())};
@@ -255,8 +251,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   }
   run.observation = std::move(*observation);
   OsLogin login(wiring);
-  if (auto used = UseOsLogin(login, known, run.observation, options.make_ssh_key, &run.spec);
-      !used) {
+  if (auto used = UseOsLogin(login, known, run.observation, options.will_enter, &run.spec); !used) {
     ShowError(wiring, json, "", used.error());
     return std::nullopt;
   }
@@ -270,6 +265,17 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.problems);
   if (!plan.targets.empty()) run.problems.Add(TargetWarning());
   return run;
+}
+
+bool PrepareToEnter(Wiring& wiring, JsonEvents* json, Plan* plan) {
+  if (auto published = PublishPlanned(wiring, plan); !published) {
+    ShowError(wiring, json, "no SSH key to reach the new pods with", published.error());
+    return false;
+  }
+  OsLogin login(wiring);
+  auto entered = EnterPlanned(login, plan);
+  if (!entered) ShowError(wiring, json, "", entered.error());
+  return entered.has_value();
 }
 
 }  // namespace podctl

@@ -36,7 +36,7 @@ struct PlanRunOptions {
   std::string operation;  // "plan", "apply", "destroy": for the lock
   PlanOptions plan;
   bool lock = false;
-  bool make_ssh_key = false;  // when there is none at all
+  bool will_enter = false;  // the workers of what is planned, see UseOsLogin
   // The state as read is looked at afterwards. Else its records are not copied, which takes a while
   // when they are thousands; lineage, serial and key are kept.
   bool keep_stored = false;
@@ -55,6 +55,10 @@ enum class NoPlan {
 // nullopt: exit 1, or 130 when interrupted. What is said of the plan is left in `problems`.
 std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json,
                                    NoPlan* why = nullptr);
+
+// What lets us in where the plan leads, a key and a user name: made and published only now that the
+// plan is approved. Shows why it cannot be; false.
+bool PrepareToEnter(Wiring& wiring, JsonEvents* json, Plan* plan);
 
 void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 

@@ -10,12 +10,6 @@
 namespace podctl {
 namespace {
 
-// The pods that a create could be needed for: not in the state with a live node.
-bool MayBeCreated(const PodSpec& pod, const State& state) {
-  auto record = state.pods.find(PodAddress(pod.name));
-  return record == state.pods.end() || !record->second.exists;
-}
-
 bool Publishes(const PodSpec& pod) {
   return pod.publish_ssh_key && !pod.metadata.contains(kSshKeys);
 }
@@ -44,15 +38,12 @@ Result<std::vector<std::string>> KeyLines::For(const SshSettings& ssh, bool make
   return lines;
 }
 
-Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* spec) {
+void PublishKeys(Wiring& wiring, Spec* spec) {
   KeyLines lines(wiring);
   for (PodSpec& pod : spec->pods) {
     if (!Publishes(pod)) continue;
-    auto own = lines.For(pod.ssh, make && MayBeCreated(pod, state));
-    if (!own) return own.error();
-    pod.own_keys = *own;
+    if (auto own = lines.For(pod.ssh, false)) pod.own_keys = *own;
   }
-  return {};
 }
 
 Result<void> PublishPlanned(Wiring& wiring, Plan* plan) {

@@ -30,11 +30,10 @@ class KeyLines {
   std::set<std::string> without_key_;  // identity files
 };
 
-// Into the pods of a spec that is to be planned. With `make`, for pods that may be created, a key
-// is made where there is none.
-Result<void> PublishKeys(Wiring& wiring, const State& state, bool make, Spec* spec);
-// Into the pods of a plan that was made earlier, perhaps by somebody else: who applies it must
-// reach what it makes.
+// Into the pods of a spec that is to be planned: keys that are there.
+void PublishKeys(Wiring& wiring, Spec* spec);
+// Into the pods of a plan that is about to be applied, perhaps somebody else's: who applies it must
+// reach what it makes, so for new pods a key is made where there is none.
 Result<void> PublishPlanned(Wiring& wiring, Plan* plan);
 
 }  // namespace podctl

@@ -6,8 +6,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "cmd/commands/os_login.h"
-#include "cmd/commands/publish_keys.h"
 #include "cmd/commands/state_lock.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
@@ -310,13 +308,6 @@ class SavedRun {
                     "The given plan file can no longer be applied because what it acts on "
                     "was changed after the plan was created:\n  " +
                         Join(changed, "\n  "));
-    }
-    OsLogin login(wiring_);
-    if (auto entered = EnterPlanned(login, &saved_.plan); !entered) {
-      return Fail(entered.error()), false;
-    }
-    if (auto published = PublishPlanned(wiring_, &saved_.plan); !published) {
-      return Fail(published.error()), false;
     }
     run_.observation = std::move(*observation);
     run_.settled = Settle(std::move(base), run_.observation, &run_.notes);

@@ -84,7 +84,7 @@ class Round final : public WatchRound {
     prepare.operation = "watch";
     prepare.plan.targets = options_.targets;
     prepare.lock = true;
-    prepare.make_ssh_key = true;
+    prepare.will_enter = true;
     prepare.keep_stored = true;
     wiring_.told() = {};
     wiring_.OnlyCollect(true);
@@ -100,12 +100,21 @@ class Round final : public WatchRound {
     TellWarnings();
     TellSubject(run->spec);
     for (const std::string& note : run->notes) Say(note);
-    const WatchedPlan watched = ApplyWatchPolicy(run->spec, run->settled, run->plan);
+    WatchedPlan watched = ApplyWatchPolicy(run->spec, run->settled, run->plan);
     TellLeft(watched.left);
     if (!watched.acts) waits_.clear();
     const bool notes_only = !watched.acts && watched.plan.changes.empty();
     if (notes_only && run->stored == run->settled) return Fine(RoundEnd::kNothing);
+    if (watched.acts && !PrepareToAct(&watched.plan)) return OnNoPlan(NoPlan::kElse);
     return Act(*run, watched);
+  }
+
+  bool PrepareToAct(Plan* plan) {
+    wiring_.told() = {};
+    wiring_.OnlyCollect(true);
+    const bool done = PrepareToEnter(wiring_, json(), plan);
+    wiring_.OnlyCollect(false);
+    return done;
   }
 
   RoundEnd OnNoPlan(NoPlan why) {

@@ -235,6 +235,26 @@ class OsLoginTest : public ReachTest {
   }
 };
 
+// What lets podctl in is made and published when the plan is approved, not before.
+TEST_F(ReachTest, NoKeyIsMadeForAPlanThatIsNotApproved) {
+  Spec("{}");
+  const std::string key = "home/.ssh/podctl_ed25519";
+  const RunResult asked = box_.Run({"apply"});  // without a terminal nobody can be asked
+  EXPECT_EQ(asked.code, 1) << asked;
+  EXPECT_THAT(asked.err, HasSubstr("--auto-approve"));
+  EXPECT_FALSE(std::filesystem::exists(box_.Path(key)));
+  box_.Apply();
+  EXPECT_TRUE(std::filesystem::exists(box_.Path(key)));
+  EXPECT_EQ(box_.Run({"exec", "research", "--", "true"}).code, 0);
+}
+
+TEST_F(OsLoginTest, NoKeyIsPublishedForAPlanThatIsNotApproved) {
+  box_.Http("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
+  Spec("{}");
+  EXPECT_EQ(box_.Run({"apply"}).code, 1);
+  EXPECT_EQ(box_.Calls("oslogin.users.importSshPublicKey"), 0);
+}
+
 TEST_F(OsLoginTest, AProjectsSwitchIsSeenAndItsUserNameIsUsed) {
   box_.Http("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
   Spec("{}", "    bootstrap: [{name: hello, run: echo hi}]\n");
