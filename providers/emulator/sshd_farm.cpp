@@ -297,10 +297,13 @@ Result<void> SshdFarm::HoldTpu(Machine* machine) {
   if (machine->condition != Condition::kUp) {
     return MakeError(ErrorCode::kInvalidArgument, "the worker is not up");
   }
-  auto visitor = StartChild(
-      {.argv = {"/usr/bin/nsenter", "--target", std::to_string(machine->pid), "--mount", "--pid",
-                "--uts", "--ipc", "--", "/bin/bash", "-c", std::string(kHoldTpu)},
-       .log = machine->files.folder + "/visitor.log"});
+  // Of the worker's own kind, or root there could neither see what it holds nor end it.
+  auto visitor =
+      StartChild({.argv = {"/usr/bin/nsenter", "--target", std::to_string(machine->pid), "--mount",
+                           "--pid", "--uts", "--ipc", "--", kSetpriv,
+                           fmt::format("--bounding-set={}", kWorkerCapabilities), "--inh-caps=-all",
+                           "--", "/bin/bash", "-c", std::string(kHoldTpu)},
+                  .log = machine->files.folder + "/visitor.log"});
   if (!visitor) return visitor.error();
   machine->visitors.push_back(*visitor);
   return {};

@@ -197,7 +197,8 @@ TEST_F(ExecTest, TheExitCodeIsTheWorkersOwn) {
   EXPECT_EQ(Exec({"--", "kill -9 $$"}).code, 1);
   const RunResult slow = Exec({"--timeout", "0.5s", "--worker", "0-1", "--", "sleep 100"});
   EXPECT_EQ(slow.code, 1) << slow;
-  EXPECT_THAT(slow.err, HasSubstr("2 workers: the command ran longer than 0.5s: 0-1")) << slow;
+  EXPECT_THAT(slow.err, HasSubstr("2 workers: the command ran longer than 0.5s; ended: 0-1"))
+      << slow;
 }
 
 TEST_F(ExecTest, EventsTellTheWholeStory) {
