@@ -137,6 +137,9 @@ TEST_F(RunTest, ALostConnectionStartsTheJobAgainAndLeavesNothingBehind) {
       "    workers: 0-3\n    restart: {attempts: 3, on: [connection]}\n");
   const auto run = box_->Start({"run", "train"});
   ASSERT_TRUE(run->WaitForErr("Started on 4 workers."));
+  // The second run is told from the first by what the first has written.
+  ASSERT_TRUE(Eventually(
+      [] { return Exec("case $(hostname) in *-w-[0-3]) [ -s runs ] ;; esac").code == 0; }));
   const std::string node = "projects/my-project/locations/europe-west4-a/nodes/research";
   box_->Http("POST", "/emulator/workers",
              R"({"node": ")" + node + R"(", "worker": 2, "action": "stop"})");
