@@ -274,7 +274,7 @@ TEST_F(SpecTest, TheStateIsLookedAfter) {
   // What podctl does not know is not its own to take.
   const RunResult apply = box_.Run({"apply", "--auto-approve"});
   EXPECT_EQ(apply.code, 1) << apply;
-  EXPECT_THAT(apply.err, HasSubstr("podctl did not make it")) << apply;
+  EXPECT_THAT(apply.err, HasSubstr("podctl did not make that node with this state")) << apply;
 
   for (const char* damaged : {"", "{", "{\"format_version\": 1}"}) {
     box_.WriteFile("podctl.state.json", damaged);
