@@ -103,9 +103,9 @@ TEST_F(TemplatesTest, EachIsValidAppliedAndThenThereIsNothingLeftToDo) {
   for (const Value& item : (*list)["templates"].AsList()) {
     names.push_back(item["name"].AsString());
   }
-  EXPECT_THAT(names, ElementsAre("accelerate", "caliban", "colab", "estimator", "gitops", "jax",
-                                 "jax-uv", "levanter", "libtpu-flags", "lightning", "maxtext",
-                                 "minimal", "multislice", "pytorch-xla", "queued",
+  EXPECT_THAT(names, ElementsAre("accelerate", "caliban", "checkpoint", "colab", "estimator",
+                                 "gitops", "jax", "jax-uv", "levanter", "libtpu-flags", "lightning",
+                                 "maxtext", "minimal", "multislice", "pytorch-xla", "queued",
                                  "spot-with-recovery", "tensorflow-pod", "torch-xla-wheels",
                                  "torchrun", "trials", "vllm", "xla-dist"));
   for (const std::string& name : names) {
