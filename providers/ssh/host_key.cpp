@@ -65,26 +65,31 @@ std::string HostKeyPreferences(const std::vector<HostKey>& pins) {
   return Join(wanted, ",");
 }
 
-bool OnlyWeakHostKeys(std::string_view kex_init) {
+std::string_view RsaComplaint(std::string_view kex_init, bool knows_rsa_sha2) {
   constexpr std::uint8_t kKexInit = 20;
   constexpr std::size_t kCookie = 16;
   WireReader reader(kex_init);
   reader.Number();  // the packet's length, and of its padding
   reader.Byte();
-  if (reader.Byte() != kKexInit) return false;
+  if (reader.Byte() != kKexInit) return {};
   reader.Bytes(kCookie);
   reader.String();  // key exchanges
   std::string_view offered = reader.String();
-  if (!reader.ok()) return false;
+  if (!reader.ok()) return {};
   const std::string wanted = "," + HostKeyPreferences({}) + ",";
-  bool weak = false;
+  std::string_view why;
   while (!offered.empty()) {
     const std::string_view name = offered.substr(0, offered.find(','));
     offered.remove_prefix(std::min(offered.size(), name.size() + 1));
-    if (wanted.find(fmt::format(",{},", name)) != std::string::npos) return false;
-    weak = weak || name == "ssh-rsa";
+    if (!knows_rsa_sha2 && name.starts_with("rsa-sha2-")) {
+      why = kRsaBeyondUs;
+    } else if (wanted.find(fmt::format(",{},", name)) != std::string::npos) {
+      return {};
+    } else if (name == "ssh-rsa" && why.empty()) {
+      why = kWeakHostKeys;
+    }
   }
-  return weak;
+  return why;
 }
 
 std::vector<HostKey> PinsOf(const WorkerAccess& worker) {

@@ -26,13 +26,17 @@ HostKeyText FormatHostKey(std::string_view blob);  // "" when the blob names no 
 // Host certificates are never asked for: nothing here could check one.
 std::string HostKeyPreferences(const std::vector<HostKey>& pins);
 
-// Whether a server's first packet (RFC 4253 section 7.1; perhaps cut, perhaps anything) says that
-// it can prove who it is by SHA-1 alone.
-bool OnlyWeakHostKeys(std::string_view kex_init);
-// What is said of it.
+// Why a server is left alone whose first packet (RFC 4253 section 7.1; perhaps cut, perhaps
+// anything) offers RSA alone: it can sign with SHA-1 only, or we can check no better one
+// (`knows_rsa_sha2`: libssh2 since 1.11). Empty: that is not what is wrong.
+std::string_view RsaComplaint(std::string_view kex_init, bool knows_rsa_sha2);
 inline constexpr std::string_view kWeakHostKeys =
     "its host key signs with SHA-1 only (ssh-rsa), which can be forged. Let its sshd sign with "
     "rsa-sha2-512, or give it an Ed25519 key (ssh-keygen -A)";
+inline constexpr std::string_view kRsaBeyondUs =
+    "its only host key is RSA, which this libssh2 (before 1.11) checks by SHA-1 alone, which can "
+    "be "
+    "forged. Give it an Ed25519 key (ssh-keygen -A), or write `ssh: {transport: openssh}`";
 
 enum class HostKeyVerdict { kPinned, kLearned, kChanged, kUnknown, kRevoked };
 // `pins` are the worker's host_keys, read. Trust on first use counts only when nothing is pinned.

@@ -358,10 +358,9 @@ bool Session::Handshake() {
       Fail(WillNotPass(words) ? Trouble::kNoWay : Trouble::kConnection,
            fmt::format("cannot connect to {}: {}", Way(), words));
     } else {
-      const bool weak = OnlyWeakHostKeys(io_.kex_init());
-      Fail(weak ? Trouble::kNoWay : Trouble::kConnection,
-           fmt::format("no SSH handshake with {}: {}", Way(),
-                       weak ? std::string(kWeakHostKeys) : why));
+      const std::string_view rsa = RsaComplaint(io_.kex_init(), !OldRsaSigning());
+      Fail(rsa.empty() ? Trouble::kConnection : Trouble::kNoWay,
+           fmt::format("no SSH handshake with {}: {}", Way(), rsa.empty() ? why : rsa));
     }
     return false;
   }

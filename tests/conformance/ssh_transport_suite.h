@@ -251,6 +251,17 @@ TEST_P(SshTransportSuite, TakesAPinnedKeyAmongOthers) {
   EXPECT_TRUE(result.ok()) << result.message;
 }
 
+// libssh2 knows no better signatures of RSA before 1.11: then it is told, at once, what to do.
+TEST_P(SshTransportSuite, AnRsaHostKeyIsCheckedOrItIsSaidWhyNot) {
+  SshServer::Options options;
+  options.host_key_types = {"rsa"};
+  const SshServer server(options);
+  const ssh::WorkerResult result = RunOne({server.Access(), "true", nullptr}, Impatient());
+  EXPECT_EQ(result.attempts, 1);
+  if (result.outcome == ssh::Outcome::kExited) return;
+  EXPECT_NE(result.message.find("its only host key is RSA"), std::string::npos) << result.message;
+}
+
 TEST_P(SshTransportSuite, TakesNoHostKeyThatSignsWithSha1) {
   SshServer::Options options;
   options.host_key_types = {"rsa"};
