@@ -23,8 +23,9 @@ bool ReadNumber(std::string_view word, Number* number) {
   return error == std::errc() && end == word.data() + word.size() && *number >= 0;
 }
 
-// Seconds that a clock can show, or a span have: more would overflow what they are reckoned with.
-inline constexpr std::int64_t kMostSeconds = 253'402'300'799;  // the end of the year 9999
+// Seconds that a clock can show, or a span have: more would overflow what they are reckoned with,
+// nanoseconds in 64 bits.
+inline constexpr std::int64_t kMostSeconds = 9'223'372'036;  // in the year 2262
 inline bool ReadSeconds(std::string_view word, std::int64_t* seconds) {
   return ReadNumber(word, seconds) && *seconds >= 0 && *seconds <= kMostSeconds;
 }
