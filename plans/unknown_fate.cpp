@@ -15,7 +15,9 @@ std::string WhatIsThere(const State& state) {
                      Plural(state.pods.size(), "pod"));
 }
 
-std::string_view VerbOf(PendingAction::Kind kind) {
+}  // namespace
+
+std::string_view PendingVerb(PendingAction::Kind kind) {
   switch (kind) {
     case PendingAction::Kind::kCreate:
       return "create";
@@ -26,8 +28,6 @@ std::string_view VerbOf(PendingAction::Kind kind) {
   }
   return "";
 }
-
-}  // namespace
 
 std::string TakenHint(const PodSpec& pod, const std::string& address, const State& state,
                       const StatePlace& place) {
@@ -46,7 +46,7 @@ std::string TakenHint(const PodSpec& pod, const std::string& address, const Stat
 }
 
 std::string PendingWords(const PendingAction& pending, const std::string& node) {
-  return fmt::format("{} of {}, begun at {}, {}", VerbOf(pending.kind), VisibleControls(node),
+  return fmt::format("{} of {}, begun at {}, {}", PendingVerb(pending.kind), VisibleControls(node),
                      VisibleControls(pending.begun_at),
                      pending.operation.empty() ? "of which no answer was heard"
                                                : "of which the end was not heard");

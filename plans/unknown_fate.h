@@ -3,11 +3,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "plans/spec/spec.h"
 #include "state/state.h"
 
 namespace podctl {
+
+// What podctl was about to do, in a word: "create", "update", "delete".
+std::string_view PendingVerb(PendingAction::Kind kind);
 
 // Where this run looked for the state, and how its commands are spelled; for hints.
 struct StatePlace {

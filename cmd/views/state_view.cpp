@@ -9,6 +9,7 @@
 #include "cmd/views/terraform_json.h"
 #include "plans/node_view.h"
 #include "plans/training_plan.h"
+#include "plans/unknown_fate.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -42,18 +43,6 @@ std::string Block(const std::string& title,
   return text + "}\n";
 }
 
-std::string_view PendingWord(PendingAction::Kind kind) {
-  switch (kind) {
-    case PendingAction::Kind::kCreate:
-      return "create";
-    case PendingAction::Kind::kPatch:
-      return "update";
-    case PendingAction::Kind::kDelete:
-      return "delete";
-  }
-  return "";
-}
-
 std::string ShowPod(const std::string& address, const PodRecord& record) {
   std::vector<std::pair<std::string, std::string>> lines;
   if (record.applied.is_map()) AddLeaves("", record.applied, &lines);
@@ -82,7 +71,7 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
     lines.emplace_back(
         "pending",
         fmt::format(
-            "{} since {}{}", PendingWord(record.pending->kind), record.pending->begun_at,
+            "{} since {}{}", PendingVerb(record.pending->kind), record.pending->begun_at,
             record.pending->operation.empty() ? "" : " (" + record.pending->operation + ")"));
   }
   if (!record.capacity_since.empty()) {
@@ -119,7 +108,7 @@ std::string ShowJob(const std::string& address, const TrainingRecord& record) {
   if (!record.state.empty()) lines.emplace_back("state", ToJson(Value(record.state)));
   if (!record.error.empty()) lines.emplace_back("error", ToJson(Value(record.error)));
   if (record.pending) {
-    lines.emplace_back("pending", fmt::format("{} since {}", PendingWord(record.pending->kind),
+    lines.emplace_back("pending", fmt::format("{} since {}", PendingVerb(record.pending->kind),
                                               record.pending->begun_at));
   }
   std::sort(lines.begin(), lines.end());
@@ -187,7 +176,7 @@ Value TrainingJobsOf(const State& state) {
     job.Set("state", record.state);
     if (!record.error.empty()) job.Set("error", record.error);
     job.Set("applied", record.applied);
-    if (record.pending) job.SetPath("pending.action", PendingWord(record.pending->kind));
+    if (record.pending) job.SetPath("pending.action", PendingVerb(record.pending->kind));
     jobs.push_back(std::move(job));
   }
   return Value(std::move(jobs));
@@ -223,7 +212,7 @@ Value StateDocument(const State& state) {
       pod.SetPath("queuedResource.slices", record.queued->slices);
     }
     if (record.pending) {
-      pod.SetPath("pending.action", PendingWord(record.pending->kind));
+      pod.SetPath("pending.action", PendingVerb(record.pending->kind));
       pod.SetPath("pending.operation", record.pending->operation);
     }
     if (!record.capacity_since.empty()) pod.SetPath("capacity.since", record.capacity_since);
