@@ -121,11 +121,11 @@ TEST_F(NotebookTest, ItIsKeptAliveAndItsTokenIsNobodyElses) {
     return run.out == "200";
   };
   EXPECT_TRUE(Eventually(served));
-  const std::vector<pid_t> killed = box_.OnWorkers("jupyter-notebook --no-browser");
+  const std::vector<pid_t> killed = box_.OnWorkers("-m notebook --no-browser");
   EXPECT_FALSE(killed.empty());
   for (const pid_t server : killed) kill(server, SIGKILL);
   EXPECT_TRUE(Eventually(served)) << "nobody started it again";
-  EXPECT_THAT(box_.OnWorkers("jupyter-notebook --no-browser"), Not(::testing::IsSubsetOf(killed)));
+  EXPECT_THAT(box_.OnWorkers("-m notebook --no-browser"), Not(::testing::IsSubsetOf(killed)));
 
   // The step run again: the old one goes, the new one has the same token.
   const RunResult again =
