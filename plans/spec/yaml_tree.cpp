@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "plans/spec/pods_cut.h"
-#include "plans/spec/yaml_comments.h"
+#include "plans/spec/yaml_strictness.h"
 
 namespace podctl {
 namespace {
@@ -201,19 +201,9 @@ class TreeBuilder final : public YAML::EventHandler {
   // yaml-cpp takes the end of the file for the end of a quoted text.
   void CheckClosed(std::size_t offset) const {
     const std::string_view source = std::string_view(file_.text()).substr(0, end_);
-    const char quote = source[offset];
-    for (std::size_t i = offset + 1; i < source.size(); ++i) {
-      if (quote == '"' && source[i] == '\\') {
-        ++i;
-      } else if (source[i] == quote) {
-        if (quote == '"' || i + 1 == source.size() || source[i + 1] != quote) {
-          if (i + 1 < source.size() && source[i + 1] == '#') RefuseComment(i + 1);
-          return;
-        }
-        ++i;  // '' is one ' in single quotes
-      }
-    }
-    throw Refused{"a quote is not closed", offset, ""};
+    const std::size_t behind = BehindQuoted(source, offset);
+    if (behind == std::string_view::npos) throw Refused{"a quote is not closed", offset, ""};
+    if (behind < source.size() && source[behind] == '#') RefuseComment(behind);
   }
 
   // yaml-cpp marks a node at its anchor or tag; the value stands behind them.
@@ -288,6 +278,12 @@ class TreeBuilder final : public YAML::EventHandler {
       }
       frame.key = std::move(node);
     } else if (node->is_null() && frame.key->text != kMergeKey) {
+      const std::string_view source = std::string_view(file_.text()).substr(0, end_);
+      if (OpenBracket() == std::string_view::npos &&
+          LacksColon(source, frame.key->offset, frame.key->length)) {
+        throw Refused{fmt::format("`{}` has no `:`", frame.key->text), frame.key->offset,
+                      "a key ends in `:`, and an item of a list begins with `- `"};
+      }
       // yaml-cpp marks what is not there at whatever comes next.
       auto null = std::make_shared<YamlNode>(*node);
       null->offset = frame.key->offset;
@@ -385,7 +381,9 @@ std::string UsualCause(const SourceFile& file, std::size_t offset, std::string_v
     return is_first ? "does the line above lack a `:`?" : "a text that holds `: ` needs quotes";
   }
   if (says("end of map not found") || says("end of sequence not found")) {
-    return "is it indented like its neighbours?";
+    return file.Line(place.line).find(':') == std::string_view::npos
+               ? "does it lack a `:`, or a `- ` in front?"
+               : "is it indented like its neighbours?";
   }
   if (says("anchor is not defined")) return "a text that begins with `*` needs quotes";
   if (says("unknown token") && offset < file.text().size()) {

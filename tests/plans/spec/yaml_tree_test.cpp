@@ -2,6 +2,7 @@
 #include "plans/spec/yaml_tree.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -183,6 +184,27 @@ TEST(YamlTreeTest, AliasesCannotBuildDepth) {
     text += "a" + number + ": &a" + number + " [*a" + std::to_string(i - 1) + "]\n";
   }
   EXPECT_EQ(Parse(text).FirstProblem(), "nested deeper than 64 levels");
+}
+
+// Of the YAML test suite: 236B, 7MNF, 9CWY.
+TEST(YamlTreeTest, AKeyWithoutItsColonIsRefused) {
+  for (const std::string text : {"foo:\n  bar\ninvalid\n", "top1:\n  key1: val1\ntop2\n",
+                                 "key:\n - item1\n - item2\ninvalid"}) {
+    const Parsed parsed = Parse(text, {});
+    EXPECT_EQ(parsed.root, nullptr) << text;
+    ASSERT_EQ(parsed.diagnostics.items().size(), 1U) << text;
+    const Diagnostic& problem = parsed.diagnostics.items().front();
+    EXPECT_THAT(problem.summary, ::testing::EndsWith("` has no `:`")) << text;
+    EXPECT_THAT(text.substr(static_cast<std::size_t>(problem.place.byte)),
+                ::testing::AnyOf(::testing::StartsWith("invalid"), ::testing::StartsWith("top2")))
+        << text;
+  }
+  for (const std::string text : {"a:\nb:\n", "a :\n'b'  :\n", "a: &x k\n*x :\n", "- &x k\n- *x :\n",
+                                 "? a\n? b\n", "{a, b}\n", "&n a:\nb: ~\n", "a: [b, {c}]\nd:\n"}) {
+    const Parsed parsed = Parse(text, {});
+    EXPECT_NE(parsed.root, nullptr) << text;
+    EXPECT_TRUE(parsed.diagnostics.items().empty()) << text;
+  }
 }
 
 TEST(YamlTreeTest, DuplicateKeysKeepTheFirst) {

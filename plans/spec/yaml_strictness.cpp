@@ -1,4 +1,4 @@
-#include "plans/spec/yaml_comments.h"
+#include "plans/spec/yaml_strictness.h"
 
 #include <algorithm>
 
@@ -11,16 +11,20 @@ bool IsOneOf(char c, std::string_view set) {
   return set.find(c) != std::string_view::npos;
 }
 
-// Behind the quoted text that begins at `at`.
-std::size_t BehindQuoted(std::string_view source, std::size_t at) {
-  const char quote = source[at];
-  for (++at; at < source.size() && source[at] != quote; ++at) {
-    if (quote == '"' && source[at] == '\\') ++at;
-  }
-  return std::min(source.size(), at + 1);
-}
-
 }  // namespace
+
+std::size_t BehindQuoted(std::string_view source, std::size_t begin) {
+  const char quote = source[begin];
+  for (std::size_t at = begin + 1; at < source.size(); ++at) {
+    if (quote == '"' && source[at] == '\\') {
+      ++at;
+    } else if (source[at] == quote) {
+      if (quote == '"' || at + 1 == source.size() || source[at + 1] != quote) return at + 1;
+      ++at;  // '' is one ' in single quotes
+    }
+  }
+  return std::string_view::npos;
+}
 
 std::size_t CommentInFlow(std::string_view source, std::size_t begin) {
   int depth = 0;
@@ -53,6 +57,14 @@ std::size_t CommentInFlow(std::string_view source, std::size_t begin) {
 std::size_t CommentAtBlock(std::string_view source, std::size_t begin) {
   const std::size_t end = source.find_first_not_of("|>+-0123456789", begin);
   return end < source.size() && source[end] == '#' ? end : std::string_view::npos;
+}
+
+bool LacksColon(std::string_view source, std::size_t key, std::size_t length) {
+  const std::size_t line = source.rfind('\n', key) + 1;
+  // An alias as a key stands where its anchor does, and behind `?` a key needs no colon.
+  if (source.substr(line, key - line).find_first_of("&?:") != std::string_view::npos) return false;
+  const std::size_t behind = source.find_first_not_of(" \t", key + length);
+  return behind >= source.size() || source[behind] != ':';
 }
 
 }  // namespace podctl
