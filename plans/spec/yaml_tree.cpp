@@ -381,9 +381,12 @@ std::string UsualCause(const SourceFile& file, std::size_t offset, std::string_v
     return is_first ? "does the line above lack a `:`?" : "a text that holds `: ` needs quotes";
   }
   if (says("end of map not found") || says("end of sequence not found")) {
-    return file.Line(place.line).find(':') == std::string_view::npos
-               ? "does it lack a `:`, or a `- ` in front?"
-               : "is it indented like its neighbours?";
+    const std::string_view line = file.Line(place.line);
+    const bool is_key = line.find(':') != std::string_view::npos;
+    const bool is_item =
+        line.substr(std::min(line.find_first_not_of(' '), line.size())).starts_with('-');
+    return is_key || is_item ? "is it indented like its neighbours?"
+                             : "does it lack a `:`, or a `- ` in front?";
   }
   if (says("anchor is not defined")) return "a text that begins with `*` needs quotes";
   if (says("unknown token") && offset < file.text().size()) {
