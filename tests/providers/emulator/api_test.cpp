@@ -304,6 +304,18 @@ TEST_F(ApiTest, ARestartKeepsWhoMayEnterAndTheProjectsMetadata) {
   EXPECT_EQ(ToJson(Send("GET", "/emulator/projectMetadata").body), R"({"enable-oslogin":"TRUE"})");
 }
 
+// Two at once are not queued: the second is to try again.
+TEST_F(ApiTest, APatchBesideAnotherIsRefusedInTheWordsOfTheService) {
+  Create("node", kSingle);
+  Restart(std::chrono::minutes(10));
+  const std::string labels = kNodes + "/node?updateMask=labels";
+  EXPECT_EQ(Send("PATCH", labels, "{labels:{a:'1'}}").status, 200);
+  const Reply second = Send("PATCH", labels, "{labels:{a:'2'}}");
+  EXPECT_EQ(second.status, 409);
+  EXPECT_EQ(second.body["error"]["status"], Value("ABORTED"));
+  EXPECT_EQ(Message(second), "unable to queue the operation");
+}
+
 TEST_F(ApiTest, ARestartKeepsNodesAndGoesOnWithOperations) {
   Create("old", kPod);
   const Value before = Node("old");
