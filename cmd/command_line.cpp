@@ -61,4 +61,12 @@ std::string CommandLineForOthers(const std::vector<std::string>& words) {
   return line;
 }
 
+std::string PlaceFlags(const GlobalOptions& options) {
+  std::string flags;
+  for (const std::string& file : options.files) flags += " -f " + ShellQuote(file);
+  if (options.recursive) flags += " -R";
+  if (!options.state.empty()) flags += " --state " + ShellQuote(options.state);
+  return flags;
+}
+
 }  // namespace podctl

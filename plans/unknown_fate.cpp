@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "providers/base/text.h"
@@ -29,13 +30,25 @@ std::string_view PendingVerb(PendingAction::Kind kind) {
   return "";
 }
 
+std::string KeptWords(StateStore& store, const std::string& flags) {
+  const auto kept = store.History();
+  if (!kept) return {};
+  const auto good = std::find_if(kept->begin(), kept->end(),
+                                 [](const HistoryEntry& entry) { return entry.problem.empty(); });
+  if (good == kept->end()) return {};
+  return fmt::format("{} of it {} kept: `podctl state restore {}{}` brings the newest back",
+                     Plural(kept->size(), "generation"), kept->size() == 1 ? "is" : "are",
+                     good->serial, flags);
+}
+
 std::string TakenHint(const PodSpec& pod, const std::string& address, const State& state,
                       const StatePlace& place) {
   const std::string node = fmt::format("{}/{}/{}", pod.project, pod.zone, pod.node_id);
-  const std::string looked = place.path.empty()
-                                 ? ""
-                                 : fmt::format(" This run looked at {}, {}.",
-                                               VisibleControls(place.path), WhatIsThere(state));
+  const std::string looked =
+      place.path.empty()
+          ? ""
+          : fmt::format(" This run looked at {}, {}.{}", VisibleControls(place.path),
+                        WhatIsThere(state), place.kept.empty() ? "" : " " + place.kept + ".");
   return fmt::format(
       "podctl did not make that node with this state and leaves it alone.\n"
       "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "

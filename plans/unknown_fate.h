@@ -7,6 +7,7 @@
 
 #include "plans/spec/spec.h"
 #include "state/state.h"
+#include "state/store.h"
 
 namespace podctl {
 
@@ -17,7 +18,12 @@ std::string_view PendingVerb(PendingAction::Kind kind);
 struct StatePlace {
   std::string path;   // empty: not known here
   std::string flags;  // what has to stand behind `podctl import`, for a shell: " -f team-a"
+  std::string kept;   // KeptWords of what is kept beside a state that is gone
 };
+
+// Of a store whose state is gone: "5 generations of it are kept: `podctl state restore 16 -f
+// team-a` brings the newest back"; empty where none can be read. `flags` as in StatePlace.
+std::string KeptWords(StateStore& store, const std::string& flags);
 
 // What to do about a node of the pod's name that is in no state at hand: where else the state may
 // be, how the node is taken over, and another name, in this order.

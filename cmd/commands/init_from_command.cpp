@@ -23,6 +23,13 @@ void Tell(Severity severity, std::string summary, std::string detail, Streams& s
                                   {streams.color && streams.err_is_terminal, streams.width});
 }
 
+int Fail(const Error& error, Streams& streams) {
+  const Diagnostic diagnostic = DiagnosticOf("", error);
+  streams.err << FormatDiagnostic(diagnostic,
+                                  {streams.color && streams.err_is_terminal, streams.width});
+  return 1;
+}
+
 // "2026-11-22T08:00:00Z" -> "20261122_080000", as Caliban stamped its jobs.
 std::string Stamp(const std::string& time) {
   std::string stamp;
@@ -81,16 +88,14 @@ int RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& s
   const auto read = [&](const std::string& path) { return files.Read(path, kMostBytes); };
   const Result<FromCommand> made = SpecFromCommand(options.from_command, {read, options.now});
   if (!made) {
-    Tell(Severity::kError, made.error().message, made.error().hint, streams);
-    return 1;
+    return Fail(made.error(), streams);
   }
   if (options.legacy_request) return PrintLegacy(*made, options, streams);
   std::string path;
   if (options.folder != "-") {
     const auto written = WriteNewSpec(options.folder, made->text, files);
     if (!written) {
-      Tell(Severity::kError, written.error().message, written.error().hint, streams);
-      return 1;
+      return Fail(written.error(), streams);
     }
     path = *written;
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "cmd/command_line.h"
 #include "cmd/commands/os_login.h"
 #include "cmd/commands/publish_keys.h"
 #include "cmd/commands/state_lock.h"
@@ -38,15 +39,6 @@ std::set<ZoneName> ZonesOf(const Spec& spec) {
     if (pod.api_version == ApiVersion::kV2Alpha1) zones.erase({pod.project, pod.zone});
   }
   return zones;
-}
-
-// The flags by which another command finds the same spec and state, for a shell.
-std::string FlagsOf(const GlobalOptions& options) {
-  std::string flags;
-  for (const std::string& file : options.files) flags += " -f " + ShellQuote(file);
-  if (options.recursive) flags += " -R";
-  if (!options.state.empty()) flags += " --state " + ShellQuote(options.state);
-  return flags;
 }
 
 // The state, read on a thread of its own while the spec is: of thousands of pods each takes a
@@ -132,23 +124,6 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
   return complete;
 }
 
-Diagnostic DiagnosticOf(const std::string& summary, const Error& error) {
-  // A message may have a block of lines below it (the lock's "Lock Info:").
-  const auto first = std::min(error.message.find('\n'), error.message.size());
-  std::vector<std::string> details;
-  Diagnostic diagnostic;
-  if (summary.empty()) {
-    diagnostic.summary = error.message.substr(0, first);
-    if (first < error.message.size()) details.push_back(error.message.substr(first + 1));
-  } else {
-    diagnostic.summary = summary;
-    details.push_back(error.message);
-  }
-  if (!error.hint.empty()) details.push_back(Sentence(error.hint));
-  diagnostic.detail = Join(details, "\n");
-  return diagnostic;
-}
-
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error) {
   Diagnostics diagnostics;
   diagnostics.Add(DiagnosticOf(summary, error));
@@ -227,12 +202,14 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     ShowError(wiring, json, "", stored.error());
     return std::nullopt;
   }
+  const std::string flags = PlaceFlags(wiring.options());
+  const std::string kept = stored->state ? "" : KeptWords(*run.store, flags);
   run.stored = std::move(stored->state).value_or(State{});
   run.generation = stored->generation;
   PublishKeys(wiring, &run.spec);
   State known = options.keep_stored ? run.stored : TakeRecords(&run.stored);
   PlanOptions plan = options.plan;
-  plan.state_place = {state_path, FlagsOf(wiring.options())};
+  plan.state_place = {state_path, flags, kept};
   plan.moved = MovePods(run.spec, &known, run.problems);
   if (run.problems.has_errors()) {
     ShowProblems(wiring, json, run);

@@ -62,9 +62,6 @@ bool PrepareToEnter(Wiring& wiring, JsonEvents* json, Plan* plan);
 
 void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 
-// An error as a diagnostic without a place, under `summary`, or when that is empty under its own
-// first line.
-Diagnostic DiagnosticOf(const std::string& summary, const Error& error);
 void TellInterrupted(Wiring& wiring, JsonEvents* json);  // before anything was begun
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error);
 void ShowWarning(Wiring& wiring, JsonEvents* json, std::string summary, std::string detail);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "cmd/command_line.h"
 #include "cmd/commands/os_login.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "plans/runtime_unit.h"
+#include "plans/unknown_fate.h"
 #include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -16,13 +18,14 @@
 namespace podctl {
 namespace {
 
-Error UnknownPod(const State& state, const std::string& name) {
+Error UnknownPod(const State& state, const std::string& name, const std::string& kept) {
   std::vector<std::string> known;
   for (const auto& [address, record] : state.pods) known.push_back(address.substr(4));
   const std::string near = NearestWord(name, known);
   std::string hint = "`podctl state list` shows the pods there are.";
   if (!near.empty()) hint = fmt::format("Did you mean `{}`?", near);
   if (known.empty()) hint = "The state is empty; `podctl apply` makes the pods of the spec.";
+  if (!kept.empty()) hint = fmt::format("There is no state; {}.", kept);
   return MakeError(ErrorCode::kNotFound, fmt::format("there is no pod `{}` in the state", name),
                    hint);
 }
@@ -52,10 +55,11 @@ Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name) {
   auto store = wiring.OpenStore(wiring.StatePath());
   auto stored = store->Load();
   if (!stored) return stored.error();
+  const std::string kept = stored->state ? "" : KeptWords(*store, PlaceFlags(wiring.options()));
   const State state = std::move(stored->state).value_or(State{});
   const std::string bare = BarePodName(name);
   auto found = state.pods.find(PodAddress(bare));
-  if (found == state.pods.end()) return UnknownPod(state, bare);
+  if (found == state.pods.end()) return UnknownPod(state, bare, kept);
   PodRecord record = found->second;
   // Where tpu-runtime has them, they are not for what is started beside it.
   if (!ProgramsTakeFlags(state, bare, record)) record.exec_env.clear();

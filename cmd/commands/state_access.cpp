@@ -7,6 +7,7 @@
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/state_lock.h"
 #include "cmd/views/json_events.h"
+#include "cmd/views/snippet.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 

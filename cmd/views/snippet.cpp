@@ -181,6 +181,23 @@ std::string Excerpt(const SourcePlace& place, const std::string& line, const std
 
 }  // namespace
 
+Diagnostic DiagnosticOf(const std::string& summary, const Error& error) {
+  // A message may have a block of lines below it (the lock's "Lock Info:").
+  const auto first = std::min(error.message.find('\n'), error.message.size());
+  std::vector<std::string> details;
+  Diagnostic diagnostic;
+  if (summary.empty()) {
+    diagnostic.summary = error.message.substr(0, first);
+    if (first < error.message.size()) details.push_back(error.message.substr(first + 1));
+  } else {
+    diagnostic.summary = summary;
+    details.push_back(error.message);
+  }
+  if (!error.hint.empty()) details.push_back(Sentence(error.hint));
+  diagnostic.detail = Join(details, "\n");
+  return diagnostic;
+}
+
 std::string FormatDiagnostic(const Diagnostic& diagnostic, const SnippetStyle& style) {
   const bool is_error = diagnostic.severity == Severity::kError;
   const std::string_view color = is_error ? kRed : kYellow;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "providers/base/diagnostic.h"
+#include "providers/base/error.h"
 
 namespace podctl {
 
@@ -19,6 +20,10 @@ struct SnippetStyle {
   bool color = false;
   int width = 100;  // columns; a longer source line is cut around its caret
 };
+
+// An error as a diagnostic without a place, under `summary`, or when that is empty under its own
+// first line.
+Diagnostic DiagnosticOf(const std::string& summary, const Error& error);
 
 // One diagnostic, with a newline at its end.
 std::string FormatDiagnostic(const Diagnostic& diagnostic, const SnippetStyle& style);

@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstdint>
 
+#include "providers/base/text.h"
+
 namespace podctl {
 namespace {
 
@@ -45,6 +47,12 @@ class Reader {
     return found == rules_.end() ? nullptr : &*found;
   }
 
+  std::string Near(std::string_view name) const {
+    std::vector<std::string> names;
+    for (const FlagRule& rule : rules_) names.emplace_back(rule.name);
+    return NearestWord(name, names);
+  }
+
   void TakeLong(std::string_view text) {
     const auto equals = text.find('=');
     GivenFlag flag;
@@ -61,6 +69,7 @@ class Reader {
     }
     if (equals != std::string_view::npos) flag.value = std::string(text.substr(equals + 1));
     flag.known = rule != nullptr;
+    if (!flag.known) flag.near = Near(flag.name);
     Finish(rule, std::move(flag));
   }
 

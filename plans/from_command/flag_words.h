@@ -21,6 +21,7 @@ struct GivenFlag {
   std::string name;                  // "zone"; of an unknown short one "-z"
   std::optional<std::string> value;  // of a switch: nullopt, or "false" after --no-
   bool known = true;
+  std::string near;          // of an unknown long one: the flag that may be meant
   bool lacks_value = false;  // the line ended where its value should stand
 };
 

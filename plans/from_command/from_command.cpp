@@ -90,15 +90,20 @@ Result<FromCommand> SpecFromCommand(std::string_view line, const LineWorld& worl
   if (words.empty()) {
     return MakeError(ErrorCode::kInvalidArgument, "there is no command in the line", kKnown);
   }
-  for (const std::string& expansion : split->expansions) {
-    before.push_back({expansion, "is kept as it stands: no shell puts anything in"});
-  }
   if (!split->rest.empty()) {
     before.push_back({split->rest.substr(0, split->rest.find_first_of(" \n")),
                       "ends the command; what follows is not carried over"});
   }
   Result<FromCommand> made = Convert(std::move(words), world);
   if (!made) return made;
+  for (const std::string& expansion : split->expansions) {
+    const auto is_about = [&](const Remark& remark) {
+      return (remark.subject + " " + remark.reason).find(expansion) != std::string::npos;
+    };
+    // What was put in its place has been told with what it stands for.
+    if (std::any_of(made->remarks.begin(), made->remarks.end(), is_about)) continue;
+    before.push_back({expansion, "is kept as it stands: no shell puts anything in"});
+  }
   made->remarks.insert(made->remarks.begin(), before.begin(), before.end());
   SpecText head;
   head.Comment(fmt::format("From a line of `{}`.", made->tool));

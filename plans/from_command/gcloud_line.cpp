@@ -90,7 +90,7 @@ class GcloudLine : ToolLine {
     }
     id_ = words[name];
     for (std::size_t i = name + 1; i < words.size(); ++i) {
-      Refuse(words[i], "podctl does not know it");
+      Refuse(words[i], fmt::format("a second name beside `{}`", VisibleControls(id_)));
     }
     return {};
   }

@@ -17,10 +17,13 @@ void ToolLine::Refuse(const std::string& subject, std::string_view reason) {
 std::optional<Error> ToolLine::Refused() const {
   if (refused_.empty()) return std::nullopt;
   std::vector<std::string> lines;
+  if (refused_.size() > 1) lines.push_back(fmt::format("{} things in the line", refused_.size()));
   for (const Remark& each : refused_) lines.push_back(each.subject + ": " + each.reason);
-  const char* it = lines.size() == 1 ? "it" : "them";
+  const char* it = refused_.size() == 1 ? "it" : "them";
   return MakeError(ErrorCode::kInvalidArgument, Join(lines, "\n"),
-                   fmt::format("Take {} out of the line, and say what is meant in the spec.", it));
+                   fmt::format("Put {0} right, or take {0} out of the line and say in the spec "
+                               "what is meant.",
+                               it));
 }
 
 std::string ToolLine::Shown(const GivenFlag& flag) {
@@ -29,7 +32,10 @@ std::string ToolLine::Shown(const GivenFlag& flag) {
 
 bool ToolLine::CanBeTaken(const GivenFlag& flag) {
   if (!flag.known) {
-    Refuse(Shown(flag), "podctl does not know this flag");
+    Refuse(Shown(flag),
+           flag.near.empty()
+               ? "podctl does not know this flag"
+               : fmt::format("podctl does not know this flag; did you mean `--{}`?", flag.near));
   } else if (flag.lacks_value) {
     Refuse(Shown(flag), "its value is missing");
   }

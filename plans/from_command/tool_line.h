@@ -18,7 +18,7 @@ class ToolLine {
   void Left(const std::string& subject, std::string_view reason);
   // It cannot be carried over, and would be lost.
   void Refuse(const std::string& subject, std::string_view reason);
-  // What was refused, all of it; nullopt: nothing was.
+  // What was refused, all of it, a line each; nullopt: nothing was.
   std::optional<Error> Refused() const;
   // "--zone"; of an unknown short one "-z".
   static std::string Shown(const GivenFlag& flag);

@@ -276,6 +276,13 @@ TEST_F(SpecTest, TheStateIsLookedAfter) {
   EXPECT_EQ(apply.code, 1) << apply;
   EXPECT_THAT(apply.err, HasSubstr("podctl did not make that node with this state")) << apply;
 
+  // Where the file alone is lost, what is kept beside it is named.
+  std::filesystem::remove(box_.Path("podctl.state.json"));
+  const auto names_the_way_back = HasSubstr("kept: `podctl state restore ");
+  EXPECT_THAT(Replace(box_.Run({"plan"}).err, "\n  ", " "), names_the_way_back);
+  EXPECT_THAT(Replace(box_.Run({"exec", "research", "--", "true"}).err, "\n  ", " "),
+              names_the_way_back);
+
   for (const char* damaged : {"", "{", "{\"format_version\": 1}"}) {
     box_.WriteFile("podctl.state.json", damaged);
     const RunResult run = box_.Run({"plan"});

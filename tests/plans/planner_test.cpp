@@ -327,14 +327,14 @@ TEST(TakenHintTest, SaysWhichStateWasLookedAtAndTheLineThatImports) {
   pod.project = "p";
   pod.zone = "z";
   pod.node_id = "b1";
-  EXPECT_THAT(TakenHint(pod, "pod.b1", {}, {"it's/podctl.state.json", " -f 'team a'"}),
+  EXPECT_THAT(TakenHint(pod, "pod.b1", {}, {"it's/podctl.state.json", " -f 'team a'", ""}),
               AllOf(HasSubstr("looked at it's/podctl.state.json, where there is none yet."),
                     HasSubstr("podctl import pod.b1 p/z/b1 -f 'team a'\n")));
   State state;
   state.lineage = "l";
   state.serial = 41;
   pod.node_id = "b1;touch x";
-  EXPECT_THAT(TakenHint(pod, "pod.b1", state, {"s.json", ""}),
+  EXPECT_THAT(TakenHint(pod, "pod.b1", state, {"s.json", "", ""}),
               AllOf(HasSubstr("looked at s.json, which is at serial 41 and holds 0 pods."),
                     HasSubstr("podctl import pod.b1 'p/z/b1;touch x'\n")));
 }

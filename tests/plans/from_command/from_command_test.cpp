@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -207,10 +208,14 @@ TEST(FromCommand, AFlagThatWouldBeLostIsRefusedByItsName) {
       "gcloud compute tpus queued-resources create q --node-id=n --zone=us-central2-b "
       "--project=p --accelerator-type=v4-8 --runtime-version=v ";
   EXPECT_THAT(ErrorOf(vm + "--nonsense=1"), HasSubstr("--nonsense: podctl does not know"));
+  EXPECT_THAT(ErrorOf(vm + "--accelerator-typ=v4-8"),
+              HasSubstr("--accelerator-typ: podctl does not know this flag; did you mean "
+                        "`--accelerator-type`?"));
+  EXPECT_THAT(ErrorOf(vm + "--nonsense=1 --other -x"), HasSubstr("3 things in the line\n--"));
   EXPECT_THAT(ErrorOf(vm + "--nonsense=1 --other -x"),
               AllOf(HasSubstr("--nonsense: "), HasSubstr("--other: "), HasSubstr("-x: ")));
   EXPECT_THAT(ErrorOf(vm + "--flags-file=f.yaml"), HasSubstr("--flags-file: "));
-  EXPECT_THAT(ErrorOf(vm + "more words"), HasSubstr("more: podctl does not know it"));
+  EXPECT_THAT(ErrorOf(vm + "more words"), HasSubstr("more: a second name beside `t`"));
   EXPECT_THAT(ErrorOf(vm + "--node-id=n"), HasSubstr("--node-id: it belongs to queued resources"));
   EXPECT_THAT(ErrorOf(vm + "--data-disk=source=d,size=3"), HasSubstr("`size` is no part of it"));
   EXPECT_THAT(ErrorOf(vm + "--labels=team"), HasSubstr("--labels: `team` has no `=`"));
@@ -227,6 +232,17 @@ TEST(FromCommand, AFlagThatWouldBeLostIsRefusedByItsName) {
   EXPECT_THAT(ErrorOf("caliban cloud --label nothing x.py"), HasSubstr("`nothing` is no label"));
   EXPECT_THAT(ErrorOf("python -m torch_xla.distributed.xla_dist --tpu=t --odd=1 -- python x"),
               HasSubstr("--odd: "));
+}
+
+TEST(FromCommand, AVariableIsToldOnce) {
+  const auto made = SpecFromCommand("gcloud compute tpus tpu-vm create $NAME --zone=$ZONE");
+  ASSERT_TRUE(made) << made.error().message;
+  for (const std::string name : {"$NAME", "$ZONE"}) {
+    const auto tells = [&](const Remark& remark) {
+      return (remark.subject + remark.reason).find(name) != std::string::npos;
+    };
+    EXPECT_EQ(std::count_if(made->remarks.begin(), made->remarks.end(), tells), 1) << name;
+  }
 }
 
 // Each flag of gcloud's is put into the spec, told, or refused by name: none is merely gone.
