@@ -372,12 +372,19 @@ class Parser {
     const std::string hint =
         command.empty() ? "See `podctl help`." : fmt::format("See `podctl help {}`.", command);
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return Extra(hint);
+    const bool follows = Deepest()->get_option_no_throw("--follow") != nullptr;
+    const std::string other_f =
+        "`-f` names a spec everywhere. To go on with what comes: `--follow`.";
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-      return {fmt::format("`podctl {}` needs more: {}", command, UsageOf(Deepest())), hint};
+      const bool took_f = follows && !invocation_.global.files.empty();
+      return {fmt::format("`podctl {}` needs more: {}", command, UsageOf(Deepest())),
+              took_f ? other_f : hint};
     }
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
       const std::string text = error.what();
-      return {fmt::format("`{}` needs a value", text.substr(0, text.find(':'))), hint};
+      const std::string flag = text.substr(0, text.find(':'));
+      return {fmt::format("`{}` needs a value", flag),
+              follows && flag == "--file" ? other_f : hint};
     }
     return {error.what(), hint};
   }

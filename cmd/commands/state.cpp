@@ -89,6 +89,7 @@ int RunStatus(Wiring& wiring) {
       pod.Set("acceleratorType", row.type);
       pod.Set("zone", row.zone);
       pod.Set("workers", Value(row.workers).AsInt());
+      pod.Set("addresses", Value::List(row.addresses.begin(), row.addresses.end()));
       pods.push_back(std::move(pod));
     }
     document.Set("pods", std::move(pods));

@@ -253,7 +253,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
   std::vector<StatusRow> rows;
   for (const auto& [address, record] : settled.pods) {
     const std::string pod = address.substr(4);
-    StatusRow row{pod, "GONE", "-", "-", record.zone, "-", "-"};
+    StatusRow row{pod, "GONE", "-", "-", record.zone, "-", {}};
     const Value* queued = observation.FindQueued(record);
     const bool over =
         queued != nullptr && gcp::PhaseOf(gcp::QueuedState(*queued)) != gcp::QueuedPhase::kActive;
@@ -269,14 +269,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
       row.type = (*node)["acceleratorType"].AsString();
       const auto workers = AccessToWorkers(pod, record);
       row.workers = std::to_string(workers.size());
-      std::vector<std::string> hosts;
-      for (const WorkerAccess& worker : workers) hosts.push_back(worker.host);
-      if (hosts.size() > 4) {
-        const std::size_t more = hosts.size() - 4;
-        hosts.resize(4);
-        hosts.push_back(fmt::format("… {} more", more));
-      }
-      if (!hosts.empty()) row.addresses = Join(hosts, ", ");
+      for (const WorkerAccess& worker : workers) row.addresses.push_back(worker.host);
     } else if (record.pending || IsSought(record)) {
       row.state = "PENDING";
     }
@@ -288,9 +281,15 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
 std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
   std::vector<std::array<std::string, 7>> table = {
       {"POD", "STATE", "HEALTH", "TYPE", "ZONE", "WORKERS", "ADDRESSES"}};
+  constexpr std::size_t kMostShown = 4;
   for (const StatusRow& row : rows) {
-    table.push_back(
-        {row.pod, row.state, row.health, row.type, row.zone, row.workers, row.addresses});
+    std::vector<std::string> shown = row.addresses;
+    if (shown.size() > kMostShown) {
+      shown.resize(kMostShown);
+      shown.push_back(fmt::format("… {} more", row.addresses.size() - kMostShown));
+    }
+    table.push_back({row.pod, row.state, row.health, row.type, row.zone, row.workers,
+                     shown.empty() ? "-" : Join(shown, ", ")});
   }
   return Padded(table, Paint(color));
 }

@@ -26,7 +26,7 @@ struct StatusRow {
   std::string type;
   std::string zone;
   std::string workers;
-  std::string addresses;
+  std::vector<std::string> addresses;  // of each worker; empty: it has none yet
 };
 // The training jobs of a state that has some.
 std::string TrainingTable(const State& settled, const Observation& observation, bool color);

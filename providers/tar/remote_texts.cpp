@@ -48,7 +48,7 @@ else
   [ -d "${target%/*}/" ] || refuse "${target%/*}: there is no such folder"
   cd "${target%/*}/" || exit 1
 fi
-temp=$(mktemp -d ./.podctl-cp-XXXXXXXX) || exit 1
+temp=$(mktemp -d ./.podctl-cp-XXXXXXXX 2>&1) || refuse "$PWD: ${temp##*: }"
 trap "rm -rf $temp" EXIT
 trap "exit 143" TERM HUP INT
 tar -x -m -o -f - -C $temp || exit 1

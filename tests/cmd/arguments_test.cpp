@@ -14,6 +14,8 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using Words = std::vector<std::string>;
 
@@ -35,6 +37,14 @@ std::string Help(const Words& words) {
   auto parsed = ParseArguments(words);
   const auto* help = std::get_if<HelpWanted>(&parsed);
   return help == nullptr ? "" : help->text;
+}
+
+// For tail, docker and kubectl, -f is to follow.
+TEST(Arguments, WhoMeansToFollowIsToldHow) {
+  EXPECT_THAT(Refusal({"logs", "research", "loop", "-f"}), HasSubstr("`--follow`"));
+  EXPECT_THAT(Refusal({"logs", "-f", "research", "loop"}), HasSubstr("`--follow`"));
+  EXPECT_THAT(Refusal({"logs", "research"}), Not(HasSubstr("--follow")));
+  EXPECT_THAT(Refusal({"status", "-f"}), Not(HasSubstr("--follow")));
 }
 
 TEST(Arguments, TheCommandLineIsKeptAsOthersMayReadIt) {

@@ -72,6 +72,10 @@ TEST_F(CpTest, WorkersThatFailAreNamedWithWhatToTypeForThem) {
   EXPECT_EQ(Shell("cat those/research-2/x").out, "hello\n");
 }
 
+TEST_F(CpTest, AFolderThatTakesNoFileIsNamed) {
+  EXPECT_THAT(Cp({"src/a.txt", "research/0:/proc/x"}).err, HasSubstr("research/0 | /proc: "));
+}
+
 TEST_F(CpTest, AFileIsNotAFolderForSeveral) {
   Shell("echo mine >here");
   const RunResult refused = Cp({"research:/etc/hostname", "here"});

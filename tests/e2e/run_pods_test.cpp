@@ -210,7 +210,7 @@ TEST_F(RunPodsTest, WhatIsLeftOfAnEarlierRunIsEndedFirst) {
       "done; exit 0\"]\n");
   EXPECT_EQ(Run().code, 0);
   const std::string nobody =
-      "! grep -lzsF \"PODCTL_RUN_MARK=$HOME/.podctl/run/train#\" /proc/[0-9]*/environ";
+      "! grep -qzsF \"PODCTL_RUN_MARK=$HOME/.podctl/run/train#\" /proc/[0-9]*/environ";
   EXPECT_EQ(Exec(nobody).code, 1);
   Job("    command: [\"exit 0\"]\n");
   const RunResult run = Run();

@@ -266,6 +266,8 @@ TEST_F(SpecTest, TheStateIsLookedAfter) {
   EXPECT_THAT(box_.Run({"state", "show", "pod.research"}).out,
               AllOf(HasSubstr("v3-32"), HasSubstr("READY")));
   EXPECT_THAT(box_.Run({"status"}).out, AllOf(HasSubstr("research"), HasSubstr("READY")));
+  const Value status = ParseJson(box_.Run({"status", "--json"}).out).value_or(Value());
+  EXPECT_EQ(status["pods"].AsList().at(0)["addresses"].AsList().size(), 4U) << ToJson(status);
   EXPECT_EQ(box_.Run({"state", "show", "pod.reserch"}).code, 1);
   const RunResult removed = box_.Run({"state", "rm", "pod.research"});
   EXPECT_EQ(removed.code, 0) << removed;
