@@ -19,9 +19,10 @@ std::string RunScriptCommand(const std::string& id, const std::map<std::string, 
       exports +
       fmt::format(
           "cd || exit 1\n"
-          "d=$(mktemp -d) || exit 1\n"
+          "d=\n"
           "trap 'rm -rf \"$d\"' EXIT\n"
           "trap 'exit 143' TERM HUP INT\n"
+          "d=$(mktemp -d) || exit 1\n"
           "tar -xPpmf - --no-same-owner --no-overwrite-dir --transform \"s,^{0}/,$d/,\" ||\n"
           "  {{ echo {0} >&2; exit 1; }}\n"
           "s=$(command -v bash) || s=/bin/sh\n"

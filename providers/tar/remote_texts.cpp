@@ -48,9 +48,10 @@ else
   [ -d "${target%/*}/" ] || refuse "${target%/*}: there is no such folder"
   cd "${target%/*}/" || exit 1
 fi
-temp=$(mktemp -d ./.podctl-cp-XXXXXXXX 2>&1) || refuse "$PWD: ${temp##*: }"
-trap "rm -rf $temp" EXIT
+temp=
+trap 'rm -rf "$temp"' EXIT
 trap "exit 143" TERM HUP INT
+temp=$(mktemp -d ./.podctl-cp-XXXXXXXX 2>&1) || { why=${temp##*: } temp=; refuse "$PWD: $why"; }
 tar -x -m -o -f - -C $temp || exit 1
 for item in $temp/* $temp/.[!.]* $temp/..?*; do
   [ -e "$item" ] || continue
