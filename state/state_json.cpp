@@ -404,6 +404,11 @@ Error Damaged(const std::string& origin, const std::string& what) {
                    "one; without the state it would not know the pods it made.");
 }
 
+bool HasConflictMarkers(std::string_view text) {
+  return (text.starts_with("<<<<<<< ") || text.find("\n<<<<<<< ") != std::string_view::npos) &&
+         text.find("\n>>>>>>> ") != std::string_view::npos;
+}
+
 Error TooNew(const std::string& origin, const Value& document) {
   const std::string& writer = document["podctl_version"].AsString();
   return MakeError(
@@ -475,6 +480,14 @@ Result<State> StateFromJson(std::string_view text, const std::string& origin,
     return Damaged(origin, "it holds carriage returns, which podctl does not write");
   }
   Result<Value> document = ParseJson(text, readable);
+  if (!document && HasConflictMarkers(text)) {
+    return MakeError(
+        ErrorCode::kDataLoss,
+        fmt::format("the state {} holds the marks of a merge that git left unresolved", origin),
+        "Two runs saved it apart from each other. Take the newer one whole (`git "
+        "checkout --theirs` or `--ours`): a state cannot be merged by its lines. "
+        "`podctl plan` then names what only the other one knew, for `podctl import`.");
+  }
   if (!document) return Damaged(origin, document.error().message);
   if (!document->is_map()) return Damaged(origin, "it is not a JSON object");
   // Before anything else: what a newer podctl means by the other keys is not known here.

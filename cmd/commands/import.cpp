@@ -85,6 +85,7 @@ class Importer {
   // has just emptied, which counts as none.
   bool ReadSpec() {
     load_ = wiring_.SpecOptions();
+    load_.may_lack_pods = true;
     spec_.project = load_.project.value_or("");
     spec_.zone = load_.zone.value_or("");
     if (!target_.empty() && !ReadTarget()) return false;

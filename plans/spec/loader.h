@@ -21,7 +21,8 @@ struct LoadOptions {
   std::optional<std::string> zone;          // --zone
   // Files whose text is given here instead of on the disk, by path: a spec that is not written yet.
   std::map<std::string, std::string> texts = {};
-  bool recursive = false;  // folders of `paths` with all that is below them
+  bool recursive = false;      // folders of `paths` with all that is below them
+  bool may_lack_pods = false;  // for who is about to add one
 };
 
 // The Spec is usable only when `diagnostics` has no errors afterwards.

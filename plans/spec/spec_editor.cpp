@@ -55,7 +55,12 @@ class Editor {
       return Refused("it is no spec that could be read");
     }
     const YamlEntry* pods = root->Find("pods");
-    if (pods == nullptr) return Refused("it has no `pods:`");
+    if (pods == nullptr) {
+      const std::string& text = file_.text();
+      const std::string break_line = text.find("\r\n") == std::string::npos ? "\n" : "\r\n";
+      const std::string end = text.ends_with('\n') ? "" : break_line;
+      return Editor(file_.name(), text + end + break_line + "pods: {}" + break_line, draft_).Run();
+    }
     if (!pods->value->is_map()) return Refused("`pods` is no map");
     auto edited = pods->value->entries.empty() ? FillEmpty(*pods) : Append(*root, *pods);
     if (!edited) return edited;

@@ -293,6 +293,16 @@ TEST(StateJson, UnknownMembersAreRefusedBecauseASaveWouldDropThem) {
             std::string::npos);
 }
 
+TEST(StateJson, AnUnresolvedMergeIsCalledThat) {
+  for (const char* text : {"<<<<<<< HEAD\n{}\n=======\n{ }\n>>>>>>> theirs\n",
+                           "{\n<<<<<<< HEAD\n\"serial\": 1\n=======\n>>>>>>> theirs\n}\n"}) {
+    const Error error = MustRefuse(text);
+    EXPECT_EQ(error.code, ErrorCode::kDataLoss);
+    EXPECT_NE(error.message.find("merge that git left unresolved"), std::string::npos) << text;
+  }
+  EXPECT_EQ(MustRefuse("{\n<<<<<<< HEAD\n").message.find("git"), std::string::npos);
+}
+
 TEST(StateJson, ValuesOutOfRangeAreDamage) {
   auto in_pod = [](std::string_view path, Value value) {
     return Resealed([&](Value& d) {

@@ -623,6 +623,19 @@ TEST_F(LoaderTest, HandsOverVariablesAndADigestOfTheFiles) {
   EXPECT_EQ(spec.digest.size(), 64U);
   EXPECT_EQ(Load(text).digest, spec.digest);
   EXPECT_NE(Load(text + "# edited\n").digest, spec.digest);
+
+  // The same file in another checkout.
+  files_.SetFile("/elsewhere/podctl.yaml", text);
+  options_.paths = {"/elsewhere/podctl.yaml"};
+  EXPECT_EQ(LoadFiles().digest, spec.digest);
+}
+
+TEST_F(LoaderTest, OnlyWhoAddsAPodMayLackThem) {
+  Load("project: p\n");
+  EXPECT_THAT(report_, HasSubstr("there is no `pods`"));
+  options_.may_lack_pods = true;
+  Load("project: p\n");
+  EXPECT_EQ(report_, "");
 }
 
 }  // namespace

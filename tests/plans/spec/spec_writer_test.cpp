@@ -205,12 +205,14 @@ TEST_F(SpecEditor, FillsEmptyPods) {
   EXPECT_EQ(Append("zone: z\npods: {}\nproject: p\n"),
             "zone: z\npods:\n" + Pod("  ") + "project: p\n");
   EXPECT_EQ(Append("pods: { }  # none yet"), "pods:  # none yet\n" + Pod("  "));
+  EXPECT_EQ(Append("project: p\nzone: z\n"), "project: p\nzone: z\n\npods:\n" + Pod("  "));
+  EXPECT_EQ(Append("zone: z"), "zone: z\n\npods:\n" + Pod("  "));
 }
 
 TEST_F(SpecEditor, RefusesWhatItCouldDamage) {
   for (const char* text :
-       {"pods: {a: {x: 1}}\n", "pods: {\n  a: {x: 1}}\n", "x: &p\n  a: {}\npods: *p\n", "zone: z\n",
-        "pods:\n", "pods: [a]\n", "- a\n", "pods:\n  a: {\n", "",
+       {"pods: {a: {x: 1}}\n", "pods: {\n  a: {x: 1}}\n", "x: &p\n  a: {}\npods: *p\n",
+        "{zone: z}\n", "pods:\n", "pods: [a]\n", "- a\n", "pods:\n  a: {\n", "",
         "pods:\n  a:\n    x: |+\n      text\n\n", "pods:\n  a: 1\n...\n", "{pods:\n  {a: 1}}\n"}) {
     EXPECT_THAT(Append(text), HasSubstr("refused: the pod cannot be added to podctl.yaml safely"))
         << text;
