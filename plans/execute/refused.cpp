@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plans/capacity.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -24,6 +25,21 @@ std::string CapacityHint(const PodSpec& pod) {
   return "";
 }
 
+// Where the service does not know the type or the runtime version by the name that the spec gives.
+Error WithCatalogue(Error error, const PodSpec& pod) {
+  const bool of_request =
+      error.code == ErrorCode::kInvalidArgument || error.code == ErrorCode::kNotFound;
+  if (!of_request || !error.hint.empty()) return error;
+  const auto names = [&](const std::string& word) {
+    return !word.empty() && error.message.find(word) != std::string::npos;
+  };
+  const bool of_version = names(pod.node["runtimeVersion"].AsString());
+  if (!of_version && !names(pod.node["acceleratorType"].AsString())) return error;
+  error.hint = fmt::format("`podctl {} --zone {}` lists those it has.",
+                           of_version ? "versions" : "types", ShellQuote(pod.zone));
+  return error;
+}
+
 }  // namespace
 
 std::string TypeOf(const PodSpec& pod) {
@@ -43,7 +59,7 @@ Refusal RefusalOf(const Error& error, gcp::RefusedBy by, const PodSpec& pod) {
 Error InPodsWords(const Error& error, Refusal refusal, const PodSpec& pod) {
   switch (refusal) {
     case Refusal::kNone:
-      return error;
+      return WithCatalogue(error, pod);
     case Refusal::kNoCapacity:
       return MakeError(error.code, fmt::format("no capacity for {} in {}", TypeOf(pod), pod.zone),
                        CapacityHint(pod) + Said(error));

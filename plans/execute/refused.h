@@ -16,7 +16,8 @@ std::string TypeOf(const PodSpec& pod);
 gcp::Refusal RefusalOf(const Error& error, gcp::RefusedBy by, const PodSpec& pod);
 
 // "no capacity for v3-32 in europe-west4-a", with the service's own words in the hint. An error
-// that is none of these refusals stays as it is.
+// that is none of these refusals keeps its words; where it names the pod's type or runtime version,
+// its hint says what lists those there are.
 Error InPodsWords(const Error& error, gcp::Refusal refusal, const PodSpec& pod);
 
 }  // namespace podctl

@@ -105,6 +105,16 @@ TEST_F(CreateTest, SomebodyElsesNodeIsAnErrorAndLeftAlone) {
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
 }
 
+TEST_F(CreateTest, ATypeThatTheZoneDoesNotKnowIsToldWithWhatListsThem) {
+  desk_.cloud.FailNext("create", MakeError(ErrorCode::kInvalidArgument,
+                                           "the accelerator v3-32 was not found in zone z"));
+  const Error error = OnlyFailure(desk_.Apply());
+  EXPECT_EQ(error.message, "the accelerator v3-32 was not found in zone z");
+  EXPECT_EQ(error.hint, "`podctl types --zone europe-west4-a` lists those it has.");
+  desk_.cloud.FailNext("create", MakeError(ErrorCode::kInvalidArgument, "no such disk"));
+  EXPECT_EQ(OnlyFailure(desk_.Apply()).hint, "");
+}
+
 TEST_F(CreateTest, NoCapacityIsShownAndNothingIsLeftBehind) {
   desk_.cloud.FailOperation("create", FakeProvider::NoCapacity());
   EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
