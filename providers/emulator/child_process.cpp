@@ -14,6 +14,8 @@
 #include <csignal>
 #include <system_error>
 
+#include "providers/emulator/user_namespaces.h"
+
 namespace podctl::emulator {
 namespace {
 
@@ -41,6 +43,7 @@ struct Birth {
   int* passed = nullptr;
   int passed_count = 0;
   bool dies_with_starter = false;
+  bool confined = false;
 };
 
 [[noreturn]] void RunChild(char* const* argv, char* const* environment, const Birth& birth) {
@@ -64,6 +67,7 @@ struct Birth {
   for (int i = 0; i < birth.passed_count; ++i) ::dup2(birth.passed[i], kFirstPassed + i);
   CloseFrom(static_cast<unsigned>(kFirstPassed + birth.passed_count));
   if (::chdir("/") != 0) ::_exit(126);
+  if (birth.confined && !ForbidUserNamespaces()) ::_exit(124);
   ::execve(argv[0], argv, environment);
   ::_exit(127);
 }
@@ -75,7 +79,7 @@ bool NamespacesWork() {
   if (child < 0) return false;
   if (child == 0) {
     const bool works = ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                       ::mount("tmpfs", "/mnt", "tmpfs", 0, nullptr) == 0;
+                       ::mount("tmpfs", "/mnt", "tmpfs", 0, nullptr) == 0 && ForbidUserNamespaces();
     ::_exit(works ? 0 : 1);
   }
   int status = 0;
@@ -106,7 +110,8 @@ Result<pid_t> StartChild(const ChildOptions& options) {
                     .network = options.network,
                     .passed = passed.data(),
                     .passed_count = static_cast<int>(passed.size()),
-                    .dies_with_starter = options.namespaces};
+                    .dies_with_starter = options.namespaces,
+                    .confined = options.confined};
   const pid_t child = Fork(options.namespaces);
   if (child == 0) RunChild(argv.data(), environment, birth);
   const int problem = errno;

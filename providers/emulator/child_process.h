@@ -22,13 +22,16 @@ struct ChildOptions {
   bool namespaces = false;
   // A network namespace for it, or -1: that of this process. Asks for CAP_SYS_ADMIN.
   int network = -1;
+  // It and all that it starts can make no user namespaces; else it is not started at all.
+  bool confined = false;
   // Instead of /dev/null; -1 for none. The caller keeps its other end.
   int stdin_file = -1;
   // Become the child's descriptors 3, 4 and so on. The caller keeps its own.
   std::vector<int> passed_files = {};
 };
 
-// May this process make such namespaces and mount in them (root with CAP_SYS_ADMIN)?
+// May this process make such namespaces, mount in them and confine who is in them (root with
+// CAP_SYS_ADMIN)?
 bool NamespacesWork();
 
 Result<pid_t> StartChild(const ChildOptions& options);

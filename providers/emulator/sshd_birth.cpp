@@ -92,6 +92,7 @@ void SshdFarm::StartMachine(const std::string& uid, std::size_t index) {
                         .log = files.folder + "/log",
                         .namespaces = namespaces_,
                         .network = place.space.get(),
+                        .confined = namespaces_,
                         .stdin_file = leash[0],
                         .passed_files = own_network_ ? std::vector<int>{place.outer_door.get(),
                                                                         place.inner_door.get()}

@@ -303,7 +303,8 @@ Result<void> SshdFarm::HoldTpu(Machine* machine) {
                            "--pid", "--uts", "--ipc", "--", kSetpriv,
                            fmt::format("--bounding-set={}", kWorkerCapabilities), "--inh-caps=-all",
                            "--", "/bin/bash", "-c", std::string(kHoldTpu)},
-                  .log = machine->files.folder + "/visitor.log"});
+                  .log = machine->files.folder + "/visitor.log",
+                  .confined = true});
   if (!visitor) return visitor.error();
   machine->visitors.push_back(*visitor);
   return {};

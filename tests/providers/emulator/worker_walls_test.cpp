@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "tests/providers/emulator/workers_fixture.h"
 
@@ -62,6 +63,42 @@ TEST_F(WorkerWallsTest, RootInAWorkerCannotTakeTheWallsDown) {
   // sudo itself goes on working, to root and to others.
   EXPECT_EQ(Ssh("alice", 0, "sudo id -u; sudo -u nobody id -un").text,
             ::access("/usr/bin/sudo", X_OK) == 0 ? "0\nnobody\n" : "0\nroot\n");
+}
+
+// In a user namespace root has all capabilities again, and cgroups may be mounted anew: all of the
+// machine's, to be frozen and killed.
+TEST_F(WorkerWallsTest, NobodyInAWorkerMakesAUserNamespace) {
+  if (!Isolated()) GTEST_SKIP() << "no namespaces here: a worker is the emulator's own user";
+  Create("v3-8", "tpu-vm-tf-2.11.0", "alice");
+  for (const char* attempt :
+       {"sudo unshare --user --map-root-user true", "unshare --user --map-root-user true",
+        "sudo unshare -UrCm sh -c 'mount -t cgroup2 none /mnt && ls /mnt'",
+        "sudo unshare -UrCm sh -c 'mount -t cgroup -o freezer none /mnt && ls /mnt'"}) {
+    EXPECT_NE(Ssh("alice", 0, attempt).code, 0) << attempt;
+  }
+  // By the calls themselves: clone, and clone3, whose flags no filter can read.
+  EXPECT_THAT(Ssh("alice", 0,
+                  "perl -e 'my $r = syscall(" + std::to_string(SYS_clone) +
+                      ", 0x10000000 | 17, 0, 0, 0, 0); exit 0 if defined $r && $r == 0; "
+                      "print \"$r $!\"'")
+                  .text,
+              HasSubstr("-1 Operation not permitted"));
+  EXPECT_THAT(Ssh("alice", 0,
+                  "perl -e 'my $words = pack(\"Q8\", 0x10000000, 0, 0, 0, 17, 0, 0, 0); "
+                  "my $r = syscall(" +
+                      std::to_string(SYS_clone3) +
+                      ", $words, 64); "
+                      "exit 0 if defined $r && $r == 0; print \"$r $!\"'")
+                  .text,
+              HasSubstr("-1 Function not implemented"));
+  // Processes and threads are made as ever, and what was put into a worker has no more.
+  EXPECT_EQ(Ssh("alice", 0, "sh -c 'echo $(echo made)'").text, "made\n");
+  Act(0, "hold-tpu");
+  ASSERT_TRUE(Eventually([&] { return Ssh("alice", 0, "pgrep -f train.py").code == 0; }));
+  EXPECT_EQ(
+      Ssh("alice", 0, "grep -c 'Seccomp:.*2' /proc/1/status /proc/$(pgrep -of train.py)/status")
+          .code,
+      0);
 }
 
 // The emulator makes homes from outside, as the machine's root.
