@@ -87,7 +87,8 @@ TEST_F(NotebookTest, ACellRunsOnWorkerZeroInABrowserThatOpensThePrintedUrl) {
   ASSERT_TRUE(
       browser.WaitFor("return window.Jupyter && Jupyter.notebook && Jupyter.notebook.kernel && "
                       "Jupyter.notebook.kernel.is_connected() ? 'yes' : 'no'"))
-      << browser.Title();
+      << browser.Title() << "\n"
+      << OnWorkerZero("cat ~/.podctl/jupyter/log");
   ASSERT_TRUE(browser.Click(".code_cell .CodeMirror"));
   // Shift and Enter (WebDriver, 17.4.2) run the cell.
   browser.Type("import os, socket; print(socket.gethostname(), os.environ['TPU_LOAD_LIBRARY'])");
