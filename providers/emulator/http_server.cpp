@@ -1,18 +1,24 @@
 #include "providers/emulator/http_server.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <httplib.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -25,6 +31,9 @@ namespace {
 
 // A request that waits holds one, and podctl may send 256 at once (--parallelism).
 constexpr std::size_t kThreads = 320;
+// From so many on, connections of strangers are cut: each holds a thread for as long as it sends a
+// byte now and then, and whose it is is asked only when its request is there.
+constexpr int kCrowd = 288;
 constexpr int kQueue = 1024;  // of connections that no thread has taken yet
 constexpr std::size_t kMaxBody = std::size_t{8} << 20;
 constexpr int kFirstByteSeconds = 10;
@@ -34,39 +43,76 @@ constexpr int kReadSeconds = 30;
 // that follows is ever read.
 constexpr std::size_t kRequestsPerConnection = 1;
 
-int PortOf(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+std::optional<End> EndOf(const sockaddr_storage& name) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (name.ss_family == AF_INET) {
+    const auto& address = reinterpret_cast<const sockaddr_in&>(name);
+    ::inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size());
+    return End{text.data(), ntohs(address.sin_port)};
   }
-  if (address.ss_family == AF_INET6) {
-    return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+  if (name.ss_family == AF_INET6) {
+    const auto& address = reinterpret_cast<const sockaddr_in6&>(name);
+    ::inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size());
+    return End{text.data(), ntohs(address.sin6_port)};
   }
-  return -1;
+  return std::nullopt;
 }
 
-// Shuts the accepted sockets of `port`; with a peer's port, only the one that it is connected to.
-// The library lends no socket to a handler, so it is looked up among the open files.
-void CutConnections(int port, int peer_port) {
+// Shuts the accepted sockets of `port` for which `is_to_go(peer, own)`. The library lends no socket
+// to a handler, so they are looked up among the open files.
+template <typename Rule>
+void CutConnections(int port, const Rule& is_to_go) {
   DIR* const folder = ::opendir("/proc/self/fd");
   if (folder == nullptr) return;
   while (const dirent* entry = ::readdir(folder)) {
-    int file = -1;
-    const char* const end = entry->d_name + std::strlen(entry->d_name);
-    if (std::from_chars(entry->d_name, end, file).ptr != end) continue;
-    sockaddr_storage own{};
-    sockaddr_storage peer{};
-    socklen_t own_size = sizeof own;
-    socklen_t peer_size = sizeof peer;
-    if (::getsockname(file, reinterpret_cast<sockaddr*>(&own), &own_size) != 0 ||
-        ::getpeername(file, reinterpret_cast<sockaddr*>(&peer), &peer_size) != 0) {
-      continue;  // no socket, or the listening one
+    int number = -1;
+    const char* const text_end = entry->d_name + std::strlen(entry->d_name);
+    if (std::from_chars(entry->d_name, text_end, number).ptr != text_end) continue;
+    // One's own name for it: the number may be another file's before the rule has answered.
+    const int file = ::fcntl(number, F_DUPFD_CLOEXEC, 0);
+    if (file < 0) continue;
+    sockaddr_storage own_name{};
+    sockaddr_storage peer_name{};
+    socklen_t own_size = sizeof own_name;
+    socklen_t peer_size = sizeof peer_name;
+    // Else it is no socket, or the listening one.
+    if (::getsockname(file, reinterpret_cast<sockaddr*>(&own_name), &own_size) == 0 &&
+        ::getpeername(file, reinterpret_cast<sockaddr*>(&peer_name), &peer_size) == 0) {
+      const auto own = EndOf(own_name);
+      const auto peer = EndOf(peer_name);
+      if (own && peer && own->port == port && is_to_go(*peer, *own)) ::shutdown(file, SHUT_RDWR);
     }
-    if (PortOf(own) == port && (peer_port == 0 || PortOf(peer) == peer_port)) {
-      ::shutdown(file, SHUT_RDWR);
-    }
+    ::close(file);
   }
   ::closedir(folder);
 }
+
+bool IsServed(const Gate& gate, uid_t user) {
+  return std::find(gate.users.begin(), gate.users.end(), user) != gate.users.end();
+}
+
+// The library's threads, with a word when they are few.
+class Threads final : public httplib::TaskQueue {
+ public:
+  // `on_crowd` is called on the thread that accepts connections.
+  explicit Threads(std::function<void()> on_crowd) : on_crowd_(std::move(on_crowd)) {}
+
+  // void, or in newer versions of the library bool.
+  using Taken = decltype(std::declval<httplib::ThreadPool&>().enqueue({}));
+  Taken enqueue(std::function<void()> task) override {
+    if (++taken_ > kCrowd) on_crowd_();
+    return pool_.enqueue([this, task = std::move(task)] {
+      task();
+      --taken_;
+    });
+  }
+  void shutdown() override { pool_.shutdown(); }
+
+ private:
+  const std::function<void()> on_crowd_;
+  std::atomic<int> taken_ = 0;
+  httplib::ThreadPool pool_{kThreads};
+};
 
 std::vector<std::string> Values(const httplib::Request& from, const char* name) {
   std::vector<std::string> values;
@@ -83,9 +129,7 @@ bool HasBody(const httplib::Request& from) {
 Refusal CheckPeer(const Gate& gate, const httplib::Request& from) {
   if (gate.users.empty()) return std::nullopt;
   const auto user = UserAt({from.remote_addr, from.remote_port}, {from.local_addr, gate.port});
-  if (user && std::find(gate.users.begin(), gate.users.end(), *user) != gate.users.end()) {
-    return std::nullopt;
-  }
+  if (user && IsServed(gate, *user)) return std::nullopt;
   return ApiError{.status = "PERMISSION_DENIED",
                   .message =
                       "The connection is not of the user who runs this emulator; it serves "
@@ -107,8 +151,17 @@ struct HttpServer::Core {
   std::thread thread;
 
   Refusal Check(const httplib::Request& from) const;
+  void CutStrangers() const;
   httplib::Server::HandlerResponse Answer(const httplib::Request& from, httplib::Response& to);
 };
+
+void HttpServer::Core::CutStrangers() const {
+  if (gate.users.empty()) return;
+  CutConnections(port, [this](const End& peer, const End& own) {
+    const auto user = UserAt(peer, own);
+    return user && !IsServed(gate, *user);
+  });
+}
 
 Refusal HttpServer::Core::Check(const httplib::Request& from) const {
   if (Refusal refusal = CheckPeer(gate, from)) return refusal;
@@ -131,7 +184,10 @@ httplib::Server::HandlerResponse HttpServer::Core::Answer(const httplib::Request
     std::unique_lock lock(mutex);
     wake.wait_for(lock, reply.delay, [this] { return stopping; });
   }
-  if (reply.drop) CutConnections(port, from.remote_port);
+  if (reply.drop) {
+    CutConnections(port,
+                   [&](const End& peer, const End&) { return peer.port == from.remote_port; });
+  }
   to.status = reply.status;
   if (reply.cut_after >= 0) {
     const std::size_t kept = std::min(static_cast<std::size_t>(reply.cut_after), reply.body.size());
@@ -162,7 +218,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const std::string& host, 
   }
   auto core = std::make_unique<Core>();
   httplib::Server& server = core->server;
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server.new_task_queue = [core = core.get()] {
+    return new Threads([core] { core->CutStrangers(); });
+  };
   server.set_keep_alive_timeout(kFirstByteSeconds);
   server.set_keep_alive_max_count(kRequestsPerConnection);
   server.set_read_timeout(kReadSeconds, 0);
@@ -248,7 +306,7 @@ void HttpServer::Stop() {
   std::atomic<bool> joined = false;
   std::thread cutter([&] {
     while (!joined) {
-      CutConnections(core->port, 0);
+      CutConnections(core->port, [](const End&, const End&) { return true; });
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   });

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -355,6 +356,46 @@ TEST_F(GatePeerTest, AnotherUserGetsNothing) {
   }));
   server_->Stop();
   EXPECT_EQ(handled_, 0);
+}
+
+// Each of a stranger's connections would hold a thread, as long as its request is not whole.
+TEST_F(GatePeerTest, AnotherUserKeepsNobodyWaiting) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
+  Serve({0});
+  int go[2] = {-1, -1};
+  int stop[2] = {-1, -1};
+  ASSERT_EQ(::pipe(go), 0);
+  ASSERT_EQ(::pipe(stop), 0);
+  const int port = server_->port();
+  const pid_t stranger = ::fork();
+  if (stranger == 0) {
+    ::close(stop[1]);
+    const rlimit files{2048, 2048};
+    bool done =
+        ::setrlimit(RLIMIT_NOFILE, &files) == 0 && ::setresuid(kNobody, kNobody, kNobody) == 0;
+    // Some are cut before they have said so much.
+    for (int i = 0; i < 800; ++i) ::send(Connect(port), "GET / HTTP/1.1\r\nX", 17, MSG_NOSIGNAL);
+    char byte = done ? 'y' : 'n';
+    done = ::write(go[1], &byte, 1) == 1 && ::read(stop[0], &byte, 1) == 0;
+    ::_exit(done ? 0 : 1);
+  }
+  char begun = '?';
+  EXPECT_EQ(::read(go[0], &begun, 1), 1);
+  EXPECT_EQ(begun, 'y');
+  // Without the cut they would be waited for, each for 30 s.
+  const int own = Connect(port);
+  const timeval patience{.tv_sec = 20, .tv_usec = 0};
+  ::setsockopt(own, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  ::send(own, request_.data(), request_.size(), MSG_NOSIGNAL);
+  char answer[16] = "";
+  EXPECT_EQ(::recv(own, answer, 15, MSG_WAITALL), 15);
+  EXPECT_STREQ(answer, "HTTP/1.1 200 OK");
+  ::close(own);
+  for (const int file : {go[0], go[1], stop[0], stop[1]}) ::close(file);
+  int status = 1;
+  while (::waitpid(stranger, &status, 0) < 0 && errno == EINTR) {
+  }
+  EXPECT_EQ(handled_, 1);
 }
 
 // A user with sudo starts it as root, and asks it as themselves: ./dev demo.
