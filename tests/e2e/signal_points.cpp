@@ -252,8 +252,10 @@ void Stage::StopWorkers() {
     std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
     std::string name;
     std::getline(file, name);
-    // Who listens (one doorman for each worker, or sshd itself), and who serves.
-    if (!name.starts_with("sshd") && !name.starts_with("doorman")) continue;
+    // Who listens (one doorman for each worker, or sshd itself), and who serves; of light workers,
+    // whose server is the emulator, what runs on them.
+    const bool serves = name.starts_with("sshd") || name.starts_with("doorman");
+    if (!serves && box.WorkersAreMachines()) continue;
     kill(pid, SIGSTOP);
     stopped.push_back(pid);
   }
