@@ -7,6 +7,7 @@
 #include "plans/execute/refused.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
+#include "plans/published_keys.h"
 #include "plans/refresh.h"
 #include "plans/unknown_fate.h"
 #include "plans/way_in.h"
@@ -83,6 +84,8 @@ class CreateTask final : public Task {
         return OnCleanUpRead(std::get<Result<Value>>(reply));
       case Phase::kDelete:
         return OnCleanUp(clean_up_->OnReply(std::move(reply)));
+      case Phase::kLetIn:
+        return OnLetIn(let_in_->OnReply(std::move(reply)));
       case Phase::kHostKeys:
         return OnHostKeys(std::get<Result<std::vector<WorkerAttributes>>>(reply));
       case Phase::kReadiness:
@@ -93,12 +96,13 @@ class CreateTask final : public Task {
 
   Need OnWake() override {
     if (phase_ == Phase::kDelete) return OnCleanUp(clean_up_->OnWake());
+    if (phase_ == Phase::kLetIn) return OnLetIn(let_in_->OnWake());
     return phase_ == Phase::kWait ? wait_.Look() : Read();
   }
   std::string Id() const override { return name_.Resource(); }
 
  private:
-  enum class Phase { kSend, kWait, kRead, kFind, kCleanUp, kDelete, kHostKeys, kReadiness };
+  enum class Phase { kSend, kWait, kRead, kFind, kCleanUp, kDelete, kLetIn, kHostKeys, kReadiness };
   static constexpr int kMaxSends = 3;
   static constexpr int kMaxFinds = 10;
 
@@ -257,6 +261,23 @@ class CreateTask final : public Task {
     context_.nodes[pod_.name] = node;
     NoteRuntime(node);
     if (pod_.check_ready) context_.journal.ReadinessWanted(pod_.name);
+    const PodRecord* record = context_.journal.Find(address_);
+    if (!earlier_ || DiffKeys(pod_, record, node).empty()) return AskHostKeys();
+    // Whoever asked for this node need not be who waits for it: its workers may not know our key.
+    phase_ = Phase::kLetIn;
+    Change change;
+    change.address = address_;
+    change.pod = pod_.name;
+    let_in_ = MakePatchTask(change, Patch{pod_, {"metadata"}}, context_);
+    return OnLetIn(let_in_->Begin());
+  }
+
+  Need OnLetIn(Need need) {
+    const bool done = need.kind == Need::Kind::kDone && need.result;
+    return done ? AskHostKeys() : need;
+  }
+
+  Need AskHostKeys() {
     phase_ = Phase::kHostKeys;
     return CallFor(
         [&provider = Cloud(), name = name_, query = AttributesQuery(pod_.ssh)](
@@ -345,6 +366,7 @@ class CreateTask final : public Task {
   Value body_;
   Phase phase_ = Phase::kSend;
   std::unique_ptr<Task> clean_up_;
+  std::unique_ptr<Task> let_in_;
   std::unique_ptr<Task> readiness_;
   Clock::SteadyTime read_since_{};
   bool maybe_ours_ = false;

@@ -361,6 +361,13 @@ pods:
   ExpectNothingToDo(Written());
 }
 
+TEST_F(ImportTest, WhatOnlyV2Alpha1ShowsOfADiskIsWrittenWithItsVersionToo) {
+  Put(R"({"dataDisks": [{"sourceDisk": "projects/p/zones/europe-west4-a/disks/d",
+                         "workerIds": ["0"]}]})");
+  EXPECT_THAT(Written(), AllOf(HasSubstr("apiVersion: v2alpha1\n"), HasSubstr("workerIds:")));
+  ExpectNothingToDo(Written());
+}
+
 TEST_F(ImportTest, WhatV2Alpha1SaysOnceMoreNeedsItNot) {
   Put(R"({"autocheckpointEnabled": false,
           "schedulingConfig": {"provisioningModel": "SPOT", "spot": true}})");

@@ -192,6 +192,47 @@ TEST_F(PublishedKeysTest, DriftThatIsTakenIntoTheStateIsForgotten) {
   EXPECT_THAT(desk_.Stored().pods.at("pod.a").own_keys, IsEmpty());
 }
 
+// Whoever goes on with a teammate's request waits for workers that do not know the key yet.
+TEST_F(PublishedKeysTest, ACreateThatATeammateBeganLetsInWhoGoesOnWithIt) {
+  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    queuedResource: {}\n"));
+  desk_.cloud.queue.capacity = false;
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line.find("WAITING") != std::string::npos) desk_.drain.request_stop();
+  };
+  EXPECT_TRUE(desk_.Apply().interrupted);
+  desk_.events.on_line = nullptr;
+  desk_.drain = {};
+  desk_.cloud.queue.capacity = true;
+
+  desk_.own_keys = {kBob};
+  desk_.plan_options.targets = {"pod.b"};
+  std::string when_looked_over;
+  desk_.workers.OnReadiness([&](const testing::FakeStepRunner::Call&) {
+    when_looked_over = desk_.Node("b")["metadata"]["ssh-keys"].AsString();
+  });
+  ASSERT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(when_looked_over, std::string(kAlice) + "\n" + kBob);
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+}
+
+TEST_F(PublishedKeysTest, WhoPublishesNoKeyForgetsThoseThatAreThere) {
+  desk_.Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n    labels: {x: y}\n"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Keys(), kAlice) << "what is there stays";
+  EXPECT_THAT(desk_.Stored().pods.at("pod.a").own_keys, IsEmpty());
+}
+
+TEST_F(PublishedKeysTest, AKeyOfTheTeamThatIsTakenAwayIsDriftToo) {
+  Team("\"carol:" + kCarolKey + " carol@laptop\"");
+  desk_.ApplyAll();
+  SetKeys(kAlice);
+  const Plan plan = desk_.MakePlan();
+  ASSERT_EQ(plan.drift.size(), 1U);
+  EXPECT_THAT(Lines(plan.drift[0].attributes)[0], HasSubstr("metadata.ssh-keys[carol]: "));
+  desk_.ApplyAll();
+  EXPECT_THAT(Keys(), HasSubstr(kCarolKey));
+}
+
 TEST(PublishedKeys, AUserOfSeveralKeysIsToldApart) {
   const auto lines = KeyAttributes("a:ssh-rsa AAAA\na:ssh-rsa BBBB");
   ASSERT_EQ(lines.size(), 2U);
