@@ -3,6 +3,7 @@
 #
 #   sh pipeline.sh plan    plans, keeps the plan for `apply`, and writes .podctl/plan.md
 #   sh pipeline.sh apply   applies the plan that was kept for exactly these files, and no other
+#   sh pipeline.sh stop    GitHub: ends an `apply` that was cancelled, and waits for its end
 #   sh pipeline.sh note    GitLab: shows .podctl/plan.md under the merge request
 #
 # STATE_BUCKET  gs://bucket/folder, where state and plans are kept; its bucket has versions turned on
@@ -22,7 +23,7 @@ tell() {
 fail() { tell "$1"; exit 1; }
 
 start() {
-  rm -f .podctl/plan.md
+  rm -f .podctl/plan.md .podctl/rest
   [ -n "${STATE_BUCKET:-}" ] || fail 'STATE_BUCKET is not set: gs://bucket/folder'
   lock=$STATE_BUCKET/podctl.lock
   # Of these files, whatever the commit is called: that of the merge has the same.
@@ -58,10 +59,23 @@ keep() {
 # Two pipelines that apply at once would each make pods that the other's state does not know.
 take_lock() {
   who=${CI_JOB_URL:-${GITHUB_RUN_ID:+$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID}}
-  printf '%s\n' "${who:-$(id -un) on $(uname -n)}" > .podctl/lock
-  gcloud storage cp --if-generation-match=0 .podctl/lock "$lock" && return 0
+  printf '%s since %s\n' "${who:-$(id -un) on $(uname -n)}" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" \
+    > .podctl/lock
+  locked=maybe
+  gcloud storage cp --if-generation-match=0 .podctl/lock "$lock" && locked=yes && return 0
+  locked=
   holder=$(gcloud storage cat "$lock") || fail "cannot write $lock"
   fail "$holder holds the state, or was lost with it. If it is over and kept no state: gcloud storage rm $lock"
+}
+
+# At the end of an apply, cancelled ones too. Only a cancel in the middle of taking the lock leaves
+# open whose it is.
+give_back() {
+  rm -f .podctl/pid
+  case $locked in
+    yes) gcloud storage rm "$lock" ;;
+    maybe) ! gcloud storage cat "$lock" | cmp -s - .podctl/lock || gcloud storage rm "$lock" ;;
+  esac
 }
 
 make_plan() {
@@ -75,29 +89,60 @@ make_plan() {
 
 apply() {
   start
+  locked=
+  trap 'exit 130' TERM INT HUP
+  trap give_back EXIT
+  echo $$ > .podctl/pid
   take_lock
-  trap 'gcloud storage rm "$lock"' EXIT
   fetch
   gcloud storage cp "$plan" .podctl/plan ||
     fail 'nobody has reviewed a plan for these files: start this pipeline by hand, which plans them, and then this job again'
   # podctl gets the runner's signals itself, and writes everything down before it leaves.
+  podctl=
+  stop=
+  trap cancel TERM INT HUP
   podctl apply --state "$state" .podctl/plan &   # this checkout's, wherever it was planned
   podctl=$!
-  trap 'kill -TERM $podctl' TERM INT HUP
+  [ -z "$stop" ] || kill -TERM "$podctl"
   code=0
-  wait $podctl || code=$?
-  while kill -0 $podctl 2>/dev/null; do
+  wait "$podctl" || code=$?
+  while kill -0 "$podctl" 2>/dev/null; do
     code=0
-    wait $podctl || code=$?
+    wait "$podctl" || code=$?
   done
   trap '' TERM INT HUP
   # Also after a failure the state says what there is. While it is here only, nobody may apply.
   keep || {
-    trap - EXIT
+    locked=
     fail "the state could not be put back. It is an artifact of this job: once it is at $STATE_BUCKET/$name, gcloud storage rm $lock"
   }
+  rm -rf "$state" "$state.history"   # it is where it belongs, and no artifact for all to read
   [ $code -ne 0 ] || gcloud storage rm "$plan"
   exit $code
+}
+
+cancel() {
+  stop=yes
+  # Of a step that was cancelled nobody reads on: `stop` shows the rest.
+  [ ! -e .podctl/rest ] || exec >> .podctl/rest 2>&1
+  echo 'cancelled: podctl ends, and its state is put back' >&2
+  [ -z "$podctl" ] || kill -TERM "$podctl" 2>/dev/null || :
+}
+
+# In a container the signals of GitHub's runner do not arrive (docker exec hands none on), and an
+# apply that was cancelled runs on.
+stop_apply() {
+  pid=$(cat .podctl/pid 2>/dev/null) || return 0
+  runs() { grep -qs pipeline "/proc/$pid/cmdline"; }
+  runs || return 0
+  : > .podctl/rest
+  kill -TERM "$pid"
+  tries=0
+  while runs && [ $tries -lt 240 ]; do
+    sleep 1
+    tries=$((tries + 1))
+  done
+  cat .podctl/rest
 }
 
 # One note for each merge request, which is renewed. The token stands in no process list.
@@ -125,9 +170,10 @@ note() {
 case ${1:-} in
   plan) make_plan ;;
   apply) apply ;;
+  stop) stop_apply ;;
   note) note ;;
   *)
-    echo 'usage: pipeline.sh plan|apply|note' >&2
+    echo 'usage: pipeline.sh plan|apply|stop|note' >&2
     exit 1
     ;;
 esac

@@ -250,6 +250,7 @@ case "$2 $3" in
     [ -z "$want" ] || [ "$want" = "$now" ] || { echo "412 conditionNotMet" >&2; exit 1; }
     case $2 in gs://ours/*) mkdir -p "$(dirname "$(at "$2")")" ;; gs://*) exit 1 ;; esac
     cp "$(at "$1")" "$(at "$2")" || exit 1
+    case $2 in "${CANCEL:-nothing}") kill -TERM $PPID ;; esac
     case $2 in gs://*)
       mark=$BUCKET.generations/${2#gs://}
       mkdir -p "$(dirname "$mark")"
@@ -370,7 +371,7 @@ TEST_F(GitopsTest, EachLineOfTheTwoPipelinesRuns) {
   const auto github = RunLines(box_.ReadFile("gitops/.github/workflows/podctl.yml"));
   ASSERT_EQ(github, (std::vector<std::string>{"sh pipeline.sh plan",
                                               "cat .podctl/plan.md >> \"$GITHUB_STEP_SUMMARY\"",
-                                              "exec sh pipeline.sh apply"}));
+                                              "exec sh pipeline.sh apply", "sh pipeline.sh stop"}));
   for (const std::string& line : github) ExpectOk(in_clone("bash -e -c", line));
   EXPECT_THAT(box_.ReadFile("summary"), HasSubstr("<!-- podctl plan -->"));
   EXPECT_TRUE(InBucket("podctl.state.json"));
@@ -428,6 +429,8 @@ TEST_F(GitopsTest, AFailedApplyPutsItsStateBackAndABucketThatIsSilentEndsIt) {
   EXPECT_EQ(failed.code, 1) << failed;
   EXPECT_TRUE(InBucket("podctl.state.json")) << "it knows of the pod that was made";
   EXPECT_THAT(box_.ReadFile("bucket/ours/podctl/podctl.state.json"), HasSubstr("pod.research"));
+  EXPECT_EQ(box_.RunProgram({"sh", "-c", "ls clone/.podctl/podctl.state.json*"}).out, "")
+      << "an artifact of the failed job would show it to all";
 
   box_.SetVariable("STATE_BUCKET", "gs://elsewhere/podctl");
   const RunResult lost = Pipeline("apply");
@@ -483,6 +486,28 @@ TEST_F(GitopsTest, OfTwoThatApplyAtOnceOneIsTurnedAway) {
   const RunResult overtaken = Pipeline("apply");
   EXPECT_EQ(overtaken.code, 1) << overtaken;
   EXPECT_EQ(box_.ReadFile("bucket/ours/podctl/podctl.state.json"), "theirs\n");
+}
+
+// As a runner ends it: by a signal, at whatever it is.
+TEST_F(GitopsTest, ACancelledApplyGivesItsLockBack) {
+  AddToSpec("\n    bootstrap: [{name: slow, run: sleep 60}]\n");
+  ExpectOk(Pipeline("plan"));
+  box_.SetVariable("CANCEL", "gs://ours/podctl/podctl.lock");
+  const RunResult at_once = Pipeline("apply");
+  EXPECT_EQ(at_once.code, 130) << at_once;
+  EXPECT_FALSE(InBucket("podctl.lock")) << "the next pipeline is turned away";
+  EXPECT_EQ(box_.GetNode("research").status, 404);
+  box_.SetVariable("CANCEL", "");
+
+  const auto apply = box_.StartProgram(PipelineCommand("apply", "clone"));
+  ASSERT_TRUE(apply->WaitForErr("bootstrap.research.slow: Running")) << apply->err();
+  const RunResult stopped =
+      box_.RunProgram({"sh", "-c", "cd clone && sh -e pipeline.sh stop"});  // in its container
+  EXPECT_EQ(stopped.code, 0) << stopped;
+  EXPECT_THAT(stopped.out, HasSubstr("its state is put back")) << "told to who reads";
+  EXPECT_EQ(apply->Wait(), 130);
+  EXPECT_FALSE(InBucket("podctl.lock"));
+  EXPECT_THAT(box_.ReadFile("bucket/ours/podctl/podctl.state.json"), HasSubstr("pod.research"));
 }
 
 TEST_F(GitopsTest, AStateThatCannotBePutBackIsKeptAndNobodyAppliesMeanwhile) {
