@@ -184,7 +184,8 @@ class Planner {
     }
     if (pod.queued && observation_.queued.contains(QueuedNameOf(pod))) {
       refused_.insert(change->address);
-      refusals_.emplace_back(change->address, QueueTaken(pod, change->address));
+      refusals_.emplace_back(change->address,
+                             QueueTaken(pod, change->address, state_, options_.state_place));
       change->action = Keep{pod};
       return;
     }

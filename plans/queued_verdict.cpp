@@ -28,15 +28,14 @@ QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has
   return {Kind::kWaits, fmt::format("its queued resource {} is {}", id, state), ""};
 }
 
-Diagnostic QueueTaken(const PodSpec& pod, const std::string& address) {
+Diagnostic QueueTaken(const PodSpec& pod, const std::string& address, const State& state,
+                      const StatePlace& place) {
   Diagnostic diagnostic;
   diagnostic.summary = fmt::format("a queued resource named `{}` already exists in {}",
                                    QueuedNameOf(pod).id, pod.zone);
   diagnostic.place = pod.place;
   diagnostic.context = address;
-  diagnostic.detail =
-      "podctl did not make it and will not touch it. Give this pod another `queuedResource.id`, or "
-      "delete the queued resource first.";
+  diagnostic.detail = QueueTakenHint(pod, address, state, place);
   return diagnostic;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plans/spec/spec.h"
+#include "plans/unknown_fate.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "state/state.h"
@@ -32,6 +33,7 @@ struct QueuedPod {
 QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has_node);
 
 // Why a pod cannot be asked for: somebody else's queued resource has its name.
-Diagnostic QueueTaken(const PodSpec& pod, const std::string& address);
+Diagnostic QueueTaken(const PodSpec& pod, const std::string& address, const State& state,
+                      const StatePlace& place);
 
 }  // namespace podctl

@@ -24,11 +24,11 @@ namespace {
 using ZoneName = std::pair<std::string, std::string>;
 
 // With what `state` has under way there, which nobody can know the end of now.
-Error InZone(const Error& error, const State& state, const std::string& cannot,
-             const std::string& project, const std::string& zone) {
+Error InZone(const Error& error, const State& state, const std::string& flags,
+             const std::string& cannot, const std::string& project, const std::string& zone) {
   std::string hint = error.hint;
   if (error.code != ErrorCode::kCancelled) {
-    const std::string pending = PendingHint(state, project, zone);
+    const std::string pending = PendingHint(state, project, zone, flags);
     if (!pending.empty()) hint += (hint.empty() ? "" : "\n") + pending;
   }
   return MakeError(error.code, fmt::format("{}: {}", cannot, error.message), hint);
@@ -49,8 +49,13 @@ struct Errand {
 
 class Collector {
  public:
-  Collector(Provider& provider, const State& state, Observation& observation, std::stop_token stop)
-      : provider_(provider), state_(state), observation_(observation), stop_(std::move(stop)) {}
+  Collector(Provider& provider, const State& state, const std::string& flags,
+            Observation& observation, std::stop_token stop)
+      : provider_(provider),
+        state_(state),
+        flags_(flags),
+        observation_(observation),
+        stop_(std::move(stop)) {}
 
   Result<void> Run(std::vector<Errand> errands, int parallelism) {
     errands_ = std::move(errands);
@@ -107,7 +112,7 @@ class Collector {
     std::lock_guard lock(mutex_);
     if (!nodes) {
       errors_.push_back(
-          InZone(nodes.error(), state_,
+          InZone(nodes.error(), state_, flags_,
                  fmt::format("cannot list the nodes of {} in {}", zone.first, zone.second),
                  zone.first, zone.second));
       return;
@@ -126,8 +131,8 @@ class Collector {
       observation_.operations[name] = std::move(*operation);
     } else if (operation.error().code != ErrorCode::kNotFound) {
       const ZoneName& zone = errand.zone;
-      errors_.push_back(InZone(operation.error(), state_, fmt::format("cannot look up {}", name),
-                               zone.first, zone.second));
+      errors_.push_back(InZone(operation.error(), state_, flags_,
+                               fmt::format("cannot look up {}", name), zone.first, zone.second));
     }  // a forgotten operation: the list of nodes alone decides
   }
 
@@ -145,7 +150,7 @@ class Collector {
     if (node) {
       observation_.nodes[name] = std::move(*node);
     } else if (node.error().code != ErrorCode::kNotFound) {
-      errors_.push_back(InZone(node.error(), state_,
+      errors_.push_back(InZone(node.error(), state_, flags_,
                                fmt::format("cannot look at {}", name.Resource()), name.project,
                                name.zone));
     }
@@ -207,6 +212,7 @@ class Collector {
 
   Provider& provider_;
   const State& state_;
+  const std::string& flags_;
   Observation& observation_;
   std::stop_token stop_;
   std::vector<Errand> errands_;
@@ -424,10 +430,11 @@ NodeName NameOf(const PodRecord& record, const DeposedNode& deposed) {
 }
 
 Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
-                            int parallelism, std::stop_token stop, bool refresh) {
+                            int parallelism, std::stop_token stop, bool refresh,
+                            const std::string& flags) {
   Observation observation;
   if (!refresh) Remember(state, &observation);
-  Collector collector(provider, state, observation, std::move(stop));
+  Collector collector(provider, state, flags, observation, std::move(stop));
   if (auto done = collector.Run(FirstErrands(spec, state, refresh), parallelism); !done) {
     return done.error();
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "plans/refresh.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -14,6 +15,32 @@ std::string WhatIsThere(const State& state) {
   if (state.lineage.empty()) return "where there is none yet";
   return fmt::format("which is at serial {} and holds {}", state.serial,
                      Plural(state.pods.size(), "pod"));
+}
+
+// What has the name that a pod wants.
+struct Taken {
+  std::string_view kind;
+  std::string_view both;  // with all that an import takes over
+  std::string_view key;   // of the spec, for another name
+  std::string_view id;
+};
+
+std::string WaysOut(const Taken& taken, const PodSpec& pod, const std::string& address,
+                    const State& state, const StatePlace& place) {
+  const std::string name = fmt::format("{}/{}/{}", pod.project, pod.zone, taken.id);
+  const std::string looked =
+      place.path.empty()
+          ? ""
+          : fmt::format(" This run looked at {}, {}.{}", VisibleControls(place.path),
+                        WhatIsThere(state), place.kept.empty() ? "" : " " + place.kept + ".");
+  return fmt::format(
+      "podctl did not make that {} with this state and leaves it alone.\n"
+      "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
+      "runner that is gone.{} `--state` names another.\n"
+      "2. To take {} over: podctl import {} {}{}\n"
+      "3. To make another one: give this pod a `{}` of its own.",
+      taken.kind, looked, taken.both, ShellQuote(address), ShellQuote(name), place.flags,
+      taken.key);
 }
 
 }  // namespace
@@ -43,19 +70,14 @@ std::string KeptWords(StateStore& store, const std::string& flags) {
 
 std::string TakenHint(const PodSpec& pod, const std::string& address, const State& state,
                       const StatePlace& place) {
-  const std::string node = fmt::format("{}/{}/{}", pod.project, pod.zone, pod.node_id);
-  const std::string looked =
-      place.path.empty()
-          ? ""
-          : fmt::format(" This run looked at {}, {}.{}", VisibleControls(place.path),
-                        WhatIsThere(state), place.kept.empty() ? "" : " " + place.kept + ".");
-  return fmt::format(
-      "podctl did not make that node with this state and leaves it alone.\n"
-      "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
-      "runner that is gone.{} `--state` names another.\n"
-      "2. To take the node over: podctl import {} {}{}\n"
-      "3. To make another one: give this pod a `nodeId` of its own.",
-      looked, ShellQuote(address), ShellQuote(node), place.flags);
+  return WaysOut({"node", "the node", "nodeId", pod.node_id}, pod, address, state, place);
+}
+
+std::string QueueTakenHint(const PodSpec& pod, const std::string& address, const State& state,
+                           const StatePlace& place) {
+  const std::string id = QueuedNameOf(pod).id;
+  return WaysOut({"queued resource", "it, with its node,", "queuedResource.id", id}, pod, address,
+                 state, place);
 }
 
 std::string PendingWords(const PendingAction& pending, const std::string& node) {
@@ -73,7 +95,8 @@ std::string ForgetRisk(const std::string& project, const std::string& zone) {
       ShellQuote(project), ShellQuote(zone));
 }
 
-std::string PendingHint(const State& state, const std::string& project, const std::string& zone) {
+std::string PendingHint(const State& state, const std::string& project, const std::string& zone,
+                        const std::string& flags) {
   std::string pending;
   std::string addresses;
   for (const auto& [address, record] : state.pods) {
@@ -93,8 +116,8 @@ std::string PendingHint(const State& state, const std::string& project, const st
   return fmt::format(
       "An earlier run left something under way in this zone:\n{}Once the zone answers, the same "
       "command finds out what became of it and goes on.\nTo go on without knowing:\n"
-      "    podctl state rm --force-forget{}\nWhat that risks: {}",
-      pending, addresses, ForgetRisk(project, zone));
+      "    podctl state rm --force-forget{}{}\nWhat that risks: {}",
+      pending, addresses, flags, ForgetRisk(project, zone));
 }
 
 }  // namespace podctl

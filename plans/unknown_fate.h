@@ -29,10 +29,14 @@ std::string KeptWords(StateStore& store, const std::string& flags);
 // be, how the node is taken over, and another name, in this order.
 std::string TakenHint(const PodSpec& pod, const std::string& address, const State& state,
                       const StatePlace& place);
+// The same of a queued resource that has the name of the pod's.
+std::string QueueTakenHint(const PodSpec& pod, const std::string& address, const State& state,
+                           const StatePlace& place);
 
 // What an earlier run left under way in a zone that cannot be asked now, and how to go on without
-// knowing; empty where there is nothing.
-std::string PendingHint(const State& state, const std::string& project, const std::string& zone);
+// knowing; empty where there is nothing. `flags` as in StatePlace.
+std::string PendingHint(const State& state, const std::string& project, const std::string& zone,
+                        const std::string& flags);
 
 // "create of b1, begun at 2026-11-20T14:30:00Z, of which no answer was heard".
 std::string PendingWords(const PendingAction& pending, const std::string& node);

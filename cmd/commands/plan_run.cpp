@@ -215,8 +215,8 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     ShowProblems(wiring, json, run);
     return std::nullopt;
   }
-  auto observation =
-      Observe(run.spec, known, *listing, wiring.options().parallelism, stop, options.plan.refresh);
+  auto observation = Observe(run.spec, known, *listing, wiring.options().parallelism, stop,
+                             options.plan.refresh, flags);
   if (!observation) {
     if (wiring.interrupt().requested()) {
       reason = NoPlan::kInterrupted;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cmd/command_line.h"
 #include "cmd/commands/state_lock.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
@@ -290,7 +291,7 @@ class SavedRun {
     State base = saved_.prior.value_or(run_.stored);
     base.digest_key = run_.stored.digest_key;
     auto observation = Observe(PodsOfPlan(), base, **provider, wiring_.options().parallelism,
-                               wiring_.interrupt().drain());
+                               wiring_.interrupt().drain(), true, PlaceFlags(wiring_.options()));
     if (!observation) {
       if (wiring_.interrupt().requested()) {
         TellInterrupted(wiring_, json_);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "cmd/command_line.h"
 #include "cmd/commands/state_access.h"
 #include "cmd/views/state_view.h"
 #include "providers/base/json.h"
@@ -67,8 +68,8 @@ int RunStatus(Wiring& wiring) {
   if (!state) return 1;
   auto provider = wiring.provider();
   if (!provider) return ShowFailure(wiring, provider.error());
-  auto observation =
-      Observe({}, *state, **provider, wiring.options().parallelism, wiring.interrupt().drain());
+  auto observation = Observe({}, *state, **provider, wiring.options().parallelism,
+                             wiring.interrupt().drain(), true, PlaceFlags(wiring.options()));
   if (!observation) {
     if (wiring.interrupt().requested()) return kInterruptedExitCode;
     return ShowFailure(wiring, observation.error());

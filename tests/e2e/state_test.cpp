@@ -189,6 +189,35 @@ TEST_F(StateTest, MovesAndForgetsAddresses) {
   EXPECT_EQ(box_.GetNode("a").status, 200);
 }
 
+// The answer to a create is lost, and then the zone closes: nobody can find out what became of it.
+TEST_F(StateTest, WhatIsPendingInAClosedZoneIsNamedAndForgottenByTheLineThatIsShown) {
+  box_.WriteSpec("  a: {acceleratorType: v3-8, runtimeVersion: tpu-ubuntu2204-base}\n");
+  box_.OrderFault(R"({"call": "nodes.create", "nth": 1, "drop": "after"})");
+  box_.OrderFault(R"({"call": "nodes.get", "every": 1, "status": 403})");
+  EXPECT_EQ(box_.Run({"apply", "--auto-approve", "--state", "elsewhere.json"}).code, 1);
+  box_.OrderFault(R"({"call": "nodes.list", "every": 1, "status": 403})");
+
+  const RunResult plan = box_.Run({"plan", "--state", "elsewhere.json"});
+  EXPECT_EQ(plan.code, 1);
+  EXPECT_THAT(plan.err, HasSubstr("  pod.a: create of a, begun at 20")) << plan;
+  EXPECT_THAT(plan.err, HasSubstr("podctl state rm --force-forget pod.a --state elsewhere.json\n"))
+      << plan;
+  const RunResult careful = box_.Run({"state", "rm", "pod.a", "--state", "elsewhere.json"});
+  EXPECT_EQ(careful.code, 1);
+  EXPECT_THAT(careful.err, AllOf(HasSubstr("pod.a has something under way: the create of a"),
+                                 HasSubstr("`--force-forget`")));
+  ExpectOk(box_.Run({"state", "rm", "--force-forget", "pod.a", "--state", "elsewhere.json"}));
+  EXPECT_EQ(box_.Run({"state", "list", "--state", "elsewhere.json"}).out, "");
+  EXPECT_EQ(box_.GetNode("a").status, 403) << "still closed";
+
+  box_.ForgetFaults();
+  EXPECT_EQ(box_.GetNode("a").status, 200) << "it was made after all, and lives on";
+  const RunResult found = box_.Run({"plan", "--state", "elsewhere.json"});
+  EXPECT_THAT(found.err, HasSubstr("podctl import pod.a my-project/europe-west4-a/a"));
+  ExpectOk(
+      box_.Run({"import", "pod.a", "my-project/europe-west4-a/a", "--state", "elsewhere.json"}));
+}
+
 TEST_F(StateTest, APulledStateCanBePushedBackByTerraformsRules) {
   EXPECT_EQ(box_.Run({"state", "pull"}).out, "");
   box_.WriteSpec(kPods);

@@ -108,6 +108,9 @@ TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
   EXPECT_THAT(error.hint, HasSubstr("    podctl state rm --force-forget pod.a\n"));
   EXPECT_THAT(error.hint, HasSubstr("lives on and costs"));
   EXPECT_THAT(error.hint, Not(HasSubstr("pod.c")));
+  cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
+  EXPECT_THAT(Observe({}, state, cloud_, 1, {}, true, " -f 'team a'").error().hint,
+              HasSubstr("    podctl state rm --force-forget pod.a -f 'team a'\n"));
   state.pods["pod.a"] = Record("a");
   EXPECT_EQ(forbid().hint, "");
 }

@@ -232,6 +232,15 @@ TEST_F(QueuedTest, SomebodyElsesRequestIsLeftAlone) {
   const Diagnostics refused = desk_.TryPlan();
   ASSERT_TRUE(refused.has_errors());
   EXPECT_THAT(refused.items().front().summary, HasSubstr("`a` already exists"));
+  desk_.plan_options.state_place = {"s.json", " -f team-a", ""};
+  EXPECT_EQ(
+      desk_.TryPlan().items().front().detail,
+      "podctl did not make that queued resource with this state and leaves it alone.\n"
+      "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
+      "runner that is gone. This run looked at s.json, where there is none yet. `--state` "
+      "names another.\n"
+      "2. To take it, with its node, over: podctl import pod.a p/europe-west4-a/a -f team-a\n"
+      "3. To make another one: give this pod a `queuedResource.id` of its own.");
 }
 
 class MultisliceTest : public QueuedTest {
