@@ -114,6 +114,23 @@ TEST_F(CpTest, OnlyWhatWasAskedForIsTaken) {
   OnWorkers("rm -f .bashrc");
 }
 
+// The others are waited for, and then those that have failed are not.
+TEST_F(CpTest, AWorkerThatNeverEndsHoldsNobodyWhenItHasFailed) {
+  OnWorkers(
+      "echo fine >run.log && mkdir -p evil && printf '#!/bin/sh\n"
+      "case $1 in -c) /bin/tar --transform s,run,other, \"$@\"; exec sleep 987;; esac\n"
+      "exec /bin/tar \"$@\"\n' >evil/tar && chmod +x evil/tar");
+  box_->Run({"exec", "research", "--worker", "1,3", "--", "echo 'PATH=$HOME/evil:$PATH' >.bashrc"});
+  const RunResult some = Cp({"research:run.log", "held"});
+  EXPECT_EQ(some.code, 1) << some;
+  EXPECT_THAT(some.err, AllOf(HasSubstr("it sends `./other.log`, which was not asked for\n"),
+                              HasSubstr("podctl cp research/1,3:run.log held\n")))
+      << some;
+  EXPECT_EQ(Shell("cat held/research-0/run.log held/research-2/run.log; ls held").out,
+            "fine\nfine\nresearch-0\nresearch-1\nresearch-2\nresearch-3\n");
+  OnWorkers("rm -f .bashrc");
+}
+
 TEST_F(CpTest, AHomeFolderGetsTheNameOfItsWorker) {
   OnWorkers("mkdir -p sub && echo here >sub/x");
   const RunResult one = Cp({"research/0:sub/.", "."});

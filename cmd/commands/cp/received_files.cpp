@@ -19,14 +19,22 @@ ReceivedFiles::ReceivedFiles(const std::vector<Place>& places, const tar::AskedN
                              std::stop_source stop)
     : stop_(std::move(stop)) {
   for (const Place& place : places) workers_.push_back(std::make_unique<Worker>(place, asked));
+  wanted_ = workers_.size();
 }
 
 void ReceivedFiles::Fail(Worker& worker, const Error& error) {
   if (worker.problem) return;
   worker.problem = error;
+  if (!worker.ended) --wanted_;
+  StopWaitingForFailed();
   if (!IsOurs(error) || trouble_) return;
   trouble_ = error;
   stop_.request_stop();
+}
+
+// A worker that sent what was not asked for may go on sending, or say nothing more, for ever.
+void ReceivedFiles::StopWaitingForFailed() {
+  if (wanted_ == 0 && ended_ < workers_.size()) stop_.request_stop();
 }
 
 void ReceivedFiles::OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) {
@@ -43,6 +51,10 @@ void ReceivedFiles::OnBytes(std::size_t job, ssh::Stream stream, std::string_vie
 
 void ReceivedFiles::OnEnd(std::size_t job, const ssh::WorkerResult& result) {
   Worker& worker = *workers_[job];
+  worker.ended = true;
+  ++ended_;
+  if (!worker.problem) --wanted_;
+  StopWaitingForFailed();
   if (!result.ok() || worker.problem) return;
   if (auto whole = worker.unpacker.Finish(); !whole) Fail(worker, whole.error());
 }

@@ -24,7 +24,7 @@ class ReceivedFiles final : public OutputSink {
   };
 
   // One place for each job. `asked` is lent; `stop` is asked when nothing more can be written here
-  // (a full disk).
+  // (a full disk), or is worth waiting for: who is not through yet has failed.
   ReceivedFiles(const std::vector<Place>& places, const tar::AskedNames& asked,
                 std::stop_source stop);
 
@@ -46,13 +46,17 @@ class ReceivedFiles final : public OutputSink {
     tar::Unpacker unpacker;
     std::string words;
     std::optional<Error> problem;
+    bool ended = false;
   };
   void Fail(Worker& worker, const Error& error);
+  void StopWaitingForFailed();
 
   std::vector<std::unique_ptr<Worker>> workers_;
   std::stop_source stop_;
   std::optional<Error> trouble_;
   std::uint64_t bytes_ = 0;
+  std::size_t wanted_ = 0;  // workers that have neither ended nor failed
+  std::size_t ended_ = 0;
 };
 
 }  // namespace podctl
