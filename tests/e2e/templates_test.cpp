@@ -105,7 +105,7 @@ TEST_F(TemplatesTest, EachIsValidAppliedAndThenThereIsNothingLeftToDo) {
   }
   EXPECT_THAT(names, ElementsAre("accelerate", "caliban", "checkpoint", "colab", "estimator",
                                  "gitops", "jax", "jax-uv", "levanter", "libtpu-flags", "lightning",
-                                 "maxtext", "minimal", "multislice", "pytorch-xla", "queued",
+                                 "maxtext", "minimal", "multislice", "pytorch-xla", "queued", "ray",
                                  "spot-with-recovery", "tensorflow-pod", "torch-xla-wheels",
                                  "torchrun", "trials", "vllm", "xla-dist"));
   for (const std::string& name : names) {
@@ -139,8 +139,8 @@ TEST_F(TemplatesTest, WhatCannotBeInstalledFailsTheStep) {
   ExpectOk(Run(spec, {"exec", "research", "--", "touch ~/net"}));
   ExpectOk(Run(spec, {"apply", "--auto-approve"}));
   const RunResult asked = Run(spec, {"exec", "research/0", "--", "cat ~/asked"});
-  EXPECT_THAT(asked.out,
-              AllOf(HasSubstr("python3 -m venv "), HasSubstr("pip install --quiet torch")))
+  EXPECT_THAT(asked.out, AllOf(HasSubstr("python3 -m venv "),
+                               HasSubstr("pip install --quiet torch==2.9.* torch_xla[tpu]==2.9.*")))
       << asked;
 }
 

@@ -89,6 +89,35 @@ TEST(CatalogTest, ColabIsJupyterOnWorkerZeroForAColabNotebook) {
   EXPECT_EQ(step.run.find("${"), std::string::npos);
 }
 
+// torch_xla asks for no torch: whoever names both without a version gets two that do not fit.
+TEST(CatalogTest, TorchAndTorchXlaAreOfOneVersion) {
+  const std::string xla = "'torch_xla[tpu]";
+  int count = 0;
+  for (const Template& item : Templates()) {
+    const std::string_view text = item.text;
+    for (auto at = text.find(xla); at != std::string_view::npos; at = text.find(xla, at + 1)) {
+      ++count;
+      const std::string_view rest = text.substr(at + xla.size());
+      const std::string version(rest.substr(0, rest.find('\'')));
+      const std::string torch = "'torch" + version + "' ";
+      EXPECT_TRUE(version.starts_with("==")) << item.name;
+      EXPECT_TRUE(text.substr(0, at).ends_with(torch)) << item.name << " wants " << torch;
+    }
+  }
+  EXPECT_GE(count, 8);
+}
+
+// What PyPI has is taken from there and from nowhere else; half an installer is never run.
+TEST(CatalogTest, StepsInstallFromPlacesThatServeWholeFiles) {
+  for (const Template& item : Templates()) {
+    EXPECT_THAT(std::string(item.text), ::testing::Not(HasSubstr("| sh\n"))) << item.name;
+    EXPECT_THAT(std::string(item.text), ::testing::Not(HasSubstr("releases/index.html")))
+        << item.name;
+    EXPECT_THAT(std::string(item.text), ::testing::Not(HasSubstr("libtpu_releases.html")))
+        << item.name;
+  }
+}
+
 TEST(CatalogTest, AnUnknownNameIsNone) {
   EXPECT_EQ(FindTemplate("maximal"), nullptr);
 }
