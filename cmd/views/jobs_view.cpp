@@ -50,7 +50,10 @@ std::vector<Row> Rows(const std::vector<WorkerJobs>& all) {
       Row& row = by_name[job.name];
       row.name = job.name;
       if (row.started == 0 || job.started < row.started) row.started = job.started;
-      if (row.command.empty()) row.command = job.command;
+      // A job of `run` becomes its command; who reads the table has not written that word.
+      constexpr std::string_view kBecomes = "exec ";
+      const bool becomes = job.command.starts_with(kBecomes);
+      if (row.command.empty()) row.command = job.command.substr(becomes ? kBecomes.size() : 0);
       if (job.state == JobStatus::State::kRunning) {
         row.running.push_back(worker.worker);
       } else if (job.state == JobStatus::State::kDied) {

@@ -44,9 +44,12 @@ std::map<std::string, std::string> RankVariables(Launcher launcher, const Launch
               {"JAX_NUM_PROCESSES", size},
               {"JAX_PROCESS_ID", rank}};
     case Launcher::kTorch:
+      // Lightning, which sees by LOCAL_RANK that somebody else starts its processes, reads
+      // NODE_RANK then, and takes every process for the first one without it.
       return {{"MASTER_ADDR", first}, {"MASTER_PORT", std::to_string(kTorchPort)},
               {"RANK", rank},         {"WORLD_SIZE", size},
-              {"LOCAL_RANK", "0"},    {"LOCAL_WORLD_SIZE", "1"}};
+              {"LOCAL_RANK", "0"},    {"LOCAL_WORLD_SIZE", "1"},
+              {"NODE_RANK", rank}};
     case Launcher::kTorchrun:
       return {{"PET_MASTER_ADDR", first},
               {"PET_MASTER_PORT", std::to_string(kTorchPort)},

@@ -35,6 +35,13 @@ TEST(JobsView, OneRowForEachJobTellsHowItStandsOnEveryWorker) {
   EXPECT_EQ(JobsTable({}, false), "There are no jobs.\n");
 }
 
+TEST(JobsView, ShowsTheCommandAsTheSpecHasIt) {
+  workers::JobStatus job = Job("train", State::kRunning, 0, 1795284000);
+  job.command = "exec python3 train.py";
+  const std::string table = JobsTable({WorkerJobs{0, {job}}}, false);
+  EXPECT_NE(table.find("  python3 train.py\n"), std::string::npos) << table;
+}
+
 TEST(JobsView, WordsTellHowAJobStands) {
   EXPECT_EQ(JobStateWords(Job("x", State::kRunning, 0, 1)), "runs");
   EXPECT_EQ(JobStateWords(Job("x", State::kEnded, 3, 1)), "ended with exit code 3");
