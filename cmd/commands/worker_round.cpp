@@ -23,14 +23,18 @@ namespace {
 // Somebody is watching, so not for minutes.
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::milliseconds kTick{50};
+constexpr std::chrono::seconds kLongWait{2};
 constexpr std::size_t kMostLines = 2000;
 constexpr std::uint64_t kMostBytes = 1024 * 1024;  // of an answer: a thousand jobs have a third
 
 // How far the round has come, as exec shows it. Thread safe.
 class RoundProgress {
  public:
-  RoundProgress(Wiring& wiring, const std::vector<ssh::Job>& jobs)
-      : progress_(jobs.empty() ? "" : jobs.front().worker.pod, NumbersOf(jobs), wiring.clock(),
+  RoundProgress(Wiring& wiring, const std::vector<ssh::Job>& jobs, const std::string& waits_for)
+      : clock_(wiring.clock()),
+        began_(clock_.Steady()),
+        waits_for_(wiring.options().json ? "" : waits_for),
+        progress_(jobs.empty() ? "" : jobs.front().worker.pod, NumbersOf(jobs), wiring.clock(),
                   jobs.empty() ? 0 : jobs.front().worker.per_slice),
         console_(wiring.streams(), wiring.options().json ? nullptr : &progress_, wiring.clock()),
         ticker_([this, &clock = wiring.clock()](const std::stop_token& end) {
@@ -54,10 +58,16 @@ class RoundProgress {
   }
   void Tick() {
     const std::lock_guard lock(mutex_);
+    if (!waits_for_.empty() && clock_.Steady() - began_ > kLongWait) {
+      console_.Err(std::exchange(waits_for_, ""));
+    }
     console_.Tick();
   }
 
-  std::mutex mutex_;  // of the next two
+  Clock& clock_;
+  const Clock::SteadyTime began_;
+  std::mutex mutex_;  // of what follows
+  std::string waits_for_;
   ExecProgress progress_;
   ExecConsole console_;
   const std::jthread ticker_;  // last: it ends first
@@ -108,7 +118,7 @@ std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
   std::vector<ssh::Job> reachable;
   std::vector<std::size_t> order;
   std::optional<RoundProgress> progress;
-  progress.emplace(wiring, jobs);
+  progress.emplace(wiring, jobs, hooks.waits_for);
   for (const ssh::Job& job : jobs) {
     const std::size_t number = answers.size();
     answers.push_back({job.worker, {}, {}, {}});

@@ -25,11 +25,13 @@ struct WorkerAnswer {
   std::string last_words;          // the last line of standard error that says something
 };
 
-// What wants to hear of the workers before all have answered. Both may be empty; `job` is the index
+// What wants to hear of the workers before all have answered. All may be empty; `job` is the index
 // in the jobs given.
 struct AskHooks {
   std::function<void(std::size_t job, std::string_view line)> on_error_line;
   std::function<void(std::size_t job, const ssh::WorkerResult& result)> on_result;
+  // Told once where it takes more than two seconds, but not with --json.
+  std::string waits_for = {};
 };
 
 // One answer for each job, in their order. Host keys that were seen for the first time are

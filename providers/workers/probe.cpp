@@ -320,7 +320,10 @@ bool TakeHolder(const std::string& line, std::vector<Holder>* holders) {
     holder.owner = Holder::Owner::kStartupScript;
   } else if (owner.starts_with("job:")) {
     holder.owner = Holder::Owner::kJob;
-    holder.job = Text(owner.substr(4));
+    const std::string_view name = owner.substr(4);
+    const std::size_t colon = std::min(name.rfind(':'), name.size());
+    holder.job = Text(name.substr(0, colon));
+    if (colon < name.size()) holder.keeper = Text(name.substr(colon + 1));
   } else if (owner != "-") {
     return false;
   }

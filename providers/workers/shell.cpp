@@ -29,6 +29,9 @@ if command -v docker >/dev/null 2>&1; then
 fi
 read -r up rest </proc/uptime
 up=${up%.*}
+variable() {
+  tr "\0" "\n" <"/proc/$pid/environ" 2>/dev/null | sed -n "s/^$1=//p" | head -n 1
+}
 describe() {
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
   stat=${stat##*) }
@@ -50,8 +53,13 @@ describe() {
       case $line in *"$container"*) owner=runtime ;; esac
     fi
   done <"/proc/$pid/cgroup"
-  job=$(tr "\0" "\n" <"/proc/$pid/environ" 2>/dev/null | sed -n "s/^PODCTL_JOB=//p" | head -n 1)
-  [ -z "$job" ] || owner=job:$job
+  job=$(variable PODCTL_JOB | tr -cd "[:graph:]")
+  if [ -n "$job" ]; then
+    # Who keeps a job is who its home folder belongs to: with sudo the process is another user.
+    keeper=$(variable PODCTL_RUN_MARK | sed -n "s,^\(/.*\)/\.podctl/run/[^/]*$,\1,p")
+    [ -z "$keeper" ] || keeper=$(stat -c %U "$keeper" 2>/dev/null)
+    owner=job:$job:$keeper
+  fi
   command=$(head -c 400 "/proc/$pid/cmdline" 2>/dev/null | tr "\0\n\t" "   " | tr -cd "[:print:]")
   [ -n "$command" ] || read -r command <"/proc/$pid/comm"
 }

@@ -83,6 +83,18 @@ TEST_F(RunEndTest, WhatIsDeafIsKilledByTheWorkerWhenNobodyWaitsAnyMore) {
   const RunResult result = run->Result();
   EXPECT_EQ(result.code, 130) << result;
   EXPECT_THAT(result.err, HasSubstr("4 workers were asked to end; still at it: 0-3\n")) << result;
+  EXPECT_THAT(result.err, Not(HasSubstr("Left out"))) << "it has shown all; " << result;
+
+  // Who comes meanwhile is told what is waited for, and an end of that is told, too.
+  const auto next = box_->Start({"run", "deaf"});
+  EXPECT_TRUE(
+      next->WaitForErr("Waiting until nothing is left of an earlier run of deaf; that may "
+                       "take 8s.\n"))
+      << next->err();
+  next->Signal(SIGINT);
+  const RunResult stopped = next->Result();
+  EXPECT_EQ(stopped.code, 130) << stopped;
+  EXPECT_THAT(stopped.err, HasSubstr("Interrupted: nothing was started.\n")) << stopped;
   EXPECT_TRUE(Eventually([] { return IsGone("3000.25"); }));
 }
 
@@ -141,11 +153,41 @@ TEST_F(RunEndTest, TrialsOnOtherChipsNeverMeetAndOthersAreAskedFor) {
   for (const auto& trial : trials) EXPECT_FALSE(trial->Wait(std::chrono::seconds(0)));
   const RunResult whole = box_->Run({"run", "whole", "--drain-jobs"});
   EXPECT_EQ(whole.code, 0) << whole;
+  EXPECT_THAT(whole.err, HasSubstr("research/[0-3]: ended the job trial0.\n")) << whole;
   for (const auto& trial : trials) {
     const RunResult ended = trial->Result();
     EXPECT_EQ(ended.code, 143) << ended;
     EXPECT_THAT(ended.err, HasSubstr(": podctl run whole --drain-jobs.\n")) << ended;
+    EXPECT_THAT(ended.err, HasSubstr("4 workers ended: killed by TERM (exit code 143): 0-3\n"))
+        << ended;
+    EXPECT_THAT(ended.err, Not(HasSubstr("failed"))) << ended;
   }
+}
+
+// It is kept in that user's home, where nobody else can list or kill it, and it may have the name
+// of one of ours that has ended long ago.
+TEST_F(RunEndTest, AnotherUsersJobIsNobodyElsesToEnd) {
+  if (!HasTpus()) GTEST_SKIP() << "workers here have no TPU of their own";
+  Jobs("  train:\n    pod: research\n    command: [\"echo ran\"]\n");
+  EXPECT_EQ(box_->Run({"run", "train"}).code, 0);
+  const RunResult begun =
+      box_->Run({"exec", "research", "--worker", "1", "--",
+                 "mkdir -p /home/mate && chown nobody /home/mate && export PODCTL_JOB=train && "
+                 "export PODCTL_RUN_MARK=/home/mate/.podctl/run/train#1 && "
+                 "{ setsid sleep 3003.5 3</dev/accel0 >/dev/null 2>&1 & }"});
+  ASSERT_EQ(begun.code, 0) << begun;
+  for (const bool drain_jobs : {false, true}) {
+    std::vector<std::string> line = {"run", "train"};
+    if (drain_jobs) line.emplace_back("--drain-jobs");
+    const RunResult refused = box_->Run(line);
+    EXPECT_EQ(refused.code, 1) << refused;
+    EXPECT_THAT(refused.err, HasSubstr("research/1: the TPU is held by the job train of nobody"))
+        << refused;
+    EXPECT_THAT(refused.out, Not(HasSubstr("ran"))) << refused;
+  }
+  EXPECT_FALSE(IsGone("3003.5"));
+  EXPECT_EQ(box_->Run({"drain", "research", "--jobs", "--auto-approve"}).code, 0);
+  EXPECT_EQ(box_->Run({"run", "train"}).code, 0);
 }
 
 TEST_F(RunEndTest, AnAttachedJobIsListedAndKilledAndItsOwnerIsTold) {

@@ -114,6 +114,10 @@ TEST_F(RunTest, AKilledWorkerIsTheCauseAndTheJobIsStartedAgain) {
       "    restart: {attempts: 2, on: [killed]}\n");
   const RunResult run = Run({});
   EXPECT_EQ(run.code, 0) << run;
+  // At once, and not when the others have ended.
+  EXPECT_THAT(run.err, HasSubstr("research/3 failed: killed by KILL (exit code 137). Who of the "
+                                 "others has not ended 10s later is ended then.\n"))
+      << run;
   EXPECT_THAT(run.err, AllOf(HasSubstr("research/3 failed first, "),
                              HasSubstr(" after the start: killed by "
                                        "KILL"),

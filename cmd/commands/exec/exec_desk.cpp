@@ -113,6 +113,11 @@ void ExecDesk::Tick() {
   if (changed_ && clock_.Steady() - kept_at_ >= kKeepPace) Keep();
 }
 
+void ExecDesk::CountAsShown(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  shown_ += line.size() + 1;
+}
+
 void ExecDesk::Tell(const std::string& line, const Value& event) {
   const std::lock_guard lock(mutex_);
   if (wishes_.json) {

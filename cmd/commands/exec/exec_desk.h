@@ -10,6 +10,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cmd/commands/exec/output_sink.h"
@@ -52,6 +53,8 @@ class ExecDesk final : public ssh::Observer {
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override;
 
   void Tick();
+  // A line that was for podctl itself: nobody misses it on the screen.
+  void CountAsShown(std::string_view line);
   // Something about all of the workers: `line` for people, `event` for tools.
   void Tell(const std::string& line, const Value& event);
   // Everything was told: writes what waits, and keeps the record.

@@ -12,6 +12,7 @@
 #include "cmd/commands/exec/exec_desk.h"
 #include "cmd/commands/farewell_limit.h"
 #include "cmd/commands/pod_target.h"
+#include "cmd/commands/run/run_summary.h"
 #include "cmd/commands/run/start_gate.h"
 #include "providers/base/text.h"
 #include "providers/workers/runs.h"
@@ -29,6 +30,8 @@ constexpr std::chrono::minutes kStaging{10};
 // After the first failure, for the others to fail by themselves and say so.
 constexpr std::chrono::seconds kAftermath{10};
 constexpr std::chrono::seconds kLookPace{10};
+// Those that fail together are told together, at the end; who waits for others hears of it now.
+constexpr std::chrono::seconds kOneFailure{2};
 
 Value Event(const std::string& type, const AttemptPlan& plan) {
   Value event = Value::EmptyMap();
@@ -56,14 +59,11 @@ class Supervisor final : public ssh::Observer {
   }
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
-    if (stream == ssh::Stream::kErr && line == workers::kStagedLine && Stage(job)) return;
-    if (stream == ssh::Stream::kErr && Note(line)) return;
-    if (heartbeat_ && line.find(kStepLine) != std::string_view::npos) {
-      const std::lock_guard lock(mutex_);
-      heartbeat_->OnStep(job, clock_.Steady());
-      return;
+    if (IsForUs(job, stream, line)) {
+      desk_.CountAsShown(line);
+    } else {
+      desk_.OnLine(job, stream, line);
     }
-    desk_.OnLine(job, stream, line);
   }
   void OnPhase(std::size_t job, ssh::Phase phase) override { desk_.OnPhase(job, phase); }
   void OnResult(std::size_t job, const ssh::WorkerResult& told) override {
@@ -78,6 +78,7 @@ class Supervisor final : public ssh::Observer {
 
   // Now and then, on the ticker's thread.
   void Tick() {
+    TellFailure();
     const std::lock_guard lock(mutex_);
     const auto now = clock_.Steady();
     const bool late = !result_.started && !result_.first && now - began_ > kStaging;
@@ -103,6 +104,15 @@ class Supervisor final : public ssh::Observer {
   }
 
  private:
+  bool IsForUs(std::size_t job, ssh::Stream stream, std::string_view line) {
+    if (stream == ssh::Stream::kErr && line == workers::kStagedLine && Stage(job)) return true;
+    if (stream == ssh::Stream::kErr && Note(line)) return true;
+    if (!heartbeat_ || line.find(kStepLine) == std::string_view::npos) return false;
+    const std::lock_guard lock(mutex_);
+    heartbeat_->OnStep(job, clock_.Steady());
+    return true;
+  }
+
   // False for a line that only looks like it.
   bool Stage(std::size_t job) {
     {
@@ -117,6 +127,28 @@ class Supervisor final : public ssh::Observer {
     desk_.Tell(fmt::format("Started on {}.", Plural(staged_.size(), "worker")),
                Event("started", plan_));
     return true;
+  }
+
+  // While others go on. The summary comes when all have ended, which may take as long as their
+  // grace.
+  void TellFailure() {
+    std::string text;
+    Value event = Event("failed", plan_);
+    {
+      const std::lock_guard lock(mutex_);
+      const bool due = result_.started && result_.first && !is_failure_told_ &&
+                       clock_.Steady() - (started_at_ + result_.first_after) > kOneFailure;
+      if (!due) return;
+      is_failure_told_ = true;
+      const ssh::Job job{plan_.workers[*result_.first], {}, nullptr};
+      const std::string cause = CauseOfEnd(job, result_.outcome.results[*result_.first]);
+      text = FailureText(job.worker.Name(), cause,
+                         plan_.together ? std::optional(kAftermath) : std::nullopt);
+      event.Set("worker", job.worker.index);
+      event.Set("cause", cause);
+      event.Set("after_ms", static_cast<std::int64_t>(result_.first_after.count()));
+    }
+    desk_.Tell(text, event);
   }
 
   // False for a line that tells nothing of who ended it.
@@ -146,10 +178,12 @@ class Supervisor final : public ssh::Observer {
       return;
     }
     if (result->ok() || result->outcome == Outcome::kCancelled || result_.first) return;
+    if (plan_.together && !first_at_) first_at_ = clock_.Steady();
+    // Then it did not fail: somebody has ended it.
+    if (!result_.ended_by.empty()) return;
     result_.first = job;
     result_.first_after =
         std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - started_at_);
-    if (plan_.together) first_at_ = clock_.Steady();
   }
 
   const AttemptPlan& plan_;
@@ -164,6 +198,7 @@ class Supervisor final : public ssh::Observer {
   std::optional<Heartbeat> heartbeat_;
   Clock::SteadyTime started_at_{};
   std::optional<Clock::SteadyTime> first_at_;
+  bool is_failure_told_ = false;
   AttemptResult result_;
 };
 

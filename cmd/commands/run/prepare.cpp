@@ -70,9 +70,13 @@ std::string BecauseOf(const JobSpec& job) {
 // Asks each of these workers, for as long as an end with this grace may take. Such a text is at
 // work until all is over, whoever is still there.
 std::vector<WorkerAnswer> AskToEnd(Wiring& wiring, const PodTarget& target,
-                                   std::vector<ssh::Job> jobs, std::chrono::seconds grace) {
+                                   std::vector<ssh::Job> jobs, std::chrono::seconds grace,
+                                   const std::string& waits_for) {
   for (ssh::Job& job : jobs) job.ending = kEndsByItself;
-  return AskWorkers(wiring, target.address, jobs, grace + kKillTime + std::chrono::minutes(1));
+  AskHooks hooks;
+  hooks.waits_for = waits_for;
+  return AskWorkers(wiring, target.address, jobs, grace + kKillTime + std::chrono::minutes(1),
+                    hooks);
 }
 
 bool EndEarlierRuns(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job,
@@ -82,7 +86,10 @@ bool EndEarlierRuns(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job
       workers::EndRunsCommand({job.name, run, options.drain_jobs, because, job.grace});
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : ready.workers) jobs.push_back({worker, command, nullptr});
-  auto answers = AskToEnd(wiring, ready.target, std::move(jobs), job.grace);
+  auto answers = AskToEnd(
+      wiring, ready.target, std::move(jobs), job.grace,
+      fmt::format("Waiting until nothing is left of an earlier run of {}; that may take {}.",
+                  job.name, FormatDuration(job.grace)));
   const std::string& pod = ready.workers.front().pod;
   const int per_slice = ready.workers.front().per_slice;
   std::vector<int> where;
@@ -150,6 +157,7 @@ bool Meets(const Holder& holder, const std::optional<std::set<int>>& wanted) {
 // What holds the TPU of one worker, by what is to be done about it.
 struct InTheWay {
   WorkerAccess worker;
+  std::string user;  // as whom we are there
   std::vector<Holder> victims;
   std::vector<Holder> of_jobs;
   bool stale_lock = false;
@@ -158,10 +166,16 @@ struct InTheWay {
 InTheWay SortHolders(const WorkerAccess& worker, const workers::ProbeReport& probe,
                      const std::optional<std::set<int>>& wanted, const std::string& job,
                      std::vector<std::string>* foreign) {
-  InTheWay found{worker, {}, {}, !probe.lock_owner.empty() && probe.holders.empty()};
+  InTheWay found{worker, probe.user, {}, {}, !probe.lock_owner.empty() && probe.holders.empty()};
   for (const Holder& holder : probe.holders) {
     if (holder.owner == Holder::Owner::kRuntime || !Meets(holder, wanted)) continue;
-    if (holder.owner == Holder::Owner::kJob) {
+    if (holder.owner == Holder::Owner::kJob && !holder.keeper.empty() &&
+        holder.keeper != probe.user) {
+      // It is kept in that user's home, and may have the name of one of ours: from here it can
+      // neither be listed nor killed.
+      foreign->push_back(fmt::format("{}: the TPU is held by the job {} of {} ({})", worker.Name(),
+                                     holder.job, holder.keeper, workers::DescribeHolder(holder)));
+    } else if (holder.owner == Holder::Owner::kJob) {
       // Of this job itself it was looked before what runs.
       if (holder.job != job) found.of_jobs.push_back(holder);
     } else if (holder.owner == Holder::Owner::kNobody && holder.user == probe.user) {
@@ -174,47 +188,64 @@ InTheWay SortHolders(const WorkerAccess& worker, const workers::ProbeReport& pro
   return found;
 }
 
+// What is to be done about the holders that are processes of a job, by what the worker says of it;
+// `told` is null where it knows no such job.
+void SortJob(const workers::JobStatus* told, bool end_them, const std::string& name, InTheWay* each,
+             std::vector<std::string>* foreign) {
+  const bool runs = told != nullptr && told->state == workers::JobStatus::State::kRunning;
+  if (end_them && told != nullptr) return;
+  for (const Holder& holder : each->of_jobs) {
+    if (holder.job != name) continue;
+    // What a job of ours has left. Without its keeper's name only the user speaks for that.
+    if (!runs && (holder.keeper == each->user || holder.user == each->user)) {
+      each->victims.push_back(holder);
+      continue;
+    }
+    foreign->push_back(fmt::format("{}: the TPU is held by the job {} ({})", each->worker.Name(),
+                                   holder.job, workers::DescribeHolder(holder)));
+  }
+}
+
 // Jobs of podctl: those at work are ended if that is wanted, else told in `foreign`; what is left
 // of others becomes a victim.
 bool SortJobs(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bool end_them,
               std::vector<InTheWay>* found, std::vector<std::string>* foreign) {
   std::vector<ssh::Job> asked;
-  std::vector<InTheWay*> whose;
+  std::vector<std::pair<InTheWay*, std::string>> whose;
   for (InTheWay& each : *found) {
     std::set<std::string> names;
     for (const Holder& holder : each.of_jobs) names.insert(holder.job);
     for (const std::string& name : names) {
-      if (!workers::IsJobName(name)) continue;
+      if (!workers::IsJobName(name)) {
+        SortJob(nullptr, end_them, name, &each, foreign);
+        continue;
+      }
       asked.push_back({each.worker,
                        end_them ? workers::KillCommand({name, std::nullopt, BecauseOf(job)})
                                 : workers::ListCommand(name),
                        nullptr});
-      whose.push_back(&each);
+      whose.emplace_back(&each, name);
     }
   }
   if (asked.empty()) return true;
-  auto answers = AskToEnd(wiring, ready.target, std::move(asked), kLongestGrace);
+  auto answers = AskToEnd(wiring, ready.target, std::move(asked), kLongestGrace,
+                          end_them ? "Waiting until the jobs in the way have ended." : "");
   if (!AllAnswered(wiring, &answers)) return false;
+  std::map<std::string, std::vector<int>> ended;  // the job's name: where
   for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto& [each, name] = whose[i];
     const auto jobs = workers::ParseJobs(answers[i].lines);
     if (!jobs) return Refuse(wiring, jobs.error());
-    for (const workers::JobStatus& status : *jobs) {
-      const bool runs = status.state == workers::JobStatus::State::kRunning;
-      if (end_them) {
-        Remark(wiring, fmt::format("{}: ended the job {}.", answers[i].worker.Name(), status.name));
-        continue;
-      }
-      for (const Holder& holder : whose[i]->of_jobs) {
-        if (holder.job != status.name) continue;
-        if (!runs) {
-          whose[i]->victims.push_back(holder);
-          continue;
-        }
-        foreign->push_back(fmt::format("{}: the TPU is held by the job {} ({})",
-                                       answers[i].worker.Name(), holder.job,
-                                       workers::DescribeHolder(holder)));
-      }
-    }
+    const auto told = std::find_if(jobs->begin(), jobs->end(),
+                                   [&](const auto& status) { return status.name == name; });
+    const bool is_known = told != jobs->end();
+    if (end_them && is_known) ended[name].push_back(each->worker.index);
+    SortJob(is_known ? &*told : nullptr, end_them, name, each, foreign);
+  }
+  const WorkerAccess& any = ready.workers.front();
+  for (const auto& [name, where] : ended) {
+    Remark(wiring,
+           fmt::format("{}: ended the job {}.", WorkersName(any.pod, where, any.per_slice), name));
   }
   return true;
 }
@@ -226,9 +257,10 @@ bool RefuseForeign(Wiring& wiring, const std::string& pod,
       wiring,
       MakeError(ErrorCode::kFailedPrecondition,
                 foreign.front() + (more > 0 ? fmt::format(", and {} more", more) : ""),
-                fmt::format("It is not this job's to end. `podctl drain {0}` shows and ends them, "
-                            "`podctl kill {0} NAME` ends a job, `--drain-jobs` all jobs that are "
-                            "in the way; `--no-drain` starts beside them.",
+                fmt::format("It is not this job's to end. `podctl drain {0}` shows and ends them "
+                            "(`--jobs`: jobs too, anybody's), `podctl kill {0} NAME` ends a job of "
+                            "yours, `--drain-jobs` all of yours that are in the way; `--no-drain` "
+                            "starts beside them.",
                             pod)));
 }
 
@@ -263,7 +295,7 @@ bool EndHolders(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bo
     drains.push_back({each.worker, workers::DrainCommand(each.victims, job.grace), nullptr});
   }
   if (drains.empty()) return true;
-  auto ended = AskToEnd(wiring, ready.target, std::move(drains), job.grace);
+  auto ended = AskToEnd(wiring, ready.target, std::move(drains), job.grace, "");
   return AllAnswered(wiring, &ended);
 }
 

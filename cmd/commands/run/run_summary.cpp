@@ -98,7 +98,18 @@ std::string CauseOfEnd(const ssh::Job& job, const ssh::WorkerResult& result) {
   if (!signal.empty() && result.outcome == Outcome::kExited) {
     return fmt::format("killed by {} (exit code {})", signal, result.exit_code);
   }
+  // Who keeps the job there sees it too, and ends what it has started.
+  if (result.outcome == Outcome::kLost) {
+    return "the connection to it broke, and the worker ends its part by itself";
+  }
   return CauseOf(job, result);
+}
+
+std::string FailureText(const std::string& worker, const std::string& cause,
+                        std::optional<std::chrono::seconds> aftermath) {
+  if (!aftermath) return fmt::format("{} failed: {}. The others go on.", worker, cause);
+  return fmt::format("{} failed: {}. Who of the others has not ended {} later is ended then.",
+                     worker, cause, FormatDuration(*aftermath));
 }
 
 JobEnd EndOf(const AttemptResult& result) {
@@ -130,8 +141,9 @@ std::string RunSummary(const AttemptResult& result) {
   if (result.first) text += FirstLine(result);
   const WorkerGroups later = LaterFailures(result);
   for (const auto& group : later.groups()) {
-    text += fmt::format("{} failed too: {}: {}\n", Plural(group.workers.size(), "worker"),
-                        group.what, FormatWorkers(group.workers, per_slice));
+    text += fmt::format("{} {}: {}: {}\n", Plural(group.workers.size(), "worker"),
+                        result.first ? "failed too" : "ended", group.what,
+                        FormatWorkers(group.workers, per_slice));
   }
   text += EndedLines(result, per_slice);
   const std::vector<int> unstarted = WorkersThat(result, Outcome::kSkipped);

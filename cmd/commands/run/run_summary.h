@@ -2,6 +2,8 @@
 // because of it.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 
 #include "cmd/commands/run/attempt.h"
@@ -15,6 +17,11 @@ namespace podctl {
 std::string SignalOf(const ssh::WorkerResult& result);
 // "exit code 3", "killed by KILL (exit code 137)".
 std::string CauseOfEnd(const ssh::Job& job, const ssh::WorkerResult& result);
+
+// Told while others go on: "research/2 failed: …", and what becomes of them. `aftermath` is what
+// they are given to end by themselves; nullopt: nobody ends them.
+std::string FailureText(const std::string& worker, const std::string& cause,
+                        std::optional<std::chrono::seconds> aftermath);
 
 // For JudgeEnd, without what only the service knows.
 JobEnd EndOf(const AttemptResult& result);

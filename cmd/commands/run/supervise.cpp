@@ -30,12 +30,15 @@ constexpr std::chrono::seconds kAskPace{10};
 constexpr std::chrono::seconds kShortRun{60};
 constexpr int kMostBackoff = 60;  // seconds
 
-workers::Run RunOf(Wiring& wiring, const JobSpec& job) {
+workers::Run RunOf(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
+  std::vector<std::string> words = job.command;
+  for (std::string& word : FlagWords(job)) words.push_back(std::move(word));
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   workers::Run run;
   run.job = job.name;
   run.id = wiring.random().Uuid().substr(0, 8);
   run.owner = UserName() + "@" + HostName();
-  run.shown = VisibleControls(Join(job.command, " "));
+  run.shown = VisibleControls(Join(words, " "));
   run.grace = job.grace;
   run.container = ContainerOf(job);
   return run;
@@ -44,7 +47,11 @@ workers::Run RunOf(Wiring& wiring, const JobSpec& job) {
 class JobRun {
  public:
   JobRun(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options)
-      : wiring_(wiring), spec_(spec), job_(job), options_(options), run_(RunOf(wiring, job)) {}
+      : wiring_(wiring),
+        spec_(spec),
+        job_(job),
+        options_(options),
+        run_(RunOf(wiring, job, options)) {}
 
   int Run();
 
@@ -259,7 +266,13 @@ int JobRun::Finish(const JobVerdict* verdict) {
 
 int JobRun::Run() {
   while (true) {
-    if (!Begin()) return wiring_.interrupt().requested() ? kInterruptedExitCode : 1;
+    if (!Begin()) {
+      if (!wiring_.interrupt().requested()) return 1;
+      Tell(restarts_ == 0 ? "Interrupted: nothing was started."
+                          : "Interrupted: it was not started again.",
+           Event("interrupted", job_));
+      return kInterruptedExitCode;
+    }
     if (result_.outcome.interrupted || RunExitCode(result_) == 0) return Finish(nullptr);
     // Nobody hears of it any more.
     if (!wiring_.streams().out) return 1;
@@ -267,6 +280,7 @@ int JobRun::Run() {
     if (GoesOn(verdict)) continue;
     if (wiring_.interrupt().requested()) {
       result_.outcome.interrupted = true;
+      Tell("Interrupted: it was not started again.", Event("interrupted", job_));
       return kInterruptedExitCode;
     }
     return Finish(&verdict);

@@ -65,13 +65,32 @@ TEST(RunSummaryTest, TellsWhoIsStillAtIt) {
             "1 worker was asked to end because of it; still at it: 2\n");
 }
 
+TEST(RunSummaryTest, WhatSomebodyHasEndedDidNotFail) {
+  AttemptResult attempt = ResultOf({Ended(Outcome::kExited, 143), Ended(Outcome::kExited, 143),
+                                    Ended(Outcome::kExited, 0), Ended(Outcome::kExited, 137)});
+  attempt.ended_by = "bob@desk: podctl run whole --drain-jobs";
+  EXPECT_EQ(RunSummary(attempt),
+            "The job was ended by bob@desk: podctl run whole --drain-jobs.\n"
+            "2 workers ended: killed by TERM (exit code 143): 0-1\n"
+            "1 worker ended: killed by KILL (exit code 137): 3\n");
+}
+
+TEST(FailureTextTest, TellsWhatBecomesOfTheOthers) {
+  EXPECT_EQ(FailureText("research/2", "exit code 3", std::chrono::seconds(10)),
+            "research/2 failed: exit code 3. Who of the others has not ended 10s later is ended "
+            "then.");
+  EXPECT_EQ(FailureText("research/2", "exit code 3", std::nullopt),
+            "research/2 failed: exit code 3. The others go on.");
+}
+
 TEST(RunSummaryTest, ALostWorkerIsTheCauseWhoeverFailedFirst) {
   AttemptResult attempt = OneKilled();
   attempt.outcome.results[3] = Ended(Outcome::kLost);
   attempt.outcome.results[3].message = "the connection broke";
   const JobEnd end = EndOf(attempt);
   EXPECT_TRUE(end.lost);
-  EXPECT_EQ(end.what, "research/3: the connection broke");
+  EXPECT_EQ(end.what,
+            "research/3: the connection to it broke, and the worker ends its part by itself");
   EXPECT_FALSE(end.killed);
 }
 

@@ -63,6 +63,21 @@ std::vector<std::string> Healthy(const std::string& before = "", const std::stri
   return lines;
 }
 
+// Whose job it is says the home that keeps it, and not whose process it is.
+TEST(ProbeAnswer, NamesTheKeeperOfAJob) {
+  std::vector<Holder> holders;
+  ASSERT_TRUE(TakeHolder("holder 11 1 root 5 job:train:alice /dev/accel0 python3", &holders));
+  ASSERT_TRUE(TakeHolder("holder 12 1 root 5 job:train: /dev/accel1 python3", &holders));
+  ASSERT_TRUE(TakeHolder("holder 13 1 root 5 job:a:b:alice /dev/accel1 python3", &holders));
+  ASSERT_EQ(holders.size(), 3u);
+  EXPECT_EQ(holders[0].owner, Holder::Owner::kJob);
+  EXPECT_EQ(holders[0].job, "train");
+  EXPECT_EQ(holders[0].keeper, "alice");
+  EXPECT_EQ(holders[1].job, "train");
+  EXPECT_EQ(holders[1].keeper, "");
+  EXPECT_EQ(holders[2].job, "a:b");
+}
+
 TEST(ProbeAnswer, IsReadWhole) {
   const auto report = ParseProbe(kAnswer);
   ASSERT_TRUE(report) << report.error().message;
