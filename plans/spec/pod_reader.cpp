@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "plans/spec/capacity_reader.h"
@@ -49,9 +50,30 @@ bool IsOneOf(const std::string& word, const std::vector<std::string>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// What gcloud and Compute Engine call otherwise than the API's Node does, and no typo of it.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"version", "runtimeVersion"},
+    {"accelerator", "acceleratorType"},
+    {"machineType", "acceleratorType"},
+    {"externalIps", "networkConfig.enableExternalIps"},
+    {"internalIps", "networkConfig.enableExternalIps"},
+    {"startupScript", "metadata.startup-script"},
+    {"startup-script", "metadata.startup-script"},
+    {"shutdown-script", "metadata.shutdown-script"},
+};
+
+std::string OtherName(std::string_view word) {
+  for (const auto& [other, name] : kOtherNames) {
+    if (other == word) return std::string(name);
+  }
+  return {};
+}
+
 // `spot` belongs into `schedulingConfig`: a key of a message, put one level too high.
 void ReportUnknown(ValueReader& reader, const YamlNode& key, const Slot& slot) {
-  const std::string elsewhere = reader.has_enough() ? "" : FindMemberElsewhere(key.text);
+  std::string elsewhere;
+  if (!reader.has_enough()) elsewhere = OtherName(key.text);
+  if (!reader.has_enough() && elsewhere.empty()) elsewhere = FindMemberElsewhere(key.text);
   if (!elsewhere.empty()) {
     reader.Error(key, slot, fmt::format("unknown key {}", FoundWords(key)),
                  fmt::format("did you mean `{}`?", elsewhere));
