@@ -19,8 +19,10 @@ namespace {
 using Keys = std::vector<std::shared_ptr<const Key>>;
 
 constexpr std::uint64_t kMaxKeyFile = std::uint64_t{64} * 1024;
+// podctl's own before gcloud's: whoever let podctl make a key keeps it as the first one when gcloud
+// makes its RSA key later.
 constexpr std::array<const char*, 5> kUsualFiles = {"id_ed25519", "id_ecdsa", "id_rsa",
-                                                    "google_compute_engine", "podctl_ed25519"};
+                                                    "podctl_ed25519", "google_compute_engine"};
 
 std::string Home(const Environment& environment) {
   return environment.Get("HOME").value_or("");

@@ -55,6 +55,13 @@ bool OldRsaSigning() {
   return libssh2_version(0x010b00) == nullptr;
 }
 
+// With such a libssh2 an RSA key works with OpenSSH's servers only; see OfferedBlob.
+bool CanUse(const Key& key, LIBSSH2_SESSION* session) {
+  if (key.type() != "ssh-rsa" || !OldRsaSigning()) return true;
+  const char* banner = libssh2_session_banner_get(session);
+  return banner != nullptr && std::strstr(banner, "OpenSSH") != nullptr;
+}
+
 // What this libssh2 knows of one kind of method, asked for once.
 const std::vector<std::string>& Known(LIBSSH2_SESSION* session, int method) {
   static std::mutex mutex;
@@ -396,11 +403,9 @@ bool Session::CheckHostKey() {
 
 // For RSA on libssh2 before 1.11: the type inside the blob says rsa-sha2-512, because libssh2
 // copies the algorithm's name from there, and OpenSSH's servers take both names for the same kind
-// of key. Other servers need not, so they get the plain blob.
+// of key.
 std::string Session::OfferedBlob(const Key& key) {
   if (key.type() != "ssh-rsa" || !OldRsaSigning()) return key.blob();
-  const char* banner = libssh2_session_banner_get(session_);
-  if (banner == nullptr || std::strstr(banner, "OpenSSH") == nullptr) return key.blob();
   WireReader reader(key.blob());
   reader.String();
   std::string blob;
@@ -446,6 +451,10 @@ bool Session::Authenticate() {
   const auto& keys = identities_->keys();
   while (next_key_ < std::min(keys.size(), kMaxKeysOffered)) {
     const Key& key = *keys[next_key_];
+    if (!CanUse(key, session_)) {
+      ++next_key_;
+      continue;
+    }
     if (offered_blob_.empty()) offered_blob_ = OfferedBlob(key);
     void* abstract = this;
     const int code =
@@ -482,11 +491,23 @@ void Session::FailAuthentication(int code) {
     return;
   }
   std::vector<std::string> labels;
+  std::vector<std::string> unfit;
   for (std::size_t i = 0; i < std::min(identities_->keys().size(), kMaxKeysOffered); ++i) {
-    labels.push_back(identities_->keys()[i]->label());
+    const Key& key = *identities_->keys()[i];
+    (CanUse(key, session_) ? labels : unfit).push_back(key.label());
+  }
+  const std::string of_rsa = fmt::format(
+      "with a server that is not OpenSSH's, libssh2 before 1.11 cannot use the RSA {} {}",
+      unfit.size() == 1 ? "key" : "keys", VisibleControls(Join(unfit, ", ")));
+  if (labels.empty()) {
+    Fail(Trouble::kNoWay, fmt::format("no key to offer {}: {}; make another one: "
+                                      "ssh-keygen -t ed25519",
+                                      Place(), of_rsa));
+    return;
   }
   std::string message = fmt::format("{} accepts none of our keys for the user `{}` (offered: {})",
                                     Place(), worker_.user, VisibleControls(Join(labels, ", ")));
+  if (!unfit.empty()) message += "; " + of_rsa;
   if (!signing_error_.empty()) message += "; " + signing_error_;
   Fail(Trouble::kAuth, std::move(message));
 }

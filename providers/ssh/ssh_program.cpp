@@ -93,7 +93,7 @@ std::string SshConfiguration(const std::string& home, SshUse use) {
   if (home.empty() || home.find_first_of("\"%\n") != std::string::npos) return text;
   if (use == SshUse::kMaster) text += "Host *\n";
   for (const char* name : {"id_ed25519", "id_ecdsa", "id_ed25519_sk", "id_ecdsa_sk", "id_rsa",
-                           "google_compute_engine", "podctl_ed25519"}) {
+                           "podctl_ed25519", "google_compute_engine"}) {
     text += fmt::format("  IdentityFile \"{}/.ssh/{}\"\n", home, name);
   }
   return text;

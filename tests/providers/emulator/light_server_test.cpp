@@ -21,6 +21,8 @@
 #include "providers/emulator/light/host_key.h"
 #include "providers/emulator/light/inline_command.h"
 #include "providers/emulator/light/server.h"
+#include "tests/providers/ssh/transports_under_test.h"
+#include "tests/support/recording_ssh_observer.h"
 
 namespace podctl::emulator {
 namespace {
@@ -168,6 +170,39 @@ class LightServerTest : public ::testing::Test {
   std::vector<LightServer::Id> ids_;
   std::vector<std::shared_ptr<OneGuest>> hosts_;
 };
+
+// gcloud makes an RSA key, and whoever has no other has to be told what stands in the way: podctl
+// with libssh2 before 1.11 can use one with OpenSSH's servers only.
+TEST_F(LightServerTest, AnRsaKeyOfPodctlEntersOrIsSaidToBeOfNoUse) {
+  Shell("ssh-keygen -q -t rsa -b 2048 -N '' -C '' -f " + folder_ + "/rsa");
+  std::string type;
+  std::string key;
+  std::ifstream(folder_ + "/rsa.pub") >> type >> key;
+  hosts_.push_back(std::make_shared<OneGuest>("host-3", type + " " + key, mark_));
+  Result<int> socket = ListenOn(Address(3), port_, 16);
+  ASSERT_TRUE(socket) << socket.error().message;
+  Result<HostKey> host_key = HostKey::Make();
+  ASSERT_TRUE(host_key);
+  std::vector<LightServer::Door> doors;
+  doors.push_back({.host = hosts_.back(), .key = *host_key, .socket = *socket});
+  ids_.push_back(server_->Open(std::move(doors)).front());
+
+  ssh::Job job;
+  job.worker.host = Address(3);
+  job.worker.port = port_;
+  job.worker.user = "alice";
+  job.worker.identity_file = folder_ + "/rsa";
+  job.command = "wc -c";
+  podctl::testing::RecordingObserver observer;
+  const auto result = podctl::testing::OwnFanOut().Run({job}, {}, observer, {}).at(0);
+  if (result.ok()) return;  // with libssh2 1.11
+  EXPECT_EQ(result.attempts, 1);
+  EXPECT_EQ(
+      result.message,
+      "no key to offer " + Address(3) + ":" + std::to_string(port_) +
+          ": with a server that is not OpenSSH's, libssh2 before 1.11 cannot use the RSA key " +
+          folder_ + "/rsa; make another one: ssh-keygen -t ed25519");
+}
 
 TEST_F(LightServerTest, LetsTheHostAnswerFromTheWholeInput) {
   const Output output = Shell("(printf abc; sleep 0.1; printf def) | " + SshTo(0) + " 'reversed'");

@@ -87,14 +87,16 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(IdentitiesTest, OffersTheUsualFilesInOrderAndPassesOverTheRest) {
   MakeKey(Ssh("google_compute_engine"), {"-t", "rsa", "-b", "2048"});
+  MakeKey(Ssh("podctl_ed25519"), {"-t", "ed25519"});
   MakeKey(Ssh("id_ed25519"), {"-t", "ed25519"});
   MakeKey(Ssh("id_ecdsa"), {"-t", "ecdsa"}, "a passphrase");
   WriteAll(Ssh("id_rsa"), "rubbish\n");
   const auto identities = ssh::Identities::Load("", Environment(), files_);
   ASSERT_TRUE(identities) << identities.error().message;
-  ASSERT_EQ((*identities)->keys().size(), 2U);
+  ASSERT_EQ((*identities)->keys().size(), 3U);
   EXPECT_EQ((*identities)->keys()[0]->label(), Ssh("id_ed25519"));
-  EXPECT_EQ((*identities)->keys()[1]->label(), Ssh("google_compute_engine"));
+  EXPECT_EQ((*identities)->keys()[1]->label(), Ssh("podctl_ed25519"));
+  EXPECT_EQ((*identities)->keys()[2]->label(), Ssh("google_compute_engine"));
   EXPECT_EQ((*identities)->PublicKeyLine(), Public(Ssh("id_ed25519")));
 }
 
