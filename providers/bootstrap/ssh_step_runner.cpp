@@ -5,17 +5,21 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "providers/base/text.h"
 #include "providers/bootstrap/tar_stream.h"
 #include "providers/bootstrap/worker_scripts.h"
+#include "providers/ssh/try_again.h"
 #include "providers/workers/probe.h"
 
 namespace podctl {
 namespace {
 
 constexpr std::size_t kLastLines = 20;
+constexpr int kTriesInVain = 6;  // with their pauses about four seconds
+constexpr std::size_t kTroubles = 4;
 constexpr std::size_t kProbeLines = 2000;
 constexpr std::chrono::milliseconds kRestartLimit{120'000};
 constexpr std::chrono::milliseconds kXrtLimit{600'000};  // it answers when it has the version
@@ -30,7 +34,7 @@ bool FoundNoUnit(const ssh::WorkerResult& result) {
 
 // Passes lines on, keeps the last ones of each worker, and counts. The answers of a probe are kept
 // whole, and not passed on.
-class Recorder final : public ssh::Observer {
+class Recorder final : public ssh::Observer, public ssh::TryAgainObserver {
  public:
   Recorder(const std::vector<WorkerAccess>& workers, std::string marker, Step::Kind kind,
            StepObserver& observer)
@@ -45,6 +49,7 @@ class Recorder final : public ssh::Observer {
     std::deque<std::string> lines;
     bool unpacking_failed = false;
     bool retrying = false;
+    int tries_in_vain = 0;
   };
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
@@ -71,6 +76,16 @@ class Recorder final : public ssh::Observer {
     retrying_ += static_cast<int>(now) - static_cast<int>(retrying);
     retrying = now;
     Report();
+  }
+
+  // A worker that boots refuses a few times, which is no news. One stands for all that are kept out
+  // for the same reason.
+  void OnTryAgain(std::size_t job, const std::string& why) override {
+    if (++endings_[job].tries_in_vain < kTriesInVain) return;
+    const std::string advice(ssh::ReachAdvice(why));
+    if (told_.size() == kTroubles || !told_.insert(advice.empty() ? why : advice).second) return;
+    observer_.OnStepLine(workers_[job].index, why + "; podctl goes on trying");
+    if (!advice.empty()) observer_.OnStepLine(workers_[job].index, advice);
   }
 
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
@@ -104,6 +119,7 @@ class Recorder final : public ssh::Observer {
   int ok_ = 0;
   int failed_ = 0;
   int retrying_ = 0;
+  std::set<std::string> told_;  // what keeps workers out
   std::array<int, 3> reported_{-1, -1, -1};
 };
 

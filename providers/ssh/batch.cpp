@@ -68,6 +68,11 @@ void Batch::OnPhase(std::size_t job, Phase phase) {
   news_ = true;
 }
 
+void Batch::OnTryAgain(std::size_t job, const std::string& why) {
+  outbox.PutTrouble(job, why);
+  news_ = true;
+}
+
 void Batch::OnResult(std::size_t job, const WorkerResult& result) {
   if (!result.ok() && result.outcome != Outcome::kCancelled &&
       result.outcome != Outcome::kSkipped) {

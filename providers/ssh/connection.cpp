@@ -312,6 +312,7 @@ void Connection::TroubleBeforeCommand(Outcome outcome, std::string message, Time
   CloseSession();
   state_ = State::kWaiting;
   start_at_ = std::min(now + backoff_.Next(), give_up);
+  sink_.OnTryAgain(index_, message);
   SetPhase(Phase::kRetrying);
 }
 

@@ -22,6 +22,7 @@ namespace podctl::ssh {
 class ConnectionSink : public OutputSink {
  public:
   virtual void OnPhase(std::size_t job, Phase phase) = 0;
+  virtual void OnTryAgain(std::size_t, const std::string&) {}
   virtual void OnResult(std::size_t job, const WorkerResult& result) = 0;
 
   // Whether a key exchange may begin now. If not, the connection is parked until Unpark.

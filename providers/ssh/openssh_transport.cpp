@@ -17,6 +17,7 @@
 #include "providers/ssh/line_splitter.h"
 #include "providers/ssh/mux_run.h"
 #include "providers/ssh/mux_session.h"
+#include "providers/ssh/try_again.h"
 #include "providers/ssh/turns.h"
 #include "providers/ssh/way_words.h"
 
@@ -37,9 +38,12 @@ class Outbox {
     Stream stream;
     std::string bytes;
   };
+  struct Trouble {  // why it is tried again
+    std::string why;
+  };
   struct Letter {
     std::size_t job;
-    std::variant<Data, Phase, WorkerResult> content;
+    std::variant<Data, Trouble, Phase, WorkerResult> content;
   };
 
   void Put(Letter letter) {
@@ -113,7 +117,10 @@ class OpenSshRun {
               outbox_.Put({job, result});
               SetPhase(job, Phase::kDone);
             },
-            [this](std::size_t job) { SetPhase(job, Phase::kRetrying); }) {}
+            [this](std::size_t job, const std::string& why) {
+              outbox_.Put({job, Outbox::Trouble{why}});
+              SetPhase(job, Phase::kRetrying);
+            }) {}
 
   std::vector<WorkerResult> Run(Observer& observer);
 
@@ -215,6 +222,7 @@ void OpenSshRun::Try(std::size_t job) {
 void OpenSshRun::Deliver(Observer& observer) {
   std::vector<std::array<LineSplitter, 2>> splitters(jobs_.size());
   const bool bytes = observer.TakesBytes();
+  auto* const tried = dynamic_cast<TryAgainObserver*>(&observer);
   for (auto letters = outbox_.Take(); !letters.empty(); letters = outbox_.Take()) {
     for (const Outbox::Letter& letter : letters) {
       auto& pair = splitters[letter.job];
@@ -225,6 +233,8 @@ void OpenSshRun::Deliver(Observer& observer) {
         pair[static_cast<std::size_t>(data->stream)].Add(data->bytes, [&](std::string_view line) {
           observer.OnLine(letter.job, data->stream, line);
         });
+      } else if (const auto* trouble = std::get_if<Outbox::Trouble>(&letter.content)) {
+        if (tried != nullptr) tried->OnTryAgain(letter.job, trouble->why);
       } else if (const auto* phase = std::get_if<Phase>(&letter.content)) {
         observer.OnPhase(letter.job, *phase);
       } else if (const auto* result = std::get_if<WorkerResult>(&letter.content)) {

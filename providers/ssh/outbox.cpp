@@ -46,6 +46,12 @@ void Outbox::PutPhase(std::size_t job, Phase phase) {
   Enqueue(job);
 }
 
+void Outbox::PutTrouble(std::size_t job, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  boxes_[job].trouble = why;
+  Enqueue(job);
+}
+
 bool Outbox::Fits(const Box& box, std::size_t bytes) const {
   const std::size_t size = bytes + kHead;
   return box.far.empty() && box.last.empty() && box.near.size() + size <= sizes_.near_job &&
@@ -145,6 +151,7 @@ void Outbox::WaitForNews(std::unique_lock<std::mutex>& lock) {
 }
 
 bool Outbox::Take(Turn& turn) {
+  turn.trouble.clear();
   turn.phases.clear();
   turn.output.clear();
   turn.result.reset();
@@ -154,6 +161,7 @@ bool Outbox::Take(Turn& turn) {
   turn.job = ready_.front();
   ready_.pop_front();
   Box& box = boxes_[turn.job];
+  turn.trouble.swap(box.trouble);
   turn.phases.swap(box.phases);
   if (!box.near.empty()) {
     near_bytes_ -= box.near.size();

@@ -146,7 +146,7 @@ void Turns::EndOrTryAgain(std::size_t job, WorkerResult result) {
     return;
   }
   later_.emplace(std::min(now + progress.backoff.Next(), give_up), job);
-  on_again_(job);
+  on_again_(job, result.message);
   changed_.notify_all();
 }
 

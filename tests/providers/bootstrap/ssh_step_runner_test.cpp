@@ -103,6 +103,24 @@ TEST_F(SshStepRunnerTest, RunsAScriptInTheHomeFolderWithItsEnvironment) {
   ExpectScriptRemoved();
 }
 
+// "4 retrying" for minutes tells nobody which address refuses, and what to set.
+TEST_F(SshStepRunnerTest, TellsOnceWhyWorkersAreTriedAgainAndWhatToSet) {
+  server_->Stop();
+  limits_.retry = std::chrono::seconds(60);
+  bool started = false;
+  log_.on_line = [&] {
+    if (!std::exchange(started, true)) server_->Start();
+  };
+  for (const StepOutcome& outcome : Run(Script("true\n"), 2)) {
+    EXPECT_TRUE(outcome.ok) << outcome.message;
+  }
+  ASSERT_EQ(log_.lines.size(), 1U) << "one worker stands for both";
+  EXPECT_THAT(log_.lines.begin()->second,
+              ElementsAre("cannot connect to 127.0.0.1:" + std::to_string(server_->port()) +
+                              ": Connection refused; podctl goes on trying",
+                          HasSubstr("PODCTL_SSH_PORT")));
+}
+
 TEST_F(SshStepRunnerTest, StopsAtTheFirstCommandThatFails) {
   const auto outcomes = Run(Script("echo before\nfalse\necho after\n"));
   EXPECT_FALSE(outcomes[0].ok);
