@@ -25,9 +25,9 @@ class Identities {
  public:
   // `identity_file`: a private key, "~/" allowed. Only this key is then offered; when it is
   // protected by a passphrase, the agent must hold it. Empty: every key of the agent
-  // ($SSH_AUTH_SOCK), then $HOME/.ssh/{id_ed25519, id_ecdsa, id_rsa, google_compute_engine,
-  // podctl_ed25519}; files that are protected or unreadable are passed over. kNotFound when that
-  // leaves no key, kFailedPrecondition when all there is is protected.
+  // ($SSH_AUTH_SOCK), then $HOME/.ssh/{id_ed25519, id_ecdsa, id_rsa, podctl_ed25519,
+  // google_compute_engine}; files that are protected or unreadable are passed over. kNotFound when
+  // that leaves no key, kFailedPrecondition when all there is is protected.
   static Result<std::shared_ptr<const Identities>> Load(const std::string& identity_file,
                                                         const Environment& environment,
                                                         FileSystem& files);

@@ -65,7 +65,7 @@ class Session {
     kHostKey,      // the pinned key is not the one shown
     kUnknownHost,  // nothing is pinned, and trust on first use is off
     kNoRoom,       // this machine has no socket or no memory left
-    kNoWay,        // the program that leads there cannot, or none is known
+    kNoWay,        // the program that leads there cannot, none is known, or no key fits the server
   };
 
   // Without `sign_elsewhere` every signature is made in Advance.
