@@ -398,11 +398,12 @@ void SignalCommand(int keeper, std::uint32_t id, int signal) {
   Send(keeper, &header, sizeof header, nullptr, 0);
 }
 
-std::optional<Ending> ReadEnding(int keeper) {
+std::optional<Ending> ReadEnding(int keeper, bool* gone) {
   Ending ending;
   const ssize_t size = ::recv(keeper, &ending, sizeof ending, MSG_DONTWAIT);
-  if (size != static_cast<ssize_t>(sizeof ending)) return std::nullopt;
-  return ending;
+  if (size == static_cast<ssize_t>(sizeof ending)) return ending;
+  *gone = size >= 0 || (errno != EAGAIN && errno != EINTR);
+  return std::nullopt;
 }
 
 }  // namespace podctl::emulator

@@ -65,8 +65,9 @@ class Nursery {
 Result<void> StartCommand(int keeper, std::uint32_t id, const Command& command);
 // Sends a signal to the command's process group, if it has not ended.
 void SignalCommand(int keeper, std::uint32_t id, int signal);
-// The next command that has ended; nullopt: none for now.
-std::optional<Ending> ReadEnding(int keeper);
+// The next command that has ended; nullopt: none for now. `*gone`: nor will there be one, as the
+// keeper has ended, which its connection does not survive.
+std::optional<Ending> ReadEnding(int keeper, bool* gone);
 
 // Kills every process whose environment has a variable that begins with `mark`.
 void KillMarked(const std::string& mark);

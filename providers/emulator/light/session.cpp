@@ -190,14 +190,16 @@ Result<int> Session::keeper() {
   return keeper_.get();
 }
 
-void Session::HearKeeper() {
+bool Session::HearKeeper() {
+  bool gone = false;
   while (keeper_.open()) {
-    const std::optional<Ending> ending = ReadEnding(keeper_.get());
-    if (!ending) return;
+    const std::optional<Ending> ending = ReadEnding(keeper_.get(), &gone);
+    if (!ending) break;
     for (const auto& channel : channels_) {
       if (channel->id() == ending->id) channel->Ended(*ending);
     }
   }
+  return !gone;
 }
 
 bool Session::Turn() {
@@ -208,7 +210,7 @@ bool Session::Turn() {
       (!logged_in_ && refusals_ >= kMaxRefusals)) {
     return false;
   }
-  HearKeeper();
+  if (!HearKeeper()) return false;  // as where sshd's own process for it was killed
   // By index: reading from one may open another.
   for (std::size_t i = 0; i < channels_.size();) {
     if (channels_[i]->Pump()) {

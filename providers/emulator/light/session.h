@@ -55,7 +55,7 @@ class Session final : public ChannelHome {
   ssh_channel OpenChannel();
   int Hear(ssh_message message);
   int Forward(ssh_message message);
-  void HearKeeper();
+  bool HearKeeper();  // false: it is gone
   void WatchSocket();
 
   ssh_session session_;

@@ -311,6 +311,11 @@ TEST_F(LightServerTest, ALostConnectionIsABrokenPipeForItsCommand) {
   ::waitpid(ssh, nullptr, 0);
 }
 
+// $PPID is to a command what sshd's own process for its connection is.
+TEST_F(LightServerTest, AConnectionEndsWithItsProcess) {
+  EXPECT_EQ(Ssh(0, "kill -9 $PPID; exec " + sleeper_).code, 255);
+}
+
 TEST_F(LightServerTest, SiblingsAreTheCommandsOfTheSameConnection) {
   const std::string master =
       "-o ControlMaster=auto -o ControlPersist=30 -o ControlPath=" + folder_ + "/master";
