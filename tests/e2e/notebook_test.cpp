@@ -133,7 +133,8 @@ TEST_F(NotebookTest, ItIsKeptAliveAndItsTokenIsNobodyElses) {
       box_.Run({"apply", "--auto-approve", "--replace", "bootstrap.research.jupyter"});
   EXPECT_EQ(again.code, 0) << again;
   EXPECT_TRUE(Eventually(served));
-  EXPECT_EQ(OnWorkerZero("pgrep -fc jupyter/keep"), "1");
+  EXPECT_TRUE(Eventually([&] { return OnWorkerZero("pgrep -fc jupyter/keep") == "1"; }))
+      << OnWorkerZero("pgrep -fa jupyter/keep");
   const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
   EXPECT_EQ(plan.code, 0) << plan;
 }
