@@ -10,7 +10,7 @@
 
 namespace podctl {
 
-std::string NodesLike(Provider& provider, const NodeName& name, std::stop_token stop) {
+std::string NodesLike(Provider& provider, const NodeName& name, const std::stop_token& stop) {
   constexpr std::size_t kMostNames = 8;
   const auto nodes = provider.ListNodes(name.project, name.zone, stop);
   std::vector<std::string> ids;

@@ -10,6 +10,6 @@ namespace podctl {
 
 // A sentence that names a node of a near name, those of the zone, or the same name elsewhere; asks
 // the API for them.
-std::string NodesLike(Provider& provider, const NodeName& name, std::stop_token stop);
+std::string NodesLike(Provider& provider, const NodeName& name, const std::stop_token& stop);
 
 }  // namespace podctl
