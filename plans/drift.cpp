@@ -8,6 +8,7 @@
 #include "plans/node_view.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
+#include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
 
 namespace podctl {
@@ -57,12 +58,13 @@ class Finder {
     std::vector<std::string> parts;
     const Value::List& slices = node["slices"].AsList();
     for (std::size_t slice = 0; slice < slices.size(); ++slice) {
-      const std::string& word = slices[slice][fact].AsString();
+      const std::string word = VisibleControls(slices[slice][fact].AsString());
       if (word == well || word.empty()) continue;
-      const std::string& why = slices[slice]["healthDescription"].AsString();
+      const std::string why = NodeHealthDescription(slices[slice]);
       const bool explains = std::string_view(fact) == "health" && !why.empty();
-      parts.push_back(fmt::format("[{}] ({}) is {}{}", slice, slices[slice]["nodeId"].AsString(),
-                                  word, explains ? ": " + why : ""));
+      parts.push_back(fmt::format("[{}] ({}) is {}{}", slice,
+                                  VisibleControls(slices[slice]["nodeId"].AsString()), word,
+                                  explains ? ": " + why : ""));
     }
     return parts.empty() ? std::move(sentence) : fmt::format("{}", fmt::join(parts, ", "));
   }
@@ -89,7 +91,7 @@ class Finder {
     }
     const std::string health = NodeHealth(node);
     if (!health.empty() && health != "HEALTHY" && state == "READY" && IsNews("health")) {
-      const std::string& why = node["healthDescription"].AsString();
+      const std::string why = NodeHealthDescription(node);
       Note(Drift::Kind::kUnhealthy,
            Where(node, "health", "HEALTHY",
                  why.empty() ? "is " + health : fmt::format("is {}: {}", health, why)));

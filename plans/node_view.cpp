@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plans/way_in.h"
+#include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
 #include "providers/os/this_process.h"
 #include "providers/slices.h"
@@ -13,11 +14,15 @@ namespace podctl {
 
 std::string NodeState(const Value& node) {
   const std::string& state = node["state"].AsString();
-  return state.empty() ? "STATE_UNSPECIFIED" : state;
+  return state.empty() ? "STATE_UNSPECIFIED" : VisibleControls(state);
 }
 
 std::string NodeHealth(const Value& node) {
-  return node["health"].AsString();
+  return VisibleControls(node["health"].AsString());
+}
+
+std::string NodeHealthDescription(const Value& node) {
+  return VisibleControls(node["healthDescription"].AsString());
 }
 
 std::string NodeUid(const Value& node) {

@@ -14,8 +14,10 @@
 
 namespace podctl {
 
+// Words of the service, of one line each whatever it sends: no text of it makes lines of podctl's.
 std::string NodeState(const Value& node);   // Node.state, "STATE_UNSPECIFIED" when absent
 std::string NodeHealth(const Value& node);  // Node.health, "" when absent
+std::string NodeHealthDescription(const Value& node);  // Node.healthDescription, "" when absent
 // Node.id, or Node.createTime where the service gives none.
 std::string NodeUid(const Value& node);
 std::string NodeId(const Value& node);  // the last part of Node.name

@@ -33,7 +33,7 @@ constexpr const char* kReplace = "podctl apply --replace pod.{pod}";
 void JudgeNode(const Value& node, DoctorReport* report) {
   report->state = NodeState(node);
   report->health = NodeHealth(node);
-  const std::string why = node["healthDescription"].AsString();
+  const std::string why = NodeHealthDescription(node);
   if (IsTerminalState(report->state)) {
     report->findings.push_back({"node-state", fmt::format("it is {}", report->state), why,
                                 "podctl apply  (makes it anew)"});

@@ -116,10 +116,13 @@ std::string ShowJob(const std::string& address, const TrainingRecord& record) {
 }
 
 // Columns padded to their widest cell.
-std::string Padded(const std::vector<std::array<std::string, 7>>& rows, const Paint& paint) {
+std::string Padded(std::vector<std::array<std::string, 7>> rows, const Paint& paint) {
   std::array<std::size_t, 7> widths{};
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = VisibleControls(row[i]);  // a row is a line, whatever the service sends
+      widths[i] = std::max(widths[i], row[i].size());
+    }
   }
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "plans/node_view.h"
 #include "providers/base/json.h"
 #include "tests/support/fake_provider.h"
 #include "tests/support/golden.h"
@@ -88,6 +90,19 @@ TEST(StateView, StatusTable) {
   ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));
   ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));
   ExpectGolden("cmd/state/status_empty.txt", StatusTable({}, false));
+}
+
+TEST(StateView, ARowIsALineWhateverTheServiceSends) {
+  const StatusRow row{"a", "READY\nb  READY",  "HEALTHY\n", "v3-8\n", "z\n",
+                      "1", {"10.0.0.1\n-> rm"}};
+  const std::string table = StatusTable({row}, false);
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2) << table;
+  Value node;
+  node.Set("state", "READY\nforged");
+  node.Set("health", "HEALTHY\nforged");
+  node.Set("healthDescription", "well\nforged");
+  EXPECT_EQ(NodeState(node) + NodeHealth(node) + NodeHealthDescription(node),
+            "READY\\x0aforgedHEALTHY\\x0aforgedwell\\x0aforged");
 }
 
 TEST(StateView, HistoryListsThePresentGenerationFirst) {
