@@ -253,7 +253,10 @@ Result<void> Channel::TryStart(const Login& login) {
 
 std::size_t Channel::Room() const {
   // What libssh holds already is not to grow without limit.
-  if ((ssh_get_poll_flags(home_.session()) & SSH_WRITE_PENDING) != 0) return 0;
+  if ((ssh_get_poll_flags(home_.session()) & SSH_WRITE_PENDING) != 0) {
+    home_.AwaitFlush();
+    return 0;
+  }
   return ssh_channel_window_size(channel_);
 }
 

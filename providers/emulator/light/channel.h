@@ -25,6 +25,8 @@ namespace podctl::emulator {
 // What a channel needs of its connection.
 class ChannelHome : public Watcher {
  public:
+  // What libssh holds already has to go out before more is written: leads to a Turn once it may.
+  virtual void AwaitFlush() = 0;
   virtual ssh_session session() const = 0;
   virtual int epoll() const = 0;
   virtual Host& host() = 0;

@@ -203,6 +203,7 @@ bool Session::HearKeeper() {
 }
 
 bool Session::Turn() {
+  awaits_flush_ = false;
   for (int i = 0; i < kReadsPerTurn && ssh_event_dopoll(event_, 0) == SSH_OK; ++i) {
   }
   if (ssh_is_connected(session_) == 0 ||
@@ -225,7 +226,7 @@ bool Session::Turn() {
 }
 
 void Session::WatchSocket() {
-  const bool writes = (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+  const bool writes = awaits_flush_ || (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
   const std::uint32_t events = EPOLLIN | (writes ? std::uint32_t{EPOLLOUT} : 0U);
   if (events == watched_) return;
   epoll_event event{};

@@ -40,6 +40,7 @@ class Session final : public ChannelHome {
 
   // ChannelHome
   void Ready() override { ready_(*this); }
+  void AwaitFlush() override { awaits_flush_ = true; }
   ssh_session session() const override { return session_; }
   int epoll() const override { return epoll_; }
   Host& host() override { return *host_; }
@@ -75,6 +76,9 @@ class Session final : public ChannelHome {
   std::uint32_t next_id_ = 1;
   std::vector<std::unique_ptr<Channel>> channels_;
   Descriptor keeper_;
+  // A channel was held back in this turn. That the flush may be over before the turn is, as reading
+  // from another channel also writes, must not leave it waiting.
+  bool awaits_flush_ = false;
   std::uint32_t watched_ = 0;
 };
 
