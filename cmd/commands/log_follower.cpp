@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -219,11 +220,11 @@ void LogFollower::TellDeath(const Place& place) {
   const auto left = static_cast<std::size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& each) { return each.open; }));
   if (left == 0) return;  // the end tells it
-  listener_.on_remark(
-      place.worker, fmt::format("the job {}; {} still followed",
-                                died ? std::string("died without an exit code")
-                                     : fmt::format("ended with exit code {}", place.end.exit_code),
-                                left == 1 ? "1 worker is" : fmt::format("{} workers are", left)));
+  listener_.on_remark(place.worker,
+                      fmt::format("the job {}; {} still followed",
+                                  died ? std::string("died without an exit code")
+                                       : ExitCodeDeed(place.end.exit_code),
+                                  left == 1 ? "1 worker is" : fmt::format("{} workers are", left)));
 }
 
 // With the lock held.
@@ -233,9 +234,9 @@ void LogFollower::Retry(Place* place, const ssh::WorkerResult& result) {
   if (!request_.follow || !worth_it || silent > patience_) {
     place->open = false;
     place->end.kind = LogEnd::Kind::kFailed;
-    place->end.message = result.message.empty()
-                             ? fmt::format("the log cannot be read: exit code {}", result.exit_code)
-                             : result.message;
+    place->end.message = result.message.empty() ? fmt::format("the log cannot be read: {}",
+                                                              ExitCodeText(result.exit_code))
+                                                : result.message;
     return;
   }
   if (!result.ok() && !std::exchange(place->lost, true)) {

@@ -12,6 +12,7 @@
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
 #include "cmd/views/paint.h"
+#include "providers/base/exit_code.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -53,7 +54,7 @@ std::string_view KindName(LogEnd::Kind kind) {
 std::string Words(const LogEnd& end, const std::string& job) {
   switch (end.kind) {
     case LogEnd::Kind::kEnded:
-      return fmt::format("exit code {}", end.exit_code);
+      return ExitCodeText(end.exit_code);
     case LogEnd::Kind::kDied:
       return "the job died without an exit code: was the worker restarted?";
     case LogEnd::Kind::kNoSuchJob:

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cmd/views/paint.h"
+#include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/os/clock.h"
@@ -87,7 +88,7 @@ std::string JobStateWords(const JobStatus& job) {
     case JobStatus::State::kRunning:
       return "runs";
     case JobStatus::State::kEnded:
-      return fmt::format("ended with exit code {}", job.exit_code);
+      return ExitCodeDeed(job.exit_code);
     case JobStatus::State::kDied:
       return "died without an exit code";
   }

@@ -15,7 +15,8 @@ struct WorkerJobs {
   std::vector<workers::JobStatus> jobs;
 };
 
-// "runs", "ended with exit code 3", "died without an exit code".
+// "runs", "ended with exit code 3", "was killed by KILL (exit code 137)", "died without an exit
+// code".
 std::string JobStateWords(const workers::JobStatus& job);
 
 // One row for each name, however many workers have it; the newest first. `per_slice`: workers of

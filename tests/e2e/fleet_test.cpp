@@ -220,7 +220,7 @@ TEST_F(FleetTest, AStartThatWasCutIsCompletedByTheSameCommand) {
   EXPECT_EQ(Detach(command).code, 1) << "it runs everywhere";
   const RunResult killed = box_.Run({"kill", "research", "train"});
   EXPECT_EQ(killed.code, 0) << killed;
-  EXPECT_EQ(killed.out, "research/[0-3]: train ended with exit code 143\n");
+  EXPECT_EQ(killed.out, "research/[0-3]: train was killed by TERM (exit code 143)\n");
   EXPECT_EQ(box_.Run({"kill", "research", "other"}).code, 1);
 }
 

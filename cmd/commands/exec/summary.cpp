@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cmd/interrupt.h"
+#include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/ssh/host_key.h"
@@ -114,7 +115,7 @@ void AppendGroups(const std::vector<Group>& groups, int per_slice, std::string* 
 
 std::string CauseOf(const ssh::Job& job, const ssh::WorkerResult& result) {
   if (result.ok()) return {};
-  if (result.outcome == Outcome::kExited) return fmt::format("exit code {}", result.exit_code);
+  if (result.outcome == Outcome::kExited) return ExitCodeText(result.exit_code);
   if (result.outcome == Outcome::kSignaled) {
     // The program ssh does not tell which.
     return fmt::format("killed by {}", result.signal.empty() ? "a signal" : result.signal);

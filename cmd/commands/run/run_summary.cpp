@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <vector>
 
 #include "cmd/commands/worker_round.h"
 #include "cmd/interrupt.h"
+#include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 
@@ -83,21 +83,11 @@ std::string SignalOf(const ssh::WorkerResult& result) {
   if (result.outcome == Outcome::kSignaled) {
     return result.signal.empty() ? "a signal" : result.signal;
   }
-  static const std::map<int, std::string> signals = {
-      {1, "HUP"},   {2, "INT"},   {3, "QUIT"},  {4, "ILL"},   {6, "ABRT"},
-      {7, "BUS"},   {8, "FPE"},   {9, "KILL"},  {11, "SEGV"}, {13, "PIPE"},
-      {14, "ALRM"}, {15, "TERM"}, {24, "XCPU"}, {25, "XFSZ"}, {31, "SYS"}};
-  constexpr int kSignalBase = 128;  // what a shell adds to a signal's number
   if (result.outcome != Outcome::kExited) return {};
-  const auto found = signals.find(result.exit_code - kSignalBase);
-  return found == signals.end() ? "" : found->second;
+  return std::string(SignalOfExitCode(result.exit_code));
 }
 
 std::string CauseOfEnd(const ssh::Job& job, const ssh::WorkerResult& result) {
-  const std::string signal = SignalOf(result);
-  if (!signal.empty() && result.outcome == Outcome::kExited) {
-    return fmt::format("killed by {} (exit code {})", signal, result.exit_code);
-  }
   // Who keeps the job there sees it too, and ends what it has started.
   if (result.outcome == Outcome::kLost) {
     return "the connection to it broke, and the worker ends its part by itself";

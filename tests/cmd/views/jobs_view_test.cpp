@@ -45,6 +45,7 @@ TEST(JobsView, ShowsTheCommandAsTheSpecHasIt) {
 TEST(JobsView, WordsTellHowAJobStands) {
   EXPECT_EQ(JobStateWords(Job("x", State::kRunning, 0, 1)), "runs");
   EXPECT_EQ(JobStateWords(Job("x", State::kEnded, 3, 1)), "ended with exit code 3");
+  EXPECT_EQ(JobStateWords(Job("x", State::kEnded, 137, 1)), "was killed by KILL (exit code 137)");
   EXPECT_EQ(JobStateWords(Job("x", State::kDied, 0, 1)), "died without an exit code");
 }
 
