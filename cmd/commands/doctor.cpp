@@ -19,6 +19,7 @@
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/ssh/host_key.h"
+#include "providers/ssh/reach_advice.h"
 #include "providers/workers/jobs.h"
 #include "providers/workers/probe.h"
 #include "state/digest.h"
@@ -108,10 +109,10 @@ Finding SilenceFinding(const WorkerAnswer& answer) {
     default:
       break;
   }
+  const std::string_view advice = ssh::ReachAdvice(answer.result.message);
   return {"no-ssh", fmt::format("it does not answer SSH: {}", cause), "",
-          fmt::format("Does the firewall let this machine in? A worker that is dead comes back "
-                      "with a new node: {}",
-                      kReplace)};
+          fmt::format("{}{}A worker that is dead comes back with a new node: {}", advice,
+                      advice.empty() ? "" : " ", kReplace)};
 }
 
 DoctorReport::Worker Examine(const WorkerAnswer& answer, const workers::Expectation& expected) {

@@ -9,6 +9,7 @@
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
 #include "providers/base/ssh_key_lines.h"
+#include "providers/ssh/reach_advice.h"
 
 namespace podctl {
 
@@ -41,6 +42,18 @@ std::string RefusedKeyAdvice(Wiring& wiring, const std::string& pod) {
     return lack + ", and the spec says `publishKey: false`: list it under `ssh.publishKeys`.";
   }
   return lack + ": `podctl apply` publishes it.";
+}
+
+std::string SilenceAdvice(Wiring& wiring, const std::string& pod,
+                          const std::vector<ssh::WorkerResult>& results) {
+  std::string advice;
+  for (const ssh::WorkerResult& result : results) {
+    if (result.outcome == ssh::Outcome::kAuthRefused) return RefusedKeyAdvice(wiring, pod);
+    if (result.outcome == ssh::Outcome::kUnreachable && advice.empty()) {
+      advice = ssh::ReachAdvice(result.message);
+    }
+  }
+  return advice;
 }
 
 }  // namespace podctl

@@ -12,6 +12,7 @@
 #include "cmd/commands/refused_key.h"
 #include "cmd/views/exec_output.h"
 #include "cmd/views/exec_progress.h"
+#include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/ssh/host_key.h"
@@ -44,6 +45,10 @@ class RoundProgress {
   void OnPhase(std::size_t job, ssh::Phase phase) {
     const std::lock_guard lock(mutex_);
     progress_.OnPhase(job, phase);
+  }
+  void OnTryAgain(std::size_t job, const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    progress_.OnTryAgain(job, why);
   }
   void OnResult(std::size_t job, const WorkerAnswer& answer) {
     const std::lock_guard lock(mutex_);
@@ -93,6 +98,9 @@ class Listener final : public ssh::Observer {
   }
   void OnPhase(std::size_t job, ssh::Phase phase) override {
     progress_.OnPhase(order_[job], phase);
+  }
+  void OnTryAgain(std::size_t job, const std::string& why) override {
+    progress_.OnTryAgain(order_[job], why);
   }
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
     WorkerAnswer& answer = answers_[order_[job]];
@@ -173,9 +181,8 @@ std::string TooFewAtOnce(const std::vector<WorkerAccess>& workers, std::size_t m
 std::string CauseOfSilence(const WorkerAnswer& answer) {
   const ssh::WorkerResult& result = answer.result;
   if (result.outcome == ssh::Outcome::kExited) {
-    return answer.last_words.empty()
-               ? fmt::format("exit code {}", result.exit_code)
-               : fmt::format("exit code {}: {}", result.exit_code, answer.last_words);
+    const std::string code = ExitCodeText(result.exit_code);
+    return answer.last_words.empty() ? code : fmt::format("{}: {}", code, answer.last_words);
   }
   if (result.outcome == ssh::Outcome::kSignaled) return fmt::format("killed by {}", result.signal);
   if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
@@ -214,11 +221,9 @@ void ShowSilent(Wiring& wiring, const std::vector<WorkerAnswer>& answers) {
         FormatWorkers(group.workers, answers.front().worker.per_slice),
         Plural(group.workers.size(), "worker"));
   }
-  const bool refused = std::any_of(answers.begin(), answers.end(), [](const WorkerAnswer& answer) {
-    return answer.result.outcome == ssh::Outcome::kAuthRefused;
-  });
-  const std::string advice =
-      refused ? RefusedKeyAdvice(wiring, answers.front().worker.pod) : std::string();
+  std::vector<ssh::WorkerResult> results;
+  for (const WorkerAnswer& answer : answers) results.push_back(answer.result);
+  const std::string advice = SilenceAdvice(wiring, answers.front().worker.pod, results);
   if (!advice.empty()) wiring.streams().err << advice << "\n";
 }
 

@@ -64,6 +64,12 @@ void ExecConsole::Tick() {
 void ExecConsole::ShowProgress() {
   const auto now = clock_.Steady();
   if (!streams_.err_is_terminal) {
+    if (!told_trouble_) {
+      for (const std::string& line : progress_->TroubleLines()) {
+        streams_.err << line << '\n' << std::flush;
+        told_trouble_ = true;
+      }
+    }
     if (now - told_at_ < kPlainPace) return;
     told_at_ = now;
     streams_.err << progress_->PlainLine() << '\n' << std::flush;

@@ -52,6 +52,7 @@ class ExecConsole {
   LiveBlock block_;
   Clock::SteadyTime drawn_at_;
   Clock::SteadyTime told_at_;
+  bool told_trouble_ = false;  // in a log
 };
 
 // "research/3 | line", the names in one column, control characters made visible.

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "cmd/views/live_block.h"
+#include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/ssh/reach_advice.h"
 
 namespace podctl {
 namespace {
@@ -19,6 +21,7 @@ using std::chrono::seconds;
 
 constexpr seconds kWindow{10};             // of which the rate is taken
 constexpr std::size_t kFewest = 3;         // workers that make a rate
+constexpr seconds kTroublePatience{3};     // why a worker is not reached is told then
 constexpr seconds kSlow{5};                // who runs, or is tried, this long is named
 constexpr std::size_t kMostNamed = 4;      // slow workers, and causes
 constexpr std::size_t kLongestCause = 60;  // characters
@@ -49,7 +52,7 @@ ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clo
       per_slice_(per_slice),
       clock_(clock),
       began_(clock.Steady()),
-      states_(workers_.size(), {Phase::kWaiting, began_, {}}),
+      states_(workers_.size(), {Phase::kWaiting, began_, {}, {}}),
       in_phase_(kPhases) {
   in_phase_[Index(Phase::kWaiting)] = workers_.size();
   samples_.push_back({began_, 0});
@@ -157,6 +160,21 @@ std::string ExecProgress::FailedLine() const {
   return line;
 }
 
+std::vector<std::string> ExecProgress::TroubleLines() const {
+  const Clock::SteadyTime now = clock_.Steady();
+  const auto lasting = std::find_if(states_.begin(), states_.end(), [now](const Worker& worker) {
+    const bool under_way = worker.phase != Phase::kRunning && worker.phase != Phase::kDone;
+    return under_way && !worker.trouble.empty() && now - *worker.tried >= kTroublePatience;
+  });
+  if (lasting == states_.end()) return {};
+  const int number = workers_[static_cast<std::size_t>(lasting - states_.begin())];
+  std::vector<std::string> lines = {fmt::format("  {}: {}", WorkersName(pod_, {number}, per_slice_),
+                                                VisibleLine(lasting->trouble))};
+  const std::string_view advice = ssh::ReachAdvice(lasting->trouble);
+  if (!advice.empty()) lines.push_back(fmt::format("    {}", advice));
+  return lines;
+}
+
 std::vector<std::string> ExecProgress::Lines() {
   const Clock::SteadyTime now = clock_.Steady();
   const std::string pace = Pace();
@@ -167,6 +185,7 @@ std::vector<std::string> ExecProgress::Lines() {
   for (const std::string& line : {FailedLine(), SlowestLine(now)}) {
     if (!line.empty()) lines.push_back(line);
   }
+  for (std::string& line : TroubleLines()) lines.push_back(std::move(line));
   return lines;
 }
 

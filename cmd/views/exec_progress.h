@@ -23,6 +23,8 @@ class ExecProgress {
   ExecProgress(std::string pod, std::vector<int> workers, Clock& clock, int per_slice = 0);
 
   void OnPhase(std::size_t job, ssh::Phase phase);
+  // Why it was not reached; it is tried again.
+  void OnTryAgain(std::size_t job, const std::string& why) { states_.at(job).trouble = why; }
   // `cause` as the summary words it; empty: the worker is done and ok.
   void OnResult(std::size_t job, const std::string& cause);
 
@@ -33,12 +35,16 @@ class ExecProgress {
   std::vector<std::string> Lines();
   // For a log: the same counts as one line, with the time since the beginning.
   std::string PlainLine();
+  // Of those that have not been reached for a while, what stands in the way of the first, at which
+  // address, and what to do. Part of Lines, and for a log, once.
+  std::vector<std::string> TroubleLines() const;
 
  private:
   struct Worker {
     ssh::Phase phase = ssh::Phase::kWaiting;
     Clock::SteadyTime since{};               // of the phase
     std::optional<Clock::SteadyTime> tried;  // since when; not while it waits for its turn
+    std::string trouble;                     // why it is tried again
   };
   struct Sample {
     Clock::SteadyTime when;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -11,7 +12,7 @@
 #include "providers/base/text.h"
 #include "providers/bootstrap/tar_stream.h"
 #include "providers/bootstrap/worker_scripts.h"
-#include "providers/ssh/try_again.h"
+#include "providers/ssh/reach_advice.h"
 #include "providers/workers/probe.h"
 
 namespace podctl {
@@ -34,7 +35,7 @@ bool FoundNoUnit(const ssh::WorkerResult& result) {
 
 // Passes lines on, keeps the last ones of each worker, and counts. The answers of a probe are kept
 // whole, and not passed on.
-class Recorder final : public ssh::Observer, public ssh::TryAgainObserver {
+class Recorder final : public ssh::Observer {
  public:
   Recorder(const std::vector<WorkerAccess>& workers, std::string marker, Step::Kind kind,
            StepObserver& observer)
@@ -123,12 +124,28 @@ class Recorder final : public ssh::Observer, public ssh::TryAgainObserver {
   std::array<int, 3> reported_{-1, -1, -1};
 };
 
+// A shell that complains names its script, by the folder that RunScriptCommand made for it, another
+// one on each worker: without the folder the same failure is the same words.
+std::string WithoutScriptFolder(std::string words) {
+  constexpr std::string_view kFolder = "/tmp.";  // as mktemp names it, and ten characters
+  constexpr std::size_t kChosen = 10;
+  constexpr std::string_view kScript = "/script:";
+  for (auto at = words.find(kFolder); at != std::string::npos; at = words.find(kFolder, at + 1)) {
+    const std::size_t script = at + kFolder.size() + kChosen;
+    if (words.compare(std::min(script, words.size()), kScript.size(), kScript) != 0) continue;
+    const auto blank = words.find_last_of(' ', at);
+    const std::size_t begin = blank == std::string::npos ? 0 : blank + 1;
+    return words.erase(begin, script + 1 - begin);
+  }
+  return words;
+}
+
 // `sentence`, with the worker's own last words where it said something.
 std::string WithLastWords(std::string sentence, const Recorder::Ending& ending) {
   for (auto it = ending.lines.rbegin(); it != ending.lines.rend(); ++it) {
     const std::string_view words = TrimBlanks(*it);
     if (words.empty()) continue;
-    return sentence + ": " + VisibleControls(words.substr(0, 300));
+    return sentence + ": " + WithoutScriptFolder(VisibleControls(words.substr(0, 300)));
   }
   return sentence;
 }

@@ -11,7 +11,6 @@
 #include "providers/ssh/batch.h"
 #include "providers/ssh/line_splitter.h"
 #include "providers/ssh/poller.h"
-#include "providers/ssh/try_again.h"
 #include "providers/ssh/way_words.h"
 
 namespace podctl::ssh {
@@ -46,12 +45,11 @@ std::vector<WorkerResult> Deliver(Outbox& outbox, std::size_t jobs, Observer& ob
   std::vector<WorkerResult> results(jobs);
   std::vector<std::array<LineSplitter, 2>> splitters(jobs);
   const bool as_bytes = observer.TakesBytes();
-  auto* const tried = dynamic_cast<TryAgainObserver*>(&observer);
   Outbox::Turn turn;
   while (outbox.Take(turn)) {
     const std::size_t job = turn.job;
     auto& pair = splitters[job];
-    if (tried != nullptr && !turn.trouble.empty()) tried->OnTryAgain(job, turn.trouble);
+    if (!turn.trouble.empty()) observer.OnTryAgain(job, turn.trouble);
     for (const Phase phase : turn.phases) observer.OnPhase(job, phase);
     Outbox::Unpack(turn.output, [&](Stream stream, std::string_view bytes) {
       if (as_bytes) return observer.OnBytes(job, stream, bytes);

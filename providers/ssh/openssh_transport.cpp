@@ -17,7 +17,6 @@
 #include "providers/ssh/line_splitter.h"
 #include "providers/ssh/mux_run.h"
 #include "providers/ssh/mux_session.h"
-#include "providers/ssh/try_again.h"
 #include "providers/ssh/turns.h"
 #include "providers/ssh/way_words.h"
 
@@ -222,7 +221,6 @@ void OpenSshRun::Try(std::size_t job) {
 void OpenSshRun::Deliver(Observer& observer) {
   std::vector<std::array<LineSplitter, 2>> splitters(jobs_.size());
   const bool bytes = observer.TakesBytes();
-  auto* const tried = dynamic_cast<TryAgainObserver*>(&observer);
   for (auto letters = outbox_.Take(); !letters.empty(); letters = outbox_.Take()) {
     for (const Outbox::Letter& letter : letters) {
       auto& pair = splitters[letter.job];
@@ -234,7 +232,7 @@ void OpenSshRun::Deliver(Observer& observer) {
           observer.OnLine(letter.job, data->stream, line);
         });
       } else if (const auto* trouble = std::get_if<Outbox::Trouble>(&letter.content)) {
-        if (tried != nullptr) tried->OnTryAgain(letter.job, trouble->why);
+        observer.OnTryAgain(letter.job, trouble->why);
       } else if (const auto* phase = std::get_if<Phase>(&letter.content)) {
         observer.OnPhase(letter.job, *phase);
       } else if (const auto* result = std::get_if<WorkerResult>(&letter.content)) {

@@ -127,6 +127,9 @@ class Observer {
   virtual bool TakesBytes() const { return false; }
   virtual void OnBytes(std::size_t, Stream, std::string_view) {}
   virtual void OnPhase(std::size_t job, Phase phase) = 0;
+  // A try came to nothing, and another follows: why, in a sentence. Of several in quick succession
+  // perhaps only the last.
+  virtual void OnTryAgain(std::size_t, const std::string&) {}
   // Once for each job, just before its Phase::kDone: what Run will return for it.
   virtual void OnResult(std::size_t job, const WorkerResult& result);
 };

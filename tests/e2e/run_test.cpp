@@ -159,7 +159,9 @@ TEST_F(RunTest, CtrlCEndsTheProcessesOnTheWorkers) {
   const auto run = box_->Start({"run", "train"});
   ASSERT_TRUE(run->WaitForErr("Started on 16 workers."));
   run->Signal(SIGINT);
-  EXPECT_EQ(run->Wait(), 130);
+  const RunResult result = run->Result();
+  EXPECT_EQ(result.code, 130) << result;
+  EXPECT_THAT(result.err, Not(HasSubstr("Left out"))) << "it has written nothing: " << result;
   EXPECT_TRUE(Eventually([] {
     return Exec("! grep -lzsF \"PODCTL_RUN_MARK=$HOME/.podctl/run/train#\" /proc/[0-9]*/environ")
                .code == 0;

@@ -236,10 +236,7 @@ int ExecRun::Report(std::chrono::milliseconds elapsed) {
   const bool one = shown && outcome_.jobs.size() == 1;
   streams.err << ExecSummary(outcome_, one ? "" : RetryCommand(record_, pod, choice_.output_dir),
                              shown);
-  const bool refused =
-      std::any_of(outcome_.results.begin(), outcome_.results.end(),
-                  [](const auto& result) { return result.outcome == ssh::Outcome::kAuthRefused; });
-  const std::string advice = refused ? RefusedKeyAdvice(wiring_, pod) : std::string();
+  const std::string advice = SilenceAdvice(wiring_, pod, outcome_.results);
   if (!advice.empty()) streams.err << advice << "\n";
   if (folder_ && !folder_->trouble()) {
     streams.err << fmt::format("The outputs are in {}, what came of it in {}.\n",

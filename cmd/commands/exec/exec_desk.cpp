@@ -93,6 +93,11 @@ void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
   if (wishes_.json) Show(ExecPhaseEvent(jobs_[job], phase));
 }
 
+void ExecDesk::OnTryAgain(std::size_t job, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  progress_.OnTryAgain(job, why);
+}
+
 void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {
   const std::lock_guard lock(mutex_);
   progress_.OnResult(job, CauseOf(jobs_[job], result));

@@ -66,6 +66,7 @@ class Supervisor final : public ssh::Observer {
     }
   }
   void OnPhase(std::size_t job, ssh::Phase phase) override { desk_.OnPhase(job, phase); }
+  void OnTryAgain(std::size_t job, const std::string& why) override { desk_.OnTryAgain(job, why); }
   void OnResult(std::size_t job, const ssh::WorkerResult& told) override {
     ssh::WorkerResult result = told;
     {

@@ -233,6 +233,23 @@ TEST_F(ExecProgressTest, NamesWhoCannotBeReachedForLong) {
       << "from the first try on, whatever was tried since";
 }
 
+TEST_F(ExecProgressTest, TellsWhatStandsInTheWayAndWhatToDo) {
+  Phases(0, 256, Phase::kConnecting);
+  Phases(1, 256, Phase::kRunning);
+  progress_.OnTryAgain(0, "cannot connect to 10.0.0.7:22: Connection refused");
+  Phases(0, 1, Phase::kRetrying);
+  clock_.Advance(seconds(2));
+  EXPECT_THAT(progress_.TroubleLines(), ::testing::IsEmpty()) << "it may be booting";
+  clock_.Advance(seconds(2));
+  EXPECT_THAT(
+      progress_.TroubleLines(),
+      ::testing::ElementsAre("  research/0: cannot connect to 10.0.0.7:22: Connection refused",
+                             HasSubstr("PODCTL_SSH_PORT")));
+  EXPECT_THAT(progress_.Lines(), ::testing::Contains(HasSubstr("10.0.0.7:22")));
+  Phases(0, 1, Phase::kRunning);
+  EXPECT_THAT(progress_.TroubleLines(), ::testing::IsEmpty());
+}
+
 TEST_F(ExecProgressTest, ForetellsNoEndWhenOnlyUnreachableWorkersAreLeft) {
   Phases(0, 256, Phase::kRunning);
   clock_.Advance(seconds(2));

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 class StepLog final : public StepObserver {
  public:
@@ -136,6 +137,14 @@ TEST_F(SshStepRunnerTest, TellsHowAScriptFailedInItsOwnWords) {
   ASSERT_EQ(outcomes[0].last_lines.size(), 20U);
   EXPECT_EQ(outcomes[0].last_lines.front(), "line 32");
   EXPECT_EQ(outcomes[0].last_lines.back(), "no space left");
+}
+
+TEST_F(SshStepRunnerTest, TheSameFailureIsTheSameWordsOnEachWorker) {
+  const auto outcomes = Run(Script("true\nno-such-program\n"), 2);
+  EXPECT_THAT(outcomes[0].message,
+              MatchesRegex("the script ended with exit code 127: script: line [0-9]+: "
+                           "no-such-program: command not found"));
+  EXPECT_EQ(outcomes[0].message, outcomes[1].message);
 }
 
 TEST_F(SshStepRunnerTest, KeepsScriptAndEnvironmentOutOfTheProcessList) {

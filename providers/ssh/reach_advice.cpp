@@ -1,4 +1,4 @@
-#include "providers/ssh/try_again.h"
+#include "providers/ssh/reach_advice.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,8 +12,7 @@ struct Advice {
 };
 constexpr std::string_view kOtherPort =
     "Nothing listens there, or not yet. Where SSH has another port: `ssh: {port: …}` in the spec, "
-    "or "
-    "PODCTL_SSH_PORT; then podctl apply.";
+    "or PODCTL_SSH_PORT; then podctl apply.";
 constexpr std::string_view kOtherWay =
     "Is it still booting, or does a firewall keep this machine out? Other ways in: `ssh: {iap: "
     "true}`, `proxyJump`, `address: internal`.";
