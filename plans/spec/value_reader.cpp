@@ -308,14 +308,17 @@ std::optional<std::string> ValueReader::ReadWord(const YamlNode& node, const Slo
 bool ValueReader::ExpectMap(const YamlNode& node, const Slot& slot) {
   if (node.is_map()) return true;
   Error(node, slot, fmt::format("`{}` must be a map, found {}", slot.key, FoundWords(node)),
-        node.is_null() ? "write {} for an empty one" : "");
+        node.is_null()   ? "write {} for an empty one"
+        : node.is_list() ? "write each item as `name: …`, without a dash"
+                         : "");
   return false;
 }
 
 bool ValueReader::ExpectList(const YamlNode& node, const Slot& slot) {
   if (node.is_list()) return true;
   Error(node, slot, fmt::format("`{}` must be a list, found {}", slot.key, FoundWords(node)),
-        node.is_scalar() && !HasExpression(node) && node.text.size() < 40
+        node.is_map() ? "begin each item with `- `"
+        : node.is_scalar() && !HasExpression(node) && node.text.size() < 40
             ? fmt::format("write [{}]", node.text)
             : "");
   return false;

@@ -15,7 +15,7 @@ set -- {}
 nameless={} left=$#
 while [ $left -gt 0 ]; do
   path=$1; shift; left=$((left-1))
-  [ -e "$path" ] || { echo "$path: there is no such file or folder" >&2; exit 1; }
+  [ -e "$path" ] || { echo "$path: there is no such file or folder" >&2; exit 66; }
   while [ "$path" != / ] && [ "${path%/}" != "$path" ]; do path=${path%/}; done
   base=${path##*/}
   case $base in
@@ -29,7 +29,7 @@ while [ $left -gt 0 ]; do
   esac
   set -- "$@" -C "${folder:-/}" "./$base"
 done
-[ $# -gt 0 ] || { echo "there is no such file or folder" >&2; exit 1; }
+[ $# -gt 0 ] || { echo "there is no such file or folder" >&2; exit 66; }
 format=
 if tar --version 2>/dev/null | grep -q GNU; then format="--format=gnu --hard-dereference"; fi
 exec tar -c $format -h -f - "$@"

@@ -9,7 +9,9 @@ namespace podctl::tar {
 
 // Writes a tar archive of the paths (remote_path.h) to standard output, each under its own base
 // name: files and folders only, links followed. Paths are relative to the home folder. What a
-// pattern such as `.*` matches of `.` and `..` is left out.
+// pattern such as `.*` matches of `.` and `..` is left out. Ends with kNothingToPack where one of
+// the paths leads to nothing.
+inline constexpr int kNothingToPack = 66;  // EX_NOINPUT of <sysexits.h>
 std::string PackCommand(const std::vector<std::string>& paths);
 
 // Unpacks a tar archive from standard input. A `destination` that is a folder, or ends in "/", or

@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CpTest : public ::testing::Test {
  protected:
@@ -70,6 +71,9 @@ TEST_F(CpTest, WorkersThatFailAreNamedWithWhatToTypeForThem) {
                               HasSubstr("podctl cp research/1,3:some/x those\n")))
       << back;
   EXPECT_EQ(Shell("cat those/research-2/x").out, "hello\n");
+  const RunResult nowhere = Cp({"research:nowhere", "those"});
+  EXPECT_EQ(nowhere.code, 1) << nowhere;
+  EXPECT_THAT(nowhere.err, Not(HasSubstr("run it again"))) << nowhere;
 }
 
 TEST_F(CpTest, AFolderThatTakesNoFileIsNamed) {

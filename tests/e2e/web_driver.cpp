@@ -22,7 +22,10 @@ Value With(const char* key, Value value) {
 }  // namespace
 
 WebDriver::WebDriver(Sandbox& box) : box_(box), http_("podctl-e2e") {
-  driver_ = box_.StartProgram({"chromedriver", "--port=0"});
+  // Chromium leaves folders in TMPDIR.
+  const std::string temporary = box_.Path("chromium-tmp");
+  std::filesystem::create_directories(temporary);
+  driver_ = box_.StartProgram({"env", "TMPDIR=" + temporary, "chromedriver", "--port=0"});
   const std::string mark = "started successfully on port ";
   if (!driver_->WaitForOut(mark)) {
     ADD_FAILURE() << driver_->out() << driver_->err();

@@ -197,13 +197,18 @@ std::size_t Copy::TellProblems() {
   return count;
 }
 
-// The same once more, for those that have not all of it.
+// The same once more, for those that have not all of it; empty where no worker has
+// what is asked for.
 std::string Copy::Again() const {
   std::vector<int> missing;
+  bool worth_it = false;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     const bool broken = received_ && received_->ProblemOf(i);
-    if (!outcome_.results[i].ok() || broken) missing.push_back(workers_[i].index);
+    const ssh::WorkerResult& result = outcome_.results[i];
+    worth_it |= result.outcome != ssh::Outcome::kExited || result.exit_code != tar::kNothingToPack;
+    if (!result.ok() || broken) missing.push_back(workers_[i].index);
   }
+  if (workers_.size() == 1 || !worth_it) return {};
   const WorkerAccess& first = workers_.front();
   const std::string place = fmt::format("{}{}{}:", first.pod, first.per_slice > 0 ? "" : "/",
                                         FormatWorkers(missing, first.per_slice));
@@ -218,15 +223,17 @@ int Copy::Report(std::chrono::milliseconds elapsed) {
   Streams& streams = wiring_.streams();
   const std::size_t problems = TellProblems();
   int code = ExecExitCode(outcome_);
+  if (code == tar::kNothingToPack) code = 1;  // for podctl's own eyes
   if (problems > 0 && code == 0) code = 1;
   if (wiring_.options().json) {
     streams.out << ToJson(ExecSummaryEvent(outcome_, code, elapsed)) << '\n' << std::flush;
     return code;
   }
-  const std::string summary = ExecSummary(outcome_, workers_.size() == 1 ? "" : Again());
+  const std::string again = Again();
+  const std::string summary = ExecSummary(outcome_, again);
   streams.err << summary;
-  if (summary.empty() && problems > 0 && workers_.size() > 1) {
-    streams.err << fmt::format("To run it again on just those: {}\n", Again());
+  if (summary.empty() && problems > 0 && !again.empty()) {
+    streams.err << fmt::format("To run it again on just those: {}\n", again);
   }
   if (code != 0) return code;
   const std::uint64_t files = received_ ? received_->files() : archive_->files();

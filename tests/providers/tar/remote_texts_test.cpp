@@ -75,7 +75,7 @@ TEST_F(RemoteTextsTest, PathsMeanWhatTheyMeanToAShell) {
 }
 
 TEST_F(RemoteTextsTest, WhatIsNotThereIsNamed) {
-  EXPECT_EQ(Pack({"~/$(touch evil)/*.txt"}), 1);
+  EXPECT_EQ(Pack({"~/$(touch evil)/*.txt"}), kNothingToPack);
   EXPECT_THAT(ReadAll(At("err")), HasSubstr("there is no such file or folder"));
   EXPECT_FALSE(fs::exists(Home("evil")));
 }
