@@ -2,10 +2,18 @@
 
 namespace podctl::workers {
 
-const char* const kKnowJobs = R"sh(
+const char* const kJobsFolder = R"sh(
+read -r podctl_machine </proc/sys/kernel/hostname
+case $podctl_machine in ""|.*|*[!A-Za-z0-9._-]*) podctl_machine=worker ;; esac
+podctl_jobs=$HOME/.podctl/jobs/$podctl_machine
+)sh";
+
+namespace {
+
+constexpr const char* kKnowJobs = R"sh(
 LC_ALL=C; export LC_ALL
 umask 077
-jobs=$HOME/.podctl/jobs
+jobs=$podctl_jobs
 boot=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)
 start_of() {
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
@@ -38,6 +46,12 @@ tell() {
     "$size" "$line"
 }
 )sh";
+
+}  // namespace
+
+std::string KnowJobs() {
+  return std::string(kJobsFolder) + kKnowJobs;
+}
 
 // Its processes are known by the session of its supervisor, as long as that lives (its number may
 // be another's after that), and by the mark in their environment. The supervisor and the keeper (of

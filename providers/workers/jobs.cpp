@@ -227,7 +227,7 @@ std::string StartCommand(const JobStart& job) {
       fmt::format("session=$(export -p)\nname={}\nrun={}\ngrace={}\ncontainer={}\n"
                   "supervisor='{}'\nfind_root() {{{}}}\n{}{}",
                   job.name, job.run, job.grace.count(), ShellQuote(job.container), kSupervisor,
-                  kFindRoot, kKnowJobs, kStart));
+                  kFindRoot, KnowJobs(), kStart));
 }
 
 std::string StartInput(const JobStart& job) {
@@ -242,7 +242,7 @@ std::string StartInput(const JobStart& job) {
 }
 
 std::string ListCommand(const std::string& name) {
-  return InPlainShell(fmt::format("name={}\n{}{}", name, kKnowJobs, kList));
+  return InPlainShell(fmt::format("name={}\n{}{}", name, KnowJobs(), kList));
 }
 
 Result<std::vector<JobStatus>> ParseJobs(const std::vector<std::string>& lines) {
@@ -264,7 +264,7 @@ std::string LogCommand(const LogRequest& request) {
   return InPlainShell(fmt::format("name={}\nfollow={}\nlines={}\nseen={}\nrun={}\n{}{}",
                                   request.name, request.follow ? "yes" : "",
                                   request.tail ? fmt::format("{}", *request.tail) : "",
-                                  request.seen, ShellQuote(request.run), kKnowJobs, kLog));
+                                  request.seen, ShellQuote(request.run), KnowJobs(), kLog));
 }
 
 std::optional<LogNote> ReadLogNote(std::string_view line) {
@@ -287,7 +287,7 @@ std::optional<LogNote> ReadLogNote(std::string_view line) {
 std::string KillCommand(const JobKill& kill) {
   return InPlainShell(fmt::format("name={}\ngrace={}\nbecause={}\n{}{}{}{}", kill.name,
                                   kill.grace ? fmt::format("{}", kill.grace->count()) : "",
-                                  ShellQuote(kill.because), kKnowJobs, kEndingText, kEndJob,
+                                  ShellQuote(kill.because), KnowJobs(), kEndingText, kEndJob,
                                   kKill));
 }
 

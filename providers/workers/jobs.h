@@ -1,7 +1,8 @@
 // Commands that run on a worker without a connection: the shell texts that start, list, follow and
 // end them, and the readers of their answers. Prints nothing, connects to nothing.
 //
-// A job is a folder on the worker, ~/.podctl/jobs/NAME, readable by its user only:
+// A job is a folder on the worker, ~/.podctl/jobs/HOSTNAME/NAME, readable by its user only (a home
+// folder may be that of several workers):
 //   run          the run it belongs to: the same on all workers that were started together
 //   command      the text that is run, by the user's login shell; environment: what is set for it
 //   started      seconds since 1970

@@ -79,9 +79,9 @@ read -r podctl_word podctl_setup_size podctl_script_size || exit 93
 [ "$podctl_word" = podctl-run ] || { echo "the job did not come over whole" >&2; exit 93; }
 podctl_setup=$(head -c "$podctl_setup_size")
 podctl_script=$(head -c "$podctl_script_size")
-(umask 077; mkdir -p "$HOME/.podctl/jobs") || exit 1
+(umask 077; mkdir -p "$podctl_jobs") || exit 1
 # Two starts at once: where there is a flock the second waits, and then finds the first.
-exec 9>>"$HOME/.podctl/jobs/.$podctl_job.lock"
+exec 9>>"$podctl_jobs/.$podctl_job.lock"
 ! command -v flock >/dev/null || flock -w 30 9 ||
   { echo "another start of it is under way" >&2; exit 1; }
 podctl_book stage || exit $?
@@ -92,7 +92,7 @@ read -r podctl_go
 [ "$podctl_go" = go ] || exit 93
 podctl_book go || exit 1
 exec 9>&- 3<&0 </dev/null
-podctl_folder=$HOME/.podctl/jobs/$podctl_job
+podctl_folder=$podctl_jobs/$podctl_job
 podctl_relay <"$podctl_folder/out" 3<&- 2>/dev/null &
 podctl_relays=$!
 podctl_relay <"$podctl_folder/err" 3<&- >&2 2>/dev/null &
@@ -169,13 +169,13 @@ std::string Variables(const Run& run) {
 
 std::string RunCommand(const Run& run) {
   const std::string book =
-      fmt::format("podctl_book() (\n{}{}{}{})\n", kKnowJobs, kEndingText, kEndJob, kBook);
+      fmt::format("podctl_book() (\n{}{}{}{})\n", KnowJobs(), kEndingText, kEndJob, kBook);
   // A second shell: one that only exports a name does not have it in its own environment as /proc
   // shows it, and would not be found while it waits.
   return InPlainShell(
       fmt::format("export PODCTL_RUN_MARK=\"$HOME/.podctl/run/{0}#{1}\" "
                   "PODCTL_JOB={0}\n{2}",
-                  run.job, run.id, InPlainShell(Variables(run) + book + kRun)));
+                  run.job, run.id, InPlainShell(Variables(run) + kJobsFolder + book + kRun)));
 }
 
 std::string RunInput(const std::string& setup, const std::string& script) {
@@ -187,7 +187,7 @@ std::string RunInput(const std::string& setup, const std::string& script) {
 std::string EndRunCommand(const Run& run) {
   // One that has not started has no folder yet.
   return InPlainShell(fmt::format("name={}\nrun={}\ngrace={}\n{}{}{}{}{}", run.job, run.id,
-                                  run.grace.count(), kKnowJobs, kEndingText, kEndJob, kEndRun,
+                                  run.grace.count(), KnowJobs(), kEndingText, kEndJob, kEndRun,
                                   EndSiblingsText(run.grace)));
 }
 
@@ -199,7 +199,7 @@ std::optional<std::string> ReadEndedBy(std::string_view line) {
 std::string EndRunsCommand(const RunsEnd& wanted) {
   return InPlainShell(fmt::format("name={}\nrun={}\nall={}\nbecause={}\ngrace={}\n{}{}{}{}",
                                   wanted.job, wanted.id, wanted.all ? "yes" : "",
-                                  ShellQuote(wanted.because), wanted.grace.count(), kKnowJobs,
+                                  ShellQuote(wanted.because), wanted.grace.count(), KnowJobs(),
                                   kEndingText, kEndJob, kEndRuns));
 }
 

@@ -279,7 +279,7 @@ TEST_F(FleetTest, TheDeathOfOnePartOfAJobIsToldWhileTheOthersGoOn) {
     EXPECT_TRUE(follower->WaitForOut(std::string("research/") + worker + " | begun"));
   }
   box_.Run({"exec", "research", "--worker", "1", "--",
-            "kill -9 -- -$(cut -d' ' -f1 .podctl/jobs/train/pid)"});
+            "kill -9 -- -$(cut -d' ' -f1 .podctl/jobs/*/train/pid)"});
   EXPECT_TRUE(follower->WaitForErr(
       "research/1: the job died without an exit code; 3 workers are still followed\n"));
   const RunResult doctor = Doctor();
@@ -295,6 +295,47 @@ TEST_F(FleetTest, TheDeathOfOnePartOfAJobIsToldWhileTheOthersGoOn) {
   const RunResult over = Doctor();
   EXPECT_EQ(over.code, 0) << over;
   EXPECT_THAT(over.out, HasSubstr("job train died without an exit code on research/1\n")) << over;
+}
+
+// As where the home folders are on NFS.
+TEST_F(FleetTest, WorkersWithOneHomeHaveAJobEach) {
+  if (!box_.WorkersAreMachines()) GTEST_SKIP() << "workers here have the machine's name";
+  box_.Apply();
+  for (int worker = 0; worker < 4; ++worker) EXPECT_EQ(OnWorker(worker, "stop"), 200);
+  const RunResult linked = box_.RunProgram(
+      {"sh", "-c",
+       "mkdir shared && for w in emulator/workers/*/[0-3]; do rmdir $w/root && ln -s $PWD/shared "
+       "$w/root || exit 1; done"});
+  ASSERT_EQ(linked.code, 0) << linked;
+  for (int worker = 0; worker < 4; ++worker) EXPECT_EQ(OnWorker(worker, "start"), 200);
+  box_.Run({"exec", "research", "--", "echo $PODCTL_WORKER >>~/here"});
+  ASSERT_EQ(box_.RunProgram({"sh", "-c", "wc -l <shared/here"}).out, "4\n");
+
+  EXPECT_EQ(Detach("echo begun; exec sleep 600").code, 0);
+  auto follower = box_.Start({"logs", "research", "train", "--follow"});
+  for (const char* worker : {"0", "1", "2", "3"}) {
+    EXPECT_TRUE(follower->WaitForOut(std::string("research/") + worker + " | begun"));
+  }
+  EXPECT_THAT(box_.Run({"jobs", "research"}).out, HasSubstr("0-3 running"));
+  const RunResult one = box_.Run({"kill", "research", "train", "--worker", "1"});
+  EXPECT_EQ(one.code, 0) << one;
+  EXPECT_THAT(box_.Run({"jobs", "research"}).out,
+              AllOf(HasSubstr("0,2-3 running"), HasSubstr("1 exit 143")));
+  EXPECT_EQ(box_.OnWorkers("sleep 600").size(), 3U);
+  // An attached run beside it, of the same files.
+  box_.WriteFile("src/train.sh", "echo trained on $PODCTL_WORKER\n");
+  box_.WriteSpec(std::string(kPod) +
+                 "jobs:\n  other:\n    pod: research\n    launcher: shell\n"
+                 "    command: [sh, code/train.sh]\n"
+                 "    sync: [{source: ./src, destination: ~/code}]\n");
+  const RunResult run = box_.Run({"run", "other"});
+  EXPECT_EQ(run.code, 0) << run;
+  for (const std::string worker : {"0", "1", "2", "3"}) {
+    EXPECT_EQ(CountLines(run.out, "research/" + worker, "trained on " + worker), 1) << run;
+  }
+  EXPECT_EQ(box_.Run({"kill", "research", "train"}).code, 0);
+  EXPECT_TRUE(box_.OnWorkers("sleep 600").empty());
+  EXPECT_TRUE(follower->Wait());
 }
 
 // What a worker may do to whoever asks it something.

@@ -96,7 +96,7 @@ class JobsTest : public ::testing::Test {
     const std::string status = ReadAll("/proc/" + std::string(pid) + "/status");
     return !status.empty() && status.find("State:\tZ") == std::string::npos;
   }
-  std::string Folder() { return worker_.home() + "/.podctl/jobs/train"; }
+  std::string Folder() { return testing::JobFolder(worker_.home(), "train"); }
   void Await(const std::string& file) {
     while (!std::filesystem::exists(file)) std::this_thread::yield();
   }

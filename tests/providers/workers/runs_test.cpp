@@ -50,7 +50,7 @@ class RunsTest : public ::testing::Test {
   }
   int EndRuns() { return End({"train", "", false, "", std::chrono::seconds(1)}).processes; }
   std::string File(const std::string& name) { return ReadAll(worker_.home() + "/" + name); }
-  std::string Folder() { return worker_.home() + "/.podctl/jobs/train"; }
+  std::string Folder() { return testing::JobFolder(worker_.home(), "train"); }
 
   testing::OpenFeed open_;
   WorkerShell worker_;

@@ -18,6 +18,12 @@
 
 namespace podctl::testing {
 
+// Below a home folder, on this machine.
+inline std::string JobFolder(const std::string& home, const std::string& job) {
+  const std::string name = ReadAll("/proc/sys/kernel/hostname");
+  return home + "/.podctl/jobs/" + name.substr(0, name.find('\n')) + "/" + job;
+}
+
 // Standard input that stays open as long as the connection lives.
 class OpenFeed final : public ssh::InputFeed {
  public:
