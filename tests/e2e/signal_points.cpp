@@ -25,7 +25,7 @@ constexpr const char* kWithStep =
     "  research:\n"
     "    acceleratorType: v3-8\n"
     "    runtimeVersion: tpu-vm-tf-2.11.0\n"
-    "    bootstrap: [{name: wait, run: 'echo begun; test -e ~/go || exec sleep 3600'}]\n";
+    "    bootstrap: [{name: wait, run: 'echo begun; until test -e ~/go; do sleep 0.1; done'}]\n";
 
 const Arguments kApply = {"apply", "--auto-approve"};
 const Arguments kDestroy = {"destroy", "--auto-approve"};

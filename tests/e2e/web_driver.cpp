@@ -41,8 +41,10 @@ WebDriver::WebDriver(Sandbox& box) : box_(box), http_("podctl-e2e") {
                            "--no-first-run",
                            "--hide-scrollbars",
                            "--user-data-dir=" + box_.Path("chromium")};
-  // Chromium's sandbox wants user namespaces, which root has no need of, and refuses to do without.
-  if (geteuid() == 0) arguments.emplace_back("--no-sandbox");
+  // Chromium's sandbox wants user namespaces, which root has no need of and a container has not,
+  // and refuses to do without.
+  const bool namespaces = box_.RunProgram({"unshare", "--user", "true"}).code == 0;
+  if (geteuid() == 0 || !namespaces) arguments.emplace_back("--no-sandbox");
   Value wishes = Value::EmptyMap();
   wishes.SetPath("capabilities.alwaysMatch.browserName", "chrome");
   wishes.SetPath("capabilities.alwaysMatch.goog:chromeOptions.args", std::move(arguments));
