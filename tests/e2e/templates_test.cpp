@@ -26,7 +26,7 @@ const std::set<std::string> kElsewhere = {"colab", "gitops", "torch-xla-wheels"}
 
 // What a worker without a network cannot have: programs that note what they were asked for.
 constexpr const char* kPlantStandIns =
-    "mkdir -p ~/stand-ins && cd ~/stand-ins && for name in gsutil install_maxtext_tpu_github_deps "
+    "mkdir -p ~/stand-ins && cd ~/stand-ins && for name in gsutil install_tpu_pre_train_extra_deps "
     "pip3 sudo uv; do "
     "printf '#!/bin/sh\\necho %s \"$@\" >> ~/asked\\n' $name > $name; chmod +x $name; done; "
     "echo 'PATH=$HOME/stand-ins:$PATH' > ~/.bashrc";
