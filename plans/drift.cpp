@@ -69,6 +69,21 @@ class Finder {
     return parts.empty() ? std::move(sentence) : fmt::format("{}", fmt::join(parts, ", "));
   }
 
+  // "[1] (research-1) " where only keys changed, and those of single slices.
+  std::string WhereKeys(const Value& node, const std::vector<AttributeChange>& changes) const {
+    std::string where;
+    const bool keys = std::all_of(changes.begin(), changes.end(),
+                                  [](const auto& change) { return IsKeyPath(change.path); });
+    if (!keys) return where;
+    for (const int slice : SlicesWithoutKeys(question_.record, node)) {
+      const Value::List& slices = node["slices"].AsList();
+      if (static_cast<std::size_t>(slice) >= slices.size()) continue;
+      const std::string& id = slices[static_cast<std::size_t>(slice)]["nodeId"].AsString();
+      where += fmt::format("{}[{}] ({})", where.empty() ? "" : ", ", slice, VisibleControls(id));
+    }
+    return where.empty() ? where : where + " ";
+  }
+
   bool IsNews(const char* fact) const {
     return !question_.only_news || (*question_.node)[fact] != question_.record.observed[fact];
   }
@@ -98,7 +113,7 @@ class Finder {
     }
     auto changes = DiffDrift(question_.pod, question_.record, node, question_.digest_key);
     if (changes.empty()) return;
-    Note(Drift::Kind::kChanged, "was changed outside of podctl");
+    Note(Drift::Kind::kChanged, WhereKeys(node, changes) + "was changed outside of podctl");
     found_.back().attributes = std::move(changes);
   }
 

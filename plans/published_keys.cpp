@@ -8,6 +8,7 @@
 #include "plans/diff.h"
 #include "providers/base/split_words.h"
 #include "providers/base/ssh_key_lines.h"
+#include "providers/slices.h"
 #include "providers/ssh/wire.h"
 
 namespace podctl {
@@ -80,7 +81,8 @@ std::vector<AttributeChange> Lines(const std::vector<std::string>& gone,
     change.path = fmt::format("{}[{}]", kPath, KeyUser(line));
     const std::string words = KeyWords(line);
     if (!paths.insert(change.path).second) {
-      change.path.insert(change.path.size() - 1, " " + SplitWords(words)[1]);
+      const std::vector<std::string> parts = SplitWords(words);  // none, where it is no key
+      change.path.insert(change.path.size() - 1, " " + (parts.size() > 1 ? parts[1] : line));
     }
     (is_new ? change.after : change.before) = Value(words);
     changes.push_back(std::move(change));
@@ -117,6 +119,22 @@ std::vector<AttributeChange> DriftOfKeys(const PodSpec& pod, const PodRecord& re
     }
   }
   return Lines(gone, {});
+}
+
+std::vector<int> SlicesWithoutKeys(const PodRecord& record, const Value& observed) {
+  std::vector<int> slices;
+  const auto lacks = [](const std::string& text) {
+    return [&text](const std::string& line) { return !HoldsSshKey(text, line); };
+  };
+  for (const auto& [slice, keys] : observed[kSliceKeys].AsMap()) {
+    const auto& text = keys.AsString();
+    const bool lacking =
+        std::any_of(record.team_keys.begin(), record.team_keys.end(), lacks(text)) ||
+        std::any_of(record.own_keys.begin(), record.own_keys.end(), lacks(text));
+    if (lacking) slices.push_back(std::stoi(slice));
+  }
+  std::sort(slices.begin(), slices.end());
+  return slices;
 }
 
 bool IsKeyPath(std::string_view path) {

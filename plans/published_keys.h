@@ -27,6 +27,8 @@ std::vector<AttributeChange> DiffKeys(const PodSpec& pod, const PodRecord* recor
 // Lines that podctl put there and that are gone.
 std::vector<AttributeChange> DriftOfKeys(const PodSpec& pod, const PodRecord& record,
                                          const Value& observed);
+// The slices of a multislice that lack one of them; empty: it is no matter of single slices.
+std::vector<int> SlicesWithoutKeys(const PodRecord& record, const Value& observed);
 // Whether `path` is of one of the above.
 bool IsKeyPath(std::string_view path);
 

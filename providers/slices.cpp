@@ -76,13 +76,19 @@ Value Agreed(const std::map<int, Value>& nodes, const char* field) {
   return agreed;
 }
 
-// Keys that every one of `nodes` lets in; each may let in more.
-std::string AgreedKeys(const std::map<int, Value>& nodes) {
+// Keys that every one of `nodes` lets in; each may let in more, which `joined` then tells.
+std::string AgreedKeys(const std::map<int, Value>& nodes, Value* joined) {
   std::vector<std::string> texts;
   for (const auto& [slice, node] : nodes) texts.push_back(node["metadata"][kSshKeys].AsString());
   const bool same = std::all_of(texts.begin(), texts.end(),
                                 [&](const std::string& text) { return text == texts.front(); });
-  return same ? texts.front() : SharedSshKeys(texts.front(), texts);
+  if (same) return texts.front();
+  Value of_each = Value::EmptyMap();
+  for (const auto& [slice, node] : nodes) {
+    of_each.Set(std::to_string(slice), node["metadata"][kSshKeys]);
+  }
+  joined->Set(kSliceKeys, std::move(of_each));
+  return SharedSshKeys(texts.front(), texts);
 }
 
 // The state and health of the whole are those of its worst slice.
@@ -173,7 +179,7 @@ Value JoinSlices(const NodeName& name, const std::map<int, Value>& slices) {
   Value joined = slices.begin()->second;
   joined.Set("name", name.Resource());
   for (const char* field : {"labels", "metadata"}) joined.Set(field, Agreed(slices, field));
-  if (const std::string keys = AgreedKeys(slices); !keys.empty()) {
+  if (const std::string keys = AgreedKeys(slices, &joined); !keys.empty()) {
     Value metadata = joined["metadata"];
     metadata.Set(kSshKeys, keys);
     joined.Set("metadata", std::move(metadata));

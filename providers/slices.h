@@ -4,8 +4,9 @@
 //
 // Joined is what the service shows of each: endpoints in slice order, the state and health that is
 // worst, of labels and metadata what all slices agree on, `id` of all ids, and `slices`, a list of
-// {nodeId, id, state, health, workers}. A slice that is not there has the state MISSING. Contacts
-// nobody by itself.
+// {nodeId, id, state, health, workers}. A slice that is not there has the state MISSING. Where the
+// slices let in different keys, `sliceKeys` holds the `ssh-keys` of each. Contacts nobody by
+// itself.
 #pragma once
 
 #include <map>
@@ -20,6 +21,7 @@
 namespace podctl {
 
 inline constexpr const char* kMissingSlice = "MISSING";
+inline constexpr const char* kSliceKeys = "sliceKeys";
 
 NodeName SliceName(const NodeName& multislice, int slice);  // "research" -> "research-1"
 // `slices` by number; those of 0 … name.slices - 1 that lack are MISSING.

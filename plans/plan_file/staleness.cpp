@@ -11,14 +11,15 @@
 #include "plans/node_view.h"
 #include "providers/base/text.h"
 #include "providers/custom_jobs.h"
+#include "providers/slices.h"
 
 namespace podctl {
 namespace {
 
-// What comes and goes by itself: the service's word on how the node fares. `metadata` is looked at
-// key by key.
-constexpr const char* kPassing[] = {"health", "healthDescription", "symptoms",
-                                    "upcomingMaintenance", "metadata"};
+// What comes and goes by itself: the service's word on how the node fares. `metadata`, of which the
+// keys of slices are a part, is looked at key by key.
+constexpr const char* kPassing[] = {
+    "health", "healthDescription", "symptoms", "upcomingMaintenance", "metadata", kSliceKeys};
 
 SavedNode Take(const NodeName& name, const std::string& address, const Value* node,
                const SecretKey& key) {

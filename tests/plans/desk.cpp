@@ -158,6 +158,16 @@ void Desk::ApplyAll() {
   ASSERT_TRUE(left.drift.empty()) << left.drift.front().sentence;
 }
 
+void Desk::InterruptWhileWaiting() {
+  cloud.queue.capacity = false;
+  events.on_line = [&](const std::string& line) {
+    if (line.find("WAITING") != std::string::npos) drain.request_stop();
+  };
+  EXPECT_TRUE(Apply().interrupted);
+  events.on_line = nullptr;
+  drain = {};
+}
+
 State Desk::Stored() {
   const auto text = files.FileText(kStatePath);
   if (!text) return {};

@@ -82,6 +82,9 @@ class Desk {
   // Apply, which must succeed, and after which nothing is left to do.
   void ApplyAll();
 
+  // An apply that is interrupted while a queued resource waits for capacity. There is none since.
+  void InterruptWhileWaiting();
+
   // One run whatever becomes of it; nothing is expected of it but that it ends.
   struct Attempt {
     std::optional<Error> refused;  // it could not begin: the lock, the state, the API

@@ -48,6 +48,10 @@ class PublishedKeysTest : public ::testing::Test {
     const Plan plan = desk_.MakePlan();
     return plan.Empty() ? std::vector<std::string>() : Lines(ChangeOf(plan, "pod.a").attributes);
   }
+  std::string FirstPlanned() {
+    const auto lines = Planned();
+    return lines.empty() ? "nothing is planned" : lines.front();
+  }
   void Team(const std::string& list) {
     desk_.Pods(Desk::Pod("a", "    ssh: {publishKeys: [" + list + "]}\n"));
   }
@@ -118,13 +122,13 @@ TEST_F(PublishedKeysTest, ANodeThatWasMadeAnewByHandGetsTheKey) {
 TEST_F(PublishedKeysTest, AKeyOfTheTeamComesAndGoes) {
   SetKeys(kTheirs + "\n" + kAlice);
   Team("\"carol:" + kCarolKey + " carol@laptop\"");
-  EXPECT_THAT(Planned()[0], HasSubstr("metadata.ssh-keys[carol]: (none) -> ssh-ed25519 SHA256:"));
+  EXPECT_THAT(FirstPlanned(), HasSubstr("metadata.ssh-keys[carol]: (none) -> ssh-ed25519 SHA256:"));
   desk_.ApplyAll();
   EXPECT_EQ(Keys(), kTheirs + "\n" + kAlice + "\ncarol:" + kCarolKey + " carol@laptop");
   desk_.own_keys = {kBob};
   desk_.ApplyAll();
   desk_.Pods(Desk::Pod("a"));
-  EXPECT_THAT(Planned()[0], HasSubstr("carol@laptop -> (none)"));
+  EXPECT_THAT(FirstPlanned(), HasSubstr("carol@laptop -> (none)"));
   desk_.ApplyAll();
   EXPECT_EQ(Keys(), kTheirs + "\n" + kAlice + "\n" + kBob);
 }
@@ -195,13 +199,7 @@ TEST_F(PublishedKeysTest, DriftThatIsTakenIntoTheStateIsForgotten) {
 // Whoever goes on with a teammate's request waits for workers that do not know the key yet.
 TEST_F(PublishedKeysTest, ACreateThatATeammateBeganLetsInWhoGoesOnWithIt) {
   desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    queuedResource: {}\n"));
-  desk_.cloud.queue.capacity = false;
-  desk_.events.on_line = [&](const std::string& line) {
-    if (line.find("WAITING") != std::string::npos) desk_.drain.request_stop();
-  };
-  EXPECT_TRUE(desk_.Apply().interrupted);
-  desk_.events.on_line = nullptr;
-  desk_.drain = {};
+  desk_.InterruptWhileWaiting();
   desk_.cloud.queue.capacity = true;
 
   desk_.own_keys = {kBob};
@@ -233,11 +231,42 @@ TEST_F(PublishedKeysTest, AKeyOfTheTeamThatIsTakenAwayIsDriftToo) {
   EXPECT_THAT(Keys(), HasSubstr(kCarolKey));
 }
 
+// Who applies another's saved plan adds a key of their own, and the state knows it afterwards.
+TEST(PublishedKeys, TheKeyOfWhoAppliesIsRemembered) {
+  PodSpec pod;
+  pod.own_keys = {kAlice};
+  pod.applier_keys = {kBob};
+  Value metadata = Value::EmptyMap();
+  metadata.Set("ssh-keys", KeysAtCreate(pod));
+  PodRecord record;
+  RememberKeys(pod, metadata, &record);
+  EXPECT_THAT(record.own_keys, ElementsAre(kAlice, kBob));
+}
+
+// Under OS Login nobody reads the entry: it is neither written, missed nor put back.
+TEST(PublishedKeys, UnderOsLoginThereAreNone) {
+  PodSpec pod;
+  pod.own_keys = {kAlice};
+  pod.ssh.os_login_user = "sa_1";
+  PodRecord record;
+  record.own_keys = {kAlice};
+  record.ssh.os_login_user = "sa_1";
+  const Value node = Value::EmptyMap();
+  EXPECT_EQ(KeysAtCreate(pod), "");
+  EXPECT_THAT(DiffKeys(pod, &record, node), IsEmpty());
+  EXPECT_THAT(DriftOfKeys(pod, record, node), IsEmpty());
+  Value metadata = Value::EmptyMap();
+  MergeKeys(pod, record, &metadata);
+  EXPECT_EQ(metadata, Value::EmptyMap());
+}
+
 TEST(PublishedKeys, AUserOfSeveralKeysIsToldApart) {
   const auto lines = KeyAttributes("a:ssh-rsa AAAA\na:ssh-rsa BBBB");
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0].path, "metadata.ssh-keys[a]");
   EXPECT_THAT(lines[1].path, HasSubstr("metadata.ssh-keys[a SHA256:"));
+  // A saved plan may hold anything.
+  EXPECT_EQ(KeyAttributes("no key\nnone").size(), 2U);
 }
 
 }  // namespace

@@ -77,13 +77,7 @@ TEST_F(QueuedTest, ARequestThatWasNotHeardIsRepeatedWithItsId) {
 }
 
 TEST_F(QueuedTest, AnInterruptWhileWaitingIsTakenUpWithoutASecondRequest) {
-  desk_.cloud.queue.capacity = false;
-  desk_.events.on_line = [&](const std::string& line) {
-    if (line.find("WAITING") != std::string::npos) desk_.drain.request_stop();
-  };
-  EXPECT_TRUE(desk_.Apply().interrupted);
-  desk_.events.on_line = nullptr;
-  desk_.drain = {};
+  desk_.InterruptWhileWaiting();
   EXPECT_EQ(Record().queued->state, "WAITING_FOR_RESOURCES");
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create pod.a"));
@@ -301,6 +295,19 @@ TEST_F(MultisliceTest, DriftNamesTheSlice) {
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_EQ(plan.drift[0].sentence, "[1] (a-1) is PREEMPTED");
   desk_.ApplyAll();
+}
+
+TEST_F(MultisliceTest, DriftOfKeysNamesTheSlice) {
+  desk_.own_keys = {"alice:ssh-ed25519 AAAA alice"};
+  desk_.Destroy();
+  Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello}]\n");
+  desk_.ApplyAll();
+  desk_.Edit("a-1", [](Value& node) { node.SetPath("metadata.ssh-keys", "zoe:ssh-rsa Z zoe"); });
+  const Plan plan = desk_.MakePlan();
+  ASSERT_EQ(plan.drift.size(), 1U);
+  EXPECT_EQ(plan.drift[0].sentence, "[1] (a-1) was changed outside of podctl");
+  desk_.Edit("a-0", [](Value& node) { node.SetPath("metadata.ssh-keys", "zoe:ssh-rsa Z zoe"); });
+  EXPECT_EQ(desk_.MakePlan().drift[0].sentence, "was changed outside of podctl") << "all slices";
 }
 
 TEST_F(MultisliceTest, ASliceThatIsGoneIsMissed) {
