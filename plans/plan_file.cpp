@@ -8,6 +8,7 @@
 
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
+#include "plans/plan_file/shown.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "state/digest.h"
@@ -21,13 +22,25 @@ constexpr std::string_view kKind = "podctl plan";
 constexpr int kMostWorkers = 100'000;
 
 // In the order in which they are written.
-constexpr std::array<std::string_view, 18> kKeys = {
-    "kind",        "format_version", "podctl_version",
-    "created_at",  "checksum",       "folder",
-    "state_path",  "endpoint",       "spec_paths",
-    "spec_digest", "variables",      "sensitive_variables",
-    "check_key",   "prior_state",    "nodes",
-    "training",    "jobs",           "plan"};
+constexpr std::array<std::string_view, 19> kKeys = {"kind",
+                                                    "format_version",
+                                                    "podctl_version",
+                                                    "created_at",
+                                                    "checksum",
+                                                    "seal",
+                                                    "folder",
+                                                    "state_path",
+                                                    "endpoint",
+                                                    "spec_paths",
+                                                    "spec_digest",
+                                                    "variables",
+                                                    "sensitive_variables",
+                                                    "check_key",
+                                                    "prior_state",
+                                                    "nodes",
+                                                    "training",
+                                                    "jobs",
+                                                    "plan"};
 
 std::string ChecksumOf(Value document) {
   document.Set("checksum", "");
@@ -40,6 +53,11 @@ Result<Value> PriorToValue(const std::optional<State>& prior) {
   State state = *prior;
   state.digest_key.clear();
   return ParseJson(StateToJson(state));
+}
+
+std::string ContentOf(Value document) {
+  document.Set("seal", "");
+  return ChecksumOf(std::move(document));
 }
 
 Result<Value> DocumentOf(const SavedPlan& saved) {
@@ -64,6 +82,7 @@ Result<Value> DocumentOf(const SavedPlan& saved) {
   document.Set("training", Writer::ToValue(saved.training));
   document.Set("jobs", Writer::ToValue(saved.jobs));
   document.Set("plan", Writer::ToValue(saved.plan));
+  document.Set("seal", saved.seal);
   return document;
 }
 
@@ -148,6 +167,7 @@ std::string ReadDocument(const Value& document, SavedPlan* saved) {
   in("training", saved->training);
   in("jobs", saved->jobs);
   in("plan", saved->plan);
+  if (document.Find("seal") != nullptr) in("seal", saved->seal);  // older podctls set none
   in.RefuseUnknown();
   return problem.empty() ? CheckPlan(saved->plan) : problem;
 }
@@ -209,7 +229,17 @@ Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin)
     if (!state) return state.error();
     saved.prior = std::move(*state);
   }
+  if (const std::string problem = WhyShownOtherwise(saved); !problem.empty()) {
+    return Damaged(origin, problem);
+  }
+  saved.content = ContentOf(*std::move(document));
   return saved;
+}
+
+Result<std::string> PlanContent(const SavedPlan& saved) {
+  auto document = DocumentOf(saved);
+  if (!document) return document.error();
+  return ContentOf(*std::move(document));
 }
 
 namespace {

@@ -3,8 +3,10 @@
 //
 // One JSON document with a checksum, readable by its owner only. Nothing sensitive is in it: a
 // keyed digest stands for each such value (plan_file/secrets.h), and apply takes the values from
-// the spec and its variables again. Knows no API and no terminal. Pure but for the two functions
-// that take a FileSystem.
+// the spec and its variables again. It travels through places where others can write, such as the
+// artifacts of a pipeline: what it shows has to agree with what it does (plan_file/shown.h), and
+// where there is a state its key seals all of it (plan_file/seal.h). Knows no API and no terminal.
+// Pure but for the two functions that take a FileSystem.
 #pragma once
 
 #include <cstdint>
@@ -64,15 +66,22 @@ struct SavedPlan {
   // Keys the digests while there is no state that could (secrets.h); else empty.
   std::string check_key;
   Plan plan;  // sensitive texts are digests
+  // By the state that it was made from (plan_file/seal.h); empty: by none.
+  std::string seal;
+  std::string content;  // the digest of all else, as it was read; not in the file
 };
 
 // JSON, a line for each member of the document. kInvalidArgument when the plan holds what JSON
 // cannot (text that is not UTF-8).
 Result<std::string> PlanToJson(const SavedPlan& saved);
 
+// The digest of all that such a document says, its checksum and its seal left out.
+Result<std::string> PlanContent(const SavedPlan& saved);
+
 // kDataLoss for an empty, cut, altered or foreign text; kUnimplemented for a newer format version,
 // naming it. The message names `origin` (a path). What is returned is safe to show and to carry
-// out: worker numbers, counts and durations are within their limits.
+// out: worker numbers, counts and durations are within their limits, and what it shows is what it
+// does.
 Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin);
 
 // Replaces the file `path` by a temporary file, a sync and a rename; mode 0600.

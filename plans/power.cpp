@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plans/diff.h"
 #include "plans/node_view.h"
 
 namespace podctl {
@@ -34,6 +35,12 @@ void AddStateChange(const Value* node, const PodSpec& pod,
       std::find_if(attributes->begin(), attributes->end(),
                    [](const AttributeChange& attribute) { return attribute.path > "state"; });
   attributes->insert(place, std::move(change));
+}
+
+std::vector<AttributeChange> NewAttributes(const PodSpec& pod, const NodeLookup& lookup) {
+  std::vector<AttributeChange> attributes = CreateAttributes(pod, lookup);
+  if (pod.desired_state == "STOPPED") AddStateChange(nullptr, pod, &attributes);
+  return attributes;
 }
 
 }  // namespace podctl

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/spec/references.h"
 #include "plans/spec/spec.h"
 #include "providers/base/value.h"
 
@@ -22,5 +23,8 @@ bool StaysStopped(const PodSpec& pod, const Value* node);
 // nullptr when there is none yet.
 void AddStateChange(const Value* node, const PodSpec& pod,
                     std::vector<AttributeChange>* attributes);
+
+// What a plan shows of a pod that is made: all that its create sends, and the state it ends in.
+std::vector<AttributeChange> NewAttributes(const PodSpec& pod, const NodeLookup& lookup);
 
 }  // namespace podctl

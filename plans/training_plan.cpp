@@ -112,7 +112,7 @@ class TrainingPlanner {
 
   static void PlanNew(const TrainingJobSpec& job, Change* change) {
     change->action = Create{};
-    change->attributes = Lines({}, WordsOf(job), false);
+    change->attributes = SubmitAttributes(job);
   }
 
   void PlanKnown(const TrainingJobSpec& job, const TrainingRecord& record, Change* change) {
@@ -162,6 +162,10 @@ class TrainingPlanner {
 };
 
 }  // namespace
+
+std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job) {
+  return Lines({}, WordsOf(job), false);
+}
 
 std::vector<std::pair<std::string, Value>> WordsOfBody(const Value& body) {
   Words words;

@@ -22,6 +22,9 @@ void PlanTraining(const Spec& spec, const State& state, const Observation& obser
 // whose cancellation is complete is forgotten.
 void SettleTraining(const Observation& observation, State* state, std::vector<std::string>* notes);
 
+// What a plan shows of a job that is submitted.
+std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job);
+
 // A body as the spec would say it, sorted by path: "image", "tpuSpec", "labels.team".
 std::vector<std::pair<std::string, Value>> WordsOfBody(const Value& body);
 

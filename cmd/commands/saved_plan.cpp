@@ -13,6 +13,7 @@
 #include "cmd/views/terraform_json.h"
 #include "plans/execute/affected_jobs.h"
 #include "plans/plan_file.h"
+#include "plans/plan_file/seal.h"
 #include "plans/plan_file/secrets.h"
 #include "plans/plan_file/staleness.h"
 #include "plans/spec/loader.h"
@@ -26,6 +27,10 @@ namespace podctl {
 namespace {
 
 constexpr const char* kStale = "Saved plan is stale";
+constexpr const char* kAltered = "Saved plan was altered";
+constexpr const char* kNotSealed =
+    "It does not bear the seal of its state: since it was made somebody has changed what it says, "
+    "or an older podctl made it. Make a new one with `podctl plan --out FILE`.";
 constexpr const char* kStateMovedOn =
     "The given plan file can no longer be applied because the state was changed by another "
     "operation after the plan was created.";
@@ -80,6 +85,24 @@ SavedPlan MakeSavedPlan(Wiring& wiring, const PlanRun& run) {
   saved.jobs = JobsAffected(run.spec, run.plan);
   HideSecrets(key, &saved.plan);
   return saved;
+}
+
+std::string From(const std::string& folder, const std::string& path) {
+  if (folder.empty() || path.starts_with("/") || path.starts_with("~")) return path;
+  return folder + "/" + path;
+}
+
+// Relative paths start where the plan was made; where that folder is not on this machine (another
+// checkout of a pipeline), here (empty).
+std::string FolderOf(Wiring& wiring, const SavedPlan& saved) {
+  if (saved.folder.empty() || saved.folder == CurrentFolder()) return {};
+  const std::string spec = saved.spec_paths.empty() ? "podctl.yaml" : saved.spec_paths.front();
+  return wiring.files().Stat(From(saved.folder, spec)) ? saved.folder : std::string();
+}
+
+std::string StateOf(Wiring& wiring, const SavedPlan& saved) {
+  const std::string& given = wiring.options().state;
+  return given.empty() ? From(FolderOf(wiring, saved), saved.state_path) : given;
 }
 
 // What stands at `path` and is nobody's plan is not written over: a spec, a state.
@@ -164,24 +187,15 @@ class SavedRun {
                                   : fmt::format("was `{}`", VisibleControls(known->second))));
   }
 
-  // Relative paths start where the plan was made; where that folder is not on this machine (another
-  // checkout of a pipeline), here.
   void FindFolder() {
-    if (saved_.folder.empty() || saved_.folder == CurrentFolder()) return;
-    const std::string spec = saved_.spec_paths.empty() ? "podctl.yaml" : saved_.spec_paths.front();
-    if (!wiring_.files().Stat(From(saved_.folder, spec))) return;
-    base_ = saved_.folder;
+    base_ = FolderOf(wiring_, saved_);
+    if (base_.empty()) return;
     for (Change& change : saved_.plan.changes) {
       auto* run = std::get_if<RunStep>(&change.action);
       if (run == nullptr) continue;
       for (StepFile& file : run->step.files) file.source = From(base_, file.source);
     }
   }
-  static std::string From(const std::string& folder, const std::string& path) {
-    if (folder.empty() || path.starts_with("/") || path.starts_with("~")) return path;
-    return folder + "/" + path;
-  }
-
   bool CheckEndpoint() {
     const std::string now = WithoutSlash(wiring_.endpoint());
     if (now == saved_.endpoint) return true;
@@ -194,8 +208,7 @@ class SavedRun {
   }
 
   bool LoadState() {
-    const std::string& given = wiring_.options().state;
-    run_.store = wiring_.OpenStore(given.empty() ? From(base_, saved_.state_path) : given);
+    run_.store = wiring_.OpenStore(StateOf(wiring_, saved_));
     run_.lock = TakeLock(wiring_, json_, *run_.store, "apply");
     if (!run_.lock) return false;
     auto stored = run_.store->Load();
@@ -205,6 +218,9 @@ class SavedRun {
     run_.stored = std::move(stored->state).value_or(State{});
     if (std::string why = WhyStale(fresh); !why.empty()) {
       return Refuse(kStale, fmt::format("{}\n{}", kStateMovedOn, why));
+    }
+    if (saved_.prior && !IsSealedBy(run_.stored.digest_key, saved_)) {
+      return Refuse(kAltered, kNotSealed);
     }
     if (fresh) run_.stored.lineage = saved_.plan.lineage;
     return true;
@@ -346,7 +362,9 @@ bool SaveThePlan(Wiring& wiring, const PlanRun& run, const std::string& path, Js
   if (saved) {
     const std::string temporary =
         fmt::format("{}.{}-{}.tmp", path, ProcessId(), wiring.random().Uuid());
-    saved = WritePlanFile(MakeSavedPlan(wiring, run), path, temporary, files);
+    SavedPlan made = MakeSavedPlan(wiring, run);
+    if (made.prior) saved = SealPlan(run.stored.digest_key, &made);
+    if (saved) saved = WritePlanFile(made, path, temporary, files);
   }
   if (!saved) {
     ShowError(wiring, json, "the plan could not be saved", saved.error());
@@ -355,29 +373,65 @@ bool SaveThePlan(Wiring& wiring, const PlanRun& run, const std::string& path, Js
   return true;
 }
 
-int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
-  auto saved = ReadPlanFile(path, wiring.files());
-  if (!saved) {
-    ShowError(wiring, nullptr, "", saved.error());
-    return 1;
+namespace {
+
+// Which state an apply writes, where it is not the usual one, and whether the plan bears its seal;
+// of one that bears none, who comes between podctl and the workers. Fails where the seal is wrong.
+Result<std::vector<std::string>> NotesOnState(Wiring& wiring, const SavedPlan& saved) {
+  std::vector<std::string> notes;
+  const std::string path = StateOf(wiring, saved);
+  if (path != wiring.LikelyStatePath()) {
+    notes.push_back(fmt::format("State: `podctl apply` writes {}.", VisibleControls(path)));
   }
+  if (!saved.prior) {
+    for (const Change& change : saved.plan.changes) {
+      const auto* create = std::get_if<Create>(&change.action);
+      if (create == nullptr || !create->pod.ssh.proxy_jump) continue;
+      notes.push_back(fmt::format("Jump host: {} is entered through {}.", change.address,
+                                  VisibleControls(*create->pod.ssh.proxy_jump)));
+    }
+    return notes;
+  }
+  const auto stored = wiring.OpenStore(path)->Load();
+  const State* state = stored && stored->state ? &*stored->state : nullptr;
+  if (state == nullptr || state->lineage != saved.plan.lineage) {
+    notes.emplace_back(
+        "Seal: not looked at, since its state is not here. `podctl apply` refuses a plan that was "
+        "altered.");
+  } else if (!IsSealedBy(state->digest_key, saved)) {
+    return MakeError(ErrorCode::kDataLoss, kAltered, kNotSealed);
+  }
+  return notes;
+}
+
+}  // namespace
+
+int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
+  const auto fail = [&](const Error& error) {
+    ShowError(wiring, nullptr, "", error);
+    return 1;
+  };
+  const auto saved = ReadPlanFile(path, wiring.files());
+  if (!saved) return fail(saved.error());
+  auto notes = NotesOnState(wiring, *saved);
+  if (!notes) return fail(notes.error());
   Streams& streams = wiring.streams();
   if (wiring.options().json) {
     streams.out << ToJson(TerraformPlan(*saved)) << "\n" << std::flush;
     return 0;
   }
   if (markdown) {
-    std::vector<std::string> notes;
-    if (std::string jobs = JobsText(saved->jobs); !jobs.empty()) notes.push_back(std::move(jobs));
-    streams.out << MarkdownOf(&saved->plan, {}, notes) << std::flush;
+    if (std::string jobs = JobsText(saved->jobs); !jobs.empty()) notes->push_back(std::move(jobs));
+    streams.out << MarkdownOf(&saved->plan, {}, *notes) << std::flush;
     return 0;
   }
   PlanViewOptions view;
   view.color = streams.color && streams.out_is_terminal;
   view.destroy = saved->plan.mode == PlanMode::kDestroy;
   const std::string jobs = JobsText(saved->jobs);
-  streams.out << ShowPlan(saved->plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n")
-              << std::flush;
+  streams.out << ShowPlan(saved->plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n");
+  for (const std::string& note : *notes) streams.out << "\n" << note << "\n";
+  streams.out << std::flush;
   return 0;
 }
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <functional>
+#include <map>
 #include <regex>
 
 #include "providers/base/json.h"
@@ -174,6 +176,66 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsLeftAlone) {
   box_.UnsetVariable("TOKEN");
   EXPECT_EQ(box_.Run({"plan", "--out", "broken.plan"}).code, 1);
   EXPECT_FALSE(box_.Exists("broken.plan")) << "a plan with errors cannot be saved";
+}
+
+// Whoever may write where a pipeline keeps its plans can alter one, and make its checksum anew.
+TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
+  const auto forge = [&](const std::string& path, const std::function<void(Value&)>& alter) {
+    Value document = *ParseJson(box_.ReadFile(path));
+    alter(document);
+    document.Set("checksum", "");
+    box_.WriteFile("compact", ToJson(document));
+    const std::string sum = box_.RunProgram({"sha256sum", box_.Path("compact")}).out;
+    document.Set("checksum", "sha256:" + sum.substr(0, 64));
+    box_.WriteFile("forged.plan", ToJson(document));
+  };
+  const auto alter_first = [](const std::string& path, const Value& value) {
+    return [=](Value& document) {
+      Value::List changes = document["plan"]["changes"].AsList();
+      changes.front().SetPath(path, value);
+      document.SetPath("plan.changes", Value(std::move(changes)));
+    };
+  };
+  Save("first.plan");
+  forge("first.plan", alter_first("action.pod.node.acceleratorType", Value("v2-8")));
+  for (const Arguments& words :
+       {Arguments{"show", "forged.plan"}, Arguments{"apply", "forged.plan"}}) {
+    const RunResult refused = box_.Run(words);
+    EXPECT_EQ(refused.code, 1) << refused;
+    EXPECT_THAT(refused.err,
+                HasSubstr("forged.plan is damaged: what it shows of pod.research is not "
+                          "what it does: acceleratorType"));
+  }
+  forge("first.plan", [&](Value& document) { document.Set("state_path", "/nowhere/x.json"); });
+  EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
+              HasSubstr("\nState: `podctl apply` writes /nowhere/x.json.\n"));
+  EXPECT_THAT(box_.Run({"show", "first.plan"}).out, Not(HasSubstr("State:")));
+  forge("first.plan", alter_first("action.pod.ssh.proxy_jump", Value("evil.example")));
+  EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
+              HasSubstr("\nJump host: pod.research is entered through evil.example.\n"));
+
+  box_.Apply();
+  Write(Replace(kPods, "${var.team}", "speech"));
+  Save("change.plan");
+  EXPECT_EQ(box_.Run({"show", "change.plan"}).code, 0);
+  for (const auto& [path, value] :
+       std::map<std::string, Value>{{"action.pod.metadata.startup-script.text", Value("evil")},
+                                    {"action.pod.ssh.proxy_jump", Value("evil.example")},
+                                    {"reason", Value("all is well")}}) {
+    forge("change.plan", alter_first(path, value));
+    EXPECT_EQ(box_.Run({"show", "forged.plan"}).code, 1) << path;
+    EXPECT_EQ(ApplySaved("forged.plan").code, 1) << path;
+  }
+  forge("change.plan", alter_first("reason", Value("all is well")));
+  EXPECT_THAT(box_.Run({"show", "forged.plan"}).err,
+              HasSubstr("does not bear the seal of its state"));
+  EXPECT_THAT(ApplySaved("forged.plan").err, HasSubstr("Error: Saved plan was altered\n"));
+  // Where its state is not, nobody can tell; and that is said.
+  box_.WriteFile("else/forged.plan", box_.ReadFile("forged.plan"));
+  const RunResult blind = box_.Run({"--state", "else/none.json", "show", "else/forged.plan"});
+  EXPECT_EQ(blind.code, 0) << blind;
+  EXPECT_THAT(blind.out, HasSubstr("\nSeal: not looked at, since its state is not here."));
+  EXPECT_EQ(ApplySaved("change.plan").code, 0);
 }
 
 // The filter that GitLab documents for its merge-request widget (artifacts:reports:terraform).

@@ -9,8 +9,11 @@
 
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
+#include "plans/plan_file/seal.h"
 #include "plans/plan_file/secrets.h"
 #include "plans/plan_file/staleness.h"
+#include "plans/power.h"
+#include "plans/training_plan.h"
 #include "providers/base/json.h"
 #include "state/digest.h"
 #include "tests/plans/desk.h"
@@ -129,6 +132,25 @@ class Dice {
   std::mt19937 random_;
 };
 
+// Names and lines that agree with what is done, as a planner's do.
+void MakeHonest(int number, Change* change) {
+  const std::string name = "x" + std::to_string(number);
+  change->pod = name;
+  change->address = PodAddress(name);
+  std::visit(
+      [&](auto& action) {
+        if constexpr (requires { action.pod; }) {
+          action.pod.name = name;
+          change->node = {action.pod.project, action.pod.zone, action.pod.node_id};
+        }
+      },
+      change->action);
+  if (std::holds_alternative<RunStep>(change->action)) change->address = StepAddress(name, "s");
+  if (const auto* create = std::get_if<Create>(&change->action)) {
+    change->attributes = NewAttributes(create->pod, [](const std::string&) { return nullptr; });
+  }
+}
+
 SavedPlan RandomPlan(unsigned seed) {
   Dice dice(seed);
   SavedPlan saved;
@@ -146,9 +168,13 @@ SavedPlan RandomPlan(unsigned seed) {
   dice("", saved.training);
   dice("", saved.jobs);
   dice("", saved.plan);
+  dice("", saved.seal);
+  saved.prior.emplace();
+  saved.prior->lineage = "l";
+  saved.prior->serial = 1;
   int number = 0;
   for (Change& change : saved.plan.changes) {
-    change.address = (number % 2 == 0 ? "pod.x" : "bootstrap.x") + std::to_string(number);
+    MakeHonest(number, &change);
     if (change.training) {
       change.training->name = std::to_string(number);
       change.address = TrainingAddress(change.training->name);
@@ -171,7 +197,7 @@ Value All(const SavedPlan& saved) {
                        Value(saved.folder),         Value(saved.state_path),
                        Value(saved.endpoint),       Writer::ToValue(saved.spec_paths),
                        Value(saved.spec_digest),    Writer::ToValue(saved.sensitive_variables),
-                       Value(saved.check_key)};
+                       Value(saved.check_key),      Value(saved.seal)};
   all.Set("texts", Value(std::move(texts)));
   return all;
 }
@@ -417,6 +443,85 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
   EXPECT_THAT(with_change(1, "address", "pod.\x1b[31m"),
               HasSubstr("`pod.\\x1b[31m` is no address"));
   EXPECT_THAT(with("\x1b[31m", 1), HasSubstr("unknown key `\\x1b[31m`"));
+}
+
+// Whoever may write where a plan is kept can make its checksum anew.
+TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
+  desk_.Pods(
+      "  a:\n    acceleratorType: v3-8\n    runtimeVersion: r\n    desiredState: STOPPED\n"
+      "    metadata: {m: \"1\"}\n" +
+      Desk::Pod("b",
+                "    labels: {of: \"${pod.a.state}\"}\n    bootstrap: [{name: s, run: 'echo'}]\n"));
+  const Value good = *ParseJson(Text(Save(desk_.MakePlan())));
+  ASSERT_TRUE(good["prior_state"].is_null());
+  const auto forged = [&](std::size_t index, std::string_view path, Value value) {
+    Value document = good;
+    Value::List changes = document["plan"]["changes"].AsList();
+    changes.at(index).SetPath(path, std::move(value));
+    document.SetPath("plan.changes", Value(std::move(changes)));
+    auto read = PlanFromJson(ToJson(Sealed(std::move(document))), "my.plan");
+    return read ? std::string("read") : read.error().message;
+  };
+  const Value& first = good["plan"]["changes"].AsList().front();
+  ASSERT_EQ(first["address"], Value("pod.a"));
+  EXPECT_EQ(forged(0, "reason", "x"), "read");
+  const std::string damaged = "the plan my.plan is damaged: ";
+  const std::string otherwise = damaged + "what it shows of pod.a is not what it does: ";
+  EXPECT_EQ(forged(0, "action.pod.node.acceleratorType", "v3-64"), otherwise + "acceleratorType");
+  EXPECT_EQ(forged(0, "action.pod.node.description", "x"), otherwise + "description");
+  EXPECT_EQ(forged(0, "action.pod.metadata.m.text", "2"), otherwise + "metadata.m");
+  EXPECT_EQ(forged(0, "action.pod.metadata.m.sensitive", true), otherwise + "metadata.m");
+  EXPECT_EQ(forged(0, "action.pod.own_keys", Value(Value::List{Value("e:ssh-rsa AAAA e")})),
+            otherwise + "metadata.ssh-keys[e]");
+  EXPECT_EQ(forged(0, "action.pod.desired_state", "READY"), otherwise + "state");
+  Value::List lines = first["attributes"].AsList();
+  const std::string gone = lines.front()["path"].AsString();
+  lines.erase(lines.begin());
+  EXPECT_EQ(forged(0, "attributes", Value(std::move(lines))), otherwise + gone);
+  EXPECT_EQ(forged(0, "action.pod.name", "b"),
+            damaged + "pod.a is the name of something else in it");
+  EXPECT_EQ(forged(0, "action.pod.zone", "us-east1-d"),
+            damaged + "pod.a is the name of something else in it");
+  EXPECT_EQ(forged(0, "action.resume", true),
+            damaged + "it acts on pod.a, which no state knew when it was made");
+  EXPECT_EQ(forged(2, "pod", "a"), damaged + "bootstrap.b.s is the name of something else in it");
+}
+
+TEST_F(SavedPlanTest, OfATrainingJobToo) {
+  SavedPlan saved = Save(Plan{});
+  saved.prior.reset();
+  Change change;
+  change.training.emplace();
+  change.training->name = "mnist";
+  change.training->image = "gcr.io/p/i:1";
+  change.address = TrainingAddress("mnist");
+  change.action = Create{};
+  change.attributes = SubmitAttributes(*change.training);
+  saved.plan.changes = {change};
+  EXPECT_TRUE(PlanFromJson(Text(saved), "my.plan"));
+  saved.plan.changes[0].training->image = "gcr.io/evil/i:1";
+  const auto read = PlanFromJson(Text(saved), "my.plan");
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("what it shows of trainingJob.mnist is not what"));
+}
+
+TEST_F(SavedPlanTest, ItsSealIsThatOfItsStateAlone) {
+  SavedPlan saved = Save(EveryKind());
+  const std::string key = desk_.Stored().digest_key;
+  ASSERT_TRUE(SealPlan(key, &saved));
+  const std::string text = Text(saved);
+  const auto read = PlanFromJson(text, "my.plan");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(IsSealedBy(key, *read));
+  EXPECT_FALSE(IsSealedBy("another", *read));
+  EXPECT_FALSE(IsSealedBy("", *read));
+  Value document = *ParseJson(text);
+  document.Set("state_path", "/tmp/elsewhere.json");
+  const auto forged = PlanFromJson(ToJson(Sealed(document)), "my.plan");
+  ASSERT_TRUE(forged);
+  EXPECT_FALSE(IsSealedBy(key, *forged));
+  document.Set("seal", HmacSha256Hex(key, forged->content));  // as a secret's digest would be
+  EXPECT_FALSE(IsSealedBy(key, *PlanFromJson(ToJson(Sealed(document)), "my.plan")));
 }
 
 TEST_F(SavedPlanTest, TheFileIsWholeAndItsOwnersOnly) {
