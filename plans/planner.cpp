@@ -178,23 +178,28 @@ class Planner {
     const bool sliced = change->node.slices > 1;
     const NodeName first = sliced ? SliceName(change->node, 0) : change->node;
     if (observation_.Find(change->node) != nullptr || observation_.Find(first) != nullptr) {
-      RefuseTaken(pod, change->address);
+      RefuseTaken(pod, change->address, first);
       change->action = Keep{pod};
       return;
     }
-    if (pod.queued && observation_.queued.contains(QueuedNameOf(pod))) {
+    const auto queued =
+        pod.queued ? observation_.queued.find(QueuedNameOf(pod)) : observation_.queued.end();
+    if (queued != observation_.queued.end()) {
       refused_.insert(change->address);
-      refusals_.emplace_back(change->address,
-                             QueueTaken(pod, change->address, state_, options_.state_place));
+      refusals_.emplace_back(change->address, QueueTaken(pod, change->address, queued->second,
+                                                         state_, options_.state_place));
       change->action = Keep{pod};
       return;
     }
     PlanCreate(pod, false, change);
   }
 
-  void RefuseTaken(const PodSpec& pod, const std::string& address) {
+  // `first`: the first node of those that it stands for.
+  void RefuseTaken(const PodSpec& pod, const std::string& address, const NodeName& first) {
     refused_.insert(address);
-    std::string detail = TakenHint(pod, address, state_, options_.state_place);
+    const bool going = IsGoing(observation_.Find(NameOf(pod))) || IsGoing(observation_.Find(first));
+    std::string detail =
+        going ? GoingHint("nodeId") : TakenHint(pod, address, state_, options_.state_place);
     for (const auto& [other, record] : state_.pods) {
       if (NameOf(record) != NameOf(pod) || other == address) continue;
       detail = fmt::format(
@@ -203,18 +208,14 @@ class Planner {
           other, other, address);
     }
     Refuse(pod.place, address,
-           fmt::format("a node named `{}` already exists in {}", pod.node_id, pod.zone), detail);
+           fmt::format("a node named `{}` {} {}", pod.node_id,
+                       going ? "is still being deleted in" : "already exists in", pod.zone),
+           detail);
   }
 
   void PlanCreate(const PodSpec& pod, bool resume, Change* change) {
     change->action = Create{pod, resume};
-    change->attributes = NewAttributes(pod);
-  }
-
-  std::vector<AttributeChange> NewAttributes(const PodSpec& pod) const {
-    std::vector<AttributeChange> attributes = CreateAttributes(pod, Lookup());
-    if (pod.desired_state == "STOPPED") AddStateChange(nullptr, pod, &attributes);
-    return attributes;
+    change->attributes = NewAttributes(pod, Lookup());
   }
 
   void PlanKnown(const PodSpec& pod, const PodRecord& record, Change* change) {
@@ -254,7 +255,7 @@ class Planner {
       change->reason_code = ReasonCode::kTainted;
       change->reason = state == "DELETING" ? "it is being deleted" : "it is " + state;
       if (state != "DELETING") change->lost = state;
-      change->attributes = NewAttributes(pod);
+      change->attributes = NewAttributes(pod, Lookup());
       ChooseReplace(pod, record, change);
     } else {
       PlanExisting(pod, record, diff, node, change);
@@ -297,7 +298,7 @@ class Planner {
 
   // The node has another place or name than the spec wants.
   void PlanMove(const PodSpec& pod, const PodRecord& record, PodDiff diff, Change* change) {
-    if (observation_.Find(change->node) != nullptr) RefuseTaken(pod, change->address);
+    if (observation_.Find(change->node) != nullptr) RefuseTaken(pod, change->address, change->node);
     const auto add = [&](const char* path, const std::string& before, const std::string& after) {
       if (before != after) {
         diff.attributes.push_back({path, Value(before), Value(after), true, false, true});

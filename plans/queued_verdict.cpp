@@ -28,14 +28,17 @@ QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has
   return {Kind::kWaits, fmt::format("its queued resource {} is {}", id, state), ""};
 }
 
-Diagnostic QueueTaken(const PodSpec& pod, const std::string& address, const State& state,
-                      const StatePlace& place) {
+Diagnostic QueueTaken(const PodSpec& pod, const std::string& address, const Value& queued,
+                      const State& state, const StatePlace& place) {
+  const bool going = gcp::QueuedState(queued) == "DELETING";
   Diagnostic diagnostic;
-  diagnostic.summary = fmt::format("a queued resource named `{}` already exists in {}",
-                                   QueuedNameOf(pod).id, pod.zone);
+  diagnostic.summary =
+      fmt::format("a queued resource named `{}` {} {}", QueuedNameOf(pod).id,
+                  going ? "is still being deleted in" : "already exists in", pod.zone);
   diagnostic.place = pod.place;
   diagnostic.context = address;
-  diagnostic.detail = QueueTakenHint(pod, address, state, place);
+  diagnostic.detail =
+      going ? GoingHint("queuedResource.id") : QueueTakenHint(pod, address, state, place);
   return diagnostic;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "providers/base/text.h"
 
@@ -78,6 +79,17 @@ std::string QueueTakenHint(const PodSpec& pod, const std::string& address, const
   const std::string id = QueuedNameOf(pod).id;
   return WaysOut({"queued resource", "it, with its node,", "queuedResource.id", id}, pod, address,
                  state, place);
+}
+
+bool IsGoing(const Value* node) {
+  return node != nullptr && NodeState(*node) == "DELETING";
+}
+
+std::string GoingHint(std::string_view key) {
+  return fmt::format(
+      "Somebody deletes it, not this state. Wait until it is gone and run the same command again, "
+      "or give this pod a `{}` of its own.",
+      key);
 }
 
 std::string PendingWords(const PendingAction& pending, const std::string& node) {

@@ -29,7 +29,10 @@ std::string KeptWords(StateStore& store, const std::string& flags);
 // be, how the node is taken over, and another name, in this order.
 std::string TakenHint(const PodSpec& pod, const std::string& address, const State& state,
                       const StatePlace& place);
-// The same of a queued resource that has the name of the pod's.
+bool IsGoing(const Value* node);  // nullptr: there is none
+// Of one that somebody is deleting: there is nothing to take over. `key` of the spec names another.
+std::string GoingHint(std::string_view key);
+// TakenHint of a queued resource that has the name of the pod's.
 std::string QueueTakenHint(const PodSpec& pod, const std::string& address, const State& state,
                            const StatePlace& place);
 

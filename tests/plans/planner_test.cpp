@@ -321,6 +321,19 @@ TEST_F(PlannerTest, ANodeThatPodctlDidNotMakeIsLeftAlone) {
   EXPECT_THAT(detail, HasSubstr("3. To make another one: give this pod a `nodeId` of its own."));
 }
 
+// It cannot be taken over, so nobody is sent to `podctl import`.
+TEST_F(PlannerTest, ANodeThatSomebodyIsDeletingIsWaitedForByThem) {
+  Value theirs;
+  theirs.Set("acceleratorType", "v3-32");
+  theirs.Set("state", "DELETING");
+  desk_.cloud.PutNode(Desk::Name("a"), theirs);
+  desk_.Pods(Desk::Pod("a"));
+  EXPECT_EQ(OnlyError(), "a node named `a` is still being deleted in europe-west4-a");
+  EXPECT_EQ(desk_.TryPlan().items().front().detail,
+            "Somebody deletes it, not this state. Wait until it is gone and run the same command "
+            "again, or give this pod a `nodeId` of its own.");
+}
+
 // What a lost runner leaves: the place that was looked at, and what was found there.
 TEST(TakenHintTest, SaysWhichStateWasLookedAtAndTheLineThatImports) {
   PodSpec pod;

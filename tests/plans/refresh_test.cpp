@@ -8,6 +8,7 @@
 
 #include "plans/graph.h"
 #include "plans/node_view.h"
+#include "plans/unknown_fate.h"
 #include "tests/plans/desk.h"
 
 namespace podctl {
@@ -113,6 +114,21 @@ TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
               HasSubstr("    podctl state rm --force-forget pod.a -f 'team a'\n"));
   state.pods["pod.a"] = Record("a");
   EXPECT_EQ(forbid().hint, "");
+}
+
+TEST_F(RefreshTest, TheOldNodeOfAReplacementMayBePendingToo) {
+  State state;
+  state.pods["pod.b"] = Record("b");
+  DeposedNode old;
+  old.node_id = "b-old";
+  old.pending = Pending(PendingAction::Kind::kDelete);
+  state.pods["pod.b"].deposed.push_back(old);
+  const NodeName at = NameOf(state.pods["pod.b"]);
+  const std::string hint = PendingHint(state, at.project, at.zone, "");
+  EXPECT_THAT(hint,
+              HasSubstr("  pod.b: delete of b-old, begun at 2026-11-20T14:30:00Z, of which no "
+                        "answer was heard\n"));
+  EXPECT_THAT(hint, HasSubstr("    podctl state rm --force-forget pod.b\n"));
 }
 
 TEST_F(RefreshTest, APendingCreateThatTookIsAdopted) {

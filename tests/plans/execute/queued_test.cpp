@@ -237,6 +237,15 @@ TEST_F(QueuedTest, SomebodyElsesRequestIsLeftAlone) {
       "3. To make another one: give this pod a `queuedResource.id` of its own.");
 }
 
+TEST_F(QueuedTest, ARequestThatSomebodyIsDeletingIsNotOffered) {
+  desk_.cloud.queue.Put(kQueued, "DELETING");
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_TRUE(refused.has_errors());
+  EXPECT_THAT(refused.items().front().summary, HasSubstr("`a` is still being deleted"));
+  EXPECT_THAT(refused.items().front().detail,
+              HasSubstr("or give this pod a `queuedResource.id` of its own."));
+}
+
 class MultisliceTest : public QueuedTest {
  protected:
   MultisliceTest() : sliced_(desk_.cloud) {
