@@ -79,7 +79,9 @@ bool NamespacesWork() {
   if (child < 0) return false;
   if (child == 0) {
     const bool works = ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                       ::mount("tmpfs", "/mnt", "tmpfs", 0, nullptr) == 0 && ForbidUserNamespaces();
+                       ::mount("tmpfs", "/mnt", "tmpfs", 0, nullptr) == 0 &&
+                       ::mount("devpts", "/mnt", "devpts", 0, "newinstance") == 0 &&
+                       ForbidUserNamespaces();
     ::_exit(works ? 0 : 1);
   }
   int status = 0;

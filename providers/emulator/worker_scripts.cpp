@@ -32,7 +32,11 @@ own_devices() {
   done
   mount --move $hub/dev /dev
 }
-own_devices || umount -R $hub/dev || true
+# Root in it would read and write the machine's disks by the machine's /dev.
+own_devices || {
+  echo "no /dev of its own can be mounted here, and it does not get the machine's" >&2
+  exit 1
+}
 mount --bind $hub/vm/home /home
 mount --bind $hub/vm/root /root
 mount -t tmpfs -o mode=1777 tmpfs /tmp

@@ -1,10 +1,13 @@
 // What a worker that root runs can do to the machine: nothing, whatever its commands and its
 // startup-script try.
+#include "providers/emulator/worker_walls.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "providers/emulator/worker_scripts.h"
 #include "tests/providers/emulator/workers_fixture.h"
 
 namespace podctl::emulator {
@@ -63,6 +66,41 @@ TEST_F(WorkerWallsTest, RootInAWorkerCannotTakeTheWallsDown) {
   // sudo itself goes on working, to root and to others.
   EXPECT_EQ(Ssh("alice", 0, "sudo id -u; sudo -u nobody id -un").text,
             ::access("/usr/bin/sudo", X_OK) == 0 ? "0\nnobody\n" : "0\nroot\n");
+}
+
+// Its first process, where the machine lets no terminals of its own be mounted: with the machine's
+// /dev its root would have the machine's disks.
+TEST_F(WorkerWallsTest, WithoutADevOfItsOwnAWorkerDoesNotStart) {
+  if (::geteuid() != 0 || Shell("unshare --mount --pid --ipc --uts --fork true").code != 0) {
+    GTEST_SKIP() << "no namespaces here: a worker is the emulator's own user";
+  }
+  const std::string vm = folder_ + "/vm";
+  Shell("mkdir -p " + vm + "/home " + vm + "/root " + vm + "/etc " + vm + "/bin && cd /etc && cp " +
+        "passwd group shadow sudoers hosts hostname profile " + vm + "/etc");
+  const auto program = [](const std::string& path, const std::string& text) {
+    std::ofstream(path) << "#!/bin/bash\n" << text << "\n";
+    ::chmod(path.c_str(), 0755);
+  };
+  std::string init(kNamespaceInit);
+  const std::string mark = "@CAPABILITIES@";
+  init.replace(init.find(mark), mark.size(), kWorkerCapabilities);
+  std::ofstream(vm + "/init") << init;
+  for (const char* part : {"make-keys", "walls", "boot", "systemctl"}) {
+    program(vm + "/bin/" + part, "exit 0");
+  }
+  const auto start = [&](const std::string& variable) {
+    return Shell("unshare --mount --pid --ipc --uts --fork env " + variable + " bash " + vm +
+                 "/init " + vm + " host ls /dev");
+  };
+  const Output whole = start("A=");
+  EXPECT_EQ(whole.code, 0) << whole.text;
+  EXPECT_THAT(whole.text, HasSubstr("accel0\n"));
+  std::ofstream(folder_ + "/refuse")
+      << "mount() { case $* in *devpts*) return 32 ;; esac; command mount \"$@\"; }\n";
+  const Output refused = start("BASH_ENV=" + folder_ + "/refuse");
+  EXPECT_EQ(refused.code, 1) << refused.text;
+  EXPECT_EQ(refused.text,
+            "no /dev of its own can be mounted here, and it does not get the machine's\n");
 }
 
 // In a user namespace root has all capabilities again, and cgroups may be mounted anew: all of the
