@@ -272,7 +272,8 @@ TEST_F(FleetTest, FollowingGoesOnWhereAConnectionBroke) {
 
 TEST_F(FleetTest, TheDeathOfOnePartOfAJobIsToldWhileTheOthersGoOn) {
   box_.Apply();
-  EXPECT_EQ(Detach("echo begun; while [ ! -e go ]; do sleep 0.1; done").code, 0);
+  EXPECT_EQ(
+      Detach("echo begun; while [ ! -e go ]; do [ ! -e fail ] || exit 3; sleep 0.1; done").code, 0);
   EXPECT_EQ(Doctor().code, 0);
   auto follower = box_.Start({"logs", "research", "train", "--follow"});
   for (const char* worker : {"0", "1", "2", "3"}) {
@@ -290,11 +291,24 @@ TEST_F(FleetTest, TheDeathOfOnePartOfAJobIsToldWhileTheOthersGoOn) {
                               "elsewhere\n"),
                     HasSubstr("podctl logs research train --worker 1 --tail 20")))
       << doctor;
+  // One that gave up by itself is no better.
+  EXPECT_EQ(box_.Run({"exec", "research/2", "--", "touch fail"}).code, 0);
+  EXPECT_TRUE(follower->WaitForErr(
+      "research/2: the job ended with exit code 3; 2 workers are still followed\n"));
+  const RunResult failed = Doctor();
+  EXPECT_THAT(failed.out, AllOf(HasSubstr("2 of 4 workers healthy"),
+                                HasSubstr("research/2: job train ended with exit code 3 here, and "
+                                          "goes on elsewhere\n")))
+      << failed;
   EXPECT_EQ(box_.Run({"exec", "research", "--", "touch go"}).code, 0);
   EXPECT_EQ(follower->Result().code, 1);
   const RunResult over = Doctor();
   EXPECT_EQ(over.code, 0) << over;
   EXPECT_THAT(over.out, HasSubstr("job train died without an exit code on research/1\n")) << over;
+  // A later run of that name, on another worker, has no part that died.
+  EXPECT_EQ(box_.Run({"exec", "research/0", "--detach", "train", "--", "sleep 600"}).code, 0);
+  const RunResult later = Doctor();
+  EXPECT_EQ(later.code, 0) << later;
 }
 
 // As where the home folders are on NFS.

@@ -157,6 +157,8 @@ TEST_F(TemplatesTest, LibtpuFlagsReachBothKindsOfPod) {
   EXPECT_THAT(pod.out, AllOf(HasSubstr("LIBTPU_INIT_ARGS=--xla_jf_conv_full_precision=false"),
                              HasSubstr("TF_CPP_MIN_LOG_LEVEL=1")))
       << pod;
+  const RunResult beside = Run(spec, {"exec", "pod/0", "--", "echo [$LIBTPU_INIT_ARGS]"});
+  EXPECT_THAT(beside.out, HasSubstr("[]")) << "the unit has them, and the TPU\n" << beside;
 }
 
 TEST_F(TemplatesTest, AMultisliceKnowsItsSlices) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/runtime_unit.h"
 #include "tests/plans/desk.h"
 
 namespace podctl {
@@ -222,6 +223,50 @@ TEST_F(StepsTest, ASingleHostNeedsNoRestart) {
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
   desk_.ApplyAll();
   EXPECT_EQ(desk_.Stored().pods.at("pod.a").exec_env.at("LIBTPU_INIT_ARGS"), "--f=2");
+}
+
+// A pod of several hosts whose programs see its flags, or do not, in a step that runs on it.
+class ImageTest : public StepsTest {
+ protected:
+  static std::string On(const std::string& image, const std::string& flag) {
+    return "  a:\n    acceleratorType: v3-32\n    runtimeVersion: " + image +
+           "\n    libtpuFlags: {xla_jf_conv_full_precision: " + flag +
+           "}\n    bootstrap: [{name: x, run: echo " + flag + "}]\n";
+  }
+  std::string FlagsSeen() {
+    const auto env = desk_.workers.Calls().back().access.back().env;
+    const auto flags = env.find("LIBTPU_INIT_ARGS");
+    return flags == env.end() ? "none" : flags->second;
+  }
+};
+
+TEST_F(ImageTest, WithoutTheUnitNothingIsRestartedAndProgramsTakeTheFlags) {
+  ApplyAll(On("tpu-ubuntu2204-base", "1"));
+  Write(On("tpu-ubuntu2204-base", "2"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a", "run bootstrap.a.x"));
+  desk_.ApplyAll();
+  EXPECT_EQ(FlagsSeen(), "--xla_jf_conv_full_precision=2");
+}
+
+TEST_F(ImageTest, WithTheUnitProgramsBesideItDoNotTakeThem) {
+  ApplyAll(On("tpu-vm-tf-2.11.0-pod", "1"));
+  EXPECT_EQ(FlagsSeen(), "none");
+}
+
+// Whether it has the unit the workers tell, once: the same flags restart nothing again.
+TEST_F(ImageTest, OfAnUnknownNameTheWorkersTell) {
+  desk_.workers.HaveNoRuntimeUnit();
+  ApplyAll(On("our-own-image", "1"));
+  Write(On("our-own-image", "2"));
+  EXPECT_THAT(Actions(desk_.MakePlan()),
+              ElementsAre("update pod.a", "run bootstrap.a.tpu-runtime", "run bootstrap.a.x"));
+  desk_.ApplyAll();
+  EXPECT_EQ(FlagsSeen(), "--xla_jf_conv_full_precision=2");
+  const State state = desk_.Stored();
+  PodRecord record = state.pods.at("pod.a");
+  EXPECT_TRUE(ProgramsTakeFlags(state, "a", record));
+  record.uid = "made anew";
+  EXPECT_FALSE(ProgramsTakeFlags(state, "a", record)) << "nobody has asked that node";
 }
 
 TEST_F(StepsTest, AfterAPartlyFailedRestartOnlyTheStaleWorkersAreLeft) {

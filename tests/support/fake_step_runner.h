@@ -31,6 +31,8 @@ class FakeStepRunner final : public StepRunner {
     std::lock_guard lock(mutex_);
     unready_[worker] = {std::move(message), {}, times};
   }
+  // As on an image for JAX or PyTorch: a restart finds nothing to restart, and says so.
+  void HaveNoRuntimeUnit() { no_unit_ = true; }
   // Workers without pinned keys show this one, with their number behind it.
   void ShowHostKey(std::string key) {
     std::lock_guard lock(mutex_);
@@ -72,6 +74,10 @@ class FakeStepRunner final : public StepRunner {
     for (const WorkerAccess& worker : workers) {
       outcomes.push_back(RunOn(worker, readiness ? unready_ : faults_, stop));
       ++(outcomes.back().ok ? done : failed);
+      if (no_unit_ && step.kind == Step::Kind::kRestartRuntime) {
+        outcomes.back().message = "no tpu-runtime here";
+        continue;
+      }
       if (!readiness) observer.OnStepLine(worker.index, "hello");
       if (!readiness && outcomes.back().ok) {
         observer.OnStepApplied(worker.index, outcomes.back().learned_host_key);
@@ -104,6 +110,7 @@ class FakeStepRunner final : public StepRunner {
   }
 
   mutable std::mutex mutex_;
+  bool no_unit_ = false;
   std::function<void(const Call&, std::stop_token)> act_;
   std::function<void(const Call&)> see_;
   std::map<int, Fault> faults_;

@@ -62,6 +62,18 @@ TEST_F(PlanViewTest, ChangedFlags) {
   Show("flags_rest.txt");
 }
 
+TEST_F(PlanViewTest, FlagsOfAnImageWithoutTheUnitSayWhoTakesThem) {
+  const auto pod = [](const std::string& value) {
+    return "  research:\n    acceleratorType: v4-32\n    runtimeVersion: tpu-ubuntu2204-base\n"
+           "    libtpuFlags: {xla_jf_conv_full_precision: " +
+           value + "}\n";
+  };
+  desk_.Pods(pod("true"));
+  desk_.ApplyAll();
+  desk_.Pods(pod("false"));
+  Show("flags_without_unit.txt");
+}
+
 TEST_F(PlanViewTest, ReplaceAndDelete) {
   desk_.Pods(Flags("true") + "    labels: {team: vision}\n" + Desk::Pod("old"));
   desk_.ApplyAll();
