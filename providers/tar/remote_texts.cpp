@@ -35,11 +35,20 @@ if tar --version 2>/dev/null | grep -q GNU; then format="--format=gnu --hard-der
 exec tar -c $format -h -f - "$@"
 )sh";
 
+// Several workers may write to one file system (NFS). What one of them has put there comes whole,
+// by a rename, and a folder carries the copy's mark as its time: to the others it is what they were
+// to make, and no folder to copy into.
 constexpr const char* kUnpack = R"sh(
 LC_ALL=C; export LC_ALL
 refuse() { echo "$1" >&2; exit 1; }
+mark={}
+is_ours() { [ -n "$mark" ] && [ "$(stat -c %.9Y "$1" 2>/dev/null)" = "$mark" ]; }
 target={} into={}
-[ ! -d "$target" ] || into=1
+# In this order: between two looks it may come.
+if [ -d "$target" ]; then
+  if [ $into = 0 ] && is_ours "$target"; then cat >/dev/null; exit 0; fi
+  into=1
+fi
 case $target in /*) ;; *) target=./$target ;; esac
 if [ $into = 1 ]; then
   mkdir -p "$target" || exit 1
@@ -58,8 +67,12 @@ for item in $temp/* $temp/.[!.]* $temp/..?*; do
   name=./${item##*/}
   [ $into = 1 ] || name=./${target##*/}
   if [ ! -d "$name" ]; then
-    mv -f "$item" "$name" || exit 1
-  elif [ ! -d "$item" ]; then
+    [ -z "$mark" ] || [ ! -d "$item" ] || touch -d "@$mark" "$item" || exit 1
+    said=$(mv -fT "$item" "$name" 2>&1) && continue
+    [ -d "$name" ] || refuse "$said"
+  fi
+  ! is_ours "$name" || continue
+  if [ ! -d "$item" ]; then
     refuse "$name: a folder is in the way"
   else
     cp -a --remove-destination "$item/." "$name/" 2>/dev/null || cp -a "$item/." "$name/" || exit 1
@@ -89,10 +102,10 @@ std::string PackCommand(const std::vector<std::string>& paths) {
   return InPlainShell(Put(kPack, {Join(words, " "), nameless ? "1" : "0"}));
 }
 
-std::string UnpackCommand(const std::string& destination, bool into) {
+std::string UnpackCommand(const std::string& destination, bool into, const std::string& mark) {
   const bool whole = into || destination.empty() || destination.ends_with('/');
   const std::string path = destination.empty() ? "." : destination;
-  return InPlainShell(Put(kUnpack, {ShellWord(path, false), whole ? "1" : "0"}));
+  return InPlainShell(Put(kUnpack, {mark, ShellWord(path, false), whole ? "1" : "0"}));
 }
 
 }  // namespace podctl::tar

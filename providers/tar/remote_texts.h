@@ -17,6 +17,9 @@ std::string PackCommand(const std::vector<std::string>& paths);
 // Unpacks a tar archive from standard input. A `destination` that is a folder, or ends in "/", or
 // with `into`, takes the archive's entries; else the one entry gets the name `destination`, whose
 // folder must be there. Nothing is replaced before the archive is unpacked as a whole beside it.
-std::string UnpackCommand(const std::string& destination, bool into);
+// `mark` tells this copy from others, on all its workers, some of which may see the same files: a
+// moment as "1700000000.123456789", which becomes the time of the folder that is made. May be
+// empty.
+std::string UnpackCommand(const std::string& destination, bool into, const std::string& mark = "");
 
 }  // namespace podctl::tar

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,6 +52,7 @@ class Copy {
   Result<void> PrepareUpload();
   Result<void> PrepareDownload();
   Result<std::vector<ReceivedFiles::Place>> Places();
+  std::string Mark() const;
   void AddJobs(const std::string& command);
   std::string Amount() const;
   int Report(std::chrono::milliseconds elapsed);
@@ -69,6 +71,13 @@ class Copy {
   std::stop_source stop_;
 };
 
+// The second in which it began, and chance for what is finer.
+std::string Copy::Mark() const {
+  const auto now = wiring_.clock().Now().time_since_epoch();
+  return fmt::format("{}.{:09}", std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                     static_cast<int>(wiring_.random().Uniform() * 1e9));
+}
+
 void Copy::AddJobs(const std::string& command) {
   for (const WorkerAccess& worker : workers_) {
     outcome_.jobs.push_back({worker, command, nullptr, feed_.get()});
@@ -80,7 +89,7 @@ Result<void> Copy::PrepareUpload() {
   if (!archive) return archive.error();
   archive_ = *std::move(archive);
   feed_ = std::make_unique<ArchiveFeed>(*archive_);
-  AddJobs(tar::UnpackCommand(plan_.destination, plan_.sources.size() > 1));
+  AddJobs(tar::UnpackCommand(plan_.destination, plan_.sources.size() > 1, Mark()));
   return {};
 }
 

@@ -21,14 +21,18 @@ using ::testing::HasSubstr;
 
 class RemoteTextsTest : public ::testing::Test {
  protected:
-  RemoteTextsTest() { fs::create_directories(Home("")); }
+  RemoteTextsTest() {
+    fs::create_directories(Home(""));
+    fs::create_directories(At("programs"));
+  }
   std::string Home(const std::string& name) const { return folder_.path() + "/home/" + name; }
   std::string At(const std::string& name) const { return folder_.path() + "/" + name; }
   // As sshd does: by the login shell, in the home folder.
   int Run(const std::string& command, const std::string& in, const std::string& out) {
     return RunProgram({"sh", "-c",
-                       "cd " + Home("") + " && export HOME=$PWD && exec sh -c " +
-                           ShellQuote(command) + " <" + in + " >" + out + " 2>" + At("err")});
+                       "cd " + Home("") + " && export HOME=$PWD PATH=" + At("programs") +
+                           ":$PATH && exec sh -c " + ShellQuote(command) + " <" + in + " >" + out +
+                           " 2>" + At("err")});
   }
   int Pack(const std::vector<std::string>& paths) {
     return Run(PackCommand(paths), "/dev/null", At("x.tar"));
@@ -39,11 +43,12 @@ class RemoteTextsTest : public ::testing::Test {
     return ReadAll(At("list"));
   }
   // Packs `sources`, which lie beside the home, and unpacks them as the worker would.
-  int Unpack(const std::vector<std::string>& sources, const std::string& to, bool into = false) {
+  int Unpack(const std::vector<std::string>& sources, const std::string& to, bool into = false,
+             const std::string& mark = "") {
     std::vector<std::string> words = {"tar", "-c", "-f", At("in.tar"), "-C", folder_.path()};
     words.insert(words.end(), sources.begin(), sources.end());
     EXPECT_EQ(RunProgram(words), 0);
-    return Run(UnpackCommand(to, into), At("in.tar"), "/dev/null");
+    return Run(UnpackCommand(to, into, mark), At("in.tar"), "/dev/null");
   }
   void ExpectNothingLeft() {
     for (const auto& each : fs::recursive_directory_iterator(Home(""))) {
@@ -113,6 +118,33 @@ TEST_F(RemoteTextsTest, AFolderIsMadeOrFilledUp) {
   EXPECT_EQ(ReadAll(Home("code/src/own")), "stays too");
   EXPECT_EQ(ReadAll(Home("code/own")), "stays");
   ExpectNothingLeft();
+}
+
+// Workers with one file system: each does the same, and the first may have done it already.
+TEST_F(RemoteTextsTest, WhatAnotherWorkerHasJustMadeIsNoFolderToCopyInto) {
+  const std::string mark = "1700000000.123456789";
+  fs::create_directories(At("src/sub"));
+  WriteAll(At("src/sub/a"), "1");
+  const auto expect_made = [&](const std::string& name) {
+    EXPECT_EQ(RunProgram({"diff", "-r", At("src"), Home(name)}), 0) << name;
+    ExpectNothingLeft();
+  };
+  for (int worker = 0; worker < 3; ++worker) {
+    EXPECT_EQ(Unpack({"src"}, "code", false, mark), 0) << ReadAll(At("err"));
+    expect_made("code");
+    EXPECT_EQ(Unpack({"src"}, "more/", false, mark), 0) << ReadAll(At("err"));
+    expect_made("more/src");
+  }
+  EXPECT_EQ(Unpack({"src"}, "code", false, "1700000000.987654321"), 0);
+  EXPECT_TRUE(fs::exists(Home("code/src"))) << "a copy of its own: as cp, into what is there";
+
+  // And where the other one comes in between.
+  WriteAll(At("programs/mv"), "#!/bin/sh\ncp -a \"$2\" \"$3\"\nexec /bin/mv \"$@\"\n");
+  fs::permissions(At("programs/mv"), fs::perms::owner_all);
+  EXPECT_EQ(Unpack({"src"}, "late", false, mark), 0) << ReadAll(At("err"));
+  expect_made("late");
+  EXPECT_EQ(Unpack({"src"}, "sync", true), 0) << ReadAll(At("err"));
+  expect_made("sync/src");
 }
 
 TEST_F(RemoteTextsTest, ACutArchiveReplacesNothing) {
