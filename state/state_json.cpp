@@ -400,7 +400,9 @@ std::string Shown(const std::string& text) {
 Error Damaged(const std::string& origin, const std::string& what) {
   return MakeError(ErrorCode::kDataLoss,
                    fmt::format("the state {} is damaged: {}", origin, Shown(what)),
-                   "Put a good copy of it back. podctl never takes a damaged state for an empty "
+                   "Put a good copy of it back: `podctl state history` lists the "
+                   "generations kept, `podctl state restore` takes one. podctl never takes a "
+                   "damaged state for an empty "
                    "one; without the state it would not know the pods it made.");
 }
 

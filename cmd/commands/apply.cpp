@@ -274,6 +274,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   ShowProblems(wiring, json.get(), *run);
   if (run->problems.has_errors()) return 1;
   if (run->plan.Empty()) {
+    if (run->plan.mode == PlanMode::kNormal) NameOsLoginUsers(wiring, &run->plan);
     const int saved = SaveQuietly(wiring, json.get(), *run);
     if (saved != 0) return saved;
     ExecuteResult nothing;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <map>
 #include <set>
@@ -253,6 +254,19 @@ bool PrepareToEnter(Wiring& wiring, JsonEvents* json, Plan* plan) {
   auto entered = EnterPlanned(login, plan);
   if (!entered) ShowError(wiring, json, "", entered.error());
   return entered.has_value();
+}
+
+void NameOsLoginUsers(Wiring& wiring, Plan* plan) {
+  const bool nameless =
+      std::any_of(plan->changes.begin(), plan->changes.end(), [](const Change& change) {
+        const auto* keep = std::get_if<Keep>(&change.action);
+        return keep != nullptr && keep->pod.ssh.os_login_user == "";
+      });
+  if (!nameless) return;
+  OsLogin login(wiring);
+  if (auto entered = EnterPlanned(login, plan); !entered) {
+    wiring.streams().err << entered.error().message << "\n";
+  }
 }
 
 }  // namespace podctl

@@ -59,6 +59,9 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
 // What lets us in where the plan leads, a key and a user name: made and published only now that the
 // plan is approved. Shows why it cannot be; false.
 bool PrepareToEnter(Wiring& wiring, JsonEvents* json, Plan* plan);
+// For an apply that has nothing to do: where OS Login was turned on since the last one, the state
+// is to hold a user name all the same. Says on stderr why there is none.
+void NameOsLoginUsers(Wiring& wiring, Plan* plan);
 
 void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 

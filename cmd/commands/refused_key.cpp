@@ -49,6 +49,9 @@ std::string SilenceAdvice(Wiring& wiring, const std::string& pod,
   std::string advice;
   for (const ssh::WorkerResult& result : results) {
     if (result.outcome == ssh::Outcome::kAuthRefused) return RefusedKeyAdvice(wiring, pod);
+    if (result.outcome == ssh::Outcome::kHostKeyChanged) {
+      return "If the machine was made anew, the API has its new key: podctl apply --refresh-only";
+    }
     if (result.outcome == ssh::Outcome::kUnreachable && advice.empty()) {
       advice = ssh::ReachAdvice(result.message);
     }

@@ -166,8 +166,8 @@ if [ -d "$job" ]; then
     end_job "$because" "$grace" || whole=
     i=0
     while [ $i -lt 25 ] && [ ! -s "$job/exit" ] && is_alive "$job"; do sleep 0.2; i=$((i+1)); done
-    # Nobody is left who could have taken the exit code.
-    [ -n "$whole" ] && [ ! -s "$job/exit" ] && ! is_alive "$job" &&
+    # Nobody is left who could have taken the exit code. What had died with its worker was not killed.
+    [ -n "$whole" ] && [ "${found:-0}" -gt 0 ] && [ ! -s "$job/exit" ] && ! is_alive "$job" &&
       echo "137 $(date +%s)" >"$job/exit"
   fi
   tell "$job"

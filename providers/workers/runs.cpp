@@ -107,6 +107,8 @@ trap : HUP INT QUIT TERM
 # What the shell itself says of a command that was killed is no output of the command.
 exec 4>&2 2>/dev/null
 (
+  # Open at both ends by now; as names they would be in the way of who copies the home folder.
+  rm -f "$podctl_folder/out" "$podctl_folder/err"
   eval "$podctl_script"
 ) >"$podctl_folder/out" 2>"$podctl_folder/err" 4>&-
 podctl_code=$?

@@ -272,6 +272,16 @@ TEST_F(OsLoginTest, AProjectsSwitchIsSeenAndItsUserNameIsUsed) {
   EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0);
 }
 
+TEST_F(OsLoginTest, WhereItIsTurnedOnLaterTheNextApplyLearnsTheName) {
+  Spec("{}");
+  box_.Apply();
+  box_.Http("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
+  EXPECT_THAT(box_.Run({"apply", "--auto-approve"}).out, HasSubstr("No changes"));
+  EXPECT_EQ(box_.State()["resources"]["pod.research"]["ssh"]["os_login_user"].AsString(),
+            "alice_b_example_com");
+  ExpectEntered("alice_b_example_com");
+}
+
 TEST_F(OsLoginTest, AKeyThatIsToBeWithheldIsPublishedByNobody) {
   box_.Http("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
   Spec("{publishKey: false}");

@@ -202,6 +202,7 @@ TEST_F(JobsTest, ASupervisorThatIsGoneIsTold) {
     status = List();
   } while (status.state == State::kRunning);
   EXPECT_EQ(status.state, State::kDied);
+  EXPECT_EQ(Kill("train", 1).state, State::kDied) << "there is nothing to kill any more";
 }
 
 TEST_F(JobsTest, ALogIsReadToItsEndWithTheExitCode) {

@@ -90,6 +90,13 @@ TEST_F(RunsTest, IsNotReadyWhenItsSetupFails) {
   EXPECT_THAT(said.err, ElementsAre("full"));
 }
 
+// Who copies the home folder would meet them.
+TEST_F(RunsTest, LeavesNoPipes) {
+  const Said said = Run("", "find ~/.podctl -type p; echo done");
+  EXPECT_THAT(said.out, ElementsAre("done"));
+  EXPECT_NE(ReadAll(Folder() + "/exit"), "");
+}
+
 TEST_F(RunsTest, ItsTextsStandInNoProcessList) {
   const Said said = Run("", "SECRET=swordfish\ntr '\\0' ' ' </proc/$$/cmdline\n");
   EXPECT_TRUE(said.result.ok());
