@@ -259,6 +259,8 @@ class Loop {
         // Also of a task that was given up: it is true all the same.
         item.task->OnApplied(applied->worker, applied->learned_host_key);
       } else {
+        // Who was told to leave at once may answer before this loop has seen the interrupt.
+        if (drain_.stop_requested()) Drain();
         --calls_;
         steps_running_ -= std::exchange(item.step_running, false) ? 1 : 0;
         if (item.stage != Stage::kCalling) continue;

@@ -107,8 +107,9 @@ TEST_F(RunEndTest, NothingIsLeftWhenPodctlIsKilled) {
   ASSERT_TRUE(run->WaitForErr("Started on 4 workers."));
   ASSERT_TRUE(Eventually([&] { return CountLines(run->out(), "research/", "| up") == 4; }));
   run->Signal(SIGKILL);
+  EXPECT_TRUE(Eventually([] { return Exec("cat ~/saved").code == 0; }))
+      << "what it writes then ends nobody";
   EXPECT_TRUE(Eventually([] { return IsGone("3000.5"); }));
-  EXPECT_EQ(Exec("cat ~/saved").code, 0) << "what it writes then ends nobody";
   EXPECT_TRUE(Eventually([] {
     return CountLines(box_->Run({"jobs", "research"}).out, "lone", "running") == 0;
   }));
