@@ -355,9 +355,10 @@ TEST_F(FleetTest, WorkersWithOneHomeHaveAJobEach) {
 // What a worker may do to whoever asks it something.
 TEST_F(FleetTest, AWorkerThatNeverStopsTalkingIsLeft) {
   box_.Apply();
-  box_.Run({"exec", "research", "--worker", "2", "--",
-            "echo 'case $- in *i*) ;; *) exec yes \"$(head -c 60000 /dev/zero | tr \\\\0 x)\" ;; "
-            "esac' >.bashrc"});
+  const std::string talk =
+      "echo 'case $- in *i*) ;; *) exec yes \"$(head -c 60000 /dev/zero | tr \\\\0 x)\" ;; "
+      "esac' >.bashrc";
+  box_.Run({"exec", "research", "--worker", "2", "--", talk});
   for (const char* command : {"doctor", "jobs", "drain"}) {
     const RunResult asked = box_.Run({command, "research"});
     EXPECT_EQ(asked.code, 1) << asked;
@@ -385,10 +386,10 @@ TEST_F(FleetTest, WordsOfAWorkerAreSeenAndNotObeyed) {
     EXPECT_THAT(line, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\r")), Not(HasSubstr("\x9b"))));
   }
   // A disk that is called so: its name stands in a command that people copy.
-  box_.Run(
-      {"exec", "research", "--worker", "3", "--",
-       R"(mkdir -p evil && printf '#!/bin/sh\necho "x 1 1 0 100%% /;touch\$IFS/tmp/pwn {workers}"\n' )"
-       R"(>evil/df && chmod +x evil/df && echo 'PATH=$HOME/evil:$PATH' >.bashrc)"});
+  const std::string call_it_so =
+      R"(mkdir -p evil && printf '#!/bin/sh\necho "x 1 1 0 100%% /;touch\$IFS/tmp/pwn {workers}"\n' )"
+      R"(>evil/df && chmod +x evil/df && echo 'PATH=$HOME/evil:$PATH' >.bashrc)";
+  box_.Run({"exec", "research", "--worker", "3", "--", call_it_so});
   EXPECT_THAT(Doctor().out, HasSubstr("--worker 3 -- du -xhd1 '/;touch$IFS/tmp/pwn {workers}'\n"));
 }
 

@@ -13,7 +13,6 @@
 namespace podctl::testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr const char* kPrecious = "what the user would miss\n";

@@ -171,11 +171,11 @@ TEST_F(RunEndTest, AnotherUsersJobIsNobodyElsesToEnd) {
   if (!HasTpus()) GTEST_SKIP() << "workers here have no TPU of their own";
   Jobs("  train:\n    pod: research\n    command: [\"echo ran\"]\n");
   EXPECT_EQ(box_->Run({"run", "train"}).code, 0);
-  const RunResult begun =
-      box_->Run({"exec", "research", "--worker", "1", "--",
-                 "mkdir -p /home/mate && chown nobody /home/mate && export PODCTL_JOB=train && "
-                 "export PODCTL_RUN_MARK=/home/mate/.podctl/run/train#1 && "
-                 "{ setsid sleep 3003.5 3</dev/accel0 >/dev/null 2>&1 & }"});
+  const std::string theirs =
+      "mkdir -p /home/mate && chown nobody /home/mate && export PODCTL_JOB=train && "
+      "export PODCTL_RUN_MARK=/home/mate/.podctl/run/train#1 && "
+      "{ setsid sleep 3003.5 3</dev/accel0 >/dev/null 2>&1 & }";
+  const RunResult begun = box_->Run({"exec", "research", "--worker", "1", "--", theirs});
   ASSERT_EQ(begun.code, 0) << begun;
   for (const bool drain_jobs : {false, true}) {
     std::vector<std::string> line = {"run", "train"};

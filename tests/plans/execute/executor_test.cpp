@@ -325,10 +325,7 @@ TEST_F(ExecutorTest, AStepThatEndsBeforeTheInterruptIsSeenIsNoFailureEither) {
   desk_.options.parallelism = 0;  // no threads, whose luck would decide which is seen first
   desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
   desk_.workers.Fail(2, "cancelled; the command may go on running");
-  desk_.workers.OnRun([&](const auto&, const auto&) {
-    desk_.drain.request_stop();
-    desk_.leave.request_stop();
-  });
+  desk_.workers.OnRun([&](const auto&, const auto&) { desk_.drain.request_stop(); });
   const ExecuteResult result = desk_.Apply();
   EXPECT_TRUE(result.interrupted);
   EXPECT_THAT(result.failures, IsEmpty());
