@@ -40,6 +40,12 @@ extern "C" void OnSignal(int) {
   errno = saved;
 }
 
+// podctl is about to end, and has nothing left to put in order: with the code of every interrupt,
+// and at once, should what is still to be written hang.
+extern "C" void OnLateSignal(int) {
+  _exit(kInterruptedExitCode);
+}
+
 extern "C" void OnContinue(int) {
   ++resumed;
 }
@@ -91,7 +97,7 @@ Interrupt::~Interrupt() {
   const char byte = 'q';
   static_cast<void>(!write(write_end, &byte, 1));
   watcher_.join();
-  for (int signal : handled) Handle(signal, SIG_DFL);
+  for (int signal : handled) Handle(signal, OnLateSignal);
   close(read_end);
   close(write_end);
 }
