@@ -1,14 +1,22 @@
-// The command line: the one table of commands and flags, from which parsing, help and completion
-// come. The only file that includes CLI11.
+// The command line, read by the table of commands. CLI11 is known in arguments.cpp alone.
 #pragma once
 
+#include <any>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "cmd/command.h"
 #include "cmd/options.h"
 
 namespace podctl {
+
+// A command that is to be run.
+struct Invocation {
+  const Command* command = nullptr;
+  GlobalOptions global;
+  std::any options;  // the command's own
+};
 
 // A command line that cannot be run: what is wrong, and the help that serves.
 struct UsageError {
@@ -21,19 +29,5 @@ struct HelpWanted {
 
 std::variant<Invocation, UsageError, HelpWanted> ParseArguments(
     const std::vector<std::string>& arguments);
-
-// "" when there is no such command.
-std::string HelpFor(const std::string& command);
-
-// Command names and their flags, for completion: {"plan", {"--detailed-exitcode", …}}.
-struct CommandWords {
-  std::string name;
-  std::string summary;
-  std::vector<std::string> flags;
-};
-std::vector<CommandWords> AllCommands();
-std::vector<std::string> GlobalFlags();
-// Every flag that takes a value in a word of its own: {"--file", "--zone", "-f", …}.
-std::vector<std::string> FlagsWithValue();
 
 }  // namespace podctl

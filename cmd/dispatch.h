@@ -1,7 +1,7 @@
 // From a parsed command line to the command that serves it.
 #pragma once
 
-#include "cmd/options.h"
+#include "cmd/arguments.h"
 #include "cmd/streams.h"
 
 namespace podctl {

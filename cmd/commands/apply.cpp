@@ -7,11 +7,15 @@
 #include <optional>
 #include <utility>
 
+#include "cmd/command.h"
 #include "cmd/commands/ask.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/execute_report.h"
+#include "cmd/commands/plan_flags.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/run/autostart.h"
 #include "cmd/commands/saved_plan.h"
+#include "cmd/context.h"
 #include "cmd/views/json_events.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/paint.h"
@@ -315,5 +319,35 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   if (!result.ok() || !started) return 1;
   return options.detailed_exitcode ? 2 : 0;
 }
+
+namespace {
+
+constexpr Flag kFlags[] = {
+    kAutoApproveFlag,
+    PlanFlags::SwitchOff<&ApplyOptions::wait>(
+        "--no-wait", "leave what is queued in the queue; the next apply goes on"),
+    kDestroyFlag,
+    kRefreshOnlyFlag,
+    kTargetFlag,
+    kRefreshFlag,
+    kReplaceFlag,
+    kDetailedExitCodeFlag,
+    PlanFlags::OptionalArgument<&ApplyOptions::plan_file>(
+        "FILE", "a saved plan, which is carried out as it stands, without a question"),
+};
+
+constexpr CommandOf<ApplyOptions> kCommand{{
+    .name = "apply",
+    .summary = "make the cloud match the spec",
+    .flags = kFlags,
+    .run = WithWorld<RunApply>,
+    .conflict = PlanConflict,
+    // A saved plan knows its own.
+    .uses_state = [](const ApplyOptions& options) { return options.plan_file.empty(); },
+}};
+
+}  // namespace
+
+const Command& commands::kApply = kCommand;
 
 }  // namespace podctl

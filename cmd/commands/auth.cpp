@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/state_access.h"
+#include "cmd/context.h"
 #include "cmd/views/auth_view.h"
 #include "providers/base/text.h"
 #include "providers/gcp/rest_client.h"
@@ -94,5 +97,42 @@ int RunAuthorize(Wiring& wiring) {
       role, command);
   return 0;
 }
+
+namespace {
+
+constexpr CommandOf<NoOptions> kAuthCommand{{
+    .name = "auth",
+    .summary = "look after the credentials for Google's APIs",
+}};
+
+}  // namespace
+
+const Command& commands::kAuth = kAuthCommand;
+
+namespace {
+
+constexpr CommandOf<NoOptions> kStatusCommand{{
+    .name = "auth status",
+    .summary = "show which credentials are used, as whom, and until when",
+    .run = WithWorld<RunAuthStatus>,
+    .uses_state = NoState,
+}};
+
+}  // namespace
+
+const Command& commands::kAuthStatus = kStatusCommand;
+
+namespace {
+
+constexpr CommandOf<NoOptions> kAuthorizeCommand{{
+    .name = "authorize",
+    .summary = "make the TPU service agent exist, and show what it must be allowed",
+    .run = WithWorld<RunAuthorize>,
+    .uses_state = NoState,
+}};
+
+}  // namespace
+
+const Command& commands::kAuthorize = kAuthorizeCommand;
 
 }  // namespace podctl

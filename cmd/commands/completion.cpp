@@ -1,20 +1,21 @@
-#include "cmd/commands/completion.h"
-
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "cmd/arguments.h"
+#include "cmd/command_table.h"
+#include "cmd/commands/commands.h"
+#include "cmd/context.h"
 #include "providers/base/text.h"
 #include "templates/catalog.h"
 
 namespace podctl {
 namespace {
 
-// @NAME@ is filled in below.
+// podctl completion bash: made from the same table as parsing and help. @NAME@ is filled in below.
 constexpr std::string_view kScript =
     R"sh(# bash completion for podctl: source <(podctl completion bash)
 _podctl() {
@@ -39,11 +40,11 @@ _podctl() {
   case "$command" in
     '' | help) words="@COMMANDS@" ;;
     completion) words="bash" ;;
-    exec | ssh | tunnel | doctor | drain | jobs | logs | kill) words="$(podctl state list 2>/dev/null | sed -n 's/^pod\.//p')" ;;
-    run) words="$(podctl run --list 2>/dev/null | sed '1d; s/ .*//')" ;;
-    'state list' | 'state show' | 'state mv' | 'state rm')
+    @PODS@) words="$(podctl state list 2>/dev/null | sed -n 's/^pod\.//p')" ;;
+    @JOBS@) words="$(podctl run --list 2>/dev/null | sed '1d; s/ .*//')" ;;
+    @ADDRESSES@)
       words="$(podctl state list 2>/dev/null)" ;;
-    'state restore')
+    @SERIALS@)
       words="$(podctl state history --json 2>/dev/null |
         sed -n 's/^ *"serial": \([0-9]*\).*/\1/p')" ;;
 @NESTED@  esac
@@ -66,19 +67,32 @@ void Fill(std::string_view name, const std::string& text, std::string* script) {
   }
 }
 
-}  // namespace
+// The commands whose arguments are such names, as a pattern of the shell's `case`.
+std::string NamesOf(Flag::Names names) {
+  std::vector<std::string> commands;
+  for (const Command* command : Commands()) {
+    const auto flags = command->flags();
+    const bool has = std::any_of(flags.begin(), flags.end(),
+                                 [&](const Flag& flag) { return flag.names == names; });
+    if (has) commands.push_back(ShellQuote(std::string(command->name())));
+  }
+  return Join(commands, " | ");
+}
 
-int RunCompletion(Streams& streams) {
+struct CompletionOptions {
+  std::string shell;
+};
+
+int Run(Context& context, const CompletionOptions&) {
   std::string commands;
   std::map<std::string, std::string> nested;  // "state" -> "list show rm"
   std::string flags;
-  for (const CommandWords& command : AllCommands()) {
-    const auto blank = command.name.find(' ');
+  for (const Command* command : Commands()) {
     std::string& words =
-        blank == std::string::npos ? commands : nested[command.name.substr(0, blank)];
-    words += (words.empty() ? "" : " ") + command.name.substr(blank + 1);
-    flags += fmt::format("    {}) flags=\"{}\" ;;\n", ShellQuote(command.name),
-                         Join(command.flags, " "));
+        command->group().empty() ? commands : nested[std::string(command->group())];
+    words += fmt::format("{}{}", words.empty() ? "" : " ", command->word());
+    flags += fmt::format("    {}) flags=\"{}\" ;;\n", ShellQuote(std::string(command->name())),
+                         Join(FlagNames(*command), " "));
   }
   std::string further;
   for (const auto& [name, words] : nested) {
@@ -86,15 +100,37 @@ int RunCompletion(Streams& streams) {
   }
   std::string script(kScript);
   Fill("COMMANDS", commands, &script);
+  Fill("PODS", NamesOf(Flag::Names::kPod), &script);
+  Fill("JOBS", NamesOf(Flag::Names::kJob), &script);
+  Fill("ADDRESSES", NamesOf(Flag::Names::kAddress), &script);
+  Fill("SERIALS", NamesOf(Flag::Names::kSerial), &script);
   Fill("VALUED", Join(FlagsWithValue(), " | "), &script);
   std::vector<std::string> templates;
   for (const Template& item : Templates()) templates.emplace_back(item.name);
   Fill("TEMPLATES", Join(templates, " "), &script);
   Fill("NESTED", further, &script);
   Fill("FLAGS", flags, &script);
-  Fill("GLOBAL", Join(GlobalFlags(), " "), &script);
-  streams.out << script;
+  Fill("GLOBAL", Join(GlobalFlagNames(), " "), &script);
+  context.streams().out << script;
   return 0;
 }
+
+using Of = FlagsOf<CompletionOptions>;
+
+constexpr Flag kFlags[] = {
+    Required(Of::Choice<&CompletionOptions::shell>("SHELL", "", "bash", "bash")),
+};
+
+constexpr CommandOf<CompletionOptions> kCommand{{
+    .name = "completion",
+    .summary = "print a shell's completion script",
+    .flags = kFlags,
+    .run = Run,
+    .uses_state = NoState,
+}};
+
+}  // namespace
+
+const Command& commands::kCompletion = kCommand;
 
 }  // namespace podctl

@@ -7,9 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
+#include "cmd/context.h"
 #include "cmd/views/doctor_view.h"
 #include "cmd/views/jobs_view.h"
 #include "plans/node_view.h"
@@ -217,7 +220,7 @@ void LookOver(Wiring& wiring, const std::string& address, const std::vector<Work
 
 }  // namespace
 
-int RunDoctor(Wiring& wiring, const FleetOptions& options) {
+int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   const auto fail = [&](const Error& error) {
     ShowError(wiring, nullptr, "", error);
     return wiring.interrupt().requested() ? kInterruptedExitCode : 1;
@@ -250,5 +253,25 @@ int RunDoctor(Wiring& wiring, const FleetOptions& options) {
   }
   return report.Healthy() ? 0 : 1;
 }
+
+namespace {
+
+using Of = FlagsOf<DoctorOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Pod<&DoctorOptions::pod>(),
+    Of::Workers<&DoctorOptions::workers>(),
+};
+
+constexpr CommandOf<DoctorOptions> kCommand{{
+    .name = "doctor",
+    .summary = "look a pod over, and say what is wrong and what to do",
+    .flags = kFlags,
+    .run = WithWorld<RunDoctor>,
+}};
+
+}  // namespace
+
+const Command& commands::kDoctor = kCommand;
 
 }  // namespace podctl

@@ -6,10 +6,13 @@
 #include <map>
 #include <utility>
 
+#include "cmd/command.h"
 #include "cmd/commands/ask.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
+#include "cmd/context.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/workers/drain.h"
@@ -160,7 +163,7 @@ void ShowDocument(Wiring& wiring, const std::string& pod, Value::List drained, b
 }
 
 // 0: go on; otherwise the exit code.
-int Approve(Wiring& wiring, const FleetOptions& options, const std::string& what) {
+int Approve(Wiring& wiring, const DrainOptions& options, const std::string& what) {
   if (options.auto_approve) return 0;
   if (!MayAsk(wiring)) {
     ShowError(wiring, nullptr, "",
@@ -212,7 +215,7 @@ Survey TakeSurvey(Wiring& wiring, const PodTarget& target, const std::vector<Wor
 }
 
 // Exit code.
-int Drain(Wiring& wiring, const FleetOptions& options, const PodTarget& target,
+int Drain(Wiring& wiring, const DrainOptions& options, const PodTarget& target,
           const Survey& survey) {
   const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace.value_or(kEndingGrace));
   std::vector<ssh::Job> jobs;
@@ -246,7 +249,7 @@ int Drain(Wiring& wiring, const FleetOptions& options, const PodTarget& target,
 
 }  // namespace
 
-int RunDrain(Wiring& wiring, const FleetOptions& options) {
+int RunDrain(Wiring& wiring, const DrainOptions& options) {
   const auto fail = [&](const Error& error) {
     ShowError(wiring, nullptr, "", error);
     return 1;
@@ -276,5 +279,29 @@ int RunDrain(Wiring& wiring, const FleetOptions& options) {
   if (const int code = Approve(wiring, options, Words(survey.leftovers)); code != 0) return code;
   return Drain(wiring, options, *target, survey);
 }
+
+namespace {
+
+using Of = FlagsOf<DrainOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Pod<&DrainOptions::pod>(),
+    Of::Workers<&DrainOptions::workers>(),
+    Of::Duration<&DrainOptions::grace>("--grace", "from TERM to KILL (default 30s)"),
+    Of::Switch<&DrainOptions::with_jobs>("--jobs", "also jobs of podctl"),
+    Of::Switch<&DrainOptions::dry_run>("--dry-run", "only show what would be ended"),
+    Of::Switch<&DrainOptions::auto_approve>("--auto-approve", "do not ask"),
+};
+
+constexpr CommandOf<DrainOptions> kCommand{{
+    .name = "drain",
+    .summary = "end leftover processes that hold the TPU",
+    .flags = kFlags,
+    .run = WithWorld<RunDrain>,
+}};
+
+}  // namespace
+
+const Command& commands::kDrain = kCommand;
 
 }  // namespace podctl

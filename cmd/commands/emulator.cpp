@@ -4,7 +4,10 @@
 
 #include <charconv>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/plan_run.h"
+#include "cmd/context.h"
 #include "providers/emulator/emulator.h"
 
 namespace podctl {
@@ -82,5 +85,47 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   (*emulator)->Stop();
   return 0;
 }
+
+namespace {
+
+using Of = FlagsOf<EmulatorOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Text<&EmulatorOptions::listen>("--listen", "ADDRESS:PORT",
+                                       "address and port (default 127.0.0.1:8470)"),
+    Of::Text<&EmulatorOptions::data>("--data", "DIR",
+                                     "folder that survives a restart (default: none)"),
+    Of::Choice<&EmulatorOptions::workers>(
+        "--workers", "KIND", "sshd|light|none",
+        "sshd (default; light without namespaces); light: one process, for thousands; none"),
+    Of::Choice<&EmulatorOptions::worker_network>(
+        "--worker-network", "KIND", "private|host",
+        "private: ports of their own, no way out (default where possible), or host"),
+    Of::Duration<&EmulatorOptions::operation_delay>("--operation-delay",
+                                                    "how long operations take (default 2s)"),
+    Of::Number<&EmulatorOptions::ssh_port>(
+        "--ssh-port", "PORT", 65535,
+        "SSH port of the workers (default 22, or 2222 without the right to it)"),
+    Of::Texts<&EmulatorOptions::capacity>("--capacity", "[ZONE/]TYPE=N",
+                                          "how many nodes of a type fit; repeatable"),
+    Of::Texts<&EmulatorOptions::quotas>(
+        "--quota", "[REGION/]GEN=N",
+        "most that a project may hold, v3=64, v3-spot=0; creates-per-minute=90"),
+    Of::Texts<&EmulatorOptions::reservations>("--reservation", "ZONE/NAME/TYPE=N",
+                                              "nodes set aside; repeatable"),
+    Of::Text<&EmulatorOptions::faults>("--faults", "FILE", "trouble on order, from a JSON file"),
+};
+
+constexpr CommandOf<EmulatorOptions> kCommand{{
+    .name = "emulator",
+    .summary = "serve the Cloud TPU API on loopback",
+    .flags = kFlags,
+    .run = WithWorld<RunEmulator>,
+    .uses_state = NoState,
+}};
+
+}  // namespace
+
+const Command& commands::kEmulator = kCommand;
 
 }  // namespace podctl

@@ -2,10 +2,17 @@
 // matches it.
 #pragma once
 
-#include "cmd/options.h"
+#include <string>
+
 #include "cmd/wiring.h"
 
 namespace podctl {
+
+struct ImportOptions {
+  std::string address;     // "pod.research"
+  std::string id;          // of the node
+  std::string write_spec;  // a file; empty: to stdout
+};
 
 int RunImport(Wiring& wiring, const ImportOptions& options);
 

@@ -9,11 +9,14 @@
 #include <set>
 #include <utility>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/exec/variables.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/run/start_gate.h"
 #include "cmd/commands/worker_round.h"
+#include "cmd/context.h"
 #include "cmd/views/jobs_view.h"
 #include "plans/jobs/ranks.h"
 #include "providers/base/json.h"
@@ -288,7 +291,7 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
   return StartOnWorkers(wiring, chosen->target, start);
 }
 
-int RunJobs(Wiring& wiring, const FleetOptions& options) {
+int RunJobs(Wiring& wiring, const JobsOptions& options) {
   auto chosen = Choose(wiring, options.pod, options.workers);
   if (!chosen) {
     ShowError(wiring, nullptr, "", chosen.error());
@@ -310,7 +313,7 @@ int RunJobs(Wiring& wiring, const FleetOptions& options) {
   return AllAnswered(answers) ? 0 : 1;
 }
 
-int RunKill(Wiring& wiring, const FleetOptions& options) {
+int RunKill(Wiring& wiring, const KillOptions& options) {
   const auto fail = [&](const Error& error) {
     ShowError(wiring, nullptr, "", error);
     return 1;
@@ -357,5 +360,25 @@ int RunKill(Wiring& wiring, const FleetOptions& options) {
   }
   return runs || !AllAnswered(answers) ? 1 : 0;
 }
+
+namespace {
+
+using Of = FlagsOf<JobsOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Pod<&JobsOptions::pod>(),
+    Of::Workers<&JobsOptions::workers>(),
+};
+
+constexpr CommandOf<JobsOptions> kCommand{{
+    .name = "jobs",
+    .summary = "list what `run` and `exec --detach` have started",
+    .flags = kFlags,
+    .run = WithWorld<RunJobs>,
+}};
+
+}  // namespace
+
+const Command& commands::kJobs = kCommand;
 
 }  // namespace podctl

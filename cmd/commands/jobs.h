@@ -1,12 +1,14 @@
 // Commands that outlive the connection: `podctl exec --detach NAME`, `podctl jobs`, `podctl kill`.
 #pragma once
 
+#include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cmd/commands/exec/options.h"
 #include "cmd/commands/pod_target.h"
-#include "cmd/options.h"
 #include "cmd/wiring.h"
 
 namespace podctl {
@@ -32,7 +34,20 @@ struct DetachedStart {
 // The same for a job whose workers differ. Shows what came of it; the exit code.
 int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart& start);
 
-int RunJobs(Wiring& wiring, const FleetOptions& options);
-int RunKill(Wiring& wiring, const FleetOptions& options);
+struct JobsOptions {
+  std::string pod;
+  std::string workers;  // --worker; empty: all
+};
+
+int RunJobs(Wiring& wiring, const JobsOptions& options);
+
+struct KillOptions {
+  std::string pod;
+  std::string workers;  // --worker; empty: all
+  std::string job;
+  std::optional<std::chrono::milliseconds> grace;  // between TERM and KILL
+};
+
+int RunKill(Wiring& wiring, const KillOptions& options);
 
 }  // namespace podctl

@@ -6,11 +6,14 @@
 #include <map>
 #include <set>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/kept_file.h"
 #include "cmd/commands/log_follower.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
+#include "cmd/context.h"
 #include "cmd/views/paint.h"
 #include "providers/base/exit_code.h"
 #include "providers/base/foreign_text.h"
@@ -179,7 +182,7 @@ int ExitCodeOf(const std::vector<LogEnd>& ends) {
 
 // What is not a plain success, by cause.
 void ShowEnds(Wiring& wiring, const std::vector<WorkerAccess>& workers,
-              const std::vector<LogEnd>& ends, const FleetOptions& options) {
+              const std::vector<LogEnd>& ends, const LogsOptions& options) {
   if (wiring.options().json) {
     for (std::size_t i = 0; i < ends.size(); ++i) {
       Value event = Event("result", workers[i].pod, workers[i].index);
@@ -213,7 +216,7 @@ void ShowEnds(Wiring& wiring, const std::vector<WorkerAccess>& workers,
 
 }  // namespace
 
-int RunLogs(Wiring& wiring, const FleetOptions& options) {
+int RunLogs(Wiring& wiring, const LogsOptions& options) {
   const auto fail = [&](const Error& error) {
     ShowError(wiring, nullptr, "", error);
     return 1;
@@ -261,5 +264,31 @@ int RunLogs(Wiring& wiring, const FleetOptions& options) {
   ShowEnds(wiring, *chosen, ends, options);
   return ExitCodeOf(ends);
 }
+
+namespace {
+
+constexpr int kMostLines = 1'000'000;
+
+using Of = FlagsOf<LogsOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Pod<&LogsOptions::pod>(),
+    Of::Workers<&LogsOptions::workers>(),
+    Of::Argument<&LogsOptions::job>("JOB", "name of the job"),
+    Of::Switch<&LogsOptions::follow>("--follow", "until the job has ended, with its exit code"),
+    Of::Switch<&LogsOptions::resume>("--resume", "only what was not shown here before"),
+    Of::Number<&LogsOptions::tail>("--tail", "N", kMostLines, "only so many last lines"),
+};
+
+constexpr CommandOf<LogsOptions> kCommand{{
+    .name = "logs",
+    .summary = "show what a job has written",
+    .flags = kFlags,
+    .run = WithWorld<RunLogs>,
+}};
+
+}  // namespace
+
+const Command& commands::kLogs = kCommand;
 
 }  // namespace podctl

@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/state_access.h"
+#include "cmd/context.h"
 #include "cmd/views/offer_view.h"
 #include "providers/base/text.h"
 #include "providers/gcp/offered_types.h"
@@ -140,5 +143,31 @@ int RunVersions(Wiring& wiring) {
   }
   return 0;
 }
+
+namespace {
+
+constexpr CommandOf<NoOptions> kTypesCommand{{
+    .name = "types",
+    .summary = "list TPU types, with chips, hosts and topology (of a --zone)",
+    .run = WithWorld<RunTypes>,
+    .uses_state = NoState,
+}};
+
+}  // namespace
+
+const Command& commands::kTypes = kTypesCommand;
+
+namespace {
+
+constexpr CommandOf<NoOptions> kVersionsCommand{{
+    .name = "versions",
+    .summary = "list the runtime versions of a --zone",
+    .run = WithWorld<RunVersions>,
+    .uses_state = NoState,
+}};
+
+}  // namespace
+
+const Command& commands::kVersions = kVersionsCommand;
 
 }  // namespace podctl

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "cmd/commands/apply.h"
 #include "cmd/commands/plan_run.h"
-#include "cmd/options.h"
 #include "cmd/views/json_events.h"
 #include "cmd/wiring.h"
 

@@ -4,9 +4,12 @@
 
 #include <cstdlib>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/refused_key.h"
+#include "cmd/context.h"
 #include "providers/ssh/interactive.h"
 #include "providers/ssh/openssh_shell.h"
 
@@ -100,5 +103,28 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
   if (options.command.empty() && !options.tty) tty.reset();
   return RunOnTerminal(wiring, *target, worker, command, tty).value_or(kNoSession);
 }
+
+namespace {
+
+using Of = FlagsOf<PodOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Pod<&PodOptions::pod>(),
+    Of::Workers<&PodOptions::workers>("number of the worker (default 0)", "N"),
+    WithLetter('t', Of::Switch<&PodOptions::tty>("--tty", "a terminal also for a command")),
+    ShownWithDashes(
+        Of::CommandWords<&PodOptions::command>("COMMAND", "run this instead of a shell, after --")),
+};
+
+constexpr CommandOf<PodOptions> kCommand{{
+    .name = "ssh",
+    .summary = "open an interactive shell on one worker",
+    .flags = kFlags,
+    .run = WithWorld<RunSsh>,
+}};
+
+}  // namespace
+
+const Command& commands::kSsh = kCommand;
 
 }  // namespace podctl

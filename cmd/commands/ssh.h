@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "cmd/commands/exec/options.h"
 #include "cmd/commands/pod_target.h"
-#include "cmd/options.h"
 #include "cmd/wiring.h"
 
 namespace podctl {

@@ -5,8 +5,13 @@
 #include <set>
 #include <utility>
 
+#include "cmd/command.h"
 #include "cmd/command_line.h"
+#include "cmd/commands/commands.h"
+#include "cmd/commands/plan_flags.h"
+#include "cmd/commands/saved_plan.h"
 #include "cmd/commands/state_access.h"
+#include "cmd/context.h"
 #include "cmd/views/state_view.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -106,7 +111,7 @@ int RunStatus(Wiring& wiring) {
   return 0;
 }
 
-int RunStateList(Wiring& wiring, const StateOptions& options) {
+int RunStateList(Wiring& wiring, const StateListOptions& options) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
   if (!state) return 1;
@@ -161,5 +166,132 @@ int RunUnlock(Wiring& wiring, const std::string& id) {
   }
   return 0;
 }
+
+namespace {
+
+std::string ShowConflict(const ApplyOptions& options, const GlobalOptions& global) {
+  if (options.markdown && !global.json && options.plan_file.empty()) {
+    return "`--markdown` shows a saved plan: podctl show --markdown FILE";
+  }
+  return PlanConflict(options, global);
+}
+
+constexpr Flag kShowFlags[] = {
+    PlanFlags::OptionalArgument<&ApplyOptions::plan_file>("FILE", "a saved plan"),
+    kMarkdownFlag,
+};
+
+constexpr CommandOf<ApplyOptions> kShowCommand{{
+    .name = "show",
+    .summary = "show the state, or a saved plan",
+    .flags = kShowFlags,
+    .run =
+        [](Context& context, const ApplyOptions& options) {
+          return options.plan_file.empty()
+                     ? RunShow(context.wiring())
+                     : RunShowPlan(context.wiring(), options.plan_file, options.markdown);
+        },
+    .conflict = ShowConflict,
+    // A saved plan knows its own.
+    .uses_state = [](const ApplyOptions& options) { return options.plan_file.empty(); },
+}};
+
+}  // namespace
+
+const Command& commands::kShow = kShowCommand;
+
+namespace {
+
+constexpr CommandOf<NoOptions> kStatusCommand{{
+    .name = "status",
+    .summary = "show the pods, their health and their workers",
+    .run = WithWorld<RunStatus>,
+}};
+
+}  // namespace
+
+const Command& commands::kStatus = kStatusCommand;
+
+namespace {
+
+constexpr CommandOf<NoOptions> kStateCommand{{
+    .name = "state",
+    .summary = "look after the state",
+}};
+
+}  // namespace
+
+const Command& commands::kState = kStateCommand;
+
+namespace {
+
+using OfList = FlagsOf<StateListOptions>;
+
+constexpr Flag kListFlags[] = {
+    Naming(Flag::Names::kAddress, OfList::Arguments<&StateListOptions::addresses>(
+                                      "ADDRESS", "only these, and the steps of these pods")),
+};
+
+constexpr CommandOf<StateListOptions> kListCommand{{
+    .name = "state list",
+    .summary = "list the addresses in the state",
+    .flags = kListFlags,
+    .run = WithWorld<RunStateList>,
+}};
+
+}  // namespace
+
+const Command& commands::kStateList = kListCommand;
+
+namespace {
+
+struct StateShowOptions {
+  std::string address;
+};
+
+using OfOne = FlagsOf<StateShowOptions>;
+
+constexpr Flag kOneFlags[] = {
+    Naming(Flag::Names::kAddress,
+           OfOne::Argument<&StateShowOptions::address>("ADDRESS", "e.g. pod.research")),
+};
+
+constexpr CommandOf<StateShowOptions> kOneCommand{{
+    .name = "state show",
+    .summary = "show one address",
+    .flags = kOneFlags,
+    .run =
+        [](Context& context, const StateShowOptions& options) {
+          return RunStateShow(context.wiring(), options.address);
+        },
+}};
+
+}  // namespace
+
+const Command& commands::kStateShow = kOneCommand;
+
+namespace {
+
+struct UnlockOptions {
+  std::string id;
+};
+
+using OfUnlock = FlagsOf<UnlockOptions>;
+
+constexpr Flag kUnlockFlags[] = {
+    OfUnlock::Argument<&UnlockOptions::id>("ID", "the lock's ID, as the error shows it"),
+};
+
+constexpr CommandOf<UnlockOptions> kUnlockCommand{{
+    .name = "unlock",
+    .summary = "release a lock that was left behind",
+    .flags = kUnlockFlags,
+    .run = [](Context& context,
+              const UnlockOptions& options) { return RunUnlock(context.wiring(), options.id); },
+}};
+
+}  // namespace
+
+const Command& commands::kUnlock = kUnlockCommand;
 
 }  // namespace podctl

@@ -2,15 +2,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "cmd/options.h"
 #include "cmd/wiring.h"
 
 namespace podctl {
 
 int RunShow(Wiring& wiring);
 int RunStatus(Wiring& wiring);
-int RunStateList(Wiring& wiring, const StateOptions& options);
+
+struct StateListOptions {
+  std::vector<std::string> addresses;  // empty: all
+};
+
+int RunStateList(Wiring& wiring, const StateListOptions& options);
 int RunStateShow(Wiring& wiring, const std::string& address);
 int RunUnlock(Wiring& wiring, const std::string& id);
 

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/state_access.h"
+#include "cmd/context.h"
 #include "cmd/views/state_view.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/unknown_fate.h"
@@ -109,7 +112,7 @@ Result<void> CheckForgettable(const State& state, const std::vector<std::string>
 
 }  // namespace
 
-int RunStateMove(Wiring& wiring, const StateOptions& options) {
+int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
   const std::string& from = options.from;
   const std::string& to = options.to;
   StateAccess access(wiring, wiring.StatePath());
@@ -146,7 +149,7 @@ int RunStateMove(Wiring& wiring, const StateOptions& options) {
   return 0;
 }
 
-int RunStateRemove(Wiring& wiring, const StateOptions& options) {
+int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
   StateAccess access(wiring, wiring.StatePath());
   if (!access.Lock("state rm") || !access.Load()) return access.exit_code();
   State& state = access.state();
@@ -177,5 +180,48 @@ int RunStateRemove(Wiring& wiring, const StateOptions& options) {
   ShowRemoved(wiring, removed, options.dry_run, state.pods.size() < before.pods.size());
   return 0;
 }
+
+namespace {
+
+using OfMv = FlagsOf<StateMvOptions>;
+
+constexpr Flag kMvFlags[] = {
+    Naming(Flag::Names::kAddress, OfMv::Argument<&StateMvOptions::from>("FROM", "e.g. pod.a")),
+    OfMv::Argument<&StateMvOptions::to>("TO", "e.g. pod.b"),
+    OfMv::Switch<&StateMvOptions::dry_run>("--dry-run", "only show what would move"),
+};
+
+constexpr CommandOf<StateMvOptions> kMvCommand{{
+    .name = "state mv",
+    .summary = "give what is remembered another address",
+    .flags = kMvFlags,
+    .run = WithWorld<RunStateMove>,
+}};
+
+}  // namespace
+
+const Command& commands::kStateMv = kMvCommand;
+
+namespace {
+
+using OfRm = FlagsOf<StateRmOptions>;
+
+constexpr Flag kRmFlags[] = {
+    Naming(Flag::Names::kAddress,
+           Required(OfRm::Arguments<&StateRmOptions::addresses>("ADDRESS", "e.g. pod.research"))),
+    OfRm::Switch<&StateRmOptions::dry_run>("--dry-run", "only show what would be forgotten"),
+    OfRm::Switch<&StateRmOptions::force>("--force-forget", "also what a run left under way"),
+};
+
+constexpr CommandOf<StateRmOptions> kRmCommand{{
+    .name = "state rm",
+    .summary = "forget addresses; the pods themselves are left alone",
+    .flags = kRmFlags,
+    .run = WithWorld<RunStateRemove>,
+}};
+
+}  // namespace
+
+const Command& commands::kStateRm = kRmCommand;
 
 }  // namespace podctl

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/state_access.h"
+#include "cmd/context.h"
 #include "cmd/views/state_view.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
@@ -86,7 +90,7 @@ int RunStateHistory(Wiring& wiring) {
   return 0;
 }
 
-int RunStateRestore(Wiring& wiring, const StateOptions& options) {
+int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options) {
   StateAccess access(wiring, wiring.StatePath());
   if (!access.Lock("state restore")) return access.exit_code();
   auto old = access.store().LoadHistory(options.serial);
@@ -110,5 +114,45 @@ int RunStateRestore(Wiring& wiring, const StateOptions& options) {
   ShowRestored(wiring, options.serial, access.state(), Forgotten(before, access.state()));
   return 0;
 }
+
+namespace {
+
+constexpr CommandOf<NoOptions> kHistoryCommand{{
+    .name = "state history",
+    .summary = "list the generations of the state that are kept",
+    .run = WithWorld<RunStateHistory>,
+}};
+
+}  // namespace
+
+const Command& commands::kStateHistory = kHistoryCommand;
+
+namespace {
+
+std::string ReadSerial(const Flag&, const std::string& text, std::uint64_t* serial) {
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, *serial);
+  if (error == std::errc() && end == last && *serial > 0) return {};
+  return fmt::format("`{}` is no serial; `podctl state history` lists them", text);
+}
+
+using OfRestore = FlagsOf<StateRestoreOptions>;
+
+constexpr Flag kRestoreFlags[] = {
+    Naming(Flag::Names::kSerial,
+           Required(OfRestore::Word<&StateRestoreOptions::serial, &ReadSerial>(
+               "SERIAL", "", "as `podctl state history` lists it"))),
+};
+
+constexpr CommandOf<StateRestoreOptions> kRestoreCommand{{
+    .name = "state restore",
+    .summary = "make a kept generation the newest one",
+    .flags = kRestoreFlags,
+    .run = WithWorld<RunStateRestore>,
+}};
+
+}  // namespace
+
+const Command& commands::kStateRestore = kRestoreCommand;
 
 }  // namespace podctl

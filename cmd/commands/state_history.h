@@ -1,12 +1,18 @@
 // podctl state history and restore: the generations that were kept, and the way back to one.
 #pragma once
 
-#include "cmd/options.h"
+#include <cstdint>
+
 #include "cmd/wiring.h"
 
 namespace podctl {
 
 int RunStateHistory(Wiring& wiring);
-int RunStateRestore(Wiring& wiring, const StateOptions& options);
+
+struct StateRestoreOptions {
+  std::uint64_t serial = 0;
+};
+
+int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options);
 
 }  // namespace podctl

@@ -10,7 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/state_access.h"
+#include "cmd/context.h"
 #include "providers/base/text.h"
 #include "state/push.h"
 #include "state/state_json.h"
@@ -55,7 +58,7 @@ int RunStatePull(Wiring& wiring) {
   return 0;
 }
 
-int RunStatePush(Wiring& wiring, const StateOptions& options) {
+int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   // Read before the lock is taken: stdin may take its time.
   auto pushed = ReadPushed(wiring, options.file);
   if (!pushed) return ShowFailure(wiring, pushed.error());
@@ -83,5 +86,39 @@ int RunStatePush(Wiring& wiring, const StateOptions& options) {
   }
   return 0;
 }
+
+namespace {
+
+constexpr CommandOf<NoOptions> kPullCommand{{
+    .name = "state pull",
+    .summary = "print the whole state",
+    .run = WithWorld<RunStatePull>,
+}};
+
+}  // namespace
+
+const Command& commands::kStatePull = kPullCommand;
+
+namespace {
+
+using OfPush = FlagsOf<StatePushOptions>;
+
+constexpr Flag kPushFlags[] = {
+    OfPush::Argument<&StatePushOptions::file>("FILE",
+                                              "a file as `state pull` prints it, or - for stdin"),
+    OfPush::Switch<&StatePushOptions::force>("--force",
+                                             "also over a newer, unrelated or damaged state"),
+};
+
+constexpr CommandOf<StatePushOptions> kPushCommand{{
+    .name = "state push",
+    .summary = "replace the state by a file's",
+    .flags = kPushFlags,
+    .run = WithWorld<RunStatePush>,
+}};
+
+}  // namespace
+
+const Command& commands::kStatePush = kPushCommand;
 
 }  // namespace podctl

@@ -1,12 +1,19 @@
 // podctl state pull and push: the whole state out of its place, and back into it.
 #pragma once
 
-#include "cmd/options.h"
+#include <string>
+
 #include "cmd/wiring.h"
 
 namespace podctl {
 
 int RunStatePull(Wiring& wiring);
-int RunStatePush(Wiring& wiring, const StateOptions& options);
+
+struct StatePushOptions {
+  std::string file;  // a path, or "-"
+  bool force = false;
+};
+
+int RunStatePush(Wiring& wiring, const StatePushOptions& options);
 
 }  // namespace podctl

@@ -11,8 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/execute_report.h"
 #include "cmd/commands/plan_run.h"
+#include "cmd/context.h"
 #include "cmd/views/watch_view.h"
 #include "plans/execute/executor.h"
 #include "plans/watch_loop.h"
@@ -277,5 +280,39 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
   }
   return options.detailed_exitcode && (round.acted() || round.left()) ? 2 : 0;
 }
+
+namespace {
+
+// Flags that do not go together: what is wrong, or "".
+std::string WatchConflict(const WatchOptions& options, const GlobalOptions&) {
+  if (options.interval < std::chrono::seconds(1)) return "`--interval` must be at least 1s";
+  if (options.detailed_exitcode && !options.once) {
+    return "`--detailed-exitcode` needs `--once`: without it watch ends only when it is told to";
+  }
+  return {};
+}
+
+using Of = FlagsOf<WatchOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Duration<&WatchOptions::interval>("--interval", "between two looks (default 60s)"),
+    Of::Switch<&WatchOptions::once>("--once", "look once, do what is to be done, and end"),
+    Of::Switch<&WatchOptions::detailed_exitcode>(
+        "--detailed-exitcode", "with --once: exit 2 when something was done, or is left to do"),
+    Of::Texts<&WatchOptions::targets>("--target", "ADDRESS",
+                                      "only this pod, and what it depends on; repeatable"),
+};
+
+constexpr CommandOf<WatchOptions> kCommand{{
+    .name = "watch",
+    .summary = "make pods anew that were preempted, as their spec allows",
+    .flags = kFlags,
+    .run = WithWorld<RunWatch>,
+    .conflict = WatchConflict,
+}};
+
+}  // namespace
+
+const Command& commands::kWatch = kCommand;
 
 }  // namespace podctl

@@ -1,29 +1,70 @@
 // The command line: what is understood, what is refused and with which words, and the help.
 #include "cmd/arguments.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <any>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "cmd/command_table.h"
+#include "cmd/commands/apply.h"
+#include "cmd/commands/commands.h"
+#include "cmd/commands/emulator.h"
+#include "cmd/commands/exec/options.h"
+#include "cmd/commands/import.h"
+#include "cmd/commands/run/options.h"
+#include "cmd/commands/state_edit.h"
+#include "cmd/commands/state_history.h"
+#include "cmd/commands/state_transfer.h"
+#include "cmd/commands/tunnel/wanted.h"
+#include "cmd/context.h"
+#include "cmd/help_text.h"
 #include "tests/support/golden.h"
 
 namespace podctl {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
-using Words = std::vector<std::string>;
+using Words = Flag::Words;
 
 Invocation Parse(const Words& words) {
   auto parsed = ParseArguments(words);
   if (const auto* error = std::get_if<UsageError>(&parsed)) ADD_FAILURE() << error->message;
   const auto* invocation = std::get_if<Invocation>(&parsed);
   return invocation == nullptr ? Invocation{} : *invocation;
+}
+
+std::string NameOf(const Invocation& call) {
+  return call.command == nullptr ? "" : std::string(call.command->name());
+}
+
+// The command's own options.
+template <typename Options>
+Options Parse(const Words& words) {
+  const Invocation call = Parse(words);
+  const auto* options = std::any_cast<Options>(&call.options);
+  EXPECT_NE(options, nullptr) << NameOf(call);
+  return options == nullptr ? Options{} : *options;
+}
+
+// What a command that needs no world writes, with its exit code before it where that is not 0.
+std::string Output(const Words& words) {
+  const Invocation call = Parse(words);
+  std::ostringstream out;
+  Streams streams{out, out};
+  Context context(call.global, streams);
+  const int code = call.command->Run(context, call.options);
+  return (code == 0 ? "" : std::to_string(code) + ": ") + out.str();
 }
 
 // "message | hint".
@@ -69,7 +110,7 @@ TEST(Arguments, GlobalFlagsStandBeforeOrAfterTheCommand) {
        {Words{"-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z", "plan"},
         Words{"plan", "-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z"}}) {
     const Invocation call = Parse(words);
-    EXPECT_EQ(call.command, "plan");
+    EXPECT_EQ(NameOf(call), "plan");
     EXPECT_THAT(call.global.files, ElementsAre("a.yaml", "b"));
     EXPECT_TRUE(call.global.json);
     EXPECT_EQ(call.global.project, "p");
@@ -89,7 +130,7 @@ TEST(Arguments, TheRestOfTheGlobalFlags) {
   EXPECT_TRUE(call.global.no_color);
   EXPECT_EQ(call.global.endpoint, "http://127.0.0.1:8470");
   EXPECT_EQ(call.global.state, "s.json");
-  EXPECT_TRUE(call.apply.auto_approve);
+  EXPECT_TRUE(std::any_cast<const ApplyOptions&>(call.options).auto_approve);
 }
 
 TEST(Arguments, AskingCanBeSwitchedOff) {
@@ -99,26 +140,31 @@ TEST(Arguments, AskingCanBeSwitchedOff) {
 }
 
 TEST(Arguments, PlanHasItsFlags) {
-  const Invocation call = Parse({"plan", "--detailed-exitcode", "--destroy"});
-  EXPECT_TRUE(call.apply.detailed_exitcode);
-  EXPECT_TRUE(call.apply.destroy);
+  const auto options = Parse<ApplyOptions>({"plan", "--detailed-exitcode", "--destroy"});
+  EXPECT_TRUE(options.detailed_exitcode);
+  EXPECT_TRUE(options.destroy);
 }
 
 TEST(Arguments, WhatStandsAfterDashesIsTheCommands) {
-  Invocation call = Parse({"exec", "research", "--worker", "0,2-3", "--", "ls", "-l", "--json"});
-  EXPECT_EQ(call.command, "exec");
-  EXPECT_EQ(call.pod.pod, "research");
-  EXPECT_EQ(call.pod.workers, "0,2-3");
-  EXPECT_THAT(call.pod.command, ElementsAre("ls", "-l", "--json"));
+  const Invocation call =
+      Parse({"exec", "research", "--worker", "0,2-3", "--", "ls", "-l", "--json"});
+  EXPECT_EQ(NameOf(call), "exec");
   EXPECT_FALSE(call.global.json);
-  call = Parse({"exec", "research", "--", "[", "-e", "x", "]", "--", "y"});
-  EXPECT_THAT(call.pod.command, ElementsAre("[", "-e", "x", "]", "--", "y"));
-  call = Parse({"exec", "research", "hostname"});
-  EXPECT_THAT(call.pod.command, ElementsAre("hostname"));
-  call = Parse({"ssh", "research", "-t", "--worker", "3", "--", "top"});
-  EXPECT_TRUE(call.pod.tty);
-  EXPECT_EQ(call.pod.workers, "3");
-  EXPECT_THAT(call.pod.command, ElementsAre("top"));
+  const auto& exec = std::any_cast<const ExecLine&>(call.options);
+  EXPECT_EQ(exec.pod, "research");
+  EXPECT_EQ(exec.workers, "0,2-3");
+  EXPECT_THAT(exec.command, ElementsAre("ls", "-l", "--json"));
+  EXPECT_THAT(Parse<ExecLine>({"exec", "research", "--", "[", "-e", "x", "]", "--", "y"}).command,
+              ElementsAre("[", "-e", "x", "]", "--", "y"));
+  EXPECT_THAT(Parse<ExecLine>({"exec", "research", "hostname"}).command, ElementsAre("hostname"));
+  const auto ssh = Parse<PodOptions>({"ssh", "research", "-t", "--worker", "3", "--", "top"});
+  EXPECT_TRUE(ssh.tty);
+  EXPECT_EQ(ssh.workers, "3");
+  EXPECT_THAT(ssh.command, ElementsAre("top"));
+  const auto run = Parse<RunOptions>({"run", "train", "--no-sync", "--", "--lr", "[1,2]"});
+  EXPECT_EQ(run.job, "train");
+  EXPECT_FALSE(run.sync);
+  EXPECT_THAT(run.arguments, ElementsAre("--lr", "[1,2]"));
 }
 
 // `--worker "$FAILED"` where nothing has failed.
@@ -134,93 +180,104 @@ TEST(Arguments, AnEmptySelectionOfWorkersIsNotAllOfThem) {
 }
 
 TEST(Arguments, ExecTakesWhatTheFanOutNeeds) {
-  Invocation call = Parse({"exec",
-                           "research",
-                           "--worker",
-                           "0-255/8,!16",
-                           "--gather",
-                           "--diff",
-                           "--batch",
-                           "25%",
-                           "--output-dir=out",
-                           "--overwrite",
-                           "--max-failures",
-                           "3",
-                           "--timeout",
-                           "10m",
-                           "--env",
-                           "A=1",
-                           "--env=B",
-                           "-n",
-                           "--",
-                           "ls"});
-  EXPECT_EQ(call.pod.workers, "0-255/8,!16");
-  EXPECT_TRUE(call.exec.gather);
-  EXPECT_TRUE(call.exec.diff);
-  ASSERT_TRUE(call.exec.batch.has_value());
-  EXPECT_EQ(call.exec.batch->Of(256), 64);
-  EXPECT_EQ(call.exec.batch->Of(3), 0);
-  EXPECT_EQ(call.exec.output_dir, "out");
-  EXPECT_TRUE(call.exec.overwrite);
-  EXPECT_EQ(call.exec.max_failures->Of(256), 3);
-  EXPECT_EQ(call.exec.timeout, std::chrono::minutes(10));
-  EXPECT_THAT(call.exec.env, ElementsAre("A=1", "B"));
-  EXPECT_TRUE(call.exec.no_stdin);
-  call = Parse({"exec", "research", "--retry-failed", "last", "--fail-fast"});
-  EXPECT_EQ(call.exec.retry_failed, "last");
-  EXPECT_TRUE(call.exec.fail_fast);
-  EXPECT_THAT(call.pod.command, ElementsAre()) << "that of the last run";
-  EXPECT_TRUE(Parse({"exec", "research", "--tty", "--", "top"}).pod.tty);
-  EXPECT_EQ(Parse({"exec", "research", "--max-failures", "0", "--", "x"}).exec.max_failures->Of(9),
-            0);
+  auto call = Parse<ExecLine>({"exec",
+                               "research",
+                               "--worker",
+                               "0-255/8,!16",
+                               "--gather",
+                               "--diff",
+                               "--batch",
+                               "25%",
+                               "--output-dir=out",
+                               "--overwrite",
+                               "--max-failures",
+                               "3",
+                               "--timeout",
+                               "10m",
+                               "--env",
+                               "A=1",
+                               "--env=B",
+                               "-n",
+                               "--",
+                               "ls"});
+  EXPECT_EQ(call.workers, "0-255/8,!16");
+  EXPECT_TRUE(call.gather);
+  EXPECT_TRUE(call.diff);
+  ASSERT_TRUE(call.batch.has_value());
+  EXPECT_EQ(call.batch->Of(256), 64);
+  EXPECT_EQ(call.batch->Of(3), 0);
+  EXPECT_EQ(call.output_dir, "out");
+  EXPECT_TRUE(call.overwrite);
+  EXPECT_EQ(call.max_failures->Of(256), 3);
+  EXPECT_EQ(call.timeout, std::chrono::minutes(10));
+  EXPECT_THAT(call.env, ElementsAre("A=1", "B"));
+  EXPECT_TRUE(call.no_stdin);
+  call = Parse<ExecLine>({"exec", "research", "--retry-failed", "last", "--fail-fast"});
+  EXPECT_EQ(call.retry_failed, "last");
+  EXPECT_TRUE(call.fail_fast);
+  EXPECT_THAT(call.command, ElementsAre()) << "that of the last run";
+  EXPECT_TRUE(Parse<ExecLine>({"exec", "research", "--tty", "--", "top"}).tty);
+  EXPECT_EQ(
+      Parse<ExecLine>({"exec", "research", "--max-failures", "0", "--", "x"}).max_failures->Of(9),
+      0);
 }
 
 TEST(Arguments, TunnelTakesPorts) {
-  const Invocation call = Parse({"tunnel", "research", "8888", "9000:6006", "--worker", "1"});
-  EXPECT_THAT(call.pod.ports, ElementsAre("8888", "9000:6006"));
-  EXPECT_EQ(call.pod.workers, "1");
-  EXPECT_EQ(call.pod.open, "");
+  const auto call =
+      Parse<TunnelOptions>({"tunnel", "research", "8888", "9000:6006", "--worker", "1"});
+  EXPECT_THAT(call.ports, ElementsAre("8888", "9000:6006"));
+  EXPECT_EQ(call.workers, "1");
+  EXPECT_EQ(call.open, "");
 }
 
 TEST(Arguments, TunnelOpensInABrowserUnlessToldOtherwise) {
-  EXPECT_EQ(Parse({"tunnel", "research", "--open"}).pod.open, "browser");
-  EXPECT_EQ(Parse({"tunnel", "research", "--open=url"}).pod.open, "url");
+  EXPECT_EQ(Parse<TunnelOptions>({"tunnel", "research", "--open"}).open, "browser");
+  EXPECT_EQ(Parse<TunnelOptions>({"tunnel", "research", "--open=url"}).open, "url");
   // What stands behind the flag is a port, or a name.
-  const Invocation call = Parse({"tunnel", "research", "--open", "jupyter"});
-  EXPECT_EQ(call.pod.open, "browser");
-  EXPECT_THAT(call.pod.ports, ElementsAre("jupyter"));
-  EXPECT_TRUE(Parse({"tunnel", "research"}).pod.ports.empty());
+  const auto call = Parse<TunnelOptions>({"tunnel", "research", "--open", "jupyter"});
+  EXPECT_EQ(call.open, "browser");
+  EXPECT_THAT(call.ports, ElementsAre("jupyter"));
+  EXPECT_TRUE(Parse<TunnelOptions>({"tunnel", "research"}).ports.empty());
 }
 
 TEST(Arguments, NestedCommands) {
-  EXPECT_EQ(Parse({"state", "list"}).command, "state list");
+  EXPECT_EQ(NameOf(Parse({"state", "list"})), "state list");
   const Invocation call = Parse({"state", "rm", "pod.research"});
-  EXPECT_EQ(call.command, "state rm");
-  EXPECT_EQ(call.state.addresses, std::vector<std::string>{"pod.research"});
-  const Invocation move = Parse({"state", "mv", "--dry-run", "pod.a", "pod.b"});
-  EXPECT_EQ(move.command, "state mv");
-  EXPECT_EQ(move.state.from + " " + move.state.to, "pod.a pod.b");
-  EXPECT_TRUE(move.state.dry_run);
-  EXPECT_THAT(Parse({"state", "rm", "pod.a", "pod.b"}).state.addresses,
+  EXPECT_EQ(NameOf(call), "state rm");
+  EXPECT_THAT(std::any_cast<const StateRmOptions&>(call.options).addresses,
+              ElementsAre("pod.research"));
+  const auto move = Parse<StateMvOptions>({"state", "mv", "--dry-run", "pod.a", "pod.b"});
+  EXPECT_EQ(move.from + " " + move.to, "pod.a pod.b");
+  EXPECT_TRUE(move.dry_run);
+  EXPECT_THAT(Parse<StateRmOptions>({"state", "rm", "pod.a", "pod.b"}).addresses,
               ElementsAre("pod.a", "pod.b"));
-  EXPECT_EQ(Parse({"state", "push", "-", "--force"}).state.file, "-");
-  EXPECT_TRUE(Parse({"state", "push", "-", "--force"}).state.force);
-  EXPECT_EQ(Parse({"state", "restore", "41"}).state.serial, 41U);
-  const Invocation import = Parse({"import", "pod.a", "z/n", "--write-spec", "a.yaml"});
-  EXPECT_EQ(import.import.address + " " + import.import.id, "pod.a z/n");
-  EXPECT_EQ(import.import.write_spec, "a.yaml");
-  EXPECT_EQ(Parse({"--version"}).command, "version");
-  EXPECT_EQ(Parse({"help", "state", "list"}).topic, "state list");
+  EXPECT_EQ(Parse<StatePushOptions>({"state", "push", "-", "--force"}).file, "-");
+  EXPECT_TRUE(Parse<StatePushOptions>({"state", "push", "-", "--force"}).force);
+  EXPECT_EQ(Parse<StateRestoreOptions>({"state", "restore", "41"}).serial, 41U);
+  const auto import = Parse<ImportOptions>({"import", "pod.a", "z/n", "--write-spec", "a.yaml"});
+  EXPECT_EQ(import.address + " " + import.id, "pod.a z/n");
+  EXPECT_EQ(import.write_spec, "a.yaml");
+  EXPECT_EQ(NameOf(Parse({"--version"})), "version");
 }
 
 TEST(Arguments, TheEmulatorsFlags) {
-  const Invocation call = Parse({"emulator", "--listen", "127.0.0.1:0", "--data", "d", "--workers",
-                                 "none", "--operation-delay", "0.5s", "--ssh-port", "2222"});
-  EXPECT_EQ(call.emulator.listen, "127.0.0.1:0");
-  EXPECT_EQ(call.emulator.data, "d");
-  EXPECT_EQ(call.emulator.workers, "none");
-  EXPECT_EQ(call.emulator.operation_delay, std::chrono::milliseconds(500));
-  EXPECT_EQ(call.emulator.ssh_port, 2222);
+  const auto emulator =
+      Parse<EmulatorOptions>({"emulator", "--listen", "127.0.0.1:0", "--data", "d", "--workers",
+                              "none", "--operation-delay", "0.5s", "--ssh-port", "2222"});
+  EXPECT_EQ(emulator.listen, "127.0.0.1:0");
+  EXPECT_EQ(emulator.data, "d");
+  EXPECT_EQ(emulator.workers, "none");
+  EXPECT_EQ(emulator.operation_delay, std::chrono::milliseconds(500));
+  EXPECT_EQ(emulator.ssh_port, 2222);
+}
+
+// A variable of a script that is not set is no project of an empty name.
+TEST(Arguments, AnEmptyPlaceIsNone) {
+  const GlobalOptions global =
+      Parse({"plan", "--project", "", "--zone", "", "--endpoint", ""}).global;
+  EXPECT_EQ(global.project, std::nullopt);
+  EXPECT_EQ(global.zone, std::nullopt);
+  EXPECT_EQ(global.endpoint, std::nullopt);
 }
 
 TEST(Arguments, RefusalsSayWhatWasMeant) {
@@ -281,38 +338,81 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
 
 TEST(Arguments, PlanOptionsAreThoseOfApplyToo) {
   for (const char* command : {"plan", "apply"}) {
-    const ApplyOptions options =
-        Parse({command, "--target", "pod.a", "--target=bootstrap.b.x", "--replace", "pod.c",
-               "--refresh=false", "--detailed-exitcode"})
-            .apply;
+    const auto options =
+        Parse<ApplyOptions>({command, "--target", "pod.a", "--target=bootstrap.b.x", "--replace",
+                             "pod.c", "--refresh=false", "--detailed-exitcode"});
     EXPECT_THAT(options.targets, ElementsAre("pod.a", "bootstrap.b.x"));
     EXPECT_THAT(options.replace, ElementsAre("pod.c"));
     EXPECT_FALSE(options.refresh);
     EXPECT_TRUE(options.detailed_exitcode);
-    EXPECT_TRUE(Parse({command, "--refresh-only"}).apply.refresh_only);
-    EXPECT_TRUE(Parse({command, "--destroy"}).apply.destroy);
+    EXPECT_TRUE(Parse<ApplyOptions>({command, "--refresh-only"}).refresh_only);
+    EXPECT_TRUE(Parse<ApplyOptions>({command, "--destroy"}).destroy);
   }
-  EXPECT_THAT(Parse({"destroy", "--target", "pod.a"}).apply.targets, ElementsAre("pod.a"));
+  EXPECT_THAT(Parse<ApplyOptions>({"destroy", "--target", "pod.a"}).targets, ElementsAre("pod.a"));
 }
 
 TEST(Arguments, HelpTexts) {
   testing::ExpectGolden("cmd/arguments/help.txt", Help({}));
   EXPECT_EQ(Help({"--help"}), Help({}));
+  EXPECT_EQ(Output({"help"}), Help({}));
   std::string text;
-  for (const CommandWords& command : AllCommands()) {
-    text += "--- podctl help " + command.name + "\n" + HelpFor(command.name) + "\n";
+  for (const Command* command : Commands()) {
+    text += fmt::format("--- podctl help {}\n{}\n", command->name(), HelpText(*command));
   }
   testing::ExpectGolden("cmd/arguments/help_commands.txt", text);
-  EXPECT_EQ(Help({"plan", "-h"}), HelpFor("plan"));
-  EXPECT_EQ(HelpFor("frobnicate"), "");
+  EXPECT_EQ(Output({"help", "state", "list"}), HelpText(commands::kStateList));
+  EXPECT_EQ(Output({"help", "frobnicate"}),
+            "1: Error: there is no command `frobnicate`\n  See `podctl help`.\n");
+}
+
+TEST(Arguments, EachCommandAnswersToItsNameAndToHelp) {
+  for (const Command* command : Commands()) {
+    Words words;
+    if (!command->group().empty()) words.emplace_back(command->group());
+    words.emplace_back(command->word());
+    EXPECT_EQ(FindCommand(command->name()), command) << command->name();
+    EXPECT_NE(command->summary(), "") << command->name();
+    words.push_back("-h");
+    EXPECT_EQ(Help(words), HelpText(*command)) << command->name();
+    if (command->group().empty()) continue;
+    const Command* group = FindCommand(command->group());
+    ASSERT_NE(group, nullptr) << command->name();
+    EXPECT_TRUE(group->IsGroup()) << command->name();
+  }
+}
+
+// A table that was written for the options of another command would throw here.
+TEST(Arguments, EachFlagIsOfItsCommandsOptions) {
+  for (const Command* command : Commands()) {
+    for (const Flag& flag : command->flags()) {
+      std::any options = command->NewOptions();
+      const bool takes = flag.takes != Flag::Takes::kNothing;
+      EXPECT_NO_THROW(flag.set(flag, options, takes ? Words{"x"} : Words{}))
+          << command->name() << " " << flag.name;
+      EXPECT_NE(flag.help, "") << command->name() << " " << flag.name;
+    }
+  }
+}
+
+TEST(Arguments, SomeCommandsLookForNoState) {
+  Words without;
+  for (const Command* command : Commands()) {
+    if (!command->IsGroup() && !command->UsesState(command->NewOptions())) {
+      without.emplace_back(command->name());
+    }
+  }
+  EXPECT_THAT(without, ElementsAre("init", "validate", "auth status", "authorize", "emulator",
+                                   "types", "versions", "completion", "version", "help"));
+  for (const char* command : {"apply", "show"}) {
+    const Invocation saved = Parse({command, "plan.bin"});
+    EXPECT_FALSE(saved.command->UsesState(saved.options)) << "a saved plan knows its own";
+  }
 }
 
 TEST(Arguments, WordsForCompletion) {
-  std::vector<std::string> names;
-  for (const CommandWords& command : AllCommands()) names.push_back(command.name);
-  EXPECT_THAT(names, Contains("state show"));
-  EXPECT_THAT(names, Contains("apply"));
-  EXPECT_THAT(GlobalFlags(), Contains("--parallelism"));
+  EXPECT_THAT(FlagNames(commands::kStateRm), ElementsAre("--dry-run", "--force-forget", "--help"));
+  EXPECT_THAT(GlobalFlagNames(), Contains("--parallelism"));
+  EXPECT_THAT(FlagsWithValue(), AllOf(Contains("--zone"), Contains("-f"), Not(Contains("--open"))));
 }
 
 }  // namespace

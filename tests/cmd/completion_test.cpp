@@ -1,6 +1,4 @@
 // The completion script, run by the shell it is for.
-#include "cmd/commands/completion.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cmd/commands/commands.h"
+#include "cmd/context.h"
 #include "providers/base/text.h"
 #include "providers/os/process.h"
 
@@ -25,7 +25,9 @@ std::vector<std::string> Complete(const std::vector<std::string>& words) {
   std::ostringstream out;
   std::ostringstream err;
   Streams streams{out, err};
-  EXPECT_EQ(RunCompletion(streams), 0);
+  const GlobalOptions global;
+  Context context(global, streams);
+  EXPECT_EQ(commands::kCompletion.Run(context, commands::kCompletion.NewOptions()), 0);
   std::string script = out.str();
   script += R"sh(podctl() {
   case "$*" in

@@ -57,7 +57,7 @@ std::string Text(const Result<std::vector<WantedTunnel>>& wanted) {
 class WantedTest : public ::testing::Test {
  protected:
   std::string Choose(const std::vector<std::string>& words, const std::string& workers = "") {
-    PodOptions options;
+    TunnelOptions options;
     options.pod = "research";
     options.ports = words;
     options.workers = workers;

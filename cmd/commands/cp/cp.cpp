@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/cp/archive_feed.h"
 #include "cmd/commands/cp/ends.h"
 #include "cmd/commands/cp/received_files.h"
@@ -17,6 +19,7 @@
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
+#include "cmd/context.h"
 #include "cmd/views/byte_count.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -269,5 +272,28 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
   if (auto ready = copy.Prepare(); !ready) return Fail(wiring, ready.error());
   return copy.Run();
 }
+
+namespace {
+
+using Of = FlagsOf<CpOptions>;
+
+constexpr Flag kFlags[] = {
+    Required(Of::Arguments<&CpOptions::paths>("PATH",
+                                              "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")),
+    Of::Workers<&CpOptions::workers>(),
+    WithLetter('r', Of::Switch<&CpOptions::recursive>("--recursive",
+                                                      "as for scp: folders are copied anyway")),
+};
+
+constexpr CommandOf<CpOptions> kCommand{{
+    .name = "cp",
+    .summary = "copy files to or from a pod's workers",
+    .flags = kFlags,
+    .run = WithWorld<RunCp>,
+}};
+
+}  // namespace
+
+const Command& commands::kCp = kCommand;
 
 }  // namespace podctl

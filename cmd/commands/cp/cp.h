@@ -3,10 +3,18 @@
 // copied.
 #pragma once
 
-#include "cmd/options.h"
+#include <string>
+#include <vector>
+
 #include "cmd/wiring.h"
 
 namespace podctl {
+
+struct CpOptions {
+  std::vector<std::string> paths;  // SRC… DST
+  std::string workers;             // --worker
+  bool recursive = false;          // -r, as scp wants it: folders are copied anyway
+};
 
 int RunCp(Wiring& wiring, const CpOptions& options);
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "cmd/commands/exec/options.h"
 #include "cmd/commands/exec/record.h"
 #include "cmd/commands/pod_target.h"
-#include "cmd/options.h"
 #include "cmd/wiring.h"
 #include "providers/worker.h"
 

@@ -1,7 +1,7 @@
 // podctl exec: a command on some or all workers of a pod.
 #pragma once
 
-#include "cmd/options.h"
+#include "cmd/commands/exec/options.h"
 #include "cmd/wiring.h"
 
 namespace podctl {

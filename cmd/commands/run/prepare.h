@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cmd/commands/pod_target.h"
+#include "cmd/commands/run/options.h"
 #include "cmd/commands/run/supervise.h"
-#include "cmd/options.h"
 #include "cmd/wiring.h"
 #include "plans/spec/job_spec.h"
 

@@ -7,10 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/run/prepare.h"
 #include "cmd/commands/run/supervise.h"
+#include "cmd/context.h"
 #include "cmd/views/launch_view.h"
 #include "plans/jobs/command_text.h"
 #include "plans/jobs/launch.h"
@@ -148,5 +151,64 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   if (options.detach) return StartDetached(wiring, spec, *job, options);
   return SuperviseJob(wiring, spec, *job, options);
 }
+
+namespace {
+
+// Flags that do not go together: what is wrong, or "".
+std::string RunConflict(const RunOptions& run, const GlobalOptions&) {
+  const auto together = [](std::string_view one, std::string_view other, std::string_view why) {
+    return fmt::format("`{}` and `{}` cannot be used together: {}", one, other, why);
+  };
+  if (run.list) {
+    return run.job.empty() ? "" : "`--list` shows all jobs: leave the name out";
+  }
+  if (run.job.empty()) return "`podctl run` needs more: podctl run JOB [flags] [-- ARGUMENT…]";
+  const std::pair<bool, std::string_view> not_here[] = {
+      {run.detach, "--detach"},   {!run.workers.empty(), "--worker"},
+      {!run.drain, "--no-drain"}, {run.drain_jobs, "--drain-jobs"},
+      {!run.sync, "--no-sync"},
+  };
+  for (const auto& [given, flag] : not_here) {
+    if (run.local && given) return together("--local", flag, "no worker has a part in it");
+  }
+  if (!run.drain && run.drain_jobs) {
+    return together("--no-drain", "--drain-jobs", "one ends nothing, the other all that there is");
+  }
+  if (run.detach && run.print) {
+    return together("--detach", "--print", "one starts it, the other only shows it");
+  }
+  return {};
+}
+
+using Of = FlagsOf<RunOptions>;
+
+constexpr Flag kFlags[] = {
+    Naming(Flag::Names::kJob, Of::OptionalArgument<&RunOptions::job>("JOB", "name of the job")),
+    Of::Switch<&RunOptions::detach>(
+        "--detach", "start it so that it outlives the connection; see jobs, logs and kill"),
+    Of::Switch<&RunOptions::local>("--local", "the same command on this machine, without a TPU"),
+    Of::Switch<&RunOptions::print>("--print", "only show what would run where"),
+    Of::Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
+    Of::Workers<&RunOptions::workers>("all, 0,2-3, … in place of the job's own"),
+    Of::SwitchOff<&RunOptions::drain>("--no-drain", "leave what earlier runs left alone"),
+    Of::Switch<&RunOptions::drain_jobs>(
+        "--drain-jobs",
+        "end other jobs of podctl that hold the chips it needs, and an earlier start of this one"),
+    Of::SwitchOff<&RunOptions::sync>("--no-sync", "leave the job's files as they are there"),
+    Of::CommandWords<&RunOptions::arguments>("ARGUMENT",
+                                             "further arguments of the command, after --"),
+};
+
+constexpr CommandOf<RunOptions> kCommand{{
+    .name = "run",
+    .summary = "run a job of the spec on its pod's workers",
+    .flags = kFlags,
+    .run = WithWorld<RunJob>,
+    .conflict = RunConflict,
+}};
+
+}  // namespace
+
+const Command& commands::kRun = kCommand;
 
 }  // namespace podctl

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "cmd/options.h"
+#include "cmd/commands/run/options.h"
 #include "cmd/wiring.h"
 #include "plans/spec/spec.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cmd/commands/pod_target.h"
-#include "cmd/options.h"
+#include "cmd/commands/run/options.h"
 #include "cmd/wiring.h"
 #include "plans/jobs/launch.h"
 #include "plans/spec/spec.h"

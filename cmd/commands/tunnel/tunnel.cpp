@@ -12,11 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/tunnel/browser.h"
 #include "cmd/commands/tunnel/door.h"
 #include "cmd/commands/tunnel/wanted.h"
+#include "cmd/context.h"
 #include "providers/base/json.h"
 #include "providers/http/curl_transport.h"
 #include "providers/ssh/openssh_tunnel.h"
@@ -225,7 +228,7 @@ std::optional<Error> RunAll(Wiring& wiring, std::list<WorkerTunnels>& tunnels,
 
 }  // namespace
 
-int RunTunnel(Wiring& wiring, const PodOptions& options) {
+int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
   const auto fail = [&](const Error& error) {
     ShowError(wiring, nullptr, "", error);
     return 1;
@@ -265,5 +268,30 @@ int RunTunnel(Wiring& wiring, const PodOptions& options) {
   // Ctrl-C is how a tunnel is closed; it is no failure.
   return failure ? fail(*failure) : 0;
 }
+
+namespace {
+
+using Of = FlagsOf<TunnelOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Pod<&TunnelOptions::pod>(),
+    Of::Arguments<&TunnelOptions::ports>(
+        "PORT", "[LOCAL:]REMOTE, or a name of the pod's `tunnels`; none: all of these"),
+    Of::ChoiceIfAttached<&TunnelOptions::open>(
+        "--open", "browser|url",
+        "wait until it answers, show its URL, and open that; =url: only show it"),
+    Of::Workers<&TunnelOptions::workers>("number of the worker (default 0)", "N"),
+};
+
+constexpr CommandOf<TunnelOptions> kCommand{{
+    .name = "tunnel",
+    .summary = "forward local ports to a worker",
+    .flags = kFlags,
+    .run = WithWorld<RunTunnel>,
+}};
+
+}  // namespace
+
+const Command& commands::kTunnel = kCommand;
 
 }  // namespace podctl

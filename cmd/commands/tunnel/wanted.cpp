@@ -63,7 +63,7 @@ Error UnknownName(const std::string& pod, const std::string& word,
 // Puts tunnels together one by one, each with its worker.
 class Chooser {
  public:
-  Chooser(const PodOptions& options, const PodTarget& target)
+  Chooser(const TunnelOptions& options, const PodTarget& target)
       : options_(options), target_(target) {}
 
   Result<void> Add(const ssh::Forward& forward, int usual_worker, Open open) {
@@ -95,19 +95,20 @@ class Chooser {
   }
 
  private:
-  const PodOptions& options_;
+  const TunnelOptions& options_;
   const PodTarget& target_;
   std::vector<WantedTunnel> wanted_;
 };
 
 }  // namespace
 
-bool NeedsSpec(const PodOptions& options) {
+bool NeedsSpec(const TunnelOptions& options) {
   return options.ports.empty() ||
          std::any_of(options.ports.begin(), options.ports.end(), LooksLikeName);
 }
 
-Result<std::vector<WantedTunnel>> ChooseTunnels(const PodOptions& options, const PodTarget& target,
+Result<std::vector<WantedTunnel>> ChooseTunnels(const TunnelOptions& options,
+                                                const PodTarget& target,
                                                 const std::vector<TunnelSpec>& tunnels) {
   const std::string pod = BarePodName(options.pod);
   Chooser chooser(options, target);

@@ -1,0 +1,132 @@
+#include "cmd/command_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cmd/commands/commands.h"
+
+namespace podctl {
+namespace {
+
+using Of = FlagsOf<GlobalOptions>;
+
+std::string SetVariables(const Flag&, std::any& options, const Flag::Words& words) {
+  auto& vars = std::any_cast<GlobalOptions&>(options).vars;
+  for (const std::string& word : words) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fmt::format("`{}` is not NAME=VALUE", word);
+    }
+    vars[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return {};
+}
+
+constexpr Flag kGlobalFlags[] = {
+    kHelpFlag,
+    {.name = "--version", .help = "show the version"},
+    WithLetter('f', Of::Texts<&GlobalOptions::files>("--file", "FILE|DIR",
+                                                     "spec file or folder; repeatable")),
+    WithLetter('R', Of::Switch<&GlobalOptions::recursive>("--recursive",
+                                                          "with -f DIR: what is below it, too")),
+    Of::Text<&GlobalOptions::state>("--state", "FILE", "state file"),
+    Of::TextIfAny<&GlobalOptions::project>("--project", "ID",
+                                           "Google Cloud project where the spec names none"),
+    Of::TextIfAny<&GlobalOptions::zone>("--zone", "ZONE", "zone where the spec names none"),
+    Of::TextIfAny<&GlobalOptions::endpoint>("--endpoint", "URL", "base URL of the Cloud TPU API"),
+    {.name = "--var",
+     .takes = Flag::Takes::kWords,
+     .value = "NAME=VALUE",
+     .help = "value of a variable of the spec; repeatable",
+     .set = SetVariables},
+    Of::Texts<&GlobalOptions::var_files>("--var-file", "FILE",
+                                         "YAML file of variables; repeatable"),
+    Of::Number<&GlobalOptions::parallelism>("--parallelism", "N", 256,
+                                            "API calls at once (default 10)"),
+    Of::Number<&GlobalOptions::state_history>("--state-history", "N", 1000,
+                                              "generations of the state that are kept (default 5)"),
+    Of::Duration<&GlobalOptions::lock_timeout>(
+        "--lock-timeout", "how long to wait for the state's lock (default: not at all)"),
+    Of::Switch<&GlobalOptions::json>("--json", "machine-readable output"),
+    Of::Switch<&GlobalOptions::no_color>("--no-color", "no colours (also: NO_COLOR)"),
+    Of::OnOff<&GlobalOptions::input>("--input", "ask where needed; --input=false never asks"),
+};
+
+void AddNames(std::span<const Flag> flags, std::vector<std::string>* names) {
+  for (const Flag& flag : flags) {
+    if (!flag.IsArgument()) names->emplace_back(flag.name);
+  }
+  std::sort(names->begin(), names->end());
+}
+
+void AddValued(std::span<const Flag> flags, std::set<std::string>* names) {
+  for (const Flag& flag : flags) {
+    const bool valued = flag.takes == Flag::Takes::kWord || flag.takes == Flag::Takes::kWords;
+    if (flag.IsArgument() || !valued) continue;
+    names->emplace(flag.name);
+    if (flag.letter != '\0') names->insert(std::string{'-', flag.letter});
+  }
+}
+
+}  // namespace
+
+std::span<const Command* const> Commands() {
+  static const Command* const kAll[] = {
+      &commands::kInit,       &commands::kValidate,     &commands::kPlan,
+      &commands::kApply,      &commands::kDestroy,      &commands::kWatch,
+      &commands::kShow,       &commands::kStatus,       &commands::kExec,
+      &commands::kSsh,        &commands::kCp,           &commands::kTunnel,
+      &commands::kRun,        &commands::kDoctor,       &commands::kDrain,
+      &commands::kJobs,       &commands::kLogs,         &commands::kKill,
+      &commands::kState,      &commands::kStateList,    &commands::kStateShow,
+      &commands::kStateMv,    &commands::kStateRm,      &commands::kStatePull,
+      &commands::kStatePush,  &commands::kStateHistory, &commands::kStateRestore,
+      &commands::kImport,     &commands::kUnlock,       &commands::kAuth,
+      &commands::kAuthStatus, &commands::kAuthorize,    &commands::kEmulator,
+      &commands::kTypes,      &commands::kVersions,     &commands::kCompletion,
+      &commands::kVersion,    &commands::kHelp,
+  };
+  return kAll;
+}
+
+std::vector<const Command*> CommandsIn(std::string_view group) {
+  std::vector<const Command*> found;
+  for (const Command* command : Commands()) {
+    if (command->group() == group) found.push_back(command);
+  }
+  return found;
+}
+
+const Command* FindCommand(std::string_view name) {
+  const auto all = Commands();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Command* each) { return each->name() == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+std::span<const Flag> GlobalFlags() {
+  return kGlobalFlags;
+}
+
+std::vector<std::string> FlagNames(const Command& command) {
+  std::vector<std::string> names = {std::string(kHelpFlag.name)};
+  AddNames(command.flags(), &names);
+  return names;
+}
+
+std::vector<std::string> GlobalFlagNames() {
+  std::vector<std::string> names;
+  AddNames(kGlobalFlags, &names);
+  return names;
+}
+
+std::vector<std::string> FlagsWithValue() {
+  std::set<std::string> names;
+  AddValued(kGlobalFlags, &names);
+  for (const Command* command : Commands()) AddValued(command->flags(), &names);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace podctl

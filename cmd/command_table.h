@@ -1,0 +1,32 @@
+// The one list of all commands, from which parsing, help, completion and what was meant by a
+// mistyped word are made.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmd/command.h"
+
+namespace podctl {
+
+// In the order in which help shows them; a group stands before its commands.
+std::span<const Command* const> Commands();
+
+// Those of `group`, or with "" the ones whose name is of one word.
+std::vector<const Command*> CommandsIn(std::string_view group);
+
+// nullptr when there is none of that name.
+const Command* FindCommand(std::string_view name);
+
+// Which may stand before and behind every command, --help and --version among them.
+std::span<const Flag> GlobalFlags();
+
+// Names of flags with their dashes, sorted: those of a command with --help, or those of all.
+std::vector<std::string> FlagNames(const Command& command);
+std::vector<std::string> GlobalFlagNames();
+// Every flag that takes a value in a word of its own: {"--file", "--zone", "-f", …}.
+std::vector<std::string> FlagsWithValue();
+
+}  // namespace podctl

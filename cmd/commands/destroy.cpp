@@ -1,0 +1,31 @@
+// podctl destroy: apply, of the empty spec.
+#include "cmd/commands/commands.h"
+#include "cmd/commands/plan_flags.h"
+#include "cmd/context.h"
+
+namespace podctl {
+namespace {
+
+constexpr Flag kFlags[] = {
+    kAutoApproveFlag,
+    kTargetFlag,
+    kRefreshFlag,
+};
+
+constexpr CommandOf<ApplyOptions> kCommand{{
+    .name = "destroy",
+    .summary = "delete everything podctl made",
+    .flags = kFlags,
+    .run =
+        [](Context& context, const ApplyOptions& given) {
+          ApplyOptions options = given;
+          options.destroy = true;
+          return RunApply(context.wiring(), options);
+        },
+}};
+
+}  // namespace
+
+const Command& commands::kDestroy = kCommand;
+
+}  // namespace podctl

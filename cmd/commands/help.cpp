@@ -1,0 +1,50 @@
+// podctl help [COMMAND].
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "cmd/command_table.h"
+#include "cmd/commands/commands.h"
+#include "cmd/context.h"
+#include "cmd/help_text.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+struct HelpOptions {
+  std::vector<std::string> words;  // "state", "list"
+};
+
+int Run(Context& context, const HelpOptions& options) {
+  const std::string topic = Join(options.words, " ");
+  const Command* command = FindCommand(topic);
+  if (command == nullptr && !topic.empty()) {
+    context.streams().err << fmt::format("Error: there is no command `{}`\n  See `podctl help`.\n",
+                                         topic);
+    return 1;
+  }
+  context.streams().out << (command == nullptr ? HelpText() : HelpText(*command));
+  return 0;
+}
+
+using Of = FlagsOf<HelpOptions>;
+
+constexpr Flag kFlags[] = {
+    Of::Arguments<&HelpOptions::words>("COMMAND", "the command"),
+};
+
+constexpr CommandOf<HelpOptions> kCommand{{
+    .name = "help",
+    .summary = "show help for a command",
+    .flags = kFlags,
+    .run = Run,
+    .uses_state = NoState,
+}};
+
+}  // namespace
+
+const Command& commands::kHelp = kCommand;
+
+}  // namespace podctl

@@ -1,0 +1,34 @@
+// What plan and apply, which plans too, have in common on their command lines.
+#pragma once
+
+#include <string>
+
+#include "cmd/command.h"
+#include "cmd/commands/apply.h"
+
+namespace podctl {
+
+using PlanFlags = FlagsOf<ApplyOptions>;
+
+inline constexpr Flag kDestroyFlag =
+    PlanFlags::Switch<&ApplyOptions::destroy>("--destroy", "plan the empty spec");
+inline constexpr Flag kRefreshOnlyFlag = PlanFlags::Switch<&ApplyOptions::refresh_only>(
+    "--refresh-only", "take what the cloud says into the state; change nothing else");
+inline constexpr Flag kTargetFlag = PlanFlags::Texts<&ApplyOptions::targets>(
+    "--target", "ADDRESS", "only this pod or step, and what it depends on; repeatable");
+inline constexpr Flag kRefreshFlag = PlanFlags::OnOff<&ApplyOptions::refresh>(
+    "--refresh", "ask the cloud first; --refresh=false trusts the state");
+inline constexpr Flag kReplaceFlag = PlanFlags::Texts<&ApplyOptions::replace>(
+    "--replace", "ADDRESS",
+    "make this pod anew, or run this step or training job again; repeatable");
+inline constexpr Flag kDetailedExitCodeFlag = PlanFlags::Switch<&ApplyOptions::detailed_exitcode>(
+    "--detailed-exitcode", "exit 2 when there are changes");
+inline constexpr Flag kAutoApproveFlag =
+    PlanFlags::Switch<&ApplyOptions::auto_approve>("--auto-approve", "do not ask");
+inline constexpr Flag kMarkdownFlag = PlanFlags::Switch<&ApplyOptions::markdown>(
+    "--markdown", "the plan as a comment for a pull request");
+
+// Flags that do not go together: what is wrong, or "".
+std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& global);
+
+}  // namespace podctl

@@ -1,0 +1,26 @@
+// The command line of `podctl validate`.
+#include "cmd/commands/commands.h"
+#include "cmd/commands/validate.h"
+#include "cmd/context.h"
+#include "cmd/wiring.h"
+
+namespace podctl {
+namespace {
+
+constexpr CommandOf<NoOptions> kCommand{{
+    .name = "validate",
+    .summary = "check the spec, offline",
+    .run =
+        [](Context& context, const NoOptions&) {
+          Wiring& wiring = context.wiring();
+          return RunValidate({wiring.SpecOptions(), context.global().json}, wiring.files(),
+                             wiring.environment(), wiring.streams());
+        },
+    .uses_state = NoState,
+}};
+
+}  // namespace
+
+const Command& commands::kValidate = kCommand;
+
+}  // namespace podctl
