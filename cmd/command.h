@@ -52,38 +52,29 @@ class Command {
   bool is_group_;
 };
 
-// What the file of a command says of it.
-template <typename Options>
-struct CommandDescription {
-  std::string_view name;
-  std::string_view summary;
-  std::span<const Flag> flags = {};
-  int (*run)(Context& context, const Options& options) = nullptr;  // nullptr: a group
-  std::string (*conflict)(const Options& options, const GlobalOptions& global) = nullptr;
-  bool (*uses_state)(const Options& options) = nullptr;  // nullptr: it does
-};
-
-// For `uses_state`.
-template <typename Options>
-bool NoState(const Options&) {
-  return false;
-}
-
 template <typename Options>
 class CommandOf final : public Command {
  public:
-  explicit constexpr CommandOf(const CommandDescription<Options>& text)
-      : Command(text.name, text.summary, text.flags, text.run == nullptr), text_(text) {}
+  // Without `run` it is a group, without `conflict` all its flags go together, and without
+  // `uses_state` it does.
+  constexpr CommandOf(std::string_view name, std::string_view summary, std::span<const Flag> flags,
+                      int (*run)(Context& context, const Options& options),
+                      std::string (*conflict)(const Options&, const GlobalOptions&) = nullptr,
+                      bool (*uses_state)(const Options&) = nullptr)
+      : Command(name, summary, flags, run == nullptr),
+        run_(run),
+        conflict_(conflict),
+        uses_state_(uses_state) {}
 
   std::any NewOptions() const override { return Options(); }
   std::string Conflict(const std::any& options, const GlobalOptions& global) const override {
-    return text_.conflict == nullptr ? std::string() : text_.conflict(In(options), global);
+    return conflict_ == nullptr ? std::string() : conflict_(In(options), global);
   }
   bool UsesState(const std::any& options) const override {
-    return text_.uses_state == nullptr || text_.uses_state(In(options));
+    return uses_state_ == nullptr || uses_state_(In(options));
   }
   int Run(Context& context, const std::any& options) const override {
-    return text_.run(context, In(options));
+    return run_(context, In(options));
   }
 
  private:
@@ -91,8 +82,16 @@ class CommandOf final : public Command {
     return std::any_cast<const Options&>(options);
   }
 
-  CommandDescription<Options> text_;
+  int (*run_)(Context&, const Options&);
+  std::string (*conflict_)(const Options&, const GlobalOptions&);
+  bool (*uses_state_)(const Options&);
 };
+
+// For `uses_state`.
+template <typename Options>
+bool NoState(const Options&) {
+  return false;
+}
 
 struct NoOptions {};
 

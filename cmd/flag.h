@@ -46,10 +46,10 @@ struct Flag {
   // with them, or "".
   std::string (*set)(const Flag& flag, std::any& options, const Words& words) = nullptr;
   bool required = false;
-  bool command = false;  // an argument: somebody else's words behind `--`, taken as they stand
-  bool dashes = false;   // with it: usage shows the `--`
+  bool command = false;       // an argument: somebody else's words behind `--`, as they stand
+  bool shows_dashes = false;  // with it: usage shows the `--`
   Names names = Names::kNothing;
-  int least = 1;  // of a number
+  int least = 0;  // of a number
   int most = 0;
   std::string_view choices = {};  // "sshd|light|none"
 
@@ -59,176 +59,6 @@ struct Flag {
 // The -h of every command.
 inline constexpr Flag kHelpFlag{.name = "--help", .letter = 'h', .help = "show help"};
 
-template <typename T>
-inline constexpr bool kIsOptional = false;
-template <typename T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
-
-// Each reads one word: what is wrong with it, or "".
-std::string ReadText(const Flag& flag, const std::string& text, std::string* target);
-std::string ReadWorkers(const Flag& flag, const std::string& text, std::string* target);
-std::string ReadChoice(const Flag& flag, const std::string& text, std::string* target);
-std::string ReadOnOff(const Flag& flag, const std::string& text, bool* target);
-std::string ReadNumber(const Flag& flag, const std::string& text, int* target);
-std::string ReadDuration(const Flag& flag, const std::string& text,
-                         std::chrono::milliseconds* target);
-std::string ReadCountOrShare(const Flag& flag, const std::string& text, CountOrShare* target);
-
-// Makes the flags of a command whose options are `Options`, each for one member:
-//
-//   using Of = FlagsOf<DrainOptions>;
-//   constexpr Flag kFlags[] = {
-//       Of::Pod<&DrainOptions::pod>(),
-//       Of::Duration<&DrainOptions::grace>("--grace", "from TERM to KILL (default 30s)"),
-//   };
-template <typename Options>
-class FlagsOf {
- public:
-  // On when it is given.
-  template <auto kMember>
-  static constexpr Flag Switch(std::string_view name, std::string_view help) {
-    return Switched<kMember, true>(name, help);
-  }
-  // "--no-wait": off when it is given.
-  template <auto kMember>
-  static constexpr Flag SwitchOff(std::string_view name, std::string_view help) {
-    return Switched<kMember, false>(name, help);
-  }
-  // "--input=false": on unless it is turned off.
-  template <auto kMember>
-  static constexpr Flag OnOff(std::string_view name, std::string_view help) {
-    return Word<kMember, &ReadOnOff>(name, "true|false", help);
-  }
-  template <auto kMember>
-  static constexpr Flag Text(std::string_view name, std::string_view value, std::string_view help) {
-    return Word<kMember, &ReadText>(name, value, help);
-  }
-  // An empty text counts as none.
-  template <auto kMember>
-  static constexpr Flag TextIfAny(std::string_view name, std::string_view value,
-                                  std::string_view help) {
-    Flag flag{.name = name, .takes = Flag::Takes::kWord, .value = value, .help = help};
-    flag.set = [](const Flag&, std::any& options, const Flag::Words& words) {
-      auto& target = In(options).*kMember;
-      target = words.front();
-      if (target->empty()) target.reset();
-      return std::string();
-    };
-    return flag;
-  }
-  // Repeatable.
-  template <auto kMember>
-  static constexpr Flag Texts(std::string_view name, std::string_view value,
-                              std::string_view help) {
-    Flag flag{.name = name, .takes = Flag::Takes::kWords, .value = value, .help = help};
-    flag.set = [](const Flag&, std::any& options, const Flag::Words& words) {
-      In(options).*kMember = words;
-      return std::string();
-    };
-    return flag;
-  }
-  // "90s", "1h30m".
-  template <auto kMember>
-  static constexpr Flag Duration(std::string_view name, std::string_view help) {
-    return Word<kMember, &ReadDuration>(name, "DURATION", help);
-  }
-  // A whole number from 1 to `most`.
-  template <auto kMember>
-  static constexpr Flag Number(std::string_view name, std::string_view value, int most,
-                               std::string_view help) {
-    Flag flag = Word<kMember, &ReadNumber>(name, value, help);
-    flag.most = most;
-    return flag;
-  }
-  // A number from `least` on, or a share of the workers: 8, 25%.
-  template <auto kMember>
-  static constexpr Flag CountOrShare(std::string_view name, int least, std::string_view help) {
-    Flag flag = Word<kMember, &ReadCountOrShare>(name, "N|P%", help);
-    flag.least = least;
-    return flag;
-  }
-  // One of a few words: "sshd|light|none".
-  template <auto kMember>
-  static constexpr Flag Choice(std::string_view name, std::string_view value,
-                               std::string_view choices, std::string_view help) {
-    Flag flag = Word<kMember, &ReadChoice>(name, value, help);
-    flag.choices = choices;
-    return flag;
-  }
-  // --open=url; alone it means the first of the choices.
-  template <auto kMember>
-  static constexpr Flag ChoiceIfAttached(std::string_view name, std::string_view choices,
-                                         std::string_view help) {
-    Flag flag = Choice<kMember>(name, "", choices, help);
-    flag.takes = Flag::Takes::kWordIfAttached;
-    return flag;
-  }
-  // --worker. An empty one, out of a variable that is not set, must not mean all of them.
-  template <auto kMember>
-  static constexpr Flag Workers(
-      std::string_view help = "all (default), 0,2-3, !7 (all but), 0-255/8",
-      std::string_view value = "WORKERS") {
-    return Word<kMember, &ReadWorkers>("--worker", value, help);
-  }
-
-  template <auto kMember>
-  static constexpr Flag OptionalArgument(std::string_view name, std::string_view help) {
-    return Word<kMember, &ReadText>(name, "", help);
-  }
-  template <auto kMember>
-  static constexpr Flag Argument(std::string_view name, std::string_view help) {
-    Flag flag = OptionalArgument<kMember>(name, help);
-    flag.required = true;
-    return flag;
-  }
-  template <auto kMember>
-  static constexpr Flag Pod() {
-    Flag flag = Argument<kMember>("POD", "name of the pod");
-    flag.names = Flag::Names::kPod;
-    return flag;
-  }
-  // All the words that follow.
-  template <auto kMember>
-  static constexpr Flag Arguments(std::string_view name, std::string_view help) {
-    return Texts<kMember>(name, "", help);
-  }
-  // Those behind `--`.
-  template <auto kMember>
-  static constexpr Flag CommandWords(std::string_view name, std::string_view help) {
-    Flag flag = Texts<kMember>(name, "", help);
-    flag.command = true;
-    return flag;
-  }
-
-  // A flag of one word that is read by the command's own function.
-  template <auto kMember, auto kRead>
-  static constexpr Flag Word(std::string_view name, std::string_view value, std::string_view help) {
-    Flag flag{.name = name, .takes = Flag::Takes::kWord, .value = value, .help = help};
-    flag.set = [](const Flag& self, std::any& options, const Flag::Words& words) {
-      auto& target = In(options).*kMember;
-      if constexpr (kIsOptional<std::remove_reference_t<decltype(target)>>) {
-        return kRead(self, words.front(), &target.emplace());
-      } else {
-        return kRead(self, words.front(), &target);
-      }
-    };
-    return flag;
-  }
-
- private:
-  static Options& In(std::any& options) { return std::any_cast<Options&>(options); }
-
-  template <auto kMember, bool kTo>
-  static constexpr Flag Switched(std::string_view name, std::string_view help) {
-    Flag flag{.name = name, .help = help};
-    flag.set = [](const Flag&, std::any& options, const Flag::Words&) {
-      In(options).*kMember = kTo;
-      return std::string();
-    };
-    return flag;
-  }
-};
-
 constexpr Flag Required(Flag flag) {
   flag.required = true;
   return flag;
@@ -237,13 +67,108 @@ constexpr Flag WithLetter(char letter, Flag flag) {
   flag.letter = letter;
   return flag;
 }
-constexpr Flag ShownWithDashes(Flag flag) {
-  flag.dashes = true;
-  return flag;
-}
 constexpr Flag Naming(Flag::Names names, Flag flag) {
   flag.names = names;
   return flag;
 }
+// Of a number.
+constexpr Flag Within(int least, int most, Flag flag) {
+  flag.least = least;
+  flag.most = most;
+  return flag;
+}
+// Somebody else's words, which usage shows with their dashes or without.
+constexpr Flag BehindDashes(bool shown, Flag flag) {
+  flag.command = true;
+  flag.shows_dashes = shown;
+  return flag;
+}
+constexpr Flag IfAttached(Flag flag) {
+  flag.takes = Flag::Takes::kWordIfAttached;
+  return flag;
+}
+constexpr Flag OneOf(std::string_view choices, Flag flag) {
+  flag.choices = choices;
+  return flag;
+}
+
+// Each reads one word: what is wrong with it, or "". By the type that is wanted:
+std::string Read(const Flag& flag, const std::string& text, std::string* target);  // of `choices`
+std::string Read(const Flag& flag, const std::string& text, bool* target);         // true, false
+std::string Read(const Flag& flag, const std::string& text, int* target);          // a whole number
+std::string Read(const Flag& flag, const std::string& text, CountOrShare* target);
+std::string Read(const Flag& flag, const std::string& text, std::chrono::milliseconds* target);
+// Of a text, an empty one counts as none.
+template <typename T>
+std::string Read(const Flag& flag, const std::string& text, std::optional<T>* target) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (text.empty()) return target->reset(), "";
+  }
+  return Read(flag, text, &target->emplace());
+}
+// An empty one, out of a variable that is not set, must not mean all of them.
+std::string ReadWorkers(const Flag& flag, const std::string& text, std::string* target);
+
+// Makes the flags of a command whose options are `Options`, each for one member:
+//
+//   using Of = FlagsOf<DrainOptions>;
+//   constexpr Flag kFlags[] = {
+//       Of::Pod<&DrainOptions::pod>(),
+//       Of::Value<&DrainOptions::grace>("--grace", "DURATION", "from TERM to KILL (default 30s)"),
+//   };
+template <typename Options>
+class FlagsOf {
+  using Text = std::string_view;
+
+ public:
+  // On when it is given, or with `kTo` of false ("--no-wait") off.
+  template <auto kMember, bool kTo = true>
+  static constexpr Flag Switch(Text name, Text help) {
+    return {
+        .name = name, .help = help, .set = [](const Flag&, std::any& options, const Flag::Words&) {
+          In(options).*kMember = kTo;
+          return std::string();
+        }};
+  }
+  // A word that is read as the member's type wants it, or by `kRead`.
+  template <auto kMember, auto kRead = nullptr>
+  static constexpr Flag Value(Text name, Text value, Text help) {
+    return {.name = name,
+            .takes = Flag::Takes::kWord,
+            .value = value,
+            .help = help,
+            .set = [](const Flag& self, std::any& options, const Flag::Words& words) {
+              if constexpr (std::is_null_pointer_v<decltype(kRead)>) {
+                return Read(self, words.front(), &(In(options).*kMember));
+              } else {
+                return kRead(self, words.front(), &(In(options).*kMember));
+              }
+            }};
+  }
+  // Repeatable.
+  template <auto kMember>
+  static constexpr Flag Values(Text name, Text value, Text help) {
+    return {.name = name,
+            .takes = Flag::Takes::kWords,
+            .value = value,
+            .help = help,
+            .set = [](const Flag&, std::any& options, const Flag::Words& words) {
+              In(options).*kMember = words;
+              return std::string();
+            }};
+  }
+  template <auto kMember>
+  static constexpr Flag Workers(Text help = "all (default), 0,2-3, !7 (all but), 0-255/8",
+                                Text value = "WORKERS") {
+    return Value<kMember, &ReadWorkers>("--worker", value, help);
+  }
+  template <auto kMember>
+  static constexpr Flag Pod() {
+    return Required(Naming(Flag::Names::kPod, Value<kMember>("POD", "", "name of the pod")));
+  }
+
+ private:
+  static Options& In(std::any& options) { return std::any_cast<Options&>(options); }
+};
 
 }  // namespace podctl

@@ -41,9 +41,9 @@ std::string UsageOf(const Command& command, std::string_view flags) {
   std::string rest;
   for (const Flag& flag : command.flags()) {
     if (!flag.IsArgument()) continue;
-    const std::string words = fmt::format("{}{}{}", flag.dashes ? "-- " : "", flag.name,
+    const std::string words = fmt::format("{}{}{}", flag.shows_dashes ? "-- " : "", flag.name,
                                           flag.takes == Flag::Takes::kWords ? "…" : "");
-    (flag.dashes ? rest : usage) += flag.required ? " " + words : " [" + words + "]";
+    (flag.shows_dashes ? rest : usage) += flag.required ? " " + words : " [" + words + "]";
   }
   return fmt::format("{}{}{}", usage, flags, rest);
 }

@@ -320,11 +320,9 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   return options.detailed_exitcode ? 2 : 0;
 }
 
-namespace {
-
 constexpr Flag kFlags[] = {
     kAutoApproveFlag,
-    PlanFlags::SwitchOff<&ApplyOptions::wait>(
+    PlanFlags::Switch<&ApplyOptions::wait, false>(
         "--no-wait", "leave what is queued in the queue; the next apply goes on"),
     kDestroyFlag,
     kRefreshOnlyFlag,
@@ -332,21 +330,17 @@ constexpr Flag kFlags[] = {
     kRefreshFlag,
     kReplaceFlag,
     kDetailedExitCodeFlag,
-    PlanFlags::OptionalArgument<&ApplyOptions::plan_file>(
-        "FILE", "a saved plan, which is carried out as it stands, without a question"),
+    PlanFlags::Value<&ApplyOptions::plan_file>(
+        "FILE", "", "a saved plan, which is carried out as it stands, without a question"),
 };
 
-constexpr CommandOf<ApplyOptions> kCommand{{
-    .name = "apply",
-    .summary = "make the cloud match the spec",
-    .flags = kFlags,
-    .run = WithWorld<RunApply>,
-    .conflict = PlanConflict,
-    // A saved plan knows its own.
-    .uses_state = [](const ApplyOptions& options) { return options.plan_file.empty(); },
-}};
+constexpr CommandOf<ApplyOptions> kCommand("apply", "make the cloud match the spec", kFlags,
+                                           WithWorld<RunApply>, PlanConflict,
 
-}  // namespace
+                                           // A saved plan knows its own.
+                                           [](const ApplyOptions& options) {
+                                             return options.plan_file.empty();
+                                           });
 
 const Command& commands::kApply = kCommand;
 

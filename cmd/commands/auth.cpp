@@ -1,5 +1,5 @@
-#include "cmd/commands/auth.h"
-
+// `podctl auth status`: which credentials are used, as whom, until when. `podctl authorize`: the
+// TPU service agent, and what it must be allowed.
 #include <fmt/format.h>
 
 #include <string>
@@ -38,8 +38,6 @@ Place WhereToAuthorize(Wiring& wiring) {
   if (wiring.options().zone || place.zone.empty()) place.zone = options.zone.value_or(kAnyZone);
   return place;
 }
-
-}  // namespace
 
 int RunAuthStatus(Wiring& wiring) {
   AuthReport report;
@@ -98,40 +96,22 @@ int RunAuthorize(Wiring& wiring) {
   return 0;
 }
 
-namespace {
-
-constexpr CommandOf<NoOptions> kAuthCommand{{
-    .name = "auth",
-    .summary = "look after the credentials for Google's APIs",
-}};
-
 }  // namespace
+
+constexpr CommandOf<NoOptions> kAuthCommand("auth", "look after the credentials for Google's APIs",
+                                            {}, nullptr);
 
 const Command& commands::kAuth = kAuthCommand;
 
-namespace {
-
-constexpr CommandOf<NoOptions> kStatusCommand{{
-    .name = "auth status",
-    .summary = "show which credentials are used, as whom, and until when",
-    .run = WithWorld<RunAuthStatus>,
-    .uses_state = NoState,
-}};
-
-}  // namespace
+constexpr CommandOf<NoOptions> kStatusCommand(
+    "auth status", "show which credentials are used, as whom, and until when", {},
+    WithWorld<RunAuthStatus>, nullptr, NoState);
 
 const Command& commands::kAuthStatus = kStatusCommand;
 
-namespace {
-
-constexpr CommandOf<NoOptions> kAuthorizeCommand{{
-    .name = "authorize",
-    .summary = "make the TPU service agent exist, and show what it must be allowed",
-    .run = WithWorld<RunAuthorize>,
-    .uses_state = NoState,
-}};
-
-}  // namespace
+constexpr CommandOf<NoOptions> kAuthorizeCommand(
+    "authorize", "make the TPU service agent exist, and show what it must be allowed", {},
+    WithWorld<RunAuthorize>, nullptr, NoState);
 
 const Command& commands::kAuthorize = kAuthorizeCommand;
 

@@ -118,16 +118,11 @@ int Run(Context& context, const CompletionOptions&) {
 using Of = FlagsOf<CompletionOptions>;
 
 constexpr Flag kFlags[] = {
-    Required(Of::Choice<&CompletionOptions::shell>("SHELL", "", "bash", "bash")),
+    Required(OneOf("bash", Of::Value<&CompletionOptions::shell>("SHELL", "", "bash"))),
 };
 
-constexpr CommandOf<CompletionOptions> kCommand{{
-    .name = "completion",
-    .summary = "print a shell's completion script",
-    .flags = kFlags,
-    .run = Run,
-    .uses_state = NoState,
-}};
+constexpr CommandOf<CompletionOptions> kCommand("completion", "print a shell's completion script",
+                                                kFlags, Run, nullptr, NoState);
 
 }  // namespace
 

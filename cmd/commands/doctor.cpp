@@ -254,8 +254,6 @@ int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   return report.Healthy() ? 0 : 1;
 }
 
-namespace {
-
 using Of = FlagsOf<DoctorOptions>;
 
 constexpr Flag kFlags[] = {
@@ -263,14 +261,9 @@ constexpr Flag kFlags[] = {
     Of::Workers<&DoctorOptions::workers>(),
 };
 
-constexpr CommandOf<DoctorOptions> kCommand{{
-    .name = "doctor",
-    .summary = "look a pod over, and say what is wrong and what to do",
-    .flags = kFlags,
-    .run = WithWorld<RunDoctor>,
-}};
-
-}  // namespace
+constexpr CommandOf<DoctorOptions> kCommand("doctor",
+                                            "look a pod over, and say what is wrong and what to do",
+                                            kFlags, WithWorld<RunDoctor>);
 
 const Command& commands::kDoctor = kCommand;
 

@@ -280,27 +280,19 @@ int RunDrain(Wiring& wiring, const DrainOptions& options) {
   return Drain(wiring, options, *target, survey);
 }
 
-namespace {
-
 using Of = FlagsOf<DrainOptions>;
 
 constexpr Flag kFlags[] = {
     Of::Pod<&DrainOptions::pod>(),
     Of::Workers<&DrainOptions::workers>(),
-    Of::Duration<&DrainOptions::grace>("--grace", "from TERM to KILL (default 30s)"),
+    Of::Value<&DrainOptions::grace>("--grace", "DURATION", "from TERM to KILL (default 30s)"),
     Of::Switch<&DrainOptions::with_jobs>("--jobs", "also jobs of podctl"),
     Of::Switch<&DrainOptions::dry_run>("--dry-run", "only show what would be ended"),
     Of::Switch<&DrainOptions::auto_approve>("--auto-approve", "do not ask"),
 };
 
-constexpr CommandOf<DrainOptions> kCommand{{
-    .name = "drain",
-    .summary = "end leftover processes that hold the TPU",
-    .flags = kFlags,
-    .run = WithWorld<RunDrain>,
-}};
-
-}  // namespace
+constexpr CommandOf<DrainOptions> kCommand("drain", "end leftover processes that hold the TPU",
+                                           kFlags, WithWorld<RunDrain>);
 
 const Command& commands::kDrain = kCommand;
 

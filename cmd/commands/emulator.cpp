@@ -91,38 +91,36 @@ namespace {
 using Of = FlagsOf<EmulatorOptions>;
 
 constexpr Flag kFlags[] = {
-    Of::Text<&EmulatorOptions::listen>("--listen", "ADDRESS:PORT",
-                                       "address and port (default 127.0.0.1:8470)"),
-    Of::Text<&EmulatorOptions::data>("--data", "DIR",
-                                     "folder that survives a restart (default: none)"),
-    Of::Choice<&EmulatorOptions::workers>(
-        "--workers", "KIND", "sshd|light|none",
-        "sshd (default; light without namespaces); light: one process, for thousands; none"),
-    Of::Choice<&EmulatorOptions::worker_network>(
-        "--worker-network", "KIND", "private|host",
-        "private: ports of their own, no way out (default where possible), or host"),
-    Of::Duration<&EmulatorOptions::operation_delay>("--operation-delay",
-                                                    "how long operations take (default 2s)"),
-    Of::Number<&EmulatorOptions::ssh_port>(
-        "--ssh-port", "PORT", 65535,
-        "SSH port of the workers (default 22, or 2222 without the right to it)"),
-    Of::Texts<&EmulatorOptions::capacity>("--capacity", "[ZONE/]TYPE=N",
-                                          "how many nodes of a type fit; repeatable"),
-    Of::Texts<&EmulatorOptions::quotas>(
+    Of::Value<&EmulatorOptions::listen>("--listen", "ADDRESS:PORT",
+                                        "address and port (default 127.0.0.1:8470)"),
+    Of::Value<&EmulatorOptions::data>("--data", "DIR",
+                                      "folder that survives a restart (default: none)"),
+    OneOf("sshd|light|none",
+          Of::Value<&EmulatorOptions::workers>(
+              "--workers", "KIND",
+              "sshd (default; light without namespaces); light: one process, for thousands; none")),
+    OneOf("private|host",
+          Of::Value<&EmulatorOptions::worker_network>(
+              "--worker-network", "KIND",
+              "private: ports of their own, no way out (default where possible), or host")),
+    Of::Value<&EmulatorOptions::operation_delay>("--operation-delay", "DURATION",
+                                                 "how long operations take (default 2s)"),
+    Within(1, 65535,
+           Of::Value<&EmulatorOptions::ssh_port>(
+               "--ssh-port", "PORT",
+               "SSH port of the workers (default 22, or 2222 without the right to it)")),
+    Of::Values<&EmulatorOptions::capacity>("--capacity", "[ZONE/]TYPE=N",
+                                           "how many nodes of a type fit; repeatable"),
+    Of::Values<&EmulatorOptions::quotas>(
         "--quota", "[REGION/]GEN=N",
         "most that a project may hold, v3=64, v3-spot=0; creates-per-minute=90"),
-    Of::Texts<&EmulatorOptions::reservations>("--reservation", "ZONE/NAME/TYPE=N",
-                                              "nodes set aside; repeatable"),
-    Of::Text<&EmulatorOptions::faults>("--faults", "FILE", "trouble on order, from a JSON file"),
+    Of::Values<&EmulatorOptions::reservations>("--reservation", "ZONE/NAME/TYPE=N",
+                                               "nodes set aside; repeatable"),
+    Of::Value<&EmulatorOptions::faults>("--faults", "FILE", "trouble on order, from a JSON file"),
 };
 
-constexpr CommandOf<EmulatorOptions> kCommand{{
-    .name = "emulator",
-    .summary = "serve the Cloud TPU API on loopback",
-    .flags = kFlags,
-    .run = WithWorld<RunEmulator>,
-    .uses_state = NoState,
-}};
+constexpr CommandOf<EmulatorOptions> kCommand("emulator", "serve the Cloud TPU API on loopback",
+                                              kFlags, WithWorld<RunEmulator>, nullptr, NoState);
 
 }  // namespace
 

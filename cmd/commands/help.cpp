@@ -32,16 +32,11 @@ int Run(Context& context, const HelpOptions& options) {
 using Of = FlagsOf<HelpOptions>;
 
 constexpr Flag kFlags[] = {
-    Of::Arguments<&HelpOptions::words>("COMMAND", "the command"),
+    Of::Values<&HelpOptions::words>("COMMAND", "", "the command"),
 };
 
-constexpr CommandOf<HelpOptions> kCommand{{
-    .name = "help",
-    .summary = "show help for a command",
-    .flags = kFlags,
-    .run = Run,
-    .uses_state = NoState,
-}};
+constexpr CommandOf<HelpOptions> kCommand("help", "show help for a command", kFlags, Run, nullptr,
+                                          NoState);
 
 }  // namespace
 

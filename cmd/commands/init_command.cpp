@@ -35,24 +35,18 @@ int Run(Context& context, const InitOptions& given) {
 using Of = FlagsOf<InitOptions>;
 
 constexpr Flag kFlags[] = {
-    Of::Text<&InitOptions::template_name>("--template", "NAME", "which one (default minimal)"),
-    Of::Text<&InitOptions::from_command>(
+    Of::Value<&InitOptions::template_name>("--template", "NAME", "which one (default minimal)"),
+    Of::Value<&InitOptions::from_command>(
         "--from-command", "LINE",
         "from a line of gcloud, xla_dist or caliban; DIR - prints the spec"),
     Of::Switch<&InitOptions::legacy_request>(
         "--legacy-request", "print what caliban sent to the service that has ended"),
-    Of::OptionalArgument<&InitOptions::folder>("DIR", "folder to write to (default: here)"),
+    Of::Value<&InitOptions::folder>("DIR", "", "folder to write to (default: here)"),
     Of::Switch<&InitOptions::list>("--list", "show the templates"),
 };
 
-constexpr CommandOf<InitOptions> kCommand{{
-    .name = "init",
-    .summary = "write a starter spec",
-    .flags = kFlags,
-    .run = Run,
-    .conflict = InitConflict,
-    .uses_state = NoState,
-}};
+constexpr CommandOf<InitOptions> kCommand("init", "write a starter spec", kFlags, Run, InitConflict,
+                                          NoState);
 
 }  // namespace
 

@@ -361,8 +361,6 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
   return runs || !AllAnswered(answers) ? 1 : 0;
 }
 
-namespace {
-
 using Of = FlagsOf<JobsOptions>;
 
 constexpr Flag kFlags[] = {
@@ -370,14 +368,9 @@ constexpr Flag kFlags[] = {
     Of::Workers<&JobsOptions::workers>(),
 };
 
-constexpr CommandOf<JobsOptions> kCommand{{
-    .name = "jobs",
-    .summary = "list what `run` and `exec --detach` have started",
-    .flags = kFlags,
-    .run = WithWorld<RunJobs>,
-}};
-
-}  // namespace
+constexpr CommandOf<JobsOptions> kCommand("jobs",
+                                          "list what `run` and `exec --detach` have started",
+                                          kFlags, WithWorld<RunJobs>);
 
 const Command& commands::kJobs = kCommand;
 

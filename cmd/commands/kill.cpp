@@ -5,26 +5,18 @@
 #include "cmd/context.h"
 
 namespace podctl {
-namespace {
-
 using Of = FlagsOf<KillOptions>;
 
 constexpr Flag kFlags[] = {
     Of::Pod<&KillOptions::pod>(),
     Of::Workers<&KillOptions::workers>(),
-    Of::Argument<&KillOptions::job>("JOB", "name of the job"),
-    Of::Duration<&KillOptions::grace>(
-        "--grace", "from TERM to KILL (default: the job's terminationGracePeriod, 30s)"),
+    Required(Of::Value<&KillOptions::job>("JOB", "", "name of the job")),
+    Of::Value<&KillOptions::grace>(
+        "--grace", "DURATION",
+        "from TERM to KILL (default: the job's terminationGracePeriod, 30s)"),
 };
 
-constexpr CommandOf<KillOptions> kCommand{{
-    .name = "kill",
-    .summary = "end a job",
-    .flags = kFlags,
-    .run = WithWorld<RunKill>,
-}};
-
-}  // namespace
+constexpr CommandOf<KillOptions> kCommand("kill", "end a job", kFlags, WithWorld<RunKill>);
 
 const Command& commands::kKill = kCommand;
 

@@ -265,8 +265,6 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   return ExitCodeOf(ends);
 }
 
-namespace {
-
 constexpr int kMostLines = 1'000'000;
 
 using Of = FlagsOf<LogsOptions>;
@@ -274,20 +272,14 @@ using Of = FlagsOf<LogsOptions>;
 constexpr Flag kFlags[] = {
     Of::Pod<&LogsOptions::pod>(),
     Of::Workers<&LogsOptions::workers>(),
-    Of::Argument<&LogsOptions::job>("JOB", "name of the job"),
+    Required(Of::Value<&LogsOptions::job>("JOB", "", "name of the job")),
     Of::Switch<&LogsOptions::follow>("--follow", "until the job has ended, with its exit code"),
     Of::Switch<&LogsOptions::resume>("--resume", "only what was not shown here before"),
-    Of::Number<&LogsOptions::tail>("--tail", "N", kMostLines, "only so many last lines"),
+    Within(1, kMostLines, Of::Value<&LogsOptions::tail>("--tail", "N", "only so many last lines")),
 };
 
-constexpr CommandOf<LogsOptions> kCommand{{
-    .name = "logs",
-    .summary = "show what a job has written",
-    .flags = kFlags,
-    .run = WithWorld<RunLogs>,
-}};
-
-}  // namespace
+constexpr CommandOf<LogsOptions> kCommand("logs", "show what a job has written", kFlags,
+                                          WithWorld<RunLogs>);
 
 const Command& commands::kLogs = kCommand;
 

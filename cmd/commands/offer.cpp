@@ -1,5 +1,4 @@
-#include "cmd/commands/offer.h"
-
+// `podctl types` and `podctl versions`: what a zone offers to make pods of.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,8 +84,6 @@ int ShowBuiltIn(Wiring& wiring, const Where& where, const Error* why) {
   return 0;
 }
 
-}  // namespace
-
 int RunTypes(Wiring& wiring) {
   const Where where = WhereToLook(wiring);
   if (where.zone.empty()) return ShowBuiltIn(wiring, where, nullptr);
@@ -144,29 +141,16 @@ int RunVersions(Wiring& wiring) {
   return 0;
 }
 
-namespace {
-
-constexpr CommandOf<NoOptions> kTypesCommand{{
-    .name = "types",
-    .summary = "list TPU types, with chips, hosts and topology (of a --zone)",
-    .run = WithWorld<RunTypes>,
-    .uses_state = NoState,
-}};
-
 }  // namespace
+
+constexpr CommandOf<NoOptions> kTypesCommand(
+    "types", "list TPU types, with chips, hosts and topology (of a --zone)", {},
+    WithWorld<RunTypes>, nullptr, NoState);
 
 const Command& commands::kTypes = kTypesCommand;
 
-namespace {
-
-constexpr CommandOf<NoOptions> kVersionsCommand{{
-    .name = "versions",
-    .summary = "list the runtime versions of a --zone",
-    .run = WithWorld<RunVersions>,
-    .uses_state = NoState,
-}};
-
-}  // namespace
+constexpr CommandOf<NoOptions> kVersionsCommand("versions", "list the runtime versions of a --zone",
+                                                {}, WithWorld<RunVersions>, nullptr, NoState);
 
 const Command& commands::kVersions = kVersionsCommand;
 

@@ -27,8 +27,6 @@ std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& globa
   return {};
 }
 
-namespace {
-
 constexpr Flag kFlags[] = {
     kDestroyFlag,
     kRefreshOnlyFlag,
@@ -36,19 +34,12 @@ constexpr Flag kFlags[] = {
     kRefreshFlag,
     kReplaceFlag,
     kDetailedExitCodeFlag,
-    PlanFlags::Text<&ApplyOptions::out>("--out", "FILE", "save the plan, for `podctl apply FILE`"),
+    PlanFlags::Value<&ApplyOptions::out>("--out", "FILE", "save the plan, for `podctl apply FILE`"),
     kMarkdownFlag,
 };
 
-constexpr CommandOf<ApplyOptions> kCommand{{
-    .name = "plan",
-    .summary = "show what apply would do",
-    .flags = kFlags,
-    .run = WithWorld<RunPlan>,
-    .conflict = PlanConflict,
-}};
-
-}  // namespace
+constexpr CommandOf<ApplyOptions> kCommand("plan", "show what apply would do", kFlags,
+                                           WithWorld<RunPlan>, PlanConflict);
 
 const Command& commands::kPlan = kCommand;
 

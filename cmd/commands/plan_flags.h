@@ -14,11 +14,11 @@ inline constexpr Flag kDestroyFlag =
     PlanFlags::Switch<&ApplyOptions::destroy>("--destroy", "plan the empty spec");
 inline constexpr Flag kRefreshOnlyFlag = PlanFlags::Switch<&ApplyOptions::refresh_only>(
     "--refresh-only", "take what the cloud says into the state; change nothing else");
-inline constexpr Flag kTargetFlag = PlanFlags::Texts<&ApplyOptions::targets>(
+inline constexpr Flag kTargetFlag = PlanFlags::Values<&ApplyOptions::targets>(
     "--target", "ADDRESS", "only this pod or step, and what it depends on; repeatable");
-inline constexpr Flag kRefreshFlag = PlanFlags::OnOff<&ApplyOptions::refresh>(
-    "--refresh", "ask the cloud first; --refresh=false trusts the state");
-inline constexpr Flag kReplaceFlag = PlanFlags::Texts<&ApplyOptions::replace>(
+inline constexpr Flag kRefreshFlag = PlanFlags::Value<&ApplyOptions::refresh>(
+    "--refresh", "true|false", "ask the cloud first; --refresh=false trusts the state");
+inline constexpr Flag kReplaceFlag = PlanFlags::Values<&ApplyOptions::replace>(
     "--replace", "ADDRESS",
     "make this pod anew, or run this step or training job again; repeatable");
 inline constexpr Flag kDetailedExitCodeFlag = PlanFlags::Switch<&ApplyOptions::detailed_exitcode>(

@@ -104,26 +104,18 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
   return RunOnTerminal(wiring, *target, worker, command, tty).value_or(kNoSession);
 }
 
-namespace {
-
 using Of = FlagsOf<PodOptions>;
 
 constexpr Flag kFlags[] = {
     Of::Pod<&PodOptions::pod>(),
     Of::Workers<&PodOptions::workers>("number of the worker (default 0)", "N"),
     WithLetter('t', Of::Switch<&PodOptions::tty>("--tty", "a terminal also for a command")),
-    ShownWithDashes(
-        Of::CommandWords<&PodOptions::command>("COMMAND", "run this instead of a shell, after --")),
+    BehindDashes(true, Of::Values<&PodOptions::command>("COMMAND", "",
+                                                        "run this instead of a shell, after --")),
 };
 
-constexpr CommandOf<PodOptions> kCommand{{
-    .name = "ssh",
-    .summary = "open an interactive shell on one worker",
-    .flags = kFlags,
-    .run = WithWorld<RunSsh>,
-}};
-
-}  // namespace
+constexpr CommandOf<PodOptions> kCommand("ssh", "open an interactive shell on one worker", kFlags,
+                                         WithWorld<RunSsh>);
 
 const Command& commands::kSsh = kCommand;
 

@@ -133,7 +133,8 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
   return 0;
 }
 
-int RunStateShow(Wiring& wiring, const std::string& address) {
+int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
+  const std::string& address = options.address;
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
   if (!state) return 1;
@@ -151,7 +152,8 @@ int RunStateShow(Wiring& wiring, const std::string& address) {
   return 0;
 }
 
-int RunUnlock(Wiring& wiring, const std::string& id) {
+int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
+  const std::string& id = options.id;
   auto store = wiring.OpenStore(wiring.StatePath());
   if (auto unlocked = store->ForceUnlock(id); !unlocked) {
     return ShowFailure(wiring, unlocked.error());
@@ -177,120 +179,67 @@ std::string ShowConflict(const ApplyOptions& options, const GlobalOptions& globa
 }
 
 constexpr Flag kShowFlags[] = {
-    PlanFlags::OptionalArgument<&ApplyOptions::plan_file>("FILE", "a saved plan"),
+    PlanFlags::Value<&ApplyOptions::plan_file>("FILE", "", "a saved plan"),
     kMarkdownFlag,
 };
 
-constexpr CommandOf<ApplyOptions> kShowCommand{{
-    .name = "show",
-    .summary = "show the state, or a saved plan",
-    .flags = kShowFlags,
-    .run =
-        [](Context& context, const ApplyOptions& options) {
-          return options.plan_file.empty()
-                     ? RunShow(context.wiring())
-                     : RunShowPlan(context.wiring(), options.plan_file, options.markdown);
-        },
-    .conflict = ShowConflict,
+constexpr CommandOf<ApplyOptions> kShowCommand(
+    "show", "show the state, or a saved plan", kShowFlags,
+    [](Context& context, const ApplyOptions& options) {
+      return options.plan_file.empty()
+                 ? RunShow(context.wiring())
+                 : RunShowPlan(context.wiring(), options.plan_file, options.markdown);
+    },
+    ShowConflict,
     // A saved plan knows its own.
-    .uses_state = [](const ApplyOptions& options) { return options.plan_file.empty(); },
-}};
+    [](const ApplyOptions& options) { return options.plan_file.empty(); });
 
 }  // namespace
 
 const Command& commands::kShow = kShowCommand;
 
-namespace {
-
-constexpr CommandOf<NoOptions> kStatusCommand{{
-    .name = "status",
-    .summary = "show the pods, their health and their workers",
-    .run = WithWorld<RunStatus>,
-}};
-
-}  // namespace
+constexpr CommandOf<NoOptions> kStatusCommand("status",
+                                              "show the pods, their health and their workers", {},
+                                              WithWorld<RunStatus>);
 
 const Command& commands::kStatus = kStatusCommand;
 
-namespace {
-
-constexpr CommandOf<NoOptions> kStateCommand{{
-    .name = "state",
-    .summary = "look after the state",
-}};
-
-}  // namespace
+constexpr CommandOf<NoOptions> kStateCommand("state", "look after the state", {}, nullptr);
 
 const Command& commands::kState = kStateCommand;
-
-namespace {
 
 using OfList = FlagsOf<StateListOptions>;
 
 constexpr Flag kListFlags[] = {
-    Naming(Flag::Names::kAddress, OfList::Arguments<&StateListOptions::addresses>(
-                                      "ADDRESS", "only these, and the steps of these pods")),
+    Naming(Flag::Names::kAddress, OfList::Values<&StateListOptions::addresses>(
+                                      "ADDRESS", "", "only these, and the steps of these pods")),
 };
 
-constexpr CommandOf<StateListOptions> kListCommand{{
-    .name = "state list",
-    .summary = "list the addresses in the state",
-    .flags = kListFlags,
-    .run = WithWorld<RunStateList>,
-}};
-
-}  // namespace
+constexpr CommandOf<StateListOptions> kListCommand("state list", "list the addresses in the state",
+                                                   kListFlags, WithWorld<RunStateList>);
 
 const Command& commands::kStateList = kListCommand;
-
-namespace {
-
-struct StateShowOptions {
-  std::string address;
-};
 
 using OfOne = FlagsOf<StateShowOptions>;
 
 constexpr Flag kOneFlags[] = {
     Naming(Flag::Names::kAddress,
-           OfOne::Argument<&StateShowOptions::address>("ADDRESS", "e.g. pod.research")),
+           Required(OfOne::Value<&StateShowOptions::address>("ADDRESS", "", "e.g. pod.research"))),
 };
 
-constexpr CommandOf<StateShowOptions> kOneCommand{{
-    .name = "state show",
-    .summary = "show one address",
-    .flags = kOneFlags,
-    .run =
-        [](Context& context, const StateShowOptions& options) {
-          return RunStateShow(context.wiring(), options.address);
-        },
-}};
-
-}  // namespace
+constexpr CommandOf<StateShowOptions> kOneCommand("state show", "show one address", kOneFlags,
+                                                  WithWorld<RunStateShow>);
 
 const Command& commands::kStateShow = kOneCommand;
-
-namespace {
-
-struct UnlockOptions {
-  std::string id;
-};
 
 using OfUnlock = FlagsOf<UnlockOptions>;
 
 constexpr Flag kUnlockFlags[] = {
-    OfUnlock::Argument<&UnlockOptions::id>("ID", "the lock's ID, as the error shows it"),
+    Required(OfUnlock::Value<&UnlockOptions::id>("ID", "", "the lock's ID, as the error shows it")),
 };
 
-constexpr CommandOf<UnlockOptions> kUnlockCommand{{
-    .name = "unlock",
-    .summary = "release a lock that was left behind",
-    .flags = kUnlockFlags,
-    .run = [](Context& context,
-              const UnlockOptions& options) { return RunUnlock(context.wiring(), options.id); },
-}};
-
-}  // namespace
+constexpr CommandOf<UnlockOptions> kUnlockCommand("unlock", "release a lock that was left behind",
+                                                  kUnlockFlags, WithWorld<RunUnlock>);
 
 const Command& commands::kUnlock = kUnlockCommand;
 

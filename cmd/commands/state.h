@@ -16,7 +16,17 @@ struct StateListOptions {
 };
 
 int RunStateList(Wiring& wiring, const StateListOptions& options);
-int RunStateShow(Wiring& wiring, const std::string& address);
-int RunUnlock(Wiring& wiring, const std::string& id);
+
+struct StateShowOptions {
+  std::string address;
+};
+
+int RunStateShow(Wiring& wiring, const StateShowOptions& options);
+
+struct UnlockOptions {
+  std::string id;
+};
+
+int RunUnlock(Wiring& wiring, const UnlockOptions& options);
 
 }  // namespace podctl

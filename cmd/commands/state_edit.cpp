@@ -181,46 +181,33 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
   return 0;
 }
 
-namespace {
-
 using OfMv = FlagsOf<StateMvOptions>;
 
 constexpr Flag kMvFlags[] = {
-    Naming(Flag::Names::kAddress, OfMv::Argument<&StateMvOptions::from>("FROM", "e.g. pod.a")),
-    OfMv::Argument<&StateMvOptions::to>("TO", "e.g. pod.b"),
+    Naming(Flag::Names::kAddress,
+           Required(OfMv::Value<&StateMvOptions::from>("FROM", "", "e.g. pod.a"))),
+    Required(OfMv::Value<&StateMvOptions::to>("TO", "", "e.g. pod.b")),
     OfMv::Switch<&StateMvOptions::dry_run>("--dry-run", "only show what would move"),
 };
 
-constexpr CommandOf<StateMvOptions> kMvCommand{{
-    .name = "state mv",
-    .summary = "give what is remembered another address",
-    .flags = kMvFlags,
-    .run = WithWorld<RunStateMove>,
-}};
-
-}  // namespace
+constexpr CommandOf<StateMvOptions> kMvCommand("state mv",
+                                               "give what is remembered another address", kMvFlags,
+                                               WithWorld<RunStateMove>);
 
 const Command& commands::kStateMv = kMvCommand;
-
-namespace {
 
 using OfRm = FlagsOf<StateRmOptions>;
 
 constexpr Flag kRmFlags[] = {
     Naming(Flag::Names::kAddress,
-           Required(OfRm::Arguments<&StateRmOptions::addresses>("ADDRESS", "e.g. pod.research"))),
+           Required(OfRm::Values<&StateRmOptions::addresses>("ADDRESS", "", "e.g. pod.research"))),
     OfRm::Switch<&StateRmOptions::dry_run>("--dry-run", "only show what would be forgotten"),
     OfRm::Switch<&StateRmOptions::force>("--force-forget", "also what a run left under way"),
 };
 
-constexpr CommandOf<StateRmOptions> kRmCommand{{
-    .name = "state rm",
-    .summary = "forget addresses; the pods themselves are left alone",
-    .flags = kRmFlags,
-    .run = WithWorld<RunStateRemove>,
-}};
-
-}  // namespace
+constexpr CommandOf<StateRmOptions> kRmCommand(
+    "state rm", "forget addresses; the pods themselves are left alone", kRmFlags,
+    WithWorld<RunStateRemove>);
 
 const Command& commands::kStateRm = kRmCommand;
 

@@ -115,15 +115,9 @@ int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options) {
   return 0;
 }
 
-namespace {
-
-constexpr CommandOf<NoOptions> kHistoryCommand{{
-    .name = "state history",
-    .summary = "list the generations of the state that are kept",
-    .run = WithWorld<RunStateHistory>,
-}};
-
-}  // namespace
+constexpr CommandOf<NoOptions> kHistoryCommand("state history",
+                                               "list the generations of the state that are kept",
+                                               {}, WithWorld<RunStateHistory>);
 
 const Command& commands::kStateHistory = kHistoryCommand;
 
@@ -140,16 +134,13 @@ using OfRestore = FlagsOf<StateRestoreOptions>;
 
 constexpr Flag kRestoreFlags[] = {
     Naming(Flag::Names::kSerial,
-           Required(OfRestore::Word<&StateRestoreOptions::serial, &ReadSerial>(
+           Required(OfRestore::Value<&StateRestoreOptions::serial, &ReadSerial>(
                "SERIAL", "", "as `podctl state history` lists it"))),
 };
 
-constexpr CommandOf<StateRestoreOptions> kRestoreCommand{{
-    .name = "state restore",
-    .summary = "make a kept generation the newest one",
-    .flags = kRestoreFlags,
-    .run = WithWorld<RunStateRestore>,
-}};
+constexpr CommandOf<StateRestoreOptions> kRestoreCommand("state restore",
+                                                         "make a kept generation the newest one",
+                                                         kRestoreFlags, WithWorld<RunStateRestore>);
 
 }  // namespace
 

@@ -87,37 +87,22 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   return 0;
 }
 
-namespace {
-
-constexpr CommandOf<NoOptions> kPullCommand{{
-    .name = "state pull",
-    .summary = "print the whole state",
-    .run = WithWorld<RunStatePull>,
-}};
-
-}  // namespace
+constexpr CommandOf<NoOptions> kPullCommand("state pull", "print the whole state", {},
+                                            WithWorld<RunStatePull>);
 
 const Command& commands::kStatePull = kPullCommand;
-
-namespace {
 
 using OfPush = FlagsOf<StatePushOptions>;
 
 constexpr Flag kPushFlags[] = {
-    OfPush::Argument<&StatePushOptions::file>("FILE",
-                                              "a file as `state pull` prints it, or - for stdin"),
+    Required(OfPush::Value<&StatePushOptions::file>(
+        "FILE", "", "a file as `state pull` prints it, or - for stdin")),
     OfPush::Switch<&StatePushOptions::force>("--force",
                                              "also over a newer, unrelated or damaged state"),
 };
 
-constexpr CommandOf<StatePushOptions> kPushCommand{{
-    .name = "state push",
-    .summary = "replace the state by a file's",
-    .flags = kPushFlags,
-    .run = WithWorld<RunStatePush>,
-}};
-
-}  // namespace
+constexpr CommandOf<StatePushOptions> kPushCommand("state push", "replace the state by a file's",
+                                                   kPushFlags, WithWorld<RunStatePush>);
 
 const Command& commands::kStatePush = kPushCommand;
 

@@ -7,17 +7,14 @@
 namespace podctl {
 namespace {
 
-constexpr CommandOf<NoOptions> kCommand{{
-    .name = "validate",
-    .summary = "check the spec, offline",
-    .run =
-        [](Context& context, const NoOptions&) {
-          Wiring& wiring = context.wiring();
-          return RunValidate({wiring.SpecOptions(), context.global().json}, wiring.files(),
-                             wiring.environment(), wiring.streams());
-        },
-    .uses_state = NoState,
-}};
+constexpr CommandOf<NoOptions> kCommand(
+    "validate", "check the spec, offline", {},
+    [](Context& context, const NoOptions&) {
+      Wiring& wiring = context.wiring();
+      return RunValidate({wiring.SpecOptions(), context.global().json}, wiring.files(),
+                         wiring.environment(), wiring.streams());
+    },
+    nullptr, NoState);
 
 }  // namespace
 

@@ -19,12 +19,7 @@ int Run(Context& context, const NoOptions&) {
   return 0;
 }
 
-constexpr CommandOf<NoOptions> kCommand{{
-    .name = "version",
-    .summary = "show the version",
-    .run = Run,
-    .uses_state = NoState,
-}};
+constexpr CommandOf<NoOptions> kCommand("version", "show the version", {}, Run, nullptr, NoState);
 
 }  // namespace
 

@@ -295,21 +295,17 @@ std::string WatchConflict(const WatchOptions& options, const GlobalOptions&) {
 using Of = FlagsOf<WatchOptions>;
 
 constexpr Flag kFlags[] = {
-    Of::Duration<&WatchOptions::interval>("--interval", "between two looks (default 60s)"),
+    Of::Value<&WatchOptions::interval>("--interval", "DURATION", "between two looks (default 60s)"),
     Of::Switch<&WatchOptions::once>("--once", "look once, do what is to be done, and end"),
     Of::Switch<&WatchOptions::detailed_exitcode>(
         "--detailed-exitcode", "with --once: exit 2 when something was done, or is left to do"),
-    Of::Texts<&WatchOptions::targets>("--target", "ADDRESS",
-                                      "only this pod, and what it depends on; repeatable"),
+    Of::Values<&WatchOptions::targets>("--target", "ADDRESS",
+                                       "only this pod, and what it depends on; repeatable"),
 };
 
-constexpr CommandOf<WatchOptions> kCommand{{
-    .name = "watch",
-    .summary = "make pods anew that were preempted, as their spec allows",
-    .flags = kFlags,
-    .run = WithWorld<RunWatch>,
-    .conflict = WatchConflict,
-}};
+constexpr CommandOf<WatchOptions> kCommand(
+    "watch", "make pods anew that were preempted, as their spec allows", kFlags,
+    WithWorld<RunWatch>, WatchConflict);
 
 }  // namespace
 

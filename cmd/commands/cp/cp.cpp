@@ -273,26 +273,18 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
   return copy.Run();
 }
 
-namespace {
-
 using Of = FlagsOf<CpOptions>;
 
 constexpr Flag kFlags[] = {
-    Required(Of::Arguments<&CpOptions::paths>("PATH",
-                                              "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")),
+    Required(Of::Values<&CpOptions::paths>("PATH", "",
+                                           "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")),
     Of::Workers<&CpOptions::workers>(),
     WithLetter('r', Of::Switch<&CpOptions::recursive>("--recursive",
                                                       "as for scp: folders are copied anyway")),
 };
 
-constexpr CommandOf<CpOptions> kCommand{{
-    .name = "cp",
-    .summary = "copy files to or from a pod's workers",
-    .flags = kFlags,
-    .run = WithWorld<RunCp>,
-}};
-
-}  // namespace
+constexpr CommandOf<CpOptions> kCommand("cp", "copy files to or from a pod's workers", kFlags,
+                                        WithWorld<RunCp>);
 
 const Command& commands::kCp = kCommand;
 

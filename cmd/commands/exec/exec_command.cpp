@@ -16,6 +16,8 @@
 namespace podctl {
 namespace {
 
+constexpr int kMostWorkers = 99'999;
+
 // As a shell takes it for a name (POSIX.1-2017, 3.235).
 bool IsVariableName(std::string_view name) {
   return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
@@ -95,42 +97,40 @@ constexpr Flag kFlags[] = {
                                   "show equal outputs once, with their workers, at the end"),
     Of::Switch<&ExecLine::diff>(
         "--diff", "gather, and show the smaller groups as differences from the biggest"),
-    Of::Text<&ExecLine::output_dir>("--output-dir", "DIR",
-                                    "write outputs to files in DIR, with results.json"),
+    Of::Value<&ExecLine::output_dir>("--output-dir", "DIR",
+                                     "write outputs to files in DIR, with results.json"),
     Of::Switch<&ExecLine::overwrite>("--overwrite", "replace the results that DIR holds"),
-    Of::Text<&ExecLine::retry_failed>(
+    Of::Value<&ExecLine::retry_failed>(
         "--retry-failed", "DIR|last",
         "only the workers that failed in DIR's results, or in the last run"),
-    Of::CountOrShare<&ExecLine::batch>("--batch", 1,
-                                       "so many workers at a time; none after a failure"),
-    Of::CountOrShare<&ExecLine::max_failures>(
-        "--max-failures", 0, "start no more workers after more failures than this"),
+    Within(1, kMostWorkers,
+           Of::Value<&ExecLine::batch>("--batch", "N|P%",
+                                       "so many workers at a time; none after a failure")),
+    Within(0, kMostWorkers,
+           Of::Value<&ExecLine::max_failures>(
+               "--max-failures", "N|P%", "start no more workers after more failures than this")),
     Of::Switch<&ExecLine::fail_fast>("--fail-fast", "the same as --max-failures 0"),
-    Of::Duration<&ExecLine::timeout>("--timeout", "end the command after this long"),
+    Of::Value<&ExecLine::timeout>("--timeout", "DURATION", "end the command after this long"),
     {.name = "--env",
      .takes = Flag::Takes::kWords,
      .value = "NAME[=VALUE]",
      .help = "set a variable for the command; NAME alone: as it is here; repeatable",
      .set = SetEnvironment},
-    Of::Text<&ExecLine::detach>("--detach", "NAME",
-                                "start it as a job of this name that outlives the connection"),
+    Of::Value<&ExecLine::detach>("--detach", "NAME",
+                                 "start it as a job of this name that outlives the connection"),
     WithLetter('n', Of::Switch<&ExecLine::no_stdin>("--no-stdin", "leave standard input alone")),
     WithLetter('t',
                Of::Switch<&ExecLine::tty>("--tty", "a terminal for the command, on one worker")),
-    ShownWithDashes(Of::CommandWords<&ExecLine::command>("COMMAND", "the command, after --")),
+    BehindDashes(true, Of::Values<&ExecLine::command>("COMMAND", "", "the command, after --")),
 };
 
-constexpr CommandOf<ExecLine> kCommand{{
-    .name = "exec",
-    .summary = "run a command on a pod's workers",
-    .flags = kFlags,
-    .run =
-        [](Context& context, const ExecLine& line) {
-          return line.detach.empty() ? RunExec(context.wiring(), line, line)
-                                     : RunDetach(context.wiring(), line, line);
-        },
-    .conflict = ExecConflict,
-}};
+constexpr CommandOf<ExecLine> kCommand(
+    "exec", "run a command on a pod's workers", kFlags,
+    [](Context& context, const ExecLine& line) {
+      return line.detach.empty() ? RunExec(context.wiring(), line, line)
+                                 : RunDetach(context.wiring(), line, line);
+    },
+    ExecConflict);
 
 }  // namespace
 

@@ -183,29 +183,24 @@ std::string RunConflict(const RunOptions& run, const GlobalOptions&) {
 using Of = FlagsOf<RunOptions>;
 
 constexpr Flag kFlags[] = {
-    Naming(Flag::Names::kJob, Of::OptionalArgument<&RunOptions::job>("JOB", "name of the job")),
+    Naming(Flag::Names::kJob, Of::Value<&RunOptions::job>("JOB", "", "name of the job")),
     Of::Switch<&RunOptions::detach>(
         "--detach", "start it so that it outlives the connection; see jobs, logs and kill"),
     Of::Switch<&RunOptions::local>("--local", "the same command on this machine, without a TPU"),
     Of::Switch<&RunOptions::print>("--print", "only show what would run where"),
     Of::Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
     Of::Workers<&RunOptions::workers>("all, 0,2-3, … in place of the job's own"),
-    Of::SwitchOff<&RunOptions::drain>("--no-drain", "leave what earlier runs left alone"),
+    Of::Switch<&RunOptions::drain, false>("--no-drain", "leave what earlier runs left alone"),
     Of::Switch<&RunOptions::drain_jobs>(
         "--drain-jobs",
         "end other jobs of podctl that hold the chips it needs, and an earlier start of this one"),
-    Of::SwitchOff<&RunOptions::sync>("--no-sync", "leave the job's files as they are there"),
-    Of::CommandWords<&RunOptions::arguments>("ARGUMENT",
-                                             "further arguments of the command, after --"),
+    Of::Switch<&RunOptions::sync, false>("--no-sync", "leave the job's files as they are there"),
+    BehindDashes(false, Of::Values<&RunOptions::arguments>(
+                            "ARGUMENT", "", "further arguments of the command, after --")),
 };
 
-constexpr CommandOf<RunOptions> kCommand{{
-    .name = "run",
-    .summary = "run a job of the spec on its pod's workers",
-    .flags = kFlags,
-    .run = WithWorld<RunJob>,
-    .conflict = RunConflict,
-}};
+constexpr CommandOf<RunOptions> kCommand("run", "run a job of the spec on its pod's workers",
+                                         kFlags, WithWorld<RunJob>, RunConflict);
 
 }  // namespace
 

@@ -269,28 +269,22 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
   return failure ? fail(*failure) : 0;
 }
 
-namespace {
-
 using Of = FlagsOf<TunnelOptions>;
 
 constexpr Flag kFlags[] = {
     Of::Pod<&TunnelOptions::pod>(),
-    Of::Arguments<&TunnelOptions::ports>(
-        "PORT", "[LOCAL:]REMOTE, or a name of the pod's `tunnels`; none: all of these"),
-    Of::ChoiceIfAttached<&TunnelOptions::open>(
-        "--open", "browser|url",
-        "wait until it answers, show its URL, and open that; =url: only show it"),
+    Of::Values<&TunnelOptions::ports>(
+        "PORT", "", "[LOCAL:]REMOTE, or a name of the pod's `tunnels`; none: all of these"),
+    IfAttached(
+        OneOf("browser|url",
+              Of::Value<&TunnelOptions::open>(
+                  "--open", "",
+                  "wait until it answers, show its URL, and open that; =url: only show it"))),
     Of::Workers<&TunnelOptions::workers>("number of the worker (default 0)", "N"),
 };
 
-constexpr CommandOf<TunnelOptions> kCommand{{
-    .name = "tunnel",
-    .summary = "forward local ports to a worker",
-    .flags = kFlags,
-    .run = WithWorld<RunTunnel>,
-}};
-
-}  // namespace
+constexpr CommandOf<TunnelOptions> kCommand("tunnel", "forward local ports to a worker", kFlags,
+                                            WithWorld<RunTunnel>);
 
 const Command& commands::kTunnel = kCommand;
 
