@@ -85,17 +85,15 @@ enum class ReasonCode {
 };
 
 struct Change {
-  // "pod.research", "bootstrap.research.jupyter"; of a deposed node "pod.research (deposed ID)".
-  // No two changes of a plan have the same.
-  std::string address;
-  std::string previous_address;  // what the state called it; empty: the same
-  std::string pod;               // "research"
+  Address address;           // no two changes of a plan have the same
+  Address previous_address;  // what the state called it; empty: the same
+  std::string pod;           // "research"
   NodeName node;
   Action action;
   std::vector<AttributeChange> attributes;  // sorted by path
   ReasonCode reason_code = ReasonCode::kNone;
-  std::string reason;                  // a clause: "acceleratorType cannot be changed in place"
-  std::vector<std::string> waits_for;  // addresses of changes in this plan
+  std::string reason;              // a clause: "acceleratorType cannot be changed in place"
+  std::vector<Address> waits_for;  // changes in this plan
   // How the service took the pod's node away, for which it is made anew ("PREEMPTED", "SUSPENDED",
   // "gone"); empty: it did not.
   std::string lost;
@@ -108,7 +106,7 @@ struct Change {
 struct Drift {
   enum class Kind { kChanged, kVanished, kTerminal, kRepairing, kStopped, kUnhealthy };
   Kind kind = Kind::kChanged;
-  std::string address;
+  Address address;
   std::string sentence;                     // "is PREEMPTED"
   std::vector<AttributeChange> attributes;  // for kChanged
 };

@@ -18,7 +18,7 @@ constexpr std::string_view kMetadata = "metadata.";
 
 class Finder {
  public:
-  Finder(const std::string& address, const DriftQuestion& question)
+  Finder(const Address& address, const DriftQuestion& question)
       : address_(address), question_(question) {}
 
   std::vector<Drift> Run() {
@@ -117,7 +117,7 @@ class Finder {
     found_.back().attributes = std::move(changes);
   }
 
-  const std::string& address_;
+  const Address& address_;
   const DriftQuestion& question_;
   std::vector<Drift> found_;
 };
@@ -148,7 +148,7 @@ void AcceptAttribute(const AttributeChange& attribute, const std::string& digest
 
 }  // namespace
 
-std::vector<Drift> FindDrift(const std::string& address, const DriftQuestion& question) {
+std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& question) {
   return Finder(address, question).Run();
 }
 

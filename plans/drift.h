@@ -22,7 +22,7 @@ struct DriftQuestion {
   bool only_news = false;
   const Value* queued = nullptr;  // the pod's queued resource, where it has one and it is there
 };
-std::vector<Drift> FindDrift(const std::string& address, const DriftQuestion& question);
+std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& question);
 
 // `state` (a settled one) with the drift of a plan taken for right: values as they are now,
 // vanished pods forgotten.

@@ -34,12 +34,12 @@ class EventSink {
   virtual void OnError(const Change& change, Elapsed elapsed, const Error& error) = 0;
   // Never started, because `cause` (an address) failed, on which it builds, however indirectly; or
   // because the run ended early (`cause` empty): an interrupt, or a state that cannot be saved.
-  virtual void OnSkip(const Change& change, const std::string& cause) = 0;
+  virtual void OnSkip(const Change& change, const Address& cause) = 0;
   // A line of a worker's output; `label` is how people call the worker: "research/3".
   virtual void OnStepLine(const Change& change, int worker, const std::string& label,
                           std::string_view line) = 0;
   // A remark for the user about an address.
-  virtual void OnNote(const std::string& address, const std::string& text) = 0;
+  virtual void OnNote(const Address& address, const std::string& text) = 0;
   // The first interrupt came: nothing new is started, and the run ends within seconds.
   virtual void OnInterrupt() {}
   // Called at this pace while the executor waits, for live displays; zero: never.

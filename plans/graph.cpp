@@ -74,12 +74,12 @@ class Circles {
 
 std::vector<const PodSpec*> InDependencyOrder(const Spec& spec) {
   const std::size_t count = spec.pods.size();
-  std::map<std::string, std::size_t> index;
+  std::map<Address, std::size_t> index;
   for (std::size_t i = 0; i < count; ++i) index[PodAddress(spec.pods[i].name)] = i;
   Edges followers(count);
   std::vector<std::size_t> waits(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    for (const std::string& dependency : spec.pods[i].depends_on) {
+    for (const Address& dependency : spec.pods[i].depends_on) {
       const auto it = index.find(dependency);
       if (it == index.end()) continue;
       followers[it->second].push_back(i);
@@ -110,24 +110,24 @@ std::vector<const PodSpec*> InDependencyOrder(const Spec& spec) {
 
 void DropIdleWaits(Plan* plan) {
   std::vector<Change>& changes = plan->changes;
-  std::map<std::string, std::size_t> active;
+  std::map<Address, std::size_t> active;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     if (!IsKeep(changes[i])) active[changes[i].address] = i;
   }
   Edges edges(changes.size());
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    std::vector<std::string>& waits = changes[i].waits_for;
+    std::vector<Address>& waits = changes[i].waits_for;
     std::sort(waits.begin(), waits.end());
     waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
-    std::erase_if(waits, [&](const std::string& address) {
+    std::erase_if(waits, [&](const Address& address) {
       return address == changes[i].address || !active.contains(address);
     });
-    for (const std::string& address : waits) edges[i].push_back(active.at(address));
+    for (const Address& address : waits) edges[i].push_back(active.at(address));
   }
   const Circles circles(edges);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     if (!std::holds_alternative<Delete>(changes[i].action)) continue;
-    std::erase_if(changes[i].waits_for, [&](const std::string& address) {
+    std::erase_if(changes[i].waits_for, [&](const Address& address) {
       return circles[active.at(address)] == circles[i];
     });
   }

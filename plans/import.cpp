@@ -297,7 +297,7 @@ std::vector<std::string> DifferingPaths(const PodSpec& pod, const Value& node,
 
 void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const NodeLookup& lookup,
               const std::string& now, State* state) {
-  const std::string address = PodAddress(pod.name);
+  const Address address = PodAddress(pod.name);
   PODCTL_CHECK(!state->pods.contains(address));
   PodRecord& record = state->pods[address];
   record.project = name.project;

@@ -6,14 +6,13 @@
 
 namespace podctl {
 
-std::map<std::string, std::string> MovePods(const Spec& spec, State* state,
-                                            Diagnostics& diagnostics) {
-  std::map<std::string, const MovedSpec*> next;
+std::map<Address, Address> MovePods(const Spec& spec, State* state, Diagnostics& diagnostics) {
+  std::map<Address, const MovedSpec*> next;
   for (const MovedSpec& move : spec.moved) next[move.from] = &move;
-  std::map<std::string, std::string> moved;
+  std::map<Address, Address> moved;
   for (const MovedSpec& move : spec.moved) {
     if (!state->pods.contains(move.from)) continue;
-    std::string to = move.to;
+    Address to = move.to;
     // The loader has refused circles; the bound is for those who made the spec otherwise.
     for (std::size_t hops = 0; next.contains(to) && hops < next.size(); ++hops) to = next[to]->to;
     const auto done = MoveAddress(*state, move.from, to);
@@ -40,13 +39,13 @@ std::map<std::string, std::string> MovePods(const Spec& spec, State* state,
   return moved;
 }
 
-void RefuseMovesLeftOut(const std::map<std::string, std::string>& moved,
-                        const std::set<std::string>& reach, Diagnostics& diagnostics) {
+void RefuseMovesLeftOut(const std::map<Address, Address>& moved, const std::set<Address>& reach,
+                        Diagnostics& diagnostics) {
   for (const auto& [now, before] : moved) {
     if (reach.contains(now)) continue;
     Diagnostic diagnostic;
     diagnostic.summary = fmt::format("{} has moved to {}, and --target leaves it out", before, now);
-    diagnostic.context = now;
+    diagnostic.context = now.Text();
     diagnostic.detail = fmt::format("Add `--target {}`, or apply the moves first.", now);
     diagnostics.Add(std::move(diagnostic));
   }

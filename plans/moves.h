@@ -14,13 +14,12 @@ namespace podctl {
 
 // Moves what is there to be moved, along chains to their end. The result: the address now -> what
 // `state` called it before. Where both names are in the state an error says what to do.
-std::map<std::string, std::string> MovePods(const Spec& spec, State* state,
-                                            Diagnostics& diagnostics);
+std::map<Address, Address> MovePods(const Spec& spec, State* state, Diagnostics& diagnostics);
 
 // Where a plan is narrowed to what targets reach: each move of a pod that is not in reach is
 // refused, for the state is moved as a whole, or a part of it would be saved that nobody was shown.
 // `moved`: the address now -> what the stored state calls it.
-void RefuseMovesLeftOut(const std::map<std::string, std::string>& moved,
-                        const std::set<std::string>& reach, Diagnostics& diagnostics);
+void RefuseMovesLeftOut(const std::map<Address, Address>& moved, const std::set<Address>& reach,
+                        Diagnostics& diagnostics);
 
 }  // namespace podctl

@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kMaxPlanBytes = std::uint64_t{256} << 20;
 // What the API said of a node that the plan acts on or builds on.
 struct SavedNode {
   NodeName name;
-  std::string address;  // of the pod it belongs to
+  Address address;  // of the pod it belongs to
   bool there = false;
   std::string uid;
   // Of the Node resource what does not change by itself: without metadata, whose values may be
@@ -42,7 +42,7 @@ struct SavedNode {
 
 // What the service said of a training job that the plan replaces or cancels.
 struct SavedTraining {
-  std::string address;
+  Address address;
   std::string state;  // "JOB_STATE_RUNNING"; empty: it had no such job
 };
 

@@ -24,8 +24,6 @@
 namespace podctl {
 namespace {
 
-constexpr std::string_view kPodPrefix = "pod.";
-
 class Planner {
  public:
   Planner(const Spec& spec, const State& state, const Observation& observation,
@@ -35,10 +33,10 @@ class Planner {
         observation_(observation),
         options_(options),
         diagnostics_(diagnostics),
-        again_(options.replace.begin(), options.replace.end()),
+        again_(AddressesIn(options.replace)),
         steps_(
             state, [this](const std::string& pod) { return Known(pod); }, again_,
-            [this](const std::string& address, Diagnostic diagnostic) {
+            [this](const Address& address, Diagnostic diagnostic) {
               refusals_.emplace_back(address, std::move(diagnostic));
             }) {}
 
@@ -49,7 +47,7 @@ class Planner {
     plan_.lineage = state_.lineage;
     plan_.serial = state_.serial;
     if (!options_.targets.empty() || !options_.replace.empty()) {
-      const std::set<std::string> known = KnownAddresses(spec_, state_);
+      const std::set<Address> known = KnownAddresses(spec_, state_);
       CheckAddresses("--target", options_.targets, known, diagnostics_);
       CheckAddresses("--replace", options_.replace, known, diagnostics_);
     }
@@ -67,7 +65,7 @@ class Planner {
 
  private:
   struct Deposed {
-    std::string address;  // of the pod
+    Address address;  // of the pod
     std::string node_id;
     NodeName node;
     std::string reason;
@@ -81,17 +79,17 @@ class Planner {
     return [this](const std::string& pod) { return Known(pod); };
   }
 
-  const PodRecord* RecordOf(const std::string& address) const {
+  const PodRecord* RecordOf(const Address& address) const {
     auto it = state_.pods.find(address);
     return it == state_.pods.end() ? nullptr : &it->second;
   }
 
-  void Refuse(const SourcePlace& place, const std::string& address, std::string summary,
+  void Refuse(const SourcePlace& place, const Address& address, std::string summary,
               std::string detail) {
     Diagnostic diagnostic;
     diagnostic.summary = std::move(summary);
     diagnostic.place = place;
-    diagnostic.context = address;
+    diagnostic.context = address.Text();
     diagnostic.detail = std::move(detail);
     refusals_.emplace_back(address, std::move(diagnostic));
   }
@@ -105,16 +103,16 @@ class Planner {
   }
 
   void PlanChanges() {
-    std::set<std::string> named;
+    std::set<Address> named;
     if (options_.mode != PlanMode::kDestroy) {
       for (const PodSpec* pod : InDependencyOrder(spec_)) {
         named.insert(PodAddress(pod->name));
         PlanPod(*pod);
       }
     }
-    std::map<std::string, std::vector<std::string>> dependents;
+    std::map<Address, std::vector<Address>> dependents;
     for (const auto& [address, record] : state_.pods) {
-      for (const std::string& dependency : record.depends_on) {
+      for (const Address& dependency : record.depends_on) {
         dependents[dependency].push_back(address);
       }
     }
@@ -126,7 +124,7 @@ class Planner {
       }
     }
     for (const PodSpec& pod : spec_.pods) {
-      for (const std::string& dependency : pod.depends_on) {
+      for (const Address& dependency : pod.depends_on) {
         dependents[dependency].push_back(PodAddress(pod.name));
       }
     }
@@ -134,7 +132,7 @@ class Planner {
   }
 
   void PlanPod(const PodSpec& given) {
-    const std::string address = PodAddress(given.name);
+    const Address address = PodAddress(given.name);
     const PodRecord* record = RecordOf(address);
     PodSpec pod = given;
     SettleNode(record, &pod);
@@ -143,7 +141,7 @@ class Planner {
     change.pod = pod.name;
     change.node = NameOf(pod);
     change.place = pod.place;
-    for (const std::string& dependency : pod.depends_on) AddWaits(dependency, &change);
+    for (const Address& dependency : pod.depends_on) AddWaits(dependency, &change);
 
     if (record == nullptr) {
       PlanNew(pod, &change);
@@ -166,8 +164,8 @@ class Planner {
   }
 
   // A pod that waits for another waits for its bootstrap too, as dependents expect a working pod.
-  void AddWaits(const std::string& dependency, Change* change) const {
-    const auto changes = of_pod_.find(dependency.substr(kPodPrefix.size()));
+  void AddWaits(const Address& dependency, Change* change) const {
+    const auto changes = of_pod_.find(dependency.name);
     if (changes == of_pod_.end()) return;
     for (std::size_t index : changes->second) {
       change->waits_for.push_back(plan_.changes[index].address);
@@ -195,7 +193,7 @@ class Planner {
   }
 
   // `first`: the first node of those that it stands for.
-  void RefuseTaken(const PodSpec& pod, const std::string& address, const NodeName& first) {
+  void RefuseTaken(const PodSpec& pod, const Address& address, const NodeName& first) {
     refused_.insert(address);
     const bool going = IsGoing(observation_.Find(NameOf(pod))) || IsGoing(observation_.Find(first));
     std::string detail =
@@ -419,7 +417,7 @@ class Planner {
     return taken_.contains(name) || observation_.Find(name) != nullptr;
   }
 
-  void NoteDrift(const std::string& address, const PodSpec& pod, const PodRecord& record,
+  void NoteDrift(const Address& address, const PodSpec& pod, const PodRecord& record,
                  const Value* node) {
     if (!options_.refresh &&
         (node == nullptr || observation_.remembered.contains(NameOf(record)))) {
@@ -431,11 +429,11 @@ class Planner {
     std::move(found.begin(), found.end(), std::back_inserter(plan_.drift));
   }
 
-  void PlanDelete(const std::string& address, const PodRecord& record,
-                  const std::vector<std::string>& dependents) {
+  void PlanDelete(const Address& address, const PodRecord& record,
+                  const std::vector<Address>& dependents) {
     Change change;
     change.address = address;
-    change.pod = address.substr(kPodPrefix.size());
+    change.pod = address.name;
     change.node = NameOf(record);
     if (options_.mode != PlanMode::kDestroy) {
       change.reason_code = ReasonCode::kNoConfiguration;
@@ -459,24 +457,24 @@ class Planner {
   }
 
   // The old node goes when the new one works and nobody is built on the old one any more.
-  void PlanDeposed(const Deposed& deposed, const std::vector<std::string>& dependents) {
+  void PlanDeposed(const Deposed& deposed, const std::vector<Address>& dependents) {
     Change change;
-    change.address = fmt::format("{} (deposed {})", deposed.address, deposed.node_id);
-    change.pod = deposed.address.substr(kPodPrefix.size());
+    change.address = deposed.address;
+    change.address.deposed = deposed.node_id;
+    change.pod = deposed.address.name;
     change.node = deposed.node;
     change.action = Delete{false, true};
     change.reason = deposed.reason;
     AddWaits(deposed.address, &change);
     // Where the pod goes as well, neither node has to wait for the other.
-    std::erase(change.waits_for,
-               deleted_.contains(deposed.address) ? deposed.address : std::string());
-    for (const std::string& dependent : dependents) AddWaits(dependent, &change);
+    if (deleted_.contains(deposed.address)) std::erase(change.waits_for, deposed.address);
+    for (const Address& dependent : dependents) AddWaits(dependent, &change);
     Add(std::move(change));
   }
 
   // Nothing is done; what has drifted is shown, to be taken into the state.
   void PlanRefresh() {
-    std::map<std::string, const PodSpec*> specs;
+    std::map<Address, const PodSpec*> specs;
     for (const PodSpec& pod : spec_.pods) specs[PodAddress(pod.name)] = &pod;
     for (const auto& [address, record] : state_.pods) {
       const auto spec = specs.find(address);
@@ -496,10 +494,10 @@ class Planner {
 
   // Leaves of the plan what the targets reach, and of what speaks against it what concerns them.
   void Narrow() {
-    std::set<std::string> reach;
+    std::set<Address> reach;
     if (!options_.targets.empty()) {
       reach = ReachOf(options_.targets, plan_);
-      for (const std::string& target : options_.targets) {
+      for (const Address& target : AddressesIn(options_.targets)) {
         if (options_.mode == PlanMode::kRefreshOnly) reach.insert(PodOf(target));
       }
       RefuseMovesLeftOut(options_.moved, reach, diagnostics_);
@@ -508,17 +506,16 @@ class Planner {
       std::erase_if(plan_.drift,
                     [&](const Drift& drift) { return !reach.contains(drift.address); });
     }
+    const std::set<Address> targets = AddressesIn(options_.targets);
     for (auto& [address, diagnostic] : refusals_) {
       const bool concerns =
-          options_.targets.empty() || reach.contains(address) ||
-          std::count(options_.targets.begin(), options_.targets.end(), PodOf(address)) > 0;
+          options_.targets.empty() || reach.contains(address) || targets.contains(PodOf(address));
       if (concerns) diagnostics_.Add(std::move(diagnostic));
     }
   }
 
-  static std::string PodOf(const std::string& address) {
-    const auto dot = address.find('.');
-    return PodAddress(address.substr(dot + 1, address.find('.', dot + 1) - dot - 1));
+  static Address PodOf(const Address& address) {
+    return PodAddress(address.name.substr(0, address.name.find('.')));
   }
 
   const Spec& spec_;
@@ -526,18 +523,18 @@ class Planner {
   const Observation& observation_;
   const PlanOptions& options_;
   Diagnostics& diagnostics_;
-  const std::set<std::string> again_;
+  const std::set<Address> again_;
   StepPlanner steps_;
   Triggers triggers_;
   Plan plan_;
   std::map<std::string, std::vector<std::size_t>> of_pod_;  // indices of changes, by pod
   std::map<std::string, const Value*> known_;  // nodes that references may be read from
   std::vector<Deposed> deposed_;
-  std::set<std::string> deleted_;  // addresses of pods that go
-  std::set<NodeName> taken_;       // filled when first asked
+  std::set<Address> deleted_;  // addresses of pods that go
+  std::set<NodeName> taken_;   // filled when first asked
   bool knows_taken_ = false;
-  std::set<std::string> refused_;  // addresses whose node is somebody else's
-  std::vector<std::pair<std::string, Diagnostic>> refusals_;  // by address
+  std::set<Address> refused_;                             // addresses whose node is somebody else's
+  std::vector<std::pair<Address, Diagnostic>> refusals_;  // by address
 };
 
 }  // namespace

@@ -24,7 +24,7 @@ struct PlanOptions {
   std::vector<std::string> replace;
   bool refresh = true;  // false: the observation was made from the state (ObservationFrom)
   // Of pods that moved: the address now -> what the stored state calls it (moves.h).
-  std::map<std::string, std::string> moved;
+  std::map<Address, Address> moved;
   StatePlace state_place = {};
 };
 

@@ -28,7 +28,7 @@ QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has
   return {Kind::kWaits, fmt::format("its queued resource {} is {}", id, state), ""};
 }
 
-Diagnostic QueueTaken(const PodSpec& pod, const std::string& address, const Value& queued,
+Diagnostic QueueTaken(const PodSpec& pod, const Address& address, const Value& queued,
                       const State& state, const StatePlace& place) {
   const bool going = gcp::QueuedState(queued) == "DELETING";
   Diagnostic diagnostic;
@@ -36,7 +36,7 @@ Diagnostic QueueTaken(const PodSpec& pod, const std::string& address, const Valu
       fmt::format("a queued resource named `{}` {} {}", QueuedNameOf(pod).id,
                   going ? "is still being deleted in" : "already exists in", pod.zone);
   diagnostic.place = pod.place;
-  diagnostic.context = address;
+  diagnostic.context = address.Text();
   diagnostic.detail =
       going ? GoingHint("queuedResource.id") : QueueTakenHint(pod, address, state, place);
   return diagnostic;

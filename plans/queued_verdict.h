@@ -33,7 +33,7 @@ struct QueuedPod {
 QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has_node);
 
 // Why a pod cannot be asked for: somebody else's queued resource has its name.
-Diagnostic QueueTaken(const PodSpec& pod, const std::string& address, const Value& queued,
+Diagnostic QueueTaken(const PodSpec& pod, const Address& address, const Value& queued,
                       const State& state, const StatePlace& place);
 
 }  // namespace podctl

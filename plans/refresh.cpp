@@ -43,7 +43,7 @@ struct Errand {
   NodeName node;          // kNode
   ApiVersion version = ApiVersion::kV2;
   QueuedName queued = {};                    // kQueued
-  std::string address = {};                  // kTraining
+  Address address = {};                      // kTraining
   const TrainingRecord* training = nullptr;  // kTraining
 };
 
@@ -192,7 +192,7 @@ class Collector {
     }
   }
 
-  void GetTraining(const std::string& address, const TrainingRecord& record) {
+  void GetTraining(const Address& address, const TrainingRecord& record) {
     CustomJobs* jobs = provider_.custom_jobs();
     if (jobs == nullptr) return;
     const bool known = !record.job.empty();

@@ -28,8 +28,8 @@ struct Observation {
 
   // Queued resources of the zones where the spec or the state has one.
   std::map<QueuedName, Value> queued;
-  // What the service says of the training jobs of the state, by address; null: it has no such job.
-  std::map<std::string, Value> training;
+  // What the service says of the training jobs of the state; null: it has no such job.
+  std::map<Address, Value> training;
 
   const Value* Find(const NodeName& name) const;
   // Of a pod that has one; nullptr when it has none, or it is not there.
@@ -56,9 +56,9 @@ void TakeObserved(const Value& node, PodRecord* record);
 
 // The pod's node is gone, with the steps run on it; what is left of its record are deposed nodes,
 // and what is sought for it.
-void ForgetNode(const std::string& address, State* state);
+void ForgetNode(const Address& address, State* state);
 // A deposed node stays forever, or is gone: the record forgets it.
-void ForgetDeposed(const std::string& address, const std::string& node_id, State* state);
+void ForgetDeposed(const Address& address, const std::string& node_id, State* state);
 // The replacement came to nothing: the node that was deposed for it is the pod's again. Returns
 // false when there is none.
 bool ReinstateDeposed(PodRecord* record);

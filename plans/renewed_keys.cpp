@@ -18,7 +18,7 @@ namespace podctl {
 namespace {
 
 struct Question {
-  const std::string* address;
+  const Address* address;
   PodRecord* record;
   std::optional<Result<std::vector<WorkerAttributes>>> answer;
 };

@@ -15,14 +15,13 @@ bool MayBeginUnheard(const PodRecord& record) {
   return !record.exists && record.pending && record.pending->kind == PendingAction::Kind::kCreate;
 }
 
-std::string RuntimeStepAddress(const std::string& pod_address) {
-  return StepAddress(pod_address.substr(pod_address.find('.') + 1), kRuntimeStepName);
+Address RuntimeStepAddress(const Address& pod_address) {
+  return StepAddress(pod_address.name, kRuntimeStepName);
 }
 
 // A create that an earlier run began, and that ended without it, left a node whose runtime started
 // with the metadata it was created with.
-void NoteRuntime(const std::string& address, const PodRecord& record, const Value& node,
-                 State* state) {
+void NoteRuntime(const Address& address, const PodRecord& record, const Value& node, State* state) {
   const Value* variables = node["metadata"].Find(kRuntimeEnvKey);
   if (variables == nullptr) state->steps.erase(RuntimeStepAddress(address));
   if (variables == nullptr || NodeState(node) != "READY" || WorkerCount(node) < 2) return;
@@ -46,9 +45,9 @@ class Settlement {
       : state_(state), observation_(observation), notes_(notes) {}
 
   void Run() {
-    std::vector<std::string> addresses;
+    std::vector<Address> addresses;
     for (const auto& [address, record] : state_.pods) addresses.push_back(address);
-    for (const std::string& address : addresses) {
+    for (const Address& address : addresses) {
       PodRecord& record = state_.pods.at(address);
       SettleDeposed(address, record);
       const Value* node = observation_.Find(NameOf(record));
@@ -70,11 +69,11 @@ class Settlement {
   }
 
  private:
-  void Note(const std::string& address, std::string_view text) {
+  void Note(const Address& address, std::string_view text) {
     notes_.push_back(fmt::format("{}: {}", address, text));
   }
 
-  void SettleThere(const std::string& address, const Value& node, PodRecord& record) {
+  void SettleThere(const Address& address, const Value& node, PodRecord& record) {
     const bool created = MayBeginUnheard(record);
     if (!record.exists && !created) return;  // somebody else's, under a name that was ours
     const bool whole = !IsJoined(node) || (!record.pending && NodeState(node) != kMissingSlice);
@@ -85,8 +84,7 @@ class Settlement {
     if (created) {
       NoteRuntime(address, record, node, &state_);
       // Whoever began it did not live to see its workers.
-      state_.steps[StepAddress(address.substr(address.find('.') + 1), kReadinessStepName)] = {
-          address, {}};
+      state_.steps[StepAddress(address.name, kReadinessStepName)] = {address, {}};
       Note(address, "an earlier run had begun to create it; the node is there and is taken up");
     }
     const bool unfinished = NodeState(node) == "CREATING" || NodeState(node) == "DELETING";
@@ -109,7 +107,7 @@ class Settlement {
     if (!open && !StillRunning(*record.pending, observation_)) record.pending.reset();
   }
 
-  void SettleGone(const std::string& address, PodRecord& record) {
+  void SettleGone(const Address& address, PodRecord& record) {
     if (!record.pending) {
       record.observed = Value();  // vanished: the planner says so
       return;
@@ -148,7 +146,7 @@ class Settlement {
     record.observed = Value();
   }
 
-  void SettleDeposed(const std::string& address, PodRecord& record) {
+  void SettleDeposed(const Address& address, PodRecord& record) {
     std::erase_if(record.deposed, [&](DeposedNode& deposed) {
       const Value* node = observation_.Find(NameOf(record, deposed));
       if (node == nullptr) return true;
@@ -185,7 +183,7 @@ void TakeObserved(const Value& node, PodRecord* record) {
   record->exists = true;
 }
 
-void ForgetNode(const std::string& address, State* state) {
+void ForgetNode(const Address& address, State* state) {
   const auto it = state->pods.find(address);
   if (it == state->pods.end()) return;
   std::erase_if(state->steps, [&](const auto& step) { return step.second.pod == address; });
@@ -204,7 +202,7 @@ void ForgetNode(const std::string& address, State* state) {
   record.host_keys_source.clear();
 }
 
-void ForgetDeposed(const std::string& address, const std::string& node_id, State* state) {
+void ForgetDeposed(const Address& address, const std::string& node_id, State* state) {
   const auto it = state->pods.find(address);
   if (it == state->pods.end()) return;
   PodRecord& record = it->second;

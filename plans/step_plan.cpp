@@ -77,8 +77,9 @@ bool StepPlanner::ResolveSlices(const StepQuestion& question, const StepSpec& st
   Diagnostic diagnostic;
   diagnostic.summary = numbers.error().message;
   diagnostic.place = step.place;
-  diagnostic.context = StepAddress(pod.name, step.name);
-  refuse_(diagnostic.context, diagnostic);
+  const Address address = StepAddress(pod.name, step.name);
+  diagnostic.context = address.Text();
+  refuse_(address, diagnostic);
   return false;
 }
 
@@ -90,15 +91,16 @@ void StepPlanner::CheckSelection(const StepQuestion& question, const StepSpec& s
     diagnostic.summary = fmt::format("there is no worker {}: pod `{}` has {}", worker,
                                      question.pod.name, Plural(count, "worker"));
     diagnostic.place = step.place;
-    diagnostic.context = StepAddress(question.pod.name, step.name);
-    refuse_(diagnostic.context, diagnostic);
+    const Address address = StepAddress(question.pod.name, step.name);
+    diagnostic.context = address.Text();
+    refuse_(address, diagnostic);
     return;
   }
 }
 
 void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedStep>* steps) const {
   const PodSpec& pod = question.pod;
-  const std::string address = StepAddress(pod.name, kRuntimeStepName);
+  const Address address = StepAddress(pod.name, kRuntimeStepName);
   const std::string path = std::string("metadata.") + kRuntimeEnvKey;
   auto entry = pod.metadata.find(kRuntimeEnvKey);
   const bool wanted = entry != pod.metadata.end();
@@ -122,7 +124,7 @@ void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedS
 // A new node is proved ready as a part of its creation; this is for what that left undone.
 void StepPlanner::PlanReadiness(const StepQuestion& question,
                                 std::vector<PlannedStep>* steps) const {
-  const std::string address = StepAddress(question.pod.name, kReadinessStepName);
+  const Address address = StepAddress(question.pod.name, kReadinessStepName);
   const bool outstanding = question.pod.check_ready && state_.steps.contains(address);
   if (!outstanding && !again_.contains(address)) return;
   RunStep run;
@@ -182,7 +184,7 @@ void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
   steps->push_back(std::move(planned));
 }
 
-StepPlanner::Stale StepPlanner::StaleWorkers(const std::string& address, const RunStep& run,
+StepPlanner::Stale StepPlanner::StaleWorkers(const Address& address, const RunStep& run,
                                              const Value& node, bool everywhere) const {
   Stale stale;
   const auto rendered = RenderStep(run.step, run.files_digest, lookup_);
@@ -204,7 +206,7 @@ StepPlanner::Stale StepPlanner::StaleWorkers(const std::string& address, const R
   return stale;
 }
 
-const StepWorkerRecord* StepPlanner::RecordOf(const std::string& step, int worker) const {
+const StepWorkerRecord* StepPlanner::RecordOf(const Address& step, int worker) const {
   auto record = state_.steps.find(step);
   if (record == state_.steps.end()) return nullptr;
   auto applied = record->second.workers.find(worker);

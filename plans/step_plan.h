@@ -33,10 +33,10 @@ struct StepQuestion {
 
 class StepPlanner {
  public:
-  using Refuse = std::function<void(const std::string& address, Diagnostic diagnostic)>;
+  using Refuse = std::function<void(const Address& address, Diagnostic diagnostic)>;
 
   // `again`: addresses of steps to run on all their workers, whatever is remembered of them.
-  StepPlanner(const State& state, NodeLookup lookup, std::set<std::string> again, Refuse refuse)
+  StepPlanner(const State& state, NodeLookup lookup, std::set<Address> again, Refuse refuse)
       : state_(state),
         lookup_(std::move(lookup)),
         again_(std::move(again)),
@@ -53,13 +53,13 @@ class StepPlanner {
   void CheckSelection(const StepQuestion& question, const StepSpec& step) const;
   void PlanOne(const StepQuestion& question, const std::string& name, const SourcePlace& place,
                RunStep run, bool everywhere, std::vector<PlannedStep>* steps) const;
-  Stale StaleWorkers(const std::string& address, const RunStep& run, const Value& node,
+  Stale StaleWorkers(const Address& address, const RunStep& run, const Value& node,
                      bool everywhere) const;
-  const StepWorkerRecord* RecordOf(const std::string& step, int worker) const;
+  const StepWorkerRecord* RecordOf(const Address& step, int worker) const;
 
   const State& state_;
   const NodeLookup lookup_;
-  const std::set<std::string> again_;
+  const std::set<Address> again_;
   const Refuse refuse_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace podctl {
 
-std::set<std::string> KnownAddresses(const Spec& spec, const State& state) {
-  std::set<std::string> known;
+std::set<Address> KnownAddresses(const Spec& spec, const State& state) {
+  std::set<Address> known;
   for (const PodSpec& pod : spec.pods) {
     known.insert(PodAddress(pod.name));
     known.insert(StepAddress(pod.name, kRuntimeStepName));
@@ -24,14 +24,29 @@ std::set<std::string> KnownAddresses(const Spec& spec, const State& state) {
   return known;
 }
 
+std::set<Address> AddressesIn(const std::vector<std::string>& texts) {
+  std::set<Address> addresses;
+  for (const std::string& text : texts) {
+    if (auto address = ParseAddress(text)) addresses.insert(*std::move(address));
+  }
+  return addresses;
+}
+
 void CheckAddresses(const std::string& flag, const std::vector<std::string>& given,
-                    const std::set<std::string>& known, Diagnostics& diagnostics) {
-  for (const std::string& address : given) {
-    if (known.contains(address)) continue;
-    std::string near = known.contains(PodAddress(address)) ? PodAddress(address) : "";
-    if (near.empty()) near = SuggestWord(address, {known.begin(), known.end()});
+                    const std::set<Address>& known, Diagnostics& diagnostics) {
+  for (const std::string& text : given) {
+    const auto address = ParseAddress(text);
+    if (address && known.contains(*address)) continue;
+    std::string near;
+    if (known.contains(PodAddress(text))) {
+      near = PodAddress(text).Text();
+    } else {
+      std::vector<std::string> texts;
+      for (const Address& each : known) texts.push_back(each.Text());
+      near = SuggestWord(text, texts);
+    }
     Diagnostic diagnostic;
-    diagnostic.summary = fmt::format("{}: there is no `{}`", flag, address);
+    diagnostic.summary = fmt::format("{}: there is no `{}`", flag, text);
     diagnostic.detail = near.empty() ? "Neither the spec nor the state has it. Pods are written "
                                        "`pod.NAME`, steps `bootstrap.NAME.STEP`, training jobs "
                                        "`trainingJob.NAME`."
@@ -40,14 +55,14 @@ void CheckAddresses(const std::string& flag, const std::vector<std::string>& giv
   }
 }
 
-std::set<std::string> ReachOf(const std::vector<std::string>& targets, const Plan& plan) {
+std::set<Address> ReachOf(const std::vector<std::string>& targets, const Plan& plan) {
   struct Open {
     const Change* change;
     bool from_delete;
   };
-  std::map<std::string, const Change*> by_address;
+  std::map<Address, const Change*> by_address;
   std::vector<Open> open;
-  const std::set<std::string> named(targets.begin(), targets.end());
+  const std::set<Address> named = AddressesIn(targets);
   for (const Change& change : plan.changes) {
     by_address[change.address] = &change;
     const bool of_named_pod = !change.pod.empty() && named.contains(PodAddress(change.pod));
@@ -55,7 +70,7 @@ std::set<std::string> ReachOf(const std::vector<std::string>& targets, const Pla
       open.push_back({&change, false});
     }
   }
-  std::set<std::string> reach;
+  std::set<Address> reach;
   while (!open.empty()) {
     const auto [change, from_delete] = open.back();
     open.pop_back();
@@ -63,7 +78,7 @@ std::set<std::string> ReachOf(const std::vector<std::string>& targets, const Pla
     // Who depends on what goes, and stays as it is, needs nothing for that.
     if (from_delete && IsKeep(*change)) continue;
     const bool deletes = std::holds_alternative<Delete>(change->action);
-    for (const std::string& address : change->waits_for) {
+    for (const Address& address : change->waits_for) {
       const auto next = by_address.find(address);
       if (next != by_address.end()) open.push_back({next->second, deletes});
     }

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "plans/targets.h"
 #include "plans/training/requests.h"
 #include "providers/custom_jobs.h"
 
@@ -64,7 +65,7 @@ class TrainingPlanner {
       : state_(state),
         observation_(observation),
         options_(options),
-        again_(options.replace.begin(), options.replace.end()),
+        again_(AddressesIn(options.replace)),
         drift_(*drift) {}
 
   Change PlanJob(const TrainingJobSpec& job) {
@@ -81,11 +82,11 @@ class TrainingPlanner {
     return change;
   }
 
-  Change PlanGone(const std::string& address, const TrainingRecord& record) const {
+  Change PlanGone(const Address& address, const TrainingRecord& record) const {
     Change change;
     change.address = address;
     TrainingJobSpec gone;
-    gone.name = address.substr(address.find('.') + 1);
+    gone.name = address.name;
     gone.project = record.project;
     gone.region = record.region;
     change.training = std::move(gone);
@@ -100,12 +101,12 @@ class TrainingPlanner {
 
  private:
   // Nothing can be cancelled any more.
-  bool IsOver(const std::string& address, const TrainingRecord& record) const {
+  bool IsOver(const Address& address, const TrainingRecord& record) const {
     if (record.job.empty()) return false;  // nobody knows
     return IsMissing(address) || PhaseOfJob(record.state) == JobPhase::kOver;
   }
   // The service was asked, and has no such job.
-  bool IsMissing(const std::string& address) const {
+  bool IsMissing(const Address& address) const {
     const auto seen = observation_.training.find(address);
     return seen != observation_.training.end() && seen->second.is_null();
   }
@@ -157,7 +158,7 @@ class TrainingPlanner {
   const State& state_;
   const Observation& observation_;
   const PlanOptions& options_;
-  const std::set<std::string> again_;
+  const std::set<Address> again_;
   std::vector<Drift>& drift_;
 };
 
@@ -192,7 +193,7 @@ void PlanTraining(const Spec& spec, const State& state, const Observation& obser
                   const PlanOptions& options, Plan* plan) {
   if (options.mode == PlanMode::kRefreshOnly) return;
   TrainingPlanner planner(state, observation, options, &plan->drift);
-  std::set<std::string> named;
+  std::set<Address> named;
   if (options.mode != PlanMode::kDestroy) {
     for (const TrainingJobSpec& job : spec.training_jobs) {
       named.insert(TrainingAddress(job.name));
@@ -205,7 +206,7 @@ void PlanTraining(const Spec& spec, const State& state, const Observation& obser
 }
 
 void SettleTraining(const Observation& observation, State* state, std::vector<std::string>* notes) {
-  std::vector<std::string> gone;
+  std::vector<Address> gone;
   for (auto& [address, record] : state->training_jobs) {
     const auto seen = observation.training.find(address);
     if (seen == observation.training.end()) continue;
@@ -228,7 +229,7 @@ void SettleTraining(const Observation& observation, State* state, std::vector<st
           fmt::format("{}: its cancellation, begun by an earlier run, is complete", address));
     }
   }
-  for (const std::string& address : gone) state->training_jobs.erase(address);
+  for (const Address& address : gone) state->training_jobs.erase(address);
 }
 
 }  // namespace podctl

@@ -44,8 +44,10 @@ std::string Triggers::Fired(const LifecycleSpec& lifecycle) const {
 }
 
 std::string Triggers::FiredBy(const std::string& trigger) const {
-  if (!trigger.starts_with("pod.")) {
-    return steps_.contains(trigger) ? trigger + " runs again" : "";
+  const auto address = ParseAddress(trigger);
+  if (!address) return {};
+  if (address->kind != kPodKind) {
+    return steps_.contains(*address) ? trigger + " runs again" : "";
   }
   const auto dot = trigger.find('.', 4);
   const auto pod = pods_.find(trigger.substr(4, dot - 4));

@@ -17,7 +17,7 @@ class Triggers {
   // `differences`: what the spec wants otherwise than it is, of a pod that is patched or replaced.
   void NotePod(const Change& change, std::vector<AttributeChange> differences);
   // A step that has run before, and runs once more for a change.
-  void NoteStepAgain(const std::string& address) { steps_.insert(address); }
+  void NoteStepAgain(const Address& address) { steps_.insert(address); }
 
   // The reason, as a clause ("pod.base is replaced"), or "". As in terraform, that another pod is
   // made for the first time is no trigger.
@@ -31,7 +31,7 @@ class Triggers {
   std::string FiredBy(const std::string& trigger) const;
 
   std::map<std::string, Noted> pods_;  // by name
-  std::set<std::string> steps_;
+  std::set<Address> steps_;
 };
 
 }  // namespace podctl

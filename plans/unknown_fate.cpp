@@ -26,7 +26,7 @@ struct Taken {
   std::string_view id;
 };
 
-std::string WaysOut(const Taken& taken, const PodSpec& pod, const std::string& address,
+std::string WaysOut(const Taken& taken, const PodSpec& pod, const Address& address,
                     const State& state, const StatePlace& place) {
   const std::string name = fmt::format("{}/{}/{}", pod.project, pod.zone, taken.id);
   const std::string looked =
@@ -40,7 +40,7 @@ std::string WaysOut(const Taken& taken, const PodSpec& pod, const std::string& a
       "runner that is gone.{} `--state` names another.\n"
       "2. To take {} over: podctl import {} {}{}\n"
       "3. To make another one: give this pod a `{}` of its own.",
-      taken.kind, looked, taken.both, ShellQuote(address), ShellQuote(name), place.flags,
+      taken.kind, looked, taken.both, ShellQuote(address.Text()), ShellQuote(name), place.flags,
       taken.key);
 }
 
@@ -69,12 +69,12 @@ std::string KeptWords(StateStore& store, const std::string& flags) {
                      good->serial, flags);
 }
 
-std::string TakenHint(const PodSpec& pod, const std::string& address, const State& state,
+std::string TakenHint(const PodSpec& pod, const Address& address, const State& state,
                       const StatePlace& place) {
   return WaysOut({"node", "the node", "nodeId", pod.node_id}, pod, address, state, place);
 }
 
-std::string QueueTakenHint(const PodSpec& pod, const std::string& address, const State& state,
+std::string QueueTakenHint(const PodSpec& pod, const Address& address, const State& state,
                            const StatePlace& place) {
   const std::string id = QueuedNameOf(pod).id;
   return WaysOut({"queued resource", "it, with its node,", "queuedResource.id", id}, pod, address,
@@ -122,7 +122,7 @@ std::string PendingHint(const State& state, const std::string& project, const st
       pending +=
           fmt::format("  {}: {}\n", address, PendingWords(*deposed.pending, deposed.node_id));
     }
-    if (pending.size() > before) addresses += " " + ShellQuote(address);
+    if (pending.size() > before) addresses += " " + ShellQuote(address.Text());
   }
   if (pending.empty()) return {};
   return fmt::format(

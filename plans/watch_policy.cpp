@@ -27,7 +27,7 @@ class Policy {
     watched.plan.changes.clear();
     watched.plan.drift.clear();
     watched.acts = !allowed_.empty();
-    const std::set<std::string> grounds = Grounds();
+    const std::set<Address> grounds = Grounds();
     for (const Change& change : plan_.changes) {
       const bool keep = IsKeep(change);
       if (allowed_.contains(change.address) || (keep && grounds.contains(change.address))) {
@@ -44,7 +44,7 @@ class Policy {
     return pod == pods_.end() ? nullptr : pod->second;
   }
 
-  bool IsRecoveringPod(const std::string& address) const {
+  bool IsRecoveringPod(const Address& address) const {
     const auto record = state_.pods.find(address);
     return record != state_.pods.end() && IsRecovering(record->second);
   }
@@ -57,7 +57,7 @@ class Policy {
                        std::holds_alternative<Replace>(change.action);
     if (makes) return !change.lost.empty();
     if (!std::holds_alternative<RunStep>(change.action)) return false;
-    const std::string address = PodAddress(change.pod);
+    const Address address = PodAddress(change.pod);
     const auto of_pod = changes_.find(address);
     if (of_pod == changes_.end()) return false;
     // The bootstrap of a pod that is made anew, or was, by a run that did not come to its end.
@@ -70,7 +70,7 @@ class Policy {
       again = false;
       for (const Change& change : plan_.changes) {
         if (!allowed_.contains(change.address)) continue;
-        for (const std::string& address : change.waits_for) {
+        for (const Address& address : change.waits_for) {
           const auto other = changes_.find(address);
           const bool done =
               other == changes_.end() || IsKeep(*other->second) || allowed_.contains(address);
@@ -85,27 +85,27 @@ class Policy {
   }
 
   // The pods on which what is done builds, and those whose recovery is complete but for a note.
-  std::set<std::string> Grounds() const {
-    std::vector<std::string> open;
-    for (const std::string& address : allowed_) {
+  std::set<Address> Grounds() const {
+    std::vector<Address> open;
+    for (const Address& address : allowed_) {
       open.push_back(PodAddress(changes_.at(address)->pod));
     }
     for (const auto& [address, record] : state_.pods) {
       if (IsRecovering(record) && !HasStepsLeft(address)) open.push_back(address);
     }
-    std::set<std::string> grounds;
+    std::set<Address> grounds;
     while (!open.empty()) {
-      const std::string address = open.back();
+      const Address address = open.back();
       open.pop_back();
       if (!grounds.insert(address).second) continue;
       const auto pod = pods_.find(address);
       if (pod == pods_.end()) continue;
-      for (const std::string& dependency : pod->second->depends_on) open.push_back(dependency);
+      for (const Address& dependency : pod->second->depends_on) open.push_back(dependency);
     }
     return grounds;
   }
 
-  bool HasStepsLeft(const std::string& address) const {
+  bool HasStepsLeft(const Address& address) const {
     for (const Change& change : plan_.changes) {
       const bool of_pod = PodAddress(change.pod) == address;
       if (of_pod && std::holds_alternative<RunStep>(change.action)) return true;
@@ -128,10 +128,10 @@ class Policy {
 
   const State& state_;
   const Plan& plan_;
-  std::map<std::string, const PodSpec*> pods_;    // by address
-  std::map<std::string, const Change*> changes_;  // by address
-  std::set<std::string> allowed_;
-  std::map<std::string, std::string> held_;  // by address: for what
+  std::map<Address, const PodSpec*> pods_;
+  std::map<Address, const Change*> changes_;
+  std::set<Address> allowed_;
+  std::map<Address, Address> held_;  // for what
 };
 
 }  // namespace

@@ -3,42 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace podctl {
 namespace {
 
-constexpr std::string_view kPodPrefix = "pod.";
-constexpr std::string_view kStepPrefix = "bootstrap.";
-constexpr std::string_view kTrainingPrefix = "trainingJob.";
-
-bool IsPod(std::string_view address) {
-  return address.starts_with(kPodPrefix) && address.size() > kPodPrefix.size();
-}
-
-// "bootstrap.a." of "pod.a".
-std::string StepsOf(const std::string& pod) {
-  return StepAddress(pod.substr(kPodPrefix.size()), "");
-}
-
-Error NotThere(const std::string& address) {
+Error NotThere(const Address& address) {
   return MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address));
 }
 
-Error Taken(const std::string& address) {
+Error Taken(const Address& address) {
   return MakeError(ErrorCode::kAlreadyExists, fmt::format("`{}` is in the state already", address));
 }
 
-Result<void> MovePod(State& state, const std::string& from, const std::string& to) {
+Result<void> MovePod(State& state, const Address& from, const Address& to) {
   if (!state.pods.contains(from)) return NotThere(from);
   if (state.pods.contains(to)) return Taken(to);
-  std::vector<std::pair<std::string, std::string>> steps;
+  std::vector<std::pair<Address, Address>> steps;
   for (const auto& [address, step] : state.steps) {
     if (step.pod != from) continue;
-    std::string moved =
-        StepsOf(to) + address.substr(std::min(StepsOf(from).size(), address.size()));
+    Address moved = address;
+    moved.name.replace(0, from.name.size(), to.name);
     if (state.steps.contains(moved)) return Taken(moved);
     steps.emplace_back(address, std::move(moved));
   }
@@ -57,11 +44,11 @@ Result<void> MovePod(State& state, const std::string& from, const std::string& t
   return {};
 }
 
-Result<void> MoveStep(State& state, const std::string& from, const std::string& to) {
+Result<void> MoveStep(State& state, const Address& from, const Address& to) {
   const auto step = state.steps.find(from);
   if (step == state.steps.end()) return NotThere(from);
-  const std::string prefix = StepsOf(step->second.pod);
-  if (!to.starts_with(prefix) || to.size() == prefix.size()) {
+  const std::string prefix = step->second.pod.name + ".";
+  if (!to.name.starts_with(prefix) || to.name.size() == prefix.size()) {
     return MakeError(
         ErrorCode::kInvalidArgument,
         fmt::format("`{}` cannot become `{}`: a step stays with its pod", from, to),
@@ -74,11 +61,7 @@ Result<void> MoveStep(State& state, const std::string& from, const std::string& 
   return {};
 }
 
-bool IsTraining(std::string_view address) {
-  return address.starts_with(kTrainingPrefix) && address.size() > kTrainingPrefix.size();
-}
-
-Result<void> MoveTraining(State& state, const std::string& from, const std::string& to) {
+Result<void> MoveTraining(State& state, const Address& from, const Address& to) {
   if (!state.training_jobs.contains(from)) return NotThere(from);
   if (state.training_jobs.contains(to)) return Taken(to);
   auto node = state.training_jobs.extract(from);
@@ -89,11 +72,10 @@ Result<void> MoveTraining(State& state, const std::string& from, const std::stri
 
 }  // namespace
 
-Result<void> MoveAddress(State& state, const std::string& from, const std::string& to) {
-  if (IsPod(from) && IsPod(to)) return MovePod(state, from, to);
-  if (IsTraining(from) && IsTraining(to)) return MoveTraining(state, from, to);
-  if (from.starts_with(kStepPrefix) && to.starts_with(kStepPrefix))
-    return MoveStep(state, from, to);
+Result<void> MoveAddress(State& state, const Address& from, const Address& to) {
+  if (from.kind == to.kind && from.kind == kPodKind) return MovePod(state, from, to);
+  if (from.kind == to.kind && from.kind == kTrainingKind) return MoveTraining(state, from, to);
+  if (from.kind == to.kind && from.kind == kStepKind) return MoveStep(state, from, to);
   return MakeError(ErrorCode::kInvalidArgument,
                    fmt::format("`{}` cannot become `{}`: they are of different kinds", from, to),
                    "Addresses are `pod.NAME`, `bootstrap.NAME.STEP` and `trainingJob.NAME`.");

@@ -60,23 +60,23 @@ std::string Remarks(const State& state) {
     if (remarks.size() == kMost) {
       ++more;
     } else {
-      remarks.push_back(fmt::format("{}: {}", address.substr(address.find('.') + 1), remark));
+      remarks.push_back(fmt::format("{}: {}", address.name, remark));
     }
   }
   if (more > 0) remarks.push_back(fmt::format("… and {} more", more));
   return Join(remarks, "; ");
 }
 
-std::string PodAddress(const std::string& pod) {
-  return "pod." + pod;
+Address PodAddress(const std::string& pod) {
+  return {std::string(kPodKind), pod};
 }
 
-std::string StepAddress(const std::string& pod, const std::string& step) {
-  return "bootstrap." + pod + "." + step;
+Address StepAddress(const std::string& pod, const std::string& step) {
+  return {std::string(kStepKind), pod + "." + step};
 }
 
-std::string TrainingAddress(const std::string& job) {
-  return "trainingJob." + job;
+Address TrainingAddress(const std::string& job) {
+  return {std::string(kTrainingKind), job};
 }
 
 State NewState(Random& random) {

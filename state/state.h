@@ -1,18 +1,19 @@
 // What podctl remembers between runs: which pods it made, what it wrote to them, what each worker
 // has had applied, and what was begun but not yet known to be finished.
 //
-// A plain value: no files, no locks (store.h), no JSON (state_json.h). The map's keys are addresses
-// as the user writes them ("pod.research", "bootstrap.research.jupyter").
+// A plain value: no files, no locks (store.h), no JSON (state_json.h).
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "providers/base/api_version.h"
 #include "providers/base/value.h"
+#include "state/address.h"
 
 namespace podctl {
 
@@ -106,7 +107,7 @@ struct PodRecord {
   std::map<int, std::string> vm_names;                // worker -> its VM's name; where IAP needs it
   SshSettings ssh;
   std::map<std::string, std::string> exec_env;  // for what exec starts on a single-host node
-  std::vector<std::string> depends_on;          // addresses, for the order of deletes
+  std::vector<Address> depends_on;              // for the order of deletes
   bool prevent_destroy = false;
   // Why the node must be replaced although it is as the spec wants it ("pod.other was replaced");
   // kept until it is, so that an interrupted run does not lose it. Empty: it need not.
@@ -133,7 +134,7 @@ struct StepWorkerRecord {
 };
 
 struct StepRecord {
-  std::string pod;  // "pod.research"
+  Address pod;
   std::map<int, StepWorkerRecord> workers;
 
   friend bool operator==(const StepRecord&, const StepRecord&) = default;
@@ -158,9 +159,9 @@ struct State {
   std::string lineage;       // a UUID, made with the first save
   std::uint64_t serial = 0;  // +1 with each save that changes something
   std::string digest_key;    // hex; keys the digests of sensitive values of this lineage
-  std::map<std::string, PodRecord> pods;
-  std::map<std::string, StepRecord> steps;
-  std::map<std::string, TrainingRecord> training_jobs;
+  std::map<Address, PodRecord> pods;
+  std::map<Address, StepRecord> steps;
+  std::map<Address, TrainingRecord> training_jobs;
 
   friend bool operator==(const State&, const State&) = default;
 };
@@ -178,9 +179,13 @@ std::string RecoveryStory(const Recovery& recovery);
 // The pods that are not as usual, and how: "research: PREEMPTED, being deleted"; "" for none.
 std::string Remarks(const State& state);
 
-// "pod.research", "bootstrap.research.jupyter" and "trainingJob.mnist".
-std::string PodAddress(const std::string& pod);
-std::string StepAddress(const std::string& pod, const std::string& step);
-std::string TrainingAddress(const std::string& job);
+inline constexpr std::string_view kPodKind = "pod";
+inline constexpr std::string_view kStepKind = "bootstrap";
+inline constexpr std::string_view kTrainingKind = "trainingJob";
+
+// `pod.research`, `bootstrap.research.jupyter` and `trainingJob.mnist`.
+Address PodAddress(const std::string& pod);
+Address StepAddress(const std::string& pod, const std::string& step);
+Address TrainingAddress(const std::string& job);
 
 }  // namespace podctl

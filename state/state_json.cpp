@@ -16,9 +16,6 @@ namespace {
 
 constexpr int kMaxWorker = 99999;
 constexpr int kMaxSlices = 9999;
-constexpr std::string_view kPodPrefix = "pod.";
-constexpr std::string_view kStepPrefix = "bootstrap.";
-constexpr std::string_view kTrainingPrefix = "trainingJob.";
 constexpr std::string_view kResourcesLine = "\n  \"resources\": ";
 constexpr std::size_t kMostHeaderBytes = 4096;  // of a text as podctl lays it out
 constexpr std::string_view kEnd = "\n}\n";
@@ -101,6 +98,11 @@ class ObjectReader {
       texts.push_back(TakeText(item, [&] { Fail(what + " holds something other than strings"); }));
     }
     return texts;
+  }
+  Address AddressIn(const std::string& text, std::string_view key) {
+    const auto address = ParseAddress(text);
+    if (!address) FailMember(key, fmt::format("holds `{}`, which is no address", text));
+    return address.value_or(Address{});
   }
   // "0", "12": a worker's number as written by this room, so not "007".
   int Worker(const std::string& text) {
@@ -269,7 +271,9 @@ PodRecord PodFromValue(Value& value, const std::string& address, std::string& pr
     pod.ssh = SshFromValue(*ssh, address + ".ssh", problem);
   }
   pod.exec_env = in.SpareTextMap("exec_env");
-  pod.depends_on = in.SpareTexts("depends_on");
+  for (const std::string& text : in.SpareTexts("depends_on")) {
+    pod.depends_on.push_back(in.AddressIn(text, "depends_on"));
+  }
   pod.prevent_destroy = in.SpareFlag("prevent_destroy");
   pod.wanted_node_id = in.SpareText("wanted_node_id");
   pod.replace_because = in.SpareText("replace_because");
@@ -300,8 +304,8 @@ StepRecord StepFromValue(Value& value, const std::string& address, std::string& 
   ObjectReader in(value, address, problem);
   StepRecord step;
   in.Text("type");
-  step.pod = in.Text("pod");
-  if (!step.pod.starts_with(kPodPrefix)) in.Fail("belongs to no pod");
+  step.pod = ParseAddress(in.Text("pod")).value_or(Address{});
+  if (step.pod.kind != kPodKind) in.Fail("belongs to no pod");
   for (auto& [worker, entry] : in.Map("workers")) {
     ObjectReader reader(entry, address + ".workers", problem);
     StepWorkerRecord& record = step.workers[in.Worker(worker)];
@@ -343,19 +347,22 @@ State StateFromDocument(Value& document, std::string& problem) {
   if (state.lineage.empty()) in.Fail("has an empty `lineage`");
   state.serial = static_cast<std::uint64_t>(in.Number("serial", 0, INT64_MAX));
   state.digest_key = in.Text("digest_key");
-  for (auto& [address, value] : in.Map("resources")) {
+  for (auto& [text, value] : in.Map("resources")) {
     const std::string type = std::as_const(value)["type"].AsString();
-    if (VisibleControls(address) != address) {
-      in.Fail(fmt::format("has a resource `{}`, which is no address", address));
-    } else if (type == "pod" && address.starts_with(kPodPrefix)) {
-      state.pods.emplace_hint(state.pods.end(), address, PodFromValue(value, address, problem));
-    } else if (type == "bootstrap" && address.starts_with(kStepPrefix)) {
-      state.steps.emplace_hint(state.steps.end(), address, StepFromValue(value, address, problem));
-    } else if (type == "trainingJob" && address.starts_with(kTrainingPrefix) && version >= 3) {
-      state.training_jobs.emplace_hint(state.training_jobs.end(), address,
-                                       TrainingFromValue(value, address, problem));
+    auto address = ParseAddress(text);
+    if (!address) {
+      in.Fail(fmt::format("has a resource `{}`, which is no address", text));
+    } else if (type == kPodKind && address->kind == kPodKind) {
+      state.pods.emplace_hint(state.pods.end(), *std::move(address),
+                              PodFromValue(value, text, problem));
+    } else if (type == kStepKind && address->kind == kStepKind) {
+      state.steps.emplace_hint(state.steps.end(), *std::move(address),
+                               StepFromValue(value, text, problem));
+    } else if (type == kTrainingKind && address->kind == kTrainingKind && version >= 3) {
+      state.training_jobs.emplace_hint(state.training_jobs.end(), *std::move(address),
+                                       TrainingFromValue(value, text, problem));
     } else {
-      in.Fail(fmt::format("has a resource `{}` of the wrong type `{}`", address, type));
+      in.Fail(fmt::format("has a resource `{}` of the wrong type `{}`", text, type));
     }
     value = Value();  // its memory serves for the records that follow
   }

@@ -35,6 +35,8 @@ void Put(const Value& value, std::string* out) {
 }
 
 // Declared ahead of the templates that call them.
+void Put(const Address& address, std::string* out);
+void Put(const std::vector<Address>& addresses, std::string* out);
 void Put(const std::vector<std::string>& texts, std::string* out);
 void Put(const std::map<std::string, std::string>& texts, std::string* out);
 void Put(const PendingAction& pending, std::string* out);
@@ -90,6 +92,14 @@ void PutList(const Items& items, std::string* out, const PutItem& put) {
     put(item);
   }
   *out += ']';
+}
+
+void Put(const Address& address, std::string* out) {
+  Put(address.Text(), out);
+}
+
+void Put(const std::vector<Address>& addresses, std::string* out) {
+  PutList(addresses, out, [&](const Address& address) { Put(address, out); });
 }
 
 void Put(const std::vector<std::string>& texts, std::string* out) {
@@ -240,9 +250,9 @@ std::string CanonicalResources(const State& state) {
   {
     ObjectWriter object(&out);
     // In the order of addresses: "bootstrap." before "pod." before "trainingJob.".
-    for (const auto& [address, step] : state.steps) object.Member(address, step);
-    for (const auto& [address, pod] : state.pods) object.Member(address, pod);
-    for (const auto& [address, job] : state.training_jobs) object.Member(address, job);
+    for (const auto& [address, step] : state.steps) object.Member(address.Text(), step);
+    for (const auto& [address, pod] : state.pods) object.Member(address.Text(), pod);
+    for (const auto& [address, job] : state.training_jobs) object.Member(address.Text(), job);
   }
   return out;
 }

@@ -105,15 +105,15 @@ int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, PlanM
 // What was not done, by the failure at the root of it.
 std::string SkippedText(const ExecuteResult& result) {
   constexpr std::size_t kMostNamed = 100;
-  std::vector<std::string> causes;  // in the order in which they came
-  std::map<std::string, std::vector<std::string>> skipped;
+  std::vector<Address> causes;  // in the order in which they came
+  std::map<Address, std::vector<std::string>> skipped;
   for (const auto& skip : result.skipped) {
     std::vector<std::string>& addresses = skipped[skip.cause];
     if (addresses.empty()) causes.push_back(skip.cause);
-    addresses.push_back(skip.address);
+    addresses.push_back(skip.address.Text());
   }
   std::string text;
-  for (const std::string& cause : causes) {
+  for (const Address& cause : causes) {
     std::vector<std::string>& addresses = skipped[cause];
     const std::size_t count = addresses.size();
     std::string more;
@@ -136,7 +136,7 @@ std::string QueuedText(const ExecuteResult& result) {
   std::string text = fmt::format(
       "Asked for, and left in the queue: {}. The next `podctl apply` goes "
       "on from there; `podctl status` shows how it stands.\n",
-      Join(result.queued, ", "));
+      fmt::join(result.queued, ", "));
   if (!result.behind_queued.empty()) {
     text += fmt::format("{} on it.\n",
                         result.behind_queued.size() == 1

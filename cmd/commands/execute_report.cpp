@@ -43,7 +43,7 @@ Diagnostics FailureDiagnostics(Wiring& wiring, const ExecuteResult& result) {
     Diagnostic diagnostic;
     diagnostic.summary = fmt::format("{}: {}", failure.change.address, failure.error.message);
     diagnostic.place = failure.change.place;
-    diagnostic.context = failure.change.address;
+    diagnostic.context = failure.change.address.Text();
     diagnostic.detail = Sentence(failure.error.hint);
     if (!failure.last_lines.empty()) {
       std::string lines = "Last lines of the output:";

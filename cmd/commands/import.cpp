@@ -68,17 +68,17 @@ class Importer {
   }
 
   bool ReadAddress() {
-    constexpr std::string_view kPrefix = "pod.";
-    const std::string& address = options_.address;
-    if (address.starts_with(kPrefix) && IsPodName(address.substr(kPrefix.size()))) {
-      pod_name_ = address.substr(kPrefix.size());
+    const std::string& text = options_.address;
+    if (auto address = ReadPodAddress(text)) {
+      address_ = *std::move(address);
       return true;
     }
     std::string hint = "the address of a pod, such as `pod.research`";
-    if (IsPodName(address)) hint = fmt::format("did you mean `pod.{}`?", address);
-    if (options_.id.starts_with(kPrefix)) hint = "the address comes first, then the node's id";
+    if (IsPodName(text)) hint = fmt::format("did you mean `pod.{}`?", text);
+    const auto second = ParseAddress(options_.id);
+    if (second && second->kind == kPodKind) hint = "the address comes first, then the node's id";
     return Fail(MakeError(ErrorCode::kInvalidArgument,
-                          fmt::format("`{}` is no address of a pod", address), hint));
+                          fmt::format("`{}` is no address of a pod", text), hint));
   }
 
   // The spec that is there, if any. `podctl import … > podctl.yaml` finds the file that the shell
@@ -103,7 +103,7 @@ class Importer {
     spec_ = LoadSpec(load_, wiring_.files(), wiring_.environment(), diagnostics);
     if (!wiring_.options().json) ShowDiagnostics(wiring_, nullptr, diagnostics);
     if (diagnostics.has_errors()) return FailForSpec(diagnostics);
-    const PodSpec* known = FindPod(spec_, pod_name_);
+    const PodSpec* known = FindPod(spec_, address_.name);
     if (known == nullptr) return true;
     pod_ = *known;
     if (target_.empty()) return true;
@@ -145,7 +145,7 @@ class Importer {
       exit_code_ = access_->exit_code();
       return false;
     }
-    if (!access_->state().pods.contains(options_.address)) return true;
+    if (!access_->state().pods.contains(address_)) return true;
     return Fail(MakeError(ErrorCode::kAlreadyExists,
                           fmt::format("{} is in the state already", options_.address),
                           fmt::format("import under another address, or `podctl state rm {}` "
@@ -284,12 +284,12 @@ class Importer {
           std::any_of(record.deposed.begin(), record.deposed.end(),
                       [&](const DeposedNode& each) { return each.node_id == name_.node; });
       if (NameOf(record) != name_ && !is_deposed) continue;
-      return Fail(
-          MakeError(ErrorCode::kAlreadyExists,
-                    fmt::format("the node `{}` is {} in the state already", name_.node, address),
-                    is_deposed ? "it was replaced, and the next apply deletes it"
-                               : fmt::format("`podctl state mv {} {}` renames it",
-                                             ShellQuote(address), ShellQuote(options_.address))));
+      return Fail(MakeError(
+          ErrorCode::kAlreadyExists,
+          fmt::format("the node `{}` is {} in the state already", name_.node, address),
+          is_deposed ? "it was replaced, and the next apply deletes it"
+                     : fmt::format("`podctl state mv {} {}` renames it", ShellQuote(address.Text()),
+                                   ShellQuote(options_.address))));
     }
     const std::string why = WhyNotNow(node_);
     if (why.empty()) return true;
@@ -316,7 +316,7 @@ class Importer {
       return true;
     }
     constexpr int kMostRounds = 3;
-    PodDraft draft = DraftOf(pod_name_, name_, node_);
+    PodDraft draft = DraftOf(address_.name, name_, node_);
     DraftQueued(&draft);
     if (!load_.paths.empty() && spec_.project != name_.project) draft.project = name_.project;
     if (!load_.paths.empty() && spec_.zone != name_.zone) draft.zone = name_.zone;
@@ -340,7 +340,7 @@ class Importer {
     load.texts[file] = text_;
     Diagnostics diagnostics;
     const Spec spec = LoadSpec(load, wiring_.files(), wiring_.environment(), diagnostics);
-    const PodSpec* pod = FindPod(spec, pod_name_);
+    const PodSpec* pod = FindPod(spec, address_.name);
     if (!diagnostics.has_errors() && pod != nullptr) {
       pod_ = *pod;
       return true;
@@ -408,7 +408,7 @@ class Importer {
     // No keys is no failure: whoever connects asks again.
     const auto attributes =
         provider_->GetGuestAttributes(name_, "hostkeys/", wiring_.interrupt().drain());
-    PodRecord& record = state.pods[options_.address];
+    PodRecord& record = state.pods[address_];
     record.queued = queued_;
     if (waits_) {
       record.exists = false;
@@ -442,12 +442,12 @@ class Importer {
     if (IsTerminalState(state)) {
       notes.push_back(fmt::format("The node is {}: the next plan replaces it.", state));
     }
-    if (access_->state().steps.contains(StepAddress(pod_name_, kRuntimeStepName))) {
+    if (access_->state().steps.contains(StepAddress(address_.name, kRuntimeStepName))) {
       notes.push_back(fmt::format(
           "The API does not tell what tpu-runtime was started with: podctl takes it that it runs "
           "with the present tensorflow-env-vars. To be sure: podctl exec {} -- sudo systemctl "
           "restart tpu-runtime",
-          pod_name_));
+          address_.name));
     }
     if (!differs_.empty()) {
       notes.push_back(fmt::format("The spec wants it otherwise in {}: `podctl plan` shows how.",
@@ -505,7 +505,7 @@ class Importer {
   const ImportOptions& options_;
   const std::string target_;                // --write-spec; empty: stdout
   std::optional<std::string> target_text_;  // as it was, if it was there
-  std::string pod_name_;
+  Address address_;
   LoadOptions load_;  // its paths empty: there is no spec yet
   Spec spec_;
   std::optional<PodSpec> pod_;  // as the spec has it, or will have it

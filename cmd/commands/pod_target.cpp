@@ -20,7 +20,7 @@ namespace {
 
 Error UnknownPod(const State& state, const std::string& name, const std::string& kept) {
   std::vector<std::string> known;
-  for (const auto& [address, record] : state.pods) known.push_back(address.substr(4));
+  for (const auto& [address, record] : state.pods) known.push_back(address.name);
   const std::string near = NearestWord(name, known);
   std::string hint = "`podctl state list` shows the pods there are.";
   if (!near.empty()) hint = fmt::format("Did you mean `{}`?", near);
@@ -105,7 +105,7 @@ Result<PodTarget> TargetOf(Wiring& wiring, const std::string& pod, PodRecord rec
     }
   }
   EnterAsMyself(wiring, &record);
-  PodTarget target{PodAddress(pod), AccessToWorkers(pod, record), {}};
+  PodTarget target{PodAddress(pod).Text(), AccessToWorkers(pod, record), {}};
   if (unread) DistrustUnread(*unread, &target.workers);
   for (WorkerAccess& worker : target.workers) wiring.known_hosts().Consult(worker);
   target.exec_env = record.exec_env;
@@ -173,7 +173,7 @@ void RememberHostKeys(Wiring& wiring, const std::string& address,
   if (!stored || !stored->state)
     return remark(stored ? "the state is gone." : stored.error().message);
   State state = *std::move(stored->state);
-  auto record = state.pods.find(address);
+  auto record = state.pods.find(PodAddress(BarePodName(address)));
   if (record == state.pods.end()) return;
   for (const auto& [worker, key] : learned) record->second.host_keys[worker] = {key};
   record->second.host_keys_source = "firstUse";

@@ -30,7 +30,7 @@ std::optional<State> LoadStored(Wiring& wiring, StateStore& store) {
 }
 
 int NoSuchAddress(Wiring& wiring, const State& state, const std::string& address) {
-  const std::string near = NearestWord(address, AddressesOf(state));
+  const std::string near = NearestWord(address, TextsOf(AddressesOf(state)));
   return ShowFailure(
       wiring, MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address),
                         near.empty() ? "`podctl state list` shows the addresses there are."
@@ -38,12 +38,14 @@ int NoSuchAddress(Wiring& wiring, const State& state, const std::string& address
 }
 
 // The addresses that are `filter`, or steps of the pod that it is.
-std::vector<std::string> Matching(const State& state, const std::string& filter) {
-  std::vector<std::string> addresses;
-  for (const std::string& address : AddressesOf(state)) {
+std::vector<Address> Matching(const State& state, const std::string& filter) {
+  std::vector<Address> addresses;
+  const auto wanted = ParseAddress(filter);
+  if (!wanted) return addresses;
+  for (const Address& address : AddressesOf(state)) {
     const auto step = state.steps.find(address);
-    const bool is_step_of = step != state.steps.end() && step->second.pod == filter;
-    if (address == filter || is_step_of) addresses.push_back(address);
+    const bool is_step_of = step != state.steps.end() && step->second.pod == wanted;
+    if (address == wanted || is_step_of) addresses.push_back(address);
   }
   return addresses;
 }
@@ -115,14 +117,15 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
   if (!state) return 1;
-  std::set<std::string> wanted;
+  std::set<Address> wanted;
   for (const std::string& filter : options.addresses) {
     const auto addresses = Matching(*state, filter);
     if (addresses.empty()) return NoSuchAddress(wiring, *state, filter);
     wanted.insert(addresses.begin(), addresses.end());
   }
-  std::vector<std::string> addresses = AddressesOf(*state);
-  if (!options.addresses.empty()) addresses.assign(wanted.begin(), wanted.end());
+  std::vector<Address> found = AddressesOf(*state);
+  if (!options.addresses.empty()) found.assign(wanted.begin(), wanted.end());
+  const std::vector<std::string> addresses = TextsOf(found);
   if (wiring.options().json) {
     Value document = Value::EmptyMap();
     document.Set("addresses", Value::List(addresses.begin(), addresses.end()));
@@ -138,13 +141,14 @@ int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
   if (!state) return 1;
-  const std::string text = ShowAddress(*state, address);
+  const auto wanted = ParseAddress(address);
+  const std::string text = wanted ? ShowAddress(*state, *wanted) : "";
   if (text.empty()) return NoSuchAddress(wiring, *state, address);
   if (wiring.options().json) {
     State only = *state;
-    std::erase_if(only.pods, [&](const auto& pod) { return pod.first != address; });
-    std::erase_if(only.steps, [&](const auto& step) { return step.first != address; });
-    std::erase_if(only.training_jobs, [&](const auto& job) { return job.first != address; });
+    std::erase_if(only.pods, [&](const auto& pod) { return pod.first != *wanted; });
+    std::erase_if(only.steps, [&](const auto& step) { return step.first != *wanted; });
+    std::erase_if(only.training_jobs, [&](const auto& job) { return job.first != *wanted; });
     wiring.streams().out << ToJson(StateDocument(only), JsonStyle::kIndented) << "\n";
     return 0;
   }

@@ -22,37 +22,35 @@ namespace {
 // Something else in the state that may be meant.
 Error WithNearAddress(Error error, const State& state, const std::string& address) {
   if (error.code == ErrorCode::kNotFound && error.hint.empty()) {
-    const std::string near = NearestWord(address, AddressesOf(state));
+    const std::string near = NearestWord(address, TextsOf(AddressesOf(state)));
     error.hint = near.empty() ? "`podctl state list` shows the addresses there are."
                               : fmt::format("Did you mean `{}`?", near);
   }
   return error;
 }
 
-// "pod.NAME" and "bootstrap.POD.STEP", as a spec could have them: another address could never be
-// reached again.
-bool IsAddress(const std::string& address) {
-  constexpr std::string_view kPod = "pod.";
-  constexpr std::string_view kStep = "bootstrap.";
-  constexpr std::string_view kJob = "trainingJob.";
-  if (address.starts_with(kJob)) return IsPodName(address.substr(kJob.size()));
-  if (address.starts_with(kPod)) return IsPodName(address.substr(kPod.size()));
-  if (!address.starts_with(kStep)) return false;
-  const std::string rest = address.substr(kStep.size());
-  const auto dot = rest.find('.');
-  return dot != std::string::npos && IsPodName(rest.substr(0, dot)) &&
-         IsPodName(rest.substr(dot + 1));
+// `pod.NAME`, `trainingJob.NAME` and `bootstrap.POD.STEP`, as a spec could have them: another
+// address could never be reached again.
+std::optional<Address> ReadAddress(const std::string& text) {
+  auto address = ParseAddress(text);
+  if (!address || !address->key.empty() || !address->deposed.empty()) return std::nullopt;
+  const std::string& name = address->name;
+  if (address->kind == kPodKind || address->kind == kTrainingKind) {
+    return IsPodName(name) ? address : std::nullopt;
+  }
+  const auto dot = name.find('.');
+  const bool step = address->kind == kStepKind && dot != std::string::npos &&
+                    IsPodName(name.substr(0, dot)) && IsPodName(name.substr(dot + 1));
+  return step ? address : std::nullopt;
 }
 
 // Every address that moves, with where it goes: a pod takes its steps along.
-std::vector<std::pair<std::string, std::string>> MovesOf(const State& before, const State& after,
-                                                         const std::string& from,
-                                                         const std::string& to) {
-  std::vector<std::pair<std::string, std::string>> moves = {{from, to}};
+std::vector<std::pair<Address, Address>> MovesOf(const State& before, const State& after,
+                                                 const Address& from, const Address& to) {
+  std::vector<std::pair<Address, Address>> moves = {{from, to}};
   for (const auto& [address, step] : before.steps) {
     if (step.pod != from) continue;
-    const std::string moved =
-        StepAddress(to.substr(to.find('.') + 1), address.substr(address.rfind('.') + 1));
+    const Address moved = StepAddress(to.name, address.name.substr(address.name.rfind('.') + 1));
     if (after.steps.contains(moved)) moves.emplace_back(address, moved);
   }
   return moves;
@@ -80,7 +78,7 @@ void ShowRemoved(Wiring& wiring, const std::vector<std::string>& removed, bool d
 }
 
 // What an earlier run left under way for the address and nobody knows the end of; empty: nothing.
-std::string PendingOf(const State& state, const std::string& address, std::string* risk) {
+std::string PendingOf(const State& state, const Address& address, std::string* risk) {
   if (const auto pod = state.pods.find(address); pod != state.pods.end()) {
     const PodRecord& record = pod->second;
     *risk = ForgetRisk(record.project, record.zone);
@@ -96,8 +94,8 @@ std::string PendingOf(const State& state, const std::string& address, std::strin
   return PendingWords(*job->second.pending, "the training job");
 }
 
-Result<void> CheckForgettable(const State& state, const std::vector<std::string>& addresses) {
-  for (const std::string& address : addresses) {
+Result<void> CheckForgettable(const State& state, const std::vector<Address>& addresses) {
+  for (const Address& address : addresses) {
     std::string risk;
     const std::string pending = PendingOf(state, address, &risk);
     if (pending.empty()) continue;
@@ -113,27 +111,30 @@ Result<void> CheckForgettable(const State& state, const std::vector<std::string>
 }  // namespace
 
 int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
-  const std::string& from = options.from;
-  const std::string& to = options.to;
+  const auto from = ParseAddress(options.from);
+  const auto to = ReadAddress(options.to);
   StateAccess access(wiring, wiring.StatePath());
   if (!access.Lock("state mv") || !access.Load()) return access.exit_code();
   const State before = access.state();
-  if (!IsAddress(to)) {
-    return access.Fail(MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` is no address", to),
+  if (!to) {
+    return access.Fail(MakeError(ErrorCode::kInvalidArgument,
+                                 fmt::format("`{}` is no address", options.to),
                                  "Addresses are `pod.NAME`, `bootstrap.NAME.STEP` and "
                                  "`trainingJob.NAME`."));
   }
-  if (auto moved = MoveAddress(access.state(), from, to); !moved) {
-    return access.Fail(WithNearAddress(moved.error(), before, from));
+  // What cannot be read is of no kind, and so of another than `to`.
+  if (auto moved = MoveAddress(access.state(), from.value_or(Address{"", options.from}), *to);
+      !moved) {
+    return access.Fail(WithNearAddress(moved.error(), before, options.from));
   }
   if (!options.dry_run && !access.Save()) return access.exit_code();
-  const auto moves = MovesOf(before, access.state(), from, to);
+  const auto moves = MovesOf(before, access.state(), *from, *to);
   if (wiring.options().json) {
     Value::List list;
     for (const auto& [source, target] : moves) {
       Value move = Value::EmptyMap();
-      move.Set("from", source);
-      move.Set("to", target);
+      move.Set("from", source.Text());
+      move.Set("to", target.Text());
       list.push_back(std::move(move));
     }
     Value document = Value::EmptyMap();
@@ -155,17 +156,22 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
   State& state = access.state();
   const State before = state;
   // All or none: a mistyped address must not leave half of the command done.
-  for (const std::string& address : options.addresses) {
-    const auto known = AddressesOf(before);
-    if (std::find(known.begin(), known.end(), address) != known.end()) continue;
+  std::vector<Address> addresses;
+  const std::vector<Address> known = AddressesOf(before);
+  for (const std::string& text : options.addresses) {
+    const auto address = ParseAddress(text);
+    if (address && std::binary_search(known.begin(), known.end(), *address)) {
+      addresses.push_back(*address);
+      continue;
+    }
     return access.Fail(WithNearAddress(
-        MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address)), before,
-        address));
+        MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", text)), before,
+        text));
   }
-  if (auto may = CheckForgettable(before, options.addresses); !may && !options.force) {
+  if (auto may = CheckForgettable(before, addresses); !may && !options.force) {
     return access.Fail(may.error());
   }
-  for (const std::string& address : options.addresses) {
+  for (const Address& address : addresses) {
     state.steps.erase(address);
     state.training_jobs.erase(address);
     if (state.pods.erase(address) == 0) continue;
@@ -173,8 +179,8 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
   }
   std::vector<std::string> removed;
   const auto left = AddressesOf(state);
-  for (const std::string& address : AddressesOf(before)) {
-    if (!std::binary_search(left.begin(), left.end(), address)) removed.push_back(address);
+  for (const Address& address : known) {
+    if (!std::binary_search(left.begin(), left.end(), address)) removed.push_back(address.Text());
   }
   if (!options.dry_run && !access.Save()) return access.exit_code();
   ShowRemoved(wiring, removed, options.dry_run, state.pods.size() < before.pods.size());

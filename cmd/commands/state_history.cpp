@@ -40,7 +40,7 @@ HistoryEntry PresentEntry(StateStore& store) {
 std::vector<std::string> Forgotten(const State& before, const State& after) {
   std::vector<std::string> addresses;
   for (const auto& [address, record] : before.pods) {
-    if (!after.pods.contains(address)) addresses.push_back(address);
+    if (!after.pods.contains(address)) addresses.push_back(address.Text());
   }
   return addresses;
 }

@@ -62,10 +62,12 @@ class Round final : public WatchRound {
 
   void OnPause(Clock::SystemTime until) override {
     if (json_) return;
-    const std::string how = !told_.empty()    ? "the last look failed"
-                            : !left_.empty()  ? "something is left to `podctl apply`"
-                            : !waits_.empty() ? Join(waits_, ", ") + " waits in the queue"
-                                              : "all is well";
+    const std::string how = !told_.empty()   ? "the last look failed"
+                            : !left_.empty() ? "something is left to `podctl apply`"
+                            : !waits_.empty()
+                                ? fmt::format("{} waits in the queue", fmt::join(waits_, ", "))
+
+                                : "all is well";
     view_.ShowPause(fmt::format("watching {}: {}, next look at {}", Plural(watched_, "pod"), how,
                                 FormatTimestamp(until)));
   }
@@ -156,7 +158,7 @@ class Round final : public WatchRound {
   void TellSubject(const Spec& spec) {
     std::vector<std::string> recreated;
     for (const PodSpec& pod : spec.pods) {
-      if (pod.recreate_when_lost) recreated.push_back("pod." + pod.name);
+      if (pod.recreate_when_lost) recreated.push_back(PodAddress(pod.name).Text());
     }
     watched_ = spec.pods.size();
     constexpr std::size_t kMost = 5;
@@ -206,7 +208,7 @@ class Round final : public WatchRound {
     ShowWarnings(wiring_, json(), result);
     if (!result.unfinished.empty()) {
       Say(fmt::format("under way, and written down in the state: {}",
-                      Join(result.unfinished, ", ")));
+                      fmt::join(result.unfinished, ", ")));
     }
     if (wiring_.interrupt().leave().stop_requested()) {
       // Threads may hang in a call; everything is on disk, so they are not waited for.
@@ -236,8 +238,8 @@ class Round final : public WatchRound {
     return Fine(watched.acts ? RoundEnd::kActed : RoundEnd::kNothing);
   }
 
-  void TellQueued(const std::vector<std::string>& queued) {
-    for (const std::string& address : queued) {
+  void TellQueued(const std::vector<Address>& queued) {
+    for (const Address& address : queued) {
       if (std::find(waits_.begin(), waits_.end(), address) == waits_.end()) {
         Say(fmt::format("{} waits in the queue", address));
       }
@@ -256,7 +258,7 @@ class Round final : public WatchRound {
   std::string told_;    // the last problem; empty: all is well
   std::string warned_;  // the last warnings
   std::set<std::string> left_;
-  std::vector<std::string> waits_;  // in the queue
+  std::vector<Address> waits_;  // in the queue
 };
 
 }  // namespace

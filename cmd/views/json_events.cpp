@@ -14,12 +14,12 @@
 namespace podctl {
 namespace {
 
-Value Resource(const std::string& address) {
+Value Resource(const Address& address) {
   const Value name = TerraformName(address);
   Value resource = Value::EmptyMap();
-  resource.Set("addr", address);
+  resource.Set("addr", address.Text());
   resource.Set("module", "");
-  resource.Set("resource", address);
+  resource.Set("resource", address.Text());
   resource.Set("implied_provider", "podctl");
   resource.Set("resource_type", name["type"]);
   resource.Set("resource_name", name["name"]);
@@ -232,12 +232,12 @@ void JsonEvents::OnError(const Change& change, Elapsed elapsed, const Error& err
 }
 
 // Terraform has no event for it, and says nothing.
-void JsonEvents::OnSkip(const Change& change, const std::string& cause) {
+void JsonEvents::OnSkip(const Change& change, const Address& cause) {
   Value hook = Hook(change);
-  hook.Set("because", cause.empty() ? "end of the run" : cause);
+  hook.Set("because", cause.empty() ? "end of the run" : cause.Text());
   Write("warn",
         fmt::format("{}: skipped because of {}", change.address,
-                    cause.empty() ? "the early end of the run" : cause),
+                    cause.empty() ? "the early end of the run" : cause.Text()),
         "log", With("hook", std::move(hook)));
 }
 
@@ -254,8 +254,8 @@ void JsonEvents::OnInterrupt() {
   Log("info", "Interrupted: nothing new is started.");
 }
 
-void JsonEvents::OnNote(const std::string& address, const std::string& text) {
-  Write("info", fmt::format("{}: {}", address, text), "log", With("addr", address));
+void JsonEvents::OnNote(const Address& address, const std::string& text) {
+  Write("info", fmt::format("{}: {}", address, text), "log", With("addr", address.Text()));
 }
 
 }  // namespace podctl

@@ -109,7 +109,7 @@ Row RowOf(const Change& change) {
                                                                            : "run ";
     return {">", verb + where};
   }
-  return {">", "move, from " + change.previous_address};
+  return {">", "move, from " + change.previous_address.Text()};
 }
 
 std::string Table(const Plan& plan) {
@@ -123,7 +123,7 @@ std::string Table(const Plan& plan) {
       continue;
     }
     const Row row = RowOf(change);
-    text += fmt::format("| `{}` | {} | {} | {} |\n", row.symbol, Code(change.address),
+    text += fmt::format("| `{}` | {} | {} | {} |\n", row.symbol, Code(change.address.Text()),
                         Prose(row.what), change.reason.empty() ? "" : Prose(change.reason));
   }
   if (left > 0) text += fmt::format("\nand {}.\n", Plural(left, "more change"));
@@ -213,7 +213,7 @@ std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
   if (plan != nullptr) {
     std::vector<std::string> drift;
     for (const Drift& one : plan->drift) {
-      std::string item = Code(one.address) + " " + Prose(one.sentence);
+      std::string item = Code(one.address.Text()) + " " + Prose(one.sentence);
       std::vector<std::string> paths;
       for (const AttributeChange& attribute : one.attributes) paths.push_back(Code(attribute.path));
       if (!paths.empty()) item += ": " + Join(paths, ", ");

@@ -168,8 +168,8 @@ class PlanView {
 
   void ShowMove(const Change& change) {
     text_ += fmt::format("  # {} has moved to {}\n",
-                         paint_(Ink::kBold, VisibleControls(change.previous_address)),
-                         paint_(Ink::kBold, VisibleControls(change.address)));
+                         paint_(Ink::kBold, VisibleControls(change.previous_address.Text())),
+                         paint_(Ink::kBold, VisibleControls(change.address.Text())));
     text_ += fmt::format("    {}\n\n", Title(change));
   }
 
@@ -177,7 +177,7 @@ class PlanView {
     if (plan_.drift.empty()) return;
     text_ += paint_(Ink::kBold, "Note:") + " Objects have changed outside of podctl\n\n";
     for (const Drift& drift : plan_.drift) {
-      text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(drift.address)),
+      text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(drift.address.Text())),
                            VisibleControls(drift.sentence));
       if (drift.attributes.empty()) continue;
       ShowAttributes(drift.attributes);
@@ -192,9 +192,9 @@ class PlanView {
       if (!change.training || !IsKeep(change) || change.reason.empty()) continue;
       std::string reason = VisibleControls(change.reason);
       if (reason.ends_with('.')) reason.pop_back();
-      text_ +=
-          fmt::format("{}: {}.\n  The same spec does not run it again; `--replace {}` does.\n",
-                      paint_(Ink::kBold, VisibleControls(change.address)), reason, change.address);
+      text_ += fmt::format("{}: {}.\n  The same spec does not run it again; `--replace {}` does.\n",
+                           paint_(Ink::kBold, VisibleControls(change.address.Text())), reason,
+                           change.address);
       any = true;
     }
     if (any) text_ += "\n";
@@ -242,10 +242,11 @@ class PlanView {
 
   void ShowChange(const Change& change) {
     const Symbol symbol = SymbolOf(change.action);
-    text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(change.address)),
+    text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(change.address.Text())),
                          Headline(change));
     if (!change.previous_address.empty()) {
-      text_ += fmt::format("  # (moved from {})\n", VisibleControls(change.previous_address));
+      text_ +=
+          fmt::format("  # (moved from {})\n", VisibleControls(change.previous_address.Text()));
     }
     // In a destroy it goes without saying that nothing is in the spec.
     const bool plain = HeadlineHoldsReason(change) ||
@@ -289,16 +290,13 @@ class PlanView {
 
   static std::string Title(const Change& change) {
     if (std::holds_alternative<RunStep>(change.action)) {
-      return VisibleControls(change.address);
+      return VisibleControls(change.address.Text());
     }
     if (change.training) {
       return VisibleControls(fmt::format("{} (in {})", change.address, change.training->region));
     }
-    const auto* gone = std::get_if<Delete>(&change.action);
-    const std::string address =
-        gone != nullptr && gone->deposed ? PodAddress(change.pod) : change.address;
-    return VisibleControls(
-        fmt::format("{} (node {} in {})", address, change.node.node, change.node.zone));
+    return VisibleControls(fmt::format("{} (node {} in {})", change.address.WithoutDeposed(),
+                                       change.node.node, change.node.zone));
   }
 
   void ShowStep(const RunStep& run) {

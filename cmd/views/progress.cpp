@@ -59,7 +59,7 @@ class ProgressView final : public EventSink {
 
   void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) override {
     running_.erase(change.address);
-    Print(fmt::format("{}: {} after {}{}", paint_(Ink::kBold, change.address),
+    Print(fmt::format("{}: {} after {}{}", paint_(Ink::kBold, change.address.Text()),
                       WordsFor(change).complete, FormatDuration(elapsed),
                       id.empty() ? "" : fmt::format(" [id={}]", id)));
   }
@@ -73,7 +73,7 @@ class ProgressView final : public EventSink {
   }
 
   // On a terminal the end of the run tells it, by cause; a log holds every one.
-  void OnSkip(const Change& change, const std::string& cause) override {
+  void OnSkip(const Change& change, const Address& cause) override {
     if (live() && !cause.empty()) return;
     Print(cause.empty() ? fmt::format("{}: not started, since the run ended early", change.address)
                         : fmt::format("{}: skipped, because {} failed", change.address, cause));
@@ -88,7 +88,7 @@ class ProgressView final : public EventSink {
     Print("Interrupted: nothing new is started. A second Ctrl-C leaves at once.");
   }
 
-  void OnNote(const std::string& address, const std::string& text) override {
+  void OnNote(const Address& address, const std::string& text) override {
     Print(fmt::format("{}: {}", address, text));
   }
 
@@ -112,8 +112,7 @@ class ProgressView final : public EventSink {
     Draw();
   }
 
-  std::string LineOf(const std::string& address, const Running& running,
-                     Clock::SteadyTime now) const {
+  std::string LineOf(const Address& address, const Running& running, Clock::SteadyTime now) const {
     const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100));
     const auto seconds = std::chrono::floor<std::chrono::seconds>(now - running.since);
     const std::string workers = WorkersText(running.progress);
@@ -142,7 +141,7 @@ class ProgressView final : public EventSink {
   Streams& streams_;
   Clock& clock_;
   Paint paint_;
-  std::map<std::string, Running> running_;
+  std::map<Address, Running> running_;
   LiveBlock block_;
   Clock::SteadyTime drawn_at_{};
 };

@@ -32,18 +32,18 @@ void AddLeaves(const std::string& prefix, const Value& value,
   }
 }
 
-std::string Block(const std::string& title,
+std::string Block(const Address& title,
                   const std::vector<std::pair<std::string, std::string>>& lines) {
   std::size_t width = 0;
   for (const auto& [key, value] : lines) width = std::max(width, key.size());
-  std::string text = title + " {\n";
+  std::string text = title.Text() + " {\n";
   for (const auto& [key, value] : lines) {
     text += fmt::format("    {:<{}} = {}\n", key, width, VisibleControls(value));
   }
   return text + "}\n";
 }
 
-std::string ShowPod(const std::string& address, const PodRecord& record) {
+std::string ShowPod(const Address& address, const PodRecord& record) {
   std::vector<std::pair<std::string, std::string>> lines;
   if (record.applied.is_map()) AddLeaves("", record.applied, &lines);
   for (const auto& [key, value] : record.metadata) {
@@ -80,14 +80,14 @@ std::string ShowPod(const std::string& address, const PodRecord& record) {
   if (record.recovery) lines.emplace_back("recovery", RecoveryStory(*record.recovery));
   std::sort(lines.begin(), lines.end());
   // By number, not by name: worker.2 before worker.10.
-  for (const WorkerAccess& worker : AccessToWorkers(address.substr(4), record)) {
+  for (const WorkerAccess& worker : AccessToWorkers(address.name, record)) {
     const std::string number = FormatWorkers({worker.index}, worker.per_slice);
     lines.emplace_back(fmt::format("worker.{}", number), ToJson(Value(worker.host)));
   }
   return Block(address, lines);
 }
 
-std::string ShowStep(const std::string& address, const StepRecord& record, int per_slice) {
+std::string ShowStep(const Address& address, const StepRecord& record, int per_slice) {
   std::vector<std::pair<std::string, std::string>> lines;
   for (const auto& [worker, applied] : record.workers) {
     lines.emplace_back(
@@ -97,7 +97,7 @@ std::string ShowStep(const std::string& address, const StepRecord& record, int p
   return Block(address, lines);
 }
 
-std::string ShowJob(const std::string& address, const TrainingRecord& record) {
+std::string ShowJob(const Address& address, const TrainingRecord& record) {
   std::vector<std::pair<std::string, std::string>> lines;
   for (const auto& [path, value] : WordsOfBody(record.applied)) {
     lines.emplace_back(path, ToJson(value));
@@ -144,8 +144,8 @@ std::string Padded(std::vector<std::array<std::string, 7>> rows, const Paint& pa
 
 }  // namespace
 
-std::vector<std::string> AddressesOf(const State& state) {
-  std::vector<std::string> addresses;
+std::vector<Address> AddressesOf(const State& state) {
+  std::vector<Address> addresses;
   for (const auto& [address, record] : state.pods) addresses.push_back(address);
   for (const auto& [address, record] : state.steps) addresses.push_back(address);
   for (const auto& [address, record] : state.training_jobs) addresses.push_back(address);
@@ -153,12 +153,18 @@ std::vector<std::string> AddressesOf(const State& state) {
   return addresses;
 }
 
-std::string ShowAddress(const State& state, const std::string& address) {
+std::vector<std::string> TextsOf(const std::vector<Address>& addresses) {
+  std::vector<std::string> texts;
+  for (const Address& address : addresses) texts.push_back(address.Text());
+  return texts;
+}
+
+std::string ShowAddress(const State& state, const Address& address) {
   if (auto pod = state.pods.find(address); pod != state.pods.end()) {
     return ShowPod(address, pod->second);
   }
   if (auto step = state.steps.find(address); step != state.steps.end()) {
-    const auto pod = state.pods.find(PodAddress(step->second.pod));
+    const auto pod = state.pods.find(step->second.pod);
     const int per_slice = pod == state.pods.end() ? 0 : WorkersPerSlice(pod->second.observed);
     return ShowStep(address, step->second, per_slice);
   }
@@ -172,7 +178,7 @@ Value TrainingJobsOf(const State& state) {
   Value::List jobs;
   for (const auto& [address, record] : state.training_jobs) {
     Value job = Value::EmptyMap();
-    job.Set("address", address);
+    job.Set("address", address.Text());
     job.Set("project", record.project);
     job.Set("region", record.region);
     job.Set("id", record.job);
@@ -193,7 +199,7 @@ Value StateDocument(const State& state) {
   Value::List pods;
   for (const auto& [address, record] : state.pods) {
     Value pod = Value::EmptyMap();
-    pod.Set("address", address);
+    pod.Set("address", address.Text());
     pod.Set("project", record.project);
     pod.Set("zone", record.zone);
     pod.Set("nodeId", record.node_id);
@@ -231,8 +237,8 @@ Value StateDocument(const State& state) {
   Value::List steps;
   for (const auto& [address, record] : state.steps) {
     Value step = Value::EmptyMap();
-    step.Set("address", address);
-    step.Set("pod", record.pod);
+    step.Set("address", address.Text());
+    step.Set("pod", record.pod.Text());
     for (const auto& [worker, applied] : record.workers) {
       Value entry = Value::EmptyMap();
       entry.Set("digest", applied.digest);
@@ -255,7 +261,7 @@ Value StateDocument(const State& state) {
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation) {
   std::vector<StatusRow> rows;
   for (const auto& [address, record] : settled.pods) {
-    const std::string pod = address.substr(4);
+    const std::string& pod = address.name;
     StatusRow row{pod, "GONE", "-", "-", record.zone, "-", {}};
     const Value* queued = observation.FindQueued(record);
     const bool over =
@@ -309,7 +315,7 @@ std::string TrainingTable(const State& settled, const Observation& observation, 
       if (!counts || value.AsString() == "none") continue;
       accelerators += (accelerators.empty() ? "" : ", ") + value.AsString();
     }
-    rows.push_back({address.substr(address.find('.') + 1),
+    rows.push_back({address.name,
                     record.job.empty()     ? "PENDING"
                     : gone                 ? "GONE"
                     : record.state.empty() ? "-"

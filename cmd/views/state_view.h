@@ -12,8 +12,9 @@
 namespace podctl {
 
 // One address of the state; "" when it is not there.
-std::string ShowAddress(const State& state, const std::string& address);
-std::vector<std::string> AddressesOf(const State& state);  // pods, steps, training jobs; sorted
+std::string ShowAddress(const State& state, const Address& address);
+std::vector<Address> AddressesOf(const State& state);  // sorted
+std::vector<std::string> TextsOf(const std::vector<Address>& addresses);
 
 // The same as a document; its members `format_version`, `terraform_version` and `values` are those
 // of `terraform show -json`. Holds no sensitive value (the state has none).

@@ -84,7 +84,8 @@ Value ChangeBody(Value actions, const TerraformSides& sides) {
 Value ResourceChange(const Change& change, const State& state) {
   const TerraformSides sides = SidesOf(change, state);
   Value resource = TerraformName(change.address);
-  if (!change.previous_address.empty()) resource.Set("previous_address", change.previous_address);
+  if (!change.previous_address.empty())
+    resource.Set("previous_address", change.previous_address.Text());
   Value body = ChangeBody(ActionsOf(change, sides), sides);
   if (Value paths = ReplacePaths(change); !paths.AsList().empty()) {
     body.Set("replace_paths", std::move(paths));
@@ -95,7 +96,7 @@ Value ResourceChange(const Change& change, const State& state) {
 }
 
 // A step that has run everywhere, of a pod that lives on.
-Value UnchangedStep(const std::string& address, const StepRecord& record) {
+Value UnchangedStep(const Address& address, const StepRecord& record) {
   const TerraformObject object = ObjectOf(address, record);
   Value resource = TerraformName(address);
   resource.Set("change", ChangeBody(Words({"no-op"}), {object, object}));
@@ -110,7 +111,7 @@ Value ResourceDrift(const Drift& drift, const State& state) {
   return resource;
 }
 
-Value StateResource(const std::string& address, const TerraformObject& object) {
+Value StateResource(const Address& address, const TerraformObject& object) {
   Value resource = TerraformName(address);
   resource.Set("schema_version", 0);
   resource.Set("values", object.values);
@@ -177,7 +178,7 @@ Value ConfiguredPod(const PodSpec& pod) {
   if (!metadata.AsMap().empty()) expressions.Set("metadata", Expression(metadata));
   resource.Set("expressions", std::move(expressions));
   Value::List depends;
-  for (const std::string& address : pod.depends_on) depends.emplace_back(address);
+  for (const Address& address : pod.depends_on) depends.emplace_back(address.Text());
   if (!depends.empty()) resource.Set("depends_on", std::move(depends));
   return resource;
 }
@@ -194,7 +195,7 @@ Value ConfiguredStep(const PodSpec& pod, const StepSpec& step) {
     expressions.Set("script", Expression(Value(step.run)));
   }
   resource.Set("expressions", std::move(expressions));
-  resource.Set("depends_on", Value(Value::List{Value(PodAddress(pod.name))}));
+  resource.Set("depends_on", Value(Value::List{Value(PodAddress(pod.name).Text())}));
   return resource;
 }
 
@@ -250,9 +251,9 @@ Value Variables(const SavedPlan& saved) {
 }
 
 // Steps that this plan leaves as they are.
-std::map<std::string, const StepRecord*> RestingSteps(const SavedPlan& saved, const State& state) {
-  std::set<std::string> touched;
-  std::set<std::string> pods_made_or_gone;
+std::map<Address, const StepRecord*> RestingSteps(const SavedPlan& saved, const State& state) {
+  std::set<Address> touched;
+  std::set<Address> pods_made_or_gone;
   for (const Change& change : saved.plan.changes) {
     touched.insert(change.address);
     const bool lives_on =
@@ -260,7 +261,7 @@ std::map<std::string, const StepRecord*> RestingSteps(const SavedPlan& saved, co
     const bool is_step = std::holds_alternative<RunStep>(change.action);
     if (!lives_on && !is_step) pods_made_or_gone.insert(PodAddress(change.pod));
   }
-  std::map<std::string, const StepRecord*> resting;
+  std::map<Address, const StepRecord*> resting;
   for (const auto& [address, record] : state.steps) {
     if (touched.contains(address) || pods_made_or_gone.contains(record.pod)) continue;
     resting.emplace(address, &record);
@@ -279,13 +280,13 @@ Value TerraformState(const State& state) {
   for (const auto& [address, record] : state.pods) {
     Value resource = StateResource(address, ObjectOf(record));
     Value::List depends;
-    for (const std::string& other : record.depends_on) depends.emplace_back(other);
+    for (const Address& other : record.depends_on) depends.emplace_back(other.Text());
     if (!depends.empty()) resource.Set("depends_on", std::move(depends));
     resources.push_back(std::move(resource));
   }
   for (const auto& [address, record] : state.steps) {
     Value resource = StateResource(address, ObjectOf(address, record));
-    resource.Set("depends_on", Value(Value::List{Value(record.pod)}));
+    resource.Set("depends_on", Value(Value::List{Value(record.pod.Text())}));
     resources.push_back(std::move(resource));
   }
   for (const auto& [address, record] : state.training_jobs) {

@@ -84,8 +84,7 @@ void SetPlace(const NodeName& name, TerraformObject* object) {
 }
 
 const PodRecord* Find(const State& state, const Change& change) {
-  for (const std::string& address :
-       {change.address, change.previous_address, PodAddress(change.pod)}) {
+  for (const Address& address : {change.address, change.previous_address, PodAddress(change.pod)}) {
     const auto it = state.pods.find(address);
     if (it != state.pods.end()) return &it->second;
   }
@@ -119,8 +118,8 @@ std::set<int> AppliedWorkers(const StepRecord* record) {
   return workers;
 }
 
-std::string StepName(const std::string& address) {
-  return address.substr(address.rfind('.') + 1);
+std::string StepName(const Address& address) {
+  return address.name.substr(address.name.rfind('.') + 1);
 }
 
 const char* KindName(Step::Kind kind) {
@@ -140,7 +139,7 @@ const char* KindName(Step::Kind kind) {
 TerraformObject StepAfter(const Change& change, const RunStep& run, const StepRecord* record) {
   TerraformObject after;
   after.values = Value::EmptyMap();
-  after.values.Set("pod", PodAddress(change.pod));
+  after.values.Set("pod", PodAddress(change.pod).Text());
   after.values.Set("step", StepName(change.address));
   after.values.Set("kind", KindName(run.step.kind));
   std::set<int> workers = AppliedWorkers(record);
@@ -200,10 +199,10 @@ TerraformObject ObjectOf(const PodRecord& record) {
   return object;
 }
 
-TerraformObject ObjectOf(const std::string& address, const StepRecord& record) {
+TerraformObject ObjectOf(const Address& address, const StepRecord& record) {
   TerraformObject object;
   object.values = Value::EmptyMap();
-  object.values.Set("pod", record.pod);
+  object.values.Set("pod", record.pod.Text());
   object.values.Set("step", StepName(address));
   object.values.Set("workers", WorkerList(AppliedWorkers(&record)));
   return object;
@@ -312,22 +311,14 @@ bool IsPartOfReplacement(const Change& change, const Plan& plan) {
   });
 }
 
-Value TerraformName(const std::string& address) {
-  constexpr std::string_view kDeposed = " (deposed ";
-  const auto deposed = address.find(kDeposed);
-  const std::string plain = address.substr(0, deposed);
-  const auto dot = plain.find('.');
+Value TerraformName(const Address& address) {
   Value name;
-  name.Set("address", plain);
+  name.Set("address", address.WithoutDeposed().Text());
   name.Set("mode", "managed");
-  name.Set("type", plain.substr(0, dot));
-  name.Set("name", dot == std::string::npos ? "" : plain.substr(dot + 1));
+  name.Set("type", address.kind);
+  name.Set("name", address.name);
   name.Set("provider_name", kProviderName);
-  if (deposed != std::string::npos) {
-    std::string key = address.substr(deposed + kDeposed.size());
-    if (key.ends_with(')')) key.pop_back();
-    name.Set("deposed", key);
-  }
+  if (!address.deposed.empty()) name.Set("deposed", address.deposed);
   return name;
 }
 

@@ -23,7 +23,7 @@ struct TerraformObject {
 
 // Of what the state remembers.
 TerraformObject ObjectOf(const PodRecord& record);
-TerraformObject ObjectOf(const std::string& address, const StepRecord& record);
+TerraformObject ObjectOf(const Address& address, const StepRecord& record);
 TerraformObject ObjectOf(const TrainingRecord& record);
 
 // A change's two sides. `state` is the plan's prior state.
@@ -40,6 +40,6 @@ bool IsPartOfReplacement(const Change& change, const Plan& plan);
 
 // The members that name a resource: address, mode, type, name, provider_name, and `deposed` for a
 // node that was replaced ("pod.a (deposed ID)").
-Value TerraformName(const std::string& address);
+Value TerraformName(const Address& address);
 
 }  // namespace podctl

@@ -84,7 +84,7 @@ void WatchView::OnError(const Change& change, Elapsed elapsed, const Error& erro
                       error.message));
 }
 
-void WatchView::OnSkip(const Change& change, const std::string& cause) {
+void WatchView::OnSkip(const Change& change, const Address& cause) {
   const std::string text =
       cause.empty() ? fmt::format("{}: not started", change.address)
                     : fmt::format("{}: skipped, because {} failed", change.address, cause);
@@ -95,7 +95,7 @@ void WatchView::OnStepLine(const Change&, int, const std::string& label, std::st
   Say(fmt::format("{} | {}", label, VisibleLine(line)));
 }
 
-void WatchView::OnNote(const std::string& address, const std::string& text) {
+void WatchView::OnNote(const Address& address, const std::string& text) {
   const std::string line = fmt::format("{}: {}", address, text);
   SayNews(line, line);
 }

@@ -34,10 +34,10 @@ class WatchView final : public EventSink {
   void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) override;
   void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) override;
   void OnError(const Change& change, Elapsed elapsed, const Error& error) override;
-  void OnSkip(const Change& change, const std::string& cause) override;
+  void OnSkip(const Change& change, const Address& cause) override;
   void OnStepLine(const Change& change, int worker, const std::string& label,
                   std::string_view line) override;
-  void OnNote(const std::string& address, const std::string& text) override;
+  void OnNote(const Address& address, const std::string& text) override;
   void OnInterrupt() override;
   std::chrono::milliseconds TickInterval() const override;
   void OnTick() override { Draw(); }
@@ -58,7 +58,7 @@ class WatchView final : public EventSink {
   Streams& streams_;
   Clock& clock_;
   LiveBlock block_;
-  std::map<std::string, Running> running_;  // by address
+  std::map<Address, Running> running_;  // by address
   std::set<std::string> said_;
   Clock::SteadyTime drawn_at_{};
 };

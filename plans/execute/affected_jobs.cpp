@@ -28,7 +28,7 @@ bool MakesWorkers(const Change& change) {
 
 // Pods of which something was left undone.
 std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& result) {
-  std::set<std::string> addresses;
+  std::set<Address> addresses;
   std::set<std::string> pods;
   for (const auto& failure : result.failures) pods.insert(failure.change.pod);
   for (const auto& skip : result.skipped) addresses.insert(skip.address);
@@ -36,9 +36,10 @@ std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& resu
   addresses.insert(result.queued.begin(), result.queued.end());
   addresses.insert(result.behind_queued.begin(), result.behind_queued.end());
   for (const PodSpec& pod : spec.pods) {
-    const std::string steps = fmt::format("bootstrap.{}.", pod.name);
+    const std::string steps = pod.name + ".";
     const bool left = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
-      return address == PodAddress(pod.name) || address.starts_with(steps);
+      return address == PodAddress(pod.name) ||
+             (address.kind == kStepKind && address.name.starts_with(steps));
     });
     if (left) pods.insert(pod.name);
   }

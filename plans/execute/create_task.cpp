@@ -352,7 +352,7 @@ class CreateTask final : public Task {
     return Failed(std::move(failure));
   }
 
-  const std::string address_;
+  const Address address_;
   const PodSpec pod_;
   const NodeName name_;
   const CreateKind kind_;

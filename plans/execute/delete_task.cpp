@@ -155,7 +155,7 @@ class DeleteTask final : public Task {
     return Done();
   }
 
-  const std::string address_;  // of the pod
+  const Address address_;      // of the pod
   const std::string deposed_;  // the id of a deposed node; empty: the pod's own
   const bool forget_;
   TaskContext& context_;

@@ -99,7 +99,7 @@ class Loop {
       journal_.AcceptDrift(plan.drift);
       return;
     }
-    std::map<std::string, std::size_t> index;
+    std::map<Address, std::size_t> index;
     for (const Change& change : plan.changes) {
       const Value* node = observation.Find(change.node);
       const bool stays = std::holds_alternative<Keep>(change.action) ||
@@ -124,7 +124,7 @@ class Loop {
       items_.push_back(std::move(item));
     }
     for (std::size_t i = 0; i < items_.size(); ++i) {
-      for (const std::string& address : items_[i].change->waits_for) {
+      for (const Address& address : items_[i].change->waits_for) {
         auto other = index.find(address);
         if (other == index.end()) continue;
         items_[other->second].followers.push_back(i);
@@ -369,7 +369,7 @@ class Loop {
   }
 
   // Everything that waits for it, however far away: each is skipped for the failure at the root.
-  void SkipFollowers(std::size_t failed, const std::string& cause) {
+  void SkipFollowers(std::size_t failed, const Address& cause) {
     std::vector<std::size_t> open = {failed};
     for (std::size_t next = 0; next < open.size(); ++next) {
       for (std::size_t follower : items_[open[next]].followers) {
@@ -445,8 +445,8 @@ class Loop {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       Item& item = items_[i];
       if (item.stage == Stage::kWaiting) {
-        events_.OnSkip(*item.change, "");
-        result_.skipped.push_back({item.change->address, ""});
+        events_.OnSkip(*item.change, {});
+        result_.skipped.push_back({item.change->address, {}});
       } else if (item.stage == Stage::kCalling || item.stage == Stage::kSleeping ||
                  item.stage == Stage::kReady) {
         result_.unfinished.push_back(item.change->address);

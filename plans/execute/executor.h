@@ -39,9 +39,9 @@ struct ExecuteResult {
     std::vector<std::string> last_lines;
   };
   struct Skip {
-    std::string address;
+    Address address;
     // The address whose failure is the root of it, or empty: the run ended early.
-    std::string cause;
+    Address cause;
   };
   std::size_t added = 0;
   std::size_t changed = 0;
@@ -52,10 +52,10 @@ struct ExecuteResult {
   std::vector<Failure> failures;
   std::vector<Skip> skipped;
   // Begun and left to the next run; their operations are in the state.
-  std::vector<std::string> unfinished;
+  std::vector<Address> unfinished;
   // Asked for and left in the queue, as the options say; and what waits for that.
-  std::vector<std::string> queued;
-  std::vector<std::string> behind_queued;
+  std::vector<Address> queued;
+  std::vector<Address> behind_queued;
   bool interrupted = false;
   // The first failure to save; nothing was begun after it, what was under way was still awaited.
   std::optional<Error> save_error;

@@ -41,18 +41,18 @@ void Journal::CopyBookkeeping(const PodSpec& pod, PodRecord* record) const {
   TakeBookkeeping(pod, lookup_, record);
 }
 
-const PodRecord* Journal::Find(const std::string& address) const {
+const PodRecord* Journal::Find(const Address& address) const {
   auto it = state_.pods.find(address);
   return it == state_.pods.end() ? nullptr : &it->second;
 }
 
-PodRecord& Journal::At(const std::string& address) {
+PodRecord& Journal::At(const Address& address) {
   dirty_ = true;
   return state_.pods[address];
 }
 
 void Journal::NotePod(const PodSpec& pod) {
-  const std::string address = PodAddress(pod.name);
+  const Address address = PodAddress(pod.name);
   if (Find(address) == nullptr) return;
   PodRecord& record = At(address);
   CopyBookkeeping(pod, &record);
@@ -62,7 +62,7 @@ void Journal::NotePod(const PodSpec& pod) {
 }
 
 void Journal::ForgetOldSteps(const PodSpec& pod) {
-  const std::string address = PodAddress(pod.name);
+  const Address address = PodAddress(pod.name);
   std::erase_if(state_.steps, [&](const auto& step) {
     if (step.second.pod != address || step.first == StepAddress(pod.name, kRuntimeStepName)) {
       return false;
@@ -78,7 +78,7 @@ PendingAction Journal::Begun(PendingAction::Kind kind, const std::string& reques
   return PendingAction{kind, "", FormatTimestamp(clock_.Now()), state_.serial, request_id};
 }
 
-std::optional<PendingAction>* Journal::PendingOf(const std::string& address,
+std::optional<PendingAction>* Journal::PendingOf(const Address& address,
                                                  const std::string& deposed) {
   const auto it = state_.pods.find(address);
   if (it == state_.pods.end()) return nullptr;
@@ -95,18 +95,18 @@ void Journal::AcceptDrift(const std::vector<Drift>& drift) {
   state_ = podctl::AcceptDrift(std::move(state_), drift);
 }
 
-void Journal::NoteReplacement(const std::string& address, const std::string& reason) {
+void Journal::NoteReplacement(const Address& address, const std::string& reason) {
   if (Find(address) != nullptr) At(address).replace_because = reason;
 }
 
-void Journal::NoteLoss(const std::string& address, const std::string& lost) {
+void Journal::NoteLoss(const Address& address, const std::string& lost) {
   const PodRecord* record = Find(address);
   if (record == nullptr || IsRecovering(*record)) return;
   const int before = record->recovery ? record->recovery->times : 0;
   At(address).recovery = Recovery{lost, FormatTimestamp(clock_.Now()), "", before + 1};
 }
 
-void Journal::RecoveryOver(const std::string& address) {
+void Journal::RecoveryOver(const Address& address) {
   At(address).recovery->done = FormatTimestamp(clock_.Now());
 }
 
@@ -122,14 +122,14 @@ std::string Journal::SeekCapacity(const PodSpec& pod) {
   return record.capacity_since;
 }
 
-void Journal::GiveUpCapacity(const std::string& address) {
+void Journal::GiveUpCapacity(const Address& address) {
   if (Find(address) == nullptr) return;
   PodRecord& record = At(address);
   record.capacity_since.clear();
   if (!record.exists && !record.pending) PodGone(address);
 }
 
-void Journal::SeekNothing(const std::string& address) {
+void Journal::SeekNothing(const Address& address) {
   const PodRecord* record = Find(address);
   if (record == nullptr || !IsSought(*record)) return;
   At(address).capacity_since.clear();
@@ -160,35 +160,35 @@ void Journal::BeginCreateBeforeDelete(const PodSpec& pod, const std::string& req
   BeginCreate(pod, request_id);
 }
 
-void Journal::BeginPatch(const std::string& address) {
+void Journal::BeginPatch(const Address& address) {
   At(address).pending = Begun(PendingAction::Kind::kPatch);
 }
 
-void Journal::BeginDelete(const std::string& address, const std::string& deposed,
+void Journal::BeginDelete(const Address& address, const std::string& deposed,
                           const std::string& request_id) {
   if (auto* pending = PendingOf(address, deposed)) {
     *pending = Begun(PendingAction::Kind::kDelete, request_id);
   }
 }
 
-void Journal::QueuedSeen(const std::string& address, const std::string& state) {
+void Journal::QueuedSeen(const Address& address, const std::string& state) {
   const PodRecord* record = Find(address);
   if (record != nullptr && record->queued && record->queued->state != state) {
     At(address).queued->state = state;
   }
 }
 
-void Journal::QueuedOver(const std::string& address) {
+void Journal::QueuedOver(const Address& address) {
   if (Find(address) != nullptr) At(address).pending.reset();
 }
 
-void Journal::OperationStarted(const std::string& address, const std::string& operation,
+void Journal::OperationStarted(const Address& address, const std::string& operation,
                                const std::string& deposed) {
   auto* pending = PendingOf(address, deposed);
   if (pending != nullptr && *pending) (*pending)->operation = operation;
 }
 
-void Journal::Withdraw(const std::string& address, const std::string& deposed) {
+void Journal::Withdraw(const Address& address, const std::string& deposed) {
   auto* pending = PendingOf(address, deposed);
   const bool deletes =
       pending != nullptr && *pending && (*pending)->kind == PendingAction::Kind::kDelete;
@@ -228,7 +228,7 @@ void Journal::Own(const PodSpec& pod, PodRecord* record) {
   }
 }
 
-void Journal::NodeFound(const std::string& address, const Value& node) {
+void Journal::NodeFound(const Address& address, const Value& node) {
   TakeObserved(node, &At(address));
 }
 
@@ -263,7 +263,7 @@ void Journal::PodPatched(const PodSpec& pod, const Value& node) {
   ForgetOldSteps(pod);
 }
 
-void Journal::PodGone(const std::string& address, const std::string& deposed) {
+void Journal::PodGone(const Address& address, const std::string& deposed) {
   dirty_ = true;
   if (deposed.empty()) {
     ForgetNode(address, &state_);
@@ -273,7 +273,7 @@ void Journal::PodGone(const std::string& address, const std::string& deposed) {
 }
 
 void Journal::ReadinessWanted(const std::string& pod) {
-  const std::string address = PodAddress(pod);
+  const Address address = PodAddress(pod);
   if (Find(address) == nullptr) return;
   dirty_ = true;
   state_.steps[StepAddress(pod, kReadinessStepName)] = StepRecord{address, {}};
@@ -284,8 +284,7 @@ void Journal::ReadinessProved(const std::string& pod) {
   state_.steps.erase(StepAddress(pod, kReadinessStepName));
 }
 
-void Journal::HostKeys(const std::string& address,
-                       const std::map<int, std::vector<HostKeyText>>& keys,
+void Journal::HostKeys(const Address& address, const std::map<int, std::vector<HostKeyText>>& keys,
                        const std::string& source) {
   if (keys.empty() || Find(address) == nullptr) return;
   PodRecord& record = At(address);
@@ -293,14 +292,14 @@ void Journal::HostKeys(const std::string& address,
   record.host_keys_source = source;
 }
 
-void Journal::VmNames(const std::string& address, const std::map<int, std::string>& names) {
+void Journal::VmNames(const Address& address, const std::map<int, std::string>& names) {
   if (names.empty() || Find(address) == nullptr || !Find(address)->ssh.iap) return;
   dirty_ = true;
   PodRecord& record = At(address);
   for (const auto& [worker, name] : names) record.vm_names[worker] = name;
 }
 
-void Journal::StepApplied(const std::string& step, const std::string& pod, int worker,
+void Journal::StepApplied(const Address& step, const Address& pod, int worker,
                           const std::string& digest) {
   if (Find(pod) == nullptr) return;
   dirty_ = true;
@@ -309,12 +308,12 @@ void Journal::StepApplied(const std::string& step, const std::string& pod, int w
   record.workers[worker] = {digest, At(pod).uid, FormatTimestamp(clock_.Now())};
 }
 
-const TrainingRecord* Journal::FindTraining(const std::string& address) const {
+const TrainingRecord* Journal::FindTraining(const Address& address) const {
   const auto it = state_.training_jobs.find(address);
   return it == state_.training_jobs.end() ? nullptr : &it->second;
 }
 
-void Journal::BeginTraining(const std::string& address, const std::string& project,
+void Journal::BeginTraining(const Address& address, const std::string& project,
                             const std::string& region, const Value& body,
                             const std::string& request_id) {
   dirty_ = true;
@@ -326,7 +325,7 @@ void Journal::BeginTraining(const std::string& address, const std::string& proje
   state_.training_jobs[address] = std::move(record);
 }
 
-void Journal::TrainingSubmitted(const std::string& address, const std::string& job) {
+void Journal::TrainingSubmitted(const Address& address, const std::string& job) {
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
   TrainingRecord& record = state_.training_jobs[address];
@@ -334,7 +333,7 @@ void Journal::TrainingSubmitted(const std::string& address, const std::string& j
   record.pending.reset();
 }
 
-void Journal::TrainingSeen(const std::string& address, const std::string& state,
+void Journal::TrainingSeen(const Address& address, const std::string& state,
                            const std::string& error) {
   const TrainingRecord* known = FindTraining(address);
   if (known == nullptr || (known->state == state && known->error == error)) return;
@@ -344,19 +343,19 @@ void Journal::TrainingSeen(const std::string& address, const std::string& state,
   record.error = error;
 }
 
-void Journal::BeginTrainingCancel(const std::string& address) {
+void Journal::BeginTrainingCancel(const Address& address) {
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
   state_.training_jobs[address].pending = Begun(PendingAction::Kind::kDelete);
 }
 
-void Journal::WithdrawTrainingCancel(const std::string& address) {
+void Journal::WithdrawTrainingCancel(const Address& address) {
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
   state_.training_jobs[address].pending.reset();
 }
 
-void Journal::TrainingGone(const std::string& address) {
+void Journal::TrainingGone(const Address& address) {
   if (state_.training_jobs.erase(address) > 0) dirty_ = true;
 }
 

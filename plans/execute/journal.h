@@ -30,7 +30,7 @@ class Journal {
 
   const State& state() const { return state_; }
   // nullptr when the address is not in the state.
-  const PodRecord* Find(const std::string& address) const;
+  const PodRecord* Find(const Address& address) const;
 
   // Bookkeeping that needs no request, of a pod that is as the spec wants it: what podctl owns of
   // it, how to reach it, its dependencies, its protection. Forgets steps the spec has no more.
@@ -38,77 +38,76 @@ class Journal {
 
   void AcceptDrift(const std::vector<Drift>& drift);
   // Why the pod is to be replaced, so that a run that ends in the middle does not lose it.
-  void NoteReplacement(const std::string& address, const std::string& reason);
+  void NoteReplacement(const Address& address, const std::string& reason);
   // The pod's node was found `lost` ("PREEMPTED"), and the pod is made anew for that. From now on
   // the record stays, node or no node, until RecoveryOver: another run goes on from it.
-  void NoteLoss(const std::string& address, const std::string& lost);
+  void NoteLoss(const Address& address, const std::string& lost);
   // The new node works, and its steps have run.
-  void RecoveryOver(const std::string& address);
+  void RecoveryOver(const Address& address);
   // Room for the pod's node is sought, in `pod.zone` next. The record stays until it is found or
   // given up; `since` is kept where it is known already, and returned.
   std::string SeekCapacity(const PodSpec& pod);
-  void GiveUpCapacity(const std::string& address);
+  void GiveUpCapacity(const Address& address);
   // The pod is to go: nothing is sought for it any more.
-  void SeekNothing(const std::string& address);
+  void SeekNothing(const Address& address);
 
   // `request_id`: by which the service will know a repeat; empty where the method takes none.
   void BeginCreate(const PodSpec& pod, const std::string& request_id = {});
   // The pod's node is deposed, to be deleted when the new one (under another id) works.
   void BeginCreateBeforeDelete(const PodSpec& pod, const std::string& request_id = {});
-  void BeginPatch(const std::string& address);
+  void BeginPatch(const Address& address);
   // Here and below `deposed` is empty for the pod's node, or the id of a deposed one of the pod.
-  void BeginDelete(const std::string& address, const std::string& deposed = {},
+  void BeginDelete(const Address& address, const std::string& deposed = {},
                    const std::string& request_id = {});
-  void OperationStarted(const std::string& address, const std::string& operation,
+  void OperationStarted(const Address& address, const std::string& operation,
                         const std::string& deposed = {});
   // The request changed nothing: forget the intent. Where no node exists (nor, after a delete, a
   // queued resource) the record goes too, or the node that was deposed for the new one is the pod's
   // again.
-  void Withdraw(const std::string& address, const std::string& deposed = {});
+  void Withdraw(const Address& address, const std::string& deposed = {});
 
   // What the service says of the pod's queued resource.
-  void QueuedSeen(const std::string& address, const std::string& state);
+  void QueuedSeen(const Address& address, const std::string& state);
   // Nothing will come of the pod's queued resource, which is there all the same.
-  void QueuedOver(const std::string& address);
+  void QueuedOver(const Address& address);
   // A node is there that this run or an earlier one began to make, whatever became of it.
-  void NodeFound(const std::string& address, const Value& node);
+  void NodeFound(const Address& address, const Value& node);
   // `sent` is the body of the create.
   void PodCreated(const PodSpec& pod, const Value& sent, const Value& node);
   // The node holds what the spec wants.
   void PodPatched(const PodSpec& pod, const Value& node);
-  void PodGone(const std::string& address, const std::string& deposed = {});
+  void PodGone(const Address& address, const std::string& deposed = {});
   // The new node's workers are still to be proved usable; and: they were.
   void ReadinessWanted(const std::string& pod);
   void ReadinessProved(const std::string& pod);
-  void HostKeys(const std::string& address, const std::map<int, std::vector<HostKeyText>>& keys,
+  void HostKeys(const Address& address, const std::map<int, std::vector<HostKeyText>>& keys,
                 const std::string& source);
-  void VmNames(const std::string& address, const std::map<int, std::string>& names);
-  void StepApplied(const std::string& step, const std::string& pod, int worker,
-                   const std::string& digest);
+  void VmNames(const Address& address, const std::map<int, std::string>& names);
+  void StepApplied(const Address& step, const Address& pod, int worker, const std::string& digest);
 
   // Training jobs. nullptr when the address is not in the state.
-  const TrainingRecord* FindTraining(const std::string& address) const;
+  const TrainingRecord* FindTraining(const Address& address) const;
   // `body` is what is sent, without the label that holds `request_id`.
-  void BeginTraining(const std::string& address, const std::string& project,
-                     const std::string& region, const Value& body, const std::string& request_id);
+  void BeginTraining(const Address& address, const std::string& project, const std::string& region,
+                     const Value& body, const std::string& request_id);
   // The service knows the job by this name.
-  void TrainingSubmitted(const std::string& address, const std::string& job);
-  void TrainingSeen(const std::string& address, const std::string& state, const std::string& error);
-  void BeginTrainingCancel(const std::string& address);
+  void TrainingSubmitted(const Address& address, const std::string& job);
+  void TrainingSeen(const Address& address, const std::string& state, const std::string& error);
+  void BeginTrainingCancel(const Address& address);
   // It was refused: forget the intent.
-  void WithdrawTrainingCancel(const std::string& address);
-  void TrainingGone(const std::string& address);
+  void WithdrawTrainingCancel(const Address& address);
+  void TrainingGone(const Address& address);
 
   bool dirty() const { return dirty_; }
   // Saves if anything was noted. On error the notes stay and are tried again with the next Flush.
   Result<void> Flush();
 
  private:
-  PodRecord& At(const std::string& address);
+  PodRecord& At(const Address& address);
   void CopyBookkeeping(const PodSpec& pod, PodRecord* record) const;
   PendingAction Begun(PendingAction::Kind kind, const std::string& request_id = {}) const;
   // nullptr when the pod or its deposed node is not in the state.
-  std::optional<PendingAction>* PendingOf(const std::string& address, const std::string& deposed);
+  std::optional<PendingAction>* PendingOf(const Address& address, const std::string& deposed);
   void Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
                 PodRecord* record);
   void Own(const PodSpec& pod, PodRecord* record);

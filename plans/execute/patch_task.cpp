@@ -232,7 +232,7 @@ class PatchTask final : public Task {
     });
   }
 
-  const std::string address_;
+  const Address address_;
   const PodSpec pod_;
   const std::vector<std::string> fields_;
   const NodeName name_;

@@ -155,7 +155,7 @@ class PowerTask final : public Task {
 
   Provider& Cloud() const { return context_.provider.Speaking(version_); }
 
-  const std::string address_;
+  const Address address_;
   const PodSpec pod_;
   const Power power_;
   TaskContext& context_;

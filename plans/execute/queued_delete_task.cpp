@@ -202,7 +202,7 @@ class QueuedDeleteTask final : public Task {
   // Its nodes go with a queued resource, but the service may show them a little longer.
   static constexpr std::chrono::minutes kNodePatience{2};
 
-  const std::string address_;
+  const Address address_;
   const bool forget_;
   TaskContext& context_;
   OperationWait wait_;

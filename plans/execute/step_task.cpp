@@ -174,9 +174,9 @@ class StepTask final : public Task {
 
   bool IsReadiness() const { return run_.step.kind == Step::Kind::kReadiness; }
 
-  const std::string address_;
+  const Address address_;
   const std::string pod_;
-  const std::string pod_address_;
+  const Address pod_address_;
   const RunStep run_;
   TaskContext& context_;
   std::optional<Error> unread_;  // why the API's host keys are not known

@@ -53,7 +53,7 @@ struct TaskContext {
   Random& random;
   // The nodes as last seen, by pod name: what references are read from.
   std::map<std::string, Value>& nodes;
-  std::function<void(const std::string& address, const std::string& text)> note;
+  std::function<void(const Address& address, const std::string& text)> note;
   std::chrono::milliseconds operation_timeout;
   bool wait_for_capacity = true;  // false: a queued request is left in the queue
 

@@ -216,7 +216,7 @@ class TrainingTask final : public Task {
                     error_.empty() ? "" : ": " + VisibleControls(error_)),
         fmt::format("`gcloud ai custom-jobs stream-logs {} --region={}` shows its log. The same "
                     "spec does not run again by itself: `podctl apply --replace {}` runs it.",
-                    ShellQuote(Number()), ShellQuote(job_.region), ShellQuote(address_))));
+                    ShellQuote(Number()), ShellQuote(job_.region), ShellQuote(address_.Text()))));
   }
 
   Need Cancel() {
@@ -288,7 +288,7 @@ class TrainingTask final : public Task {
     return Done();
   }
 
-  const std::string address_;
+  const Address address_;
   const TrainingJobSpec job_;
   Goal goal_;
   const bool known_;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "providers/base/value.h"
+#include "state/address.h"
 
 namespace podctl::plan_file {
 
@@ -49,6 +50,9 @@ class Writer {
 
   static Value ToValue(const Value& value) { return value; }
   static Value ToValue(const std::string& text) { return Value(text); }
+  static Value ToValue(const Address& address) {
+    return Value(address.empty() ? std::string() : address.Text());
+  }
   static Value ToValue(std::chrono::milliseconds duration) {
     return Value(static_cast<std::int64_t>(duration.count()));
   }
@@ -144,6 +148,15 @@ class Reader {
                    std::string& member) {
     if (!value.is_string()) return FailAt(way, "is not a string", problem);
     member = value.AsString();
+  }
+  static void Read(const Value& value, const std::string& way, std::string& problem,
+                   Address& member) {
+    if (value == Value("")) return;
+    auto address = value.is_string() ? ParseAddress(value.AsString()) : std::nullopt;
+    if (!address) {
+      return FailAt(way, fmt::format("holds `{}`, which is no address", value.AsString()), problem);
+    }
+    member = *std::move(address);
   }
   static void Read(const Value& value, const std::string& way, std::string& problem, bool& member) {
     if (!value.is_bool()) return FailAt(way, "is not true or false", problem);

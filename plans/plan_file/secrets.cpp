@@ -33,7 +33,7 @@ bool RuntimeIsSensitive(const PodSpec& pod) {
 }
 
 void VisitPod(PodSpec& pod, const Visitor& visit) {
-  const std::string address = PodAddress(pod.name);
+  const Address address = PodAddress(pod.name);
   for (auto& [key, entry] : pod.metadata) {
     if (entry.sensitive) visit(fmt::format("metadata.{} of {}", key, address), entry.text);
   }
@@ -44,13 +44,13 @@ void VisitPod(PodSpec& pod, const Visitor& visit) {
   }
   for (StepSpec& step : pod.bootstrap) {
     if (!step.sensitive) continue;
-    const std::string of = StepAddress(pod.name, step.name);
+    const Address of = StepAddress(pod.name, step.name);
     visit(fmt::format("the script of {}", of), step.run);
     for (auto& [name, text] : step.env) visit(fmt::format("env.{} of {}", name, of), text);
   }
 }
 
-void VisitStep(const std::string& address, RunStep& run, const Visitor& visit) {
+void VisitStep(const Address& address, RunStep& run, const Visitor& visit) {
   if (!run.sensitive) return;
   if (run.step.kind == Step::Kind::kScript) {
     visit(fmt::format("the script of {}", address), run.step.script);
@@ -82,7 +82,7 @@ std::map<std::string, std::string> TextsOf(const Spec& spec) {
     VisitPod(pod, take);
     if (!RuntimeIsSensitive(pod)) continue;
     // The restart that podctl makes itself checks the whole entry.
-    const std::string restart = StepAddress(pod.name, "tpu-runtime");
+    const Address restart = StepAddress(pod.name, "tpu-runtime");
     texts[fmt::format("env.{} of {}", kRuntimeEnvKey, restart)] = pod.metadata[kRuntimeEnvKey].text;
   }
   return texts;

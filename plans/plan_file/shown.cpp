@@ -60,10 +60,9 @@ std::string CompareNames(const Change& change) {
     same = pod->name == change.pod && change.address == PodAddress(pod->name) &&
            change.node == NodeName{pod->project, pod->zone, pod->node_id};
   } else if (std::holds_alternative<RunStep>(change.action)) {
-    same = change.address.starts_with(StepAddress(change.pod, ""));
+    same = change.address.kind == kStepKind && change.address.name.starts_with(change.pod + ".");
   } else {
-    const std::string address = PodAddress(change.pod);
-    same = change.address == address || change.address.starts_with(address + " (deposed ");
+    same = change.address.WithoutDeposed() == PodAddress(change.pod);
   }
   return same ? "" : fmt::format("{} is the name of something else in it", change.address);
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kPassing[] = {
     "health", "healthDescription", "symptoms", "upcomingMaintenance", "metadata", kSliceKeys};
 
-SavedNode Take(const NodeName& name, const std::string& address, const Value* node,
+SavedNode Take(const NodeName& name, const Address& address, const Value* node,
                const SecretKey& key) {
   SavedNode saved;
   saved.name = name;
@@ -45,7 +45,7 @@ class Interest {
   void Add(const Change& change) {
     if (change.training || (IsKeep(change) && change.previous_address.empty())) return;
     nodes_.emplace(change.node, PodAddress(change.pod));
-    for (const std::string& address : {PodAddress(change.pod), change.previous_address}) {
+    for (const Address& address : {PodAddress(change.pod), change.previous_address}) {
       AddRecord(address);
     }
     std::visit(
@@ -54,7 +54,7 @@ class Interest {
         },
         change.action);
   }
-  void AddRecord(const std::string& address) {
+  void AddRecord(const Address& address) {
     const auto record = state_.pods.find(address);
     if (record == state_.pods.end()) return;
     nodes_.emplace(NameOf(record->second), address);
@@ -63,17 +63,17 @@ class Interest {
                      address);
     }
   }
-  const std::map<NodeName, std::string>& nodes() const { return nodes_; }
+  const std::map<NodeName, Address>& nodes() const { return nodes_; }
 
  private:
   void AddPod(const PodSpec& pod) {
     nodes_.emplace(NameOf(pod), PodAddress(pod.name));
     // References are read from these.
-    for (const std::string& address : pod.depends_on) AddRecord(address);
+    for (const Address& address : pod.depends_on) AddRecord(address);
   }
 
   const State& state_;
-  std::map<NodeName, std::string> nodes_;
+  std::map<NodeName, Address> nodes_;
 };
 
 template <typename Map>
@@ -128,7 +128,7 @@ std::string ChangeOf(const SavedNode& before, const SavedNode& after) {
 }
 
 // "" for a job that the service does not have; nullopt when it was not asked.
-std::optional<std::string> JobStateOf(const std::string& address, const Observation& observation) {
+std::optional<std::string> JobStateOf(const Address& address, const Observation& observation) {
   const auto seen = observation.training.find(address);
   if (seen == observation.training.end()) return std::nullopt;
   return seen->second.is_null() ? "" : seen->second["state"].AsString();
@@ -155,7 +155,7 @@ std::vector<std::string> FindChanges(const std::vector<SavedNode>& nodes,
   for (const SavedNode& before : nodes) {
     const SavedNode after = Take(before.name, before.address, observation.Find(before.name), key);
     const std::string change = ChangeOf(before, after);
-    if (!change.empty()) changes.push_back(before.address + ": " + change);
+    if (!change.empty()) changes.push_back(fmt::format("{}: {}", before.address, change));
   }
   std::sort(changes.begin(), changes.end());
   return changes;
@@ -182,7 +182,7 @@ std::vector<std::string> FindTrainingChanges(const std::vector<SavedTraining>& j
     const auto now = JobStateOf(before.address, observation);
     if (!now || *now == before.state) continue;
     if (now->empty()) {
-      changes.push_back(before.address + ": the job was deleted");
+      changes.push_back(fmt::format("{}: the job was deleted", before.address));
     } else if (PhaseOfJob(*now) == JobPhase::kOver) {
       changes.push_back(fmt::format("{}: it is {} and was {}", before.address, *now, before.state));
     }

@@ -68,7 +68,7 @@ class Resolver {
     }
     if (!reference.path.empty() && !CheckPath(reference)) return;
     if (!reference.step.empty() && !CheckStep(reference, pods_[it->second].pod)) return;
-    const std::string address = PodAddress(reference.pod);
+    const Address address = PodAddress(reference.pod);
     if (std::find(pod.depends_on.begin(), pod.depends_on.end(), address) == pod.depends_on.end()) {
       pod.depends_on.push_back(address);
       edges_[from].push_back(it->second);
@@ -135,12 +135,12 @@ class Resolver {
       inside = inside || pod == first;
       if (!inside) continue;
       if (names.size() < kMostNamed) {
-        names.push_back(PodAddress(pods_[pod].pod.name));
+        names.push_back(PodAddress(pods_[pod].pod.name).Text());
       } else if (names.size() == kMostNamed) {
         names.emplace_back("…");
       }
     }
-    names.push_back(PodAddress(pods_[first].pod.name));
+    names.push_back(PodAddress(pods_[first].pod.name).Text());
     // Shown where the last pod of the circle refers back to the first.
     const ReadPod& last = pods_[path.back().first];
     for (const FoundReference& reference : last.references) {

@@ -12,7 +12,6 @@
 namespace podctl {
 namespace {
 
-constexpr std::string_view kPrefix = "pod.";
 constexpr std::size_t kMostMoves = 20'000;
 
 const std::vector<std::string>& MoveKeys() {
@@ -63,22 +62,23 @@ void MovesReader::ReadEntry(const YamlNode& node, const Slot& slot) {
   entries_.push_back(std::move(entry));
 }
 
-// "" after a report.
-std::string MovesReader::ReadAddress(const YamlNode& node, const Slot& slot) {
-  const auto address = reader_.ReadPlain(node, slot);
-  if (!address) return {};
-  if (address->starts_with(kPrefix) && IsPodName(address->substr(kPrefix.size()))) return *address;
+// An empty one after a report.
+Address MovesReader::ReadAddress(const YamlNode& node, const Slot& slot) {
+  const auto text = reader_.ReadPlain(node, slot);
+  if (!text) return {};
+  auto address = ReadPodAddress(*text);
+  if (address) return *std::move(address);
   std::string suggestion = "such as `pod.other`";
-  if (IsPodName(*address)) {
-    suggestion = fmt::format("did you mean `pod.{}`?", *address);
-  } else if (address->starts_with("bootstrap.")) {
+  if (IsPodName(*text)) {
+    suggestion = fmt::format("did you mean `pod.{}`?", *text);
+  } else if (const auto other = ParseAddress(*text); other && other->kind == kStepKind) {
     suggestion = "steps go with their pod";
   }
   reader_.Error(node, slot, fmt::format("{} is no address of a pod", FoundWords(node)), suggestion);
   return {};
 }
 
-const MovesReader::Entry* MovesReader::From(const std::string& address) const {
+const MovesReader::Entry* MovesReader::From(const Address& address) const {
   const auto it = from_.find(address);
   return it == from_.end() ? nullptr : &entries_[it->second];
 }
@@ -113,9 +113,7 @@ bool MovesReader::CheckOnce(std::size_t i) {
 
 bool MovesReader::CheckEnds(const Entry& entry, const std::set<std::string>& pods) {
   constexpr std::size_t kLongestChain = 1000;
-  const auto in_spec = [&](const std::string& address) {
-    return pods.contains(address.substr(kPrefix.size()));
-  };
+  const auto in_spec = [&](const Address& address) { return pods.contains(address.name); };
   if (in_spec(entry.move.from)) {
     reader_.Error(*entry.from, entry.slot,
                   fmt::format("`{}` is moved away, but is still in the spec", entry.move.from),
@@ -130,10 +128,9 @@ bool MovesReader::CheckEnds(const Entry& entry, const std::set<std::string>& pod
     return false;
   }
   if (From(entry.move.to) != nullptr || in_spec(entry.move.to)) return true;
-  const std::string near =
-      SuggestWord(entry.move.to.substr(kPrefix.size()), {pods.begin(), pods.end()});
-  reader_.Error(*entry.to, entry.slot,
-                fmt::format("there is no pod `{}`", entry.move.to.substr(kPrefix.size())),
+  const std::string& name = entry.move.to.name;
+  const std::string near = SuggestWord(name, {pods.begin(), pods.end()});
+  reader_.Error(*entry.to, entry.slot, fmt::format("there is no pod `{}`", name),
                 near.empty() ? "write the name that the pod has in the spec"
                              : fmt::format("did you mean `pod.{}`?", near));
   return false;

@@ -30,15 +30,15 @@ class MovesReader {
     Slot slot;
   };
   void ReadEntry(const YamlNode& node, const Slot& slot);
-  std::string ReadAddress(const YamlNode& node, const Slot& slot);
+  Address ReadAddress(const YamlNode& node, const Slot& slot);
   bool CheckOnce(std::size_t i);
   bool CheckEnds(const Entry& entry, const std::set<std::string>& pods);
-  const Entry* From(const std::string& address) const;
+  const Entry* From(const Address& address) const;
 
   ValueReader& reader_;
   std::vector<Entry> entries_;
-  std::map<std::string, std::size_t> from_;  // address -> index of the entry
-  std::map<std::string, std::size_t> to_;
+  std::map<Address, std::size_t> from_;  // index of the entry
+  std::map<Address, std::size_t> to_;
 };
 
 }  // namespace podctl

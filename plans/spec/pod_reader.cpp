@@ -111,6 +111,13 @@ bool IsPodName(std::string_view name) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
 }
 
+std::optional<Address> ReadPodAddress(std::string_view text) {
+  auto address = ParseAddress(text);
+  if (!address || address->kind != kPodKind || !IsPodName(address->name)) return std::nullopt;
+  if (!address->key.empty() || !address->deposed.empty()) return std::nullopt;
+  return address;
+}
+
 ReadPod PodReader::Read(const YamlNode& key, const YamlNode& pod) {
   ReadPod result;
   result.pod.name = key.text;
@@ -371,20 +378,20 @@ void PodReader::ReadTriggers(const YamlNode& node, const Slot& slot, ReadPod& re
 }
 
 void PodReader::ReadDependsOn(const YamlNode& node, const Slot& slot, ReadPod& result) {
-  constexpr std::string_view kPrefix = "pod.";
   if (!reader_.ExpectList(node, slot)) return;
   for (const YamlNodePtr& item : node.items) {
-    const auto address = reader_.ReadPlain(*item, slot);
-    if (!address) continue;
-    if (!address->starts_with(kPrefix) || !IsPodName(address->substr(kPrefix.size()))) {
-      reader_.Error(*item, slot, fmt::format("{} is no address of a pod", FoundWords(*item)),
-                    IsPodName(*address) ? fmt::format("did you mean `pod.{}`?", *address)
-                                        : "such as `pod.other`");
+    const auto text = reader_.ReadPlain(*item, slot);
+    if (!text) continue;
+    const auto address = ReadPodAddress(*text);
+    if (!address) {
+      reader_.Error(
+          *item, slot, fmt::format("{} is no address of a pod", FoundWords(*item)),
+          IsPodName(*text) ? fmt::format("did you mean `pod.{}`?", *text) : "such as `pod.other`");
       continue;
     }
     Diagnostic at = DiagnosticAt(*item, item->Place(), "");
     at.context = slot.context;
-    result.references.push_back({address->substr(kPrefix.size()), "", std::move(at), false, ""});
+    result.references.push_back({address->name, "", std::move(at), false, ""});
   }
 }
 

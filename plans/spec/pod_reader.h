@@ -53,5 +53,7 @@ class PodReader {
 
 // Names that may be a part of an address, `pod.research`.
 bool IsPodName(std::string_view name);
+// `pod.NAME`; nullopt: it is none.
+std::optional<Address> ReadPodAddress(std::string_view text);
 
 }  // namespace podctl

@@ -117,15 +117,15 @@ struct PodSpec {
   // When it has more than one zone, the pod may live in any of them: `zone` above is settled by the
   // state (plans/node_ids.h).
   std::optional<CapacitySpec> capacity;
-  bool recreate_when_lost = false;      // onPreemption: recreate; for `podctl watch`
-  std::vector<std::string> depends_on;  // addresses of pods, written or implied by references
-  SourcePlace place;                    // of the pod's key
+  bool recreate_when_lost = false;  // onPreemption: recreate; for `podctl watch`
+  std::vector<Address> depends_on;  // pods, written or implied by references
+  SourcePlace place;                // of the pod's key
 };
 
 // An entry of `moved`: what the state knows under `from` is `to` from now on.
 struct MovedSpec {
-  std::string from;  // "pod.a"
-  std::string to;
+  Address from;
+  Address to;
   SourcePlace place;
 };
 

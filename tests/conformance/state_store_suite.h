@@ -12,6 +12,7 @@
 
 #include "state/state_json.h"
 #include "state/store.h"
+#include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/sample_state.h"
 
@@ -119,7 +120,7 @@ TEST_P(StateStoreSuite, LineageStaysOverSaves) {
   State state;
   MustSave(*store_, state);
   const std::string lineage = state.lineage;
-  state.pods["pod.a"].node_id = "a";
+  state.pods[Addr("pod.a")].node_id = "a";
   MustSave(*store_, state);
   EXPECT_EQ(MustLoad(*bench_->Open()).lineage, lineage);
 }

@@ -18,6 +18,7 @@
 #include "plans/planner.h"
 #include "providers/base/diagnostic.h"
 #include "state/stores/local_store.h"
+#include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/fake_provider.h"
@@ -37,12 +38,12 @@ class EventLog final : public EventSink {
   void OnError(const Change& change, Elapsed, const Error& error) override {
     Add("error " + change.address + ": " + error.message);
   }
-  void OnSkip(const Change& change, const std::string& cause) override {
-    Add("skip " + change.address + ": " + cause);
+  void OnSkip(const Change& change, const Address& cause) override {
+    Add("skip " + change.address + ": " + (cause.empty() ? "" : cause.Text()));
   }
   void OnStepLine(const Change& change, int worker, const std::string& label,
                   std::string_view line) override;
-  void OnNote(const std::string& address, const std::string& text) override {
+  void OnNote(const Address& address, const std::string& text) override {
     Add("note " + address + ": " + text);
   }
   // Where in the log a line stands; fails the test when it is not there.

@@ -17,6 +17,7 @@
 #include "providers/base/json.h"
 #include "state/digest.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -44,6 +45,10 @@ class Dice {
 
  private:
   int Number(int most) { return std::uniform_int_distribution<int>(0, most)(random_); }
+  void Throw(Address& address) {
+    static const std::vector<Address> some = {Addr("pod.a"), Addr("bootstrap.a.x"), {}};
+    address = some[static_cast<std::size_t>(Number(2))];
+  }
   void Throw(std::string& text) {
     static const std::vector<std::string> parts = {"a",
                                                    "pod.",
@@ -305,21 +310,21 @@ TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
   spec.pods.push_back(pod);
   Plan plan;
   Change create;
-  create.address = "pod.a";
+  create.address = Addr("pod.a");
   create.action = Create{pod};
   RunStep run;
   run.sensitive = true;
   run.step.script = step.run;
   run.step.env = step.env;
   Change script;
-  script.address = "bootstrap.a.s";
+  script.address = Addr("bootstrap.a.s");
   script.action = run;
   RunStep restart;
   restart.sensitive = true;
   restart.step.kind = Step::Kind::kRestartRuntime;
   restart.step.env["tensorflow-env-vars"] = "-e A=secret-flag";
   Change runtime;
-  runtime.address = "bootstrap.a.tpu-runtime";
+  runtime.address = Addr("bootstrap.a.tpu-runtime");
   runtime.action = restart;
   plan.changes = {create, script, runtime};
 
@@ -438,10 +443,10 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
   EXPECT_THAT(with_change(run, "action.step.timeout_ms", INT64_MAX), HasSubstr("out of range"));
   EXPECT_THAT(with_change(run, "action.kind", "magic"), HasSubstr("kind that is not known"));
   EXPECT_THAT(with_change(1, "address", changes[0]["address"]), HasSubstr("stands in it twice"));
-  EXPECT_THAT(with_change(1, "address", "x"), HasSubstr("`x` is no address"));
+  EXPECT_THAT(with_change(1, "address", "x"), HasSubstr("holds `x`, which is no address"));
   // A plan comes from elsewhere; its names must not drive the terminal of who looks at it.
   EXPECT_THAT(with_change(1, "address", "pod.\x1b[31m"),
-              HasSubstr("`pod.\\x1b[31m` is no address"));
+              HasSubstr("holds `pod.\\x1b[31m`, which is no address"));
   EXPECT_THAT(with("\x1b[31m", 1), HasSubstr("unknown key `\\x1b[31m`"));
 }
 
@@ -591,11 +596,11 @@ TEST(TrainingStalenessTest, OnlyWhatEndsAJobCountsAgainstThePlan) {
   EXPECT_EQ(saved.size(), 3u);
   EXPECT_THAT(FindTrainingChanges(saved, before), ElementsAre());
   Observation now = before;
-  now.training["trainingJob.kept"] = job("JOB_STATE_FAILED");
-  now.training["trainingJob.c"] = job("JOB_STATE_RUNNING");
+  now.training[Addr("trainingJob.kept")] = job("JOB_STATE_FAILED");
+  now.training[Addr("trainingJob.c")] = job("JOB_STATE_RUNNING");
   EXPECT_THAT(FindTrainingChanges(saved, now), ElementsAre());
-  now.training["trainingJob.a"] = job("JOB_STATE_SUCCEEDED");
-  now.training["trainingJob.b"] = Value();
+  now.training[Addr("trainingJob.a")] = job("JOB_STATE_SUCCEEDED");
+  now.training[Addr("trainingJob.b")] = Value();
   EXPECT_THAT(FindTrainingChanges(saved, now),
               ElementsAre("trainingJob.a: it is JOB_STATE_SUCCEEDED and was JOB_STATE_QUEUED",
                           "trainingJob.b: the job was deleted"));

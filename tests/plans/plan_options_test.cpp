@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -53,10 +54,10 @@ TEST_F(PlanOptionsTest, AMovedPodKeepsItsNode) {
   desk_.ApplyAll();  // the plan after it is empty, with the move still in the spec
   EXPECT_THAT(desk_.Requests(), IsEmpty());
   EXPECT_TRUE(desk_.workers.Calls().empty());
-  EXPECT_EQ(desk_.Stored().pods.at("pod.b").node_id, "a");
-  EXPECT_FALSE(desk_.Stored().pods.contains("pod.a"));
-  EXPECT_TRUE(desk_.Stored().steps.contains("bootstrap.b.x"));
-  EXPECT_THAT(desk_.Stored().pods.at("pod.c").depends_on, ElementsAre("pod.b"));
+  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.b")).node_id, "a");
+  EXPECT_FALSE(desk_.Stored().pods.contains(Addr("pod.a")));
+  EXPECT_TRUE(desk_.Stored().steps.contains(Addr("bootstrap.b.x")));
+  EXPECT_THAT(desk_.Stored().pods.at(Addr("pod.c")).depends_on, ElementsAre("pod.b"));
 }
 
 TEST_F(PlanOptionsTest, MovesAreFollowedToTheirEnd) {
@@ -229,11 +230,11 @@ TEST_F(PlanOptionsTest, RealityIsTakenIntoTheState) {
   ASSERT_EQ(plan.drift.size(), 2U);
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
-  const PodRecord record = desk_.Stored().pods.at("pod.a");
+  const PodRecord record = desk_.Stored().pods.at(Addr("pod.a"));
   EXPECT_EQ(record.applied["labels"]["team"].AsString(), "theirs");
   EXPECT_EQ(record.applied["labels"].Find("cost"), nullptr);
   EXPECT_THAT(record.metadata.at("token"), ::testing::StartsWith("hmac-sha256:"));
-  EXPECT_FALSE(desk_.Stored().pods.contains("pod.gone"));
+  EXPECT_FALSE(desk_.Stored().pods.contains(Addr("pod.gone")));
   plan = desk_.MakePlan();
   EXPECT_TRUE(plan.Empty()) << plan.drift.front().sentence;
   // The spec still wants what it wanted.

@@ -11,6 +11,7 @@
 #include "plans/unknown_fate.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -340,14 +341,14 @@ TEST(TakenHintTest, SaysWhichStateWasLookedAtAndTheLineThatImports) {
   pod.project = "p";
   pod.zone = "z";
   pod.node_id = "b1";
-  EXPECT_THAT(TakenHint(pod, "pod.b1", {}, {"it's/podctl.state.json", " -f 'team a'", ""}),
+  EXPECT_THAT(TakenHint(pod, Addr("pod.b1"), {}, {"it's/podctl.state.json", " -f 'team a'", ""}),
               AllOf(HasSubstr("looked at it's/podctl.state.json, where there is none yet."),
                     HasSubstr("podctl import pod.b1 p/z/b1 -f 'team a'\n")));
   State state;
   state.lineage = "l";
   state.serial = 41;
   pod.node_id = "b1;touch x";
-  EXPECT_THAT(TakenHint(pod, "pod.b1", state, {"s.json", "", ""}),
+  EXPECT_THAT(TakenHint(pod, Addr("pod.b1"), state, {"s.json", "", ""}),
               AllOf(HasSubstr("looked at s.json, which is at serial 41 and holds 0 pods."),
                     HasSubstr("podctl import pod.b1 'p/z/b1;touch x'\n")));
 }
@@ -419,7 +420,7 @@ TEST_F(PlannerTest, SensitiveMetadataIsComparedAndNeverStored) {
   EXPECT_EQ(desk_.Node("a")["metadata"]["token"].AsString(), "first-secret");
   EXPECT_THAT(desk_.files.FileText("/project/podctl.state.json").value_or(""),
               Not(HasSubstr("first-secret")));
-  EXPECT_THAT(desk_.Stored().pods.at("pod.a").metadata.at("token"),
+  EXPECT_THAT(desk_.Stored().pods.at(Addr("pod.a")).metadata.at("token"),
               ::testing::StartsWith("hmac-sha256:"));
   desk_.environment["TOKEN"] = "second-secret";
   const Plan plan = desk_.MakePlan();

@@ -10,6 +10,7 @@
 #include "plans/node_view.h"
 #include "plans/unknown_fate.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -43,8 +44,8 @@ class RefreshTest : public ::testing::Test {
   // A state with one record `pod.a`, settled by what the cloud says.
   State Settled(PodRecord record) {
     State state;
-    state.steps["bootstrap.a.x"].pod = "pod.a";
-    state.pods["pod.a"] = std::move(record);
+    state.steps[Addr("bootstrap.a.x")].pod = Addr("pod.a");
+    state.pods[Addr("pod.a")] = std::move(record);
     auto observation = Observe({}, state, cloud_, 10, {});
     EXPECT_TRUE(observation.has_value());
     notes_.clear();
@@ -70,7 +71,7 @@ TEST_F(RefreshTest, OneListForEachProjectAndZoneWhateverThePods) {
     spec.pods.push_back(Pod("n" + std::to_string(i), i % 2 == 0 ? "zone-a" : "zone-b"));
   }
   State state;
-  state.pods["pod.old"] = Record("old");
+  state.pods[Addr("pod.old")] = Record("old");
   ASSERT_TRUE(Observe(spec, state, cloud_, 10, {}).has_value());
   std::vector<std::string> asked;
   for (const auto& call : cloud_.Calls()) asked.push_back(call.method + " " + call.target);
@@ -93,12 +94,12 @@ TEST_F(RefreshTest, AFailureNamesItsZone) {
 // Its answer was lost, and then the zone closed: nothing can be found out, and the way on is told.
 TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
   State state;
-  state.pods["pod.a"] = Record("a", false);
-  state.pods["pod.a"].pending = Pending(PendingAction::Kind::kCreate);
-  state.pods["pod.b"] = Record("b");
-  state.pods["pod.c"] = Record("c", false);
-  state.pods["pod.c"].zone = "zone-c";
-  state.pods["pod.c"].pending = Pending(PendingAction::Kind::kCreate);
+  state.pods[Addr("pod.a")] = Record("a", false);
+  state.pods[Addr("pod.a")].pending = Pending(PendingAction::Kind::kCreate);
+  state.pods[Addr("pod.b")] = Record("b");
+  state.pods[Addr("pod.c")] = Record("c", false);
+  state.pods[Addr("pod.c")].zone = "zone-c";
+  state.pods[Addr("pod.c")].pending = Pending(PendingAction::Kind::kCreate);
   const auto forbid = [&] {
     cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
     return Observe({}, state, cloud_, 1, {}).error();
@@ -112,18 +113,18 @@ TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
   cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
   EXPECT_THAT(Observe({}, state, cloud_, 1, {}, true, " -f 'team a'").error().hint,
               HasSubstr("    podctl state rm --force-forget pod.a -f 'team a'\n"));
-  state.pods["pod.a"] = Record("a");
+  state.pods[Addr("pod.a")] = Record("a");
   EXPECT_EQ(forbid().hint, "");
 }
 
 TEST_F(RefreshTest, TheOldNodeOfAReplacementMayBePendingToo) {
   State state;
-  state.pods["pod.b"] = Record("b");
+  state.pods[Addr("pod.b")] = Record("b");
   DeposedNode old;
   old.node_id = "b-old";
   old.pending = Pending(PendingAction::Kind::kDelete);
-  state.pods["pod.b"].deposed.push_back(old);
-  const NodeName at = NameOf(state.pods["pod.b"]);
+  state.pods[Addr("pod.b")].deposed.push_back(old);
+  const NodeName at = NameOf(state.pods[Addr("pod.b")]);
   const std::string hint = PendingHint(state, at.project, at.zone, "");
   EXPECT_THAT(hint,
               HasSubstr("  pod.b: delete of b-old, begun at 2026-11-20T14:30:00Z, of which no "
@@ -136,9 +137,9 @@ TEST_F(RefreshTest, APendingCreateThatTookIsAdopted) {
   PodRecord record = Record("a", false);
   record.pending = Pending(PendingAction::Kind::kCreate);
   const State state = Settled(record);
-  EXPECT_TRUE(state.pods.at("pod.a").exists);
-  EXPECT_FALSE(state.pods.at("pod.a").pending.has_value());
-  EXPECT_NE(state.pods.at("pod.a").uid, "");
+  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists);
+  EXPECT_FALSE(state.pods.at(Addr("pod.a")).pending.has_value());
+  EXPECT_NE(state.pods.at(Addr("pod.a")).uid, "");
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("is taken up")));
 }
 
@@ -148,7 +149,7 @@ TEST_F(RefreshTest, AnAdoptedPodsRuntimeIsKnownToHaveStartedWithItsMetadata) {
   cloud_.PutNode(Desk::Name("a"), node);
   PodRecord record = Record("a", false);
   record.pending = Pending(PendingAction::Kind::kCreate);
-  EXPECT_EQ(Settled(record).steps.at("bootstrap.a.tpu-runtime").workers.size(), 4U);
+  EXPECT_EQ(Settled(record).steps.at(Addr("bootstrap.a.tpu-runtime")).workers.size(), 4U);
 }
 
 TEST_F(RefreshTest, AnAdoptedPodIsStillToBeProvedReady) {
@@ -156,8 +157,8 @@ TEST_F(RefreshTest, AnAdoptedPodIsStillToBeProvedReady) {
   PodRecord record = Record("a", false);
   record.pending = Pending(PendingAction::Kind::kCreate);
   const State state = Settled(record);
-  ASSERT_TRUE(state.steps.contains("bootstrap.a.readiness"));
-  EXPECT_THAT(state.steps.at("bootstrap.a.readiness").workers, IsEmpty());
+  ASSERT_TRUE(state.steps.contains(Addr("bootstrap.a.readiness")));
+  EXPECT_THAT(state.steps.at(Addr("bootstrap.a.readiness")).workers, IsEmpty());
 }
 
 TEST_F(RefreshTest, APendingCreateThatLeftNothingIsDropped) {
@@ -175,14 +176,14 @@ TEST_F(RefreshTest, APendingCreateThatStillRunsStaysPending) {
   PodRecord record = Record("a", false);
   record.pending = Pending(PendingAction::Kind::kCreate, operation->name);
   State state;
-  state.pods["pod.a"] = record;
+  state.pods[Addr("pod.a")] = record;
   const auto observation = Observe({}, state, slow, 10, {});
   const State settled = Settle(state, *observation, &notes_);
-  EXPECT_EQ(settled.pods.at("pod.a").pending, record.pending);
+  EXPECT_EQ(settled.pods.at(Addr("pod.a")).pending, record.pending);
   // Even while the list does not show the node yet.
   Observation unlisted = *observation;
   unlisted.nodes.clear();
-  EXPECT_EQ(Settle(state, unlisted, &notes_).pods.at("pod.a").pending, record.pending);
+  EXPECT_EQ(Settle(state, unlisted, &notes_).pods.at(Addr("pod.a")).pending, record.pending);
 }
 
 TEST_F(RefreshTest, APendingDeleteThatTookIsForgotten) {
@@ -197,15 +198,15 @@ TEST_F(RefreshTest, APendingDeleteThatWasNeverSentIsDropped) {
   PodRecord record = Record("a");
   record.pending = Pending(PendingAction::Kind::kDelete);
   const State state = Settled(record);
-  EXPECT_TRUE(state.pods.at("pod.a").exists);
-  EXPECT_FALSE(state.pods.at("pod.a").pending.has_value());
+  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists);
+  EXPECT_FALSE(state.pods.at(Addr("pod.a")).pending.has_value());
 }
 
 TEST_F(RefreshTest, APendingDeleteThatStillRunsStaysPending) {
   cloud_.PutNode(Desk::Name("a"), Node("DELETING"));
   PodRecord record = Record("a");
   record.pending = Pending(PendingAction::Kind::kDelete);
-  EXPECT_TRUE(Settled(record).pods.at("pod.a").pending.has_value());
+  EXPECT_TRUE(Settled(record).pods.at(Addr("pod.a")).pending.has_value());
 }
 
 TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
@@ -213,19 +214,19 @@ TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
   slow.PutNode(Desk::Name("a"), Node());
   const auto operation = slow.PatchNode(Desk::Name("a"), Node(), {"labels"}, {});
   State state;
-  state.pods["pod.a"] = Record("a");
-  state.pods["pod.a"].pending = Pending(PendingAction::Kind::kPatch, operation->name);
+  state.pods[Addr("pod.a")] = Record("a");
+  state.pods[Addr("pod.a")].pending = Pending(PendingAction::Kind::kPatch, operation->name);
   // Each look moves the operation on: a list and a get a round.
   const auto running = Observe({}, state, slow, 1, {});
-  EXPECT_TRUE(Settle(state, *running, &notes_).pods.at("pod.a").pending.has_value());
+  EXPECT_TRUE(Settle(state, *running, &notes_).pods.at(Addr("pod.a")).pending.has_value());
   const auto over = Observe({}, state, slow, 1, {});
-  EXPECT_FALSE(Settle(state, *over, &notes_).pods.at("pod.a").pending.has_value());
+  EXPECT_FALSE(Settle(state, *over, &notes_).pods.at(Addr("pod.a")).pending.has_value());
 }
 
 TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {
   const State state = Settled(Record("a"));
-  EXPECT_TRUE(state.pods.at("pod.a").exists);
-  EXPECT_TRUE(state.pods.at("pod.a").observed.is_null());
+  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists);
+  EXPECT_TRUE(state.pods.at(Addr("pod.a")).observed.is_null());
   EXPECT_THAT(notes_, IsEmpty());
 }
 
@@ -234,9 +235,9 @@ TEST_F(RefreshTest, HostKeysBelongToOneNode) {
   PodRecord record = Record("a");
   record.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
   record.host_keys[0] = {"ssh-ed25519 AAAA"};
-  EXPECT_FALSE(Settled(record).pods.at("pod.a").host_keys.empty());
+  EXPECT_FALSE(Settled(record).pods.at(Addr("pod.a")).host_keys.empty());
   record.uid = "of the node before";
-  EXPECT_TRUE(Settled(record).pods.at("pod.a").host_keys.empty());
+  EXPECT_TRUE(Settled(record).pods.at(Addr("pod.a")).host_keys.empty());
 }
 
 // ---- The order of things.
@@ -248,8 +249,8 @@ TEST(Graph, ACircleEndsInTheSpecsOrder) {
     pod.name = name;
     spec.pods.push_back(pod);
   }
-  spec.pods[0].depends_on = {"pod.b"};
-  spec.pods[1].depends_on = {"pod.a"};
+  spec.pods[0].depends_on = {Addr("pod.b")};
+  spec.pods[1].depends_on = {Addr("pod.a")};
   std::vector<std::string> order;
   for (const PodSpec* pod : InDependencyOrder(spec)) order.push_back(pod->name);
   EXPECT_THAT(order, ElementsAre("c", "a", "b"));
@@ -259,12 +260,12 @@ TEST(Graph, ADeleteDoesNotWaitForWhatWaitsForIt) {
   Plan plan;
   for (const char* name : {"a", "b"}) {
     Change change;
-    change.address = std::string("pod.") + name;
+    change.address = PodAddress(name);
     change.action = Delete{};
     plan.changes.push_back(change);
   }
-  plan.changes[0].waits_for = {"pod.b", "pod.b", "pod.gone", "pod.a"};
-  plan.changes[1].waits_for = {"pod.a"};
+  plan.changes[0].waits_for = {Addr("pod.b"), Addr("pod.b"), Addr("pod.gone"), Addr("pod.a")};
+  plan.changes[1].waits_for = {Addr("pod.a")};
   DropIdleWaits(&plan);
   const std::size_t waits = plan.changes[0].waits_for.size() + plan.changes[1].waits_for.size();
   EXPECT_LE(waits, 1U);

@@ -7,6 +7,7 @@
 #include "plans/node_ids.h"
 #include "plans/node_view.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -31,7 +32,7 @@ class ReplacementTest : public ::testing::Test {
                         const std::string& keys = "") {
     return Desk::Pod(name, "    lifecycle: {replaceTriggeredBy: [" + trigger + "]}\n" + keys);
   }
-  PodRecord Record(const std::string& name) { return desk_.Stored().pods.at("pod." + name); }
+  PodRecord Record(const std::string& name) { return desk_.Stored().pods.at(Addr("pod." + name)); }
   std::string OnlyError() {
     const Diagnostics diagnostics = desk_.TryPlan();
     EXPECT_EQ(diagnostics.items().size(), 1U);

@@ -6,6 +6,7 @@
 
 #include "plans/runtime_unit.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -218,11 +219,11 @@ TEST_F(StepsTest, ASingleHostNeedsNoRestart) {
            "}\n";
   };
   ApplyAll(pod("1"));
-  EXPECT_EQ(desk_.Stored().pods.at("pod.a").exec_env.at("LIBTPU_INIT_ARGS"), "--f=1");
+  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.a")).exec_env.at("LIBTPU_INIT_ARGS"), "--f=1");
   Write(pod("2"));
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
   desk_.ApplyAll();
-  EXPECT_EQ(desk_.Stored().pods.at("pod.a").exec_env.at("LIBTPU_INIT_ARGS"), "--f=2");
+  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.a")).exec_env.at("LIBTPU_INIT_ARGS"), "--f=2");
 }
 
 // A pod of several hosts whose programs see its flags, or do not, in a step that runs on it.
@@ -263,7 +264,7 @@ TEST_F(ImageTest, OfAnUnknownNameTheWorkersTell) {
   desk_.ApplyAll();
   EXPECT_EQ(FlagsSeen(), "--xla_jf_conv_full_precision=2");
   const State state = desk_.Stored();
-  PodRecord record = state.pods.at("pod.a");
+  PodRecord record = state.pods.at(Addr("pod.a"));
   EXPECT_TRUE(ProgramsTakeFlags(state, "a", record));
   record.uid = "made anew";
   EXPECT_FALSE(ProgramsTakeFlags(state, "a", record)) << "nobody has asked that node";

@@ -102,7 +102,7 @@ TEST_F(WatchPolicyTest, ThePodsItBuildsOnComeAlong) {
        Desk::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
   desk_.ApplyAll();
   Preempt("a");
-  std::vector<std::string> addresses;
+  std::vector<Address> addresses;
   for (const Change& change : Watched().plan.changes) addresses.push_back(change.address);
   EXPECT_THAT(addresses, ElementsAre("pod.base", "pod.a", "bootstrap.a.x"));
 }

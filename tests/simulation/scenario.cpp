@@ -30,7 +30,7 @@ std::string Outcome(const Desk::Attempt& attempt) {
   }
   if (!attempt.result) return text;
   for (const auto& failure : attempt.result->failures) {
-    text += failure.change.address + ": " + failure.error.message + "; ";
+    text += failure.change.address.Text() + ": " + failure.error.message + "; ";
   }
   if (attempt.result->save_error) text += "not saved: " + attempt.result->save_error->message;
   if (attempt.result->interrupted) text += "interrupted";

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_state.h"
 
@@ -16,7 +17,7 @@ TEST(CheckPush, KeepsTerraformsThreeRules) {
   State older = SampleState();
   older.serial = 41;
   State different = SampleState();
-  different.pods.erase("pod.other");
+  different.pods.erase(Addr("pod.other"));
   std::string text;
   for (const State& pushed : {other, older, different}) {
     auto refused = CheckPush(stored, pushed, false);

@@ -9,6 +9,7 @@
 
 #include "providers/base/json.h"
 #include "state/digest.h"
+#include "tests/support/addresses.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_state.h"
@@ -52,7 +53,7 @@ TEST(StateJson, EveryFieldComesBack) {
 
 TEST(StateJson, AQueuedResourceComesBackAndMustBeWhole) {
   State sample = SampleState();
-  PodRecord& research = sample.pods.at("pod.research");
+  PodRecord& research = sample.pods.at(Addr("pod.research"));
   research.queued = QueuedRecord{"research", *ParseJson(R"({"spot":true})"), 2, "ACTIVE"};
   research.pending->request_id = "0f0f0f0f-0000-4000-8000-000000000001";
   auto state = StateFromJson(StateToJson(sample), "x");
@@ -67,7 +68,7 @@ TEST(StateJson, AQueuedResourceComesBackAndMustBeWhole) {
 
 TEST(StateJson, TheOtherTransportComesBackAndNoThirdIsTaken) {
   State sample = SampleState();
-  sample.pods.at("pod.research").ssh.transport = "openssh";
+  sample.pods.at(Addr("pod.research")).ssh.transport = "openssh";
   auto state = StateFromJson(StateToJson(sample), "x");
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, sample);
@@ -81,7 +82,7 @@ TEST(StateJson, TheOtherTransportComesBackAndNoThirdIsTaken) {
 
 TEST(StateJson, TheWayInComesBackAndAnotherIsRefused) {
   State sample = SampleState();
-  PodRecord& pod = sample.pods.at("pod.research");
+  PodRecord& pod = sample.pods.at(Addr("pod.research"));
   pod.ssh.proxy_jump = "alice@bastion:2200";
   pod.ssh.iap = true;
   pod.ssh.external_address = true;
@@ -109,7 +110,7 @@ TEST(StateJson, Version1IsUpgraded) {
   auto state = StateFromJson(text.str(), "x");
   ASSERT_TRUE(state) << state.error().message;
   State expected = SampleState();
-  PodRecord& research = expected.pods.at("pod.research");
+  PodRecord& research = expected.pods.at(Addr("pod.research"));
   research.wanted_node_id = "";
   research.replace_because = "";
   research.deposed.clear();
@@ -129,7 +130,7 @@ TEST(StateJson, WhatIsEmptyIsLeftOut) {
   pod.exists = true;
   pod.applied = *ParseJson("{}");
   pod.observed = *ParseJson("{}");
-  state.pods["pod.n"] = pod;
+  state.pods[Addr("pod.n")] = pod;
   const std::string text = StateToJson(state);
   EXPECT_EQ(ToJson((*ParseJson(text))["resources"]["pod.n"]),
             R"({"applied":{},"exists":true,"node_id":"n","observed":{},"project":"p",)"

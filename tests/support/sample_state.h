@@ -2,6 +2,7 @@
 #pragma once
 
 #include "state/state.h"
+#include "tests/support/addresses.h"
 
 namespace podctl::testing {
 
@@ -25,7 +26,7 @@ inline State SampleState() {
   research.host_keys_source = "guestAttributes";
   research.ssh = {"alice", 2222, "~/.ssh/id_ed25519", true, true};
   research.exec_env = {{"LIBTPU_INIT_ARGS", "--xla=true\nsecond line \xC3\xA9"}};
-  research.depends_on = {"pod.other"};
+  research.depends_on = {Addr("pod.other")};
   research.prevent_destroy = true;
   research.replace_because = "pod.other was replaced";
   research.deposed = {
@@ -42,7 +43,7 @@ inline State SampleState() {
   other.pending = PendingAction{PendingAction::Kind::kCreate, "", "2026-11-20T14:30:01Z", 42};
 
   StepRecord step;
-  step.pod = "pod.research";
+  step.pod = Addr("pod.research");
   step.workers = {{0, {"sha256:aa", "4711", "2026-11-20T14:31:00Z"}},
                   {12, {"sha256:bb", "4712", "2026-11-20T14:32:00Z"}}};
 
@@ -50,8 +51,8 @@ inline State SampleState() {
   state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   state.serial = 42;
   state.digest_key = "00112233445566778899aabbccddeeff";
-  state.pods = {{"pod.other", other}, {"pod.research", research}};
-  state.steps = {{"bootstrap.research.jupyter", step}};
+  state.pods = {{Addr("pod.other"), other}, {Addr("pod.research"), research}};
+  state.steps = {{Addr("bootstrap.research.jupyter"), step}};
   return state;
 }
 

@@ -62,14 +62,14 @@ TEST_F(JsonEventsTest, APlanAndItsApply) {
   desk_.clock.Advance(std::chrono::seconds(12));
   events.OnProgress(pod, std::chrono::seconds(10), {});
   events.OnComplete(pod, std::chrono::seconds(12), "projects/p/locations/z/nodes/a");
-  events.OnNote("pod.a", "a remark");
+  events.OnNote(Addr("pod.a"), "a remark");
   events.OnStart(restart);
   events.OnStepLine(restart, 3, "a/3", "caf\xC3\xA9 \x1b[31m\xff");
   events.OnProgress(restart, std::chrono::seconds(3), {4, 2, 1, 1, {}});
   events.OnError(restart, std::chrono::seconds(4),
                  MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers", "Try again."));
-  events.OnSkip(ChangeOf(plan, "pod.b"), "pod.a");
-  events.OnSkip(ChangeOf(plan, "pod.b"), "");
+  events.OnSkip(ChangeOf(plan, "pod.b"), Addr("pod.a"));
+  events.OnSkip(ChangeOf(plan, "pod.b"), {});
   ExecuteResult result;
   result.changed = 1;
   result.failures.push_back({restart, MakeError(ErrorCode::kAborted, "x"), {}});

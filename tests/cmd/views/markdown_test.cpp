@@ -6,6 +6,7 @@
 
 #include "providers/base/text.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 
 namespace podctl {
@@ -86,14 +87,14 @@ TEST_F(MarkdownTest, APlanThatMayNotBe) {
 TEST_F(MarkdownTest, RefreshOnly) {
   Plan plan;
   plan.mode = PlanMode::kRefreshOnly;
-  plan.drift.push_back({Drift::Kind::kChanged, "pod.a", "was changed outside of podctl", {}});
+  plan.drift.push_back({Drift::Kind::kChanged, Addr("pod.a"), "was changed outside of podctl", {}});
   ExpectGolden("cmd/markdown/refresh_only.md", MarkdownOf(&plan, {}, {}));
 }
 
 TEST_F(MarkdownTest, WhatStandsInValuesIsText) {
   Plan plan;
   Change change;
-  change.address = "pod.a`|`` <b>";
+  change.address = Addr("pod.a`|`` <b>");
   change.pod = "a";
   PodSpec pod;
   pod.name = "a";
@@ -103,7 +104,7 @@ TEST_F(MarkdownTest, WhatStandsInValuesIsText) {
                                Value("````\n# heading\n@everyone"), true, false, false});
   plan.changes.push_back(change);
   plan.drift.push_back(
-      {Drift::Kind::kUnhealthy, "pod.a", "is *UNHEALTHY*: <b>x</b>\nnew line", {}});
+      {Drift::Kind::kUnhealthy, Addr("pod.a"), "is *UNHEALTHY*: <b>x</b>\nnew line", {}});
   ExpectGolden("cmd/markdown/hostile.md", MarkdownOf(&plan, {}, {"see #12 & @me"}));
 }
 
@@ -111,7 +112,7 @@ TEST_F(MarkdownTest, ALongPlanIsCutBelowTheLimit) {
   Plan plan;
   for (int i = 0; i < 2000; ++i) {
     Change change;
-    change.address = "pod.p" + std::to_string(i);
+    change.address = Addr("pod.p" + std::to_string(i));
     change.pod = "p" + std::to_string(i);
     change.action = Create{};
     change.reason = std::string(2000, 'x');

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 
 namespace podctl {
@@ -170,13 +171,13 @@ TEST_F(PlanViewTest, WorkersKnownAfterApply) {
 TEST_F(PlanViewTest, NamesAreShownAsData) {
   const std::string escape = "\x1b[2J";
   Change change;
-  change.address = "pod." + escape;
+  change.address = PodAddress(escape);
   change.node = {"p", escape, escape};
   change.reason = escape;
   change.action = Patch{};
   change.attributes.push_back({escape, Value(escape), Value(escape)});
   Change step;
-  step.address = "bootstrap." + escape;
+  step.address = Address("bootstrap", escape);
   RunStep run;
   run.step.script = escape;
   run.step.env[escape] = escape;
@@ -184,7 +185,7 @@ TEST_F(PlanViewTest, NamesAreShownAsData) {
   step.action = run;
   Plan plan;
   plan.changes = {change, step};
-  plan.drift.push_back({Drift::Kind::kChanged, "pod." + escape, escape, change.attributes});
+  plan.drift.push_back({Drift::Kind::kChanged, PodAddress(escape), escape, change.attributes});
   const std::string text = ShowPlan(plan, {});
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, HasSubstr("pod.\\x1b[2J"));

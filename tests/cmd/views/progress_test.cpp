@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cmd/interrupt.h"
+#include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/golden.h"
 
@@ -79,7 +80,7 @@ class ProgressTest : public ::testing::Test {
  protected:
   static Change ChangeFor(const std::string& address, Action action) {
     Change change;
-    change.address = address;
+    change.address = Addr(address);
     change.pod = "research";
     change.action = std::move(action);
     return change;
@@ -95,7 +96,7 @@ class ProgressTest : public ::testing::Test {
     view_->OnProgress(create_, seconds(10), {});
     clock_.Advance(seconds(10));
     view_->OnProgress(create_, seconds(20), {});
-    view_->OnNote("pod.research", "a remark");
+    view_->OnNote(Addr("pod.research"), "a remark");
     view_->OnComplete(create_, seconds(21), "projects/p/locations/z/nodes/research");
     view_->OnStart(step_);
     view_->OnStepLine(step_, 3, "research/3", "colour \x1b[31mred\x1b[0m");
@@ -103,8 +104,8 @@ class ProgressTest : public ::testing::Test {
     view_->OnProgress(step_, seconds(12), {4, 3, 1, 0, {}});
     view_->OnError(step_, seconds(13),
                    MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers: worker 3: exit 7"));
-    view_->OnSkip(other_, "bootstrap.research.x");
-    view_->OnSkip(other_, "");
+    view_->OnSkip(other_, Addr("bootstrap.research.x"));
+    view_->OnSkip(other_, {});
   }
 
   testing::FakeClock clock_;
@@ -141,7 +142,7 @@ TEST_F(ProgressTest, EveryActionHasItsWords) {
   for (const Action& action : std::vector<Action>{
            Create{}, Patch{}, Replace{}, Delete{}, RunStep{{}, "", {{2}}, {}, 1},
            RunStep{restart, "", {{0, 1, 2, 3}}, {}, 4}, RunStep{{}, "", {}, {}, 0}}) {
-    const Change change = ChangeFor("x", action);
+    const Change change = ChangeFor("pod.x", action);
     view_->OnStart(change);
     view_->OnProgress(change, seconds(70), {});
     view_->OnComplete(change, seconds(3725), "");

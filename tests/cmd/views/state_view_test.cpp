@@ -9,6 +9,7 @@
 
 #include "plans/node_view.h"
 #include "providers/base/json.h"
+#include "tests/support/addresses.h"
 #include "tests/support/fake_provider.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_state.h"
@@ -29,8 +30,8 @@ State Sample() {
     endpoint.Set("ipAddress", "10.0.0." + std::to_string(i));
     endpoints.push_back(endpoint);
   }
-  state.pods["pod.research"].observed.Set("networkEndpoints", endpoints);
-  state.pods["pod.research"].observed.Set("health", "HEALTHY");
+  state.pods[Addr("pod.research")].observed.Set("networkEndpoints", endpoints);
+  state.pods[Addr("pod.research")].observed.Set("health", "HEALTHY");
   return state;
 }
 
@@ -39,9 +40,9 @@ TEST(StateView, OnePodAndOneStep) {
   EXPECT_THAT(AddressesOf(state),
               ElementsAre("bootstrap.research.jupyter", "pod.other", "pod.research"));
   std::string text;
-  for (const std::string& address : AddressesOf(state)) text += ShowAddress(state, address) + "\n";
+  for (const Address& address : AddressesOf(state)) text += ShowAddress(state, address) + "\n";
   ExpectGolden("cmd/state/show.txt", text);
-  EXPECT_EQ(ShowAddress(state, "pod.none"), "");
+  EXPECT_EQ(ShowAddress(state, Addr("pod.none")), "");
   EXPECT_THAT(text, Not(HasSubstr("00ff")));  // not even the digest of a secret
 }
 
@@ -74,18 +75,18 @@ TEST(StateView, StatusTable) {
     }
     node.Set("networkEndpoints", endpoints);
     record.observed = node;
-    state.pods["pod." + name] = record;
+    state.pods[Addr("pod." + name)] = record;
     observation.nodes[NameOf(record)] = node;
   };
   add("research", "READY", "HEALTHY", 8);
   add("sick", "READY", "UNHEALTHY_MAINTENANCE", 1);
   add("taken", "PREEMPTED", "", 1);
   add("gone", "READY", "", 1);
-  observation.nodes.erase(NameOf(state.pods["pod.gone"]));
+  observation.nodes.erase(NameOf(state.pods[Addr("pod.gone")]));
   add("coming", "CREATING", "", 0);
-  observation.nodes.erase(NameOf(state.pods["pod.coming"]));
-  state.pods["pod.coming"].exists = false;
-  state.pods["pod.coming"].pending = PendingAction{};
+  observation.nodes.erase(NameOf(state.pods[Addr("pod.coming")]));
+  state.pods[Addr("pod.coming")].exists = false;
+  state.pods[Addr("pod.coming")].pending = PendingAction{};
   const auto rows = StatusRows(state, observation);
   ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));
   ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));

@@ -8,6 +8,7 @@
 #include "plans/refresh.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 
 namespace podctl {
@@ -129,28 +130,28 @@ TEST_F(TerraformJsonTest, MovedDeposedAndForgotten) {
   record.zone = "z";
   record.node_id = "new";
   record.exists = true;
-  state.pods["pod.b"] = record;
+  state.pods[Addr("pod.b")] = record;
   saved.prior = state;
   PodSpec pod;
   pod.name = "b";
   pod.node_id = "new";
   Change moved;
-  moved.address = "pod.b";
-  moved.previous_address = "pod.a";
+  moved.address = Addr("pod.b");
+  moved.previous_address = Addr("pod.a");
   moved.pod = "b";
   moved.action = Keep{pod};
   Change deposed;
-  deposed.address = "pod.b (deposed old)";
+  deposed.address = Addr("pod.b (deposed old)");
   deposed.pod = "b";
   deposed.node = {"p", "z", "old"};
   deposed.action = Delete{false, true};
   Change forgotten;
-  forgotten.address = "pod.c";
+  forgotten.address = Addr("pod.c");
   forgotten.pod = "c";
   forgotten.action = Delete{true, false};
   forgotten.reason_code = ReasonCode::kNoConfiguration;
   Change swapped;
-  swapped.address = "pod.d";
+  swapped.address = Addr("pod.d");
   swapped.pod = "d";
   swapped.action = Replace{pod, true};
   swapped.reason_code = ReasonCode::kByRequest;

@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
 
 namespace podctl {
@@ -17,7 +18,7 @@ using std::chrono::minutes;
 class WatchViewTest : public ::testing::Test {
  protected:
   WatchViewTest() {
-    change_.address = "pod.a";
+    change_.address = Addr("pod.a");
     change_.action = Replace{};
   }
   std::string Take() {
@@ -36,7 +37,7 @@ class WatchViewTest : public ::testing::Test {
 
 TEST_F(WatchViewTest, EachLineHasItsTimeAndGoesToTheResult) {
   view_.OnStart(change_);
-  view_.OnNote("pod.a", "was found PREEMPTED");
+  view_.OnNote(Addr("pod.a"), "was found PREEMPTED");
   clock_.Advance(milliseconds(8'000));
   view_.OnComplete(change_, milliseconds(8'000), "id");
   EXPECT_EQ(Take(),
@@ -61,7 +62,7 @@ TEST_F(WatchViewTest, WhatLastsIsToldAtGrowingIntervals) {
 TEST_F(WatchViewTest, ARoundThatIsLikeTheLastSaysNothing) {
   for (int round = 0; round < 3; ++round) {
     view_.OnStart(change_);
-    view_.OnNote("pod.a", "its queued resource a is WAITING_FOR_RESOURCES");
+    view_.OnNote(Addr("pod.a"), "its queued resource a is WAITING_FOR_RESOURCES");
     view_.OnError(change_, milliseconds(1'000 + round), MakeError(ErrorCode::kUnknown, "sold out"));
     view_.Settle();
     const std::string text = Take();

@@ -6,6 +6,7 @@
 
 #include "plans/node_view.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -35,7 +36,7 @@ class CapacityTest : public ::testing::Test {
     EXPECT_EQ(result.failures.size(), 1U);
     return result.failures.empty() ? Error{} : result.failures.front().error;
   }
-  PodRecord Record() { return desk_.Stored().pods.at("pod.a"); }
+  PodRecord Record() { return desk_.Stored().pods.at(Addr("pod.a")); }
   std::size_t Creates(const std::string& zone) const {
     std::size_t count = 0;
     for (const auto& call : desk_.cloud.Calls("create")) {
@@ -241,7 +242,7 @@ TEST(CapacityCrash, TheNextRunGoesOn) {
     EXPECT_EQ(desk.cloud.NodeCount(), 1U);
     EXPECT_NE(uid(), "");
     EXPECT_TRUE(before.empty() || uid() == before) << "it was made a second time";
-    EXPECT_EQ(desk.Stored().pods.at("pod.a").capacity_since, "");
+    EXPECT_EQ(desk.Stored().pods.at(Addr("pod.a")).capacity_since, "");
     if (::testing::Test::HasFailure()) break;
   }
 }

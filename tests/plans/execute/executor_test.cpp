@@ -13,6 +13,7 @@
 #include "state/state_json.h"
 #include "state/stores/local_store.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -56,9 +57,10 @@ TEST_F(ExecutorTest, WhatTookOnAWorkerIsNotedWithoutWaitingForTheOthers) {
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_THAT(result.failures[0].error.message, HasSubstr("workers 0,2-3: it fell over"));
   const State stored = desk_.Stored();
-  ASSERT_EQ(stored.steps.at("bootstrap.a.x").workers.size(), 1U);
-  EXPECT_EQ(stored.steps.at("bootstrap.a.x").workers.begin()->first, 1);
-  EXPECT_EQ(stored.pods.at("pod.a").host_keys.at(1), std::vector<HostKeyText>{"ssh-ed25519 AAAA"});
+  ASSERT_EQ(stored.steps.at(Addr("bootstrap.a.x")).workers.size(), 1U);
+  EXPECT_EQ(stored.steps.at(Addr("bootstrap.a.x")).workers.begin()->first, 1);
+  EXPECT_EQ(stored.pods.at(Addr("pod.a")).host_keys.at(1),
+            std::vector<HostKeyText>{"ssh-ed25519 AAAA"});
 }
 
 TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
@@ -66,7 +68,7 @@ TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
   std::optional<PendingAction> create;
   bool existed = true;
   desk_.cloud.Before("create", [&](FakeProvider&) {
-    const PodRecord record = desk_.Stored().pods.at("pod.a");
+    const PodRecord record = desk_.Stored().pods.at(Addr("pod.a"));
     create = record.pending;
     existed = record.exists;
     EXPECT_EQ(record.node_id, "a");
@@ -81,14 +83,14 @@ TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
   desk_.Pods(Desk::Pod("a", "    description: x\n"));
   std::optional<PendingAction> patch;
   desk_.cloud.Before("patch",
-                     [&](FakeProvider&) { patch = desk_.Stored().pods.at("pod.a").pending; });
+                     [&](FakeProvider&) { patch = desk_.Stored().pods.at(Addr("pod.a")).pending; });
   desk_.ApplyAll();
   ASSERT_TRUE(patch.has_value());
   EXPECT_EQ(patch->kind, PendingAction::Kind::kPatch);
 
   std::optional<PendingAction> gone;
   desk_.cloud.Before("delete",
-                     [&](FakeProvider&) { gone = desk_.Stored().pods.at("pod.a").pending; });
+                     [&](FakeProvider&) { gone = desk_.Stored().pods.at(Addr("pod.a")).pending; });
   EXPECT_TRUE(desk_.Destroy().ok());
   ASSERT_TRUE(gone.has_value());
   EXPECT_EQ(gone->kind, PendingAction::Kind::kDelete);
@@ -105,10 +107,10 @@ TEST_F(ExecutorTest, TheResultIsOnTheDiskBeforeADependentActs) {
   });
   desk_.ApplyAll();
   ASSERT_TRUE(at_step.has_value());
-  EXPECT_TRUE(at_step->pods.at("pod.a").exists);
-  EXPECT_FALSE(at_step->pods.at("pod.a").pending.has_value());
+  EXPECT_TRUE(at_step->pods.at(Addr("pod.a")).exists);
+  EXPECT_FALSE(at_step->pods.at(Addr("pod.a")).pending.has_value());
   ASSERT_TRUE(at_second.has_value());
-  EXPECT_EQ(at_second->steps.at("bootstrap.a.x").workers.size(), 4U);
+  EXPECT_EQ(at_second->steps.at(Addr("bootstrap.a.x")).workers.size(), 4U);
 }
 
 TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
@@ -116,7 +118,7 @@ TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
   slow.Pods(Desk::Pod("a"));
   std::string name;
   const std::function<void(FakeProvider&)> look = [&](FakeProvider& cloud) {
-    const auto pending = slow.Stored().pods.at("pod.a").pending;
+    const auto pending = slow.Stored().pods.at(Addr("pod.a")).pending;
     if (pending) name = pending->operation;
     if (name.empty()) cloud.Before("operation", look);
   };
@@ -165,9 +167,9 @@ TEST_F(ExecutorTest, WhatCannotBeSavedIsWrittenAsideForPush) {
   EXPECT_TRUE(result.unsaved);
   ASSERT_TRUE(result.save_error.has_value());
   EXPECT_THAT(result.saved_aside, ::testing::StartsWith("/tmp/podctl.state.json.errored-"));
-  EXPECT_FALSE(desk_.Stored().pods.at("pod.a").exists);
+  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).exists);
   State aside = *StateFromJson(*desk_.files.FileText(result.saved_aside), "aside");
-  EXPECT_TRUE(aside.pods.at("pod.a").exists);
+  EXPECT_TRUE(aside.pods.at(Addr("pod.a")).exists);
 
   desk_.files.SetReadOnly("/project", false);
   LocalStore store("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {});
@@ -199,7 +201,7 @@ TEST_F(ExecutorTest, ARunThatWasOvertakenLosesItsFirstSave) {
   desk_.cloud.Before("list", [&](FakeProvider&) {
     LocalStore other("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {});
     auto loaded = other.Load();
-    loaded->state->pods.at("pod.a").uid = "theirs";
+    loaded->state->pods.at(Addr("pod.a")).uid = "theirs";
     ASSERT_TRUE(other.Save(*loaded->state, &loaded->generation));
     theirs = *desk_.files.FileText("/project/podctl.state.json");
   });
@@ -279,9 +281,9 @@ TEST_F(ExecutorTest, AnInterruptStartsNothingNewAndLeavesOperationsToTheNextRun)
   EXPECT_THAT(result.failures, IsEmpty());
   EXPECT_THAT(result.unfinished, ElementsAre("pod.a"));
   EXPECT_EQ(result.skipped.size(), 2U);
-  EXPECT_EQ(result.skipped[0].cause, "");
+  EXPECT_TRUE(result.skipped[0].cause.empty());
   EXPECT_THAT(slow.Requests(), ElementsAre("create a"));
-  const auto pending = slow.Stored().pods.at("pod.a").pending;
+  const auto pending = slow.Stored().pods.at(Addr("pod.a")).pending;
   ASSERT_TRUE(pending.has_value());
   EXPECT_THAT(pending->operation, HasSubstr("/operations/operation-"));
 
@@ -302,7 +304,7 @@ TEST_F(ExecutorTest, AnInterruptBeforeTheAnswerStillWritesTheOperationsName) {
   const ExecuteResult result = slow.Apply();
   EXPECT_TRUE(result.interrupted);
   ASSERT_EQ(slow.Requests().size(), 1U);
-  EXPECT_THAT(slow.Stored().pods.at("pod.a").pending->operation, HasSubstr("/operations/"));
+  EXPECT_THAT(slow.Stored().pods.at(Addr("pod.a")).pending->operation, HasSubstr("/operations/"));
 }
 
 TEST_F(ExecutorTest, AnInterruptedStepIsNoFailureAndRunsAgain) {
@@ -357,7 +359,7 @@ TEST_F(ExecutorTest, ASecondInterruptWaitsForNobody) {
   const ExecuteResult result = desk->Apply();
   EXPECT_TRUE(result.interrupted);
   EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
-  EXPECT_TRUE(desk->Stored().pods.at("pod.a").exists);
+  EXPECT_TRUE(desk->Stored().pods.at(Addr("pod.a")).exists);
   hangs = false;
 }
 

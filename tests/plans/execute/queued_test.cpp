@@ -6,6 +6,7 @@
 
 #include "providers/slices.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -33,7 +34,7 @@ class QueuedTest : public ::testing::Test {
   std::vector<testing::FakeProvider::Call> Sent(const std::string& method) {
     return desk_.cloud.Calls("queue " + method);
   }
-  PodRecord Record() { return desk_.Stored().pods.at("pod.a"); }
+  PodRecord Record() { return desk_.Stored().pods.at(Addr("pod.a")); }
 
   Desk desk_;
 };
@@ -265,7 +266,7 @@ TEST_F(MultisliceTest, OneRequestMakesItsNodesAndWorkersAreNumberedThrough) {
   EXPECT_EQ(params["nodeIdPrefix"], Value("a"));
   EXPECT_EQ(Record().observed["networkEndpoints"].AsList().size(), 8U);
   EXPECT_EQ(Record().host_keys.size(), 8U);
-  EXPECT_EQ(desk_.Stored().steps.at("bootstrap.a.hello").workers.size(), 8U);
+  EXPECT_EQ(desk_.Stored().steps.at(Addr("bootstrap.a.hello")).workers.size(), 8U);
 }
 
 TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
@@ -274,7 +275,7 @@ TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
   const auto ran = [&] {
     const State stored = desk_.Stored();
     std::vector<int> workers;
-    for (const auto& [worker, record] : stored.steps.at("bootstrap.a.hello").workers) {
+    for (const auto& [worker, record] : stored.steps.at(Addr("bootstrap.a.hello")).workers) {
       workers.push_back(worker);
     }
     return workers;
@@ -344,7 +345,7 @@ TEST_F(MultisliceTest, AnotherNumberOfSlicesReplaces) {
   Spec("    slices: 3\n    bootstrap: [{name: hello, run: hello}]\n");
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a", "run bootstrap.a.hello"));
   desk_.ApplyAll();
-  EXPECT_EQ(desk_.Stored().steps.at("bootstrap.a.hello").workers.size(), 12U);
+  EXPECT_EQ(desk_.Stored().steps.at(Addr("bootstrap.a.hello")).workers.size(), 12U);
 }
 
 }  // namespace

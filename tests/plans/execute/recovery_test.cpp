@@ -6,6 +6,7 @@
 
 #include "plans/node_view.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 
 namespace podctl {
 namespace {
@@ -31,7 +32,7 @@ class RecoveryTest : public ::testing::Test {
     desk->Edit("a", [](Value& node) { node.Set("state", "PREEMPTED"); });
   }
   void SetUp() override { Begin(&desk_); }
-  PodRecord Record() { return desk_.Stored().pods.at("pod.a"); }
+  PodRecord Record() { return desk_.Stored().pods.at(Addr("pod.a")); }
 
   Desk desk_;
 };
@@ -128,7 +129,7 @@ TEST_F(RecoveryTest, ADeathInTheMiddleForgetsNothing) {
     desk.files.Restart();
     const Plan plan = desk.MakePlan();
     const State stored = desk.Stored();
-    const auto record = stored.pods.find("pod.a");
+    const auto record = stored.pods.find(Addr("pod.a"));
     ASSERT_NE(record, stored.pods.end());
     if (!plan.Empty()) {
       const bool known = IsRecovering(record->second) || !ChangeOf(plan, "pod.a").lost.empty();
@@ -136,7 +137,7 @@ TEST_F(RecoveryTest, ADeathInTheMiddleForgetsNothing) {
     }
     desk.ApplyAll();
     EXPECT_EQ(desk.cloud.NodeCount(), 1U);
-    const PodRecord after = desk.Stored().pods.at("pod.a");
+    const PodRecord after = desk.Stored().pods.at(Addr("pod.a"));
     ASSERT_TRUE(after.recovery);
     EXPECT_NE(after.recovery->done, "");
     EXPECT_EQ(after.recovery->times, 1);

@@ -30,7 +30,7 @@ class TrainingTest : public ::testing::Test {
   }
   void Nothing() { desk_.SpecText("project: p\ntrainingJobs: {}\n"); }
   testing::FakeJobs& Jobs() { return desk_.cloud.jobs; }
-  TrainingRecord Record() { return desk_.Stored().training_jobs.at(kAddress); }
+  TrainingRecord Record() { return desk_.Stored().training_jobs.at(Addr(kAddress)); }
   std::string Label(std::size_t i) { return Jobs().sent.at(i)["labels"][kRequestLabel].AsString(); }
   Error OnlyFailure(const ExecuteResult& result) {
     EXPECT_EQ(result.failures.size(), 1U);
@@ -103,19 +103,19 @@ TEST_F(TrainingTest, AnIntentWithoutAnAnswerIsSettledByTheNextRun) {
   record.region = "us-central1";
   record.pending = PendingAction{PendingAction::Kind::kCreate, "", "", 0, "id-1"};
   Observation observation;
-  state.training_jobs[kAddress] = record;
+  state.training_jobs[Addr(kAddress)] = record;
   Value job;
   job.Set("name", kFirst);
   job.Set("state", "JOB_STATE_RUNNING");
-  observation.training[kAddress] = job;
+  observation.training[Addr(kAddress)] = job;
   std::vector<std::string> notes;
   const State settled = Settle(state, observation, &notes);
-  EXPECT_EQ(settled.training_jobs.at(kAddress).job, kFirst);
-  EXPECT_FALSE(settled.training_jobs.at(kAddress).pending);
+  EXPECT_EQ(settled.training_jobs.at(Addr(kAddress)).job, kFirst);
+  EXPECT_FALSE(settled.training_jobs.at(Addr(kAddress)).pending);
   EXPECT_THAT(notes, ElementsAre(HasSubstr("had submitted it")));
-  observation.training[kAddress] = Value();
+  observation.training[Addr(kAddress)] = Value();
   notes.clear();
-  EXPECT_TRUE(Settle(state, observation, &notes).training_jobs.at(kAddress).pending);
+  EXPECT_TRUE(Settle(state, observation, &notes).training_jobs.at(Addr(kAddress)).pending);
   EXPECT_THAT(notes, IsEmpty());
 }
 

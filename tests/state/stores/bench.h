@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "state/stores/local_store.h"
+#include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/sample_state.h"
@@ -91,7 +92,7 @@ inline State Older() {
 
 // The generation after `state`, before it is saved.
 inline State Changed(State state) {
-  state.pods.at("pod.research").uid = "4712";
+  state.pods.at(Addr("pod.research")).uid = "4712";
   return state;
 }
 

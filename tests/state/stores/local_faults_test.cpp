@@ -9,6 +9,7 @@
 #include "state/digest.h"
 #include "state/state_json.h"
 #include "tests/state/stores/bench.h"
+#include "tests/support/addresses.h"
 #include "tests/support/sample_state.h"
 
 namespace podctl::testing {
@@ -55,7 +56,7 @@ Past PastOf(int runs) {
     machine.clock.Advance(std::chrono::minutes(1));
     LocalRun store = OpenRun(machine);
     EXPECT_TRUE(store.Load());
-    past.state.pods.at("pod.research").uid = "before " + std::to_string(run);
+    past.state.pods.at(Addr("pod.research")).uid = "before " + std::to_string(run);
     EXPECT_TRUE(store.Save(past.state));
   }
   for (const std::string& path : machine.files.AllFiles()) {
@@ -101,7 +102,7 @@ RunEnd RunOf(FakeMachine& machine) {
   end.state = loaded->state.value_or(SampleState());
   if (!loaded->state) end.state.serial = 0;
   for (const char* uid : {"first", "second"}) {
-    end.state.pods.at("pod.research").uid = uid;
+    end.state.pods.at(Addr("pod.research")).uid = uid;
     if (auto saved = store.Save(end.state); !saved && end.result) end.result = saved;
   }
   end.warnings = store.TakeWarnings();
@@ -121,11 +122,11 @@ void ExpectGoodEnd(FakeMachine& machine, const std::optional<State>& before, con
     EXPECT_EQ(loaded->state, end.state);
   } else if (before) {
     ASSERT_TRUE(loaded->state);
-    const std::string& uid = loaded->state->pods.at("pod.research").uid;
+    const std::string& uid = loaded->state->pods.at(Addr("pod.research")).uid;
     EXPECT_TRUE(loaded->state == before || uid == "first" || uid == "second");
   }
   State state = loaded->state.value_or(SampleState());
-  state.pods.at("pod.research").uid = "after";
+  state.pods.at(Addr("pod.research")).uid = "after";
   EXPECT_TRUE(next.Save(state));
   auto history = next.History();
   ASSERT_TRUE(history);
@@ -306,7 +307,7 @@ TEST(LocalStoreFaults, TheLastSerialIsReadButHasNoSuccessor) {
   LocalRun store = machine.Open();
   EXPECT_EQ(store.Load()->state, state);
   State next = state;
-  next.pods.at("pod.research").uid = "x";
+  next.pods.at(Addr("pod.research")).uid = "x";
   EXPECT_EQ(store.Save(next).error().code, ErrorCode::kOutOfRange);
   EXPECT_EQ(store.Load()->state, state);
 }

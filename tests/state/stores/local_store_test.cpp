@@ -12,6 +12,7 @@
 
 #include "tests/conformance/state_store_suite.h"
 #include "tests/state/stores/bench.h"
+#include "tests/support/addresses.h"
 #include "tests/support/folders.h"
 
 namespace podctl::testing {
@@ -226,8 +227,8 @@ void SaveInsideASave(bool first) {
     LocalRun fast = machine.Open();
     State slow_state = slow.Load()->state.value_or(Older());
     State fast_state = fast.Load()->state.value_or(Older());
-    slow_state.pods.at("pod.research").uid = "slow";
-    fast_state.pods.at("pod.research").uid = "fast";
+    slow_state.pods.at(Addr("pod.research")).uid = "slow";
+    fast_state.pods.at(Addr("pod.research")).uid = "fast";
     fired = false;
     Result<void> fast_saved;
     machine.files.Interleave(call, [&] {
@@ -295,7 +296,7 @@ TEST(LocalStoreFencing, RealProcessesWinOneGenerationEach) {
         if (!loaded) ::_exit(255);
         State state = loaded->state.value_or(State{});
         state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
-        state.pods[fmt::format("pod.p{}-{}", i, round)].uid = "x";
+        state.pods[PodAddress(fmt::format("p{}-{}", i, round))].uid = "x";
         auto saved = store.Save(state);
         won += saved ? 1 : 0;
         const bool lost = !saved && (saved.error().code == ErrorCode::kFailedPrecondition ||
