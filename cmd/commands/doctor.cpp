@@ -21,7 +21,6 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
-#include "providers/ssh/host_key.h"
 #include "providers/ssh/reach_advice.h"
 #include "providers/workers/jobs.h"
 #include "providers/workers/probe.h"
@@ -97,7 +96,7 @@ Finding SilenceFinding(const WorkerAnswer& answer) {
   const std::string cause = CauseOfSilence(answer);
   switch (answer.result.outcome) {
     case ssh::Outcome::kHostKeyChanged:
-      return {"host-key-changed", cause, ssh::SplitHostKeyComplaint(answer.result.message).detail,
+      return {"host-key-changed", cause, ssh::OwnWords(answer.result.cause),
               "Somebody else may be answering. If the machine was made anew, the API has its new "
               "key: podctl apply --refresh-only"};
     case ssh::Outcome::kAuthRefused:
@@ -112,7 +111,7 @@ Finding SilenceFinding(const WorkerAnswer& answer) {
     default:
       break;
   }
-  const std::string_view advice = ssh::ReachAdvice(answer.result.message);
+  const std::string_view advice = ssh::ReachAdvice(answer.result.cause);
   return {"no-ssh", fmt::format("it does not answer SSH: {}", cause), "",
           fmt::format("{}{}A worker that is dead comes back with a new node: {}", advice,
                       advice.empty() ? "" : " ", kReplace)};

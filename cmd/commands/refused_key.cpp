@@ -53,7 +53,7 @@ std::string SilenceAdvice(Wiring& wiring, const std::string& pod,
       return "If the machine was made anew, the API has its new key: podctl apply --refresh-only";
     }
     if (result.outcome == ssh::Outcome::kUnreachable && advice.empty()) {
-      advice = ssh::ReachAdvice(result.message);
+      advice = ssh::ReachAdvice(result.cause);
     }
   }
   return advice;

@@ -15,7 +15,6 @@
 #include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
-#include "providers/ssh/host_key.h"
 #include "providers/workers/runs.h"
 
 namespace podctl {
@@ -46,7 +45,7 @@ class RoundProgress {
     const std::lock_guard lock(mutex_);
     progress_.OnPhase(job, phase);
   }
-  void OnTryAgain(std::size_t job, const std::string& why) {
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) {
     const std::lock_guard lock(mutex_);
     progress_.OnTryAgain(job, why);
   }
@@ -99,7 +98,7 @@ class Listener final : public ssh::Observer {
   void OnPhase(std::size_t job, ssh::Phase phase) override {
     progress_.OnPhase(order_[job], phase);
   }
-  void OnTryAgain(std::size_t job, const std::string& why) override {
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
     progress_.OnTryAgain(order_[job], why);
   }
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
@@ -184,18 +183,7 @@ std::string CauseOfSilence(const WorkerAnswer& answer) {
     const std::string code = ExitCodeText(result.exit_code);
     return answer.last_words.empty() ? code : fmt::format("{}: {}", code, answer.last_words);
   }
-  if (result.outcome == ssh::Outcome::kSignaled) return fmt::format("killed by {}", result.signal);
-  if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
-  if (result.outcome == ssh::Outcome::kHostKeyChanged) {
-    return ssh::SplitHostKeyComplaint(result.message).cause;
-  }
-  std::string cause = result.message;
-  if (const auto tries = cause.rfind(" (tried "); tries != std::string::npos) cause.erase(tries);
-  const std::string at = fmt::format("{}:{}", answer.worker.host, answer.worker.port);
-  const auto found = cause.find(at);
-  if (found == std::string::npos) return cause;
-  if (cause.compare(found + at.size(), 1, " ") == 0) return cause.erase(found, at.size() + 1);
-  return cause.replace(found, at.size(), fmt::format("port {}", answer.worker.port));
+  return ssh::CauseOf(result);
 }
 
 void WorkerGroups::Add(const std::string& what, int worker) {

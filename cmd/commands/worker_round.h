@@ -47,8 +47,8 @@ std::vector<WorkerAnswer> AskWorkers(Wiring& wiring, const std::string& address,
 // Why no more than `most` of these workers can wait for one another: a sentence without its end.
 std::string TooFewAtOnce(const std::vector<WorkerAccess>& workers, std::size_t most);
 
-// Why there is no answer, without the worker's address and its number of tries, so that one cause
-// of many workers reads the same.
+// Why there is no answer, with the worker's own last words; one cause of many workers reads the
+// same.
 std::string CauseOfSilence(const WorkerAnswer& answer);
 
 // Workers that share something, in the order in which it was first seen.

@@ -164,12 +164,12 @@ std::vector<std::string> ExecProgress::TroubleLines() const {
   const Clock::SteadyTime now = clock_.Steady();
   const auto lasting = std::find_if(states_.begin(), states_.end(), [now](const Worker& worker) {
     const bool under_way = worker.phase != Phase::kRunning && worker.phase != Phase::kDone;
-    return under_way && !worker.trouble.empty() && now - *worker.tried >= kTroublePatience;
+    return under_way && worker.trouble && now - *worker.tried >= kTroublePatience;
   });
   if (lasting == states_.end()) return {};
   const int number = workers_[static_cast<std::size_t>(lasting - states_.begin())];
   std::vector<std::string> lines = {fmt::format("  {}: {}", WorkersName(pod_, {number}, per_slice_),
-                                                VisibleLine(lasting->trouble))};
+                                                VisibleLine(FullWords(lasting->trouble)))};
   const std::string_view advice = ssh::ReachAdvice(lasting->trouble);
   if (!advice.empty()) lines.push_back(fmt::format("    {}", advice));
   return lines;

@@ -24,7 +24,7 @@ class ExecProgress {
 
   void OnPhase(std::size_t job, ssh::Phase phase);
   // Why it was not reached; it is tried again.
-  void OnTryAgain(std::size_t job, const std::string& why) { states_.at(job).trouble = why; }
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) { states_.at(job).trouble = why; }
   // `cause` as the summary words it; empty: the worker is done and ok.
   void OnResult(std::size_t job, const std::string& cause);
 
@@ -44,7 +44,7 @@ class ExecProgress {
     ssh::Phase phase = ssh::Phase::kWaiting;
     Clock::SteadyTime since{};               // of the phase
     std::optional<Clock::SteadyTime> tried;  // since when; not while it waits for its turn
-    std::string trouble;                     // why it is tried again
+    ssh::Cause trouble;                      // why it is tried again
   };
   struct Sample {
     Clock::SteadyTime when;

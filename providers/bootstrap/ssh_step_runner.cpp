@@ -81,11 +81,12 @@ class Recorder final : public ssh::Observer {
 
   // A worker that boots refuses a few times, which is no news. One stands for all that are kept out
   // for the same reason.
-  void OnTryAgain(std::size_t job, const std::string& why) override {
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
     if (++endings_[job].tries_in_vain < kTriesInVain) return;
     const std::string advice(ssh::ReachAdvice(why));
-    if (told_.size() == kTroubles || !told_.insert(advice.empty() ? why : advice).second) return;
-    observer_.OnStepLine(workers_[job].index, why + "; podctl goes on trying");
+    const std::string shared = advice.empty() ? ssh::SharedWords(why) : advice;
+    if (told_.size() == kTroubles || !told_.insert(shared).second) return;
+    observer_.OnStepLine(workers_[job].index, ssh::FullWords(why) + "; podctl goes on trying");
     if (!advice.empty()) observer_.OnStepLine(workers_[job].index, advice);
   }
 
@@ -181,20 +182,21 @@ std::string XrtMessage(int code, const std::string& version, const Recorder::End
   }
 }
 
+// `trouble`: of a worker that was not reached, or a command that did not end by itself.
 std::string FailureMessage(const Step& step, const ssh::WorkerResult& result,
-                           const Recorder::Ending& ending) {
+                           const Recorder::Ending& ending, const std::string& trouble) {
   if (step.kind == Step::Kind::kReadiness) {
     return result.outcome == ssh::Outcome::kExited
                ? fmt::format("the probe ended with exit code {}", result.exit_code)
-               : result.message;
+               : trouble;
   }
   if (result.outcome == ssh::Outcome::kTimedOut) {
-    return step.kind == Step::Kind::kRestartRuntime
-               ? "restarting tpu-runtime " +
-                     result.message.substr(std::string("the command ").size())
-               : "the step was ended because " + result.message;
+    if (step.kind != Step::Kind::kRestartRuntime) return "the step was ended because " + trouble;
+    return fmt::format("restarting tpu-runtime ran longer than {}; {}",
+                       FormatDuration(result.cause.limit),
+                       ssh::FarewellWords(result.cause.farewell));
   }
-  if (result.outcome != ssh::Outcome::kExited) return result.message;
+  if (result.outcome != ssh::Outcome::kExited) return trouble;
   if (step.kind == Step::Kind::kRestartRuntime) return RestartMessage(result.exit_code, ending);
   if (step.kind == Step::Kind::kRequestXrt) {
     return XrtMessage(result.exit_code, step.script, ending);
@@ -296,7 +298,7 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
       outcome.ok = true;
       outcome.message = kNoUnitWords;
     } else if (!outcome.ok) {
-      outcome.message = FailureMessage(step, results[i], ending);
+      outcome.message = FailureMessage(step, results[i], ending, results[i].message);
       if (!probes) outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
     } else if (probes) {
       outcome.message = ProbeMessage(ending);

@@ -68,7 +68,7 @@ void Batch::OnPhase(std::size_t job, Phase phase) {
   news_ = true;
 }
 
-void Batch::OnTryAgain(std::size_t job, const std::string& why) {
+void Batch::OnTryAgain(std::size_t job, const Cause& why) {
   outbox.PutTrouble(job, why);
   news_ = true;
 }

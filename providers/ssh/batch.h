@@ -79,7 +79,7 @@ class Batch final : public ConnectionSink {
   bool Full(std::size_t job) override { return outbox.Full(job); }
   unsigned SendAhead() const override;
   void OnPhase(std::size_t job, Phase phase) override;
-  void OnTryAgain(std::size_t job, const std::string& why) override;
+  void OnTryAgain(std::size_t job, const Cause& why) override;
   void OnResult(std::size_t job, const WorkerResult& result) override;
   bool MayHandshake() override;
   std::unique_ptr<Session> TakeKept(const WorkerAccess& worker) override;

@@ -1,12 +1,10 @@
 #include "providers/ssh/connection.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "providers/base/text.h"
 #include "providers/ssh/host_key.h"
 #include "providers/ssh/opening.h"
 
@@ -77,9 +75,9 @@ void Connection::Open(Time now) {
   Step(now);
 }
 
-void Connection::Refuse(Outcome outcome, std::string message, Time now) {
+void Connection::Refuse(Outcome outcome, Cause cause, Time now) {
   if (state_ == State::kRunning || state_ == State::kDone) return;
-  Finish(outcome, std::move(message), now);
+  Finish(outcome, std::move(cause), now);
 }
 
 void Connection::Step(Time now) {
@@ -129,7 +127,7 @@ void Connection::StepOpening(Time now) {
 }
 
 void Connection::OpeningFailed(Time now) {
-  std::string message = session_->message();
+  const Cause& cause = session_->cause();
   switch (session_->trouble()) {
     case Session::Trouble::kNoRoom:
       if (sink_.OnNoRoom(now)) {
@@ -139,21 +137,21 @@ void Connection::OpeningFailed(Time now) {
         start_at_ = now + backoff_.Next();
         return;
       }
-      TroubleBeforeCommand(Outcome::kUnreachable, std::move(message), now, true);
+      TroubleBeforeCommand(Outcome::kUnreachable, cause, now, true);
       return;
     case Session::Trouble::kConnection:
       sink_.OnTrouble(now);
-      TroubleBeforeCommand(Outcome::kUnreachable, std::move(message), now, true);
+      TroubleBeforeCommand(Outcome::kUnreachable, cause, now, true);
       return;
     case Session::Trouble::kAuth:  // a key just published may not have reached the guest
-      TroubleBeforeCommand(Outcome::kAuthRefused, std::move(message), now, true);
+      TroubleBeforeCommand(Outcome::kAuthRefused, cause, now, true);
       return;
     case Session::Trouble::kUnknownHost:
     case Session::Trouble::kNoWay:
-      TroubleBeforeCommand(Outcome::kUnreachable, std::move(message), now, false);
+      TroubleBeforeCommand(Outcome::kUnreachable, cause, now, false);
       return;
     case Session::Trouble::kHostKey:
-      TroubleBeforeCommand(Outcome::kHostKeyChanged, std::move(message), now, false);
+      TroubleBeforeCommand(Outcome::kHostKeyChanged, cause, now, false);
       return;
   }
 }
@@ -189,14 +187,12 @@ void Connection::StepCommand(Time now) {
     case RemoteCommand::Event::kGoingOn:
       break;
     case RemoteCommand::Event::kNoChannel:
-      TroubleBeforeCommand(
-          Outcome::kUnreachable,
-          fmt::format("{} opens no channel: {}", job_.worker.Name(), session_->LastError()), now,
-          true);
+      TroubleBeforeCommand(Outcome::kUnreachable,
+                           CauseAt(job_.worker, Cause::Code::kNoChannel, session_->LastError()),
+                           now, true);
       break;
     case RemoteCommand::Event::kDenied:
-      Finish(Outcome::kUnreachable,
-             fmt::format("{} refuses to run commands over SSH", job_.worker.Name()), now);
+      Finish(Outcome::kUnreachable, CauseAt(job_.worker, Cause::Code::kNoCommands), now);
       break;
     case RemoteCommand::Event::kBroken:
       Broken(session_->LastError(), now);
@@ -207,30 +203,34 @@ void Connection::StepCommand(Time now) {
   }
 }
 
-void Connection::BeginFarewell(Outcome outcome, std::string message, Time now) {
+void Connection::BeginFarewell(Outcome outcome, Cause cause, Time now) {
   said_goodbye_ = true;
   farewell_outcome_ = outcome;
-  farewell_message_ = std::move(message);
+  farewell_cause_ = std::move(cause);
   deadline_ = now + limits_.farewell;
   result_.asked = true;
   command_->AskToEnd(job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.ending);
 }
 
 // The worker has said what is left of the command, or the time to wait for that is over.
-void Connection::FinishFarewell(Time now) {
-  const auto told = command_.has_value() ? command_->has_ended() : std::nullopt;
-  result_.ended = told.value_or(false);
-  Finish(farewell_outcome_, farewell_message_ + EndingWords(told), now);
+void Connection::FinishFarewell(Farewell farewell, Time now) {
+  result_.ended = farewell == Farewell::kEnded;
+  farewell_cause_.farewell = farewell;
+  Finish(farewell_outcome_, std::move(farewell_cause_), now);
+}
+
+Farewell Connection::HeardFarewell() const {
+  return FarewellOf(command_.has_value() ? command_->has_ended() : std::nullopt);
 }
 
 void Connection::Cancel(Time now) {
   if (state_ == State::kDone || said_goodbye_) return;
   if (state_ != State::kRunning) {
-    Finish(Outcome::kCancelled, "cancelled before the command was sent", now);
+    Finish(Outcome::kCancelled, CancelledCause(Farewell::kBeforeSent), now);
   } else if (!command_->running()) {
-    Finish(Outcome::kCancelled, "cancelled while the command was being sent", now);
+    Finish(Outcome::kCancelled, CancelledCause(Farewell::kWhileSent), now);
   } else {
-    BeginFarewell(Outcome::kCancelled, "cancelled", now);
+    BeginFarewell(Outcome::kCancelled, CancelledCause(Farewell::kNone), now);
     Step(now);
   }
 }
@@ -240,32 +240,26 @@ void Connection::Abandon(Time now) {
   if (state_ != State::kRunning) {
     Cancel(now);
   } else if (said_goodbye_) {
-    FinishFarewell(now);
+    FinishFarewell(HeardFarewell(), now);
   } else {
-    Finish(Outcome::kCancelled, "cancelled; the command may go on running", now);
+    Finish(Outcome::kCancelled, CancelledCause(Farewell::kNotWaited), now);
   }
 }
 
 void Connection::CheckTimers(Time now) {
   if (state_ == State::kDone || now < deadline_) return;
   if (said_goodbye_) {
-    FinishFarewell(now);
+    FinishFarewell(HeardFarewell(), now);
   } else if (state_ == State::kRunning && !command_->running()) {
-    Finish(
-        Outcome::kLost,
-        fmt::format("{} did not answer the request to run the command within {}; it may have run",
-                    job_.worker.Name(), FormatDuration(limits_.auth)),
-        now);
+    Finish(Outcome::kLost, LateAt(job_.worker, Cause::Code::kNoReply, limits_.auth), now);
   } else if (state_ == State::kRunning) {
-    BeginFarewell(Outcome::kTimedOut,
-                  fmt::format("the command ran longer than {}", FormatDuration(limits_.command)),
+    BeginFarewell(Outcome::kTimedOut, LateAt(job_.worker, Cause::Code::kTooLong, limits_.command),
                   now);
   } else {
     if (!kept_) sink_.OnTrouble(now);
     TroubleBeforeCommand(Outcome::kUnreachable,
                          state_ == State::kReady
-                             ? fmt::format("{} did not open a channel within {}",
-                                           job_.worker.Name(), FormatDuration(limits_.auth))
+                             ? LateAt(job_.worker, Cause::Code::kChannelLate, limits_.auth)
                              : StageComplaint(session_->stage(), job_.worker, limits_),
                          now, true);
   }
@@ -273,27 +267,22 @@ void Connection::CheckTimers(Time now) {
 
 void Connection::Exited(Time now) {
   if (said_goodbye_) {
-    FinishFarewell(now);
+    FinishFarewell(HeardFarewell(), now);
     return;
   }
   command_->ReadExit(result_);
-  Finish(result_.outcome, std::move(result_.message), now);
+  Close(now);
 }
 
 void Connection::Broken(const std::string& what, Time now) {
   if (said_goodbye_) {
-    farewell_message_ += "; asked to end, and the connection broke";
-    Finish(farewell_outcome_, farewell_message_, now);
+    FinishFarewell(Farewell::kBroke, now);
     return;
   }
-  Finish(Outcome::kLost,
-         fmt::format("the connection to {} broke after the command was sent, so it may or may not "
-                     "have run: {}",
-                     job_.worker.Name(), what),
-         now);
+  Finish(Outcome::kLost, CauseAt(job_.worker, Cause::Code::kBroke, what), now);
 }
 
-void Connection::TroubleBeforeCommand(Outcome outcome, std::string message, Time now, bool retry) {
+void Connection::TroubleBeforeCommand(Outcome outcome, Cause cause, Time now, bool retry) {
   if (kept_) {  // whatever it is, a new connection tells better
     CloseSession();
     Open(now);
@@ -305,28 +294,32 @@ void Connection::TroubleBeforeCommand(Outcome outcome, std::string message, Time
     give_up = first_refusal_ + std::min(limits_.auth_retry, limits_.retry);
   }
   if (!retry || now >= give_up) {
-    if (result_.attempts > 1) message += fmt::format(" (tried {} times)", result_.attempts);
-    Finish(outcome, std::move(message), now);
+    result_.End(outcome, std::move(cause));
+    result_.CountTries();
+    Close(now);
     return;
   }
   CloseSession();
   state_ = State::kWaiting;
   start_at_ = std::min(now + backoff_.Next(), give_up);
-  sink_.OnTryAgain(index_, message);
+  sink_.OnTryAgain(index_, cause);
   SetPhase(Phase::kRetrying);
 }
 
-void Connection::Finish(Outcome outcome, std::string message, Time now) {
+void Connection::Finish(Outcome outcome, Cause cause, Time now) {
+  result_.End(outcome, std::move(cause));
+  Close(now);
+}
+
+void Connection::Close(Time now) {
   state_ = State::kDone;
-  result_.outcome = outcome;
-  result_.message = std::move(message);
   const Time sent = std::min(sent_at_, now);
   result_.waited = std::chrono::duration_cast<milliseconds>(sent - run_start_);
   result_.ran = std::chrono::duration_cast<milliseconds>(now - sent);
   if (command_.has_value()) command_->CountBytes(result_);
   sink_.OnResult(index_, result_);
   SetPhase(Phase::kDone);
-  const bool ended = outcome == Outcome::kExited || outcome == Outcome::kSignaled;
+  const bool ended = result_.outcome == Outcome::kExited || result_.outcome == Outcome::kSignaled;
   if (ended && command_->left_clean()) {
     _LIBSSH2_CHANNEL* channel = command_->channel();
     command_.reset();

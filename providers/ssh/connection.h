@@ -22,7 +22,7 @@ namespace podctl::ssh {
 class ConnectionSink : public OutputSink {
  public:
   virtual void OnPhase(std::size_t job, Phase phase) = 0;
-  virtual void OnTryAgain(std::size_t, const std::string&) {}
+  virtual void OnTryAgain(std::size_t, const Cause&) {}
   virtual void OnResult(std::size_t job, const WorkerResult& result) = 0;
 
   // Whether a key exchange may begin now. If not, the connection is parked until Unpark.
@@ -83,7 +83,7 @@ class Connection {
   void Abandon(Time now);  // likewise without a farewell, or without waiting for its end
   // Ends it before the command is sent (no address, no key, too many failures elsewhere); nothing
   // happens when it was sent already.
-  void Refuse(Outcome outcome, std::string message, Time now);
+  void Refuse(Outcome outcome, Cause cause, Time now);
 
   Time start_at() const { return start_at_; }
   Time timer() const;       // when to step at the latest; in kWaiting: when to begin
@@ -101,12 +101,14 @@ class Connection {
   void StepCommand(Time now);
   void CheckTimers(Time now);
   void OpeningFailed(Time now);
-  void TroubleBeforeCommand(Outcome outcome, std::string message, Time now, bool retry);
+  void TroubleBeforeCommand(Outcome outcome, Cause cause, Time now, bool retry);
   void Exited(Time now);
   void Broken(const std::string& what, Time now);
-  void BeginFarewell(Outcome outcome, std::string message, Time now);
-  void FinishFarewell(Time now);
-  void Finish(Outcome outcome, std::string message, Time now);
+  void BeginFarewell(Outcome outcome, Cause cause, Time now);
+  void FinishFarewell(Farewell farewell, Time now);
+  Farewell HeardFarewell() const;  // what the worker has said of the command that is to end
+  void Finish(Outcome outcome, Cause cause, Time now);
+  void Close(Time now);  // with the result as it is
   void CloseSession();
   void SetPhase(Phase phase);
 
@@ -134,7 +136,7 @@ class Connection {
   bool said_goodbye_ = false;
   bool heard_farewell_ = false;
   Outcome farewell_outcome_ = Outcome::kCancelled;
-  std::string farewell_message_;
+  Cause farewell_cause_;
   WorkerResult result_;
 };
 

@@ -34,21 +34,21 @@ Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpo
     if (stage == Session::Stage::kFailed) {
       switch (session->trouble()) {
         case Session::Trouble::kAuth:
-          return MakeError(ErrorCode::kUnauthenticated, session->message());
+          return MakeError(ErrorCode::kUnauthenticated, FullWords(session->cause()));
         case Session::Trouble::kHostKey:
         case Session::Trouble::kUnknownHost:
         case Session::Trouble::kNoWay:
-          return MakeError(ErrorCode::kFailedPrecondition, session->message());
+          return MakeError(ErrorCode::kFailedPrecondition, FullWords(session->cause()));
         case Session::Trouble::kConnection:
         case Session::Trouble::kNoRoom:
-          return MakeError(ErrorCode::kUnavailable, session->message());
+          return MakeError(ErrorCode::kUnavailable, FullWords(session->cause()));
       }
     }
     const auto now = clock.Steady();
     if (stage != before) deadline = now + StageLimit(stage, worker, limits);
     before = stage;
     if (now >= deadline) {
-      return MakeError(ErrorCode::kUnavailable, StageComplaint(stage, worker, limits));
+      return MakeError(ErrorCode::kUnavailable, FullWords(StageComplaint(stage, worker, limits)));
     }
     pollfd fds[] = {{session->fd(), session->WaitsFor(), 0}, {wakeup.fd(), POLLIN, 0}};
     const milliseconds left = std::chrono::ceil<milliseconds>(deadline - now);

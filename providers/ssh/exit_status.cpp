@@ -13,11 +13,7 @@ void ReadExitStatus(Session& session, _LIBSSH2_CHANNEL* channel, WorkerResult& r
   libssh2_channel_get_exit_signal(channel, &signal, &size, nullptr, nullptr, nullptr, nullptr);
   if (signal == nullptr) {
     if (!session.exit_status_came()) {
-      result.outcome = Outcome::kLost;
-      result.message = fmt::format(
-          "{} closed the channel without telling how the command ended, so it may or may not have "
-          "run to its end",
-          session.worker().Name());
+      result.End(Outcome::kLost, CauseAt(session.worker(), Cause::Code::kNoEnd));
       return;
     }
     result.outcome = Outcome::kExited;

@@ -35,8 +35,9 @@ void Fill(Batch& batch, const std::vector<Job>& jobs, Keyring& keyring, Random& 
         identities ? *identities : nullptr, now, random, batch);
     if (identities) continue;
     const Error& error = identities.error();
-    connection->Refuse(Outcome::kAuthRefused,
-                       error.hint.empty() ? error.message : error.message + "; " + error.hint, now);
+    connection->Refuse(
+        Outcome::kAuthRefused,
+        OtherCause(error.hint.empty() ? error.message : error.message + "; " + error.hint), now);
   }
 }
 
@@ -49,7 +50,7 @@ std::vector<WorkerResult> Deliver(Outbox& outbox, std::size_t jobs, Observer& ob
   while (outbox.Take(turn)) {
     const std::size_t job = turn.job;
     auto& pair = splitters[job];
-    if (!turn.trouble.empty()) observer.OnTryAgain(job, turn.trouble);
+    if (turn.trouble) observer.OnTryAgain(job, turn.trouble);
     for (const Phase phase : turn.phases) observer.OnPhase(job, phase);
     Outbox::Unpack(turn.output, [&](Stream stream, std::string_view bytes) {
       if (as_bytes) return observer.OnBytes(job, stream, bytes);
@@ -86,7 +87,9 @@ class Listening {
 
 std::vector<WorkerResult> RefuseAll(std::size_t jobs, Observer& observer) {
   WorkerResult refusal;
-  refusal.message = "this process has no descriptor left to poll with (`ulimit -n` raises that)";
+  refusal.End(Outcome::kUnreachable,
+              OtherCause("this process has no descriptor left to poll with (`ulimit -n` raises "
+                         "that)"));
   for (std::size_t i = 0; i < jobs; ++i) {
     observer.OnResult(i, refusal);
     observer.OnPhase(i, Phase::kDone);

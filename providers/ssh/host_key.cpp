@@ -119,22 +119,19 @@ std::string DescribeHostKey(std::string_view blob) {
   return Describe(WireReader(blob).String(), blob);
 }
 
-std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
-                             const std::vector<HostKey>& pins, std::string_view shown) {
+Cause HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
+                       const std::vector<HostKey>& pins, std::string_view shown) {
+  Cause cause = CauseAt(worker, Cause::Code::kHostKeyChanged);
+  cause.shown = shown;
   if (verdict == HostKeyVerdict::kRevoked) {
-    return fmt::format(
-        "THE HOST KEY OF {} ({}) IS REVOKED in known_hosts: {}; podctl does not talk "
-        "to whoever shows it",
-        worker.Name(), worker.host, shown);
-  }
-  if (verdict == HostKeyVerdict::kUnknown && !worker.distrust.empty()) {
-    return fmt::format("the host key of {} ({}) cannot be checked: {}; it shows {}", worker.Name(),
-                       worker.host, worker.distrust, shown);
+    cause.code = Cause::Code::kHostKeyRevoked;
+    return cause;
   }
   if (verdict == HostKeyVerdict::kUnknown) {
-    return fmt::format(
-        "no host key is known for {} ({}), and trusting the first one is switched off; it shows {}",
-        worker.Name(), worker.host, shown);
+    cause.code =
+        worker.distrust.empty() ? Cause::Code::kHostKeyUnknown : Cause::Code::kHostKeyUnchecked;
+    cause.words = worker.distrust;
+    return cause;
   }
   // Of several pins those of the shown kind say it all.
   const auto is_like = [&](const HostKey& pin) { return shown.starts_with(pin.type + " "); };
@@ -143,26 +140,9 @@ std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
   for (const HostKey& pin : pins) {
     if (!has_like || is_like(pin)) expected.push_back(Describe(pin.type, pin.blob));
   }
-  const std::string from =
-      worker.host_keys_from.empty() ? "" : fmt::format(" ({})", worker.host_keys_from);
-  return fmt::format(
-      "THE HOST KEY OF {} ({}) HAS CHANGED: expected {}{}, but it shows {}; either the machine was "
-      "replaced, or somebody answers in its place, so podctl does not talk to it",
-      worker.Name(), worker.host, Join(expected, " or "), from, shown);
-}
-
-HostKeyWords SplitHostKeyComplaint(std::string_view complaint) {
-  constexpr std::string_view kBegin = "THE HOST KEY OF ";
-  HostKeyWords whole{std::string(complaint), ""};
-  if (!complaint.starts_with(kBegin)) return whole;
-  complaint.remove_prefix(kBegin.size());
-  const std::size_t who = complaint.find(") ");
-  const std::size_t keys = complaint.find(": ", who);
-  const std::size_t moral = complaint.find("; ", keys);
-  if (who == std::string_view::npos || moral == std::string_view::npos) return whole;
-  const std::string_view what = complaint.substr(who + 1, keys - who - 1);
-  return {fmt::format("THE HOST KEY{}{}", what, complaint.substr(moral)),
-          fmt::format("{}{}", complaint.substr(0, who + 1), complaint.substr(keys, moral - keys))};
+  cause.words = Join(expected, " or ");
+  if (!worker.host_keys_from.empty()) cause.words += fmt::format(" ({})", worker.host_keys_from);
+  return cause;
 }
 
 }  // namespace podctl::ssh

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "providers/ssh/cause.h"
 #include "providers/worker.h"
 
 namespace podctl::ssh {
@@ -48,16 +49,8 @@ std::vector<HostKey> PinsOf(const WorkerAccess& worker);
 
 // What to tell when the verdict is kChanged, kUnknown or kRevoked. `shown` is the key in words:
 // "ssh-ed25519 SHA256:…".
-std::string HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
-                             const std::vector<HostKey>& pins, std::string_view shown);
+Cause HostKeyComplaint(HostKeyVerdict verdict, const WorkerAccess& worker,
+                       const std::vector<HostKey>& pins, std::string_view shown);
 std::string DescribeHostKey(std::string_view blob);  // any bytes
-
-// A complaint about a changed or revoked key in two: what it has in common with those of other
-// workers, and which worker shows which key. Of another text: all of it, and nothing.
-struct HostKeyWords {
-  std::string cause;
-  std::string detail;
-};
-HostKeyWords SplitHostKeyComplaint(std::string_view complaint);
 
 }  // namespace podctl::ssh

@@ -81,11 +81,11 @@ Masters::Opened Masters::Open(const WorkerAccess& worker, const Limits& limits,
                               const std::vector<int>& interrupts,
                               const std::function<void(Session::Stage)>& on_stage) {
   const auto failed = [](const Error& error) {
-    return Opened{{}, {Outcome::kUnreachable, error.message, false}, false, {}};
+    return Opened{{}, {Outcome::kUnreachable, OtherCause(error.message), false}, false, {}};
   };
   if (!worker.no_way.empty()) {
-    const std::string why = fmt::format("cannot reach {}: {}", worker.Name(), worker.no_way);
-    return Opened{{}, {Outcome::kUnreachable, why, false}, false, {}};
+    Cause why = CauseAt(worker, Cause::Code::kNoWay, worker.no_way);
+    return Opened{{}, {Outcome::kUnreachable, std::move(why), false}, false, {}};
   }
   const auto folder = Folder();
   if (!folder) return failed(folder.error());

@@ -1,6 +1,5 @@
 #include "providers/ssh/mux_run.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include <utility>
 
 #include "providers/base/ending_text.h"
-#include "providers/base/text.h"
 #include "providers/ssh/mux_session.h"
 
 namespace podctl::ssh {
@@ -50,11 +48,11 @@ class MuxRun {
   void FindInput();
   void Feed();
   void CheckTime();
-  void BeginFarewell(Outcome outcome, std::string message);
+  void BeginFarewell(Outcome outcome, Cause cause);
   void HearFarewell();
   void FinishFarewell();
   void Judge();
-  void End(Outcome outcome, std::string message);
+  void End(Outcome outcome, Cause cause);
 
   const std::string& socket_path_;
   const Job& job_;
@@ -75,17 +73,16 @@ class MuxRun {
   MuxEnding ending_;
 };
 
-void MuxRun::End(Outcome outcome, std::string message) {
+void MuxRun::End(Outcome outcome, Cause cause) {
   done_ = true;
-  ending_.result.outcome = outcome;
-  ending_.result.message = std::move(message);
+  ending_.result.End(outcome, std::move(cause));
 }
 
 MuxEnding MuxRun::Run() {
   auto session = MuxSession::Start(socket_path_, job_.command, true);
   if (!session) {
     End(Outcome::kUnreachable,
-        fmt::format("{} took no command: {}", job_.worker.Name(), session.error().message));
+        CauseAt(job_.worker, Cause::Code::kNoCommand, session.error().message));
     return std::move(ending_);
   }
   session_ = *std::move(session);
@@ -131,13 +128,12 @@ void MuxRun::Step() {
     fed_.Silence();
     FindInput();
   }
-  if (fds[4].revents != 0) BeginFarewell(Outcome::kCancelled, "cancelled");
+  if (fds[4].revents != 0) BeginFarewell(Outcome::kCancelled, CancelledCause(Farewell::kNone));
   if (fds[6].revents != 0) HearFarewell();
   if (done_) return;
   if (session_->refusal()) {
     ending_.sent = false;
-    End(Outcome::kUnreachable,
-        fmt::format("{} opens no channel: {}", job_.worker.Name(), *session_->refusal()));
+    End(Outcome::kUnreachable, CauseAt(job_.worker, Cause::Code::kNoChannel, *session_->refusal()));
   } else if (session_->over() && session_->out_fd() < 0 && session_->err_fd() < 0) {
     Judge();
   } else if (session_->over() && fds[0].revents != 0 && !saying_farewell_) {
@@ -190,10 +186,9 @@ void MuxRun::FindInput() {
   input_read_ += input_.size();
 }
 
-void MuxRun::BeginFarewell(Outcome outcome, std::string message) {
+void MuxRun::BeginFarewell(Outcome outcome, Cause cause) {
   saying_farewell_ = true;
-  ending_.result.outcome = outcome;
-  ending_.result.message = std::move(message);
+  ending_.result.End(outcome, std::move(cause));
   ending_.result.asked = true;
   deadline_ = clock_.Steady() + limits_.farewell;
   auto farewell = MuxSession::Start(
@@ -211,8 +206,9 @@ void MuxRun::HearFarewell() {
 
 void MuxRun::FinishFarewell() {
   ending_.result.ended = has_ended_.value_or(false);
-  ending_.result.message += EndingWords(has_ended_);
-  done_ = true;
+  Cause cause = std::move(ending_.result.cause);
+  cause.farewell = FarewellOf(has_ended_);
+  End(ending_.result.outcome, std::move(cause));
 }
 
 void MuxRun::CheckTime() {
@@ -224,12 +220,9 @@ void MuxRun::CheckTime() {
   } else if (session_->over()) {
     Judge();
   } else if (!session_->opened()) {
-    End(Outcome::kLost,
-        fmt::format("{} did not answer the request to run the command within {}; it may have run",
-                    job_.worker.Name(), FormatDuration(limits_.auth)));
+    End(Outcome::kLost, LateAt(job_.worker, Cause::Code::kNoReply, limits_.auth));
   } else {
-    BeginFarewell(Outcome::kTimedOut,
-                  fmt::format("the command ran longer than {}", FormatDuration(limits_.command)));
+    BeginFarewell(Outcome::kTimedOut, LateAt(job_.worker, Cause::Code::kTooLong, limits_.command));
   }
 }
 
@@ -243,19 +236,17 @@ void MuxRun::Judge() {
   if (session_->exit_code()) {
     ending_.result.exit_code = *session_->exit_code();
     ending_.connection_is_good = true;
-    End(Outcome::kExited, "");
+    End(Outcome::kExited, {});
     return;
   }
   // No exit code, and the connection is there: the worker told of a signal, which ssh keeps to
   // itself.
   ending_.connection_is_good = session_->opened() && MasterAnswers(socket_path_);
   if (ending_.connection_is_good) {
-    End(Outcome::kSignaled, "the command was killed by a signal");
+    End(Outcome::kSignaled, OtherCause("the command was killed by a signal"));
     return;
   }
-  End(Outcome::kLost, fmt::format("the connection to {} broke after the command was sent, so it "
-                                  "may or may not have run",
-                                  job_.worker.Name()));
+  End(Outcome::kLost, CauseAt(job_.worker, Cause::Code::kBroke));
 }
 
 }  // namespace

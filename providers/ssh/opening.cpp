@@ -1,10 +1,5 @@
 #include "providers/ssh/opening.h"
 
-#include <fmt/format.h>
-
-#include "providers/base/text.h"
-#include "providers/ssh/way_words.h"
-
 namespace podctl::ssh {
 
 std::chrono::milliseconds StageLimit(Session::Stage stage, const WorkerAccess& worker,
@@ -27,21 +22,21 @@ std::chrono::milliseconds StageLimit(Session::Stage stage, const WorkerAccess& w
   return std::chrono::milliseconds(0);
 }
 
-std::string StageComplaint(Session::Stage stage, const WorkerAccess& worker, const Limits& limits) {
-  const std::string place = fmt::format("{}:{}", worker.host, worker.port);
-  const std::string limit = FormatDuration(StageLimit(stage, worker, limits));
+Cause StageComplaint(Session::Stage stage, const WorkerAccess& worker, const Limits& limits) {
+  const std::chrono::milliseconds limit = StageLimit(stage, worker, limits);
   switch (stage) {
     case Session::Stage::kConnecting:
-      return fmt::format("cannot connect to {}: no answer within {}", place, limit);
-    case Session::Stage::kGreeting:
-      if (!worker.through.empty()) {
-        return fmt::format("{} said nothing through {} within {}", place, WayName(worker), limit);
-      }
-      return fmt::format("{} took the connection but said nothing within {}", place, limit);
+      return LateAt(worker, Cause::Code::kNoAnswer, limit);
+    case Session::Stage::kGreeting: {
+      if (worker.through.empty()) return LateAt(worker, Cause::Code::kSilent, limit);
+      Cause cause = CauseThrough(worker, Cause::Code::kSilentBehind);
+      cause.limit = limit;
+      return cause;
+    }
     case Session::Stage::kHandshaking:
-      return fmt::format("{} did not finish the key exchange within {}", place, limit);
+      return LateAt(worker, Cause::Code::kNoKeyExchange, limit);
     case Session::Stage::kAuthenticating:
-      return fmt::format("{} did not let us in within {}", place, limit);
+      return LateAt(worker, Cause::Code::kNotLetIn, limit);
     case Session::Stage::kConnected:
     case Session::Stage::kReady:
     case Session::Stage::kFailed:

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <string>
 
 #include "providers/ssh/session.h"
 #include "providers/ssh/transport.h"
@@ -13,7 +12,8 @@ namespace podctl::ssh {
 // Of the stages before kReady; zero for the others.
 std::chrono::milliseconds StageLimit(Session::Stage stage, const WorkerAccess& worker,
                                      const Limits& limits);
-// "10.0.0.7:22 took the connection but said nothing within 10s"
-std::string StageComplaint(Session::Stage stage, const WorkerAccess& worker, const Limits& limits);
+// Why a stage is given up that took longer: "10.0.0.7:22 took the connection but said nothing
+// within 10s".
+Cause StageComplaint(Session::Stage stage, const WorkerAccess& worker, const Limits& limits);
 
 }  // namespace podctl::ssh

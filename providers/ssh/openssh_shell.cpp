@@ -1,8 +1,7 @@
 #include "providers/ssh/openssh_shell.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
+#include <utility>
 
 #include "providers/os/foreground.h"
 #include "providers/ssh/ssh_program.h"
@@ -10,9 +9,9 @@
 namespace podctl::ssh {
 namespace {
 
-WorkerResult Unreachable(std::string message) {
+WorkerResult Unreachable(Cause cause) {
   WorkerResult result;
-  result.message = std::move(message);
+  result.End(Outcome::kUnreachable, std::move(cause));
   return result;
 }
 
@@ -22,15 +21,15 @@ WorkerResult RunShellByProgram(const WorkerAccess& worker, const ShellOptions& o
                                const Environment& environment, const std::stop_token& stop) {
   constexpr int kNumber = 1;
   if (!worker.no_way.empty()) {
-    return Unreachable(fmt::format("cannot reach {}: {}", worker.Name(), worker.no_way));
+    return Unreachable(CauseAt(worker, Cause::Code::kNoWay, worker.no_way));
   }
   const auto folder = SshFolder::Make(environment.Get("XDG_RUNTIME_DIR").value_or(""),
                                       environment.Get("HOME").value_or(""), "ssh");
-  if (!folder) return Unreachable(folder.error().message);
+  if (!folder) return Unreachable(OtherCause(folder.error().message));
   const auto words = (*folder)->ShellArguments(worker, kNumber, options.tty, options.command);
-  if (!words) return Unreachable(words.error().message);
+  if (!words) return Unreachable(OtherCause(words.error().message));
   const auto end = RunInForeground(*words, stop);
-  if (!end) return Unreachable(end.error().message);
+  if (!end) return Unreachable(OtherCause(end.error().message));
   WorkerResult result;
   result.attempts = 1;
   result.outcome = Outcome::kExited;

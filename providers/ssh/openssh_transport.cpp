@@ -37,12 +37,9 @@ class Outbox {
     Stream stream;
     std::string bytes;
   };
-  struct Trouble {  // why it is tried again
-    std::string why;
-  };
   struct Letter {
     std::size_t job;
-    std::variant<Data, Trouble, Phase, WorkerResult> content;
+    std::variant<Data, Cause, Phase, WorkerResult> content;  // a cause: why it is tried again
   };
 
   void Put(Letter letter) {
@@ -116,8 +113,8 @@ class OpenSshRun {
               outbox_.Put({job, result});
               SetPhase(job, Phase::kDone);
             },
-            [this](std::size_t job, const std::string& why) {
-              outbox_.Put({job, Outbox::Trouble{why}});
+            [this](std::size_t job, const Cause& why) {
+              outbox_.Put({job, why});
               SetPhase(job, Phase::kRetrying);
             }) {}
 
@@ -165,8 +162,7 @@ std::optional<std::string> OpenSshRun::LogIn(std::size_t job, WorkerResult& resu
     return std::nullopt;
   }
   if (!opened.socket_path.empty()) return opened.socket_path;
-  result.outcome = opened.verdict.outcome;
-  result.message = opened.verdict.message;
+  result.End(opened.verdict.outcome, opened.verdict.cause);
   if (!opened.verdict.may_pass) {
     turns_.End(job, std::move(result));
     return std::nullopt;
@@ -231,8 +227,8 @@ void OpenSshRun::Deliver(Observer& observer) {
         pair[static_cast<std::size_t>(data->stream)].Add(data->bytes, [&](std::string_view line) {
           observer.OnLine(letter.job, data->stream, line);
         });
-      } else if (const auto* trouble = std::get_if<Outbox::Trouble>(&letter.content)) {
-        observer.OnTryAgain(letter.job, trouble->why);
+      } else if (const auto* trouble = std::get_if<Cause>(&letter.content)) {
+        observer.OnTryAgain(letter.job, *trouble);
       } else if (const auto* phase = std::get_if<Phase>(&letter.content)) {
         observer.OnPhase(letter.job, *phase);
       } else if (const auto* result = std::get_if<WorkerResult>(&letter.content)) {

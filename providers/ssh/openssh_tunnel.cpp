@@ -90,12 +90,14 @@ Result<std::string> ProgramTunnel::LogIn() {
     const auto now = clock_.Steady();
     if (refused) give_up_keys = std::min(give_up_keys, now + limits_.auth_retry);
     const auto end = refused ? std::min(give_up, give_up_keys) : give_up;
-    if (!verdict.may_pass) return MakeError(ErrorCode::kFailedPrecondition, verdict.message);
+    if (!verdict.may_pass) {
+      return MakeError(ErrorCode::kFailedPrecondition, FullWords(verdict.cause));
+    }
     if (now >= end) {
       return MakeError(refused ? ErrorCode::kUnauthenticated : ErrorCode::kUnavailable,
-                       verdict.message);
+                       FullWords(verdict.cause));
     }
-    observer_.OnNote(verdict.message);
+    observer_.OnNote(FullWords(verdict.cause));
     const auto left = std::chrono::ceil<milliseconds>(end - now);
     if (!clock_.SleepFor(std::min(backoff.Next(), left), stop_)) {
       return MakeError(ErrorCode::kCancelled, "cancelled");

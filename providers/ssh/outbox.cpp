@@ -46,9 +46,9 @@ void Outbox::PutPhase(std::size_t job, Phase phase) {
   Enqueue(job);
 }
 
-void Outbox::PutTrouble(std::size_t job, const std::string& why) {
+void Outbox::PutTrouble(std::size_t job, Cause why) {
   const std::lock_guard lock(mutex_);
-  boxes_[job].trouble = why;
+  boxes_[job].trouble = std::move(why);
   Enqueue(job);
 }
 
@@ -151,7 +151,6 @@ void Outbox::WaitForNews(std::unique_lock<std::mutex>& lock) {
 }
 
 bool Outbox::Take(Turn& turn) {
-  turn.trouble.clear();
   turn.phases.clear();
   turn.output.clear();
   turn.result.reset();
@@ -161,7 +160,7 @@ bool Outbox::Take(Turn& turn) {
   turn.job = ready_.front();
   ready_.pop_front();
   Box& box = boxes_[turn.job];
-  turn.trouble.swap(box.trouble);
+  turn.trouble = std::exchange(box.trouble, {});
   turn.phases.swap(box.phases);
   if (!box.near.empty()) {
     near_bytes_ -= box.near.size();

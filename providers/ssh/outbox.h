@@ -36,7 +36,7 @@ class Outbox {
   // One job's share of what has happened since its last turn.
   struct Turn {
     std::size_t job = 0;
-    std::string trouble;                   // why it is tried again; before the phases
+    Cause trouble;                         // why it is tried again; before the phases
     std::vector<Phase> phases;             // before the output
     std::string output;                    // for Unpack
     std::unique_ptr<WorkerResult> result;  // the job has ended; after the output
@@ -47,7 +47,7 @@ class Outbox {
 
   // Writer. Put is never refused, but a polite writer asks Full first.
   void PutPhase(std::size_t job, Phase phase);
-  void PutTrouble(std::size_t job, const std::string& why);  // in the place of one not yet taken
+  void PutTrouble(std::size_t job, Cause why);  // in the place of one not yet taken
   void PutOutput(std::size_t job, Stream stream, std::string_view bytes);
   void PutResult(std::size_t job, WorkerResult result);
   // Whether `job` must wait; then it is among TakeRoomy() later.
@@ -75,7 +75,7 @@ class Outbox {
     std::string near;
     std::list<Block> far;  // after `near`
     std::string last;      // after `far`, when the disk is full
-    std::string trouble;
+    Cause trouble;
     std::vector<Phase> phases;
     std::unique_ptr<WorkerResult> result;
     bool queued = false;

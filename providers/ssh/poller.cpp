@@ -279,8 +279,8 @@ void Poller::Admit(Batch& batch, Time now) {
 
 // The failure budget is spent: what was not sent is not sent any more.
 void Poller::SkipTheRest(Batch& batch, int failed, Time now) {
-  const std::string why = fmt::format("not started: {} failed before",
-                                      Plural(static_cast<std::size_t>(failed), "worker"));
+  const Cause why = OtherCause(fmt::format("not started: {} failed before",
+                                           Plural(static_cast<std::size_t>(failed), "worker")));
   for (std::size_t i = 0; i < batch.slots.size(); ++i) {
     batch.slots[i].connection->Refuse(Outcome::kSkipped, why, now);
     Settle(batch, i, now);
@@ -327,7 +327,7 @@ void Poller::OnFound(const Found& found, Time now) {
   if (found.endpoint) {
     slot.connection->SetEndpoint(*found.endpoint);
   } else {
-    slot.connection->Refuse(Outcome::kUnreachable, found.endpoint.error().message, now);
+    slot.connection->Refuse(Outcome::kUnreachable, OtherCause(found.endpoint.error().message), now);
   }
   Settle(*batch, found.who.job, now);
 }

@@ -3,10 +3,11 @@
 
 #include <string_view>
 
+#include "providers/ssh/cause.h"
+
 namespace podctl::ssh {
 
-// `message` says why, in podctl's own words or those of the program ssh. Empty where nothing is
-// known to help.
-std::string_view ReachAdvice(std::string_view message);
+// Empty where nothing is known to help.
+std::string_view ReachAdvice(const Cause& cause);
 
 }  // namespace podctl::ssh

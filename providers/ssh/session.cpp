@@ -238,19 +238,10 @@ std::string Session::LastError() {
   return VisibleControls(text);
 }
 
-std::string Session::Place() const {
-  return fmt::format("{}:{}", worker_.host, worker_.port);
-}
-
-void Session::Fail(Trouble trouble, std::string message) {
+void Session::Fail(Trouble trouble, Cause cause) {
   stage_ = Stage::kFailed;
   trouble_ = trouble;
-  message_ = std::move(message);
-}
-
-std::string Session::Way() const {
-  if (worker_.through.empty()) return Place();
-  return fmt::format("{} through {}", Place(), WayName(worker_));
+  cause_ = std::move(cause);
 }
 
 bool Session::ConnectThroughProgram() {
@@ -258,7 +249,7 @@ bool Session::ConnectThroughProgram() {
   if (!started) {
     const bool none = started.error().code == ErrorCode::kNotFound;
     Fail(none ? Trouble::kNoWay : Trouble::kNoRoom,
-         fmt::format("cannot reach {}: {}", Place(), started.error().message));
+         CauseAt(worker_, Cause::Code::kNoProgram, started.error().message));
     return false;
   }
   bridge_ = *std::move(started);
@@ -270,7 +261,7 @@ bool Session::ConnectThroughProgram() {
 bool Session::Connect() {
   int error = 0;
   if (!worker_.no_way.empty()) {
-    Fail(Trouble::kNoWay, fmt::format("cannot reach {}: {}", worker_.Name(), worker_.no_way));
+    Fail(Trouble::kNoWay, CauseAt(worker_, Cause::Code::kNoWay, worker_.no_way));
     return false;
   }
   if (!worker_.through.empty()) return ConnectThroughProgram();
@@ -284,7 +275,7 @@ bool Session::Connect() {
         message +=
             fmt::format(" (this process may have {}; `ulimit -n` raises that)", limit.rlim_cur);
       }
-      Fail(Trouble::kNoRoom, std::move(message));
+      Fail(Trouble::kNoRoom, OtherCause(std::move(message)));
       return false;
     }
     TuneSocket(fd_);
@@ -298,8 +289,9 @@ bool Session::Connect() {
     if (getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   }
   if (error != 0) {
-    Fail(Trouble::kConnection,
-         fmt::format("cannot connect to {}: {}", Place(), std::strerror(error)));
+    Cause cause = CauseAt(worker_, Cause::Code::kNotConnected, std::strerror(error));
+    cause.error = error;
+    Fail(Trouble::kConnection, std::move(cause));
     return false;
   }
   stage_ = Stage::kConnected;
@@ -309,7 +301,7 @@ bool Session::Connect() {
 bool Session::Prepare() {
   session_ = InitLibrary() ? libssh2_session_init_ex(Allocate, Free, Reallocate, this) : nullptr;
   if (session_ == nullptr) {
-    Fail(Trouble::kNoRoom, "libssh2 has no memory for a session");
+    Fail(Trouble::kNoRoom, OtherCause("libssh2 has no memory for a session"));
     return false;
   }
   SessionMemory::DropZeros(structure);
@@ -363,11 +355,11 @@ bool Session::Handshake() {
     if (bridge_ != nullptr && HungUp()) {
       const std::string words = bridge_->LastWords();
       Fail(WillNotPass(words) ? Trouble::kNoWay : Trouble::kConnection,
-           fmt::format("cannot connect to {}: {}", Way(), words));
+           CauseThrough(worker_, Cause::Code::kNotConnected, words));
     } else {
       const std::string_view rsa = RsaComplaint(io_.kex_init(), !OldRsaSigning());
       Fail(rsa.empty() ? Trouble::kConnection : Trouble::kNoWay,
-           fmt::format("no SSH handshake with {}: {}", Way(), rsa.empty() ? why : rsa));
+           CauseThrough(worker_, Cause::Code::kNoHandshake, rsa.empty() ? why : std::string(rsa)));
     }
     return false;
   }
@@ -486,8 +478,7 @@ void Session::FailAuthentication(int code) {
   // A server that hangs up after refused keys has refused them; before the first refusal it is just
   // a broken connection.
   if (code != LIBSSH2_ERROR_AUTHENTICATION_FAILED && next_key_ == 0) {
-    Fail(Trouble::kConnection,
-         fmt::format("{} broke off while logging in: {}", Way(), LastError()));
+    Fail(Trouble::kConnection, CauseThrough(worker_, Cause::Code::kBrokeOff, LastError()));
     return;
   }
   std::vector<std::string> labels;
@@ -500,16 +491,14 @@ void Session::FailAuthentication(int code) {
       "with a server that is not OpenSSH's, libssh2 before 1.11 cannot use the RSA {} {}",
       unfit.size() == 1 ? "key" : "keys", VisibleControls(Join(unfit, ", ")));
   if (labels.empty()) {
-    Fail(Trouble::kNoWay, fmt::format("no key to offer {}: {}; make another one: "
-                                      "ssh-keygen -t ed25519",
-                                      Place(), of_rsa));
+    Fail(Trouble::kNoWay, CauseAt(worker_, Cause::Code::kNoFittingKey, of_rsa));
     return;
   }
-  std::string message = fmt::format("{} accepts none of our keys for the user `{}` (offered: {})",
-                                    Place(), worker_.user, VisibleControls(Join(labels, ", ")));
-  if (!unfit.empty()) message += "; " + of_rsa;
-  if (!signing_error_.empty()) message += "; " + signing_error_;
-  Fail(Trouble::kAuth, std::move(message));
+  std::string words = fmt::format("for the user `{}` (offered: {})", worker_.user,
+                                  VisibleControls(Join(labels, ", ")));
+  if (!unfit.empty()) words += "; " + of_rsa;
+  if (!signing_error_.empty()) words += "; " + signing_error_;
+  Fail(Trouble::kAuth, CauseAt(worker_, Cause::Code::kKeysRefused, std::move(words)));
 }
 
 }  // namespace podctl::ssh

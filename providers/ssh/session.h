@@ -89,7 +89,7 @@ class Session {
 
   // After kFailed.
   Trouble trouble() const { return trouble_; }
-  const std::string& message() const { return message_; }
+  const Cause& cause() const { return cause_; }
 
   // Set once the host key was trusted without being pinned.
   const std::optional<HostKeyText>& learned_host_key() const { return learned_; }
@@ -122,9 +122,7 @@ class Session {
   int Sign(std::string_view data, std::string& signature);
 
  private:
-  void Fail(Trouble trouble, std::string message);
-  std::string Place() const;
-  std::string Way() const;       // Place(), and through which program
+  void Fail(Trouble trouble, Cause cause);
   bool Connect();                // true: go on with the next stage
   bool ConnectThroughProgram();  // likewise
   bool Handshake();              // likewise
@@ -143,7 +141,7 @@ class Session {
   bool exit_status_came_ = false;
   Stage stage_ = Stage::kConnecting;
   Trouble trouble_ = Trouble::kConnection;
-  std::string message_;
+  Cause cause_;
   std::optional<HostKeyText> learned_;
   std::unique_ptr<Bridge> bridge_;  // null: a TCP connection
   int fd_ = -1;

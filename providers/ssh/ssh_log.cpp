@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "providers/base/text.h"
 #include "providers/ssh/host_key.h"
@@ -60,10 +61,13 @@ void SshLog::AddWayText(std::string_view text) {
 // As long as the worker has said nothing, complaints are not about it.
 void SshLog::AddWayWords(std::string_view line) {
   if (IsEndOfProxy(line) || line.starts_with('@')) return;
-  const std::size_t last = way_words_.rfind("; ");
-  if (last != std::string::npos) way_words_.erase(0, last + 2);
-  if (!way_words_.empty()) way_words_ += "; ";
-  way_words_ += line;
+  way_words_.first = std::exchange(way_words_.second, std::string(line));
+}
+
+std::string SshLog::WayWords() const {
+  const auto& [before, last] = way_words_;
+  if (last.empty()) return "it closed the connection";
+  return before.empty() ? last : fmt::format("{}; {}", before, last);
 }
 
 void SshLog::AddLine(std::string_view line) {
@@ -101,7 +105,7 @@ void SshLog::AddLine(std::string_view line) {
 }
 
 SshLog::Verdict SshLog::Judge(const WorkerAccess& worker) const {
-  const std::string place = fmt::format("{}:{}", worker.host, worker.port);
+  using Code = Cause::Code;
   const auto distrust = [&](Outcome outcome, HostKeyVerdict verdict) {
     return Verdict{outcome, HostKeyComplaint(verdict, worker, PinsOf(worker), shown_key_), false};
   };
@@ -112,38 +116,33 @@ SshLog::Verdict SshLog::Judge(const WorkerAccess& worker) const {
   if (distrusted_) return distrust(Outcome::kUnreachable, HostKeyVerdict::kUnknown);
   const std::string more = warning_.empty() ? "" : "; " + warning_;
   if (refused_) {
-    const std::string offered = offered_.empty() ? "nothing" : Join(offered_, ", ");
     return {Outcome::kAuthRefused,
-            fmt::format("{} accepts none of our keys for the user `{}` (offered: {}){}", place,
-                        worker.user, offered, more),
+            CauseAt(worker, Code::kKeysRefused,
+                    fmt::format("for the user `{}` (offered: {}){}", worker.user,
+                                offered_.empty() ? "nothing" : Join(offered_, ", "), more)),
             true};
   }
   if (proxied_ && stage_ == Session::Stage::kGreeting) {
-    const std::string way = worker.through.empty() ? "its proxy command" : WayName(worker);
-    const std::string words = way_words_.empty() ? "it closed the connection" : way_words_;
-    return {Outcome::kUnreachable,
-            fmt::format("cannot connect to {} through {}: {}", place, way, words),
-            !WillNotPass(words)};
+    const std::string words = WayWords();
+    Cause cause = CauseThrough(worker, Code::kNotConnected, words);
+    if (cause.way.empty()) cause.way = "its proxy command";
+    cause.error = ErrorInWords(words);
+    return {Outcome::kUnreachable, std::move(cause), !WillNotPass(words)};
+  }
+  if (Has(complaint_, "no matching host key type found") && Has(complaint_, "ssh-rsa")) {
+    return {Outcome::kUnreachable, CauseAt(worker, Code::kNoHandshake, std::string(kWeakHostKeys)),
+            false};
   }
   std::string_view why = complaint_;
   // "ssh: connect to host 10.0.0.1 port 22: Connection refused"
   if (why.starts_with("ssh: ")) why = why.substr(std::min(why.rfind(": ") + 2, why.size()));
   if (why.empty()) why = "the ssh program gives no reason";
-  if (Has(complaint_, "no matching host key type found") && Has(complaint_, "ssh-rsa")) {
-    return {Outcome::kUnreachable,
-            fmt::format("no SSH handshake with {}: {}", place, kWeakHostKeys), false};
-  }
-  switch (stage_) {
-    case Session::Stage::kConnecting:
-      return {Outcome::kUnreachable, fmt::format("cannot connect to {}: {}{}", place, why, more),
-              true};
-    case Session::Stage::kAuthenticating:
-      return {Outcome::kUnreachable,
-              fmt::format("{} broke off while logging in: {}{}", place, why, more), true};
-    default:
-      return {Outcome::kUnreachable,
-              fmt::format("no SSH handshake with {}: {}{}", place, why, more), true};
-  }
+  const Code code = stage_ == Session::Stage::kConnecting       ? Code::kNotConnected
+                    : stage_ == Session::Stage::kAuthenticating ? Code::kBrokeOff
+                                                                : Code::kNoHandshake;
+  Cause cause = CauseAt(worker, code, fmt::format("{}{}", why, more));
+  cause.error = ErrorInWords(cause.words);
+  return {Outcome::kUnreachable, std::move(cause), true};
 }
 
 }  // namespace podctl::ssh

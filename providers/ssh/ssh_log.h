@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "providers/ssh/session.h"
@@ -24,7 +25,7 @@ class SshLog {
 
   struct Verdict {
     Outcome outcome = Outcome::kUnreachable;
-    std::string message;
+    Cause cause;
     bool may_pass = true;  // it is worth another try
   };
   // After ssh has ended without being let in.
@@ -33,6 +34,7 @@ class SshLog {
  private:
   void AddLine(std::string_view line);
   void AddWayWords(std::string_view line);
+  std::string WayWords() const;
 
   Session::Stage stage_ = Session::Stage::kConnecting;
   std::string partial_;
@@ -40,7 +42,8 @@ class SshLog {
   std::vector<std::string> offered_;  // keys, as ssh names them
   std::string complaint_;             // its last words that are no debug message
   bool proxied_ = false;              // a program leads there
-  std::string way_words_;             // the last words of that program, before the worker's first
+  // The last words of that program, before the worker's first: two lines.
+  std::pair<std::string, std::string> way_words_;
   std::string warning_;
   bool refused_ = false;
   bool distrusted_ = false;

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-namespace podctl::ssh {
+#include <utility>
 
-std::string EndingWords(std::optional<bool> told) {
-  if (!told) return "; asked to end, still at it";
-  return *told ? "; ended" : "; asked to end, and could not be ended";
-}
+#include "providers/base/exit_code.h"
+
+namespace podctl::ssh {
 
 std::string_view OutcomeName(Outcome outcome) {
   switch (outcome) {
@@ -33,12 +32,41 @@ std::string_view OutcomeName(Outcome outcome) {
   return "unknown";
 }
 
+void WorkerResult::End(Outcome how, Cause why) {
+  outcome = how;
+  cause = std::move(why);
+  message = FullWords(cause);
+}
+
+void WorkerResult::CountTries() {
+  if (attempts > 1) message += fmt::format(" (tried {} times)", attempts);
+}
+
+std::string CauseOf(const WorkerResult& result) {
+  if (result.ok()) return {};
+  if (result.outcome == Outcome::kExited) return ExitCodeText(result.exit_code);
+  if (result.outcome == Outcome::kSignaled) {
+    // The program ssh does not tell which.
+    return fmt::format("killed by {}", result.signal.empty() ? "a signal" : result.signal);
+  }
+  if (result.cause) return SharedWords(result.cause);
+  return result.message.empty() ? std::string(OutcomeName(result.outcome)) : result.message;
+}
+
+Farewell FarewellOf(std::optional<bool> told) {
+  if (!told) return Farewell::kStillAtIt;
+  return *told ? Farewell::kEnded : Farewell::kNotEnded;
+}
+
 bool IsTooMuch(const WorkerResult& result, const Limits& limits) {
   return limits.output > 0 && result.bytes_out + result.bytes_err > limits.output;
 }
 
-std::string TooMuchOutput(const Limits& limits) {
-  return fmt::format("it sent more than the {} KiB that an answer may have", limits.output / 1024);
+Cause TooMuchOutput(const Limits& limits) {
+  Cause cause;
+  cause.code = Cause::Code::kTooMuch;
+  cause.words = fmt::format("{} KiB", limits.output / 1024);
+  return cause;
 }
 
 void Observer::OnResult(std::size_t, const WorkerResult&) {}

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "providers/base/ending_text.h"
+#include "providers/ssh/cause.h"
 #include "providers/worker.h"
 
 namespace podctl::ssh {
@@ -91,7 +92,8 @@ struct WorkerResult {
   Outcome outcome = Outcome::kUnreachable;
   int exit_code = 0;
   std::string signal;   // without "SIG": "KILL"
-  std::string message;  // one sentence when not kExited
+  Cause cause;          // when not kExited and not kSignaled, where it is known
+  std::string message;  // when not kExited: the cause as a sentence, and how often it was tried
   // kCancelled, kTimedOut: the command was asked to end; the worker found nothing of it left.
   bool asked = false;
   bool ended = false;
@@ -104,14 +106,19 @@ struct WorkerResult {
   std::optional<HostKeyText> learned_host_key;
 
   bool ok() const { return outcome == Outcome::kExited && exit_code == 0; }
+  void End(Outcome how, Cause why);  // with the message
+  void CountTries();                 // said in the message, where there were several
 };
 
-// What is said behind the reason for which a command was asked to end: "; ended", or that it could
-// not be (`told` false), or that it is still at it (the worker has not told yet).
-std::string EndingWords(std::optional<bool> told);
+// Why a result is not ok, the same for all workers it happened to: without the worker's address and
+// its number of tries. Empty for one that is.
+std::string CauseOf(const WorkerResult& result);
+
+// What a command that was asked to end has told: nothing yet, or whether it is over.
+Farewell FarewellOf(std::optional<bool> told);
 
 bool IsTooMuch(const WorkerResult& result, const Limits& limits);
-std::string TooMuchOutput(const Limits& limits);  // the message of such a result
+Cause TooMuchOutput(const Limits& limits);  // of such a result
 
 enum class Stream { kOut, kErr };
 enum class Phase { kWaiting, kConnecting, kAuthenticating, kRunning, kRetrying, kDone };
@@ -127,9 +134,9 @@ class Observer {
   virtual bool TakesBytes() const { return false; }
   virtual void OnBytes(std::size_t, Stream, std::string_view) {}
   virtual void OnPhase(std::size_t job, Phase phase) = 0;
-  // A try came to nothing, and another follows: why, in a sentence. Of several in quick succession
-  // perhaps only the last.
-  virtual void OnTryAgain(std::size_t, const std::string&) {}
+  // A try came to nothing, and another follows: why. Of several in quick succession perhaps only
+  // the last.
+  virtual void OnTryAgain(std::size_t, const Cause&) {}
   // Once for each job, just before its Phase::kDone: what Run will return for it.
   virtual void OnResult(std::size_t job, const WorkerResult& result);
 };

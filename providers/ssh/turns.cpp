@@ -41,12 +41,11 @@ WorkerResult Turns::HaltedLocked(std::size_t job) const {
   WorkerResult result;
   result.attempts = progress_[job].attempts;
   if (stop_.stop_requested()) {
-    result.outcome = Outcome::kCancelled;
-    result.message = "cancelled before the command was sent";
+    result.End(Outcome::kCancelled, CancelledCause(Farewell::kBeforeSent));
   } else {
-    result.outcome = Outcome::kSkipped;
-    result.message = fmt::format("not started: {} failed before",
-                                 Plural(static_cast<std::size_t>(failures_), "worker"));
+    result.End(Outcome::kSkipped,
+               OtherCause(fmt::format("not started: {} failed before",
+                                      Plural(static_cast<std::size_t>(failures_), "worker"))));
   }
   return result;
 }
@@ -139,14 +138,12 @@ void Turns::EndOrTryAgain(std::size_t job, WorkerResult result) {
     return;
   }
   if (now >= give_up) {
-    if (progress.attempts > 1) {
-      result.message += fmt::format(" (tried {} times)", progress.attempts);
-    }
+    result.CountTries();
     Finish(job, std::move(result), lock);
     return;
   }
   later_.emplace(std::min(now + progress.backoff.Next(), give_up), job);
-  on_again_(job, result.message);
+  on_again_(job, result.cause);
   changed_.notify_all();
 }
 

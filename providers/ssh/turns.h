@@ -27,7 +27,7 @@ class Turns {
   // Called on any of the threads, for one job from one thread at a time.
   using OnResult = std::function<void(std::size_t job, const WorkerResult& result)>;
   // The job will be tried again; called before another thread may have it. Must not wait.
-  using OnAgain = std::function<void(std::size_t job, const std::string& why)>;
+  using OnAgain = std::function<void(std::size_t job, const Cause& why)>;
 
   Turns(std::size_t jobs, const Limits& limits, Clock& clock, Random& random, std::stop_token stop,
         OnResult on_result, OnAgain on_again);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 
 namespace podctl::ssh {
@@ -25,6 +26,18 @@ constexpr std::string_view kFinal[] = {
     "Invalid choice",
 };
 
+struct KnownError {
+  std::string_view words;
+  int error;
+};
+constexpr KnownError kErrors[] = {
+    {"Connection refused", ECONNREFUSED},
+    {"Connection timed out", ETIMEDOUT},
+    {"No route to host", EHOSTUNREACH},
+    {"Network is unreachable", ENETUNREACH},
+    {"Permission denied (publickey", EKEYREJECTED},
+};
+
 }  // namespace
 
 std::string WayName(const WorkerAccess& worker) {
@@ -36,6 +49,13 @@ bool WillNotPass(std::string_view last_words) {
   return std::any_of(std::begin(kFinal), std::end(kFinal), [&](std::string_view words) {
     return last_words.find(words) != std::string_view::npos;
   });
+}
+
+int ErrorInWords(std::string_view words) {
+  const auto* found = std::find_if(
+      std::begin(kErrors), std::end(kErrors),
+      [&](const KnownError& each) { return words.find(each.words) != std::string_view::npos; });
+  return found == std::end(kErrors) ? 0 : found->error;
 }
 
 }  // namespace podctl::ssh

@@ -19,4 +19,8 @@ std::string WayName(const WorkerAccess& worker);
 // in, or took the jump host for another one. What a machine that boots says is not among it.
 bool WillNotPass(std::string_view last_words);
 
+// The errno that such a program or ssh itself tells of, as strerror words it; EKEYREJECTED: it was
+// let in with none of its keys; 0: none that is known here.
+int ErrorInWords(std::string_view words);
+
 }  // namespace podctl::ssh

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -316,16 +317,16 @@ TEST_P(SshTransportSuite, TriesAgainUntilTheWorkerAnswers) {
     void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
     void OnPhase(std::size_t, ssh::Phase phase) override {
       if (phase == ssh::Phase::kRetrying && !started_) {
-        EXPECT_NE(why_.find("refused"), std::string::npos) << "it was not told why: " << why_;
+        EXPECT_EQ(why_.error, ECONNREFUSED) << "it was not told why: " << FullWords(why_);
         started_ = true;
         server_.Start();
       }
     }
-    void OnTryAgain(std::size_t, const std::string& why) override { why_ = why; }
+    void OnTryAgain(std::size_t, const ssh::Cause& why) override { why_ = why; }
 
    private:
     SshServer& server_;
-    std::string why_;
+    ssh::Cause why_;
     bool started_ = false;
   } observer(server);
   const ssh::WorkerResult result = transport_->Run({job}, ssh::Limits(), observer, {}).at(0);

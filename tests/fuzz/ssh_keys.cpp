@@ -35,12 +35,12 @@ void ReadHostKey(std::string_view text) {
     Expect(ssh::JudgeHostKey(worker, {*key}, key->blob + "x") == HostKeyVerdict::kChanged,
            "any other key is not");
     ExpectShowable(written);
-    ExpectShowable(ssh::HostKeyComplaint(HostKeyVerdict::kChanged, worker, {*key},
-                                         ssh::DescribeHostKey("other")));
+    ExpectShowable(FullWords(ssh::HostKeyComplaint(HostKeyVerdict::kChanged, worker, {*key},
+                                                  ssh::DescribeHostKey("other"))));
   }
   // As bytes that a worker shows.
-  ExpectShowable(
-      ssh::HostKeyComplaint(HostKeyVerdict::kUnknown, worker, {}, ssh::DescribeHostKey(text)));
+  ExpectShowable(FullWords(
+      ssh::HostKeyComplaint(HostKeyVerdict::kUnknown, worker, {}, ssh::DescribeHostKey(text))));
   ExpectShowable(ssh::FormatHostKey(text));
   Expect(!ssh::HostKeyPreferences(key ? std::vector{*key} : std::vector<ssh::HostKey>{}).empty(),
          "some algorithm is asked for");

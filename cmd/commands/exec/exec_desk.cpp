@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "cmd/commands/exec/summary.h"
 #include "cmd/views/byte_count.h"
 #include "providers/base/json.h"
 
@@ -93,14 +92,14 @@ void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
   if (wishes_.json) Show(ExecPhaseEvent(jobs_[job], phase));
 }
 
-void ExecDesk::OnTryAgain(std::size_t job, const std::string& why) {
+void ExecDesk::OnTryAgain(std::size_t job, const ssh::Cause& why) {
   const std::lock_guard lock(mutex_);
   progress_.OnTryAgain(job, why);
 }
 
 void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {
   const std::lock_guard lock(mutex_);
-  progress_.OnResult(job, CauseOf(jobs_[job], result));
+  progress_.OnResult(job, ssh::CauseOf(result));
   received_ += result.bytes_out + result.bytes_err;
   if (wishes_.sink != nullptr) wishes_.sink->OnEnd(job, result);
   WorkerEntry& entry = record_.results[jobs_[job].worker.index];

@@ -50,7 +50,7 @@ class ExecDesk final : public ssh::Observer {
   void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override;
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
   void OnPhase(std::size_t job, ssh::Phase phase) override;
-  void OnTryAgain(std::size_t job, const std::string& why) override;
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override;
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override;
 
   void Tick();

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "cmd/commands/exec/summary.h"
 #include "cmd/views/paint.h"
 #include "cmd/views/unified_diff.h"
 #include "providers/base/foreign_text.h"
@@ -100,7 +99,7 @@ void Gatherer::OnBytes(std::size_t job, ssh::Stream stream, std::string_view byt
 
 void Gatherer::OnEnd(std::size_t job, const ssh::WorkerResult& result) {
   Worker& worker = workers_.at(job);
-  worker.end = CauseOf(jobs_[job], result);
+  worker.end = ssh::CauseOf(result);
   const auto ran = {ssh::Outcome::kExited, ssh::Outcome::kSignaled, ssh::Outcome::kTimedOut};
   const Place nowhere;
   worker.started = std::find(ran.begin(), ran.end(), result.outcome) != ran.end() ||

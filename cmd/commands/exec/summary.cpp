@@ -8,10 +8,8 @@
 #include <utility>
 
 #include "cmd/interrupt.h"
-#include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
-#include "providers/ssh/host_key.h"
 
 namespace podctl {
 namespace {
@@ -41,6 +39,7 @@ constexpr std::size_t kMostDetails = 4;  // of one cause
 
 struct Group {
   std::string cause;
+  std::string_view shown;  // of it, what the heading does not say already
   std::vector<int> workers;
   std::vector<std::string> details;  // what differs from worker to worker; of the first ones
 };
@@ -51,13 +50,16 @@ std::array<std::vector<Group>, kFates> GroupsOf(const ExecOutcome& outcome) {
   for (std::size_t i = 0; i < outcome.results.size(); ++i) {
     const ssh::WorkerResult& result = outcome.results[i];
     if (result.ok()) continue;
-    const std::string cause = CauseOf(outcome.jobs[i], result);
+    const std::string cause = ssh::CauseOf(result);
     Group& group = by_cause[static_cast<std::size_t>(FateOf(result))][cause];
     group.cause = cause;
+    group.shown = result.cause.code == ssh::Cause::Code::kCancelled
+                      ? ssh::FarewellWords(result.cause.farewell)
+                      : "";
     group.workers.push_back(outcome.jobs[i].worker.index);
-    if (result.outcome != Outcome::kHostKeyChanged || group.details.size() >= kMostDetails)
-      continue;
-    group.details.push_back(ssh::SplitHostKeyComplaint(result.message).detail);
+    std::string own = ssh::OwnWords(result.cause);
+    if (!own.empty() && group.details.size() < kMostDetails)
+      group.details.push_back(std::move(own));
   }
   std::array<std::vector<Group>, kFates> groups;
   for (std::size_t fate = 0; fate < kFates; ++fate) {
@@ -83,26 +85,11 @@ std::vector<int> WorkersOf(const std::vector<Group>& groups) {
   return workers;
 }
 
-// The first one, where it is a word of its own: not research/1 in research/12.
-void Replace(const std::string& what, const std::string& by, std::string* text) {
-  const auto at = text->find(what);
-  if (at == std::string::npos) return;
-  const std::size_t end = at + what.size();
-  const auto is_digit = [&](std::size_t i) {
-    return i < text->size() && (*text)[i] >= '0' && (*text)[i] <= '9';
-  };
-  if (!what.ends_with(' ') && is_digit(end)) return;
-  text->replace(at, what.size(), by);
-}
-
 // "14 workers: connection refused: 3-7,90".
 void AppendGroups(const std::vector<Group>& groups, int per_slice, std::string* text) {
   for (const Group& group : groups) {
-    std::string_view cause = group.cause;
-    for (const std::string_view known : {"cancelled; ", "cancelled "}) {  // the heading says so
-      if (cause.starts_with(known)) cause.remove_prefix(known.size());
-    }
-    *text += fmt::format("  {}: {}: {}\n", Plural(group.workers.size(), "worker"), cause,
+    *text += fmt::format("  {}: {}: {}\n", Plural(group.workers.size(), "worker"),
+                         group.shown.empty() ? group.cause : group.shown,
                          FormatWorkers(group.workers, per_slice));
     for (const std::string& detail : group.details) *text += fmt::format("      {}\n", detail);
     if (!group.details.empty() && group.details.size() < group.workers.size()) {
@@ -112,26 +99,6 @@ void AppendGroups(const std::vector<Group>& groups, int per_slice, std::string* 
 }
 
 }  // namespace
-
-std::string CauseOf(const ssh::Job& job, const ssh::WorkerResult& result) {
-  if (result.ok()) return {};
-  if (result.outcome == Outcome::kExited) return ExitCodeText(result.exit_code);
-  if (result.outcome == Outcome::kSignaled) {
-    // The program ssh does not tell which.
-    return fmt::format("killed by {}", result.signal.empty() ? "a signal" : result.signal);
-  }
-  if (result.message.empty()) return std::string(ssh::OutcomeName(result.outcome));
-  if (result.outcome == Outcome::kHostKeyChanged) {
-    return ssh::SplitHostKeyComplaint(result.message).cause;
-  }
-  std::string cause = result.message;
-  if (const auto tries = cause.rfind(" (tried "); tries != std::string::npos) cause.erase(tries);
-  const std::string address = fmt::format("{}:{}", job.worker.host, job.worker.port);
-  Replace(address + " ", "", &cause);
-  Replace(address, fmt::format("port {}", job.worker.port), &cause);
-  Replace(job.worker.Name(), "the worker", &cause);
-  return cause;
-}
 
 std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bool shown) {
   const auto& results = outcome.results;

@@ -11,10 +11,6 @@
 
 namespace podctl {
 
-// Why a result is not ok, the same for all workers it happened to: without the worker's address and
-// its number of tries. Empty for one that is.
-std::string CauseOf(const ssh::Job& job, const ssh::WorkerResult& result);
-
 struct ExecOutcome {
   std::vector<ssh::Job> jobs;
   std::vector<ssh::WorkerResult> results;  // of the jobs, in their order

@@ -66,7 +66,7 @@ class Supervisor final : public ssh::Observer {
     }
   }
   void OnPhase(std::size_t job, ssh::Phase phase) override { desk_.OnPhase(job, phase); }
-  void OnTryAgain(std::size_t job, const std::string& why) override { desk_.OnTryAgain(job, why); }
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override { desk_.OnTryAgain(job, why); }
   void OnResult(std::size_t job, const ssh::WorkerResult& told) override {
     ssh::WorkerResult result = told;
     {
@@ -142,7 +142,7 @@ class Supervisor final : public ssh::Observer {
       if (!due) return;
       is_failure_told_ = true;
       const ssh::Job job{plan_.workers[*result_.first], {}, nullptr};
-      const std::string cause = CauseOfEnd(job, result_.outcome.results[*result_.first]);
+      const std::string cause = CauseOfEnd(result_.outcome.results[*result_.first]);
       text = FailureText(job.worker.Name(), cause,
                          plan_.together ? std::optional(kAftermath) : std::nullopt);
       event.Set("worker", job.worker.index);

@@ -61,14 +61,14 @@ WorkerGroups LaterFailures(const AttemptResult& result) {
   for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
     const ssh::WorkerResult& each = result.outcome.results[i];
     if (each.ok() || IsConsequence(each) || result.first == i) continue;
-    groups.Add(CauseOfEnd(result.outcome.jobs[i], each), result.outcome.jobs[i].worker.index);
+    groups.Add(CauseOfEnd(each), result.outcome.jobs[i].worker.index);
   }
   return groups;
 }
 
 std::string FirstLine(const AttemptResult& result) {
   const ssh::Job& job = result.outcome.jobs[*result.first];
-  const std::string cause = CauseOfEnd(job, result.outcome.results[*result.first]);
+  const std::string cause = CauseOfEnd(result.outcome.results[*result.first]);
   if (!result.started) {
     return fmt::format("{} could not be made ready: {}\n", job.worker.Name(), cause);
   }
@@ -87,12 +87,12 @@ std::string SignalOf(const ssh::WorkerResult& result) {
   return std::string(SignalOfExitCode(result.exit_code));
 }
 
-std::string CauseOfEnd(const ssh::Job& job, const ssh::WorkerResult& result) {
+std::string CauseOfEnd(const ssh::WorkerResult& result) {
   // Who keeps the job there sees it too, and ends what it has started.
   if (result.outcome == Outcome::kLost) {
     return "the connection to it broke, and the worker ends its part by itself";
   }
-  return CauseOf(job, result);
+  return ssh::CauseOf(result);
 }
 
 std::string FailureText(const std::string& worker, const std::string& cause,
@@ -112,7 +112,7 @@ JobEnd EndOf(const AttemptResult& result) {
     if (result.first != i && (!lost || end.lost)) continue;
     const ssh::Job& job = result.outcome.jobs[i];
     if (end.lost) continue;
-    end.what = fmt::format("{}: {}", job.worker.Name(), CauseOfEnd(job, each));
+    end.what = fmt::format("{}: {}", job.worker.Name(), CauseOfEnd(each));
     end.lost = lost;
     end.killed = !SignalOf(each).empty();
   }
@@ -155,7 +155,7 @@ Value RunSummaryEvent(const AttemptResult& result, int exit_code, int restarts) 
     const ssh::Job& job = result.outcome.jobs[*result.first];
     Value first = Value::EmptyMap();
     first.Set("worker", job.worker.index);
-    first.Set("cause", CauseOfEnd(job, result.outcome.results[*result.first]));
+    first.Set("cause", CauseOfEnd(result.outcome.results[*result.first]));
     first.Set("after_ms", static_cast<std::int64_t>(result.first_after.count()));
     event.Set("first", std::move(first));
   }

@@ -16,7 +16,7 @@ namespace podctl {
 // 129.
 std::string SignalOf(const ssh::WorkerResult& result);
 // "exit code 3", "killed by KILL (exit code 137)".
-std::string CauseOfEnd(const ssh::Job& job, const ssh::WorkerResult& result);
+std::string CauseOfEnd(const ssh::WorkerResult& result);
 
 // Told while others go on: "research/2 failed: …", and what becomes of them. `aftermath` is what
 // they are given to end by themselves; nullopt: nobody ends them.

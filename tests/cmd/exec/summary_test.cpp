@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cmd/commands/exec/exec_desk.h"
@@ -57,6 +59,12 @@ WorkerResult Trouble(Outcome outcome, const std::string& message) {
   return result;
 }
 
+WorkerResult Trouble(Outcome outcome, ssh::Cause cause) {
+  WorkerResult result;
+  result.End(outcome, std::move(cause));
+  return result;
+}
+
 ExecOutcome AllOk(int count) {
   return {Jobs(count), std::vector<WorkerResult>(static_cast<std::size_t>(count), Exit(0)), false};
 }
@@ -66,9 +74,11 @@ ExecOutcome Story() {
   ExecOutcome outcome = AllOk(256);
   auto& results = outcome.results;
   for (const std::size_t i : {3U, 4U, 5U, 90U}) {
-    results[i] =
-        Trouble(Outcome::kUnreachable, "cannot connect to " + outcome.jobs[i].worker.host +
-                                           ":22: Connection refused (tried 7 times in 20s)");
+    results[i] = Trouble(
+        Outcome::kUnreachable,
+        CauseAt(outcome.jobs[i].worker, ssh::Cause::Code::kNotConnected, "Connection refused"));
+    results[i].attempts = static_cast<int>(i);
+    results[i].CountTries();
   }
   results[8] = Exit(255);
   results[9] = Exit(3);
@@ -78,14 +88,12 @@ ExecOutcome Story() {
   results[12] = Trouble(Outcome::kTimedOut, "the command ran longer than 10m");
   for (const std::size_t i : {1U, 12U}) {
     results[i] =
-        Trouble(Outcome::kLost, "the connection to " + outcome.jobs[i].worker.Name() +
-                                    " broke after the command was sent, so it may or may not have "
-                                    "run: reset");
+        Trouble(Outcome::kLost, CauseAt(outcome.jobs[i].worker, ssh::Cause::Code::kBroke, "reset"));
   }
   for (std::size_t i = 200; i < 220; ++i) {
     results[i] = Trouble(Outcome::kSkipped, "not started: 5 workers failed before");
   }
-  results[230] = Trouble(Outcome::kCancelled, "cancelled; asked to end, still at it");
+  results[230] = Trouble(Outcome::kCancelled, CancelledCause(ssh::Farewell::kStillAtIt));
   return outcome;
 }
 
@@ -104,37 +112,64 @@ TEST(ExecSummary, SaysNothingWhereThereIsNothingToSay) {
   EXPECT_EQ(ExecSummary(one, ""), "") << "the one worker's command has said it all";
   EXPECT_EQ(ExecSummary(one, "", false), "1 of 1 worker failed:\n  1 worker: exit code 7: 0\n")
       << "what it has said is in a file";
-  one.results[0] = Trouble(Outcome::kAuthRefused, "research/0 accepted none of our keys");
+  one.results[0] =
+      Trouble(Outcome::kUnreachable, CauseAt(one.jobs[0].worker, ssh::Cause::Code::kNoCommands));
   EXPECT_EQ(ExecSummary(one, ""),
-            "1 of 1 worker failed:\n  1 worker: the worker accepted none of our keys: 0\n");
+            "1 of 1 worker failed:\n  1 worker: the worker refuses to run commands over SSH: 0\n");
 }
 
-TEST(ExecSummary, AWorkersNameIsNotTakenForAnothers) {
-  ssh::Job job = Jobs(2)[1];
-  EXPECT_EQ(CauseOf(job, Trouble(Outcome::kLost, "as research/12 says")), "as research/12 says");
-  EXPECT_EQ(CauseOf(job, Trouble(Outcome::kLost, "as research/1 says")), "as the worker says");
+// Whatever stands in the sentences: addresses, names, and how they are written.
+TEST(ExecSummary, OneCauseOfManyWorkersIsOneLine) {
+  using Code = ssh::Cause::Code;
+  for (const Code code : {Code::kNoWay,          Code::kNoProgram,
+                          Code::kNotConnected,   Code::kNoAnswer,
+                          Code::kSilent,         Code::kSilentBehind,
+                          Code::kNoHandshake,    Code::kNoKeyExchange,
+                          Code::kBrokeOff,       Code::kNotLetIn,
+                          Code::kKeysRefused,    Code::kNoFittingKey,
+                          Code::kHostKeyChanged, Code::kHostKeyRevoked,
+                          Code::kHostKeyUnknown, Code::kHostKeyUnchecked,
+                          Code::kNoChannel,      Code::kChannelLate,
+                          Code::kNoCommand,      Code::kNoCommands,
+                          Code::kNoReply,        Code::kBroke,
+                          Code::kNoEnd,          Code::kTooLong,
+                          Code::kTooMuch}) {
+    ExecOutcome outcome = AllOk(4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      WorkerAccess& worker = outcome.jobs[i].worker;
+      worker.host = i % 2 == 0 ? "fd00::" + std::to_string(i) : "127.1.2." + std::to_string(i);
+      worker.through = {"gcloud"};
+      outcome.results[i] = Trouble(Outcome::kUnreachable, CauseThrough(worker, code, "words"));
+      outcome.results[i].attempts = static_cast<int>(i);
+      outcome.results[i].CountTries();
+    }
+    const std::string text = ExecSummary(outcome, "");
+    EXPECT_THAT(text, AllOf(HasSubstr("\n  4 workers: "), HasSubstr(": 0-3\n"))) << text;
+    EXPECT_THAT(text, Not(HasSubstr("tried"))) << text;
+  }
 }
 
 TEST(ExecSummary, ASignalNeedNotBeKnownByName) {
   WorkerResult killed = Trouble(Outcome::kSignaled, "the command was killed by a signal");
-  EXPECT_EQ(CauseOf({}, killed), "killed by a signal");
+  EXPECT_EQ(CauseOf(killed), "killed by a signal");
   killed.signal = "KILL";
-  EXPECT_EQ(CauseOf({}, killed), "killed by KILL");
+  EXPECT_EQ(CauseOf(killed), "killed by KILL");
 }
 
 // A node that was made anew: every worker shows another key, and that is one thing to say.
 TEST(ExecSummary, ChangedHostKeysAreOneCause) {
   ExecOutcome outcome = AllOk(7);
   for (std::size_t i = 0; i < 6; ++i) {
-    outcome.results[i] = Trouble(
-        Outcome::kHostKeyChanged,
-        "THE HOST KEY OF " + outcome.jobs[i].worker.Name() + " (fd00::" + std::to_string(i) +
-            ") HAS CHANGED: expected ssh-ed25519 SHA256:a, but it " +
-            "shows ssh-ed25519 SHA256:b; either the machine was replaced, or not");
+    outcome.jobs[i].worker.host = "fd00::" + std::to_string(i);
+    ssh::Cause cause =
+        CauseAt(outcome.jobs[i].worker, ssh::Cause::Code::kHostKeyChanged, "ssh-ed25519 SHA256:a");
+    cause.shown = "ssh-ed25519 SHA256:b";
+    outcome.results[i] = Trouble(Outcome::kHostKeyChanged, std::move(cause));
   }
   EXPECT_EQ(ExecSummary(outcome, ""),
             "6 of 7 workers failed:\n"
-            "  6 workers: THE HOST KEY HAS CHANGED; either the machine was replaced, or not: 0-5\n"
+            "  6 workers: THE HOST KEY HAS CHANGED; either the machine was replaced, or somebody "
+            "answers in its place, so podctl does not talk to it: 0-5\n"
             "      research/0 (fd00::0): expected ssh-ed25519 SHA256:a, but it shows ssh-ed25519 "
             "SHA256:b\n"
             "      research/1 (fd00::1): expected ssh-ed25519 SHA256:a, but it shows ssh-ed25519 "
@@ -236,7 +271,11 @@ TEST_F(ExecProgressTest, NamesWhoCannotBeReachedForLong) {
 TEST_F(ExecProgressTest, TellsWhatStandsInTheWayAndWhatToDo) {
   Phases(0, 256, Phase::kConnecting);
   Phases(1, 256, Phase::kRunning);
-  progress_.OnTryAgain(0, "cannot connect to 10.0.0.7:22: Connection refused");
+  WorkerAccess worker;
+  worker.host = "10.0.0.7";
+  ssh::Cause cause = CauseAt(worker, ssh::Cause::Code::kNotConnected, "Connection refused");
+  cause.error = ECONNREFUSED;
+  progress_.OnTryAgain(0, cause);
   Phases(0, 1, Phase::kRetrying);
   clock_.Advance(seconds(2));
   EXPECT_THAT(progress_.TroubleLines(), ::testing::IsEmpty()) << "it may be booting";

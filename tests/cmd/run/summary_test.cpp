@@ -96,7 +96,9 @@ TEST(RunSummaryTest, ALostWorkerIsTheCauseWhoeverFailedFirst) {
 
 TEST(RunSummaryTest, TellsWhatWasNeverStarted) {
   AttemptResult attempt = ResultOf({Ended(Outcome::kSkipped), Ended(Outcome::kUnreachable)});
-  attempt.outcome.results[1].message = "10.0.0.1:22 refused the connection (tried 3 times)";
+  attempt.outcome.results[1].End(Outcome::kUnreachable,
+                                 CauseAt(attempt.outcome.jobs[1].worker,
+                                         ssh::Cause::Code::kNotConnected, "Connection refused"));
   attempt.started = false;
   attempt.first = 1;
   testing::ExpectGolden("jobs/summary_not_started.txt", RunSummary(attempt));

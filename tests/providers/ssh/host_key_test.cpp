@@ -40,7 +40,7 @@ TEST(HostKeyTest, ATypeIsANameAndNothingElse) {
   EXPECT_EQ(FormatHostKey(blob), "");
   EXPECT_FALSE(ParseHostKey("\x1b[31m " + Base64Encode(blob)).has_value());
   const std::string complaint =
-      HostKeyComplaint(HostKeyVerdict::kUnknown, {}, {}, DescribeHostKey(blob));
+      FullWords(HostKeyComplaint(HostKeyVerdict::kUnknown, {}, {}, DescribeHostKey(blob)));
   EXPECT_NE(complaint.find("\\x1b[31m SHA256:"), std::string::npos) << complaint;
   std::string long_type;
   AppendString(long_type, std::string(65, 'x'));
@@ -90,7 +90,7 @@ TEST(HostKeyTest, ComplainsLoudly) {
   const HostKey second = *ParseHostKey(kSecond);
   const std::string shown = DescribeHostKey(second.blob);
   const auto complaint = [&](HostKeyVerdict verdict, const std::vector<HostKey>& pins) {
-    return HostKeyComplaint(verdict, worker, pins, shown) + "\n";
+    return FullWords(HostKeyComplaint(verdict, worker, pins, shown)) + "\n";
   };
   testing::ExpectGolden("ssh/host_key_changed.txt", complaint(HostKeyVerdict::kChanged, {first}));
   testing::ExpectGolden("ssh/host_key_unknown.txt", complaint(HostKeyVerdict::kUnknown, {}));
@@ -107,7 +107,8 @@ TEST(HostKeyTest, ExpectsThePinsOfTheShownKindWhereThereAreAny) {
   const HostKey second = *ParseHostKey(kSecond);
   const HostKey other{"ssh-rsa", "another blob"};
   const auto complaint = [&](const std::vector<HostKey>& pins) {
-    return HostKeyComplaint(HostKeyVerdict::kChanged, {}, pins, DescribeHostKey(second.blob));
+    return FullWords(
+        HostKeyComplaint(HostKeyVerdict::kChanged, {}, pins, DescribeHostKey(second.blob)));
   };
   EXPECT_EQ(complaint({other, first}), complaint({first}));
   EXPECT_THAT(complaint({other}), ::testing::HasSubstr("expected ssh-rsa SHA256:"));
@@ -120,19 +121,22 @@ TEST(HostKeyTest, AComplaintIsACauseAndADetail) {
   worker.host = "fd00::7";
   const HostKey first = *ParseHostKey(kFirst);
   const std::string shown = DescribeHostKey(ParseHostKey(kSecond)->blob);
-  HostKeyWords words =
-      SplitHostKeyComplaint(HostKeyComplaint(HostKeyVerdict::kChanged, worker, {first}, shown));
-  EXPECT_THAT(words.cause, ::testing::StartsWith("THE HOST KEY HAS CHANGED; either the machine"));
-  EXPECT_THAT(words.detail, ::testing::StartsWith("research/3 (fd00::7): expected ssh-ed25519 "));
-  EXPECT_THAT(words.detail, ::testing::EndsWith("but it shows " + shown));
-  words = SplitHostKeyComplaint(HostKeyComplaint(HostKeyVerdict::kRevoked, worker, {first}, shown));
-  EXPECT_EQ(words.cause,
+  const auto complaint = [&](HostKeyVerdict verdict) {
+    return HostKeyComplaint(verdict, worker, {first}, shown);
+  };
+  EXPECT_THAT(SharedWords(complaint(HostKeyVerdict::kChanged)),
+              ::testing::StartsWith("THE HOST KEY HAS CHANGED; either the machine"));
+  EXPECT_THAT(
+      OwnWords(complaint(HostKeyVerdict::kChanged)),
+      ::testing::AllOf(::testing::StartsWith("research/3 (fd00::7): expected ssh-ed25519 SHA256:"),
+                       ::testing::EndsWith("but it shows " + shown)));
+  EXPECT_EQ(SharedWords(complaint(HostKeyVerdict::kRevoked)),
             "THE HOST KEY IS REVOKED in known_hosts; podctl does not talk to whoever shows it");
-  EXPECT_EQ(words.detail, "research/3 (fd00::7): " + shown);
-  for (const char* other : {"", "THE HOST KEY OF", "THE HOST KEY OF x (y) z: w", "refused"}) {
-    EXPECT_EQ(SplitHostKeyComplaint(other).cause, other);
-    EXPECT_EQ(SplitHostKeyComplaint(other).detail, "");
-  }
+  EXPECT_EQ(OwnWords(complaint(HostKeyVerdict::kRevoked)), "research/3 (fd00::7): " + shown);
+  EXPECT_EQ(SharedWords(complaint(HostKeyVerdict::kUnknown)),
+            "no host key is known, and trusting the first one is switched off");
+  EXPECT_EQ(OwnWords(complaint(HostKeyVerdict::kUnknown)),
+            "research/3 (fd00::7): it shows " + shown);
 }
 
 TEST(WireTest, Base64GoesBothWays) {

@@ -153,7 +153,7 @@ TEST(SshLogTest, SaysWhyThereIsNoConnection) {
       "debug1: Connecting to 10.0.0.7\nssh: connect to host 10.0.0.7 port 2222: Connection "
       "refused\n");
   EXPECT_EQ(verdict.outcome, Outcome::kUnreachable);
-  EXPECT_EQ(verdict.message, "cannot connect to 10.0.0.7:2222: Connection refused");
+  EXPECT_EQ(FullWords(verdict.cause), "cannot connect to 10.0.0.7:2222: Connection refused");
   EXPECT_TRUE(verdict.may_pass);
 }
 
@@ -163,7 +163,7 @@ TEST(SshLogTest, NamesTheKeysThatWereRefused) {
       "debug1: Offering public key: alice's card RSA SHA256:y agent\n"
       "alice@10.0.0.7: Permission denied (publickey).\n");
   EXPECT_EQ(verdict.outcome, Outcome::kAuthRefused);
-  EXPECT_EQ(verdict.message,
+  EXPECT_EQ(FullWords(verdict.cause),
             "10.0.0.7:2222 accepts none of our keys for the user `alice` (offered: /k/a ED25519, "
             "alice's card RSA)");
 }
@@ -182,7 +182,7 @@ TEST(SshLogTest, TheComplaintsOfAProxyAreNotAboutTheWorker) {
                                   end,
                               worker);
   EXPECT_EQ(changed.outcome, Outcome::kUnreachable);
-  EXPECT_EQ(changed.message,
+  EXPECT_EQ(FullWords(changed.cause),
             "cannot connect to 10.0.0.7:2222 through the jump host bastion: Host key verification "
             "failed.");
   EXPECT_FALSE(changed.may_pass);
@@ -195,7 +195,7 @@ TEST(SshLogTest, TheComplaintsOfAProxyAreNotAboutTheWorker) {
                                   end,
                               worker);
   EXPECT_TRUE(booting.may_pass);
-  EXPECT_EQ(booting.message,
+  EXPECT_EQ(FullWords(booting.cause),
             "cannot connect to 10.0.0.7:2222 through the jump host bastion: channel 0: open "
             "failed: connect failed: Connection refused; stdio forwarding failed");
 }
@@ -209,13 +209,13 @@ TEST(SshLogTest, AChangedKeyIsNeverTriedAgain) {
       "Host key verification failed.\n",
       worker);
   EXPECT_EQ(verdict.outcome, Outcome::kHostKeyChanged);
-  EXPECT_NE(verdict.message.find("it shows ssh-ed25519 SHA256:shown"), std::string::npos);
+  EXPECT_NE(FullWords(verdict.cause).find("it shows ssh-ed25519 SHA256:shown"), std::string::npos);
   EXPECT_FALSE(verdict.may_pass);
 }
 
 TEST(SshLogTest, SaysSomethingWhateverSshSays) {
-  EXPECT_NE(Judged("").message.find("gives no reason"), std::string::npos);
-  const std::string odd = Judged("\x1b[31mboo\n" + std::string(100'000, 'x')).message;
+  EXPECT_NE(FullWords(Judged("").cause).find("gives no reason"), std::string::npos);
+  const std::string odd = FullWords(Judged("\x1b[31mboo\n" + std::string(100'000, 'x')).cause);
   EXPECT_EQ(odd.find('\x1b'), std::string::npos);
   EXPECT_LT(odd.size(), 5'000U);
 }

@@ -1,0 +1,203 @@
+#include "providers/ssh/cause.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "providers/base/text.h"
+#include "providers/ssh/way_words.h"
+
+namespace podctl::ssh {
+namespace {
+
+using Code = Cause::Code;
+
+// What stands in brackets is said of one worker, and not of several. {at}: an address, or just the
+// port, and the way there; {why}: ": words" where there are any.
+std::string_view TextOf(Code code) {
+  switch (code) {
+    case Code::kNone:
+      return "";
+    case Code::kOther:
+      return "{words}";
+    case Code::kNoWay:
+      return "cannot reach {worker}: {words}";
+    case Code::kNoProgram:
+      return "cannot reach {at}: {words}";
+    case Code::kNotConnected:
+      return "cannot connect to {at}: {words}";
+    case Code::kNoAnswer:
+      return "cannot connect to {at}: no answer within {limit}";
+    case Code::kSilent:
+      return "[{at} ]took the connection but said nothing within {limit}";
+    case Code::kSilentBehind:
+      return "[{host}:{port} ]said nothing through {way} within {limit}";
+    case Code::kNoHandshake:
+      return "no SSH handshake with {at}: {words}";
+    case Code::kNoKeyExchange:
+      return "[{at} ]did not finish the key exchange within {limit}";
+    case Code::kBrokeOff:
+      return "[{at} ]broke off while logging in: {words}";
+    case Code::kNotLetIn:
+      return "[{at} ]did not let us in within {limit}";
+    case Code::kKeysRefused:
+      return "[{at} ]accepts none of our keys {words}";
+    case Code::kNoFittingKey:
+      return "no key to offer {at}: {words}; make another one: ssh-keygen -t ed25519";
+    case Code::kHostKeyChanged:
+      return "THE HOST KEY[ OF {worker} ({host})] HAS CHANGED[: expected {words}, but it shows "
+             "{shown}]; either the machine was replaced, or somebody answers in its place, so "
+             "podctl does not talk to it";
+    case Code::kHostKeyRevoked:
+      return "THE HOST KEY[ OF {worker} ({host})] IS REVOKED in known_hosts[: {shown}]; podctl "
+             "does "
+             "not talk to whoever shows it";
+    case Code::kHostKeyUnknown:
+      return "no host key is known[ for {worker} ({host})], and trusting the first one is switched "
+             "off[; it shows {shown}]";
+    case Code::kHostKeyUnchecked:
+      return "the host key[ of {worker} ({host})] cannot be checked: {words}[; it shows {shown}]";
+    case Code::kNoChannel:
+      return "{worker} opens no channel: {words}";
+    case Code::kChannelLate:
+      return "{worker} did not open a channel within {limit}";
+    case Code::kNoCommand:
+      return "{worker} took no command: {words}";
+    case Code::kNoCommands:
+      return "{worker} refuses to run commands over SSH";
+    case Code::kNoReply:
+      return "{worker} did not answer the request to run the command within {limit}; it may have "
+             "run";
+    case Code::kBroke:
+      return "the connection to {worker} broke after the command was sent, so it may or may not "
+             "have run{why}";
+    case Code::kNoEnd:
+      return "{worker} closed the channel without telling how the command ended, so it may or may "
+             "not have run to its end";
+    case Code::kTooLong:
+      return "the command ran longer than {limit}{farewell}";
+    case Code::kTooMuch:
+      return "it sent more than the {words} that an answer may have";
+    case Code::kCancelled:
+      return "cancelled{farewell}";
+  }
+  return "";
+}
+
+std::string_view DetailOf(Code code) {
+  switch (code) {
+    case Code::kHostKeyChanged:
+      return "{worker} ({host}): expected {words}, but it shows {shown}";
+    case Code::kHostKeyRevoked:
+      return "{worker} ({host}): {shown}";
+    case Code::kHostKeyUnknown:
+    case Code::kHostKeyUnchecked:
+      return "{worker} ({host}): it shows {shown}";
+    default:
+      return "";
+  }
+}
+
+std::string Render(const Cause& cause, std::string_view text, bool of_one) {
+  std::string pattern;
+  bool own = false;
+  for (const char c : text) {
+    if (c == '[' || c == ']') {
+      own = c == '[';
+    } else if (of_one || !own) {
+      pattern += c;
+    }
+  }
+  std::string at =
+      of_one ? fmt::format("{}:{}", cause.host, cause.port) : fmt::format("port {}", cause.port);
+  if (!cause.way.empty()) at += " through " + cause.way;
+  const bool when =
+      cause.farewell == Farewell::kBeforeSent || cause.farewell == Farewell::kWhileSent;
+  const std::string farewell =
+      cause.farewell == Farewell::kNone
+          ? ""
+          : fmt::format("{}{}", when ? " " : "; ", FarewellWords(cause.farewell));
+  return fmt::format(fmt::runtime(pattern), fmt::arg("at", at), fmt::arg("host", cause.host),
+                     fmt::arg("port", cause.port), fmt::arg("way", cause.way),
+                     fmt::arg("worker", of_one ? cause.worker : "the worker"),
+                     fmt::arg("words", cause.words), fmt::arg("shown", cause.shown),
+                     fmt::arg("why", cause.words.empty() ? "" : ": " + cause.words),
+                     fmt::arg("limit", FormatDuration(cause.limit)),
+                     fmt::arg("farewell", farewell));
+}
+
+}  // namespace
+
+std::string_view FarewellWords(Farewell farewell) {
+  switch (farewell) {
+    case Farewell::kNone:
+      return "";
+    case Farewell::kBeforeSent:
+      return "before the command was sent";
+    case Farewell::kWhileSent:
+      return "while the command was being sent";
+    case Farewell::kEnded:
+      return "ended";
+    case Farewell::kNotEnded:
+      return "asked to end, and could not be ended";
+    case Farewell::kStillAtIt:
+      return "asked to end, still at it";
+    case Farewell::kBroke:
+      return "asked to end, and the connection broke";
+    case Farewell::kNotWaited:
+      return "the command may go on running";
+  }
+  return "";
+}
+
+Cause CauseAt(const WorkerAccess& worker, Code code, std::string words) {
+  Cause cause;
+  cause.code = code;
+  cause.port = worker.port;
+  cause.host = worker.host;
+  cause.worker = worker.Name();
+  cause.words = std::move(words);
+  return cause;
+}
+
+Cause CauseThrough(const WorkerAccess& worker, Code code, std::string words) {
+  Cause cause = CauseAt(worker, code, std::move(words));
+  if (worker.through.empty()) return cause;
+  cause.way = WayName(worker);
+  cause.error = ErrorInWords(cause.words);
+  return cause;
+}
+
+Cause LateAt(const WorkerAccess& worker, Code code, std::chrono::milliseconds limit) {
+  Cause cause = CauseAt(worker, code);
+  cause.limit = limit;
+  return cause;
+}
+
+Cause OtherCause(std::string words) {
+  Cause cause;
+  cause.code = Code::kOther;
+  cause.words = std::move(words);
+  return cause;
+}
+
+Cause CancelledCause(Farewell farewell) {
+  Cause cause;
+  cause.code = Code::kCancelled;
+  cause.farewell = farewell;
+  return cause;
+}
+
+std::string FullWords(const Cause& cause) {
+  return Render(cause, TextOf(cause.code), true);
+}
+
+std::string SharedWords(const Cause& cause) {
+  return Render(cause, TextOf(cause.code), false);
+}
+
+std::string OwnWords(const Cause& cause) {
+  return Render(cause, DetailOf(cause.code), true);
+}
+
+}  // namespace podctl::ssh
