@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "providers/base/text.h"
 #include "providers/ssh/backoff.h"
 #include "providers/ssh/opening.h"
+#include "providers/ssh/wakeup.h"
 
 namespace podctl::ssh {
 namespace {
@@ -23,7 +23,7 @@ Error Cancelled() {
 Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpoint& endpoint,
                                          const std::shared_ptr<const Identities>& identities,
                                          const Limits& limits, Clock& clock, const Wakeup& wakeup,
-                                         const std::stop_token& stop) {
+                                         const std::stop_token& stop, Cause& why) {
   auto session = std::make_unique<Session>(worker, endpoint, identities);
   session->AllowHandshake();
   auto deadline = clock.Steady() + limits.connect;
@@ -32,23 +32,25 @@ Result<std::unique_ptr<Session>> TryOnce(const WorkerAccess& worker, const Endpo
     const Session::Stage stage = session->Advance();
     if (stage == Session::Stage::kReady) return session;
     if (stage == Session::Stage::kFailed) {
+      why = session->cause();
       switch (session->trouble()) {
         case Session::Trouble::kAuth:
-          return MakeError(ErrorCode::kUnauthenticated, FullWords(session->cause()));
+          return MakeError(ErrorCode::kUnauthenticated, FullWords(why));
         case Session::Trouble::kHostKey:
         case Session::Trouble::kUnknownHost:
         case Session::Trouble::kNoWay:
-          return MakeError(ErrorCode::kFailedPrecondition, FullWords(session->cause()));
+          return MakeError(ErrorCode::kFailedPrecondition, FullWords(why));
         case Session::Trouble::kConnection:
         case Session::Trouble::kNoRoom:
-          return MakeError(ErrorCode::kUnavailable, FullWords(session->cause()));
+          return MakeError(ErrorCode::kUnavailable, FullWords(why));
       }
     }
     const auto now = clock.Steady();
     if (stage != before) deadline = now + StageLimit(stage, worker, limits);
     before = stage;
     if (now >= deadline) {
-      return MakeError(ErrorCode::kUnavailable, FullWords(StageComplaint(stage, worker, limits)));
+      why = StageComplaint(stage, worker, limits);
+      return MakeError(ErrorCode::kUnavailable, FullWords(why));
     }
     pollfd fds[] = {{session->fd(), session->WaitsFor(), 0}, {wakeup.fd(), POLLIN, 0}};
     const milliseconds left = std::chrono::ceil<milliseconds>(deadline - now);
@@ -63,7 +65,7 @@ Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
                                       const std::shared_ptr<const Identities>& identities,
                                       const Limits& limits, Clock& clock, Random& random,
                                       const std::function<void(const std::string&)>& on_trouble,
-                                      const std::stop_token& stop) {
+                                      const std::stop_token& stop, Cause* why) {
   const bool direct = worker.through.empty() && worker.no_way.empty();
   const Result<Endpoint> endpoint = direct ? Resolve(worker.host, worker.port) : Endpoint{};
   if (!endpoint) return endpoint.error();
@@ -72,9 +74,11 @@ Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
   Backoff backoff(random);
   const auto give_up = clock.Steady() + limits.retry;
   auto give_up_keys = Clock::SteadyTime::max();
+  Cause unasked;
   while (true) {
     Result<std::unique_ptr<Session>> session =
-        TryOnce(worker, *endpoint, identities, limits, clock, wakeup, stop);
+        TryOnce(worker, *endpoint, identities, limits, clock, wakeup, stop,
+                why == nullptr ? unasked : *why);
     if (session || stop.stop_requested()) {
       if (!session) return Cancelled();
       return session;

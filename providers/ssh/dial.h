@@ -11,7 +11,6 @@
 #include "providers/os/clock.h"
 #include "providers/ssh/session.h"
 #include "providers/ssh/transport.h"
-#include "providers/ssh/wakeup.h"
 
 namespace podctl::ssh {
 
@@ -19,11 +18,11 @@ namespace podctl::ssh {
 // Limits::auth_retry from then on) and the attempt under way then.
 // `on_trouble` is told why an attempt failed that is not the last one. Errors: kUnavailable,
 // kUnauthenticated (no key accepted), kFailedPrecondition (host key changed or unknown, or no
-// program that leads there: never tried again), kCancelled (stop).
+// program that leads there: never tried again), kCancelled (stop). `why`: of the last attempt.
 Result<std::unique_ptr<Session>> Dial(const WorkerAccess& worker,
                                       const std::shared_ptr<const Identities>& identities,
                                       const Limits& limits, Clock& clock, Random& random,
                                       const std::function<void(const std::string&)>& on_trouble,
-                                      const std::stop_token& stop);
+                                      const std::stop_token& stop, Cause* why = nullptr);
 
 }  // namespace podctl::ssh

@@ -13,6 +13,7 @@
 
 #include "providers/ssh/dial.h"
 #include "providers/ssh/exit_status.h"
+#include "providers/ssh/wakeup.h"
 
 namespace podctl::ssh {
 namespace {
@@ -269,14 +270,13 @@ void Shell::Run(WorkerResult& result) {
   }
 }
 
-Outcome OutcomeOf(ErrorCode code, bool host_key_pinned) {
+Outcome OutcomeOf(Cause::Code code) {
   switch (code) {
-    case ErrorCode::kCancelled:
-      return Outcome::kCancelled;
-    case ErrorCode::kUnauthenticated:
+    case Cause::Code::kKeysRefused:
       return Outcome::kAuthRefused;
-    case ErrorCode::kFailedPrecondition:
-      return host_key_pinned ? Outcome::kHostKeyChanged : Outcome::kUnreachable;
+    case Cause::Code::kHostKeyChanged:
+    case Cause::Code::kHostKeyRevoked:
+      return Outcome::kHostKeyChanged;
     default:
       return Outcome::kUnreachable;
   }
@@ -293,12 +293,15 @@ WorkerResult RunShell(const WorkerAccess& worker,
     ++result.attempts;
     if (options.on_trouble) options.on_trouble(why);
   };
+  Cause why;
   const Result<std::unique_ptr<Session>> session =
-      Dial(worker, identities, options.limits, clock, random, on_trouble, stop);
+      Dial(worker, identities, options.limits, clock, random, on_trouble, stop, &why);
   ++result.attempts;
   if (!session) {
-    result.outcome = OutcomeOf(session.error().code, !worker.host_keys.empty());
-    result.message = session.error().message;
+    const bool cancelled = session.error().code == ErrorCode::kCancelled;
+    if (cancelled || !why) why = OtherCause(session.error().message);
+    const Outcome outcome = cancelled ? Outcome::kCancelled : OutcomeOf(why.code);
+    result.End(outcome, std::move(why));
     return result;
   }
   result.learned_host_key = (*session)->learned_host_key();

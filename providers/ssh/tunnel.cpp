@@ -10,6 +10,7 @@
 #include "providers/ssh/dial.h"
 #include "providers/ssh/tunnel_clients.h"
 #include "providers/ssh/tunnel_session.h"
+#include "providers/ssh/wakeup.h"
 
 namespace podctl::ssh {
 namespace {

@@ -197,5 +197,21 @@ TEST(InteractiveTest, SaysWhyThereIsNoShell) {
   EXPECT_NE(result.message.find("Connection refused"), std::string::npos) << result.message;
 }
 
+// A pinned key is no reason to take every refusal for another key.
+TEST(InteractiveTest, AWayThatIsNotThereIsNoChangedHostKey) {
+  SshServer::Options down;
+  down.start = false;
+  const SshServer server(down);
+  WorkerAccess worker = server.Access();
+  worker.host_keys = {"ssh-ed25519 AAAA"};
+  worker.no_way = "nobody knows its name";
+  const Redirected files("");
+  ssh::LocalTerminal terminal(files.in_, files.out_, files.err_);
+  const ssh::WorkerResult result = OpenShell(worker, {}, terminal);
+  EXPECT_EQ(result.outcome, ssh::Outcome::kUnreachable);
+  EXPECT_EQ(result.cause.code, ssh::Cause::Code::kNoWay);
+  EXPECT_EQ(result.message, "cannot reach " + worker.Name() + ": nobody knows its name");
+}
+
 }  // namespace
 }  // namespace podctl::testing
