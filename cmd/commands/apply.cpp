@@ -59,20 +59,13 @@ void ShowThePlan(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
 }
 
 // 0: go on; otherwise the exit code.
-int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, PlanMode mode) {
+int ApprovePlan(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, PlanMode mode) {
   const bool destroy = mode == PlanMode::kDestroy;
   if (options.auto_approve) return 0;
   if (!wiring.streams().out) {
     ShowError(wiring, json, "",
               MakeError(ErrorCode::kIo, "the plan could not be shown, so it is not asked about",
                         "Nothing was changed. Who reads the output must read all of it."));
-    return 1;
-  }
-  if (!MayAsk(wiring)) {
-    ShowError(wiring, json, "",
-              MakeError(ErrorCode::kFailedPrecondition,
-                        "these actions need to be approved, and there is nobody to ask",
-                        "Add `--auto-approve` to approve them in advance."));
     return 1;
   }
   const std::string question =
@@ -88,18 +81,11 @@ int Approve(Wiring& wiring, JsonEvents* json, const ApplyOptions& options, PlanM
                   "  podctl will perform the actions described above.\n"
                   "  Only 'yes' will be accepted to approve.\n\n"
                   "  Enter a value: ";
-  switch (Ask(wiring, question)) {
-    case Answer::kYes:
-      wiring.streams().err << "\n";
-      return 0;
-    case Answer::kNo:
-      wiring.streams().err << fmt::format("\n{} cancelled.\n", destroy ? "Destroy" : "Apply");
-      return 1;
-    case Answer::kInterrupted:
-      wiring.streams().err << "\nInterrupted. Nothing was changed.\n";
-      return kInterruptedExitCode;
-  }
-  return 1;
+  return Approve(
+      wiring, json,
+      {"these actions need to be approved, and there is nobody to ask",
+       "Add `--auto-approve` to approve them in advance.", question,
+       destroy ? "Destroy cancelled." : "Apply cancelled.", "Interrupted. Nothing was changed."});
 }
 
 // What was not done, by the failure at the root of it.
@@ -286,7 +272,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
     return 0;
   }
   if (!is_saved) {
-    const int code = Approve(wiring, json.get(), options, run->plan.mode);
+    const int code = ApprovePlan(wiring, json.get(), options, run->plan.mode);
     if (code != 0) return code;
   }
   const bool enters = run->plan.mode == PlanMode::kNormal;

@@ -1,19 +1,21 @@
 #include "cmd/commands/ask.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
+#include "cmd/commands/plan_run.h"
 #include "providers/base/text.h"
 
 namespace podctl {
+namespace {
 
-bool MayAsk(Wiring& wiring) {
-  return wiring.options().input && !wiring.options().json && isatty(STDIN_FILENO) != 0;
-}
+enum class Answer { kYes, kNo, kInterrupted };
 
+// An interrupt ends the wait.
 Answer Ask(Wiring& wiring, const std::string& question) {
   Streams& streams = wiring.streams();
   streams.err << question << std::flush;
@@ -38,6 +40,25 @@ Answer Ask(Wiring& wiring, const std::string& question) {
     if (line.size() < 64) line += byte;
   }
   return TrimBlanks(line) == "yes" ? Answer::kYes : Answer::kNo;
+}
+
+}  // namespace
+
+int Approve(Wiring& wiring, JsonEvents* json, const Approval& approval) {
+  if (!wiring.options().input || wiring.options().json || isatty(STDIN_FILENO) == 0) {
+    ShowError(wiring, json, "",
+              MakeError(ErrorCode::kFailedPrecondition, approval.unasked, approval.hint));
+    return 1;
+  }
+  const Answer answer = Ask(wiring, approval.question);
+  std::ostream& err = wiring.streams().err;
+  if (answer == Answer::kYes) {
+    err << "\n";
+    return 0;
+  }
+  const bool interrupted = answer == Answer::kInterrupted;
+  err << fmt::format("\n{}\n", interrupted ? approval.interrupted : approval.declined);
+  return interrupted ? kInterruptedExitCode : 1;
 }
 
 }  // namespace podctl

@@ -1,17 +1,23 @@
-// A question to whoever sits at the terminal.
+// Questions to whoever sits at the terminal.
 #pragma once
 
 #include <string>
 
+#include "cmd/views/json_events.h"
 #include "cmd/wiring.h"
 
 namespace podctl {
 
-enum class Answer { kYes, kNo, kInterrupted };
+struct Approval {
+  std::string unasked;  // the error where there is nobody to ask
+  std::string hint;     // and what to do about it
+  std::string question;
+  std::string declined;     // "Apply cancelled."
+  std::string interrupted;  // "Interrupted. Nothing was changed."
+};
 
-// Whether there is somebody to ask: a terminal, and neither --input=false nor --json.
-bool MayAsk(Wiring& wiring);
-// One line from the terminal, of which only "yes" is a yes; an interrupt ends the wait.
-Answer Ask(Wiring& wiring, const std::string& question);
+// 0: go on, since the answer, one line from the terminal, was "yes"; otherwise the exit code.
+// Nobody is asked without a terminal, nor with --input=false or --json.
+int Approve(Wiring& wiring, JsonEvents* json, const Approval& approval);
 
 }  // namespace podctl

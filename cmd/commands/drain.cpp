@@ -163,29 +163,15 @@ void ShowDocument(Wiring& wiring, const std::string& pod, Value::List drained, b
 }
 
 // 0: go on; otherwise the exit code.
-int Approve(Wiring& wiring, const DrainOptions& options, const std::string& what) {
+int ApproveDrain(Wiring& wiring, const DrainOptions& options, const std::string& what) {
   if (options.auto_approve) return 0;
-  if (!MayAsk(wiring)) {
-    ShowError(wiring, nullptr, "",
-              MakeError(ErrorCode::kFailedPrecondition,
-                        "ending processes needs to be approved, and there is nobody to ask",
-                        "Add `--auto-approve` to approve it in advance, or `--dry-run` to look."));
-    return 1;
-  }
-  switch (Ask(wiring, fmt::format("\n{}. Running work is lost.\n  Only 'yes' will be accepted to "
-                                  "confirm.\n\n  Enter a value: ",
-                                  what))) {
-    case Answer::kYes:
-      wiring.streams().err << "\n";
-      return 0;
-    case Answer::kNo:
-      wiring.streams().err << "\nDrain cancelled.\n";
-      return 1;
-    case Answer::kInterrupted:
-      wiring.streams().err << "\nInterrupted. Nothing was ended.\n";
-      return kInterruptedExitCode;
-  }
-  return 1;
+  return Approve(wiring, nullptr,
+                 {"ending processes needs to be approved, and there is nobody to ask",
+                  "Add `--auto-approve` to approve it in advance, or `--dry-run` to look.",
+                  fmt::format("\n{}. Running work is lost.\n  Only 'yes' will be accepted to "
+                              "confirm.\n\n  Enter a value: ",
+                              what),
+                  "Drain cancelled.", "Interrupted. Nothing was ended."});
 }
 
 struct Survey {
@@ -276,7 +262,8 @@ int RunDrain(Wiring& wiring, const DrainOptions& options) {
     }
     return survey.silent == 0 ? 0 : 1;
   }
-  if (const int code = Approve(wiring, options, Words(survey.leftovers)); code != 0) return code;
+  if (const int code = ApproveDrain(wiring, options, Words(survey.leftovers)); code != 0)
+    return code;
   return Drain(wiring, options, *target, survey);
 }
 
