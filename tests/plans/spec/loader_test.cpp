@@ -11,6 +11,7 @@
 #include "cmd/views/snippet.h"
 #include "providers/base/json.h"
 #include "state/digest.h"
+#include "tests/support/addresses.h"
 #include "tests/support/fake_file_system.h"
 
 namespace podctl {
