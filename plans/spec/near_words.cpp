@@ -10,16 +10,6 @@ namespace {
 
 constexpr std::size_t kShortestWord = 3;  // below, everything is near everything
 
-std::string Bare(std::string_view word) {
-  std::string bare;
-  for (char c : word) {
-    if (c != '_' && c != '-') {
-      bare += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return bare;
-}
-
 // "zoen" and "zone".
 bool HasTwoExchanged(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
@@ -32,7 +22,7 @@ bool HasTwoExchanged(std::string_view a, std::string_view b) {
 std::string OnlyByPrefix(const std::string& word, const std::vector<std::string>& known) {
   std::string found;
   for (const std::string& candidate : known) {
-    const std::string bare = Bare(candidate);
+    const std::string bare = BareWord(candidate);
     const bool is_prefix =
         bare.starts_with(word) || (bare.size() > kShortestWord && word.starts_with(bare));
     if (!is_prefix) continue;
@@ -44,14 +34,24 @@ std::string OnlyByPrefix(const std::string& word, const std::vector<std::string>
 
 }  // namespace
 
+std::string BareWord(std::string_view word) {
+  std::string bare;
+  for (char c : word) {
+    if (c != '_' && c != '-') {
+      bare += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return bare;
+}
+
 std::string SuggestWord(std::string_view word, const std::vector<std::string>& known) {
-  const std::string bare = Bare(word);
+  const std::string bare = BareWord(word);
   for (const std::string& candidate : known) {
-    if (!bare.empty() && Bare(candidate) == bare) return candidate;
+    if (!bare.empty() && BareWord(candidate) == bare) return candidate;
   }
   if (bare.size() < kShortestWord) return {};
   for (const std::string& candidate : known) {
-    if (HasTwoExchanged(bare, Bare(candidate))) return candidate;
+    if (HasTwoExchanged(bare, BareWord(candidate))) return candidate;
   }
   const std::string near = NearestWord(word, known);
   return near.empty() ? OnlyByPrefix(bare, known) : near;

@@ -7,6 +7,7 @@
 
 namespace podctl {
 
+std::string BareWord(std::string_view word);  // "Spot_VM" -> "spotvm"
 // The word among `known` that is meant by `word`: the same but for case, _ and -; else one that is
 // a few letters away or has two letters exchanged; else the only one of which `word` is the
 // beginning, or which is the beginning of `word`. "" when none is near.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <utility>
 
@@ -37,16 +36,6 @@ int CountBefore(const std::string& text, const std::string& needle, std::size_t 
   int count = 0;
   for (auto at = text.find(needle); at < end; at = text.find(needle, at + 1)) ++count;
   return count;
-}
-
-std::string Bare(std::string_view word) {
-  std::string bare;
-  for (char c : word) {
-    if (c != '_' && c != '-') {
-      bare += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
-  return bare;
 }
 
 std::string Backquoted(const std::vector<std::string>& words) {
@@ -235,7 +224,7 @@ std::optional<bool> ValueReader::ReadBool(const YamlNode& node, const Slot& slot
       if (*text == "true") return true;
       if (*text == "false") return false;
     }
-    const std::string bare = Bare(*text);
+    const std::string bare = BareWord(*text);
     if (bare == "yes" || bare == "on" || bare == "true" || bare == "y" || bare == "1") {
       suggestion = "write `true`";
     } else if (bare == "no" || bare == "off" || bare == "false" || bare == "n" || bare == "0") {
