@@ -43,7 +43,7 @@ State OneRecord() {
   State state;
   state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   state.digest_key = "00112233";
-  PodRecord& record = state.pods["pod.research"];
+  PodRecord& record = state.pods[PodAddress("research")];
   record.project = kNode.project;
   record.zone = kNode.zone;
   record.node_id = kNode.node;
@@ -63,7 +63,7 @@ void PlanWith(const Value& node) {
   std::vector<std::string> notes;
   const State state = Settle(OneRecord(), observation, &notes);
   for (const std::string& note : notes) ExpectShowable(note);
-  const PodRecord& record = state.pods.at("pod.research");
+  const PodRecord& record = state.pods.at(PodAddress("research"));
   Expect(AccessToWorkers("research", record).size() == WorkerCount(node),
          "every worker of a node can be reached, in theory");
   Diagnostics diagnostics;
