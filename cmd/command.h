@@ -52,6 +52,8 @@ class Command {
   bool is_group_;
 };
 
+// Its objects are `const` and not `constexpr`: under the sanitizers gcc 12 takes the comparison of
+// a function with nullptr for no constant expression.
 template <typename Options>
 class CommandOf final : public Command {
  public:

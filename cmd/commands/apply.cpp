@@ -320,13 +320,13 @@ constexpr Flag kFlags[] = {
         "FILE", "", "a saved plan, which is carried out as it stands, without a question"),
 };
 
-constexpr CommandOf<ApplyOptions> kCommand("apply", "make the cloud match the spec", kFlags,
-                                           WithWorld<RunApply>, PlanConflict,
+const CommandOf<ApplyOptions> kCommand("apply", "make the cloud match the spec", kFlags,
+                                       WithWorld<RunApply>, PlanConflict,
 
-                                           // A saved plan knows its own.
-                                           [](const ApplyOptions& options) {
-                                             return options.plan_file.empty();
-                                           });
+                                       // A saved plan knows its own.
+                                       [](const ApplyOptions& options) {
+                                         return options.plan_file.empty();
+                                       });
 
 const Command& commands::kApply = kCommand;
 

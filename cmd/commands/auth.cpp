@@ -98,18 +98,18 @@ int RunAuthorize(Wiring& wiring) {
 
 }  // namespace
 
-constexpr CommandOf<NoOptions> kAuthCommand("auth", "look after the credentials for Google's APIs",
-                                            {}, nullptr);
+const CommandOf<NoOptions> kAuthCommand("auth", "look after the credentials for Google's APIs", {},
+                                        nullptr);
 
 const Command& commands::kAuth = kAuthCommand;
 
-constexpr CommandOf<NoOptions> kStatusCommand(
+const CommandOf<NoOptions> kStatusCommand(
     "auth status", "show which credentials are used, as whom, and until when", {},
     WithWorld<RunAuthStatus>, nullptr, NoState);
 
 const Command& commands::kAuthStatus = kStatusCommand;
 
-constexpr CommandOf<NoOptions> kAuthorizeCommand(
+const CommandOf<NoOptions> kAuthorizeCommand(
     "authorize", "make the TPU service agent exist, and show what it must be allowed", {},
     WithWorld<RunAuthorize>, nullptr, NoState);
 

@@ -121,8 +121,8 @@ constexpr Flag kFlags[] = {
     Required(OneOf("bash", Of::Value<&CompletionOptions::shell>("SHELL", "", "bash"))),
 };
 
-constexpr CommandOf<CompletionOptions> kCommand("completion", "print a shell's completion script",
-                                                kFlags, Run, nullptr, NoState);
+const CommandOf<CompletionOptions> kCommand("completion", "print a shell's completion script",
+                                            kFlags, Run, nullptr, NoState);
 
 }  // namespace
 

@@ -12,12 +12,12 @@ constexpr Flag kFlags[] = {
     kRefreshFlag,
 };
 
-constexpr CommandOf<ApplyOptions> kCommand("destroy", "delete everything podctl made", kFlags,
-                                           [](Context& context, const ApplyOptions& given) {
-                                             ApplyOptions options = given;
-                                             options.destroy = true;
-                                             return RunApply(context.wiring(), options);
-                                           });
+const CommandOf<ApplyOptions> kCommand("destroy", "delete everything podctl made", kFlags,
+                                       [](Context& context, const ApplyOptions& given) {
+                                         ApplyOptions options = given;
+                                         options.destroy = true;
+                                         return RunApply(context.wiring(), options);
+                                       });
 
 }  // namespace
 

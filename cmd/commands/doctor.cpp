@@ -260,9 +260,9 @@ constexpr Flag kFlags[] = {
     Of::Workers<&DoctorOptions::workers>(),
 };
 
-constexpr CommandOf<DoctorOptions> kCommand("doctor",
-                                            "look a pod over, and say what is wrong and what to do",
-                                            kFlags, WithWorld<RunDoctor>);
+const CommandOf<DoctorOptions> kCommand("doctor",
+                                        "look a pod over, and say what is wrong and what to do",
+                                        kFlags, WithWorld<RunDoctor>);
 
 const Command& commands::kDoctor = kCommand;
 

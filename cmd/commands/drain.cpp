@@ -278,8 +278,8 @@ constexpr Flag kFlags[] = {
     Of::Switch<&DrainOptions::auto_approve>("--auto-approve", "do not ask"),
 };
 
-constexpr CommandOf<DrainOptions> kCommand("drain", "end leftover processes that hold the TPU",
-                                           kFlags, WithWorld<RunDrain>);
+const CommandOf<DrainOptions> kCommand("drain", "end leftover processes that hold the TPU", kFlags,
+                                       WithWorld<RunDrain>);
 
 const Command& commands::kDrain = kCommand;
 

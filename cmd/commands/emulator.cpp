@@ -119,8 +119,8 @@ constexpr Flag kFlags[] = {
     Of::Value<&EmulatorOptions::faults>("--faults", "FILE", "trouble on order, from a JSON file"),
 };
 
-constexpr CommandOf<EmulatorOptions> kCommand("emulator", "serve the Cloud TPU API on loopback",
-                                              kFlags, WithWorld<RunEmulator>, nullptr, NoState);
+const CommandOf<EmulatorOptions> kCommand("emulator", "serve the Cloud TPU API on loopback", kFlags,
+                                          WithWorld<RunEmulator>, nullptr, NoState);
 
 }  // namespace
 

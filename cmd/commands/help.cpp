@@ -35,8 +35,8 @@ constexpr Flag kFlags[] = {
     Of::Values<&HelpOptions::words>("COMMAND", "", "the command"),
 };
 
-constexpr CommandOf<HelpOptions> kCommand("help", "show help for a command", kFlags, Run, nullptr,
-                                          NoState);
+const CommandOf<HelpOptions> kCommand("help", "show help for a command", kFlags, Run, nullptr,
+                                      NoState);
 
 }  // namespace
 

@@ -13,9 +13,8 @@ constexpr Flag kFlags[] = {
         "--write-spec", "FILE", "write the pod to this file: a new one, or below its pods"),
 };
 
-constexpr CommandOf<ImportOptions> kCommand("import",
-                                            "take over a pod that exists, and print its spec",
-                                            kFlags, WithWorld<RunImport>);
+const CommandOf<ImportOptions> kCommand("import", "take over a pod that exists, and print its spec",
+                                        kFlags, WithWorld<RunImport>);
 
 const Command& commands::kImport = kCommand;
 

@@ -45,8 +45,8 @@ constexpr Flag kFlags[] = {
     Of::Switch<&InitOptions::list>("--list", "show the templates"),
 };
 
-constexpr CommandOf<InitOptions> kCommand("init", "write a starter spec", kFlags, Run, InitConflict,
-                                          NoState);
+const CommandOf<InitOptions> kCommand("init", "write a starter spec", kFlags, Run, InitConflict,
+                                      NoState);
 
 }  // namespace
 

@@ -368,9 +368,8 @@ constexpr Flag kFlags[] = {
     Of::Workers<&JobsOptions::workers>(),
 };
 
-constexpr CommandOf<JobsOptions> kCommand("jobs",
-                                          "list what `run` and `exec --detach` have started",
-                                          kFlags, WithWorld<RunJobs>);
+const CommandOf<JobsOptions> kCommand("jobs", "list what `run` and `exec --detach` have started",
+                                      kFlags, WithWorld<RunJobs>);
 
 const Command& commands::kJobs = kCommand;
 

@@ -16,7 +16,7 @@ constexpr Flag kFlags[] = {
         "from TERM to KILL (default: the job's terminationGracePeriod, 30s)"),
 };
 
-constexpr CommandOf<KillOptions> kCommand("kill", "end a job", kFlags, WithWorld<RunKill>);
+const CommandOf<KillOptions> kCommand("kill", "end a job", kFlags, WithWorld<RunKill>);
 
 const Command& commands::kKill = kCommand;
 

@@ -278,8 +278,8 @@ constexpr Flag kFlags[] = {
     Within(1, kMostLines, Of::Value<&LogsOptions::tail>("--tail", "N", "only so many last lines")),
 };
 
-constexpr CommandOf<LogsOptions> kCommand("logs", "show what a job has written", kFlags,
-                                          WithWorld<RunLogs>);
+const CommandOf<LogsOptions> kCommand("logs", "show what a job has written", kFlags,
+                                      WithWorld<RunLogs>);
 
 const Command& commands::kLogs = kCommand;
 

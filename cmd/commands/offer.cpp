@@ -143,14 +143,14 @@ int RunVersions(Wiring& wiring) {
 
 }  // namespace
 
-constexpr CommandOf<NoOptions> kTypesCommand(
+const CommandOf<NoOptions> kTypesCommand(
     "types", "list TPU types, with chips, hosts and topology (of a --zone)", {},
     WithWorld<RunTypes>, nullptr, NoState);
 
 const Command& commands::kTypes = kTypesCommand;
 
-constexpr CommandOf<NoOptions> kVersionsCommand("versions", "list the runtime versions of a --zone",
-                                                {}, WithWorld<RunVersions>, nullptr, NoState);
+const CommandOf<NoOptions> kVersionsCommand("versions", "list the runtime versions of a --zone", {},
+                                            WithWorld<RunVersions>, nullptr, NoState);
 
 const Command& commands::kVersions = kVersionsCommand;
 

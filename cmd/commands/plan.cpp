@@ -38,8 +38,8 @@ constexpr Flag kFlags[] = {
     kMarkdownFlag,
 };
 
-constexpr CommandOf<ApplyOptions> kCommand("plan", "show what apply would do", kFlags,
-                                           WithWorld<RunPlan>, PlanConflict);
+const CommandOf<ApplyOptions> kCommand("plan", "show what apply would do", kFlags,
+                                       WithWorld<RunPlan>, PlanConflict);
 
 const Command& commands::kPlan = kCommand;
 

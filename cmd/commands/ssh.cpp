@@ -114,8 +114,8 @@ constexpr Flag kFlags[] = {
                                                         "run this instead of a shell, after --")),
 };
 
-constexpr CommandOf<PodOptions> kCommand("ssh", "open an interactive shell on one worker", kFlags,
-                                         WithWorld<RunSsh>);
+const CommandOf<PodOptions> kCommand("ssh", "open an interactive shell on one worker", kFlags,
+                                     WithWorld<RunSsh>);
 
 const Command& commands::kSsh = kCommand;
 

@@ -187,7 +187,7 @@ constexpr Flag kShowFlags[] = {
     kMarkdownFlag,
 };
 
-constexpr CommandOf<ApplyOptions> kShowCommand(
+const CommandOf<ApplyOptions> kShowCommand(
     "show", "show the state, or a saved plan", kShowFlags,
     [](Context& context, const ApplyOptions& options) {
       return options.plan_file.empty()
@@ -202,13 +202,12 @@ constexpr CommandOf<ApplyOptions> kShowCommand(
 
 const Command& commands::kShow = kShowCommand;
 
-constexpr CommandOf<NoOptions> kStatusCommand("status",
-                                              "show the pods, their health and their workers", {},
-                                              WithWorld<RunStatus>);
+const CommandOf<NoOptions> kStatusCommand("status", "show the pods, their health and their workers",
+                                          {}, WithWorld<RunStatus>);
 
 const Command& commands::kStatus = kStatusCommand;
 
-constexpr CommandOf<NoOptions> kStateCommand("state", "look after the state", {}, nullptr);
+const CommandOf<NoOptions> kStateCommand("state", "look after the state", {}, nullptr);
 
 const Command& commands::kState = kStateCommand;
 
@@ -219,8 +218,8 @@ constexpr Flag kListFlags[] = {
                                       "ADDRESS", "", "only these, and the steps of these pods")),
 };
 
-constexpr CommandOf<StateListOptions> kListCommand("state list", "list the addresses in the state",
-                                                   kListFlags, WithWorld<RunStateList>);
+const CommandOf<StateListOptions> kListCommand("state list", "list the addresses in the state",
+                                               kListFlags, WithWorld<RunStateList>);
 
 const Command& commands::kStateList = kListCommand;
 
@@ -231,8 +230,8 @@ constexpr Flag kOneFlags[] = {
            Required(OfOne::Value<&StateShowOptions::address>("ADDRESS", "", "e.g. pod.research"))),
 };
 
-constexpr CommandOf<StateShowOptions> kOneCommand("state show", "show one address", kOneFlags,
-                                                  WithWorld<RunStateShow>);
+const CommandOf<StateShowOptions> kOneCommand("state show", "show one address", kOneFlags,
+                                              WithWorld<RunStateShow>);
 
 const Command& commands::kStateShow = kOneCommand;
 
@@ -242,8 +241,8 @@ constexpr Flag kUnlockFlags[] = {
     Required(OfUnlock::Value<&UnlockOptions::id>("ID", "", "the lock's ID, as the error shows it")),
 };
 
-constexpr CommandOf<UnlockOptions> kUnlockCommand("unlock", "release a lock that was left behind",
-                                                  kUnlockFlags, WithWorld<RunUnlock>);
+const CommandOf<UnlockOptions> kUnlockCommand("unlock", "release a lock that was left behind",
+                                              kUnlockFlags, WithWorld<RunUnlock>);
 
 const Command& commands::kUnlock = kUnlockCommand;
 

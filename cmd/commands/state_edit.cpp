@@ -196,9 +196,8 @@ constexpr Flag kMvFlags[] = {
     OfMv::Switch<&StateMvOptions::dry_run>("--dry-run", "only show what would move"),
 };
 
-constexpr CommandOf<StateMvOptions> kMvCommand("state mv",
-                                               "give what is remembered another address", kMvFlags,
-                                               WithWorld<RunStateMove>);
+const CommandOf<StateMvOptions> kMvCommand("state mv", "give what is remembered another address",
+                                           kMvFlags, WithWorld<RunStateMove>);
 
 const Command& commands::kStateMv = kMvCommand;
 
@@ -211,9 +210,9 @@ constexpr Flag kRmFlags[] = {
     OfRm::Switch<&StateRmOptions::force>("--force-forget", "also what a run left under way"),
 };
 
-constexpr CommandOf<StateRmOptions> kRmCommand(
-    "state rm", "forget addresses; the pods themselves are left alone", kRmFlags,
-    WithWorld<RunStateRemove>);
+const CommandOf<StateRmOptions> kRmCommand("state rm",
+                                           "forget addresses; the pods themselves are left alone",
+                                           kRmFlags, WithWorld<RunStateRemove>);
 
 const Command& commands::kStateRm = kRmCommand;
 

@@ -115,9 +115,9 @@ int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options) {
   return 0;
 }
 
-constexpr CommandOf<NoOptions> kHistoryCommand("state history",
-                                               "list the generations of the state that are kept",
-                                               {}, WithWorld<RunStateHistory>);
+const CommandOf<NoOptions> kHistoryCommand("state history",
+                                           "list the generations of the state that are kept", {},
+                                           WithWorld<RunStateHistory>);
 
 const Command& commands::kStateHistory = kHistoryCommand;
 
@@ -138,9 +138,9 @@ constexpr Flag kRestoreFlags[] = {
                "SERIAL", "", "as `podctl state history` lists it"))),
 };
 
-constexpr CommandOf<StateRestoreOptions> kRestoreCommand("state restore",
-                                                         "make a kept generation the newest one",
-                                                         kRestoreFlags, WithWorld<RunStateRestore>);
+const CommandOf<StateRestoreOptions> kRestoreCommand("state restore",
+                                                     "make a kept generation the newest one",
+                                                     kRestoreFlags, WithWorld<RunStateRestore>);
 
 }  // namespace
 

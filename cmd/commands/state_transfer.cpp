@@ -87,8 +87,8 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   return 0;
 }
 
-constexpr CommandOf<NoOptions> kPullCommand("state pull", "print the whole state", {},
-                                            WithWorld<RunStatePull>);
+const CommandOf<NoOptions> kPullCommand("state pull", "print the whole state", {},
+                                        WithWorld<RunStatePull>);
 
 const Command& commands::kStatePull = kPullCommand;
 
@@ -101,8 +101,8 @@ constexpr Flag kPushFlags[] = {
                                              "also over a newer, unrelated or damaged state"),
 };
 
-constexpr CommandOf<StatePushOptions> kPushCommand("state push", "replace the state by a file's",
-                                                   kPushFlags, WithWorld<RunStatePush>);
+const CommandOf<StatePushOptions> kPushCommand("state push", "replace the state by a file's",
+                                               kPushFlags, WithWorld<RunStatePush>);
 
 const Command& commands::kStatePush = kPushCommand;
 

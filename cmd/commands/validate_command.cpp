@@ -7,7 +7,7 @@
 namespace podctl {
 namespace {
 
-constexpr CommandOf<NoOptions> kCommand(
+const CommandOf<NoOptions> kCommand(
     "validate", "check the spec, offline", {},
     [](Context& context, const NoOptions&) {
       Wiring& wiring = context.wiring();

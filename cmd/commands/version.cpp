@@ -19,7 +19,7 @@ int Run(Context& context, const NoOptions&) {
   return 0;
 }
 
-constexpr CommandOf<NoOptions> kCommand("version", "show the version", {}, Run, nullptr, NoState);
+const CommandOf<NoOptions> kCommand("version", "show the version", {}, Run, nullptr, NoState);
 
 }  // namespace
 

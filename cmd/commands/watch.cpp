@@ -305,9 +305,9 @@ constexpr Flag kFlags[] = {
                                        "only this pod, and what it depends on; repeatable"),
 };
 
-constexpr CommandOf<WatchOptions> kCommand(
-    "watch", "make pods anew that were preempted, as their spec allows", kFlags,
-    WithWorld<RunWatch>, WatchConflict);
+const CommandOf<WatchOptions> kCommand("watch",
+                                       "make pods anew that were preempted, as their spec allows",
+                                       kFlags, WithWorld<RunWatch>, WatchConflict);
 
 }  // namespace
 

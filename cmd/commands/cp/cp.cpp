@@ -283,8 +283,8 @@ constexpr Flag kFlags[] = {
                                                       "as for scp: folders are copied anyway")),
 };
 
-constexpr CommandOf<CpOptions> kCommand("cp", "copy files to or from a pod's workers", kFlags,
-                                        WithWorld<RunCp>);
+const CommandOf<CpOptions> kCommand("cp", "copy files to or from a pod's workers", kFlags,
+                                    WithWorld<RunCp>);
 
 const Command& commands::kCp = kCommand;
 

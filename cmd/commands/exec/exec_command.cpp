@@ -124,7 +124,7 @@ constexpr Flag kFlags[] = {
     BehindDashes(true, Of::Values<&ExecLine::command>("COMMAND", "", "the command, after --")),
 };
 
-constexpr CommandOf<ExecLine> kCommand(
+const CommandOf<ExecLine> kCommand(
     "exec", "run a command on a pod's workers", kFlags,
     [](Context& context, const ExecLine& line) {
       return line.detach.empty() ? RunExec(context.wiring(), line, line)

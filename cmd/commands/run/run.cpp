@@ -199,8 +199,8 @@ constexpr Flag kFlags[] = {
                             "ARGUMENT", "", "further arguments of the command, after --")),
 };
 
-constexpr CommandOf<RunOptions> kCommand("run", "run a job of the spec on its pod's workers",
-                                         kFlags, WithWorld<RunJob>, RunConflict);
+const CommandOf<RunOptions> kCommand("run", "run a job of the spec on its pod's workers", kFlags,
+                                     WithWorld<RunJob>, RunConflict);
 
 }  // namespace
 

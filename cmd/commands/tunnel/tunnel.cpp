@@ -283,8 +283,8 @@ constexpr Flag kFlags[] = {
     Of::Workers<&TunnelOptions::workers>("number of the worker (default 0)", "N"),
 };
 
-constexpr CommandOf<TunnelOptions> kCommand("tunnel", "forward local ports to a worker", kFlags,
-                                            WithWorld<RunTunnel>);
+const CommandOf<TunnelOptions> kCommand("tunnel", "forward local ports to a worker", kFlags,
+                                        WithWorld<RunTunnel>);
 
 const Command& commands::kTunnel = kCommand;
 
