@@ -322,7 +322,6 @@ constexpr Flag kFlags[] = {
 
 const CommandOf<ApplyOptions> kCommand("apply", "make the cloud match the spec", kFlags,
                                        WithWorld<RunApply>, PlanConflict,
-
                                        // A saved plan knows its own.
                                        [](const ApplyOptions& options) {
                                          return options.plan_file.empty();

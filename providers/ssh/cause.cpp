@@ -50,8 +50,7 @@ std::string_view TextOf(Code code) {
              "podctl does not talk to it";
     case Code::kHostKeyRevoked:
       return "THE HOST KEY[ OF {worker} ({host})] IS REVOKED in known_hosts[: {shown}]; podctl "
-             "does "
-             "not talk to whoever shows it";
+             "does not talk to whoever shows it";
     case Code::kHostKeyUnknown:
       return "no host key is known[ for {worker} ({host})], and trusting the first one is switched "
              "off[; it shows {shown}]";
