@@ -1,8 +1,13 @@
 #include "cmd/dispatch.h"
 
-#include "cmd/commands/state_access.h"
+#include <algorithm>
+
+#include "cmd/commands/failure.h"
 #include "cmd/context.h"
+#include "cmd/views/json_events.h"
+#include "cmd/views/snippet.h"
 #include "cmd/wiring.h"
+#include "providers/os/clock.h"
 
 namespace podctl {
 
@@ -15,6 +20,20 @@ int Dispatch(const Invocation& invocation, Streams& streams) {
     }
   }
   return command.Run(context, invocation.options);
+}
+
+int ShowUsageError(const UsageError& wrong, const std::vector<std::string>& words,
+                   Streams& streams) {
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (std::find(words.begin(), end, "--json") != end) {
+    RealClock clock;
+    const Error error = MakeError(ErrorCode::kInvalidArgument, wrong.message, wrong.hint);
+    ShowDiagnosticEvent(streams, clock, DiagnosticOf("", error));
+    return 1;
+  }
+  streams.err << "Error: " << wrong.message << "\n";
+  if (!wrong.hint.empty()) streams.err << "  " << wrong.hint << "\n";
+  return 1;
 }
 
 }  // namespace podctl

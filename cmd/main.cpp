@@ -32,9 +32,7 @@ int main(int argc, char** argv) {
   if (const auto* help = std::get_if<HelpWanted>(&parsed)) {
     streams.out << help->text;
   } else if (const auto* wrong = std::get_if<UsageError>(&parsed)) {
-    streams.err << "Error: " << wrong->message << "\n";
-    if (!wrong->hint.empty()) streams.err << "  " << wrong->hint << "\n";
-    return 1;
+    code = ShowUsageError(*wrong, words, streams);
   } else {
     code = Dispatch(*invocation, streams);
   }

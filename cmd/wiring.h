@@ -76,6 +76,10 @@ class Wiring {
 
   LockInfo LockFor(const std::string& operation) const;
 
+  // The error that was shown last, for the exit code; nullopt: none was.
+  void NoteFailure(ErrorCode code) { failure_ = code; }
+  std::optional<ErrorCode> failure() const { return failure_; }
+
   // Every problem that was shown in this run, for a view that lists them once more.
   Diagnostics& told() { return told_; }
   // While set, problems are not shown but only put there: for who looks before showing them.
@@ -95,6 +99,7 @@ class Wiring {
   Interrupt& interrupt_;
   std::unique_ptr<Parts> parts_;
   Diagnostics told_;
+  std::optional<ErrorCode> failure_;
   bool only_collects_ = false;
 };
 

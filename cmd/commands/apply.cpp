@@ -11,6 +11,7 @@
 #include "cmd/commands/ask.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/execute_report.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_flags.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/run/autostart.h"
@@ -28,10 +29,6 @@
 
 namespace podctl {
 namespace {
-
-int ExitOf(Wiring& wiring) {
-  return wiring.interrupt().requested() ? kInterruptedExitCode : 1;
-}
 
 void ShowNotes(Wiring& wiring, JsonEvents* json, const std::vector<std::string>& notes) {
   for (const std::string& note : notes) {
@@ -228,7 +225,7 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   run = PreparePlan(wiring, prepare, json.get());
   if (!run) {
     if (options.markdown) ShowMarkdown(wiring, nullptr);
-    return ExitOf(wiring);
+    return FailedExitCode(wiring);
   }
   ShowNotes(wiring, json.get(), run->notes);
   if (!options.markdown) ShowThePlan(wiring, json.get(), *run);
@@ -257,7 +254,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   prepare.will_enter = !options.destroy && !options.refresh_only;
   auto run = is_saved ? PrepareSavedPlan(wiring, options, json.get())
                       : PreparePlan(wiring, prepare, json.get());
-  if (!run) return ExitOf(wiring);
+  if (!run) return FailedExitCode(wiring);
   const bool destroy = run->plan.mode == PlanMode::kDestroy;
   ShowNotes(wiring, json.get(), run->notes);
   if (!is_saved) ShowThePlan(wiring, json.get(), *run);
@@ -276,7 +273,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
     if (code != 0) return code;
   }
   const bool enters = run->plan.mode == PlanMode::kNormal;
-  if (enters && !PrepareToEnter(wiring, json.get(), &run->plan)) return ExitOf(wiring);
+  if (enters && !PrepareToEnter(wiring, json.get(), &run->plan)) return FailedExitCode(wiring);
 
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;

@@ -9,6 +9,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
@@ -220,10 +221,7 @@ void LookOver(Wiring& wiring, const std::string& address, const std::vector<Work
 }  // namespace
 
 int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return wiring.interrupt().requested() ? kInterruptedExitCode : 1;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   auto record = FindRecord(wiring, options.pod);
   if (!record) return fail(record.error());
   DoctorReport report;

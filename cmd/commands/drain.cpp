@@ -9,6 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/commands/ask.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
@@ -236,10 +237,7 @@ int Drain(Wiring& wiring, const DrainOptions& options, const PodTarget& target,
 }  // namespace
 
 int RunDrain(Wiring& wiring, const DrainOptions& options) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return 1;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   auto target = FindPod(wiring, options.pod);
   if (!target) return fail(target.error());
   auto chosen = SelectWorkers(*target, options.workers, "all");

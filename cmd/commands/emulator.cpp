@@ -6,6 +6,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/context.h"
 #include "providers/emulator/emulator.h"
@@ -34,10 +35,7 @@ Result<std::pair<std::string, int>> ParseListen(const std::string& text) {
 
 int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   auto listen = ParseListen(options.listen);
-  if (!listen) {
-    ShowError(wiring, nullptr, "", listen.error());
-    return 1;
-  }
+  if (!listen) return ShowFailure(wiring, listen.error());
   emulator::Options start;
   start.listen_host = listen->first;
   start.listen_port = listen->second;
@@ -56,7 +54,7 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   auto emulator = emulator::Emulator::Start(start);
   if (!emulator) {
     ShowError(wiring, nullptr, "the emulator cannot start", emulator.error());
-    return 1;
+    return 1;  // also where another has its folder: that is no state
   }
   Streams& streams = wiring.streams();
   if (start.workers != emulator::Options::Workers::kNone) {

@@ -6,6 +6,7 @@
 
 #include "cmd/command_table.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/context.h"
 #include "cmd/help_text.h"
 #include "providers/base/text.h"
@@ -21,9 +22,9 @@ int Run(Context& context, const HelpOptions& options) {
   const std::string topic = Join(options.words, " ");
   const Command* command = FindCommand(topic);
   if (command == nullptr && !topic.empty()) {
-    context.streams().err << fmt::format("Error: there is no command `{}`\n  See `podctl help`.\n",
-                                         topic);
-    return 1;
+    return ShowFailure(context.wiring(), MakeError(ErrorCode::kNotFound,
+                                                   fmt::format("there is no command `{}`", topic),
+                                                   "See `podctl help`."));
   }
   context.streams().out << (command == nullptr ? HelpText() : HelpText(*command));
   return 0;

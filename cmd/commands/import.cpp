@@ -101,8 +101,11 @@ class Importer {
     }
     Diagnostics diagnostics;
     spec_ = LoadSpec(load_, wiring_.files(), wiring_.environment(), diagnostics);
-    if (!wiring_.options().json) ShowDiagnostics(wiring_, nullptr, diagnostics);
-    if (diagnostics.has_errors()) return FailForSpec(diagnostics);
+    ShowDiagnostics(wiring_, nullptr, diagnostics);
+    if (diagnostics.has_errors()) {
+      exit_code_ = 1;
+      return false;
+    }
     const PodSpec* known = FindPod(spec_, address_.name);
     if (known == nullptr) return true;
     pod_ = *known;
@@ -111,16 +114,6 @@ class Importer {
                           fmt::format("{} is in the spec already, in {}:{}", options_.address,
                                       known->place.file, known->place.line),
                           "leave out --write-spec"));
-  }
-
-  bool FailForSpec(const Diagnostics& diagnostics) {
-    exit_code_ = 1;
-    if (wiring_.options().json) {
-      Fail(MakeError(
-          ErrorCode::kInvalidArgument, "the spec has errors",
-          "`podctl validate` shows them; the first: " + diagnostics.items().front().summary));
-    }
-    return false;
   }
 
   bool IsMissing(const std::string& path) {
@@ -345,7 +338,7 @@ class Importer {
       pod_ = *pod;
       return true;
     }
-    if (!wiring_.options().json) ShowDiagnostics(wiring_, nullptr, diagnostics);
+    ShowDiagnostics(wiring_, nullptr, diagnostics);
     return Fail(MakeError(ErrorCode::kFailedPrecondition,
                           "podctl cannot write a spec that matches this node",
                           "write the pod into the spec by hand, and import it then"));

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cmd/views/snippet.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "templates/catalog.h"
@@ -17,16 +16,7 @@ namespace {
 constexpr const char* kFileName = "podctl.yaml";
 constexpr const char* kFormatVersion = "1.0";
 
-int Fail(Streams& streams, std::string summary, std::string suggestion) {
-  Diagnostic diagnostic;
-  diagnostic.summary = std::move(summary);
-  diagnostic.suggestion = std::move(suggestion);
-  streams.err << FormatDiagnostic(diagnostic,
-                                  {streams.color && streams.err_is_terminal, streams.width});
-  return 1;
-}
-
-int ListTemplates(bool json, Streams& streams) {
+void ListTemplates(bool json, Streams& streams) {
   if (json) {
     Value::List list;
     for (const Template& item : Templates()) {
@@ -39,14 +29,13 @@ int ListTemplates(bool json, Streams& streams) {
     document.Set("format_version", kFormatVersion);
     document.Set("templates", std::move(list));
     streams.out << ToJson(document) << "\n";
-    return 0;
+    return;
   }
   std::size_t widest = 0;
   for (const Template& item : Templates()) widest = std::max(widest, item.name.size());
   for (const Template& item : Templates()) {
     streams.out << fmt::format("{:<{}}  {}\n", item.name, widest, item.description);
   }
-  return 0;
 }
 
 // `file` below `folder`, as a user would write it.
@@ -98,21 +87,24 @@ Result<std::string> WriteNewSpec(const std::string& folder, std::string_view tex
   return path;
 }
 
-int RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
-  if (options.list) return ListTemplates(options.json, streams);
+Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
+  if (options.list) {
+    ListTemplates(options.json, streams);
+    return {};
+  }
   if (!options.from_command.empty()) return RunInitFromCommand(options, files, streams);
   const Template* chosen = FindTemplate(options.template_name);
   if (chosen == nullptr) {
     std::vector<std::string> names;
     for (const Template& item : Templates()) names.emplace_back(item.name);
     const std::string near = NearestWord(options.template_name, names);
-    return Fail(
-        streams, fmt::format("there is no template `{}`", options.template_name),
+    return MakeError(
+        ErrorCode::kNotFound, fmt::format("there is no template `{}`", options.template_name),
         near.empty() ? "`podctl init --list` shows them" : fmt::format("did you mean `{}`?", near));
   }
   const std::string path = PathIn(options.folder, kFileName);
   if (const auto written = WriteFiles(*chosen, options.folder, files); !written) {
-    return Fail(streams, written.error().message, written.error().hint);
+    return written;
   }
   if (options.json) {
     Value document;
@@ -127,7 +119,7 @@ int RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
       document.Set("other_files", std::move(others));
     }
     streams.out << ToJson(document) << "\n";
-    return 0;
+    return {};
   }
   const std::string with_file = path == kFileName ? "" : " -f " + ShellQuote(path);
   streams.out << fmt::format("Wrote {} from the template `{}`.\n", path, chosen->name);
@@ -139,7 +131,7 @@ int RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
       "  podctl plan{}\n"
       "  podctl apply{}\n",
       with_file, with_file);
-  return 0;
+  return {};
 }
 
 }  // namespace podctl

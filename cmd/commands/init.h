@@ -21,12 +21,12 @@ struct InitOptions {
   std::string now = {};           // RFC 3339, for that request
 };
 
-// The exit code. A podctl.yaml that is there already is never overwritten. The folder "-" is
-// standard output, with a command only.
-int RunInit(const InitOptions& options, FileSystem& files, Streams& streams);
+// Writes what it did to `streams`. A podctl.yaml that is there already is never overwritten. The
+// folder "-" is standard output, with a command only.
+Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& streams);
 
 // The part of it that `--from-command` asks for.
-int RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams);
+Result<void> RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams);
 // Writes a text to podctl.yaml in the folder; its path. kAlreadyExists where there is one.
 Result<std::string> WriteNewSpec(const std::string& folder, std::string_view text,
                                  FileSystem& files);

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/init.h"
 #include "cmd/context.h"
 #include "providers/base/text.h"
@@ -29,7 +30,8 @@ int Run(Context& context, const InitOptions& given) {
   InitOptions options = given;
   options.json = context.global().json;
   options.now = FormatTimestamp(clock.Now());
-  return RunInit(options, files, context.streams());
+  const auto done = RunInit(options, files, context.streams());
+  return done ? 0 : ShowFailure(context.wiring(), done.error());
 }
 
 using Of = FlagsOf<InitOptions>;

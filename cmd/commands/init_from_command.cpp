@@ -14,20 +14,13 @@ namespace {
 
 constexpr const char* kFormatVersion = "1.0";
 
-void Tell(Severity severity, std::string summary, std::string detail, Streams& streams) {
+void Warn(std::string summary, std::string detail, Streams& streams) {
   Diagnostic diagnostic;
-  diagnostic.severity = severity;
+  diagnostic.severity = Severity::kWarning;
   diagnostic.summary = std::move(summary);
   diagnostic.detail = std::move(detail);
   streams.err << FormatDiagnostic(diagnostic,
                                   {streams.color && streams.err_is_terminal, streams.width});
-}
-
-int Fail(const Error& error, Streams& streams) {
-  const Diagnostic diagnostic = DiagnosticOf("", error);
-  streams.err << FormatDiagnostic(diagnostic,
-                                  {streams.color && streams.err_is_terminal, streams.width});
-  return 1;
 }
 
 // "2026-11-22T08:00:00Z" -> "20261122_080000", as Caliban stamped its jobs.
@@ -40,27 +33,26 @@ std::string Stamp(const std::string& time) {
   return stamp;
 }
 
-int PrintLegacy(const FromCommand& made, const InitOptions& options, Streams& streams) {
+Result<void> PrintLegacy(const FromCommand& made, const InitOptions& options, Streams& streams) {
   if (!made.training) {
     const bool many = made.tool.starts_with("caliban");
-    Tell(Severity::kError,
-         many ? "`--legacy-request` is about one job, and this line is several"
-              : "`--legacy-request` is about lines of `caliban cloud`",
-         many ? "Give the flags of one experiment after `--`, in place of --experiment_config."
-              : "Only its jobs were requests of the service that is gone.",
-         streams);
-    return 1;
+    return MakeError(
+        ErrorCode::kInvalidArgument,
+        many ? "`--legacy-request` is about one job, and this line is several"
+             : "`--legacy-request` is about lines of `caliban cloud`",
+        many ? "Give the flags of one experiment after `--`, in place of --experiment_config."
+             : "Only its jobs were requests of the service that is gone.");
   }
   streams.out << ToJson(LegacyJobBody(*made.training, Stamp(options.now)), JsonStyle::kIndented)
               << "\n";
-  Tell(Severity::kWarning, "this request is for the record",
+  Warn("this request is for the record",
        fmt::format("It was sent to https://ml.googleapis.com/v1/projects/{}/jobs. {}",
                    made.training->project, kLegacyEnd),
        streams);
-  return 0;
+  return {};
 }
 
-int PrintJson(const FromCommand& made, const std::string& path, Streams& streams) {
+void PrintJson(const FromCommand& made, const std::string& path, Streams& streams) {
   Value document;
   document.Set("format_version", kFormatVersion);
   document.Set("tool", made.tool);
@@ -78,41 +70,39 @@ int PrintJson(const FromCommand& made, const std::string& path, Streams& streams
   }
   document.Set("remarks", std::move(remarks));
   streams.out << ToJson(document) << "\n";
-  return 0;
 }
 
 }  // namespace
 
-int RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams) {
+Result<void> RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams) {
   constexpr std::uint64_t kMostBytes = 1 << 20;
   const auto read = [&](const std::string& path) { return files.Read(path, kMostBytes); };
   const Result<FromCommand> made = SpecFromCommand(options.from_command, {read, options.now});
-  if (!made) {
-    return Fail(made.error(), streams);
-  }
+  if (!made) return made.error();
   if (options.legacy_request) return PrintLegacy(*made, options, streams);
   std::string path;
   if (options.folder != "-") {
     const auto written = WriteNewSpec(options.folder, made->text, files);
-    if (!written) {
-      return Fail(written.error(), streams);
-    }
+    if (!written) return written.error();
     path = *written;
   }
-  if (options.json) return PrintJson(*made, path, streams);
+  if (options.json) {
+    PrintJson(*made, path, streams);
+    return {};
+  }
   for (const Remark& remark : made->remarks) {
-    Tell(Severity::kWarning, fmt::format("{}: {}", remark.subject, remark.reason), "", streams);
+    Warn(fmt::format("{}: {}", remark.subject, remark.reason), "", streams);
   }
   if (path.empty()) {
     streams.out << made->text;
-    return 0;
+    return {};
   }
   const std::string with_file = path == "podctl.yaml" ? "" : " -f " + ShellQuote(path);
   streams.out << fmt::format(
       "Wrote {} from a line of `{}`.\n\nNext: look it over, then\n  podctl validate{}\n  podctl "
       "plan{}\n",
       path, made->tool, with_file, with_file);
-  return 0;
+  return {};
 }
 
 }  // namespace podctl

@@ -12,6 +12,7 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/exec/variables.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/run/start_gate.h"
@@ -203,10 +204,7 @@ int ShowStarted(Wiring& wiring, const std::string& pod, int per_slice, const std
 }  // namespace
 
 int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart& detached) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return 1;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   const std::string pod = BarePodName(target.address);
   auto seen =
       AskWorkers(wiring, target.address, detached.workers, workers::ListCommand(detached.name));
@@ -262,10 +260,7 @@ int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart&
 }
 
 int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return 1;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   auto variables = ReadVariables(exec.env, wiring.environment());
   if (!variables) return fail(variables.error());
   if (!workers::IsJobName(exec.detach)) return fail(BadName(exec.detach));
@@ -293,10 +288,7 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
 
 int RunJobs(Wiring& wiring, const JobsOptions& options) {
   auto chosen = Choose(wiring, options.pod, options.workers);
-  if (!chosen) {
-    ShowError(wiring, nullptr, "", chosen.error());
-    return 1;
-  }
+  if (!chosen) return ShowFailure(wiring, chosen.error());
   auto answers =
       AskWorkers(wiring, chosen->target.address, chosen->workers, workers::ListCommand(""));
   const auto found = ReadJobs(&answers);
@@ -314,10 +306,7 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
 }
 
 int RunKill(Wiring& wiring, const KillOptions& options) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return 1;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   const std::string pod = BarePodName(options.pod);
   if (!workers::IsJobName(options.job)) return fail(BadName(options.job));
   auto chosen = Choose(wiring, options.pod, options.workers);

@@ -8,6 +8,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/kept_file.h"
 #include "cmd/commands/log_follower.h"
 #include "cmd/commands/plan_run.h"
@@ -217,10 +218,7 @@ void ShowEnds(Wiring& wiring, const std::vector<WorkerAccess>& workers,
 }  // namespace
 
 int RunLogs(Wiring& wiring, const LogsOptions& options) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return 1;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   if (!workers::IsJobName(options.job)) {
     return fail(MakeError(ErrorCode::kInvalidArgument,
                           fmt::format("`{}` is no name of a job", options.job),

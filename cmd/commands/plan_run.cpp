@@ -104,8 +104,16 @@ void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagno
     return;
   }
   Streams& streams = wiring.streams();
+  Diagnostics as_text;
+  for (const Diagnostic& diagnostic : diagnostics.items()) {
+    if (wiring.options().json && diagnostic.severity == Severity::kError) {
+      ShowDiagnosticEvent(streams, wiring.clock(), diagnostic);
+    } else {
+      as_text.Add(diagnostic);
+    }
+  }
   const SnippetStyle style{streams.color && streams.err_is_terminal, streams.width};
-  const std::string text = FormatDiagnostics(diagnostics, style);
+  const std::string text = FormatDiagnostics(as_text, style);
   if (!text.empty()) streams.err << text << std::flush;
 }
 
@@ -126,6 +134,7 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
 }
 
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error) {
+  wiring.NoteFailure(error.code);
   Diagnostics diagnostics;
   diagnostics.Add(DiagnosticOf(summary, error));
   ShowDiagnostics(wiring, json, diagnostics);

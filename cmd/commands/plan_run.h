@@ -52,7 +52,7 @@ enum class NoPlan {
 };
 
 // Shows itself (in `json`, when given) why there is no plan, and tells `why` (may be nullptr);
-// nullopt: exit 1, or 130 when interrupted. What is said of the plan is left in `problems`.
+// nullopt: exit with FailedExitCode. What is said of the plan is left in `problems`.
 std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json,
                                    NoPlan* why = nullptr);
 
@@ -68,6 +68,8 @@ void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
 void TellInterrupted(Wiring& wiring, JsonEvents* json);  // before anything was begun
 void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error);
 void ShowWarning(Wiring& wiring, JsonEvents* json, std::string summary, std::string detail);
+// Where a command has no `json` of its own, and prints a document: with --json errors are the same
+// events on stdout, in its place, and warnings are text beside it.
 void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics);
 // Diagnostics of a place in the spec, with the text of that line read from the file.
 Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics);

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "cmd/command_line.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/state_lock.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
@@ -148,9 +149,13 @@ class SavedRun {
     ShowError(wiring_, json_, "", error);
     return std::nullopt;
   }
-  bool Refuse(const std::string& summary, const std::string& detail) {
-    ShowError(wiring_, json_, summary, MakeError(ErrorCode::kFailedPrecondition, detail));
+  bool Refuse(const std::string& summary, const std::string& detail,
+              ErrorCode code = ErrorCode::kFailedPrecondition) {
+    ShowError(wiring_, json_, summary, MakeError(code, detail));
     return false;
+  }
+  bool RefuseStale(const std::string& detail) {
+    return Refuse(kStale, detail, ErrorCode::kStalePlan);
   }
 
   // A saved plan was decided upon; nothing on the command line may change what it says.
@@ -217,10 +222,10 @@ class SavedRun {
     const bool fresh = run_.generation.none();
     run_.stored = std::move(stored->state).value_or(State{});
     if (std::string why = WhyStale(fresh); !why.empty()) {
-      return Refuse(kStale, fmt::format("{}\n{}", kStateMovedOn, why));
+      return RefuseStale(fmt::format("{}\n{}", kStateMovedOn, why));
     }
     if (saved_.prior && !IsSealedBy(run_.stored.digest_key, saved_)) {
-      return Refuse(kAltered, kNotSealed);
+      return Refuse(kAltered, kNotSealed, ErrorCode::kStalePlan);
     }
     if (fresh) run_.stored.lineage = saved_.plan.lineage;
     return true;
@@ -291,11 +296,11 @@ class SavedRun {
       if (run == nullptr || run->step.files.empty()) continue;
       const auto digest = DigestFiles(wiring_.files(), run->step.files);
       if (digest && *digest == run->files_digest) continue;
-      return Refuse(kStale,
-                    fmt::format("The given plan file can no longer be applied because the files "
-                                "that {} copies to the workers were changed after the plan was "
-                                "created{}",
-                                change.address, digest ? "." : ": " + digest.error().message));
+      return RefuseStale(
+          fmt::format("The given plan file can no longer be applied because the files "
+                      "that {} copies to the workers were changed after the plan was "
+                      "created{}",
+                      change.address, digest ? "." : ": " + digest.error().message));
     }
     return true;
   }
@@ -321,10 +326,10 @@ class SavedRun {
       changed.push_back(std::move(change));
     }
     if (!changed.empty()) {
-      return Refuse(kStale,
-                    "The given plan file can no longer be applied because what it acts on "
-                    "was changed after the plan was created:\n  " +
-                        Join(changed, "\n  "));
+      return RefuseStale(
+          "The given plan file can no longer be applied because what it acts on "
+          "was changed after the plan was created:\n  " +
+          Join(changed, "\n  "));
     }
     run_.observation = std::move(*observation);
     run_.settled = Settle(std::move(base), run_.observation, &run_.notes);
@@ -399,7 +404,7 @@ Result<std::vector<std::string>> NotesOnState(Wiring& wiring, const SavedPlan& s
         "Seal: not looked at, since its state is not here. `podctl apply` refuses a plan that was "
         "altered.");
   } else if (!IsSealedBy(state->digest_key, saved)) {
-    return MakeError(ErrorCode::kDataLoss, kAltered, kNotSealed);
+    return MakeError(ErrorCode::kStalePlan, kAltered, kNotSealed);
   }
   return notes;
 }
@@ -407,10 +412,7 @@ Result<std::vector<std::string>> NotesOnState(Wiring& wiring, const SavedPlan& s
 }  // namespace
 
 int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return 1;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   const auto saved = ReadPlanFile(path, wiring.files());
   if (!saved) return fail(saved.error());
   auto notes = NotesOnState(wiring, *saved);

@@ -6,6 +6,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/refused_key.h"
@@ -16,7 +17,6 @@
 namespace podctl {
 namespace {
 
-constexpr int kNoSession = 255;
 constexpr int kUnheard = 141;     // what a shell shows for who died of SIGPIPE
 constexpr int kSignalBase = 128;  // what a shell adds to a signal's number; its name is shown
 
@@ -75,10 +75,7 @@ std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
 }
 
 int RunSsh(Wiring& wiring, const PodOptions& options) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return kNoSession;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   auto target = FindPod(wiring, options.pod);
   if (!target) return fail(target.error());
   auto workers = SelectWorkers(*target, options.workers, "0");
@@ -101,7 +98,7 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
   }
   std::optional<bool> tty = options.tty;
   if (options.command.empty() && !options.tty) tty.reset();
-  return RunOnTerminal(wiring, *target, worker, command, tty).value_or(kNoSession);
+  return RunOnTerminal(wiring, *target, worker, command, tty).value_or(FailedExitCode(wiring));
 }
 
 using Of = FlagsOf<PodOptions>;

@@ -10,7 +10,8 @@
 
 namespace podctl {
 
-// Exits with the remote side's code; 255 when there was no session, as ssh does.
+// Exits with the remote side's code, or as every command does that failed when there was no
+// session.
 int RunSsh(Wiring& wiring, const PodOptions& options);
 
 // A command (empty: the login shell) on one worker with this terminal connected to it; `tty`: it is

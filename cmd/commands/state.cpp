@@ -55,7 +55,7 @@ std::vector<Address> Matching(const State& state, const std::string& filter) {
 int RunShow(Wiring& wiring) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
-  if (!state) return 1;
+  if (!state) return FailedExitCode(wiring);
   Streams& streams = wiring.streams();
   if (wiring.options().json) {
     streams.out << ToJson(StateDocument(*state), JsonStyle::kIndented) << "\n";
@@ -72,7 +72,7 @@ int RunShow(Wiring& wiring) {
 int RunStatus(Wiring& wiring) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
-  if (!state) return 1;
+  if (!state) return FailedExitCode(wiring);
   auto provider = wiring.provider();
   if (!provider) return ShowFailure(wiring, provider.error());
   auto observation = Observe({}, *state, **provider, wiring.options().parallelism,
@@ -116,7 +116,7 @@ int RunStatus(Wiring& wiring) {
 int RunStateList(Wiring& wiring, const StateListOptions& options) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
-  if (!state) return 1;
+  if (!state) return FailedExitCode(wiring);
   std::set<Address> wanted;
   for (const std::string& filter : options.addresses) {
     const auto addresses = Matching(*state, filter);
@@ -140,7 +140,7 @@ int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   const std::string& address = options.address;
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
-  if (!state) return 1;
+  if (!state) return FailedExitCode(wiring);
   const auto wanted = ParseAddress(address);
   const std::string text = wanted ? ShowAddress(*state, *wanted) : "";
   if (text.empty()) return NoSuchAddress(wiring, *state, address);

@@ -13,24 +13,6 @@
 
 namespace podctl {
 
-int ShowFailure(Wiring& wiring, const Error& error, const std::string& summary) {
-  const bool interrupted = wiring.interrupt().requested();
-  const int code = interrupted ? kInterruptedExitCode : 1;
-  if (interrupted && error.code == ErrorCode::kCancelled) {
-    wiring.streams().err << "Interrupted. Nothing was changed.\n";
-    return code;
-  }
-  if (!wiring.options().json) {
-    ShowError(wiring, nullptr, summary, error);
-    return code;
-  }
-  Value document = Value::EmptyMap();
-  document.Set("errored", true);
-  document.Set("diagnostics", Value::List{DiagnosticJson(DiagnosticOf(summary, error))});
-  ShowDocument(wiring, std::move(document));
-  return code;
-}
-
 void ShowDocument(Wiring& wiring, Value document) {
   document.Set("format_version", "1.0");
   wiring.streams().out << ToJson(document, JsonStyle::kIndented) << "\n" << std::flush;

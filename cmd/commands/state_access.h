@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cmd/commands/failure.h"
 #include "cmd/wiring.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
@@ -13,10 +14,6 @@
 #include "state/store.h"
 
 namespace podctl {
-
-// Shows an error: as a diagnostic on stderr, or with --json as a document on stdout. Returns the
-// exit code: 1, or 130 when the run was interrupted.
-int ShowFailure(Wiring& wiring, const Error& error, const std::string& summary = {});
 
 // An indented document with its `format_version` on stdout.
 void ShowDocument(Wiring& wiring, Value document);

@@ -14,6 +14,7 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/execute_report.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/context.h"
 #include "cmd/views/watch_view.h"
@@ -275,7 +276,7 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
     case RoundEnd::kWrongUsage:
     case RoundEnd::kFailed:
     case RoundEnd::kBlocked:
-      return 1;
+      return FailedExitCode(wiring);
     case RoundEnd::kNothing:
     case RoundEnd::kActed:
       break;

@@ -89,12 +89,29 @@ std::string Clause(const std::string& reason) {
   return reason.empty() ? "" : fmt::format(" ({})", reason);
 }
 
+void WriteEvent(Streams& streams, Clock& clock, const std::string& level,
+                const std::string& message, const std::string& type, Value fields) {
+  fields.Set("@level", level);
+  fields.Set("@message", message);
+  fields.Set("@module", "podctl.ui");
+  fields.Set("@timestamp", FormatTimestamp(clock.Now()));
+  fields.Set("type", type);
+  streams.out << ToJson(fields) << '\n' << std::flush;
+}
+
 }  // namespace
 
 Value DiagnosticJson(const Diagnostic& diagnostic) {
   Diagnostics one;
   one.Add(diagnostic);
   return DiagnosticsDocument(one)["diagnostics"].AsList().front();
+}
+
+void ShowDiagnosticEvent(Streams& streams, Clock& clock, const Diagnostic& diagnostic) {
+  const bool error = diagnostic.severity == Severity::kError;
+  WriteEvent(streams, clock, error ? "error" : "warn",
+             fmt::format("{}: {}", error ? "Error" : "Warning", diagnostic.summary), "diagnostic",
+             With("diagnostic", DiagnosticJson(diagnostic)));
 }
 
 JsonEvents::JsonEvents(Streams& streams, Clock& clock) : streams_(streams), clock_(clock) {
@@ -107,12 +124,7 @@ JsonEvents::JsonEvents(Streams& streams, Clock& clock) : streams_(streams), cloc
 
 void JsonEvents::Write(const std::string& level, const std::string& message,
                        const std::string& type, Value fields) {
-  fields.Set("@level", level);
-  fields.Set("@message", message);
-  fields.Set("@module", "podctl.ui");
-  fields.Set("@timestamp", FormatTimestamp(clock_.Now()));
-  fields.Set("type", type);
-  streams_.out << ToJson(fields) << '\n' << std::flush;
+  WriteEvent(streams_, clock_, level, message, type, std::move(fields));
 }
 
 void JsonEvents::Log(const std::string& level, const std::string& message) {
@@ -120,10 +132,7 @@ void JsonEvents::Log(const std::string& level, const std::string& message) {
 }
 
 void JsonEvents::ShowDiagnostic(const Diagnostic& diagnostic) {
-  const bool error = diagnostic.severity == Severity::kError;
-  Write(error ? "error" : "warn",
-        fmt::format("{}: {}", error ? "Error" : "Warning", diagnostic.summary), "diagnostic",
-        With("diagnostic", DiagnosticJson(diagnostic)));
+  ShowDiagnosticEvent(streams_, clock_, diagnostic);
 }
 
 void JsonEvents::ShowDrift(const Drift& drift) {

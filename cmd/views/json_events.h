@@ -46,6 +46,9 @@ class JsonEvents final : public EventSink {
   Clock& clock_;
 };
 
+// The one line of a diagnostic, of commands that show a document as well.
+void ShowDiagnosticEvent(Streams& streams, Clock& clock, const Diagnostic& diagnostic);
+
 // A diagnostic in terraform's form (`validate -json`).
 Value DiagnosticJson(const Diagnostic& diagnostic);
 

@@ -47,6 +47,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
       return "LOCKED";
     case ErrorCode::kInterrupted:
       return "INTERRUPTED";
+    case ErrorCode::kStalePlan:
+      return "STALE_PLAN";
   }
   return "UNKNOWN";
 }

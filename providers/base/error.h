@@ -36,6 +36,7 @@ enum class ErrorCode {
   kIo,           // a file or the disk refused
   kLocked,       // somebody else holds the lock
   kInterrupted,  // the user asked to stop
+  kStalePlan,    // what would be done is not what was reviewed
 };
 
 // The canonical name, e.g. "NOT_FOUND" (google.rpc.Code); ours likewise, e.g. "REPLY_LOST".

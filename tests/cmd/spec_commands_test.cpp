@@ -7,6 +7,7 @@
 
 #include "cmd/commands/init.h"
 #include "cmd/commands/validate.h"
+#include "cmd/views/snippet.h"
 #include "providers/base/json.h"
 #include "templates/catalog.h"
 #include "tests/support/fake_file_system.h"
@@ -21,7 +22,9 @@ class SpecCommandsTest : public ::testing::Test {
  protected:
   int Init(const InitOptions& options) {
     Clear();
-    return RunInit(options, files_, streams_);
+    const auto done = RunInit(options, files_, streams_);
+    if (!done) err_ << FormatDiagnostic(DiagnosticOf("", done.error()), {});
+    return done ? 0 : 1;
   }
   int Validate(bool json = false) {
     Clear();
@@ -80,7 +83,7 @@ TEST_F(SpecCommandsTest, InitListsTemplates) {
   testing::ExpectGolden("cmd/init_list.txt", out_.str());
   EXPECT_TRUE(files_.AllFiles().empty());
   EXPECT_EQ(Init({.template_name = "colob"}), 1);
-  EXPECT_THAT(err_.str(), HasSubstr("did you mean `colab`?"));
+  EXPECT_THAT(err_.str(), HasSubstr("Did you mean `colab`?"));
 }
 
 TEST_F(SpecCommandsTest, InitAnswersInJson) {

@@ -81,7 +81,7 @@ TEST_F(LocksTest, OfTwentyOneWorksAndNineteenSayWhoDoes) {
   }
   ASSERT_EQ(winners.size(), 1U);
   for (const RunResult& run : losers) {
-    EXPECT_EQ(run.code, 1) << run;
+    EXPECT_EQ(run.code, 3) << run;
     EXPECT_THAT(run.err, AllOf(HasSubstr("Error acquiring the state lock"),
                                HasSubstr("Lock Info:\n"), HasSubstr("Operation: apply\n"),
                                HasSubstr("Who:       "), HasSubstr("Created:   20"),
@@ -119,11 +119,11 @@ TEST_F(LocksTest, AStoppedHolderThatWasOvertakenLosesNothingAndDestroysNothing) 
   auto sleeper = Holder();
   sleeper->Signal(SIGSTOP);
   const RunResult refused = box_.Run({"apply", "--auto-approve"});
-  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_EQ(refused.code, 3) << refused;
   EXPECT_THAT(refused.err, HasSubstr("Process:   " + std::to_string(sleeper->pid()))) << refused;
   const std::string id = LockText()["ID"].AsString();
   const RunResult alive = box_.Run({"unlock", id});
-  EXPECT_EQ(alive.code, 1) << alive;
+  EXPECT_EQ(alive.code, 3) << alive;
   EXPECT_THAT(alive.err, HasSubstr("is alive")) << alive;
 
   std::filesystem::remove(box_.Path(kLock));
@@ -167,7 +167,7 @@ TEST_F(LocksTest, TheLockOfAnotherHostStandsUntilItIsBroken) {
   Begin("0.1s");
   LeaveLock("elsewhere", 4711, "2026-11-20T14:00:00Z");
   const RunResult refused = box_.Run({"apply", "--auto-approve"});
-  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_EQ(refused.code, 3) << refused;
   EXPECT_THAT(refused.err, AllOf(HasSubstr("a run on host elsewhere did not release it"),
                                  HasSubstr("podctl unlock 33333333-")))
       << refused;
@@ -180,7 +180,7 @@ TEST_F(LocksTest, TheLockOfAnotherHostStandsUntilItIsBroken) {
 TEST_F(LocksTest, AProcessThatIsYoungerThanTheLockDoesNotHoldIt) {
   Begin("0.1s");
   LeaveLock(ThisHost(), getpid(), "2126-01-01T00:00:00Z");
-  EXPECT_EQ(box_.Run({"apply", "--auto-approve"}).code, 1) << "it was there then";
+  EXPECT_EQ(box_.Run({"apply", "--auto-approve"}).code, 3) << "it was there then";
   LeaveLock(ThisHost(), getpid(), "2020-01-01T00:00:00Z");
   const RunResult run = box_.Apply();
   EXPECT_THAT(run.err, HasSubstr("took over the state lock of bob@")) << run;

@@ -231,12 +231,12 @@ TEST_F(SpecTest, OneRunAtATimeAndADeadOneHoldsNobodyUp) {
   auto holder = box_.Start({"apply", "--auto-approve"});
   ASSERT_TRUE(holder->WaitForErr("Creating...")) << holder->err();
   const RunResult refused = box_.Run({"apply", "--auto-approve"});
-  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_EQ(refused.code, 3) << refused;
   EXPECT_THAT(refused.err, AllOf(HasSubstr("Lock Info:"), HasSubstr("Operation: apply"),
                                  HasSubstr("Who: "), HasSubstr("--lock-timeout")))
       << refused;
   EXPECT_EQ(box_.Run({"plan"}).code, 0) << "a plan only reads";
-  EXPECT_EQ(box_.Run({"state", "rm", "pod.research"}).code, 1);
+  EXPECT_EQ(box_.Run({"state", "rm", "pod.research"}).code, 3);
 
   holder->Signal(SIGKILL);
   EXPECT_EQ(holder->Wait(), 128 + SIGKILL);

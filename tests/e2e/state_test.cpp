@@ -172,9 +172,8 @@ TEST_F(StateTest, MovesAndForgetsAddresses) {
   const RunResult near = box_.Run({"state", "mv", "pod.aa", "pod.d", "--json"});
   EXPECT_EQ(near.code, 1);
   const Value error = ParseJson(near.out).value_or(Value());
-  EXPECT_TRUE(error["errored"].AsBool()) << near;
-  EXPECT_EQ(error["diagnostics"].AsList().front()["summary"].AsString(),
-            "`pod.aa` is not in the state");
+  EXPECT_EQ(error["type"].AsString(), "diagnostic") << near;
+  EXPECT_EQ(error["diagnostic"]["summary"].AsString(), "`pod.aa` is not in the state");
   EXPECT_THAT(box_.Run({"state", "mv", "pod.b", "pod.c"}).err, HasSubstr("in the state already"));
   EXPECT_THAT(box_.Run({"state", "mv", "pod.b", "b"}).err, HasSubstr("`b` is no address"));
 
@@ -330,7 +329,7 @@ TEST_F(StateTest, NobodyChangesALockedState) {
                                            {"import", "pod.made", "made"}};
   for (const Arguments& command : commands) {
     const RunResult run = box_.Run(command);
-    EXPECT_EQ(run.code, 1) << run;
+    EXPECT_EQ(run.code, 3) << run;
     EXPECT_THAT(run.err,
                 AllOf(HasSubstr("Error acquiring the state lock"), HasSubstr("bob@elsewhere")));
   }

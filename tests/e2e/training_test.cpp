@@ -87,7 +87,7 @@ TEST_F(TrainingTest, ASavedPlanIsStaleWhenItsJobHasEndedOrIsGone) {
   ASSERT_EQ(box_.Run({"plan", "--out", "saved"}).code, 0);
   Strike("fail");
   const RunResult ended = box_.Run({"apply", "saved"});
-  EXPECT_EQ(ended.code, 1) << ended;
+  EXPECT_EQ(ended.code, 4) << ended;
   EXPECT_THAT(ended.err, HasSubstr("Saved plan is stale")) << ended;
   EXPECT_THAT(ended.err,
               HasSubstr("trainingJob.mnist: it is JOB_STATE_FAILED and was JOB_STATE_RUNNING"))
@@ -97,7 +97,7 @@ TEST_F(TrainingTest, ASavedPlanIsStaleWhenItsJobHasEndedOrIsGone) {
   ASSERT_EQ(box_.Run({"plan", "--out", "saved"}).code, 0);
   EXPECT_EQ(box_.Http("DELETE", "/v1/" + Jobs().front()["name"].AsString()).status, 200);
   const RunResult gone = box_.Run({"apply", "saved"});
-  EXPECT_EQ(gone.code, 1) << gone;
+  EXPECT_EQ(gone.code, 4) << gone;
   EXPECT_THAT(gone.err, HasSubstr("trainingJob.mnist: the job was deleted")) << gone;
 }
 

@@ -62,7 +62,7 @@ TEST_F(WatchOptionsTest, ALockIsWaitedForAsLongAsItSays) {
   auto apply = box_.RunInPty({"apply"});  // holds the lock while it asks
   ASSERT_TRUE(apply->WaitForText("Enter a value"));
   const RunResult refused = box_.Run({"watch", "--once"});
-  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_EQ(refused.code, 3) << refused;
   EXPECT_THAT(refused.err, AllOf(HasSubstr("the state lock"), HasSubstr("apply")));
   auto waits = box_.Start({"watch", "--once", "--lock-timeout", "5m"});
   ASSERT_FALSE(waits->Wait(std::chrono::seconds(1))) << waits->err();

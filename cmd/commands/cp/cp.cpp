@@ -16,6 +16,7 @@
 #include "cmd/commands/cp/received_files.h"
 #include "cmd/commands/exec/exec_desk.h"
 #include "cmd/commands/exec/summary.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/worker_round.h"
@@ -34,11 +35,6 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::milliseconds kTick{50};
-
-int Fail(Wiring& wiring, const Error& error) {
-  ShowError(wiring, nullptr, "", error);
-  return 1;
-}
 
 class Copy {
  public:
@@ -263,13 +259,13 @@ int Copy::Report(std::chrono::milliseconds elapsed) {
 
 int RunCp(Wiring& wiring, const CpOptions& options) {
   auto plan = ReadCopy(options.paths, options.workers);
-  if (!plan) return Fail(wiring, plan.error());
+  if (!plan) return ShowFailure(wiring, plan.error());
   auto target = FindPod(wiring, plan->pod);
-  if (!target) return Fail(wiring, target.error());
+  if (!target) return ShowFailure(wiring, target.error());
   auto workers = SelectWorkers(*target, plan->workers, "all");
-  if (!workers) return Fail(wiring, workers.error());
+  if (!workers) return ShowFailure(wiring, workers.error());
   Copy copy(wiring, *std::move(plan), *std::move(target), *std::move(workers));
-  if (auto ready = copy.Prepare(); !ready) return Fail(wiring, ready.error());
+  if (auto ready = copy.Prepare(); !ready) return ShowFailure(wiring, ready.error());
   return copy.Run();
 }
 

@@ -16,6 +16,7 @@
 #include "cmd/commands/exec/standard_input.h"
 #include "cmd/commands/exec/summary.h"
 #include "cmd/commands/exec/variables.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/farewell_limit.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
@@ -46,11 +47,6 @@ ssh::Limits LimitsOf(const ExecOptions& exec, std::size_t workers) {
   if (exec.max_failures) limits.max_failures = exec.max_failures->Of(workers);
   if (exec.fail_fast) limits.max_failures = 0;
   return limits;
-}
-
-int Fail(Wiring& wiring, const Error& error) {
-  ShowError(wiring, nullptr, "", error);
-  return 1;
 }
 
 // What to type for those that were not ok.
@@ -248,35 +244,35 @@ int ExecRun::Report(std::chrono::milliseconds elapsed) {
 int RunOnOneTerminal(Wiring& wiring, const PodTarget& target, const ExecChoice& choice,
                      const ExecOptions& exec) {
   if (choice.workers.size() != 1) {
-    return Fail(wiring, MakeError(ErrorCode::kInvalidArgument,
-                                  fmt::format("`--tty` is for one worker, and {} are chosen",
-                                              choice.workers.size()),
-                                  "Choose one: `--worker 0`."));
+    return ShowFailure(wiring, MakeError(ErrorCode::kInvalidArgument,
+                                         fmt::format("`--tty` is for one worker, and {} are chosen",
+                                                     choice.workers.size()),
+                                         "Choose one: `--worker 0`."));
   }
   auto variables = ReadVariables(exec.env, wiring.environment());
-  if (!variables) return Fail(wiring, variables.error());
+  if (!variables) return ShowFailure(wiring, variables.error());
   Variables all = target.exec_env;
   all.insert(choice.workers.front().env.begin(), choice.workers.front().env.end());
   for (const auto& [name, value] : *variables) all[name] = value;
   return RunOnTerminal(wiring, target, choice.workers.front(), RemoteCommand(choice.command, all),
                        true)
-      .value_or(1);
+      .value_or(FailedExitCode(wiring));
 }
 
 }  // namespace
 
 int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
   auto target = FindPod(wiring, options.pod);
-  if (!target) return Fail(wiring, target.error());
+  if (!target) return ShowFailure(wiring, target.error());
   auto choice = ChooseWork(wiring, *target, options, exec);
-  if (!choice) return Fail(wiring, choice.error());
+  if (!choice) return ShowFailure(wiring, choice.error());
   if (choice->workers.empty()) {
     wiring.streams().err << "Nothing to run again: the command ended with 0 on every worker.\n";
     return 0;
   }
   if (options.tty) return RunOnOneTerminal(wiring, *target, *choice, exec);
   ExecRun run(wiring, exec, *std::move(target), *std::move(choice));
-  if (auto ready = run.Prepare(); !ready) return Fail(wiring, ready.error());
+  if (auto ready = run.Prepare(); !ready) return ShowFailure(wiring, ready.error());
   return run.Run();
 }
 

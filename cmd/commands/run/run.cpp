@@ -9,6 +9,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/run/prepare.h"
@@ -27,11 +28,6 @@ namespace {
 
 // For --print: a run is named when it begins.
 constexpr const char* kNoRunYet = "<named at the start>";
-
-int Fail(Wiring& wiring, const Error& error) {
-  ShowError(wiring, nullptr, "", error);
-  return 1;
-}
 
 Error NoSuchJob(const Spec& spec, const std::string& name) {
   std::vector<std::string> known;
@@ -68,19 +64,20 @@ int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOpti
                                      [&](const PodSpec& each) { return each.name == job.pod; });
   PODCTL_CHECK(pod_spec != spec.pods.end());
   auto stored = wiring.OpenStore(wiring.StatePath(spec))->Load();
-  if (!stored) return Fail(wiring, stored.error());
+  if (!stored) return ShowFailure(wiring, stored.error());
   const State state = std::move(stored->state).value_or(State{});
   const auto record = state.pods.find(PodAddress(job.pod));
   const auto pod = LaunchPodOf(*pod_spec, record == state.pods.end() ? nullptr : &record->second);
   if (!pod) {
-    return Fail(wiring, MakeError(ErrorCode::kFailedPrecondition,
-                                  fmt::format("pod.{} is not there yet, and how many workers it "
-                                              "will have is not known",
-                                              job.pod),
-                                  "`podctl apply` makes it."));
+    return ShowFailure(wiring,
+                       MakeError(ErrorCode::kFailedPrecondition,
+                                 fmt::format("pod.{} is not there yet, and how many workers it "
+                                             "will have is not known",
+                                             job.pod),
+                                 "`podctl apply` makes it."));
   }
   const auto launch = MakeLaunch(job, *pod, {options.arguments, options.workers, 1, kNoRunYet});
-  if (!launch) return Fail(wiring, launch.error());
+  if (!launch) return ShowFailure(wiring, launch.error());
   Show(wiring, job, &*pod, *launch);
   return 0;
 }
@@ -88,7 +85,7 @@ int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOpti
 int RunHere(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
   const auto made =
       MakeLocalLaunch(job, {options.arguments, "", 1, options.print ? kNoRunYet : "local"});
-  if (!made) return Fail(wiring, made.error());
+  if (!made) return ShowFailure(wiring, made.error());
   const Launch& launch = *made;
   if (options.print) {
     Show(wiring, job, nullptr, launch);
@@ -99,15 +96,15 @@ int RunHere(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
   wiring.streams().err << std::flush;
   // Nothing is left to do here: the command is this process from now on, with its terminal, its
   // signals and its exit code.
-  return Fail(wiring,
-              BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
+  return ShowFailure(
+      wiring, BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
 }
 
 }  // namespace
 
 int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
   auto ready = PrepareLaunch(wiring, spec, job, options, 1, "");
-  if (!ready) return Fail(wiring, ready.error());
+  if (!ready) return ShowFailure(wiring, ready.error());
   const auto stopped = [&] { return wiring.interrupt().requested() ? kInterruptedExitCode : 1; };
   RunOptions detached = options;
   detached.detach = true;
@@ -145,7 +142,7 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   if (diagnostics.has_errors()) return 1;
   const auto job = std::find_if(spec.jobs.begin(), spec.jobs.end(),
                                 [&](const JobSpec& each) { return each.name == options.job; });
-  if (job == spec.jobs.end()) return Fail(wiring, NoSuchJob(spec, options.job));
+  if (job == spec.jobs.end()) return ShowFailure(wiring, NoSuchJob(spec, options.job));
   if (options.local) return RunHere(wiring, *job, options);
   if (options.print) return PrintJob(wiring, spec, *job, options);
   if (options.detach) return StartDetached(wiring, spec, *job, options);

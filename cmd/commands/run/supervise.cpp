@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/run/attempt.h"
 #include "cmd/commands/run/prepare.h"
@@ -267,7 +268,7 @@ int JobRun::Finish(const JobVerdict* verdict) {
 int JobRun::Run() {
   while (true) {
     if (!Begin()) {
-      if (!wiring_.interrupt().requested()) return 1;
+      if (!wiring_.interrupt().requested()) return FailedExitCode(wiring_);
       Tell(restarts_ == 0 ? "Interrupted: nothing was started."
                           : "Interrupted: it was not started again.",
            Event("interrupted", job_));

@@ -14,6 +14,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/tunnel/browser.h"
@@ -229,10 +230,7 @@ std::optional<Error> RunAll(Wiring& wiring, std::list<WorkerTunnels>& tunnels,
 }  // namespace
 
 int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
-  const auto fail = [&](const Error& error) {
-    ShowError(wiring, nullptr, "", error);
-    return 1;
-  };
+  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   std::vector<TunnelSpec> specified;
   if (NeedsSpec(options)) {
     auto found = TunnelsOfSpec(wiring, BarePodName(options.pod));
