@@ -53,6 +53,10 @@ const std::vector<Room> kRooms = {
     {"plans/spec/", {"state/", "providers/", "plans/training/"}},
     {"plans/", {"state/", "providers/", "plans/spec/", "plans/training/"}},
     {"plans/execute/", {"state/", "providers/", "plans/"}},
+    // What is done on workers: it reads plans, and carries out none.
+    {"plans/fleet/",
+     {"state/", "providers/", "plans/spec/", "plans/jobs/", "plans/node_view.h", "plans/refresh.h",
+      "plans/runtime_unit.h", "plans/way_in.h"}},
     {"cmd/", {"plans/", "state/", "providers/", "templates/"}},
 };
 

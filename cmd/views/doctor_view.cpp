@@ -120,16 +120,26 @@ Value ProbeDocument(const workers::ProbeReport& probe) {
   return value;
 }
 
+// What is no trouble, but good to know.
+std::string Notes(const DoctorReport& report) {
+  std::string text;
+  if (!report.unread.empty()) {
+    text += fmt::format("  The API does not answer, so the node is taken as it was last seen: {}\n",
+                        report.unread);
+  }
+  const auto name = [&](const WorkerGroups::Group& group) {
+    return WorkersName(report.pod, group.workers, report.per_slice);
+  };
+  for (const auto& group : report.died.groups()) {
+    text += fmt::format("  job {} died without an exit code on {}\n", group.what, name(group));
+  }
+  for (const auto& group : report.at_work.groups()) {
+    text += fmt::format("  job {} uses the TPU of {}\n", group.what, name(group));
+  }
+  return text;
+}
+
 }  // namespace
-
-std::size_t DoctorReport::HealthyWorkers() const {
-  return static_cast<std::size_t>(std::count_if(
-      workers.begin(), workers.end(), [](const Worker& each) { return each.findings.empty(); }));
-}
-
-bool DoctorReport::Healthy() const {
-  return findings.empty() && HealthyWorkers() == workers.size();
-}
 
 std::string DoctorText(const DoctorReport& report, bool color) {
   const Paint paint(color);
@@ -152,7 +162,7 @@ std::string DoctorText(const DoctorReport& report, bool color) {
     text += fmt::format("  {}: {}\n", WorkersName(report.pod, fine, report.per_slice),
                         paint(Ink::kGreen, "healthy"));
   }
-  for (const std::string& note : report.notes) text += fmt::format("  {}\n", note);
+  text += Notes(report);
   for (const workers::Finding& finding : report.findings) {
     text += fmt::format("\n  {}: {}\n", paint(Ink::kBold, "the node"),
                         paint(Ink::kRed, finding.summary));

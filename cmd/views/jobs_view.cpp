@@ -7,7 +7,6 @@
 #include <map>
 
 #include "cmd/views/paint.h"
-#include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/os/clock.h"
@@ -83,18 +82,6 @@ Ink InkOf(const std::string& state) {
 
 }  // namespace
 
-std::string JobStateWords(const JobStatus& job) {
-  switch (job.state) {
-    case JobStatus::State::kRunning:
-      return "runs";
-    case JobStatus::State::kEnded:
-      return ExitCodeDeed(job.exit_code);
-    case JobStatus::State::kDied:
-      return "died without an exit code";
-  }
-  return "";
-}
-
 std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice) {
   const std::vector<Row> rows = Rows(all);
   if (rows.empty()) return "There are no jobs.\n";
@@ -146,6 +133,31 @@ Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
   document.Set("format_version", "1.0");
   document.Set("pod", pod);
   document.Set("jobs", std::move(jobs));
+  return document;
+}
+
+std::string KilledText(const std::string& job, const std::string& pod, int per_slice,
+                       const KillReport& report) {
+  std::string text;
+  for (const auto& group : report.became.groups()) {
+    text += fmt::format("{}: {} {}\n", WorkersName(pod, group.workers, per_slice), job, group.what);
+  }
+  return text;
+}
+
+std::string StartedText(const std::string& job, const std::string& pod, int per_slice,
+                        const StartReport& report) {
+  if (report.started.empty()) return {};
+  return fmt::format("Job {} started on {}.\n", job, WorkersName(pod, report.started, per_slice));
+}
+
+Value StartedDocument(const std::string& job, const std::string& pod, const StartReport& report) {
+  Value document = Value::EmptyMap();
+  document.Set("format_version", "1.0");
+  document.Set("pod", pod);
+  document.Set("job", job);
+  document.Set("started", Value::List(report.started.begin(), report.started.end()));
+  document.Set("running_already", Value::List(report.already.begin(), report.already.end()));
   return document;
 }
 

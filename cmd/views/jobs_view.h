@@ -5,23 +5,22 @@
 #include <string>
 #include <vector>
 
+#include "plans/fleet/jobs.h"
 #include "providers/base/value.h"
-#include "providers/workers/jobs.h"
 
 namespace podctl {
-
-struct WorkerJobs {
-  int worker = 0;
-  std::vector<workers::JobStatus> jobs;
-};
-
-// "runs", "ended with exit code 3", "was killed by KILL (exit code 137)", "died without an exit
-// code".
-std::string JobStateWords(const workers::JobStatus& job);
 
 // One row for each name, however many workers have it; the newest first. `per_slice`: workers of
 // each slice of a multislice, else 0.
 std::string JobsTable(const std::vector<WorkerJobs>& workers, bool color, int per_slice = 0);
 Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& workers);
+
+// What became of a job that was to be ended, a line for each kind of end.
+std::string KilledText(const std::string& job, const std::string& pod, int per_slice,
+                       const KillReport& report);
+// On which workers a job was started; the document tells too where it ran already.
+std::string StartedText(const std::string& job, const std::string& pod, int per_slice,
+                        const StartReport& report);
+Value StartedDocument(const std::string& job, const std::string& pod, const StartReport& report);
 
 }  // namespace podctl

@@ -21,9 +21,9 @@
 #include "cmd/commands/state_edit.h"
 #include "cmd/commands/state_history.h"
 #include "cmd/commands/state_transfer.h"
-#include "cmd/commands/tunnel/wanted.h"
 #include "cmd/context.h"
 #include "cmd/help_text.h"
+#include "plans/fleet/tunnel/wanted.h"
 #include "tests/support/golden.h"
 
 namespace podctl {

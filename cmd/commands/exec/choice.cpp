@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cmd/commands/exec/last_run.h"
+#include "plans/fleet/exec/last_run.h"
 #include "providers/base/text.h"
 
 namespace podctl {

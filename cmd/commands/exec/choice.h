@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cmd/commands/exec/options.h"
-#include "cmd/commands/exec/record.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/wiring.h"
+#include "plans/fleet/exec/record.h"
 #include "providers/worker.h"
 
 namespace podctl {

@@ -11,17 +11,17 @@
 #include "cmd/commands/exec/choice.h"
 #include "cmd/commands/exec/exec_desk.h"
 #include "cmd/commands/exec/gather.h"
-#include "cmd/commands/exec/last_run.h"
-#include "cmd/commands/exec/output_folder.h"
-#include "cmd/commands/exec/standard_input.h"
 #include "cmd/commands/exec/summary.h"
-#include "cmd/commands/exec/variables.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/farewell_limit.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/refused_key.h"
 #include "cmd/commands/ssh.h"
+#include "plans/fleet/exec/last_run.h"
+#include "plans/fleet/exec/output_folder.h"
+#include "plans/fleet/exec/standard_input.h"
+#include "plans/fleet/exec/variables.h"
+#include "plans/fleet/farewell_limit.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -164,7 +164,7 @@ void ExecRun::Execute() {
   const std::stop_callback on_drain(wiring_.interrupt().drain(), [&stop] { stop.request_stop(); });
   ExecDesk desk(wiring_.streams(), outcome_.jobs, record_, wiring_.clock(), std::move(wishes),
                 stop);
-  FarewellLimit farewell(wiring_.interrupt(), wiring_.clock());
+  FarewellLimit farewell(wiring_.interrupt().leave(), wiring_.clock());
   {
     const std::jthread ticker([&](const std::stop_token& end) {
       while (wiring_.clock().SleepFor(kTick, end)) {

@@ -13,11 +13,11 @@
 #include <string_view>
 #include <vector>
 
-#include "cmd/commands/exec/output_sink.h"
-#include "cmd/commands/exec/record.h"
 #include "cmd/streams.h"
 #include "cmd/views/exec_output.h"
 #include "cmd/views/exec_progress.h"
+#include "plans/fleet/exec/output_sink.h"
+#include "plans/fleet/exec/record.h"
 #include "providers/os/clock.h"
 #include "providers/ssh/transport.h"
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "cmd/commands/exec/output_sink.h"
-#include "cmd/commands/exec/output_store.h"
 #include "cmd/streams.h"
+#include "plans/fleet/exec/output_sink.h"
+#include "plans/fleet/exec/output_store.h"
 
 namespace podctl {
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "cmd/commands/exec/exec_desk.h"
-#include "cmd/commands/farewell_limit.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/run/run_summary.h"
-#include "cmd/commands/run/start_gate.h"
+#include "plans/fleet/farewell_limit.h"
+#include "plans/fleet/run/start_gate.h"
 #include "providers/base/text.h"
 #include "providers/workers/runs.h"
 
@@ -246,7 +246,7 @@ AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const Attem
   });
   ExecDesk desk(wiring.streams(), jobs, record, wiring.clock(), std::move(wishes), stop);
   Supervisor supervisor(plan, desk, gate, wiring.clock(), stop);
-  FarewellLimit farewell(wiring.interrupt(), wiring.clock());
+  FarewellLimit farewell(wiring.interrupt().leave(), wiring.clock());
   {
     const std::jthread ticker([&](const std::stop_token& end) {
       while (wiring.clock().SleepFor(kTick, end)) {

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "cmd/commands/pod_rounds.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/run/run.h"
-#include "cmd/commands/worker_round.h"
 #include "plans/execute/affected_jobs.h"
-#include "providers/workers/jobs.h"
+#include "plans/fleet/jobs.h"
 
 namespace podctl {
 namespace {
@@ -22,14 +20,8 @@ void Tell(Wiring& wiring, JsonEvents* json, const std::string& text) {
 bool RunsAlready(Wiring& wiring, const JobSpec& job) {
   const auto target = FindPod(wiring, job.pod);
   if (!target) return false;
-  const auto answers =
-      AskWorkers(wiring, target->address, target->workers, workers::ListCommand(job.name));
-  return std::any_of(answers.begin(), answers.end(), [](const WorkerAnswer& answer) {
-    const auto jobs = workers::ParseJobs(answer.lines);
-    return jobs && std::any_of(jobs->begin(), jobs->end(), [](const workers::JobStatus& each) {
-             return each.state == workers::JobStatus::State::kRunning;
-           });
-  });
+  PodRounds rounds(wiring, target->address);
+  return RunsSomewhere(ListJobs(*rounds, target->workers, job.name));
 }
 
 }  // namespace

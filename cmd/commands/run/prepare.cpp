@@ -11,10 +11,10 @@
 #include <set>
 #include <utility>
 
-#include "cmd/commands/cp/archive_feed.h"
 #include "cmd/commands/plan_run.h"
-#include "cmd/commands/worker_round.h"
+#include "cmd/commands/pod_rounds.h"
 #include "cmd/views/byte_count.h"
+#include "plans/fleet/cp/archive_feed.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -75,8 +75,8 @@ std::vector<WorkerAnswer> AskToEnd(Wiring& wiring, const PodTarget& target,
   for (ssh::Job& job : jobs) job.ending = kEndsByItself;
   AskHooks hooks;
   hooks.waits_for = waits_for;
-  return AskWorkers(wiring, target.address, jobs, grace + kKillTime + std::chrono::minutes(1),
-                    hooks);
+  PodRounds rounds(wiring, target.address);
+  return rounds->Ask(jobs, grace + kKillTime + std::chrono::minutes(1), hooks);
 }
 
 bool EndEarlierRuns(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job,
@@ -265,7 +265,8 @@ bool RefuseForeign(Wiring& wiring, const std::string& pod,
 }
 
 bool EndHolders(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bool end_jobs) {
-  auto answers = AskWorkers(wiring, ready.target.address, ready.workers, workers::ProbeCommand({}));
+  PodRounds rounds(wiring, ready.target.address);
+  auto answers = rounds->Ask(ready.workers, workers::ProbeCommand({}));
   std::vector<InTheWay> found;
   std::vector<std::string> foreign;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -349,7 +350,8 @@ bool SyncOne(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAc
   const std::string command = tar::UnpackCommand(sync.destination, into);
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : chosen) jobs.push_back({worker, command, nullptr, &feed});
-  auto answers = AskWorkers(wiring, target.address, jobs, kLongestCopy);
+  PodRounds rounds(wiring, target.address);
+  auto answers = rounds->Ask(jobs, kLongestCopy);
   if (!AllAnswered(wiring, &answers)) return false;
   if (const auto trouble = (*archive)->trouble()) return Refuse(wiring, *trouble);
   Remark(wiring, fmt::format("Copied {} to {} on {}: {}, {}.", sync.source, sync.destination,

@@ -112,7 +112,6 @@ int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const Ru
   if (options.sync && !SyncForJob(wiring, ready->target, ready->workers, job)) return stopped();
   DetachedStart start;
   start.name = job.name;
-  start.tell = options.tell;
   const std::string files = FilesText(job, ready->launch);
   start.identity = files + ready->launch.workers.front().script;
   for (const auto& [name, value] : job.env) {
@@ -130,7 +129,7 @@ int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const Ru
     wiring.streams().err << "A detached job is not started again: `podctl run` without `--detach` "
                             "watches over it.\n";
   }
-  return StartOnWorkers(wiring, ready->target, start);
+  return StartOnWorkers(wiring, ready->target, start, options.tell);
 }
 
 int RunJob(Wiring& wiring, const RunOptions& options) {

@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "cmd/commands/worker_round.h"
 #include "cmd/interrupt.h"
+#include "plans/fleet/worker_round.h"
 #include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"

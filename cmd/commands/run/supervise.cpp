@@ -8,10 +8,10 @@
 
 #include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
+#include "cmd/commands/pod_rounds.h"
 #include "cmd/commands/run/attempt.h"
 #include "cmd/commands/run/prepare.h"
 #include "cmd/commands/run/run_summary.h"
-#include "cmd/commands/worker_round.h"
 #include "plans/jobs/command_text.h"
 #include "plans/jobs/restart.h"
 #include "plans/node_view.h"
@@ -206,9 +206,8 @@ bool JobRun::IsThere() {
   if (!ready_->record.uid.empty() && NodeUid(*node) != ready_->record.uid) return false;
   auto ready = PrepareLaunch(wiring_, spec_, job_, options_, restarts_ + 1, run_.id);
   if (!ready) return false;
-  const auto answers = AskWorkers(wiring_, ready->target.address, ready->workers, "true");
-  return std::all_of(answers.begin(), answers.end(),
-                     [](const WorkerAnswer& answer) { return answer.result.ok(); });
+  PodRounds rounds(wiring_, ready->target.address);
+  return AllAnswered(rounds->Ask(ready->workers, "true"));
 }
 
 bool JobRun::WaitForPod(const JobVerdict& verdict) {

@@ -1,8 +1,8 @@
 // podctl tunnel: local ports that lead to workers, until Ctrl-C.
 #pragma once
 
-#include "cmd/commands/tunnel/wanted.h"
 #include "cmd/wiring.h"
+#include "plans/fleet/tunnel/wanted.h"
 
 namespace podctl {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "cmd/commands/exec/choice.h"
-#include "cmd/commands/exec/last_run.h"
-#include "cmd/commands/exec/output_folder.h"
-#include "cmd/commands/exec/record.h"
+#include "plans/fleet/exec/last_run.h"
+#include "plans/fleet/exec/output_folder.h"
+#include "plans/fleet/exec/record.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/golden.h"
 

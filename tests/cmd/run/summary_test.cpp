@@ -4,7 +4,7 @@
 
 #include "cmd/commands/run/prepare.h"
 #include "cmd/commands/run/run_summary.h"
-#include "cmd/commands/run/start_gate.h"
+#include "plans/fleet/run/start_gate.h"
 #include "tests/support/golden.h"
 
 namespace podctl {

@@ -42,7 +42,9 @@ TEST(DoctorView, OneLineSaysThatAllIsWell) {
 TEST(DoctorView, ABadWorkerAmongManyIsNamed) {
   DoctorReport report = Pod(256);
   report.workers[77].findings = {Held(4711)};
-  report.notes = {"job train uses the TPU of research/[0-76,78-255]"};
+  for (int i = 0; i < 256; ++i) {
+    if (i != 77) report.at_work.Add("train", i);
+  }
   EXPECT_FALSE(report.Healthy());
   ExpectGolden("cmd/doctor/one_of_256.txt", DoctorText(report, false));
 }

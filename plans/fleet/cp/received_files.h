@@ -1,0 +1,62 @@
+// Where files from workers land: archives that come from many at once are unpacked, each into its
+// place, and what the workers say on standard error is kept for the end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "plans/fleet/exec/output_sink.h"
+#include "providers/tar/unpacker.h"
+
+namespace podctl {
+
+class ReceivedFiles final : public OutputSink {
+ public:
+  // Where a worker's files go: below `folder`, which is made; the one entry as `rename`, or all
+  // under their own names when that is empty.
+  struct Place {
+    std::string folder;
+    std::string rename;
+  };
+
+  // One place for each job. `asked` is lent; `stop` is asked when nothing more can be written here
+  // (a full disk), or is worth waiting for: who is not through yet has failed.
+  ReceivedFiles(const std::vector<Place>& places, const tar::AskedNames& asked,
+                std::stop_source stop);
+
+  void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override;
+  void OnEnd(std::size_t job, const ssh::WorkerResult& result) override;
+  // What this machine refused.
+  std::optional<Error> trouble() const override { return trouble_; }
+
+  // Of one worker: why its files are not all here; nullopt: they are, or the worker has said why.
+  const std::optional<Error>& ProblemOf(std::size_t job) const { return workers_[job]->problem; }
+  const std::string& WordsOf(std::size_t job) const { return workers_[job]->words; }
+  std::uint64_t files() const;
+  std::uint64_t bytes() const { return bytes_; }  // of files, so far
+
+ private:
+  struct Worker {
+    Worker(const Place& place, const tar::AskedNames& asked)
+        : unpacker(place.folder, place.rename, asked) {}
+    tar::Unpacker unpacker;
+    std::string words;
+    std::optional<Error> problem;
+    bool ended = false;
+  };
+  void Fail(Worker& worker, const Error& error);
+  void StopWaitingForFailed();
+
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::stop_source stop_;
+  std::optional<Error> trouble_;
+  std::uint64_t bytes_ = 0;
+  std::size_t wanted_ = 0;  // workers that have neither ended nor failed
+  std::size_t ended_ = 0;
+};
+
+}  // namespace podctl

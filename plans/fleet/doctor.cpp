@@ -1,0 +1,207 @@
+#include "plans/fleet/doctor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "plans/fleet/jobs.h"
+#include "plans/node_view.h"
+#include "plans/refresh.h"
+#include "plans/spec/runtime_flags.h"
+#include "providers/ssh/reach_advice.h"
+#include "providers/workers/jobs.h"
+#include "state/digest.h"
+
+namespace podctl {
+namespace {
+
+using workers::Finding;
+
+constexpr const char* kReplace = "podctl apply --replace pod.{pod}";
+
+void JudgeNode(const Value& node, DoctorReport* report) {
+  report->state = NodeState(node);
+  report->health = NodeHealth(node);
+  const std::string why = NodeHealthDescription(node);
+  if (IsTerminalState(report->state)) {
+    report->findings.push_back({"node-state", fmt::format("it is {}", report->state), why,
+                                "podctl apply  (makes it anew)"});
+  } else if (report->state == "CREATING") {
+    report->findings.push_back(
+        {"node-state", "it is still being created", why, "podctl apply  (waits for it)"});
+  } else if (report->state != "READY") {
+    report->findings.push_back({"node-state", fmt::format("it is {}", report->state), why,
+                                "podctl plan  (shows what is to be done about it)"});
+  }
+  if (report->health != "HEALTHY" && !report->health.empty() &&
+      report->health != "HEALTH_UNSPECIFIED") {
+    report->findings.push_back(
+        {"node-health", fmt::format("the service says that it is {}", report->health), why,
+         fmt::format("Maintenance ends by itself; a node that stays so: {}", kReplace)});
+  }
+}
+
+// What tpu-runtime should have in its environment, as digests. Empty where that cannot be told:
+// metadata that podctl did not compose, or a single host, whose flags go to the main process.
+std::map<std::string, std::string> WantedVariables(const Value& node) {
+  std::map<std::string, std::string> wanted;
+  const std::string& text = node["metadata"][kRuntimeVariablesKey].AsString();
+  if (text.empty() || WorkerCount(node) < 2) return wanted;
+  const auto keys = SplitRuntimeVariables(text);
+  if (!keys) return wanted;
+  if (!keys->flags.empty()) {
+    wanted[std::string(kRuntimeFlagsVariable)] = Sha256Hex(JoinFlags(keys->flags));
+  }
+  for (const auto& [name, value] : keys->variables) wanted[name] = Sha256Hex(value);
+  return wanted;
+}
+
+Finding SilenceFinding(const WorkerAnswer& answer) {
+  const std::string cause = CauseOfSilence(answer);
+  switch (answer.result.outcome) {
+    case ssh::Outcome::kHostKeyChanged:
+      return {"host-key-changed", cause, ssh::OwnWords(answer.result.cause),
+              "Somebody else may be answering. If the machine was made anew, the API has its new "
+              "key: podctl apply --refresh-only"};
+    case ssh::Outcome::kAuthRefused:
+      return {
+          "key-refused", fmt::format("it refuses our SSH key: {}", cause), "",
+          "Is the key in the node's `ssh-keys`, and `ssh.user` the right one? `podctl ssh {pod} "
+          "--worker {workers}` tries it alone."};
+    case ssh::Outcome::kExited:
+    case ssh::Outcome::kLost:
+      return {"probe-failed", fmt::format("it could not be looked over: {}", cause), "",
+              "podctl ssh {pod} --worker {workers}"};
+    default:
+      break;
+  }
+  const std::string_view advice = ssh::ReachAdvice(answer.result.cause);
+  return {"no-ssh", fmt::format("it does not answer SSH: {}", cause), "",
+          fmt::format("{}{}A worker that is dead comes back with a new node: {}", advice,
+                      advice.empty() ? "" : " ", kReplace)};
+}
+
+DoctorReport::Worker Examine(const WorkerAnswer& answer, const workers::Expectation& expected) {
+  DoctorReport::Worker worker{answer.worker.index, answer.worker.host, {}, {}};
+  if (answer.worker.host.empty()) {
+    worker.findings.push_back({"no-address", answer.result.message, "",
+                               "`ssh: {address: internal}` where there are no external ones; else "
+                               "podctl apply --replace pod.{pod}"});
+  } else if (!answer.result.ok()) {
+    worker.findings.push_back(SilenceFinding(answer));
+  } else if (auto probe = workers::ParseProbe(answer.lines); !probe) {
+    worker.findings.push_back(
+        {"probe-failed", probe.error().message, "", "podctl ssh {pod} --worker {workers}"});
+  } else {
+    worker.findings = workers::Judge(*probe, expected);
+    worker.probe = *std::move(probe);
+  }
+  return worker;
+}
+
+// A worker whose part of a job is gone while the others wait for it.
+void JudgeJobs(const std::vector<WorkerAnswer>& answers, DoctorReport* report) {
+  using workers::JobStatus;
+  std::vector<std::vector<JobStatus>> jobs(answers.size());
+  std::set<std::pair<std::string, std::string>> running;  // name and run
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!answers[i].result.ok()) continue;  // the probe's finding tells why
+    auto found = workers::ParseJobs(answers[i].lines);
+    if (!found) {
+      report->workers[i].findings.push_back(
+          {"jobs-unreadable", found.error().message, "", "podctl ssh {pod} --worker {workers}"});
+      continue;
+    }
+    jobs[i] = *std::move(found);
+    for (const JobStatus& job : jobs[i]) {
+      if (job.state == JobStatus::State::kRunning) running.emplace(job.name, job.run);
+    }
+  }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    for (const JobStatus& job : jobs[i]) {
+      const bool well = job.state == JobStatus::State::kRunning ||
+                        (job.state == JobStatus::State::kEnded && job.exit_code == 0);
+      if (well) continue;
+      if (!running.contains({job.name, job.run})) {
+        // Over everywhere: nobody waits for it, and it stays in the list until it is started again.
+        if (job.state == JobStatus::State::kDied) {
+          report->died.Add(job.name, answers[i].worker.index);
+        }
+        continue;
+      }
+      report->workers[i].findings.push_back(
+          {"job-died",
+           fmt::format("job {} {} here, and goes on elsewhere", job.name, JobStateWords(job)), "",
+           fmt::format("podctl logs {{pod}} {0} --worker {{workers}} --tail 20; what still runs "
+                       "ends with: podctl kill {{pod}} {0}",
+                       job.name)});
+    }
+  }
+}
+
+// Jobs that are at work on the TPU: no trouble, but good to know.
+void NoteJobs(DoctorReport* report) {
+  for (const DoctorReport::Worker& worker : report->workers) {
+    if (!worker.probe) continue;
+    std::string before;
+    for (const workers::Holder& holder : worker.probe->holders) {
+      if (holder.owner != workers::Holder::Owner::kJob || holder.job == before) continue;
+      report->at_work.Add(holder.job, worker.index);
+      before = holder.job;
+    }
+  }
+}
+
+}  // namespace
+
+std::size_t DoctorReport::HealthyWorkers() const {
+  return static_cast<std::size_t>(std::count_if(
+      workers.begin(), workers.end(), [](const Worker& each) { return each.findings.empty(); }));
+}
+
+bool DoctorReport::Healthy() const {
+  return findings.empty() && HealthyWorkers() == workers.size();
+}
+
+Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const PodRecord& record,
+                         DoctorReport* report) {
+  auto node = provider.GetNode(NameOf(record), stop);
+  if (!node) {
+    const Error& error = node.error();
+    if (error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kCancelled) return error;
+    if (error.code == ErrorCode::kNotFound) {
+      report->state = "GONE";
+      report->findings.push_back({"node-gone", "it is not there any more", error.message,
+                                  "podctl apply  (makes it anew)"});
+      return error;
+    }
+    report->unread = error.message;
+    node = record.observed;
+  }
+  JudgeNode(*node, report);
+  return node;
+}
+
+void LookAtWorkers(WorkerRounds& rounds, Clock& clock, const Value& node,
+                   const std::vector<WorkerAccess>& chosen, DoctorReport* report) {
+  workers::Expectation expected;
+  expected.variables = WantedVariables(node);
+  workers::ProbeRequest request;
+  for (const auto& [name, digest] : expected.variables) request.variables.push_back(name);
+  report->per_slice = chosen.front().per_slice;
+  const auto answers = rounds.Ask(chosen, workers::ProbeCommand(request));
+  const auto now = clock.Now().time_since_epoch();
+  expected.clock = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  for (const WorkerAnswer& answer : answers) report->workers.push_back(Examine(answer, expected));
+  std::vector<WorkerAccess> answering = chosen;
+  for (std::size_t i = 0; i < answering.size(); ++i) {
+    // Nobody waits twice for one that is silent.
+    if (!answers[i].result.ok()) answering[i].host.clear();
+  }
+  JudgeJobs(rounds.Ask(answering, workers::ListCommand("")), report);
+  NoteJobs(report);
+}
+
+}  // namespace podctl

@@ -1,0 +1,50 @@
+// Whether a pod and its workers are fit for work: asks the service for the node, and the workers
+// for what runs on them. Changes nothing, shows nothing.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "plans/fleet/worker_round.h"
+#include "providers/base/value.h"
+#include "providers/os/clock.h"
+#include "providers/provider.h"
+#include "providers/workers/probe.h"
+#include "state/state.h"
+
+namespace podctl {
+
+struct DoctorReport {
+  struct Worker {
+    int index = 0;
+    std::string host;
+    std::vector<workers::Finding> findings;
+    std::optional<workers::ProbeReport> probe;  // nullopt: there was no answer
+  };
+  std::string pod;
+  std::string state;                       // of the node: "READY"
+  std::string health;                      // "HEALTHY", or "" where the service says nothing
+  std::vector<workers::Finding> findings;  // of the node as a whole
+  std::vector<Worker> workers;             // those that were looked at
+  // Why the service did not tell, and the node is taken as it was last seen; empty: it did.
+  std::string unread;
+  WorkerGroups died;     // jobs that are over everywhere, and where without an exit code
+  WorkerGroups at_work;  // jobs on the TPU: no trouble, but good to know
+  int per_slice = 0;     // workers of each slice of a multislice, else 0
+
+  std::size_t HealthyWorkers() const;
+  bool Healthy() const;
+};
+
+// The live node, where the service tells of it; else what the record remembers. An error: there is
+// none to go on with, since it is gone (a finding says so), or since `stop` was asked for.
+Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const PodRecord& record,
+                         DoctorReport* report);
+
+// Looks `chosen` over, at least one: in one round at the machine, in another at its jobs.
+void LookAtWorkers(WorkerRounds& rounds, Clock& clock, const Value& node,
+                   const std::vector<WorkerAccess>& chosen, DoctorReport* report);
+
+}  // namespace podctl

@@ -1,0 +1,136 @@
+#include "plans/fleet/exec/record.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/base/value.h"
+#include "providers/base/worker_selection.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kFormat = "1.0";
+
+Value WordsValue(const std::vector<std::string>& words) {
+  Value list = Value::EmptyList();
+  for (const std::string& word : words) list.MutableList().emplace_back(word);
+  return list;
+}
+
+std::vector<std::string> WordsOf(const Value& list) {
+  std::vector<std::string> words;
+  for (const Value& word : list.AsList()) words.push_back(word.AsString());
+  return words;
+}
+
+Value EntryValue(int worker, const WorkerEntry& entry) {
+  Value value = Value::EmptyMap();
+  value.Set("worker", worker);
+  value.Set("outcome", entry.outcome);
+  if (entry.exit_code) value.Set("exit_code", *entry.exit_code);
+  if (!entry.signal.empty()) value.Set("signal", entry.signal);
+  if (!entry.message.empty()) value.Set("message", entry.message);
+  value.Set("attempts", entry.attempts);
+  value.Set("waited_ms", static_cast<std::int64_t>(entry.waited.count()));
+  value.Set("ran_ms", static_cast<std::int64_t>(entry.ran.count()));
+  value.Set("stdout_bytes", entry.out_bytes);
+  value.Set("stderr_bytes", entry.err_bytes);
+  if (!entry.out_file.empty()) value.Set("stdout", entry.out_file);
+  if (!entry.err_file.empty()) value.Set("stderr", entry.err_file);
+  return value;
+}
+
+WorkerEntry EntryFrom(const Value& value) {
+  WorkerEntry entry;
+  entry.outcome = value["outcome"].AsString();
+  if (value["exit_code"].is_int()) entry.exit_code = static_cast<int>(value["exit_code"].AsInt());
+  entry.signal = value["signal"].AsString();
+  entry.message = value["message"].AsString();
+  entry.attempts = static_cast<int>(value["attempts"].AsInt());
+  entry.waited = std::chrono::milliseconds(value["waited_ms"].AsInt());
+  entry.ran = std::chrono::milliseconds(value["ran_ms"].AsInt());
+  entry.out_bytes = static_cast<std::uint64_t>(value["stdout_bytes"].AsInt());
+  entry.err_bytes = static_cast<std::uint64_t>(value["stderr_bytes"].AsInt());
+  entry.out_file = value["stdout"].AsString();
+  entry.err_file = value["stderr"].AsString();
+  return entry;
+}
+
+}  // namespace
+
+WorkerEntry EntryOf(const ssh::WorkerResult& result) {
+  WorkerEntry entry;
+  entry.outcome = std::string(ssh::OutcomeName(result.outcome));
+  if (result.outcome == ssh::Outcome::kExited) entry.exit_code = result.exit_code;
+  entry.signal = result.signal;
+  entry.message = result.message;
+  entry.attempts = result.attempts;
+  entry.waited = result.waited;
+  entry.ran = result.ran;
+  entry.out_bytes = result.bytes_out;
+  entry.err_bytes = result.bytes_err;
+  return entry;
+}
+
+std::vector<int> ExecRecord::NotOk() const {
+  std::vector<int> numbers;
+  for (const int worker : workers) {
+    const auto result = results.find(worker);
+    if (result == results.end() || !result->second.ok()) numbers.push_back(worker);
+  }
+  return numbers;
+}
+
+std::string ExecRecordText(const ExecRecord& record) {
+  Value document = Value::EmptyMap();
+  document.Set("format_version", kFormat);
+  document.Set("pod", record.pod);
+  document.Set("command", WordsValue(record.command));
+  document.Set("env", WordsValue(record.env));
+  document.Set("stdin", record.input);
+  document.Set("started", record.started);
+  if (!record.ended.empty()) document.Set("ended", record.ended);
+  document.Set("workers", FormatRanges(record.workers));
+  const std::vector<int> not_ok = record.NotOk();
+  document.Set("ok", static_cast<int>(record.workers.size() - not_ok.size()));
+  document.Set("not_ok", FormatRanges(not_ok));
+  Value results = Value::EmptyList();
+  for (const auto& [worker, entry] : record.results) {
+    results.MutableList().push_back(EntryValue(worker, entry));
+  }
+  document.Set("results", std::move(results));
+  return ToJson(document, JsonStyle::kIndented) + "\n";
+}
+
+Result<ExecRecord> ParseExecRecord(std::string_view text) {
+  const auto document = ParseJson(text);
+  if (!document) return document.error();
+  const std::string& format = (*document)["format_version"].AsString();
+  if (!format.starts_with("1.")) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("its format_version is `{}`, which is not read here",
+                                 VisibleControls(format.substr(0, 20))));
+  }
+  ExecRecord record;
+  record.pod = (*document)["pod"].AsString();
+  record.command = WordsOf((*document)["command"]);
+  record.env = WordsOf((*document)["env"]);
+  record.input = (*document)["stdin"].AsBool();
+  record.started = (*document)["started"].AsString();
+  record.ended = (*document)["ended"].AsString();
+  const auto selection = WorkerSelection::Parse((*document)["workers"].AsString());
+  const auto workers = selection ? selection->Named() : std::nullopt;
+  if (record.pod.empty() || record.command.empty() || !workers) {
+    return MakeError(ErrorCode::kInvalidArgument, "it does not say pod, command and workers");
+  }
+  record.workers = *workers;
+  for (const Value& value : (*document)["results"].AsList()) {
+    record.results[static_cast<int>(value["worker"].AsInt(-1))] = EntryFrom(value);
+  }
+  return record;
+}
+
+}  // namespace podctl

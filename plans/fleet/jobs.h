@@ -1,0 +1,92 @@
+// Commands that outlive the connection: starts them on many workers at once, lists and ends them.
+// Shows nothing.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plans/fleet/worker_round.h"
+#include "providers/base/ending_text.h"
+#include "providers/os/clock.h"
+#include "providers/workers/jobs.h"
+#include "state/state.h"
+
+namespace podctl {
+
+struct WorkerJobs {
+  int worker = 0;
+  std::vector<workers::JobStatus> jobs;
+};
+
+// "runs", "ended with exit code 3", "was killed by KILL (exit code 137)", "died without an exit
+// code".
+std::string JobStateWords(const workers::JobStatus& job);
+
+Error BadJobName(const std::string& name);
+
+struct JobsReport {
+  std::vector<WorkerAnswer> answers;
+  std::vector<WorkerJobs> found;  // of those that answered
+};
+// `name` empty: all jobs.
+JobsReport ListJobs(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen,
+                    const std::string& name);
+
+// Where it cannot be asked, it counts as not running.
+bool RunsSomewhere(const JobsReport& report);
+
+struct KillReport : JobsReport {
+  bool known = false;   // some worker had such a job
+  bool runs = false;    // and somewhere it still does
+  WorkerGroups became;  // what became of it, by JobStateWords
+};
+KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen,
+                   const workers::JobKill& kill);
+
+// A job that is to be started: of each worker what it runs, and with which variables.
+struct DetachedStart {
+  std::string name;
+  std::vector<WorkerAccess> workers;
+  std::vector<std::string> commands;
+  std::vector<std::map<std::string, std::string>> environments;
+  // What makes it the same command as one under this name that was started before, whatever workers
+  // were chosen.
+  std::string identity;
+  std::chrono::seconds grace = kEndingGrace;
+  std::string container = {};  // its name; empty: it runs in none
+};
+// Of one command for all of them. `record`: of `pod`.
+DetachedStart StartOfCommand(const std::string& name, const std::string& pod,
+                             const PodRecord& record, const std::vector<WorkerAccess>& chosen,
+                             const std::string& command,
+                             const std::map<std::string, std::string>& variables);
+
+// What is known before the start, and worth a word then.
+struct StartNews {
+  std::set<int> already;            // workers on which the same run is under way
+  std::optional<std::size_t> most;  // so many can be connected to at once: they begin in turn
+};
+
+struct StartReport {
+  // The start of all of them that were not `already` at it; before that, of the look at all.
+  std::vector<WorkerAnswer> answers;
+  bool begun = false;            // else it did not come to a start, because of:
+  bool interrupted = false;      //   the user,
+  std::optional<Error> refusal;  //   another job of this name, or a worker without an answer
+  std::set<int> already;
+  std::vector<int> started;
+
+  bool Whole() const { return begun && started.size() == answers.size(); }
+};
+// Starts it on all of its workers, or on none when one of them cannot be asked. Where a start was
+// cut short, the same command under the same name starts what is missing. `on_news` is called at
+// most once, before the start.
+StartReport StartJob(WorkerRounds& rounds, Random& random, const DetachedStart& start,
+                     const std::function<void(const StartNews&)>& on_news);
+
+}  // namespace podctl

@@ -1,0 +1,165 @@
+#include "plans/fleet/pod_target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "plans/node_view.h"
+#include "plans/refresh.h"
+#include "plans/runtime_unit.h"
+#include "plans/way_in.h"
+#include "providers/base/text.h"
+#include "providers/base/worker_selection.h"
+
+namespace podctl {
+namespace {
+
+Error UnknownPod(const State& state, const std::string& name, const std::string& kept) {
+  std::vector<std::string> known;
+  for (const auto& [address, record] : state.pods) known.push_back(address.name);
+  const std::string near = NearestWord(name, known);
+  std::string hint = "`podctl state list` shows the pods there are.";
+  if (!near.empty()) hint = fmt::format("Did you mean `{}`?", near);
+  if (known.empty()) hint = "The state is empty; `podctl apply` makes the pods of the spec.";
+  if (!kept.empty()) hint = fmt::format("There is no state; {}.", kept);
+  return MakeError(ErrorCode::kNotFound, fmt::format("there is no pod `{}` in the state", name),
+                   hint);
+}
+
+}  // namespace
+
+Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
+  const std::string state = NodeState(record.observed);
+  if (!record.exists || record.observed.is_null() || WorkerCount(record.observed) == 0) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("pod `{}` has no workers yet", name),
+                     "`podctl apply` finishes what an earlier run began.");
+  }
+  if (IsTerminalState(state) || state == "STOPPED" || state == "DELETING") {
+    return MakeError(ErrorCode::kFailedPrecondition, fmt::format("pod `{}` is {}", name, state),
+                     "`podctl plan` shows what is to be done about it.");
+  }
+  return {};
+}
+
+std::string BarePodName(const std::string& name) {
+  const std::string bare = name.starts_with("pod.") ? name.substr(4) : name;
+  return bare.substr(0, bare.find_first_of("[/"));
+}
+
+Result<PodRecord> FindRecord(const State& state, const std::string& name, const std::string& kept) {
+  const std::string bare = BarePodName(name);
+  auto found = state.pods.find(PodAddress(bare));
+  if (found == state.pods.end()) return UnknownPod(state, bare, kept);
+  PodRecord record = found->second;
+  // Where tpu-runtime has them, they are not for what is started beside it.
+  if (!ProgramsTakeFlags(state, bare, record)) record.exec_env.clear();
+  return record;
+}
+
+std::optional<Error> LearnAttributes(Provider& provider, const std::stop_token& stop,
+                                     PodRecord* record) {
+  auto attributes = provider.Speaking(record->api_version)
+                        .GetGuestAttributes(NameOf(*record), AttributesQuery(record->ssh), stop);
+  if (!attributes) return attributes.error();
+  // What was learned on first use stays, unless the API knows better.
+  for (auto& [worker, keys] : HostKeysOf(*attributes)) record->host_keys[worker] = keys;
+  record->vm_names = VmNamesOf(*attributes);
+  return std::nullopt;
+}
+
+PodTarget TargetOf(const std::string& name, const PodRecord& record,
+                   const std::optional<Error>& unread, ssh::KnownHostsFiles& known_hosts) {
+  const std::string pod = BarePodName(name);
+  PodTarget target{PodAddress(pod).Text(), AccessToWorkers(pod, record), record.exec_env};
+  if (unread) DistrustUnread(*unread, &target.workers);
+  for (WorkerAccess& worker : target.workers) known_hosts.Consult(worker);
+  const auto begin = name.find_first_of("[/");
+  if (begin == std::string::npos) return target;
+  target.named = name.substr(name[begin] == '[' ? begin : begin + 1);
+  target.within_named = name[begin] == '[' && name.find('/', begin) == std::string::npos;
+  if (target.named.empty()) target.named = "/";  // which names no workers
+  return target;
+}
+
+namespace {
+
+// "[1]" and "0,!2" -> "[1]/0,![1]/2"; "!2" -> "[1]/all,![1]/2".
+std::string WithinSlices(const std::string& slices, const std::string& selection) {
+  std::string text;
+  bool only_without = true;
+  for (std::size_t begin = 0; begin <= selection.size();) {
+    const std::size_t end = std::min(selection.find(',', begin), selection.size());
+    std::string piece(TrimBlanks(selection.substr(begin, end - begin)));
+    const bool without = piece.starts_with('!');
+    if (without) piece.erase(0, 1);
+    only_without = only_without && without;
+    text += (text.empty() ? "" : ",") + std::string(without ? "!" : "") + slices + "/" + piece;
+    begin = end + 1;
+  }
+  return only_without ? slices + "/all," + text : text;
+}
+
+}  // namespace
+
+Result<std::vector<WorkerAccess>> SelectWorkers(const PodTarget& target,
+                                                const std::string& selection,
+                                                const std::string& fallback) {
+  if (!selection.empty() && !target.named.empty() && !target.within_named) {
+    return MakeError(ErrorCode::kInvalidArgument, "workers are named twice",
+                     "Name them with the pod or with `--worker`, not with both.");
+  }
+  std::string text = selection.empty() ? fallback : selection;
+  if (target.within_named) text = WithinSlices(target.named, text);
+  if (!target.named.empty() && !target.within_named) text = target.named;
+  const auto wrong = [&](const Error& error) {
+    const std::string what = target.named.empty() ? "`--worker " + text + "`" : "`" + text + "`";
+    return MakeError(error.code, fmt::format("{}: {}", what, error.message), error.hint);
+  };
+  const std::string pod = target.address.substr(target.address.find('.') + 1);
+  const auto selected = WorkerSelection::Parse(text, pod);
+  if (!selected) return wrong(selected.error());
+  const int per_slice = target.workers.empty() ? 0 : target.workers.front().per_slice;
+  const auto numbers = selected->Of(target.workers.size(), per_slice);
+  if (!numbers) return wrong(numbers.error());
+  std::vector<WorkerAccess> workers;
+  for (const int number : *numbers) {
+    workers.push_back(target.workers[static_cast<std::size_t>(number)]);
+  }
+  return workers;
+}
+
+Result<void> RememberHostKeys(StateStore& store, const LockInfo& who, const std::string& address,
+                              const std::map<int, HostKeyText>& learned) {
+  auto lock = store.Lock(who, std::chrono::milliseconds(0), {});
+  if (!lock) return MakeError(lock.error().code, "the state is locked by another run.");
+  auto stored = store.Load();
+  if (!stored) return stored.error();
+  if (!stored->state) return MakeError(ErrorCode::kNotFound, "the state is gone.");
+  State state = *std::move(stored->state);
+  auto record = state.pods.find(PodAddress(BarePodName(address)));
+  if (record == state.pods.end()) return {};
+  for (const auto& [worker, key] : learned) record->second.host_keys[worker] = {key};
+  record->second.host_keys_source = "firstUse";
+  return store.Save(state, &stored->generation);
+}
+
+std::string ExportLine(const std::map<std::string, std::string>& env) {
+  std::string text;
+  for (const auto& [name, value] : env) {
+    text += fmt::format("export {}={}; ", name, ShellQuote(value));
+  }
+  return text;
+}
+
+std::string RemoteCommand(const std::vector<std::string>& words,
+                          const std::map<std::string, std::string>& env) {
+  const std::string text = ExportLine(env);
+  if (words.size() == 1) return text + words.front();
+  std::vector<std::string> quoted;
+  for (const std::string& word : words) quoted.push_back(ShellQuote(word));
+  return text + Join(quoted, " ");
+}
+
+}  // namespace podctl

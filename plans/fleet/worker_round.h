@@ -1,0 +1,109 @@
+// Asks all workers of a pod the same question at once, and keeps their answers: what doctor, drain
+// and what is about jobs do. For answers of a page, not for output of any size. Shows nothing.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "providers/ssh/transport.h"
+#include "providers/worker.h"
+
+namespace podctl {
+
+// For ssh::Job::ending of a text that goes on to its own end when nobody waits for it any more.
+inline constexpr const char* kEndsByItself = "exit 0";
+
+struct WorkerAnswer {
+  WorkerAccess worker;
+  ssh::WorkerResult result;
+  std::vector<std::string> lines;  // of standard output, the first 2,000
+  std::string last_words;          // the last line of standard error that says something
+
+  // It is as good as none, and why.
+  void Spoil(std::string why) { result.End(ssh::Outcome::kLost, ssh::OtherCause(std::move(why))); }
+};
+
+// What of a round wants to be seen by who waits for it. `job` is the index in the jobs given.
+class RoundWatcher {
+ public:
+  virtual ~RoundWatcher() = default;
+  // `waits_for`: what to tell once where it takes long; may be empty.
+  virtual void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) = 0;
+  virtual void OnPhase(std::size_t job, ssh::Phase phase) = 0;
+  virtual void OnTryAgain(std::size_t job, const ssh::Cause& why) = 0;
+  virtual void OnAnswer(std::size_t job, const WorkerAnswer& answer) = 0;
+  // `learned`: host keys that were seen for the first time, by worker.
+  virtual void OnEnd(const std::map<int, HostKeyText>& learned) = 0;
+};
+
+// What wants to hear of the workers before all have answered. All may be empty; `job` is the index
+// in the jobs given.
+struct AskHooks {
+  std::function<void(std::size_t job, std::string_view line)> on_error_line;
+  std::function<void(std::size_t job, const ssh::WorkerResult& result)> on_result;
+  std::string waits_for = {};  // of RoundWatcher::OnBegin
+};
+
+// The door through which workers are asked, one round at a time.
+class WorkerRounds {
+ public:
+  // The first two are lent. `stop`: what runs is asked to end; `leave`: nobody waits for that.
+  WorkerRounds(ssh::Transport& transport, RoundWatcher& watcher, std::stop_token stop,
+               std::stop_token leave)
+      : transport_(transport),
+        watcher_(watcher),
+        stop_(std::move(stop)),
+        leave_(std::move(leave)) {}
+
+  // One answer for each job, in their order. A job whose worker has no address is not tried.
+  std::vector<WorkerAnswer> Ask(const std::vector<ssh::Job>& jobs,
+                                std::chrono::milliseconds command_limit = std::chrono::minutes(5),
+                                const AskHooks& hooks = {});
+  std::vector<WorkerAnswer> Ask(const std::vector<WorkerAccess>& workers,
+                                const std::string& command);
+
+  bool stopped() const { return stop_.stop_requested(); }
+  // As ssh::Transport says.
+  std::size_t MostAtOnce(const std::vector<WorkerAccess>& workers) const {
+    return transport_.MostAtOnce(workers);
+  }
+
+ private:
+  ssh::Transport& transport_;
+  RoundWatcher& watcher_;
+  const std::stop_token stop_;
+  const std::stop_token leave_;
+};
+
+bool AllAnswered(const std::vector<WorkerAnswer>& answers);
+
+// Why no more than `most` of these workers can wait for one another: a sentence without its end.
+std::string TooFewAtOnce(const std::vector<WorkerAccess>& workers, std::size_t most);
+
+// Why there is no answer, with the worker's own last words; one cause of many workers reads the
+// same.
+std::string CauseOfSilence(const WorkerAnswer& answer);
+
+// Workers that share something, in the order in which it was first seen.
+class WorkerGroups {
+ public:
+  void Add(const std::string& what, int worker);
+  bool empty() const { return groups_.empty(); }
+  struct Group {
+    std::string what;
+    std::vector<int> workers;
+  };
+  const std::vector<Group>& groups() const { return groups_; }
+
+ private:
+  std::vector<Group> groups_;
+  std::map<std::string, std::size_t> index_;
+};
+
+}  // namespace podctl

@@ -1,0 +1,225 @@
+// What the service and the workers say, and what doctor makes of it.
+#include "plans/fleet/doctor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "providers/workers/jobs.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_provider.h"
+#include "tests/support/fake_workers.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeClock;
+using testing::FakeProvider;
+using testing::FakeWorkers;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::NotedRounds;
+using ::testing::SizeIs;
+using testing::SomeWorkers;
+
+constexpr std::int64_t kNow = 1'795'185'000;  // of FakeClock
+
+std::vector<std::string> Probe(const std::string& more = {}) {
+  std::vector<std::string> lines = {
+      "podctl-probe 1",    "user alice",          "home ok", "clock " + std::to_string(kNow),
+      "disk 40 1000000 /", "runtime unit active", "chips 4", "devices 4"};
+  if (!more.empty()) lines.push_back(more);
+  lines.push_back("end");
+  return lines;
+}
+std::vector<std::string> Jobs(const std::string& job = {}) {
+  std::vector<std::string> lines = {"podctl-jobs 1"};
+  if (!job.empty()) lines.push_back("job " + job);
+  lines.push_back("end");
+  return lines;
+}
+
+std::vector<std::string> Codes(const std::vector<workers::Finding>& findings) {
+  std::vector<std::string> codes;
+  for (const workers::Finding& finding : findings) codes.push_back(finding.code);
+  return codes;
+}
+
+// --- The node.
+
+class DoctorNode : public ::testing::Test {
+ protected:
+  DoctorNode() {
+    record_.project = "p";
+    record_.zone = "z";
+    record_.node_id = "research";
+    record_.observed.Set("state", "READY");
+    cloud_.PutNode({"p", "z", "research"}, Value::EmptyMap());
+  }
+  Result<Value> Look() { return LookAtNode(cloud_, {}, record_, &report_); }
+
+  FakeProvider cloud_;
+  PodRecord record_;
+  DoctorReport report_;
+};
+
+TEST_F(DoctorNode, IsWellWhereTheServiceSaysSo) {
+  ASSERT_TRUE(Look());
+  EXPECT_EQ(report_.state, "READY");
+  EXPECT_THAT(report_.findings, IsEmpty());
+  EXPECT_EQ(report_.unread, "");
+}
+
+TEST_F(DoctorNode, IsJudgedByStateAndHealth) {
+  cloud_.EditNode({"p", "z", "research"}, [](Value& node) {
+    node.Set("state", "PREEMPTED");
+    node.Set("health", "TIMEOUT");
+  });
+  ASSERT_TRUE(Look());
+  EXPECT_THAT(Codes(report_.findings), ElementsAre("node-state", "node-health"));
+  EXPECT_FALSE(report_.Healthy());
+}
+
+TEST_F(DoctorNode, ThatIsGoneIsAFindingAndNoNode) {
+  cloud_.RemoveNode({"p", "z", "research"});
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "GONE");
+  EXPECT_THAT(Codes(report_.findings), ElementsAre("node-gone"));
+}
+
+TEST_F(DoctorNode, IsTakenAsItWasLastSeenWhereTheServiceDoesNotAnswer) {
+  record_.observed.Set("state", "STOPPED");
+  cloud_.FailNext("get", MakeError(ErrorCode::kUnavailable, "no route"));
+  const auto node = Look();
+  ASSERT_TRUE(node);
+  EXPECT_EQ(report_.state, "STOPPED");
+  EXPECT_EQ(report_.unread, "no route");
+}
+
+TEST_F(DoctorNode, OfAnInterruptedLookNothingIsSaid) {
+  cloud_.FailNext("get", MakeError(ErrorCode::kInterrupted, "stopped"));
+  EXPECT_FALSE(Look());
+  EXPECT_THAT(report_.findings, IsEmpty());
+}
+
+// --- The workers.
+
+// `probe` and `jobs`: what the worker with that number answers.
+using Script = std::function<FakeWorkers::Answer(int worker)>;
+DoctorReport Look(const Script& probe, const Script& jobs, int count = 3,
+                  FakeWorkers** seen = nullptr) {
+  static std::unique_ptr<FakeWorkers> workers;
+  workers = std::make_unique<FakeWorkers>([&](const ssh::Job& job) {
+    const bool asks_jobs = job.command == workers::ListCommand("");
+    return (asks_jobs ? jobs : probe)(job.worker.index);
+  });
+  if (seen != nullptr) *seen = workers.get();
+  NotedRounds noted;
+  WorkerRounds rounds(*workers, noted, {}, {});
+  FakeClock clock;
+  DoctorReport report;
+  report.pod = "research";
+  Value node = Value::EmptyMap();
+  node.Set("state", "READY");
+  LookAtWorkers(rounds, clock, node, SomeWorkers(count), &report);
+  return report;
+}
+FakeWorkers::Answer Well(int) {
+  return {Probe()};
+}
+FakeWorkers::Answer NoJobs(int) {
+  return {Jobs()};
+}
+
+TEST(DoctorWorkers, AllWell) {
+  const DoctorReport report = Look(Well, NoJobs);
+  EXPECT_TRUE(report.Healthy());
+  EXPECT_EQ(report.HealthyWorkers(), 3U);
+  EXPECT_TRUE(report.workers[1].probe.has_value());
+}
+
+TEST(DoctorWorkers, ASilentOneIsNotAskedTwice) {
+  FakeWorkers* seen = nullptr;
+  const DoctorReport report = Look(
+      [](int worker) -> FakeWorkers::Answer {
+        if (worker != 1) return {Probe()};
+        return {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "connection refused")};
+      },
+      NoJobs, 3, &seen);
+  EXPECT_THAT(Codes(report.workers[1].findings), ElementsAre("no-ssh"));
+  EXPECT_THAT(report.workers[1].findings[0].summary, HasSubstr("connection refused"));
+  ASSERT_THAT(seen->rounds, SizeIs(2));
+  EXPECT_THAT(seen->rounds[1], SizeIs(2));
+  EXPECT_EQ(report.HealthyWorkers(), 2U);
+}
+
+TEST(DoctorWorkers, EachSilenceHasItsCode) {
+  const std::map<ssh::Outcome, std::string> codes = {
+      {ssh::Outcome::kAuthRefused, "key-refused"},
+      {ssh::Outcome::kHostKeyChanged, "host-key-changed"},
+      {ssh::Outcome::kLost, "probe-failed"},
+      {ssh::Outcome::kTimedOut, "no-ssh"}};
+  for (const auto& [outcome, code] : codes) {
+    const auto said = outcome;
+    const DoctorReport report = Look(
+        [&](int) -> FakeWorkers::Answer {
+          return {{}, {}, FakeWorkers::Trouble(said, "so")};
+        },
+        NoJobs, 1);
+    EXPECT_THAT(Codes(report.workers[0].findings), ElementsAre(code));
+  }
+}
+
+TEST(DoctorWorkers, AnAnswerThatIsNoneIsAFinding) {
+  const DoctorReport report = Look([](int) { return FakeWorkers::Answer{{"hello"}}; },
+                                   [](int) { return FakeWorkers::Answer{{"hello"}}; }, 1);
+  EXPECT_THAT(Codes(report.workers[0].findings), ElementsAre("probe-failed", "jobs-unreadable"));
+}
+
+TEST(DoctorWorkers, APartOfAJobThatIsGoneWhileOthersWaitIsTrouble) {
+  const DoctorReport report = Look(Well, [](int worker) -> FakeWorkers::Answer {
+    return {Jobs(worker == 2 ? "train run-1 ended 3 1795184000 1795184010 0 python3 t.py"
+                             : "train run-1 running 0 1795184000 0 0 python3 t.py")};
+  });
+  EXPECT_THAT(Codes(report.workers[2].findings), ElementsAre("job-died"));
+  EXPECT_THAT(report.workers[0].findings, IsEmpty());
+  EXPECT_TRUE(report.died.empty());
+}
+
+TEST(DoctorWorkers, AJobThatDiedEverywhereIsOnlyWorthANote) {
+  const DoctorReport report = Look(Well, [](int worker) -> FakeWorkers::Answer {
+    return {Jobs(worker == 0 ? "" : "train run-1 died 0 1795184000 0 0 python3 t.py")};
+  });
+  EXPECT_TRUE(report.Healthy());
+  ASSERT_THAT(report.died.groups(), SizeIs(1));
+  EXPECT_EQ(report.died.groups()[0].what, "train");
+  EXPECT_THAT(report.died.groups()[0].workers, ElementsAre(1, 2));
+}
+
+TEST(DoctorWorkers, AJobOnTheTpuIsNoTrouble) {
+  const DoctorReport report = Look(
+      [](int worker) -> FakeWorkers::Answer {
+        return {Probe(worker == 1 ? "holder 4711 100 alice 7500 job:train:alice /dev/accel0 python3"
+                                  : "")};
+      },
+      NoJobs);
+  EXPECT_TRUE(report.Healthy());
+  ASSERT_THAT(report.at_work.groups(), SizeIs(1));
+  EXPECT_THAT(report.at_work.groups()[0].workers, ElementsAre(1));
+}
+
+TEST(DoctorWorkers, ComparesTheirClockWithOurs) {
+  const DoctorReport report = Look(
+      [](int) -> FakeWorkers::Answer {
+        auto lines = Probe();
+        for (std::string& line : lines) {
+          if (line.starts_with("clock ")) line = "clock " + std::to_string(kNow - 600);
+        }
+        return {lines};
+      },
+      NoJobs, 1);
+  EXPECT_THAT(Codes(report.workers[0].findings), ElementsAre("clock-skew"));
+}
+
+}  // namespace
+}  // namespace podctl

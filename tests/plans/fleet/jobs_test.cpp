@@ -1,0 +1,202 @@
+// Jobs that outlive the connection: on which workers they are started, and when on none.
+#include "plans/fleet/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "state/digest.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/fake_workers.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeRandom;
+using testing::FakeWorkers;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::NotedRounds;
+using ::testing::SizeIs;
+using testing::SomeWorkers;
+
+using Answer = FakeWorkers::Answer;
+
+Answer Jobs(const std::vector<std::string>& jobs = {}) {
+  std::vector<std::string> lines = {"podctl-jobs 1"};
+  for (const std::string& job : jobs) {
+    lines.push_back("job " + job + " 1795184000 0 0 python3 t.py");
+  }
+  lines.push_back("end");
+  return {lines};
+}
+
+class JobsTest : public ::testing::Test {
+ protected:
+  JobsTest() {
+    start_.name = "train";
+    start_.workers = SomeWorkers(3);
+    start_.commands.assign(3, "python3 t.py");
+    start_.environments.resize(3);
+    start_.identity = "python3 t.py";
+  }
+  // Of a run of the same command, and of another one.
+  std::string OurRun() const { return Sha256Hex(start_.identity).substr(0, 16) + "-0a"; }
+
+  StartReport Start() {
+    return StartJob(rounds_, random_, start_, [this](const StartNews& news) { news_ = news; });
+  }
+  Answer Say(const ssh::Job& job) {
+    const auto worker = static_cast<std::size_t>(job.worker.index);
+    if (job.feed == nullptr) return look_[worker];
+    return begin_[worker];
+  }
+
+  std::vector<Answer> look_{3, Jobs()};
+  std::vector<Answer> begin_{3};
+  FakeWorkers workers_{[this](const ssh::Job& job) { return Say(job); }};
+  NotedRounds noted_;
+  std::stop_source stop_;
+  WorkerRounds rounds_{workers_, noted_, stop_.get_token(), {}};
+  FakeRandom random_;
+  DetachedStart start_;
+  StartNews news_;
+};
+
+TEST_F(JobsTest, StartOnAll) {
+  const StartReport report = Start();
+  EXPECT_TRUE(report.Whole());
+  EXPECT_THAT(report.started, ElementsAre(0, 1, 2));
+  EXPECT_THAT(report.already, IsEmpty());
+  ASSERT_THAT(workers_.rounds, SizeIs(2));
+  // What is the same for all of them is kept once.
+  EXPECT_EQ(workers_.rounds[1][0].input, workers_.rounds[1][2].input);
+  EXPECT_THAT(*workers_.rounds[1][0].input, HasSubstr("PODCTL_RUN"));
+}
+
+TEST_F(JobsTest, NoneStartsWhereOneCannotBeAsked) {
+  look_[1] = {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "refused")};
+  const StartReport report = Start();
+  EXPECT_FALSE(report.begun);
+  ASSERT_TRUE(report.refusal);
+  EXPECT_EQ(report.refusal->message, "nothing was started");
+  EXPECT_THAT(workers_.rounds, SizeIs(1));
+}
+
+TEST_F(JobsTest, NoneStartsWhereOneCannotGetReady) {
+  begin_[2].staged = false;
+  begin_[2].result = FakeWorkers::Exit(1);
+  const StartReport report = Start();
+  EXPECT_TRUE(report.begun);
+  EXPECT_FALSE(report.Whole());
+  EXPECT_THAT(report.started, IsEmpty());
+  EXPECT_EQ(report.answers[0].result.outcome, ssh::Outcome::kSkipped);
+  EXPECT_EQ(CauseOfSilence(report.answers[0]), "not started, since others could not be");
+}
+
+TEST_F(JobsTest, AnotherCommandOfTheNameIsInTheWay) {
+  look_[0] = Jobs({"train other-1 running 0"});
+  const StartReport report = Start();
+  EXPECT_FALSE(report.begun);
+  ASSERT_TRUE(report.refusal);
+  EXPECT_EQ(report.refusal->code, ErrorCode::kAlreadyExists);
+  EXPECT_THAT(report.refusal->message, HasSubstr("another command named train"));
+}
+
+TEST_F(JobsTest, WhatHasEndedIsInNobodysWay) {
+  look_[0] = Jobs({"train other-1 ended 0"});
+  EXPECT_TRUE(Start().Whole());
+}
+
+TEST_F(JobsTest, AStartThatWasCutIsMadeWhole) {
+  look_[0] = Jobs({"train " + OurRun() + " running 0"});
+  look_[1] = Jobs({"train " + OurRun() + " ended 0"});
+  const StartReport report = Start();
+  EXPECT_TRUE(report.Whole());
+  EXPECT_THAT(report.already, ElementsAre(0, 1));
+  EXPECT_THAT(news_.already, ElementsAre(0, 1));
+  EXPECT_THAT(report.started, ElementsAre(2));
+  EXPECT_THAT(*workers_.rounds[1][0].input, HasSubstr(OurRun())) << "the same run";
+}
+
+TEST_F(JobsTest, WhatRunsEverywhereIsNotStartedTwice) {
+  look_.assign(3, Jobs({"train " + OurRun() + " running 0"}));
+  const StartReport report = Start();
+  ASSERT_TRUE(report.refusal);
+  EXPECT_THAT(report.refusal->message, HasSubstr("job train runs already"));
+}
+
+TEST_F(JobsTest, WhereNotAllCanBeConnectedToTheyBeginInTurn) {
+  workers_.most_at_once = 2;
+  const StartReport report = Start();
+  EXPECT_EQ(news_.most, std::optional<std::size_t>(2));
+  EXPECT_TRUE(report.Whole());
+}
+
+TEST_F(JobsTest, AnInterruptedLookStartsNothing) {
+  stop_.request_stop();
+  const StartReport report = Start();
+  EXPECT_TRUE(report.interrupted);
+  EXPECT_FALSE(report.begun);
+  EXPECT_FALSE(report.refusal);
+  EXPECT_THAT(workers_.rounds, SizeIs(1));
+}
+
+TEST_F(JobsTest, ListsWhatTheWorkersTell) {
+  look_[0] = Jobs({"train r-1 running 0", "eval r-2 ended 3"});
+  look_[1] = {{"hello"}};
+  const JobsReport report = ListJobs(rounds_, SomeWorkers(3), "");
+  ASSERT_THAT(report.found, SizeIs(2));
+  EXPECT_THAT(report.found[0].jobs, SizeIs(2));
+  EXPECT_EQ(report.found[1].worker, 2);
+  EXPECT_FALSE(AllAnswered(report.answers));
+  EXPECT_TRUE(RunsSomewhere(report));
+  look_[0] = Jobs({"eval r-2 ended 3"});
+  EXPECT_FALSE(RunsSomewhere(ListJobs(rounds_, SomeWorkers(3), "")));
+}
+
+TEST_F(JobsTest, AKillTellsWhatBecameOfIt) {
+  look_[0] = Jobs({"train r-1 ended 143"});
+  look_[1] = Jobs({"train r-1 ended 143"});
+  KillReport report = KillJob(rounds_, SomeWorkers(3), {"train", std::chrono::seconds(5), "alice"});
+  EXPECT_TRUE(report.known);
+  EXPECT_FALSE(report.runs);
+  ASSERT_THAT(report.became.groups(), SizeIs(1));
+  EXPECT_THAT(report.became.groups()[0].workers, ElementsAre(0, 1));
+  EXPECT_EQ(workers_.last_limits.command, std::chrono::seconds(65));
+  EXPECT_EQ(workers_.rounds[0][0].ending, kEndsByItself);
+
+  look_[1] = Jobs({"train r-1 running 0"});
+  report = KillJob(rounds_, SomeWorkers(3), {"train", std::nullopt, "alice"});
+  EXPECT_TRUE(report.runs) << "it could not be ended there";
+  EXPECT_EQ(workers_.last_limits.command, std::chrono::minutes(61)) << "the worker knows how long";
+
+  look_.assign(3, Jobs());
+  EXPECT_FALSE(KillJob(rounds_, SomeWorkers(3), {"train", std::nullopt, ""}).known);
+}
+
+TEST(StartOfCommand, GivesEachWorkerItsPlace) {
+  PodRecord record;
+  record.node_id = "research";
+  record.exists = true;
+  for (const char* address : {"10.0.0.1", "10.0.0.2"}) {
+    Value endpoint = Value::EmptyMap();
+    endpoint.Set("ipAddress", address);
+    Value::List endpoints = record.observed["networkEndpoints"].AsList();
+    endpoints.push_back(endpoint);
+    record.observed.Set("networkEndpoints", endpoints);
+  }
+  const DetachedStart start =
+      StartOfCommand("train", "research", record, SomeWorkers(2), "python3 t.py", {{"SEED", "7"}});
+  ASSERT_THAT(start.environments, SizeIs(2));
+  EXPECT_EQ(start.environments[1].at("PODCTL_WORKER"), "1");
+  EXPECT_EQ(start.environments[1].at("SEED"), "7");
+  EXPECT_EQ(start.environments[1].at("PODCTL_ATTEMPT"), "1");
+  // Which workers were chosen does not make it another command.
+  EXPECT_EQ(start.identity, StartOfCommand("train", "research", record, SomeWorkers(1),
+                                           "python3 t.py", {{"SEED", "7"}})
+                                .identity);
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,141 @@
+// The workers of a pod as an ssh::Transport that answers from a script: no connections, no threads,
+// one worker after the other. And who watches rounds over them, for tests that do not.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plans/fleet/worker_round.h"
+#include "providers/ssh/transport.h"
+#include "providers/workers/runs.h"
+
+namespace podctl::testing {
+
+class FakeWorkers final : public ssh::Transport {
+ public:
+  struct Answer {
+    std::vector<std::string> out = {};
+    std::vector<std::string> err = {};
+    ssh::WorkerResult result = Exit(0);
+    bool staged = true;  // of a job with a feed: it gets ready, and waits
+  };
+  using Behaviour = std::function<Answer(const ssh::Job& job)>;
+
+  explicit FakeWorkers(Behaviour behaviour) : behaviour_(std::move(behaviour)) {}
+
+  static ssh::WorkerResult Exit(int code) {
+    ssh::WorkerResult result;
+    result.outcome = ssh::Outcome::kExited;
+    result.exit_code = code;
+    return result;
+  }
+  static ssh::WorkerResult Trouble(ssh::Outcome outcome, std::string message) {
+    ssh::WorkerResult result;
+    result.outcome = outcome;
+    result.message = std::move(message);
+    return result;
+  }
+
+  // At most `most_at_once` at a time. Of those, who have a feed say that they are ready before the
+  // first of them is told to begin; who is told nothing waits in vain.
+  std::vector<ssh::WorkerResult> Run(const std::vector<ssh::Job>& jobs, const ssh::Limits& limits,
+                                     ssh::Observer& observer, std::stop_token stop) override {
+    rounds.push_back(jobs);
+    last_limits = limits;
+    std::vector<ssh::WorkerResult> results(jobs.size());
+    for (std::size_t begin = 0; begin < jobs.size(); begin += most_at_once) {
+      RunSome(jobs, begin, std::min(begin + most_at_once, jobs.size()), observer, stop, &results);
+    }
+    return results;
+  }
+  std::size_t MostAtOnce(const std::vector<WorkerAccess>& /*workers*/) const override {
+    return most_at_once;
+  }
+
+  std::vector<std::vector<ssh::Job>> rounds;  // what was asked for, Run by Run
+  ssh::Limits last_limits;
+  std::size_t most_at_once = 1024;
+
+ private:
+  void RunSome(const std::vector<ssh::Job>& jobs, std::size_t begin, std::size_t end,
+               ssh::Observer& observer, const std::stop_token& stop,
+               std::vector<ssh::WorkerResult>* results) {
+    std::vector<Answer> answers(end);
+    const auto is_unready = [&](std::size_t i) { return jobs[i].feed && !answers[i].staged; };
+    for (std::size_t i = begin; i < end; ++i) {
+      answers[i] = behaviour_(jobs[i]);
+      if (is_unready(i)) {
+        Tell(i, answers[i].result, observer, results);
+      } else if (jobs[i].feed != nullptr) {
+        observer.OnLine(i, ssh::Stream::kErr, workers::kStagedLine);
+      }
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      if (is_unready(i)) continue;
+      if (const auto never = WhyNever(jobs[i], stop)) {
+        Tell(i, *never, observer, results);
+        continue;
+      }
+      for (const std::string& line : answers[i].out) observer.OnLine(i, ssh::Stream::kOut, line);
+      for (const std::string& line : answers[i].err) observer.OnLine(i, ssh::Stream::kErr, line);
+      Tell(i, answers[i].result, observer, results);
+    }
+  }
+  static std::optional<ssh::WorkerResult> WhyNever(const ssh::Job& job,
+                                                   const std::stop_token& stop) {
+    if (stop.stop_requested()) return Trouble(ssh::Outcome::kCancelled, "cancelled");
+    char bytes[8];
+    if (job.feed == nullptr || job.feed->Read(0, bytes, sizeof bytes) > 0) return std::nullopt;
+    if (job.feed->EndsAt(0)) return Exit(workers::kNotStarted);
+    return Trouble(ssh::Outcome::kTimedOut, "it was never told to begin");
+  }
+  static void Tell(std::size_t job, const ssh::WorkerResult& result, ssh::Observer& observer,
+                   std::vector<ssh::WorkerResult>* results) {
+    results->at(job) = result;
+    observer.OnResult(job, result);
+  }
+
+  const Behaviour behaviour_;
+};
+
+// `count` workers of "research".
+inline std::vector<WorkerAccess> SomeWorkers(int count) {
+  std::vector<WorkerAccess> workers;
+  for (int i = 0; i < count; ++i) {
+    WorkerAccess worker;
+    worker.pod = "research";
+    worker.index = i;
+    worker.host = "10.0.0." + std::to_string(i + 1);
+    workers.push_back(worker);
+  }
+  return workers;
+}
+
+// Writes down what a round tells.
+class NotedRounds final : public RoundWatcher {
+ public:
+  void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) override {
+    lines.push_back("begin " + std::to_string(jobs.size()) +
+                    (waits_for.empty() ? "" : ": " + waits_for));
+  }
+  void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnTryAgain(std::size_t, const ssh::Cause&) override {}
+  void OnAnswer(std::size_t job, const WorkerAnswer& answer) override {
+    lines.push_back(std::to_string(job) +
+                    (answer.result.ok() ? " ok" : ": " + CauseOfSilence(answer)));
+  }
+  void OnEnd(const std::map<int, HostKeyText>& keys) override {
+    lines.push_back("end");
+    learned.insert(keys.begin(), keys.end());
+  }
+
+  std::vector<std::string> lines;
+  std::map<int, HostKeyText> learned;
+};
+
+}  // namespace podctl::testing
