@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "providers/base/exit_code.h"
-#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -172,7 +171,7 @@ void LogFollower::OnLine(std::size_t index, ssh::Stream stream, std::string_view
     if (note->kind == workers::LogNote::Kind::kBegin) {
       place.begin = note->offset;
       place.run = note->run;
-      if (std::exchange(place.lost, false)) listener_.on_remark(place.worker, "it is back");
+      if (std::exchange(place.lost, false)) listener_.on_remark(place.worker, {});
     } else {
       place.note = std::move(note);
     }
@@ -220,11 +219,8 @@ void LogFollower::TellDeath(const Place& place) {
   const auto left = static_cast<std::size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& each) { return each.open; }));
   if (left == 0) return;  // the end tells it
-  listener_.on_remark(place.worker,
-                      fmt::format("the job {}; {} still followed",
-                                  died ? std::string("died without an exit code")
-                                       : ExitCodeDeed(place.end.exit_code),
-                                  left == 1 ? "1 worker is" : fmt::format("{} workers are", left)));
+  listener_.on_remark(place.worker, {died ? LogRemark::Kind::kDied : LogRemark::Kind::kFailed, "",
+                                     place.end.exit_code, left});
 }
 
 // With the lock held.
@@ -240,10 +236,9 @@ void LogFollower::Retry(Place* place, const ssh::WorkerResult& result) {
     return;
   }
   if (!result.ok() && !std::exchange(place->lost, true)) {
-    listener_.on_remark(place->worker,
-                        fmt::format("{}; trying again", result.outcome == ssh::Outcome::kLost
-                                                            ? "the connection broke"
-                                                            : result.message));
+    const bool broke = result.outcome == ssh::Outcome::kLost;
+    listener_.on_remark(place->worker, {broke ? LogRemark::Kind::kBroke : LogRemark::Kind::kTrouble,
+                                        broke ? "" : result.message, 0, 0});
   }
   auto pause = in_turn_ ? kTurnPause : kFirstPause;
   for (int i = 0; i < place->failures && pause < kLongestPause; ++i) pause *= 2;

@@ -44,13 +44,26 @@ struct LogEnd {
   std::string message;
 };
 
+// What there is to tell of a worker while its log is read.
+struct LogRemark {
+  enum class Kind {
+    kBack,     // after it was lost
+    kBroke,    // the connection did; it is tried again
+    kTrouble,  // so is this, for another reason: `message`
+    kDied,     // the job there, without an exit code, while `followed` others are followed
+    kFailed,   // likewise, with `exit_code`
+  };
+  Kind kind = Kind::kBack;
+  std::string message = {};
+  int exit_code = 0;
+  std::size_t followed = 0;
+};
+
 class LogFollower {
  public:
   struct Listener {
     std::function<void(const WorkerAccess& worker, std::string_view line)> on_line;
-    // Something to tell the user about the worker: the connection was lost, is back, its job
-    // died while others are followed.
-    std::function<void(const WorkerAccess& worker, const std::string& remark)> on_remark;
+    std::function<void(const WorkerAccess& worker, const LogRemark& remark)> on_remark;
     std::function<void(int worker, const HostKeyText& key)> on_host_key;
   };
 

@@ -1,0 +1,37 @@
+// The logs of a job as lines with their workers' names, or as events; and what became of the job.
+// Knows nothing of how they are read.
+#pragma once
+
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmd/streams.h"
+#include "plans/fleet/logs.h"
+
+namespace podctl {
+
+class LogView final : public LogWatcher {
+ public:
+  // `streams` is lent. `unheard` is asked to stop when nobody reads standard output any more:
+  // `podctl logs POD JOB | head -1` ends as `tail -f FILE | head -1` does.
+  LogView(Streams& streams, bool json, const std::vector<WorkerAccess>& workers,
+          std::stop_source unheard);
+
+  void OnLine(const WorkerAccess& worker, std::string_view line) override;
+  void OnRemark(const WorkerAccess& worker, const LogRemark& remark) override;
+
+  // What is not a plain success, by cause; with --json an event for each worker.
+  void ShowEnds(const std::vector<WorkerAccess>& workers, const std::vector<LogEnd>& ends,
+                const std::string& job);
+
+ private:
+  Streams& streams_;
+  const bool json_;
+  std::stop_source unheard_;
+  std::size_t width_ = 0;
+};
+
+}  // namespace podctl
