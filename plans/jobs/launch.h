@@ -1,5 +1,5 @@
 // What a job of the spec becomes on each worker of its pod: the variables, the files and the text
-// that is run there. Pure: asks nobody, knows no connections and no processes (cmd/commands/run/ is
+// that is run there. Pure: asks nobody, knows no connections and no processes (plans/fleet/run/ is
 // who starts it).
 //
 // Sources: the launchers' own documentation and code, as docs/jobs.md names them.

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "cmd/commands/exec/choice.h"
-#include "cmd/commands/exec/exec_desk.h"
 #include "cmd/commands/exec/gather.h"
-#include "cmd/commands/exec/summary.h"
 #include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/refused_key.h"
 #include "cmd/commands/ssh.h"
+#include "cmd/views/exec_desk.h"
+#include "cmd/views/exec_summary.h"
 #include "plans/fleet/exec/last_run.h"
 #include "plans/fleet/exec/output_folder.h"
 #include "plans/fleet/exec/standard_input.h"

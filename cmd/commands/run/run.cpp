@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,16 +13,19 @@
 #include "cmd/commands/failure.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/plan_run.h"
-#include "cmd/commands/run/prepare.h"
-#include "cmd/commands/run/supervise.h"
+#include "cmd/commands/pod_rounds.h"
+#include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
+#include "cmd/views/job_view.h"
 #include "cmd/views/launch_view.h"
-#include "plans/jobs/command_text.h"
+#include "plans/fleet/run/prepare.h"
+#include "plans/fleet/run/supervise.h"
 #include "plans/jobs/launch.h"
 #include "plans/spec/near_words.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/os/become.h"
+#include "providers/os/this_process.h"
 
 namespace podctl {
 namespace {
@@ -100,36 +104,74 @@ int RunHere(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
       wiring, BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
 }
 
+std::string WhoRuns() {
+  return UserName() + "@" + HostName();
+}
+
+class PodOfState final : public JobPod {
+ public:
+  PodOfState(Wiring& wiring, const std::string& name) : wiring_(wiring), name_(name) {}
+  Result<PodRecord> Record() override { return FindRecord(wiring_, name_); }
+  Result<PodTarget> Target() override { return FindPod(wiring_, name_); }
+
+ private:
+  Wiring& wiring_;
+  const std::string name_;
+};
+
+void ShowHindrance(Wiring& wiring, const Hindrance& hindrance) {
+  if (hindrance.error) {
+    ShowError(wiring, nullptr, "", *hindrance.error);
+  } else {
+    ShowSilent(wiring, hindrance.answers);
+  }
+}
+
+int WatchOver(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
+  const std::string address = PodAddress(job.pod).Text();
+  const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
+  JobView view(wiring.streams(), wiring.options().json, wiring.clock(), job, stops,
+               {[&](const Hindrance& hindrance) { ShowHindrance(wiring, hindrance); },
+                [&](const std::map<int, HostKeyText>& learned) {
+                  RememberHostKeys(wiring, address, learned);
+                }});
+  PodOfState pod(wiring, job.pod);
+  PodRounds rounds(wiring, address);
+  const auto provider = wiring.provider();
+  const RunWishes wishes{options.arguments,  options.workers, options.drain,
+                         options.drain_jobs, options.sync,    WhoRuns()};
+  const workers::Run run = RunOf(job, wishes, wiring.random().Uuid().substr(0, 8));
+  return view.ShowEnd(SuperviseJob(wiring.ssh(), *rounds, wiring.clock(), wiring.files(),
+                                   provider ? *provider : nullptr, pod, spec, job, run, wishes,
+                                   view, stops));
+}
+
 }  // namespace
 
 int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
-  auto ready = PrepareLaunch(wiring, spec, job, options, 1, "");
+  PodOfState pod(wiring, job.pod);
+  const auto ready = PrepareLaunch(pod, spec, job, {options.arguments, options.workers, 1, ""});
   if (!ready) return ShowFailure(wiring, ready.error());
-  const auto stopped = [&] { return wiring.interrupt().requested() ? kInterruptedExitCode : 1; };
-  RunOptions detached = options;
-  detached.detach = true;
-  if (options.drain && !DrainForJob(wiring, *ready, job, detached, "")) return stopped();
-  if (options.sync && !SyncForJob(wiring, ready->target, ready->workers, job)) return stopped();
-  DetachedStart start;
-  start.name = job.name;
-  const std::string files = FilesText(job, ready->launch);
-  start.identity = files + ready->launch.workers.front().script;
-  for (const auto& [name, value] : job.env) {
-    start.identity += fmt::format("{}={}\n", name, ShellQuote(value));
+  const bool json = wiring.options().json;
+  const auto tell = [&](const PrepareNews& news) {
+    ShowRemark(wiring.streams(), json, PrepareNewsText(news));
+  };
+  const auto stopped = [&](const std::optional<Hindrance>& why) {
+    if (why) ShowHindrance(wiring, *why);
+    return why.has_value();
+  };
+  const auto code = [&] { return wiring.interrupt().requested() ? kInterruptedExitCode : 1; };
+  PodRounds rounds(wiring, ready->target.address);
+  const DrainWishes drain{options.drain_jobs, true, "", WhoRuns()};
+  if (options.drain && stopped(DrainForJob(*rounds, *ready, job, drain, tell))) return code();
+  if (options.sync && stopped(SyncForJob(*rounds, wiring.files(), ready->workers, job, tell))) {
+    return code();
   }
-  for (std::size_t i = 0; i < ready->workers.size(); ++i) {
-    const WorkerLaunch& worker = ready->launch.workers[i];
-    start.workers.push_back(ready->workers[i]);
-    start.commands.push_back(files + worker.script);
-    start.environments.push_back(worker.env);
-  }
-  start.grace = job.grace;
-  start.container = ContainerOf(job);
-  if (job.restart.attempts > 0 && options.tell && !wiring.options().json) {
+  if (job.restart.attempts > 0 && options.tell && !json) {
     wiring.streams().err << "A detached job is not started again: `podctl run` without `--detach` "
                             "watches over it.\n";
   }
-  return StartOnWorkers(wiring, ready->target, start, options.tell);
+  return StartOnWorkers(wiring, ready->target, StartOfJob(*ready, job), options.tell);
 }
 
 int RunJob(Wiring& wiring, const RunOptions& options) {
@@ -145,7 +187,7 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   if (options.local) return RunHere(wiring, *job, options);
   if (options.print) return PrintJob(wiring, spec, *job, options);
   if (options.detach) return StartDetached(wiring, spec, *job, options);
-  return SuperviseJob(wiring, spec, *job, options);
+  return WatchOver(wiring, spec, *job, options);
 }
 
 namespace {

@@ -1,6 +1,4 @@
 // What is said at the end, what is seen on the way, and the exit code.
-#include "cmd/commands/exec/summary.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,9 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "cmd/commands/exec/exec_desk.h"
+#include "cmd/views/exec_desk.h"
 #include "cmd/views/exec_output.h"
 #include "cmd/views/exec_progress.h"
+#include "cmd/views/exec_summary.h"
 #include "providers/base/json.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/golden.h"

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cmd/commands/run/prepare.h"
-#include "cmd/commands/run/run_summary.h"
+#include "cmd/views/run_summary.h"
+#include "plans/fleet/run/prepare.h"
 #include "plans/fleet/run/start_gate.h"
 #include "tests/support/golden.h"
 

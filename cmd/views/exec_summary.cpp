@@ -1,10 +1,9 @@
-#include "cmd/commands/exec/summary.h"
+#include "cmd/views/exec_summary.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <utility>
 
 #include "cmd/interrupt.h"
@@ -16,78 +15,26 @@ namespace {
 
 using ssh::Outcome;
 
-// What each kind of trouble means for who has to decide what to do next.
-enum class Fate { kFailed, kLost, kCancelled, kSkipped };
-constexpr std::size_t kFates = 4;
 constexpr std::array<std::string_view, kFates> kFateNames = {"failed", "lost", "cancelled",
                                                              "skipped"};
 
-Fate FateOf(const ssh::WorkerResult& result) {
-  switch (result.outcome) {
-    case Outcome::kLost:
-      return Fate::kLost;
-    case Outcome::kCancelled:
-      return Fate::kCancelled;
-    case Outcome::kSkipped:
-      return Fate::kSkipped;
-    default:
-      return Fate::kFailed;
-  }
-}
-
-constexpr std::size_t kMostDetails = 4;  // of one cause
-
-struct Group {
-  std::string cause;
-  std::string_view shown;  // of it, what the heading does not say already
-  std::vector<int> workers;
-  std::vector<std::string> details;  // what differs from worker to worker; of the first ones
-};
-
-// By fate, then the biggest group first.
-std::array<std::vector<Group>, kFates> GroupsOf(const ExecOutcome& outcome) {
-  std::array<std::map<std::string, Group>, kFates> by_cause;
-  for (std::size_t i = 0; i < outcome.results.size(); ++i) {
-    const ssh::WorkerResult& result = outcome.results[i];
-    if (result.ok()) continue;
-    const std::string cause = ssh::CauseOf(result);
-    Group& group = by_cause[static_cast<std::size_t>(FateOf(result))][cause];
-    group.cause = cause;
-    group.shown = result.cause.code == ssh::Cause::Code::kCancelled
-                      ? ssh::FarewellWords(result.cause.farewell)
-                      : "";
-    group.workers.push_back(outcome.jobs[i].worker.index);
-    std::string own = ssh::OwnWords(result.cause);
-    if (!own.empty() && group.details.size() < kMostDetails)
-      group.details.push_back(std::move(own));
-  }
-  std::array<std::vector<Group>, kFates> groups;
-  for (std::size_t fate = 0; fate < kFates; ++fate) {
-    for (auto& [cause, group] : by_cause[fate]) groups[fate].push_back(std::move(group));
-    std::stable_sort(groups[fate].begin(), groups[fate].end(), [](const Group& a, const Group& b) {
-      return a.workers.size() > b.workers.size();
-    });
-  }
-  return groups;
-}
-
-std::size_t CountOf(const std::vector<Group>& groups) {
+std::size_t CountOf(const std::vector<CauseGroup>& groups) {
   std::size_t count = 0;
-  for (const Group& group : groups) count += group.workers.size();
+  for (const CauseGroup& group : groups) count += group.workers.size();
   return count;
 }
 
-std::vector<int> WorkersOf(const std::vector<Group>& groups) {
+std::vector<int> WorkersOf(const std::vector<CauseGroup>& groups) {
   std::vector<int> workers;
-  for (const Group& group : groups) {
+  for (const CauseGroup& group : groups) {
     workers.insert(workers.end(), group.workers.begin(), group.workers.end());
   }
   return workers;
 }
 
 // "14 workers: connection refused: 3-7,90".
-void AppendGroups(const std::vector<Group>& groups, int per_slice, std::string* text) {
-  for (const Group& group : groups) {
+void AppendGroups(const std::vector<CauseGroup>& groups, int per_slice, std::string* text) {
+  for (const CauseGroup& group : groups) {
     *text += fmt::format("  {}: {}: {}\n", Plural(group.workers.size(), "worker"),
                          group.shown.empty() ? group.cause : group.shown,
                          FormatWorkers(group.workers, per_slice));
@@ -105,8 +52,8 @@ std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bo
   // One worker that ran its command to its end has said it all.
   if (shown && results.size() == 1 && results[0].outcome == Outcome::kExited) return {};
   const int per_slice = outcome.jobs.empty() ? 0 : outcome.jobs.front().worker.per_slice;
-  const auto groups = GroupsOf(outcome);
-  const auto of = [&](Fate fate) -> const std::vector<Group>& {
+  const auto groups = GroupsByFate(outcome);
+  const auto of = [&](Fate fate) -> const std::vector<CauseGroup>& {
     return groups[static_cast<std::size_t>(fate)];
   };
   std::string text;
@@ -138,7 +85,7 @@ std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bo
 
 Value ExecSummaryEvent(const ExecOutcome& outcome, int exit_code,
                        std::chrono::milliseconds elapsed) {
-  const auto groups = GroupsOf(outcome);
+  const auto groups = GroupsByFate(outcome);
   Value event = Value::EmptyMap();
   event.Set("format_version", "1.0");
   event.Set("type", "summary");
@@ -148,7 +95,7 @@ Value ExecSummaryEvent(const ExecOutcome& outcome, int exit_code,
   for (std::size_t fate = 0; fate < kFates; ++fate) {
     event.Set(kFateNames[fate], static_cast<int>(CountOf(groups[fate])));
     not_ok += CountOf(groups[fate]);
-    for (const Group& group : groups[fate]) {
+    for (const CauseGroup& group : groups[fate]) {
       Value cause = Value::EmptyMap();
       cause.Set("fate", kFateNames[fate]);
       cause.Set("cause", group.cause);

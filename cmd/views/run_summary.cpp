@@ -1,4 +1,4 @@
-#include "cmd/commands/run/run_summary.h"
+#include "cmd/views/run_summary.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cmd/interrupt.h"
+#include "cmd/views/exec_summary.h"
 #include "plans/fleet/worker_round.h"
-#include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 
@@ -16,11 +16,6 @@ namespace podctl {
 namespace {
 
 using ssh::Outcome;
-
-// Whether podctl itself ended it, or never began it.
-bool IsConsequence(const ssh::WorkerResult& result) {
-  return result.outcome == Outcome::kCancelled || result.outcome == Outcome::kSkipped;
-}
 
 std::vector<int> WorkersThat(const AttemptResult& result, Outcome outcome) {
   std::vector<int> workers;
@@ -79,44 +74,11 @@ std::string FirstLine(const AttemptResult& result) {
 
 }  // namespace
 
-std::string SignalOf(const ssh::WorkerResult& result) {
-  if (result.outcome == Outcome::kSignaled) {
-    return result.signal.empty() ? "a signal" : result.signal;
-  }
-  if (result.outcome != Outcome::kExited) return {};
-  return std::string(SignalOfExitCode(result.exit_code));
-}
-
-std::string CauseOfEnd(const ssh::WorkerResult& result) {
-  // Who keeps the job there sees it too, and ends what it has started.
-  if (result.outcome == Outcome::kLost) {
-    return "the connection to it broke, and the worker ends its part by itself";
-  }
-  return ssh::CauseOf(result);
-}
-
 std::string FailureText(const std::string& worker, const std::string& cause,
                         std::optional<std::chrono::seconds> aftermath) {
   if (!aftermath) return fmt::format("{} failed: {}. The others go on.", worker, cause);
   return fmt::format("{} failed: {}. Who of the others has not ended {} later is ended then.",
                      worker, cause, FormatDuration(*aftermath));
-}
-
-JobEnd EndOf(const AttemptResult& result) {
-  JobEnd end;
-  end.stalled = result.stalled;
-  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
-    const ssh::WorkerResult& each = result.outcome.results[i];
-    const bool lost = each.outcome == Outcome::kLost || each.outcome == Outcome::kUnreachable;
-    // Where the link to a worker broke, that is why others failed, whoever was the first to say so.
-    if (result.first != i && (!lost || end.lost)) continue;
-    const ssh::Job& job = result.outcome.jobs[i];
-    if (end.lost) continue;
-    end.what = fmt::format("{}: {}", job.worker.Name(), CauseOfEnd(each));
-    end.lost = lost;
-    end.killed = !SignalOf(each).empty();
-  }
-  return end;
 }
 
 std::string RunSummary(const AttemptResult& result) {

@@ -1,4 +1,4 @@
-#include "cmd/commands/run/prepare.h"
+#include "plans/fleet/run/prepare.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -6,24 +6,17 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 
-#include "cmd/commands/plan_run.h"
-#include "cmd/commands/pod_rounds.h"
-#include "cmd/views/byte_count.h"
 #include "plans/fleet/cp/archive_feed.h"
-#include "providers/base/json.h"
+#include "plans/jobs/command_text.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
-#include "providers/os/this_process.h"
 #include "providers/tar/archive.h"
 #include "providers/tar/remote_texts.h"
 #include "providers/workers/drain.h"
 #include "providers/workers/jobs.h"
-#include "providers/workers/probe.h"
 #include "providers/workers/runs.h"
 #include "providers/workers/words.h"
 
@@ -36,95 +29,78 @@ using workers::Holder;
 constexpr std::chrono::minutes kLongestGrace{60};
 constexpr std::chrono::hours kLongestCopy{6};
 
-void Remark(Wiring& wiring, const std::string& text) {
-  if (wiring.options().json) {
-    Value event = Value::EmptyMap();
-    event.Set("format_version", "1.0");
-    event.Set("type", "remark");
-    event.Set("message", text);
-    wiring.streams().out << ToJson(event) << '\n' << std::flush;
-  } else {
-    wiring.streams().err << text << '\n' << std::flush;
-  }
+Hindrance Refusal(Error error) {
+  return {std::move(error), {}};
 }
 
-bool Refuse(Wiring& wiring, const Error& error) {
-  ShowError(wiring, nullptr, "", error);
-  return false;
+// nullopt: all answered.
+std::optional<Hindrance> WhoIsSilent(const WorkerRounds& rounds,
+                                     std::vector<WorkerAnswer> answers) {
+  if (rounds.stopped()) return Hindrance{};
+  if (AllAnswered(answers)) return std::nullopt;
+  return Hindrance{std::nullopt, std::move(answers)};
 }
 
-// All answered; else it is told who did not, and false.
-bool AllAnswered(Wiring& wiring, std::vector<WorkerAnswer>* answers) {
-  if (wiring.interrupt().requested()) return false;
-  const bool all = std::all_of(answers->begin(), answers->end(),
-                               [](const WorkerAnswer& answer) { return answer.result.ok(); });
-  if (!all) ShowSilent(wiring, *answers);
-  return all;
+SomeOf These(const ReadyLaunch& ready, std::vector<int> numbers) {
+  const WorkerAccess& any = ready.workers.front();
+  return {any.pod, any.per_slice, std::move(numbers)};
+}
+std::string NameOf(const SomeOf& some) {
+  return WorkersName(some.pod, some.workers, some.per_slice);
 }
 
 // "alice@laptop: podctl run b --drain-jobs": for the owner of what is ended.
-std::string BecauseOf(const JobSpec& job) {
-  return fmt::format("{}@{}: podctl run {} --drain-jobs", UserName(), HostName(), job.name);
+std::string BecauseOf(const JobSpec& job, const DrainWishes& wishes) {
+  return fmt::format("{}: podctl run {} --drain-jobs", wishes.owner, job.name);
 }
 
 // Asks each of these workers, for as long as an end with this grace may take. Such a text is at
 // work until all is over, whoever is still there.
-std::vector<WorkerAnswer> AskToEnd(Wiring& wiring, const PodTarget& target,
-                                   std::vector<ssh::Job> jobs, std::chrono::seconds grace,
-                                   const std::string& waits_for) {
+std::vector<WorkerAnswer> AskToEnd(WorkerRounds& rounds, std::vector<ssh::Job> jobs,
+                                   std::chrono::seconds grace, const std::string& waits_for) {
   for (ssh::Job& job : jobs) job.ending = kEndsByItself;
   AskHooks hooks;
   hooks.waits_for = waits_for;
-  PodRounds rounds(wiring, target.address);
-  return rounds->Ask(jobs, grace + kKillTime + std::chrono::minutes(1), hooks);
+  return rounds.Ask(jobs, grace + kKillTime + std::chrono::minutes(1), hooks);
 }
 
-bool EndEarlierRuns(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job,
-                    const RunOptions& options, const std::string& run) {
-  const std::string because = options.drain_jobs ? BecauseOf(job) : "";
+std::optional<Hindrance> EndEarlierRuns(WorkerRounds& rounds, const ReadyLaunch& ready,
+                                        const JobSpec& job, const DrainWishes& wishes,
+                                        const TellNews& tell) {
+  const std::string because = wishes.end_jobs ? BecauseOf(job, wishes) : "";
   const std::string command =
-      workers::EndRunsCommand({job.name, run, options.drain_jobs, because, job.grace});
+      workers::EndRunsCommand({job.name, wishes.run, wishes.end_jobs, because, job.grace});
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : ready.workers) jobs.push_back({worker, command, nullptr});
   auto answers = AskToEnd(
-      wiring, ready.target, std::move(jobs), job.grace,
+      rounds, std::move(jobs), job.grace,
       fmt::format("Waiting until nothing is left of an earlier run of {}; that may take {}.",
                   job.name, FormatDuration(job.grace)));
-  const std::string& pod = ready.workers.front().pod;
-  const int per_slice = ready.workers.front().per_slice;
-  std::vector<int> where;
-  std::vector<int> at_work;
+  EarlierRunEnded news{job.name, These(ready, {}), 0};
+  SomeOf at_work = These(ready, {});
   std::string owner;
-  int count = 0;
   for (WorkerAnswer& answer : answers) {
     if (!answer.result.ok()) continue;
     const auto ended = workers::ParseEndRuns(answer.lines);
     if (!ended) {
-      answer.result.outcome = ssh::Outcome::kLost;
-      answer.result.message = ended.error().message;
+      answer.Spoil(ended.error().message);
     } else if (ended->at_work) {
-      at_work.push_back(answer.worker.index);
+      at_work.workers.push_back(answer.worker.index);
       owner = *ended->at_work;
     } else if (ended->processes > 0) {
-      where.push_back(answer.worker.index);
-      count += ended->processes;
+      news.where.workers.push_back(answer.worker.index);
+      news.processes += ended->processes;
     }
   }
-  if (count > 0) {
-    Remark(wiring,
-           fmt::format("{}: ended {} of an earlier run of {}.", WorkersName(pod, where, per_slice),
-                       count == 1 ? "a process" : fmt::format("{} processes", count), job.name));
-  }
-  if (!AllAnswered(wiring, &answers)) return false;
-  if (at_work.empty() || options.detach) return true;
-  return Refuse(
-      wiring,
-      MakeError(
-          ErrorCode::kAlreadyExists,
-          fmt::format("job {} runs already on {}{}", job.name, WorkersName(pod, at_work, per_slice),
-                      owner.empty() ? ", detached" : fmt::format(", started by {}", owner)),
-          fmt::format("`podctl kill {} {}` ends it; `--drain-jobs` does so before the start.", pod,
-                      job.name)));
+  if (news.processes > 0) tell(news);
+  if (auto silent = WhoIsSilent(rounds, std::move(answers))) return silent;
+  if (at_work.workers.empty() || wishes.detached) return std::nullopt;
+  return Refusal(
+      MakeError(ErrorCode::kAlreadyExists,
+                fmt::format("job {} runs already on {}{}", job.name, NameOf(at_work),
+                            owner.empty() ? ", detached" : fmt::format(", started by {}", owner)),
+                fmt::format("`podctl kill {} {}` ends it; `--drain-jobs` does so before the start.",
+                            at_work.pod, job.name)));
 }
 
 // The chips of its host that a worker's process is to see; nullopt: all of them.
@@ -208,8 +184,11 @@ void SortJob(const workers::JobStatus* told, bool end_them, const std::string& n
 
 // Jobs of podctl: those at work are ended if that is wanted, else told in `foreign`; what is left
 // of others becomes a victim.
-bool SortJobs(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bool end_them,
-              std::vector<InTheWay>* found, std::vector<std::string>* foreign) {
+std::optional<Hindrance> SortJobs(WorkerRounds& rounds, const ReadyLaunch& ready,
+                                  const JobSpec& job, const DrainWishes& wishes,
+                                  std::vector<InTheWay>* found, std::vector<std::string>* foreign,
+                                  const TellNews& tell) {
+  const bool end_them = wishes.end_jobs;
   std::vector<ssh::Job> asked;
   std::vector<std::pair<InTheWay*, std::string>> whose;
   for (InTheWay& each : *found) {
@@ -221,40 +200,34 @@ bool SortJobs(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bool
         continue;
       }
       asked.push_back({each.worker,
-                       end_them ? workers::KillCommand({name, std::nullopt, BecauseOf(job)})
+                       end_them ? workers::KillCommand({name, std::nullopt, BecauseOf(job, wishes)})
                                 : workers::ListCommand(name),
                        nullptr});
       whose.emplace_back(&each, name);
     }
   }
-  if (asked.empty()) return true;
-  auto answers = AskToEnd(wiring, ready.target, std::move(asked), kLongestGrace,
-                          end_them ? "Waiting until the jobs in the way have ended." : "");
-  if (!AllAnswered(wiring, &answers)) return false;
+  if (asked.empty()) return std::nullopt;
+  const auto answers = AskToEnd(rounds, std::move(asked), kLongestGrace,
+                                end_them ? "Waiting until the jobs in the way have ended." : "");
+  if (auto silent = WhoIsSilent(rounds, answers)) return silent;
   std::map<std::string, std::vector<int>> ended;  // the job's name: where
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto& [each, name] = whose[i];
     const auto jobs = workers::ParseJobs(answers[i].lines);
-    if (!jobs) return Refuse(wiring, jobs.error());
+    if (!jobs) return Refusal(jobs.error());
     const auto told = std::find_if(jobs->begin(), jobs->end(),
                                    [&](const auto& status) { return status.name == name; });
     const bool is_known = told != jobs->end();
     if (end_them && is_known) ended[name].push_back(each->worker.index);
     SortJob(is_known ? &*told : nullptr, end_them, name, each, foreign);
   }
-  const WorkerAccess& any = ready.workers.front();
-  for (const auto& [name, where] : ended) {
-    Remark(wiring,
-           fmt::format("{}: ended the job {}.", WorkersName(any.pod, where, any.per_slice), name));
-  }
-  return true;
+  for (auto& [name, where] : ended) tell(JobInTheWayEnded{name, These(ready, std::move(where))});
+  return std::nullopt;
 }
 
-bool RefuseForeign(Wiring& wiring, const std::string& pod,
-                   const std::vector<std::string>& foreign) {
+Hindrance RefuseForeign(const std::string& pod, const std::vector<std::string>& foreign) {
   const std::size_t more = foreign.size() - 1;
-  return Refuse(
-      wiring,
+  return Refusal(
       MakeError(ErrorCode::kFailedPrecondition,
                 foreign.front() + (more > 0 ? fmt::format(", and {} more", more) : ""),
                 fmt::format("It is not this job's to end. `podctl drain {0}` shows and ends them "
@@ -264,9 +237,10 @@ bool RefuseForeign(Wiring& wiring, const std::string& pod,
                             pod)));
 }
 
-bool EndHolders(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bool end_jobs) {
-  PodRounds rounds(wiring, ready.target.address);
-  auto answers = rounds->Ask(ready.workers, workers::ProbeCommand({}));
+std::optional<Hindrance> EndHolders(WorkerRounds& rounds, const ReadyLaunch& ready,
+                                    const JobSpec& job, const DrainWishes& wishes,
+                                    const TellNews& tell) {
+  auto answers = rounds.Ask(ready.workers, workers::ProbeCommand({}));
   std::vector<InTheWay> found;
   std::vector<std::string> foreign;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -274,30 +248,26 @@ bool EndHolders(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job, bo
     if (!answer.result.ok()) continue;
     const auto probe = workers::ParseProbe(answer.lines);
     if (!probe) {
-      answer.result.outcome = ssh::Outcome::kLost;
-      answer.result.message = "its answer to the probe cannot be read";
+      answer.Spoil("its answer to the probe cannot be read");
       continue;
     }
     found.push_back(SortHolders(answer.worker, *probe, ChipsWanted(ready.launch.workers[i].env),
                                 job.name, &foreign));
   }
-  if (!AllAnswered(wiring, &answers)) return false;
+  if (auto silent = WhoIsSilent(rounds, std::move(answers))) return silent;
   // Before anything is ended it must be clear that the job can start then.
-  if (!foreign.empty()) return RefuseForeign(wiring, ready.workers.front().pod, foreign);
-  if (!SortJobs(wiring, ready, job, end_jobs, &found, &foreign)) return false;
-  if (!foreign.empty()) return RefuseForeign(wiring, ready.workers.front().pod, foreign);
+  const std::string& pod = ready.workers.front().pod;
+  if (!foreign.empty()) return RefuseForeign(pod, foreign);
+  if (auto why = SortJobs(rounds, ready, job, wishes, &found, &foreign, tell)) return why;
+  if (!foreign.empty()) return RefuseForeign(pod, foreign);
   std::vector<ssh::Job> drains;
   for (const InTheWay& each : found) {
     if (each.victims.empty() && !each.stale_lock) continue;
-    for (const Holder& victim : each.victims) {
-      Remark(wiring, fmt::format("{}: ending {}: {}", each.worker.Name(),
-                                 workers::DescribeHolder(victim), victim.command));
-    }
+    for (const Holder& victim : each.victims) tell(HolderEnding{each.worker, victim});
     drains.push_back({each.worker, workers::DrainCommand(each.victims, job.grace), nullptr});
   }
-  if (drains.empty()) return true;
-  auto ended = AskToEnd(wiring, ready.target, std::move(drains), job.grace, "");
-  return AllAnswered(wiring, &ended);
+  if (drains.empty()) return std::nullopt;
+  return WhoIsSilent(rounds, AskToEnd(rounds, std::move(drains), job.grace, ""));
 }
 
 // ---- sync
@@ -337,27 +307,25 @@ Result<Packing> PackingOf(FileSystem& files, const JobSync& sync) {
   return packing;
 }
 
-bool SyncOne(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAccess>& chosen,
-             const JobSync& sync) {
-  const auto packing = PackingOf(wiring.files(), sync);
-  if (!packing) return Refuse(wiring, packing.error());
-  auto archive = tar::Archive::Of(wiring.files(), packing->sources, [&](std::string_view name) {
+std::optional<Hindrance> SyncOne(WorkerRounds& rounds, FileSystem& files,
+                                 const std::vector<WorkerAccess>& chosen, const JobSync& sync,
+                                 const TellNews& tell) {
+  const auto packing = PackingOf(files, sync);
+  if (!packing) return Refusal(packing.error());
+  auto archive = tar::Archive::Of(files, packing->sources, [&](std::string_view name) {
     return IsExcluded(sync.exclude, name);
   });
-  if (!archive) return Refuse(wiring, archive.error());
+  if (!archive) return Refusal(archive.error());
   ArchiveFeed feed(**archive);
   const bool into = packing->is_folder || sync.destination.ends_with('/');
   const std::string command = tar::UnpackCommand(sync.destination, into);
   std::vector<ssh::Job> jobs;
   for (const WorkerAccess& worker : chosen) jobs.push_back({worker, command, nullptr, &feed});
-  PodRounds rounds(wiring, target.address);
-  auto answers = rounds->Ask(jobs, kLongestCopy);
-  if (!AllAnswered(wiring, &answers)) return false;
-  if (const auto trouble = (*archive)->trouble()) return Refuse(wiring, *trouble);
-  Remark(wiring, fmt::format("Copied {} to {} on {}: {}, {}.", sync.source, sync.destination,
-                             Plural(chosen.size(), "worker"), Plural((*archive)->files(), "file"),
-                             ByteCount((*archive)->bytes())));
-  return true;
+  if (auto silent = WhoIsSilent(rounds, rounds.Ask(jobs, kLongestCopy))) return silent;
+  if (const auto trouble = (*archive)->trouble()) return Refusal(*trouble);
+  tell(FilesCopied{sync.source, sync.destination, chosen.size(), (*archive)->files(),
+                   (*archive)->bytes()});
+  return std::nullopt;
 }
 
 }  // namespace
@@ -375,16 +343,39 @@ bool IsExcluded(const std::vector<std::string>& patterns, std::string_view path)
   });
 }
 
-bool DrainForJob(Wiring& wiring, const ReadyLaunch& ready, const JobSpec& job,
-                 const RunOptions& options, const std::string& run) {
-  if (!EndEarlierRuns(wiring, ready, job, options, run)) return false;
-  return job.launcher == Launcher::kShell || EndHolders(wiring, ready, job, options.drain_jobs);
+std::optional<Hindrance> DrainForJob(WorkerRounds& rounds, const ReadyLaunch& ready,
+                                     const JobSpec& job, const DrainWishes& wishes,
+                                     const TellNews& tell) {
+  if (auto why = EndEarlierRuns(rounds, ready, job, wishes, tell)) return why;
+  if (job.launcher == Launcher::kShell) return std::nullopt;
+  return EndHolders(rounds, ready, job, wishes, tell);
 }
 
-bool SyncForJob(Wiring& wiring, const PodTarget& target, const std::vector<WorkerAccess>& workers,
-                const JobSpec& job) {
-  return std::all_of(job.sync.begin(), job.sync.end(),
-                     [&](const JobSync& sync) { return SyncOne(wiring, target, workers, sync); });
+std::optional<Hindrance> SyncForJob(WorkerRounds& rounds, FileSystem& files,
+                                    const std::vector<WorkerAccess>& workers, const JobSpec& job,
+                                    const TellNews& tell) {
+  for (const JobSync& sync : job.sync) {
+    if (auto why = SyncOne(rounds, files, workers, sync, tell)) return why;
+  }
+  return std::nullopt;
+}
+
+DetachedStart StartOfJob(const ReadyLaunch& ready, const JobSpec& job) {
+  DetachedStart start;
+  start.name = job.name;
+  const std::string files = FilesText(job, ready.launch);
+  start.identity = files + ready.launch.workers.front().script;
+  for (const auto& [name, value] : job.env) {
+    start.identity += fmt::format("{}={}\n", name, ShellQuote(value));
+  }
+  start.workers = ready.workers;
+  for (const WorkerLaunch& worker : ready.launch.workers) {
+    start.commands.push_back(files + worker.script);
+    start.environments.push_back(worker.env);
+  }
+  start.grace = job.grace;
+  start.container = ContainerOf(job);
+  return start;
 }
 
 }  // namespace podctl

@@ -4,18 +4,11 @@
 
 #include <chrono>
 #include <string>
-#include <vector>
 
+#include "plans/fleet/exec/outcome.h"
 #include "providers/base/value.h"
-#include "providers/ssh/transport.h"
 
 namespace podctl {
-
-struct ExecOutcome {
-  std::vector<ssh::Job> jobs;
-  std::vector<ssh::WorkerResult> results;  // of the jobs, in their order
-  bool interrupted = false;
-};
 
 // The workers that were not ok: failed ones by cause, the most frequent first; then lost ones,
 // which may have run the command; then those it was never started on. Empty when there is nothing

@@ -1,10 +1,11 @@
-#include "cmd/commands/exec/exec_desk.h"
+#include "cmd/views/exec_desk.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "cmd/views/byte_count.h"
+#include "cmd/views/exec_summary.h"
 #include "providers/base/json.h"
 
 namespace podctl {

@@ -1,4 +1,4 @@
-#include "cmd/commands/run/attempt.h"
+#include "plans/fleet/run/attempt.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "cmd/commands/exec/exec_desk.h"
-#include "cmd/commands/pod_target.h"
-#include "cmd/commands/run/run_summary.h"
 #include "plans/fleet/farewell_limit.h"
 #include "plans/fleet/run/start_gate.h"
-#include "providers/base/text.h"
-#include "providers/workers/runs.h"
+#include "providers/base/exit_code.h"
 
 namespace podctl {
 namespace {
@@ -33,22 +29,13 @@ constexpr std::chrono::seconds kLookPace{10};
 // Those that fail together are told together, at the end; who waits for others hears of it now.
 constexpr std::chrono::seconds kOneFailure{2};
 
-Value Event(const std::string& type, const AttemptPlan& plan) {
-  Value event = Value::EmptyMap();
-  event.Set("format_version", "1.0");
-  event.Set("type", type);
-  event.Set("job", plan.run.job);
-  event.Set("pod", plan.workers.front().pod);
-  return event;
-}
-
-// What the workers do, on its way to the desk: opens the gate, and knows who failed first.
+// What the workers do, on its way to who watches: opens the gate, and knows who failed first.
 class Supervisor final : public ssh::Observer {
  public:
-  Supervisor(const AttemptPlan& plan, ExecDesk& desk, StartGate& gate, Clock& clock,
+  Supervisor(const AttemptPlan& plan, AttemptWatcher& watcher, StartGate& gate, Clock& clock,
              std::stop_source& stop)
       : plan_(plan),
-        desk_(desk),
+        watcher_(watcher),
         gate_(gate),
         clock_(clock),
         stop_(stop),
@@ -60,13 +47,15 @@ class Supervisor final : public ssh::Observer {
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     if (IsForUs(job, stream, line)) {
-      desk_.CountAsShown(line);
+      watcher_.OnOwnLine(line);
     } else {
-      desk_.OnLine(job, stream, line);
+      watcher_.OnLine(job, stream, line);
     }
   }
-  void OnPhase(std::size_t job, ssh::Phase phase) override { desk_.OnPhase(job, phase); }
-  void OnTryAgain(std::size_t job, const ssh::Cause& why) override { desk_.OnTryAgain(job, why); }
+  void OnPhase(std::size_t job, ssh::Phase phase) override { watcher_.OnPhase(job, phase); }
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
+    watcher_.OnTryAgain(job, why);
+  }
   void OnResult(std::size_t job, const ssh::WorkerResult& told) override {
     ssh::WorkerResult result = told;
     {
@@ -74,7 +63,7 @@ class Supervisor final : public ssh::Observer {
       Judge(job, &result);
       result_.outcome.results[job] = result;
     }
-    desk_.OnResult(job, result);
+    watcher_.OnResult(job, result);
   }
 
   // Now and then, on the ticker's thread.
@@ -125,16 +114,14 @@ class Supervisor final : public ssh::Observer {
       started_at_ = clock_.Steady();
     }
     gate_.Open();
-    desk_.Tell(fmt::format("Started on {}.", Plural(staged_.size(), "worker")),
-               Event("started", plan_));
+    watcher_.OnStarted(staged_.size());
     return true;
   }
 
   // While others go on. The summary comes when all have ended, which may take as long as their
   // grace.
   void TellFailure() {
-    std::string text;
-    Value event = Event("failed", plan_);
+    AttemptFailure failure;
     {
       const std::lock_guard lock(mutex_);
       const bool due = result_.started && result_.first && !is_failure_told_ &&
@@ -142,14 +129,12 @@ class Supervisor final : public ssh::Observer {
       if (!due) return;
       is_failure_told_ = true;
       const ssh::Job job{plan_.workers[*result_.first], {}, nullptr};
-      const std::string cause = CauseOfEnd(result_.outcome.results[*result_.first]);
-      text = FailureText(job.worker.Name(), cause,
-                         plan_.together ? std::optional(kAftermath) : std::nullopt);
-      event.Set("worker", job.worker.index);
-      event.Set("cause", cause);
-      event.Set("after_ms", static_cast<std::int64_t>(result_.first_after.count()));
+      failure.worker = job.worker;
+      failure.cause = CauseOfEnd(result_.outcome.results[*result_.first]);
+      failure.after = result_.first_after;
+      if (plan_.together) failure.aftermath = kAftermath;
     }
-    desk_.Tell(text, event);
+    watcher_.OnFailure(failure);
   }
 
   // False for a line that tells nothing of who ended it.
@@ -188,7 +173,7 @@ class Supervisor final : public ssh::Observer {
   }
 
   const AttemptPlan& plan_;
-  ExecDesk& desk_;
+  AttemptWatcher& watcher_;
   StartGate& gate_;
   Clock& clock_;
   std::stop_source& stop_;
@@ -219,46 +204,32 @@ std::vector<ssh::Job> JobsOf(const AttemptPlan& plan, StartGate* gate) {
   return jobs;
 }
 
-void RememberLearned(Wiring& wiring, const std::string& address, const AttemptResult& result) {
-  std::map<int, HostKeyText> learned;
-  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
-    const auto& key = result.outcome.results[i].learned_host_key;
-    if (key) learned[result.outcome.jobs[i].worker.index] = *key;
-  }
-  RememberHostKeys(wiring, address, learned);
-}
-
 }  // namespace
 
-AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const AttemptPlan& plan) {
+AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptPlan& plan,
+                         AttemptWatcher& watcher, const Stops& stops) {
   StartGate gate(StartGate::After::kStaysOpen);
   std::vector<ssh::Job> jobs = JobsOf(plan, &gate);
-  ExecRecord record;  // a run is repeated as a whole, so nobody asks for it
-  ExecDesk::Wishes wishes;
-  wishes.json = wiring.options().json;
-  wishes.keep = [] {};
-  wishes.interrupted = wiring.interrupt().drain();
-  wishes.left = wiring.interrupt().leave();
   std::stop_source stop;
-  const std::stop_callback on_drain(wiring.interrupt().drain(), [&] {
+  const std::stop_callback on_drain(stops.drain, [&] {
     gate.CallOff();
     stop.request_stop();
   });
-  ExecDesk desk(wiring.streams(), jobs, record, wiring.clock(), std::move(wishes), stop);
-  Supervisor supervisor(plan, desk, gate, wiring.clock(), stop);
-  FarewellLimit farewell(wiring.interrupt().leave(), wiring.clock());
+  watcher.OnBegin(jobs, stop);
+  Supervisor supervisor(plan, watcher, gate, clock, stop);
+  FarewellLimit farewell(stops.leave, clock);
   {
     const std::jthread ticker([&](const std::stop_token& end) {
-      while (wiring.clock().SleepFor(kTick, end)) {
-        desk.Tick();
+      while (clock.SleepFor(kTick, end)) {
+        watcher.Tick();
         supervisor.Tick();
-        farewell.Tick(wiring.interrupt().requested());
+        farewell.Tick(stops.drain.stop_requested());
       }
     });
     std::jthread looker;
     if (plan.look) {
       looker = std::jthread([&](const std::stop_token& end) {
-        while (wiring.clock().SleepFor(kLookPace, end)) {
+        while (clock.SleepFor(kLookPace, end)) {
           if (const auto verdict = plan.look(end)) return supervisor.Tell(*verdict);
         }
       });
@@ -268,13 +239,54 @@ AttemptResult RunAttempt(Wiring& wiring, const std::string& address, const Attem
     farewell.SetOn(limits, plan.run.grace);
     // All of them wait for the last one, so none may wait for another's connection to be free.
     limits.max_open = std::max(limits.max_open, static_cast<int>(jobs.size()));
-    wiring.ssh().Run(jobs, limits, supervisor, stop.get_token());
+    transport.Run(jobs, limits, supervisor, stop.get_token());
   }
-  desk.Finish();
+  watcher.OnEnd();
   AttemptResult result = supervisor.Take(std::move(jobs));
-  result.outcome.interrupted = wiring.interrupt().requested();
-  RememberLearned(wiring, address, result);
+  result.outcome.interrupted = stops.drain.stop_requested();
   return result;
+}
+
+std::string SignalOf(const ssh::WorkerResult& result) {
+  if (result.outcome == Outcome::kSignaled) {
+    return result.signal.empty() ? "a signal" : result.signal;
+  }
+  if (result.outcome != Outcome::kExited) return {};
+  return std::string(SignalOfExitCode(result.exit_code));
+}
+
+std::string CauseOfEnd(const ssh::WorkerResult& result) {
+  // Who keeps the job there sees it too, and ends what it has started.
+  if (result.outcome == Outcome::kLost) {
+    return "the connection to it broke, and the worker ends its part by itself";
+  }
+  return ssh::CauseOf(result);
+}
+
+JobEnd EndOf(const AttemptResult& result) {
+  JobEnd end;
+  end.stalled = result.stalled;
+  for (std::size_t i = 0; i < result.outcome.results.size(); ++i) {
+    const ssh::WorkerResult& each = result.outcome.results[i];
+    const bool lost = each.outcome == Outcome::kLost || each.outcome == Outcome::kUnreachable;
+    // Where the link to a worker broke, that is why others failed, whoever was the first to say so.
+    if (result.first != i && (!lost || end.lost)) continue;
+    const ssh::Job& job = result.outcome.jobs[i];
+    if (end.lost) continue;
+    end.what = fmt::format("{}: {}", job.worker.Name(), CauseOfEnd(each));
+    end.lost = lost;
+    end.killed = !SignalOf(each).empty();
+  }
+  return end;
+}
+
+bool IsConsequence(const ssh::WorkerResult& result) {
+  return result.outcome == Outcome::kCancelled || result.outcome == Outcome::kSkipped;
+}
+
+bool EndedWell(const AttemptResult& result) {
+  const auto& results = result.outcome.results;
+  return std::all_of(results.begin(), results.end(), [](const auto& each) { return each.ok(); });
 }
 
 }  // namespace podctl

@@ -1,0 +1,73 @@
+// What is seen of a job on a pod while `podctl run` watches over it: its lines, what is done before
+// its starts and between them, and how it ended. As text, or as events.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/streams.h"
+#include "cmd/views/exec_desk.h"
+#include "plans/fleet/run/supervise.h"
+#include "plans/spec/job_spec.h"
+#include "providers/base/value.h"
+
+namespace podctl {
+
+// "research/[0-3]: ended 4 processes of an earlier run of train.".
+std::string PrepareNewsText(const PrepareNews& news);
+// On standard error, or as the event "remark" on standard output.
+void ShowRemark(Streams& streams, bool json, const std::string& text);
+
+class JobView final : public JobWatcher {
+ public:
+  // What a view cannot do by itself.
+  struct Hooks {
+    std::function<void(const Hindrance& hindrance)> show_hindrance;
+    std::function<void(const std::map<int, HostKeyText>& learned)> remember;
+  };
+
+  // `streams`, `clock` and `job` are lent.
+  JobView(Streams& streams, bool json, Clock& clock, const JobSpec& job, Stops stops, Hooks hooks);
+
+  void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override;
+  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
+  void OnPhase(std::size_t job, ssh::Phase phase) override { desk_->OnPhase(job, phase); }
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override { desk_->OnTryAgain(job, why); }
+  void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
+    desk_->OnResult(job, result);
+  }
+  void OnOwnLine(std::string_view line) override { desk_->CountAsShown(line); }
+  void OnStarted(std::size_t workers) override;
+  void OnFailure(const AttemptFailure& failure) override;
+  void Tick() override { desk_->Tick(); }
+  void OnEnd() override;
+
+  void OnNews(const PrepareNews& news) override;
+  void OnHindrance(const Hindrance& hindrance) override { hooks_.show_hindrance(hindrance); }
+  void OnHostKeys(const std::map<int, HostKeyText>& learned) override { hooks_.remember(learned); }
+  void OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) override;
+  void OnWaiting(bool absent) override;
+  bool IsHeard() override { return static_cast<bool>(streams_.out); }
+
+  // Shows how it ended; the exit code.
+  int ShowEnd(const RunReport& report);
+
+ private:
+  Value Event(const std::string& type) const;
+  void Tell(const std::string& text, Value event);
+  int ShowLast(const RunReport& report);
+
+  Streams& streams_;
+  const bool json_;
+  Clock& clock_;
+  const JobSpec& job_;
+  const Stops stops_;
+  const Hooks hooks_;
+  ExecRecord record_;             // a run is repeated as a whole, so nobody asks for it
+  std::optional<ExecDesk> desk_;  // of the start that is under way
+};
+
+}  // namespace podctl

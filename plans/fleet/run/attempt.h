@@ -1,0 +1,85 @@
+// One start of a job on its workers: all are made ready, then all start at once; their lines are
+// told as they come, and when one fails, the others, which wait for it for ever, are ended too.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plans/fleet/exec/outcome.h"
+#include "plans/fleet/stops.h"
+#include "plans/jobs/heartbeat.h"
+#include "plans/jobs/restart.h"
+#include "providers/os/clock.h"
+#include "providers/ssh/transport.h"
+#include "providers/workers/runs.h"
+
+namespace podctl {
+
+struct AttemptPlan {
+  workers::Run run;
+  std::vector<WorkerAccess> workers;
+  std::vector<std::string> texts;  // of each worker: POSIX shell, what it runs
+  std::string setup;               // of all: what is done before the start
+  // Workers that belong together: when one fails the rest is ended. Else each goes on to its end.
+  bool together = true;
+  std::optional<Heartbeat::Limits> heartbeat;  // steps are counted, and not shown
+  // Asked now and then on a thread of its own while the job runs: why it must end; may be empty.
+  std::function<std::optional<JobVerdict>(std::stop_token)> look;
+};
+
+struct AttemptResult {
+  ExecOutcome outcome;
+  bool started = false;                      // else some worker could not be made ready
+  std::optional<std::size_t> first;          // the job (index) that was the first not to end well
+  std::chrono::milliseconds first_after{0};  // from the start, when `started`
+  std::chrono::milliseconds elapsed{0};      // of all of it
+  std::optional<JobVerdict> told;            // by `look`
+  std::string stalled;                       // by the heartbeat
+  std::string ended_by;  // who ended it from elsewhere, as the workers tell; empty: nobody
+};
+
+// A worker that failed while others go on. They are given `aftermath` to end by themselves;
+// nullopt: nobody ends them.
+struct AttemptFailure {
+  WorkerAccess worker;
+  std::string cause;
+  std::chrono::milliseconds after{0};  // from the start
+  std::optional<std::chrono::seconds> aftermath;
+};
+
+// Who sees it: what the workers do, as the transport tells it, and what becomes of all of them.
+class AttemptWatcher : public ssh::Observer {
+ public:
+  // Before anything else; both are lent for the attempt. `unheard` is to be asked to stop when
+  // nobody takes what is told any more.
+  virtual void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) = 0;
+  // A line that was for podctl itself, in place of OnLine.
+  virtual void OnOwnLine(std::string_view line) = 0;
+  virtual void OnStarted(std::size_t workers) = 0;
+  virtual void OnFailure(const AttemptFailure& failure) = 0;
+  // Some 20 times a second, on a thread of its own; so comes OnFailure.
+  virtual void Tick() = 0;
+  virtual void OnEnd() = 0;  // after everything else
+};
+
+AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptPlan& plan,
+                         AttemptWatcher& watcher, const Stops& stops);
+
+// The signal that ended it, "KILL"; empty: none did. A shell tells a signal by an exit code from
+// 129.
+std::string SignalOf(const ssh::WorkerResult& result);
+// "exit code 3", "killed by KILL (exit code 137)".
+std::string CauseOfEnd(const ssh::WorkerResult& result);
+// For JudgeEnd, without what only the service knows.
+JobEnd EndOf(const AttemptResult& result);
+// Everywhere, with exit code 0.
+bool EndedWell(const AttemptResult& result);
+// Whether podctl itself ended it, or never began it.
+bool IsConsequence(const ssh::WorkerResult& result);
+
+}  // namespace podctl

@@ -1,0 +1,283 @@
+#include "plans/fleet/run/supervise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plans/jobs/command_text.h"
+#include "plans/node_view.h"
+#include "plans/refresh.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+// How long a pod is waited for that is in trouble, and one that somebody has to make anew, for
+// which there must be capacity first.
+constexpr std::chrono::minutes kLongestTrouble{20};
+constexpr std::chrono::hours kLongestAbsence{24};
+constexpr std::chrono::seconds kAskPace{10};
+constexpr std::chrono::seconds kShortRun{60};
+constexpr int kMostBackoff = 60;  // seconds
+
+class JobRun {
+ public:
+  JobRun(ssh::Transport& transport, WorkerRounds& rounds, Clock& clock, FileSystem& files,
+         Provider* provider, JobPod& pod, const Spec& spec, const JobSpec& job,
+         const workers::Run& run, const RunWishes& wishes, JobWatcher& watcher, const Stops& stops)
+      : transport_(transport),
+        rounds_(rounds),
+        clock_(clock),
+        files_(files),
+        provider_(provider),
+        pod_(pod),
+        spec_(spec),
+        job_(job),
+        run_(run),
+        wishes_(wishes),
+        watcher_(watcher),
+        stops_(stops) {}
+
+  RunReport Run();
+
+ private:
+  bool Begin();  // one start; false (told why) when it did not come to that
+  bool MakeReady();
+  bool Hindered(const std::optional<Hindrance>& why);
+  bool Refuse(Error error) { return !Hindered(Hindrance{std::move(error), {}}); }
+  Result<ReadyLaunch> Prepare();
+  AttemptPlan PlanOf(const ReadyLaunch& ready) const;
+  std::optional<Value> LookAtNode(bool* gone, const std::stop_token& stop);
+  std::optional<JobVerdict> WhyEnd(const std::stop_token& stop);
+  JobVerdict Judge();
+  bool GoesOn(const JobVerdict& verdict);
+  bool WaitForPod(const JobVerdict& verdict);
+  bool IsThere();
+  RunReport End(RunReport::End end, std::optional<JobVerdict> verdict = std::nullopt);
+  bool interrupted() const { return stops_.drain.stop_requested(); }
+
+  ssh::Transport& transport_;
+  WorkerRounds& rounds_;
+  Clock& clock_;
+  FileSystem& files_;
+  Provider* const provider_;
+  JobPod& pod_;
+  const Spec& spec_;
+  const JobSpec& job_;
+  const workers::Run& run_;  // the same one for all starts
+  const RunWishes& wishes_;
+  JobWatcher& watcher_;
+  const Stops& stops_;
+  std::optional<ReadyLaunch> ready_;
+  AttemptResult result_;
+  std::string synced_uid_;  // of the node that has the job's files
+  int restarts_ = 0;
+  int quick_ends_ = 0;  // in a row
+  bool begun_ = false;
+  bool was_started_ = false;
+};
+
+AttemptPlan JobRun::PlanOf(const ReadyLaunch& ready) const {
+  AttemptPlan plan;
+  plan.run = run_;
+  plan.workers = ready.workers;
+  for (const WorkerLaunch& worker : ready.launch.workers) plan.texts.push_back(WorkerText(worker));
+  plan.setup = FilesText(job_, ready.launch);
+  plan.together = job_.launcher != Launcher::kShell;
+  if (job_.launcher == Launcher::kXlaDist) plan.heartbeat = Heartbeat::LimitsOf(job_.env);
+  return plan;
+}
+
+Result<ReadyLaunch> JobRun::Prepare() {
+  return PrepareLaunch(pod_, spec_, job_,
+                       {wishes_.arguments, wishes_.workers, restarts_ + 1, run_.id});
+}
+
+bool JobRun::Hindered(const std::optional<Hindrance>& why) {
+  if (why) watcher_.OnHindrance(*why);
+  return why.has_value();
+}
+
+bool JobRun::MakeReady() {
+  auto ready = Prepare();
+  if (!ready) return Refuse(ready.error());
+  ready_ = *std::move(ready);
+  const auto most = transport_.MostAtOnce(ready_->workers);
+  if (ready_->workers.size() > most) {
+    return Refuse(
+        MakeError(ErrorCode::kResourceExhausted,
+                  TooFewAtOnce(ready_->workers, most) + ", and a job's workers begin together",
+                  "`podctl run --detach` starts them in turn."));
+  }
+  const auto tell = [this](const PrepareNews& news) { watcher_.OnNews(news); };
+  if (wishes_.drain) {
+    const DrainWishes drain{wishes_.drain_jobs, false, run_.id, wishes_.owner};
+    if (Hindered(DrainForJob(rounds_, *ready_, job_, drain, tell))) return false;
+  }
+  const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid;
+  if (wishes_.sync && fresh && Hindered(SyncForJob(rounds_, files_, ready_->workers, job_, tell))) {
+    return false;
+  }
+  synced_uid_ = ready_->record.uid.empty() ? "?" : ready_->record.uid;
+  return true;
+}
+
+bool JobRun::Begin() {
+  if (!MakeReady()) return false;
+  AttemptPlan plan = PlanOf(*ready_);
+  const auto& on = job_.restart.on;
+  const bool looks =
+      on.contains(RestartReason::kMaintenance) || on.contains(RestartReason::kPreemption);
+  if (looks && restarts_ < job_.restart.attempts) {
+    plan.look = [this](const std::stop_token& stop) { return WhyEnd(stop); };
+  }
+  result_ = RunAttempt(transport_, clock_, plan, watcher_, stops_);
+  watcher_.OnHostKeys(LearnedKeys(result_.outcome));
+  begun_ = true;
+  was_started_ = was_started_ || result_.started;
+  return true;
+}
+
+// What the service says of the node; nullopt: nothing.
+std::optional<Value> JobRun::LookAtNode(bool* gone, const std::stop_token& stop) {
+  if (provider_ == nullptr) return std::nullopt;
+  Provider& speaking = provider_->Speaking(ready_->record.api_version);
+  auto node = speaking.GetNode(NameOf(ready_->record), stop);
+  if (node) return *std::move(node);
+  *gone = node.error().code == ErrorCode::kNotFound;
+  return std::nullopt;
+}
+
+// While the job runs: a trouble of the node for which it is started again.
+std::optional<JobVerdict> JobRun::WhyEnd(const std::stop_token& stop) {
+  bool gone = false;
+  const auto node = LookAtNode(&gone, stop);
+  auto verdict = gone   ? JobVerdict{RestartReason::kPreemption, "the node is gone"}
+                 : node ? JudgeNode(NodeState(*node), NodeHealth(*node))
+                        : std::optional<JobVerdict>();
+  const bool counts = verdict && job_.restart.on.contains(verdict->reason);
+  return counts ? verdict : std::nullopt;
+}
+
+JobVerdict JobRun::Judge() {
+  if (result_.told) return *result_.told;
+  JobEnd end = EndOf(result_);
+  if (const auto node = LookAtNode(&end.node_gone, stops_.drain)) {
+    end.node_state = NodeState(*node);
+    end.node_health = NodeHealth(*node);
+  }
+  return JudgeEnd(end);
+}
+
+// Whether the job is to be started once more; tells so, and waits until it can be.
+bool JobRun::GoesOn(const JobVerdict& verdict) {
+  // What somebody has ended on purpose stays ended.
+  const bool wanted =
+      job_.restart.on.contains(verdict.reason) && was_started_ && result_.ended_by.empty();
+  if (!wanted || restarts_ >= job_.restart.attempts) return false;
+  ++restarts_;
+  watcher_.OnRestart(result_, restarts_, verdict);
+  quick_ends_ = result_.elapsed < kShortRun ? quick_ends_ + 1 : 0;
+  const int pause = std::min(1 << std::min(std::max(quick_ends_ - 1, 0), 6), kMostBackoff);
+  if (!clock_.SleepFor(std::chrono::seconds(pause), stops_.drain)) return false;
+  return WaitForPod(verdict);
+}
+
+// The node is READY, the state knows it as it is, and each of the workers answers.
+bool JobRun::IsThere() {
+  auto record = pod_.Record();
+  if (!record) return false;
+  ready_->record = *std::move(record);
+  bool gone = false;
+  const auto node = LookAtNode(&gone, stops_.drain);
+  if (!node || NodeState(*node) != "READY" || JudgeNode("READY", NodeHealth(*node))) return false;
+  if (!ready_->record.uid.empty() && NodeUid(*node) != ready_->record.uid) return false;
+  const auto ready = Prepare();
+  return ready && AllAnswered(rounds_.Ask(ready->workers, "true"));
+}
+
+bool JobRun::WaitForPod(const JobVerdict& verdict) {
+  const bool absent = verdict.reason == RestartReason::kPreemption;
+  const std::chrono::seconds patience =
+      absent ? std::chrono::seconds(kLongestAbsence) : std::chrono::seconds(kLongestTrouble);
+  const auto began = clock_.Steady();
+  bool told = false;
+  while (!IsThere()) {
+    if (interrupted()) return false;
+    if (clock_.Steady() - began > patience) {
+      return Refuse(MakeError(
+          ErrorCode::kDeadlineExceeded,
+          fmt::format("pod.{} did not come back within {}", job_.pod, FormatDuration(patience)),
+          "`podctl doctor` and `podctl plan` say what is wrong with it."));
+    }
+    if (!std::exchange(told, true)) watcher_.OnWaiting(absent);
+    if (!clock_.SleepFor(kAskPace, stops_.drain)) return false;
+  }
+  return true;
+}
+
+RunReport JobRun::End(RunReport::End end, std::optional<JobVerdict> verdict) {
+  return {end, begun_, std::move(result_), restarts_, std::move(verdict)};
+}
+
+RunReport JobRun::Run() {
+  while (true) {
+    if (!Begin()) {
+      return End(interrupted() ? RunReport::End::kInterrupted : RunReport::End::kNotBegun);
+    }
+    if (result_.outcome.interrupted || EndedWell(result_)) return End(RunReport::End::kEnded);
+    if (!watcher_.IsHeard()) return End(RunReport::End::kUnheard);
+    const JobVerdict verdict = Judge();
+    if (GoesOn(verdict)) continue;
+    if (interrupted()) return End(RunReport::End::kInterrupted);
+    return End(RunReport::End::kEnded, verdict);
+  }
+}
+
+}  // namespace
+
+workers::Run RunOf(const JobSpec& job, const RunWishes& wishes, const std::string& id) {
+  std::vector<std::string> words = job.command;
+  for (std::string& word : FlagWords(job)) words.push_back(std::move(word));
+  words.insert(words.end(), wishes.arguments.begin(), wishes.arguments.end());
+  workers::Run run;
+  run.job = job.name;
+  run.id = id;
+  run.owner = wishes.owner;
+  run.shown = VisibleControls(Join(words, " "));
+  run.grace = job.grace;
+  run.container = ContainerOf(job);
+  return run;
+}
+
+Result<ReadyLaunch> PrepareLaunch(JobPod& source, const Spec& spec, const JobSpec& job,
+                                  const LaunchWishes& wishes) {
+  const auto pod_spec = std::find_if(spec.pods.begin(), spec.pods.end(),
+                                     [&](const PodSpec& each) { return each.name == job.pod; });
+  PODCTL_CHECK(pod_spec != spec.pods.end());
+  auto record = source.Record();
+  if (!record) return record.error();
+  auto target = source.Target();
+  if (!target) return target.error();
+  const auto pod = LaunchPodOf(*pod_spec, &*record);
+  PODCTL_CHECK(pod.has_value());  // Target has found its workers
+  auto launch = MakeLaunch(job, *pod, wishes);
+  if (!launch) return launch.error();
+  ReadyLaunch ready{*std::move(target), *std::move(record), *std::move(launch), {}};
+  for (const WorkerLaunch& worker : ready.launch.workers) {
+    ready.workers.push_back(ready.target.workers[static_cast<std::size_t>(worker.worker)]);
+  }
+  return ready;
+}
+
+RunReport SuperviseJob(ssh::Transport& transport, WorkerRounds& rounds, Clock& clock,
+                       FileSystem& files, Provider* provider, JobPod& pod, const Spec& spec,
+                       const JobSpec& job, const workers::Run& run, const RunWishes& wishes,
+                       JobWatcher& watcher, const Stops& stops) {
+  return JobRun(transport, rounds, clock, files, provider, pod, spec, job, run, wishes, watcher,
+                stops)
+      .Run();
+}
+
+}  // namespace podctl

@@ -1,0 +1,80 @@
+// Runs a job of the spec to its end, and starts it again where the spec says so and why. Shows
+// nothing.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/fleet/run/attempt.h"
+#include "plans/fleet/run/prepare.h"
+#include "plans/fleet/stops.h"
+#include "plans/fleet/worker_round.h"
+#include "plans/jobs/launch.h"
+#include "plans/jobs/restart.h"
+#include "plans/spec/spec.h"
+#include "providers/os/clock.h"
+#include "providers/os/file_system.h"
+#include "providers/provider.h"
+#include "providers/ssh/transport.h"
+
+namespace podctl {
+
+// The pod of a job, as the state has it whenever it is asked for.
+class JobPod {
+ public:
+  virtual ~JobPod() = default;
+  virtual Result<PodRecord> Record() = 0;
+  virtual Result<PodTarget> Target() = 0;  // an error where its workers cannot answer
+};
+
+Result<ReadyLaunch> PrepareLaunch(JobPod& pod, const Spec& spec, const JobSpec& job,
+                                  const LaunchWishes& wishes);
+
+struct RunWishes {
+  std::vector<std::string> arguments;  // behind the command and its flags
+  std::string workers;                 // in place of the job's own selection; may be empty
+  bool drain = true;                   // end what earlier runs left
+  bool drain_jobs = false;             // and jobs of podctl that are in the way
+  bool sync = true;
+  std::string owner;  // who runs it: "alice@laptop"
+};
+
+// Who sees a run: each of its starts, and what is between them.
+class JobWatcher : public AttemptWatcher {
+ public:
+  virtual void OnNews(const PrepareNews& news) = 0;
+  virtual void OnHindrance(const Hindrance& hindrance) = 0;  // it does not begin, or not again
+  virtual void OnHostKeys(const std::map<int, HostKeyText>& learned) = 0;
+  // `ended` is over, and it is started for the `restart`-th time again.
+  virtual void OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) = 0;
+  // For the pod: one that is not there (`absent`), or whose workers do not answer.
+  virtual void OnWaiting(bool absent) = 0;
+  virtual bool IsHeard() = 0;  // somebody takes what the job writes
+};
+
+struct RunReport {
+  enum class End {
+    kNotBegun,     // a hindrance was told
+    kInterrupted,  // by the user, while the job was not running
+    kUnheard,      // nobody takes what it writes any more
+    kEnded,
+  };
+  End end = End::kEnded;
+  bool begun = false;    // some start came to a job that ran, or could not get ready
+  AttemptResult result;  // of the last start
+  int restarts = 0;
+  std::optional<JobVerdict> verdict;  // of kEnded: why it did not end well
+};
+
+// `provider`: null where the service cannot be asked.
+RunReport SuperviseJob(ssh::Transport& transport, WorkerRounds& rounds, Clock& clock,
+                       FileSystem& files, Provider* provider, JobPod& pod, const Spec& spec,
+                       const JobSpec& job, const workers::Run& run, const RunWishes& wishes,
+                       JobWatcher& watcher, const Stops& stops);
+
+// `id`: of the run, the same for all its starts.
+workers::Run RunOf(const JobSpec& job, const RunWishes& wishes, const std::string& id);
+
+}  // namespace podctl

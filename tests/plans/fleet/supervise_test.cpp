@@ -1,0 +1,421 @@
+// A job under watch: how it ends, when it is started again, and what it waits for.
+#include "plans/fleet/run/supervise.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/fake_provider.h"
+#include "tests/support/fake_workers.h"
+#include "tests/support/patient_clock.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using testing::FakeProvider;
+using testing::FakeWorkers;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::NotedRounds;
+using testing::PatientClock;
+using ::testing::SizeIs;
+using testing::SomeWorkers;
+
+using Answer = FakeWorkers::Answer;
+using End = RunReport::End;
+
+// Writes down what is told, a line each.
+class NotedJob final : public JobWatcher {
+ public:
+  void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override {
+    lines.push_back(fmt::format("begin {}", jobs.size()));
+    unheard_ = &unheard;
+  }
+  void OnLine(std::size_t job, ssh::Stream, std::string_view line) override {
+    lines.push_back(fmt::format("{} | {}", job, line));
+  }
+  void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnOwnLine(std::string_view) override { ++own_lines; }
+  void OnStarted(std::size_t workers) override {
+    lines.push_back(fmt::format("started {}", workers));
+    if (on_started) on_started();
+  }
+  void OnFailure(const AttemptFailure&) override {}
+  void Tick() override {}
+  void OnEnd() override { lines.push_back("end"); }
+  void OnNews(const PrepareNews& told) override { news.push_back(told); }
+  void OnHindrance(const Hindrance& why) override {
+    lines.push_back("hindrance: " + (why.error ? why.error->message : "no answer"));
+  }
+  void OnHostKeys(const std::map<int, HostKeyText>& keys) override {
+    learned.insert(keys.begin(), keys.end());
+  }
+  void OnRestart(const AttemptResult&, int restart, const JobVerdict& why) override {
+    lines.push_back(fmt::format("restart {}: {}", restart, why.because));
+  }
+  void OnWaiting(bool absent) override {
+    lines.push_back(absent ? "waiting for the pod" : "waiting for workers");
+    if (on_waiting) on_waiting();
+  }
+  bool IsHeard() override { return heard; }
+
+  std::vector<std::string> lines;
+  std::vector<PrepareNews> news;
+  std::map<int, HostKeyText> learned;
+  int own_lines = 0;
+  bool heard = true;
+  std::function<void()> on_started;
+  std::function<void()> on_waiting;
+
+ private:
+  std::stop_source* unheard_ = nullptr;
+};
+
+class FakeJobPod final : public JobPod {
+ public:
+  explicit FakeJobPod(int workers) : workers_(workers) {
+    record.project = "p";
+    record.zone = "z";
+    record.node_id = "research";
+    record.uid = "1";
+    record.exists = true;
+    record.observed.Set("state", "READY");
+    record.observed.Set("acceleratorType", "v3-16");
+    Value::List endpoints;
+    for (int i = 0; i < workers; ++i) {
+      Value endpoint = Value::EmptyMap();
+      endpoint.Set("ipAddress", fmt::format("10.0.0.{}", i + 1));
+      endpoints.push_back(std::move(endpoint));
+    }
+    record.observed.Set("networkEndpoints", std::move(endpoints));
+  }
+  Result<PodRecord> Record() override { return record; }
+  Result<PodTarget> Target() override {
+    if (trouble) return *trouble;
+    return PodTarget{"pod.research", SomeWorkers(workers_), {}};
+  }
+
+  PodRecord record;
+  std::optional<Error> trouble;
+
+ private:
+  const int workers_;
+};
+
+class SuperviseTest : public ::testing::Test {
+ protected:
+  SuperviseTest() {
+    PodSpec pod;
+    pod.name = "research";
+    spec_.pods.push_back(pod);
+    job_.name = "train";
+    job_.pod = "research";
+    job_.command = {"python3 t.py"};
+    wishes_.drain = false;
+    wishes_.owner = "alice@laptop";
+    cloud_.PutNode(kNode, Value::EmptyMap());
+    cloud_.EditNode(kNode, [](Value& node) { node.Set("id", "1"); });
+  }
+  RunReport Run() {
+    WorkerRounds rounds(workers_, noted_rounds_, stop_.get_token(), {});
+    const workers::Run run = RunOf(job_, wishes_, "0a0b");
+    return SuperviseJob(workers_, rounds, clock_, files_, &cloud_, pod_, spec_, job_, run, wishes_,
+                        watcher_, {stop_.get_token(), {}});
+  }
+  // Restarts that the spec allows, for these reasons.
+  void Restart(int attempts, std::set<RestartReason> on) {
+    job_.restart.attempts = attempts;
+    job_.restart.on = std::move(on);
+  }
+  // What a worker does at its start, by the number of the start, from 0.
+  Answer Say(const ssh::Job& job) {
+    // A copy has a feed too.
+    if (job.feed == nullptr || job.ending.empty()) return questions_(job);
+    if (job.worker.index == 0) ++starts_;
+    return at_start_(job.worker.index, starts_ - 1);
+  }
+
+  static inline const NodeName kNode{"p", "z", "research"};
+  std::function<Answer(int worker, int start)> at_start_ = [](int, int) { return Answer{}; };
+  std::function<Answer(const ssh::Job&)> questions_ = [](const ssh::Job&) { return Answer{}; };
+  int starts_ = 0;
+  FakeWorkers workers_{[this](const ssh::Job& job) { return Say(job); }};
+  NotedRounds noted_rounds_;
+  PatientClock clock_;
+  RealFileSystem files_;
+  FakeProvider cloud_;
+  FakeJobPod pod_{2};
+  Spec spec_;
+  JobSpec job_;
+  RunWishes wishes_;
+  NotedJob watcher_;
+  std::stop_source stop_;
+};
+
+Answer Fails(int code) {
+  return {{}, {}, FakeWorkers::Exit(code)};
+}
+
+TEST_F(SuperviseTest, AJobThatEndsWell) {
+  at_start_ = [](int worker, int) { return Answer{{fmt::format("step {}", worker)}}; };
+  const RunReport report = Run();
+  EXPECT_EQ(report.end, End::kEnded);
+  EXPECT_TRUE(EndedWell(report.result));
+  EXPECT_FALSE(report.verdict);
+  EXPECT_THAT(watcher_.lines,
+              ElementsAre("begin 2", "started 2", "0 | step 0", "1 | step 1", "end"));
+  EXPECT_EQ(watcher_.own_lines, 2) << "that they are ready is no output of the job";
+}
+
+TEST_F(SuperviseTest, NoneStartsWhereOneCannotGetReady) {
+  Restart(3, {RestartReason::kFailure});
+  at_start_ = [](int worker, int) {
+    Answer answer = Fails(1);
+    answer.staged = worker != 1;
+    return answer;
+  };
+  const RunReport report = Run();
+  EXPECT_FALSE(report.result.started);
+  EXPECT_EQ(report.result.first, std::optional<std::size_t>(1));
+  EXPECT_EQ(report.result.outcome.results[0].outcome, ssh::Outcome::kSkipped);
+  EXPECT_EQ(report.restarts, 0) << "what has never run is not started again";
+}
+
+TEST_F(SuperviseTest, StartsAgainForTheReasonsOfTheSpec) {
+  Restart(2, {RestartReason::kFailure});
+  at_start_ = [](int worker, int start) { return worker == 1 && start < 2 ? Fails(3) : Answer{}; };
+  const RunReport report = Run();
+  EXPECT_EQ(report.restarts, 2);
+  EXPECT_TRUE(EndedWell(report.result));
+  EXPECT_THAT(watcher_.lines, Contains("restart 1: research/1: exit code 3"));
+  EXPECT_THAT(watcher_.lines, Contains("restart 2: research/1: exit code 3"));
+}
+
+TEST_F(SuperviseTest, AndForNoOthersAndNotForEver) {
+  at_start_ = [](int worker, int) { return worker == 1 ? Fails(3) : Answer{}; };
+  Restart(2, {RestartReason::kKilled});
+  EXPECT_EQ(Run().restarts, 0);
+  Restart(2, {RestartReason::kFailure});
+  const RunReport report = Run();
+  EXPECT_EQ(report.restarts, 2);
+  ASSERT_TRUE(report.verdict);
+  EXPECT_EQ(report.verdict->reason, RestartReason::kFailure);
+}
+
+// Starts that end at once are spaced out, so that nobody is asked without a pause.
+TEST_F(SuperviseTest, PausesGrowWhereItEndsAtOnce) {
+  Restart(5, {RestartReason::kFailure});
+  at_start_ = [](int, int) { return Fails(3); };
+  Run();
+  EXPECT_EQ(clock_.Elapsed(), std::chrono::seconds(1 + 2 + 4 + 8 + 16));
+}
+
+TEST_F(SuperviseTest, WhatSomebodyEndedStaysEnded) {
+  Restart(2, {RestartReason::kFailure, RestartReason::kKilled});
+  at_start_ = [](int, int) {
+    Answer answer = Fails(143);
+    answer.err = {"podctl-run ended-by bob@desk: podctl kill research train"};
+    return answer;
+  };
+  const RunReport report = Run();
+  EXPECT_EQ(report.restarts, 0);
+  EXPECT_EQ(report.result.ended_by, "bob@desk: podctl kill research train");
+}
+
+TEST_F(SuperviseTest, WaitsForAPodThatIsMadeAnew) {
+  Restart(1, {RestartReason::kPreemption});
+  at_start_ = [this](int, int start) {
+    if (start > 0) return Answer{};
+    cloud_.EditNode(kNode, [](Value& node) { node.Set("state", "PREEMPTED"); });
+    return Fails(1);
+  };
+  watcher_.on_waiting = [this] {
+    cloud_.EditNode(kNode, [](Value& node) {
+      node.Set("state", "READY");
+      node.Set("id", "2");
+    });
+    pod_.record.uid = "2";
+  };
+  const RunReport report = Run();
+  EXPECT_THAT(watcher_.lines, Contains("restart 1: the node is PREEMPTED"));
+  EXPECT_THAT(watcher_.lines, Contains("waiting for the pod"));
+  EXPECT_TRUE(EndedWell(report.result));
+}
+
+TEST_F(SuperviseTest, ButNotForEver) {
+  Restart(1, {RestartReason::kPreemption});
+  at_start_ = [this](int, int) {
+    cloud_.EditNode(kNode, [](Value& node) { node.Set("state", "PREEMPTED"); });
+    return Fails(1);
+  };
+  const RunReport report = Run();
+  EXPECT_EQ(report.end, End::kEnded);
+  EXPECT_THAT(watcher_.lines, Contains(HasSubstr("pod.research did not come back within")));
+  EXPECT_GT(clock_.Elapsed(), std::chrono::hours(24));
+  EXPECT_EQ(starts_, 1);
+}
+
+TEST_F(SuperviseTest, APodWithoutWorkersIsAHindrance) {
+  pod_.trouble = MakeError(ErrorCode::kFailedPrecondition, "pod `research` is STOPPED");
+  const RunReport report = Run();
+  EXPECT_EQ(report.end, End::kNotBegun);
+  EXPECT_FALSE(report.begun);
+  EXPECT_THAT(watcher_.lines, ElementsAre("hindrance: pod `research` is STOPPED"));
+}
+
+TEST_F(SuperviseTest, SoIsOneOfMoreWorkersThanCanBeHeldAtOnce) {
+  workers_.most_at_once = 1;
+  EXPECT_EQ(Run().end, End::kNotBegun);
+  EXPECT_THAT(watcher_.lines, ElementsAre(HasSubstr("Only 1 of 2 workers")));
+}
+
+TEST_F(SuperviseTest, AnInterruptEndsItAndNothingIsStartedAgain) {
+  Restart(3, {RestartReason::kFailure, RestartReason::kKilled});
+  watcher_.on_started = [this] { stop_.request_stop(); };
+  const RunReport report = Run();
+  EXPECT_EQ(report.end, End::kEnded);
+  EXPECT_TRUE(report.result.outcome.interrupted);
+  EXPECT_EQ(report.restarts, 0);
+}
+
+TEST_F(SuperviseTest, AnInterruptedWaitTellsThatItHadBegun) {
+  Restart(1, {RestartReason::kPreemption});
+  at_start_ = [this](int, int) {
+    cloud_.EditNode(kNode, [](Value& node) { node.Set("state", "PREEMPTED"); });
+    return Fails(1);
+  };
+  watcher_.on_waiting = [this] { stop_.request_stop(); };
+  const RunReport report = Run();
+  EXPECT_EQ(report.end, End::kInterrupted);
+  EXPECT_TRUE(report.begun);
+}
+
+TEST_F(SuperviseTest, WhereNobodyListensItIsNotStartedAgain) {
+  Restart(3, {RestartReason::kFailure});
+  at_start_ = [this](int, int) {
+    watcher_.heard = false;
+    return Fails(1);
+  };
+  EXPECT_EQ(Run().end, End::kUnheard);
+  EXPECT_EQ(starts_, 1);
+}
+
+TEST_F(SuperviseTest, NewHostKeysAreTold) {
+  at_start_ = [](int worker, int) {
+    Answer answer;
+    if (worker == 1) answer.result.learned_host_key = "ssh-ed25519 AAAA";
+    return answer;
+  };
+  Run();
+  EXPECT_EQ(watcher_.learned.at(1), "ssh-ed25519 AAAA");
+}
+
+// --- Before the start.
+
+Answer Lines(std::vector<std::string> lines) {
+  return {std::move(lines)};
+}
+Answer Probe(const std::vector<std::string>& more) {
+  std::vector<std::string> lines = {"podctl-probe 1", "user alice"};
+  lines.insert(lines.end(), more.begin(), more.end());
+  lines.push_back("end");
+  return Lines(lines);
+}
+
+class PrepareTest : public SuperviseTest {
+ protected:
+  PrepareTest() {
+    wishes_.drain = true;
+    questions_ = [this](const ssh::Job& job) {
+      if (job.command == workers::ProbeCommand({})) return probe_;
+      if (job.command == workers::ListCommand("eval")) return list_;
+      if (job.command.find("podctl-drain") != std::string::npos) {
+        drained_.push_back(job.worker.index);
+        return Lines({"podctl-drain 1", "end"});
+      }
+      return earlier_;
+    };
+  }
+  Answer earlier_ = Lines({"podctl-runs 1", "ended 0 left 0", "end"});
+  Answer probe_ = Probe({});
+  Answer list_ = Lines({"podctl-jobs 1", "end"});
+  std::vector<int> drained_;
+};
+
+TEST_F(PrepareTest, NothingIsInTheWay) {
+  EXPECT_TRUE(EndedWell(Run().result));
+  EXPECT_THAT(watcher_.news, IsEmpty());
+  EXPECT_THAT(drained_, IsEmpty());
+}
+
+TEST_F(PrepareTest, WhatAnEarlierRunLeftIsEndedAndTold) {
+  earlier_ = Lines({"podctl-runs 1", "ended 2 left 0", "end"});
+  Run();
+  ASSERT_THAT(watcher_.news, SizeIs(1));
+  const auto& news = std::get<EarlierRunEnded>(watcher_.news[0]);
+  EXPECT_EQ(news.processes, 4);
+  EXPECT_THAT(news.where.workers, ElementsAre(0, 1));
+}
+
+TEST_F(PrepareTest, AJobThatIsAtWorkIsNotStartedTwice) {
+  earlier_ = Lines({"podctl-runs 1", "runs bob@desk", "end"});
+  EXPECT_EQ(Run().end, End::kNotBegun);
+  EXPECT_THAT(watcher_.lines, ElementsAre(HasSubstr("job train runs already on")));
+  EXPECT_THAT(watcher_.lines, ElementsAre(HasSubstr("started by bob@desk")));
+}
+
+TEST_F(PrepareTest, WhatHoldsTheTpuAndIsOursAndNobodysIsEnded) {
+  probe_ = Probe({"holder 11 100 alice 5 - /dev/accel0 python3 a.py"});
+  EXPECT_TRUE(EndedWell(Run().result));
+  EXPECT_THAT(drained_, ElementsAre(0, 1));
+  ASSERT_THAT(watcher_.news, SizeIs(2));
+  EXPECT_EQ(std::get<HolderEnding>(watcher_.news[0]).holder.pid, 11);
+}
+
+TEST_F(PrepareTest, WhatIsSomebodyElsesIsLeft) {
+  probe_ = Probe({"holder 11 100 bob 5 - /dev/accel0 python3 a.py"});
+  EXPECT_EQ(Run().end, End::kNotBegun);
+  EXPECT_THAT(drained_, IsEmpty());
+  EXPECT_THAT(watcher_.lines, ElementsAre(HasSubstr("the TPU is held by `python3 a.py`")));
+}
+
+TEST_F(PrepareTest, AJobAtWorkIsLeftAndWhatADeadOneLeftIsEnded) {
+  probe_ = Probe({"holder 11 100 alice 5 job:eval:alice /dev/accel0 python3 a.py"});
+  list_ = Lines({"podctl-jobs 1", "job eval r running 0 1795184000 0 0 python3 a.py", "end"});
+  EXPECT_EQ(Run().end, End::kNotBegun);
+  EXPECT_THAT(watcher_.lines, ElementsAre(HasSubstr("the TPU is held by the job eval")));
+  list_ = Lines({"podctl-jobs 1", "job eval r died 0 1795184000 0 0 python3 a.py", "end"});
+  EXPECT_EQ(Run().end, End::kEnded);
+  EXPECT_THAT(drained_, ElementsAre(0, 1));
+}
+
+TEST_F(PrepareTest, WhoGivesNoAnswerHinders) {
+  earlier_ = {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "refused")};
+  EXPECT_EQ(Run().end, End::kNotBegun);
+  EXPECT_THAT(watcher_.lines, ElementsAre("hindrance: no answer"));
+}
+
+TEST_F(PrepareTest, FilesAreBroughtOnceForTheSameNode) {
+  wishes_.drain = false;
+  std::string folder = ::testing::TempDir() + "podctl_sync_XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::ofstream(folder + "/t.py") << "print()";
+  job_.sync.push_back({folder, "src", {}});
+  Restart(1, {RestartReason::kFailure});
+  at_start_ = [](int, int start) { return start == 0 ? Fails(1) : Answer{}; };
+  EXPECT_EQ(Run().restarts, 1);
+  ASSERT_THAT(watcher_.news, SizeIs(1));
+  const auto& copied = std::get<FilesCopied>(watcher_.news[0]);
+  EXPECT_EQ(copied.workers, 2U);
+  EXPECT_EQ(copied.files, 1U);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace podctl
