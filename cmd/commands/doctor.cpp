@@ -17,23 +17,22 @@
 namespace podctl {
 
 int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
-  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   auto record = FindRecord(wiring, options.pod);
-  if (!record) return fail(record.error());
+  if (!record) return ShowFailure(wiring, record.error());
   DoctorReport report;
   report.pod = BarePodName(options.pod);
   auto provider = wiring.provider();
-  if (!provider) return fail(provider.error());
+  if (!provider) return ShowFailure(wiring, provider.error());
   const auto node = LookAtNode(**provider, wiring.interrupt().drain(), *record, &report);
-  if (!node && report.findings.empty()) return fail(node.error());
+  if (!node && report.findings.empty()) return ShowFailure(wiring, node.error());
   if (node) {
     TakeObserved(*node, &*record);
     // A dead node has no workers that could answer.
     if (CheckUsable(report.pod, *record)) {
       auto target = TargetOf(wiring, report.pod, *std::move(record));
-      if (!target) return fail(target.error());
+      if (!target) return ShowFailure(wiring, target.error());
       auto chosen = SelectWorkers(*target, options.workers, "all");
-      if (!chosen) return fail(chosen.error());
+      if (!chosen) return ShowFailure(wiring, chosen.error());
       PodRounds rounds(wiring, target->address);
       LookAtWorkers(*rounds, wiring.clock(), *node, *chosen, &report);
     }

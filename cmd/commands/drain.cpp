@@ -34,26 +34,23 @@ int ApproveDrain(Wiring& wiring, const DrainOptions& options, const std::string&
 }  // namespace
 
 int RunDrain(Wiring& wiring, const DrainOptions& options) {
-  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
-  auto target = FindPod(wiring, options.pod);
-  if (!target) return fail(target.error());
-  auto chosen = SelectWorkers(*target, options.workers, "all");
-  if (!chosen) return fail(chosen.error());
+  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
+  if (!chosen) return ShowFailure(wiring, chosen.error());
   const bool json = wiring.options().json;
   const std::string pod = BarePodName(options.pod);
   std::ostream& out = wiring.streams().out;
   const auto show = [&](const Value& document) {
     out << ToJson(document, JsonStyle::kIndented) << "\n";
   };
-  PodRounds rounds(wiring, target->address);
-  const DrainSurvey survey = SurveyLeftovers(*rounds, *chosen, options.with_jobs);
+  PodRounds rounds(wiring, chosen->target.address);
+  const DrainSurvey survey = SurveyLeftovers(*rounds, chosen->workers, options.with_jobs);
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   ShowSilent(wiring, survey.answers);
   const bool nothing = survey.leftovers.empty();
   if (!json) out << LeftoversText(survey.leftovers) << std::flush;
   if (nothing || options.dry_run) {
     if (json) {
-      show(LeftoversDocument(pod, survey.leftovers, options.dry_run));
+      show(DrainDocument(pod, survey.leftovers, nullptr, options.dry_run));
     } else {
       out << (nothing ? "Nothing to drain." : LeftoversWords(survey.leftovers) + ".") << "\n";
     }
@@ -65,7 +62,7 @@ int RunDrain(Wiring& wiring, const DrainOptions& options) {
   const DrainOutcome outcome = EndLeftovers(*rounds, survey.leftovers, grace);
   if (!json) out << DrainedText(survey.leftovers, outcome) << std::flush;
   ShowSilent(wiring, outcome.answers);
-  if (json) show(DrainedDocument(pod, survey.leftovers, outcome));
+  if (json) show(DrainDocument(pod, survey.leftovers, &outcome, false));
   const bool left = json ? !AllAnswered(outcome.answers) : outcome.something_left;
   return survey.Whole() && !left ? 0 : 1;
 }

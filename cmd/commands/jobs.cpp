@@ -20,19 +20,6 @@
 namespace podctl {
 namespace {
 
-struct Chosen {
-  PodTarget target;
-  std::vector<WorkerAccess> workers;
-};
-
-Result<Chosen> Choose(Wiring& wiring, const std::string& pod, const std::string& selection) {
-  auto target = FindPod(wiring, pod);
-  if (!target) return target.error();
-  auto chosen = SelectWorkers(*target, selection, "all");
-  if (!chosen) return chosen.error();
-  return Chosen{*std::move(target), *std::move(chosen)};
-}
-
 // For the owner of the job: who ended it.
 std::string KillWords(const std::string& pod, const std::string& job) {
   return fmt::format("{}@{}: podctl kill {} {}", UserName(), HostName(), pod, job);
@@ -88,7 +75,7 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
   auto variables = ReadVariables(exec.env, wiring.environment());
   if (!variables) return ShowFailure(wiring, variables.error());
   if (!workers::IsJobName(exec.detach)) return ShowFailure(wiring, BadJobName(exec.detach));
-  auto chosen = Choose(wiring, options.pod, options.workers);
+  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
   if (!chosen) return ShowFailure(wiring, chosen.error());
   const auto record = FindRecord(wiring, options.pod);
   if (!record) return ShowFailure(wiring, record.error());
@@ -102,7 +89,7 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
 }
 
 int RunJobs(Wiring& wiring, const JobsOptions& options) {
-  auto chosen = Choose(wiring, options.pod, options.workers);
+  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
   if (!chosen) return ShowFailure(wiring, chosen.error());
   PodRounds rounds(wiring, chosen->target.address);
   const JobsReport report = ListJobs(*rounds, chosen->workers, "");
@@ -123,7 +110,7 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
 int RunKill(Wiring& wiring, const KillOptions& options) {
   const std::string pod = BarePodName(options.pod);
   if (!workers::IsJobName(options.job)) return ShowFailure(wiring, BadJobName(options.job));
-  auto chosen = Choose(wiring, options.pod, options.workers);
+  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
   if (!chosen) return ShowFailure(wiring, chosen.error());
   workers::JobKill kill{options.job, std::nullopt, KillWords(pod, options.job)};
   if (options.grace) kill.grace = std::chrono::ceil<std::chrono::seconds>(*options.grace);

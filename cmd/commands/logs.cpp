@@ -14,32 +14,28 @@
 namespace podctl {
 
 int RunLogs(Wiring& wiring, const LogsOptions& options) {
-  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   if (!workers::IsJobName(options.job)) {
-    return fail(MakeError(ErrorCode::kInvalidArgument,
-                          fmt::format("`{}` is no name of a job", options.job),
-                          fmt::format("`podctl jobs {}` lists them.", options.pod)));
+    return ShowFailure(wiring, MakeError(ErrorCode::kInvalidArgument,
+                                         fmt::format("`{}` is no name of a job", options.job),
+                                         fmt::format("`podctl jobs {}` lists them.", options.pod)));
   }
-  auto target = FindPod(wiring, options.pod);
-  if (!target) return fail(target.error());
-  auto chosen = SelectWorkers(*target, options.workers, "all");
-  if (!chosen) return fail(chosen.error());
-
+  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
+  if (!chosen) return ShowFailure(wiring, chosen.error());
   workers::LogRequest request;
   request.name = options.job;
   request.follow = options.follow;
   if (options.tail > 0) request.tail = static_cast<std::uint64_t>(options.tail);
   std::stop_source stop;
   const std::stop_callback on_drain(wiring.interrupt().drain(), [&stop] { stop.request_stop(); });
-  LogView view(wiring.streams(), wiring.options().json, *chosen, stop);
+  LogView view(wiring.streams(), wiring.options().json, chosen->workers, stop);
   KeptFile places(wiring.files(), wiring.environment(), "logs", wiring.StatePath(),
-                  fmt::format("{}.{}", target->address, options.job));
-  const LogsReport report = ReadLogs(wiring.ssh(), wiring.clock(), places, *chosen, request,
+                  fmt::format("{}.{}", chosen->target.address, options.job));
+  const LogsReport report = ReadLogs(wiring.ssh(), wiring.clock(), places, chosen->workers, request,
                                      options.resume, view, stop.get_token());
-  RememberHostKeys(wiring, target->address, report.learned);
+  RememberHostKeys(wiring, chosen->target.address, report.learned);
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
-  view.ShowEnds(*chosen, report.ends, options.job);
+  view.ShowEnds(chosen->workers, report.ends, options.job);
   return report.ExitCode();
 }
 

@@ -38,6 +38,15 @@ Result<PodTarget> FindPod(Wiring& wiring, const std::string& name) {
   return TargetOf(wiring, name, *std::move(record));
 }
 
+Result<ChosenWorkers> ChooseWorkers(Wiring& wiring, const std::string& name,
+                                    const std::string& selection, const std::string& fallback) {
+  auto target = FindPod(wiring, name);
+  if (!target) return target.error();
+  auto workers = SelectWorkers(*target, selection, fallback);
+  if (!workers) return workers.error();
+  return ChosenWorkers{*std::move(target), *std::move(workers)};
+}
+
 void RememberHostKeys(Wiring& wiring, const std::string& address,
                       const std::map<int, HostKeyText>& learned) {
   if (learned.empty()) return;

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "cmd/wiring.h"
 #include "plans/fleet/pod_target.h"
@@ -15,6 +16,15 @@ Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name);
 // lacks, and OS Login as whom to enter.
 Result<PodTarget> TargetOf(Wiring& wiring, const std::string& name, PodRecord record);
 Result<PodTarget> FindPod(Wiring& wiring, const std::string& name);
+
+struct ChosenWorkers {
+  PodTarget target;
+  std::vector<WorkerAccess> workers;  // those that are meant
+};
+// `selection` as --worker has it; empty: `fallback`.
+Result<ChosenWorkers> ChooseWorkers(Wiring& wiring, const std::string& name,
+                                    const std::string& selection,
+                                    const std::string& fallback = "all");
 
 // Remembers keys that were trusted on first use. Best effort: when another run holds the state's
 // lock, a remark says that the keys were not remembered.

@@ -412,11 +412,10 @@ Result<std::vector<std::string>> NotesOnState(Wiring& wiring, const SavedPlan& s
 }  // namespace
 
 int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
-  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   const auto saved = ReadPlanFile(path, wiring.files());
-  if (!saved) return fail(saved.error());
+  if (!saved) return ShowFailure(wiring, saved.error());
   auto notes = NotesOnState(wiring, *saved);
-  if (!notes) return fail(notes.error());
+  if (!notes) return ShowFailure(wiring, notes.error());
   Streams& streams = wiring.streams();
   if (wiring.options().json) {
     streams.out << ToJson(TerraformPlan(*saved)) << "\n" << std::flush;

@@ -75,30 +75,29 @@ std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
 }
 
 int RunSsh(Wiring& wiring, const PodOptions& options) {
-  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
-  auto target = FindPod(wiring, options.pod);
-  if (!target) return fail(target.error());
-  auto workers = SelectWorkers(*target, options.workers, "0");
-  if (!workers) return fail(workers.error());
-  if (workers->size() != 1) {
-    return fail(MakeError(ErrorCode::kInvalidArgument, "a shell is opened on one worker only",
+  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers, "0");
+  if (!chosen) return ShowFailure(wiring, chosen.error());
+  if (chosen->workers.size() != 1) {
+    return ShowFailure(
+        wiring, MakeError(ErrorCode::kInvalidArgument, "a shell is opened on one worker only",
                           "`podctl exec` runs a command on several."));
   }
   // The program ssh says only that it knows no key.
-  const WorkerAccess& worker = workers->front();
+  const WorkerAccess& worker = chosen->workers.front();
   if (worker.use_openssh && worker.host_keys.empty() && !worker.distrust.empty()) {
     wiring.streams().err << fmt::format("{}: only a known host key is accepted: {}\n",
                                         worker.Name(), worker.distrust);
   }
   std::string command;
-  if (!options.command.empty() || !target->exec_env.empty()) {
+  if (!options.command.empty() || !chosen->target.exec_env.empty()) {
     auto words = options.command;
     if (words.empty()) words = {"exec \"${SHELL:-/bin/sh}\" -l"};
-    command = RemoteCommand(words, target->exec_env);
+    command = RemoteCommand(words, chosen->target.exec_env);
   }
   std::optional<bool> tty = options.tty;
   if (options.command.empty() && !options.tty) tty.reset();
-  return RunOnTerminal(wiring, *target, worker, command, tty).value_or(FailedExitCode(wiring));
+  return RunOnTerminal(wiring, chosen->target, worker, command, tty)
+      .value_or(FailedExitCode(wiring));
 }
 
 using Of = FlagsOf<PodOptions>;

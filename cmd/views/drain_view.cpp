@@ -66,15 +66,6 @@ Value WorkerDocument(const Leftover& left, const DrainReport* report) {
   return entry;
 }
 
-Value Document(const std::string& pod, Value::List drained, bool dry_run) {
-  Value document = Value::EmptyMap();
-  document.Set("format_version", "1.0");
-  document.Set("pod", pod);
-  document.Set("dry_run", dry_run);
-  document.Set("workers", std::move(drained));
-  return document;
-}
-
 }  // namespace
 
 // "research/3: pid 4711 of alice, /dev/accel0, for 2h5m: python3 train.py".
@@ -118,21 +109,22 @@ std::string DrainedText(const std::vector<Leftover>& leftovers, const DrainOutco
   return text;
 }
 
-Value LeftoversDocument(const std::string& pod, const std::vector<Leftover>& leftovers,
-                        bool dry_run) {
-  Value::List documents;
-  for (const Leftover& left : leftovers) documents.push_back(WorkerDocument(left, nullptr));
-  return Document(pod, std::move(documents), dry_run);
-}
-
-Value DrainedDocument(const std::string& pod, const std::vector<Leftover>& leftovers,
-                      const DrainOutcome& outcome) {
-  Value::List documents;
+Value DrainDocument(const std::string& pod, const std::vector<Leftover>& leftovers,
+                    const DrainOutcome* outcome, bool dry_run) {
+  Value::List workers;
   for (std::size_t i = 0; i < leftovers.size(); ++i) {
-    const auto& report = outcome.reports[i];
-    if (report) documents.push_back(WorkerDocument(leftovers[i], &*report));
+    if (outcome == nullptr) {
+      workers.push_back(WorkerDocument(leftovers[i], nullptr));
+    } else if (const auto& report = outcome->reports[i]) {
+      workers.push_back(WorkerDocument(leftovers[i], &*report));
+    }
   }
-  return Document(pod, std::move(documents), false);
+  Value document = Value::EmptyMap();
+  document.Set("format_version", "1.0");
+  document.Set("pod", pod);
+  document.Set("dry_run", dry_run);
+  document.Set("workers", std::move(workers));
+  return document;
 }
 
 }  // namespace podctl

@@ -17,10 +17,8 @@ std::string LeftoversWords(const std::vector<Leftover>& leftovers);
 // What became of them, a line each.
 std::string DrainedText(const std::vector<Leftover>& leftovers, const DrainOutcome& outcome);
 
-Value LeftoversDocument(const std::string& pod, const std::vector<Leftover>& leftovers,
-                        bool dry_run);
-// Of the workers that answered.
-Value DrainedDocument(const std::string& pod, const std::vector<Leftover>& leftovers,
-                      const DrainOutcome& outcome);
+// `outcome`: nullptr before they are ended; then of the workers that answered.
+Value DrainDocument(const std::string& pod, const std::vector<Leftover>& leftovers,
+                    const DrainOutcome* outcome, bool dry_run);
 
 }  // namespace podctl

@@ -17,6 +17,8 @@ using ssh::Outcome;
 
 constexpr std::array<std::string_view, kFates> kFateNames = {"failed", "lost", "cancelled",
                                                              "skipped"};
+constexpr std::array<std::string_view, kFates> kFateWords = {
+    "failed", "lost, where the command may go on or have ended", "cancelled", "never started"};
 
 std::size_t CountOf(const std::vector<CauseGroup>& groups) {
   std::size_t count = 0;
@@ -53,29 +55,17 @@ std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bo
   if (shown && results.size() == 1 && results[0].outcome == Outcome::kExited) return {};
   const int per_slice = outcome.jobs.empty() ? 0 : outcome.jobs.front().worker.per_slice;
   const auto groups = GroupsByFate(outcome);
-  const auto of = [&](Fate fate) -> const std::vector<CauseGroup>& {
-    return groups[static_cast<std::size_t>(fate)];
-  };
   std::string text;
-  const auto head = [&](Fate fate, std::string_view what) {
-    text +=
-        fmt::format("{} of {} {}:\n", CountOf(of(fate)), Plural(results.size(), "worker"), what);
-  };
-  if (!of(Fate::kFailed).empty()) {
-    head(Fate::kFailed, "failed");
-    AppendGroups(of(Fate::kFailed), per_slice, &text);
-  }
-  if (!of(Fate::kLost).empty()) {
-    head(Fate::kLost, "lost, where the command may go on or have ended");
-    AppendGroups(of(Fate::kLost), per_slice, &text);
-  }
-  if (!of(Fate::kCancelled).empty()) {
-    head(Fate::kCancelled, "cancelled");
-    AppendGroups(of(Fate::kCancelled), per_slice, &text);
-  }
-  if (!of(Fate::kSkipped).empty()) {
-    head(Fate::kSkipped, "never started");
-    text += fmt::format("  {}\n", FormatWorkers(WorkersOf(of(Fate::kSkipped)), per_slice));
+  for (std::size_t fate = 0; fate < kFates; ++fate) {
+    const auto& of = groups[fate];
+    if (of.empty()) continue;
+    text += fmt::format("{} of {} {}:\n", CountOf(of), Plural(results.size(), "worker"),
+                        kFateWords[fate]);
+    if (static_cast<Fate>(fate) == Fate::kSkipped) {
+      text += fmt::format("  {}\n", FormatWorkers(WorkersOf(of), per_slice));
+    } else {
+      AppendGroups(of, per_slice, &text);
+    }
   }
   if (!text.empty() && !retry.empty()) {
     text += fmt::format("To run it again on just those: {}\n", retry);

@@ -38,17 +38,8 @@ struct NewsWords {
   }
 };
 
-}  // namespace
-
-std::string PrepareNewsText(const PrepareNews& news) {
-  return std::visit(NewsWords{}, news);
-}
-
-void ShowRemark(Streams& streams, bool json, const std::string& text) {
+void Show(Streams& streams, bool json, const std::string& text, Value event) {
   if (json) {
-    Value event = Value::EmptyMap();
-    event.Set("format_version", "1.0");
-    event.Set("type", "remark");
     event.Set("message", text);
     streams.out << ToJson(event) << '\n' << std::flush;
   } else {
@@ -56,14 +47,18 @@ void ShowRemark(Streams& streams, bool json, const std::string& text) {
   }
 }
 
-JobView::JobView(Streams& streams, bool json, Clock& clock, const JobSpec& job, Stops stops,
-                 Hooks hooks)
-    : streams_(streams),
-      json_(json),
-      clock_(clock),
-      job_(job),
-      stops_(std::move(stops)),
-      hooks_(std::move(hooks)) {}
+}  // namespace
+
+std::string PrepareNewsText(const PrepareNews& news) {
+  return std::visit(NewsWords{}, news);
+}
+
+void ShowRemark(Streams& streams, bool json, const std::string& text) {
+  Value event = Value::EmptyMap();
+  event.Set("format_version", "1.0");
+  event.Set("type", "remark");
+  Show(streams, json, text, std::move(event));
+}
 
 Value JobView::Event(const std::string& type) const {
   Value event = Value::EmptyMap();
@@ -75,12 +70,7 @@ Value JobView::Event(const std::string& type) const {
 }
 
 void JobView::Tell(const std::string& text, Value event) {
-  if (json_) {
-    event.Set("message", text);
-    streams_.out << ToJson(event) << '\n' << std::flush;
-  } else {
-    streams_.err << text << '\n' << std::flush;
-  }
+  Show(streams_, json_, text, std::move(event));
 }
 
 void JobView::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) {
@@ -137,22 +127,13 @@ void JobView::OnWaiting(bool absent) {
 }
 
 int JobView::ShowEnd(const RunReport& report) {
-  switch (report.end) {
-    case RunReport::End::kNotBegun:
-    case RunReport::End::kUnheard:
-      return 1;
-    case RunReport::End::kInterrupted:
-      Tell(report.begun ? "Interrupted: it was not started again."
-                        : "Interrupted: nothing was started.",
-           Event("interrupted"));
-      return kInterruptedExitCode;
-    case RunReport::End::kEnded:
-      break;
+  if (report.end == RunReport::End::kUnheard) return 1;
+  if (report.end == RunReport::End::kInterrupted) {
+    Tell(report.begun ? "Interrupted: it was not started again."
+                      : "Interrupted: nothing was started.",
+         Event("interrupted"));
+    return kInterruptedExitCode;
   }
-  return ShowLast(report);
-}
-
-int JobView::ShowLast(const RunReport& report) {
   const AttemptResult& result = report.result;
   const int code = RunExitCode(result);
   if (json_) {

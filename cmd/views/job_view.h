@@ -2,8 +2,6 @@
 // its starts and between them, and how it ended. As text, or as events.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,14 +21,9 @@ void ShowRemark(Streams& streams, bool json, const std::string& text);
 
 class JobView final : public JobWatcher {
  public:
-  // What a view cannot do by itself.
-  struct Hooks {
-    std::function<void(const Hindrance& hindrance)> show_hindrance;
-    std::function<void(const std::map<int, HostKeyText>& learned)> remember;
-  };
-
   // `streams`, `clock` and `job` are lent.
-  JobView(Streams& streams, bool json, Clock& clock, const JobSpec& job, Stops stops, Hooks hooks);
+  JobView(Streams& streams, bool json, Clock& clock, const JobSpec& job, Stops stops)
+      : streams_(streams), json_(json), clock_(clock), job_(job), stops_(std::move(stops)) {}
 
   void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override;
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
@@ -46,26 +39,22 @@ class JobView final : public JobWatcher {
   void OnEnd() override;
 
   void OnNews(const PrepareNews& news) override;
-  void OnHindrance(const Hindrance& hindrance) override { hooks_.show_hindrance(hindrance); }
-  void OnHostKeys(const std::map<int, HostKeyText>& learned) override { hooks_.remember(learned); }
   void OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) override;
   void OnWaiting(bool absent) override;
   bool IsHeard() override { return static_cast<bool>(streams_.out); }
 
-  // Shows how it ended; the exit code.
+  // Shows how a run ended that had begun; the exit code.
   int ShowEnd(const RunReport& report);
 
  private:
   Value Event(const std::string& type) const;
   void Tell(const std::string& text, Value event);
-  int ShowLast(const RunReport& report);
 
   Streams& streams_;
   const bool json_;
   Clock& clock_;
   const JobSpec& job_;
   const Stops stops_;
-  const Hooks hooks_;
   ExecRecord record_;             // a run is repeated as a whole, so nobody asks for it
   std::optional<ExecDesk> desk_;  // of the start that is under way
 };

@@ -6,12 +6,11 @@
 #include <utility>
 
 #include "cmd/views/paint.h"
-#include "plans/fleet/worker_round.h"
+#include "cmd/views/round_view.h"
 #include "providers/base/exit_code.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {
@@ -119,7 +118,6 @@ void LogView::ShowEnds(const std::vector<WorkerAccess>& workers, const std::vect
     return;
   }
   WorkerGroups causes;
-  std::size_t count = 0;
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const LogEnd& end = ends[i];
     if (end.kind == LogEnd::Kind::kOpen || end.kind == LogEnd::Kind::kStopped ||
@@ -127,15 +125,8 @@ void LogView::ShowEnds(const std::vector<WorkerAccess>& workers, const std::vect
       continue;
     }
     causes.Add(Words(end, job), workers[i].index);
-    ++count;
   }
-  if (count == 0) return;
-  streams_.err << fmt::format("{} of {} failed:\n", count, Plural(workers.size(), "worker"));
-  for (const auto& group : causes.groups()) {
-    streams_.err << fmt::format("  {}: {} ({})\n", group.what,
-                                FormatWorkers(group.workers, workers.front().per_slice),
-                                Plural(group.workers.size(), "worker"));
-  }
+  streams_.err << FailedText(causes, workers.size(), workers.front().per_slice);
 }
 
 }  // namespace podctl

@@ -52,12 +52,12 @@ class LogFollower::Round final : public ssh::Observer {
 };
 
 LogFollower::LogFollower(ssh::Transport& transport, Clock& clock, workers::LogRequest request,
-                         std::chrono::milliseconds patience, Listener listener)
+                         std::chrono::milliseconds patience, LogWatcher& watcher)
     : transport_(transport),
       clock_(clock),
       request_(std::move(request)),
       patience_(patience),
-      listener_(std::move(listener)) {}
+      watcher_(watcher) {}
 
 LogFollower::~LogFollower() = default;
 
@@ -171,14 +171,14 @@ void LogFollower::OnLine(std::size_t index, ssh::Stream stream, std::string_view
     if (note->kind == workers::LogNote::Kind::kBegin) {
       place.begin = note->offset;
       place.run = note->run;
-      if (std::exchange(place.lost, false)) listener_.on_remark(place.worker, {});
+      if (std::exchange(place.lost, false)) watcher_.OnRemark(place.worker, {});
     } else {
       place.note = std::move(note);
     }
     return;
   }
   place.since += line.size() + (line.size() == kPiece ? 0 : 1);
-  listener_.on_line(place.worker, line);
+  watcher_.OnLine(place.worker, line);
 }
 
 void LogFollower::OnResult(std::size_t index, const ssh::WorkerResult& result) {
@@ -186,7 +186,7 @@ void LogFollower::OnResult(std::size_t index, const ssh::WorkerResult& result) {
   Place& place = places_[index];
   place.reading = false;
   if (result.learned_host_key) {
-    listener_.on_host_key(place.worker.index, *result.learned_host_key);
+    learned_[place.worker.index] = *result.learned_host_key;
     place.worker.host_keys = {*result.learned_host_key};
   }
   if (result.outcome == ssh::Outcome::kCancelled) {
@@ -219,8 +219,8 @@ void LogFollower::TellDeath(const Place& place) {
   const auto left = static_cast<std::size_t>(
       std::count_if(places_.begin(), places_.end(), [](const Place& each) { return each.open; }));
   if (left == 0) return;  // the end tells it
-  listener_.on_remark(place.worker, {died ? LogRemark::Kind::kDied : LogRemark::Kind::kFailed, "",
-                                     place.end.exit_code, left});
+  watcher_.OnRemark(place.worker, {died ? LogRemark::Kind::kDied : LogRemark::Kind::kFailed, "",
+                                   place.end.exit_code, left});
 }
 
 // With the lock held.
@@ -237,8 +237,8 @@ void LogFollower::Retry(Place* place, const ssh::WorkerResult& result) {
   }
   if (!result.ok() && !std::exchange(place->lost, true)) {
     const bool broke = result.outcome == ssh::Outcome::kLost;
-    listener_.on_remark(place->worker, {broke ? LogRemark::Kind::kBroke : LogRemark::Kind::kTrouble,
-                                        broke ? "" : result.message, 0, 0});
+    watcher_.OnRemark(place->worker, {broke ? LogRemark::Kind::kBroke : LogRemark::Kind::kTrouble,
+                                      broke ? "" : result.message, 0, 0});
   }
   auto pause = in_turn_ ? kTurnPause : kFirstPause;
   for (int i = 0; i < place->failures && pause < kLongestPause; ++i) pause *= 2;

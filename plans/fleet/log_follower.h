@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <map>
 #include <mutex>
@@ -59,17 +58,19 @@ struct LogRemark {
   std::size_t followed = 0;
 };
 
+// Who is shown it: one call at a time, from several threads in turn.
+class LogWatcher {
+ public:
+  virtual ~LogWatcher() = default;
+  virtual void OnLine(const WorkerAccess& worker, std::string_view line) = 0;
+  virtual void OnRemark(const WorkerAccess& worker, const LogRemark& remark) = 0;
+};
+
 class LogFollower {
  public:
-  struct Listener {
-    std::function<void(const WorkerAccess& worker, std::string_view line)> on_line;
-    std::function<void(const WorkerAccess& worker, const LogRemark& remark)> on_remark;
-    std::function<void(int worker, const HostKeyText& key)> on_host_key;
-  };
-
-  // `transport` and `clock` are lent. `patience`: how long a worker that was lost is tried again.
+  // All but the request are lent. `patience`: how long a worker that was lost is tried again.
   LogFollower(ssh::Transport& transport, Clock& clock, workers::LogRequest request,
-              std::chrono::milliseconds patience, Listener listener);
+              std::chrono::milliseconds patience, LogWatcher& watcher);
   ~LogFollower();
   LogFollower(const LogFollower&) = delete;
   LogFollower& operator=(const LogFollower&) = delete;
@@ -80,6 +81,8 @@ class LogFollower {
                           const std::stop_token& stop);
   // Where it is now; also while Run is under way. Empty: no worker has said anything yet.
   LogPlaces Places();
+  // Host keys seen for the first time, by worker; when Run is over.
+  const std::map<int, HostKeyText>& learned() const { return learned_; }
 
  private:
   class Round;
@@ -113,8 +116,9 @@ class LogFollower {
   Clock& clock_;
   const workers::LogRequest request_;
   const std::chrono::milliseconds patience_;
-  const Listener listener_;
-  std::mutex mutex_;  // guards what follows, and the listener
+  LogWatcher& watcher_;
+  std::mutex mutex_;  // guards what follows, and the watcher
+  std::map<int, HostKeyText> learned_;
   std::vector<Place> places_;
   bool in_turn_ = false;  // more workers than can be read at once: each is asked again and again
   bool stopping_ = false;

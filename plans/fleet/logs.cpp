@@ -97,19 +97,10 @@ int LogsReport::ExitCode() const {
 LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,
                     const std::vector<WorkerAccess>& workers, const workers::LogRequest& request,
                     bool resume, LogWatcher& watcher, const std::stop_token& stop) {
-  LogsReport report;
-  LogFollower::Listener listener;
-  listener.on_line = [&](const WorkerAccess& worker, std::string_view line) {
-    watcher.OnLine(worker, line);
-  };
-  listener.on_remark = [&](const WorkerAccess& worker, const LogRemark& remark) {
-    watcher.OnRemark(worker, remark);
-  };
-  listener.on_host_key = [&](int worker, const HostKeyText& key) { report.learned[worker] = key; };
-  LogFollower follower(transport, clock, request, kPatience, std::move(listener));
+  LogFollower follower(transport, clock, request, kPatience, watcher);
   const PlaceKeeper keeper(places, follower, clock);
-  report.ends = follower.Run(workers, resume ? keeper.before() : LogPlaces(), stop);
-  return report;
+  auto ends = follower.Run(workers, resume ? keeper.before() : LogPlaces(), stop);
+  return {std::move(ends), follower.learned()};
 }
 
 }  // namespace podctl

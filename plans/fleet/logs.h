@@ -5,7 +5,6 @@
 #include <map>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "plans/fleet/kept_file.h"
@@ -15,14 +14,6 @@
 #include "providers/workers/jobs.h"
 
 namespace podctl {
-
-// Who is shown it: one call at a time, from several threads in turn.
-class LogWatcher {
- public:
-  virtual ~LogWatcher() = default;
-  virtual void OnLine(const WorkerAccess& worker, std::string_view line) = 0;
-  virtual void OnRemark(const WorkerAccess& worker, const LogRemark& remark) = 0;
-};
 
 struct LogsReport {
   std::vector<LogEnd> ends;            // of the workers, in their order

@@ -92,7 +92,8 @@ std::vector<WorkerAnswer> WorkerRounds::Ask(const std::vector<ssh::Job>& jobs,
       learned[answer.worker.index] = *answer.result.learned_host_key;
     }
   }
-  watcher_.OnEnd(learned);
+  watcher_.OnEnd();
+  watcher_.OnHostKeys(learned);
   return answers;
 }
 

@@ -38,8 +38,9 @@ class RoundWatcher {
   virtual void OnPhase(std::size_t job, ssh::Phase phase) = 0;
   virtual void OnTryAgain(std::size_t job, const ssh::Cause& why) = 0;
   virtual void OnAnswer(std::size_t job, const WorkerAnswer& answer) = 0;
-  // `learned`: host keys that were seen for the first time, by worker.
-  virtual void OnEnd(const std::map<int, HostKeyText>& learned) = 0;
+  virtual void OnEnd() = 0;
+  // Some were seen for the first time, by worker: in this round, or in what else was done there.
+  virtual void OnHostKeys(const std::map<int, HostKeyText>& learned) = 0;
 };
 
 // What wants to hear of the workers before all have answered. All may be empty; `job` is the index
@@ -68,6 +69,7 @@ class WorkerRounds {
   std::vector<WorkerAnswer> Ask(const std::vector<WorkerAccess>& workers,
                                 const std::string& command);
 
+  void Remember(const std::map<int, HostKeyText>& learned) { watcher_.OnHostKeys(learned); }
   bool stopped() const { return stop_.stop_requested(); }
   // As ssh::Transport says.
   std::size_t MostAtOnce(const std::vector<WorkerAccess>& workers) const {

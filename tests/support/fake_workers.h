@@ -129,8 +129,8 @@ class NotedRounds final : public RoundWatcher {
     lines.push_back(std::to_string(job) +
                     (answer.result.ok() ? " ok" : ": " + CauseOfSilence(answer)));
   }
-  void OnEnd(const std::map<int, HostKeyText>& keys) override {
-    lines.push_back("end");
+  void OnEnd() override { lines.push_back("end"); }
+  void OnHostKeys(const std::map<int, HostKeyText>& keys) override {
     learned.insert(keys.begin(), keys.end());
   }
 

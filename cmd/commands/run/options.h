@@ -2,21 +2,17 @@
 #pragma once
 
 #include <string>
-#include <vector>
+
+#include "plans/fleet/run/supervise.h"
 
 namespace podctl {
 
-struct RunOptions {
+struct RunOptions : RunWishes {
   std::string job;
-  std::string workers;                 // --worker; empty: as the job says
-  std::vector<std::string> arguments;  // after --
-  bool local = false;                  // on this machine
-  bool print = false;                  // only show what would run
+  bool local = false;  // on this machine
+  bool print = false;  // only show what would run
   bool detach = false;
   bool list = false;
-  bool drain = true;
-  bool drain_jobs = false;  // jobs of podctl that are in the way too
-  bool sync = true;
   bool tell = true;  // says what was started, and how to watch it
 };
 

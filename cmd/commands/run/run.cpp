@@ -128,22 +128,19 @@ void ShowHindrance(Wiring& wiring, const Hindrance& hindrance) {
 }
 
 int WatchOver(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
-  const std::string address = PodAddress(job.pod).Text();
   const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
-  JobView view(wiring.streams(), wiring.options().json, wiring.clock(), job, stops,
-               {[&](const Hindrance& hindrance) { ShowHindrance(wiring, hindrance); },
-                [&](const std::map<int, HostKeyText>& learned) {
-                  RememberHostKeys(wiring, address, learned);
-                }});
+  JobView view(wiring.streams(), wiring.options().json, wiring.clock(), job, stops);
   PodOfState pod(wiring, job.pod);
-  PodRounds rounds(wiring, address);
+  PodRounds rounds(wiring, PodAddress(job.pod).Text());
   const auto provider = wiring.provider();
-  const RunWishes wishes{options.arguments,  options.workers, options.drain,
-                         options.drain_jobs, options.sync,    WhoRuns()};
+  RunWishes wishes = options;
+  wishes.owner = WhoRuns();
   const workers::Run run = RunOf(job, wishes, wiring.random().Uuid().substr(0, 8));
-  return view.ShowEnd(SuperviseJob(wiring.ssh(), *rounds, wiring.clock(), wiring.files(),
-                                   provider ? *provider : nullptr, pod, spec, job, run, wishes,
-                                   view, stops));
+  const JobDoors doors{
+      wiring.ssh(), *rounds, wiring.clock(), wiring.files(), provider ? *provider : nullptr, pod};
+  const RunReport report = SuperviseJob(doors, spec, job, run, wishes, view, stops);
+  if (report.hindrance) ShowHindrance(wiring, *report.hindrance);
+  return report.end == RunReport::End::kNotBegun ? FailedExitCode(wiring) : view.ShowEnd(report);
 }
 
 }  // namespace
@@ -160,12 +157,11 @@ int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const Ru
     if (why) ShowHindrance(wiring, *why);
     return why.has_value();
   };
-  const auto code = [&] { return wiring.interrupt().requested() ? kInterruptedExitCode : 1; };
   PodRounds rounds(wiring, ready->target.address);
   const DrainWishes drain{options.drain_jobs, true, "", WhoRuns()};
-  if (options.drain && stopped(DrainForJob(*rounds, *ready, job, drain, tell))) return code();
-  if (options.sync && stopped(SyncForJob(*rounds, wiring.files(), ready->workers, job, tell))) {
-    return code();
+  if ((options.drain && stopped(DrainForJob(*rounds, *ready, job, drain, tell))) ||
+      (options.sync && stopped(SyncForJob(*rounds, wiring.files(), ready->workers, job, tell)))) {
+    return FailedExitCode(wiring);
   }
   if (job.restart.attempts > 0 && options.tell && !json) {
     wiring.streams().err << "A detached job is not started again: `podctl run` without `--detach` "

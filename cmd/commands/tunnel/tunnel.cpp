@@ -230,7 +230,6 @@ std::optional<Error> RunAll(Wiring& wiring, std::list<WorkerTunnels>& tunnels,
 }  // namespace
 
 int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
-  const auto fail = [&](const Error& error) { return ShowFailure(wiring, error); };
   std::vector<TunnelSpec> specified;
   if (NeedsSpec(options)) {
     auto found = TunnelsOfSpec(wiring, BarePodName(options.pod));
@@ -238,9 +237,9 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
     specified = *std::move(found);
   }
   auto target = FindPod(wiring, options.pod);
-  if (!target) return fail(target.error());
+  if (!target) return ShowFailure(wiring, target.error());
   auto wanted = ChooseTunnels(options, *target, specified);
-  if (!wanted) return fail(wanted.error());
+  if (!wanted) return ShowFailure(wiring, wanted.error());
 
   std::stop_source stop;
   const std::stop_callback hang_up(wiring.interrupt().drain(), [&stop] { stop.request_stop(); });
@@ -264,7 +263,7 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
     stop.request_stop();
   }
   // Ctrl-C is how a tunnel is closed; it is no failure.
-  return failure ? fail(*failure) : 0;
+  return failure ? ShowFailure(wiring, *failure) : 0;
 }
 
 using Of = FlagsOf<TunnelOptions>;

@@ -23,15 +23,9 @@ constexpr int kMostBackoff = 60;  // seconds
 
 class JobRun {
  public:
-  JobRun(ssh::Transport& transport, WorkerRounds& rounds, Clock& clock, FileSystem& files,
-         Provider* provider, JobPod& pod, const Spec& spec, const JobSpec& job,
-         const workers::Run& run, const RunWishes& wishes, JobWatcher& watcher, const Stops& stops)
-      : transport_(transport),
-        rounds_(rounds),
-        clock_(clock),
-        files_(files),
-        provider_(provider),
-        pod_(pod),
+  JobRun(const JobDoors& doors, const Spec& spec, const JobSpec& job, const workers::Run& run,
+         const RunWishes& wishes, JobWatcher& watcher, const Stops& stops)
+      : doors_(doors),
         spec_(spec),
         job_(job),
         run_(run),
@@ -42,9 +36,12 @@ class JobRun {
   RunReport Run();
 
  private:
-  bool Begin();  // one start; false (told why) when it did not come to that
+  bool Begin();  // one start; false when it did not come to that
   bool MakeReady();
-  bool Hindered(const std::optional<Hindrance>& why);
+  bool Hindered(std::optional<Hindrance> why) {
+    hindrance_ = std::move(why);
+    return hindrance_.has_value();
+  }
   bool Refuse(Error error) { return !Hindered(Hindrance{std::move(error), {}}); }
   Result<ReadyLaunch> Prepare();
   AttemptPlan PlanOf(const ReadyLaunch& ready) const;
@@ -57,12 +54,7 @@ class JobRun {
   RunReport End(RunReport::End end, std::optional<JobVerdict> verdict = std::nullopt);
   bool interrupted() const { return stops_.drain.stop_requested(); }
 
-  ssh::Transport& transport_;
-  WorkerRounds& rounds_;
-  Clock& clock_;
-  FileSystem& files_;
-  Provider* const provider_;
-  JobPod& pod_;
+  const JobDoors& doors_;
   const Spec& spec_;
   const JobSpec& job_;
   const workers::Run& run_;  // the same one for all starts
@@ -70,6 +62,7 @@ class JobRun {
   JobWatcher& watcher_;
   const Stops& stops_;
   std::optional<ReadyLaunch> ready_;
+  std::optional<Hindrance> hindrance_;
   AttemptResult result_;
   std::string synced_uid_;  // of the node that has the job's files
   int restarts_ = 0;
@@ -90,20 +83,15 @@ AttemptPlan JobRun::PlanOf(const ReadyLaunch& ready) const {
 }
 
 Result<ReadyLaunch> JobRun::Prepare() {
-  return PrepareLaunch(pod_, spec_, job_,
+  return PrepareLaunch(doors_.pod, spec_, job_,
                        {wishes_.arguments, wishes_.workers, restarts_ + 1, run_.id});
-}
-
-bool JobRun::Hindered(const std::optional<Hindrance>& why) {
-  if (why) watcher_.OnHindrance(*why);
-  return why.has_value();
 }
 
 bool JobRun::MakeReady() {
   auto ready = Prepare();
   if (!ready) return Refuse(ready.error());
   ready_ = *std::move(ready);
-  const auto most = transport_.MostAtOnce(ready_->workers);
+  const auto most = doors_.transport.MostAtOnce(ready_->workers);
   if (ready_->workers.size() > most) {
     return Refuse(
         MakeError(ErrorCode::kResourceExhausted,
@@ -113,10 +101,11 @@ bool JobRun::MakeReady() {
   const auto tell = [this](const PrepareNews& news) { watcher_.OnNews(news); };
   if (wishes_.drain) {
     const DrainWishes drain{wishes_.drain_jobs, false, run_.id, wishes_.owner};
-    if (Hindered(DrainForJob(rounds_, *ready_, job_, drain, tell))) return false;
+    if (Hindered(DrainForJob(doors_.rounds, *ready_, job_, drain, tell))) return false;
   }
   const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid;
-  if (wishes_.sync && fresh && Hindered(SyncForJob(rounds_, files_, ready_->workers, job_, tell))) {
+  if (wishes_.sync && fresh &&
+      Hindered(SyncForJob(doors_.rounds, doors_.files, ready_->workers, job_, tell))) {
     return false;
   }
   synced_uid_ = ready_->record.uid.empty() ? "?" : ready_->record.uid;
@@ -132,8 +121,8 @@ bool JobRun::Begin() {
   if (looks && restarts_ < job_.restart.attempts) {
     plan.look = [this](const std::stop_token& stop) { return WhyEnd(stop); };
   }
-  result_ = RunAttempt(transport_, clock_, plan, watcher_, stops_);
-  watcher_.OnHostKeys(LearnedKeys(result_.outcome));
+  result_ = RunAttempt(doors_.transport, doors_.clock, plan, watcher_, stops_);
+  doors_.rounds.Remember(LearnedKeys(result_.outcome));
   begun_ = true;
   was_started_ = was_started_ || result_.started;
   return true;
@@ -141,8 +130,8 @@ bool JobRun::Begin() {
 
 // What the service says of the node; nullopt: nothing.
 std::optional<Value> JobRun::LookAtNode(bool* gone, const std::stop_token& stop) {
-  if (provider_ == nullptr) return std::nullopt;
-  Provider& speaking = provider_->Speaking(ready_->record.api_version);
+  if (doors_.provider == nullptr) return std::nullopt;
+  Provider& speaking = doors_.provider->Speaking(ready_->record.api_version);
   auto node = speaking.GetNode(NameOf(ready_->record), stop);
   if (node) return *std::move(node);
   *gone = node.error().code == ErrorCode::kNotFound;
@@ -180,13 +169,13 @@ bool JobRun::GoesOn(const JobVerdict& verdict) {
   watcher_.OnRestart(result_, restarts_, verdict);
   quick_ends_ = result_.elapsed < kShortRun ? quick_ends_ + 1 : 0;
   const int pause = std::min(1 << std::min(std::max(quick_ends_ - 1, 0), 6), kMostBackoff);
-  if (!clock_.SleepFor(std::chrono::seconds(pause), stops_.drain)) return false;
+  if (!doors_.clock.SleepFor(std::chrono::seconds(pause), stops_.drain)) return false;
   return WaitForPod(verdict);
 }
 
 // The node is READY, the state knows it as it is, and each of the workers answers.
 bool JobRun::IsThere() {
-  auto record = pod_.Record();
+  auto record = doors_.pod.Record();
   if (!record) return false;
   ready_->record = *std::move(record);
   bool gone = false;
@@ -194,31 +183,31 @@ bool JobRun::IsThere() {
   if (!node || NodeState(*node) != "READY" || JudgeNode("READY", NodeHealth(*node))) return false;
   if (!ready_->record.uid.empty() && NodeUid(*node) != ready_->record.uid) return false;
   const auto ready = Prepare();
-  return ready && AllAnswered(rounds_.Ask(ready->workers, "true"));
+  return ready && AllAnswered(doors_.rounds.Ask(ready->workers, "true"));
 }
 
 bool JobRun::WaitForPod(const JobVerdict& verdict) {
   const bool absent = verdict.reason == RestartReason::kPreemption;
   const std::chrono::seconds patience =
       absent ? std::chrono::seconds(kLongestAbsence) : std::chrono::seconds(kLongestTrouble);
-  const auto began = clock_.Steady();
+  const auto began = doors_.clock.Steady();
   bool told = false;
   while (!IsThere()) {
     if (interrupted()) return false;
-    if (clock_.Steady() - began > patience) {
+    if (doors_.clock.Steady() - began > patience) {
       return Refuse(MakeError(
           ErrorCode::kDeadlineExceeded,
           fmt::format("pod.{} did not come back within {}", job_.pod, FormatDuration(patience)),
           "`podctl doctor` and `podctl plan` say what is wrong with it."));
     }
     if (!std::exchange(told, true)) watcher_.OnWaiting(absent);
-    if (!clock_.SleepFor(kAskPace, stops_.drain)) return false;
+    if (!doors_.clock.SleepFor(kAskPace, stops_.drain)) return false;
   }
   return true;
 }
 
 RunReport JobRun::End(RunReport::End end, std::optional<JobVerdict> verdict) {
-  return {end, begun_, std::move(result_), restarts_, std::move(verdict)};
+  return {end, begun_, std::move(result_), restarts_, std::move(verdict), std::move(hindrance_)};
 }
 
 RunReport JobRun::Run() {
@@ -271,13 +260,10 @@ Result<ReadyLaunch> PrepareLaunch(JobPod& source, const Spec& spec, const JobSpe
   return ready;
 }
 
-RunReport SuperviseJob(ssh::Transport& transport, WorkerRounds& rounds, Clock& clock,
-                       FileSystem& files, Provider* provider, JobPod& pod, const Spec& spec,
-                       const JobSpec& job, const workers::Run& run, const RunWishes& wishes,
-                       JobWatcher& watcher, const Stops& stops) {
-  return JobRun(transport, rounds, clock, files, provider, pod, spec, job, run, wishes, watcher,
-                stops)
-      .Run();
+RunReport SuperviseJob(const JobDoors& doors, const Spec& spec, const JobSpec& job,
+                       const workers::Run& run, const RunWishes& wishes, JobWatcher& watcher,
+                       const Stops& stops) {
+  return JobRun(doors, spec, job, run, wishes, watcher, stops).Run();
 }
 
 }  // namespace podctl

@@ -45,8 +45,6 @@ struct RunWishes {
 class JobWatcher : public AttemptWatcher {
  public:
   virtual void OnNews(const PrepareNews& news) = 0;
-  virtual void OnHindrance(const Hindrance& hindrance) = 0;  // it does not begin, or not again
-  virtual void OnHostKeys(const std::map<int, HostKeyText>& learned) = 0;
   // `ended` is over, and it is started for the `restart`-th time again.
   virtual void OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) = 0;
   // For the pod: one that is not there (`absent`), or whose workers do not answer.
@@ -56,7 +54,7 @@ class JobWatcher : public AttemptWatcher {
 
 struct RunReport {
   enum class End {
-    kNotBegun,     // a hindrance was told
+    kNotBegun,     // there was a hindrance
     kInterrupted,  // by the user, while the job was not running
     kUnheard,      // nobody takes what it writes any more
     kEnded,
@@ -65,14 +63,23 @@ struct RunReport {
   bool begun = false;    // some start came to a job that ran, or could not get ready
   AttemptResult result;  // of the last start
   int restarts = 0;
-  std::optional<JobVerdict> verdict;  // of kEnded: why it did not end well
+  std::optional<JobVerdict> verdict;   // of kEnded: why it did not end well
+  std::optional<Hindrance> hindrance;  // why it did not begin, or not again
 };
 
-// `provider`: null where the service cannot be asked.
-RunReport SuperviseJob(ssh::Transport& transport, WorkerRounds& rounds, Clock& clock,
-                       FileSystem& files, Provider* provider, JobPod& pod, const Spec& spec,
-                       const JobSpec& job, const workers::Run& run, const RunWishes& wishes,
-                       JobWatcher& watcher, const Stops& stops);
+// What a run goes through. All of it is lent.
+struct JobDoors {
+  ssh::Transport& transport;
+  WorkerRounds& rounds;
+  Clock& clock;
+  FileSystem& files;
+  Provider* provider;  // null where the service cannot be asked
+  JobPod& pod;
+};
+
+RunReport SuperviseJob(const JobDoors& doors, const Spec& spec, const JobSpec& job,
+                       const workers::Run& run, const RunWishes& wishes, JobWatcher& watcher,
+                       const Stops& stops);
 
 // `id`: of the run, the same for all its starts.
 workers::Run RunOf(const JobSpec& job, const RunWishes& wishes, const std::string& id);

@@ -50,12 +50,6 @@ class NotedJob final : public JobWatcher {
   void Tick() override {}
   void OnEnd() override { lines.push_back("end"); }
   void OnNews(const PrepareNews& told) override { news.push_back(told); }
-  void OnHindrance(const Hindrance& why) override {
-    lines.push_back("hindrance: " + (why.error ? why.error->message : "no answer"));
-  }
-  void OnHostKeys(const std::map<int, HostKeyText>& keys) override {
-    learned.insert(keys.begin(), keys.end());
-  }
   void OnRestart(const AttemptResult&, int restart, const JobVerdict& why) override {
     lines.push_back(fmt::format("restart {}: {}", restart, why.because));
   }
@@ -67,7 +61,6 @@ class NotedJob final : public JobWatcher {
 
   std::vector<std::string> lines;
   std::vector<PrepareNews> news;
-  std::map<int, HostKeyText> learned;
   int own_lines = 0;
   bool heard = true;
   std::function<void()> on_started;
@@ -125,8 +118,13 @@ class SuperviseTest : public ::testing::Test {
   RunReport Run() {
     WorkerRounds rounds(workers_, noted_rounds_, stop_.get_token(), {});
     const workers::Run run = RunOf(job_, wishes_, "0a0b");
-    return SuperviseJob(workers_, rounds, clock_, files_, &cloud_, pod_, spec_, job_, run, wishes_,
-                        watcher_, {stop_.get_token(), {}});
+    const JobDoors doors{workers_, rounds, clock_, files_, &cloud_, pod_};
+    RunReport report =
+        SuperviseJob(doors, spec_, job_, run, wishes_, watcher_, {stop_.get_token(), {}});
+    if (const auto& why = report.hindrance) {
+      watcher_.lines.push_back("hindrance: " + (why->error ? why->error->message : "no answer"));
+    }
+    return report;
   }
   // Restarts that the spec allows, for these reasons.
   void Restart(int attempts, std::set<RestartReason> on) {
@@ -313,7 +311,7 @@ TEST_F(SuperviseTest, NewHostKeysAreTold) {
     return answer;
   };
   Run();
-  EXPECT_EQ(watcher_.learned.at(1), "ssh-ed25519 AAAA");
+  EXPECT_EQ(noted_rounds_.learned.at(1), "ssh-ed25519 AAAA");
 }
 
 // --- Before the start.
