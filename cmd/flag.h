@@ -12,18 +12,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "plans/fleet/exec/options.h"
+
 namespace podctl {
-
-// A number of workers, or a share of those that are chosen.
-struct CountOrShare {
-  int number = 0;
-  bool percent = false;
-
-  // Rounded down; a share of something may be none.
-  int Of(std::size_t workers) const {
-    return percent ? static_cast<int>(workers * static_cast<std::size_t>(number) / 100) : number;
-  }
-};
 
 struct Flag {
   using Words = std::vector<std::string>;

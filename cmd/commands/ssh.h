@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "cmd/commands/exec/options.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/wiring.h"
+#include "plans/fleet/exec/options.h"
 
 namespace podctl {
 

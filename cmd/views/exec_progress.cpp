@@ -44,6 +44,12 @@ std::string Whole(Clock::SteadyTime::duration duration) {
   return FormatDuration(std::chrono::floor<seconds>(duration));
 }
 
+std::vector<int> NumbersOf(const std::vector<ssh::Job>& jobs) {
+  std::vector<int> numbers;
+  for (const ssh::Job& job : jobs) numbers.push_back(job.worker.index);
+  return numbers;
+}
+
 }  // namespace
 
 ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clock, int per_slice)
@@ -57,6 +63,10 @@ ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clo
   in_phase_[Index(Phase::kWaiting)] = workers_.size();
   samples_.push_back({began_, 0});
 }
+
+ExecProgress::ExecProgress(const std::vector<ssh::Job>& jobs, Clock& clock)
+    : ExecProgress(jobs.empty() ? "" : jobs.front().worker.pod, NumbersOf(jobs), clock,
+                   jobs.empty() ? 0 : jobs.front().worker.per_slice) {}
 
 void ExecProgress::OnPhase(std::size_t job, Phase phase) {
   Worker& worker = states_.at(job);

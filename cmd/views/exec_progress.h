@@ -21,6 +21,7 @@ class ExecProgress {
   // `workers` are the numbers of the jobs' workers, in their order; `per_slice`: of each slice of
   // a multislice, else 0.
   ExecProgress(std::string pod, std::vector<int> workers, Clock& clock, int per_slice = 0);
+  ExecProgress(const std::vector<ssh::Job>& jobs, Clock& clock);
 
   void OnPhase(std::size_t job, ssh::Phase phase);
   // Why it was not reached; it is tried again.

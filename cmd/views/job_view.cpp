@@ -73,22 +73,8 @@ void JobView::Tell(const std::string& text, Value event) {
   Show(streams_, json_, text, std::move(event));
 }
 
-void JobView::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) {
-  ExecDesk::Wishes wishes;
-  wishes.json = json_;
-  wishes.keep = [] {};
-  wishes.interrupted = stops_.drain;
-  wishes.left = stops_.leave;
-  record_ = {};
-  desk_.emplace(streams_, jobs, record_, clock_, std::move(wishes), unheard);
-}
-
-void JobView::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
-  desk_->OnLine(job, stream, line);
-}
-
 void JobView::OnStarted(std::size_t workers) {
-  desk_->Tell(fmt::format("Started on {}.", Plural(workers, "worker")), Event("started"));
+  desk_.Tell(fmt::format("Started on {}.", Plural(workers, "worker")), Event("started"));
 }
 
 void JobView::OnFailure(const AttemptFailure& failure) {
@@ -96,12 +82,7 @@ void JobView::OnFailure(const AttemptFailure& failure) {
   event.Set("worker", failure.worker.index);
   event.Set("cause", failure.cause);
   event.Set("after_ms", static_cast<std::int64_t>(failure.after.count()));
-  desk_->Tell(FailureText(failure.worker.Name(), failure.cause, failure.aftermath), event);
-}
-
-void JobView::OnEnd() {
-  desk_->Finish();
-  desk_.reset();
+  desk_.Tell(FailureText(failure.worker.Name(), failure.cause, failure.aftermath), event);
 }
 
 void JobView::OnNews(const PrepareNews& news) {

@@ -22,21 +22,13 @@ void ShowRemark(Streams& streams, bool json, const std::string& text);
 class JobView final : public JobWatcher {
  public:
   // `streams`, `clock` and `job` are lent.
-  JobView(Streams& streams, bool json, Clock& clock, const JobSpec& job, Stops stops)
-      : streams_(streams), json_(json), clock_(clock), job_(job), stops_(std::move(stops)) {}
+  JobView(Streams& streams, bool json, Clock& clock, const JobSpec& job, const Stops& stops)
+      : streams_(streams), json_(json), job_(job), desk_(streams, clock, {json, true, {}, stops}) {}
 
-  void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override;
-  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
-  void OnPhase(std::size_t job, ssh::Phase phase) override { desk_->OnPhase(job, phase); }
-  void OnTryAgain(std::size_t job, const ssh::Cause& why) override { desk_->OnTryAgain(job, why); }
-  void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
-    desk_->OnResult(job, result);
-  }
-  void OnOwnLine(std::string_view line) override { desk_->CountAsShown(line); }
+  ExecWatcher& Commands() override { return desk_; }
+  void OnOwnLine(std::string_view line) override { desk_.CountAsShown(line); }
   void OnStarted(std::size_t workers) override;
   void OnFailure(const AttemptFailure& failure) override;
-  void Tick() override { desk_->Tick(); }
-  void OnEnd() override;
 
   void OnNews(const PrepareNews& news) override;
   void OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) override;
@@ -52,11 +44,8 @@ class JobView final : public JobWatcher {
 
   Streams& streams_;
   const bool json_;
-  Clock& clock_;
   const JobSpec& job_;
-  const Stops stops_;
-  ExecRecord record_;             // a run is repeated as a whole, so nobody asks for it
-  std::optional<ExecDesk> desk_;  // of the start that is under way
+  ExecDesk desk_;
 };
 
 }  // namespace podctl

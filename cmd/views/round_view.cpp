@@ -13,12 +13,6 @@ namespace {
 constexpr std::chrono::milliseconds kTick{50};
 constexpr std::chrono::seconds kLongWait{2};
 
-std::vector<int> NumbersOf(const std::vector<ssh::Job>& jobs) {
-  std::vector<int> numbers;
-  for (const ssh::Job& job : jobs) numbers.push_back(job.worker.index);
-  return numbers;
-}
-
 }  // namespace
 
 RoundView::RoundView(Streams& streams, bool json, Clock& clock, Remember remember)
@@ -27,8 +21,7 @@ RoundView::RoundView(Streams& streams, bool json, Clock& clock, Remember remembe
 void RoundView::OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) {
   began_ = clock_.Steady();
   waits_for_ = json_ ? "" : waits_for;
-  const WorkerAccess any = jobs.empty() ? WorkerAccess() : jobs.front().worker;
-  progress_.emplace(any.pod, NumbersOf(jobs), clock_, any.per_slice);
+  progress_.emplace(jobs, clock_);
   console_.emplace(streams_, json_ ? nullptr : &*progress_, clock_);
   ticker_ = std::jthread([this](const std::stop_token& end) {
     while (clock_.SleepFor(kTick, end)) Tick();

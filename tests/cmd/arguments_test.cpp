@@ -15,7 +15,6 @@
 #include "cmd/commands/apply.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/emulator.h"
-#include "cmd/commands/exec/options.h"
 #include "cmd/commands/import.h"
 #include "cmd/commands/run/options.h"
 #include "cmd/commands/state_edit.h"
@@ -23,6 +22,7 @@
 #include "cmd/commands/state_transfer.h"
 #include "cmd/context.h"
 #include "cmd/help_text.h"
+#include "plans/fleet/exec/options.h"
 #include "plans/fleet/tunnel/wanted.h"
 #include "tests/support/golden.h"
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plans/fleet/exec/watcher.h"
 #include "plans/fleet/worker_round.h"
 #include "providers/ssh/transport.h"
 #include "providers/workers/runs.h"
@@ -81,8 +82,8 @@ class FakeWorkers final : public ssh::Transport {
         Tell(i, *never, observer, results);
         continue;
       }
-      for (const std::string& line : answers[i].out) observer.OnLine(i, ssh::Stream::kOut, line);
-      for (const std::string& line : answers[i].err) observer.OnLine(i, ssh::Stream::kErr, line);
+      for (const std::string& line : answers[i].out) Say(i, ssh::Stream::kOut, line, observer);
+      for (const std::string& line : answers[i].err) Say(i, ssh::Stream::kErr, line, observer);
       Tell(i, answers[i].result, observer, results);
     }
   }
@@ -93,6 +94,11 @@ class FakeWorkers final : public ssh::Transport {
     if (job.feed == nullptr || job.feed->Read(0, bytes, sizeof bytes) > 0) return std::nullopt;
     if (job.feed->EndsAt(0)) return Exit(workers::kNotStarted);
     return Trouble(ssh::Outcome::kTimedOut, "it was never told to begin");
+  }
+  static void Say(std::size_t job, ssh::Stream stream, const std::string& line,
+                  ssh::Observer& observer) {
+    if (observer.TakesBytes()) return observer.OnBytes(job, stream, line + "\n");
+    observer.OnLine(job, stream, line);
   }
   static void Tell(std::size_t job, const ssh::WorkerResult& result, ssh::Observer& observer,
                    std::vector<ssh::WorkerResult>* results) {
@@ -115,6 +121,39 @@ inline std::vector<WorkerAccess> SomeWorkers(int count) {
   }
   return workers;
 }
+
+// Writes down what is told of commands that run on workers.
+class NotedCommands final : public ExecWatcher {
+ public:
+  // `lines` is lent. Where somebody else tells of results, `with_results` is false.
+  explicit NotedCommands(std::vector<std::string>& lines, bool with_results = true)
+      : lines_(lines), with_results_(with_results) {}
+
+  void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override {
+    lines_.push_back("begin " + std::to_string(jobs.size()));
+    unheard_ = &unheard;
+  }
+  void OnLine(std::size_t job, ssh::Stream, std::string_view line) override {
+    lines_.push_back(std::to_string(job) + " | " + std::string(line));
+    if (stop_listening) unheard_->request_stop();
+    if (on_line) on_line();
+  }
+  void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
+    if (!with_results_) return;
+    lines_.push_back(std::to_string(job) + ": " + std::string(ssh::OutcomeName(result.outcome)));
+  }
+  void Tick() override {}
+  void OnEnd() override { lines_.push_back("end"); }
+
+  bool stop_listening = false;
+  std::function<void()> on_line;
+
+ private:
+  std::vector<std::string>& lines_;
+  const bool with_results_;
+  std::stop_source* unheard_ = nullptr;
+};
 
 // Writes down what a round tells.
 class NotedRounds final : public RoundWatcher {

@@ -1,8 +1,8 @@
 // podctl exec: a command on some or all workers of a pod.
 #pragma once
 
-#include "cmd/commands/exec/options.h"
 #include "cmd/wiring.h"
+#include "plans/fleet/exec/options.h"
 
 namespace podctl {
 

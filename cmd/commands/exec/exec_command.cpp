@@ -9,9 +9,9 @@
 
 #include "cmd/commands/commands.h"
 #include "cmd/commands/exec/exec.h"
-#include "cmd/commands/exec/options.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/context.h"
+#include "plans/fleet/exec/options.h"
 
 namespace podctl {
 namespace {

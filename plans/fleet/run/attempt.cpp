@@ -49,12 +49,14 @@ class Supervisor final : public ssh::Observer {
     if (IsForUs(job, stream, line)) {
       watcher_.OnOwnLine(line);
     } else {
-      watcher_.OnLine(job, stream, line);
+      watcher_.Commands().OnLine(job, stream, line);
     }
   }
-  void OnPhase(std::size_t job, ssh::Phase phase) override { watcher_.OnPhase(job, phase); }
+  void OnPhase(std::size_t job, ssh::Phase phase) override {
+    watcher_.Commands().OnPhase(job, phase);
+  }
   void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
-    watcher_.OnTryAgain(job, why);
+    watcher_.Commands().OnTryAgain(job, why);
   }
   void OnResult(std::size_t job, const ssh::WorkerResult& told) override {
     ssh::WorkerResult result = told;
@@ -63,7 +65,7 @@ class Supervisor final : public ssh::Observer {
       Judge(job, &result);
       result_.outcome.results[job] = result;
     }
-    watcher_.OnResult(job, result);
+    watcher_.Commands().OnResult(job, result);
   }
 
   // Now and then, on the ticker's thread.
@@ -215,13 +217,13 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
     gate.CallOff();
     stop.request_stop();
   });
-  watcher.OnBegin(jobs, stop);
+  watcher.Commands().OnBegin(jobs, stop);
   Supervisor supervisor(plan, watcher, gate, clock, stop);
   FarewellLimit farewell(stops.leave, clock);
   {
     const std::jthread ticker([&](const std::stop_token& end) {
       while (clock.SleepFor(kTick, end)) {
-        watcher.Tick();
+        watcher.Commands().Tick();
         supervisor.Tick();
         farewell.Tick(stops.drain.stop_requested());
       }
@@ -241,7 +243,7 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
     limits.max_open = std::max(limits.max_open, static_cast<int>(jobs.size()));
     transport.Run(jobs, limits, supervisor, stop.get_token());
   }
-  watcher.OnEnd();
+  watcher.Commands().OnEnd();
   AttemptResult result = supervisor.Take(std::move(jobs));
   result.outcome.interrupted = stops.drain.stop_requested();
   return result;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plans/fleet/exec/outcome.h"
+#include "plans/fleet/exec/watcher.h"
 #include "plans/fleet/stops.h"
 #include "plans/jobs/heartbeat.h"
 #include "plans/jobs/restart.h"
@@ -52,19 +53,15 @@ struct AttemptFailure {
   std::optional<std::chrono::seconds> aftermath;
 };
 
-// Who sees it: what the workers do, as the transport tells it, and what becomes of all of them.
-class AttemptWatcher : public ssh::Observer {
+// Who sees it: what becomes of all of them, and by `Commands` what each of the workers does.
+class AttemptWatcher {
  public:
-  // Before anything else; both are lent for the attempt. `unheard` is to be asked to stop when
-  // nobody takes what is told any more.
-  virtual void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) = 0;
-  // A line that was for podctl itself, in place of OnLine.
+  virtual ~AttemptWatcher() = default;
+  virtual ExecWatcher& Commands() = 0;
+  // A line that was for podctl itself, in place of ExecWatcher::OnLine.
   virtual void OnOwnLine(std::string_view line) = 0;
   virtual void OnStarted(std::size_t workers) = 0;
-  virtual void OnFailure(const AttemptFailure& failure) = 0;
-  // Some 20 times a second, on a thread of its own; so comes OnFailure.
-  virtual void Tick() = 0;
-  virtual void OnEnd() = 0;  // after everything else
+  virtual void OnFailure(const AttemptFailure& failure) = 0;  // on the thread of Tick
 };
 
 AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptPlan& plan,

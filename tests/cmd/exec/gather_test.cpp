@@ -1,6 +1,4 @@
 // --gather and --diff, as they are read.
-#include "cmd/commands/exec/gather.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/views/gather_view.h"
 #include "cmd/views/unified_diff.h"
 #include "tests/support/golden.h"
 
@@ -46,7 +45,7 @@ class GatherTest : public ::testing::Test {
     std::ostringstream out;
     std::ostringstream err;
     Streams streams{out, err};
-    EXPECT_TRUE(gatherer_.Show(streams, diff, [] { return false; }));
+    EXPECT_TRUE(ShowGathered(streams, gatherer_, diff, [] { return false; }));
     EXPECT_EQ(err.str(), "");
     return out.str();
   }
@@ -86,7 +85,7 @@ TEST_F(GatherTest, EndsWithinAnOutputWhenItIsEnough) {
   std::ostringstream out;
   Streams streams{out, out};
   int asked = 0;
-  EXPECT_FALSE(gatherer_.Show(streams, false, [&] { return ++asked > 10; }));
+  EXPECT_FALSE(ShowGathered(streams, gatherer_, false, [&] { return ++asked > 10; }));
   EXPECT_EQ(asked, 11) << "not asked again";
   const std::string shown = out.str();
   EXPECT_LE(std::count(shown.begin(), shown.end(), '\n'), 12);

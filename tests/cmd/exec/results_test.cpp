@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "cmd/commands/exec/choice.h"
+#include "plans/fleet/exec/choice.h"
 #include "plans/fleet/exec/last_run.h"
 #include "plans/fleet/exec/output_folder.h"
 #include "plans/fleet/exec/record.h"

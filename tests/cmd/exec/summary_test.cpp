@@ -320,11 +320,9 @@ TEST_F(ExecProgressTest, TheLastOnesAreNotExpectedSoonerThanTheyHaveKeptEverybod
 class ExecDeskTest : public ::testing::Test {
  protected:
   ExecDesk& Open(ExecDesk::Wishes wishes = {}) {
-    wishes.keep = [this] { ++kept_; };
-    wishes.interrupted = interrupt_.get_token();
-    wishes.left = leave_.get_token();
-    record_.workers = {0, 1, 2};
-    desk_.emplace(streams_, jobs_, record_, clock_, std::move(wishes), unheard_);
+    wishes.stops = {interrupt_.get_token(), leave_.get_token()};
+    desk_.emplace(streams_, clock_, std::move(wishes));
+    desk_->OnBegin(jobs_, unheard_);
     return *desk_;
   }
 
@@ -332,12 +330,10 @@ class ExecDeskTest : public ::testing::Test {
   std::ostringstream err_;
   Streams streams_{out_, err_};
   std::vector<ssh::Job> jobs_ = Jobs(3);
-  ExecRecord record_;
   FakeClock clock_;
   std::stop_source unheard_;
   std::stop_source interrupt_;
   std::stop_source leave_;
-  int kept_ = 0;
   std::optional<ExecDesk> desk_;
 };
 
@@ -346,7 +342,7 @@ TEST_F(ExecDeskTest, LinesBearTheirWorkersName) {
   desk.OnLine(0, Stream::kOut, "hello");
   desk.OnLine(1, Stream::kErr, "\x1b[31moops");
   desk.OnLine(2, Stream::kOut, "");
-  desk.Finish();
+  desk.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | hello\nresearch/2 | \n");
   EXPECT_EQ(err_.str(), "research/1 | \\x1b[31moops\n");
 }
@@ -354,7 +350,7 @@ TEST_F(ExecDeskTest, LinesBearTheirWorkersName) {
 TEST_F(ExecDeskTest, ControlCharactersAreVisible) {
   ExecDesk& desk = Open();
   desk.OnLine(0, Stream::kOut, "\x1b[2Jgone\r");
-  desk.Finish();
+  desk.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | \\x1b[2Jgone\n");
 }
 
@@ -367,7 +363,7 @@ TEST_F(ExecDeskTest, ProgressStandsBelowTheLinesAndIsNeverInStandardOutput) {
   desk.Tick();
   EXPECT_THAT(err_.str(), HasSubstr("research: 0/3 done, 3 waiting; 1s"));
   desk.OnLine(0, Stream::kOut, "hello");
-  desk.Finish();
+  desk.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | hello\n");
   EXPECT_THAT(err_.str(), ::testing::EndsWith("\x1b[1A\x1b[2K\r")) << "it is gone at the end";
 }
@@ -375,15 +371,14 @@ TEST_F(ExecDeskTest, ProgressStandsBelowTheLinesAndIsNeverInStandardOutput) {
 TEST_F(ExecDeskTest, OnOneTerminalLinesTakeThePlaceOfTheProgress) {
   Streams one{err_, err_};
   one.out_is_terminal = one.err_is_terminal = true;
-  ExecDesk::Wishes wishes;
-  wishes.keep = [] {};
-  ExecDesk desk(one, jobs_, record_, clock_, std::move(wishes), unheard_);
+  ExecDesk desk(one, clock_, {});
+  desk.OnBegin(jobs_, unheard_);
   clock_.Advance(seconds(1));
   desk.Tick();
   desk.OnLine(0, Stream::kOut, "hello");
   desk.Tick();
   EXPECT_THAT(err_.str(), HasSubstr("; 1s\n\x1b[1A\x1b[2K\rresearch/0 | hello\n⠋ research: 0/3"));
-  desk.Finish();
+  desk.OnEnd();
 }
 
 TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {
@@ -392,7 +387,7 @@ TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {
     clock_.Advance(milliseconds(100));
     desk.Tick();
   }
-  desk.Finish();
+  desk.OnEnd();
   EXPECT_EQ(err_.str(),
             "research: 0/3 done, 3 waiting [20s elapsed]\n"
             "research: 0/3 done, 3 waiting [40s elapsed]\n");
@@ -413,27 +408,9 @@ TEST_F(ExecDeskTest, EventsAreWholeLinesOfJson) {
   desk.OnResult(1, Trouble(Outcome::kLost, "reset"));
   clock_.Advance(seconds(60));
   desk.Tick();
-  desk.Finish();
+  desk.OnEnd();
   ExpectGolden("cmd/exec/events.jsonl", out_.str());
   EXPECT_EQ(err_.str(), "");
-}
-
-TEST_F(ExecDeskTest, TheRecordIsKeptNowAndThenAndAtTheEnd) {
-  ExecDesk& desk = Open();
-  desk.OnResult(1, Exit(0));
-  desk.Tick();
-  EXPECT_EQ(kept_, 0);
-  clock_.Advance(seconds(5));
-  desk.Tick();
-  EXPECT_EQ(kept_, 1);
-  clock_.Advance(seconds(5));
-  desk.Tick();
-  EXPECT_EQ(kept_, 1) << "nothing has changed";
-  desk.OnResult(0, Exit(2));
-  desk.Finish();
-  EXPECT_EQ(kept_, 2);
-  EXPECT_EQ(record_.NotOk(), (std::vector<int>{0, 2}));
-  EXPECT_FALSE(record_.ended.empty());
 }
 
 TEST_F(ExecDeskTest, SaysOnceThatItWasInterrupted) {
@@ -441,7 +418,7 @@ TEST_F(ExecDeskTest, SaysOnceThatItWasInterrupted) {
   interrupt_.request_stop();
   desk.Tick();
   desk.Tick();
-  desk.Finish();
+  desk.OnEnd();
   EXPECT_EQ(err_.str(),
             "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
             "once.\n");
@@ -464,12 +441,11 @@ TEST_F(ExecDeskTest, AfterCtrlCOnlyLastWordsAreShown) {
   desk.OnResult(1, result);
   result.bytes_out = 3'072;
   desk.OnResult(2, result);
-  desk.Finish();
+  desk.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | work\nresearch/0 | saved\n");
   EXPECT_THAT(err_.str(), HasSubstr("Interrupted: "));
   EXPECT_THAT(err_.str(),
               HasSubstr("research/1 | bye\nLeft out: 3.0 KiB of output that was not shown yet.\n"));
-  EXPECT_THAT(record_.results, ::testing::SizeIs(3)) << "what came of it is kept all the same";
 }
 
 TEST_F(ExecDeskTest, AfterTheSecondCtrlCNothingIsShown) {
@@ -477,7 +453,7 @@ TEST_F(ExecDeskTest, AfterTheSecondCtrlCNothingIsShown) {
   interrupt_.request_stop();
   leave_.request_stop();
   desk.OnLine(0, Stream::kOut, "saved");
-  desk.Finish();
+  desk.OnEnd();
   EXPECT_EQ(out_.str(), "");
 }
 
@@ -489,7 +465,7 @@ TEST_F(ExecDeskTest, WhatWasAllShownIsNotCalledLeftOut) {
   WorkerResult result = Trouble(Outcome::kCancelled, "cancelled");
   result.bytes_out = 5;
   desk.OnResult(0, result);
-  desk.Finish();
+  desk.OnEnd();
   EXPECT_THAT(err_.str(), Not(HasSubstr("Left out")));
 }
 

@@ -22,6 +22,7 @@ using testing::FakeProvider;
 using testing::FakeWorkers;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::NotedCommands;
 using testing::NotedRounds;
 using testing::PatientClock;
 using ::testing::SizeIs;
@@ -33,22 +34,13 @@ using End = RunReport::End;
 // Writes down what is told, a line each.
 class NotedJob final : public JobWatcher {
  public:
-  void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override {
-    lines.push_back(fmt::format("begin {}", jobs.size()));
-    unheard_ = &unheard;
-  }
-  void OnLine(std::size_t job, ssh::Stream, std::string_view line) override {
-    lines.push_back(fmt::format("{} | {}", job, line));
-  }
-  void OnPhase(std::size_t, ssh::Phase) override {}
+  ExecWatcher& Commands() override { return commands; }
   void OnOwnLine(std::string_view) override { ++own_lines; }
   void OnStarted(std::size_t workers) override {
     lines.push_back(fmt::format("started {}", workers));
     if (on_started) on_started();
   }
   void OnFailure(const AttemptFailure&) override {}
-  void Tick() override {}
-  void OnEnd() override { lines.push_back("end"); }
   void OnNews(const PrepareNews& told) override { news.push_back(told); }
   void OnRestart(const AttemptResult&, int restart, const JobVerdict& why) override {
     lines.push_back(fmt::format("restart {}: {}", restart, why.because));
@@ -60,14 +52,12 @@ class NotedJob final : public JobWatcher {
   bool IsHeard() override { return heard; }
 
   std::vector<std::string> lines;
+  NotedCommands commands{lines, false};
   std::vector<PrepareNews> news;
   int own_lines = 0;
   bool heard = true;
   std::function<void()> on_started;
   std::function<void()> on_waiting;
-
- private:
-  std::stop_source* unheard_ = nullptr;
 };
 
 class FakeJobPod final : public JobPod {

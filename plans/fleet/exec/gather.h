@@ -1,15 +1,13 @@
-// --gather: equal outputs once, with the workers that wrote them, the biggest group first; --diff:
-// the other groups as differences from the biggest.
+// --gather: equal outputs once, with the workers that wrote them.
 //
 // A group is who wrote the same on both streams and ended the same way. Memory is bounded
 // (output_store.h), whatever the outputs are.
 #pragma once
 
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "cmd/streams.h"
 #include "plans/fleet/exec/output_sink.h"
 #include "plans/fleet/exec/output_store.h"
 
@@ -24,25 +22,25 @@ class Gatherer final : public OutputSink {
   void OnEnd(std::size_t job, const ssh::WorkerResult& result) override;
   std::optional<Error> trouble() const override { return store_.trouble(); }
 
-  // When all have ended. Workers on which the command was never started are in no group. `enough`
-  // is asked at each line; false when it ended the showing.
-  bool Show(Streams& streams, bool diff, const std::function<bool()>& enough) const;
+  struct Group {
+    OutputStore::Place out;
+    OutputStore::Place err;
+    std::string end;  // "" for exit code 0
+    std::vector<int> workers;
+  };
+  // When all have ended: the biggest first. Workers on which the command was never started are in
+  // none.
+  std::vector<Group> Groups() const;
+  const OutputStore& store() const { return store_; }
+  const WorkerAccess& any_worker() const { return jobs_.front().worker; }
 
  private:
   struct Worker {
     OutputStore::Place out;
     OutputStore::Place err;
-    std::string end;  // "" for exit code 0
+    std::string end;
     bool started = false;
   };
-  struct Group {
-    Worker like;  // any of them
-    std::vector<int> workers;
-  };
-  class GroupWriter;
-  std::vector<Group> Groups() const;
-  std::string Name(const Group& group) const;
-  bool ShowDifference(GroupWriter& writer, const Group& first, const Group& group) const;
 
   const std::vector<ssh::Job>& jobs_;
   OutputStore store_;

@@ -1,14 +1,24 @@
-// What the command line says of `podctl exec`, and of a command on workers in general.
+// What is wanted of a command on workers.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cmd/flag.h"
-
 namespace podctl {
+
+// A number of workers, or a share of those that are chosen.
+struct CountOrShare {
+  int number = 0;
+  bool percent = false;
+
+  // Rounded down; a share of something may be none.
+  int Of(std::size_t workers) const {
+    return percent ? static_cast<int>(workers * static_cast<std::size_t>(number) / 100) : number;
+  }
+};
 
 struct PodOptions {  // exec, ssh
   std::string pod;

@@ -1,11 +1,10 @@
-#include "cmd/commands/exec/choice.h"
+#include "plans/fleet/exec/choice.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "plans/fleet/exec/last_run.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -67,13 +66,11 @@ Result<ExecChoice> ChooseAgain(const PodTarget& target, const PodOptions& option
   return choice;
 }
 
-Result<ExecChoice> ChooseWork(Wiring& wiring, const PodTarget& target, const PodOptions& options,
-                              const ExecOptions& exec) {
+Result<ExecChoice> ChooseWork(FileSystem& files, const LastRun& last, const PodTarget& target,
+                              const PodOptions& options, const ExecOptions& exec) {
   if (!exec.retry_failed.empty()) {
-    const LastRun last(wiring.files(), wiring.environment(), wiring.StatePath(), target.address);
-    const auto earlier = exec.retry_failed == kLast
-                             ? last.Load()
-                             : LoadExecRecord(wiring.files(), exec.retry_failed);
+    const auto earlier =
+        exec.retry_failed == kLast ? last.Load() : LoadExecRecord(files, exec.retry_failed);
     if (!earlier) return earlier.error();
     return ChooseAgain(target, options, exec, *earlier);
   }

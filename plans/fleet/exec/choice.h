@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "cmd/commands/exec/options.h"
-#include "cmd/commands/pod_target.h"
-#include "cmd/wiring.h"
+#include "plans/fleet/exec/last_run.h"
+#include "plans/fleet/exec/options.h"
 #include "plans/fleet/exec/record.h"
+#include "plans/fleet/pod_target.h"
+#include "providers/os/file_system.h"
 #include "providers/worker.h"
 
 namespace podctl {
@@ -23,8 +24,9 @@ struct ExecChoice {
   bool into_earlier = false;  // `output_dir` holds the results of `earlier`
 };
 
-Result<ExecChoice> ChooseWork(Wiring& wiring, const PodTarget& target, const PodOptions& options,
-                              const ExecOptions& exec);
+// `last` is the pod's.
+Result<ExecChoice> ChooseWork(FileSystem& files, const LastRun& last, const PodTarget& target,
+                              const PodOptions& options, const ExecOptions& exec);
 
 // The same, once `earlier` was read.
 Result<ExecChoice> ChooseAgain(const PodTarget& target, const PodOptions& options,

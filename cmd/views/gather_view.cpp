@@ -1,11 +1,9 @@
-#include "cmd/commands/exec/gather.h"
+#include "cmd/views/gather_view.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
-#include <utility>
 
 #include "cmd/views/paint.h"
 #include "cmd/views/unified_diff.h"
@@ -23,10 +21,8 @@ namespace {
 // What is compared line by line is held in memory.
 constexpr std::uint64_t kMostToCompare = std::uint64_t{4} << 20;  // bytes
 
-}  // namespace
-
 // Writes groups to standard output: a head, and below it lines that cannot be taken for one.
-class Gatherer::GroupWriter {
+class GroupWriter {
  public:
   GroupWriter(Streams& streams, const OutputStore& store, const std::function<bool()>& enough)
       : streams_(streams),
@@ -89,61 +85,28 @@ class Gatherer::GroupWriter {
   bool ended_ = false;
 };
 
-Gatherer::Gatherer(const std::vector<ssh::Job>& jobs, std::string scratch_folder)
-    : jobs_(jobs), store_(std::move(scratch_folder)), workers_(jobs.size()) {}
-
-void Gatherer::OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) {
-  Worker& worker = workers_.at(job);
-  store_.Add(stream == ssh::Stream::kOut ? worker.out : worker.err, bytes);
-}
-
-void Gatherer::OnEnd(std::size_t job, const ssh::WorkerResult& result) {
-  Worker& worker = workers_.at(job);
-  worker.end = ssh::CauseOf(result);
-  const auto ran = {ssh::Outcome::kExited, ssh::Outcome::kSignaled, ssh::Outcome::kTimedOut};
-  const Place nowhere;
-  worker.started = std::find(ran.begin(), ran.end(), result.outcome) != ran.end() ||
-                   worker.out != nowhere || worker.err != nowhere;
-}
-
-std::vector<Gatherer::Group> Gatherer::Groups() const {
-  std::map<std::tuple<Place, Place, std::string>, Group> by_output;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    const Worker& worker = workers_[i];
-    if (!worker.started) continue;
-    Group& group = by_output[{worker.out, worker.err, worker.end}];
-    group.like = worker;
-    group.workers.push_back(jobs_[i].worker.index);
-  }
-  std::vector<Group> groups;
-  for (auto& [key, group] : by_output) groups.push_back(std::move(group));
-  std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
-    if (a.workers.size() != b.workers.size()) return a.workers.size() > b.workers.size();
-    return a.workers.front() < b.workers.front();
-  });
-  return groups;
-}
-
-std::string Gatherer::Name(const Group& group) const {
-  const WorkerAccess& worker = jobs_.front().worker;
+std::string NameOf(const Gatherer& gatherer, const Gatherer::Group& group) {
+  const WorkerAccess& worker = gatherer.any_worker();
   return WorkersName(worker.pod, group.workers, worker.per_slice);
 }
 
 // False when it cannot be shown as a difference: too long, or too much of it.
-bool Gatherer::ShowDifference(GroupWriter& writer, const Group& first, const Group& group) const {
-  if (group.like.out == first.like.out && group.like.err == first.like.err) {
+bool ShowDifference(const Gatherer& gatherer, GroupWriter& writer, const Gatherer::Group& first,
+                    const Gatherer::Group& group) {
+  const OutputStore& store = gatherer.store();
+  if (group.out == first.out && group.err == first.err) {
     writer.Note("the same output");
     return true;
   }
   std::vector<std::string> all;
   for (const auto& [before, after, what] :
-       {std::tuple(first.like.out, group.like.out, ""),
-        std::tuple(first.like.err, group.like.err, " (stderr)")}) {
+       {std::tuple(first.out, group.out, ""), std::tuple(first.err, group.err, " (stderr)")}) {
     if (before == after) continue;
-    if (std::max(store_.SizeOf(before), store_.SizeOf(after)) > kMostToCompare) return false;
+    if (std::max(store.SizeOf(before), store.SizeOf(after)) > kMostToCompare) return false;
     const std::string old_text = writer.Text(before);
     const std::string new_text = writer.Text(after);
-    const auto lines = UnifiedDiff({Name(first) + what, old_text}, {Name(group) + what, new_text});
+    const auto lines = UnifiedDiff({NameOf(gatherer, first) + what, old_text},
+                                   {NameOf(gatherer, group) + what, new_text});
     if (!lines) return false;
     all.insert(all.end(), lines->begin(), lines->end());
   }
@@ -151,21 +114,24 @@ bool Gatherer::ShowDifference(GroupWriter& writer, const Group& first, const Gro
   return true;
 }
 
-bool Gatherer::Show(Streams& streams, bool diff, const std::function<bool()>& enough) const {
+}  // namespace
+
+bool ShowGathered(Streams& streams, const Gatherer& gatherer, bool diff,
+                  const std::function<bool()>& enough) {
   const Place nowhere;
-  GroupWriter writer(streams, store_, enough);
-  const std::vector<Group> groups = Groups();
-  for (const Group& group : groups) {
+  GroupWriter writer(streams, gatherer.store(), enough);
+  const auto groups = gatherer.Groups();
+  for (const Gatherer::Group& group : groups) {
     if (!streams.out || writer.Ended()) break;  // nobody reads any more
-    writer.Head(Name(group), group.workers.size(), group.like.end);
+    writer.Head(NameOf(gatherer, group), group.workers.size(), group.end);
     if (diff && &group != &groups.front()) {
-      if (ShowDifference(writer, groups.front(), group)) continue;
+      if (ShowDifference(gatherer, writer, groups.front(), group)) continue;
       writer.Note("differs in too much to compare line by line");
     }
-    writer.Output(group.like.out, '|');
-    writer.Output(group.like.err, '!');
+    writer.Output(group.out, '|');
+    writer.Output(group.err, '!');
     if (writer.Ended()) break;
-    if (group.like.out == nowhere && group.like.err == nowhere) writer.Note("no output");
+    if (group.out == nowhere && group.err == nowhere) writer.Note("no output");
   }
   streams.out << std::flush;
   return !writer.ended();

@@ -1,0 +1,126 @@
+#include "plans/fleet/cp/copy.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "plans/fleet/exec/commands.h"
+#include "providers/tar/remote_path.h"
+#include "providers/tar/remote_texts.h"
+
+namespace podctl {
+
+Result<void> Copy::Prepare(Random& random) {
+  return plan_.upload ? PrepareUpload(random) : PrepareDownload();
+}
+
+// The second in which it began, and chance for what is finer.
+std::string Copy::Mark(Random& random) const {
+  const auto now = clock_.Now().time_since_epoch();
+  return fmt::format("{}.{:09}", std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                     static_cast<int>(random.Uniform() * 1e9));
+}
+
+void Copy::AddJobs(const std::string& command) {
+  for (const WorkerAccess& worker : workers_) {
+    outcome_.jobs.push_back({worker, command, nullptr, feed_.get()});
+  }
+}
+
+Result<void> Copy::PrepareUpload(Random& random) {
+  auto archive = tar::Archive::Of(files_, plan_.sources);
+  if (!archive) return archive.error();
+  archive_ = *std::move(archive);
+  feed_ = std::make_unique<ArchiveFeed>(*archive_);
+  AddJobs(tar::UnpackCommand(plan_.destination, plan_.sources.size() > 1, Mark(random)));
+  return {};
+}
+
+Result<std::vector<ReceivedFiles::Place>> Copy::Places() {
+  std::string to = plan_.destination;
+  const auto there = files_.Stat(to);
+  const bool is_folder = there && there->kind == FileInfo::Kind::kFolder;
+  const bool several =
+      plan_.sources.size() > 1 || tar::MayMeanSeveral(plan_.sources.front()) || workers_.size() > 1;
+  if (!is_folder && !to.ends_with('/') && !several) {
+    const auto slash = to.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : to.substr(0, slash + 1);
+    if (const auto parent = files_.Stat(folder); !parent) return parent.error();
+    return std::vector<ReceivedFiles::Place>{{folder, to.substr(slash + 1)}};
+  }
+  if (there && !is_folder) {
+    return MakeError(ErrorCode::kAlreadyExists, fmt::format("{} is there, and is no folder", to),
+                     "What comes from several workers, or may be several files, goes into a "
+                     "folder.");
+  }
+  while (to.size() > 1 && to.ends_with('/')) to.pop_back();
+  std::vector<ReceivedFiles::Place> places;
+  for (const WorkerAccess& worker : workers_) {
+    const std::string own = fmt::format("{}-{}", worker.pod, worker.index);
+    if (asked_->nameless()) {
+      places.push_back({to, own});
+    } else {
+      places.push_back({workers_.size() == 1 ? to : to + "/" + own, ""});
+    }
+    if (auto made = files_.MakeFolders(places.back().folder); !made) return made.error();
+  }
+  return places;
+}
+
+Result<void> Copy::PrepareDownload() {
+  auto asked = tar::AskedNames::Of(plan_.sources);
+  if (!asked) return asked.error();
+  asked_ = *std::move(asked);
+  auto places = Places();
+  if (!places) return places.error();
+  received_ = std::make_unique<ReceivedFiles>(*places, *asked_, stop_);
+  AddJobs(tar::PackCommand(plan_.sources));
+  return {};
+}
+
+Copy::Progress Copy::HowFar() const {
+  if (received_) return {received_->bytes(), std::nullopt};
+  return {feed_->sent(), archive_->size() * workers_.size()};
+}
+
+CopyReport Copy::Run(ssh::Transport& transport, ExecWatcher& watcher, const Stops& stops) {
+  const auto began = clock_.Steady();
+  CommandWishes wishes;
+  wishes.sink = received_.get();
+  RunCommands(transport, clock_, &outcome_, wishes, watcher, stop_, stops);
+  CopyReport report;
+  report.upload = plan_.upload;
+  report.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - began);
+  report.files = received_ ? received_->files() : archive_->files();
+  report.bytes = received_ ? received_->bytes() : archive_->bytes();
+  report.trouble = received_ ? received_->trouble() : archive_->trouble();
+  TakeProblems(&report);
+  report.missing = Missing(outcome_);
+  report.outcome = std::move(outcome_);
+  return report;
+}
+
+void Copy::TakeProblems(CopyReport* report) const {
+  report->words.resize(workers_.size());
+  for (std::size_t i = 0; received_ && i < workers_.size(); ++i) {
+    report->words[i] = received_->WordsOf(i);
+    const auto& problem = received_->ProblemOf(i);
+    if (!problem || report->trouble) continue;
+    report->problems.Add(problem->message, workers_[i].index);
+  }
+}
+
+std::vector<int> Copy::Missing(const ExecOutcome& outcome) const {
+  std::vector<int> missing;
+  bool worth_it = false;
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const bool broken = received_ && received_->ProblemOf(i);
+    const ssh::WorkerResult& result = outcome.results[i];
+    worth_it |= result.outcome != ssh::Outcome::kExited || result.exit_code != tar::kNothingToPack;
+    if (!result.ok() || broken) missing.push_back(workers_[i].index);
+  }
+  if (!worth_it) missing.clear();
+  return missing;
+}
+
+}  // namespace podctl

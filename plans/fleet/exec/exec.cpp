@@ -1,0 +1,112 @@
+#include "plans/fleet/exec/exec.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plans/fleet/exec/commands.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::chrono::seconds kKeepPace{5};
+
+ssh::Limits LimitsOf(const ExecOptions& exec, std::size_t workers) {
+  ssh::Limits limits;
+  limits.command = exec.timeout;
+  if (exec.batch) {
+    limits.max_open = std::max(1, exec.batch->Of(workers));
+    limits.max_failures = 0;
+  }
+  if (exec.max_failures) limits.max_failures = exec.max_failures->Of(workers);
+  if (exec.fail_fast) limits.max_failures = 0;
+  return limits;
+}
+
+}  // namespace
+
+ExecRun::ExecRun(FileSystem& files, Clock& clock, LastRun& last, const ExecOptions& exec,
+                 PodTarget target, ExecChoice choice, Variables variables, StandardInput* input,
+                 std::string scratch)
+    : files_(files),
+      clock_(clock),
+      last_(last),
+      exec_(exec),
+      target_(std::move(target)),
+      choice_(std::move(choice)),
+      variables_(std::move(variables)),
+      input_(input),
+      scratch_(std::move(scratch)) {
+  const std::string command =
+      CommandWithVariables(RemoteCommand(choice_.command, target_.exec_env), variables_);
+  const std::string line = VariablesLine(variables_);
+  const auto first_line = line.empty() ? nullptr : std::make_shared<const std::string>(line);
+  for (const WorkerAccess& worker : choice_.workers) {
+    outcome_.jobs.push_back({worker, ExportLine(worker.env) + command, first_line, input_});
+  }
+  record_ = choice_.earlier.value_or(ExecRecord{});
+  if (!choice_.earlier) {
+    record_.pod = target_.address;
+    record_.command = choice_.command;
+    for (const ssh::Job& job : outcome_.jobs) record_.workers.push_back(job.worker.index);
+  }
+  record_.env.clear();
+  for (const auto& [name, value] : variables_) record_.env.push_back(name);
+  record_.ended.clear();
+  for (const ssh::Job& job : outcome_.jobs) record_.results.erase(job.worker.index);
+}
+
+Result<void> ExecRun::Prepare() {
+  record_.started = FormatTimestamp(clock_.Now());
+  if (exec_.gather || exec_.diff) {
+    gatherer_ = std::make_unique<Gatherer>(outcome_.jobs, scratch_);
+  }
+  if (!choice_.output_dir.empty()) {
+    const bool replace = exec_.overwrite || choice_.into_earlier;
+    auto folder =
+        OutputFolder::Open(outcome_.jobs, files_, choice_.output_dir,
+                           replace ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse);
+    if (!folder) return folder.error();
+    folder_ = *std::move(folder);
+  }
+  if (gatherer_ && folder_) both_ = std::make_unique<SinkPair>(*gatherer_, *folder_);
+  Keep();
+  if (folder_ && folder_->trouble()) return *folder_->trouble();
+  return {};
+}
+
+void ExecRun::Keep() {
+  record_.input = input_ != nullptr && !input_->empty();
+  if (folder_) folder_->Save(record_);
+  last_.Save(record_);
+}
+
+void ExecRun::Run(ssh::Transport& transport, ExecWatcher& watcher, const Stops& stops) {
+  const auto began = clock_.Steady();
+  auto kept_at = began;
+  bool changed = false;  // since then
+  CommandWishes wishes;
+  wishes.limits = LimitsOf(exec_, outcome_.jobs.size());
+  wishes.grace = kEndingGrace;
+  wishes.sink = both_       ? static_cast<OutputSink*>(both_.get())
+                : gatherer_ ? static_cast<OutputSink*>(gatherer_.get())
+                            : folder_.get();
+  wishes.on_result = [&](std::size_t job, const ssh::WorkerResult& result) {
+    WorkerEntry& entry = record_.results[outcome_.jobs[job].worker.index];
+    entry = EntryOf(result);
+    if (folder_) folder_->Name(job, entry);
+    changed = true;
+  };
+  wishes.on_tick = [&] {
+    if (!changed || clock_.Steady() - kept_at < kKeepPace) return;
+    Keep();
+    kept_at = clock_.Steady();
+    changed = false;
+  };
+  std::stop_source stop;
+  RunCommands(transport, clock_, &outcome_, wishes, watcher, stop, stops);
+  record_.ended = FormatTimestamp(clock_.Now());
+  Keep();
+  elapsed_ = std::chrono::duration_cast<std::chrono::milliseconds>(clock_.Steady() - began);
+}
+
+}  // namespace podctl

@@ -1,0 +1,64 @@
+// One run of a command on the chosen workers of a pod: its input and its outputs, and the record
+// from which a later run goes on. Shows nothing.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "plans/fleet/exec/choice.h"
+#include "plans/fleet/exec/gather.h"
+#include "plans/fleet/exec/last_run.h"
+#include "plans/fleet/exec/outcome.h"
+#include "plans/fleet/exec/output_folder.h"
+#include "plans/fleet/exec/standard_input.h"
+#include "plans/fleet/exec/variables.h"
+#include "plans/fleet/exec/watcher.h"
+#include "plans/fleet/stops.h"
+#include "providers/os/clock.h"
+#include "providers/os/file_system.h"
+#include "providers/ssh/transport.h"
+
+namespace podctl {
+
+class ExecRun {
+ public:
+  // All but what is given by value is lent; without `input` the workers get none. `variables`: for
+  // the command, their values are in no record. `scratch`: a folder for what is too much for the
+  // memory.
+  ExecRun(FileSystem& files, Clock& clock, LastRun& last, const ExecOptions& exec, PodTarget target,
+          ExecChoice choice, Variables variables, StandardInput* input, std::string scratch);
+
+  // Opens what the outputs go to, and keeps the record for the first time.
+  Result<void> Prepare();
+  void Run(ssh::Transport& transport, ExecWatcher& watcher, const Stops& stops);
+
+  const ExecOutcome& outcome() const { return outcome_; }
+  const ExecRecord& record() const { return record_; }
+  std::chrono::milliseconds elapsed() const { return elapsed_; }
+  const Gatherer* gatherer() const { return gatherer_.get(); }  // null: none was wanted
+  const OutputFolder* folder() const { return folder_.get(); }  // likewise
+  const std::string& output_dir() const { return choice_.output_dir; }
+  bool TakesOutput() const { return gatherer_ || folder_; }  // who watches gets no lines
+
+ private:
+  void Keep();
+
+  FileSystem& files_;
+  Clock& clock_;
+  LastRun& last_;
+  const ExecOptions& exec_;
+  const PodTarget target_;
+  const ExecChoice choice_;
+  const Variables variables_;
+  StandardInput* const input_;
+  const std::string scratch_;
+  ExecRecord record_;
+  ExecOutcome outcome_;
+  std::chrono::milliseconds elapsed_{0};
+  std::unique_ptr<Gatherer> gatherer_;
+  std::unique_ptr<OutputFolder> folder_;
+  std::unique_ptr<SinkPair> both_;
+};
+
+}  // namespace podctl
