@@ -56,7 +56,7 @@ TEST_F(TerminalTest, CtrlZStopsAnApplyAndFgGoesOn) {
   Expect("Stopped");
   // It holds the lock while it is stopped.
   const RunResult other = box_.Run({"apply", "--auto-approve"});
-  EXPECT_EQ(other.code, 1) << other;
+  EXPECT_EQ(other.code, 3) << other;
   EXPECT_THAT(other.err, HasSubstr("Process:   " + std::to_string(podctl))) << other;
   Type("fg\r");
   Expect("pod.research: Creating");
