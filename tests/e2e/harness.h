@@ -26,7 +26,13 @@ namespace podctl::testing {
 using Arguments = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
+// A guard against what never ends, and no measure of speed: a sanitized podctl takes several times
+// the CPU, and dozens of them run side by side.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr std::chrono::seconds kPatience{180};
+#else
 inline constexpr std::chrono::seconds kPatience{60};
+#endif
 
 // Looks every 20 ms; false when the condition did not come true within the limit.
 bool Eventually(const std::function<bool()>& condition,
