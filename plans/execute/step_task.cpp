@@ -120,7 +120,11 @@ class StepTask final : public Task {
   }
 
   Need OnOutcomes(const std::vector<StepOutcome>& outcomes) {
-    std::map<std::string, std::vector<int>> failed;  // by message
+    struct Failed {
+      std::string message;  // of the last one
+      std::vector<int> workers;
+    };
+    std::map<std::string, Failed> failed;  // by what they share
     Need need;
     for (const StepOutcome& outcome : outcomes) {
       if (outcome.ok && run_.step.kind == Step::Kind::kRestartRuntime && !outcome.message.empty()) {
@@ -135,7 +139,9 @@ class StepTask final : public Task {
         context_.journal.HostKeys(pod_address_, {{outcome.worker, {outcome.learned_host_key}}},
                                   "firstUse");
       }
-      failed[outcome.message].push_back(outcome.worker);
+      Failed& alike = failed[outcome.shared.empty() ? outcome.message : outcome.shared];
+      alike.message = outcome.message;
+      alike.workers.push_back(outcome.worker);
       for (const std::string& line : outcome.last_lines) {
         need.last_lines.push_back(
             fmt::format("{} | {}", WorkerLabel(pod_, outcome.worker, per_slice_), line));
@@ -147,10 +153,12 @@ class StepTask final : public Task {
     }
     std::vector<std::string> causes;
     std::size_t count = 0;
-    for (const auto& [message, workers] : failed) {
-      causes.push_back(fmt::format("worker{} {}: {}", workers.size() == 1 ? "" : "s",
-                                   FormatWorkers(workers, per_slice_), message));
-      count += workers.size();
+    for (const auto& [shared, alike] : failed) {
+      const bool alone = alike.workers.size() == 1;
+      causes.push_back(fmt::format("worker{} {}: {}", alone ? "" : "s",
+                                   FormatWorkers(alike.workers, per_slice_),
+                                   alone ? alike.message : shared));
+      count += alike.workers.size();
     }
     if (IsReadiness()) {
       need.result = MakeError(

@@ -299,6 +299,9 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
       outcome.message = kNoUnitWords;
     } else if (!outcome.ok) {
       outcome.message = FailureMessage(step, results[i], ending, results[i].message);
+      if (results[i].cause) {
+        outcome.shared = FailureMessage(step, results[i], ending, SharedWords(results[i].cause));
+      }
       if (!probes) outcome.last_lines.assign(ending.lines.begin(), ending.lines.end());
     } else if (probes) {
       outcome.message = ProbeMessage(ending);

@@ -39,6 +39,7 @@ struct StepOutcome {
   std::string message;                  // why not ok, or that nothing was to be restarted there
   std::vector<std::string> last_lines;  // the end of the worker's output when not ok
   HostKeyText learned_host_key;         // not empty: trusted on first use, to be remembered
+  std::string shared = {};  // the message without what differs from worker to worker; may be empty
 };
 
 // Called on the thread that called Run.

@@ -26,6 +26,14 @@ class FakeStepRunner final : public StepRunner {
     std::lock_guard lock(mutex_);
     faults_[worker] = {std::move(message), std::move(last_lines), times};
   }
+  // The next run on each of these ends with a message of its own, and with what they share.
+  void FailAlike(const std::vector<int>& workers, const std::string& message,
+                 const std::string& shared) {
+    std::lock_guard lock(mutex_);
+    for (const int worker : workers) {
+      faults_[worker] = {message + std::to_string(worker), {}, 1, shared};
+    }
+  }
   // The next `times` proofs of readiness find this on the worker.
   void FailReadiness(int worker, std::string message, int times = 1) {
     std::lock_guard lock(mutex_);
@@ -92,6 +100,7 @@ class FakeStepRunner final : public StepRunner {
     std::string message;
     std::vector<std::string> last_lines;
     int times = 0;
+    std::string shared = {};
   };
 
   StepOutcome RunOn(const WorkerAccess& worker, std::map<int, Fault>& faults,
@@ -106,6 +115,7 @@ class FakeStepRunner final : public StepRunner {
     outcome.ok = false;
     outcome.message = fault->second.message;
     outcome.last_lines = fault->second.last_lines;
+    outcome.shared = fault->second.shared;
     return outcome;
   }
 

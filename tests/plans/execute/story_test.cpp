@@ -146,6 +146,21 @@ TEST_F(StoryTest, FailuresAreGroupedByCause) {
             "failed on 4 of 4 workers: workers 0-1,3: no route; worker 2: refused");
 }
 
+// Whatever address stands in the message of each.
+TEST_F(StoryTest, OneCauseOfManyWorkersIsSaidOnce) {
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  desk_.workers.FailAlike({0, 1, 3}, "cannot connect to 10.0.0.", "cannot connect to port 22");
+  const ExecuteResult many = desk_.Apply();
+  ASSERT_EQ(many.failures.size(), 1U);
+  EXPECT_EQ(many.failures[0].error.message,
+            "failed on 3 of 4 workers: workers 0-1,3: cannot connect to port 22");
+  desk_.workers.FailAlike({3}, "cannot connect to 10.0.0.", "cannot connect to port 22");
+  const ExecuteResult one = desk_.Apply();
+  ASSERT_EQ(one.failures.size(), 1U);
+  EXPECT_EQ(one.failures[0].error.message,
+            "failed on 1 of 3 workers: worker 3: cannot connect to 10.0.0.3");
+}
+
 TEST_F(StoryTest, HostKeysSeenForTheFirstTimeAreRemembered) {
   Desk desk(FakeProvider::Options{.host_keys = false});
   desk.workers.ShowHostKey("ssh-ed25519 AAAA");
