@@ -6,10 +6,10 @@
 
 #include "plans/capacity.h"
 #include "plans/published_keys.h"
+#include "providers/base/digest.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/gcp/tpu_schema.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {

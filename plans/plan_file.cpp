@@ -9,9 +9,9 @@
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
 #include "plans/plan_file/shown.h"
+#include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "state/digest.h"
 #include "state/state_json.h"
 
 namespace podctl {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plans/diff.h"
+#include "providers/base/encoding.h"
 #include "providers/base/split_words.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/slices.h"
@@ -207,7 +208,7 @@ std::string KeyUser(std::string_view line) {
 std::string KeyWords(std::string_view line) {
   const auto parsed = ParseSshKeyLine(line);
   if (!parsed) return {};
-  const auto blob = ssh::Base64Decode(parsed->blob);
+  const auto blob = Base64Decode(parsed->blob);
   std::string words = fmt::format("{} {}", parsed->type, ssh::Fingerprint(blob.value_or("")));
   return parsed->comment.empty() ? words : words + " " + parsed->comment;
 }

@@ -9,11 +9,11 @@
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "plans/runtime_unit.h"
+#include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 #include "providers/gcp/accelerator_catalog.h"
-#include "state/digest.h"
 
 namespace podctl {
 

@@ -4,7 +4,6 @@
 
 #include "providers/base/text.h"
 #include "providers/os/clock.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {
@@ -77,6 +76,12 @@ Address StepAddress(const std::string& pod, const std::string& step) {
 
 Address TrainingAddress(const std::string& job) {
   return {std::string(kTrainingKind), job};
+}
+
+std::string NewDigestKey(Random& random) {
+  std::string key = random.Uuid() + random.Uuid();
+  std::erase(key, '-');
+  return key;
 }
 
 State NewState(Random& random) {

@@ -169,6 +169,8 @@ struct State {
 // What a run starts from when StateStore::Load found none: lineage and digest_key are set, so that
 // digests of sensitive values can be made before the first save.
 State NewState(Random& random);
+// A fresh key for State::digest_key: 64 hex digits that hold 244 random bits.
+std::string NewDigestKey(Random& random);
 
 // There may be no node, but one is to be made: the record is kept for that.
 bool IsSought(const PodRecord& record);

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "providers/base/digest.h"
 #include "providers/base/error.h"
 #include "providers/base/json.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {

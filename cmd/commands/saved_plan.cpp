@@ -22,7 +22,6 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/os/this_process.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {

@@ -8,7 +8,6 @@
 #include "plans/planner.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {

@@ -10,9 +10,9 @@
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "plans/spec/runtime_flags.h"
+#include "providers/base/digest.h"
 #include "providers/ssh/reach_advice.h"
 #include "providers/workers/jobs.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "plans/fleet/run/start_gate.h"
 #include "plans/jobs/ranks.h"
+#include "providers/base/digest.h"
 #include "providers/base/exit_code.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/workers/runs.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "providers/base/digest.h"
 #include "providers/os/durable_file.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {

@@ -1,6 +1,6 @@
 #include "plans/plan_file/seal.h"
 
-#include "state/digest.h"
+#include "providers/base/digest.h"
 
 namespace podctl {
 namespace {

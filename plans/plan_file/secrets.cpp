@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "plans/diff.h"
+#include "providers/base/digest.h"
 #include "providers/base/json.h"
-#include "state/digest.h"
 
 namespace podctl {
 namespace {

@@ -18,7 +18,7 @@
 #include "plans/spec/training_job_reader.h"
 #include "plans/spec/tree_merge.h"
 #include "plans/spec/variables.h"
-#include "state/digest.h"
+#include "providers/base/digest.h"
 
 namespace podctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "plans/spec/source_file.h"
-#include "state/digest.h"
+#include "providers/base/digest.h"
 
 namespace podctl {
 namespace {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "plans/spec/local_files.h"
+#include "providers/base/encoding.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
 #include "providers/ssh/wire.h"
@@ -42,7 +43,7 @@ std::size_t KeyBegin(std::string_view text) {
 
 // The blob says its type once more.
 bool IsWhole(const SshKeyLine& key) {
-  const auto blob = ssh::Base64Decode(key.blob);
+  const auto blob = Base64Decode(key.blob);
   if (!blob) return false;
   ssh::WireReader wire(*blob);
   const std::string_view type = wire.String();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "providers/base/encoding.h"
 #include "providers/base/text.h"
 #include "providers/ssh/wire.h"
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "providers/base/encoding.h"
 #include "providers/base/text.h"
 #include "providers/os/durable_file.h"
 #include "providers/os/this_process.h"

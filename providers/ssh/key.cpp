@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "providers/base/encoding.h"
 #include "providers/ssh/wire.h"
 
 namespace podctl::ssh {

@@ -1,13 +1,13 @@
 #include "providers/ssh/known_hosts.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
+#include "providers/base/digest.h"
+#include "providers/base/encoding.h"
 #include "providers/base/text.h"
 #include "providers/ssh/host_key.h"
 #include "providers/ssh/wire.h"
@@ -43,15 +43,7 @@ bool MatchesHash(std::string_view field, std::string_view name) {
   const auto salt = Base64Decode(field.substr(0, bar));
   const auto hash = Base64Decode(field.substr(bar + 1));
   if (!salt || !hash || salt->size() != kHashSize || hash->size() != kHashSize) return false;
-  std::array<unsigned char, EVP_MAX_MD_SIZE> made{};
-  unsigned size = 0;
-  if (HMAC(EVP_sha1(), salt->data(), static_cast<int>(salt->size()),
-           reinterpret_cast<const unsigned char*>(name.data()), name.size(), made.data(),
-           &size) == nullptr) {
-    return false;
-  }
-  return std::equal(hash->begin(), hash->end(), made.begin(), made.begin() + size,
-                    [](char a, unsigned char b) { return static_cast<unsigned char>(a) == b; });
+  return *hash == HmacSha1(*salt, name);
 }
 
 // * stands for any text, ? for one character. One pass that goes back to the last * on a misfit, so

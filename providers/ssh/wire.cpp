@@ -1,10 +1,9 @@
 #include "providers/ssh/wire.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/sha.h>
 
-#include <vector>
+#include "providers/base/digest.h"
+#include "providers/base/encoding.h"
 
 namespace podctl::ssh {
 
@@ -51,49 +50,8 @@ void AppendMpint(std::string& out, std::string_view big_endian) {
   out.append(big_endian);
 }
 
-std::string Base64Encode(std::string_view bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // EVP_EncodeBlock adds a zero byte
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
-
-std::optional<std::string> Base64Decode(std::string_view text) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve(text.size() / 4 * 3 + 3);  // no growing: the bytes may be secret
-  std::uint32_t bits = 0;
-  int count = 0;
-  int padding = 0;
-  for (const char c : text) {
-    if (c == ' ' || c == '\t' || c == '\r' || c == '\n') continue;
-    if (c == '=') {
-      ++padding;
-      continue;
-    }
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos || padding > 0) return std::nullopt;
-    bits = bits << 6 | static_cast<std::uint32_t>(digit);
-    if (++count % 4 == 0) {
-      for (int shift = 16; shift >= 0; shift -= 8) out.push_back(static_cast<char>(bits >> shift));
-      bits = 0;
-    }
-  }
-  const int left = count % 4;
-  if (left == 1 || padding > 2) return std::nullopt;
-  if (left >= 2) out.push_back(static_cast<char>(bits >> (left == 2 ? 4 : 10)));
-  if (left == 3) out.push_back(static_cast<char>(bits >> 2));
-  return out;
-}
-
 std::string Fingerprint(std::string_view blob) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(blob.data()), blob.size(), digest);
-  std::string text =
-      Base64Encode(std::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
+  std::string text = Base64Encode(Sha256Bytes(blob));
   while (!text.empty() && text.back() == '=') text.pop_back();
   return "SHA256:" + text;
 }

@@ -1,9 +1,8 @@
-// The data types of SSH (RFC 4251 section 5), base64, and fingerprints: what keys, agents and host
-// keys are written in. Knows nothing of sockets or sessions. Everything here is a plain function.
+// The data types of SSH (RFC 4251 section 5), and fingerprints: what keys, agents and host keys are
+// written in. Knows nothing of sockets or sessions. Everything here is a plain function.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,10 +31,6 @@ void AppendNumber(std::string& out, std::uint32_t number);
 void AppendString(std::string& out, std::string_view bytes);
 // An unsigned big-endian number as mpint: no leading zeros, one zero byte when the top bit is set.
 void AppendMpint(std::string& out, std::string_view big_endian);
-
-std::string Base64Encode(std::string_view bytes);
-// Blanks and line ends are skipped; nullopt when the text is not base64.
-std::optional<std::string> Base64Decode(std::string_view text);
 
 // "SHA256:…" of a public key in wire format, as ssh-keygen -l prints it.
 std::string Fingerprint(std::string_view blob);

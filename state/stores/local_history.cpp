@@ -15,7 +15,6 @@
 #include <tuple>
 #include <utility>
 
-#include "state/digest.h"
 #include "state/state_json.h"
 #include "state/stores/local_store.h"
 

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "providers/base/digest.h"
 #include "providers/os/this_process.h"
-#include "state/digest.h"
 #include "state/state_json.h"
 
 namespace podctl {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "providers/base/encoding.h"
 #include "providers/ssh/agent.h"
 #include "providers/ssh/host_key.h"
 #include "providers/ssh/key.h"
@@ -111,7 +112,7 @@ void ReadWire(std::string_view bytes) {
   const std::string_view value = again.String();
   Expect(again.ok() && again.rest().empty(), "an mpint is one string");
   Expect(value.empty() || (value[0] & 0x80) == 0, "an mpint is never negative");
-  const auto decoded = ssh::Base64Decode(ssh::Base64Encode(string));
+  const auto decoded = Base64Decode(Base64Encode(string));
   Expect(decoded && *decoded == string, "base64 is read back equal");
 }
 

@@ -1,6 +1,6 @@
 // The state file: what a slip, another tool, a bad disk or a hand may have left there.
+#include "providers/base/digest.h"
 #include "providers/base/json.h"
-#include "state/digest.h"
 #include "state/state_json.h"
 #include "tests/fuzz/fuzz_target.h"
 

@@ -14,8 +14,8 @@
 #include "plans/plan_file/staleness.h"
 #include "plans/power.h"
 #include "plans/training_plan.h"
+#include "providers/base/digest.h"
 #include "providers/base/json.h"
-#include "state/digest.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

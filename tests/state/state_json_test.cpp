@@ -7,8 +7,9 @@
 #include <set>
 #include <sstream>
 
+#include "providers/base/digest.h"
 #include "providers/base/json.h"
-#include "state/digest.h"
+#include "providers/os/clock.h"
 #include "tests/support/addresses.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden.h"
@@ -382,6 +383,14 @@ TEST(StateJson, TrainingJobsComeBackAndAreUnknownBelowVersion3) {
 TEST(State, Addresses) {
   EXPECT_EQ(PodAddress("research"), "pod.research");
   EXPECT_EQ(StepAddress("research", "jupyter"), "bootstrap.research.jupyter");
+}
+
+TEST(StateTest, KeysOfDigestsAreHexAndDiffer) {
+  RealRandom random;
+  const std::string key = NewDigestKey(random);
+  EXPECT_EQ(key.size(), 64U);
+  EXPECT_EQ(key.find_first_not_of("0123456789abcdef"), std::string::npos) << key;
+  EXPECT_NE(NewDigestKey(random), key);
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/gcp/credentials/crypto.h"
 #include "providers/gcp/credentials/token_request.h"
 #include "providers/http/url.h"
 
@@ -174,11 +174,11 @@ Headers SignForAws(const AwsRequest& request, const AwsKey& key, Clock::SystemTi
     names += (names.empty() ? "" : ";") + name;
   }
   const std::string canonical = fmt::format("{}\n{}\n{}\n{}\n{}\n{}", request.method, request.path,
-                                            request.query, lines, names, Hex(Sha256Bytes("")));
+                                            request.query, lines, names, Sha256Hex(""));
   const std::string scope =
       fmt::format("{}/{}/{}/aws4_request", day, request.region, request.service);
   const std::string to_sign =
-      fmt::format("{}\n{}\n{}\n{}", kAlgorithm, time, scope, Hex(Sha256Bytes(canonical)));
+      fmt::format("{}\n{}\n{}\n{}", kAlgorithm, time, scope, Sha256Hex(canonical));
   std::string derived = HmacSha256("AWS4" + key.secret.Reveal(), day);
   for (const std::string& part : {request.region, request.service, std::string("aws4_request")}) {
     derived = HmacSha256(derived, part);
@@ -186,7 +186,7 @@ Headers SignForAws(const AwsRequest& request, const AwsKey& key, Clock::SystemTi
   headers.emplace_back(
       "authorization",
       fmt::format("{} Credential={}/{}, SignedHeaders={}, Signature={}", kAlgorithm, key.id, scope,
-                  names, Hex(HmacSha256(derived, to_sign))));
+                  names, HmacSha256Hex(derived, to_sign)));
   std::sort(headers.begin(), headers.end());
   return headers;
 }

@@ -3,11 +3,8 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/pem.h>
 
-#include <algorithm>
-#include <array>
 #include <memory>
 
 namespace podctl::gcp {
@@ -33,26 +30,6 @@ int NoPassword(char*, int, int, void*) {
   return 0;
 }
 
-std::string Encode(std::string_view bytes, std::string_view alphabet, bool padded) {
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    unsigned group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      if (k <= count) {
-        text += alphabet[group >> (18 - 6 * k) & 63U];
-      } else if (padded) {
-        text += '=';
-      }
-    }
-  }
-  return text;
-}
-
 }  // namespace
 
 Result<std::string> SignRs256(const std::string& private_key, std::string_view text) {
@@ -76,41 +53,6 @@ Result<std::string> SignRs256(const std::string& private_key, std::string_view t
   }
   signature.resize(size);
   return signature;
-}
-
-std::string Sha256Bytes(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  PODCTL_CHECK(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
-               1);
-  return {reinterpret_cast<const char*>(digest.data()), size};
-}
-
-std::string HmacSha256(std::string_view key, std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  PODCTL_CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), Bytes(text),
-                    text.size(), digest.data(), &size) != nullptr);
-  return {reinterpret_cast<const char*>(digest.data()), size};
-}
-
-std::string Hex(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    text += kDigits[static_cast<unsigned char>(c) >> 4];
-    text += kDigits[static_cast<unsigned char>(c) & 15U];
-  }
-  return text;
-}
-
-std::string Base64(std::string_view bytes) {
-  return Encode(bytes, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", true);
-}
-
-std::string Base64Url(std::string_view bytes) {
-  return Encode(bytes, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", false);
 }
 
 }  // namespace podctl::gcp

@@ -4,8 +4,8 @@
 
 #include <optional>
 
+#include "providers/base/encoding.h"
 #include "providers/base/json.h"
-#include "providers/gcp/credentials/crypto.h"
 #include "providers/gcp/credentials/impersonation.h"
 #include "providers/gcp/credentials/subject_token.h"
 #include "providers/gcp/credentials/token_request.h"
@@ -58,7 +58,7 @@ class ExternalAccount final : public TokenSource {
                     {"subject_token_type", setup_.federation.subject_token_type}};
     if (!setup_.client_id.empty()) {
       request.headers.emplace_back(
-          "Authorization", "Basic " + Base64(setup_.client_id + ":" + setup_.client_secret));
+          "Authorization", "Basic " + Base64Encode(setup_.client_id + ":" + setup_.client_secret));
     } else if (!setup_.workforce_project.empty()) {
       Value options = Value::EmptyMap();
       options.Set("userProject", setup_.workforce_project);

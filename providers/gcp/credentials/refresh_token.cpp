@@ -1,6 +1,6 @@
 #include "providers/gcp/credentials/refresh_token.h"
 
-#include "providers/gcp/credentials/crypto.h"
+#include "providers/base/encoding.h"
 #include "providers/gcp/credentials/token_request.h"
 
 namespace podctl::gcp {
@@ -33,7 +33,7 @@ class RefreshToken final : public TokenSource {
     request.form = {{"grant_type", "refresh_token"}, {"refresh_token", login_.refresh_token}};
     if (login_.basic) {
       request.headers.emplace_back(
-          "Authorization", "Basic " + Base64(login_.client_id + ":" + login_.client_secret));
+          "Authorization", "Basic " + Base64Encode(login_.client_id + ":" + login_.client_secret));
     } else {
       request.form.emplace_back("client_id", login_.client_id);
       request.form.emplace_back("client_secret", login_.client_secret);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "providers/base/encoding.h"
 #include "providers/base/json.h"
 #include "providers/gcp/credentials/crypto.h"
 #include "providers/gcp/credentials/token_request.h"

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "state/digest.h"
+#include "providers/base/digest.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_workers.h"
 

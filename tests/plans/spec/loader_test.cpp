@@ -10,7 +10,6 @@
 
 #include "cmd/views/snippet.h"
 #include "providers/base/json.h"
-#include "state/digest.h"
 #include "tests/support/addresses.h"
 #include "tests/support/fake_file_system.h"
 

@@ -23,6 +23,7 @@
 #include <sstream>
 #include <thread>
 
+#include "providers/base/encoding.h"
 #include "providers/ssh/wire.h"
 #include "tests/conformance/ssh_ending_suite.h"
 #include "tests/conformance/ssh_transport_suite.h"
@@ -411,7 +412,7 @@ TEST(FanOutTest, AnAgentThatThinksHoldsUpNobodyElse) {
   const SshServer server;
   std::string line = ReadAll(server.client_key() + ".pub");
   line = line.substr(line.find(' ') + 1);
-  const auto blob = ssh::Base64Decode(line.substr(0, line.find(' ')));
+  const auto blob = Base64Decode(line.substr(0, line.find(' ')));
   ASSERT_TRUE(blob.has_value());
   const std::string socket_path = server.Folder() + "/agent";
   SlowAgent agent(socket_path, *blob);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "providers/base/encoding.h"
 #include "providers/ssh/line_splitter.h"
 #include "providers/ssh/wire.h"
 #include "tests/support/golden.h"
@@ -137,17 +138,6 @@ TEST(HostKeyTest, AComplaintIsACauseAndADetail) {
             "no host key is known, and trusting the first one is switched off");
   EXPECT_EQ(OwnWords(complaint(HostKeyVerdict::kUnknown)),
             "research/3 (fd00::7): it shows " + shown);
-}
-
-TEST(WireTest, Base64GoesBothWays) {
-  std::string bytes;
-  for (int i = 0; i < 300; ++i) {
-    EXPECT_EQ(Base64Decode(Base64Encode(bytes)), bytes);
-    bytes.push_back(static_cast<char>(i * 7));
-  }
-  EXPECT_EQ(Base64Decode("Zm 9v\n"), "foo");
-  EXPECT_FALSE(Base64Decode("Zm9=v").has_value());
-  EXPECT_FALSE(Base64Decode("Z").has_value());
 }
 
 TEST(WireTest, ReadsNothingPastTheEnd) {

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "state/digest.h"
+#include "providers/base/digest.h"
 #include "state/state_json.h"
 #include "tests/state/stores/bench.h"
 #include "tests/support/addresses.h"

@@ -8,7 +8,6 @@
 
 #include <memory>
 
-#include "providers/gcp/credentials/crypto.h"
 #include "providers/gcp/credentials/token_request.h"
 #include "tests/providers/gcp/credentials/token_world.h"
 
@@ -311,15 +310,6 @@ TEST(TokenRequest, ReadsTimes) {
         "2026-11-20T25:30:00Z", "2026-11-20T14:30:00.Z", "never"}) {
     EXPECT_EQ(ParseTime(text), std::nullopt) << text;
   }
-}
-
-TEST(Crypto, Encodes) {
-  EXPECT_EQ(Base64("client-7:s"), "Y2xpZW50LTc6cw==");
-  EXPECT_EQ(Base64(""), "");
-  EXPECT_EQ(Base64Url("\xfb\xff"), "-_8");
-  EXPECT_EQ(Hex("\x01\xab"), "01ab");
-  EXPECT_EQ(Hex(Sha256Bytes("")),
-            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 }  // namespace

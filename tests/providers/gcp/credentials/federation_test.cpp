@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "providers/base/digest.h"
 #include "providers/gcp/credentials/aws_request.h"
-#include "providers/gcp/credentials/crypto.h"
 #include "tests/providers/gcp/credentials/token_world.h"
 
 namespace podctl::gcp {
@@ -248,10 +248,10 @@ class AwsTest : public FederationTest {
                                   "\ne3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852"
                                   "b855";
     const std::string text = "AWS4-HMAC-SHA256\n20261120T143000Z\n20261120/" + region +
-                             "/sts/aws4_request\n" + Hex(Sha256Bytes(canonical));
+                             "/sts/aws4_request\n" + Sha256Hex(canonical);
     const std::string day = HmacSha256("AWS4" + secret, "20261120");
     const std::string key = HmacSha256(HmacSha256(HmacSha256(day, region), "sts"), "aws4_request");
-    return Hex(HmacSha256(key, text));
+    return HmacSha256Hex(key, text);
   }
 };
 

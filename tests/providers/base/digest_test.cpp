@@ -1,8 +1,6 @@
-#include "state/digest.h"
+#include "providers/base/digest.h"
 
 #include <gtest/gtest.h>
-
-#include "tests/support/fake_clock.h"
 
 namespace podctl {
 namespace {
@@ -27,14 +25,6 @@ TEST(Digest, AnEmptyKeyIsAKeyOfItsOwn) {
   const std::string empty = HmacSha256Hex({}, "text");
   HmacSha256Hex("other", "text");
   EXPECT_EQ(HmacSha256Hex({}, "text"), empty);
-}
-
-TEST(Digest, NewKeysAreHexAndDiffer) {
-  RealRandom random;
-  const std::string key = NewDigestKey(random);
-  EXPECT_EQ(key.size(), 64U);
-  EXPECT_EQ(key.find_first_not_of("0123456789abcdef"), std::string::npos) << key;
-  EXPECT_NE(NewDigestKey(random), key);
 }
 
 }  // namespace
