@@ -2,53 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "plans/way_in.h"
-#include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
 #include "providers/os/this_process.h"
 #include "providers/slices.h"
 
 namespace podctl {
-
-std::string NodeState(const Value& node) {
-  const std::string& state = node["state"].AsString();
-  return state.empty() ? "STATE_UNSPECIFIED" : VisibleControls(state);
-}
-
-std::string NodeHealth(const Value& node) {
-  return VisibleControls(node["health"].AsString());
-}
-
-std::string NodeHealthDescription(const Value& node) {
-  return VisibleControls(node["healthDescription"].AsString());
-}
-
-std::string NodeUid(const Value& node) {
-  if (node["id"].is_int()) return std::to_string(node["id"].AsInt());
-  const std::string& id = node["id"].AsString();
-  return id.empty() ? node["createTime"].AsString() : id;
-}
-
-std::string NodeId(const Value& node) {
-  const std::string& name = node["name"].AsString();
-  const auto slash = name.rfind('/');
-  return slash == std::string::npos ? name : name.substr(slash + 1);
-}
-
-namespace {
-
-// With several network interfaces the service lists that many endpoints for each worker.
-std::size_t EndpointsPerWorker(const Value& node) {
-  return std::max<std::size_t>(1, node["networkConfigs"].AsList().size());
-}
-
-}  // namespace
-
-std::size_t WorkerCount(const Value& node) {
-  return node["networkEndpoints"].AsList().size() / EndpointsPerWorker(node);
-}
 
 int WorkersPerSlice(const Value& node) {
   const std::size_t slices = node["slices"].AsList().size();

@@ -1,4 +1,4 @@
-// Reading a Node resource (Cloud TPU API v2) with names: what podctl needs to know of one.
+// What podctl makes of a Node resource (Cloud TPU API v2) that it has read.
 #pragma once
 
 #include <map>
@@ -8,20 +8,13 @@
 
 #include "plans/spec/spec.h"
 #include "providers/base/value.h"
+#include "providers/node.h"
 #include "providers/provider.h"
 #include "providers/worker.h"
 #include "state/state.h"
 
 namespace podctl {
 
-// Words of the service, of one line each whatever it sends: no text of it makes lines of podctl's.
-std::string NodeState(const Value& node);   // Node.state, "STATE_UNSPECIFIED" when absent
-std::string NodeHealth(const Value& node);  // Node.health, "" when absent
-std::string NodeHealthDescription(const Value& node);  // Node.healthDescription, "" when absent
-// Node.id, or Node.createTime where the service gives none.
-std::string NodeUid(const Value& node);
-std::string NodeId(const Value& node);  // the last part of Node.name
-std::size_t WorkerCount(const Value& node);
 // Of each slice of a multislice; 0 for any other node.
 int WorkersPerSlice(const Value& node);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "providers/base/ssh_key_lines.h"
+#include "providers/node.h"
 
 namespace podctl {
 namespace {
@@ -24,12 +25,6 @@ int Badness(const std::string& state) {
   return state == "READY" ? 0 : 1;
 }
 
-std::string IdIn(const Value& node) {
-  const std::string& name = node["name"].AsString();
-  const auto slash = name.rfind('/');
-  return slash == std::string::npos ? name : name.substr(slash + 1);
-}
-
 // "research-12" -> {"research", 12}; -1 for any other form.
 std::pair<std::string, int> SplitSliceId(const std::string& id) {
   const auto dash = id.rfind('-');
@@ -42,12 +37,6 @@ std::pair<std::string, int> SplitSliceId(const std::string& id) {
   return {id.substr(0, dash), slice};
 }
 
-// With several network interfaces the service lists that many endpoints for each worker.
-std::size_t WorkersIn(const Value& node) {
-  const std::size_t stride = std::max<std::size_t>(1, node["networkConfigs"].AsList().size());
-  return node["networkEndpoints"].AsList().size() / stride;
-}
-
 Value Summary(const std::string& node_id, const Value* node) {
   Value summary = Value::EmptyMap();
   summary.Set("nodeId", node_id);
@@ -58,7 +47,7 @@ Value Summary(const std::string& node_id, const Value* node) {
   for (const char* key : {"id", "state", "health", "healthDescription"}) {
     if (const Value* value = node->Find(key)) summary.Set(key, *value);
   }
-  summary.Set("workers", static_cast<std::uint64_t>(WorkersIn(*node)));
+  summary.Set("workers", static_cast<std::uint64_t>(WorkerCount(*node)));
   return summary;
 }
 
@@ -209,7 +198,7 @@ Value JoinSlices(const NodeName& name, const std::map<int, Value>& slices) {
 void ExpectSlices(Value* joined, int count) {
   Value::List slices = (*joined)[kSlices].AsList();
   if (static_cast<int>(slices.size()) >= count) return;
-  const std::string prefix = IdIn(*joined);
+  const std::string prefix = NodeId(*joined);
   for (int slice = static_cast<int>(slices.size()); slice < count; ++slice) {
     slices.push_back(Summary(fmt::format("{}-{}", prefix, slice), nullptr));
   }
@@ -221,7 +210,7 @@ std::vector<Value> FindMultislices(const NodeName& zone, const std::vector<Value
   std::map<std::pair<std::string, std::string>, std::map<int, Value>> groups;
   for (const Value& node : nodes) {
     if (!node["multisliceNode"].AsBool()) continue;
-    const auto [prefix, slice] = SplitSliceId(IdIn(node));
+    const auto [prefix, slice] = SplitSliceId(NodeId(node));
     if (slice >= 0) groups[{node["queuedResource"].AsString(), prefix}][slice] = node;
   }
   std::vector<Value> joined;

@@ -44,7 +44,7 @@ LaunchPod LaunchPodOf(const std::string& name, const PodRecord& record) {
   pod.node = record.observed;
   const auto& endpoints = record.observed["networkEndpoints"].AsList();
   const auto workers = AccessToWorkers(name, record);
-  const std::size_t stride = workers.empty() ? 0 : endpoints.size() / workers.size();
+  const std::size_t stride = EndpointsPerWorker(record.observed);
   for (const WorkerAccess& worker : workers) {
     pod.per_slice = worker.per_slice;
     const auto at = static_cast<std::size_t>(worker.index) * stride;

@@ -117,8 +117,7 @@ std::string QueuedState(const Value& queued) {
 
 std::string QueuedId(const Value& queued) {
   const std::string& name = queued["name"].AsString();
-  const auto slash = name.rfind('/');
-  return slash == std::string::npos ? name : name.substr(slash + 1);
+  return name.substr(name.rfind('/') + 1);  // npos + 1 is 0
 }
 
 std::string QueuedSentence(const Value& queued) {
