@@ -1,6 +1,6 @@
 #include "plans/bookkeeping.h"
 
-#include "plans/diff.h"
+#include "plans/spec/runtime_flags.h"
 
 namespace podctl {
 
@@ -11,7 +11,7 @@ void TakeBookkeeping(const PodSpec& pod, const NodeLookup& lookup, PodRecord* re
   record->prevent_destroy = pod.lifecycle.prevent_destroy;
   record->exec_env.clear();
   // A sensitive value is never stored, so `exec` has to do without it.
-  const auto entry = pod.metadata.find(kRuntimeEnvKey);
+  const auto entry = pod.metadata.find(kRuntimeVariablesKey);
   if (entry != pod.metadata.end() && entry->second.sensitive) return;
   for (const auto& [name, text] : pod.runtime_env) {
     if (auto plain = RenderText(text, lookup)) record->exec_env[name] = *plain;

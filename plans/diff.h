@@ -15,8 +15,6 @@
 
 namespace podctl {
 
-inline constexpr const char* kRuntimeEnvKey = "tensorflow-env-vars";  // metadata the runtime reads
-
 struct PodDiff {
   std::vector<AttributeChange> attributes;  // sorted by path
   std::vector<std::string> patch_fields;    // Node field paths to send, sorted

@@ -13,6 +13,7 @@
 #include "plans/planner.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
@@ -253,7 +254,7 @@ PodDraft DraftOf(const std::string& pod, const NodeName& name, const Value& node
   draft.alpha = drafter.alpha();
   std::vector<std::string> others;
   for (const auto& [key, value] : node["metadata"].AsMap()) {
-    if (key == kRuntimeEnvKey) {
+    if (key == kRuntimeVariablesKey) {
       if (auto runtime = SplitRuntimeVariables(value.AsString())) {
         draft.runtime = std::move(*runtime);
       } else {
@@ -308,8 +309,9 @@ void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const
   record.applied = OwnedFields(pod, RenderValue(pod.node, lookup, nullptr), node);
   OwnMetadata(pod, node, state->digest_key, &record);
   RememberKeys(pod, node["metadata"], &record);
-  const Value* variables = node["metadata"].Find(kRuntimeEnvKey);
-  if (variables == nullptr || WorkerCount(node) < 2 || !pod.metadata.contains(kRuntimeEnvKey)) {
+  const Value* variables = node["metadata"].Find(kRuntimeVariablesKey);
+  if (variables == nullptr || WorkerCount(node) < 2 ||
+      !pod.metadata.contains(kRuntimeVariablesKey)) {
     return;
   }
   StepRecord& step = state->steps[StepAddress(pod.name, kRuntimeStepName)];

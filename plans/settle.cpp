@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "plans/diff.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
+#include "plans/spec/runtime_flags.h"
 #include "plans/training_plan.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
@@ -22,7 +22,7 @@ Address RuntimeStepAddress(const Address& pod_address) {
 // A create that an earlier run began, and that ended without it, left a node whose runtime started
 // with the metadata it was created with.
 void NoteRuntime(const Address& address, const PodRecord& record, const Value& node, State* state) {
-  const Value* variables = node["metadata"].Find(kRuntimeEnvKey);
+  const Value* variables = node["metadata"].Find(kRuntimeVariablesKey);
   if (variables == nullptr) state->steps.erase(RuntimeStepAddress(address));
   if (variables == nullptr || NodeState(node) != "READY" || WorkerCount(node) < 2) return;
   StepRecord step;

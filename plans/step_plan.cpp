@@ -9,6 +9,7 @@
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "plans/runtime_unit.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -101,18 +102,18 @@ void StepPlanner::CheckSelection(const StepQuestion& question, const StepSpec& s
 void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedStep>* steps) const {
   const PodSpec& pod = question.pod;
   const Address address = StepAddress(pod.name, kRuntimeStepName);
-  const std::string path = std::string("metadata.") + kRuntimeEnvKey;
-  auto entry = pod.metadata.find(kRuntimeEnvKey);
+  const std::string path = std::string("metadata.") + kRuntimeVariablesKey;
+  auto entry = pod.metadata.find(kRuntimeVariablesKey);
   const bool wanted = entry != pod.metadata.end();
   const bool known = wanted || again_.contains(address) || state_.steps.contains(address) ||
-                     question.record->metadata.contains(kRuntimeEnvKey);
+                     question.record->metadata.contains(kRuntimeVariablesKey);
   if (WorkerCount(*question.node) < 2 || IsIgnored(pod, path) || !known) return;
   // The flags are for what podctl starts there: nothing on the workers would read them anew.
   const auto unit = ImageHasRuntimeUnit((*question.node)["runtimeVersion"].AsString());
   if (unit && !*unit && !again_.contains(address)) return;
   RunStep run;
   run.step.kind = Step::Kind::kRestartRuntime;
-  run.step.env[kRuntimeEnvKey] = wanted ? entry->second.text : "";
+  run.step.env[kRuntimeVariablesKey] = wanted ? entry->second.text : "";
   run.sensitive = wanted && entry->second.sensitive;
   const auto& attributes = question.pod_change.attributes;
   const bool patched = std::any_of(attributes.begin(), attributes.end(),
@@ -228,7 +229,7 @@ std::optional<RenderedStep> RenderStep(const Step& step, const std::string& file
     env.Set(name, text);
   }
   if (step.kind == Step::Kind::kRestartRuntime) {
-    rendered.digest = RuntimeDigest(rendered.step.env[kRuntimeEnvKey]);
+    rendered.digest = RuntimeDigest(rendered.step.env[kRuntimeVariablesKey]);
     rendered.step.env.clear();
     return rendered;
   }

@@ -7,6 +7,7 @@
 #include "cmd/views/line_diff.h"
 #include "cmd/views/paint.h"
 #include "plans/runtime_unit.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -272,9 +273,10 @@ class PlanView {
   // On several hosts one would expect a restart, which such an image has no need of.
   void ShowWhoTakesFlags(const Change& change) {
     const PodSpec* pod = SpecOf(change.action);
-    const bool flags = std::any_of(
-        change.attributes.begin(), change.attributes.end(),
-        [](const auto& attribute) { return attribute.path == "metadata.tensorflow-env-vars"; });
+    const bool flags =
+        std::any_of(change.attributes.begin(), change.attributes.end(), [](const auto& attribute) {
+          return attribute.path == std::string("metadata.") + kRuntimeVariablesKey;
+        });
     if (!flags || pod == nullptr || gcp::ExpectedWorkers(pod->node).value_or(1) < 2) return;
     const auto unit = ImageHasRuntimeUnit(pod->node["runtimeVersion"].AsString());
     if (!unit || *unit) return;

@@ -9,6 +9,7 @@
 #include "plans/planner.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
+#include "plans/spec/runtime_flags.h"
 #include "plans/unknown_fate.h"
 #include "plans/way_in.h"
 #include "providers/base/text.h"
@@ -289,8 +290,9 @@ class CreateTask final : public Task {
 
   // The runtime of a new node starts with the metadata it was created with, on every worker.
   void NoteRuntime(const Value& node) {
-    const Value* value = node["metadata"].Find(kRuntimeEnvKey);
-    if (value == nullptr || WorkerCount(node) < 2 || !pod_.metadata.contains(kRuntimeEnvKey)) {
+    const Value* value = node["metadata"].Find(kRuntimeVariablesKey);
+    if (value == nullptr || WorkerCount(node) < 2 ||
+        !pod_.metadata.contains(kRuntimeVariablesKey)) {
       return;
     }
     for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {

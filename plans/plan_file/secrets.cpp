@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "plans/diff.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 
@@ -28,7 +29,7 @@ PodSpec* PodOf(Action& action) {
 }
 
 bool RuntimeIsSensitive(const PodSpec& pod) {
-  const auto entry = pod.metadata.find(kRuntimeEnvKey);
+  const auto entry = pod.metadata.find(kRuntimeVariablesKey);
   return entry != pod.metadata.end() && entry->second.sensitive;
 }
 
@@ -83,7 +84,8 @@ std::map<std::string, std::string> TextsOf(const Spec& spec) {
     if (!RuntimeIsSensitive(pod)) continue;
     // The restart that podctl makes itself checks the whole entry.
     const Address restart = StepAddress(pod.name, "tpu-runtime");
-    texts[fmt::format("env.{} of {}", kRuntimeEnvKey, restart)] = pod.metadata[kRuntimeEnvKey].text;
+    texts[fmt::format("env.{} of {}", kRuntimeVariablesKey, restart)] =
+        pod.metadata[kRuntimeVariablesKey].text;
   }
   return texts;
 }

@@ -10,7 +10,7 @@
 
 namespace podctl {
 
-inline constexpr std::string_view kRuntimeVariablesKey = "tensorflow-env-vars";
+inline constexpr const char* kRuntimeVariablesKey = "tensorflow-env-vars";
 inline constexpr std::string_view kRuntimeFlagsVariable = "LIBTPU_INIT_ARGS";
 
 // The name of an environment variable, as shells take it (POSIX.1, 3.231 Name).

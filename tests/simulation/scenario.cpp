@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "cmd/views/plan_view.h"
-#include "plans/diff.h"
 #include "plans/node_view.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
@@ -316,7 +316,8 @@ Scenario::Verdict Scenario::JudgePod(const RandomPod& pod, const PodRecord& reco
   };
   if (!wants("note", pod.note > 0 ? fmt::format("note-{}", pod.note) : "")) return "wrong note";
   if (!wants("token", pod.secret > 0 ? pod.SecretValue() : "")) return "wrong token";
-  if (pod.flags > 0 && !wants(kRuntimeEnvKey, fmt::format("-e LIBTPU_INIT_ARGS=--f={}", pod.flags)))
+  if (pod.flags > 0 &&
+      !wants(kRuntimeVariablesKey, fmt::format("-e LIBTPU_INIT_ARGS=--f={}", pod.flags)))
     return "wrong flags";
   if (const auto theirs = weather_.record().foreign.find(NodeUid(node));
       theirs != weather_.record().foreign.end() && !wants("theirs", theirs->second)) {
@@ -339,7 +340,7 @@ Scenario::Verdict Scenario::JudgeWorkers(const RandomPod& pod, const Value& node
       }
     }
     const auto runtime = record.runtime.find(where);
-    const std::string wanted = node["metadata"][kRuntimeEnvKey].AsString();
+    const std::string wanted = node["metadata"][kRuntimeVariablesKey].AsString();
     if (workers > 1 && pod.flags > 0 &&
         (runtime == record.runtime.end() || runtime->second != wanted)) {
       return fmt::format("the runtime of worker {} has old flags", worker);

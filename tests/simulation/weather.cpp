@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "plans/diff.h"
 #include "plans/node_view.h"
+#include "plans/spec/runtime_flags.h"
 
 namespace podctl::simulation {
 namespace {
@@ -159,7 +159,7 @@ Result<Operation> Weather::CreateNode(const NodeName& name, const Value& node,
     const auto made = desk_.cloud.Node(name);
     const int workers = made ? static_cast<int>(WorkerCount(*made)) : 0;
     for (int worker = 0; worker < workers; ++worker) {
-      record_.runtime[{NodeUid(*made), worker}] = node["metadata"][kRuntimeEnvKey].AsString();
+      record_.runtime[{NodeUid(*made), worker}] = node["metadata"][kRuntimeVariablesKey].AsString();
     }
   }
   return After(call, std::move(result));
@@ -267,7 +267,7 @@ StepOutcome Weather::RunOn(const Step& step, const WorkerAccess& worker, StepObs
     // "echo NAME-VERSION", see RandomPod::StepScript.
     record_.scripts[where][what.substr(0, what.rfind('-'))] = fails ? "" : what;
   } else if (acts && step.kind == Step::Kind::kRestartRuntime) {
-    record_.runtime[where] = (*there)["metadata"][kRuntimeEnvKey].AsString();
+    record_.runtime[where] = (*there)["metadata"][kRuntimeVariablesKey].AsString();
   }
   if (dies_after_ && Die("after " + call)) return outcome;
   observer.OnStepLine(worker.index, "a line");
