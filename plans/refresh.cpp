@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "plans/diff.h"
+#include "plans/list_ahead.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/published_keys.h"
@@ -20,8 +21,6 @@
 
 namespace podctl {
 namespace {
-
-using ZoneName = std::pair<std::string, std::string>;
 
 // With what `state` has under way there, which nobody can know the end of now.
 Error InZone(const Error& error, const State& state, const std::string& flags,
@@ -49,9 +48,10 @@ struct Errand {
 
 class Collector {
  public:
-  Collector(Provider& provider, const State& state, const std::string& flags,
+  Collector(Provider& provider, const State& state, const std::string& flags, ListAhead* ahead,
             Observation& observation, std::stop_token stop)
       : provider_(provider),
+        ahead_(ahead),
         state_(state),
         flags_(flags),
         observation_(observation),
@@ -108,7 +108,9 @@ class Collector {
 
   void List(const Errand& errand) {
     const ZoneName& zone = errand.zone;
-    auto nodes = Cloud(errand).ListNodes(zone.first, zone.second, stop_);
+    const bool begun = ahead_ != nullptr && errand.version == ApiVersion::kV2;
+    auto nodes = begun ? ahead_->ListNodes(zone.first, zone.second, stop_)
+                       : Cloud(errand).ListNodes(zone.first, zone.second, stop_);
     std::lock_guard lock(mutex_);
     if (!nodes) {
       errors_.push_back(
@@ -211,6 +213,7 @@ class Collector {
   }
 
   Provider& provider_;
+  ListAhead* const ahead_;
   const State& state_;
   const std::string& flags_;
   Observation& observation_;
@@ -431,10 +434,10 @@ NodeName NameOf(const PodRecord& record, const DeposedNode& deposed) {
 
 Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
                             int parallelism, std::stop_token stop, bool refresh,
-                            const std::string& flags) {
+                            const std::string& flags, ListAhead* ahead) {
   Observation observation;
   if (!refresh) Remember(state, &observation);
-  Collector collector(provider, state, flags, observation, std::move(stop));
+  Collector collector(provider, state, flags, ahead, observation, std::move(stop));
   if (auto done = collector.Run(FirstErrands(spec, state, refresh), parallelism); !done) {
     return done.error();
   }

@@ -14,6 +14,8 @@
 
 namespace podctl {
 
+class ListAhead;
+
 // What the API says: every node of every project and zone that the spec or the state names.
 struct Observation {
   std::map<NodeName, Value> nodes;
@@ -39,10 +41,11 @@ struct Observation {
 // With `refresh` one paged list for each project and zone, up to `parallelism` at once; without,
 // the state is believed. Either way pending operations are looked up, and what became of a create
 // that was begun and is not in the list. The first failure is returned, naming the zone.
-// `flags`: what a command that it advises needs to find this state, as in StatePlace.
+// `flags`: what a command that it advises needs to find this state, as in StatePlace. `ahead`:
+// lists of v2 that may have been begun, by the same provider.
 Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
                             int parallelism, std::stop_token stop, bool refresh = true,
-                            const std::string& flags = {});
+                            const std::string& flags = {}, ListAhead* ahead = nullptr);
 
 // The state brought up to what was observed, without contacting anything: facts of live nodes are
 // taken over, finished intents are settled (a create that took is adopted, one that did not is

@@ -225,8 +225,8 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     ShowProblems(wiring, json, run);
     return std::nullopt;
   }
-  auto observation = Observe(run.spec, known, *listing, wiring.options().parallelism, stop,
-                             options.plan.refresh, flags);
+  auto observation = Observe(run.spec, known, **provider, wiring.options().parallelism, stop,
+                             options.plan.refresh, flags, &*listing);
   if (!observation) {
     if (wiring.interrupt().requested()) {
       reason = NoPlan::kInterrupted;
