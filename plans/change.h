@@ -97,6 +97,8 @@ struct Change {
   // How the service took the pod's node away, for which it is made anew ("PREEMPTED", "SUSPENDED",
   // "gone"); empty: it did not.
   std::string lost;
+  // Of kTainted: the state of the node that is of no more use; nullopt: its queued resource is not.
+  std::optional<std::string> node_state = {};
   SourcePlace place;  // of the pod or step in the spec; may be empty
   // Of a training job: what it is. Its `pod`, its `node` and the pod of its action are empty.
   std::optional<TrainingJobSpec> training = {};

@@ -251,6 +251,7 @@ class Planner {
     } else if (IsTerminalState(state) || state == "DELETING") {
       // preventDestroy does not hold here: there is nothing left that it could protect.
       change->reason_code = ReasonCode::kTainted;
+      change->node_state = state;
       change->reason = state == "DELETING" ? "it is being deleted" : "it is " + state;
       if (state != "DELETING") change->lost = state;
       change->attributes = NewAttributes(pod, Lookup());
@@ -518,6 +519,7 @@ class Planner {
     return PodAddress(address.name.substr(0, address.name.find('.')));
   }
 
+  static constexpr std::string_view kPodPrefix = "pod.";
   const Spec& spec_;
   const State& state_;
   const Observation& observation_;

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <thread>
 
-#include "plans/diff.h"
 #include "plans/list_ahead.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"

@@ -31,19 +31,13 @@ Symbol SymbolOf(const Action& action) {
   return {">", Ink::kCyan};
 }
 
-// "it is PREEMPTED"; not "its queued resource …", of which no sentence about the pod can be made.
-constexpr std::string_view kIt = "it ";
-
-bool SpeaksOfThePod(const Change& change) {
-  return !change.training && change.reason.starts_with(kIt);
-}
-
 std::string ReplaceHeadline(const Change& change) {
   switch (change.reason_code) {
     case ReasonCode::kTainted:
-      if (!SpeaksOfThePod(change)) return "must be replaced";
-      return fmt::format("{}, so must be replaced",
-                         VisibleControls(change.reason.substr(kIt.size())));
+      if (!change.node_state) return "must be replaced";
+      return fmt::format("is {}, so must be replaced", *change.node_state == "DELETING"
+                                                           ? "being deleted"
+                                                           : VisibleControls(*change.node_state));
     case ReasonCode::kByRequest:
       return "will be replaced, as requested";
     case ReasonCode::kByTriggers:
@@ -56,7 +50,7 @@ std::string ReplaceHeadline(const Change& change) {
 // Whether the headline says it all.
 bool HeadlineHoldsReason(const Change& change) {
   return std::holds_alternative<Replace>(change.action) && !change.training &&
-         ((change.reason_code == ReasonCode::kTainted && SpeaksOfThePod(change)) ||
+         ((change.reason_code == ReasonCode::kTainted && change.node_state) ||
           change.reason_code == ReasonCode::kByRequest);
 }
 

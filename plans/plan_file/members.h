@@ -265,7 +265,7 @@ void Members(A& archive, S& job) {
 template <typename A, plan_file::Of<Change> S>
 void Members(A& archive, S& change) {
   auto& [address, previous_address, pod, node, action, attributes, reason_code, reason, waits_for,
-         lost, place, training] = change;
+         lost, node_state, place, training] = change;
   archive("address", address);
   archive("previous_address", previous_address);
   archive("pod", pod);
@@ -276,6 +276,7 @@ void Members(A& archive, S& change) {
   archive("reason", reason);
   archive("waits_for", waits_for);
   archive("lost", lost);
+  archive("node_state", node_state);
   archive("place", place);
   archive("training", training);
 }

@@ -42,6 +42,7 @@ TEST_F(RecoveryTest, ItIsMadeAnewAndTheStateTellsTheStory) {
   Preempt(&desk_);
   const Plan plan = desk_.MakePlan();
   EXPECT_EQ(ChangeOf(plan, "pod.a").lost, "PREEMPTED");
+  EXPECT_EQ(ChangeOf(plan, "pod.a").node_state, "PREEMPTED");
   desk_.ApplyAll();
   const PodRecord record = Record();
   EXPECT_NE(record.uid, uid);
