@@ -31,20 +31,20 @@ bool AsksForReservation(const PodSpec& pod) {
 }
 
 void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change) {
-  if (record.exists && MayBePreempted(pod)) {
+  if (record.exists() && MayBePreempted(pod)) {
     change->lost = "gone";
     change->reason = "its node is gone: preempted, or deleted outside of podctl";
   } else if (IsRecovering(record)) {
-    change->reason = "it was " + RecoveryStory(*record.recovery);
-  } else if (!record.capacity_since.empty()) {
-    change->reason = fmt::format("capacity for it is sought since {}", record.capacity_since);
+    change->reason = "it was " + RecoveryStory(*record.recovery());
+  } else if (!record.capacity_since().empty()) {
+    change->reason = fmt::format("capacity for it is sought since {}", record.capacity_since());
   }
 }
 
 void GoOnRecovering(const PodRecord& record, Change* change) {
   const bool makes = std::holds_alternative<Create>(change->action) ||
                      std::holds_alternative<Replace>(change->action);
-  if (makes && IsRecovering(record)) change->lost = record.recovery->because;
+  if (makes && IsRecovering(record)) change->lost = record.recovery()->because;
 }
 
 void AddCapacity(const PodSpec& pod, std::vector<AttributeChange>* attributes) {

@@ -24,7 +24,7 @@ class Finder {
   std::vector<Drift> Run() {
     if (FindQueued()) return std::move(found_);
     if (question_.node == nullptr) {
-      if (question_.record.exists) {
+      if (question_.record.exists()) {
         Note(Drift::Kind::kVanished, "is gone: the node was deleted outside of podctl");
       }
       return std::move(found_);

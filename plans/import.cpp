@@ -303,7 +303,7 @@ void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const
   PodRecord& record = state->pods[address];
   record.project = name.project;
   record.zone = name.zone;
-  record.node_id = name.node;
+  record.current.locator = name.node;
   TakeObserved(node, &record);
   TakeBookkeeping(pod, lookup, &record);
   record.applied = OwnedFields(pod, RenderValue(pod.node, lookup, nullptr), node);
@@ -317,7 +317,7 @@ void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const
   StepRecord& step = state->steps[StepAddress(pod.name, kRuntimeStepName)];
   step.pod = address;
   for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
-    step.workers[worker] = {RuntimeDigest(variables->AsString()), record.uid, now};
+    step.workers[worker] = {RuntimeDigest(variables->AsString()), record.current.uid, now};
   }
 }
 

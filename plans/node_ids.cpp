@@ -15,7 +15,7 @@ void SettleNode(const PodRecord* record, PodSpec* pod) {
   }
   const bool stands = !pod->node_id_given || pod->node_id == record->wanted_node_id;
   if (!stands) return;
-  pod->node_id = record->node_id;
+  pod->node_id = record->current.locator;
   pod->wanted_node_id = record->wanted_node_id;
 }
 

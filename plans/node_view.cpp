@@ -88,7 +88,7 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
     const int slice_worker = per_slice > 0 ? index % per_slice : index;
     const std::string& uid = per_slice > 0
                                  ? slices[static_cast<std::size_t>(worker.slice())]["id"].AsString()
-                                 : record.uid;
+                                 : record.current.uid;
     if (!uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", uid, slice_worker);
     worker.trust_first_use = !record.ssh.strict_host_keys;
     worker.use_openssh = record.ssh.transport.has_value();

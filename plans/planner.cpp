@@ -118,8 +118,8 @@ class Planner {
     }
     for (const auto& [address, record] : state_.pods) {
       if (!named.contains(address)) PlanDelete(address, record, dependents[address]);
-      for (const DeposedNode& deposed : record.deposed) {
-        deposed_.push_back({address, deposed.node_id, NameOf(record, deposed),
+      for (const Object& deposed : record.deposed) {
+        deposed_.push_back({address, deposed.locator, NameOf(record, deposed),
                             "an earlier run replaced it, and was not done"});
       }
     }
@@ -217,7 +217,7 @@ class Planner {
   }
 
   void PlanKnown(const PodSpec& pod, const PodRecord& record, Change* change) {
-    const bool ours = record.exists || record.pending.has_value();
+    const bool ours = record.exists() || record.pending().has_value();
     const Value* node = ours ? observation_.Find(NameOf(record)) : nullptr;
     NoteDrift(change->address, pod, record, node);
     const Value* queued = observation_.FindQueued(record);
@@ -228,9 +228,9 @@ class Planner {
   }
 
   void PlanWithoutNode(const PodSpec& pod, const PodRecord& record, Change* change) {
-    const bool begun = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
+    const bool begun = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
     if (begun && NameOf(record) == change->node) {
-      const bool heard = !record.pending->operation.empty();
+      const bool heard = !record.pending()->operation.empty();
       change->reason = heard ? "its creation, begun by an earlier run, is under way"
                              : "an earlier run ended before it heard whether its creation began";
       return PlanCreate(pod, heard, change);
@@ -303,7 +303,7 @@ class Planner {
         diff.attributes.push_back({path, Value(before), Value(after), true, false, true});
       }
     };
-    add("nodeId", record.node_id, pod.node_id);
+    add("nodeId", record.current.locator, pod.node_id);
     add("zone", record.zone, pod.zone);
     add("project", record.project, pod.project);
     ReplaceForDifference(diff, change);
@@ -322,8 +322,8 @@ class Planner {
 
   void PlanExisting(const PodSpec& pod, const PodRecord& record, const PodDiff& diff,
                     const Value& node, Change* change) {
-    const std::string trigger =
-        record.replace_because.empty() ? triggers_.Fired(pod.lifecycle) : record.replace_because;
+    const std::string trigger = record.replace_because().empty() ? triggers_.Fired(pod.lifecycle)
+                                                                 : record.replace_because();
     if (diff.forces_replacement) {
       ReplaceForDifference(diff, change);
     } else if (again_.contains(change->address)) {
@@ -391,13 +391,13 @@ class Planner {
       return;
     }
     PodSpec fresh = pod;
-    if (pod.node_id == record.node_id) {
+    if (pod.node_id == record.current.locator) {
       ChooseFreeNodeId([this](const NodeName& name) { return IsTaken(name); }, &fresh);
     }
     taken_.insert(NameOf(fresh));
     change->node = NameOf(fresh);
     deposed_.push_back(
-        {change->address, record.node_id, NameOf(record), "its replacement is made first"});
+        {change->address, record.current.locator, NameOf(record), "its replacement is made first"});
     change->action = Replace{std::move(fresh), true};
   }
 
@@ -412,7 +412,7 @@ class Planner {
       }
       for (const auto& [address, record] : state_.pods) {
         taken_.insert(NameOf(record));
-        for (const DeposedNode& deposed : record.deposed) taken_.insert(NameOf(record, deposed));
+        for (const Object& deposed : record.deposed) taken_.insert(NameOf(record, deposed));
       }
     }
     return taken_.contains(name) || observation_.Find(name) != nullptr;
@@ -440,10 +440,10 @@ class Planner {
       change.reason_code = ReasonCode::kNoConfiguration;
       change.reason = "it is not in the spec";
     }
-    const bool coming = record.pending && record.pending->kind == PendingAction::Kind::kCreate;
+    const bool coming = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
     const bool queued = observation_.FindQueued(record) != nullptr;
     const bool there =
-        queued || ((record.exists || coming) && observation_.Find(change.node) != nullptr);
+        queued || ((record.exists() || coming) && observation_.Find(change.node) != nullptr);
     change.action = Delete{!there && !coming};
     change.attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {
@@ -481,7 +481,7 @@ class Planner {
       const auto spec = specs.find(address);
       PodSpec pod = spec == specs.end() ? PodSpec{} : *spec->second;
       SettleNode(&record, &pod);
-      if (record.exists) NoteDrift(address, pod, record, observation_.Find(NameOf(record)));
+      if (record.exists()) NoteDrift(address, pod, record, observation_.Find(NameOf(record)));
       if (spec == specs.end()) continue;
       Change change;
       change.address = address;

@@ -21,7 +21,7 @@ QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has
             suspended && !by_user ? "SUSPENDED" : ""};
   }
   if (has_node) return {};
-  if (phase == QueuedPhase::kActive && !record.pending) {
+  if (phase == QueuedPhase::kActive && !record.pending()) {
     return {Kind::kDead, fmt::format("its queued resource {} is ACTIVE, but its node is gone", id),
             AsksForSpot(record.queued->terms) ? "gone" : ""};
   }

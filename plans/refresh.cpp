@@ -196,11 +196,11 @@ class Collector {
   void GetTraining(const Address& address, const TrainingRecord& record) {
     CustomJobs* jobs = provider_.custom_jobs();
     if (jobs == nullptr) return;
-    const bool known = !record.job.empty();
-    if (!known && !record.pending) return;
-    auto job = known ? jobs->Get(record.job, stop_)
+    const bool known = !record.current.locator.empty();
+    if (!known && !record.pending()) return;
+    auto job = known ? jobs->Get(record.current.locator, stop_)
                      : jobs->Find(record.project, record.region, std::string(kRequestLabel),
-                                  record.pending->request_id, stop_);
+                                  record.pending()->request_id, stop_);
     std::lock_guard lock(mutex_);
     if (job || job.error().code == ErrorCode::kNotFound) {
       observation_.training[address] = job ? *std::move(job) : Value();
@@ -231,10 +231,6 @@ std::string_view ToSeconds(std::string_view time) {
   return time.substr(0, kSeconds);
 }
 
-bool MayBeginUnheard(const PodRecord& record) {
-  return !record.exists && record.pending && record.pending->kind == PendingAction::Kind::kCreate;
-}
-
 // A node as the state remembers it.
 Value RememberedNode(const PodRecord& record) {
   Value node = record.applied.is_map() ? record.applied : Value::EmptyMap();
@@ -244,7 +240,7 @@ Value RememberedNode(const PodRecord& record) {
   if (const std::string keys = RememberedKeys(record); !keys.empty()) metadata.Set(kSshKeys, keys);
   node.Set("metadata", std::move(metadata));
   node.Set("name", NameOf(record).Resource());
-  node.Set("id", record.uid);
+  node.Set("id", record.current.uid);
   return node;
 }
 
@@ -254,15 +250,15 @@ void Remember(const State& state, Observation* observation) {
     observation->remembered.insert(name);
   };
   for (const auto& [address, record] : state.pods) {
-    if (record.exists && !record.pending) add(NameOf(record), RememberedNode(record));
-    if (record.queued && !record.pending) {
+    if (record.exists() && !record.pending()) add(NameOf(record), RememberedNode(record));
+    if (record.queued && !record.pending()) {
       Value queued = Value::EmptyMap();
       queued.Set("name", QueuedNameOf(record).Resource());
       queued.SetPath("state.state", record.queued->state);
       observation->queued[QueuedNameOf(record)] = std::move(queued);
     }
-    for (const DeposedNode& deposed : record.deposed) {
-      if (deposed.pending) continue;
+    for (const Object& deposed : record.deposed) {
+      if (deposed.pending()) continue;
       Value node;
       node.Set("name", NameOf(record, deposed).Resource());
       node.Set("id", deposed.uid);
@@ -307,7 +303,7 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
     }
   }
   for (const auto& [address, record] : state.training_jobs) {
-    if (!refresh && !record.pending) continue;
+    if (!refresh && !record.pending()) continue;
     Errand errand;
     errand.kind = Errand::Kind::kTraining;
     errand.address = address;
@@ -324,13 +320,13 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
     if (!refresh) errands.push_back({Errand::Kind::kNode, {}, {}, name, version});
   };
   for (const auto& [address, record] : state.pods) {
-    follow(record.pending, NameOf(record), record.api_version);
-    if (!refresh && record.pending && record.queued) {
+    follow(record.pending(), NameOf(record), record.api_version);
+    if (!refresh && record.pending() && record.queued) {
       errands.push_back(
           {Errand::Kind::kQueued, {}, {}, {}, record.api_version, QueuedNameOf(record)});
     }
-    for (const DeposedNode& deposed : record.deposed) {
-      follow(deposed.pending, NameOf(record, deposed), record.api_version);
+    for (const Object& deposed : record.deposed) {
+      follow(deposed.pending(), NameOf(record, deposed), record.api_version);
     }
   }
   return errands;
@@ -344,9 +340,9 @@ Result<void> LookForCreates(const State& state, Collector& collector, Observatio
   std::vector<Errand> errands;
   std::vector<const PodRecord*> open;
   for (const auto& [address, record] : state.pods) {
-    if (!MayBeginUnheard(record) || observation.Find(NameOf(record)) != nullptr) continue;
+    if (!IsUnheard(record) || observation.Find(NameOf(record)) != nullptr) continue;
     // A queued resource's request may be repeated: what became of it need not be guessed.
-    if (record.pending->operation.empty() && !record.queued) {
+    if (record.pending()->operation.empty() && !record.queued) {
       ApiVersion& version = zones[{record.project, record.zone}];
       version = std::max(version, record.api_version);
       open.push_back(&record);
@@ -361,7 +357,7 @@ Result<void> LookForCreates(const State& state, Collector& collector, Observatio
   if (auto listed = collector.Run(std::move(lists), parallelism); !listed) return listed;
   for (const PodRecord* record : open) {
     const Operation* newest =
-        FindCreate(collector.listed(), NameOf(*record), record->pending->begun_at);
+        FindCreate(collector.listed(), NameOf(*record), record->pending()->begun_at);
     if (newest == nullptr) continue;
     observation.begun[NameOf(*record)] = newest->name;
     observation.operations[newest->name] = *newest;
@@ -419,16 +415,17 @@ QueuedName QueuedNameOf(const PodSpec& pod) {
   return {pod.project, pod.zone, named ? pod.queued->id : pod.node_id};
 }
 QueuedName QueuedNameOf(const PodRecord& record) {
-  return {record.project, record.zone, record.queued ? record.queued->id : record.node_id};
+  return {record.project, record.zone, record.queued ? record.queued->id : record.current.locator};
 }
 NodeName NameOf(const PodSpec& pod) {
   return {pod.project, pod.zone, pod.node_id, pod.queued ? pod.queued->slices : 1};
 }
 NodeName NameOf(const PodRecord& record) {
-  return {record.project, record.zone, record.node_id, record.queued ? record.queued->slices : 1};
+  return {record.project, record.zone, record.current.locator,
+          record.queued ? record.queued->slices : 1};
 }
-NodeName NameOf(const PodRecord& record, const DeposedNode& deposed) {
-  return {record.project, record.zone, deposed.node_id};
+NodeName NameOf(const PodRecord& record, const Object& deposed) {
+  return {record.project, record.zone, deposed.locator};
 }
 
 Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,

@@ -62,9 +62,8 @@ void TakeObserved(const Value& node, PodRecord* record);
 void ForgetNode(const Address& address, State* state);
 // A deposed node stays forever, or is gone: the record forgets it.
 void ForgetDeposed(const Address& address, const std::string& node_id, State* state);
-// The replacement came to nothing: the node that was deposed for it is the pod's again. Returns
-// false when there is none.
-bool ReinstateDeposed(PodRecord* record);
+// Nothing is to be remembered of the spec's node id where it is the node's own again.
+void SettleWantedId(PodRecord* record);
 
 // The create of that node that was begun at `begun_at` (RFC 3339; empty: at any time) or later, for
 // who did not hear its answer; nullptr when there is none among `operations`, into which the
@@ -76,6 +75,6 @@ QueuedName QueuedNameOf(const PodSpec& pod);  // of a pod with a queued resource
 QueuedName QueuedNameOf(const PodRecord& record);
 NodeName NameOf(const PodSpec& pod);
 NodeName NameOf(const PodRecord& record);
-NodeName NameOf(const PodRecord& record, const DeposedNode& deposed);
+NodeName NameOf(const PodRecord& record, const Object& deposed);
 
 }  // namespace podctl

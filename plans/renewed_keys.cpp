@@ -53,7 +53,7 @@ void TakeRenewedKeys(Provider& provider, int parallelism, const std::stop_token&
                      std::vector<std::string>* notes) {
   std::vector<Question> questions;
   for (auto& [address, record] : state->pods) {
-    if (record.exists && !record.host_keys.empty()) questions.push_back({&address, &record, {}});
+    if (record.exists() && !record.host_keys.empty()) questions.push_back({&address, &record, {}});
   }
   AskAll(provider, parallelism, stop, &questions);
   for (const Question& question : questions) {

@@ -26,7 +26,7 @@ bool ProgramsTakeFlags(const State& state, const std::string& pod, const PodReco
   return step != state.steps.end() &&
          std::any_of(step->second.workers.begin(), step->second.workers.end(),
                      [&](const auto& worker) {
-                       return worker.second.uid == record.uid &&
+                       return worker.second.uid == record.current.uid &&
                               worker.second.digest.starts_with(kNoUnitMark);
                      });
 }

@@ -7,13 +7,10 @@
 #include "plans/training_plan.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
+#include "state/transitions.h"
 
 namespace podctl {
 namespace {
-
-bool MayBeginUnheard(const PodRecord& record) {
-  return !record.exists && record.pending && record.pending->kind == PendingAction::Kind::kCreate;
-}
 
 Address RuntimeStepAddress(const Address& pod_address) {
   return StepAddress(pod_address.name, kRuntimeStepName);
@@ -28,8 +25,8 @@ void NoteRuntime(const Address& address, const PodRecord& record, const Value& n
   StepRecord step;
   step.pod = address;
   for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
-    step.workers[worker] = {RuntimeDigest(variables->AsString()), record.uid,
-                            record.pending->begun_at};
+    step.workers[worker] = {RuntimeDigest(variables->AsString()), record.uid(),
+                            record.pending()->begun_at};
   }
   state->steps[RuntimeStepAddress(address)] = std::move(step);
 }
@@ -37,6 +34,12 @@ void NoteRuntime(const Address& address, const PodRecord& record, const Value& n
 bool StillRunning(const PendingAction& pending, const Observation& observation) {
   auto it = observation.operations.find(pending.operation);
   return it != observation.operations.end() && !it->second.done;
+}
+
+void ForgetWorkers(PodRecord* record) {
+  record->host_keys.clear();
+  record->vm_names.clear();
+  record->host_keys_source.clear();
 }
 
 class Settlement {
@@ -62,9 +65,11 @@ class Settlement {
       } else {
         SettleGone(address, record);
       }
-      const bool empty = !record.exists && !record.pending && queued == nullptr &&
-                         record.deposed.empty() && !IsSought(record);
-      if (empty) ForgetNode(address, &state_);
+      if (queued == nullptr && !record.exists() && !record.pending()) {
+        ComeFrom({}, &record);
+        record.queued.reset();
+      }
+      if (IsEmpty(record)) ForgetNode(address, &state_);
     }
   }
 
@@ -74,10 +79,10 @@ class Settlement {
   }
 
   void SettleThere(const Address& address, const Value& node, PodRecord& record) {
-    const bool created = MayBeginUnheard(record);
-    if (!record.exists && !created) return;  // somebody else's, under a name that was ours
-    const bool whole = !IsJoined(node) || (!record.pending && NodeState(node) != kMissingSlice);
-    if (record.exists && !record.uid.empty() && record.uid != NodeUid(node) && whole) {
+    const bool created = IsUnheard(record);
+    if (!record.exists() && !created) return;  // somebody else's, under a name that was ours
+    const bool whole = !IsJoined(node) || (!record.pending() && NodeState(node) != kMissingSlice);
+    if (record.exists() && !record.uid().empty() && record.uid() != NodeUid(node) && whole) {
       Note(address, "the node was deleted and made anew outside of podctl");
     }
     TakeObserved(node, &record);
@@ -88,35 +93,35 @@ class Settlement {
       Note(address, "an earlier run had begun to create it; the node is there and is taken up");
     }
     const bool unfinished = NodeState(node) == "CREATING" || NodeState(node) == "DELETING";
-    if (record.pending && !unfinished && !StillRunning(*record.pending, observation_)) {
-      record.pending.reset();
-    }
-    if (!record.pending) record.capacity_since.clear();  // found
+    const auto pending = record.pending();
+    if (pending && !unfinished && !StillRunning(*pending, observation_)) EndRequest({}, &record);
+    if (!record.pending()) StopSeeking(&record);  // found
   }
 
   // There is a request, and no node (yet, or any more).
   void SettleQueued(const Value& queued, PodRecord& record) const {
     record.observed = Value();
-    if (!record.pending) return;
+    const auto pending = record.pending();
+    if (!pending) return;
     using gcp::QueuedPhase;
     const QueuedPhase phase = gcp::PhaseOf(record.queued->state);
     const bool comes = phase != QueuedPhase::kOver && phase != QueuedPhase::kGoing;
-    const bool open = record.pending->kind == PendingAction::Kind::kCreate
+    const bool open = pending->kind == PendingAction::Kind::kCreate
                           ? comes
                           : gcp::QueuedState(queued) == "DELETING";
-    if (!open && !StillRunning(*record.pending, observation_)) record.pending.reset();
+    if (!open && !StillRunning(*pending, observation_)) EndRequest({}, &record);
   }
 
   void SettleGone(const Address& address, PodRecord& record) {
-    if (!record.pending) {
+    auto pending = record.pending();
+    if (!pending) {
       record.observed = Value();  // vanished: the planner says so
       return;
     }
-    PendingAction& pending = *record.pending;
-    switch (pending.kind) {
+    switch (pending->kind) {
       case PendingAction::Kind::kPatch:
         record.observed = Value();
-        record.pending.reset();
+        EndRequest({}, &record);
         return;
       case PendingAction::Kind::kDelete:
         Note(address, "its deletion, begun by an earlier run, is complete");
@@ -124,44 +129,45 @@ class Settlement {
       case PendingAction::Kind::kCreate:
         break;
     }
-    if (pending.operation.empty()) {
+    if (pending->operation.empty()) {
       const auto begun = observation_.begun.find(NameOf(record));
       // It may have been sent a moment before the run ended, and not be seen anywhere yet.
       if (begun == observation_.begun.end()) return;
-      pending.operation = begun->second;
+      NoteOperation({}, begun->second, &record);
+      pending = record.pending();
     }
-    if (StillRunning(pending, observation_)) return;
+    if (StillRunning(*pending, observation_)) return;
     Note(address, "a creation begun by an earlier run left no node");
-    if (!ReinstateDeposed(&record)) return ForgetOrKeep(record);
+    if (!Reinstate(&record)) return ForgetOrKeep(record);
+    SettleWantedId(&record);
     const Value* old = observation_.Find(NameOf(record));
     if (old != nullptr) TakeObserved(*old, &record);
   }
 
   // Run() forgets the record when nothing is left of it.
   static void ForgetOrKeep(PodRecord& record) {
-    record.exists = false;
+    Lose({}, &record);
     record.queued.reset();
-    record.uid.clear();
-    record.pending.reset();
     record.observed = Value();
   }
 
   void SettleDeposed(const Address& address, PodRecord& record) {
-    std::erase_if(record.deposed, [&](DeposedNode& deposed) {
+    const std::vector<Object> all = record.deposed;
+    for (const Object& deposed : all) {
       const Value* node = observation_.Find(NameOf(record, deposed));
-      if (node == nullptr) return true;
-      if (!deposed.uid.empty() && deposed.uid != NodeUid(*node)) {
+      const auto pending = deposed.pending();
+      if (node == nullptr) {
+        Lose(deposed.locator, &record);
+      } else if (!deposed.uid.empty() && deposed.uid != NodeUid(*node)) {
         Note(address, fmt::format("the deposed node {} is gone; what has its name now is somebody "
                                   "else's, and is left alone",
-                                  deposed.node_id));
-        return true;
+                                  deposed.locator));
+        Lose(deposed.locator, &record);
+      } else if (pending && NodeState(*node) != "DELETING" &&
+                 !StillRunning(*pending, observation_)) {
+        EndRequest(deposed.locator, &record);
       }
-      if (deposed.pending && NodeState(*node) != "DELETING" &&
-          !StillRunning(*deposed.pending, observation_)) {
-        deposed.pending.reset();
-      }
-      return false;
-    });
+    }
   }
 
   State& state_;
@@ -173,14 +179,9 @@ class Settlement {
 
 void TakeObserved(const Value& node, PodRecord* record) {
   const std::string uid = NodeUid(node);
-  if (record->uid != uid) {
-    record->host_keys.clear();
-    record->vm_names.clear();
-    record->host_keys_source.clear();
-  }
-  record->uid = uid;
+  if (record->uid() != uid) ForgetWorkers(record);
+  See(uid, record);
   record->observed = ObservedFacts(node);
-  record->exists = true;
 }
 
 void ForgetNode(const Address& address, State* state) {
@@ -188,41 +189,25 @@ void ForgetNode(const Address& address, State* state) {
   if (it == state->pods.end()) return;
   std::erase_if(state->steps, [&](const auto& step) { return step.second.pod == address; });
   PodRecord& record = it->second;
-  if (record.deposed.empty() && !IsSought(record)) {
+  Lose({}, &record);
+  if (IsEmpty(record)) {
     state->pods.erase(it);
     return;
   }
-  record.exists = false;
-  record.uid.clear();
   record.queued.reset();
-  record.pending.reset();
   record.observed = Value();
-  record.host_keys.clear();
-  record.vm_names.clear();
-  record.host_keys_source.clear();
+  ForgetWorkers(&record);
 }
 
 void ForgetDeposed(const Address& address, const std::string& node_id, State* state) {
   const auto it = state->pods.find(address);
   if (it == state->pods.end()) return;
-  PodRecord& record = it->second;
-  std::erase_if(record.deposed,
-                [&](const DeposedNode& deposed) { return deposed.node_id == node_id; });
-  const bool empty =
-      !record.exists && !record.pending && record.deposed.empty() && !IsSought(record);
-  if (empty) ForgetNode(address, state);
+  Lose(node_id, &it->second);
+  if (IsEmpty(it->second)) ForgetNode(address, state);
 }
 
-bool ReinstateDeposed(PodRecord* record) {
-  if (record->deposed.empty()) return false;
-  const DeposedNode old = record->deposed.back();
-  record->deposed.pop_back();
-  record->node_id = old.node_id;
-  if (record->wanted_node_id == old.node_id) record->wanted_node_id.clear();
-  record->uid = old.uid;
-  record->pending = old.pending;
-  record->exists = true;
-  return true;
+void SettleWantedId(PodRecord* record) {
+  if (record->wanted_node_id == record->current.locator) record->wanted_node_id.clear();
 }
 
 State Settle(State state, const Observation& observation, std::vector<std::string>* notes) {

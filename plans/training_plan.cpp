@@ -9,6 +9,7 @@
 #include "plans/targets.h"
 #include "plans/training/requests.h"
 #include "providers/custom_jobs.h"
+#include "state/transitions.h"
 
 namespace podctl {
 namespace {
@@ -102,7 +103,7 @@ class TrainingPlanner {
  private:
   // Nothing can be cancelled any more.
   bool IsOver(const Address& address, const TrainingRecord& record) const {
-    if (record.job.empty()) return false;  // nobody knows
+    if (record.current.locator.empty()) return false;  // nobody knows
     return IsMissing(address) || PhaseOfJob(record.state) == JobPhase::kOver;
   }
   // The service was asked, and has no such job.
@@ -117,7 +118,7 @@ class TrainingPlanner {
   }
 
   void PlanKnown(const TrainingJobSpec& job, const TrainingRecord& record, Change* change) {
-    if (record.job.empty()) {
+    if (record.current.locator.empty()) {
       change->reason = "an earlier run ended before it heard whether it was submitted";
       return PlanNew(job, change);
     }
@@ -136,7 +137,7 @@ class TrainingPlanner {
     } else if (again_.contains(change->address)) {
       change->reason_code = ReasonCode::kByRequest;
       change->reason = "it was requested";
-    } else if (record.pending && record.pending->kind == PendingAction::Kind::kDelete) {
+    } else if (record.pending() && record.pending()->kind == PendingAction::Kind::kDelete) {
       change->reason_code = ReasonCode::kTainted;
       change->reason = "it is being cancelled by an earlier run";
     } else if (phase == JobPhase::kWaiting) {
@@ -211,18 +212,18 @@ void SettleTraining(const Observation& observation, State* state, std::vector<st
     const auto seen = observation.training.find(address);
     if (seen == observation.training.end()) continue;
     const Value& job = seen->second;
-    const bool was_unheard = record.job.empty();
+    const bool was_unheard = record.current.locator.empty();
     if (!job.is_null()) {
-      record.job = job["name"].AsString();
+      record.current.locator = job["name"].AsString();
       record.state = job["state"].AsString();
       record.error = job["error"]["message"].AsString();
     }
-    if (was_unheard && !record.job.empty()) {
-      record.pending.reset();
+    if (was_unheard && !record.current.locator.empty()) {
+      Finish(&record);
       notes->push_back(fmt::format(
           "{}: an earlier run had submitted it; the job is there and is taken up", address));
     }
-    const bool cancels = record.pending && record.pending->kind == PendingAction::Kind::kDelete;
+    const bool cancels = record.pending() && record.pending()->kind == PendingAction::Kind::kDelete;
     if (cancels && (job.is_null() || PhaseOfJob(record.state) == JobPhase::kOver)) {
       gone.push_back(address);
       notes->push_back(

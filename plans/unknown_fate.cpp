@@ -114,13 +114,14 @@ std::string PendingHint(const State& state, const std::string& project, const st
   for (const auto& [address, record] : state.pods) {
     if (record.project != project || record.zone != zone) continue;
     const std::size_t before = pending.size();
-    if (record.pending) {
-      pending += fmt::format("  {}: {}\n", address, PendingWords(*record.pending, record.node_id));
+    if (record.pending()) {
+      pending += fmt::format("  {}: {}\n", address,
+                             PendingWords(*record.pending(), record.current.locator));
     }
-    for (const DeposedNode& deposed : record.deposed) {
-      if (!deposed.pending) continue;
+    for (const Object& deposed : record.deposed) {
+      if (!deposed.pending()) continue;
       pending +=
-          fmt::format("  {}: {}\n", address, PendingWords(*deposed.pending, deposed.node_id));
+          fmt::format("  {}: {}\n", address, PendingWords(*deposed.pending(), deposed.locator));
     }
     if (pending.size() > before) addresses += " " + ShellQuote(address.Text());
   }

@@ -23,24 +23,16 @@ std::string_view PendingWords(PendingAction::Kind kind) {
 std::string RemarkOn(const PodRecord& record) {
   std::vector<std::string> words;
   const std::string& state = record.observed["state"].AsString();
-  if (record.exists && !state.empty() && state != "READY") words.push_back(state);
-  if (record.recovery) words.push_back(RecoveryStory(*record.recovery));
-  if (record.pending) words.emplace_back(PendingWords(record.pending->kind));
-  if (!record.capacity_since.empty()) {
-    words.push_back(fmt::format("waits for capacity since {}", record.capacity_since));
+  if (record.exists() && !state.empty() && state != "READY") words.push_back(state);
+  if (const auto recovery = record.recovery()) words.push_back(RecoveryStory(*recovery));
+  if (const auto pending = record.pending()) words.emplace_back(PendingWords(pending->kind));
+  if (!record.capacity_since().empty()) {
+    words.push_back(fmt::format("waits for capacity since {}", record.capacity_since()));
   }
   return Join(words, ", ");
 }
 
 }  // namespace
-
-bool IsRecovering(const PodRecord& record) {
-  return record.recovery && record.recovery->done.empty();
-}
-
-bool IsSought(const PodRecord& record) {
-  return IsRecovering(record) || !record.capacity_since.empty();
-}
 
 std::string RecoveryStory(const Recovery& recovery) {
   std::string story = fmt::format("found {} at {}", recovery.because, recovery.since);

@@ -14,23 +14,11 @@
 #include "providers/base/api_version.h"
 #include "providers/base/value.h"
 #include "state/address.h"
+#include "state/record.h"
 
 namespace podctl {
 
 class Random;  // providers/os/clock.h
-
-// An intent written down before the request is sent, and removed once the result is known.
-struct PendingAction {
-  enum class Kind { kCreate, kPatch, kDelete };
-  Kind kind = Kind::kCreate;
-  std::string operation;  // "projects/…/operations/…"; empty until the service has answered
-  std::string begun_at;   // RFC 3339
-  std::uint64_t run = 0;  // serial of the state when this was begun, to tell runs apart
-  // By which the service knows a repeat of the request; empty where the method takes none.
-  std::string request_id = {};
-
-  friend bool operator==(const PendingAction&, const PendingAction&) = default;
-};
 
 // How workers of a pod are reached; kept so that exec and destroy need no spec.
 struct SshSettings {
@@ -52,18 +40,10 @@ struct SshSettings {
   friend bool operator==(const SshSettings&, const SshSettings&) = default;
 };
 
-// A node that was replaced by one made before it was deleted, and that is still to be deleted.
-struct DeposedNode {
-  std::string node_id;  // in the record's project and zone
-  std::string uid;
-  std::optional<PendingAction> pending;
-
-  friend bool operator==(const DeposedNode&, const DeposedNode&) = default;
-};
-
-// The queued resource that a pod's node or nodes come from; in the record's project and zone.
+// The queued resource that a pod's node or nodes come from, its record's auxiliary object; in the
+// record's project and zone.
 struct QueuedRecord {
-  std::string id;
+  std::string id;     // its locator
   Value terms;        // as the spec set them (QueuedSpec::terms)
   int slices = 1;     // nodes that were asked for; 2 or more: a multislice
   std::string state;  // as last seen, "WAITING_FOR_RESOURCES"; empty: never seen
@@ -71,24 +51,13 @@ struct QueuedRecord {
   friend bool operator==(const QueuedRecord&, const QueuedRecord&) = default;
 };
 
-// A pod whose node was lost (preempted, terminated, gone) and is made anew for that, or was.
-struct Recovery {
-  std::string because;  // "PREEMPTED", "SUSPENDED", "gone"
-  std::string since;    // RFC 3339, when that was found
-  std::string done;     // when the new node worked and its steps had run; empty: not yet
-  int times = 1;        // how often it was lost, this one included
-
-  friend bool operator==(const Recovery&, const Recovery&) = default;
-};
-
-struct PodRecord {
+// The current object is its node, with the node id as locator; so are those deposed, in the same
+// project and zone.
+struct PodRecord : Record {
   std::string project;
   std::string zone;
-  std::string node_id;
   // The node id of the spec, where `createBeforeDestroy` had to choose another; else empty.
   std::string wanted_node_id;
-  // The service's own number for this node (Node.id): tells a re-created node from the old one.
-  std::string uid;
   ApiVersion api_version = ApiVersion::kV2;  // in which the node is spoken of
   // Node fields as the spec set them when last applied (without metadata): what podctl owns.
   Value applied;
@@ -109,18 +78,7 @@ struct PodRecord {
   std::map<std::string, std::string> exec_env;  // for what exec starts on a single-host node
   std::vector<Address> depends_on;              // for the order of deletes
   bool prevent_destroy = false;
-  // Why the node must be replaced although it is as the spec wants it ("pod.other was replaced");
-  // kept until it is, so that an interrupted run does not lose it. Empty: it need not.
-  std::string replace_because;
-  std::vector<DeposedNode> deposed;
-  std::optional<QueuedRecord> queued;
-  std::optional<PendingAction> pending;
-  // Since when a zone with room for the node is sought (RFC 3339); empty: none is. The record's
-  // zone is the one tried last, or next.
-  std::string capacity_since;
-  std::optional<Recovery> recovery;
-  // false while only a pending create stands here, or a wish (IsSought): no node is known to exist.
-  bool exists = false;
+  std::optional<QueuedRecord> queued;  // with an auxiliary object, and only then
 
   friend bool operator==(const PodRecord&, const PodRecord&) = default;
 };
@@ -141,16 +99,15 @@ struct StepRecord {
 };
 
 // A training job that podctl submitted to Vertex AI.
-struct TrainingRecord {
+// Its object's locator is what the service calls it, "projects/…/customJobs/123"; empty while that
+// has not been heard. The request_id of its creation is the label by which a job is found whose
+// creation nobody heard of.
+struct TrainingRecord : Record {
   std::string project;
   std::string region;
-  // What the service calls it, "projects/…/customJobs/123"; empty while that has not been heard.
-  std::string job;
   Value applied;      // the body that was sent, without podctl's own label
   std::string state;  // as last seen, "JOB_STATE_RUNNING"; empty: never seen
   std::string error;  // why it failed, in the service's words; else empty
-  // Its request_id is the label by which a job is found whose creation nobody heard of.
-  std::optional<PendingAction> pending;
 
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
 };
@@ -171,10 +128,6 @@ struct State {
 State NewState(Random& random);
 // A fresh key for State::digest_key: 64 hex digits that hold 244 random bits.
 std::string NewDigestKey(Random& random);
-
-// There may be no node, but one is to be made: the record is kept for that.
-bool IsSought(const PodRecord& record);
-bool IsRecovering(const PodRecord& record);
 
 // "found PREEMPTED at 2026-11-22T04:12:03Z, made anew by 2026-11-22T04:20:41Z".
 std::string RecoveryStory(const Recovery& recovery);

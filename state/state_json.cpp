@@ -2,180 +2,25 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "state/object_reader.h"
+#include "state/record_json.h"
 #include "state/state_writer.h"
 
 namespace podctl {
 namespace {
 
-constexpr int kMaxWorker = 99999;
 constexpr int kMaxSlices = 9999;
 constexpr std::string_view kResourcesLine = "\n  \"resources\": ";
 constexpr std::size_t kMostHeaderBytes = 4096;  // of a text as podctl lays it out
 constexpr std::string_view kEnd = "\n}\n";
 
 // ---- Reading.
-
-// Takes the members out of one JSON object, each of which must be of its kind; those that say
-// nothing when they are empty may be missing (Spare…), the others not. Remembers the first problem
-// of the whole document in `problem`; after one, what is read is of no use.
-class ObjectReader {
- public:
-  ObjectReader(Value& object, std::string where, std::string& problem)
-      : object_(object), where_(std::move(where)), problem_(problem) {
-    if (!object_.is_map()) Fail("is not an object");
-  }
-
-  std::string Text(std::string_view key) {
-    return TakeText(Member(key), [&] { FailMember(key, "is not a string"); });
-  }
-  std::string SpareText(std::string_view key) { return IsThere(key) ? Text(key) : ""; }
-  bool SpareFlag(std::string_view key) { return IsThere(key) && Flag(key); }
-  std::vector<std::string> SpareTexts(std::string_view key) {
-    return IsThere(key) ? Texts(key) : std::vector<std::string>();
-  }
-  std::map<std::string, std::string> SpareTextMap(std::string_view key) {
-    return IsThere(key) ? TextMap(key) : std::map<std::string, std::string>();
-  }
-  bool IsThere(std::string_view key) const { return object_.Find(key) != nullptr; }
-  bool Flag(std::string_view key) {
-    const Value& value = Member(key);
-    if (!value.is_bool()) FailMember(key, "is not true or false");
-    return value.AsBool();
-  }
-  std::int64_t Number(std::string_view key, std::int64_t least, std::int64_t most) {
-    const Value& value = Member(key);
-    if (!value.is_int()) {
-      FailMember(key, "is not a whole number");
-      return least;
-    }
-    if (value.AsInt() < least || value.AsInt() > most) FailMember(key, "is out of range");
-    return value.AsInt();
-  }
-  Value Any(std::string_view key) { return std::move(Member(key)); }
-  // To be read where it stands.
-  Value& At(std::string_view key) { return Member(key); }
-  Value::Map& Map(std::string_view key) {
-    Value& value = Member(key);
-    if (!value.is_map()) FailMember(key, "is not an object");
-    return value.MutableMap();
-  }
-  Value::List& List(std::string_view key) {
-    Value& value = Member(key);
-    if (!value.is_list()) FailMember(key, "is not a list");
-    return value.MutableList();
-  }
-  std::vector<std::string> Texts(std::string_view key) {
-    return TextList(Member(key), fmt::format("`{}`", key));
-  }
-  std::map<std::string, std::string> TextMap(std::string_view key) {
-    std::map<std::string, std::string> texts;
-    for (auto& [name, value] : Map(key)) {
-      texts.emplace_hint(texts.end(), name, TakeText(value, [&] {
-                           FailMember(key, "holds something other than strings");
-                         }));
-    }
-    return texts;
-  }
-  Value* Optional(std::string_view key) {
-    asked_.push_back(key);
-    if (!object_.is_map()) return nullptr;
-    auto found = object_.MutableMap().find(key);
-    if (found == object_.MutableMap().end()) return nullptr;
-    ++found_;
-    return &found->second;
-  }
-  std::vector<std::string> TextList(Value& value, const std::string& what) {
-    if (!value.is_list()) Fail(what + " is not a list");
-    std::vector<std::string> texts;
-    for (Value& item : value.MutableList()) {
-      texts.push_back(TakeText(item, [&] { Fail(what + " holds something other than strings"); }));
-    }
-    return texts;
-  }
-  Address AddressIn(const std::string& text, std::string_view key) {
-    const auto address = ParseAddress(text);
-    if (!address) FailMember(key, fmt::format("holds `{}`, which is no address", text));
-    return address.value_or(Address{});
-  }
-  // "0", "12": a worker's number as written by this room, so not "007".
-  int Worker(const std::string& text) {
-    int worker = -1;
-    const char* end = text.data() + text.size();
-    auto [rest, code] = std::from_chars(text.data(), end, worker);
-    if (code != std::errc() || rest != end || worker < 0 || worker > kMaxWorker ||
-        std::to_string(worker) != text) {
-      Fail(fmt::format("has a worker with a bad number, `{}`", text));
-    }
-    return worker;
-  }
-  // Call last: what this podctl does not know it would drop with the next save.
-  void RefuseUnknownMembers() {
-    if (found_ == object_.AsMap().size()) return;
-    for (const auto& [key, value] : object_.AsMap()) {
-      if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) {
-        Fail(fmt::format("has an unknown key `{}`", key));
-      }
-    }
-  }
-  void Fail(const std::string& what) {
-    if (problem_.empty()) problem_ = where_.empty() ? "the document " + what : where_ + " " + what;
-  }
-
- private:
-  template <typename OnWrongKind>
-  static std::string TakeText(Value& value, const OnWrongKind& on_wrong_kind) {
-    if (!value.is_string()) {
-      on_wrong_kind();
-      return {};
-    }
-    return std::move(value.MutableString());
-  }
-  Value& Member(std::string_view key) {
-    if (Value* found = Optional(key)) return *found;
-    FailMember(key, "is missing");
-    missing_ = Value();
-    return missing_;
-  }
-  void FailMember(std::string_view key, std::string_view what) {
-    if (!problem_.empty()) return;
-    problem_ = where_.empty() ? fmt::format("`{}` {}", key, what)
-                              : fmt::format("`{}` of {} {}", key, where_, what);
-  }
-
-  Value& object_;
-  std::string where_;
-  std::string& problem_;
-  std::vector<std::string_view> asked_;  // each once, and from literals
-  std::size_t found_ = 0;
-  Value missing_;
-};
-
-PendingAction PendingFromValue(Value& value, const std::string& where, std::string& problem) {
-  ObjectReader in(value, where, problem);
-  PendingAction pending;
-  const std::string kind = in.Text("kind");
-  bool known = false;
-  for (auto candidate :
-       {PendingAction::Kind::kCreate, PendingAction::Kind::kPatch, PendingAction::Kind::kDelete}) {
-    if (PendingKindName(candidate) != kind) continue;
-    pending.kind = candidate;
-    known = true;
-  }
-  if (!known) in.Fail(fmt::format("has an unknown kind `{}`", kind));
-  pending.operation = in.Text("operation");
-  pending.begun_at = in.Text("begun_at");
-  pending.run = static_cast<std::uint64_t>(in.Number("run", 0, INT64_MAX));
-  pending.request_id = in.SpareText("request_id");
-  in.RefuseUnknownMembers();
-  return pending;
-}
 
 SshSettings SshFromValue(Value& value, const std::string& where, std::string& problem) {
   ObjectReader in(value, where, problem);
@@ -207,10 +52,13 @@ SshSettings SshFromValue(Value& value, const std::string& where, std::string& pr
   return ssh;
 }
 
-QueuedRecord QueuedFromValue(Value& value, const std::string& where, std::string& problem) {
+// Its id is the locator of the auxiliary object.
+QueuedRecord QueuedFromValue(Value& value, const std::string& where, const Record& record,
+                             bool with_id, std::string& problem) {
   ObjectReader in(value, where, problem);
   QueuedRecord queued;
-  queued.id = in.Text("id");
+  if (with_id) in.Text("id");
+  if (record.auxiliary.size() == 1) queued.id = record.auxiliary.front().locator;
   queued.slices = static_cast<int>(in.Number("slices", 1, kMaxSlices));
   queued.state = in.Text("state");
   queued.terms = in.Any("terms");
@@ -219,128 +67,100 @@ QueuedRecord QueuedFromValue(Value& value, const std::string& where, std::string
   return queued;
 }
 
-Recovery RecoveryFromValue(Value& value, const std::string& where, std::string& problem) {
-  ObjectReader in(value, where, problem);
-  Recovery recovery;
-  recovery.because = in.Text("because");
-  recovery.since = in.Text("since");
-  recovery.done = in.Text("done");
-  recovery.times = static_cast<int>(in.Number("times", 1, INT32_MAX));
-  in.RefuseUnknownMembers();
-  return recovery;
-}
-
-std::vector<DeposedNode> DeposedFromValue(Value::List& list, const std::string& where,
-                                          std::string& problem) {
-  std::vector<DeposedNode> nodes;
-  for (Value& value : list) {
-    ObjectReader in(value, where, problem);
-    DeposedNode& node = nodes.emplace_back();
-    node.node_id = in.Text("node_id");
-    node.uid = in.Text("uid");
-    if (Value* pending = in.Optional("pending")) {
-      node.pending = PendingFromValue(*pending, where + ".pending", problem);
-    }
-    in.RefuseUnknownMembers();
-  }
-  return nodes;
-}
-
-PodRecord PodFromValue(Value& value, const std::string& address, std::string& problem) {
-  ObjectReader in(value, address, problem);
-  PodRecord pod;
-  in.Text("type");  // looked at by the caller
-  pod.project = in.Text("project");
-  pod.zone = in.Text("zone");
-  pod.node_id = in.Text("node_id");
-  pod.uid = in.Text("uid");
-  pod.exists = in.Flag("exists");
-  pod.applied = in.Any("applied");
-  pod.metadata = in.SpareTextMap("metadata");
-  pod.sensitive_keys = in.SpareTexts("sensitive_keys");
-  pod.team_keys = in.SpareTexts("team_keys");
-  pod.own_keys = in.SpareTexts("own_keys");
-  pod.observed = in.Any("observed");
+void ReadPod(ObjectReader& in, const std::string& address, int version, PodRecord* pod,
+             std::string& problem) {
+  pod->project = in.Text("project");
+  pod->zone = in.Text("zone");
+  pod->applied = in.Any("applied");
+  pod->metadata = in.SpareTextMap("metadata");
+  pod->sensitive_keys = in.SpareTexts("sensitive_keys");
+  pod->team_keys = in.SpareTexts("team_keys");
+  pod->own_keys = in.SpareTexts("own_keys");
+  pod->observed = in.Any("observed");
   if (in.IsThere("host_keys")) {
     for (auto& [worker, keys] : in.Map("host_keys")) {
-      pod.host_keys[in.Worker(worker)] = in.TextList(keys, "`host_keys`");
+      pod->host_keys[in.Worker(worker)] = in.TextList(keys, "`host_keys`");
     }
   }
-  pod.host_keys_source = in.SpareText("host_keys_source");
+  pod->host_keys_source = in.SpareText("host_keys_source");
   if (Value* ssh = in.Optional("ssh")) {
-    pod.ssh = SshFromValue(*ssh, address + ".ssh", problem);
+    pod->ssh = SshFromValue(*ssh, address + ".ssh", problem);
   }
-  pod.exec_env = in.SpareTextMap("exec_env");
+  pod->exec_env = in.SpareTextMap("exec_env");
   for (const std::string& text : in.SpareTexts("depends_on")) {
-    pod.depends_on.push_back(in.AddressIn(text, "depends_on"));
+    pod->depends_on.push_back(in.AddressIn(text, "depends_on"));
   }
-  pod.prevent_destroy = in.SpareFlag("prevent_destroy");
-  pod.wanted_node_id = in.SpareText("wanted_node_id");
-  pod.replace_because = in.SpareText("replace_because");
-  if (in.IsThere("deposed")) {
-    pod.deposed = DeposedFromValue(in.List("deposed"), address + ".deposed", problem);
-  }
+  pod->prevent_destroy = in.SpareFlag("prevent_destroy");
+  pod->wanted_node_id = in.SpareText("wanted_node_id");
   if (const Value* name = in.Optional("api_version")) {
     const auto spoken = ParseApiVersion(name->AsString());
     if (!spoken) in.Fail("has an unknown `api_version`");
-    pod.api_version = spoken.value_or(ApiVersion::kV2);
+    pod->api_version = spoken.value_or(ApiVersion::kV2);
   }
   if (Value* queued = in.Optional("queued")) {
-    pod.queued = QueuedFromValue(*queued, address + ".queued", problem);
+    const bool with_id = version < kFormatOfObjects;
+    pod->queued = QueuedFromValue(*queued, address + ".queued", *pod, with_id, problem);
   }
-  for (auto& [worker, name] : in.SpareTextMap("vm_names")) pod.vm_names[in.Worker(worker)] = name;
-  if (Value* pending = in.Optional("pending")) {
-    pod.pending = PendingFromValue(*pending, address + ".pending", problem);
+  if (pod->auxiliary.size() != (pod->queued ? 1U : 0U)) {
+    in.Fail("has auxiliary objects that are not its queued resource");
   }
-  pod.capacity_since = in.SpareText("capacity_since");
-  if (Value* recovery = in.Optional("recovery")) {
-    pod.recovery = RecoveryFromValue(*recovery, address + ".recovery", problem);
-  }
-  in.RefuseUnknownMembers();
-  return pod;
+  for (auto& [worker, name] : in.SpareTextMap("vm_names")) pod->vm_names[in.Worker(worker)] = name;
 }
 
-StepRecord StepFromValue(Value& value, const std::string& address, std::string& problem) {
-  ObjectReader in(value, address, problem);
-  StepRecord step;
-  in.Text("type");
-  step.pod = ParseAddress(in.Text("pod")).value_or(Address{});
-  if (step.pod.kind != kPodKind) in.Fail("belongs to no pod");
+void ReadStep(ObjectReader& in, const std::string& address, int /*version*/, StepRecord* step,
+              std::string& problem) {
+  step->pod = ParseAddress(in.Text("pod")).value_or(Address{});
+  if (step->pod.kind != kPodKind) in.Fail("belongs to no pod");
   for (auto& [worker, entry] : in.Map("workers")) {
     ObjectReader reader(entry, address + ".workers", problem);
-    StepWorkerRecord& record = step.workers[in.Worker(worker)];
+    StepWorkerRecord& record = step->workers[in.Worker(worker)];
     record.digest = reader.Text("digest");
     record.uid = reader.Text("uid");
     record.applied_at = reader.Text("applied_at");
     reader.RefuseUnknownMembers();
   }
-  in.RefuseUnknownMembers();
-  return step;
 }
 
-TrainingRecord TrainingFromValue(Value& value, const std::string& address, std::string& problem) {
+void ReadTraining(ObjectReader& in, const std::string& /*address*/, int /*version*/,
+                  TrainingRecord* job, std::string& /*problem*/) {
+  job->project = in.Text("project");
+  job->region = in.Text("region");
+  job->applied = in.Any("applied");
+  job->state = in.Text("state");
+  job->error = in.Text("error");
+}
+
+// Below kFormatOfObjects what the objects say and the payload stood side by side.
+template <typename OneRecord, typename ReadPayload>
+OneRecord RecordFromValue(Value& value, const std::string& address, int version,
+                          const ReadPayload& read_payload, std::string& problem) {
   ObjectReader in(value, address, problem);
-  TrainingRecord job;
-  in.Text("type");
-  job.project = in.Text("project");
-  job.region = in.Text("region");
-  job.job = in.Text("job");
-  job.applied = in.Any("applied");
-  job.state = in.Text("state");
-  job.error = in.Text("error");
-  if (Value* pending = in.Optional("pending")) {
-    job.pending = PendingFromValue(*pending, address + ".pending", problem);
+  OneRecord record;
+  in.Text("type");  // looked at by the caller
+  constexpr bool kHasObjects = std::is_base_of_v<Record, OneRecord>;
+  if (version >= kFormatOfObjects) {
+    if constexpr (kHasObjects) ReadRecord(in, address, &record, problem);
+    ObjectReader payload(in.At("payload"), address + ".payload", problem);
+    read_payload(payload, address + ".payload", version, &record, problem);
+    payload.RefuseUnknownMembers();
+  } else {
+    if constexpr (std::is_same_v<OneRecord, PodRecord>) {
+      ReadRecordBefore5(in, address, "node_id", &record, problem);
+    } else if constexpr (kHasObjects) {
+      ReadRecordBefore5(in, address, "job", &record, problem);
+    }
+    read_payload(in, address, version, &record, problem);
   }
   in.RefuseUnknownMembers();
-  return job;
+  return record;
 }
 
 // Version 1 had no `wanted_node_id`, `replace_because` and `deposed`, versions below 3 no training
-// jobs, and versions below 4 wrote every member, empty or not. All that reads the same.
+// jobs, versions below 4 wrote every member, empty or not, and versions below 5 had no objects.
 State StateFromDocument(Value& document, std::string& problem) {
   ObjectReader in(document, "", problem);
   State state;
-  const std::int64_t version = in.Number("format_version", 1, kStateFormatVersion);
+  const int version = static_cast<int>(in.Number("format_version", 1, kStateFormatVersion));
   in.Text("podctl_version");
   in.Text("checksum");
   state.lineage = in.Text("lineage");
@@ -354,13 +174,15 @@ State StateFromDocument(Value& document, std::string& problem) {
       in.Fail(fmt::format("has a resource `{}`, which is no address", text));
     } else if (type == kPodKind && address->kind == kPodKind) {
       state.pods.emplace_hint(state.pods.end(), *std::move(address),
-                              PodFromValue(value, text, problem));
+                              RecordFromValue<PodRecord>(value, text, version, ReadPod, problem));
     } else if (type == kStepKind && address->kind == kStepKind) {
-      state.steps.emplace_hint(state.steps.end(), *std::move(address),
-                               StepFromValue(value, text, problem));
+      state.steps.emplace_hint(
+          state.steps.end(), *std::move(address),
+          RecordFromValue<StepRecord>(value, text, version, ReadStep, problem));
     } else if (type == kTrainingKind && address->kind == kTrainingKind && version >= 3) {
-      state.training_jobs.emplace_hint(state.training_jobs.end(), *std::move(address),
-                                       TrainingFromValue(value, text, problem));
+      state.training_jobs.emplace_hint(
+          state.training_jobs.end(), *std::move(address),
+          RecordFromValue<TrainingRecord>(value, text, version, ReadTraining, problem));
     } else {
       in.Fail(fmt::format("has a resource `{}` of the wrong type `{}`", text, type));
     }

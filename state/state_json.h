@@ -10,7 +10,7 @@
 
 namespace podctl {
 
-inline constexpr int kStateFormatVersion = 4;  // which is written, and the newest that is read
+inline constexpr int kStateFormatVersion = 5;  // which is written, and the newest that is read
 inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -39,15 +40,14 @@ void Put(const Address& address, std::string* out);
 void Put(const std::vector<Address>& addresses, std::string* out);
 void Put(const std::vector<std::string>& texts, std::string* out);
 void Put(const std::map<std::string, std::string>& texts, std::string* out);
-void Put(const PendingAction& pending, std::string* out);
+void Put(const Intent& intent, std::string* out);
+void Put(const Goal& goal, std::string* out);
 void Put(const SshSettings& ssh, std::string* out);
 void Put(const QueuedRecord& queued, std::string* out);
 void Put(const Recovery& recovery, std::string* out);
-void Put(const DeposedNode& node, std::string* out);
-void Put(const std::vector<DeposedNode>& nodes, std::string* out);
 void Put(const StepWorkerRecord& worker, std::string* out);
-template <typename Record>
-void Put(const std::map<int, Record>& workers, std::string* out);
+template <typename Worker>
+void Put(const std::map<int, Worker>& workers, std::string* out);
 void Put(const PodRecord& pod, std::string* out);
 void Put(const StepRecord& step, std::string* out);
 void Put(const TrainingRecord& job, std::string* out);
@@ -111,13 +111,12 @@ void Put(const std::map<std::string, std::string>& texts, std::string* out) {
   for (const auto& [key, text] : texts) object.Member(key, text);
 }
 
-void Put(const PendingAction& pending, std::string* out) {
+void Put(const Intent& intent, std::string* out) {
   ObjectWriter object(out);
-  object.Member("begun_at", pending.begun_at);
-  object.Member("kind", PendingKindName(pending.kind));
-  object.Member("operation", pending.operation);
-  object.Spare("request_id", pending.request_id);
-  object.Member("run", pending.run);
+  object.Member("begun_at", intent.begun_at);
+  object.Member("operation", intent.operation);
+  object.Spare("request_id", intent.request_id);
+  object.Member("run", intent.run);
 }
 
 void Put(const SshSettings& ssh, std::string* out) {
@@ -137,7 +136,6 @@ void Put(const SshSettings& ssh, std::string* out) {
 
 void Put(const QueuedRecord& queued, std::string* out) {
   ObjectWriter object(out);
-  object.Member("id", queued.id);
   object.Member("slices", queued.slices);
   object.Member("state", queued.state);
   object.Member("terms", queued.terms);
@@ -151,15 +149,71 @@ void Put(const Recovery& recovery, std::string* out) {
   object.Member("times", recovery.times);
 }
 
-void Put(const DeposedNode& node, std::string* out) {
-  ObjectWriter object(out);
-  object.Member("node_id", node.node_id);
-  if (node.pending) object.Member("pending", *node.pending);
-  object.Member("uid", node.uid);
+const Intent* IntentOf(const Life& life) {
+  if (const auto* creating = std::get_if<Creating>(&life)) return &creating->intent;
+  if (const auto* changing = std::get_if<Changing>(&life)) return &changing->intent;
+  if (const auto* deleting = std::get_if<Deleting>(&life)) return &deleting->intent;
+  return nullptr;
 }
 
-void Put(const std::vector<DeposedNode>& nodes, std::string* out) {
-  PutList(nodes, out, [&](const DeposedNode& node) { Put(node, out); });
+void PutObject(const Object& it, std::string_view role, std::string* out) {
+  ObjectWriter object(out);
+  if (const Intent* intent = IntentOf(it.life)) object.Member("intent", *intent);
+  object.Member("life", LifeName(it.life));
+  object.Member("locator", it.locator);
+  object.Member("role", role);
+  const bool open =
+      std::holds_alternative<Creating>(it.life) || std::holds_alternative<Deleting>(it.life);
+  if (open) object.Member("seen", it.exists());
+  object.Spare("uid", it.uid);
+}
+
+void PutObjects(const Record& record, std::string* out) {
+  *out += '[';
+  PutObject(record.current, kCurrentRole, out);
+  for (const Object& object : record.deposed) {
+    *out += ',';
+    PutObject(object, kDeposedRole, out);
+  }
+  for (const Object& object : record.auxiliary) {
+    *out += ',';
+    PutObject(object, kAuxiliaryRole, out);
+  }
+  *out += ']';
+}
+
+void Put(const Goal& goal, std::string* out) {
+  ObjectWriter object(out);
+  if (const auto* recovering = std::get_if<Recovering>(&goal)) {
+    object.Member("because", recovering->because);
+    object.Member("goal", GoalName(goal));
+    object.Spare("replace_because", recovering->replace_because);
+    object.Spare("seeking_since", recovering->seeking_since);
+    object.Member("since", recovering->since);
+  } else if (const auto* replacing = std::get_if<Replacing>(&goal)) {
+    object.Member("because", replacing->because);
+    object.Member("goal", GoalName(goal));
+    object.Spare("seeking_since", replacing->seeking_since);
+  } else {
+    object.Member("goal", GoalName(goal));
+    if (const auto* seeking = std::get_if<Seeking>(&goal)) object.Member("since", seeking->since);
+  }
+}
+
+// What stands beside the payload.
+void PutMembers(const Record& record, ObjectWriter* object) {
+  if (!std::holds_alternative<Settled>(record.goal)) object->Member("goal", record.goal);
+  PutObjects(record, object->Key("objects"));
+}
+
+template <typename OnePayload>
+void PutRecord(const Record& record, std::string_view type, const OnePayload& put_payload,
+               std::string* out) {
+  ObjectWriter object(out);
+  PutMembers(record, &object);
+  put_payload(object.Key("payload"));
+  if (record.recovered) object.Member("recovered", *record.recovered);
+  object.Member("type", type);
 }
 
 void Put(const StepWorkerRecord& worker, std::string* out) {
@@ -170,78 +224,81 @@ void Put(const StepWorkerRecord& worker, std::string* out) {
 }
 
 // Workers by number as text, so "10" before "2".
-template <typename Record>
-void Put(const std::map<int, Record>& workers, std::string* out) {
-  std::map<std::string, const Record*> by_text;
+template <typename Worker>
+void Put(const std::map<int, Worker>& workers, std::string* out) {
+  std::map<std::string, const Worker*> by_text;
   for (const auto& [worker, record] : workers) by_text[std::to_string(worker)] = &record;
   ObjectWriter object(out);
   for (const auto& [worker, record] : by_text) object.Member(worker, *record);
 }
 
-void Put(const PodRecord& pod, std::string* out) {
+void PutPayload(const PodRecord& pod, std::string* out) {
   ObjectWriter object(out);
   if (pod.api_version != ApiVersion::kV2) {
     object.Member("api_version", ApiVersionName(pod.api_version));
   }
   object.Member("applied", pod.applied);
-  object.Spare("capacity_since", pod.capacity_since);
   object.Spare("depends_on", pod.depends_on);
-  object.Spare("deposed", pod.deposed);
   object.Spare("exec_env", pod.exec_env);
-  object.Member("exists", pod.exists);
   object.Spare("host_keys", pod.host_keys);
   object.Spare("host_keys_source", pod.host_keys_source);
   object.Spare("metadata", pod.metadata);
-  object.Member("node_id", pod.node_id);
   object.Member("observed", pod.observed);
   object.Spare("own_keys", pod.own_keys);
-  if (pod.pending) object.Member("pending", *pod.pending);
   object.Spare("prevent_destroy", pod.prevent_destroy);
   object.Member("project", pod.project);
   if (pod.queued) object.Member("queued", *pod.queued);
-  if (pod.recovery) object.Member("recovery", *pod.recovery);
-  object.Spare("replace_because", pod.replace_because);
   object.Spare("sensitive_keys", pod.sensitive_keys);
   object.Spare("ssh", pod.ssh);
   object.Spare("team_keys", pod.team_keys);
-  object.Member("type", std::string_view("pod"));
-  object.Member("uid", pod.uid);
   object.Spare("vm_names", pod.vm_names);
   object.Spare("wanted_node_id", pod.wanted_node_id);
   object.Member("zone", pod.zone);
 }
 
-void Put(const StepRecord& step, std::string* out) {
+void PutPayload(const StepRecord& step, std::string* out) {
   ObjectWriter object(out);
   object.Member("pod", step.pod);
-  object.Member("type", std::string_view("bootstrap"));
   object.Member("workers", step.workers);
 }
 
-void Put(const TrainingRecord& job, std::string* out) {
+void PutPayload(const TrainingRecord& job, std::string* out) {
   ObjectWriter object(out);
   object.Member("applied", job.applied);
   object.Member("error", job.error);
-  object.Member("job", job.job);
-  if (job.pending) object.Member("pending", *job.pending);
   object.Member("project", job.project);
   object.Member("region", job.region);
   object.Member("state", job.state);
-  object.Member("type", std::string_view("trainingJob"));
+}
+
+void Put(const PodRecord& pod, std::string* out) {
+  PutRecord(
+      pod, kPodKind, [&](std::string* into) { PutPayload(pod, into); }, out);
+}
+
+void Put(const StepRecord& step, std::string* out) {
+  ObjectWriter object(out);
+  PutPayload(step, object.Key("payload"));
+  object.Member("type", kStepKind);
+}
+
+void Put(const TrainingRecord& job, std::string* out) {
+  PutRecord(
+      job, kTrainingKind, [&](std::string* into) { PutPayload(job, into); }, out);
 }
 
 }  // namespace
 
-std::string_view PendingKindName(PendingAction::Kind kind) {
-  switch (kind) {
-    case PendingAction::Kind::kCreate:
-      return "create";
-    case PendingAction::Kind::kPatch:
-      return "patch";
-    case PendingAction::Kind::kDelete:
-      return "delete";
-  }
-  return "";
+std::string_view LifeName(const Life& life) {
+  constexpr std::array<std::string_view, std::variant_size_v<Life>> kNames = {
+      "absent", "creating", "present", "changing", "deleting"};
+  return kNames[life.index()];
+}
+
+std::string_view GoalName(const Goal& goal) {
+  constexpr std::array<std::string_view, std::variant_size_v<Goal>> kNames = {
+      "settled", "seeking", "recovering", "replacing", "leaving"};
+  return kNames[goal.index()];
 }
 
 std::string CanonicalResources(const State& state) {

@@ -10,8 +10,13 @@
 
 namespace podctl {
 
-// Maps kinds to the words for them in the file: "create", "patch", "delete".
-std::string_view PendingKindName(PendingAction::Kind kind);
+inline constexpr std::string_view kCurrentRole = "current";
+inline constexpr std::string_view kDeposedRole = "deposed";
+inline constexpr std::string_view kAuxiliaryRole = "auxiliary";
+
+// "absent", "creating", … and "settled", "seeking", …
+std::string_view LifeName(const Life& life);
+std::string_view GoalName(const Goal& goal);
 
 // The member `resources`: {"bootstrap.…":{…},"pod.…":{…}}.
 std::string CanonicalResources(const State& state);

@@ -23,6 +23,7 @@
 #include "providers/base/text.h"
 #include "providers/gcp/os_login.h"
 #include "providers/gcp/queued_resource.h"
+#include "state/transitions.h"
 
 namespace podctl {
 namespace {
@@ -275,7 +276,7 @@ class Importer {
       const bool is_deposed =
           record.project == name_.project && record.zone == name_.zone &&
           std::any_of(record.deposed.begin(), record.deposed.end(),
-                      [&](const DeposedNode& each) { return each.node_id == name_.node; });
+                      [&](const Object& each) { return each.locator == name_.node; });
       if (NameOf(record) != name_ && !is_deposed) continue;
       return Fail(MakeError(
           ErrorCode::kAlreadyExists,
@@ -403,12 +404,11 @@ class Importer {
         provider_->GetGuestAttributes(name_, "hostkeys/", wiring_.interrupt().drain());
     PodRecord& record = state.pods[address_];
     record.queued = queued_;
+    ComeFrom(queued_ ? queued_->id : "", &record);
     if (waits_) {
-      record.exists = false;
       record.observed = Value();
-      record.uid.clear();
-      record.pending = PendingAction{PendingAction::Kind::kCreate, "",
-                                     FormatTimestamp(wiring_.clock().Now()), state.serial};
+      BeginCreate(name_.node, queued_ ? queued_->id : "",
+                  {"", FormatTimestamp(wiring_.clock().Now()), state.serial}, &record);
     }
     if (attributes) record.host_keys = HostKeysOf(*attributes);
     if (!record.host_keys.empty()) record.host_keys_source = "guestAttributes";

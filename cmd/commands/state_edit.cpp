@@ -82,16 +82,16 @@ std::string PendingOf(const State& state, const Address& address, std::string* r
   if (const auto pod = state.pods.find(address); pod != state.pods.end()) {
     const PodRecord& record = pod->second;
     *risk = ForgetRisk(record.project, record.zone);
-    if (record.pending) return PendingWords(*record.pending, record.node_id);
-    for (const DeposedNode& deposed : record.deposed) {
-      if (deposed.pending) return PendingWords(*deposed.pending, deposed.node_id);
+    if (record.pending()) return PendingWords(*record.pending(), record.current.locator);
+    for (const Object& deposed : record.deposed) {
+      if (deposed.pending()) return PendingWords(*deposed.pending(), deposed.locator);
     }
     return {};
   }
   const auto job = state.training_jobs.find(address);
-  if (job == state.training_jobs.end() || !job->second.pending) return {};
+  if (job == state.training_jobs.end() || !job->second.pending()) return {};
   *risk = "a job that runs after all goes on and costs, and no state knows it.";
-  return PendingWords(*job->second.pending, "the training job");
+  return PendingWords(*job->second.pending(), "the training job");
 }
 
 Result<void> CheckForgettable(const State& state, const std::vector<Address>& addresses) {

@@ -53,9 +53,9 @@ std::string ShowPod(const Address& address, const PodRecord& record) {
   }
   lines.emplace_back("project", ToJson(Value(record.project)));
   lines.emplace_back("zone", ToJson(Value(record.zone)));
-  lines.emplace_back("nodeId", ToJson(Value(record.node_id)));
-  if (record.exists) {
-    lines.emplace_back("id", ToJson(Value(record.uid)));
+  lines.emplace_back("nodeId", ToJson(Value(record.current.locator)));
+  if (record.exists()) {
+    lines.emplace_back("id", ToJson(Value(record.current.uid)));
     lines.emplace_back("state", ToJson(Value(NodeState(record.observed))));
     lines.emplace_back("health", ToJson(Value(NodeHealth(record.observed))));
   }
@@ -67,17 +67,17 @@ std::string ShowPod(const Address& address, const PodRecord& record) {
       lines.emplace_back("slices", std::to_string(record.queued->slices));
     }
   }
-  if (record.pending) {
+  if (record.pending()) {
     lines.emplace_back(
         "pending",
         fmt::format(
-            "{} since {}{}", PendingVerb(record.pending->kind), record.pending->begun_at,
-            record.pending->operation.empty() ? "" : " (" + record.pending->operation + ")"));
+            "{} since {}{}", PendingVerb(record.pending()->kind), record.pending()->begun_at,
+            record.pending()->operation.empty() ? "" : " (" + record.pending()->operation + ")"));
   }
-  if (!record.capacity_since.empty()) {
-    lines.emplace_back("capacity", fmt::format("sought since {}", record.capacity_since));
+  if (!record.capacity_since().empty()) {
+    lines.emplace_back("capacity", fmt::format("sought since {}", record.capacity_since()));
   }
-  if (record.recovery) lines.emplace_back("recovery", RecoveryStory(*record.recovery));
+  if (record.recovery()) lines.emplace_back("recovery", RecoveryStory(*record.recovery()));
   std::sort(lines.begin(), lines.end());
   // By number, not by name: worker.2 before worker.10.
   for (const WorkerAccess& worker : AccessToWorkers(address.name, record)) {
@@ -104,12 +104,13 @@ std::string ShowJob(const Address& address, const TrainingRecord& record) {
   }
   lines.emplace_back("project", ToJson(Value(record.project)));
   lines.emplace_back("region", ToJson(Value(record.region)));
-  if (!record.job.empty()) lines.emplace_back("id", ToJson(Value(record.job)));
+  if (!record.current.locator.empty())
+    lines.emplace_back("id", ToJson(Value(record.current.locator)));
   if (!record.state.empty()) lines.emplace_back("state", ToJson(Value(record.state)));
   if (!record.error.empty()) lines.emplace_back("error", ToJson(Value(record.error)));
-  if (record.pending) {
-    lines.emplace_back("pending", fmt::format("{} since {}", PendingVerb(record.pending->kind),
-                                              record.pending->begun_at));
+  if (record.pending()) {
+    lines.emplace_back("pending", fmt::format("{} since {}", PendingVerb(record.pending()->kind),
+                                              record.pending()->begun_at));
   }
   std::sort(lines.begin(), lines.end());
   return Block(address, lines);
@@ -181,11 +182,11 @@ Value TrainingJobsOf(const State& state) {
     job.Set("address", address.Text());
     job.Set("project", record.project);
     job.Set("region", record.region);
-    job.Set("id", record.job);
+    job.Set("id", record.current.locator);
     job.Set("state", record.state);
     if (!record.error.empty()) job.Set("error", record.error);
     job.Set("applied", record.applied);
-    if (record.pending) job.SetPath("pending.action", PendingVerb(record.pending->kind));
+    if (record.pending()) job.SetPath("pending.action", PendingVerb(record.pending()->kind));
     jobs.push_back(std::move(job));
   }
   return Value(std::move(jobs));
@@ -202,9 +203,9 @@ Value StateDocument(const State& state) {
     pod.Set("address", address.Text());
     pod.Set("project", record.project);
     pod.Set("zone", record.zone);
-    pod.Set("nodeId", record.node_id);
-    pod.Set("id", record.uid);
-    pod.Set("exists", record.exists);
+    pod.Set("nodeId", record.current.locator);
+    pod.Set("id", record.current.uid);
+    pod.Set("exists", record.exists());
     pod.Set("applied", record.applied);
     pod.Set("observed", record.observed);
     Value metadata = Value::EmptyMap();
@@ -220,16 +221,16 @@ Value StateDocument(const State& state) {
       pod.SetPath("queuedResource.terms", record.queued->terms);
       pod.SetPath("queuedResource.slices", record.queued->slices);
     }
-    if (record.pending) {
-      pod.SetPath("pending.action", PendingVerb(record.pending->kind));
-      pod.SetPath("pending.operation", record.pending->operation);
+    if (record.pending()) {
+      pod.SetPath("pending.action", PendingVerb(record.pending()->kind));
+      pod.SetPath("pending.operation", record.pending()->operation);
     }
-    if (!record.capacity_since.empty()) pod.SetPath("capacity.since", record.capacity_since);
-    if (record.recovery) {
-      pod.SetPath("recovery.because", record.recovery->because);
-      pod.SetPath("recovery.since", record.recovery->since);
-      pod.SetPath("recovery.done", record.recovery->done);
-      pod.SetPath("recovery.times", record.recovery->times);
+    if (!record.capacity_since().empty()) pod.SetPath("capacity.since", record.capacity_since());
+    if (record.recovery()) {
+      pod.SetPath("recovery.because", record.recovery()->because);
+      pod.SetPath("recovery.since", record.recovery()->since);
+      pod.SetPath("recovery.done", record.recovery()->done);
+      pod.SetPath("recovery.times", record.recovery()->times);
     }
     pods.push_back(std::move(pod));
   }
@@ -279,7 +280,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
       const auto workers = AccessToWorkers(pod, record);
       row.workers = std::to_string(workers.size());
       for (const WorkerAccess& worker : workers) row.addresses.push_back(worker.host);
-    } else if (record.pending || IsSought(record)) {
+    } else if (record.pending() || IsSought(record)) {
       row.state = "PENDING";
     }
     rows.push_back(std::move(row));
@@ -316,12 +317,14 @@ std::string TrainingTable(const State& settled, const Observation& observation, 
       accelerators += (accelerators.empty() ? "" : ", ") + value.AsString();
     }
     rows.push_back({address.name,
-                    record.job.empty()     ? "PENDING"
-                    : gone                 ? "GONE"
-                    : record.state.empty() ? "-"
-                                           : record.state,
+                    record.current.locator.empty() ? "PENDING"
+                    : gone                         ? "GONE"
+                    : record.state.empty()         ? "-"
+                                                   : record.state,
                     accelerators.empty() ? "-" : accelerators, record.region,
-                    record.job.empty() ? "-" : record.job.substr(record.job.rfind('/') + 1)});
+                    record.current.locator.empty()
+                        ? "-"
+                        : record.current.locator.substr(record.current.locator.rfind('/') + 1)});
   }
   std::array<std::size_t, 5> widths{};
   for (const auto& row : rows) {

@@ -186,8 +186,8 @@ TerraformObject ObjectOf(const PodRecord& record) {
   TerraformObject object;
   object.values = record.applied.is_map() ? record.applied : Value::EmptyMap();
   MergeUnder(&object.values, record.observed);
-  SetPlace({record.project, record.zone, record.node_id}, &object);
-  if (!record.uid.empty()) object.values.Set("id", record.uid);
+  SetPlace({record.project, record.zone, record.current.locator}, &object);
+  if (!record.current.uid.empty()) object.values.Set("id", record.current.uid);
   for (const auto& [key, value] : record.metadata) {
     const bool hidden = IsSensitive(record, key);
     Put(&object.values, {"metadata", key}, hidden ? Value(kRedacted) : Value(value));
@@ -250,7 +250,7 @@ TerraformObject ObjectOf(const TrainingRecord& record) {
   }
   object.values.Set("project", record.project);
   object.values.Set("region", record.region);
-  if (!record.job.empty()) object.values.Set("id", record.job);
+  if (!record.current.locator.empty()) object.values.Set("id", record.current.locator);
   if (!record.state.empty()) object.values.Set("state", record.state);
   return object;
 }
@@ -266,7 +266,7 @@ TerraformSides SidesOf(const Change& change, const State& state) {
   if (record != nullptr && !is_create) {
     sides.before = ObjectOf(*record);
     Overlay(change.attributes, Side::kBefore, &sides.before);
-    SetPlace({record->project, record->zone, record->node_id}, &sides.before);
+    SetPlace({record->project, record->zone, record->current.locator}, &sides.before);
   }
   if (const auto* gone = std::get_if<Delete>(&change.action)) {
     if (gone->deposed) SetPlace(change.node, &sides.before);

@@ -59,8 +59,8 @@ class CapacityTask final : public Task {
     zones_ = pod_.capacity->zones;
     // What is still to be deleted there belongs to the record, so that stays in its zone.
     if (record != nullptr && !record->deposed.empty()) zones_ = {pod_.zone};
-    const bool goes_on = record != nullptr && (kind_ == CreateKind::kResume || record->pending ||
-                                               !record->capacity_since.empty());
+    const bool goes_on = record != nullptr && (kind_ == CreateKind::kResume || record->pending() ||
+                                               !record->capacity_since().empty());
     const auto here = std::find(zones_.begin(), zones_.end(), pod_.zone);
     if (goes_on && here != zones_.end()) at_ = static_cast<std::size_t>(here - zones_.begin());
     pod_.zone = zones_[at_];
@@ -106,16 +106,16 @@ class CapacityTask final : public Task {
   // In the zone whose turn it is, after an attempt.
   Need Again() {
     const PodRecord* record = context_.journal.Find(change_.address);
-    const bool open = record != nullptr && record->pending.has_value();
+    const bool open = record != nullptr && record->pending().has_value();
     return Try(open ? CreateKind::kResume : CreateKind::kNew);
   }
 
   Need Next(Need need) {
     if (need.kind != Need::Kind::kDone || need.result) return need;
     const PodRecord* record = context_.journal.Find(change_.address);
-    if (record != nullptr && record->exists) return need;  // a half-made node, which stays
+    if (record != nullptr && record->exists()) return need;  // a half-made node, which stays
     const bool passes = refusal_ == Refusal::kNoCapacity || refusal_ == Refusal::kReservation;
-    const bool open = record != nullptr && record->pending.has_value();
+    const bool open = record != nullptr && record->pending().has_value();
     if (!passes) {
       if (!open) context_.journal.GiveUpCapacity(change_.address);
       return need;

@@ -54,19 +54,19 @@ class CreateTask final : public Task {
     }
     const PodRecord* record = context_.journal.Find(address_);
     // An earlier run may have sent it, and ended before the answer came.
-    const bool unheard = record != nullptr && !record->exists && record->pending &&
-                         record->pending->kind == PendingAction::Kind::kCreate &&
+    const bool unheard = record != nullptr && !record->exists() && record->pending() &&
+                         record->pending()->kind == PendingAction::Kind::kCreate &&
                          NameOf(*record) == name_;
-    if (unheard) request_id_ = record->pending->request_id;
+    if (unheard) request_id_ = record->pending()->request_id;
     if (version_ == ApiVersion::kV2Alpha1 && request_id_.empty()) {
       request_id_ = context_.random.Uuid();
     }
     if (kind_ != CreateKind::kResume && !unheard) return Send();
     earlier_ = true;
     maybe_ours_ = true;
-    if (record != nullptr && record->pending && !record->pending->operation.empty()) {
+    if (record != nullptr && record->pending() && !record->pending()->operation.empty()) {
       phase_ = Phase::kWait;
-      return wait_.GoOn(record->pending->operation);
+      return wait_.GoOn(record->pending()->operation);
     }
     return Read();
   }

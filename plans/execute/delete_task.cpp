@@ -26,14 +26,13 @@ class DeleteTask final : public Task {
     name_ = NameOf(*record);
     version_ = record->api_version;
     wait_.Speak(version_);
-    std::optional<PendingAction> pending = record->pending;
+    std::optional<PendingAction> pending = record->pending();
     if (!deposed_.empty()) {
-      const auto node =
-          std::find_if(record->deposed.begin(), record->deposed.end(),
-                       [&](const DeposedNode& each) { return each.node_id == deposed_; });
+      const auto node = std::find_if(record->deposed.begin(), record->deposed.end(),
+                                     [&](const Object& each) { return each.locator == deposed_; });
       if (node == record->deposed.end()) return Done();
       name_.node = deposed_;
-      pending = node->pending;
+      pending = node->pending();
     }
     if (forget_) return Gone();
     if (pending && !pending->operation.empty()) {

@@ -155,9 +155,9 @@ class Loop {
 
   void TellLoss(const Change& change) {
     const PodRecord* record = change.lost.empty() ? nullptr : journal_.Find(change.address);
-    if (record == nullptr || !record->recovery) return;
+    if (record == nullptr || !record->recovery()) return;
     events_.OnNote(change.address,
-                   fmt::format("was {}: it is made anew", RecoveryStory(*record->recovery)));
+                   fmt::format("was {}: it is made anew", RecoveryStory(*record->recovery())));
   }
 
   // What a task says it needs next.
@@ -433,7 +433,7 @@ class Loop {
     }
     for (const std::string& pod : pods_) {
       const PodRecord* record = journal_.Find(PodAddress(pod));
-      const bool lives = record != nullptr && record->exists && !record->pending;
+      const bool lives = record != nullptr && record->exists() && !record->pending();
       if (lives && IsRecovering(*record) && !unfinished.contains(pod)) {
         journal_.RecoveryOver(PodAddress(pod));
         ++result_.recovered;

@@ -8,6 +8,7 @@
 #include "plans/planner.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
+#include "state/transitions.h"
 
 namespace podctl {
 namespace {
@@ -54,6 +55,7 @@ void Journal::NotePod(const PodSpec& pod) {
   const Address address = PodAddress(pod.name);
   if (Find(address) == nullptr) return;
   PodRecord& record = At(address);
+  Stay(&record);
   CopyBookkeeping(pod, &record);
   Own(pod, &record);
   if (const Value* node = lookup_(pod.name)) RememberKeys(pod, (*node)["metadata"], &record);
@@ -73,20 +75,8 @@ void Journal::ForgetOldSteps(const PodSpec& pod) {
   });
 }
 
-PendingAction Journal::Begun(PendingAction::Kind kind, const std::string& request_id) const {
-  return PendingAction{kind, "", FormatTimestamp(clock_.Now()), state_.serial, request_id};
-}
-
-std::optional<PendingAction>* Journal::PendingOf(const Address& address,
-                                                 const std::string& deposed) {
-  const auto it = state_.pods.find(address);
-  if (it == state_.pods.end()) return nullptr;
-  dirty_ = true;
-  if (deposed.empty()) return &it->second.pending;
-  for (DeposedNode& node : it->second.deposed) {
-    if (node.node_id == deposed) return &node.pending;
-  }
-  return nullptr;
+Intent Journal::Begun(const std::string& request_id) const {
+  return {"", FormatTimestamp(clock_.Now()), state_.serial, request_id};
 }
 
 void Journal::AcceptDrift(const std::vector<Drift>& drift) {
@@ -95,79 +85,69 @@ void Journal::AcceptDrift(const std::vector<Drift>& drift) {
 }
 
 void Journal::NoteReplacement(const Address& address, const std::string& reason) {
-  if (Find(address) != nullptr) At(address).replace_because = reason;
+  if (Find(address) != nullptr) WantReplacement(reason, &At(address));
 }
 
 void Journal::NoteLoss(const Address& address, const std::string& lost) {
-  const PodRecord* record = Find(address);
-  if (record == nullptr || IsRecovering(*record)) return;
-  const int before = record->recovery ? record->recovery->times : 0;
-  At(address).recovery = Recovery{lost, FormatTimestamp(clock_.Now()), "", before + 1};
+  if (Find(address) == nullptr) return;
+  BeginRecovery(lost, FormatTimestamp(clock_.Now()), &At(address));
 }
 
 void Journal::RecoveryOver(const Address& address) {
-  At(address).recovery->done = FormatTimestamp(clock_.Now());
+  EndRecovery(FormatTimestamp(clock_.Now()), &At(address));
 }
 
 std::string Journal::SeekCapacity(const PodSpec& pod) {
   PodRecord& record = At(PodAddress(pod.name));
-  if (!record.exists && !record.pending && record.deposed.empty()) {
+  if (!record.exists() && !record.pending() && record.deposed.empty()) {
     record.project = pod.project;
     record.zone = pod.zone;
-    record.node_id = pod.node_id;
+    record.current.locator = pod.node_id;
     CopyBookkeeping(pod, &record);
   }
-  if (record.capacity_since.empty()) record.capacity_since = FormatTimestamp(clock_.Now());
-  return record.capacity_since;
+  Seek(FormatTimestamp(clock_.Now()), &record);
+  return record.capacity_since();
 }
 
 void Journal::GiveUpCapacity(const Address& address) {
   if (Find(address) == nullptr) return;
   PodRecord& record = At(address);
-  record.capacity_since.clear();
-  if (!record.exists && !record.pending) PodGone(address);
+  StopSeeking(&record);
+  if (!record.exists() && !record.pending()) PodGone(address);
 }
 
 void Journal::SeekNothing(const Address& address) {
-  const PodRecord* record = Find(address);
-  if (record == nullptr || !IsSought(*record)) return;
-  At(address).capacity_since.clear();
-  At(address).recovery.reset();
+  if (Find(address) != nullptr) Leave(&At(address));
 }
 
 void Journal::BeginCreate(const PodSpec& pod, const std::string& request_id) {
   PodRecord& record = At(PodAddress(pod.name));
-  PodRecord fresh;
   // While an older node waits to be deleted, or to be taken back, what was written to it is kept.
-  if (!record.deposed.empty()) fresh = record;
-  fresh.project = pod.project;
-  fresh.zone = pod.zone;
-  fresh.node_id = pod.node_id;
-  fresh.uid.clear();
-  fresh.exists = false;
-  CopyBookkeeping(pod, &fresh);
-  fresh.capacity_since = record.capacity_since;
-  fresh.recovery = record.recovery;
-  fresh.queued = RecordOf(pod);
-  fresh.pending = Begun(PendingAction::Kind::kCreate, request_id);
-  record = std::move(fresh);
+  if (record.deposed.empty()) {
+    PodRecord fresh;
+    static_cast<Record&>(fresh) = std::move(record);
+    record = std::move(fresh);
+  }
+  record.project = pod.project;
+  record.zone = pod.zone;
+  CopyBookkeeping(pod, &record);
+  record.queued = RecordOf(pod);
+  podctl::BeginCreate(pod.node_id, record.queued ? record.queued->id : "", Begun(request_id),
+                      &record);
 }
 
 void Journal::BeginCreateBeforeDelete(const PodSpec& pod, const std::string& request_id) {
-  PodRecord& record = At(PodAddress(pod.name));
-  record.deposed.push_back({record.node_id, record.uid, record.pending});
+  Depose(&At(PodAddress(pod.name)));
   BeginCreate(pod, request_id);
 }
 
 void Journal::BeginPatch(const Address& address) {
-  At(address).pending = Begun(PendingAction::Kind::kPatch);
+  BeginChange(Begun(), &At(address));
 }
 
 void Journal::BeginDelete(const Address& address, const std::string& deposed,
                           const std::string& request_id) {
-  if (auto* pending = PendingOf(address, deposed)) {
-    *pending = Begun(PendingAction::Kind::kDelete, request_id);
-  }
+  if (Find(address) != nullptr) podctl::BeginDelete(deposed, Begun(request_id), &At(address));
 }
 
 void Journal::QueuedSeen(const Address& address, const std::string& state) {
@@ -178,24 +158,21 @@ void Journal::QueuedSeen(const Address& address, const std::string& state) {
 }
 
 void Journal::QueuedOver(const Address& address) {
-  if (Find(address) != nullptr) At(address).pending.reset();
+  if (Find(address) != nullptr) EndRequest({}, &At(address));
 }
 
 void Journal::OperationStarted(const Address& address, const std::string& operation,
                                const std::string& deposed) {
-  auto* pending = PendingOf(address, deposed);
-  if (pending != nullptr && *pending) (*pending)->operation = operation;
+  if (Find(address) != nullptr) NoteOperation(deposed, operation, &At(address));
 }
 
 void Journal::Withdraw(const Address& address, const std::string& deposed) {
-  auto* pending = PendingOf(address, deposed);
-  const bool deletes =
-      pending != nullptr && *pending && (*pending)->kind == PendingAction::Kind::kDelete;
-  if (pending != nullptr) pending->reset();
-  if (!deposed.empty()) return;
+  if (Find(address) == nullptr) return;
   PodRecord& record = At(address);
-  if (deletes && record.queued) return;
-  if (!record.exists && !ReinstateDeposed(&record)) PodGone(address);
+  podctl::Withdraw(deposed, &record);
+  SettleWantedId(&record);
+  const bool gone = deposed.empty() && !record.exists() && record.auxiliary.empty();
+  if (gone) PodGone(address);
 }
 
 void Journal::Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
@@ -237,9 +214,9 @@ void Journal::PodCreated(const PodSpec& pod, const Value& sent, const Value& nod
   // What is remembered of the runtime is of the node before this one, if of any.
   state_.steps.erase(StepAddress(pod.name, kRuntimeStepName));
   CopyBookkeeping(pod, &record);
-  record.pending.reset();
-  record.replace_because.clear();
-  record.capacity_since.clear();
+  Finish(&record);
+  NoteReplaced(&record);
+  StopSeeking(&record);
   record.applied = sent;
   record.applied.Erase("metadata");
   record.metadata.clear();
@@ -256,7 +233,7 @@ void Journal::PodPatched(const PodSpec& pod, const Value& node) {
   PodRecord& record = At(PodAddress(pod.name));
   TakeObserved(node, &record);
   CopyBookkeeping(pod, &record);
-  record.pending.reset();
+  EndRequest({}, &record);
   Own(pod, &record);
   RememberKeys(pod, node["metadata"], &record);
   ForgetOldSteps(pod);
@@ -304,7 +281,7 @@ void Journal::StepApplied(const Address& step, const Address& pod, int worker,
   dirty_ = true;
   StepRecord& record = state_.steps[step];
   record.pod = pod;
-  record.workers[worker] = {digest, At(pod).uid, FormatTimestamp(clock_.Now())};
+  record.workers[worker] = {digest, At(pod).uid(), FormatTimestamp(clock_.Now())};
 }
 
 const TrainingRecord* Journal::FindTraining(const Address& address) const {
@@ -320,7 +297,7 @@ void Journal::BeginTraining(const Address& address, const std::string& project,
   record.project = project;
   record.region = region;
   record.applied = body;
-  record.pending = Begun(PendingAction::Kind::kCreate, request_id);
+  podctl::BeginCreate("", "", Begun(request_id), &record);
   state_.training_jobs[address] = std::move(record);
 }
 
@@ -328,8 +305,8 @@ void Journal::TrainingSubmitted(const Address& address, const std::string& job) 
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
   TrainingRecord& record = state_.training_jobs[address];
-  record.job = job;
-  record.pending.reset();
+  record.current.locator = job;
+  Finish(&record);
 }
 
 void Journal::TrainingSeen(const Address& address, const std::string& state,
@@ -345,13 +322,13 @@ void Journal::TrainingSeen(const Address& address, const std::string& state,
 void Journal::BeginTrainingCancel(const Address& address) {
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
-  state_.training_jobs[address].pending = Begun(PendingAction::Kind::kDelete);
+  podctl::BeginDelete({}, Begun(), &state_.training_jobs[address]);
 }
 
 void Journal::WithdrawTrainingCancel(const Address& address) {
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
-  state_.training_jobs[address].pending.reset();
+  EndRequest({}, &state_.training_jobs[address]);
 }
 
 void Journal::TrainingGone(const Address& address) {

@@ -105,9 +105,7 @@ class Journal {
  private:
   PodRecord& At(const Address& address);
   void CopyBookkeeping(const PodSpec& pod, PodRecord* record) const;
-  PendingAction Begun(PendingAction::Kind kind, const std::string& request_id = {}) const;
-  // nullptr when the pod or its deposed node is not in the state.
-  std::optional<PendingAction>* PendingOf(const Address& address, const std::string& deposed);
+  Intent Begun(const std::string& request_id = {}) const;
   void Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
                 PodRecord* record);
   void Own(const PodSpec& pod, PodRecord* record);

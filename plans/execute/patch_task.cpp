@@ -39,9 +39,9 @@ class PatchTask final : public Task {
     before_ = *record;
     since_ = context_.clock.Steady();
     guard_.Own(OwnPaths());
-    if (record->pending && !record->pending->operation.empty()) {
+    if (record->pending() && !record->pending()->operation.empty()) {
       phase_ = Phase::kEarlier;
-      return wait_.GoOn(record->pending->operation);
+      return wait_.GoOn(record->pending()->operation);
     }
     return BeginRound();
   }

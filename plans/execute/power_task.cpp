@@ -30,9 +30,9 @@ class PowerTask final : public Task {
     version_ = pod_.api_version.value_or(ApiVersion::kV2);
     wait_.Speak(version_);
     since_ = context_.clock.Steady();
-    if (record->pending && !record->pending->operation.empty()) {
+    if (record->pending() && !record->pending()->operation.empty()) {
       phase_ = Phase::kWait;
-      return wait_.GoOn(record->pending->operation);
+      return wait_.GoOn(record->pending()->operation);
     }
     return Read();
   }

@@ -49,15 +49,15 @@ class QueuedCreateTask final : public Task {
     }
     body_ = gcp::QueuedBody(pod_.queued->terms, NameOf(pod_), node, pod_.queued->slices, version_);
     const PodRecord* record = context_.journal.Find(change_.address);
-    const bool begun = record != nullptr && record->pending && record->queued &&
-                       record->pending->kind == PendingAction::Kind::kCreate &&
+    const bool begun = record != nullptr && record->pending() && record->queued &&
+                       record->pending()->kind == PendingAction::Kind::kCreate &&
                        QueuedNameOf(*record) == name_;
-    if (begun) request_id_ = record->pending->request_id;
+    if (begun) request_id_ = record->pending()->request_id;
     if (!begun && !resume_) return Send();
     maybe_ours_ = true;
-    if (begun && !record->pending->operation.empty()) {
+    if (begun && !record->pending()->operation.empty()) {
       phase_ = Phase::kAccept;
-      return wait_.GoOn(record->pending->operation);
+      return wait_.GoOn(record->pending()->operation);
     }
     return Look();
   }

@@ -37,10 +37,11 @@ class QueuedDeleteTask final : public Task {
       return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no queued resources"));
     }
     clock_.Start(context_.clock);
-    const bool deletes = record->pending && record->pending->kind == PendingAction::Kind::kDelete;
-    if (deletes && !record->pending->operation.empty()) {
+    const bool deletes =
+        record->pending() && record->pending()->kind == PendingAction::Kind::kDelete;
+    if (deletes && !record->pending()->operation.empty()) {
       phase_ = Phase::kWait;
-      return wait_.GoOn(record->pending->operation);
+      return wait_.GoOn(record->pending()->operation);
     }
     return Look();
   }

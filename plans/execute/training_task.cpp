@@ -16,7 +16,7 @@ constexpr int kMostLooks = 5;  // for a job whose creation nobody heard of, befo
 constexpr int kMostSends = 3;
 constexpr int kMostBlindLooks = 20;  // without an answer
 
-enum class Goal { kSubmit, kReplace, kCancel };
+enum class Errand { kSubmit, kReplace, kCancel };
 
 // Submits a training job, cancels one, or one after the other.
 //
@@ -25,7 +25,7 @@ enum class Goal { kSubmit, kReplace, kCancel };
 class TrainingTask final : public Task {
  public:
   // `known`: the job is there, and is waited for; else a record of one is of none any more.
-  TrainingTask(const Change& change, Goal goal, bool known, TaskContext& context)
+  TrainingTask(const Change& change, Errand goal, bool known, TaskContext& context)
       : address_(change.address),
         job_(*change.training),
         goal_(goal),
@@ -34,19 +34,19 @@ class TrainingTask final : public Task {
 
   Need Begin() override {
     const TrainingRecord* record = context_.journal.FindTraining(address_);
-    if (goal_ == Goal::kCancel && (!known_ || record == nullptr)) return Gone();
+    if (goal_ == Errand::kCancel && (!known_ || record == nullptr)) return Gone();
     if (context_.provider.custom_jobs() == nullptr) {
       return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no training jobs"));
     }
     if (record == nullptr) return Submit();
-    name_ = record->job;
+    name_ = record->current.locator;
     if (name_.empty()) {
-      if (record->pending) request_id_ = record->pending->request_id;
+      if (record->pending()) request_id_ = record->pending()->request_id;
       where_ = {record->project, record->region};
       return request_id_.empty() ? Submit() : Find();
     }
     watch_.Start(context_.clock);
-    if (goal_ != Goal::kSubmit) return Look(Phase::kBeforeCancel);
+    if (goal_ != Errand::kSubmit) return Look(Phase::kBeforeCancel);
     return known_ ? Look(Phase::kWatch) : Submit();
   }
 
@@ -130,11 +130,11 @@ class TrainingTask final : public Task {
     if (found) {
       context_.journal.TrainingSubmitted(address_, (*found)["name"].AsString());
       name_ = (*found)["name"].AsString();
-      return goal_ == Goal::kSubmit ? Submitted(*found) : Cancel();
+      return goal_ == Errand::kSubmit ? Submitted(*found) : Cancel();
     }
     if (found.error().code != ErrorCode::kNotFound) return LookLater(found.error());
     if (++looks_ < kMostLooks) return Sleep(pace_.Next());
-    if (goal_ == Goal::kCancel) return Gone();
+    if (goal_ == Errand::kCancel) return Gone();
     return Submit();
   }
 
@@ -274,11 +274,11 @@ class TrainingTask final : public Task {
   }
 
   Need Ended() {
-    if (goal_ == Goal::kCancel) return Gone();
+    if (goal_ == Errand::kCancel) return Gone();
     name_.clear();
     state_.clear();
     request_id_.clear();
-    goal_ = Goal::kSubmit;
+    goal_ = Errand::kSubmit;
     pace_ = PollPace(context_.random);
     return Submit();
   }
@@ -290,7 +290,7 @@ class TrainingTask final : public Task {
 
   const Address address_;
   const TrainingJobSpec job_;
-  Goal goal_;
+  Errand goal_;
   const bool known_;
   TaskContext& context_;
   PollPace pace_{context_.random};
@@ -311,12 +311,12 @@ class TrainingTask final : public Task {
 
 std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context) {
   if (const auto* gone = std::get_if<Delete>(&change.action)) {
-    return std::make_unique<TrainingTask>(change, Goal::kCancel, !gone->forget, context);
+    return std::make_unique<TrainingTask>(change, Errand::kCancel, !gone->forget, context);
   }
   if (const auto* create = std::get_if<Create>(&change.action)) {
-    return std::make_unique<TrainingTask>(change, Goal::kSubmit, create->resume, context);
+    return std::make_unique<TrainingTask>(change, Errand::kSubmit, create->resume, context);
   }
-  return std::make_unique<TrainingTask>(change, Goal::kReplace, true, context);
+  return std::make_unique<TrainingTask>(change, Errand::kReplace, true, context);
 }
 
 }  // namespace podctl

@@ -31,7 +31,7 @@ Error UnknownPod(const State& state, const std::string& name, const std::string&
 
 Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
   const std::string state = NodeState(record.observed);
-  if (!record.exists || record.observed.is_null() || WorkerCount(record.observed) == 0) {
+  if (!record.exists() || record.observed.is_null() || WorkerCount(record.observed) == 0) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("pod `{}` has no workers yet", name),
                      "`podctl apply` finishes what an earlier run began.");

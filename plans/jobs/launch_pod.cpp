@@ -40,7 +40,7 @@ void ReadLibtpuFlags(const PodSpec& spec, const PodRecord* record, LaunchPod* po
 LaunchPod LaunchPodOf(const std::string& name, const PodRecord& record) {
   LaunchPod pod;
   pod.name = name;
-  pod.node_id = record.node_id;
+  pod.node_id = record.current.locator;
   pod.node = record.observed;
   const auto& endpoints = record.observed["networkEndpoints"].AsList();
   const auto workers = AccessToWorkers(name, record);
@@ -54,7 +54,7 @@ LaunchPod LaunchPodOf(const std::string& name, const PodRecord& record) {
 }
 
 std::optional<LaunchPod> LaunchPodOf(const PodSpec& spec, const PodRecord* record) {
-  const bool there = record != nullptr && record->exists && WorkerCount(record->observed) > 0;
+  const bool there = record != nullptr && record->exists() && WorkerCount(record->observed) > 0;
   LaunchPod pod = there ? LaunchPodOf(spec.name, *record) : LaunchPod{};
   ReadLibtpuFlags(spec, there ? record : nullptr, &pod);
   if (there) return pod;

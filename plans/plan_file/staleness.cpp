@@ -58,8 +58,8 @@ class Interest {
     const auto record = state_.pods.find(address);
     if (record == state_.pods.end()) return;
     nodes_.emplace(NameOf(record->second), address);
-    for (const DeposedNode& deposed : record->second.deposed) {
-      nodes_.emplace(NodeName{record->second.project, record->second.zone, deposed.node_id},
+    for (const Object& deposed : record->second.deposed) {
+      nodes_.emplace(NodeName{record->second.project, record->second.zone, deposed.locator},
                      address);
     }
   }

@@ -109,7 +109,7 @@ TEST_P(StateStoreSuite, SerialCountsSavesThatChangeSomething) {
   MustSave(*store_, state);
   EXPECT_EQ(state.serial, first);
   EXPECT_EQ(bench_->Stored(), bytes);
-  state.pods.begin()->second.uid = "another";
+  state.pods.begin()->second.current.uid = "another";
   MustSave(*store_, state);
   EXPECT_EQ(state.serial, first + 1);
   EXPECT_NE(bench_->Stored(), bytes);
@@ -120,7 +120,7 @@ TEST_P(StateStoreSuite, LineageStaysOverSaves) {
   State state;
   MustSave(*store_, state);
   const std::string lineage = state.lineage;
-  state.pods[Addr("pod.a")].node_id = "a";
+  state.pods[Addr("pod.a")].current.locator = "a";
   MustSave(*store_, state);
   EXPECT_EQ(MustLoad(*bench_->Open()).lineage, lineage);
 }
@@ -130,10 +130,10 @@ TEST_P(StateStoreSuite, StaleWriterLoses) {
   MustSave(*store_, state);
   auto slow = bench_->Open();
   State old = MustLoad(*slow);
-  state.pods.begin()->second.uid = "newer";
+  state.pods.begin()->second.current.uid = "newer";
   MustSave(*store_, state);
 
-  old.pods.begin()->second.uid = "older";
+  old.pods.begin()->second.current.uid = "older";
   auto saved = Save(*slow, old);
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().code, ErrorCode::kFailedPrecondition);

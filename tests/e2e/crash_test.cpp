@@ -26,13 +26,13 @@ class CrashTest : public ::testing::Test {
   }
   // The operation that the state says is under way; "" when none.
   std::string PendingOperation() const {
-    return box_.State()["resources"]["pod.research"]["pending"]["operation"].AsString();
+    return UnderWay(box_.State(), "pod.research")["operation"].AsString();
   }
   void ExpectOneNodeAndNothingToDo() {
     EXPECT_EQ(box_.Calls("nodes.create"), 1) << ToJson(box_.Requests());
     EXPECT_EQ(box_.Http("GET", kNodes).body["nodes"].AsList().size(), 1U);
     EXPECT_EQ(box_.GetNode("research").body["state"].AsString(), "READY");
-    EXPECT_TRUE(box_.State()["resources"]["pod.research"]["pending"].is_null());
+    EXPECT_TRUE(UnderWay(box_.State(), "pod.research").is_null());
     const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
     EXPECT_EQ(plan.code, 0) << plan;
   }
@@ -76,7 +76,7 @@ TEST_F(CrashTest, ARunKilledBeforeTheAnswerCameIsTakenUp) {
   box_.OrderFault(R"({"method": "POST", "path": "/nodes", "delayMs": 30000})");
   auto killed = box_.Start({"apply", "--auto-approve"});
   ASSERT_TRUE(Eventually([&] { return box_.GetNode("research").status == 200; })) << killed->err();
-  EXPECT_EQ(box_.State()["resources"]["pod.research"]["pending"]["kind"].AsString(), "create");
+  EXPECT_EQ(UnderWay(box_.State(), "pod.research")["life"].AsString(), "creating");
   EXPECT_EQ(PendingOperation(), "");
   killed->Signal(SIGKILL);
   EXPECT_EQ(killed->Wait(), 128 + SIGKILL);

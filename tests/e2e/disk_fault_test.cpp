@@ -210,7 +210,7 @@ TEST_F(FullDiskTest, FullInTheMiddle) {
   }
   auto apply = box.Start({"apply", "--auto-approve"});
   ASSERT_TRUE(Eventually([&] {
-    return !run.StateNow()["resources"]["pod.research"]["pending"]["operation"].AsString().empty();
+    return !UnderWay(run.StateNow(), "pod.research")["operation"].AsString().empty();
   })) << apply->err();
   Fill(box, 0);
   const RunResult result = apply->Result();

@@ -316,6 +316,20 @@ Value Sandbox::State() const {
   return ParseJson(ReadFile("podctl.state.json")).value_or(Value());
 }
 
+Value Remembered(const Value& state, const std::string& address) {
+  return state["resources"][address]["payload"];
+}
+
+Value UnderWay(const Value& state, const std::string& address) {
+  for (const Value& object : state["resources"][address]["objects"].AsList()) {
+    if (object["intent"].is_null()) continue;
+    Value under_way = object["intent"];
+    under_way.Set("life", object["life"]);
+    return under_way;
+  }
+  return {};
+}
+
 std::string Sandbox::OutputBase() {
   return folder_ + "/outputs/" + std::to_string(++started_);
 }

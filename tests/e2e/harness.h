@@ -107,6 +107,11 @@ struct Reply {
   Value body;
 };
 
+// What a state remembers of an address: its record's payload.
+Value Remembered(const Value& state, const std::string& address);
+// The intent of what is under way with one of its objects, and that object's `life`; null for none.
+Value UnderWay(const Value& state, const std::string& address);
+
 class Sandbox {
  public:
   Sandbox();

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kSoon{10};
 class InterruptTest : public ::testing::Test {
  protected:
   std::string PendingOperation() const {
-    return box_.State()["resources"]["pod.research"]["pending"]["operation"].AsString();
+    return UnderWay(box_.State(), "pod.research")["operation"].AsString();
   }
   // An apply whose create is under way and takes a minute.
   std::unique_ptr<Process> ApplyForAMinute() {
@@ -72,7 +72,7 @@ TEST_F(InterruptTest, ASecondOneLeavesAtOnceWithTheStateIntact) {
   apply->Signal(SIGINT);
   apply->Signal(SIGTERM);  // two of one kind could melt into one
   EXPECT_EQ(apply->Wait(kSoon), 130) << apply->err();
-  EXPECT_EQ(box_.State()["resources"]["pod.research"]["pending"]["kind"].AsString(), "create");
+  EXPECT_EQ(UnderWay(box_.State(), "pod.research")["life"].AsString(), "creating");
   EXPECT_EQ(box_.Run({"state", "list"}).out, "pod.research\n");
 }
 
@@ -107,8 +107,9 @@ TEST_F(InterruptTest, DuringAStepTheStepCountsAsNotRun) {
   EXPECT_EQ(apply->Wait(kSoon), 130) << apply->out() << apply->err();
   EXPECT_THAT(apply->err(), HasSubstr("Interrupted."));
   const Value state = box_.State();
-  EXPECT_EQ(state["resources"]["pod.research"]["exists"].AsBool(true), true);
-  EXPECT_TRUE(state["resources"]["bootstrap.research.wait"]["workers"].AsMap().empty())
+  EXPECT_EQ(state["resources"]["pod.research"]["objects"].AsList().front()["life"],
+            Value("present"));
+  EXPECT_TRUE(Remembered(state, "bootstrap.research.wait")["workers"].AsMap().empty())
       << ToJson(state);
 
   EXPECT_TRUE(Eventually([&] {

@@ -36,7 +36,7 @@ class LocksTest : public ::testing::Test {
   std::unique_ptr<Process> Holder(Arguments words = {"apply", "--auto-approve"}) {
     auto run = box_.Start(words);
     EXPECT_TRUE(Eventually([&] {
-      return !box_.State()["resources"]["pod.research"]["pending"]["operation"].AsString().empty();
+      return !UnderWay(box_.State(), "pod.research")["operation"].AsString().empty();
     })) << run->err();
     return run;
   }

@@ -110,7 +110,7 @@ TEST_F(PodScaleTest, AKilledApplyHasNotForgottenTheWorkersThatWereThrough) {
                  "            *-w-5) while ! [ -e ~/go ]; do sleep 0.1; done;;\n"
                  "          esac\n");
   const auto applied = [this] {
-    return box_.State()["resources"]["bootstrap.big.prepare"]["workers"].AsMap().size();
+    return Remembered(box_.State(), "bootstrap.big.prepare")["workers"].AsMap().size();
   };
   {
     const auto apply = box_.Start({"apply", "--auto-approve"});

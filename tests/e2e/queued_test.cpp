@@ -237,7 +237,7 @@ TEST_F(ImportQueuedTest, OneSliceBringsTheWholeMultislice) {
   Import("made-1");
   EXPECT_THAT(box_.ReadFile("podctl.yaml"),
               AllOf(HasSubstr("nodeId: made\n"), HasSubstr("slices: 2"), HasSubstr("id: asked")));
-  EXPECT_EQ(box_.State()["resources"]["pod.research"]["queued"]["slices"], Value(2))
+  EXPECT_EQ(Remembered(box_.State(), "pod.research")["queued"]["slices"], Value(2))
       << ToJson(box_.State());
   ExpectAllGoes();
 }

@@ -155,7 +155,7 @@ TEST_F(ReachTest, IapFindsTheWorkersOfEverySlice) {
   EXPECT_THAT(apply.out + apply.err, HasSubstr("research[1]/1"));
   const RunResult run = box_.Run({"exec", "research", "--worker", "1/0", "--", "hostname"});
   EXPECT_EQ(run.code, 0) << run;
-  const Value record = box_.State()["resources"]["pod.research"];
+  const Value record = Remembered(box_.State(), "pod.research");
   EXPECT_EQ(run.out, "research[1]/0 | " + record["vm_names"]["2"].AsString() + "\n") << run;
   const RunResult bad =
       box_.Run({"exec", "research", "--", "case $(hostname) in *-w-1) exit 3;; esac"});
@@ -277,7 +277,7 @@ TEST_F(OsLoginTest, WhereItIsTurnedOnLaterTheNextApplyLearnsTheName) {
   box_.Apply();
   box_.Http("POST", "/emulator/projectMetadata", R"({"enable-oslogin": "TRUE"})");
   EXPECT_THAT(box_.Run({"apply", "--auto-approve"}).out, HasSubstr("No changes"));
-  EXPECT_EQ(box_.State()["resources"]["pod.research"]["ssh"]["os_login_user"].AsString(),
+  EXPECT_EQ(Remembered(box_.State(), "pod.research")["ssh"]["os_login_user"].AsString(),
             "alice_b_example_com");
   ExpectEntered("alice_b_example_com");
 }

@@ -90,7 +90,7 @@ TEST_F(RunPodsTest, EachSliceKnowsItselfAndIsNamedInTheEnd) {
   const RunResult run = Run();
   EXPECT_EQ(run.code, 0) << run;
   const Value state = box_.State();
-  const Value& endpoints = state["resources"]["pod.research"]["observed"]["networkEndpoints"];
+  const Value& endpoints = Remembered(state, "pod.research")["observed"]["networkEndpoints"];
   ASSERT_THAT(endpoints.AsList(), SizeIs(8));
   const std::string first = endpoints.AsList().front()["ipAddress"].AsString();
   EXPECT_EQ(CountLines(run.out, "research[0]/", "| 0 of 2, " + first + " TPU"), 4) << run;

@@ -237,7 +237,7 @@ Stage::~Stage() {
 }
 
 std::string Stage::Pending(const std::string& key) const {
-  return box.State()["resources"]["pod.research"]["pending"][key].AsString();
+  return UnderWay(box.State(), "pod.research")[key].AsString();
 }
 
 void Stage::ExpectReached(const std::function<bool()>& there) const {

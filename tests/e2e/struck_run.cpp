@@ -200,9 +200,8 @@ void StruckRun::ExpectStateTellsOfEveryNode() {
   EXPECT_GE(state["serial"].AsInt(), serial_before_);
   std::set<std::string> known;
   for (const auto& [address, record] : state["resources"].AsMap()) {
-    known.insert(record["node_id"].AsString());
-    for (const Value& deposed : record["deposed"].AsList()) {
-      known.insert(deposed["node_id"].AsString());
+    for (const Value& object : record["objects"].AsList()) {
+      known.insert(object["locator"].AsString());
     }
   }
   for (const std::string& node : LiveNodes()) {
@@ -212,7 +211,7 @@ void StruckRun::ExpectStateTellsOfEveryNode() {
 }
 
 bool StruckRun::StepIsApplied() const {
-  return !StateNow()["resources"]["bootstrap.research.mark"]["workers"].AsMap().empty();
+  return !Remembered(StateNow(), "bootstrap.research.mark")["workers"].AsMap().empty();
 }
 
 void StruckRun::ExpectRecovery() {

@@ -41,22 +41,24 @@ class WatchTest : public ::testing::Test {
   void Preempt() { ASSERT_EQ(box_.Http("POST", "/emulator/nodes/research:preempt").status, 200); }
   std::unique_ptr<Process> StartWatch() { return box_.Start({"watch", "--interval", "1s"}); }
   Value Record() const { return box_.State()["resources"]["pod.research"]; }
+  Value Current() const { return Record()["objects"].AsList().front(); }
+  Value Pending() const { return UnderWay(box_.State(), "pod.research"); }
 
   // It is another node under the same name and address, bootstrapped, and nothing is left to do.
   void ExpectBack() {
     EXPECT_EQ(Node()["state"].AsString(), "READY");
     EXPECT_NE(Node()["id"].AsString(), uid_);
-    EXPECT_EQ(Record()["uid"], Node()["id"]);
-    EXPECT_EQ(Record()["node_id"], Value("research"));
+    EXPECT_EQ(Current()["uid"], Node()["id"]);
+    EXPECT_EQ(Current()["locator"], Value("research"));
     const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
     EXPECT_EQ(plan.code, 0) << plan;
     const RunResult marks = box_.Run({"exec", "research", "--gather", "--", "cat mark"});
     EXPECT_THAT(marks.out, AllOf(HasSubstr("research/[0-3]"), HasSubstr("marked"))) << marks;
   }
   void ExpectStory(const std::string& because) {
-    EXPECT_EQ(Record()["recovery"]["because"], Value(because)) << ToJson(Record()["recovery"]);
-    EXPECT_EQ(Record()["recovery"]["times"], Value(1));
-    EXPECT_NE(Record()["recovery"]["done"], Value(""));
+    EXPECT_EQ(Record()["recovered"]["because"], Value(because)) << ToJson(Record()["recovered"]);
+    EXPECT_EQ(Record()["recovered"]["times"], Value(1));
+    EXPECT_NE(Record()["recovered"]["done"], Value(""));
     EXPECT_THAT(box_.Run({"show"}).out,
                 AllOf(HasSubstr("found " + because + " at 20"), HasSubstr("made anew by 20")));
   }
@@ -121,8 +123,7 @@ TEST_P(KilledWatchTest, TheNextWatchGoesOn) {
   ASSERT_TRUE(Eventually([&] {
     if (stage == "bootstrap")
       return killed->out().find("bootstrap.research.mark: Running") != std::string::npos;
-    return Record()["pending"]["kind"].AsString() == stage &&
-           !Record()["pending"]["operation"].AsString().empty();
+    return Pending()["life"].AsString() == stage && !Pending()["operation"].AsString().empty();
   })) << killed->out();
   killed->Signal(SIGKILL);
   EXPECT_EQ(killed->Wait(), 128 + SIGKILL);
@@ -135,7 +136,7 @@ TEST_P(KilledWatchTest, TheNextWatchGoesOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, KilledWatchTest,
-                         ::testing::Values("delete", "create", "bootstrap"),
+                         ::testing::Values("deleting", "creating", "bootstrap"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST_F(WatchTest, ASignalInTheMiddleEndsItWithinSecondsAndOnceGoesOn) {
@@ -143,8 +144,7 @@ TEST_F(WatchTest, ASignalInTheMiddleEndsItWithinSecondsAndOnceGoesOn) {
   box_.OrderFault(R"({"call": "nodes.create", "nth": 1, "delay": "30s"})");
   auto watch = StartWatch();
   Preempt();
-  ASSERT_TRUE(Eventually([&] { return Record()["pending"]["kind"] == Value("create"); }))
-      << watch->out();
+  ASSERT_TRUE(Eventually([&] { return Pending()["life"] == Value("creating"); })) << watch->out();
   EndBySignal(*watch);
   EXPECT_THAT(watch->out(), HasSubstr("under way, and written down in the state: pod.research"));
   box_.ForgetFaults();
@@ -236,7 +236,7 @@ class SoldOutTest : public ::testing::Test {
   void ExpectOneNodeIn(const std::string& zone) {
     EXPECT_EQ(Nodes(zone), 1U);
     EXPECT_EQ(Nodes("europe-west4-a") + Nodes("us-central1-a"), 1U);
-    EXPECT_EQ(box_.State()["resources"]["pod.research"]["zone"], Value(zone));
+    EXPECT_EQ(Remembered(box_.State(), "pod.research")["zone"], Value(zone));
     const RunResult plan = box_.Run({"plan", "--detailed-exitcode"});
     EXPECT_EQ(plan.code, 0) << plan;
   }
@@ -268,8 +268,7 @@ TEST_F(SoldOutTest, AKillAndACtrlCWhileItWaitsLoseNothing) {
   Begin("{retry: 2h, zones: [us-central1-a]}");
   auto killed = box_.Start({"apply", "--auto-approve"});
   ASSERT_TRUE(killed->WaitForErr("tries again at")) << killed->err();
-  ASSERT_TRUE(
-      Eventually([&] { return box_.State()["resources"]["pod.research"]["pending"].is_null(); }));
+  ASSERT_TRUE(Eventually([&] { return UnderWay(box_.State(), "pod.research").is_null(); }));
   killed->Signal(SIGKILL);
   killed->Wait();
   EXPECT_THAT(box_.Run({"plan"}).out, HasSubstr("because capacity for it is sought since 20"));

@@ -90,7 +90,7 @@ TEST_F(WorkersTest, TheProgramSshServesAsWell) {
   ExpectNoChanges();
   const RunResult exec = Exec("exit 255");
   EXPECT_EQ(exec.code, 255) << exec;
-  EXPECT_EQ(box_.State()["resources"]["pod.research"]["ssh"]["transport"].AsString(), "openssh");
+  EXPECT_EQ(Remembered(box_.State(), "pod.research")["ssh"]["transport"].AsString(), "openssh");
 
   OnWorker(1, "new-host-keys");
   const RunResult changed = Exec("hostname");

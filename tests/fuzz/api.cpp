@@ -46,11 +46,10 @@ State OneRecord() {
   PodRecord& record = state.pods[PodAddress("research")];
   record.project = kNode.project;
   record.zone = kNode.zone;
-  record.node_id = kNode.node;
-  record.uid = "4711";
-  record.exists = true;
+  record.current.locator = kNode.node;
+  record.current.uid = "4711";
   record.applied.Set("acceleratorType", "v3-32");
-  record.pending = PendingAction{PendingAction::Kind::kPatch, "", "2026-11-20T14:30:00Z", 1};
+  record.current.life = Changing{{"", "2026-11-20T14:30:00Z", 1}};
   return state;
 }
 

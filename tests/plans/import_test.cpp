@@ -243,8 +243,8 @@ TEST_F(ImportTest, TheStateKnowsHowToReachIt) {
   EXPECT_EQ(record.ssh.user, "alice");
   EXPECT_EQ(record.ssh.port, 2222);
   EXPECT_TRUE(record.prevent_destroy);
-  EXPECT_TRUE(record.exists);
-  EXPECT_FALSE(record.uid.empty());
+  EXPECT_TRUE(record.exists());
+  EXPECT_FALSE(record.current.uid.empty());
   EXPECT_EQ(record.observed["networkEndpoints"].AsList().size(), 4U);
 }
 

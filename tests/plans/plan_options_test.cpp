@@ -54,7 +54,7 @@ TEST_F(PlanOptionsTest, AMovedPodKeepsItsNode) {
   desk_.ApplyAll();  // the plan after it is empty, with the move still in the spec
   EXPECT_THAT(desk_.Requests(), IsEmpty());
   EXPECT_TRUE(desk_.workers.Calls().empty());
-  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.b")).node_id, "a");
+  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.b")).current.locator, "a");
   EXPECT_FALSE(desk_.Stored().pods.contains(Addr("pod.a")));
   EXPECT_TRUE(desk_.Stored().steps.contains(Addr("bootstrap.b.x")));
   EXPECT_THAT(desk_.Stored().pods.at(Addr("pod.c")).depends_on, ElementsAre("pod.b"));

@@ -37,8 +37,8 @@ class RefreshTest : public ::testing::Test {
     PodRecord record;
     record.project = "p";
     record.zone = "europe-west4-a";
-    record.node_id = node;
-    record.exists = exists;
+    record.current.locator = node;
+    if (exists) record.current.life = Present{};
     return record;
   }
   // A state with one record `pod.a`, settled by what the cloud says.
@@ -51,8 +51,8 @@ class RefreshTest : public ::testing::Test {
     notes_.clear();
     return Settle(state, *observation, &notes_);
   }
-  static PendingAction Pending(PendingAction::Kind kind, const std::string& operation = "") {
-    return {kind, operation, "2026-11-20T14:30:00Z", 1};
+  static Intent Begun(const std::string& operation = "") {
+    return {operation, "2026-11-20T14:30:00Z", 1};
   }
   static Value Node(const std::string& state = "READY") {
     Value node;
@@ -95,11 +95,11 @@ TEST_F(RefreshTest, AFailureNamesItsZone) {
 TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
   State state;
   state.pods[Addr("pod.a")] = Record("a", false);
-  state.pods[Addr("pod.a")].pending = Pending(PendingAction::Kind::kCreate);
+  state.pods[Addr("pod.a")].current.life = Creating{Begun()};
   state.pods[Addr("pod.b")] = Record("b");
   state.pods[Addr("pod.c")] = Record("c", false);
   state.pods[Addr("pod.c")].zone = "zone-c";
-  state.pods[Addr("pod.c")].pending = Pending(PendingAction::Kind::kCreate);
+  state.pods[Addr("pod.c")].current.life = Creating{Begun()};
   const auto forbid = [&] {
     cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
     return Observe({}, state, cloud_, 1, {}).error();
@@ -120,9 +120,9 @@ TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
 TEST_F(RefreshTest, TheOldNodeOfAReplacementMayBePendingToo) {
   State state;
   state.pods[Addr("pod.b")] = Record("b");
-  DeposedNode old;
-  old.node_id = "b-old";
-  old.pending = Pending(PendingAction::Kind::kDelete);
+  Object old;
+  old.locator = "b-old";
+  old.life = Deleting{Begun()};
   state.pods[Addr("pod.b")].deposed.push_back(old);
   const NodeName at = NameOf(state.pods[Addr("pod.b")]);
   const std::string hint = PendingHint(state, at.project, at.zone, "");
@@ -135,11 +135,11 @@ TEST_F(RefreshTest, TheOldNodeOfAReplacementMayBePendingToo) {
 TEST_F(RefreshTest, APendingCreateThatTookIsAdopted) {
   cloud_.PutNode(Desk::Name("a"), Node());
   PodRecord record = Record("a", false);
-  record.pending = Pending(PendingAction::Kind::kCreate);
+  record.current.life = Creating{Begun()};
   const State state = Settled(record);
-  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists);
-  EXPECT_FALSE(state.pods.at(Addr("pod.a")).pending.has_value());
-  EXPECT_NE(state.pods.at(Addr("pod.a")).uid, "");
+  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists());
+  EXPECT_FALSE(state.pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_NE(state.pods.at(Addr("pod.a")).current.uid, "");
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("is taken up")));
 }
 
@@ -148,14 +148,14 @@ TEST_F(RefreshTest, AnAdoptedPodsRuntimeIsKnownToHaveStartedWithItsMetadata) {
   node.SetPath("metadata.tensorflow-env-vars", "-e A=1");
   cloud_.PutNode(Desk::Name("a"), node);
   PodRecord record = Record("a", false);
-  record.pending = Pending(PendingAction::Kind::kCreate);
+  record.current.life = Creating{Begun()};
   EXPECT_EQ(Settled(record).steps.at(Addr("bootstrap.a.tpu-runtime")).workers.size(), 4U);
 }
 
 TEST_F(RefreshTest, AnAdoptedPodIsStillToBeProvedReady) {
   cloud_.PutNode(Desk::Name("a"), Node());
   PodRecord record = Record("a", false);
-  record.pending = Pending(PendingAction::Kind::kCreate);
+  record.current.life = Creating{Begun()};
   const State state = Settled(record);
   ASSERT_TRUE(state.steps.contains(Addr("bootstrap.a.readiness")));
   EXPECT_THAT(state.steps.at(Addr("bootstrap.a.readiness")).workers, IsEmpty());
@@ -163,7 +163,7 @@ TEST_F(RefreshTest, AnAdoptedPodIsStillToBeProvedReady) {
 
 TEST_F(RefreshTest, APendingCreateThatLeftNothingIsDropped) {
   PodRecord record = Record("a", false);
-  record.pending = Pending(PendingAction::Kind::kCreate, "projects/p/locations/z/operations/o");
+  record.current.life = Creating{Begun("projects/p/locations/z/operations/o")};
   const State state = Settled(record);
   EXPECT_THAT(state.pods, IsEmpty());
   EXPECT_THAT(state.steps, IsEmpty());
@@ -174,21 +174,21 @@ TEST_F(RefreshTest, APendingCreateThatStillRunsStaysPending) {
   FakeProvider slow(FakeProvider::Options{.looks = 100});
   const auto operation = slow.CreateNode(Desk::Name("a"), Node("CREATING"), "", {});
   PodRecord record = Record("a", false);
-  record.pending = Pending(PendingAction::Kind::kCreate, operation->name);
+  record.current.life = Creating{Begun(operation->name)};
   State state;
   state.pods[Addr("pod.a")] = record;
   const auto observation = Observe({}, state, slow, 10, {});
   const State settled = Settle(state, *observation, &notes_);
-  EXPECT_EQ(settled.pods.at(Addr("pod.a")).pending, record.pending);
+  EXPECT_EQ(settled.pods.at(Addr("pod.a")).pending(), record.pending());
   // Even while the list does not show the node yet.
   Observation unlisted = *observation;
   unlisted.nodes.clear();
-  EXPECT_EQ(Settle(state, unlisted, &notes_).pods.at(Addr("pod.a")).pending, record.pending);
+  EXPECT_EQ(Settle(state, unlisted, &notes_).pods.at(Addr("pod.a")).pending(), record.pending());
 }
 
 TEST_F(RefreshTest, APendingDeleteThatTookIsForgotten) {
   PodRecord record = Record("a");
-  record.pending = Pending(PendingAction::Kind::kDelete);
+  record.current.life = Deleting{Begun()};
   EXPECT_THAT(Settled(record).pods, IsEmpty());
   EXPECT_THAT(notes_, ElementsAre("pod.a: its deletion, begun by an earlier run, is complete"));
 }
@@ -196,17 +196,17 @@ TEST_F(RefreshTest, APendingDeleteThatTookIsForgotten) {
 TEST_F(RefreshTest, APendingDeleteThatWasNeverSentIsDropped) {
   cloud_.PutNode(Desk::Name("a"), Node());
   PodRecord record = Record("a");
-  record.pending = Pending(PendingAction::Kind::kDelete);
+  record.current.life = Deleting{Begun()};
   const State state = Settled(record);
-  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists);
-  EXPECT_FALSE(state.pods.at(Addr("pod.a")).pending.has_value());
+  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists());
+  EXPECT_FALSE(state.pods.at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(RefreshTest, APendingDeleteThatStillRunsStaysPending) {
   cloud_.PutNode(Desk::Name("a"), Node("DELETING"));
   PodRecord record = Record("a");
-  record.pending = Pending(PendingAction::Kind::kDelete);
-  EXPECT_TRUE(Settled(record).pods.at(Addr("pod.a")).pending.has_value());
+  record.current.life = Deleting{Begun()};
+  EXPECT_TRUE(Settled(record).pods.at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
@@ -215,17 +215,17 @@ TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
   const auto operation = slow.PatchNode(Desk::Name("a"), Node(), {"labels"}, {});
   State state;
   state.pods[Addr("pod.a")] = Record("a");
-  state.pods[Addr("pod.a")].pending = Pending(PendingAction::Kind::kPatch, operation->name);
+  state.pods[Addr("pod.a")].current.life = Changing{Begun(operation->name)};
   // Each look moves the operation on: a list and a get a round.
   const auto running = Observe({}, state, slow, 1, {});
-  EXPECT_TRUE(Settle(state, *running, &notes_).pods.at(Addr("pod.a")).pending.has_value());
+  EXPECT_TRUE(Settle(state, *running, &notes_).pods.at(Addr("pod.a")).pending().has_value());
   const auto over = Observe({}, state, slow, 1, {});
-  EXPECT_FALSE(Settle(state, *over, &notes_).pods.at(Addr("pod.a")).pending.has_value());
+  EXPECT_FALSE(Settle(state, *over, &notes_).pods.at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {
   const State state = Settled(Record("a"));
-  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists);
+  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists());
   EXPECT_TRUE(state.pods.at(Addr("pod.a")).observed.is_null());
   EXPECT_THAT(notes_, IsEmpty());
 }
@@ -233,10 +233,10 @@ TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {
 TEST_F(RefreshTest, HostKeysBelongToOneNode) {
   cloud_.PutNode(Desk::Name("a"), Node());
   PodRecord record = Record("a");
-  record.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
+  record.current.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
   record.host_keys[0] = {"ssh-ed25519 AAAA"};
   EXPECT_FALSE(Settled(record).pods.at(Addr("pod.a")).host_keys.empty());
-  record.uid = "of the node before";
+  record.current.uid = "of the node before";
   EXPECT_TRUE(Settled(record).pods.at(Addr("pod.a")).host_keys.empty());
 }
 

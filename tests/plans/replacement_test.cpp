@@ -61,14 +61,14 @@ TEST_F(ReplacementTest, TheNewNodeHasAFreeIdAndComesFirst) {
   EXPECT_EQ(result.added, 1U);
   EXPECT_EQ(result.destroyed, 1U);
   EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create a-2", "delete a"));
-  EXPECT_EQ(Record("a").node_id, "a-2");
+  EXPECT_EQ(Record("a").current.locator, "a-2");
   EXPECT_EQ(Record("a").wanted_node_id, "a");
   EXPECT_THAT(Record("a").deposed, IsEmpty());
   desk_.ApplyAll();  // nothing is left to do
   // And back again: the wanted id is free.
   desk_.Pods(First("a", "10.3.0.0/29"));
   desk_.ApplyAll();
-  EXPECT_EQ(Record("a").node_id, "a");
+  EXPECT_EQ(Record("a").current.locator, "a");
   EXPECT_EQ(Record("a").wanted_node_id, "");
 }
 
@@ -77,12 +77,12 @@ TEST_F(ReplacementTest, AWrittenNodeIdIsStillTheWantedOne) {
   desk_.ApplyAll();
   desk_.Pods(First("a", "10.2.0.0/29", "    nodeId: research\n"));
   desk_.ApplyAll();
-  EXPECT_EQ(Record("a").node_id, "research-2");
+  EXPECT_EQ(Record("a").current.locator, "research-2");
   EXPECT_TRUE(desk_.MakePlan().Empty());
   // Another id in the spec is a wish for another node.
   desk_.Pods(First("a", "10.2.0.0/29", "    nodeId: serving\n"));
   desk_.ApplyAll();
-  EXPECT_EQ(Record("a").node_id, "serving");
+  EXPECT_EQ(Record("a").current.locator, "serving");
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
 }
 
@@ -129,18 +129,18 @@ TEST_F(ReplacementTest, ANewNodeThatCannotBeMadeLeavesTheOldOne) {
     const ExecuteResult result = desk_.Apply();
     ASSERT_EQ(result.failures.size(), 1U);
     EXPECT_THAT(result.skipped[0].address, "pod.a (deposed a)");
-    EXPECT_EQ(Record("a").node_id, "a");
-    EXPECT_EQ(Record("a").uid, before.uid);
-    EXPECT_TRUE(Record("a").exists);
+    EXPECT_EQ(Record("a").current.locator, "a");
+    EXPECT_EQ(Record("a").current.uid, before.uid());
+    EXPECT_TRUE(Record("a").exists());
     EXPECT_THAT(Record("a").deposed, IsEmpty());
     EXPECT_EQ(Record("a").applied, before.applied);
     EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
   }
   desk_.cloud.FailNext("create", MakeError(ErrorCode::kPermissionDenied, "no"));
   EXPECT_FALSE(desk_.Apply().ok());
-  EXPECT_EQ(Record("a").node_id, "a");
+  EXPECT_EQ(Record("a").current.locator, "a");
   desk_.ApplyAll();
-  EXPECT_EQ(Record("a").node_id, "a-2");
+  EXPECT_EQ(Record("a").current.locator, "a-2");
 }
 
 TEST_F(ReplacementTest, AnOldNodeThatCouldNotBeDeletedIsPlannedAgain) {
@@ -242,7 +242,7 @@ TEST_F(ReplacementTest, ATriggerIsNotLostWithTheRunThatSawIt) {
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a"));
   EXPECT_EQ(ChangeOf(plan, "pod.a").reason, "pod.base is updated");
   desk_.ApplyAll();
-  EXPECT_EQ(Record("a").replace_because, "");
+  EXPECT_EQ(Record("a").replace_because(), "");
 }
 
 // ---- preventDestroy.

@@ -266,7 +266,7 @@ TEST_F(ImageTest, OfAnUnknownNameTheWorkersTell) {
   const State state = desk_.Stored();
   PodRecord record = state.pods.at(Addr("pod.a"));
   EXPECT_TRUE(ProgramsTakeFlags(state, "a", record));
-  record.uid = "made anew";
+  record.current.uid = "made anew";
   EXPECT_FALSE(ProgramsTakeFlags(state, "a", record)) << "nobody has asked that node";
 }
 

@@ -59,7 +59,7 @@ class PowerCutTest : public ::testing::Test {
     const auto state = StateFromJson(*text, kStatePath);
     ASSERT_TRUE(state.has_value()) << state.error().message;
     std::set<std::string> known;
-    for (const auto& [address, pod] : state->pods) known.insert(pod.node_id);
+    for (const auto& [address, pod] : state->pods) known.insert(pod.current.locator);
     for (const Value& node : desk->cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
       EXPECT_TRUE(known.contains(NodeId(node))) << NodeId(node);
     }

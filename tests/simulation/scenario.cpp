@@ -70,7 +70,7 @@ Scenario::Verdict Scenario::Era() {
   accelerators_.clear();
   for (const RandomPod& pod : spec_.pods) accelerators_[pod.name] = pod.accelerator;
   for (const auto& [address, pod] : last_.pods) {
-    uids_[pod.node_id] = NodeUid(desk_.Node(pod.node_id));
+    uids_[pod.current.locator] = NodeUid(desk_.Node(pod.current.locator));
   }
   if (spec_.pods.empty()) {
     spec_ = RandomSpec::Throw(dice_);
@@ -257,8 +257,8 @@ Scenario::Verdict Scenario::JudgeDisk() {
 Scenario::Verdict Scenario::JudgeKnown() {
   std::set<std::string> known;
   for (const auto& [address, pod] : last_.pods) {
-    known.insert(pod.node_id);
-    for (const DeposedNode& deposed : pod.deposed) known.insert(deposed.node_id);
+    known.insert(pod.current.locator);
+    for (const Object& deposed : pod.deposed) known.insert(deposed.locator);
   }
   for (const Value& node : desk_.cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
     if (!known.contains(NodeId(node))) return NodeId(node) + " lives, and the state knows nothing";
@@ -295,17 +295,17 @@ Scenario::Verdict Scenario::JudgeWorld() {
 }
 
 Scenario::Verdict Scenario::JudgePod(const RandomPod& pod, const PodRecord& record) {
-  if (record.pending) return "something is still pending";
+  if (record.pending()) return "something is still pending";
   if (!record.deposed.empty()) return "a deposed node is left";
   if (IsSought(record)) return "it is there, and sought all the same";
-  if (!pod.node_id.empty() && record.node_id != pod.node_id &&
+  if (!pod.node_id.empty() && record.current.locator != pod.node_id &&
       record.wanted_node_id != pod.node_id) {
-    return "its node is called " + record.node_id;
+    return "its node is called " + record.current.locator;
   }
-  const Value node = desk_.Node(record.node_id);
+  const Value node = desk_.Node(record.current.locator);
   if (node.is_null()) return "its node is not there";
   if (NodeState(node) != "READY") return "its node is " + NodeState(node);
-  if (NodeUid(node) != record.uid) return "the state holds another node's uid";
+  if (NodeUid(node) != record.current.uid) return "the state holds another node's uid";
   if (node["acceleratorType"].AsString() != pod.accelerator) return "its type is wrong";
   if (!pod.ignore_team && node["labels"]["team"].AsString() != pod.team) return "its team is wrong";
   const std::string described = node["description"].AsString();
@@ -355,7 +355,7 @@ Scenario::Verdict Scenario::JudgeCreates() {
   const Record& record = weather_.record();
   std::set<std::string> triggered;
   for (const RandomPod& pod : spec_.pods) {
-    if (pod.triggered) triggered.insert(last_.pods.at(PodAddress(pod.name)).node_id);
+    if (pod.triggered) triggered.insert(last_.pods.at(PodAddress(pod.name)).current.locator);
   }
   for (const auto& [id, count] : record.creates) {
     if (count > 1 && !record.excused.contains(id) && !triggered.contains(id)) {
@@ -366,7 +366,7 @@ Scenario::Verdict Scenario::JudgeCreates() {
     const auto before = accelerators_.find(pod.name);
     if (before == accelerators_.end() || before->second != pod.accelerator) continue;
     if (pod.triggered) continue;
-    const std::string id = last_.pods.at(PodAddress(pod.name)).node_id;
+    const std::string id = last_.pods.at(PodAddress(pod.name)).current.locator;
     if (record.excused.contains(id) || !uids_.contains(id)) continue;
     if (NodeUid(desk_.Node(id)) != uids_.at(id)) return id + " was made anew for no reason";
   }

@@ -65,11 +65,11 @@ TEST(MoveAddress, RefusesWithoutAChange) {
 
 TEST(MoveAddress, ATrainingJobMovesToAnotherName) {
   State state;
-  state.training_jobs[Addr("trainingJob.a")].job = "x";
+  state.training_jobs[Addr("trainingJob.a")].current.locator = "x";
   EXPECT_FALSE(MoveAddress(state, Addr("trainingJob.b"), Addr("trainingJob.c")));
   EXPECT_FALSE(MoveAddress(state, Addr("trainingJob.a"), Addr("pod.a")));
   ASSERT_TRUE(MoveAddress(state, Addr("trainingJob.a"), Addr("trainingJob.b")));
-  EXPECT_EQ(state.training_jobs.at(Addr("trainingJob.b")).job, "x");
+  EXPECT_EQ(state.training_jobs.at(Addr("trainingJob.b")).current.locator, "x");
   EXPECT_FALSE(state.training_jobs.contains(Addr("trainingJob.a")));
 }
 

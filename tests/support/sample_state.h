@@ -10,9 +10,9 @@ inline State SampleState() {
   PodRecord research;
   research.project = "my-project";
   research.zone = "europe-west4-a";
-  research.node_id = "research";
+  research.current.locator = "research";
   research.wanted_node_id = "lab";
-  research.uid = "4711";
+  research.current.uid = "4711";
   research.applied.Set("acceleratorType", "v3-32");
   research.applied.SetPath("networkConfig.enableExternalIps", true);
   research.applied.Set("ratio", 0.5);
@@ -28,19 +28,15 @@ inline State SampleState() {
   research.exec_env = {{"LIBTPU_INIT_ARGS", "--xla=true\nsecond line \xC3\xA9"}};
   research.depends_on = {Addr("pod.other")};
   research.prevent_destroy = true;
-  research.replace_because = "pod.other was replaced";
-  research.deposed = {
-      {"lab", "4710", std::nullopt},
-      {"research-1", "",
-       PendingAction{PendingAction::Kind::kDelete, "", "2026-11-20T14:29:00Z", 40}}};
-  research.pending = PendingAction{PendingAction::Kind::kDelete,
-                                   "projects/my-project/locations/europe-west4-a/operations/op-1",
-                                   "2026-11-20T14:30:00Z", 41};
-  research.exists = true;
+  research.goal = Replacing{"pod.other was replaced"};
+  research.deposed = {{"lab", "4710", Present{}},
+                      {"research-1", "", Deleting{{"", "2026-11-20T14:29:00Z", 40}}}};
+  research.current.life = Deleting{
+      {"projects/my-project/locations/europe-west4-a/operations/op-1", "2026-11-20T14:30:00Z", 41}};
 
   PodRecord other;  // as it stands right before the create is sent
-  other.node_id = "other";
-  other.pending = PendingAction{PendingAction::Kind::kCreate, "", "2026-11-20T14:30:01Z", 42};
+  other.current.locator = "other";
+  other.current.life = Creating{{"", "2026-11-20T14:30:01Z", 42}};
 
   StepRecord step;
   step.pod = Addr("pod.research");

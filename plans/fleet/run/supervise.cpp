@@ -103,12 +103,12 @@ bool JobRun::MakeReady() {
     const DrainWishes drain{wishes_.drain_jobs, false, run_.id, wishes_.owner};
     if (Hindered(DrainForJob(doors_.rounds, *ready_, job_, drain, tell))) return false;
   }
-  const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid;
+  const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid();
   if (wishes_.sync && fresh &&
       Hindered(SyncForJob(doors_.rounds, doors_.files, ready_->workers, job_, tell))) {
     return false;
   }
-  synced_uid_ = ready_->record.uid.empty() ? "?" : ready_->record.uid;
+  synced_uid_ = ready_->record.uid().empty() ? "?" : ready_->record.uid();
   return true;
 }
 
@@ -181,7 +181,7 @@ bool JobRun::IsThere() {
   bool gone = false;
   const auto node = LookAtNode(&gone, stops_.drain);
   if (!node || NodeState(*node) != "READY" || JudgeNode("READY", NodeHealth(*node))) return false;
-  if (!ready_->record.uid.empty() && NodeUid(*node) != ready_->record.uid) return false;
+  if (!ready_->record.uid().empty() && NodeUid(*node) != ready_->record.uid()) return false;
   const auto ready = Prepare();
   return ready && AllAnswered(doors_.rounds.Ask(ready->workers, "true"));
 }

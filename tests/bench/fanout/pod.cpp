@@ -15,8 +15,7 @@ State StateOf(const Fleet& fleet, const std::vector<std::string>& addresses) {
   PodRecord pod;
   pod.project = "bench";
   pod.zone = "europe-west4-a";
-  pod.node_id = "pod";
-  pod.uid = "1";
+  pod.current = {"pod", "1", Present{}};
   pod.applied.Set("acceleratorType", "v3-8");
   pod.applied.Set("runtimeVersion", "tpu-ubuntu2204-base");
   Value::List endpoints;
@@ -37,7 +36,6 @@ State StateOf(const Fleet& fleet, const std::vector<std::string>& addresses) {
   pod.ssh.user = fleet.user();
   pod.ssh.port = fleet.port();
   pod.ssh.identity_file = fleet.identity();
-  pod.exists = true;
   State state;
   state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   state.serial = 1;

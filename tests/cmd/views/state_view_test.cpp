@@ -61,8 +61,8 @@ TEST(StateView, StatusTable) {
     PodRecord record;
     record.project = "p";
     record.zone = "europe-west4-a";
-    record.node_id = name;
-    record.exists = true;
+    record.current.locator = name;
+    record.current.life = Present{};
     Value node;
     node.Set("state", node_state);
     if (!health.empty()) node.Set("health", health);
@@ -85,8 +85,7 @@ TEST(StateView, StatusTable) {
   observation.nodes.erase(NameOf(state.pods[Addr("pod.gone")]));
   add("coming", "CREATING", "", 0);
   observation.nodes.erase(NameOf(state.pods[Addr("pod.coming")]));
-  state.pods[Addr("pod.coming")].exists = false;
-  state.pods[Addr("pod.coming")].pending = PendingAction{};
+  state.pods[Addr("pod.coming")].current.life = Creating{};
   const auto rows = StatusRows(state, observation);
   ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));
   ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));

@@ -128,8 +128,8 @@ TEST_F(TerraformJsonTest, MovedDeposedAndForgotten) {
   PodRecord record;
   record.project = "p";
   record.zone = "z";
-  record.node_id = "new";
-  record.exists = true;
+  record.current.locator = "new";
+  record.current.life = Present{};
   state.pods[Addr("pod.b")] = record;
   saved.prior = state;
   PodSpec pod;

@@ -54,7 +54,7 @@ TEST_F(CapacityTest, TheNextZoneIsTriedAtOnce) {
   desk_.ApplyAll();
   EXPECT_TRUE(IsIn(kOther));
   EXPECT_EQ(Record().zone, kOther);
-  EXPECT_EQ(Record().capacity_since, "");
+  EXPECT_EQ(Record().capacity_since(), "");
   desk_.events.At("note pod.a: no capacity for v3-32 in europe-west4-a: tries us-central2-b");
   EXPECT_LT(desk_.clock.Elapsed(), minutes(1));
 }
@@ -87,7 +87,7 @@ TEST_F(CapacityTest, TheZonesAreTriedRoundAndRoundWithPauses) {
   int pauses = 0;
   desk_.events.on_line = [&](const std::string& line) {
     if (line.find("tries again at") == std::string::npos) return;
-    EXPECT_EQ(Record().exists, false);
+    EXPECT_EQ(Record().exists(), false);
     if (++pauses == 3) desk_.cloud.sold_out = {kOwn};
   };
   desk_.ApplyAll();
@@ -169,9 +169,9 @@ TEST_F(CapacityTest, AnInterruptEndsTheWaitAndTheNextRunGoesOnWithWhatIsLeft) {
   const ExecuteResult result = desk_.Apply();
   EXPECT_TRUE(result.interrupted);
   EXPECT_THAT(result.unfinished, ElementsAre("pod.a"));
-  EXPECT_FALSE(Record().exists);
-  EXPECT_FALSE(Record().pending);
-  const std::string since = Record().capacity_since;
+  EXPECT_FALSE(Record().exists());
+  EXPECT_FALSE(Record().pending());
+  const std::string since = Record().capacity_since();
   EXPECT_NE(since, "");
 
   desk_.drain = {};
@@ -242,7 +242,7 @@ TEST(CapacityCrash, TheNextRunGoesOn) {
     EXPECT_EQ(desk.cloud.NodeCount(), 1U);
     EXPECT_NE(uid(), "");
     EXPECT_TRUE(before.empty() || uid() == before) << "it was made a second time";
-    EXPECT_EQ(desk.Stored().pods.at(Addr("pod.a")).capacity_since, "");
+    EXPECT_EQ(desk.Stored().pods.at(Addr("pod.a")).capacity_since(), "");
     if (::testing::Test::HasFailure()) break;
   }
 }

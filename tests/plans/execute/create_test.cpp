@@ -65,7 +65,7 @@ TEST_F(AlphaCreateTest, TheNextRunRepeatsUnderTheIdThatWasWrittenDown) {
   });
   static_cast<void>(desk_.Apply());
   desk_.files.Restart();
-  const std::string id = desk_.Stored().pods.at(Addr("pod.a")).pending->request_id;
+  const std::string id = desk_.Stored().pods.at(Addr("pod.a")).pending()->request_id;
   EXPECT_EQ(id, IdOf("create", 0));
   desk_.ApplyAll();
   EXPECT_EQ(IdOf("create", desk_.cloud.Calls("create").size() - 1), id);
@@ -150,7 +150,7 @@ TEST_F(CreateTest, AHalfMadeNodeThatCannotBeDeletedIsNotForgotten) {
   const Error error = OnlyFailure(desk_.Apply());
   EXPECT_THAT(error.message, HasSubstr("no more capacity"));
   EXPECT_THAT(error.hint, HasSubstr("no deletes for you"));
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists);
+  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
   EXPECT_TRUE(desk_.Destroy().ok());
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
 }
@@ -183,8 +183,8 @@ TEST_F(CreateTest, AWaitHasALimitAndTheNextRunGoesOnWaiting) {
   ExecuteResult result = desk.Apply();
   EXPECT_EQ(OnlyFailure(result).code, ErrorCode::kDeadlineExceeded);
   EXPECT_THAT(OnlyFailure(result).message, HasSubstr("still running after 5m"));
-  ASSERT_TRUE(desk.Stored().pods.at(Addr("pod.a")).pending.has_value());
-  EXPECT_THAT(desk.Stored().pods.at(Addr("pod.a")).pending->operation, HasSubstr("/operations/"));
+  ASSERT_TRUE(desk.Stored().pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_THAT(desk.Stored().pods.at(Addr("pod.a")).pending()->operation, HasSubstr("/operations/"));
   desk.cloud.Before("operation", [](FakeProvider& cloud) { cloud.FinishOperations(); });
   desk.ApplyAll();
   EXPECT_THAT(desk.Requests(), ElementsAre("create a"));
@@ -247,8 +247,8 @@ TEST_F(CreateTest, ARefusedDeleteKeepsThePod) {
   desk_.ApplyAll();
   desk_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no"));
   EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "no");
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists);
-  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending.has_value());
+  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
+  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(CreateTest, ADeleteDuringAnotherOperationIsTriedAgain) {
@@ -259,14 +259,14 @@ TEST_F(CreateTest, ADeleteDuringAnotherOperationIsTriedAgain) {
   desk_.ApplyAll();
   desk_.cloud.FailNext("delete", MakeError(ErrorCode::kFailedPrecondition, "never"), 99);
   EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "never");
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists);
+  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
 }
 
 TEST_F(CreateTest, AFailedDeleteOperationKeepsThePod) {
   desk_.ApplyAll();
   desk_.cloud.FailOperation("delete", MakeError(ErrorCode::kInternal, "it will not go"));
   EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "it will not go");
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists);
+  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
 }
 
 }  // namespace

@@ -69,9 +69,9 @@ TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
   bool existed = true;
   desk_.cloud.Before("create", [&](FakeProvider&) {
     const PodRecord record = desk_.Stored().pods.at(Addr("pod.a"));
-    create = record.pending;
-    existed = record.exists;
-    EXPECT_EQ(record.node_id, "a");
+    create = record.pending();
+    existed = record.exists();
+    EXPECT_EQ(record.current.locator, "a");
   });
   desk_.ApplyAll();
   ASSERT_TRUE(create.has_value());
@@ -82,15 +82,15 @@ TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
 
   desk_.Pods(Desk::Pod("a", "    description: x\n"));
   std::optional<PendingAction> patch;
-  desk_.cloud.Before("patch",
-                     [&](FakeProvider&) { patch = desk_.Stored().pods.at(Addr("pod.a")).pending; });
+  desk_.cloud.Before(
+      "patch", [&](FakeProvider&) { patch = desk_.Stored().pods.at(Addr("pod.a")).pending(); });
   desk_.ApplyAll();
   ASSERT_TRUE(patch.has_value());
   EXPECT_EQ(patch->kind, PendingAction::Kind::kPatch);
 
   std::optional<PendingAction> gone;
-  desk_.cloud.Before("delete",
-                     [&](FakeProvider&) { gone = desk_.Stored().pods.at(Addr("pod.a")).pending; });
+  desk_.cloud.Before(
+      "delete", [&](FakeProvider&) { gone = desk_.Stored().pods.at(Addr("pod.a")).pending(); });
   EXPECT_TRUE(desk_.Destroy().ok());
   ASSERT_TRUE(gone.has_value());
   EXPECT_EQ(gone->kind, PendingAction::Kind::kDelete);
@@ -107,8 +107,8 @@ TEST_F(ExecutorTest, TheResultIsOnTheDiskBeforeADependentActs) {
   });
   desk_.ApplyAll();
   ASSERT_TRUE(at_step.has_value());
-  EXPECT_TRUE(at_step->pods.at(Addr("pod.a")).exists);
-  EXPECT_FALSE(at_step->pods.at(Addr("pod.a")).pending.has_value());
+  EXPECT_TRUE(at_step->pods.at(Addr("pod.a")).exists());
+  EXPECT_FALSE(at_step->pods.at(Addr("pod.a")).pending().has_value());
   ASSERT_TRUE(at_second.has_value());
   EXPECT_EQ(at_second->steps.at(Addr("bootstrap.a.x")).workers.size(), 4U);
 }
@@ -118,7 +118,7 @@ TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
   slow.Pods(Desk::Pod("a"));
   std::string name;
   const std::function<void(FakeProvider&)> look = [&](FakeProvider& cloud) {
-    const auto pending = slow.Stored().pods.at(Addr("pod.a")).pending;
+    const auto pending = slow.Stored().pods.at(Addr("pod.a")).pending();
     if (pending) name = pending->operation;
     if (name.empty()) cloud.Before("operation", look);
   };
@@ -167,9 +167,9 @@ TEST_F(ExecutorTest, WhatCannotBeSavedIsWrittenAsideForPush) {
   EXPECT_TRUE(result.unsaved);
   ASSERT_TRUE(result.save_error.has_value());
   EXPECT_THAT(result.saved_aside, ::testing::StartsWith("/tmp/podctl.state.json.errored-"));
-  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).exists);
+  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).exists());
   State aside = *StateFromJson(*desk_.files.FileText(result.saved_aside), "aside");
-  EXPECT_TRUE(aside.pods.at(Addr("pod.a")).exists);
+  EXPECT_TRUE(aside.pods.at(Addr("pod.a")).exists());
 
   desk_.files.SetReadOnly("/project", false);
   LocalStore store("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {});
@@ -201,7 +201,7 @@ TEST_F(ExecutorTest, ARunThatWasOvertakenLosesItsFirstSave) {
   desk_.cloud.Before("list", [&](FakeProvider&) {
     LocalStore other("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {});
     auto loaded = other.Load();
-    loaded->state->pods.at(Addr("pod.a")).uid = "theirs";
+    loaded->state->pods.at(Addr("pod.a")).current.uid = "theirs";
     ASSERT_TRUE(other.Save(*loaded->state, &loaded->generation));
     theirs = *desk_.files.FileText("/project/podctl.state.json");
   });
@@ -283,7 +283,7 @@ TEST_F(ExecutorTest, AnInterruptStartsNothingNewAndLeavesOperationsToTheNextRun)
   EXPECT_EQ(result.skipped.size(), 2U);
   EXPECT_TRUE(result.skipped[0].cause.empty());
   EXPECT_THAT(slow.Requests(), ElementsAre("create a"));
-  const auto pending = slow.Stored().pods.at(Addr("pod.a")).pending;
+  const auto pending = slow.Stored().pods.at(Addr("pod.a")).pending();
   ASSERT_TRUE(pending.has_value());
   EXPECT_THAT(pending->operation, HasSubstr("/operations/operation-"));
 
@@ -304,7 +304,7 @@ TEST_F(ExecutorTest, AnInterruptBeforeTheAnswerStillWritesTheOperationsName) {
   const ExecuteResult result = slow.Apply();
   EXPECT_TRUE(result.interrupted);
   ASSERT_EQ(slow.Requests().size(), 1U);
-  EXPECT_THAT(slow.Stored().pods.at(Addr("pod.a")).pending->operation, HasSubstr("/operations/"));
+  EXPECT_THAT(slow.Stored().pods.at(Addr("pod.a")).pending()->operation, HasSubstr("/operations/"));
 }
 
 TEST_F(ExecutorTest, AnInterruptedStepIsNoFailureAndRunsAgain) {
@@ -359,7 +359,7 @@ TEST_F(ExecutorTest, ASecondInterruptWaitsForNobody) {
   const ExecuteResult result = desk->Apply();
   EXPECT_TRUE(result.interrupted);
   EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
-  EXPECT_TRUE(desk->Stored().pods.at(Addr("pod.a")).exists);
+  EXPECT_TRUE(desk->Stored().pods.at(Addr("pod.a")).exists());
   hangs = false;
 }
 

@@ -190,7 +190,7 @@ TEST_F(PatchTest, ARefusedPatchLeavesTheRecordAsItWas) {
   const ExecuteResult result = desk_.Apply();
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.a")).metadata.at("mine"), "1");
-  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending.has_value());
+  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(PatchTest, AFailedOperationIsAFailure) {

@@ -182,7 +182,7 @@ TEST_F(PowerTest, ARefusalIsToldAndLeavesNothingPending) {
   Write(kStopped);
   desk_.cloud.FailNext("stop", MakeError(ErrorCode::kFailedPrecondition, "not this one"));
   EXPECT_EQ(OnlyFailure(desk_.Apply()).message, "cannot stop the node: not this one");
-  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending.has_value());
+  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending().has_value());
   EXPECT_EQ(State(), "READY");
 }
 
@@ -236,7 +236,7 @@ TEST_F(PowerTest, AKilledRunIsTakenUp) {
     desk.ApplyAll();
     EXPECT_EQ(desk.Node("a")["state"].AsString(), "STOPPED");
     EXPECT_EQ(desk.cloud.Calls("stop").size(), 1U);
-    EXPECT_FALSE(desk.Stored().pods.at(Addr("pod.a")).pending.has_value());
+    EXPECT_FALSE(desk.Stored().pods.at(Addr("pod.a")).pending().has_value());
     if (HasFailure()) break;
   }
 }

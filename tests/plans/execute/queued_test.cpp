@@ -95,7 +95,7 @@ TEST_F(QueuedTest, WithoutWaitingTheRequestIsLeftInTheQueue) {
   EXPECT_TRUE(result.ok());
   EXPECT_THAT(result.queued, ElementsAre("pod.a"));
   EXPECT_EQ(result.added, 0U);
-  EXPECT_FALSE(Record().exists);
+  EXPECT_FALSE(Record().exists());
   desk_.cloud.queue.capacity = true;
   desk_.options.wait_for_capacity = true;
   desk_.ApplyAll();

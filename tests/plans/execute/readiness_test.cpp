@@ -65,7 +65,7 @@ TEST_F(ReadinessTest, ABadWorkerIsNamedAndTheNodeIsKept) {
   EXPECT_THAT(result.failures[0].error.hint, HasSubstr("podctl doctor a"));
   desk_.events.At("skip bootstrap.a.x: pod.a");
   EXPECT_THAT(desk_.workers.Calls(), IsEmpty()) << "no step runs on a pod that is not ready";
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists);
+  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
 }
 

@@ -38,25 +38,25 @@ class RecoveryTest : public ::testing::Test {
 };
 
 TEST_F(RecoveryTest, ItIsMadeAnewAndTheStateTellsTheStory) {
-  const std::string uid = Record().uid;
+  const std::string uid = Record().current.uid;
   Preempt(&desk_);
   const Plan plan = desk_.MakePlan();
   EXPECT_EQ(ChangeOf(plan, "pod.a").lost, "PREEMPTED");
   EXPECT_EQ(ChangeOf(plan, "pod.a").node_state, "PREEMPTED");
   desk_.ApplyAll();
   const PodRecord record = Record();
-  EXPECT_NE(record.uid, uid);
-  EXPECT_EQ(record.node_id, "a");
-  ASSERT_TRUE(record.recovery);
-  EXPECT_EQ(record.recovery->because, "PREEMPTED");
-  EXPECT_EQ(record.recovery->times, 1);
-  EXPECT_NE(record.recovery->done, "");
-  desk_.events.At("note pod.a: was found PREEMPTED at " + record.recovery->since +
+  EXPECT_NE(record.current.uid, uid);
+  EXPECT_EQ(record.current.locator, "a");
+  ASSERT_TRUE(record.recovery());
+  EXPECT_EQ(record.recovery()->because, "PREEMPTED");
+  EXPECT_EQ(record.recovery()->times, 1);
+  EXPECT_NE(record.recovery()->done, "");
+  desk_.events.At("note pod.a: was found PREEMPTED at " + record.recovery()->since +
                   ": it is made anew");
   Preempt(&desk_);
   desk_.ApplyAll();
-  EXPECT_EQ(Record().recovery->times, 2);
-  EXPECT_THAT(RecoveryStory(*Record().recovery), HasSubstr("(time 2)"));
+  EXPECT_EQ(Record().recovery()->times, 2);
+  EXPECT_THAT(RecoveryStory(*Record().recovery()), HasSubstr("(time 2)"));
 }
 
 TEST_F(RecoveryTest, ASpotNodeThatIsGoneWasTakenAway) {
@@ -65,7 +65,7 @@ TEST_F(RecoveryTest, ASpotNodeThatIsGoneWasTakenAway) {
   EXPECT_EQ(ChangeOf(plan, "pod.a").lost, "gone");
   EXPECT_THAT(ChangeOf(plan, "pod.a").reason, HasSubstr("preempted, or deleted outside"));
   desk_.ApplyAll();
-  EXPECT_EQ(Record().recovery->because, "gone");
+  EXPECT_EQ(Record().recovery()->because, "gone");
 }
 
 TEST_F(RecoveryTest, AnotherNodeThatIsGoneWasDeletedByWhoeverMay) {
@@ -87,16 +87,16 @@ TEST_F(RecoveryTest, WhatCouldNotBeMadeAnewIsStillLost) {
   EXPECT_THAT(Remarks(desk_.Stored()), HasSubstr("a: found PREEMPTED at"));
   desk_.cloud.sold_out.clear();
   desk_.ApplyAll();
-  EXPECT_EQ(Record().recovery->times, 1);
+  EXPECT_EQ(Record().recovery()->times, 1);
 }
 
 TEST_F(RecoveryTest, ItIsNotOverBeforeItsStepsHaveRun) {
   Preempt(&desk_);
   desk_.workers.Fail(2, "no");
   EXPECT_FALSE(desk_.Apply().ok());
-  EXPECT_EQ(Record().recovery->done, "");
+  EXPECT_EQ(Record().recovery()->done, "");
   desk_.ApplyAll();
-  EXPECT_NE(Record().recovery->done, "");
+  EXPECT_NE(Record().recovery()->done, "");
 }
 
 TEST_F(RecoveryTest, DestroyedWhileLostItIsForgotten) {
@@ -139,9 +139,9 @@ TEST_F(RecoveryTest, ADeathInTheMiddleForgetsNothing) {
     desk.ApplyAll();
     EXPECT_EQ(desk.cloud.NodeCount(), 1U);
     const PodRecord after = desk.Stored().pods.at(Addr("pod.a"));
-    ASSERT_TRUE(after.recovery);
-    EXPECT_NE(after.recovery->done, "");
-    EXPECT_EQ(after.recovery->times, 1);
+    ASSERT_TRUE(after.recovery());
+    EXPECT_NE(after.recovery()->done, "");
+    EXPECT_EQ(after.recovery()->times, 1);
     if (HasFailure()) break;
   }
 }

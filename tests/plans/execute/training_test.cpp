@@ -47,10 +47,10 @@ TEST_F(TrainingTest, ASubmittedJobIsWaitedForUntilItRuns) {
   ASSERT_THAT(Jobs().sent, SizeIs(1));
   EXPECT_EQ(Label(0).size(), 36U);
   const TrainingRecord record = Record();
-  EXPECT_EQ(record.job, kFirst);
+  EXPECT_EQ(record.current.locator, kFirst);
   EXPECT_EQ(record.state, "JOB_STATE_RUNNING");
   EXPECT_EQ(record.applied.Find("labels"), nullptr);
-  EXPECT_FALSE(record.pending);
+  EXPECT_FALSE(record.pending());
   desk_.events.At("note trainingJob.mnist: its custom job 101 is JOB_STATE_QUEUED");
   EXPECT_TRUE(desk_.MakePlan().Empty());
 }
@@ -61,7 +61,7 @@ TEST_F(TrainingTest, ALostAnswerIsFoundByItsLabelAndNeverSentTwice) {
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_EQ(Jobs().Count(), 1U);
   EXPECT_THAT(Jobs().sent, SizeIs(1));
-  EXPECT_EQ(Record().job, kFirst);
+  EXPECT_EQ(Record().current.locator, kFirst);
 }
 
 TEST_F(TrainingTest, ARequestThatNeverArrivedIsSentAgainUnderTheSameLabel) {
@@ -101,7 +101,7 @@ TEST_F(TrainingTest, AnIntentWithoutAnAnswerIsSettledByTheNextRun) {
   TrainingRecord record;
   record.project = "p";
   record.region = "us-central1";
-  record.pending = PendingAction{PendingAction::Kind::kCreate, "", "", 0, "id-1"};
+  record.current.life = Creating{{"", "", 0, "id-1"}};
   Observation observation;
   state.training_jobs[Addr(kAddress)] = record;
   Value job;
@@ -110,12 +110,12 @@ TEST_F(TrainingTest, AnIntentWithoutAnAnswerIsSettledByTheNextRun) {
   observation.training[Addr(kAddress)] = job;
   std::vector<std::string> notes;
   const State settled = Settle(state, observation, &notes);
-  EXPECT_EQ(settled.training_jobs.at(Addr(kAddress)).job, kFirst);
-  EXPECT_FALSE(settled.training_jobs.at(Addr(kAddress)).pending);
+  EXPECT_EQ(settled.training_jobs.at(Addr(kAddress)).current.locator, kFirst);
+  EXPECT_FALSE(settled.training_jobs.at(Addr(kAddress)).pending());
   EXPECT_THAT(notes, ElementsAre(HasSubstr("had submitted it")));
   observation.training[Addr(kAddress)] = Value();
   notes.clear();
-  EXPECT_TRUE(Settle(state, observation, &notes).training_jobs.at(Addr(kAddress)).pending);
+  EXPECT_TRUE(Settle(state, observation, &notes).training_jobs.at(Addr(kAddress)).pending());
   EXPECT_THAT(notes, IsEmpty());
 }
 
@@ -135,7 +135,7 @@ TEST_F(TrainingTest, AChangedSpecCancelsWhatRunsAndSubmitsAnew) {
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_THAT(Jobs().cancelled, ElementsAre(kFirst));
   EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
-  EXPECT_EQ(Record().job, "projects/p/locations/us-central1/customJobs/102");
+  EXPECT_EQ(Record().current.locator, "projects/p/locations/us-central1/customJobs/102");
   EXPECT_NE(Label(0), Label(1));
   EXPECT_TRUE(desk_.MakePlan().Empty());
 }
@@ -171,7 +171,7 @@ TEST_F(TrainingTest, WithoutWaitingItIsOnlySubmitted) {
   const ExecuteResult result = desk_.Apply();
   EXPECT_TRUE(result.ok());
   EXPECT_THAT(result.queued, ElementsAre(kAddress));
-  EXPECT_EQ(Record().job, kFirst);
+  EXPECT_EQ(Record().current.locator, kFirst);
   desk_.options.wait_for_capacity = true;
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create trainingJob.mnist"));

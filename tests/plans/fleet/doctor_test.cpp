@@ -52,7 +52,7 @@ class DoctorNode : public ::testing::Test {
   DoctorNode() {
     record_.project = "p";
     record_.zone = "z";
-    record_.node_id = "research";
+    record_.current.locator = "research";
     record_.observed.Set("state", "READY");
     cloud_.PutNode({"p", "z", "research"}, Value::EmptyMap());
   }

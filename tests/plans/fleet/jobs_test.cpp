@@ -177,8 +177,8 @@ TEST_F(JobsTest, AKillTellsWhatBecameOfIt) {
 
 TEST(StartOfCommand, GivesEachWorkerItsPlace) {
   PodRecord record;
-  record.node_id = "research";
-  record.exists = true;
+  record.current.locator = "research";
+  record.current.life = Present{};
   for (const char* address : {"10.0.0.1", "10.0.0.2"}) {
     Value endpoint = Value::EmptyMap();
     endpoint.Set("ipAddress", address);

@@ -65,9 +65,9 @@ class FakeJobPod final : public JobPod {
   explicit FakeJobPod(int workers) : workers_(workers) {
     record.project = "p";
     record.zone = "z";
-    record.node_id = "research";
-    record.uid = "1";
-    record.exists = true;
+    record.current.locator = "research";
+    record.current.uid = "1";
+    record.current.life = Present{};
     record.observed.Set("state", "READY");
     record.observed.Set("acceleratorType", "v3-16");
     Value::List endpoints;
@@ -228,7 +228,7 @@ TEST_F(SuperviseTest, WaitsForAPodThatIsMadeAnew) {
       node.Set("state", "READY");
       node.Set("id", "2");
     });
-    pod_.record.uid = "2";
+    pod_.record.current.uid = "2";
   };
   const RunReport report = Run();
   EXPECT_THAT(watcher_.lines, Contains("restart 1: the node is PREEMPTED"));

@@ -48,8 +48,8 @@ jobs:
 // A node as the service shows it, with `workers` endpoints.
 PodRecord RecordOf(const std::string& type, int workers, int slices = 0) {
   PodRecord record;
-  record.exists = true;
-  record.node_id = "node-1";
+  record.current.life = Present{};
+  record.current.locator = "node-1";
   record.observed.Set("state", "READY");
   record.observed.Set("acceleratorType", type);
   Value endpoints = Value::EmptyList();

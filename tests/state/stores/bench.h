@@ -92,7 +92,7 @@ inline State Older() {
 
 // The generation after `state`, before it is saved.
 inline State Changed(State state) {
-  state.pods.at(Addr("pod.research")).uid = "4712";
+  state.pods.at(Addr("pod.research")).current.uid = "4712";
   return state;
 }
 

@@ -77,7 +77,7 @@ void DieAtEveryStep(bool first_save, const Revival& revive) {
         ++new_seen;
       }
       ASSERT_FALSE(finished && found == before) << "a finished save was lost";
-      found.pods.at(Addr("pod.other")).uid = "later";
+      found.pods.at(Addr("pod.other")).current.uid = "later";
       ASSERT_TRUE(next.Save(found)) << "step " << step << ", way " << way;
       lock->reset();
       EXPECT_THAT(Present(machine), ::testing::ElementsAre("/project/podctl.state.json"));

@@ -56,7 +56,7 @@ Past PastOf(int runs) {
     machine.clock.Advance(std::chrono::minutes(1));
     LocalRun store = OpenRun(machine);
     EXPECT_TRUE(store.Load());
-    past.state.pods.at(Addr("pod.research")).uid = "before " + std::to_string(run);
+    past.state.pods.at(Addr("pod.research")).current.uid = "before " + std::to_string(run);
     EXPECT_TRUE(store.Save(past.state));
   }
   for (const std::string& path : machine.files.AllFiles()) {
@@ -102,7 +102,7 @@ RunEnd RunOf(FakeMachine& machine) {
   end.state = loaded->state.value_or(SampleState());
   if (!loaded->state) end.state.serial = 0;
   for (const char* uid : {"first", "second"}) {
-    end.state.pods.at(Addr("pod.research")).uid = uid;
+    end.state.pods.at(Addr("pod.research")).current.uid = uid;
     if (auto saved = store.Save(end.state); !saved && end.result) end.result = saved;
   }
   end.warnings = store.TakeWarnings();
@@ -122,11 +122,11 @@ void ExpectGoodEnd(FakeMachine& machine, const std::optional<State>& before, con
     EXPECT_EQ(loaded->state, end.state);
   } else if (before) {
     ASSERT_TRUE(loaded->state);
-    const std::string& uid = loaded->state->pods.at(Addr("pod.research")).uid;
+    const std::string& uid = loaded->state->pods.at(Addr("pod.research")).current.uid;
     EXPECT_TRUE(loaded->state == before || uid == "first" || uid == "second");
   }
   State state = loaded->state.value_or(SampleState());
-  state.pods.at(Addr("pod.research")).uid = "after";
+  state.pods.at(Addr("pod.research")).current.uid = "after";
   EXPECT_TRUE(next.Save(state));
   auto history = next.History();
   ASSERT_TRUE(history);
@@ -260,9 +260,9 @@ std::vector<std::string> BadStates() {
       {"\"serial\": 42", "\"serial\": 18446744073709551615"},
       {"\"serial\": 42", "\"serial\": \"42\""},
       {"\"serial\": 42", "\"serial\": 42, \"serial\": 42"},
-      {"\"format_version\": 4", "\"format_version\": 0"},
-      {"\"format_version\": 4", "\"format_version\": 1"},
-      {"\"format_version\": 4", "\"format_version\": 999"},
+      {"\"format_version\": 5", "\"format_version\": 0"},
+      {"\"format_version\": 5", "\"format_version\": 4"},
+      {"\"format_version\": 5", "\"format_version\": 999"},
       {"  \"lineage\"", "  \"line\""},
       {"\"pod.other\"", "\"pad.other\""},
   };
@@ -307,7 +307,7 @@ TEST(LocalStoreFaults, TheLastSerialIsReadButHasNoSuccessor) {
   LocalRun store = machine.Open();
   EXPECT_EQ(store.Load()->state, state);
   State next = state;
-  next.pods.at(Addr("pod.research")).uid = "x";
+  next.pods.at(Addr("pod.research")).current.uid = "x";
   EXPECT_EQ(store.Save(next).error().code, ErrorCode::kOutOfRange);
   EXPECT_EQ(store.Load()->state, state);
 }

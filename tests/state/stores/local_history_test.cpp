@@ -36,7 +36,7 @@ State RunOnce(FakeMachine& machine, int times = 1, LocalStoreOptions options = {
   }
   for (int i = 0; i < times; ++i) {
     machine.clock.Advance(std::chrono::seconds(1));
-    state.pods.at(Addr("pod.research")).uid += "x";
+    state.pods.at(Addr("pod.research")).current.uid += "x";
     EXPECT_TRUE(store.Save(state));
   }
   EXPECT_THAT(store.TakeWarnings(), IsEmpty());
@@ -164,7 +164,7 @@ TEST(LocalHistory, AnotherLineageDoesNotTakeTheNames) {
   machine.clock.Advance(std::chrono::minutes(1));
   LocalRun store = machine.Open();
   State fresh = *store.Load()->state;
-  fresh.pods[Addr("pod.a")].node_id = "a";
+  fresh.pods[Addr("pod.a")].current.locator = "a";
   ASSERT_TRUE(store.Save(fresh));
   EXPECT_THAT(Serials(store), ElementsAre(1, 3, 2, 1));
   EXPECT_EQ(store.LoadHistory(1)->lineage, fresh.lineage);
@@ -221,13 +221,13 @@ TEST(LocalHistory, WhatCannotBeKeptIsToldAndStopsNoSave) {
   machine.files.SetFile(std::string(kPath) + ".history", "a file is in its place");
   LocalRun store = machine.Open();
   State state = *store.Load()->state;
-  state.pods.at(Addr("pod.research")).uid = "new";
+  state.pods.at(Addr("pod.research")).current.uid = "new";
   ASSERT_TRUE(store.Save(state));
   const std::vector<std::string> warnings = store.TakeWarnings();
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_THAT(warnings.front(), HasSubstr("the state's generation 1 could not be kept"));
   EXPECT_THAT(store.TakeWarnings(), IsEmpty());
-  state.pods.at(Addr("pod.research")).uid = "newer";
+  state.pods.at(Addr("pod.research")).current.uid = "newer";
   ASSERT_TRUE(store.Save(state));
   EXPECT_THAT(store.TakeWarnings(), IsEmpty());
   EXPECT_EQ(*machine.Open().Load()->state, state);
@@ -244,7 +244,7 @@ TEST(LocalHistory, IsPrivateOnARealDisk) {
     auto loaded = store.Load();
     ASSERT_TRUE(loaded);
     state = loaded->state.value_or(State{});
-    state.pods[Addr("pod.a")].uid = std::to_string(run);
+    state.pods[Addr("pod.a")].current.uid = std::to_string(run);
     ASSERT_TRUE(store.Save(state));
     ASSERT_THAT(store.TakeWarnings(), IsEmpty());
   }
@@ -265,7 +265,7 @@ TEST(SaveAside, WritesWhatPushTakes) {
   LocalRun store = machine.Open();
   auto stored = store.Load();
   State state = *stored->state;
-  state.pods.at(Addr("pod.research")).uid = "made but not saved";
+  state.pods.at(Addr("pod.research")).current.uid = "made but not saved";
   auto path = store.SaveAside(state);
   ASSERT_TRUE(path) << path.error().message;
   EXPECT_EQ(*path, "/project/podctl.state.json.errored-2");

@@ -166,7 +166,7 @@ TEST(LocalStore, EqualContentOfVersion1IsNotWritten) {
   state = Changed(state);
   ASSERT_TRUE(store.Save(state));
   EXPECT_THAT(*machine.files.FileText("/project/podctl.state.json"),
-              HasSubstr("\"format_version\": 4,"));
+              HasSubstr("\"format_version\": 5,"));
   EXPECT_EQ(machine.Open().Load()->state, state);
 }
 
@@ -227,8 +227,8 @@ void SaveInsideASave(bool first) {
     LocalRun fast = machine.Open();
     State slow_state = slow.Load()->state.value_or(Older());
     State fast_state = fast.Load()->state.value_or(Older());
-    slow_state.pods.at(Addr("pod.research")).uid = "slow";
-    fast_state.pods.at(Addr("pod.research")).uid = "fast";
+    slow_state.pods.at(Addr("pod.research")).current.uid = "slow";
+    fast_state.pods.at(Addr("pod.research")).current.uid = "fast";
     fired = false;
     Result<void> fast_saved;
     machine.files.Interleave(call, [&] {
@@ -296,7 +296,7 @@ TEST(LocalStoreFencing, RealProcessesWinOneGenerationEach) {
         if (!loaded) ::_exit(255);
         State state = loaded->state.value_or(State{});
         state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
-        state.pods[PodAddress(fmt::format("p{}-{}", i, round))].uid = "x";
+        state.pods[PodAddress(fmt::format("p{}-{}", i, round))].current.uid = "x";
         auto saved = store.Save(state);
         won += saved ? 1 : 0;
         const bool lost = !saved && (saved.error().code == ErrorCode::kFailedPrecondition ||

@@ -1,0 +1,162 @@
+// Takes a JSON object of a state apart, strictly. For state_json.cpp and record_json.cpp alone.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "providers/base/value.h"
+#include "state/address.h"
+
+namespace podctl {
+
+inline constexpr int kMaxWorker = 99999;
+
+// Takes the members out of one JSON object, each of which must be of its kind; those that say
+// nothing when they are empty may be missing (Spare…), the others not. Remembers the first problem
+// of the whole document in `problem`; after one, what is read is of no use.
+class ObjectReader {
+ public:
+  ObjectReader(Value& object, std::string where, std::string& problem)
+      : object_(object), where_(std::move(where)), problem_(problem) {
+    if (!object_.is_map()) Fail("is not an object");
+  }
+
+  std::string Text(std::string_view key) {
+    return TakeText(Member(key), [&] { FailMember(key, "is not a string"); });
+  }
+  // A text within the object at `key`, which is to be read as a whole by somebody else.
+  std::string TextIn(std::string_view key, std::string_view inner) const {
+    return std::as_const(object_)[key][inner].AsString();
+  }
+  std::string SpareText(std::string_view key) { return IsThere(key) ? Text(key) : ""; }
+  bool SpareFlag(std::string_view key) { return IsThere(key) && Flag(key); }
+  std::vector<std::string> SpareTexts(std::string_view key) {
+    return IsThere(key) ? Texts(key) : std::vector<std::string>();
+  }
+  std::map<std::string, std::string> SpareTextMap(std::string_view key) {
+    return IsThere(key) ? TextMap(key) : std::map<std::string, std::string>();
+  }
+  bool IsThere(std::string_view key) const { return object_.Find(key) != nullptr; }
+  bool Flag(std::string_view key) {
+    const Value& value = Member(key);
+    if (!value.is_bool()) FailMember(key, "is not true or false");
+    return value.AsBool();
+  }
+  std::int64_t Number(std::string_view key, std::int64_t least, std::int64_t most) {
+    const Value& value = Member(key);
+    if (!value.is_int()) {
+      FailMember(key, "is not a whole number");
+      return least;
+    }
+    if (value.AsInt() < least || value.AsInt() > most) FailMember(key, "is out of range");
+    return value.AsInt();
+  }
+  Value Any(std::string_view key) { return std::move(Member(key)); }
+  // To be read where it stands.
+  Value& At(std::string_view key) { return Member(key); }
+  Value::Map& Map(std::string_view key) {
+    Value& value = Member(key);
+    if (!value.is_map()) FailMember(key, "is not an object");
+    return value.MutableMap();
+  }
+  Value::List& List(std::string_view key) {
+    Value& value = Member(key);
+    if (!value.is_list()) FailMember(key, "is not a list");
+    return value.MutableList();
+  }
+  std::vector<std::string> Texts(std::string_view key) {
+    return TextList(Member(key), fmt::format("`{}`", key));
+  }
+  std::map<std::string, std::string> TextMap(std::string_view key) {
+    std::map<std::string, std::string> texts;
+    for (auto& [name, value] : Map(key)) {
+      texts.emplace_hint(texts.end(), name, TakeText(value, [&] {
+                           FailMember(key, "holds something other than strings");
+                         }));
+    }
+    return texts;
+  }
+  Value* Optional(std::string_view key) {
+    asked_.push_back(key);
+    if (!object_.is_map()) return nullptr;
+    auto found = object_.MutableMap().find(key);
+    if (found == object_.MutableMap().end()) return nullptr;
+    ++found_;
+    return &found->second;
+  }
+  std::vector<std::string> TextList(Value& value, const std::string& what) {
+    if (!value.is_list()) Fail(what + " is not a list");
+    std::vector<std::string> texts;
+    for (Value& item : value.MutableList()) {
+      texts.push_back(TakeText(item, [&] { Fail(what + " holds something other than strings"); }));
+    }
+    return texts;
+  }
+  Address AddressIn(const std::string& text, std::string_view key) {
+    const auto address = ParseAddress(text);
+    if (!address) FailMember(key, fmt::format("holds `{}`, which is no address", text));
+    return address.value_or(Address{});
+  }
+  // "0", "12": a worker's number as written by this room, so not "007".
+  int Worker(const std::string& text) {
+    int worker = -1;
+    const char* end = text.data() + text.size();
+    auto [rest, code] = std::from_chars(text.data(), end, worker);
+    if (code != std::errc() || rest != end || worker < 0 || worker > kMaxWorker ||
+        std::to_string(worker) != text) {
+      Fail(fmt::format("has a worker with a bad number, `{}`", text));
+    }
+    return worker;
+  }
+  // Call last: what this podctl does not know it would drop with the next save.
+  void RefuseUnknownMembers() {
+    if (found_ == object_.AsMap().size()) return;
+    for (const auto& [key, value] : object_.AsMap()) {
+      if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) {
+        Fail(fmt::format("has an unknown key `{}`", key));
+      }
+    }
+  }
+  void Fail(const std::string& what) {
+    if (problem_.empty()) problem_ = where_.empty() ? "the document " + what : where_ + " " + what;
+  }
+
+ private:
+  template <typename OnWrongKind>
+  static std::string TakeText(Value& value, const OnWrongKind& on_wrong_kind) {
+    if (!value.is_string()) {
+      on_wrong_kind();
+      return {};
+    }
+    return std::move(value.MutableString());
+  }
+  Value& Member(std::string_view key) {
+    if (Value* found = Optional(key)) return *found;
+    FailMember(key, "is missing");
+    missing_ = Value();
+    return missing_;
+  }
+  void FailMember(std::string_view key, std::string_view what) {
+    if (!problem_.empty()) return;
+    problem_ = where_.empty() ? fmt::format("`{}` {}", key, what)
+                              : fmt::format("`{}` of {} {}", key, where_, what);
+  }
+
+  Value& object_;
+  std::string where_;
+  std::string& problem_;
+  std::vector<std::string_view> asked_;  // each once, and from literals
+  std::size_t found_ = 0;
+  Value missing_;
+};
+
+}  // namespace podctl
