@@ -12,6 +12,7 @@
 namespace podctl {
 
 int Dispatch(const Invocation& invocation, Streams& streams) {
+  streams.json = invocation.global.json;
   Context context(invocation.global, streams);
   const Command& command = *invocation.command;
   if (command.UsesState(invocation.options)) {
@@ -28,7 +29,7 @@ int ShowUsageError(const UsageError& wrong, const std::vector<std::string>& word
   if (std::find(words.begin(), end, "--json") != end) {
     RealClock clock;
     const Error error = MakeError(ErrorCode::kInvalidArgument, wrong.message, wrong.hint);
-    ShowDiagnosticEvent(streams, clock, DiagnosticOf("", error));
+    JsonEvents(streams, clock).ShowDiagnostic(DiagnosticOf("", error));
     return 1;
   }
   streams.err << "Error: " << wrong.message << "\n";

@@ -14,6 +14,7 @@ struct Streams {
   bool err_is_terminal = false;
   bool color = false;  // wanted (no NO_COLOR, no --no-color); used where a terminal is
   int width = 100;     // columns
+  bool json = false;   // a program reads `out` (--json)
 };
 
 }  // namespace podctl

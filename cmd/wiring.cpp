@@ -6,6 +6,7 @@
 #include <set>
 #include <system_error>
 
+#include "cmd/reporter.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/gcp/gcloud_config.h"
@@ -80,6 +81,14 @@ Wiring::Wiring(const GlobalOptions& options, Streams& streams, Interrupt& interr
       parts_(std::make_unique<Parts>()) {}
 
 Wiring::~Wiring() = default;
+
+Reporter& Wiring::reporter() {
+  if (!reporter_) reporter_ = MakeReporter(streams_, parts_->clock);
+  return *reporter_;
+}
+void Wiring::SpeakMarkdown() {
+  reporter_ = MakeMarkdownReporter(streams_, parts_->clock);
+}
 
 FileSystem& Wiring::files() {
   return parts_->files;

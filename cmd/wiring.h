@@ -11,7 +11,6 @@
 #include "cmd/options.h"
 #include "cmd/streams.h"
 #include "plans/spec/loader.h"
-#include "providers/base/diagnostic.h"
 #include "providers/bootstrap/step_runner.h"
 #include "providers/os/clock.h"
 #include "providers/os/environment.h"
@@ -30,6 +29,7 @@ class Credentials;
 class RestClient;
 struct Endpoint;
 }  // namespace gcp
+class Reporter;
 
 class Wiring {
  public:
@@ -38,6 +38,10 @@ class Wiring {
 
   const GlobalOptions& options() const { return options_; }
   Streams& streams() { return streams_; }
+  // What is said goes through it; in the form that the flags of every command ask for.
+  Reporter& reporter();
+  // The one of `--markdown`, for a command that has that; before anything is said.
+  void SpeakMarkdown();
   Interrupt& interrupt() { return interrupt_; }
   FileSystem& files();
   const Environment& environment();
@@ -76,16 +80,6 @@ class Wiring {
 
   LockInfo LockFor(const std::string& operation) const;
 
-  // The error that was shown last, for the exit code; nullopt: none was.
-  void NoteFailure(ErrorCode code) { failure_ = code; }
-  std::optional<ErrorCode> failure() const { return failure_; }
-
-  // Every problem that was shown in this run, for a view that lists them once more.
-  Diagnostics& told() { return told_; }
-  // While set, problems are not shown but only put there: for who looks before showing them.
-  void OnlyCollect(bool collect) { only_collects_ = collect; }
-  bool only_collects() const { return only_collects_; }
-
  private:
   struct Parts;
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
@@ -98,9 +92,7 @@ class Wiring {
   Streams& streams_;
   Interrupt& interrupt_;
   std::unique_ptr<Parts> parts_;
-  Diagnostics told_;
-  std::optional<ErrorCode> failure_;
-  bool only_collects_ = false;
+  std::unique_ptr<Reporter> reporter_;
 };
 
 }  // namespace podctl

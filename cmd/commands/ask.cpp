@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "cmd/commands/plan_run.h"
+#include "cmd/reporter.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -44,10 +44,10 @@ Answer Ask(Wiring& wiring, const std::string& question) {
 
 }  // namespace
 
-int Approve(Wiring& wiring, JsonEvents* json, const Approval& approval) {
-  if (!wiring.options().input || wiring.options().json || isatty(STDIN_FILENO) == 0) {
-    ShowError(wiring, json, "",
-              MakeError(ErrorCode::kFailedPrecondition, approval.unasked, approval.hint));
+int Approve(Wiring& wiring, const Approval& approval) {
+  if (!wiring.options().input || wiring.streams().json || isatty(STDIN_FILENO) == 0) {
+    wiring.reporter().ShowError(
+        "", MakeError(ErrorCode::kFailedPrecondition, approval.unasked, approval.hint));
     return 1;
   }
   const Answer answer = Ask(wiring, approval.question);

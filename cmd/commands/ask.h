@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "cmd/views/json_events.h"
 #include "cmd/wiring.h"
 
 namespace podctl {
@@ -18,6 +17,6 @@ struct Approval {
 
 // 0: go on, since the answer, one line from the terminal, was "yes"; otherwise the exit code.
 // Nobody is asked without a terminal, nor with --input=false or --json.
-int Approve(Wiring& wiring, JsonEvents* json, const Approval& approval);
+int Approve(Wiring& wiring, const Approval& approval);
 
 }  // namespace podctl

@@ -7,8 +7,9 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/state_access.h"
+#include "cmd/commands/failure.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/auth_view.h"
 #include "providers/base/text.h"
 #include "providers/gcp/rest_client.h"
@@ -52,14 +53,13 @@ int RunAuthStatus(Wiring& wiring) {
   report.now = wiring.clock().Now();
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   const bool usable = !report.status.error;
-  if (wiring.options().json) {
-    ShowDocument(wiring, AuthDocument(report));
-    return usable ? 0 : 1;
-  }
-  wiring.streams().out << AuthText(report) << std::flush;
+  const bool told = wiring.reporter().Document([&] { return AuthDocument(report); },
+                                               [&](Streams& streams) {
+                                                 streams.out << AuthText(report) << std::flush;
+                                                 if (!usable) streams.err << "\n";
+                                               });
   if (usable) return 0;
-  wiring.streams().err << "\n";
-  return ShowFailure(wiring, *report.status.error);
+  return told ? 1 : ShowFailure(wiring, *report.status.error);
 }
 
 int RunAuthorize(Wiring& wiring) {
@@ -79,20 +79,20 @@ int RunAuthorize(Wiring& wiring) {
       "gcloud projects add-iam-policy-binding {} --member=serviceAccount:{} --role={} "
       "--condition=None",
       ShellQuote(place.project), *email, role);
-  if (wiring.options().json) {
-    Value document = Value::EmptyMap();
-    document.Set("project", place.project);
-    document.Set("email", *email);
-    document.Set("role", role);
-    document.Set("command", command);
-    ShowDocument(wiring, std::move(document));
-    return 0;
-  }
-  Streams& streams = wiring.streams();
-  streams.out << *email << "\n" << std::flush;
-  streams.err << fmt::format(
-      "This is the TPU service agent of {}. It needs {} there, once:\n\n  {}\n", place.project,
-      role, command);
+  const auto document = [&] {
+    Value value = Value::EmptyMap();
+    value.Set("project", place.project);
+    value.Set("email", *email);
+    value.Set("role", role);
+    value.Set("command", command);
+    return value;
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) {
+    streams.out << *email << "\n" << std::flush;
+    streams.err << fmt::format(
+        "This is the TPU service agent of {}. It needs {} there, once:\n\n  {}\n", place.project,
+        role, command);
+  });
   return 0;
 }
 

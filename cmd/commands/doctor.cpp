@@ -5,14 +5,13 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_rounds.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/doctor_view.h"
 #include "plans/fleet/doctor.h"
 #include "plans/refresh.h"
-#include "providers/base/json.h"
 
 namespace podctl {
 
@@ -38,12 +37,11 @@ int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
     }
   }
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
-  Streams& streams = wiring.streams();
-  if (wiring.options().json) {
-    streams.out << ToJson(DoctorDocument(report), JsonStyle::kIndented) << "\n";
-  } else {
-    streams.out << DoctorText(report, streams.color && streams.out_is_terminal);
-  }
+  wiring.reporter().Document([&] { return DoctorDocument(report); },
+                             [&](Streams& streams) {
+                               streams.out
+                                   << DoctorText(report, streams.color && streams.out_is_terminal);
+                             });
   return report.Healthy() ? 0 : 1;
 }
 

@@ -8,13 +8,12 @@
 #include "cmd/commands/ask.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_rounds.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/drain_view.h"
 #include "plans/fleet/drain.h"
-#include "providers/base/json.h"
 
 namespace podctl {
 namespace {
@@ -22,7 +21,7 @@ namespace {
 // 0: go on; otherwise the exit code.
 int ApproveDrain(Wiring& wiring, const DrainOptions& options, const std::string& what) {
   if (options.auto_approve) return 0;
-  return Approve(wiring, nullptr,
+  return Approve(wiring,
                  {"ending processes needs to be approved, and there is nobody to ask",
                   "Add `--auto-approve` to approve it in advance, or `--dry-run` to look.",
                   fmt::format("\n{}. Running work is lost.\n  Only 'yes' will be accepted to "
@@ -36,34 +35,29 @@ int ApproveDrain(Wiring& wiring, const DrainOptions& options, const std::string&
 int RunDrain(Wiring& wiring, const DrainOptions& options) {
   const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
   if (!chosen) return ShowFailure(wiring, chosen.error());
-  const bool json = wiring.options().json;
   const std::string pod = BarePodName(options.pod);
-  std::ostream& out = wiring.streams().out;
-  const auto show = [&](const Value& document) {
-    out << ToJson(document, JsonStyle::kIndented) << "\n";
-  };
   PodRounds rounds(wiring, chosen->target.address);
   const DrainSurvey survey = SurveyLeftovers(*rounds, chosen->workers, options.with_jobs);
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   ShowSilent(wiring, survey.answers);
   const bool nothing = survey.leftovers.empty();
-  if (!json) out << LeftoversText(survey.leftovers) << std::flush;
+  Streams& streams = wiring.streams();
+  if (!streams.json) streams.out << LeftoversText(survey.leftovers) << std::flush;
+  const std::string what = LeftoversWords(survey.leftovers);
   if (nothing || options.dry_run) {
-    if (json) {
-      show(DrainDocument(pod, survey.leftovers, nullptr, options.dry_run));
-    } else {
-      out << (nothing ? "Nothing to drain." : LeftoversWords(survey.leftovers) + ".") << "\n";
-    }
+    wiring.reporter().Document(
+        [&] { return DrainDocument(pod, survey.leftovers, nullptr, options.dry_run); },
+        [&](Streams&) { streams.out << (nothing ? "Nothing to drain." : what + ".") << "\n"; });
     return survey.Whole() ? 0 : 1;
   }
-  const std::string what = LeftoversWords(survey.leftovers);
   if (const int code = ApproveDrain(wiring, options, what); code != 0) return code;
   const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace.value_or(kEndingGrace));
   const DrainOutcome outcome = EndLeftovers(*rounds, survey.leftovers, grace);
-  if (!json) out << DrainedText(survey.leftovers, outcome) << std::flush;
+  const bool told = wiring.reporter().Document(
+      [&] { return DrainDocument(pod, survey.leftovers, &outcome, false); },
+      [&](Streams&) { streams.out << DrainedText(survey.leftovers, outcome); });
   ShowSilent(wiring, outcome.answers);
-  if (json) show(DrainDocument(pod, survey.leftovers, &outcome, false));
-  const bool left = json ? !AllAnswered(outcome.answers) : outcome.something_left;
+  const bool left = told ? !AllAnswered(outcome.answers) : outcome.something_left;
   return survey.Whole() && !left ? 0 : 1;
 }
 

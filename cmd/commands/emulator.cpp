@@ -7,8 +7,8 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "providers/emulator/emulator.h"
 
 namespace podctl {
@@ -53,7 +53,7 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   if (options.worker_network == "host") start.network = emulator::Options::Network::kHost;
   auto emulator = emulator::Emulator::Start(start);
   if (!emulator) {
-    ShowError(wiring, nullptr, "the emulator cannot start", emulator.error());
+    wiring.reporter().ShowError("the emulator cannot start", emulator.error());
     return 1;  // also where another has its folder: that is no state
   }
   Streams& streams = wiring.streams();

@@ -37,7 +37,7 @@ std::string SaveHint(const ExecuteResult& result) {
 
 }  // namespace
 
-Diagnostics FailureDiagnostics(Wiring& wiring, const ExecuteResult& result) {
+Diagnostics FailureDiagnostics(FileSystem& files, const ExecuteResult& result) {
   Diagnostics diagnostics;
   for (const auto& failure : result.failures) {
     Diagnostic diagnostic;
@@ -52,16 +52,16 @@ Diagnostics FailureDiagnostics(Wiring& wiring, const ExecuteResult& result) {
     }
     diagnostics.Add(std::move(diagnostic));
   }
-  return WithSourceLines(wiring.files(), diagnostics);
+  return WithSourceLines(files, diagnostics);
 }
 
-void ShowSaveError(Wiring& wiring, JsonEvents* json, const ExecuteResult& result) {
+void ShowSaveError(Reporter& reporter, const ExecuteResult& result) {
   const Error& error = *result.save_error;
-  ShowError(wiring, json, "the state could not be saved",
-            MakeError(error.code, error.message, SaveHint(result)));
+  reporter.ShowError("the state could not be saved",
+                     MakeError(error.code, error.message, SaveHint(result)));
 }
 
-void ShowWarnings(Wiring& wiring, JsonEvents* json, const ExecuteResult& result) {
+void ShowWarnings(Reporter& reporter, const ExecuteResult& result) {
   Diagnostics diagnostics;
   for (const std::string& warning : result.warnings) {
     Diagnostic diagnostic;
@@ -69,7 +69,7 @@ void ShowWarnings(Wiring& wiring, JsonEvents* json, const ExecuteResult& result)
     diagnostic.summary = warning;
     diagnostics.Add(std::move(diagnostic));
   }
-  ShowDiagnostics(wiring, json, diagnostics);
+  reporter.Show(diagnostics);
 }
 
 }  // namespace podctl

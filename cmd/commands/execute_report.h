@@ -2,20 +2,20 @@
 // spec, and what became of a state that could not be saved.
 #pragma once
 
-#include "cmd/views/json_events.h"
-#include "cmd/wiring.h"
+#include "cmd/reporter.h"
 #include "plans/execute/executor.h"
 #include "providers/base/diagnostic.h"
+#include "providers/os/file_system.h"
 
 namespace podctl {
 
 // Each failure as a diagnostic at the pod's or step's place in the spec.
-Diagnostics FailureDiagnostics(Wiring& wiring, const ExecuteResult& result);
+Diagnostics FailureDiagnostics(FileSystem& files, const ExecuteResult& result);
 
 // Of a run with a `save_error`.
-void ShowSaveError(Wiring& wiring, JsonEvents* json, const ExecuteResult& result);
+void ShowSaveError(Reporter& reporter, const ExecuteResult& result);
 
 // Those of the store.
-void ShowWarnings(Wiring& wiring, JsonEvents* json, const ExecuteResult& result);
+void ShowWarnings(Reporter& reporter, const ExecuteResult& result);
 
 }  // namespace podctl

@@ -1,6 +1,6 @@
 #include "cmd/commands/failure.h"
 
-#include "cmd/commands/plan_run.h"
+#include "cmd/reporter.h"
 
 namespace podctl {
 
@@ -19,14 +19,14 @@ int ExitCodeOf(ErrorCode code) {
 
 int FailedExitCode(Wiring& wiring) {
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
-  return ExitCodeOf(wiring.failure().value_or(ErrorCode::kUnknown));
+  return ExitCodeOf(wiring.reporter().failure().value_or(ErrorCode::kUnknown));
 }
 
 int ShowFailure(Wiring& wiring, const Error& error, const std::string& summary) {
   if (wiring.interrupt().requested() && error.code == ErrorCode::kCancelled) {
-    wiring.streams().err << "Interrupted. Nothing was changed.\n";
+    wiring.reporter().TellInterrupted();
   } else {
-    ShowError(wiring, nullptr, summary, error);
+    wiring.reporter().ShowError(summary, error);
   }
   return FailedExitCode(wiring);
 }

@@ -13,6 +13,7 @@
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/publish_keys.h"
 #include "cmd/commands/state_access.h"
+#include "cmd/reporter.h"
 #include "plans/import.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
@@ -102,7 +103,7 @@ class Importer {
     }
     Diagnostics diagnostics;
     spec_ = LoadSpec(load_, wiring_.files(), wiring_.environment(), diagnostics);
-    ShowDiagnostics(wiring_, nullptr, diagnostics);
+    wiring_.reporter().Show(diagnostics);
     if (diagnostics.has_errors()) {
       exit_code_ = 1;
       return false;
@@ -339,7 +340,7 @@ class Importer {
       pod_ = *pod;
       return true;
     }
-    ShowDiagnostics(wiring_, nullptr, diagnostics);
+    wiring_.reporter().Show(diagnostics);
     return Fail(MakeError(ErrorCode::kFailedPrecondition,
                           "podctl cannot write a spec that matches this node",
                           "write the pod into the spec by hand, and import it then"));
@@ -461,21 +462,26 @@ class Importer {
   }
 
   void ShowResult() {
-    Streams& streams = wiring_.streams();
+    wiring_.reporter().Document([this] { return Document(); },
+                                [this](Streams& streams) { ShowText(streams); });
+  }
+
+  Value Document() const {
+    Value document = Value::EmptyMap();
+    document.Set("address", options_.address);
+    document.Set("node", name_.Resource());
+    document.Set("state", NodeState(node_));
+    document.Set("spec", text_.empty() ? Value() : Value(text_));
+    document.Set("spec_file", target_.empty() ? Value() : Value(target_));
+    Value::List differs(differs_.begin(), differs_.end());
+    document.Set("differs_in", std::move(differs));
+    const auto notes = Notes();
+    document.Set("notes", Value::List(notes.begin(), notes.end()));
+    return document;
+  }
+
+  void ShowText(Streams& streams) const {
     const bool is_printed = target_.empty() && !text_.empty();
-    if (wiring_.options().json) {
-      Value document = Value::EmptyMap();
-      document.Set("address", options_.address);
-      document.Set("node", name_.Resource());
-      document.Set("state", NodeState(node_));
-      document.Set("spec", text_.empty() ? Value() : Value(text_));
-      document.Set("spec_file", target_.empty() ? Value() : Value(target_));
-      Value::List differs(differs_.begin(), differs_.end());
-      document.Set("differs_in", std::move(differs));
-      const auto notes = Notes();
-      document.Set("notes", Value::List(notes.begin(), notes.end()));
-      return ShowDocument(wiring_, std::move(document));
-    }
     const std::string& type = node_["acceleratorType"].AsString();
     streams.err << fmt::format("Imported {}: {} ({}{}{}, {}).\n", options_.address,
                                name_.Resource(), type, type.empty() ? "" : ", ",

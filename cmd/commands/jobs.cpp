@@ -8,12 +8,11 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_rounds.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
 #include "plans/fleet/exec/variables.h"
-#include "providers/base/json.h"
 #include "providers/base/worker_names.h"
 #include "providers/os/this_process.h"
 
@@ -40,21 +39,18 @@ void TellNews(Wiring& wiring, const StartNews& news, const DetachedStart& start)
 
 int ShowStarted(Wiring& wiring, const DetachedStart& start, const StartReport& report) {
   const WorkerAccess& any = start.workers.front();
-  Streams& streams = wiring.streams();
-  if (wiring.options().json) {
-    streams.out << ToJson(StartedDocument(start.name, any.pod, report), JsonStyle::kIndented)
-                << "\n";
-    return report.Whole() ? 0 : 1;
-  }
-  streams.out << StartedText(start.name, any.pod, any.per_slice, report);
-  if (!report.Whole()) {
-    streams.err << fmt::format(
-        "The same command again starts what is missing; `podctl kill {} {}` ends the rest.\n",
-        any.pod, start.name);
-    return 1;
-  }
-  streams.err << fmt::format("Watch it with: podctl logs {} {} --follow\n", any.pod, start.name);
-  return 0;
+  const bool whole = report.Whole();
+  wiring.reporter().Document(
+      [&] { return StartedDocument(start.name, any.pod, report); },
+      [&](Streams& streams) {
+        streams.out << StartedText(start.name, any.pod, any.per_slice, report);
+        streams.err << (whole ? fmt::format("Watch it with: podctl logs {} {} --follow\n", any.pod,
+                                            start.name)
+                              : fmt::format("The same command again starts what is missing; "
+                                            "`podctl kill {} {}` ends the rest.\n",
+                                            any.pod, start.name));
+      });
+  return whole ? 0 : 1;
 }
 
 }  // namespace
@@ -95,15 +91,12 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
   const JobsReport report = ListJobs(*rounds, chosen->workers, "");
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   ShowSilent(wiring, report.answers);
-  Streams& streams = wiring.streams();
-  if (wiring.options().json) {
-    streams.out << ToJson(JobsDocument(BarePodName(options.pod), report.found),
-                          JsonStyle::kIndented)
-                << "\n";
-  } else {
-    streams.out << JobsTable(report.found, streams.color && streams.out_is_terminal,
-                             chosen->workers.front().per_slice);
-  }
+  wiring.reporter().Document([&] { return JobsDocument(BarePodName(options.pod), report.found); },
+                             [&](Streams& streams) {
+                               streams.out << JobsTable(report.found,
+                                                        streams.color && streams.out_is_terminal,
+                                                        chosen->workers.front().per_slice);
+                             });
   return AllAnswered(report.answers) ? 0 : 1;
 }
 
@@ -125,11 +118,11 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
         MakeError(ErrorCode::kNotFound, fmt::format("there is no job `{}` on {}", options.job, pod),
                   fmt::format("`podctl jobs {}` lists them.", pod)));
   }
-  if (wiring.options().json) {
-    wiring.streams().out << ToJson(JobsDocument(pod, report.found), JsonStyle::kIndented) << "\n";
-  } else {
-    wiring.streams().out << KilledText(options.job, pod, chosen->workers.front().per_slice, report);
-  }
+  wiring.reporter().Document([&] { return JobsDocument(pod, report.found); },
+                             [&](Streams& streams) {
+                               streams.out << KilledText(options.job, pod,
+                                                         chosen->workers.front().per_slice, report);
+                             });
   return report.runs || !all ? 1 : 0;
 }
 

@@ -5,7 +5,6 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/views/log_view.h"
@@ -27,7 +26,7 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   if (options.tail > 0) request.tail = static_cast<std::uint64_t>(options.tail);
   std::stop_source stop;
   const std::stop_callback on_drain(wiring.interrupt().drain(), [&stop] { stop.request_stop(); });
-  LogView view(wiring.streams(), wiring.options().json, chosen->workers, stop);
+  LogView view(wiring.streams(), chosen->workers, stop);
   KeptFile places(wiring.files(), wiring.environment(), "logs", wiring.StatePath(),
                   fmt::format("{}.{}", chosen->target.address, options.job));
   const LogsReport report = ReadLogs(wiring.ssh(), wiring.clock(), places, chosen->workers, request,

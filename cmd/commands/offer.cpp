@@ -7,9 +7,9 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/plan_run.h"
-#include "cmd/commands/state_access.h"
+#include "cmd/commands/failure.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/offer_view.h"
 #include "providers/base/text.h"
 #include "providers/gcp/offered_types.h"
@@ -50,35 +50,37 @@ std::string InZone(const Where& where) {
 
 void ShowTypes(Wiring& wiring, const Where& where, const std::vector<gcp::OfferedType>& types,
                bool from_service) {
-  if (wiring.options().json) {
-    Value document = Value::EmptyMap();
-    document.Set("source", from_service ? "service" : "built-in");
-    if (!where.zone.empty()) document.Set("zone", where.zone);
-    if (from_service) document.Set("project", where.project);
-    document.Set("types", TypesList(types));
-    return ShowDocument(wiring, std::move(document));
-  }
-  Streams& streams = wiring.streams();
-  if (types.empty()) {
-    streams.err << fmt::format("No TPU type is {} for {}.\n",
-                               from_service ? "offered" : "documented", where.zone);
-    return;
-  }
-  streams.out << TypesTable(types, streams.color && streams.out_is_terminal) << std::flush;
+  const auto document = [&] {
+    Value value = Value::EmptyMap();
+    value.Set("source", from_service ? "service" : "built-in");
+    if (!where.zone.empty()) value.Set("zone", where.zone);
+    if (from_service) value.Set("project", where.project);
+    value.Set("types", TypesList(types));
+    return value;
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) {
+    if (types.empty()) {
+      streams.err << fmt::format("No TPU type is {} for {}.\n",
+                                 from_service ? "offered" : "documented", where.zone);
+    } else {
+      streams.out << TypesTable(types, streams.color && streams.out_is_terminal);
+    }
+  });
 }
 
 // `why` may be empty: nobody asked about a zone.
 int ShowBuiltIn(Wiring& wiring, const Where& where, const Error* why) {
   if (why != nullptr) {
-    ShowWarning(wiring, nullptr, "the service was not asked: " + why->message,
-                where.zone.empty()
-                    ? "These are the types that podctl knows by itself."
-                    : fmt::format("These are the types that are documented for {}, as podctl "
-                                  "knows them.",
-                                  where.zone));
+    wiring.reporter().ShowWarning(
+        "the service was not asked: " + why->message,
+        where.zone.empty() ? "These are the types that podctl knows by itself."
+                           : fmt::format("These are the types that are documented for {}, as "
+                                         "podctl knows them.",
+                                         where.zone));
   } else {
-    wiring.streams().err << "The types that podctl knows by itself, and where they are documented; "
-                            "`--zone ZONE` asks a zone.\n";
+    wiring.reporter().Note(
+        "The types that podctl knows by itself, and where they are documented; `--zone ZONE` asks "
+        "a zone.");
   }
   ShowTypes(wiring, where, gcp::BuiltInTypes(where.zone), false);
   return 0;
@@ -125,19 +127,16 @@ int RunVersions(Wiring& wiring) {
     versions.push_back(version.empty() ? name.substr(name.rfind('/') + 1) : version);
   }
   std::sort(versions.begin(), versions.end(), gcp::NaturallyBefore);
-  if (wiring.options().json) {
-    Value::List list;
-    for (const std::string& version : versions) list.emplace_back(version);
-    Value document = Value::EmptyMap();
-    document.Set("project", where.project);
-    document.Set("zone", where.zone);
-    document.Set("versions", Value(std::move(list)));
-    ShowDocument(wiring, std::move(document));
-    return 0;
-  }
-  for (const std::string& version : versions) {
-    wiring.streams().out << VisibleControls(version) << "\n";
-  }
+  const auto document = [&] {
+    Value value = Value::EmptyMap();
+    value.Set("project", where.project);
+    value.Set("zone", where.zone);
+    value.Set("versions", Value::List(versions.begin(), versions.end()));
+    return value;
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) {
+    for (const std::string& version : versions) streams.out << VisibleControls(version) << "\n";
+  });
   return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "cmd/commands/os_login.h"
 #include "cmd/commands/publish_keys.h"
 #include "cmd/commands/state_lock.h"
-#include "cmd/views/snippet.h"
+#include "cmd/reporter.h"
 #include "plans/list_ahead.h"
 #include "plans/moves.h"
 #include "plans/planner.h"
@@ -96,27 +96,6 @@ Diagnostic TargetWarning() {
 
 }  // namespace
 
-void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics) {
-  for (const Diagnostic& diagnostic : diagnostics.items()) wiring.told().Add(diagnostic);
-  if (wiring.only_collects()) return;
-  if (json != nullptr) {
-    for (const Diagnostic& diagnostic : diagnostics.items()) json->ShowDiagnostic(diagnostic);
-    return;
-  }
-  Streams& streams = wiring.streams();
-  Diagnostics as_text;
-  for (const Diagnostic& diagnostic : diagnostics.items()) {
-    if (wiring.options().json && diagnostic.severity == Severity::kError) {
-      ShowDiagnosticEvent(streams, wiring.clock(), diagnostic);
-    } else {
-      as_text.Add(diagnostic);
-    }
-  }
-  const SnippetStyle style{streams.color && streams.err_is_terminal, streams.width};
-  const std::string text = FormatDiagnostics(as_text, style);
-  if (!text.empty()) streams.err << text << std::flush;
-}
-
 Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
   constexpr std::uint64_t kMostBytes = 4 << 20;
   Diagnostics complete;
@@ -133,37 +112,14 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
   return complete;
 }
 
-void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error) {
-  wiring.NoteFailure(error.code);
-  Diagnostics diagnostics;
-  diagnostics.Add(DiagnosticOf(summary, error));
-  ShowDiagnostics(wiring, json, diagnostics);
-}
-
-void ShowWarning(Wiring& wiring, JsonEvents* json, std::string summary, std::string detail) {
-  Diagnostic warning;
-  warning.severity = Severity::kWarning;
-  warning.summary = std::move(summary);
-  warning.detail = std::move(detail);
-  Diagnostics diagnostics;
-  diagnostics.Add(std::move(warning));
-  ShowDiagnostics(wiring, json, diagnostics);
-}
-
-void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run) {
+void ShowProblems(Wiring& wiring, const PlanRun& run) {
   if (run.problems.items().empty()) return;
-  ShowDiagnostics(wiring, json, WithSourceLines(wiring.files(), run.problems));
+  wiring.reporter().Show(WithSourceLines(wiring.files(), run.problems));
 }
 
-void TellInterrupted(Wiring& wiring, JsonEvents* json) {
-  const std::string text = "Interrupted. Nothing was changed.";
-  if (json != nullptr) return json->Log("info", text);
-  wiring.streams().err << text << "\n";
-}
-
-std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json,
-                                   NoPlan* why) {
+std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, NoPlan* why) {
   PlanRun run;
+  Reporter& reporter = wiring.reporter();
   NoPlan unasked{};
   NoPlan& reason = why == nullptr ? unasked : *why;
   reason = NoPlan::kSpec;
@@ -180,21 +136,21 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     ahead.emplace(wiring, listing ? &*listing : nullptr);
   }
   run.spec = LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), diagnostics);
-  ShowDiagnostics(wiring, json, diagnostics);
+  reporter.Show(diagnostics);
   if (diagnostics.has_errors()) return std::nullopt;
   const std::string state_path = wiring.StatePath(run.spec);
   if (options.lock) run.store = wiring.OpenStore(state_path);
   if (options.plan.mode == PlanMode::kDestroy) run.spec.pods.clear();
 
   if (options.lock) {
-    run.lock = TakeLock(wiring, json, *run.store, options.operation);
+    run.lock = TakeLock(wiring, *run.store, options.operation);
     reason = wiring.interrupt().requested() ? NoPlan::kInterrupted : NoPlan::kLock;
     if (!run.lock) return std::nullopt;
   }
   reason = NoPlan::kUsage;
   auto provider = wiring.provider();
   if (!provider) {
-    ShowError(wiring, json, "", provider.error());
+    reporter.ShowError("", provider.error());
     return std::nullopt;
   }
   run.provider = *provider;
@@ -209,7 +165,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
     stored = run.store->Load();
   }
   if (!stored) {
-    ShowError(wiring, json, "", stored.error());
+    reporter.ShowError("", stored.error());
     return std::nullopt;
   }
   const std::string flags = PlaceFlags(wiring.options());
@@ -222,7 +178,7 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   plan.state_place = {state_path, flags, kept};
   plan.moved = MovePods(run.spec, &known, run.problems);
   if (run.problems.has_errors()) {
-    ShowProblems(wiring, json, run);
+    ShowProblems(wiring, run);
     return std::nullopt;
   }
   auto observation = Observe(run.spec, known, **provider, wiring.options().parallelism, stop,
@@ -230,16 +186,16 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   if (!observation) {
     if (wiring.interrupt().requested()) {
       reason = NoPlan::kInterrupted;
-      TellInterrupted(wiring, json);
+      reporter.TellInterrupted();
     } else {
-      ShowError(wiring, json, "", observation.error());
+      reporter.ShowError("", observation.error());
     }
     return std::nullopt;
   }
   run.observation = std::move(*observation);
   OsLogin login(wiring);
   if (auto used = UseOsLogin(login, known, run.observation, options.will_enter, &run.spec); !used) {
-    ShowError(wiring, json, "", used.error());
+    reporter.ShowError("", used.error());
     return std::nullopt;
   }
   // A plan that takes drift into the state shows what the stored one does not say yet.
@@ -254,14 +210,14 @@ std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options
   return run;
 }
 
-bool PrepareToEnter(Wiring& wiring, JsonEvents* json, Plan* plan) {
+bool PrepareToEnter(Wiring& wiring, Plan* plan) {
   if (auto published = PublishPlanned(wiring, plan); !published) {
-    ShowError(wiring, json, "no SSH key to reach the new pods with", published.error());
+    wiring.reporter().ShowError("no SSH key to reach the new pods with", published.error());
     return false;
   }
   OsLogin login(wiring);
   auto entered = EnterPlanned(login, plan);
-  if (!entered) ShowError(wiring, json, "", entered.error());
+  if (!entered) wiring.reporter().ShowError("", entered.error());
   return entered.has_value();
 }
 
@@ -274,7 +230,7 @@ void NameOsLoginUsers(Wiring& wiring, Plan* plan) {
   if (!nameless) return;
   OsLogin login(wiring);
   if (auto entered = EnterPlanned(login, plan); !entered) {
-    wiring.streams().err << entered.error().message << "\n";
+    wiring.reporter().Note(entered.error().message);
   }
 }
 

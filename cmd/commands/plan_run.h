@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cmd/views/json_events.h"
 #include "cmd/wiring.h"
 #include "plans/change.h"
 #include "plans/planner.h"
@@ -51,26 +50,19 @@ enum class NoPlan {
   kInterrupted,  // by the user
 };
 
-// Shows itself (in `json`, when given) why there is no plan, and tells `why` (may be nullptr);
+// Shows itself why there is no plan, and tells `why` (may be nullptr);
 // nullopt: exit with FailedExitCode. What is said of the plan is left in `problems`.
-std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options, JsonEvents* json,
+std::optional<PlanRun> PreparePlan(Wiring& wiring, const PlanRunOptions& options,
                                    NoPlan* why = nullptr);
 
 // What lets us in where the plan leads, a key and a user name: made and published only now that the
 // plan is approved. Shows why it cannot be; false.
-bool PrepareToEnter(Wiring& wiring, JsonEvents* json, Plan* plan);
+bool PrepareToEnter(Wiring& wiring, Plan* plan);
 // For an apply that has nothing to do: where OS Login was turned on since the last one, the state
-// is to hold a user name all the same. Says on stderr why there is none.
+// is to hold a user name all the same. Says why there is none.
 void NameOsLoginUsers(Wiring& wiring, Plan* plan);
 
-void ShowProblems(Wiring& wiring, JsonEvents* json, const PlanRun& run);
-
-void TellInterrupted(Wiring& wiring, JsonEvents* json);  // before anything was begun
-void ShowError(Wiring& wiring, JsonEvents* json, const std::string& summary, const Error& error);
-void ShowWarning(Wiring& wiring, JsonEvents* json, std::string summary, std::string detail);
-// Where a command has no `json` of its own, and prints a document: with --json errors are the same
-// events on stdout, in its place, and warnings are text beside it.
-void ShowDiagnostics(Wiring& wiring, JsonEvents* json, const Diagnostics& diagnostics);
+void ShowProblems(Wiring& wiring, const PlanRun& run);
 // Diagnostics of a place in the spec, with the text of that line read from the file.
 Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics);
 

@@ -6,7 +6,7 @@
 namespace podctl {
 
 PodRounds::PodRounds(Wiring& wiring, const std::string& address)
-    : view_(wiring.streams(), wiring.options().json, wiring.clock(),
+    : view_(wiring.streams(), wiring.clock(),
             [&wiring, address](const std::map<int, HostKeyText>& learned) {
               RememberHostKeys(wiring, address, learned);
             }),

@@ -9,6 +9,7 @@
 #include "cmd/command_line.h"
 #include "cmd/commands/failure.h"
 #include "cmd/commands/state_lock.h"
+#include "cmd/reporter.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
@@ -19,7 +20,6 @@
 #include "plans/plan_file/staleness.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/local_files.h"
-#include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/os/this_process.h"
 
@@ -127,8 +127,7 @@ Result<void> CheckTarget(FileSystem& files, const std::string& path) {
 
 class SavedRun {
  public:
-  SavedRun(Wiring& wiring, const ApplyOptions& options, JsonEvents* json)
-      : wiring_(wiring), options_(options), json_(json) {}
+  SavedRun(Wiring& wiring, const ApplyOptions& options) : wiring_(wiring), options_(options) {}
 
   std::optional<PlanRun> Prepare() {
     auto saved = ReadPlanFile(options_.plan_file, wiring_.files());
@@ -145,12 +144,12 @@ class SavedRun {
 
  private:
   std::nullopt_t Fail(const Error& error) {
-    ShowError(wiring_, json_, "", error);
+    wiring_.reporter().ShowError("", error);
     return std::nullopt;
   }
   bool Refuse(const std::string& summary, const std::string& detail,
               ErrorCode code = ErrorCode::kFailedPrecondition) {
-    ShowError(wiring_, json_, summary, MakeError(code, detail));
+    wiring_.reporter().ShowError(summary, MakeError(code, detail));
     return false;
   }
   bool RefuseStale(const std::string& detail) {
@@ -213,7 +212,7 @@ class SavedRun {
 
   bool LoadState() {
     run_.store = wiring_.OpenStore(StateOf(wiring_, saved_));
-    run_.lock = TakeLock(wiring_, json_, *run_.store, "apply");
+    run_.lock = TakeLock(wiring_, *run_.store, "apply");
     if (!run_.lock) return false;
     auto stored = run_.store->Load();
     if (!stored) return Fail(stored.error()), false;
@@ -274,7 +273,7 @@ class SavedRun {
     if (!run_.spec.digest.empty() && run_.spec.digest != saved_.spec_digest) WarnOfEdit();
     if (!NeedsSecrets(saved_.plan)) return true;
     if (problems.has_errors()) {
-      ShowDiagnostics(wiring_, json_, problems);
+      wiring_.reporter().Show(problems);
       return Refuse("the plan's sensitive values cannot be taken from the spec",
                     "A saved plan does not hold them: its spec, with the variables and the "
                     "environment it reads them from, is needed to apply it.");
@@ -285,8 +284,9 @@ class SavedRun {
   }
 
   void WarnOfEdit() {
-    ShowWarning(wiring_, json_, "the spec was edited after the plan was created",
-                "The plan is applied as it was reviewed; `podctl plan` shows what is left.");
+    wiring_.reporter().ShowWarning(
+        "the spec was edited after the plan was created",
+        "The plan is applied as it was reviewed; `podctl plan` shows what is left.");
   }
 
   bool CheckFiles() {
@@ -314,7 +314,7 @@ class SavedRun {
                                wiring_.interrupt().drain(), true, PlaceFlags(wiring_.options()));
     if (!observation) {
       if (wiring_.interrupt().requested()) {
-        TellInterrupted(wiring_, json_);
+        wiring_.reporter().TellInterrupted();
       } else {
         Fail(observation.error());
       }
@@ -352,7 +352,6 @@ class SavedRun {
 
   Wiring& wiring_;
   const ApplyOptions& options_;
-  JsonEvents* json_;
   SavedPlan saved_;
   std::string base_;  // where relative paths start; empty: here
   PlanRun run_;
@@ -360,7 +359,7 @@ class SavedRun {
 
 }  // namespace
 
-bool SaveThePlan(Wiring& wiring, const PlanRun& run, const std::string& path, JsonEvents* json) {
+bool SaveThePlan(Wiring& wiring, const PlanRun& run, const std::string& path) {
   FileSystem& files = wiring.files();
   auto saved = CheckTarget(files, path);
   if (saved) {
@@ -371,7 +370,7 @@ bool SaveThePlan(Wiring& wiring, const PlanRun& run, const std::string& path, Js
     if (saved) saved = WritePlanFile(made, path, temporary, files);
   }
   if (!saved) {
-    ShowError(wiring, json, "the plan could not be saved", saved.error());
+    wiring.reporter().ShowError("the plan could not be saved", saved.error());
     return false;
   }
   return true;
@@ -415,29 +414,25 @@ int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
   if (!saved) return ShowFailure(wiring, saved.error());
   auto notes = NotesOnState(wiring, *saved);
   if (!notes) return ShowFailure(wiring, notes.error());
-  Streams& streams = wiring.streams();
-  if (wiring.options().json) {
-    streams.out << ToJson(TerraformPlan(*saved)) << "\n" << std::flush;
-    return 0;
-  }
-  if (markdown) {
-    if (std::string jobs = JobsText(saved->jobs); !jobs.empty()) notes->push_back(std::move(jobs));
-    streams.out << MarkdownOf(&saved->plan, {}, *notes) << std::flush;
-    return 0;
-  }
-  PlanViewOptions view;
-  view.color = streams.color && streams.out_is_terminal;
-  view.destroy = saved->plan.mode == PlanMode::kDestroy;
   const std::string jobs = JobsText(saved->jobs);
-  streams.out << ShowPlan(saved->plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n");
-  for (const std::string& note : *notes) streams.out << "\n" << note << "\n";
-  streams.out << std::flush;
+  const auto text = [&](Streams& streams) {
+    if (markdown) {
+      if (!jobs.empty()) notes->push_back(jobs);
+      streams.out << MarkdownOf(&saved->plan, {}, *notes);
+      return;
+    }
+    PlanViewOptions view;
+    view.color = streams.color && streams.out_is_terminal;
+    view.destroy = saved->plan.mode == PlanMode::kDestroy;
+    streams.out << ShowPlan(saved->plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n");
+    for (const std::string& note : *notes) streams.out << "\n" << note << "\n";
+  };
+  wiring.reporter().Document([&] { return TerraformPlan(*saved); }, text, JsonStyle::kCompact);
   return 0;
 }
 
-std::optional<PlanRun> PrepareSavedPlan(Wiring& wiring, const ApplyOptions& options,
-                                        JsonEvents* json) {
-  return SavedRun(wiring, options, json).Prepare();
+std::optional<PlanRun> PrepareSavedPlan(Wiring& wiring, const ApplyOptions& options) {
+  return SavedRun(wiring, options).Prepare();
 }
 
 }  // namespace podctl

@@ -7,10 +7,10 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/refused_key.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "providers/ssh/interactive.h"
 #include "providers/ssh/openssh_shell.h"
 
@@ -48,7 +48,7 @@ std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
                                  std::optional<bool> tty) {
   const auto session = RunSession(wiring, worker, command, tty);
   if (!session) {
-    ShowError(wiring, nullptr, "", session.error());
+    wiring.reporter().ShowError("", session.error());
     return std::nullopt;
   }
   const ssh::WorkerResult& result = *session;
@@ -64,8 +64,8 @@ std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
     case ssh::Outcome::kCancelled:
       return wiring.interrupt().requested() ? kInterruptedExitCode : kUnheard;
     default:
-      ShowError(
-          wiring, nullptr, "",
+      wiring.reporter().ShowError(
+          "",
           MakeError(ErrorCode::kUnavailable, fmt::format("{}: {}", worker.Name(), result.message),
                     result.outcome == ssh::Outcome::kAuthRefused
                         ? RefusedKeyAdvice(wiring, worker.pod)

@@ -8,12 +8,12 @@
 #include "cmd/command.h"
 #include "cmd/command_line.h"
 #include "cmd/commands/commands.h"
+#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_flags.h"
 #include "cmd/commands/saved_plan.h"
-#include "cmd/commands/state_access.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
-#include "providers/base/json.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -56,16 +56,14 @@ int RunShow(Wiring& wiring) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
   if (!state) return FailedExitCode(wiring);
-  Streams& streams = wiring.streams();
-  if (wiring.options().json) {
-    streams.out << ToJson(StateDocument(*state), JsonStyle::kIndented) << "\n";
-    return 0;
-  }
-  const auto addresses = AddressesOf(*state);
-  if (addresses.empty()) streams.out << "The state is empty.\n";
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    streams.out << (i > 0 ? "\n" : "") << ShowAddress(*state, addresses[i]);
-  }
+  const auto text = [&](Streams& streams) {
+    const auto addresses = AddressesOf(*state);
+    if (addresses.empty()) streams.out << "The state is empty.\n";
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      streams.out << (i > 0 ? "\n" : "") << ShowAddress(*state, addresses[i]);
+    }
+  };
+  wiring.reporter().Document([&] { return StateDocument(*state); }, text);
   return 0;
 }
 
@@ -84,32 +82,14 @@ int RunStatus(Wiring& wiring) {
   std::vector<std::string> notes;
   const State settled = Settle(*state, *observation, &notes);
   const auto rows = StatusRows(settled, *observation);
-  Streams& streams = wiring.streams();
-  if (wiring.options().json) {
-    Value document = Value::EmptyMap();
-    document.Set("format_version", "1.0");
-    Value::List pods;
-    for (const StatusRow& row : rows) {
-      Value pod = Value::EmptyMap();
-      pod.Set("pod", row.pod);
-      pod.Set("state", row.state);
-      pod.Set("health", row.health);
-      pod.Set("acceleratorType", row.type);
-      pod.Set("zone", row.zone);
-      pod.Set("workers", Value(row.workers).AsInt());
-      pod.Set("addresses", Value::List(row.addresses.begin(), row.addresses.end()));
-      pods.push_back(std::move(pod));
-    }
-    document.Set("pods", std::move(pods));
-    if (!settled.training_jobs.empty()) document.Set("trainingJobs", TrainingJobsOf(settled));
-    streams.out << ToJson(document, JsonStyle::kIndented) << "\n";
-    return 0;
-  }
-  const bool color = streams.color && streams.out_is_terminal;
   const bool has_jobs = !settled.training_jobs.empty();
-  if (!rows.empty()) streams.out << StatusTable(rows, color) << (has_jobs ? "\n" : "");
-  if (has_jobs) streams.out << TrainingTable(settled, *observation, color);
-  if (rows.empty() && !has_jobs) streams.out << "There are no pods in the state.\n";
+  const auto text = [&](Streams& streams) {
+    const bool color = streams.color && streams.out_is_terminal;
+    if (!rows.empty()) streams.out << StatusTable(rows, color) << (has_jobs ? "\n" : "");
+    if (has_jobs) streams.out << TrainingTable(settled, *observation, color);
+    if (rows.empty() && !has_jobs) streams.out << "There are no pods in the state.\n";
+  };
+  wiring.reporter().Document([&] { return StatusDocument(rows, settled); }, text);
   return 0;
 }
 
@@ -126,13 +106,14 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
   std::vector<Address> found = AddressesOf(*state);
   if (!options.addresses.empty()) found.assign(wanted.begin(), wanted.end());
   const std::vector<std::string> addresses = TextsOf(found);
-  if (wiring.options().json) {
-    Value document = Value::EmptyMap();
-    document.Set("addresses", Value::List(addresses.begin(), addresses.end()));
-    ShowDocument(wiring, std::move(document));
-    return 0;
-  }
-  for (const std::string& address : addresses) wiring.streams().out << address << "\n";
+  const auto document = [&] {
+    Value value = Value::EmptyMap();
+    value.Set("addresses", Value::List(addresses.begin(), addresses.end()));
+    return value;
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) {
+    for (const std::string& address : addresses) streams.out << address << "\n";
+  });
   return 0;
 }
 
@@ -144,15 +125,14 @@ int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   const auto wanted = ParseAddress(address);
   const std::string text = wanted ? ShowAddress(*state, *wanted) : "";
   if (text.empty()) return NoSuchAddress(wiring, *state, address);
-  if (wiring.options().json) {
+  const auto document = [&] {
     State only = *state;
     std::erase_if(only.pods, [&](const auto& pod) { return pod.first != *wanted; });
     std::erase_if(only.steps, [&](const auto& step) { return step.first != *wanted; });
     std::erase_if(only.training_jobs, [&](const auto& job) { return job.first != *wanted; });
-    wiring.streams().out << ToJson(StateDocument(only), JsonStyle::kIndented) << "\n";
-    return 0;
-  }
-  wiring.streams().out << text;
+    return StateDocument(only);
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) { streams.out << text; });
   return 0;
 }
 
@@ -162,14 +142,14 @@ int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
   if (auto unlocked = store->ForceUnlock(id); !unlocked) {
     return ShowFailure(wiring, unlocked.error());
   }
-  if (wiring.options().json) {
-    Value document = Value::EmptyMap();
-    document.Set("unlocked", id);
-    ShowDocument(wiring, std::move(document));
-  } else {
-    wiring.streams().out
-        << "The state has been unlocked: podctl commands can take the lock again.\n";
-  }
+  const auto document = [&] {
+    Value value = Value::EmptyMap();
+    value.Set("unlocked", id);
+    return value;
+  };
+  wiring.reporter().Document(document, [](Streams& streams) {
+    streams.out << "The state has been unlocked: podctl commands can take the lock again.\n";
+  });
   return 0;
 }
 

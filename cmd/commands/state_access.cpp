@@ -4,19 +4,11 @@
 
 #include <utility>
 
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/state_lock.h"
-#include "cmd/views/json_events.h"
-#include "cmd/views/snippet.h"
-#include "providers/base/json.h"
+#include "cmd/reporter.h"
 #include "providers/base/text.h"
 
 namespace podctl {
-
-void ShowDocument(Wiring& wiring, Value document) {
-  document.Set("format_version", "1.0");
-  wiring.streams().out << ToJson(document, JsonStyle::kIndented) << "\n" << std::flush;
-}
 
 int StateAccess::Fail(const Error& error, const std::string& summary) {
   exit_code_ = ShowFailure(wiring_, error, summary);
@@ -24,15 +16,15 @@ int StateAccess::Fail(const Error& error, const std::string& summary) {
 }
 
 bool StateAccess::Lock(const std::string& operation) {
-  auto lock = store_->Lock(wiring_.LockFor(operation), PatienceFor(wiring_, nullptr),
-                           wiring_.interrupt().drain());
+  auto lock =
+      store_->Lock(wiring_.LockFor(operation), PatienceFor(wiring_), wiring_.interrupt().drain());
   if (!lock) {
     Fail(lock.error());
     return false;
   }
   lock_ = std::move(*lock);
   const std::string note = lock_->TakeoverNote();
-  if (!note.empty()) wiring_.streams().err << note << "\n";
+  if (!note.empty()) wiring_.reporter().Note(note);
   return true;
 }
 
@@ -48,7 +40,7 @@ bool StateAccess::LoadOrSetAside() {
     Fail(aside.error());
     return false;
   }
-  wiring_.streams().err << fmt::format("The damaged state was put aside: it is now {}.\n", *aside);
+  wiring_.reporter().Note(fmt::format("The damaged state was put aside: it is now {}.", *aside));
   return Take(store_->Load());
 }
 
@@ -69,7 +61,7 @@ bool StateAccess::Save() {
 
 bool StateAccess::Saved(const Result<void>& saved) {
   for (const std::string& warning : store_->TakeWarnings()) {
-    wiring_.streams().err << fmt::format("Warning: {}\n", warning);
+    wiring_.reporter().Note("Warning: " + warning);
   }
   if (saved) return true;
   Error error = saved.error();

@@ -9,14 +9,10 @@
 #include "cmd/commands/failure.h"
 #include "cmd/wiring.h"
 #include "providers/base/error.h"
-#include "providers/base/value.h"
 #include "state/state.h"
 #include "state/store.h"
 
 namespace podctl {
-
-// An indented document with its `format_version` on stdout.
-void ShowDocument(Wiring& wiring, Value document);
 
 class StateAccess {
  public:

@@ -10,6 +10,7 @@
 #include "cmd/commands/commands.h"
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/unknown_fate.h"
@@ -56,25 +57,22 @@ std::vector<std::pair<Address, Address>> MovesOf(const State& before, const Stat
   return moves;
 }
 
-Value Addresses(const std::vector<std::string>& addresses) {
-  return Value(Value::List(addresses.begin(), addresses.end()));
-}
-
 void ShowRemoved(Wiring& wiring, const std::vector<std::string>& removed, bool dry_run,
                  bool has_pods) {
-  if (wiring.options().json) {
-    Value document = Value::EmptyMap();
-    document.Set("dry_run", dry_run);
-    document.Set("removed", Addresses(removed));
-    return ShowDocument(wiring, std::move(document));
-  }
-  for (const std::string& address : removed) {
-    wiring.streams().out << fmt::format("{} {}\n", dry_run ? "Would remove" : "Removed", address);
-  }
-  if (dry_run || !has_pods) return;
-  wiring.streams().out
-      << "The nodes themselves were left alone, and podctl will not touch them any "
-         "more: `podctl import` takes one back.\n";
+  const auto document = [&] {
+    Value value = Value::EmptyMap();
+    value.Set("dry_run", dry_run);
+    value.Set("removed", Value::List(removed.begin(), removed.end()));
+    return value;
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) {
+    for (const std::string& address : removed) {
+      streams.out << fmt::format("{} {}\n", dry_run ? "Would remove" : "Removed", address);
+    }
+    if (dry_run || !has_pods) return;
+    streams.out << "The nodes themselves were left alone, and podctl will not touch them any "
+                   "more: `podctl import` takes one back.\n";
+  });
 }
 
 // What an earlier run left under way for the address and nobody knows the end of; empty: nothing.
@@ -129,7 +127,7 @@ int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
   }
   if (!options.dry_run && !access.Save()) return access.exit_code();
   const auto moves = MovesOf(before, access.state(), *from, *to);
-  if (wiring.options().json) {
+  const auto document = [&] {
     Value::List list;
     for (const auto& [source, target] : moves) {
       Value move = Value::EmptyMap();
@@ -137,16 +135,17 @@ int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
       move.Set("to", target.Text());
       list.push_back(std::move(move));
     }
-    Value document = Value::EmptyMap();
-    document.Set("dry_run", options.dry_run);
-    document.Set("moved", std::move(list));
-    ShowDocument(wiring, std::move(document));
-    return 0;
-  }
-  for (const auto& [source, target] : moves) {
-    wiring.streams().out << fmt::format("{} {} to {}\n", options.dry_run ? "Would move" : "Moved",
-                                        source, target);
-  }
+    Value value = Value::EmptyMap();
+    value.Set("dry_run", options.dry_run);
+    value.Set("moved", std::move(list));
+    return value;
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) {
+    for (const auto& [source, target] : moves) {
+      streams.out << fmt::format("{} {} to {}\n", options.dry_run ? "Would move" : "Moved", source,
+                                 target);
+    }
+  });
   return 0;
 }
 

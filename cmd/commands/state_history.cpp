@@ -12,6 +12,7 @@
 #include "cmd/commands/commands.h"
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
@@ -54,25 +55,26 @@ std::uint64_t NewestSerial(const std::vector<HistoryEntry>& history) {
 
 void ShowRestored(Wiring& wiring, std::uint64_t serial, const State& restored,
                   const std::vector<std::string>& forgotten) {
-  if (wiring.options().json) {
-    Value document = Value::EmptyMap();
-    document.Set("restored", serial);
-    document.Set("serial", restored.serial);
-    document.Set("pods", static_cast<std::uint64_t>(restored.pods.size()));
-    document.Set("forgotten", Value::List(forgotten.begin(), forgotten.end()));
-    return ShowDocument(wiring, std::move(document));
-  }
-  Streams& streams = wiring.streams();
-  streams.out << fmt::format(
-      "Restored generation {} as serial {}, with {}. What was stored before is kept in the "
-      "history.\nThe nodes are as they were: `podctl plan` shows what they and the state differ "
-      "in.\n",
-      serial, restored.serial, Plural(restored.pods.size(), "pod"));
-  if (forgotten.empty()) return;
-  streams.out << fmt::format(
-      "No longer in the state, though the nodes may be there (`podctl import` takes one back): "
-      "{}\n",
-      Join(forgotten, ", "));
+  const auto document = [&] {
+    Value value = Value::EmptyMap();
+    value.Set("restored", serial);
+    value.Set("serial", restored.serial);
+    value.Set("pods", static_cast<std::uint64_t>(restored.pods.size()));
+    value.Set("forgotten", Value::List(forgotten.begin(), forgotten.end()));
+    return value;
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) {
+    streams.out << fmt::format(
+        "Restored generation {} as serial {}, with {}. What was stored before is kept in the "
+        "history.\nThe nodes are as they were: `podctl plan` shows what they and the state differ "
+        "in.\n",
+        serial, restored.serial, Plural(restored.pods.size(), "pod"));
+    if (forgotten.empty()) return;
+    streams.out << fmt::format(
+        "No longer in the state, though the nodes may be there (`podctl import` takes one back): "
+        "{}\n",
+        Join(forgotten, ", "));
+  });
 }
 
 }  // namespace
@@ -82,11 +84,9 @@ int RunStateHistory(Wiring& wiring) {
   const HistoryEntry present = PresentEntry(*store);
   auto history = store->History();
   if (!history) return ShowFailure(wiring, history.error());
-  if (wiring.options().json) {
-    ShowDocument(wiring, HistoryDocument(present, *history));
-  } else {
-    wiring.streams().out << HistoryTable(present, *history);
-  }
+  wiring.reporter().Document(
+      [&] { return HistoryDocument(present, *history); },
+      [&](Streams& streams) { streams.out << HistoryTable(present, *history); });
   return 0;
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cmd/commands/plan_run.h"
+#include "cmd/reporter.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -16,43 +16,39 @@ std::string NameOfHolder(const LockInfo& holder) {
   return VisibleControls(fmt::format("{} ({}{})", holder.who, process, what));
 }
 
-void Say(Wiring& wiring, JsonEvents* json, const std::string& text) {
-  if (json != nullptr) return json->Log("info", text);
-  wiring.streams().err << text << "\n" << std::flush;
-}
-
 }  // namespace
 
-LockWait PatienceFor(Wiring& wiring, JsonEvents* json) {
+LockWait PatienceFor(Wiring& wiring) {
   LockWait wait(wiring.options().lock_timeout);
-  wait.on_wait = [&wiring, json](const LockInfo& holder, std::chrono::milliseconds waited) {
+  wait.on_wait = [&reporter = wiring.reporter()](const LockInfo& holder,
+                                                 std::chrono::milliseconds waited) {
     if (waited.count() == 0) {
       // Terraform's sentence, which people and tools know.
-      Say(wiring, json, "Acquiring state lock. This may take a few moments...");
+      reporter.Note("Acquiring state lock. This may take a few moments...");
     }
     const std::string since =
         waited.count() == 0 ? "" : fmt::format("... [{} elapsed]", FormatDuration(waited));
-    Say(wiring, json,
-        fmt::format("{} for {}{}", waited.count() == 0 ? "Waiting" : "Still waiting",
-                    NameOfHolder(holder), since));
+    reporter.Note(fmt::format("{} for {}{}", waited.count() == 0 ? "Waiting" : "Still waiting",
+                              NameOfHolder(holder), since));
   };
   return wait;
 }
 
-std::unique_ptr<StateLock> TakeLock(Wiring& wiring, JsonEvents* json, StateStore& store,
+std::unique_ptr<StateLock> TakeLock(Wiring& wiring, StateStore& store,
                                     const std::string& operation) {
   auto lock =
-      store.Lock(wiring.LockFor(operation), PatienceFor(wiring, json), wiring.interrupt().drain());
+      store.Lock(wiring.LockFor(operation), PatienceFor(wiring), wiring.interrupt().drain());
   if (!lock && wiring.interrupt().requested()) {
-    Say(wiring, json, "Interrupted while waiting for the state lock. Nothing was changed.");
+    wiring.reporter().TellInterrupted(
+        "Interrupted while waiting for the state lock. Nothing was changed.");
     return nullptr;
   }
   if (!lock) {
-    ShowError(wiring, json, "", lock.error());
+    wiring.reporter().ShowError("", lock.error());
     return nullptr;
   }
   const std::string note = (*lock)->TakeoverNote();
-  if (!note.empty()) Say(wiring, json, note);
+  if (!note.empty()) wiring.reporter().Note(note);
   return *std::move(lock);
 }
 

@@ -14,6 +14,7 @@
 #include "cmd/commands/commands.h"
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "providers/base/text.h"
 #include "state/push.h"
 #include "state/state_json.h"
@@ -74,16 +75,17 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   if (!access.Saved(access.store().Push(access.state(), &access.generation()))) {
     return access.exit_code();
   }
-  if (wiring.options().json) {
-    Value document = Value::EmptyMap();
-    document.Set("lineage", access.state().lineage);
-    document.Set("serial", access.state().serial);
-    ShowDocument(wiring, std::move(document));
-  } else {
-    wiring.streams().out << fmt::format("Pushed to {}: serial {}, {}.\n", access.store().Where(),
-                                        access.state().serial,
-                                        Plural(access.state().pods.size(), "pod"));
-  }
+  const State& state = access.state();
+  const auto document = [&] {
+    Value value = Value::EmptyMap();
+    value.Set("lineage", state.lineage);
+    value.Set("serial", state.serial);
+    return value;
+  };
+  wiring.reporter().Document(document, [&](Streams& streams) {
+    streams.out << fmt::format("Pushed to {}: serial {}, {}.\n", access.store().Where(),
+                               state.serial, Plural(state.pods.size(), "pod"));
+  });
   return 0;
 }
 

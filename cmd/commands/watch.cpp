@@ -17,7 +17,7 @@
 #include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/context.h"
-#include "cmd/views/watch_view.h"
+#include "cmd/reporter.h"
 #include "plans/execute/executor.h"
 #include "plans/watch_loop.h"
 #include "plans/watch_policy.h"
@@ -49,42 +49,36 @@ std::string TextOf(const Diagnostics& diagnostics) {
 class Round final : public WatchRound {
  public:
   Round(Wiring& wiring, const WatchOptions& options)
-      : wiring_(wiring), options_(options), view_(wiring.streams(), wiring.clock()) {
-    if (wiring.options().json) json_.emplace(wiring.streams(), wiring.clock());
-  }
+      : wiring_(wiring),
+        reporter_(wiring.reporter()),
+        options_(options),
+        view_(reporter_.Watch()) {}
 
   RoundEnd Run() override {
-    if (!json_) view_.Settle();
+    view_->Settle();
     const RoundEnd end = Look();
     first_ = false;
-    if (!json_) view_.Settle();
+    view_->Settle();
     return end;
   }
 
   void OnPause(Clock::SystemTime until) override {
-    if (json_) return;
     const std::string how = !told_.empty()   ? "the last look failed"
                             : !left_.empty() ? "something is left to `podctl apply`"
                             : !waits_.empty()
                                 ? fmt::format("{} waits in the queue", fmt::join(waits_, ", "))
 
                                 : "all is well";
-    view_.ShowPause(fmt::format("watching {}: {}, next look at {}", Plural(watched_, "pod"), how,
-                                FormatTimestamp(until)));
+    view_->ShowPause(fmt::format("watching {}: {}, next look at {}", Plural(watched_, "pod"), how,
+                                 FormatTimestamp(until)));
   }
 
-  void Say(const std::string& text) {
-    if (json_) return json_->Log("info", text);
-    view_.Say(text);
-  }
+  void Say(const std::string& text) { view_->Say(text); }
 
   bool acted() const { return acted_; }
   bool left() const { return !left_.empty() || !waits_.empty(); }
 
  private:
-  JsonEvents* json() { return json_ ? &*json_ : nullptr; }
-  EventSink& events() { return json_ ? static_cast<EventSink&>(*json_) : view_; }
-
   RoundEnd Look() {
     PlanRunOptions prepare;
     prepare.operation = "watch";
@@ -92,11 +86,11 @@ class Round final : public WatchRound {
     prepare.lock = true;
     prepare.will_enter = true;
     prepare.keep_stored = true;
-    wiring_.told() = {};
-    wiring_.OnlyCollect(true);
+    held_ = {};
+    reporter_.Hold(&held_);
     NoPlan why{};
-    std::optional<PlanRun> run = PreparePlan(wiring_, prepare, json(), &why);
-    wiring_.OnlyCollect(false);
+    std::optional<PlanRun> run = PreparePlan(wiring_, prepare, &why);
+    reporter_.Hold(nullptr);
     if (!run) return OnNoPlan(why);
     if (run->problems.has_errors()) {
       const bool misused = first_ && !options_.targets.empty();
@@ -116,23 +110,22 @@ class Round final : public WatchRound {
   }
 
   bool PrepareToAct(Plan* plan) {
-    wiring_.told() = {};
-    wiring_.OnlyCollect(true);
-    const bool done = PrepareToEnter(wiring_, json(), plan);
-    wiring_.OnlyCollect(false);
+    held_ = {};
+    reporter_.Hold(&held_);
+    const bool done = PrepareToEnter(wiring_, plan);
+    reporter_.Hold(nullptr);
     return done;
   }
 
   RoundEnd OnNoPlan(NoPlan why) {
     if (why == NoPlan::kInterrupted) return RoundEnd::kInterrupted;
-    const Diagnostics problems = wiring_.told();
     const bool misused = why == NoPlan::kUsage || (why == NoPlan::kSpec && first_);
     if (misused) {
-      ShowDiagnostics(wiring_, json(), problems);
+      reporter_.Show(held_);
       return RoundEnd::kWrongUsage;
     }
     // Whoever holds the lock, and whatever runs one after the other: it is said once.
-    Tell(problems, why == NoPlan::kLock ? "lock" : "");
+    Tell(held_, why == NoPlan::kLock ? "lock" : "");
     return why == NoPlan::kElse ? RoundEnd::kFailed : RoundEnd::kBlocked;
   }
 
@@ -141,17 +134,14 @@ class Round final : public WatchRound {
     if (key.empty()) key = TextOf(problems);
     if (key == told_) return;
     told_ = std::move(key);
-    if (!json_) view_.Settle();
-    ShowDiagnostics(wiring_, json(), problems);
+    view_->Settle();
+    reporter_.Show(problems);
     Say(options_.once ? "nothing more is done" : "nothing more is done until that is over");
   }
 
   void TellWarnings() {
-    const std::string key = TextOf(wiring_.told());
-    if (key != warned_ && !key.empty()) {
-      const Diagnostics warnings = wiring_.told();
-      ShowDiagnostics(wiring_, json(), warnings);
-    }
+    const std::string key = TextOf(held_);
+    if (key != warned_ && !key.empty()) reporter_.Show(held_);
     warned_ = key;
   }
 
@@ -201,12 +191,12 @@ class Round final : public WatchRound {
     const Doors doors{*run.provider,   wiring_.steps(),  *run.store,
                       wiring_.clock(), wiring_.random(), run.generation};
     const ExecuteResult result =
-        Execute(watched.plan, run.settled, run.observation, doors, execute, events(),
+        Execute(watched.plan, run.settled, run.observation, doors, execute, view_->events(),
                 wiring_.interrupt().drain(), wiring_.interrupt().leave());
     acted_ = acted_ || watched.acts;
-    if (!json_) view_.Settle();
-    if (json_ && watched.acts) json_->ShowSummary(result, "apply");
-    ShowWarnings(wiring_, json(), result);
+    view_->Settle();
+    if (watched.acts) view_->ShowSummary(result);
+    ShowWarnings(reporter_, result);
     if (!result.unfinished.empty()) {
       Say(fmt::format("under way, and written down in the state: {}",
                       fmt::join(result.unfinished, ", ")));
@@ -220,16 +210,16 @@ class Round final : public WatchRound {
     if (result.interrupted) return RoundEnd::kInterrupted;
     if (result.save_error) {
       told_ = "save";
-      ShowSaveError(wiring_, json(), result);
+      ShowSaveError(reporter_, result);
       return RoundEnd::kFailed;
     }
     if (!result.failures.empty()) {
-      Tell(FailureDiagnostics(wiring_, result));
+      Tell(FailureDiagnostics(wiring_.files(), result));
       return RoundEnd::kFailed;
     }
     TellQueued(result.queued);
     if (result.recovered > 0 || (watched.acts && result.queued.empty())) {
-      view_.ForgetNews();
+      view_->ForgetNews();
       std::vector<std::string> done;
       // Not those added in this round: a node that came out of the queue was asked for in another.
       if (result.recovered > 0) done.push_back(Plural(result.recovered, "pod") + " made anew");
@@ -249,9 +239,10 @@ class Round final : public WatchRound {
   }
 
   Wiring& wiring_;
+  Reporter& reporter_;
   const WatchOptions& options_;
-  WatchView view_;
-  std::optional<JsonEvents> json_;
+  const std::unique_ptr<WatchAccount> view_;
+  Diagnostics held_;  // what was said while a plan was made
   bool first_ = true;
   bool acted_ = false;
   std::size_t watched_ = 0;
@@ -265,6 +256,7 @@ class Round final : public WatchRound {
 }  // namespace
 
 int RunWatch(Wiring& wiring, const WatchOptions& options) {
+  wiring.reporter().Begin();
   Round round(wiring, options);
   WatchPace pace;
   pace.interval = options.interval;

@@ -23,7 +23,7 @@ void ExecDesk::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unhe
   unheard_ = &unheard;
   progress_.emplace(jobs, clock_);
   if (wishes_.amount) progress_->ShowAmount(wishes_.amount);
-  console_.emplace(streams_, wishes_.json ? nullptr : &*progress_, clock_);
+  console_.emplace(streams_, streams_.json ? nullptr : &*progress_, clock_);
   lines_.emplace(streams_, jobs);
   interrupted_at_.reset();
   received_ = shown_ = 0;
@@ -63,7 +63,7 @@ void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line
   const std::lock_guard lock(mutex_);
   if (LeavesOut()) return;
   shown_ += line.size() + 1;
-  if (wishes_.json) {
+  if (streams_.json) {
     Show(ExecOutputEvent((*jobs_)[job], stream, line));
   } else if (stream == ssh::Stream::kOut) {
     console_->Out(lines_->Line(job, stream, line));
@@ -76,7 +76,7 @@ void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line
 void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
   const std::lock_guard lock(mutex_);
   progress_->OnPhase(job, phase);
-  if (wishes_.json) Show(ExecPhaseEvent((*jobs_)[job], phase));
+  if (streams_.json) Show(ExecPhaseEvent((*jobs_)[job], phase));
 }
 
 void ExecDesk::OnTryAgain(std::size_t job, const ssh::Cause& why) {
@@ -88,7 +88,7 @@ void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {
   const std::lock_guard lock(mutex_);
   progress_->OnResult(job, ssh::CauseOf(result));
   received_ += result.bytes_out + result.bytes_err;
-  if (wishes_.json) Show(ExecResultEvent((*jobs_)[job], result));
+  if (streams_.json) Show(ExecResultEvent((*jobs_)[job], result));
 }
 
 void ExecDesk::Tick() {
@@ -105,7 +105,7 @@ void ExecDesk::CountAsShown(std::string_view line) {
 
 void ExecDesk::Tell(const std::string& line, const Value& event) {
   const std::lock_guard lock(mutex_);
-  if (wishes_.json) {
+  if (streams_.json) {
     Show(event);
   } else {
     console_->Err(line);

@@ -25,7 +25,6 @@ namespace podctl {
 class ExecDesk final : public ExecWatcher {
  public:
   struct Wishes {
-    bool json = false;
     bool lines = true;  // the output is shown; else somebody else takes it
     // "1.2 GiB of 3.0 GiB", for the progress; may be empty. Called on the ticker's thread.
     std::function<std::string()> amount;

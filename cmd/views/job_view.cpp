@@ -38,8 +38,8 @@ struct NewsWords {
   }
 };
 
-void Show(Streams& streams, bool json, const std::string& text, Value event) {
-  if (json) {
+void Show(Streams& streams, const std::string& text, Value event) {
+  if (streams.json) {
     event.Set("message", text);
     streams.out << ToJson(event) << '\n' << std::flush;
   } else {
@@ -53,11 +53,11 @@ std::string PrepareNewsText(const PrepareNews& news) {
   return std::visit(NewsWords{}, news);
 }
 
-void ShowRemark(Streams& streams, bool json, const std::string& text) {
+void ShowRemark(Streams& streams, const std::string& text) {
   Value event = Value::EmptyMap();
   event.Set("format_version", "1.0");
   event.Set("type", "remark");
-  Show(streams, json, text, std::move(event));
+  Show(streams, text, std::move(event));
 }
 
 Value JobView::Event(const std::string& type) const {
@@ -70,7 +70,7 @@ Value JobView::Event(const std::string& type) const {
 }
 
 void JobView::Tell(const std::string& text, Value event) {
-  Show(streams_, json_, text, std::move(event));
+  Show(streams_, text, std::move(event));
 }
 
 void JobView::OnStarted(std::size_t workers) {
@@ -86,11 +86,11 @@ void JobView::OnFailure(const AttemptFailure& failure) {
 }
 
 void JobView::OnNews(const PrepareNews& news) {
-  ShowRemark(streams_, json_, PrepareNewsText(news));
+  ShowRemark(streams_, PrepareNewsText(news));
 }
 
 void JobView::OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) {
-  if (!json_) streams_.err << RunSummary(ended);
+  if (!streams_.json) streams_.err << RunSummary(ended);
   Value event = Event("restart");
   event.Set("restart", restart);
   event.Set("of", job_.restart.attempts);
@@ -117,7 +117,7 @@ int JobView::ShowEnd(const RunReport& report) {
   }
   const AttemptResult& result = report.result;
   const int code = RunExitCode(result);
-  if (json_) {
+  if (streams_.json) {
     streams_.out << ToJson(RunSummaryEvent(result, code, report.restarts)) << '\n' << std::flush;
     return code;
   }

@@ -17,13 +17,13 @@ namespace podctl {
 // "research/[0-3]: ended 4 processes of an earlier run of train.".
 std::string PrepareNewsText(const PrepareNews& news);
 // On standard error, or as the event "remark" on standard output.
-void ShowRemark(Streams& streams, bool json, const std::string& text);
+void ShowRemark(Streams& streams, const std::string& text);
 
 class JobView final : public JobWatcher {
  public:
   // `streams`, `clock` and `job` are lent.
-  JobView(Streams& streams, bool json, Clock& clock, const JobSpec& job, const Stops& stops)
-      : streams_(streams), json_(json), job_(job), desk_(streams, clock, {json, true, {}, stops}) {}
+  JobView(Streams& streams, Clock& clock, const JobSpec& job, const Stops& stops)
+      : streams_(streams), job_(job), desk_(streams, clock, {true, {}, stops}) {}
 
   ExecWatcher& Commands() override { return desk_; }
   void OnOwnLine(std::string_view line) override { desk_.CountAsShown(line); }
@@ -43,7 +43,6 @@ class JobView final : public JobWatcher {
   void Tell(const std::string& text, Value event);
 
   Streams& streams_;
-  const bool json_;
   const JobSpec& job_;
   ExecDesk desk_;
 };

@@ -89,16 +89,6 @@ std::string Clause(const std::string& reason) {
   return reason.empty() ? "" : fmt::format(" ({})", reason);
 }
 
-void WriteEvent(Streams& streams, Clock& clock, const std::string& level,
-                const std::string& message, const std::string& type, Value fields) {
-  fields.Set("@level", level);
-  fields.Set("@message", message);
-  fields.Set("@module", "podctl.ui");
-  fields.Set("@timestamp", FormatTimestamp(clock.Now()));
-  fields.Set("type", type);
-  streams.out << ToJson(fields) << '\n' << std::flush;
-}
-
 }  // namespace
 
 Value DiagnosticJson(const Diagnostic& diagnostic) {
@@ -107,14 +97,7 @@ Value DiagnosticJson(const Diagnostic& diagnostic) {
   return DiagnosticsDocument(one)["diagnostics"].AsList().front();
 }
 
-void ShowDiagnosticEvent(Streams& streams, Clock& clock, const Diagnostic& diagnostic) {
-  const bool error = diagnostic.severity == Severity::kError;
-  WriteEvent(streams, clock, error ? "error" : "warn",
-             fmt::format("{}: {}", error ? "Error" : "Warning", diagnostic.summary), "diagnostic",
-             With("diagnostic", DiagnosticJson(diagnostic)));
-}
-
-JsonEvents::JsonEvents(Streams& streams, Clock& clock) : streams_(streams), clock_(clock) {
+void JsonEvents::ShowVersion() {
   Value fields = With("podctl", kVersion);
   fields.Set("terraform", kTerraformVersion);  // whose events these are
   fields.Set("format_version", "1.0");
@@ -124,15 +107,23 @@ JsonEvents::JsonEvents(Streams& streams, Clock& clock) : streams_(streams), cloc
 
 void JsonEvents::Write(const std::string& level, const std::string& message,
                        const std::string& type, Value fields) {
-  WriteEvent(streams_, clock_, level, message, type, std::move(fields));
+  fields.Set("@level", level);
+  fields.Set("@message", message);
+  fields.Set("@module", "podctl.ui");
+  fields.Set("@timestamp", FormatTimestamp(clock_.Now()));
+  fields.Set("type", type);
+  streams_.out << ToJson(fields) << '\n' << std::flush;
 }
 
-void JsonEvents::Log(const std::string& level, const std::string& message) {
+void JsonEvents::Log(const std::string& message, const std::string& level) {
   Write(level, message, "log", Value::EmptyMap());
 }
 
 void JsonEvents::ShowDiagnostic(const Diagnostic& diagnostic) {
-  ShowDiagnosticEvent(streams_, clock_, diagnostic);
+  const bool error = diagnostic.severity == Severity::kError;
+  Write(error ? "error" : "warn",
+        fmt::format("{}: {}", error ? "Error" : "Warning", diagnostic.summary), "diagnostic",
+        With("diagnostic", DiagnosticJson(diagnostic)));
 }
 
 void JsonEvents::ShowDrift(const Drift& drift) {
@@ -260,7 +251,7 @@ void JsonEvents::OnStepLine(const Change& change, int worker, const std::string&
 }
 
 void JsonEvents::OnInterrupt() {
-  Log("info", "Interrupted: nothing new is started.");
+  Log("Interrupted: nothing new is started.");
 }
 
 void JsonEvents::OnNote(const Address& address, const std::string& text) {

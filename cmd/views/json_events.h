@@ -2,9 +2,7 @@
 // UI ("@level", "@message", "@timestamp", "type"), so that tools made for it can read along.
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "cmd/streams.h"
 #include "plans/change.h"
@@ -18,13 +16,14 @@ namespace podctl {
 
 class JsonEvents final : public EventSink {
  public:
-  JsonEvents(Streams& streams, Clock& clock);  // writes the line of type "version" at once
+  JsonEvents(Streams& streams, Clock& clock) : streams_(streams), clock_(clock) {}  // lent
 
+  void ShowVersion();  // the first line of a run
   void ShowDiagnostic(const Diagnostic& diagnostic);
   // resource_drift, planned_change, change_summary. `state` is what the plan was made from.
   void ShowPlan(const Plan& plan, const State& state);
   void ShowSummary(const ExecuteResult& result, const std::string& operation);
-  void Log(const std::string& level, const std::string& message);
+  void Log(const std::string& message, const std::string& level = "info");
 
   void OnStart(const Change& change) override;
   void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) override;
@@ -45,9 +44,6 @@ class JsonEvents final : public EventSink {
   Streams& streams_;
   Clock& clock_;
 };
-
-// The one line of a diagnostic, of commands that show a document as well.
-void ShowDiagnosticEvent(Streams& streams, Clock& clock, const Diagnostic& diagnostic);
 
 // A diagnostic in terraform's form (`validate -json`).
 Value DiagnosticJson(const Diagnostic& diagnostic);

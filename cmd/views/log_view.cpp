@@ -80,14 +80,14 @@ std::string RemarkWords(const LogRemark& remark) {
 
 }  // namespace
 
-LogView::LogView(Streams& streams, bool json, const std::vector<WorkerAccess>& workers,
+LogView::LogView(Streams& streams, const std::vector<WorkerAccess>& workers,
                  std::stop_source unheard)
-    : streams_(streams), json_(json), unheard_(std::move(unheard)) {
+    : streams_(streams), unheard_(std::move(unheard)) {
   for (const WorkerAccess& worker : workers) width_ = std::max(width_, worker.Name().size());
 }
 
 void LogView::OnLine(const WorkerAccess& worker, std::string_view line) {
-  if (json_) {
+  if (streams_.json) {
     Value event = Event("output", worker.pod, worker.index);
     event.Set("line", line);
     streams_.out << ToJson(event) << '\n' << std::flush;
@@ -107,7 +107,7 @@ void LogView::OnRemark(const WorkerAccess& worker, const LogRemark& remark) {
 
 void LogView::ShowEnds(const std::vector<WorkerAccess>& workers, const std::vector<LogEnd>& ends,
                        const std::string& job) {
-  if (json_) {
+  if (streams_.json) {
     for (std::size_t i = 0; i < ends.size(); ++i) {
       Value event = Event("result", workers[i].pod, workers[i].index);
       event.Set("state", KindName(ends[i].kind));

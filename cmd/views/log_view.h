@@ -17,8 +17,7 @@ class LogView final : public LogWatcher {
  public:
   // `streams` is lent. `unheard` is asked to stop when nobody reads standard output any more:
   // `podctl logs POD JOB | head -1` ends as `tail -f FILE | head -1` does.
-  LogView(Streams& streams, bool json, const std::vector<WorkerAccess>& workers,
-          std::stop_source unheard);
+  LogView(Streams& streams, const std::vector<WorkerAccess>& workers, std::stop_source unheard);
 
   void OnLine(const WorkerAccess& worker, std::string_view line) override;
   void OnRemark(const WorkerAccess& worker, const LogRemark& remark) override;
@@ -29,7 +28,6 @@ class LogView final : public LogWatcher {
 
  private:
   Streams& streams_;
-  const bool json_;
   std::stop_source unheard_;
   std::size_t width_ = 0;
 };

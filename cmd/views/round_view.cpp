@@ -15,14 +15,14 @@ constexpr std::chrono::seconds kLongWait{2};
 
 }  // namespace
 
-RoundView::RoundView(Streams& streams, bool json, Clock& clock, Remember remember)
-    : streams_(streams), json_(json), clock_(clock), remember_(std::move(remember)) {}
+RoundView::RoundView(Streams& streams, Clock& clock, Remember remember)
+    : streams_(streams), clock_(clock), remember_(std::move(remember)) {}
 
 void RoundView::OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) {
   began_ = clock_.Steady();
-  waits_for_ = json_ ? "" : waits_for;
+  waits_for_ = streams_.json ? "" : waits_for;
   progress_.emplace(jobs, clock_);
-  console_.emplace(streams_, json_ ? nullptr : &*progress_, clock_);
+  console_.emplace(streams_, streams_.json ? nullptr : &*progress_, clock_);
   ticker_ = std::jthread([this](const std::stop_token& end) {
     while (clock_.SleepFor(kTick, end)) Tick();
   });

@@ -22,9 +22,9 @@ class RoundView final : public RoundWatcher {
  public:
   using Remember = std::function<void(const std::map<int, HostKeyText>& learned)>;
 
-  // `streams` and `clock` are lent. With `json` nothing is shown beside the document. `remember` is
+  // `streams` and `clock` are lent. Beside a document nothing is shown. `remember` is
   // given the host keys seen for the first time.
-  RoundView(Streams& streams, bool json, Clock& clock, Remember remember);
+  RoundView(Streams& streams, Clock& clock, Remember remember);
 
   void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) override;
   void OnPhase(std::size_t job, ssh::Phase phase) override;
@@ -37,7 +37,6 @@ class RoundView final : public RoundWatcher {
   void Tick();
 
   Streams& streams_;
-  const bool json_;
   Clock& clock_;
   const Remember remember_;
   // Of the round that goes on.

@@ -175,6 +175,9 @@ std::string ShowAddress(const State& state, const Address& address) {
   return {};
 }
 
+namespace {
+
+// As members of a document.
 Value TrainingJobsOf(const State& state) {
   Value::List jobs;
   for (const auto& [address, record] : state.training_jobs) {
@@ -191,6 +194,8 @@ Value TrainingJobsOf(const State& state) {
   }
   return Value(std::move(jobs));
 }
+
+}  // namespace
 
 Value StateDocument(const State& state) {
   Value document = Value::EmptyMap();
@@ -395,6 +400,25 @@ Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntr
   for (const HistoryEntry& entry : kept) generations.push_back(as_value(entry, false));
   Value document = Value::EmptyMap();
   document.Set("generations", std::move(generations));
+  return document;
+}
+
+Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled) {
+  Value::List pods;
+  for (const StatusRow& row : rows) {
+    Value pod = Value::EmptyMap();
+    pod.Set("pod", row.pod);
+    pod.Set("state", row.state);
+    pod.Set("health", row.health);
+    pod.Set("acceleratorType", row.type);
+    pod.Set("zone", row.zone);
+    pod.Set("workers", Value(row.workers).AsInt());
+    pod.Set("addresses", Value::List(row.addresses.begin(), row.addresses.end()));
+    pods.push_back(std::move(pod));
+  }
+  Value document = Value::EmptyMap();
+  document.Set("pods", std::move(pods));
+  if (!settled.training_jobs.empty()) document.Set("trainingJobs", TrainingJobsOf(settled));
   return document;
 }
 

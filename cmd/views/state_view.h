@@ -31,9 +31,8 @@ struct StatusRow {
 };
 // The training jobs of a state that has some.
 std::string TrainingTable(const State& settled, const Observation& observation, bool color);
-// As members of a document.
-Value TrainingJobsOf(const State& state);
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation);
+Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled);
 // The stored generation, and those that are kept: as a table, and as a document.
 std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);
 Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "cmd/reporter.h"
 #include "cmd/streams.h"
 #include "cmd/views/live_block.h"
 #include "plans/event.h"
@@ -18,17 +19,15 @@
 
 namespace podctl {
 
-class WatchView final : public EventSink {
+class WatchView final : public WatchAccount, public EventSink {
  public:
   WatchView(Streams& streams, Clock& clock);
 
-  void Say(const std::string& text);
-  // A live line that stays until the next one, or until something is said.
-  void ShowPause(const std::string& text);
-  // The end of a round: nothing is under way any more, and nothing live is shown.
-  void Settle();
-  // What was begun has come to its end: what is said of an address from now on is news again.
-  void ForgetNews() { said_.clear(); }
+  EventSink& events() override { return *this; }
+  void Say(const std::string& text) override;
+  void ShowPause(const std::string& text) override;
+  void Settle() override;
+  void ForgetNews() override { said_.clear(); }
 
   void OnStart(const Change& change) override;
   void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) override;

@@ -4,12 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <future>
 #include <sstream>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "cmd/dispatch.h"
+#include "cmd/interrupt.h"
+#include "cmd/wiring.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -82,6 +87,34 @@ TEST(Failure, EveryCommandEndsInTheSameWay) {
     EXPECT_EQ((*event)["@level"].AsString(), "error") << Join(line, " ");
     EXPECT_THAT(text.err, HasSubstr((*event)["diagnostic"]["summary"].AsString()))
         << Join(line, " ");
+  }
+}
+
+TEST(Failure, AnInterruptIsToldInTheFormOfEverythingElse) {
+  Interrupt interrupt;
+  std::promise<void> noticed;
+  const std::stop_callback on_drain(interrupt.drain(), [&noticed] { noticed.set_value(); });
+  raise(SIGINT);
+  noticed.get_future().wait();
+  for (const bool json : {false, true}) {
+    std::ostringstream out;
+    std::ostringstream err;
+    Streams streams{out, err};
+    streams.json = json;
+    const GlobalOptions options;
+    Wiring wiring(options, streams, interrupt);
+    EXPECT_EQ(ShowFailure(wiring, MakeError(ErrorCode::kCancelled, "interrupted")), 130);
+    if (!json) {
+      EXPECT_EQ(err.str(), "Interrupted. Nothing was changed.\n");
+      EXPECT_EQ(out.str(), "");
+      continue;
+    }
+    EXPECT_EQ(err.str(), "");
+    const auto event = ParseJson(out.str());
+    ASSERT_TRUE(event) << out.str();
+    EXPECT_EQ((*event)["type"].AsString(), "log");
+    EXPECT_EQ((*event)["@level"].AsString(), "info");
+    EXPECT_EQ((*event)["@message"].AsString(), "Interrupted. Nothing was changed.");
   }
 }
 

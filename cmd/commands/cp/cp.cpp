@@ -7,14 +7,13 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/byte_count.h"
 #include "cmd/views/exec_desk.h"
 #include "cmd/views/exec_summary.h"
 #include "plans/fleet/cp/copy.h"
-#include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/tar/remote_texts.h"
@@ -44,9 +43,9 @@ std::size_t TellProblems(Wiring& wiring, const CopyReport& report) {
     count += group.workers.size();
   }
   if (report.trouble) {
-    ShowError(wiring, nullptr,
-              report.upload ? "the copies are not whole" : "the files could not be written here",
-              *report.trouble);
+    wiring.reporter().ShowError(
+        report.upload ? "the copies are not whole" : "the files could not be written here",
+        *report.trouble);
     ++count;
   }
   return count;
@@ -72,10 +71,8 @@ int Report(Wiring& wiring, const CopyPlan& plan, const CopyReport& report) {
   int code = ExecExitCode(outcome);
   if (code == tar::kNothingToPack) code = 1;  // for podctl's own eyes
   if (problems > 0 && code == 0) code = 1;
-  if (wiring.options().json) {
-    streams.out << ToJson(ExecSummaryEvent(outcome, code, report.elapsed)) << '\n' << std::flush;
-    return code;
-  }
+  const auto event = [&] { return ExecSummaryEvent(outcome, code, report.elapsed); };
+  if (wiring.reporter().Event(event)) return code;
   const std::string again = Again(plan, report);
   const std::string summary = ExecSummary(outcome, again);
   streams.err << summary;
@@ -102,7 +99,6 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
   if (auto ready = copy.Prepare(wiring.random()); !ready) return ShowFailure(wiring, ready.error());
   const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
   ExecDesk::Wishes wishes;
-  wishes.json = wiring.options().json;
   wishes.lines = copy.plan().upload;
   wishes.stops = stops;
   wishes.amount = [&copy] { return Amount(copy.HowFar()); };

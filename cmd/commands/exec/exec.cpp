@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/refused_key.h"
 #include "cmd/commands/ssh.h"
+#include "cmd/reporter.h"
 #include "cmd/views/exec_desk.h"
 #include "cmd/views/exec_summary.h"
 #include "cmd/views/gather_view.h"
@@ -17,7 +17,6 @@
 #include "plans/fleet/exec/exec.h"
 #include "plans/fleet/exec/standard_input.h"
 #include "plans/fleet/exec/variables.h"
-#include "providers/base/json.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -38,7 +37,7 @@ std::string RetryCommand(const ExecRecord& record, const std::string& pod,
 // What the machine that podctl runs on refused: a full disk above all.
 bool TellTrouble(Wiring& wiring, const ExecRun& run, const StandardInput* input) {
   const auto tell = [&](const std::string& what, const std::optional<Error>& trouble) {
-    if (trouble) ShowError(wiring, nullptr, what, *trouble);
+    if (trouble) wiring.reporter().ShowError(what, *trouble);
     return trouble.has_value();
   };
   bool told =
@@ -65,7 +64,6 @@ void ShowOutputs(Wiring& wiring, const Gatherer& gatherer, bool diff, bool* inte
 
 int Report(Wiring& wiring, const ExecRun& run, bool diff, const StandardInput* input) {
   Streams& streams = wiring.streams();
-  const bool json = wiring.options().json;
   ExecOutcome outcome = run.outcome();
   if (run.gatherer() && !run.gatherer()->trouble()) {
     ShowOutputs(wiring, *run.gatherer(), diff, &outcome.interrupted);
@@ -73,12 +71,11 @@ int Report(Wiring& wiring, const ExecRun& run, bool diff, const StandardInput* i
   const bool trouble = TellTrouble(wiring, run, input);
   int code = ExecExitCode(outcome);
   if (trouble && code == 0) code = 1;
-  if (json) {
-    streams.out << ToJson(ExecSummaryEvent(outcome, code, run.elapsed())) << '\n' << std::flush;
-  }
+  const bool said =
+      wiring.reporter().Event([&] { return ExecSummaryEvent(outcome, code, run.elapsed()); });
   // main() says why, where anybody can be told.
   if (!streams.out && !outcome.interrupted) return 1;
-  if (json) return code;
+  if (said) return code;
   const std::string& pod = outcome.jobs.front().worker.pod;
   const bool shown = !run.folder() || run.gatherer();
   const bool one = shown && outcome.jobs.size() == 1;
@@ -111,7 +108,6 @@ int RunOnAll(Wiring& wiring, const ExecOptions& exec, LastRun& last, PodTarget t
   if (auto ready = run.Prepare(); !ready) return ShowFailure(wiring, ready.error());
   const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
   ExecDesk::Wishes shown;
-  shown.json = wiring.options().json;
   shown.lines = !run.TakesOutput();
   shown.stops = stops;
   ExecDesk desk(wiring.streams(), wiring.clock(), std::move(shown));

@@ -2,14 +2,12 @@
 #pragma once
 
 #include "cmd/commands/plan_run.h"
-#include "cmd/views/json_events.h"
 #include "cmd/wiring.h"
 #include "plans/execute/executor.h"
 
 namespace podctl {
 
 // False when one of them could not be started, which is then told. The state's lock must be free.
-bool StartDueJobs(Wiring& wiring, JsonEvents* json, const PlanRun& run,
-                  const ExecuteResult& result);
+bool StartDueJobs(Wiring& wiring, const PlanRun& run, const ExecuteResult& result);
 
 }  // namespace podctl

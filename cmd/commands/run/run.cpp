@@ -12,17 +12,16 @@
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
 #include "cmd/commands/jobs.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_rounds.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/job_view.h"
 #include "cmd/views/launch_view.h"
 #include "plans/fleet/run/prepare.h"
 #include "plans/fleet/run/supervise.h"
 #include "plans/jobs/launch.h"
 #include "plans/spec/near_words.h"
-#include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/os/become.h"
 #include "providers/os/this_process.h"
@@ -48,18 +47,15 @@ Error NoSuchJob(const Spec& spec, const std::string& name) {
 }
 
 int ListJobs(Wiring& wiring, const Spec& spec) {
-  wiring.streams().out << (wiring.options().json
-                               ? ToJson(JobsOfSpecDocument(spec.jobs), JsonStyle::kIndented) + "\n"
-                               : JobsOfSpecTable(spec.jobs));
+  wiring.reporter().Document([&] { return JobsOfSpecDocument(spec.jobs); },
+                             [&](Streams& streams) { streams.out << JobsOfSpecTable(spec.jobs); });
   return 0;
 }
 
 void Show(Wiring& wiring, const JobSpec& job, const LaunchPod* pod, const Launch& launch) {
-  wiring.streams().out << (wiring.options().json
-                               ? ToJson(LaunchDocument(job, pod, launch), JsonStyle::kIndented) +
-                                     "\n"
-                               : ShowLaunch(job, pod, launch))
-                       << std::flush;
+  wiring.reporter().Document(
+      [&] { return LaunchDocument(job, pod, launch); },
+      [&](Streams& streams) { streams.out << ShowLaunch(job, pod, launch); });
 }
 
 // What would run, from the state where the pod is there, else from the spec.
@@ -121,7 +117,7 @@ class PodOfState final : public JobPod {
 
 void ShowHindrance(Wiring& wiring, const Hindrance& hindrance) {
   if (hindrance.error) {
-    ShowError(wiring, nullptr, "", *hindrance.error);
+    wiring.reporter().ShowError("", *hindrance.error);
   } else {
     ShowSilent(wiring, hindrance.answers);
   }
@@ -129,7 +125,7 @@ void ShowHindrance(Wiring& wiring, const Hindrance& hindrance) {
 
 int WatchOver(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
   const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
-  JobView view(wiring.streams(), wiring.options().json, wiring.clock(), job, stops);
+  JobView view(wiring.streams(), wiring.clock(), job, stops);
   PodOfState pod(wiring, job.pod);
   PodRounds rounds(wiring, PodAddress(job.pod).Text());
   const auto provider = wiring.provider();
@@ -149,9 +145,8 @@ int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const Ru
   PodOfState pod(wiring, job.pod);
   const auto ready = PrepareLaunch(pod, spec, job, {options.arguments, options.workers, 1, ""});
   if (!ready) return ShowFailure(wiring, ready.error());
-  const bool json = wiring.options().json;
   const auto tell = [&](const PrepareNews& news) {
-    ShowRemark(wiring.streams(), json, PrepareNewsText(news));
+    ShowRemark(wiring.streams(), PrepareNewsText(news));
   };
   const auto stopped = [&](const std::optional<Hindrance>& why) {
     if (why) ShowHindrance(wiring, *why);
@@ -163,7 +158,7 @@ int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const Ru
       (options.sync && stopped(SyncForJob(*rounds, wiring.files(), ready->workers, job, tell)))) {
     return FailedExitCode(wiring);
   }
-  if (job.restart.attempts > 0 && options.tell && !json) {
+  if (job.restart.attempts > 0 && options.tell && !wiring.streams().json) {
     wiring.streams().err << "A detached job is not started again: `podctl run` without `--detach` "
                             "watches over it.\n";
   }
@@ -175,7 +170,7 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   const Spec spec =
       LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), diagnostics);
   if (options.list && !diagnostics.has_errors()) return ListJobs(wiring, spec);
-  ShowDiagnostics(wiring, nullptr, diagnostics);
+  wiring.reporter().Show(diagnostics);
   if (diagnostics.has_errors()) return 1;
   const auto job = std::find_if(spec.jobs.begin(), spec.jobs.end(),
                                 [&](const JobSpec& each) { return each.name == options.job; });

@@ -13,13 +13,12 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/failure.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "plans/fleet/tunnel/browser.h"
 #include "plans/fleet/tunnel/tunnels.h"
 #include "plans/fleet/tunnel/wanted.h"
-#include "providers/base/json.h"
 #include "providers/http/curl_transport.h"
 #include "providers/ssh/openssh_tunnel.h"
 #include "providers/ssh/tunnel.h"
@@ -35,15 +34,14 @@ class TunnelView final : public TunnelsWatcher {
   void OnReady(const WorkerAccess& worker, int local_port, int remote_port) override {
     const std::lock_guard lock(mutex_);
     const std::string url = fmt::format("http://127.0.0.1:{}", local_port);
-    if (wiring_.options().json) {
+    const bool said = wiring_.reporter().Event([&] {
       Value event = Event("forward", worker);
       event.Set("local_port", local_port);
       event.Set("remote_port", remote_port);
       event.Set("url", url);
-      Print(ToJson(event));
-    } else {
-      Print(fmt::format("{} -> {} port {}", url, worker.Name(), remote_port));
-    }
+      return event;
+    });
+    if (!said) Print(fmt::format("{} -> {} port {}", url, worker.Name(), remote_port));
   }
   void OnOpened(const WorkerAccess& worker, const OpenedDoor& opened) override {
     const std::lock_guard lock(mutex_);
@@ -85,12 +83,13 @@ class TunnelView final : public TunnelsWatcher {
     return event;
   }
   void ShowOpened(const WorkerAccess& worker, const OpenedDoor& opened) {
-    if (wiring_.options().json) {
+    const bool said = wiring_.reporter().Event([&] {
       Value event = Event("open", worker);
       event.Set("url", opened.url);
       if (!opened.colab_url.empty()) event.Set("colab_url", opened.colab_url);
-      return Print(ToJson(event));
-    }
+      return event;
+    });
+    if (said) return;
     Print(fmt::format("\nIn a browser:\n  {}", opened.url));
     if (opened.colab_url.empty()) return;
     Print(
@@ -129,7 +128,7 @@ std::optional<std::vector<TunnelSpec>> TunnelsOfSpec(Wiring& wiring, const std::
   const Spec spec =
       LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), diagnostics);
   if (diagnostics.has_errors()) {
-    ShowDiagnostics(wiring, nullptr, diagnostics);
+    wiring.reporter().Show(diagnostics);
     return std::nullopt;
   }
   const auto found = std::find_if(spec.pods.begin(), spec.pods.end(),

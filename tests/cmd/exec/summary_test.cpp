@@ -395,7 +395,7 @@ TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {
 
 TEST_F(ExecDeskTest, EventsAreWholeLinesOfJson) {
   ExecDesk::Wishes wishes;
-  wishes.json = true;
+  streams_.json = true;
   ExecDesk& desk = Open(std::move(wishes));
   desk.OnPhase(0, Phase::kRunning);
   desk.OnLine(0, Stream::kErr, "caf\xC3\xA9 \xff");

@@ -55,6 +55,7 @@ TEST_F(JsonEventsTest, APlanAndItsApply) {
   desk_.Pods(pods("2") + Desk::Pod("b"));
   const Plan plan = desk_.MakePlan();
   JsonEvents events(streams_, desk_.clock);
+  events.ShowVersion();
   events.ShowPlan(plan, desk_.Stored());
   const Change& pod = ChangeOf(plan, "pod.a");
   const Change& restart = ChangeOf(plan, "bootstrap.a.tpu-runtime");
@@ -83,6 +84,7 @@ TEST_F(JsonEventsTest, NothingToDo) {
   desk_.Pods(Desk::Pod("a"));
   desk_.ApplyAll();
   JsonEvents events(streams_, desk_.clock);
+  events.ShowVersion();
   events.ShowPlan(desk_.MakePlan(), desk_.Stored());
   events.ShowSummary({}, "destroy");
   ExpectGolden("cmd/events/nothing.jsonl", Text());
@@ -90,6 +92,7 @@ TEST_F(JsonEventsTest, NothingToDo) {
 
 TEST_F(JsonEventsTest, AProblemInTheSpec) {
   JsonEvents events(streams_, desk_.clock);
+  events.ShowVersion();
   Diagnostic diagnostic;
   diagnostic.summary = "unknown key `runtimeVerson`";
   diagnostic.place = {"podctl.yaml", 7, 5, 13, 90};
@@ -97,7 +100,7 @@ TEST_F(JsonEventsTest, AProblemInTheSpec) {
   diagnostic.source_line = "    runtimeVerson: tpu-vm-tf-2.11.0-pod";
   diagnostic.suggestion = "did you mean `runtimeVersion`?";
   events.ShowDiagnostic(diagnostic);
-  events.Log("warn", "the lock was taken over");
+  events.Log("the lock was taken over", "warn");
   ExpectGolden("cmd/events/diagnostic.jsonl", Text());
 }
 

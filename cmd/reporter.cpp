@@ -1,0 +1,203 @@
+#include "cmd/reporter.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cmd/views/apply_view.h"
+#include "cmd/views/json_events.h"
+#include "cmd/views/markdown.h"
+#include "cmd/views/plan_view.h"
+#include "cmd/views/progress.h"
+#include "cmd/views/snippet.h"
+#include "cmd/views/watch_view.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+void ShowAsText(Streams& streams, const Diagnostics& diagnostics) {
+  const SnippetStyle style{streams.color && streams.err_is_terminal, streams.width};
+  const std::string text = FormatDiagnostics(diagnostics, style);
+  if (!text.empty()) streams.err << text << std::flush;
+}
+
+class TextReporter : public Reporter {
+ public:
+  TextReporter(Streams& streams, Clock& clock) : Reporter(streams), clock_(clock) {}
+
+  void DoShow(const Diagnostics& diagnostics) override { ShowAsText(streams(), diagnostics); }
+  void Note(const std::string& text) override { streams().err << text << "\n" << std::flush; }
+  void TellInterrupted(const std::string& text) override { TextReporter::Note(text); }
+
+  void ShowPlan(const Plan& plan, const State&, bool failed,
+                const std::vector<std::string>& clauses) override {
+    PlanViewOptions view;
+    view.color = streams().color && streams().out_is_terminal;
+    view.destroy = plan.mode == PlanMode::kDestroy;
+    view.failed = failed;
+    const std::string jobs = JobsText(clauses);
+    streams().out << podctl::ShowPlan(plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n")
+                  << std::flush;
+  }
+  void TellSaved(const std::string& path) override { WriteSaved(streams().out, path); }
+  std::unique_ptr<EventSink> Progress() override { return MakeProgressView(streams(), clock_); }
+  void ShowSummary(const ExecuteResult& result, bool destroy) override {
+    ShowApplied(streams(), result, destroy);
+  }
+  std::unique_ptr<WatchAccount> Watch() override {
+    return std::make_unique<WatchView>(streams(), clock_);
+  }
+
+ protected:
+  // In terraform's words.
+  static void WriteSaved(std::ostream& stream, const std::string& path) {
+    stream << fmt::format(
+                  "\nSaved the plan to: {}\n\nTo perform exactly these actions, run the following "
+                  "command to apply:\n    podctl apply {}\n",
+                  path, ShellQuote(path))
+           << std::flush;
+  }
+
+ private:
+  Clock& clock_;
+};
+
+class MarkdownReporter final : public TextReporter {
+ public:
+  using TextReporter::TextReporter;
+
+  void DoShow(const Diagnostics& diagnostics) override {
+    for (const Diagnostic& diagnostic : diagnostics.items()) told_.Add(diagnostic);
+    TextReporter::DoShow(diagnostics);
+  }
+  void Note(const std::string& text) override {
+    notes_.push_back(text);
+    TextReporter::Note(text);
+  }
+  void ShowPlan(const Plan& plan, const State&, bool,
+                const std::vector<std::string>& clauses) override {
+    plan_ = &plan;
+    if (std::string jobs = JobsText(clauses); !jobs.empty()) notes_.push_back(std::move(jobs));
+  }
+  void TellSaved(const std::string& path) override { WriteSaved(streams().err, path); }
+  void End() override { streams().out << MarkdownOf(plan_, told_, notes_) << std::flush; }
+
+ private:
+  const Plan* plan_ = nullptr;
+  Diagnostics told_;
+  std::vector<std::string> notes_;
+};
+
+class JsonReporter final : public Reporter {
+ public:
+  JsonReporter(Streams& streams, Clock& clock)
+      : Reporter(streams), clock_(clock), events_(streams, clock) {}
+
+  void Begin() override {
+    begun_ = true;
+    events_.ShowVersion();
+  }
+  void DoShow(const Diagnostics& diagnostics) override {
+    Diagnostics as_text;
+    for (const Diagnostic& diagnostic : diagnostics.items()) {
+      if (begun_ || diagnostic.severity == Severity::kError) {
+        events_.ShowDiagnostic(diagnostic);
+      } else {
+        as_text.Add(diagnostic);
+      }
+    }
+    ShowAsText(streams(), as_text);
+  }
+  void Note(const std::string& text) override {
+    if (begun_) return events_.Log(text);
+    streams().err << text << "\n" << std::flush;
+  }
+  void TellInterrupted(const std::string& text) override { events_.Log(text); }
+
+  void ShowPlan(const Plan& plan, const State& base, bool,
+                const std::vector<std::string>& clauses) override {
+    events_.ShowPlan(plan, base);
+    if (const std::string jobs = JobsText(clauses); !jobs.empty()) events_.Log(jobs);
+  }
+  void TellSaved(const std::string& path) override { events_.Log("Saved the plan to: " + path); }
+  std::unique_ptr<EventSink> Progress() override {
+    return std::make_unique<JsonEvents>(streams(), clock_);
+  }
+  void ShowSummary(const ExecuteResult& result, bool destroy) override {
+    events_.ShowSummary(result, destroy ? "destroy" : "apply");
+  }
+  std::unique_ptr<WatchAccount> Watch() override {
+    return std::make_unique<Account>(streams(), clock_);
+  }
+
+ private:
+  class Account final : public WatchAccount {
+   public:
+    Account(Streams& streams, Clock& clock) : events_(streams, clock) {}
+    EventSink& events() override { return events_; }
+    void Say(const std::string& text) override { events_.Log(text); }
+    void ShowSummary(const ExecuteResult& result) override { events_.ShowSummary(result, "apply"); }
+
+   private:
+    JsonEvents events_;
+  };
+
+  Clock& clock_;
+  JsonEvents events_;
+  bool begun_ = false;
+};
+
+}  // namespace
+
+void Reporter::Show(const Diagnostics& diagnostics) {
+  if (held_ == nullptr) return DoShow(diagnostics);
+  for (const Diagnostic& diagnostic : diagnostics.items()) held_->Add(diagnostic);
+}
+
+void Reporter::ShowError(const std::string& summary, const Error& error) {
+  failure_ = error.code;
+  Diagnostics diagnostics;
+  diagnostics.Add(DiagnosticOf(summary, error));
+  Show(diagnostics);
+}
+
+void Reporter::ShowWarning(std::string summary, std::string detail) {
+  Diagnostic warning;
+  warning.severity = Severity::kWarning;
+  warning.summary = std::move(summary);
+  warning.detail = std::move(detail);
+  Diagnostics diagnostics;
+  diagnostics.Add(std::move(warning));
+  Show(diagnostics);
+}
+
+bool Reporter::Document(const std::function<Value()>& document,
+                        const std::function<void(Streams& streams)>& text, JsonStyle style) {
+  if (streams_.json) {
+    Value value = document();
+    if (value.Find("format_version") == nullptr) value.Set("format_version", "1.0");
+    streams_.out << ToJson(value, style) << "\n";
+  } else {
+    text(streams_);
+  }
+  streams_.out << std::flush;
+  return streams_.json;
+}
+
+bool Reporter::Event(const std::function<Value()>& event) {
+  if (!streams_.json) return false;
+  streams_.out << ToJson(event()) << '\n' << std::flush;
+  return true;
+}
+
+std::unique_ptr<Reporter> MakeReporter(Streams& streams, Clock& clock) {
+  if (streams.json) return std::make_unique<JsonReporter>(streams, clock);
+  return std::make_unique<TextReporter>(streams, clock);
+}
+
+std::unique_ptr<Reporter> MakeMarkdownReporter(Streams& streams, Clock& clock) {
+  return std::make_unique<MarkdownReporter>(streams, clock);
+}
+
+}  // namespace podctl

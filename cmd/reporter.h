@@ -1,0 +1,101 @@
+// Through which a command speaks: to people, in lines of JSON, or as a comment for a pull request.
+// Chosen once; who speaks neither knows nor asks which it is.
+//
+// A run (plan, apply, destroy, watch) is told event by event, from Begin on. Any other command has
+// a result of its own, as a document or as text (Document), or one event a line (Event): then with
+// --json an error stands on standard output in its place, and remarks and warnings are text beside
+// it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/streams.h"
+#include "plans/change.h"
+#include "plans/event.h"
+#include "plans/execute/executor.h"
+#include "providers/base/diagnostic.h"
+#include "providers/base/error.h"
+#include "providers/base/json.h"
+#include "providers/base/value.h"
+#include "providers/os/clock.h"
+#include "state/state.h"
+
+namespace podctl {
+
+// What is seen of a watch: its lines, and what happens to the changes that it makes.
+class WatchAccount {
+ public:
+  virtual ~WatchAccount() = default;
+  virtual EventSink& events() = 0;
+  virtual void Say(const std::string& text) = 0;
+  // A live line that stays until something is said.
+  virtual void ShowPause(const std::string&) {}
+  // The end of a round: nothing is under way any more, and nothing live is shown.
+  virtual void Settle() {}
+  // What was begun has come to its end: what is said of an address from now on is news again.
+  virtual void ForgetNews() {}
+  virtual void ShowSummary(const ExecuteResult&) {}
+};
+
+class Reporter {
+ public:
+  explicit Reporter(Streams& streams) : streams_(streams) {}
+  virtual ~Reporter() = default;
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+
+  // --- Of every command.
+  void Show(const Diagnostics& diagnostics);
+  void ShowError(const std::string& summary, const Error& error);  // sets failure()
+  void ShowWarning(std::string summary, std::string detail);
+  virtual void Note(const std::string& text) = 0;
+  virtual void TellInterrupted(const std::string& text = "Interrupted. Nothing was changed.") = 0;
+  // The error that was shown last, for the exit code; nullopt: none was.
+  std::optional<ErrorCode> failure() const { return failure_; }
+
+  // From now on problems are not shown but put there; nullptr: they are shown again.
+  void Hold(Diagnostics* held) { held_ = held; }
+
+  // --- Of a command with a result of its own.
+  // True when it was the document.
+  bool Document(const std::function<Value()>& document,
+                const std::function<void(Streams& streams)>& text,
+                JsonStyle style = JsonStyle::kIndented);
+  // False where a person reads, who is to be told in words.
+  bool Event(const std::function<Value()>& event);
+
+  // --- Of a run.
+  virtual void Begin() {}
+  // `base` is what the plan was made from. Both are lent until End. `failed`: something speaks
+  // against the plan, and is said after it. `jobs`: what it means for the jobs of the spec, a
+  // clause each.
+  virtual void ShowPlan(const Plan& plan, const State& base, bool failed,
+                        const std::vector<std::string>& jobs) = 0;
+  virtual void TellSaved(const std::string& path) = 0;
+  virtual std::unique_ptr<EventSink> Progress() = 0;
+  virtual void ShowSummary(const ExecuteResult& result, bool destroy) = 0;
+  virtual std::unique_ptr<WatchAccount> Watch() = 0;
+  // What can be written as a whole only is written. Once, at the end of a plan.
+  virtual void End() {}
+
+ protected:
+  Streams& streams() { return streams_; }
+
+ private:
+  virtual void DoShow(const Diagnostics& diagnostics) = 0;
+
+  Streams& streams_;
+  std::optional<ErrorCode> failure_;
+  Diagnostics* held_ = nullptr;
+};
+
+// For who reads `streams`, which are lent as `clock` is.
+std::unique_ptr<Reporter> MakeReporter(Streams& streams, Clock& clock);
+// Of a plan: it is a comment on standard output, and everything else is said on standard error.
+std::unique_ptr<Reporter> MakeMarkdownReporter(Streams& streams, Clock& clock);
+
+}  // namespace podctl

@@ -1,0 +1,12 @@
+// How an apply or a destroy ended, for people.
+#pragma once
+
+#include "cmd/streams.h"
+#include "plans/execute/executor.h"
+
+namespace podctl {
+
+// The counts on standard output; on standard error what was skipped, waits or is still under way.
+void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy);
+
+}  // namespace podctl
