@@ -26,7 +26,7 @@ class TextReporter : public Reporter {
  public:
   TextReporter(Streams& streams, Clock& clock) : Reporter(streams), clock_(clock) {}
 
-  void DoShow(const Diagnostics& diagnostics) override { ShowAsText(streams(), diagnostics); }
+  void Show(const Diagnostics& diagnostics) override { ShowAsText(streams(), diagnostics); }
   void Note(const std::string& text) override { streams().err << text << "\n" << std::flush; }
   void TellInterrupted(const std::string& text) override { TextReporter::Note(text); }
 
@@ -67,9 +67,9 @@ class MarkdownReporter final : public TextReporter {
  public:
   using TextReporter::TextReporter;
 
-  void DoShow(const Diagnostics& diagnostics) override {
+  void Show(const Diagnostics& diagnostics) override {
     for (const Diagnostic& diagnostic : diagnostics.items()) told_.Add(diagnostic);
-    TextReporter::DoShow(diagnostics);
+    TextReporter::Show(diagnostics);
   }
   void Note(const std::string& text) override {
     notes_.push_back(text);
@@ -98,7 +98,7 @@ class JsonReporter final : public Reporter {
     begun_ = true;
     events_.ShowVersion();
   }
-  void DoShow(const Diagnostics& diagnostics) override {
+  void Show(const Diagnostics& diagnostics) override {
     Diagnostics as_text;
     for (const Diagnostic& diagnostic : diagnostics.items()) {
       if (begun_ || diagnostic.severity == Severity::kError) {
@@ -149,11 +149,6 @@ class JsonReporter final : public Reporter {
 };
 
 }  // namespace
-
-void Reporter::Show(const Diagnostics& diagnostics) {
-  if (held_ == nullptr) return DoShow(diagnostics);
-  for (const Diagnostic& diagnostic : diagnostics.items()) held_->Add(diagnostic);
-}
 
 void Reporter::ShowError(const std::string& summary, const Error& error) {
   failure_ = error.code;

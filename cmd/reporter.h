@@ -49,16 +49,14 @@ class Reporter {
   Reporter& operator=(const Reporter&) = delete;
 
   // --- Of every command.
-  void Show(const Diagnostics& diagnostics);
+  virtual void Show(const Diagnostics& diagnostics) = 0;
   void ShowError(const std::string& summary, const Error& error);  // sets failure()
   void ShowWarning(std::string summary, std::string detail);
   virtual void Note(const std::string& text) = 0;
   virtual void TellInterrupted(const std::string& text = "Interrupted. Nothing was changed.") = 0;
   // The error that was shown last, for the exit code; nullopt: none was.
   std::optional<ErrorCode> failure() const { return failure_; }
-
-  // From now on problems are not shown but put there; nullptr: they are shown again.
-  void Hold(Diagnostics* held) { held_ = held; }
+  void NoteFailure(ErrorCode code) { failure_ = code; }
 
   // --- Of a command with a result of its own.
   // True when it was the document.
@@ -86,11 +84,8 @@ class Reporter {
   Streams& streams() { return streams_; }
 
  private:
-  virtual void DoShow(const Diagnostics& diagnostics) = 0;
-
   Streams& streams_;
   std::optional<ErrorCode> failure_;
-  Diagnostics* held_ = nullptr;
 };
 
 // For who reads `streams`, which are lent as `clock` is.

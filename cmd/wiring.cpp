@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "cmd/reporter.h"
+#include "plans/session/google_login.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/gcp/gcloud_config.h"
@@ -230,6 +231,22 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   options.temp_folder = parts_->environment.Get("TMPDIR").value_or(options.temp_folder);
   return std::make_unique<LocalStore>(path, parts_->files, parts_->clock, parts_->random,
                                       LockHolder::ThisProcess(), std::move(options));
+}
+
+EntryDoors Wiring::entry_doors() {
+  return {
+      files(), environment(), keyring(),
+      [this] { reporter().Note("Made the SSH key ~/.ssh/podctl_ed25519, since there was none."); },
+      [this] {
+        return std::make_unique<GoogleLogin>(
+            GoogleLoginDoors{compute(), os_login(), credentials(), endpoint(), environment(),
+                             files(), keyring(), clock(), interrupt_.drain()});
+      }};
+}
+
+PlanDoors Wiring::plan_doors() {
+  return {entry_doors(), provider(), [this](const std::string& path) { return OpenStore(path); },
+          interrupt_.drain()};
 }
 
 LoadOptions Wiring::SpecOptions() {

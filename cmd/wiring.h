@@ -10,6 +10,7 @@
 #include "cmd/interrupt.h"
 #include "cmd/options.h"
 #include "cmd/streams.h"
+#include "plans/session/plan.h"
 #include "plans/spec/loader.h"
 #include "providers/bootstrap/step_runner.h"
 #include "providers/os/clock.h"
@@ -64,6 +65,9 @@ class Wiring {
   ssh::Transport& ssh();
   StepRunner& steps();
   std::unique_ptr<StateStore> OpenStore(const std::string& path);
+  // What sessions are lent. A key that is made is told of.
+  EntryDoors entry_doors();
+  PlanDoors plan_doors();
 
   LoadOptions SpecOptions();
   // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems

@@ -57,6 +57,8 @@ const std::vector<Room> kRooms = {
     {"plans/fleet/",
      {"state/", "providers/", "plans/spec/", "plans/jobs/", "plans/node_view.h", "plans/refresh.h",
       "plans/runtime_unit.h", "plans/way_in.h"}},
+    // What a run does: it conducts what the other rooms decide and carry out.
+    {"plans/session/", {"state/", "providers/", "plans/"}},
     {"cmd/", {"plans/", "state/", "providers/", "templates/"}},
 };
 

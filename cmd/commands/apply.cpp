@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "cmd/command.h"
 #include "cmd/commands/ask.h"
@@ -19,14 +20,10 @@
 #include "cmd/reporter.h"
 #include "plans/execute/affected_jobs.h"
 #include "plans/execute/executor.h"
+#include "plans/session/apply.h"
 
 namespace podctl {
 namespace {
-
-void ShowThePlan(Reporter& reporter, const PlanRun& run) {
-  reporter.ShowPlan(run.plan, run.settled, run.problems.has_errors(),
-                    JobsAffected(run.spec, run.plan));
-}
 
 // 0: go on; otherwise the exit code.
 int ApprovePlan(Wiring& wiring, const ApplyOptions& options, PlanMode mode) {
@@ -75,20 +72,75 @@ PlanOptions PlanOptionsOf(const ApplyOptions& options) {
   return plan;
 }
 
-// Nothing to send: but what an earlier run left pending, and bookkeeping, may have to be saved.
-int SaveQuietly(Wiring& wiring, PlanRun& run) {
-  if (run.stored.lineage.empty()) return 0;  // there is no state, and nothing to remember
-  const ExecuteOptions options;
-  const auto events = wiring.reporter().Progress();
-  const Doors doors{*run.provider,  wiring.steps(),  *run.store,
-                    wiring.clock(), wiring.random(), run.generation};
-  const ExecuteResult result =
-      Execute(run.plan, run.settled, run.observation, doors, options, *events,
-              wiring.interrupt().drain(), wiring.interrupt().leave());
-  ShowWarnings(wiring.reporter(), result);
-  if (!result.save_error) return 0;
-  ShowSaveError(wiring.reporter(), result);
-  return 1;
+// Whom the session asks, and whom it tells.
+class Applying final : public ApplyListener {
+ public:
+  // `ask`: about the plan, which else was approved when it was saved.
+  Applying(Wiring& wiring, const ApplyOptions& options, bool ask)
+      : wiring_(wiring), options_(options), ask_(ask) {}
+
+  bool Approve(const PlanRun& run) override {
+    if (ask_) code_ = ApprovePlan(wiring_, options_, run.plan.mode);
+    return code_ == 0;
+  }
+  void OnNoLogin(const Error& why) override { wiring_.reporter().Note(why.message); }
+  EventSink& OnBegin() override {
+    progress_ = wiring_.reporter().Progress();
+    return *progress_;
+  }
+
+  int code() const { return code_; }  // where it was not approved
+  void Settle() { progress_.reset(); }
+
+ private:
+  Wiring& wiring_;
+  const ApplyOptions& options_;
+  const bool ask_;
+  int code_ = 0;
+  std::unique_ptr<EventSink> progress_;
+};
+
+std::variant<PlanRun, NoPlan> PreparePlan(Wiring& wiring, const PlanWishes& wishes) {
+  PlanTeller teller(wiring.reporter());
+  return PreparePlan(wiring.plan_doors(), wishes, teller);
+}
+
+// nullopt after having shown why there is none.
+std::optional<PlanRun> PlanOf(Wiring& wiring, std::variant<PlanRun, NoPlan> made) {
+  if (auto* run = std::get_if<PlanRun>(&made)) return std::move(*run);
+  ShowNoPlan(wiring.reporter(), std::get<NoPlan>(made));
+  return std::nullopt;
+}
+
+void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new) {
+  for (const std::string& note : run.notes) reporter.Note(note);
+  if (is_new) {
+    reporter.ShowPlan(run.plan, run.settled, run.problems.has_errors(),
+                      JobsAffected(run.spec, run.plan));
+  }
+  reporter.Show(run.problems);
+}
+
+// The exit code of what was carried out.
+int End(Wiring& wiring, const ApplyOptions& options, PlanRun& run, const ExecuteResult& result) {
+  if (wiring.interrupt().leave().stop_requested()) {
+    // Threads may hang in a call; everything is on disk, so they are not waited for.
+    run.lock.reset();
+    wiring.streams().err << std::flush;
+    _exit(kInterruptedExitCode);
+  }
+  if (!run.plan.targets.empty()) {
+    wiring.reporter().ShowWarning(
+        "Applied changes may be incomplete",
+        "The plan was made with `--target`. `podctl plan` shows what is left to do.");
+  }
+  if (result.interrupted) return kInterruptedExitCode;
+  run.lock.reset();  // what is started asks the state for its pod
+  const bool destroy = run.plan.mode == PlanMode::kDestroy;
+  const bool started = destroy || StartDueJobs(wiring, run, result);
+  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  if (!result.ok() || !started) return 1;
+  return options.detailed_exitcode ? 2 : 0;
 }
 
 }  // namespace
@@ -97,20 +149,15 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   if (options.markdown) wiring.SpeakMarkdown();
   Reporter& reporter = wiring.reporter();
   reporter.Begin();
-  PlanRunOptions prepare;
-  prepare.operation = "plan";
-  prepare.plan = PlanOptionsOf(options);
   // Left to the end of the process: to free a large plan would take as long as to make a part of
   // it.
   static std::optional<PlanRun>& run = *new std::optional<PlanRun>();
-  run = PreparePlan(wiring, prepare);
+  run = PlanOf(wiring, PreparePlan(wiring, WishesFor(wiring, PlanOptionsOf(options))));
   if (!run) {
     reporter.End();
     return FailedExitCode(wiring);
   }
-  for (const std::string& note : run->notes) reporter.Note(note);
-  ShowThePlan(reporter, *run);
-  ShowProblems(wiring, *run);
+  ShowWhatIsPlanned(reporter, *run, true);
   const bool sound = !run->problems.has_errors();
   const bool saved = options.out.empty() || (sound && SaveThePlan(wiring, *run, options.out));
   if (!sound && !options.out.empty()) {
@@ -127,60 +174,46 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   const bool is_saved = !options.plan_file.empty();
   Reporter& reporter = wiring.reporter();
   reporter.Begin();
-  PlanRunOptions prepare;
-  prepare.operation = options.destroy ? "destroy" : "apply";
-  prepare.plan = PlanOptionsOf(options);
-  prepare.lock = true;
-  prepare.will_enter = !options.destroy && !options.refresh_only;
-  auto run = is_saved ? PrepareSavedPlan(wiring, options) : PreparePlan(wiring, prepare);
+  PlanWishes wishes =
+      WishesFor(wiring, PlanOptionsOf(options), options.destroy ? "destroy" : "apply");
+  wishes.will_enter = !options.destroy && !options.refresh_only;
+  auto run =
+      PlanOf(wiring, is_saved ? PrepareSavedPlan(wiring, options) : PreparePlan(wiring, wishes));
   if (!run) return FailedExitCode(wiring);
-  const bool destroy = run->plan.mode == PlanMode::kDestroy;
-  for (const std::string& note : run->notes) reporter.Note(note);
-  if (!is_saved) ShowThePlan(reporter, *run);
-  ShowProblems(wiring, *run);
+  ShowWhatIsPlanned(reporter, *run, !is_saved);
   if (run->problems.has_errors()) return 1;
-  if (run->plan.Empty()) {
-    if (run->plan.mode == PlanMode::kNormal) NameOsLoginUsers(wiring, &run->plan);
-    const int saved = SaveQuietly(wiring, *run);
-    if (saved != 0) return saved;
-    ShowResult(wiring, {}, destroy);
-    return 0;
-  }
-  if (!is_saved) {
-    const int code = ApprovePlan(wiring, options, run->plan.mode);
-    if (code != 0) return code;
-  }
-  const bool enters = run->plan.mode == PlanMode::kNormal;
-  if (enters && !PrepareToEnter(wiring, &run->plan)) return FailedExitCode(wiring);
-
+  const ApplyDoors doors{wiring.entry_doors(),
+                         wiring.steps(),
+                         wiring.clock(),
+                         wiring.random(),
+                         wiring.interrupt().drain(),
+                         wiring.interrupt().leave()};
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = options.wait;
-  std::unique_ptr<EventSink> progress = reporter.Progress();
-  const Doors doors{*run->provider, wiring.steps(),  *run->store,
-                    wiring.clock(), wiring.random(), run->generation};
-  const ExecuteResult result =
-      Execute(run->plan, run->settled, run->observation, doors, execute, *progress,
-              wiring.interrupt().drain(), wiring.interrupt().leave());
-  progress.reset();
-  ShowResult(wiring, result, destroy);
-  if (wiring.interrupt().leave().stop_requested()) {
-    // Threads may hang in a call; everything is on disk, so they are not waited for.
-    run->lock.reset();
-    wiring.streams().err << std::flush;
-    _exit(kInterruptedExitCode);
+  Applying listener(wiring, options, !is_saved);
+  const bool destroy = run->plan.mode == PlanMode::kDestroy;
+  const ApplyEnd end = Apply(doors, execute, listener, &*run);
+  listener.Settle();
+  switch (end.how) {
+    case ApplyEnd::How::kDeclined:
+      return listener.code();
+    case ApplyEnd::How::kNoWayIn:
+      ShowNoWayIn(reporter, *end.no_way_in);
+      return FailedExitCode(wiring);
+    case ApplyEnd::How::kNothing:
+      ShowWarnings(reporter, end.result);
+      if (end.result.save_error) {
+        ShowSaveError(reporter, end.result);
+        return 1;
+      }
+      reporter.ShowSummary({}, destroy);
+      return 0;
+    case ApplyEnd::How::kDone:
+      break;
   }
-  if (!run->plan.targets.empty()) {
-    reporter.ShowWarning(
-        "Applied changes may be incomplete",
-        "The plan was made with `--target`. `podctl plan` shows what is left to do.");
-  }
-  if (result.interrupted) return kInterruptedExitCode;
-  run->lock.reset();  // what is started asks the state for its pod
-  const bool started = destroy || StartDueJobs(wiring, *run, result);
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
-  if (!result.ok() || !started) return 1;
-  return options.detailed_exitcode ? 2 : 0;
+  ShowResult(wiring, end.result, destroy);
+  return End(wiring, options, *run, end.result);
 }
 
 constexpr Flag kFlags[] = {

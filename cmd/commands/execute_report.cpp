@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "cmd/commands/plan_run.h"
+#include "plans/session/plan.h"
 #include "providers/base/text.h"
 
 namespace podctl {

@@ -1,531 +1,136 @@
-#include "cmd/commands/import.h"
+// `podctl import ADDRESS ID`: takes over a node that somebody else made, and shows the spec that
+// matches it.
+#include "plans/session/import.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <map>
-#include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "cmd/commands/nodes_like.h"
+#include "cmd/command.h"
+#include "cmd/commands/commands.h"
 #include "cmd/commands/plan_run.h"
-#include "cmd/commands/publish_keys.h"
 #include "cmd/commands/state_access.h"
+#include "cmd/context.h"
 #include "cmd/reporter.h"
-#include "plans/import.h"
 #include "plans/node_view.h"
-#include "plans/planner.h"
 #include "plans/published_keys.h"
-#include "plans/refresh.h"
-#include "plans/spec/pod_reader.h"
-#include "plans/spec/spec_editor.h"
 #include "providers/base/text.h"
 #include "providers/gcp/os_login.h"
-#include "providers/gcp/queued_resource.h"
-#include "state/transitions.h"
 
 namespace podctl {
 namespace {
 
-constexpr std::uint64_t kMostSpecBytes = 4 << 20;
-constexpr const char* kUsualSpec = "podctl.yaml";
-constexpr const char* kPrintedSpec = "the printed spec";  // its name in messages
-
-// How many nodes a spec of a queued resource stands for; null for one.
-const Value& Slices(const Value& spec) {
-  const Value& several = spec["multiNodeParams"];
-  return several.is_map() ? several : spec["multisliceParams"];
+std::vector<std::string> NotesOn(const Imported& done) {
+  std::vector<std::string> notes;
+  const std::string state = NodeState(done.node);
+  if (!done.blind.empty()) {
+    notes.push_back(fmt::format(
+        "It was read in v2 only, which does not show its boot disk and the like: {}", done.blind));
+  }
+  if (done.waits) {
+    notes.push_back(
+        "There is no node yet: the next apply waits for it, as for one that podctl "
+        "asked for.");
+  }
+  if (IsTerminalState(state)) {
+    notes.push_back(fmt::format("The node is {}: the next plan replaces it.", state));
+  }
+  if (done.restarts_runtime) {
+    notes.push_back(fmt::format(
+        "The API does not tell what tpu-runtime was started with: podctl takes it that it runs "
+        "with the present tensorflow-env-vars. To be sure: podctl exec {} -- sudo systemctl "
+        "restart tpu-runtime",
+        done.address.name));
+  }
+  if (!done.differs.empty()) {
+    notes.push_back(fmt::format("The spec wants it otherwise in {}: `podctl plan` shows how.",
+                                Join(done.differs, ", ")));
+  }
+  const auto keys =
+      done.waits ? std::vector<AttributeChange>() : DiffKeys(done.pod, nullptr, done.node);
+  if (!keys.empty() && !gcp::TurnsOsLoginOn(done.node["metadata"][gcp::kOsLoginKey].AsString())) {
+    notes.push_back(fmt::format(
+        "Its `ssh-keys` lack {}: the next apply adds what is missing, and `ssh: {{publishKey: "
+        "false}}` keeps yours out.",
+        keys.size() == 1 ? "a key" : Plural(keys.size(), "key")));
+  }
+  if (!done.pod.bootstrap.empty()) {
+    notes.push_back(fmt::format("Its {} will run with the next apply.",
+                                Plural(done.pod.bootstrap.size(), "bootstrap step")));
+  }
+  return notes;
 }
 
-std::string WithoutDotSlash(std::string path) {
-  while (path.starts_with("./") && path.size() > 2) path = path.substr(2);
-  return path;
+Value DocumentOf(const Imported& done, const std::string& address) {
+  Value document = Value::EmptyMap();
+  document.Set("address", address);
+  document.Set("node", done.name.Resource());
+  document.Set("state", NodeState(done.node));
+  document.Set("spec", done.text.empty() ? Value() : Value(done.text));
+  document.Set("spec_file", done.target.empty() ? Value() : Value(done.target));
+  document.Set("differs_in", Value::List(done.differs.begin(), done.differs.end()));
+  const auto notes = NotesOn(done);
+  document.Set("notes", Value::List(notes.begin(), notes.end()));
+  return document;
 }
 
-const PodSpec* FindPod(const Spec& spec, const std::string& name) {
-  const auto it = std::find_if(spec.pods.begin(), spec.pods.end(),
-                               [&](const PodSpec& pod) { return pod.name == name; });
-  return it == spec.pods.end() ? nullptr : &*it;
-}
-
-// One import, step by step. Each step returns false after having shown why it failed.
-class Importer {
- public:
-  Importer(Wiring& wiring, const ImportOptions& options)
-      : wiring_(wiring), options_(options), target_(WithoutDotSlash(options.write_spec)) {}
-
-  int Run() {
-    const bool done = ReadAddress() && ReadSpec() && OpenState() && FindNode() && CheckNode() &&
-                      WriteDraft() && WriteFile() && Take();
-    if (done) ShowResult();
-    return done ? 0 : exit_code_;
-  }
-
- private:
-  bool Fail(const Error& error, const std::string& summary = {}) {
-    exit_code_ = ShowFailure(wiring_, error, summary);
-    return false;
-  }
-
-  bool ReadAddress() {
-    const std::string& text = options_.address;
-    if (auto address = ReadPodAddress(text)) {
-      address_ = *std::move(address);
-      return true;
-    }
-    std::string hint = "the address of a pod, such as `pod.research`";
-    if (IsPodName(text)) hint = fmt::format("did you mean `pod.{}`?", text);
-    const auto second = ParseAddress(options_.id);
-    if (second && second->kind == kPodKind) hint = "the address comes first, then the node's id";
-    return Fail(MakeError(ErrorCode::kInvalidArgument,
-                          fmt::format("`{}` is no address of a pod", text), hint));
-  }
-
-  // The spec that is there, if any. `podctl import … > podctl.yaml` finds the file that the shell
-  // has just emptied, which counts as none.
-  bool ReadSpec() {
-    load_ = wiring_.SpecOptions();
-    load_.may_lack_pods = true;
-    spec_.project = load_.project.value_or("");
-    spec_.zone = load_.zone.value_or("");
-    if (!target_.empty() && !ReadTarget()) return false;
-    const bool implied = load_.paths.empty();
-    if (implied) load_.paths = {target_.empty() ? kUsualSpec : target_};
-    std::erase_if(load_.paths, [&](const std::string& path) {
-      const bool may_lack = implied || WithoutDotSlash(path) == target_;
-      return may_lack && IsMissing(path);
-    });
-    if (load_.paths.empty()) {
-      if (!target_.empty()) spec_.files = {target_};
-      return true;
-    }
-    Diagnostics diagnostics;
-    spec_ = LoadSpec(load_, wiring_.files(), wiring_.environment(), diagnostics);
-    wiring_.reporter().Show(diagnostics);
-    if (diagnostics.has_errors()) {
-      exit_code_ = 1;
-      return false;
-    }
-    const PodSpec* known = FindPod(spec_, address_.name);
-    if (known == nullptr) return true;
-    pod_ = *known;
-    if (target_.empty()) return true;
-    return Fail(MakeError(ErrorCode::kAlreadyExists,
-                          fmt::format("{} is in the spec already, in {}:{}", options_.address,
-                                      known->place.file, known->place.line),
-                          "leave out --write-spec"));
-  }
-
-  bool IsMissing(const std::string& path) {
-    const auto info = wiring_.files().Stat(path);
-    if (!info) return info.error().code == ErrorCode::kNotFound;
-    return info->kind == FileInfo::Kind::kFile && info->size == 0;
-  }
-
-  bool ReadTarget() {
-    auto text = wiring_.files().Read(target_, kMostSpecBytes);
-    if (text) {
-      target_text_ = std::move(*text);
-    } else if (text.error().code != ErrorCode::kNotFound) {
-      return Fail(text.error());
-    }
-    return true;
-  }
-
-  bool OpenState() {
-    access_.emplace(wiring_, wiring_.StatePath(spec_));
-    if (!access_->Lock("import") || !access_->Load()) {
-      exit_code_ = access_->exit_code();
-      return false;
-    }
-    if (!access_->state().pods.contains(address_)) return true;
-    return Fail(MakeError(ErrorCode::kAlreadyExists,
-                          fmt::format("{} is in the state already", options_.address),
-                          fmt::format("import under another address, or `podctl state rm {}` "
-                                      "first",
-                                      ShellQuote(options_.address))));
-  }
-
-  bool FindNode() {
-    auto provider = wiring_.provider();
-    if (!provider) return Fail(provider.error());
-    provider_ = *provider;
-    NodeName otherwise{spec_.project, spec_.zone, ""};
-    if (pod_) otherwise = NameOf(*pod_);
-    auto name = NodeNameFromId(options_.id, otherwise);
-    if (!name) return Fail(name.error());
-    name_ = *name;
-    auto node = ReadNode();
-    if (node) {
-      node_ = std::move(*node);
-      return FindQueued();
-    }
-    Error error = node.error();
-    if (error.code == ErrorCode::kNotFound && FindWaiting(&error)) return true;
-    if (error.code == ErrorCode::kNotFound) {
-      error.message =
-          fmt::format("there is no node `{}` in {} of {}", name_.node, name_.zone, name_.project);
-      error.hint = NodesLike(*provider_, name_, wiring_.interrupt().drain());
-    }
-    return Fail(error);
-  }
-
-  Provider& Cloud() const { return provider_->Speaking(version_); }
-
-  // In the version that shows all there is. Not everybody may speak it.
-  Result<Value> ReadNode() {
-    const std::stop_token stop = wiring_.interrupt().drain();
-    version_ = ApiVersion::kV2Alpha1;
-    auto node = Cloud().GetNode(name_, stop);
-    if (node || node.error().code == ErrorCode::kCancelled) return node;
-    if (node.error().code != ErrorCode::kNotFound) blind_ = node.error().message;
-    version_ = ApiVersion::kV2;
-    return provider_->GetNode(name_, stop);
-  }
-
-  void TakeQueued(const std::string& id, const Value& found) {
-    const Value::List& specs = found["tpu"]["nodeSpec"].AsList();
-    auto slices = static_cast<std::int64_t>(specs.size());
-    for (const Value& spec : specs) slices = std::max(slices, Slices(spec)["nodeCount"].AsInt());
-    queued_ = QueuedRecord{id, gcp::TermsOf(found), std::max(static_cast<int>(slices), 1),
-                           gcp::QueuedState(found)};
-    // v2alpha1 shows what goes without saying.
-    if (queued_->terms["provisioningModel"] == Value("STANDARD")) {
-      queued_->terms.Erase("provisioningModel");
-    }
-  }
-
-  // A request that waits has no node yet: it is named by its own id, or by that of the node to be.
-  // False leaves in `error` what is to be said instead.
-  bool FindWaiting(Error* error) {
-    const std::stop_token stop = wiring_.interrupt().drain();
-    version_ = blind_.empty() ? ApiVersion::kV2Alpha1 : ApiVersion::kV2;
-    if (Cloud().queued() == nullptr) return false;
-    const auto all = Cloud().queued()->List(name_.project, name_.zone, stop);
-    if (!all) return false;
-    for (const Value& queued : *all) {
-      const Value::List& specs = queued["tpu"]["nodeSpec"].AsList();
-      if (specs.empty()) continue;
-      std::string node = specs.front()["nodeId"].AsString();
-      if (node.empty()) node = Slices(specs.front())["nodeIdPrefix"].AsString();
-      const std::string id = gcp::QueuedId(queued);
-      if (node.empty() || (id != name_.node && node != name_.node)) continue;
-      const auto phase = gcp::PhaseOf(gcp::QueuedState(queued));
-      if (phase == gcp::QueuedPhase::kOver || phase == gcp::QueuedPhase::kGoing) {
-        *error =
-            MakeError(ErrorCode::kFailedPrecondition,
-                      fmt::format("the queued resource `{}` {}", id, gcp::QueuedSentence(queued)),
-                      "delete it, and let podctl ask anew");
-        return false;
-      }
-      TakeQueued(id, queued);
-      name_.node = node;
-      name_.slices = queued_->slices;
-      // It may have become a node meanwhile, or be named by its own id.
-      if (auto there = Cloud().GetNode(name_, stop)) {
-        node_ = *std::move(there);
-      } else {
-        waits_ = true;
-        node_ = specs.front()["node"];
-      }
-      return true;
-    }
-    return false;
-  }
-
-  // The queued resource that the node came from comes with it, and of a multislice all slices.
-  bool FindQueued() {
-    const std::string& full = node_["queuedResource"].AsString();
-    QueuedResources* queue = Cloud().queued();
-    if (full.empty() || queue == nullptr) return true;
-    const std::string id = full.substr(full.rfind('/') + 1);
-    auto found = queue->Get({name_.project, name_.zone, id}, wiring_.interrupt().drain());
-    if (!found) return Fail(found.error(), "the queued resource that made the node");
-    TakeQueued(id, *found);
-    const int slices = queued_->slices;
-    const auto dash = name_.node.rfind('-');
-    if (slices < 2 || dash == std::string::npos) return true;
-    name_.node.resize(dash);
-    name_.slices = slices;
-    auto whole = Cloud().GetNode(name_, wiring_.interrupt().drain());
-    if (!whole) return Fail(whole.error());
-    node_ = std::move(*whole);
-    return true;
-  }
-
-  void DraftQueued(PodDraft* draft) const {
-    if (!queued_) return;
-    Value terms = queued_->terms;
-    if (queued_->id != name_.node) terms.Set("id", queued_->id);
-    for (const auto& [key, value] : queued_->terms.AsMap()) {
-      const gcp::Term* term = gcp::FindQueuedTerm(key);
-      draft->alpha = draft->alpha || (term != nullptr && term->version == ApiVersion::kV2Alpha1);
-      for (const auto& [member, text] : value.AsMap()) {
-        term = gcp::FindQueuedTerm(key + "." + member);
-        draft->alpha = draft->alpha || (term != nullptr && term->version == ApiVersion::kV2Alpha1);
-      }
-    }
-    draft->node.Set("queuedResource", std::move(terms));
-    draft->node.Erase("schedulingConfig");  // the queued resource says it
-    if (queued_->slices > 1) draft->node.Set("slices", queued_->slices);
-  }
-
-  bool CheckNode() {
-    for (const auto& [address, record] : access_->state().pods) {
-      const bool is_deposed =
-          record.project == name_.project && record.zone == name_.zone &&
-          std::any_of(record.deposed.begin(), record.deposed.end(),
-                      [&](const Object& each) { return each.locator == name_.node; });
-      if (NameOf(record) != name_ && !is_deposed) continue;
-      return Fail(MakeError(
-          ErrorCode::kAlreadyExists,
-          fmt::format("the node `{}` is {} in the state already", name_.node, address),
-          is_deposed ? "it was replaced, and the next apply deletes it"
-                     : fmt::format("`podctl state mv {} {}` renames it", ShellQuote(address.Text()),
-                                   ShellQuote(options_.address))));
-    }
-    const std::string why = WhyNotNow(node_);
-    if (why.empty()) return true;
-    return Fail(MakeError(ErrorCode::kFailedPrecondition,
-                          fmt::format("the node `{}` cannot be imported: {}", name_.node, why),
-                          NodeState(node_) == "CREATING" ? "import it once it is READY" : ""));
-  }
-
-  // The text of the draft, where it will stand.
-  Result<std::string> TextOf(const PodDraft& draft) const {
-    if (load_.paths.empty()) return WriteSpec(name_.project, name_.zone, draft);
-    if (!target_.empty() && target_text_) return AppendPod(target_, *target_text_, draft);
-    if (target_.empty()) return WriteSpec("", "", draft);
-    return WriteSpec(draft.project.empty() ? name_.project : "",
-                     draft.zone.empty() ? name_.zone : "", draft);
-  }
-
-  // Writes the pod, reads it back within its spec, and compares it with the node: what is written
-  // is known to load, and where it still differs, its spec's `defaults` make it so.
-  bool WriteDraft() {
-    if (pod_) {
-      differs_ = DifferingPaths(*pod_, node_, Lookup());
-      if (pod_->queued.has_value() != queued_.has_value()) differs_.emplace_back("queuedResource");
-      return true;
-    }
-    constexpr int kMostRounds = 3;
-    PodDraft draft = DraftOf(address_.name, name_, node_);
-    DraftQueued(&draft);
-    if (!load_.paths.empty() && spec_.project != name_.project) draft.project = name_.project;
-    if (!load_.paths.empty() && spec_.zone != name_.zone) draft.zone = name_.zone;
-    for (int round = 0; round < kMostRounds; ++round) {
-      auto text = TextOf(draft);
-      if (!text) return Fail(text.error());
-      text_ = std::move(*text);
-      if (!LoadDraft()) return false;
-      if (!Insist(*pod_, node_, &draft)) break;
-    }
-    differs_ = DifferingPaths(*pod_, node_, Lookup());
-    return true;
-  }
-
-  bool LoadDraft() {
-    LoadOptions load = load_;
-    const std::string file = target_.empty() ? kPrintedSpec : target_;
-    if (std::find(load.paths.begin(), load.paths.end(), file) == load.paths.end()) {
-      load.paths.push_back(file);
-    }
-    load.texts[file] = text_;
-    Diagnostics diagnostics;
-    const Spec spec = LoadSpec(load, wiring_.files(), wiring_.environment(), diagnostics);
-    const PodSpec* pod = FindPod(spec, address_.name);
-    if (!diagnostics.has_errors() && pod != nullptr) {
-      pod_ = *pod;
-      return true;
-    }
-    wiring_.reporter().Show(diagnostics);
-    return Fail(MakeError(ErrorCode::kFailedPrecondition,
-                          "podctl cannot write a spec that matches this node",
-                          "write the pod into the spec by hand, and import it then"));
-  }
-
-  // Nodes that the pod's references are read from.
-  NodeLookup Lookup() {
-    return [this](const std::string& pod) -> const Value* {
-      auto [it, is_new] = others_.try_emplace(pod);
-      const auto record = access_->state().pods.find(PodAddress(pod));
-      if (is_new && record != access_->state().pods.end()) {
-        auto node = provider_->GetNode(NameOf(record->second), wiring_.interrupt().drain());
-        if (node) it->second = std::move(*node);
-      }
-      return it->second ? &*it->second : nullptr;
-    };
-  }
-
-  // Before the state is saved: a node that is in the spec only is never touched, but one that is in
-  // the state only would be destroyed by the next apply.
-  bool WriteFile() {
-    if (target_.empty()) return true;
-    constexpr unsigned kMode = 0644;
-    FileSystem& files = wiring_.files();
-    if (!target_text_) {
-      auto written = files.WriteNew(target_, text_, kMode);
-      return written ? true : Fail(written.error());
-    }
-    const auto now = files.Read(target_, kMostSpecBytes);
-    if (!now || *now != *target_text_) {
-      return Fail(MakeError(ErrorCode::kAborted,
-                            fmt::format("{} was changed by somebody else meanwhile", target_),
-                            "run the import again"));
-    }
-    const auto replaced = ReplaceTarget(files);
-    return replaced ? true : Fail(replaced.error());
-  }
-
-  Result<void> ReplaceTarget(FileSystem& files) {
-    auto path = files.FollowLinks(target_);
-    if (!path) return path.error();
-    auto info = files.Stat(*path);
-    if (!info) return info.error();
-    const std::string temporary = fmt::format("{}.{}.tmp", *path, getpid());
-    if (auto written = files.WriteNew(temporary, text_, info->mode); !written) return written;
-    if (auto renamed = files.Rename(temporary, *path); !renamed) {
-      static_cast<void>(files.Remove(temporary));
-      return renamed;
-    }
-    return files.SyncFolder(FolderOf(*path));
-  }
-
-  bool Take() {
-    State& state = access_->state();
-    if (pod_->publish_ssh_key) {
-      const auto own = KeyLines(wiring_).For(pod_->ssh, false);
-      if (own) pod_->own_keys = *own;
-    }
-    TakeOver(*pod_, name_, node_, Lookup(), FormatTimestamp(wiring_.clock().Now()), &state);
-    // No keys is no failure: whoever connects asks again.
-    const auto attributes =
-        provider_->GetGuestAttributes(name_, "hostkeys/", wiring_.interrupt().drain());
-    PodRecord& record = state.pods[address_];
-    record.queued = queued_;
-    ComeFrom(queued_ ? queued_->id : "", &record);
-    if (waits_) {
-      record.observed = Value();
-      BeginCreate(name_.node, queued_ ? queued_->id : "",
-                  {"", FormatTimestamp(wiring_.clock().Now()), state.serial}, &record);
-    }
-    if (attributes) record.host_keys = HostKeysOf(*attributes);
-    if (!record.host_keys.empty()) record.host_keys_source = "guestAttributes";
-    if (wiring_.interrupt().requested()) {
-      return Fail(MakeError(ErrorCode::kCancelled, "interrupted"));
-    }
-    if (access_->Save()) return true;
-    exit_code_ = access_->exit_code();
-    return false;
-  }
-
-  std::vector<std::string> Notes() const {
-    std::vector<std::string> notes;
-    const std::string state = NodeState(node_);
-    if (!blind_.empty()) {
-      notes.push_back(fmt::format(
-          "It was read in v2 only, which does not show its boot disk and the like: {}", blind_));
-    }
-    if (waits_) {
-      notes.push_back(
-          "There is no node yet: the next apply waits for it, as for one that podctl "
-          "asked for.");
-    }
-    if (IsTerminalState(state)) {
-      notes.push_back(fmt::format("The node is {}: the next plan replaces it.", state));
-    }
-    if (access_->state().steps.contains(StepAddress(address_.name, kRuntimeStepName))) {
-      notes.push_back(fmt::format(
-          "The API does not tell what tpu-runtime was started with: podctl takes it that it runs "
-          "with the present tensorflow-env-vars. To be sure: podctl exec {} -- sudo systemctl "
-          "restart tpu-runtime",
-          address_.name));
-    }
-    if (!differs_.empty()) {
-      notes.push_back(fmt::format("The spec wants it otherwise in {}: `podctl plan` shows how.",
-                                  Join(differs_, ", ")));
-    }
-    const auto keys = waits_ ? std::vector<AttributeChange>() : DiffKeys(*pod_, nullptr, node_);
-    if (!keys.empty() && !gcp::TurnsOsLoginOn(node_["metadata"][gcp::kOsLoginKey].AsString())) {
-      notes.push_back(fmt::format(
-          "Its `ssh-keys` lack {}: the next apply adds what is missing, and `ssh: {{publishKey: "
-          "false}}` keeps yours out.",
-          keys.size() == 1 ? "a key" : Plural(keys.size(), "key")));
-    }
-    if (!pod_->bootstrap.empty()) {
-      notes.push_back(fmt::format("Its {} will run with the next apply.",
-                                  Plural(pod_->bootstrap.size(), "bootstrap step")));
-    }
-    return notes;
-  }
-
-  void ShowResult() {
-    wiring_.reporter().Document([this] { return Document(); },
-                                [this](Streams& streams) { ShowText(streams); });
-  }
-
-  Value Document() const {
-    Value document = Value::EmptyMap();
-    document.Set("address", options_.address);
-    document.Set("node", name_.Resource());
-    document.Set("state", NodeState(node_));
-    document.Set("spec", text_.empty() ? Value() : Value(text_));
-    document.Set("spec_file", target_.empty() ? Value() : Value(target_));
-    Value::List differs(differs_.begin(), differs_.end());
-    document.Set("differs_in", std::move(differs));
-    const auto notes = Notes();
-    document.Set("notes", Value::List(notes.begin(), notes.end()));
-    return document;
-  }
-
-  void ShowText(Streams& streams) const {
-    const bool is_printed = target_.empty() && !text_.empty();
-    const std::string& type = node_["acceleratorType"].AsString();
-    streams.err << fmt::format("Imported {}: {} ({}{}{}, {}).\n", options_.address,
-                               name_.Resource(), type, type.empty() ? "" : ", ",
-                               waits_ ? queued_->state : NodeState(node_),
-                               Plural(WorkerCount(node_), "worker"));
-    for (const std::string& note : Notes()) streams.err << note << "\n";
-    if (!target_.empty()) {
-      const bool is_usual = target_ == kUsualSpec && wiring_.options().files.empty();
-      streams.err << fmt::format("Wrote the pod to {}{}.\n", target_,
-                                 is_usual ? "" : ", which the next plan must read (-f)");
-    }
-    if (!is_printed) return;
+// `implied`: no -f was given.
+void ShowAsText(Streams& streams, const Imported& done, const std::string& address, bool implied) {
+  const std::string& type = done.node["acceleratorType"].AsString();
+  streams.err << fmt::format("Imported {}: {} ({}{}{}, {}).\n", address, done.name.Resource(), type,
+                             type.empty() ? "" : ", ",
+                             done.waits ? done.queued->state : NodeState(done.node),
+                             Plural(WorkerCount(done.node), "worker"));
+  for (const std::string& note : NotesOn(done)) streams.err << note << "\n";
+  if (!done.target.empty()) {
+    const bool is_usual = done.target == "podctl.yaml" && implied;
+    streams.err << fmt::format("Wrote the pod to {}{}.\n", done.target,
+                               is_usual ? "" : ", which the next plan must read (-f)");
+  } else if (!done.text.empty()) {
     streams.err << "Put this into the spec before the next apply, which destroys what is in the "
                    "state but not in the spec:\n"
                 << std::flush;
-    streams.out << text_ << std::flush;
+    streams.out << done.text;
   }
+}
 
-  Wiring& wiring_;
-  const ImportOptions& options_;
-  const std::string target_;                // --write-spec; empty: stdout
-  std::optional<std::string> target_text_;  // as it was, if it was there
-  Address address_;
-  LoadOptions load_;  // its paths empty: there is no spec yet
-  Spec spec_;
-  std::optional<PodSpec> pod_;  // as the spec has it, or will have it
-  std::optional<StateAccess> access_;
-  Provider* provider_ = nullptr;
-  NodeName name_;
-  Value node_;
-  ApiVersion version_ = ApiVersion::kV2;  // that the node was read in
-  std::string blind_;                     // why not in the one that shows all
-  std::optional<QueuedRecord> queued_;    // what the node came from
-  bool waits_ = false;                    // for its node
-  std::string text_;                      // the spec that matches; empty when there was one
-  std::vector<std::string> differs_;
-  std::map<std::string, std::optional<Value>> others_;
-  int exit_code_ = 1;
+int RunImport(Wiring& wiring, const ImportOptions& options) {
+  Reporter& reporter = wiring.reporter();
+  PlanTeller teller(reporter);
+  PlanWishes common = WishesFor(wiring, {}, "import");
+  const ImportWishes wishes{options, std::move(common.load), std::move(common.state),
+                            *std::move(common.lock)};
+  const auto made = Import(wiring.plan_doors(), wiring.clock(), wiring.random(), wishes, teller);
+  if (const auto* none = std::get_if<NoImport>(&made)) {
+    ShowStoreWarnings(reporter, none->warnings);
+    return none->error ? ShowFailure(wiring, *none->error, none->summary) : 1;
+  }
+  const Imported& done = std::get<Imported>(made);
+  ShowStoreWarnings(reporter, done.warnings);
+  reporter.Document([&] { return DocumentOf(done, options.address); },
+                    [&](Streams& streams) {
+                      ShowAsText(streams, done, options.address, wiring.options().files.empty());
+                    });
+  return 0;
+}
+
+using Of = FlagsOf<ImportOptions>;
+
+constexpr Flag kFlags[] = {
+    Required(Of::Value<&ImportOptions::address>("ADDRESS", "", "e.g. pod.research")),
+    Required(Of::Value<&ImportOptions::id>("ID", "", "NODE, ZONE/NODE or the node's full name")),
+    Of::Value<&ImportOptions::write_spec>(
+        "--write-spec", "FILE", "write the pod to this file: a new one, or below its pods"),
 };
+
+const CommandOf<ImportOptions> kCommand("import", "take over a pod that exists, and print its spec",
+                                        kFlags, WithWorld<RunImport>);
 
 }  // namespace
 
-int RunImport(Wiring& wiring, const ImportOptions& options) {
-  return Importer(wiring, options).Run();
-}
+const Command& commands::kImport = kCommand;
 
 }  // namespace podctl

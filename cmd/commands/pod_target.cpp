@@ -6,11 +6,25 @@
 #include <utility>
 
 #include "cmd/command_line.h"
-#include "cmd/commands/os_login.h"
+#include "cmd/reporter.h"
 #include "plans/unknown_fate.h"
 #include "plans/way_in.h"
 
 namespace podctl {
+namespace {
+
+// As whom a pod is entered that OS Login lets us into; where that is nobody, a remark says so.
+void EnterAsMyself(Wiring& wiring, PodRecord* record) {
+  const auto why = EnterAsMyself(*wiring.entry_doors().login(), record);
+  if (!why) return;
+  wiring.reporter().Note(why->asked
+                             ? why->why.message + ", and the spec says `publishKey: false`."
+                             : fmt::format("OS Login could not be asked ({}); entering as {}.",
+                                           why->why.message,
+                                           why->instead.empty() ? "the local user" : why->instead));
+}
+
+}  // namespace
 
 Result<PodRecord> FindRecord(Wiring& wiring, const std::string& name) {
   auto store = wiring.OpenStore(wiring.StatePath());

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cmd/commands/pod_target.h"
-#include "cmd/commands/publish_keys.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
 #include "providers/base/ssh_key_lines.h"
@@ -16,7 +15,7 @@ namespace podctl {
 std::string RefusedKeyAdvice(Wiring& wiring, const std::string& pod) {
   const auto record = FindRecord(wiring, pod);
   if (!record || record->ssh.os_login_user) return {};
-  const auto ours = KeyLines(wiring).For(record->ssh, false);
+  const auto ours = wiring.entry_doors().Keys().For(record->ssh, false);
   if (!ours || ours->empty()) return {};
   auto provider = wiring.provider();
   if (!provider) return {};

@@ -1,12 +1,12 @@
 // `plan --out FILE`, `show FILE` and what `apply FILE` does before anything is changed.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <variant>
 
 #include "cmd/commands/apply.h"
-#include "cmd/commands/plan_run.h"
 #include "cmd/wiring.h"
+#include "plans/session/plan.h"
 
 namespace podctl {
 
@@ -16,8 +16,7 @@ bool SaveThePlan(Wiring& wiring, const PlanRun& run, const std::string& path);
 // The saved plan as text or, with --json, in the format of `terraform show -json`.
 int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown);
 
-// Takes the lock, refuses a plan that is stale, and brings back what a file must not hold. Shows
-// every problem itself; nullopt: exit 1, or 130 when interrupted.
-std::optional<PlanRun> PrepareSavedPlan(Wiring& wiring, const ApplyOptions& options);
+// What an apply of a saved plan does before anything is changed.
+std::variant<PlanRun, NoPlan> PrepareSavedPlan(Wiring& wiring, const ApplyOptions& options);
 
 }  // namespace podctl

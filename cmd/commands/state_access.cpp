@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "cmd/commands/state_lock.h"
 #include "cmd/reporter.h"
-#include "providers/base/text.h"
 
 namespace podctl {
 
@@ -15,68 +12,39 @@ int StateAccess::Fail(const Error& error, const std::string& summary) {
   return exit_code_;
 }
 
+bool StateAccess::Check(const Result<void>& done, const std::string& summary) {
+  if (!done) Fail(done.error(), summary);
+  return done.has_value();
+}
+
 bool StateAccess::Lock(const std::string& operation) {
-  auto lock =
-      store_->Lock(wiring_.LockFor(operation), PatienceFor(wiring_), wiring_.interrupt().drain());
-  if (!lock) {
-    Fail(lock.error());
-    return false;
-  }
-  lock_ = std::move(*lock);
-  const std::string note = lock_->TakeoverNote();
-  if (!note.empty()) wiring_.reporter().Note(note);
-  return true;
+  const auto note = edit_.Lock(RequestFor(wiring_, operation), wiring_.interrupt().drain());
+  if (!note) Fail(note.error());
+  if (note && !note->empty()) wiring_.reporter().Note(*note);
+  return note.has_value();
 }
 
 bool StateAccess::Load() {
-  return Take(store_->Load());
+  return Check(edit_.Load());
 }
 
 bool StateAccess::LoadOrSetAside() {
-  auto stored = store_->Load();
-  if (stored || stored.error().code != ErrorCode::kDataLoss) return Take(std::move(stored));
-  const auto aside = store_->SetAside();
-  if (!aside) {
-    Fail(aside.error());
-    return false;
+  const auto aside = edit_.LoadOrSetAside();
+  if (!aside) Fail(aside.error());
+  if (aside && !aside->empty()) {
+    wiring_.reporter().Note(fmt::format("The damaged state was put aside: it is now {}.", *aside));
   }
-  wiring_.reporter().Note(fmt::format("The damaged state was put aside: it is now {}.", *aside));
-  return Take(store_->Load());
+  return aside.has_value();
 }
 
-bool StateAccess::Take(Result<Snapshot> stored) {
-  if (!stored) {
-    Fail(stored.error());
-    return false;
-  }
-  exists_ = stored->state.has_value();
-  generation_ = stored->generation;
-  state_ = exists_ ? std::move(*stored->state) : NewState(wiring_.random());
-  return true;
+bool StateAccess::Save(bool push) {
+  const auto saved = edit_.Save(push);
+  ShowStoreWarnings(wiring_.reporter(), edit_.TakeWarnings());
+  return Check(saved, kNotSaved);
 }
 
-bool StateAccess::Save() {
-  return Saved(store_->Save(state_, &generation_));
-}
-
-bool StateAccess::Saved(const Result<void>& saved) {
-  for (const std::string& warning : store_->TakeWarnings()) {
-    wiring_.reporter().Note("Warning: " + warning);
-  }
-  if (saved) return true;
-  Error error = saved.error();
-  if (error.code == ErrorCode::kFailedPrecondition) {  // another run was first: it is run again
-    Fail(error, "the state could not be saved");
-    return false;
-  }
-  const auto aside = store_->SaveAside(state_);
-  error.hint = aside ? fmt::format(
-                           "What could not be saved is written to {0}. Once the cause is mended, "
-                           "run `podctl state push {0}`",
-                           ShellQuote(*aside))
-                     : "Nothing was changed; once the cause is mended, run the command again.";
-  Fail(error, "the state could not be saved");
-  return false;
+void ShowStoreWarnings(Reporter& reporter, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) reporter.Note("Warning: " + warning);
 }
 
 }  // namespace podctl

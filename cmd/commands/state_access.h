@@ -1,53 +1,43 @@
-// What the commands that look after the state share: it is opened, locked, read and saved in one
-// way, and what goes wrong is told in one way.
+// What the commands that look after the state share: what goes wrong is told in one way.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
 
 #include "cmd/commands/failure.h"
 #include "cmd/wiring.h"
+#include "plans/session/state_edit.h"
 #include "providers/base/error.h"
-#include "state/state.h"
-#include "state/store.h"
 
 namespace podctl {
 
 class StateAccess {
  public:
   StateAccess(Wiring& wiring, const std::string& path)
-      : wiring_(wiring), store_(wiring.OpenStore(path)) {}
+      : wiring_(wiring), edit_(wiring.OpenStore(path), wiring.random()) {}
 
-  // Each returns false after having shown why; then exit_code() is what to end with.
-  bool Lock(const std::string& operation);  // tells when a dead run's lock was taken over
-  bool Load();                              // no state yet: an empty one
-  // As Load, but a stored text that is damaged is put aside, which is told, and counts as no state:
-  // for who replaces it anyway.
+  // As StateEdit; each returns false after having shown why, and then exit_code() is what to end
+  // with.
+  bool Lock(const std::string& operation);
+  bool Load();
   bool LoadOrSetAside();
-  bool Save();
-  // What could not be saved is written beside, and the message says where.
-  bool Saved(const Result<void>& saved);
+  bool Save(bool push = false);
 
   int Fail(const Error& error, const std::string& summary = {});
   int exit_code() const { return exit_code_; }
 
-  State& state() { return state_; }
-  const State& state() const { return state_; }
-  StateStore& store() { return *store_; }
-  Generation& generation() { return generation_; }  // what was loaded, or saved last
-  bool exists() const { return exists_; }           // there was a stored one
+  State& state() { return edit_.state(); }
+  const State& state() const { return edit_.state(); }
+  StateEdit& edit() { return edit_; }
 
  private:
-  bool Take(Result<Snapshot> stored);
+  bool Check(const Result<void>& done, const std::string& summary = {});
 
   Wiring& wiring_;
-  std::unique_ptr<StateStore> store_;
-  std::unique_ptr<StateLock> lock_;
-  State state_;
-  Generation generation_;
-  bool exists_ = false;
+  StateEdit edit_;
   int exit_code_ = 1;
 };
+
+// Warnings of a store that has saved something.
+void ShowStoreWarnings(Reporter& reporter, const std::vector<std::string>& warnings);
 
 }  // namespace podctl

@@ -93,24 +93,23 @@ int RunStateHistory(Wiring& wiring) {
 int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options) {
   StateAccess access(wiring, wiring.StatePath());
   if (!access.Lock("state restore")) return access.exit_code();
-  auto old = access.store().LoadHistory(options.serial);
+  auto old = access.edit().store().LoadHistory(options.serial);
   if (!old) {
     Error error = old.error();
-    const bool is_present =
-        error.code == ErrorCode::kNotFound && PresentEntry(access.store()).serial == options.serial;
+    const bool is_present = error.code == ErrorCode::kNotFound &&
+                            PresentEntry(access.edit().store()).serial == options.serial;
     if (is_present) error.message = fmt::format("generation {} is the present one", options.serial);
     return access.Fail(error);
   }
-  auto history = access.store().History();
+  auto history = access.edit().store().History();
   if (!history) return access.Fail(history.error());
   // A damaged state is what this command is for: it is put aside.
   if (!access.LoadOrSetAside()) return access.exit_code();
-  const State before = access.exists() ? access.state() : State{};
+  const State before = access.edit().exists() ? access.state() : State{};
   access.state() = std::move(*old);
-  access.state().serial = access.exists() ? 0 : NewestSerial(*history) + 1;  // 0: the next one
-  if (!access.Saved(access.store().Push(access.state(), &access.generation()))) {
-    return access.exit_code();
-  }
+  access.state().serial =
+      access.edit().exists() ? 0 : NewestSerial(*history) + 1;  // 0: the next one
+  if (!access.Save(true)) return access.exit_code();
   ShowRestored(wiring, options.serial, access.state(), Forgotten(before, access.state()));
   return 0;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "cmd/reporter.h"
 #include "providers/base/text.h"
 
@@ -18,7 +20,7 @@ std::string NameOfHolder(const LockInfo& holder) {
 
 }  // namespace
 
-LockWait PatienceFor(Wiring& wiring) {
+LockRequest RequestFor(Wiring& wiring, const std::string& operation) {
   LockWait wait(wiring.options().lock_timeout);
   wait.on_wait = [&reporter = wiring.reporter()](const LockInfo& holder,
                                                  std::chrono::milliseconds waited) {
@@ -31,25 +33,7 @@ LockWait PatienceFor(Wiring& wiring) {
     reporter.Note(fmt::format("{} for {}{}", waited.count() == 0 ? "Waiting" : "Still waiting",
                               NameOfHolder(holder), since));
   };
-  return wait;
-}
-
-std::unique_ptr<StateLock> TakeLock(Wiring& wiring, StateStore& store,
-                                    const std::string& operation) {
-  auto lock =
-      store.Lock(wiring.LockFor(operation), PatienceFor(wiring), wiring.interrupt().drain());
-  if (!lock && wiring.interrupt().requested()) {
-    wiring.reporter().TellInterrupted(
-        "Interrupted while waiting for the state lock. Nothing was changed.");
-    return nullptr;
-  }
-  if (!lock) {
-    wiring.reporter().ShowError("", lock.error());
-    return nullptr;
-  }
-  const std::string note = (*lock)->TakeoverNote();
-  if (!note.empty()) wiring.reporter().Note(note);
-  return *std::move(lock);
+  return {[&wiring, operation] { return wiring.LockFor(operation); }, std::move(wait)};
 }
 
 }  // namespace podctl

@@ -55,7 +55,7 @@ int RunStatePull(Wiring& wiring) {
   StateAccess access(wiring, wiring.StatePath());
   if (!access.Load()) return access.exit_code();
   // Nothing stored: nothing on stdout, as terraform does.
-  if (access.exists()) wiring.streams().out << StateToJson(access.state()) << std::flush;
+  if (access.edit().exists()) wiring.streams().out << StateToJson(access.state()) << std::flush;
   return 0;
 }
 
@@ -66,15 +66,14 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   StateAccess access(wiring, wiring.StatePath());
   if (!access.Lock("state push")) return access.exit_code();
   if (!(options.force ? access.LoadOrSetAside() : access.Load())) return access.exit_code();
-  const Snapshot stored{access.exists() ? std::optional<State>(access.state()) : std::nullopt,
-                        access.generation()};
+  const Snapshot stored{
+      access.edit().exists() ? std::optional<State>(access.state()) : std::nullopt,
+      access.edit().generation()};
   if (auto allowed = CheckPush(stored, *pushed, options.force); !allowed) {
     return access.Fail(allowed.error());
   }
   access.state() = std::move(*pushed);
-  if (!access.Saved(access.store().Push(access.state(), &access.generation()))) {
-    return access.exit_code();
-  }
+  if (!access.Save(true)) return access.exit_code();
   const State& state = access.state();
   const auto document = [&] {
     Value value = Value::EmptyMap();
@@ -83,7 +82,7 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
     return value;
   };
   wiring.reporter().Document(document, [&](Streams& streams) {
-    streams.out << fmt::format("Pushed to {}: serial {}, {}.\n", access.store().Where(),
+    streams.out << fmt::format("Pushed to {}: serial {}, {}.\n", access.edit().store().Where(),
                                state.serial, Plural(state.pods.size(), "pod"));
   });
   return 0;

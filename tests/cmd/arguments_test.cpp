@@ -15,7 +15,6 @@
 #include "cmd/commands/apply.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/emulator.h"
-#include "cmd/commands/import.h"
 #include "cmd/commands/run/options.h"
 #include "cmd/commands/state_edit.h"
 #include "cmd/commands/state_history.h"
@@ -24,6 +23,7 @@
 #include "cmd/help_text.h"
 #include "plans/fleet/exec/options.h"
 #include "plans/fleet/tunnel/wanted.h"
+#include "plans/session/import.h"
 #include "tests/support/golden.h"
 
 namespace podctl {

@@ -1,9 +1,9 @@
 // Jobs that apply starts by itself, once their pod is there.
 #pragma once
 
-#include "cmd/commands/plan_run.h"
 #include "cmd/wiring.h"
 #include "plans/execute/executor.h"
+#include "plans/session/plan.h"
 
 namespace podctl {
 

@@ -2,15 +2,18 @@
 // adds it when it first connects.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cmd/wiring.h"
 #include "plans/change.h"
 #include "plans/spec/spec.h"
+#include "providers/os/environment.h"
+#include "providers/os/file_system.h"
+#include "providers/ssh/identities.h"
 
 namespace podctl {
 
@@ -18,22 +21,29 @@ namespace podctl {
 // into several files.
 class KeyLines {
  public:
-  explicit KeyLines(Wiring& wiring) : wiring_(wiring) {}
+  // All are lent. `on_made`: a key was made, since there was none.
+  KeyLines(
+      ssh::Keyring& keyring, const Environment& environment, FileSystem& files,
+      std::function<void()> on_made = [] {})
+      : keyring_(keyring), environment_(environment), files_(files), on_made_(std::move(on_made)) {}
 
   // One for each key that is offered to a worker. `make`: when there is no key at all, one is made;
   // only then can there be an error. Empty: none.
   Result<std::vector<std::string>> For(const SshSettings& ssh, bool make);
 
  private:
-  Wiring& wiring_;
+  ssh::Keyring& keyring_;
+  const Environment& environment_;
+  FileSystem& files_;
+  const std::function<void()> on_made_;
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> lines_;
   std::set<std::string> without_key_;  // identity files
 };
 
 // Into the pods of a spec that is to be planned: keys that are there.
-void PublishKeys(Wiring& wiring, Spec* spec);
+void PublishKeys(KeyLines& lines, Spec* spec);
 // Into the pods of a plan that is about to be applied, perhaps somebody else's: who applies it must
 // reach what it makes, so for new pods a key is made where there is none.
-Result<void> PublishPlanned(Wiring& wiring, Plan* plan);
+Result<void> PublishPlanned(KeyLines& lines, Plan* plan);
 
 }  // namespace podctl

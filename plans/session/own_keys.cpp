@@ -1,4 +1,4 @@
-#include "cmd/commands/publish_keys.h"
+#include "plans/session/own_keys.h"
 
 #include <fmt/format.h>
 
@@ -19,12 +19,10 @@ bool Publishes(const PodSpec& pod) {
 Result<std::vector<std::string>> KeyLines::For(const SshSettings& ssh, bool make) {
   std::vector<std::string>& lines = lines_[{ssh.user, ssh.identity_file}];
   if (!lines.empty() || (!make && without_key_.contains(ssh.identity_file))) return lines;
-  auto keys = wiring_.keyring().For(ssh.identity_file);
+  auto keys = keyring_.For(ssh.identity_file);
   if (!keys && make && ssh.identity_file.empty() && keys.error().code == ErrorCode::kNotFound) {
-    keys = ssh::Identities::LoadOrMake(wiring_.environment(), wiring_.files());
-    if (keys) {
-      wiring_.streams().err << "Made the SSH key ~/.ssh/podctl_ed25519, since there was none.\n";
-    }
+    keys = ssh::Identities::LoadOrMake(environment_, files_);
+    if (keys) on_made_();
   }
   if (!keys && make) return keys.error();
   if (!keys) {
@@ -38,16 +36,14 @@ Result<std::vector<std::string>> KeyLines::For(const SshSettings& ssh, bool make
   return lines;
 }
 
-void PublishKeys(Wiring& wiring, Spec* spec) {
-  KeyLines lines(wiring);
+void PublishKeys(KeyLines& lines, Spec* spec) {
   for (PodSpec& pod : spec->pods) {
     if (!Publishes(pod)) continue;
     if (auto own = lines.For(pod.ssh, false)) pod.own_keys = *own;
   }
 }
 
-Result<void> PublishPlanned(Wiring& wiring, Plan* plan) {
-  KeyLines lines(wiring);
+Result<void> PublishPlanned(KeyLines& lines, Plan* plan) {
   Result<void> done;
   for (Change& change : plan->changes) {
     const bool creates = std::holds_alternative<Create>(change.action) ||

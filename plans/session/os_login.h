@@ -1,43 +1,29 @@
 // OS Login, for who is about to enter workers: whether it is on, as whom it lets us in, and that it
-// knows our key. Asks the network; each question once in a run. Knows no SSH connections.
+// knows our key. Knows no SSH connections.
 #pragma once
 
-#include <future>
-#include <map>
 #include <optional>
 #include <string>
 
-#include "cmd/wiring.h"
 #include "plans/change.h"
 #include "plans/refresh.h"
 #include "plans/spec/spec.h"
 
 namespace podctl {
 
+// The door to whoever decides it.
 class OsLogin {
  public:
-  explicit OsLogin(Wiring& wiring) : wiring_(wiring) {}
-
+  virtual ~OsLogin() = default;
   // Whether the project's metadata turns it on, for nodes that say nothing themselves. Who may not
   // look hears no.
-  bool IsOnIn(const std::string& project);
-
+  virtual bool IsOnIn(const std::string& project) = 0;
   // Our user name there. With `import` the public key of `identity_file` is put into our profile
   // where it is not, or not for long any more; it expires after a day.
-  Result<std::string> User(const std::string& project, const std::string& identity_file,
-                           bool import);
+  virtual Result<std::string> User(const std::string& project, const std::string& identity_file,
+                                   bool import) = 0;
   // That User is empty.
-  Error NoUser(const std::string& project);
-
- private:
-  Result<std::string> Email();
-  Result<std::string> AskUser(const std::string& project, const std::string& identity_file,
-                              bool import);
-
-  Wiring& wiring_;
-  std::map<std::string, bool> projects_;
-  std::map<std::string, Result<std::string>> users_;  // by project, key and `import`
-  std::optional<Result<std::string>> email_;
+  virtual Error NoUser(const std::string& project) = 0;
 };
 
 // Which pods are entered by OS Login, by what their spec, their node, or their project says, in
@@ -53,7 +39,12 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
 Result<void> EnterPlanned(OsLogin& login, Plan* plan);
 
 // For a pod whose record says that OS Login decides: the name of whoever runs podctl now. Where
-// nobody can be asked, the one that was noted stands, and a remark says so.
-void EnterAsMyself(Wiring& wiring, PodRecord* record);
+// there is none, the one that was noted stands.
+struct NotAsMyself {
+  Error why;
+  bool asked = false;   // and there is no name; else nobody could be asked
+  std::string instead;  // empty: the local user
+};
+std::optional<NotAsMyself> EnterAsMyself(OsLogin& login, PodRecord* record);
 
 }  // namespace podctl

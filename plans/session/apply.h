@@ -1,0 +1,57 @@
+// From a plan to what it says: the approval, the way in, and the execution. What is said of it, and
+// who is asked, is the listener's.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+
+#include "plans/event.h"
+#include "plans/execute/executor.h"
+#include "plans/session/entry.h"
+#include "plans/session/plan.h"
+#include "providers/bootstrap/step_runner.h"
+#include "providers/os/clock.h"
+
+namespace podctl {
+
+struct ApplyDoors {
+  EntryDoors entry;
+  StepRunner& steps;
+  Clock& clock;
+  Random& random;
+  std::stop_token drain;
+  std::stop_token leave;
+};
+
+class ApplyListener {
+ public:
+  virtual ~ApplyListener() = default;
+  // Before anything is changed; false: it is not to be.
+  virtual bool Approve(const PlanRun& run) = 0;
+  // There is nothing to do, and yet nobody could be named who will be let in.
+  virtual void OnNoLogin(const Error& why) = 0;
+  // It begins; whom its events are for.
+  virtual EventSink& OnBegin() = 0;
+};
+
+struct ApplyEnd {
+  enum class How {
+    kNothing,   // there was nothing to do; what an earlier run left is settled and saved
+    kDeclined,  // by the listener
+    kNoWayIn,   // `no_way_in` says why
+    kDone,
+  };
+  How how = How::kDone;
+  std::optional<NoWayIn> no_way_in = {};
+  ExecuteResult result = {};
+};
+
+// Carries out the plan of `run`, which has no errors, and whose lock is held.
+ApplyEnd Apply(const ApplyDoors& doors, const ExecuteOptions& options, ApplyListener& listener,
+               PlanRun* run);
+
+// The same of another plan that was made from it.
+ExecuteResult Execute(const ApplyDoors& doors, const ExecuteOptions& options, const Plan& plan,
+                      EventSink& events, PlanRun* run);
+
+}  // namespace podctl

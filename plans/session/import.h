@@ -1,0 +1,55 @@
+// Takes over a node that somebody else made: finds it, writes the spec that matches it, and puts it
+// into the state.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "plans/session/plan.h"
+#include "plans/spec/spec.h"
+#include "providers/os/clock.h"
+#include "providers/provider.h"
+#include "state/state.h"
+
+namespace podctl {
+
+struct ImportOptions {
+  std::string address;     // "pod.research"
+  std::string id;          // of the node
+  std::string write_spec;  // a file; empty: none
+};
+
+struct ImportWishes : ImportOptions {
+  LoadOptions load;
+  StateChoice state;
+  LockRequest lock;
+};
+
+struct Imported {
+  Address address;
+  NodeName name;
+  Value node;
+  std::string blind;                   // why it was not read in the version that shows all
+  std::optional<QueuedRecord> queued;  // what it came from
+  bool waits = false;                  // there is no node yet
+  std::string text;                    // the spec that matches; empty: there was one
+  std::string target;                  // the file that it was written to; empty: none
+  std::vector<std::string> differs;    // what the spec wants otherwise
+  PodSpec pod;
+  bool restarts_runtime = false;      // the state has a step for it
+  std::vector<std::string> warnings;  // of the store
+};
+
+struct NoImport {
+  std::string summary = {};
+  std::optional<Error> error = {};  // nullopt: the listener has heard of the spec's
+  std::vector<std::string> warnings = {};
+};
+
+// The listener hears of problems of the spec, too.
+std::variant<Imported, NoImport> Import(const PlanDoors& doors, Clock& clock, Random& random,
+                                        const ImportWishes& wishes, PlanListener& listener);
+
+}  // namespace podctl

@@ -1,0 +1,197 @@
+#include "plans/session/plan.h"
+
+#include <future>
+#include <set>
+#include <utility>
+
+#include "plans/list_ahead.h"
+#include "plans/moves.h"
+#include "plans/planner.h"
+#include "plans/renewed_keys.h"
+#include "plans/unknown_fate.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+// Those that can be listed before spec and state are known together: in v2.
+std::set<ZoneName> ZonesOf(const State& state) {
+  std::set<ZoneName> zones;
+  for (const auto& [address, record] : state.pods) zones.emplace(record.project, record.zone);
+  for (const auto& [address, record] : state.pods) {
+    if (record.api_version == ApiVersion::kV2Alpha1) zones.erase({record.project, record.zone});
+  }
+  return zones;
+}
+
+std::set<ZoneName> ZonesOf(const Spec& spec) {
+  std::set<ZoneName> zones;
+  for (const PodSpec& pod : spec.pods) zones.emplace(pod.project, pod.zone);
+  for (const PodSpec& pod : spec.pods) {
+    if (pod.api_version == ApiVersion::kV2Alpha1) zones.erase({pod.project, pod.zone});
+  }
+  return zones;
+}
+
+// The state, read on a thread of its own while the spec is: of thousands of pods each takes a
+// while. Where it lies is a guess until the spec is read, so what was read may be of no use.
+class StateAhead {
+ public:
+  // `listing`, which may be null, begins with the zones of the state. It must outlive this.
+  StateAhead(const PlanDoors& doors, std::string path, ListAhead* listing)
+      : path_(std::move(path)), store_(doors.open_store(path_)) {
+    snapshot_ = std::async(std::launch::async, [this, listing] {
+      Result<Snapshot> snapshot = store_->Load();
+      const bool known = snapshot.has_value() && snapshot->state.has_value();
+      if (known && listing != nullptr) listing->Begin(ZonesOf(*snapshot->state));
+      return snapshot;
+    });
+  }
+
+  // The store at `path`, and what it holds.
+  std::pair<std::unique_ptr<StateStore>, Result<Snapshot>> Take(const PlanDoors& doors,
+                                                                const std::string& path) {
+    Result<Snapshot> snapshot = snapshot_.get();
+    if (path == path_) return {std::move(store_), std::move(snapshot)};
+    auto store = doors.open_store(path);
+    snapshot = store->Load();
+    return {std::move(store), std::move(snapshot)};
+  }
+
+ private:
+  const std::string path_;
+  std::unique_ptr<StateStore> store_;
+  std::future<Result<Snapshot>> snapshot_;  // waits for its thread when it goes
+};
+
+// The state, of which lineage, serial and key stay behind as well.
+State TakeRecords(State* state) {
+  State taken = std::exchange(*state, State());
+  state->lineage = taken.lineage;
+  state->serial = taken.serial;
+  state->digest_key = taken.digest_key;
+  return taken;
+}
+
+// The summary is terraform's, by which tools know it.
+Diagnostic TargetWarning() {
+  Diagnostic warning;
+  warning.severity = Severity::kWarning;
+  warning.summary = "Resource targeting is in effect";
+  warning.detail =
+      "This plan was made with `--target`, so it may hold only a part of what the spec asks for.\n"
+      "Targets are for exceptional situations, such as getting over a mistake; `podctl plan` "
+      "without them shows what is left to do.";
+  return warning;
+}
+
+}  // namespace
+
+Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
+  constexpr std::uint64_t kMostBytes = 4 << 20;
+  Diagnostics complete;
+  for (Diagnostic diagnostic : diagnostics.items()) {
+    if (diagnostic.place.line > 0 && diagnostic.source_line.empty()) {
+      if (auto text = files.Read(diagnostic.place.file, kMostBytes)) {
+        const auto lines = SplitLines(*text);
+        const auto index = static_cast<std::size_t>(diagnostic.place.line) - 1;
+        if (index < lines.size()) diagnostic.source_line = lines[index];
+      }
+    }
+    complete.Add(std::move(diagnostic));
+  }
+  return complete;
+}
+
+std::optional<NoPlan> TakeLock(const LockRequest& request, const std::stop_token& stop,
+                               PlanListener& listener, PlanRun* run) {
+  auto lock = run->store->Lock(request.info(), request.wait, stop);
+  if (!lock && stop.stop_requested()) {
+    return NoPlan{.why = NoPlan::Why::kInterrupted, .waited_for_lock = true};
+  }
+  if (!lock) return NoPlan{.why = NoPlan::Why::kLock, .error = lock.error()};
+  run->lock = *std::move(lock);
+  if (const std::string note = run->lock->TakeoverNote(); !note.empty()) listener.OnTakeover(note);
+  return std::nullopt;
+}
+
+namespace {
+
+// Spec, lock and state. What can be listed is begun on the way.
+std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
+                              PlanListener& listener, std::optional<ListAhead>* listing,
+                              PlanRun* run) {
+  // What is to be changed is read when the lock is held, and not before.
+  std::optional<StateAhead> ahead;
+  if (!wishes.lock) {
+    // Without a provider the state is read all the same; why there is none is told below.
+    if (doors.provider && wishes.plan.refresh) listing->emplace(**doors.provider, doors.stop);
+    ahead.emplace(doors, wishes.state.likely, *listing ? &**listing : nullptr);
+  }
+  Diagnostics read;
+  run->spec = LoadSpec(wishes.load, doors.entry.files, doors.entry.environment, read);
+  if (read.has_errors()) return NoPlan{.why = NoPlan::Why::kSpec, .problems = std::move(read)};
+  listener.OnSpec(read);
+  const std::string path = wishes.state.For(run->spec);
+  if (wishes.plan.mode == PlanMode::kDestroy) run->spec.pods.clear();
+  if (wishes.lock) {
+    run->store = doors.open_store(path);
+    if (auto none = TakeLock(*wishes.lock, doors.stop, listener, run)) return none;
+  }
+  if (!doors.provider) return NoPlan{.why = NoPlan::Why::kUsage, .error = doors.provider.error()};
+  run->provider = *doors.provider;
+  // Not before the lock is held: what is listed must not be changed by another run.
+  if (!*listing) listing->emplace(*run->provider, doors.stop);
+  if (wishes.plan.refresh) (*listing)->Begin(ZonesOf(run->spec));
+  Result<Snapshot> stored = Snapshot{};
+  if (ahead) {
+    std::tie(run->store, stored) = ahead->Take(doors, path);
+  } else {
+    stored = run->store->Load();
+  }
+  if (!stored) return NoPlan{.error = stored.error()};
+  run->stored = std::move(stored->state).value_or(State{});
+  run->generation = stored->generation;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWishes& wishes,
+                                          PlanListener& listener) {
+  PlanRun run;
+  std::optional<ListAhead> listing;
+  if (auto none = ReadAll(doors, wishes, listener, &listing, &run)) return *std::move(none);
+  FileSystem& files = doors.entry.files;
+  KeyLines keys = doors.entry.Keys();
+  PublishKeys(keys, &run.spec);
+  PlanOptions plan = wishes.plan;
+  plan.state_place = {wishes.state.For(run.spec), wishes.flags, ""};
+  if (run.generation.none()) plan.state_place.kept = KeptWords(*run.store, wishes.flags);
+  State known = wishes.keep_stored ? run.stored : TakeRecords(&run.stored);
+  plan.moved = MovePods(run.spec, &known, run.problems);
+  if (run.problems.has_errors()) return NoPlan{.problems = WithSourceLines(files, run.problems)};
+  auto observation = Observe(run.spec, known, *run.provider, wishes.parallelism, doors.stop,
+                             plan.refresh, wishes.flags, &*listing);
+  if (!observation && doors.stop.stop_requested()) {
+    return NoPlan{.why = NoPlan::Why::kInterrupted};
+  }
+  if (!observation) return NoPlan{.error = observation.error()};
+  run.observation = std::move(*observation);
+  auto used =
+      UseOsLogin(*doors.entry.login(), known, run.observation, wishes.will_enter, &run.spec);
+  if (!used) return NoPlan{.error = used.error()};
+  // A plan that takes drift into the state shows what the stored one does not say yet.
+  const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
+  run.settled = Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes);
+  if (only_refreshes && plan.refresh) {
+    TakeRenewedKeys(*run.provider, wishes.parallelism, doors.stop, &run.settled, &run.notes);
+  }
+  const State& base = only_refreshes ? known : run.settled;  // NOLINT(bugprone-use-after-move)
+  run.plan = MakePlan(run.spec, base, run.observation, plan, run.problems);
+  if (!plan.targets.empty()) run.problems.Add(TargetWarning());
+  run.problems = WithSourceLines(files, run.problems);
+  return run;
+}
+
+}  // namespace podctl

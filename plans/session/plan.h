@@ -1,0 +1,112 @@
+// From a spec and a state to a plan: what plan, apply, destroy and watch do before anything is
+// changed. Says nothing and asks nobody but the API.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "plans/change.h"
+#include "plans/planner.h"
+#include "plans/refresh.h"
+#include "plans/session/entry.h"
+#include "plans/spec/loader.h"
+#include "plans/spec/spec.h"
+#include "providers/base/diagnostic.h"
+#include "providers/provider.h"
+#include "state/store.h"
+
+namespace podctl {
+
+// Where the state is.
+struct StateChoice {
+  std::string likely;  // unless the spec says otherwise
+  bool given = false;  // whatever the spec says
+
+  const std::string& For(const Spec& spec) const {
+    return given || spec.state.empty() ? likely : spec.state;
+  }
+};
+
+struct PlanDoors {
+  EntryDoors entry;
+  Result<Provider*> provider;  // an error where the endpoint is none; told once the lock is held
+  std::function<std::unique_ptr<StateStore>(const std::string& path)> open_store;
+  std::stop_token stop;
+};
+
+struct LockRequest {
+  std::function<LockInfo()> info;
+  LockWait wait;
+};
+
+struct PlanWishes {
+  LoadOptions load;
+  StateChoice state;
+  std::string flags;  // by which another command finds the same spec and state
+  int parallelism = 10;
+  PlanOptions plan;
+  std::optional<LockRequest> lock;  // of who will change something
+  bool will_enter = false;          // the workers of what is planned, see UseOsLogin
+  // The state as read is looked at afterwards. Else its records are not copied, which takes a while
+  // when they are thousands; lineage, serial and key are kept.
+  bool keep_stored = false;
+};
+
+class PlanListener {
+ public:
+  virtual ~PlanListener() = default;
+  // Of a spec that is usable: its warnings, before anything else is done.
+  virtual void OnSpec(const Diagnostics& warnings) = 0;
+  // A dead run's lock was taken over.
+  virtual void OnTakeover(const std::string& note) = 0;
+};
+
+struct PlanRun {
+  Spec spec;
+  Provider* provider = nullptr;
+  std::unique_ptr<StateStore> store;
+  std::unique_ptr<StateLock> lock;  // only when asked for
+  State stored;                     // as read; of PreparePlan only with `keep_stored` the whole
+  Generation generation;            // of `stored`
+  State settled;                    // brought up to what the API says
+  Observation observation;
+  Plan plan;
+  // What speaks against the plan, or is to be said of it, after it. A plan with errors may be
+  // looked at, but neither saved nor carried out.
+  Diagnostics problems;
+  std::vector<std::string> notes;
+};
+
+// Why there is no plan.
+struct NoPlan {
+  enum class Why {
+    kSpec,         // it cannot be read, or is wrong
+    kUsage,        // a flag or a variable of the environment is wrong
+    kLock,         // somebody else holds it
+    kElse,         // the state, the API, a key
+    kInterrupted,  // by the user
+  };
+  Why why = Why::kElse;
+  Diagnostics problems = {};        // of the spec
+  std::optional<Error> error = {};  // what else
+  std::string summary = {};         // of the error; empty: it has none of its own
+  bool waited_for_lock = false;     // when it was interrupted
+};
+
+// What is said of the plan is left in `problems`.
+std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWishes& wishes,
+                                          PlanListener& listener);
+
+// Takes the lock for `run`, whose store is open. nullopt: it has it.
+std::optional<NoPlan> TakeLock(const LockRequest& request, const std::stop_token& stop,
+                               PlanListener& listener, PlanRun* run);
+
+// Diagnostics of a place in the spec, with the text of that line read from the file.
+Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics);
+
+}  // namespace podctl

@@ -1,0 +1,377 @@
+#include "plans/session/saved_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "plans/execute/affected_jobs.h"
+#include "plans/plan_file/seal.h"
+#include "plans/plan_file/secrets.h"
+#include "plans/plan_file/staleness.h"
+#include "plans/spec/loader.h"
+#include "plans/spec/local_files.h"
+#include "providers/base/text.h"
+#include "providers/os/this_process.h"
+
+namespace podctl {
+namespace {
+
+constexpr const char* kStale = "Saved plan is stale";
+constexpr const char* kAltered = "Saved plan was altered";
+constexpr const char* kNotSealed =
+    "It does not bear the seal of its state: since it was made somebody has changed what it says, "
+    "or an older podctl made it. Make a new one with `podctl plan --out FILE`.";
+constexpr const char* kStateMovedOn =
+    "The given plan file can no longer be applied because the state was changed by another "
+    "operation after the plan was created.";
+
+std::string CurrentFolder() {
+  std::error_code error;
+  const auto path = std::filesystem::current_path(error);
+  return error ? "." : path.string();
+}
+
+std::string WithoutSlash(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  return url;
+}
+
+// Digests are keyed by the state's own key; the first plan, made before there is a state, carries
+// one.
+SecretKey KeyOf(const SavedPlan& saved, const State& stored) {
+  return saved.check_key.empty() ? SecretKey{stored.digest_key, false}
+                                 : SecretKey{saved.check_key, true};
+}
+
+SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clock,
+                        Random& random) {
+  SavedPlan saved;
+  saved.podctl_version = wishes.version;
+  saved.created_at = FormatTimestamp(clock.Now());
+  saved.folder = CurrentFolder();
+  saved.state_path = wishes.state.For(run.spec);
+  saved.endpoint = WithoutSlash(wishes.endpoint);
+  // What a folder gave depends on more flags than are saved: then the files it gave are.
+  const bool by_flags = wishes.load.recursive || !wishes.load.var_files.empty();
+  saved.spec_paths = by_flags ? run.spec.files : wishes.load.paths;
+  saved.spec_digest = run.spec.digest;
+  for (const auto& [name, value] : run.spec.variables) {
+    if (value.sensitive) {
+      saved.sensitive_variables.push_back(name);
+    } else {
+      saved.variables[name] = value.text;
+    }
+  }
+  saved.plan = run.plan;
+  if (run.generation.none()) {
+    saved.check_key = NewDigestKey(random);
+    // The state that its apply makes; so of two plans without a state only one can be applied.
+    saved.plan.lineage = random.Uuid();
+  } else {
+    saved.prior = run.settled;
+  }
+  const SecretKey key = KeyOf(saved, run.stored);
+  saved.nodes = TakeNodes(saved.plan, run.settled, run.observation, key);
+  saved.training = TakeTraining(saved.plan, run.observation);
+  saved.jobs = JobsAffected(run.spec, run.plan);
+  HideSecrets(key, &saved.plan);
+  return saved;
+}
+
+std::string From(const std::string& folder, const std::string& path) {
+  if (folder.empty() || path.starts_with("/") || path.starts_with("~")) return path;
+  return folder + "/" + path;
+}
+
+// Relative paths start where the plan was made; where that folder is not on this machine (another
+// checkout of a pipeline), here (empty).
+std::string FolderOf(FileSystem& files, const SavedPlan& saved) {
+  if (saved.folder.empty() || saved.folder == CurrentFolder()) return {};
+  const std::string spec = saved.spec_paths.empty() ? "podctl.yaml" : saved.spec_paths.front();
+  return files.Stat(From(saved.folder, spec)) ? saved.folder : std::string();
+}
+
+// What stands at `path` and is nobody's plan is not written over: a spec, a state.
+Result<void> CheckTarget(FileSystem& files, const std::string& path) {
+  auto info = files.Stat(path);
+  if (!info) {
+    if (info.error().code == ErrorCode::kNotFound) return {};
+    return info.error();
+  }
+  if (info->kind != FileInfo::Kind::kFile) {
+    return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} is not a file", path));
+  }
+  if (info->size == 0) return {};
+  auto there = ReadPlanFile(path, files);
+  if (there || there.error().code != ErrorCode::kInvalidArgument) return {};
+  return MakeError(ErrorCode::kAlreadyExists,
+                   fmt::format("{} is there already, and is not a saved plan", path),
+                   "Give the plan another name, or remove that file first.");
+}
+
+class SavedRun {
+ public:
+  SavedRun(const PlanDoors& doors, const SavedWishes& wishes, PlanListener& listener)
+      : doors_(doors), files_(doors.entry.files), wishes_(wishes), listener_(listener) {}
+
+  std::variant<PlanRun, NoPlan> Prepare() {
+    auto saved = ReadPlanFile(wishes_.file, files_);
+    if (!saved) return NoPlan{.error = saved.error()};
+    saved_ = std::move(*saved);
+    if (!CheckFlags()) return std::move(none_);
+    FindFolder();
+    if (!CheckEndpoint() || !LoadState() || !RestoreFromSpec() || !CheckFiles() || !LookAround()) {
+      return std::move(none_);
+    }
+    run_.plan = std::move(saved_.plan);
+    return std::move(run_);
+  }
+
+ private:
+  bool Fail(const Error& error) {
+    none_.error = error;
+    return false;
+  }
+  bool Refuse(const std::string& summary, const std::string& detail,
+              ErrorCode code = ErrorCode::kFailedPrecondition) {
+    none_.summary = summary;
+    return Fail(MakeError(code, detail));
+  }
+  bool RefuseStale(const std::string& detail) {
+    return Refuse(kStale, detail, ErrorCode::kStalePlan);
+  }
+
+  // A saved plan was decided upon; nothing on the command line may change what it says.
+  bool CheckFlags() {
+    if (!wishes_.foreign_flag.empty()) {
+      return Refuse(fmt::format("Can't use {} when applying a saved plan", wishes_.foreign_flag),
+                    "A saved plan holds what was decided when it was created. Give the flag to "
+                    "`podctl plan --out FILE` instead.");
+    }
+    for (const auto& [name, text] : wishes_.plan.load.vars) {
+      if (!CheckVariable(name, text)) return false;
+    }
+    return true;
+  }
+
+  bool CheckVariable(const std::string& name, const std::string& text) {
+    const auto& secret = saved_.sensitive_variables;
+    if (std::find(secret.begin(), secret.end(), name) != secret.end()) return true;
+    const auto known = saved_.variables.find(name);
+    if (known != saved_.variables.end() && known->second == text) return true;
+    return Refuse("Can't set variables when applying a saved plan",
+                  fmt::format("A saved plan includes the variable values that were set when it was "
+                              "created. `{}` {}. Only sensitive variables, which the file does not "
+                              "hold, can be given again.",
+                              name,
+                              known == saved_.variables.end()
+                                  ? "is not among them"
+                                  : fmt::format("was `{}`", VisibleControls(known->second))));
+  }
+
+  void FindFolder() {
+    base_ = FolderOf(files_, saved_);
+    if (base_.empty()) return;
+    for (Change& change : saved_.plan.changes) {
+      auto* run = std::get_if<RunStep>(&change.action);
+      if (run == nullptr) continue;
+      for (StepFile& file : run->step.files) file.source = From(base_, file.source);
+    }
+  }
+  bool CheckEndpoint() {
+    const std::string now = WithoutSlash(wishes_.endpoint);
+    if (now == saved_.endpoint) return true;
+    // Before it is shown: one that is none may hold a password or a key.
+    if (!doors_.provider) return Fail(doors_.provider.error());
+    return Refuse("Saved plan is for another API",
+                  fmt::format("The plan was made against {}, and this run would talk to {}. Add "
+                              "`--endpoint {}` to apply it.",
+                              saved_.endpoint, now, saved_.endpoint));
+  }
+
+  bool LoadState() {
+    run_.store = doors_.open_store(StateOf(files_, wishes_.plan.state, saved_));
+    if (auto none = TakeLock(*wishes_.plan.lock, doors_.stop, listener_, &run_)) {
+      none_ = *std::move(none);
+      return false;
+    }
+    auto stored = run_.store->Load();
+    if (!stored) return Fail(stored.error());
+    run_.generation = stored->generation;
+    const bool fresh = run_.generation.none();
+    run_.stored = std::move(stored->state).value_or(State{});
+    if (std::string why = WhyStale(fresh); !why.empty()) {
+      return RefuseStale(fmt::format("{}\n{}", kStateMovedOn, why));
+    }
+    if (saved_.prior && !IsSealedBy(run_.stored.digest_key, saved_)) {
+      return Refuse(kAltered, kNotSealed, ErrorCode::kStalePlan);
+    }
+    if (fresh) run_.stored.lineage = saved_.plan.lineage;
+    return true;
+  }
+
+  std::string WhyStale(bool fresh) const {
+    const std::string where = run_.store->Where();
+    if (!saved_.prior) {
+      return fresh ? ""
+                   : fmt::format("There was no state when it was created; now there is {}.", where);
+    }
+    if (fresh) return fmt::format("There is no state at {} any more.", where);
+    if (run_.stored.lineage != saved_.plan.lineage) {
+      return fmt::format("{} is another state than the one it was created from.", where);
+    }
+    if (run_.stored.serial != saved_.plan.serial) {
+      return fmt::format("It was created at serial {}, and {} is at serial {}.", saved_.plan.serial,
+                         where, run_.stored.serial);
+    }
+    return "";
+  }
+
+  // A file may give the sensitive variables again, and beside them only what the plan holds.
+  bool CheckVariableFiles(const LoadOptions& load) {
+    Diagnostics problems;  // are told when the spec is read with the plan's variables
+    const Spec spec = LoadSpec(load, files_, doors_.entry.environment, problems);
+    for (const auto& [name, variable] : spec.variables) {
+      if (saved_.variables.contains(name) && !CheckVariable(name, variable.text)) return false;
+    }
+    return true;
+  }
+
+  // The spec is needed for sensitive values only; where it is there and was edited, that is said.
+  bool RestoreFromSpec() {
+    LoadOptions load = wishes_.plan.load;
+    if (load.paths.empty()) {
+      load.paths = saved_.spec_paths;
+      if (load.paths.empty() && !base_.empty()) load.paths = {"podctl.yaml"};
+      for (std::string& path : load.paths) path = From(base_, path);
+    }
+    if (!load.var_files.empty() && !CheckVariableFiles(load)) return false;
+    const auto given = std::exchange(load.vars, saved_.variables);
+    for (const auto& [name, text] : given) load.vars[name] = text;
+    Diagnostics problems;
+    run_.spec = LoadSpec(load, files_, doors_.entry.environment, problems);
+    if (problems.has_errors()) run_.spec.jobs.clear();  // none is started that may be half read
+    if (!run_.spec.digest.empty() && run_.spec.digest != saved_.spec_digest) WarnOfEdit();
+    if (!NeedsSecrets(saved_.plan)) return true;
+    if (problems.has_errors()) {
+      listener_.OnSpec(problems);
+      return Refuse("the plan's sensitive values cannot be taken from the spec",
+                    "A saved plan does not hold them: its spec, with the variables and the "
+                    "environment it reads them from, is needed to apply it.");
+    }
+    auto restored = RestoreSecrets(KeyOf(saved_, run_.stored), run_.spec, &saved_.plan);
+    if (!restored) return Fail(restored.error());
+    return true;
+  }
+
+  void WarnOfEdit() {
+    Diagnostic warning;
+    warning.severity = Severity::kWarning;
+    warning.summary = "the spec was edited after the plan was created";
+    warning.detail = "The plan is applied as it was reviewed; `podctl plan` shows what is left.";
+    Diagnostics warnings;
+    warnings.Add(std::move(warning));
+    listener_.OnSpec(warnings);
+  }
+
+  bool CheckFiles() {
+    for (const Change& change : saved_.plan.changes) {
+      const auto* run = std::get_if<RunStep>(&change.action);
+      if (run == nullptr || run->step.files.empty()) continue;
+      const auto digest = DigestFiles(files_, run->step.files);
+      if (digest && *digest == run->files_digest) continue;
+      return RefuseStale(
+          fmt::format("The given plan file can no longer be applied because the files "
+                      "that {} copies to the workers were changed after the plan was "
+                      "created{}",
+                      change.address, digest ? "." : ": " + digest.error().message));
+    }
+    return true;
+  }
+
+  bool LookAround() {
+    if (!doors_.provider) return Fail(doors_.provider.error());
+    run_.provider = *doors_.provider;
+    State base = saved_.prior.value_or(run_.stored);
+    base.digest_key = run_.stored.digest_key;
+    auto observation = Observe(PodsOfPlan(), base, *run_.provider, wishes_.plan.parallelism,
+                               doors_.stop, true, wishes_.plan.flags);
+    if (!observation) {
+      if (doors_.stop.stop_requested()) none_.why = NoPlan::Why::kInterrupted;
+      return Fail(observation.error());
+    }
+    auto changed = FindChanges(saved_.nodes, *observation, KeyOf(saved_, run_.stored));
+    for (std::string& change : FindTrainingChanges(saved_.training, *observation)) {
+      changed.push_back(std::move(change));
+    }
+    if (!changed.empty()) {
+      return RefuseStale(
+          "The given plan file can no longer be applied because what it acts on "
+          "was changed after the plan was created:\n  " +
+          Join(changed, "\n  "));
+    }
+    run_.observation = std::move(*observation);
+    run_.settled = Settle(std::move(base), run_.observation, &run_.notes);
+    return true;
+  }
+
+  Spec PodsOfPlan() const {
+    Spec spec;
+    for (const Change& change : saved_.plan.changes) {
+      std::visit(
+          [&](const auto& action) {
+            // A training job's action has an empty one.
+            if constexpr (requires { action.pod; }) {
+              if (!change.training) spec.pods.push_back(action.pod);
+            }
+          },
+          change.action);
+    }
+    return spec;
+  }
+
+  const PlanDoors& doors_;
+  FileSystem& files_;
+  const SavedWishes& wishes_;
+  PlanListener& listener_;
+  NoPlan none_;
+  SavedPlan saved_;
+  std::string base_;  // where relative paths start; empty: here
+  PlanRun run_;
+};
+
+}  // namespace
+
+std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPlan& saved) {
+  return choice.given ? choice.likely : From(FolderOf(files, saved), saved.state_path);
+}
+
+Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWishes& wishes,
+                      FileSystem& files, Clock& clock, Random& random) {
+  if (auto free = CheckTarget(files, path); !free) return free;
+  const std::string temporary = fmt::format("{}.{}-{}.tmp", path, ProcessId(), random.Uuid());
+  SavedPlan made = MakeSavedPlan(run, wishes, clock, random);
+  if (made.prior) {
+    if (auto sealed = SealPlan(run.stored.digest_key, &made); !sealed) return sealed;
+  }
+  return WritePlanFile(made, path, temporary, files);
+}
+
+Result<Seal> CheckSeal(const SavedPlan& saved, StateStore& store) {
+  if (!saved.prior) return Seal::kNone;
+  const auto stored = store.Load();
+  const State* state = stored && stored->state ? &*stored->state : nullptr;
+  if (state == nullptr || state->lineage != saved.plan.lineage) return Seal::kNotLookedAt;
+  if (IsSealedBy(state->digest_key, saved)) return Seal::kSound;
+  return MakeError(ErrorCode::kStalePlan, kAltered, kNotSealed);
+}
+
+std::variant<PlanRun, NoPlan> PrepareSavedPlan(const PlanDoors& doors, const SavedWishes& wishes,
+                                               PlanListener& listener) {
+  return SavedRun(doors, wishes, listener).Prepare();
+}
+
+}  // namespace podctl

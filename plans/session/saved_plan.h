@@ -1,0 +1,48 @@
+// A plan that is kept in a file, and what its apply does before anything is changed: it takes the
+// lock, refuses a plan that is stale or was altered, and brings back what a file must not hold.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "plans/plan_file.h"
+#include "plans/session/plan.h"
+#include "providers/os/clock.h"
+#include "providers/os/file_system.h"
+
+namespace podctl {
+
+struct SaveWishes {
+  LoadOptions load;  // by which the spec was read
+  StateChoice state;
+  std::string endpoint;  // of the API that was asked
+  std::string version;   // of podctl
+};
+
+// Keeps the plan in `path`, which is created or was a saved plan before.
+Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWishes& wishes,
+                      FileSystem& files, Clock& clock, Random& random);
+
+// The state that its apply writes.
+std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPlan& saved);
+
+// Whether a plan is as the state that it was made from has sealed it; kStalePlan: it is not.
+enum class Seal {
+  kNone,         // there was no state
+  kNotLookedAt,  // its state is not here
+  kSound,
+};
+Result<Seal> CheckSeal(const SavedPlan& saved, StateStore& store);
+
+struct SavedWishes {
+  std::string file;
+  std::string foreign_flag;  // one that says what the plan says already; empty: there is none
+  std::string endpoint;      // of the API that this run asks
+  PlanWishes plan;           // with a lock; what it wants of a plan does not matter
+};
+
+// What speaks against it is an error under a summary. Of an edited spec the listener hears.
+std::variant<PlanRun, NoPlan> PrepareSavedPlan(const PlanDoors& doors, const SavedWishes& wishes,
+                                               PlanListener& listener);
+
+}  // namespace podctl

@@ -1,0 +1,103 @@
+// One round of a watch: a plan, and of it what the watch policy lets be done. It remembers what was
+// said, so that the same trouble is told once. How it is told is the listener's.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plans/event.h"
+#include "plans/execute/executor.h"
+#include "plans/session/apply.h"
+#include "plans/session/plan.h"
+#include "plans/watch_loop.h"
+#include "plans/watch_policy.h"
+#include "providers/base/diagnostic.h"
+
+namespace podctl {
+
+// How things stand between two rounds.
+struct WatchStanding {
+  std::size_t watched = 0;     // pods
+  bool failed = false;         // the last look
+  bool left = false;           // something, to `podctl apply`
+  std::vector<Address> waits;  // in the queue
+};
+
+class WatchListener : public PlanListener {
+ public:
+  // Nothing live is to stand on the screen: a round begins, is over, or has carried something out.
+  virtual void OnSettled() = 0;
+  // Before each pause.
+  virtual void OnPause(const WatchStanding& standing, Clock::SystemTime until) = 0;
+  // Whom it watches, when that has changed: those that are made anew when they are lost.
+  virtual void OnSubject(const std::vector<Address>& recreated) = 0;
+  virtual void OnNote(const std::string& note) = 0;
+  virtual void OnLeft(const std::string& what) = 0;  // a clause: to `podctl apply`
+
+  // --- What keeps it from acting, each when it is not what was told last.
+  // `hopeless`: no round can come to anything. `warnings`: of the spec.
+  virtual void OnNoPlan(const NoPlan& none, const Diagnostics& warnings, bool hopeless) = 0;
+  virtual void OnUnsound(const Diagnostics& problems) = 0;  // of the plan
+  virtual void OnNoWayIn(const NoWayIn& why) = 0;
+  virtual void OnFailures(const ExecuteResult& result) = 0;
+  virtual void OnSaveError(const ExecuteResult& result) = 0;
+  virtual void OnOver() = 0;  // what was told last
+
+  // --- What it does.
+  virtual EventSink& events() = 0;
+  virtual void OnExecuted(const ExecuteResult& result, bool acted) = 0;
+  virtual void OnQueued(const Address& address) = 0;  // it waits from now on
+  virtual void OnDone(const ExecuteResult& result) = 0;
+  // The second interrupt: the state is saved, its lock is free, and nobody waits for threads that
+  // may hang in a call.
+  virtual void OnLeave() = 0;
+};
+
+class WatchSession final : public WatchRound {
+ public:
+  // All are lent. Of `plan_wishes` the lock is asked for anew in each round.
+  WatchSession(const PlanDoors& plan_doors, const ApplyDoors& apply_doors,
+               const PlanWishes& plan_wishes, const ExecuteOptions& options,
+               WatchListener& listener)
+      : plan_doors_(plan_doors),
+        apply_doors_(apply_doors),
+        plan_wishes_(plan_wishes),
+        options_(options),
+        listener_(listener) {}
+
+  RoundEnd Run() override;
+  void OnPause(Clock::SystemTime until) override { listener_.OnPause(Standing(), until); }
+
+  bool acted() const { return acted_; }  // in any round
+  WatchStanding Standing() const { return {watched_, !told_.empty(), !left_.empty(), waits_}; }
+
+ private:
+  class Warnings;
+
+  RoundEnd Look();
+  RoundEnd OnNoPlan(const NoPlan& none, const Diagnostics& warnings);
+  RoundEnd Act(PlanRun& run, const WatchedPlan& watched);
+  RoundEnd Fine(RoundEnd end);
+  void TellSubject(const Spec& spec);
+  void TellLeft(const std::vector<std::string>& left);
+  void TellQueued(const std::vector<Address>& queued);
+  bool IsNews(std::string trouble);
+
+  const PlanDoors& plan_doors_;
+  const ApplyDoors& apply_doors_;
+  const PlanWishes& plan_wishes_;
+  const ExecuteOptions& options_;
+  WatchListener& listener_;
+  bool first_ = true;
+  bool acted_ = false;
+  std::size_t watched_ = 0;
+  std::optional<std::vector<Address>> subject_;
+  std::string told_;    // the last trouble; empty: all is well
+  std::string warned_;  // the last warnings
+  std::set<std::string> left_;
+  std::vector<Address> waits_;  // in the queue
+};
+
+}  // namespace podctl

@@ -1,0 +1,133 @@
+// What an apply asks, whom it lets in, and how it ends.
+#include "plans/session/apply.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/plans/session/session_desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::ChangeOf;
+using ::testing::Contains;
+using testing::Desk;
+using ::testing::ElementsAre;
+using testing::EventLog;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::SessionDesk;
+using How = ApplyEnd::How;
+
+class ApplySession : public ::testing::Test, protected SessionDesk, protected ApplyListener {
+ protected:
+  ApplyEnd ApplyNow() {
+    PlanRun run = Planned(Wishes(true));
+    return Apply(ToApply(), {}, *this, &run);
+  }
+
+  bool Approve(const PlanRun& run) override {
+    asked = Actions(run.plan);
+    return approves;
+  }
+  void OnNoLogin(const Error& why) override { told.push_back(why.message); }
+  EventSink& OnBegin() override {
+    ++begun;
+    return events;
+  }
+
+  bool approves = true;
+  std::vector<std::string> asked;
+  int begun = 0;
+  EventLog events;
+};
+
+TEST_F(ApplySession, DoesWhatWasApproved) {
+  Pods(Desk::Pod("a"));
+  const ApplyEnd end = ApplyNow();
+  EXPECT_EQ(end.how, How::kDone);
+  EXPECT_TRUE(end.result.ok());
+  EXPECT_EQ(end.result.added, 1U);
+  EXPECT_THAT(asked, ElementsAre("create pod.a"));
+  EXPECT_THAT(events.lines, Contains("done pod.a"));
+  EXPECT_EQ(Stored().pods.size(), 1U);
+}
+
+TEST_F(ApplySession, DoesNothingThatWasDeclined) {
+  Pods(Desk::Pod("a"));
+  approves = false;
+  EXPECT_EQ(ApplyNow().how, How::kDeclined);
+  EXPECT_EQ(cloud.MutatingCalls(), 0);
+  EXPECT_EQ(begun, 0);
+  EXPECT_EQ(keys_made, 0);
+  EXPECT_EQ(files.FileText(kStatePath), std::nullopt);
+}
+
+TEST_F(ApplySession, AKeyIsMadeOnlyOnceThePlanIsApproved) {
+  Pods(Desk::Pod("a"));
+  ApplyNow();
+  EXPECT_EQ(keys_made, 1);
+  const auto node = cloud.Node(Desk::Name("a"));
+  ASSERT_TRUE(node);
+  EXPECT_THAT((*node)["metadata"]["ssh-keys"].AsString(), HasSubstr("ssh-ed25519"));
+}
+
+TEST_F(ApplySession, WithoutAWayInNothingIsBegun) {
+  Pods(Desk::Pod("a"));
+  login.on = {"p"};
+  PlanRun run = Planned(Wishes(true));
+  login.user = MakeError(ErrorCode::kPermissionDenied, "not you");
+  const ApplyEnd end = Apply(ToApply(), {}, *this, &run);
+  EXPECT_EQ(end.how, How::kNoWayIn);
+  EXPECT_EQ(end.no_way_in->error.message, "not you");
+  EXPECT_FALSE(end.no_way_in->no_key);
+  EXPECT_EQ(cloud.MutatingCalls(), 0);
+  EXPECT_EQ(begun, 0);
+}
+
+TEST_F(ApplySession, SaysWhetherItIsForLackOfAKey) {
+  Pods(Desk::Pod("a", "    ssh: {identityFile: /home/a/no-such-key}\n"));
+  const ApplyEnd end = ApplyNow();
+  EXPECT_EQ(end.how, How::kNoWayIn);
+  EXPECT_TRUE(end.no_way_in->no_key);
+  EXPECT_EQ(cloud.MutatingCalls(), 0);
+}
+
+TEST_F(ApplySession, NobodyIsAskedAboutNothing) {
+  Pods(Desk::Pod("a"));
+  ApplyNow();
+  asked.clear();
+  const auto requests = cloud.MutatingCalls();
+  const ApplyEnd end = ApplyNow();
+  EXPECT_EQ(end.how, How::kNothing);
+  EXPECT_THAT(asked, IsEmpty());
+  EXPECT_EQ(cloud.MutatingCalls(), requests);
+}
+
+TEST_F(ApplySession, WhereNothingIsToBeDoneTheNameOfWhoIsLetInIsStillNoted) {
+  Pods(Desk::Pod("a"));
+  ApplyNow();
+  login.on = {"p"};
+  cloud.EditNode(Desk::Name("a"),
+                 [](Value& node) { node.SetPath("metadata.enable-oslogin", Value("TRUE")); });
+  login.user = std::string();
+  PlanRun run = Planned(Wishes(true));
+  ASSERT_TRUE(run.plan.Empty()) << Join(Actions(run.plan), ", ");
+  login.user = MakeError(ErrorCode::kPermissionDenied, "not you");
+  EXPECT_EQ(Apply(ToApply(), {}, *this, &run).how, How::kNothing);
+  EXPECT_THAT(told, ElementsAre("not you"));
+}
+
+TEST_F(ApplySession, AFailureIsAResultAndIsSaved) {
+  Pods(Desk::Pod("a") + Desk::Pod("b"));
+  cloud.FailNext("create", MakeError(ErrorCode::kPermissionDenied, "not you"));
+  const ApplyEnd end = ApplyNow();
+  EXPECT_EQ(end.how, How::kDone);
+  EXPECT_EQ(end.result.failures.size(), 1U);
+  EXPECT_EQ(end.result.added, 1U);
+  EXPECT_EQ(Stored().pods.size(), 1U);
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,145 @@
+// A node that somebody else made becomes ours: the spec that is written, and what is refused.
+#include "plans/session/import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/plans/session/session_desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::SessionDesk;
+
+class ImportSession : public ::testing::Test, protected SessionDesk {
+ protected:
+  ImportSession() {
+    Value node = Value::EmptyMap();
+    node.Set("acceleratorType", "v3-32");
+    node.Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
+    cloud.PutNode(Desk::Name("made-by-hand"), node);
+    wishes_.address = "pod.a";
+    wishes_.id = "made-by-hand";
+    wishes_.load.project = "p";
+    wishes_.load.zone = "europe-west4-a";
+    wishes_.state = {kStatePath, false};
+    wishes_.lock = {[] { return LockInfo{}; }, {}};
+  }
+  std::variant<Imported, NoImport> Run() { return Import(ToPlan(), clock, random, wishes_, *this); }
+  Imported Done() {
+    auto made = Run();
+    if (auto* done = std::get_if<Imported>(&made)) return std::move(*done);
+    const auto& error = std::get<NoImport>(made).error;
+    ADD_FAILURE() << (error ? error->message : Join(told, ", "));
+    return {};
+  }
+  Error Refused() {
+    auto made = Run();
+    if (const auto* none = std::get_if<NoImport>(&made); none != nullptr && none->error) {
+      return *none->error;
+    }
+    ADD_FAILURE() << "it was imported";
+    return {};
+  }
+
+  ImportWishes wishes_;
+};
+
+TEST_F(ImportSession, TheSpecThatItReturnsMatchesTheNode) {
+  const Imported done = Done();
+  EXPECT_THAT(done.text, HasSubstr("acceleratorType: v3-32"));
+  EXPECT_THAT(done.differs, IsEmpty());
+  EXPECT_FALSE(done.waits);
+  EXPECT_EQ(Stored().pods.at(Addr("pod.a")).current.locator, "made-by-hand");
+  EXPECT_EQ(cloud.MutatingCalls(), 0);
+  Spec(done.text);
+  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+}
+
+TEST_F(ImportSession, WritesItBelowThePodsOfAFile) {
+  Pods(Desk::Pod("b"));
+  wishes_.load.paths = {kSpecPath};
+  wishes_.write_spec = kSpecPath;
+  const Imported done = Done();
+  EXPECT_EQ(done.target, kSpecPath);
+  EXPECT_EQ(*files.FileText(kSpecPath), done.text);
+  EXPECT_THAT(done.text, HasSubstr("  b:\n"));
+  EXPECT_THAT(done.text, HasSubstr("  a:\n"));
+}
+
+TEST_F(ImportSession, TakesAPodThatTheSpecHasAndSaysWhatItWantsOtherwise) {
+  Pods(Desk::Pod("a", "    nodeId: made-by-hand\n    labels: {team: x}\n"));
+  wishes_.load.paths = {kSpecPath};
+  const Imported done = Done();
+  EXPECT_EQ(done.text, "");
+  EXPECT_THAT(done.differs, ElementsAre("labels.team"));
+}
+
+TEST_F(ImportSession, WhatIsThereAlreadyIsRefused) {
+  Done();
+  EXPECT_EQ(Refused().message, "pod.a is in the state already");
+  wishes_.address = "pod.b";
+  EXPECT_EQ(Refused().message, "the node `made-by-hand` is pod.a in the state already");
+}
+
+TEST_F(ImportSession, AnAddressThatIsNoneIsHelped) {
+  wishes_.address = "a";
+  EXPECT_EQ(Refused().hint, "did you mean `pod.a`?");
+}
+
+TEST_F(ImportSession, ANodeThatIsNotThereIsHelped) {
+  wishes_.id = "made-by-hant";
+  const Error error = Refused();
+  EXPECT_EQ(error.code, ErrorCode::kNotFound);
+  EXPECT_EQ(error.hint, "did you mean `made-by-hand`?");
+}
+
+TEST_F(ImportSession, ASpecThatIsWrongIsToldAndNothingIsChanged) {
+  Pods(Desk::Pod("b", "    runtimeVerson: x\n"));
+  wishes_.load.paths = {kSpecPath};
+  const auto made = Run();
+  ASSERT_TRUE(std::holds_alternative<NoImport>(made));
+  EXPECT_FALSE(std::get<NoImport>(made).error);
+  EXPECT_THAT(told, ElementsAre(HasSubstr("runtimeVerson")));
+  EXPECT_THAT(cloud.Calls(), IsEmpty());
+}
+
+TEST_F(ImportSession, ALockOfAnotherIsRespected) {
+  Lock();
+  EXPECT_EQ(Refused().code, ErrorCode::kLocked);
+  EXPECT_EQ(files.FileText(kStatePath), std::nullopt);
+}
+
+TEST_F(ImportSession, AnInterruptLeavesTheStateAlone) {
+  // In the middle of the last question; everything has been asked then.
+  cloud.Before("attributes", [this](testing::FakeProvider&) { drain.request_stop(); });
+  EXPECT_EQ(Refused().code, ErrorCode::kCancelled);
+  EXPECT_EQ(files.FileText(kStatePath), std::nullopt);
+}
+
+TEST_F(ImportSession, ARequestThatWaitsIsTakenBeforeItsNode) {
+  cloud.queue.capacity = false;
+  Value body = Value::EmptyMap();
+  Value spec = Value::EmptyMap();
+  spec.Set("nodeId", "late");
+  spec.Set("parent", "projects/p/locations/europe-west4-a");
+  Value node = Value::EmptyMap();
+  node.Set("acceleratorType", "v3-32");
+  node.Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
+  spec.Set("node", node);
+  body.SetPath("tpu.nodeSpec", Value(Value::List{spec}));
+  ASSERT_TRUE(cloud.queue.Create({"p", "europe-west4-a", "q"}, body, "id", {}));
+  wishes_.id = "late";
+  const Imported done = Done();
+  EXPECT_TRUE(done.waits);
+  ASSERT_TRUE(done.queued);
+  EXPECT_EQ(done.queued->id, "q");
+  EXPECT_TRUE(Stored().pods.at(Addr("pod.a")).pending());
+}
+
+}  // namespace
+}  // namespace podctl

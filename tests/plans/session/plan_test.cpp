@@ -1,0 +1,192 @@
+// What is read and asked before anything is changed, and what keeps a plan from being made.
+#include "plans/session/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/plans/session/session_desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::SessionDesk;
+using Why = NoPlan::Why;
+
+class PlanSession : public ::testing::Test, protected SessionDesk {};
+
+TEST_F(PlanSession, AsksTheApiAndChangesNothing) {
+  Pods(Desk::Pod("a"));
+  const PlanRun run = Planned(Wishes());
+  EXPECT_THAT(Actions(run.plan), ElementsAre("create pod.a"));
+  EXPECT_FALSE(run.problems.has_errors());
+  EXPECT_EQ(run.lock, nullptr);
+  EXPECT_TRUE(run.generation.none());
+  EXPECT_EQ(cloud.MutatingCalls(), 0);
+  EXPECT_THAT(files.AllFiles(), ElementsAre(kSpecPath));
+  EXPECT_EQ(keys_made, 0);
+}
+
+TEST_F(PlanSession, HoldsTheLockOfWhoWillChangeSomething) {
+  Pods(Desk::Pod("a"));
+  const PlanRun run = Planned(Wishes(true));
+  EXPECT_NE(run.lock, nullptr);
+  EXPECT_EQ(Refused(Wishes(true)).why, Why::kLock);
+}
+
+TEST_F(PlanSession, ASpecThatIsWrongIsAllThatIsLookedAt) {
+  Pods(Desk::Pod("a", "    runtimeVerson: x\n"));
+  const NoPlan none = Refused(Wishes(true));
+  EXPECT_EQ(none.why, Why::kSpec);
+  EXPECT_TRUE(none.problems.has_errors());
+  EXPECT_FALSE(none.error);
+  EXPECT_THAT(cloud.Calls(), IsEmpty());
+  EXPECT_THAT(opened, IsEmpty());
+}
+
+TEST_F(PlanSession, AWrongEndpointIsToldOnceTheLockIsHeld) {
+  Pods(Desk::Pod("a"));
+  provider = MakeError(ErrorCode::kInvalidArgument, "no endpoint");
+  Lock();
+  EXPECT_EQ(Refused(Wishes(true)).why, Why::kLock);
+  files.EndHolder(kLockPath, false);
+  const NoPlan none = Refused(Wishes(true));
+  EXPECT_EQ(none.why, Why::kUsage);
+  EXPECT_EQ(none.error->message, "no endpoint");
+  EXPECT_EQ(Refused(Wishes()).why, Why::kUsage);
+}
+
+TEST_F(PlanSession, SaysWhoHoldsTheLock) {
+  Pods(Desk::Pod("a"));
+  Lock();
+  const NoPlan none = Refused(Wishes(true));
+  EXPECT_EQ(none.why, Why::kLock);
+  EXPECT_EQ(none.error->code, ErrorCode::kLocked);
+  EXPECT_THAT(none.error->message, HasSubstr("bob@here"));
+  EXPECT_THAT(cloud.Calls(), IsEmpty());
+}
+
+TEST_F(PlanSession, TakesADeadRunsLockOverAndSaysSo) {
+  Pods(Desk::Pod("a"));
+  Lock();
+  holder_lives = false;
+  files.EndHolder(kLockPath, true);
+  Planned(Wishes(true));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_THAT(told.front(), HasSubstr("bob@here"));
+}
+
+TEST_F(PlanSession, AnInterruptEndsTheWaitForTheLock) {
+  Pods(Desk::Pod("a"));
+  Lock();
+  drain.request_stop();
+  PlanWishes wishes = Wishes(true);
+  wishes.lock->wait.timeout = std::chrono::hours(1);
+  const NoPlan none = Refused(wishes);
+  EXPECT_EQ(none.why, Why::kInterrupted);
+  EXPECT_TRUE(none.waited_for_lock);
+}
+
+TEST_F(PlanSession, TellsAnInterruptFromAnApiThatFails) {
+  Pods(Desk::Pod("a"));
+  cloud.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "not you"), 9);
+  const NoPlan failed = Refused(Wishes());
+  EXPECT_EQ(failed.why, Why::kElse);
+  EXPECT_THAT(failed.error->message, HasSubstr("not you"));
+  drain.request_stop();
+  const NoPlan none = Refused(Wishes());
+  EXPECT_EQ(none.why, Why::kInterrupted);
+  EXPECT_FALSE(none.waited_for_lock);
+}
+
+TEST_F(PlanSession, AStateThatCannotBeReadIsNoEmptyOne) {
+  Pods(Desk::Pod("a"));
+  files.SetFile(kStatePath, "{");
+  const NoPlan none = Refused(Wishes());
+  EXPECT_EQ(none.why, Why::kElse);
+  EXPECT_EQ(none.error->code, ErrorCode::kDataLoss);
+}
+
+TEST_F(PlanSession, TheSpecSaysWhereTheStateIsUnlessTheUserDoes) {
+  Spec("project: p\nzone: europe-west4-a\nstate: other.json\npods:\n" + Desk::Pod("a"));
+  EXPECT_EQ(Planned(Wishes()).store->Where(), "/project/other.json");
+  EXPECT_THAT(opened, ElementsAre(kStatePath, "/project/other.json"));
+  PlanWishes wishes = Wishes();
+  wishes.state.given = true;
+  EXPECT_EQ(Planned(wishes).store->Where(), kStatePath);
+}
+
+TEST_F(PlanSession, WithoutRefreshNobodyIsAsked) {
+  Pods(Desk::Pod("a"));
+  PlanWishes wishes = Wishes();
+  wishes.plan.refresh = false;
+  EXPECT_THAT(Actions(Planned(wishes).plan), ElementsAre("create pod.a"));
+  EXPECT_THAT(cloud.Calls(), IsEmpty());
+}
+
+TEST_F(PlanSession, DestroysByAnEmptySpec) {
+  Pods(Desk::Pod("a"));
+  PlanWishes wishes = Wishes();
+  wishes.plan.mode = PlanMode::kDestroy;
+  EXPECT_TRUE(Planned(wishes).plan.Empty());
+}
+
+TEST_F(PlanSession, ATargetIsNotWithoutAWarning) {
+  Pods(Desk::Pod("a") + Desk::Pod("b"));
+  PlanWishes wishes = Wishes();
+  wishes.plan.targets = {"pod.a"};
+  const PlanRun run = Planned(wishes);
+  EXPECT_THAT(Actions(run.plan), ElementsAre("create pod.a"));
+  ASSERT_EQ(run.problems.items().size(), 1U);
+  EXPECT_EQ(run.problems.items().front().summary, "Resource targeting is in effect");
+}
+
+TEST_F(PlanSession, WhatSpeaksAgainstAPlanShowsItsLine) {
+  Pods(Desk::Pod("a"));
+  cloud.PutNode(Desk::Name("a"), Value::EmptyMap());  // and podctl did not make it
+  const PlanRun run = Planned(Wishes());
+  ASSERT_TRUE(run.problems.has_errors());
+  EXPECT_EQ(run.problems.items().front().source_line, "  a:");
+}
+
+TEST_F(PlanSession, OfTheStoredStateOnlyWhatIsAskedForIsKept) {
+  Pods(Desk::Pod("a"));
+  PlanRun first = Planned(Wishes(true));
+  first.settled.pods[Addr("pod.a")].project = "p";
+  first.settled.pods[Addr("pod.a")].zone = "europe-west4-a";
+  ASSERT_TRUE(first.store->Save(first.settled, &first.generation));
+  first.lock.reset();
+  PlanWishes wishes = Wishes();
+  PlanRun run = Planned(wishes);
+  EXPECT_TRUE(run.stored.pods.empty());
+  EXPECT_EQ(run.stored.lineage, first.settled.lineage);
+  wishes.keep_stored = true;
+  EXPECT_EQ(Planned(wishes).stored.pods.size(), 1U);
+}
+
+// --- OS Login.
+
+TEST_F(PlanSession, ATakesTheNameThatOsLoginHas) {
+  Pods(Desk::Pod("a"));
+  login.on = {"p"};
+  const PlanRun run = Planned(Wishes());
+  EXPECT_EQ(run.spec.pods.front().ssh.os_login_user, "a_com");
+  EXPECT_THAT(login.imported, IsEmpty());
+}
+
+TEST_F(PlanSession, WhoWillEnterMustBeLetIn) {
+  Pods(Desk::Pod("a"));
+  login.on = {"p"};
+  login.user = MakeError(ErrorCode::kPermissionDenied, "not you");
+  EXPECT_EQ(Planned(Wishes()).spec.pods.front().ssh.os_login_user, "");
+  PlanWishes wishes = Wishes();
+  wishes.will_enter = true;
+  EXPECT_EQ(Refused(wishes).error->message, "pod a is entered by OS Login: not you");
+}
+
+}  // namespace
+}  // namespace podctl

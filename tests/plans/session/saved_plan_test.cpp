@@ -1,0 +1,153 @@
+// A plan that is kept and applied later: only while the world is the one that was reviewed.
+#include "plans/session/saved_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/plans/session/session_desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::Desk;
+using ::testing::ElementsAre;
+using testing::EventLog;
+using ::testing::HasSubstr;
+using testing::SessionDesk;
+
+constexpr const char* kFile = "/project/x.plan";
+
+class SavedPlanSession : public ::testing::Test, protected SessionDesk, protected ApplyListener {
+ protected:
+  void Save() {
+    const PlanRun run = Planned(Wishes());
+    const PlanWishes wishes = Wishes();
+    const auto saved =
+        SavePlan(run, kFile, {wishes.load, wishes.state, kEndpoint, "0.1"}, files, clock, random);
+    ASSERT_TRUE(saved) << saved.error().message;
+  }
+  SavedWishes ToApplyIt() {
+    PlanWishes plan = Wishes(true);
+    plan.state.given = true;
+    return {kFile, "", kEndpoint, plan};
+  }
+  std::variant<PlanRun, NoPlan> PrepareIt(const SavedWishes& wishes) {
+    return PrepareSavedPlan(ToPlan(), wishes, *this);
+  }
+  NoPlan Refusal() { return Why(PrepareIt(ToApplyIt())); }
+  void ApplyIt() {
+    PlanRun run = Take(PrepareIt(ToApplyIt()));
+    ASSERT_TRUE(Apply(ToApply(), {}, *this, &run).result.ok());
+  }
+
+  bool Approve(const PlanRun&) override { return true; }
+  void OnNoLogin(const Error&) override {}
+  EventSink& OnBegin() override { return events; }
+
+  static constexpr const char* kEndpoint = "https://tpu.example.com/";
+  EventLog events;
+};
+
+TEST_F(SavedPlanSession, IsAppliedAsItWasMade) {
+  Pods(Desk::Pod("a"));
+  Save();
+  Pods(Desk::Pod("a") + Desk::Pod("b"));  // edited since
+  ApplyIt();
+  EXPECT_EQ(cloud.NodeCount(), 1U);
+  EXPECT_THAT(told, ElementsAre("the spec was edited after the plan was created"));
+}
+
+TEST_F(SavedPlanSession, IsStaleOnceAnotherRunChangedTheState) {
+  Pods(Desk::Pod("a"));
+  Save();
+  ApplyIt();
+  const NoPlan none = Refusal();
+  EXPECT_EQ(none.summary, "Saved plan is stale");
+  EXPECT_EQ(none.error->code, ErrorCode::kStalePlan);
+  EXPECT_THAT(none.error->message, HasSubstr("There was no state when it was created"));
+}
+
+TEST_F(SavedPlanSession, IsStaleOnceWhatItActsOnIsAnother) {
+  Pods(Desk::Pod("a"));
+  Save();
+  ApplyIt();
+  Pods(Desk::Pod("a", "    labels: {team: x}\n"));
+  ASSERT_TRUE(files.Remove(kFile));
+  Save();
+  cloud.EditNode(Desk::Name("a"), [](Value& node) { node.SetPath("labels.team", Value("y")); });
+  const NoPlan none = Refusal();
+  EXPECT_EQ(none.error->code, ErrorCode::kStalePlan);
+  EXPECT_THAT(none.error->message, HasSubstr("pod.a"));
+}
+
+TEST_F(SavedPlanSession, BearsTheSealOfItsState) {
+  Pods(Desk::Pod("a"));
+  Save();
+  const auto seal = [this] {
+    const auto store = Opener()(kStatePath);
+    return CheckSeal(*ReadPlanFile(kFile, files), *store);
+  };
+  EXPECT_EQ(*seal(), Seal::kNone);
+  ApplyIt();
+  Pods(Desk::Pod("a", "    labels: {team: x}\n"));
+  ASSERT_TRUE(files.Remove(kFile));
+  Save();
+  EXPECT_EQ(*seal(), Seal::kSound);
+  const std::string state = *files.FileText(kStatePath);
+  ASSERT_TRUE(files.Remove(kStatePath));
+  EXPECT_EQ(*seal(), Seal::kNotLookedAt);
+  State other = *StateFromJson(state, kStatePath);
+  other.digest_key = std::string(64, '0');
+  files.SetFile(kStatePath, StateToJson(other));
+  ASSERT_FALSE(seal());
+  EXPECT_EQ(seal().error().code, ErrorCode::kStalePlan);
+  EXPECT_EQ(Refusal().summary, "Saved plan was altered");
+}
+
+TEST_F(SavedPlanSession, NothingOnTheCommandLineChangesWhatItSays) {
+  Pods(Desk::Pod("a"));
+  Save();
+  SavedWishes wishes = ToApplyIt();
+  wishes.foreign_flag = "--target";
+  EXPECT_EQ(Why(PrepareIt(wishes)).summary, "Can't use --target when applying a saved plan");
+  wishes = ToApplyIt();
+  wishes.plan.load.vars = {{"team", "x"}};
+  EXPECT_EQ(Why(PrepareIt(wishes)).summary, "Can't set variables when applying a saved plan");
+  wishes = ToApplyIt();
+  wishes.endpoint = "https://elsewhere.example.com/";
+  EXPECT_EQ(Why(PrepareIt(wishes)).summary, "Saved plan is for another API");
+  EXPECT_EQ(cloud.MutatingCalls(), 0);
+}
+
+TEST_F(SavedPlanSession, SecretsComeFromTheSpecAgain) {
+  const auto spec = [](const std::string& variable) {
+    return "    metadata: {token: {env: " + variable + ", sensitive: true}}\n";
+  };
+  Pods(Desk::Pod("a", spec("TOKEN")));
+  Save();
+  EXPECT_THAT(*files.FileText(kFile), ::testing::Not(HasSubstr("the-secret")));
+  Pods(Desk::Pod("a", spec("OTHER")));
+  EXPECT_EQ(Refusal().why, NoPlan::Why::kElse);
+  Pods(Desk::Pod("a", spec("TOKEN")));
+  ApplyIt();
+  EXPECT_EQ((*cloud.Node(Desk::Name("a")))["metadata"]["token"].AsString(), "the-secret");
+}
+
+TEST_F(SavedPlanSession, IsNeverWrittenOverSomethingElse) {
+  Pods(Desk::Pod("a"));
+  const PlanRun run = Planned(Wishes());
+  const auto saved = SavePlan(run, kSpecPath, {}, files, clock, random);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().code, ErrorCode::kAlreadyExists);
+}
+
+TEST_F(SavedPlanSession, TheLockComesFirst) {
+  Pods(Desk::Pod("a"));
+  Save();
+  Lock();
+  EXPECT_EQ(Refusal().why, NoPlan::Why::kLock);
+}
+
+}  // namespace
+}  // namespace podctl

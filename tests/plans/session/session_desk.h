@@ -1,0 +1,150 @@
+// A desk whose sessions are podctl's own: every door is a fake, and whoever is told keeps it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "plans/session/apply.h"
+#include "plans/session/plan.h"
+#include "providers/base/text.h"
+#include "state/lock_info.h"
+#include "state/state_json.h"
+#include "state/stores/local_store.h"
+#include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
+
+namespace podctl::testing {
+
+// What OS Login says, by project.
+class FakeLogin final : public OsLogin {
+ public:
+  struct World {
+    std::set<std::string> on;                         // projects
+    Result<std::string> user = std::string("a_com");  // of everybody
+    int questions = 0;
+    std::vector<std::string> imported;  // projects into whose profile a key was put
+  };
+  explicit FakeLogin(World& world) : world_(world) {}
+
+  bool IsOnIn(const std::string& project) override {
+    ++world_.questions;
+    return world_.on.contains(project);
+  }
+  Result<std::string> User(const std::string& project, const std::string&, bool import) override {
+    if (import) world_.imported.push_back(project);
+    return world_.user;
+  }
+  Error NoUser(const std::string& project) override {
+    return MakeError(ErrorCode::kFailedPrecondition, "nobody in " + project);
+  }
+
+ private:
+  World& world_;
+};
+
+class SessionDesk : public PlanListener {
+ public:
+  static constexpr const char* kSpecPath = "/project/podctl.yaml";
+  static constexpr const char* kStatePath = "/project/podctl.state.json";
+  static constexpr const char* kLockPath = "/project/podctl.state.json.lock";
+
+  SessionDesk() {
+    files.SetFolder("/project");
+    files.SetFolder("/home/a");
+  }
+
+  void Spec(const std::string& text) { files.SetFile(kSpecPath, text); }
+  // As Desk::Pods.
+  void Pods(const std::string& pods) { Spec("project: p\nzone: europe-west4-a\npods:\n" + pods); }
+
+  EntryDoors Entry() {
+    return {files, environment, keyring, [this] { ++keys_made; },
+            [this] { return std::make_unique<FakeLogin>(login); }};
+  }
+  PlanDoors ToPlan() { return {Entry(), provider, Opener(), drain.get_token()}; }
+  ApplyDoors ToApply() {
+    return {Entry(), workers, clock, random, drain.get_token(), leave.get_token()};
+  }
+  std::function<std::unique_ptr<StateStore>(const std::string&)> Opener() {
+    return [this](const std::string& path) {
+      opened.push_back(path);
+      return std::make_unique<LocalStore>(
+          path, files, clock, random,
+          LockHolder{"here", "alice@here", 1001,
+                     [this](int, const std::string&) { return holder_lives; }});
+    };
+  }
+
+  PlanWishes Wishes(bool lock = false) {
+    PlanWishes wishes;
+    wishes.load.paths = {kSpecPath};
+    wishes.state = {kStatePath, false};
+    if (lock) wishes.lock = LockRequest{[] { return LockInfo{}; }, {}};
+    return wishes;
+  }
+
+  std::variant<PlanRun, NoPlan> Prepare(const PlanWishes& wishes) {
+    return PreparePlan(ToPlan(), wishes, *this);
+  }
+  // The test fails where there is none.
+  PlanRun Planned(const PlanWishes& wishes) { return Take(Prepare(wishes)); }
+  static PlanRun Take(std::variant<PlanRun, NoPlan> made) {
+    if (auto* run = std::get_if<PlanRun>(&made)) return std::move(*run);
+    const NoPlan& none = std::get<NoPlan>(made);
+    ADD_FAILURE() << (none.error                      ? none.error->message
+                      : none.problems.items().empty() ? "interrupted"
+                                                      : none.problems.items().front().summary);
+    return {};
+  }
+  // The test fails where there is a plan.
+  NoPlan Refused(const PlanWishes& wishes) { return Why(Prepare(wishes)); }
+  static NoPlan Why(std::variant<PlanRun, NoPlan> made) {
+    if (const auto* none = std::get_if<NoPlan>(&made)) return *none;
+    ADD_FAILURE() << "there is a plan";
+    return {};
+  }
+
+  State Stored() {
+    const auto text = files.FileText(kStatePath);
+    auto state = StateFromJson(text.value_or(""), kStatePath);
+    if (!state) ADD_FAILURE() << state.error().message;
+    return state ? *std::move(state) : State{};
+  }
+  // Another process, which lives, has the state locked.
+  void Lock() {
+    LockInfo info;
+    info.id = "33333333-3333-4333-8333-333333333333";
+    info.who = "bob@here";
+    info.host = "here";
+    info.pid = 77;
+    holder_lives = true;
+    files.HoldLock(kLockPath, LockInfoToJson(info));
+  }
+
+  void OnSpec(const Diagnostics& warnings) override {
+    for (const Diagnostic& each : warnings.items()) told.push_back(each.summary);
+  }
+  void OnTakeover(const std::string& note) override { told.push_back(note); }
+
+  FakeFileSystem files;
+  FakeProvider cloud;
+  FakeStepRunner workers;
+  FakeClock clock;
+  FakeRandom random;
+  FixedEnvironment environment{
+      {{"HOME", "/home/a"}, {"TOKEN", "the-secret"}, {"OTHER", "another"}}};
+  ssh::Keyring keyring{environment, files};
+  FakeLogin::World login;
+  Result<Provider*> provider{&cloud};
+  std::stop_source drain;
+  std::stop_source leave;
+  bool holder_lives = false;
+  int keys_made = 0;
+  std::vector<std::string> opened;  // states
+  std::vector<std::string> told;
+};
+
+}  // namespace podctl::testing
