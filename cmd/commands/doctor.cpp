@@ -1,5 +1,7 @@
-#include "cmd/commands/doctor.h"
+// `podctl doctor POD`: is the pod fit for use, and where it is not, what is to be done.
+#include "plans/fleet/doctor.h"
 
+#include <string>
 #include <utility>
 
 #include "cmd/command.h"
@@ -10,11 +12,18 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/doctor_view.h"
-#include "plans/fleet/doctor.h"
+#include "cmd/wiring.h"
 #include "plans/refresh.h"
 
 namespace podctl {
+namespace {
 
+struct DoctorOptions {
+  std::string pod;
+  std::string workers;  // --worker; empty: all
+};
+
+// Exit code 0 when all is well, 1 when something is not.
 int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   auto record = FindRecord(wiring, options.pod);
   if (!record) return ShowFailure(wiring, record.error());
@@ -55,6 +64,8 @@ constexpr Flag kFlags[] = {
 const CommandOf<DoctorOptions> kCommand("doctor",
                                         "look a pod over, and say what is wrong and what to do",
                                         kFlags, WithWorld<RunDoctor>);
+
+}  // namespace
 
 const Command& commands::kDoctor = kCommand;
 

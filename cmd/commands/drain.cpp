@@ -1,8 +1,11 @@
-#include "cmd/commands/drain.h"
+// `podctl drain POD`: ends what holds the TPU although nobody needs it any more.
+#include "plans/fleet/drain.h"
 
 #include <fmt/format.h>
 
 #include <chrono>
+#include <optional>
+#include <string>
 
 #include "cmd/command.h"
 #include "cmd/commands/ask.h"
@@ -13,10 +16,19 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/drain_view.h"
-#include "plans/fleet/drain.h"
+#include "cmd/wiring.h"
 
 namespace podctl {
 namespace {
+
+struct DrainOptions {
+  std::string pod;
+  std::string workers;                             // --worker; empty: all
+  std::optional<std::chrono::milliseconds> grace;  // between TERM and KILL
+  bool with_jobs = false;                          // jobs of podctl too
+  bool dry_run = false;
+  bool auto_approve = false;
+};
 
 // 0: go on; otherwise the exit code.
 int ApproveDrain(Wiring& wiring, const DrainOptions& options, const std::string& what) {
@@ -29,8 +41,6 @@ int ApproveDrain(Wiring& wiring, const DrainOptions& options, const std::string&
                               what),
                   "Drain cancelled.", "Interrupted. Nothing was ended."});
 }
-
-}  // namespace
 
 int RunDrain(Wiring& wiring, const DrainOptions& options) {
   const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
@@ -74,6 +84,8 @@ constexpr Flag kFlags[] = {
 
 const CommandOf<DrainOptions> kCommand("drain", "end leftover processes that hold the TPU", kFlags,
                                        WithWorld<RunDrain>);
+
+}  // namespace
 
 const Command& commands::kDrain = kCommand;
 

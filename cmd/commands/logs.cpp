@@ -1,6 +1,9 @@
-#include "cmd/commands/logs.h"
+// `podctl logs POD NAME`: what a job of `exec --detach` has written, and writes.
+#include "plans/fleet/logs.h"
 
 #include <fmt/format.h>
+
+#include <string>
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
@@ -8,10 +11,22 @@
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/views/log_view.h"
-#include "plans/fleet/logs.h"
+#include "cmd/wiring.h"
 
 namespace podctl {
+namespace {
 
+struct LogsOptions {
+  std::string pod;
+  std::string workers;  // --worker; empty: all
+  std::string job;
+  bool follow = false;
+  bool resume = false;  // from where they stopped
+  int tail = 0;         // so many last lines; 0: all
+};
+
+// With `follow` until the job has ended on all chosen workers, with its exit code: theirs when they
+// agree, else 1. A worker whose connection breaks is taken up again where it stopped.
 int RunLogs(Wiring& wiring, const LogsOptions& options) {
   if (!workers::IsJobName(options.job)) {
     return ShowFailure(wiring, MakeError(ErrorCode::kInvalidArgument,
@@ -53,6 +68,8 @@ constexpr Flag kFlags[] = {
 
 const CommandOf<LogsOptions> kCommand("logs", "show what a job has written", kFlags,
                                       WithWorld<RunLogs>);
+
+}  // namespace
 
 const Command& commands::kLogs = kCommand;
 

@@ -1,9 +1,10 @@
-#include "cmd/commands/state.h"
-
+// podctl state list and show, show, status and unlock: looking at what podctl remembers.
 #include <fmt/format.h>
 
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cmd/command.h"
 #include "cmd/command_line.h"
@@ -14,10 +15,23 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
+#include "cmd/wiring.h"
 #include "providers/base/text.h"
 
 namespace podctl {
 namespace {
+
+struct StateListOptions {
+  std::vector<std::string> addresses;  // empty: all
+};
+
+struct StateShowOptions {
+  std::string address;
+};
+
+struct UnlockOptions {
+  std::string id;
+};
 
 // The stored state; shows the error itself.
 std::optional<State> LoadStored(Wiring& wiring, StateStore& store) {

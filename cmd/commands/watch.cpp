@@ -1,8 +1,10 @@
-#include "cmd/commands/watch.h"
+// podctl watch: looks again and again, and makes pods anew that the service took away.
+#include "plans/session/watch.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,12 +18,19 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
-#include "plans/session/watch.h"
+#include "cmd/wiring.h"
 #include "plans/watch_loop.h"
 #include "providers/base/text.h"
 
 namespace podctl {
 namespace {
+
+struct WatchOptions {
+  std::chrono::milliseconds interval{60'000};
+  bool once = false;
+  bool detailed_exitcode = false;
+  std::vector<std::string> targets;
+};
 
 // What a watch says, in words.
 class Telling final : public WatchListener {
@@ -121,8 +130,6 @@ class Telling final : public WatchListener {
   const std::unique_ptr<WatchAccount> account_;
 };
 
-}  // namespace
-
 int RunWatch(Wiring& wiring, const WatchOptions& options) {
   wiring.reporter().Begin();
   PlanOptions plan;
@@ -157,8 +164,6 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
   const bool something = session.acted() || standing.left || !standing.waits.empty();
   return options.detailed_exitcode && something ? 2 : 0;
 }
-
-namespace {
 
 // Flags that do not go together: what is wrong, or "".
 std::string WatchConflict(const WatchOptions& options, const GlobalOptions&) {

@@ -84,13 +84,6 @@ int RpcCode(std::string_view status) {
   return Lookup(status).number;
 }
 
-std::string_view RpcStatusName(int code) {
-  for (const Code& known : kCodes) {
-    if (known.number == code) return known.name;
-  }
-  return "UNKNOWN";
-}
-
 std::string_view StatusOfHttp(int http) {
   if (http == 409) return "ABORTED";  // a conflict, unless the caller knows better
   for (const Code& known : kCodes) {

@@ -32,8 +32,6 @@ using Refusal = std::optional<ApiError>;
 
 // Number of a canonical code ("NOT_FOUND" -> 5); 2 (UNKNOWN) for other names.
 int RpcCode(std::string_view status);
-// The other way round; "UNKNOWN" for other numbers.
-std::string_view RpcStatusName(int code);
 // The canonical code that googleapis sends with an HTTP status (409 -> "ABORTED").
 std::string_view StatusOfHttp(int http);
 

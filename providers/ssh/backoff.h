@@ -19,7 +19,6 @@ class Backoff {
     cap_ = std::min(cap_ * 2, kLongest);
     return std::max(wait, kShortest);
   }
-  void Reset() { cap_ = kFirst; }
 
  private:
   static constexpr std::chrono::milliseconds kShortest{50};

@@ -1,8 +1,11 @@
-#include "cmd/commands/cp/cp.h"
-
+// `podctl cp SRC… DST`: copies files and folders to or from the workers of a pod, all of them at
+// once. Folders are copied with what is in them; links are followed, owners and times are not
+// copied.
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
@@ -13,6 +16,7 @@
 #include "cmd/views/byte_count.h"
 #include "cmd/views/exec_desk.h"
 #include "cmd/views/exec_summary.h"
+#include "cmd/wiring.h"
 #include "plans/fleet/cp/copy.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -20,6 +24,12 @@
 
 namespace podctl {
 namespace {
+
+struct CpOptions {
+  std::vector<std::string> paths;  // SRC… DST
+  std::string workers;             // --worker
+  bool recursive = false;          // -r, as scp wants it: folders are copied anyway
+};
 
 // "1.2 GiB of 3.0 GiB".
 std::string Amount(const Copy::Progress& progress) {
@@ -88,8 +98,6 @@ int Report(Wiring& wiring, const CopyPlan& plan, const CopyReport& report) {
   return code;
 }
 
-}  // namespace
-
 int RunCp(Wiring& wiring, const CpOptions& options) {
   auto plan = ReadCopy(options.paths, options.workers);
   if (!plan) return ShowFailure(wiring, plan.error());
@@ -120,6 +128,8 @@ constexpr Flag kFlags[] = {
 
 const CommandOf<CpOptions> kCommand("cp", "copy files to or from a pod's workers", kFlags,
                                     WithWorld<RunCp>);
+
+}  // namespace
 
 const Command& commands::kCp = kCommand;
 

@@ -1,4 +1,5 @@
-#include "cmd/commands/tunnel/tunnel.h"
+// podctl tunnel: local ports that lead to workers, until Ctrl-C.
+#include "providers/ssh/tunnel.h"
 
 #include <fmt/format.h>
 
@@ -16,12 +17,12 @@
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
+#include "cmd/wiring.h"
 #include "plans/fleet/tunnel/browser.h"
 #include "plans/fleet/tunnel/tunnels.h"
 #include "plans/fleet/tunnel/wanted.h"
 #include "providers/http/curl_transport.h"
 #include "providers/ssh/openssh_tunnel.h"
-#include "providers/ssh/tunnel.h"
 
 namespace podctl {
 namespace {
@@ -136,8 +137,6 @@ std::optional<std::vector<TunnelSpec>> TunnelsOfSpec(Wiring& wiring, const std::
   return found == spec.pods.end() ? std::vector<TunnelSpec>() : found->tunnels;
 }
 
-}  // namespace
-
 int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
   std::vector<TunnelSpec> specified;
   if (NeedsSpec(options)) {
@@ -177,6 +176,8 @@ constexpr Flag kFlags[] = {
 
 const CommandOf<TunnelOptions> kCommand("tunnel", "forward local ports to a worker", kFlags,
                                         WithWorld<RunTunnel>);
+
+}  // namespace
 
 const Command& commands::kTunnel = kCommand;
 
