@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cmd/commands/pod_target.h"
+#include "plans/fleet/refused_key.h"
 #include "plans/published_keys.h"
-#include "plans/refresh.h"
-#include "providers/base/ssh_key_lines.h"
 #include "providers/ssh/reach_advice.h"
 
 namespace podctl {
@@ -19,28 +16,25 @@ std::string RefusedKeyAdvice(Wiring& wiring, const std::string& pod) {
   if (!ours || ours->empty()) return {};
   auto provider = wiring.provider();
   if (!provider) return {};
-  const auto node = (*provider)
-                        ->Speaking(record->api_version)
-                        .GetNode(NameOf(*record), wiring.interrupt().drain());
-  if (!node) return {};
-  const std::string& keys = (*node)["metadata"][kSshKeys].AsString();
   const std::string& first = ours->front();
-  if (std::any_of(ours->begin(), ours->end(),
-                  [&](const std::string& line) { return HoldsSshKey(keys, line); })) {
-    return fmt::format(
-        "The node's `ssh-keys` hold our key for `{}`, but the worker does not go by them yet: its "
-        "guest agent takes them up, within a minute when it is well.",
-        KeyUser(first));
-  }
   const std::string lack = fmt::format("The node's `ssh-keys` do not hold our key for `{}` ({})",
                                        KeyUser(first), KeyWords(first));
-  if (record->metadata.contains(kSshKeys)) {
-    return lack + ": add it to `metadata.ssh-keys` of the spec.";
+  switch (StandingOfKey(*record, *ours, **provider, wiring.interrupt().drain())) {
+    case KeyStanding::kUnknown:
+      return {};
+    case KeyStanding::kNotTakenUp:
+      return fmt::format(
+          "The node's `ssh-keys` hold our key for `{}`, but the worker does not go by them yet: "
+          "its guest agent takes them up, within a minute when it is well.",
+          KeyUser(first));
+    case KeyStanding::kNotInSpec:
+      return lack + ": add it to `metadata.ssh-keys` of the spec.";
+    case KeyStanding::kWithheld:
+      return lack + ", and the spec says `publishKey: false`: list it under `ssh.publishKeys`.";
+    case KeyStanding::kUnpublished:
+      return lack + ": `podctl apply` publishes it.";
   }
-  if (record->ssh.withhold_key) {
-    return lack + ", and the spec says `publishKey: false`: list it under `ssh.publishKeys`.";
-  }
-  return lack + ": `podctl apply` publishes it.";
+  return {};
 }
 
 std::string SilenceAdvice(Wiring& wiring, const std::string& pod,

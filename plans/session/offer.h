@@ -1,0 +1,34 @@
+// What there is to make pods of in a zone: the service is asked, and where it cannot be, what
+// podctl knows by itself has to do.
+#pragma once
+
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "providers/base/error.h"
+#include "providers/gcp/offered_types.h"
+#include "providers/zone_offer.h"
+
+namespace podctl {
+
+struct OfferPlace {
+  std::string project;
+  std::string zone;
+};
+
+struct TypesOffer {
+  std::vector<gcp::OfferedType> types;
+  bool from_service = false;
+  std::optional<Error> unasked = {};  // why the service was not, of whom something was wanted
+};
+// An error: the service has answered, and refuses. `door` holds why there is none.
+Result<TypesOffer> OfferedTypes(const Result<ZoneOffer*>& door, const OfferPlace& place,
+                                const std::stop_token& stop);
+
+// Sorted; only the service knows them.
+Result<std::vector<std::string>> OfferedVersions(ZoneOffer& offer, const OfferPlace& place,
+                                                 const std::stop_token& stop);
+
+}  // namespace podctl
