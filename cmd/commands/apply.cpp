@@ -1,7 +1,5 @@
 #include "cmd/commands/apply.h"
 
-#include <fmt/format.h>
-
 #include <cstdlib>
 #include <optional>
 #include <utility>

@@ -16,8 +16,8 @@ namespace {
 constexpr const char* kFileName = "podctl.yaml";
 constexpr const char* kFormatVersion = "1.0";
 
-void ListTemplates(bool json, Streams& streams) {
-  if (json) {
+void ListTemplates(Streams& streams) {
+  if (streams.json) {
     Value::List list;
     for (const Template& item : Templates()) {
       Value entry;
@@ -89,7 +89,7 @@ Result<std::string> WriteNewSpec(const std::string& folder, std::string_view tex
 
 Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
   if (options.list) {
-    ListTemplates(options.json, streams);
+    ListTemplates(streams);
     return {};
   }
   if (!options.from_command.empty()) return RunInitFromCommand(options, files, streams);
@@ -106,7 +106,7 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
   if (const auto written = WriteFiles(*chosen, options.folder, files); !written) {
     return written;
   }
-  if (options.json) {
+  if (streams.json) {
     Value document;
     document.Set("format_version", kFormatVersion);
     document.Set("path", path);

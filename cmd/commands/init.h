@@ -15,7 +15,6 @@ struct InitOptions {
   std::string template_name = "minimal";
   std::string folder = ".";
   bool list = false;
-  bool json = false;
   std::string from_command = {};  // a command line; empty: none
   bool legacy_request = false;    // with it: the request of the old service, and no spec
   std::string now = {};           // RFC 3339, for that request

@@ -28,7 +28,6 @@ int Run(Context& context, const InitOptions& given) {
   RealFileSystem files;
   RealClock clock;
   InitOptions options = given;
-  options.json = context.global().json;
   options.now = FormatTimestamp(clock.Now());
   const auto done = RunInit(options, files, context.streams());
   return done ? 0 : ShowFailure(context.wiring(), done.error());

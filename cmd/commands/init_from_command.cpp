@@ -86,7 +86,7 @@ Result<void> RunInitFromCommand(const InitOptions& options, FileSystem& files, S
     if (!written) return written.error();
     path = *written;
   }
-  if (options.json) {
+  if (streams.json) {
     PrintJson(*made, path, streams);
     return {};
   }

@@ -87,12 +87,12 @@ Value DiagnosticsDocument(const Diagnostics& diagnostics) {
   return document;
 }
 
-int RunValidate(const ValidateOptions& options, FileSystem& files, const Environment& environment,
+int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& environment,
                 Streams& streams) {
   Diagnostics diagnostics;
-  const Spec spec = LoadSpec(options.load, files, environment, diagnostics);
+  const Spec spec = LoadSpec(load, files, environment, diagnostics);
   const int exit_code = diagnostics.has_errors() ? 1 : 0;
-  if (options.json) {
+  if (streams.json) {
     streams.out << ToJson(DiagnosticsDocument(diagnostics), JsonStyle::kIndented) << "\n";
     return exit_code;
   }

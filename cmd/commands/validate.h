@@ -10,13 +10,8 @@
 
 namespace podctl {
 
-struct ValidateOptions {
-  LoadOptions load;
-  bool json = false;
-};
-
 // 0 when there are no errors (warnings may be), else 1.
-int RunValidate(const ValidateOptions& options, FileSystem& files, const Environment& environment,
+int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& environment,
                 Streams& streams);
 
 // {format_version, valid, error_count, warning_count, diagnostics}, in the form of `terraform

@@ -11,8 +11,8 @@ const CommandOf<NoOptions> kCommand(
     "validate", "check the spec, offline", {},
     [](Context& context, const NoOptions&) {
       Wiring& wiring = context.wiring();
-      return RunValidate({wiring.SpecOptions(), context.global().json}, wiring.files(),
-                         wiring.environment(), wiring.streams());
+      return RunValidate(wiring.SpecOptions(), wiring.files(), wiring.environment(),
+                         wiring.streams());
     },
     nullptr, NoState);
 

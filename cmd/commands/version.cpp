@@ -8,7 +8,7 @@ namespace {
 
 int Run(Context& context, const NoOptions&) {
   Streams& streams = context.streams();
-  if (context.global().json) {
+  if (streams.json) {
     Value document = Value::EmptyMap();
     document.Set("format_version", "1.0");
     document.Set("podctl_version", kVersion);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "cmd/views/byte_count.h"
 #include "cmd/views/exec_summary.h"
 #include "providers/base/json.h"

@@ -4,7 +4,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cmd/streams.h"
 #include "cmd/views/exec_desk.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <utility>
 
 #include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/os_login.h"

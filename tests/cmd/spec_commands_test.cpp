@@ -28,9 +28,8 @@ class SpecCommandsTest : public ::testing::Test {
   }
   int Validate(bool json = false) {
     Clear();
-    ValidateOptions options;
-    options.json = json;
-    return RunValidate(options, files_, FixedEnvironment({}), streams_);
+    streams_.json = json;
+    return RunValidate({}, files_, FixedEnvironment({}), streams_);
   }
   void Clear() {
     out_.str("");
@@ -87,10 +86,11 @@ TEST_F(SpecCommandsTest, InitListsTemplates) {
 }
 
 TEST_F(SpecCommandsTest, InitAnswersInJson) {
-  EXPECT_EQ(Init({.json = true}), 0);
+  streams_.json = true;
+  EXPECT_EQ(Init({}), 0);
   EXPECT_EQ(out_.str(), R"({"format_version":"1.0","path":"podctl.yaml","template":"minimal"})"
                         "\n");
-  EXPECT_EQ(Init({.list = true, .json = true}), 0);
+  EXPECT_EQ(Init({.list = true}), 0);
   EXPECT_EQ((*ParseJson(out_.str()))["templates"].AsList().size(), Templates().size());
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <utility>
 
 #include "cmd/commands/failure.h"
