@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "cmd/reporter.h"
+#include "plans/kinds/kinds.h"
 #include "plans/session/google_login.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
@@ -230,7 +231,8 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   options.keep = static_cast<std::size_t>(options_.state_history);
   options.temp_folder = parts_->environment.Get("TMPDIR").value_or(options.temp_folder);
   return std::make_unique<LocalStore>(path, parts_->files, parts_->clock, parts_->random,
-                                      LockHolder::ThisProcess(), std::move(options));
+                                      LockHolder::ThisProcess(), RememberedKinds(),
+                                      std::move(options));
 }
 
 EntryDoors Wiring::entry_doors() {

@@ -1,5 +1,6 @@
 #include "plans/bookkeeping.h"
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/runtime_flags.h"
 
 namespace podctl {

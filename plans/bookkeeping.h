@@ -2,6 +2,7 @@
 // how the workers are reached, what it depends on, whether it is protected. Pure.
 #pragma once
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
 #include "state/state.h"

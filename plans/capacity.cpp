@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 
 namespace podctl {

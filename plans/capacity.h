@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "state/state.h"
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "plans/capacity.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/published_keys.h"
 #include "providers/base/digest.h"
 #include "providers/base/ssh_key_lines.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/references.h"
 #include "providers/base/value.h"
 #include "state/state.h"

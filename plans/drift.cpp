@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plans/diff.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
@@ -154,14 +155,13 @@ std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& questi
 
 State AcceptDrift(State state, const std::vector<Drift>& drift) {
   for (const Drift& each : drift) {
-    const auto record = state.pods.find(each.address);
-    if (record == state.pods.end()) continue;
+    if (!Pods(state).contains(each.address)) continue;
     if (each.kind == Drift::Kind::kVanished) {
       ForgetNode(each.address, &state);
       continue;
     }
     for (const AttributeChange& attribute : each.attributes) {
-      AcceptAttribute(attribute, state.digest_key, &record->second);
+      AcceptAttribute(attribute, state.digest_key, &Pods(state)[each.address]);
     }
   }
   return state;

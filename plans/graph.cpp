@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "plans/kinds/pod/record.h"
+
 namespace podctl {
 namespace {
 

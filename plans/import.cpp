@@ -9,6 +9,8 @@
 
 #include "plans/bookkeeping.h"
 #include "plans/diff.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/published_keys.h"
@@ -299,8 +301,8 @@ std::vector<std::string> DifferingPaths(const PodSpec& pod, const Value& node,
 void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const NodeLookup& lookup,
               const std::string& now, State* state) {
   const Address address = PodAddress(pod.name);
-  PODCTL_CHECK(!state->pods.contains(address));
-  PodRecord& record = state->pods[address];
+  PODCTL_CHECK(!Pods(*state).contains(address));
+  PodRecord& record = Pods(*state)[address];
   record.project = name.project;
   record.zone = name.zone;
   record.current.locator = name.node;
@@ -314,7 +316,7 @@ void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const
       !pod.metadata.contains(kRuntimeVariablesKey)) {
     return;
   }
-  StepRecord& step = state->steps[StepAddress(pod.name, kRuntimeStepName)];
+  StepRecord& step = Steps(*state)[StepAddress(pod.name, kRuntimeStepName)];
   step.pod = address;
   for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
     step.workers[worker] = {RuntimeDigest(variables->AsString()), record.current.uid, now};

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "state/moves.h"
+#include "plans/kinds/moves.h"
+#include "plans/kinds/pod/record.h"
 
 namespace podctl {
 
@@ -11,7 +12,7 @@ std::map<Address, Address> MovePods(const Spec& spec, State* state, Diagnostics&
   for (const MovedSpec& move : spec.moved) next[move.from] = &move;
   std::map<Address, Address> moved;
   for (const MovedSpec& move : spec.moved) {
-    if (!state->pods.contains(move.from)) continue;
+    if (!Pods(*state).contains(move.from)) continue;
     Address to = move.to;
     // The loader has refused circles; the bound is for those who made the spec otherwise.
     for (std::size_t hops = 0; next.contains(to) && hops < next.size(); ++hops) to = next[to]->to;

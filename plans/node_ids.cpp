@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plans/kinds/pod/record.h"
+
 namespace podctl {
 
 void SettleNode(const PodRecord* record, PodSpec* pod) {

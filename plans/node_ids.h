@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/provider.h"
 #include "state/state.h"

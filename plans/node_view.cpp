@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/way_in.h"
 #include "providers/gcp/tpu_schema.h"
 #include "providers/os/this_process.h"

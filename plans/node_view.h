@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/base/value.h"
 #include "providers/node.h"

@@ -6,6 +6,10 @@
 #include <array>
 #include <set>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
 #include "plans/plan_file/shown.h"
@@ -223,7 +227,7 @@ Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin)
     return Damaged(origin, problem);
   }
   if (const Value& prior = (*document)["prior_state"]; !prior.is_null()) {
-    auto state = StateFromJson(ToJson(prior), "in " + origin);
+    auto state = StateFromJson(ToJson(prior), "in " + origin, RememberedKinds());
     if (!state) return state.error();
     saved.prior = std::move(*state);
   }

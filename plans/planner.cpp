@@ -9,6 +9,7 @@
 #include "plans/diff.h"
 #include "plans/drift.h"
 #include "plans/graph.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/moves.h"
 #include "plans/node_ids.h"
 #include "plans/node_view.h"
@@ -51,7 +52,7 @@ class Planner {
       CheckAddresses("--target", options_.targets, known, diagnostics_);
       CheckAddresses("--replace", options_.replace, known, diagnostics_);
     }
-    plan_.changes.reserve(std::max(spec_.pods.size(), state_.pods.size()));
+    plan_.changes.reserve(std::max(spec_.pods.size(), Pods(state_).size()));
     if (options_.mode == PlanMode::kRefreshOnly) {
       PlanRefresh();
     } else {
@@ -79,10 +80,7 @@ class Planner {
     return [this](const std::string& pod) { return Known(pod); };
   }
 
-  const PodRecord* RecordOf(const Address& address) const {
-    auto it = state_.pods.find(address);
-    return it == state_.pods.end() ? nullptr : &it->second;
-  }
+  const PodRecord* RecordOf(const Address& address) const { return Pods(state_).Get(address); }
 
   void Refuse(const SourcePlace& place, const Address& address, std::string summary,
               std::string detail) {
@@ -111,12 +109,12 @@ class Planner {
       }
     }
     std::map<Address, std::vector<Address>> dependents;
-    for (const auto& [address, record] : state_.pods) {
+    for (const auto& [address, record] : Pods(state_)) {
       for (const Address& dependency : record.depends_on) {
         dependents[dependency].push_back(address);
       }
     }
-    for (const auto& [address, record] : state_.pods) {
+    for (const auto& [address, record] : Pods(state_)) {
       if (!named.contains(address)) PlanDelete(address, record, dependents[address]);
       for (const Object& deposed : record.deposed) {
         deposed_.push_back({address, deposed.locator, NameOf(record, deposed),
@@ -198,7 +196,7 @@ class Planner {
     const bool going = IsGoing(observation_.Find(NameOf(pod))) || IsGoing(observation_.Find(first));
     std::string detail =
         going ? GoingHint("nodeId") : TakenHint(pod, address, state_, options_.state_place);
-    for (const auto& [other, record] : state_.pods) {
+    for (const auto& [other, record] : Pods(state_)) {
       if (NameOf(record) != NameOf(pod) || other == address) continue;
       detail = fmt::format(
           "It is {} in the state. Keep that name, say that it moved with `moved: [{{from: {}, to: "
@@ -410,7 +408,7 @@ class Planner {
         SettleNode(RecordOf(PodAddress(pod.name)), &settled);
         taken_.insert({pod.project, pod.zone, settled.node_id});
       }
-      for (const auto& [address, record] : state_.pods) {
+      for (const auto& [address, record] : Pods(state_)) {
         taken_.insert(NameOf(record));
         for (const Object& deposed : record.deposed) taken_.insert(NameOf(record, deposed));
       }
@@ -477,7 +475,7 @@ class Planner {
   void PlanRefresh() {
     std::map<Address, const PodSpec*> specs;
     for (const PodSpec& pod : spec_.pods) specs[PodAddress(pod.name)] = &pod;
-    for (const auto& [address, record] : state_.pods) {
+    for (const auto& [address, record] : Pods(state_)) {
       const auto spec = specs.find(address);
       PodSpec pod = spec == specs.end() ? PodSpec{} : *spec->second;
       SettleNode(&record, &pod);

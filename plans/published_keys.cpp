@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plans/diff.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/encoding.h"
 #include "providers/base/split_words.h"
 #include "providers/base/ssh_key_lines.h"

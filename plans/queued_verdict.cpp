@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plans/capacity.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/refresh.h"
 #include "providers/gcp/queued_resource.h"
 

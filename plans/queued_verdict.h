@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "plans/unknown_fate.h"
 #include "providers/base/diagnostic.h"

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/list_ahead.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
@@ -249,7 +251,7 @@ void Remember(const State& state, Observation* observation) {
     observation->nodes[name] = std::move(node);
     observation->remembered.insert(name);
   };
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) {
     if (record.exists() && !record.pending()) add(NameOf(record), RememberedNode(record));
     if (record.queued && !record.pending()) {
       Value queued = Value::EmptyMap();
@@ -278,7 +280,7 @@ std::map<ZoneName, ApiVersion> ZonesOf(const Spec& spec, const State& state) {
   for (const PodSpec& pod : spec.pods) {
     add(pod.project, pod.zone, pod.api_version.value_or(ApiVersion::kV2));
   }
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) {
     add(record.project, record.zone, record.api_version);
   }
   return zones;
@@ -297,12 +299,12 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
       if (pod.queued) queues.emplace(pod.project, pod.zone);
     };
     for (const PodSpec& pod : spec.pods) visit(pod);
-    for (const auto& [address, record] : state.pods) visit(record);
+    for (const auto& [address, record] : Pods(state)) visit(record);
     for (const ZoneName& zone : queues) {
       errands.push_back({Errand::Kind::kQueue, zone, {}, {}, zones.at(zone)});
     }
   }
-  for (const auto& [address, record] : state.training_jobs) {
+  for (const auto& [address, record] : TrainingJobs(state)) {
     if (!refresh && !record.pending()) continue;
     Errand errand;
     errand.kind = Errand::Kind::kTraining;
@@ -319,7 +321,7 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
     }
     if (!refresh) errands.push_back({Errand::Kind::kNode, {}, {}, name, version});
   };
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) {
     follow(record.pending(), NameOf(record), record.api_version);
     if (!refresh && record.pending() && record.queued) {
       errands.push_back(
@@ -339,7 +341,7 @@ Result<void> LookForCreates(const State& state, Collector& collector, Observatio
   std::map<ZoneName, ApiVersion> zones;
   std::vector<Errand> errands;
   std::vector<const PodRecord*> open;
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) {
     if (!IsUnheard(record) || observation.Find(NameOf(record)) != nullptr) continue;
     // A queued resource's request may be repeated: what became of it need not be guessed.
     if (record.pending()->operation.empty() && !record.queued) {
@@ -369,7 +371,7 @@ Result<void> LookForCreates(const State& state, Collector& collector, Observatio
 // Slices of the state that the service does not show. While their request is being fulfilled they
 // are still to come.
 void CountSlices(const State& state, Observation* observation) {
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) {
     if (!record.queued || record.queued->slices < 2) continue;
     const auto node = observation->nodes.find(NameOf(record));
     if (node == observation->nodes.end() || !IsJoined(node->second)) continue;

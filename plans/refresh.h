@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/base/error.h"
 #include "providers/provider.h"

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "plans/way_in.h"
@@ -18,8 +19,8 @@ namespace podctl {
 namespace {
 
 struct Question {
-  const Address* address;
-  PodRecord* record;
+  Address address;
+  const PodRecord* record;
   std::optional<Result<std::vector<WorkerAttributes>>> answer;
 };
 
@@ -52,24 +53,25 @@ bool Differ(std::vector<HostKeyText> known, std::vector<HostKeyText> shown) {
 void TakeRenewedKeys(Provider& provider, int parallelism, const std::stop_token& stop, State* state,
                      std::vector<std::string>* notes) {
   std::vector<Question> questions;
-  for (auto& [address, record] : state->pods) {
-    if (record.exists() && !record.host_keys.empty()) questions.push_back({&address, &record, {}});
+  for (const auto& [address, record] : Pods(*state)) {
+    if (record.exists() && !record.host_keys.empty()) questions.push_back({address, &record, {}});
   }
   AskAll(provider, parallelism, stop, &questions);
   for (const Question& question : questions) {
     if (!question.answer || !*question.answer) continue;
+    PodRecord& record = Pods(*state)[question.address];
     std::vector<int> renewed;
     for (auto& [worker, keys] : HostKeysOf(**question.answer)) {
-      auto& known = question.record->host_keys[worker];
+      auto& known = record.host_keys[worker];
       if (!Differ(known, keys)) continue;
       known = std::move(keys);
       renewed.push_back(worker);
     }
     if (renewed.empty()) continue;
-    question.record->host_keys_source = "guestAttributes";
+    record.host_keys_source = "guestAttributes";
     notes->push_back(fmt::format(
         "{}: the API shows new host keys for {} ({}): they are the pinned ones from now on",
-        *question.address, Plural(renewed.size(), "worker"), FormatRanges(renewed)));
+        question.address, Plural(renewed.size(), "worker"), FormatRanges(renewed)));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 
@@ -22,13 +24,12 @@ bool ProgramsTakeFlags(const State& state, const std::string& pod, const PodReco
   if (WorkerCount(record.observed) < 2) return true;
   const auto known = ImageHasRuntimeUnit(record.observed["runtimeVersion"].AsString());
   if (known) return !*known;
-  const auto step = state.steps.find(StepAddress(pod, kRuntimeStepName));
-  return step != state.steps.end() &&
-         std::any_of(step->second.workers.begin(), step->second.workers.end(),
-                     [&](const auto& worker) {
-                       return worker.second.uid == record.current.uid &&
-                              worker.second.digest.starts_with(kNoUnitMark);
-                     });
+  const StepRecord* step = Steps(state).Get(StepAddress(pod, kRuntimeStepName));
+  return step != nullptr &&
+         std::any_of(step->workers.begin(), step->workers.end(), [&](const auto& worker) {
+           return worker.second.uid == record.current.uid &&
+                  worker.second.digest.starts_with(kNoUnitMark);
+         });
 }
 
 }  // namespace podctl

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "plans/kinds/pod/record.h"
 #include "state/state.h"
 
 namespace podctl {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
@@ -20,7 +22,7 @@ Address RuntimeStepAddress(const Address& pod_address) {
 // with the metadata it was created with.
 void NoteRuntime(const Address& address, const PodRecord& record, const Value& node, State* state) {
   const Value* variables = node["metadata"].Find(kRuntimeVariablesKey);
-  if (variables == nullptr) state->steps.erase(RuntimeStepAddress(address));
+  if (variables == nullptr) Steps(*state).erase(RuntimeStepAddress(address));
   if (variables == nullptr || NodeState(node) != "READY" || WorkerCount(node) < 2) return;
   StepRecord step;
   step.pod = address;
@@ -28,7 +30,7 @@ void NoteRuntime(const Address& address, const PodRecord& record, const Value& n
     step.workers[worker] = {RuntimeDigest(variables->AsString()), record.uid(),
                             record.pending()->begun_at};
   }
-  state->steps[RuntimeStepAddress(address)] = std::move(step);
+  Steps(*state)[RuntimeStepAddress(address)] = std::move(step);
 }
 
 bool StillRunning(const PendingAction& pending, const Observation& observation) {
@@ -49,9 +51,9 @@ class Settlement {
 
   void Run() {
     std::vector<Address> addresses;
-    for (const auto& [address, record] : state_.pods) addresses.push_back(address);
+    for (const auto& [address, record] : Pods(state_)) addresses.push_back(address);
     for (const Address& address : addresses) {
-      PodRecord& record = state_.pods.at(address);
+      PodRecord& record = Pods(state_).at(address);
       SettleDeposed(address, record);
       const Value* node = observation_.Find(NameOf(record));
       const Value* queued = observation_.FindQueued(record);
@@ -89,7 +91,7 @@ class Settlement {
     if (created) {
       NoteRuntime(address, record, node, &state_);
       // Whoever began it did not live to see its workers.
-      state_.steps[StepAddress(address.name, kReadinessStepName)] = {address, {}};
+      Steps(state_)[StepAddress(address.name, kReadinessStepName)] = {address, {}};
       Note(address, "an earlier run had begun to create it; the node is there and is taken up");
     }
     const bool unfinished = NodeState(node) == "CREATING" || NodeState(node) == "DELETING";
@@ -185,13 +187,13 @@ void TakeObserved(const Value& node, PodRecord* record) {
 }
 
 void ForgetNode(const Address& address, State* state) {
-  const auto it = state->pods.find(address);
-  if (it == state->pods.end()) return;
-  std::erase_if(state->steps, [&](const auto& step) { return step.second.pod == address; });
-  PodRecord& record = it->second;
+  if (!Pods(*state).contains(address)) return;
+  Steps(*state).EraseIf(
+      [&](const Address&, const StepRecord& step) { return step.pod == address; });
+  PodRecord& record = Pods(*state)[address];
   Lose({}, &record);
   if (IsEmpty(record)) {
-    state->pods.erase(it);
+    Pods(*state).erase(address);
     return;
   }
   record.queued.reset();
@@ -200,10 +202,10 @@ void ForgetNode(const Address& address, State* state) {
 }
 
 void ForgetDeposed(const Address& address, const std::string& node_id, State* state) {
-  const auto it = state->pods.find(address);
-  if (it == state->pods.end()) return;
-  Lose(node_id, &it->second);
-  if (IsEmpty(it->second)) ForgetNode(address, state);
+  if (!Pods(*state).contains(address)) return;
+  PodRecord& record = Pods(*state)[address];
+  Lose(node_id, &record);
+  if (IsEmpty(record)) ForgetNode(address, state);
 }
 
 void SettleWantedId(PodRecord* record) {

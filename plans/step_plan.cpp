@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "plans/diff.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
@@ -105,7 +107,7 @@ void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedS
   const std::string path = std::string("metadata.") + kRuntimeVariablesKey;
   auto entry = pod.metadata.find(kRuntimeVariablesKey);
   const bool wanted = entry != pod.metadata.end();
-  const bool known = wanted || again_.contains(address) || state_.steps.contains(address) ||
+  const bool known = wanted || again_.contains(address) || Steps(state_).contains(address) ||
                      question.record->metadata.contains(kRuntimeVariablesKey);
   if (WorkerCount(*question.node) < 2 || IsIgnored(pod, path) || !known) return;
   // The flags are for what podctl starts there: nothing on the workers would read them anew.
@@ -126,7 +128,7 @@ void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedS
 void StepPlanner::PlanReadiness(const StepQuestion& question,
                                 std::vector<PlannedStep>* steps) const {
   const Address address = StepAddress(question.pod.name, kReadinessStepName);
-  const bool outstanding = question.pod.check_ready && state_.steps.contains(address);
+  const bool outstanding = question.pod.check_ready && Steps(state_).contains(address);
   if (!outstanding && !again_.contains(address)) return;
   RunStep run;
   run.step.kind = Step::Kind::kReadiness;
@@ -208,10 +210,10 @@ StepPlanner::Stale StepPlanner::StaleWorkers(const Address& address, const RunSt
 }
 
 const StepWorkerRecord* StepPlanner::RecordOf(const Address& step, int worker) const {
-  auto record = state_.steps.find(step);
-  if (record == state_.steps.end()) return nullptr;
-  auto applied = record->second.workers.find(worker);
-  return applied == record->second.workers.end() ? nullptr : &applied->second;
+  const StepRecord* record = Steps(state_).Get(step);
+  if (record == nullptr) return nullptr;
+  auto applied = record->workers.find(worker);
+  return applied == record->workers.end() ? nullptr : &applied->second;
 }
 
 std::string RuntimeDigest(const std::string& tensorflow_env_vars) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"

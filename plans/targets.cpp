@@ -4,6 +4,9 @@
 
 #include <map>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/planner.h"
 #include "plans/spec/near_words.h"
 
@@ -18,9 +21,7 @@ std::set<Address> KnownAddresses(const Spec& spec, const State& state) {
     for (const StepSpec& step : pod.bootstrap) known.insert(StepAddress(pod.name, step.name));
   }
   for (const TrainingJobSpec& job : spec.training_jobs) known.insert(TrainingAddress(job.name));
-  for (const auto& [address, record] : state.training_jobs) known.insert(address);
-  for (const auto& [address, record] : state.pods) known.insert(address);
-  for (const auto& [address, record] : state.steps) known.insert(address);
+  for (const auto& [address, record] : state.records) known.insert(address);
   return known;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "plans/kinds/training_job/record.h"
 #include "plans/targets.h"
 #include "plans/training/requests.h"
 #include "providers/custom_jobs.h"
@@ -74,11 +75,11 @@ class TrainingPlanner {
     change.address = TrainingAddress(job.name);
     change.training = job;
     change.place = job.place;
-    const auto found = state_.training_jobs.find(change.address);
-    if (found == state_.training_jobs.end()) {
+    const TrainingRecord* found = TrainingJobs(state_).Get(change.address);
+    if (found == nullptr) {
       PlanNew(job, &change);
     } else {
-      PlanKnown(job, found->second, &change);
+      PlanKnown(job, *found, &change);
     }
     return change;
   }
@@ -201,17 +202,16 @@ void PlanTraining(const Spec& spec, const State& state, const Observation& obser
       plan->changes.push_back(planner.PlanJob(job));
     }
   }
-  for (const auto& [address, record] : state.training_jobs) {
+  for (const auto& [address, record] : TrainingJobs(state)) {
     if (!named.contains(address)) plan->changes.push_back(planner.PlanGone(address, record));
   }
 }
 
 void SettleTraining(const Observation& observation, State* state, std::vector<std::string>* notes) {
   std::vector<Address> gone;
-  for (auto& [address, record] : state->training_jobs) {
-    const auto seen = observation.training.find(address);
-    if (seen == observation.training.end()) continue;
-    const Value& job = seen->second;
+  for (const auto& [address, job] : observation.training) {
+    if (!TrainingJobs(*state).contains(address)) continue;
+    TrainingRecord& record = TrainingJobs(*state)[address];
     const bool was_unheard = record.current.locator.empty();
     if (!job.is_null()) {
       record.current.locator = job["name"].AsString();
@@ -230,7 +230,7 @@ void SettleTraining(const Observation& observation, State* state, std::vector<st
           fmt::format("{}: its cancellation, begun by an earlier run, is complete", address));
     }
   }
-  for (const Address& address : gone) state->training_jobs.erase(address);
+  for (const Address& address : gone) TrainingJobs(*state).erase(address);
 }
 
 }  // namespace podctl

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "plans/spec/spec.h"

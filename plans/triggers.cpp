@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/published_keys.h"
 #include "providers/gcp/tpu_schema.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "providers/base/text.h"
@@ -15,7 +16,7 @@ namespace {
 std::string WhatIsThere(const State& state) {
   if (state.lineage.empty()) return "where there is none yet";
   return fmt::format("which is at serial {} and holds {}", state.serial,
-                     Plural(state.pods.size(), "pod"));
+                     Plural(Pods(state).size(), "pod"));
 }
 
 // What has the name that a pod wants.
@@ -111,7 +112,7 @@ std::string PendingHint(const State& state, const std::string& project, const st
                         const std::string& flags) {
   std::string pending;
   std::string addresses;
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) {
     if (record.project != project || record.zone != zone) continue;
     const std::size_t before = pending.size();
     if (record.pending()) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "plans/kinds/pod/record.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -45,8 +46,8 @@ class Policy {
   }
 
   bool IsRecoveringPod(const Address& address) const {
-    const auto record = state_.pods.find(address);
-    return record != state_.pods.end() && IsRecovering(record->second);
+    const PodRecord* record = Pods(state_).Get(address);
+    return record != nullptr && IsRecovering(*record);
   }
 
   // By itself; what it waits for is looked at in HoldBack.
@@ -90,7 +91,7 @@ class Policy {
     for (const Address& address : allowed_) {
       open.push_back(PodAddress(changes_.at(address)->pod));
     }
-    for (const auto& [address, record] : state_.pods) {
+    for (const auto& [address, record] : Pods(state_)) {
       if (IsRecovering(record) && !HasStepsLeft(address)) open.push_back(address);
     }
     std::set<Address> grounds;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "state/jump_host.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "providers/base/error.h"
 #include "providers/provider.h"
 #include "providers/worker.h"

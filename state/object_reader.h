@@ -1,4 +1,4 @@
-// Takes a JSON object of a state apart, strictly. For state_json.cpp and record_json.cpp alone.
+// Takes a JSON object of a state apart, strictly.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,6 +28,10 @@ class ObjectReader {
   ObjectReader(Value& object, std::string where, std::string& problem)
       : object_(object), where_(std::move(where)), problem_(problem) {
     if (!object_.is_map()) Fail("is not an object");
+  }
+  // Of an object that stands within this one, at `key`.
+  ObjectReader Inner(Value& object, std::string_view key) const {
+    return ObjectReader(object, where_ + "." + std::string(key), problem_);
   }
 
   std::string Text(std::string_view key) {

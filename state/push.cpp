@@ -15,8 +15,7 @@ Error Refused(std::string message) {
 Result<void> CheckPush(const Snapshot& stored, const State& pushed, bool force) {
   if (force || !stored.state) return {};
   const State& present = *stored.state;
-  const bool empty = present.pods.empty() && present.steps.empty() && present.training_jobs.empty();
-  if (empty) return {};
+  if (present.records.empty()) return {};
   if (pushed.lineage != present.lineage) {
     return Refused(
         fmt::format("cannot import state with lineage \"{}\" over unrelated state with lineage "

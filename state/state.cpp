@@ -4,36 +4,9 @@
 
 #include "providers/base/text.h"
 #include "providers/os/clock.h"
+#include "state/record_codec.h"
 
 namespace podctl {
-namespace {
-
-std::string_view PendingWords(PendingAction::Kind kind) {
-  switch (kind) {
-    case PendingAction::Kind::kCreate:
-      return "being created";
-    case PendingAction::Kind::kPatch:
-      return "being changed";
-    case PendingAction::Kind::kDelete:
-      return "being deleted";
-  }
-  return "";
-}
-
-std::string RemarkOn(const PodRecord& record) {
-  std::vector<std::string> words;
-  const std::string& state = record.observed["state"].AsString();
-  if (record.exists() && !state.empty() && state != "READY") words.push_back(state);
-  if (const auto recovery = record.recovery()) words.push_back(RecoveryStory(*recovery));
-  if (const auto pending = record.pending()) words.emplace_back(PendingWords(pending->kind));
-  if (!record.capacity_since().empty()) {
-    words.push_back(fmt::format("waits for capacity since {}", record.capacity_since()));
-  }
-  return Join(words, ", ");
-}
-
-}  // namespace
-
 std::string RecoveryStory(const Recovery& recovery) {
   std::string story = fmt::format("found {} at {}", recovery.because, recovery.since);
   if (!recovery.done.empty()) story += fmt::format(", made anew by {}", recovery.done);
@@ -41,12 +14,18 @@ std::string RecoveryStory(const Recovery& recovery) {
   return story;
 }
 
+std::map<std::string, std::size_t> RecordCounts(const State& state) {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [address, record] : state.records) ++counts[address.kind];
+  return counts;
+}
+
 std::string Remarks(const State& state) {
   constexpr std::size_t kMost = 3;
   std::vector<std::string> remarks;
   std::size_t more = 0;
-  for (const auto& [address, record] : state.pods) {
-    const std::string remark = RemarkOn(record);
+  for (const auto& [address, record] : state.records) {
+    const std::string remark = record.codec().Remark(record);
     if (remark.empty()) continue;
     if (remarks.size() == kMost) {
       ++more;
@@ -56,18 +35,6 @@ std::string Remarks(const State& state) {
   }
   if (more > 0) remarks.push_back(fmt::format("… and {} more", more));
   return Join(remarks, "; ");
-}
-
-Address PodAddress(const std::string& pod) {
-  return {std::string(kPodKind), pod};
-}
-
-Address StepAddress(const std::string& pod, const std::string& step) {
-  return {std::string(kStepKind), pod + "." + step};
-}
-
-Address TrainingAddress(const std::string& job) {
-  return {std::string(kTrainingKind), job};
 }
 
 std::string NewDigestKey(Random& random) {

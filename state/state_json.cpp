@@ -2,154 +2,49 @@
 
 #include <fmt/format.h>
 
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "state/object_reader.h"
+#include "state/record_codec.h"
 #include "state/record_json.h"
 #include "state/state_writer.h"
 
 namespace podctl {
 namespace {
 
-constexpr int kMaxSlices = 9999;
 constexpr std::string_view kResourcesLine = "\n  \"resources\": ";
 constexpr std::size_t kMostHeaderBytes = 4096;  // of a text as podctl lays it out
 constexpr std::string_view kEnd = "\n}\n";
 
 // ---- Reading.
 
-SshSettings SshFromValue(Value& value, const std::string& where, std::string& problem) {
-  ObjectReader in(value, where, problem);
-  SshSettings ssh;
-  ssh.user = in.SpareText("user");
-  if (in.IsThere("port")) ssh.port = static_cast<int>(in.Number("port", 1, 65535));
-  ssh.identity_file = in.SpareText("identity_file");
-  ssh.internal_address = in.SpareFlag("internal_address");
-  ssh.strict_host_keys = in.SpareFlag("strict_host_keys");
-  if (const Value* transport = in.Optional("transport")) {
-    if (*transport != Value("openssh")) in.Fail("names a transport that is not `openssh`");
-    ssh.transport = "openssh";
+const RecordCodec* CodecOf(RecordKinds kinds, std::string_view kind, int version) {
+  for (const RecordCodec* codec : kinds) {
+    if (codec->kind() == kind && version >= codec->since_version()) return codec;
   }
-  if (in.IsThere("proxy_jump")) ssh.proxy_jump = in.Text("proxy_jump");
-  if (const Value* iap = in.Optional("iap")) {
-    if (*iap != Value(true)) in.Fail("has an `iap` that is not true");
-    ssh.iap = true;
-  }
-  if (in.IsThere("os_login_user")) ssh.os_login_user = in.Text("os_login_user");
-  if (const Value* external = in.Optional("external_address")) {
-    if (*external != Value(true)) in.Fail("has an `external_address` that is not true");
-    ssh.external_address = true;
-  }
-  if (const Value* withhold = in.Optional("withhold_key")) {
-    if (*withhold != Value(true)) in.Fail("has a `withhold_key` that is not true");
-    ssh.withhold_key = true;
-  }
-  in.RefuseUnknownMembers();
-  return ssh;
-}
-
-// Its id is the locator of the auxiliary object.
-QueuedRecord QueuedFromValue(Value& value, const std::string& where, const Record& record,
-                             bool with_id, std::string& problem) {
-  ObjectReader in(value, where, problem);
-  QueuedRecord queued;
-  if (with_id) in.Text("id");
-  if (record.auxiliary.size() == 1) queued.id = record.auxiliary.front().locator;
-  queued.slices = static_cast<int>(in.Number("slices", 1, kMaxSlices));
-  queued.state = in.Text("state");
-  queued.terms = in.Any("terms");
-  if (!queued.terms.is_map()) in.Fail("has `terms` that are not an object");
-  in.RefuseUnknownMembers();
-  return queued;
-}
-
-void ReadPod(ObjectReader& in, const std::string& address, int version, PodRecord* pod,
-             std::string& problem) {
-  pod->project = in.Text("project");
-  pod->zone = in.Text("zone");
-  pod->applied = in.Any("applied");
-  pod->metadata = in.SpareTextMap("metadata");
-  pod->sensitive_keys = in.SpareTexts("sensitive_keys");
-  pod->team_keys = in.SpareTexts("team_keys");
-  pod->own_keys = in.SpareTexts("own_keys");
-  pod->observed = in.Any("observed");
-  if (in.IsThere("host_keys")) {
-    for (auto& [worker, keys] : in.Map("host_keys")) {
-      pod->host_keys[in.Worker(worker)] = in.TextList(keys, "`host_keys`");
-    }
-  }
-  pod->host_keys_source = in.SpareText("host_keys_source");
-  if (Value* ssh = in.Optional("ssh")) {
-    pod->ssh = SshFromValue(*ssh, address + ".ssh", problem);
-  }
-  pod->exec_env = in.SpareTextMap("exec_env");
-  for (const std::string& text : in.SpareTexts("depends_on")) {
-    pod->depends_on.push_back(in.AddressIn(text, "depends_on"));
-  }
-  pod->prevent_destroy = in.SpareFlag("prevent_destroy");
-  pod->wanted_node_id = in.SpareText("wanted_node_id");
-  if (const Value* name = in.Optional("api_version")) {
-    const auto spoken = ParseApiVersion(name->AsString());
-    if (!spoken) in.Fail("has an unknown `api_version`");
-    pod->api_version = spoken.value_or(ApiVersion::kV2);
-  }
-  if (Value* queued = in.Optional("queued")) {
-    const bool with_id = version < kFormatOfObjects;
-    pod->queued = QueuedFromValue(*queued, address + ".queued", *pod, with_id, problem);
-  }
-  if (pod->auxiliary.size() != (pod->queued ? 1U : 0U)) {
-    in.Fail("has auxiliary objects that are not its queued resource");
-  }
-  for (auto& [worker, name] : in.SpareTextMap("vm_names")) pod->vm_names[in.Worker(worker)] = name;
-}
-
-void ReadStep(ObjectReader& in, const std::string& address, int /*version*/, StepRecord* step,
-              std::string& problem) {
-  step->pod = ParseAddress(in.Text("pod")).value_or(Address{});
-  if (step->pod.kind != kPodKind) in.Fail("belongs to no pod");
-  for (auto& [worker, entry] : in.Map("workers")) {
-    ObjectReader reader(entry, address + ".workers", problem);
-    StepWorkerRecord& record = step->workers[in.Worker(worker)];
-    record.digest = reader.Text("digest");
-    record.uid = reader.Text("uid");
-    record.applied_at = reader.Text("applied_at");
-    reader.RefuseUnknownMembers();
-  }
-}
-
-void ReadTraining(ObjectReader& in, const std::string& /*address*/, int /*version*/,
-                  TrainingRecord* job, std::string& /*problem*/) {
-  job->project = in.Text("project");
-  job->region = in.Text("region");
-  job->applied = in.Any("applied");
-  job->state = in.Text("state");
-  job->error = in.Text("error");
+  return nullptr;
 }
 
 // Below kFormatOfObjects what the objects say and the payload stood side by side.
-template <typename OneRecord, typename ReadPayload>
-OneRecord RecordFromValue(Value& value, const std::string& address, int version,
-                          const ReadPayload& read_payload, std::string& problem) {
+AnyRecord RecordFromValue(Value& value, const std::string& address, int version,
+                          const RecordCodec& codec, std::string& problem) {
   ObjectReader in(value, address, problem);
-  OneRecord record;
+  AnyRecord record = codec.New();
   in.Text("type");  // looked at by the caller
-  constexpr bool kHasObjects = std::is_base_of_v<Record, OneRecord>;
+  Record* objects = record.EditObjects();
   if (version >= kFormatOfObjects) {
-    if constexpr (kHasObjects) ReadRecord(in, address, &record, problem);
-    ObjectReader payload(in.At("payload"), address + ".payload", problem);
-    read_payload(payload, address + ".payload", version, &record, problem);
+    if (objects != nullptr) ReadRecord(in, address, objects, problem);
+    ObjectReader payload = in.Inner(in.At("payload"), "payload");
+    codec.ReadPayload(payload, version, &record);
     payload.RefuseUnknownMembers();
   } else {
-    if constexpr (std::is_same_v<OneRecord, PodRecord>) {
-      ReadRecordBefore5(in, address, "node_id", &record, problem);
-    } else if constexpr (kHasObjects) {
-      ReadRecordBefore5(in, address, "job", &record, problem);
+    if (objects != nullptr) {
+      ReadRecordBefore5(in, address, codec.old_locator(), objects, problem);
     }
-    read_payload(in, address, version, &record, problem);
+    codec.ReadPayload(in, version, &record);
   }
   in.RefuseUnknownMembers();
   return record;
@@ -157,7 +52,7 @@ OneRecord RecordFromValue(Value& value, const std::string& address, int version,
 
 // Version 1 had no `wanted_node_id`, `replace_because` and `deposed`, versions below 3 no training
 // jobs, versions below 4 wrote every member, empty or not, and versions below 5 had no objects.
-State StateFromDocument(Value& document, std::string& problem) {
+State StateFromDocument(Value& document, RecordKinds kinds, std::string& problem) {
   ObjectReader in(document, "", problem);
   State state;
   const int version = static_cast<int>(in.Number("format_version", 1, kStateFormatVersion));
@@ -172,17 +67,10 @@ State StateFromDocument(Value& document, std::string& problem) {
     auto address = ParseAddress(text);
     if (!address) {
       in.Fail(fmt::format("has a resource `{}`, which is no address", text));
-    } else if (type == kPodKind && address->kind == kPodKind) {
-      state.pods.emplace_hint(state.pods.end(), *std::move(address),
-                              RecordFromValue<PodRecord>(value, text, version, ReadPod, problem));
-    } else if (type == kStepKind && address->kind == kStepKind) {
-      state.steps.emplace_hint(
-          state.steps.end(), *std::move(address),
-          RecordFromValue<StepRecord>(value, text, version, ReadStep, problem));
-    } else if (type == kTrainingKind && address->kind == kTrainingKind && version >= 3) {
-      state.training_jobs.emplace_hint(
-          state.training_jobs.end(), *std::move(address),
-          RecordFromValue<TrainingRecord>(value, text, version, ReadTraining, problem));
+    } else if (const RecordCodec* codec = CodecOf(kinds, type, version);
+               codec != nullptr && type == address->kind) {
+      state.records.emplace_hint(state.records.end(), *std::move(address),
+                                 RecordFromValue(value, text, version, *codec, problem));
     } else {
       in.Fail(fmt::format("has a resource `{}` of the wrong type `{}`", text, type));
     }
@@ -271,7 +159,7 @@ std::string StateToJson(const State& state) {
 
 StateText::StateText(const State& state) : state_(state), resources_(CanonicalResources(state)) {}
 
-bool StateText::SaidBy(std::string_view stored) const {
+bool StateText::SaidBy(std::string_view stored, RecordKinds kinds) const {
   const std::string_view begin = stored.substr(0, kMostHeaderBytes);
   if (begin.starts_with(FirstLines())) {
     // The checksum of an accepted text stands for its content.
@@ -280,7 +168,7 @@ bool StateText::SaidBy(std::string_view stored) const {
            std::string_view::npos;
   }
   // Written by another podctl, or laid out anew: its checksum covers other words.
-  Result<State> other = StateFromJson(stored, "");
+  Result<State> other = StateFromJson(stored, "", kinds);
   return other && *other == state_;
 }
 
@@ -298,7 +186,7 @@ std::string StateText::Text() const {
   return text += kEnd;
 }
 
-Result<State> StateFromJson(std::string_view text, const std::string& origin,
+Result<State> StateFromJson(std::string_view text, const std::string& origin, RecordKinds kinds,
                             std::size_t readable) {
   if (text.empty()) return Damaged(origin, "it is empty");
   if (text.size() > kMaxStateBytes) {
@@ -327,7 +215,7 @@ Result<State> StateFromJson(std::string_view text, const std::string& origin,
 
   const bool whole = ChecksumHolds(text, *document);
   std::string problem;
-  State state = StateFromDocument(*document, problem);
+  State state = StateFromDocument(*document, kinds, problem);
   // The more telling of the two first.
   if (!problem.empty()) return Damaged(origin, problem);
   if (!whole) return Damaged(origin, "its content does not match its checksum");

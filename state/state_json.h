@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "providers/base/error.h"
+#include "state/record_codec.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -22,7 +23,7 @@ class StateText {
  public:
   explicit StateText(const State& state);
   // Whether `stored`, which is a text that StateFromJson accepted, says the same.
-  bool SaidBy(std::string_view stored) const;
+  bool SaidBy(std::string_view stored, RecordKinds kinds) const;
   std::string Text() const;
 
  private:
@@ -30,10 +31,11 @@ class StateText {
   std::string resources_;  // canonical
 };
 
-// Reads every older version too: the next save writes this one. `readable` as for ParseJson.
+// Reads every older version too: the next save writes this one. A record that is of none of `kinds`
+// is damage. `readable` as for ParseJson.
 // kDataLoss for an empty, cut or otherwise damaged text (never "no state"); kUnimplemented for a
 // newer format version, naming it. The message names `origin` (a path or URL).
-Result<State> StateFromJson(std::string_view text, const std::string& origin,
+Result<State> StateFromJson(std::string_view text, const std::string& origin, RecordKinds kinds,
                             std::size_t readable = 0);
 
 }  // namespace podctl

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -72,10 +73,9 @@ struct HistoryEntry {
   std::uint64_t serial = 0;
   std::string saved_at;  // RFC 3339, when it was saved
   std::uint64_t bytes = 0;
-  std::size_t pods = 0;
-  std::size_t steps = 0;
+  std::map<std::string, std::size_t> records;  // how many, by kind
   std::string lineage;
-  std::string remarks;  // on pods that are not as usual: "research: PREEMPTED"
+  std::string remarks;  // on what is not as usual: "research: PREEMPTED"
   std::string problem;  // why it cannot be read; empty: it can, and the counts above are filled in
 };
 

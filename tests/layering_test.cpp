@@ -50,13 +50,14 @@ const std::vector<Room> kRooms = {
     // What a training job is, and what other tools' lines say: no spec, no state, no service.
     {"plans/training/", {"providers/base/"}},
     {"plans/from_command/", {"providers/base/", "plans/spec/", "plans/training/"}},
-    {"plans/spec/", {"state/", "providers/", "plans/training/"}},
-    {"plans/", {"state/", "providers/", "plans/spec/", "plans/training/"}},
+    {"plans/kinds/", {"state/", "providers/base/"}},
+    {"plans/spec/", {"state/", "providers/", "plans/kinds/", "plans/training/"}},
+    {"plans/", {"state/", "providers/", "plans/kinds/", "plans/spec/", "plans/training/"}},
     {"plans/execute/", {"state/", "providers/", "plans/"}},
     // What is done on workers: it reads plans, and carries out none.
     {"plans/fleet/",
-     {"state/", "providers/", "plans/spec/", "plans/jobs/", "plans/node_view.h", "plans/refresh.h",
-      "plans/runtime_unit.h", "plans/way_in.h"}},
+     {"state/", "providers/", "plans/kinds/", "plans/spec/", "plans/jobs/", "plans/node_view.h",
+      "plans/refresh.h", "plans/runtime_unit.h", "plans/way_in.h"}},
     // What a run does: it conducts what the other rooms decide and carry out.
     {"plans/session/", {"state/", "providers/", "plans/"}},
     {"cmd/", {"plans/", "state/", "providers/", "templates/"}},

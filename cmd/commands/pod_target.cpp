@@ -7,6 +7,7 @@
 
 #include "cmd/command_line.h"
 #include "cmd/reporter.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/unknown_fate.h"
 #include "plans/way_in.h"
 

@@ -8,6 +8,7 @@
 
 #include "cmd/wiring.h"
 #include "plans/fleet/pod_target.h"
+#include "plans/kinds/pod/record.h"
 
 namespace podctl {
 

@@ -16,6 +16,9 @@
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -57,8 +60,8 @@ std::vector<Address> Matching(const State& state, const std::string& filter) {
   const auto wanted = ParseAddress(filter);
   if (!wanted) return addresses;
   for (const Address& address : AddressesOf(state)) {
-    const auto step = state.steps.find(address);
-    const bool is_step_of = step != state.steps.end() && step->second.pod == wanted;
+    const StepRecord* step = Steps(state).Get(address);
+    const bool is_step_of = step != nullptr && step->pod == wanted;
     if (address == wanted || is_step_of) addresses.push_back(address);
   }
   return addresses;
@@ -96,7 +99,7 @@ int RunStatus(Wiring& wiring) {
   std::vector<std::string> notes;
   const State settled = Settle(*state, *observation, &notes);
   const auto rows = StatusRows(settled, *observation);
-  const bool has_jobs = !settled.training_jobs.empty();
+  const bool has_jobs = !TrainingJobs(settled).empty();
   const auto text = [&](Streams& streams) {
     const bool color = streams.color && streams.out_is_terminal;
     if (!rows.empty()) streams.out << StatusTable(rows, color) << (has_jobs ? "\n" : "");
@@ -141,9 +144,7 @@ int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   if (text.empty()) return NoSuchAddress(wiring, *state, address);
   const auto document = [&] {
     State only = *state;
-    std::erase_if(only.pods, [&](const auto& pod) { return pod.first != *wanted; });
-    std::erase_if(only.steps, [&](const auto& step) { return step.first != *wanted; });
-    std::erase_if(only.training_jobs, [&](const auto& job) { return job.first != *wanted; });
+    std::erase_if(only.records, [&](const auto& entry) { return entry.first != *wanted; });
     return StateDocument(only);
   };
   wiring.reporter().Document(document, [&](Streams& streams) { streams.out << text; });

@@ -12,10 +12,13 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
+#include "plans/kinds/moves.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/unknown_fate.h"
 #include "providers/base/text.h"
-#include "state/moves.h"
 
 namespace podctl {
 namespace {
@@ -49,10 +52,10 @@ std::optional<Address> ReadAddress(const std::string& text) {
 std::vector<std::pair<Address, Address>> MovesOf(const State& before, const State& after,
                                                  const Address& from, const Address& to) {
   std::vector<std::pair<Address, Address>> moves = {{from, to}};
-  for (const auto& [address, step] : before.steps) {
+  for (const auto& [address, step] : Steps(before)) {
     if (step.pod != from) continue;
     const Address moved = StepAddress(to.name, address.name.substr(address.name.rfind('.') + 1));
-    if (after.steps.contains(moved)) moves.emplace_back(address, moved);
+    if (Steps(after).contains(moved)) moves.emplace_back(address, moved);
   }
   return moves;
 }
@@ -77,8 +80,8 @@ void ShowRemoved(Wiring& wiring, const std::vector<std::string>& removed, bool d
 
 // What an earlier run left under way for the address and nobody knows the end of; empty: nothing.
 std::string PendingOf(const State& state, const Address& address, std::string* risk) {
-  if (const auto pod = state.pods.find(address); pod != state.pods.end()) {
-    const PodRecord& record = pod->second;
+  if (const PodRecord* pod = Pods(state).Get(address)) {
+    const PodRecord& record = *pod;
     *risk = ForgetRisk(record.project, record.zone);
     if (record.pending()) return PendingWords(*record.pending(), record.current.locator);
     for (const Object& deposed : record.deposed) {
@@ -86,10 +89,10 @@ std::string PendingOf(const State& state, const Address& address, std::string* r
     }
     return {};
   }
-  const auto job = state.training_jobs.find(address);
-  if (job == state.training_jobs.end() || !job->second.pending()) return {};
+  const TrainingRecord* job = TrainingJobs(state).Get(address);
+  if (job == nullptr || !job->pending()) return {};
   *risk = "a job that runs after all goes on and costs, and no state knows it.";
-  return PendingWords(*job->second.pending(), "the training job");
+  return PendingWords(*job->pending(), "the training job");
 }
 
 Result<void> CheckForgettable(const State& state, const std::vector<Address>& addresses) {
@@ -171,10 +174,9 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
     return access.Fail(may.error());
   }
   for (const Address& address : addresses) {
-    state.steps.erase(address);
-    state.training_jobs.erase(address);
-    if (state.pods.erase(address) == 0) continue;
-    std::erase_if(state.steps, [&](const auto& step) { return step.second.pod == address; });
+    state.records.erase(address);
+    Steps(state).EraseIf(
+        [&](const Address&, const StepRecord& step) { return step.pod == address; });
   }
   std::vector<std::string> removed;
   const auto left = AddressesOf(state);
@@ -182,7 +184,7 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
     if (!std::binary_search(left.begin(), left.end(), address)) removed.push_back(address.Text());
   }
   if (!options.dry_run && !access.Save()) return access.exit_code();
-  ShowRemoved(wiring, removed, options.dry_run, state.pods.size() < before.pods.size());
+  ShowRemoved(wiring, removed, options.dry_run, Pods(state).size() < Pods(before).size());
   return 0;
 }
 

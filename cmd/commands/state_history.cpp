@@ -14,6 +14,7 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
 
@@ -29,8 +30,7 @@ HistoryEntry PresentEntry(StateStore& store) {
   } else if (stored->state) {
     present.serial = stored->state->serial;
     present.bytes = StateToJson(*stored->state).size();
-    present.pods = stored->state->pods.size();
-    present.steps = stored->state->steps.size();
+    present.records = RecordCounts(*stored->state);
     present.lineage = stored->state->lineage;
     present.remarks = Remarks(*stored->state);
   }
@@ -40,8 +40,8 @@ HistoryEntry PresentEntry(StateStore& store) {
 // What the restored state does not know any more, though it may be there.
 std::vector<std::string> Forgotten(const State& before, const State& after) {
   std::vector<std::string> addresses;
-  for (const auto& [address, record] : before.pods) {
-    if (!after.pods.contains(address)) addresses.push_back(address.Text());
+  for (const auto& [address, record] : Pods(before)) {
+    if (!Pods(after).contains(address)) addresses.push_back(address.Text());
   }
   return addresses;
 }
@@ -59,7 +59,7 @@ void ShowRestored(Wiring& wiring, std::uint64_t serial, const State& restored,
     Value value = Value::EmptyMap();
     value.Set("restored", serial);
     value.Set("serial", restored.serial);
-    value.Set("pods", static_cast<std::uint64_t>(restored.pods.size()));
+    value.Set("pods", static_cast<std::uint64_t>(Pods(restored).size()));
     value.Set("forgotten", Value::List(forgotten.begin(), forgotten.end()));
     return value;
   };
@@ -68,7 +68,7 @@ void ShowRestored(Wiring& wiring, std::uint64_t serial, const State& restored,
         "Restored generation {} as serial {}, with {}. What was stored before is kept in the "
         "history.\nThe nodes are as they were: `podctl plan` shows what they and the state differ "
         "in.\n",
-        serial, restored.serial, Plural(restored.pods.size(), "pod"));
+        serial, restored.serial, Plural(Pods(restored).size(), "pod"));
     if (forgotten.empty()) return;
     streams.out << fmt::format(
         "No longer in the state, though the nodes may be there (`podctl import` takes one back): "

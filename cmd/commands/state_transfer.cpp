@@ -15,6 +15,8 @@
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 #include "state/push.h"
 #include "state/state_json.h"
@@ -46,7 +48,7 @@ Result<State> ReadPushed(Wiring& wiring, const std::string& file) {
   const bool is_input = file == "-";
   auto text = is_input ? ReadInput(wiring) : wiring.files().Read(file, kMaxStateBytes);
   if (!text) return text.error();
-  return StateFromJson(*text, is_input ? "stdin" : file);
+  return StateFromJson(*text, is_input ? "stdin" : file, RememberedKinds());
 }
 
 }  // namespace
@@ -83,7 +85,7 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   };
   wiring.reporter().Document(document, [&](Streams& streams) {
     streams.out << fmt::format("Pushed to {}: serial {}, {}.\n", access.edit().store().Where(),
-                               state.serial, Plural(state.pods.size(), "pod"));
+                               state.serial, Plural(Pods(state).size(), "pod"));
   });
   return 0;
 }

@@ -8,6 +8,7 @@
 #include "cmd/views/progress.h"
 #include "cmd/views/terraform_json.h"
 #include "cmd/views/terraform_resource.h"
+#include "plans/kinds/step/record.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -137,7 +138,7 @@ void JsonEvents::ShowDrift(const Drift& drift) {
 void JsonEvents::ShowPlanned(const Change& planned, const State& state) {
   Value change = With("resource", Resource(planned.address));
   std::string_view action = EventAction(planned);
-  if (IsStep(planned)) action = state.steps.contains(planned.address) ? "update" : "create";
+  if (IsStep(planned)) action = Steps(state).contains(planned.address) ? "update" : "create";
   change.Set("action", action);
   if (!planned.previous_address.empty()) {
     change.Set("previous_resource", Resource(planned.previous_address));

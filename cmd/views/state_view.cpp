@@ -7,6 +7,9 @@
 
 #include "cmd/views/paint.h"
 #include "cmd/views/terraform_json.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/node_view.h"
 #include "plans/training_plan.h"
 #include "plans/unknown_fate.h"
@@ -143,14 +146,16 @@ std::string Padded(std::vector<std::array<std::string, 7>> rows, const Paint& pa
   return text;
 }
 
+std::uint64_t CountOf(const HistoryEntry& entry, std::string_view kind) {
+  const auto found = entry.records.find(std::string(kind));
+  return found == entry.records.end() ? 0 : found->second;
+}
+
 }  // namespace
 
 std::vector<Address> AddressesOf(const State& state) {
   std::vector<Address> addresses;
-  for (const auto& [address, record] : state.pods) addresses.push_back(address);
-  for (const auto& [address, record] : state.steps) addresses.push_back(address);
-  for (const auto& [address, record] : state.training_jobs) addresses.push_back(address);
-  std::sort(addresses.begin(), addresses.end());
+  for (const auto& [address, record] : state.records) addresses.push_back(address);
   return addresses;
 }
 
@@ -161,17 +166,12 @@ std::vector<std::string> TextsOf(const std::vector<Address>& addresses) {
 }
 
 std::string ShowAddress(const State& state, const Address& address) {
-  if (auto pod = state.pods.find(address); pod != state.pods.end()) {
-    return ShowPod(address, pod->second);
+  if (const PodRecord* pod = Pods(state).Get(address)) return ShowPod(address, *pod);
+  if (const StepRecord* step = Steps(state).Get(address)) {
+    const PodRecord* pod = Pods(state).Get(step->pod);
+    return ShowStep(address, *step, pod == nullptr ? 0 : WorkersPerSlice(pod->observed));
   }
-  if (auto step = state.steps.find(address); step != state.steps.end()) {
-    const auto pod = state.pods.find(step->second.pod);
-    const int per_slice = pod == state.pods.end() ? 0 : WorkersPerSlice(pod->second.observed);
-    return ShowStep(address, step->second, per_slice);
-  }
-  if (auto job = state.training_jobs.find(address); job != state.training_jobs.end()) {
-    return ShowJob(address, job->second);
-  }
+  if (const TrainingRecord* job = TrainingJobs(state).Get(address)) return ShowJob(address, *job);
   return {};
 }
 
@@ -180,7 +180,7 @@ namespace {
 // As members of a document.
 Value TrainingJobsOf(const State& state) {
   Value::List jobs;
-  for (const auto& [address, record] : state.training_jobs) {
+  for (const auto& [address, record] : TrainingJobs(state)) {
     Value job = Value::EmptyMap();
     job.Set("address", address.Text());
     job.Set("project", record.project);
@@ -203,7 +203,7 @@ Value StateDocument(const State& state) {
   document.Set("lineage", state.lineage);
   document.Set("serial", state.serial);
   Value::List pods;
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) {
     Value pod = Value::EmptyMap();
     pod.Set("address", address.Text());
     pod.Set("project", record.project);
@@ -241,7 +241,7 @@ Value StateDocument(const State& state) {
   }
   document.Set("pods", std::move(pods));
   Value::List steps;
-  for (const auto& [address, record] : state.steps) {
+  for (const auto& [address, record] : Steps(state)) {
     Value step = Value::EmptyMap();
     step.Set("address", address.Text());
     step.Set("pod", record.pod.Text());
@@ -256,7 +256,7 @@ Value StateDocument(const State& state) {
     steps.push_back(std::move(step));
   }
   document.Set("steps", std::move(steps));
-  if (!state.training_jobs.empty()) document.Set("trainingJobs", TrainingJobsOf(state));
+  if (!TrainingJobs(state).empty()) document.Set("trainingJobs", TrainingJobsOf(state));
   // The same once more as `terraform show -json` has it.
   const Value terraform = TerraformState(state);
   document.Set("terraform_version", terraform["terraform_version"]);
@@ -266,7 +266,7 @@ Value StateDocument(const State& state) {
 
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation) {
   std::vector<StatusRow> rows;
-  for (const auto& [address, record] : settled.pods) {
+  for (const auto& [address, record] : Pods(settled)) {
     const std::string& pod = address.name;
     StatusRow row{pod, "GONE", "-", "-", record.zone, "-", {}};
     const Value* queued = observation.FindQueued(record);
@@ -312,7 +312,7 @@ std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
 std::string TrainingTable(const State& settled, const Observation& observation, bool color) {
   std::vector<std::array<std::string, 5>> rows = {
       {"TRAINING JOB", "STATE", "ACCELERATORS", "REGION", "ID"}};
-  for (const auto& [address, record] : settled.training_jobs) {
+  for (const auto& [address, record] : TrainingJobs(settled)) {
     const auto seen = observation.training.find(address);
     const bool gone = seen != observation.training.end() && seen->second.is_null();
     std::string accelerators;
@@ -365,10 +365,10 @@ std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryE
       table += fmt::format("{:>8}  {:<20}  {}\n", serial, saved_at, entry.problem);
     } else {
       const bool is_other = entry.lineage != present.lineage && !present.lineage.empty();
-      table +=
-          fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}{}{}{}\n", serial, saved_at, entry.pods,
-                      entry.steps, entry.bytes, is_other ? "  of another lineage" : "",
-                      entry.remarks.empty() ? "" : "  ", VisibleControls(entry.remarks));
+      table += fmt::format("{:>8}  {:<20}  {:>6}  {:>6}  {:>10}{}{}{}\n", serial, saved_at,
+                           CountOf(entry, kPodKind), CountOf(entry, kStepKind), entry.bytes,
+                           is_other ? "  of another lineage" : "",
+                           entry.remarks.empty() ? "" : "  ", VisibleControls(entry.remarks));
     }
   };
   if (present.serial > 0 || !present.problem.empty()) add(present, "present");
@@ -387,8 +387,8 @@ Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntr
       return value;
     }
     value.Set("lineage", entry.lineage);
-    value.Set("pods", static_cast<std::uint64_t>(entry.pods));
-    value.Set("steps", static_cast<std::uint64_t>(entry.steps));
+    value.Set("pods", CountOf(entry, kPodKind));
+    value.Set("steps", CountOf(entry, kStepKind));
     value.Set("bytes", entry.bytes);
     if (!entry.remarks.empty()) value.Set("remarks", entry.remarks);
     return value;
@@ -418,7 +418,7 @@ Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled) {
   }
   Value document = Value::EmptyMap();
   document.Set("pods", std::move(pods));
-  if (!settled.training_jobs.empty()) document.Set("trainingJobs", TrainingJobsOf(settled));
+  if (!TrainingJobs(settled).empty()) document.Set("trainingJobs", TrainingJobsOf(settled));
   return document;
 }
 

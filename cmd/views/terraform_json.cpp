@@ -5,6 +5,9 @@
 #include <set>
 
 #include "cmd/views/terraform_resource.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/spec/references.h"
 #include "plans/training/requests.h"
 #include "plans/training_plan.h"
@@ -262,7 +265,7 @@ std::map<Address, const StepRecord*> RestingSteps(const SavedPlan& saved, const 
     if (!lives_on && !is_step) pods_made_or_gone.insert(PodAddress(change.pod));
   }
   std::map<Address, const StepRecord*> resting;
-  for (const auto& [address, record] : state.steps) {
+  for (const auto& [address, record] : Steps(state)) {
     if (touched.contains(address) || pods_made_or_gone.contains(record.pod)) continue;
     resting.emplace(address, &record);
   }
@@ -277,19 +280,19 @@ bool IsApplyable(const Plan& plan) {
 
 Value TerraformState(const State& state) {
   Value::List resources;
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) {
     Value resource = StateResource(address, ObjectOf(record));
     Value::List depends;
     for (const Address& other : record.depends_on) depends.emplace_back(other.Text());
     if (!depends.empty()) resource.Set("depends_on", std::move(depends));
     resources.push_back(std::move(resource));
   }
-  for (const auto& [address, record] : state.steps) {
+  for (const auto& [address, record] : Steps(state)) {
     Value resource = StateResource(address, ObjectOf(address, record));
     resource.Set("depends_on", Value(Value::List{Value(record.pod.Text())}));
     resources.push_back(std::move(resource));
   }
-  for (const auto& [address, record] : state.training_jobs) {
+  for (const auto& [address, record] : TrainingJobs(state)) {
     resources.push_back(StateResource(address, ObjectOf(record)));
   }
   Value document;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/published_keys.h"
 #include "plans/training/requests.h"
 #include "plans/training_plan.h"
@@ -85,8 +88,7 @@ void SetPlace(const NodeName& name, TerraformObject* object) {
 
 const PodRecord* Find(const State& state, const Change& change) {
   for (const Address& address : {change.address, change.previous_address, PodAddress(change.pod)}) {
-    const auto it = state.pods.find(address);
-    if (it != state.pods.end()) return &it->second;
+    if (const PodRecord* record = Pods(state).Get(address)) return record;
   }
   return nullptr;
 }
@@ -172,8 +174,7 @@ TerraformObject StepAfter(const Change& change, const RunStep& run, const StepRe
 }
 
 TerraformSides SidesOfStep(const Change& change, const RunStep& run, const State& state) {
-  const auto record = state.steps.find(change.address);
-  const StepRecord* known = record == state.steps.end() ? nullptr : &record->second;
+  const StepRecord* known = Steps(state).Get(change.address);
   TerraformSides sides;
   if (known != nullptr) sides.before = ObjectOf(change.address, *known);
   sides.after = StepAfter(change, run, known);
@@ -226,8 +227,8 @@ TerraformObject JobAfter(const Change& change) {
 
 TerraformSides SidesOfTraining(const Change& change, const State& state) {
   TerraformSides sides;
-  const auto record = state.training_jobs.find(change.address);
-  if (record != state.training_jobs.end()) sides.before = ObjectOf(record->second);
+  const TrainingRecord* record = TrainingJobs(state).Get(change.address);
+  if (record != nullptr) sides.before = ObjectOf(*record);
   const auto* create = std::get_if<Create>(&change.action);
   if (IsKeep(change)) {
     sides.after = sides.before;
@@ -285,9 +286,9 @@ TerraformSides SidesOf(const Change& change, const State& state) {
 
 TerraformSides SidesOf(const Drift& drift, const State& state) {
   TerraformSides sides;
-  const auto it = state.pods.find(drift.address);
-  if (it == state.pods.end()) return sides;
-  sides.before = ObjectOf(it->second);
+  const PodRecord* record = Pods(state).Get(drift.address);
+  if (record == nullptr) return sides;
+  sides.before = ObjectOf(*record);
   if (drift.kind == Drift::Kind::kVanished) return sides;
   sides.after = sides.before;
   Overlay(drift.attributes, Side::kBefore, &sides.before);

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "providers/base/value.h"
 #include "state/state.h"
 

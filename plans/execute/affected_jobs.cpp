@@ -9,6 +9,9 @@
 #include <string_view>
 #include <variant>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+
 namespace podctl {
 namespace {
 

@@ -6,6 +6,7 @@
 
 #include "plans/execute/pod_tasks.h"
 #include "plans/execute/refused.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/refresh.h"
 #include "providers/base/text.h"
 

@@ -5,6 +5,8 @@
 #include "plans/diff.h"
 #include "plans/execute/pod_tasks.h"
 #include "plans/execute/refused.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/published_keys.h"

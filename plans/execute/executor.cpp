@@ -12,6 +12,7 @@
 #include "plans/execute/journal.h"
 #include "plans/execute/save_pace.h"
 #include "plans/execute/task.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 
 namespace podctl {

@@ -5,6 +5,9 @@
 #include "plans/bookkeeping.h"
 #include "plans/diff.h"
 #include "plans/drift.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/planner.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
@@ -42,13 +45,12 @@ void Journal::CopyBookkeeping(const PodSpec& pod, PodRecord* record) const {
 }
 
 const PodRecord* Journal::Find(const Address& address) const {
-  auto it = state_.pods.find(address);
-  return it == state_.pods.end() ? nullptr : &it->second;
+  return Pods(state_).Get(address);
 }
 
 PodRecord& Journal::At(const Address& address) {
   dirty_ = true;
-  return state_.pods[address];
+  return Pods(state_)[address];
 }
 
 void Journal::NotePod(const PodSpec& pod) {
@@ -64,13 +66,11 @@ void Journal::NotePod(const PodSpec& pod) {
 
 void Journal::ForgetOldSteps(const PodSpec& pod) {
   const Address address = PodAddress(pod.name);
-  std::erase_if(state_.steps, [&](const auto& step) {
-    if (step.second.pod != address || step.first == StepAddress(pod.name, kRuntimeStepName)) {
-      return false;
-    }
-    if (step.first == StepAddress(pod.name, kReadinessStepName)) return !pod.check_ready;
+  Steps(state_).EraseIf([&](const Address& step, const StepRecord& record) {
+    if (record.pod != address || step == StepAddress(pod.name, kRuntimeStepName)) return false;
+    if (step == StepAddress(pod.name, kReadinessStepName)) return !pod.check_ready;
     return std::none_of(pod.bootstrap.begin(), pod.bootstrap.end(), [&](const StepSpec& spec) {
-      return StepAddress(pod.name, spec.name) == step.first;
+      return StepAddress(pod.name, spec.name) == step;
     });
   });
 }
@@ -212,7 +212,7 @@ void Journal::PodCreated(const PodSpec& pod, const Value& sent, const Value& nod
   PodRecord& record = At(PodAddress(pod.name));
   TakeObserved(node, &record);
   // What is remembered of the runtime is of the node before this one, if of any.
-  state_.steps.erase(StepAddress(pod.name, kRuntimeStepName));
+  Steps(state_).erase(StepAddress(pod.name, kRuntimeStepName));
   CopyBookkeeping(pod, &record);
   Finish(&record);
   NoteReplaced(&record);
@@ -252,12 +252,12 @@ void Journal::ReadinessWanted(const std::string& pod) {
   const Address address = PodAddress(pod);
   if (Find(address) == nullptr) return;
   dirty_ = true;
-  state_.steps[StepAddress(pod, kReadinessStepName)] = StepRecord{address, {}};
+  Steps(state_)[StepAddress(pod, kReadinessStepName)] = StepRecord{address, {}};
 }
 
 void Journal::ReadinessProved(const std::string& pod) {
   dirty_ = true;
-  state_.steps.erase(StepAddress(pod, kReadinessStepName));
+  Steps(state_).erase(StepAddress(pod, kReadinessStepName));
 }
 
 void Journal::HostKeys(const Address& address, const std::map<int, std::vector<HostKeyText>>& keys,
@@ -279,14 +279,13 @@ void Journal::StepApplied(const Address& step, const Address& pod, int worker,
                           const std::string& digest) {
   if (Find(pod) == nullptr) return;
   dirty_ = true;
-  StepRecord& record = state_.steps[step];
+  StepRecord& record = Steps(state_)[step];
   record.pod = pod;
   record.workers[worker] = {digest, At(pod).uid(), FormatTimestamp(clock_.Now())};
 }
 
 const TrainingRecord* Journal::FindTraining(const Address& address) const {
-  const auto it = state_.training_jobs.find(address);
-  return it == state_.training_jobs.end() ? nullptr : &it->second;
+  return TrainingJobs(state_).Get(address);
 }
 
 void Journal::BeginTraining(const Address& address, const std::string& project,
@@ -298,13 +297,13 @@ void Journal::BeginTraining(const Address& address, const std::string& project,
   record.region = region;
   record.applied = body;
   podctl::BeginCreate("", "", Begun(request_id), &record);
-  state_.training_jobs[address] = std::move(record);
+  TrainingJobs(state_)[address] = std::move(record);
 }
 
 void Journal::TrainingSubmitted(const Address& address, const std::string& job) {
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
-  TrainingRecord& record = state_.training_jobs[address];
+  TrainingRecord& record = TrainingJobs(state_)[address];
   record.current.locator = job;
   Finish(&record);
 }
@@ -314,7 +313,7 @@ void Journal::TrainingSeen(const Address& address, const std::string& state,
   const TrainingRecord* known = FindTraining(address);
   if (known == nullptr || (known->state == state && known->error == error)) return;
   dirty_ = true;
-  TrainingRecord& record = state_.training_jobs[address];
+  TrainingRecord& record = TrainingJobs(state_)[address];
   record.state = state;
   record.error = error;
 }
@@ -322,17 +321,17 @@ void Journal::TrainingSeen(const Address& address, const std::string& state,
 void Journal::BeginTrainingCancel(const Address& address) {
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
-  podctl::BeginDelete({}, Begun(), &state_.training_jobs[address]);
+  podctl::BeginDelete({}, Begun(), &TrainingJobs(state_)[address]);
 }
 
 void Journal::WithdrawTrainingCancel(const Address& address) {
   if (FindTraining(address) == nullptr) return;
   dirty_ = true;
-  EndRequest({}, &state_.training_jobs[address]);
+  EndRequest({}, &TrainingJobs(state_)[address]);
 }
 
 void Journal::TrainingGone(const Address& address) {
-  if (state_.training_jobs.erase(address) > 0) dirty_ = true;
+  if (TrainingJobs(state_).erase(address) > 0) dirty_ = true;
 }
 
 Result<void> Journal::Flush() {

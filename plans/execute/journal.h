@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/spec/references.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"

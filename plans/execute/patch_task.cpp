@@ -5,6 +5,7 @@
 #include "plans/diff.h"
 #include "plans/execute/lost_update.h"
 #include "plans/execute/pod_tasks.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plans/execute/pod_tasks.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 

@@ -5,6 +5,7 @@
 #include "plans/diff.h"
 #include "plans/execute/pod_tasks.h"
 #include "plans/execute/refused.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/refresh.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "plans/execute/pod_tasks.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "plans/execute/pod_tasks.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/training/requests.h"
 #include "providers/base/text.h"
 #include "providers/custom_jobs.h"

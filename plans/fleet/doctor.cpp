@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plans/fleet/jobs.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "plans/spec/runtime_flags.h"

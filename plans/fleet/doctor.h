@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plans/fleet/worker_round.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/value.h"
 #include "providers/os/clock.h"
 #include "providers/provider.h"

@@ -8,6 +8,7 @@
 
 #include "plans/fleet/run/start_gate.h"
 #include "plans/jobs/ranks.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/digest.h"
 #include "providers/base/exit_code.h"
 #include "providers/base/text.h"

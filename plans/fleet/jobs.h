@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plans/fleet/worker_round.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/ending_text.h"
 #include "providers/os/clock.h"
 #include "providers/workers/jobs.h"

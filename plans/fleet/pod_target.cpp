@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
 #include "plans/runtime_unit.h"
@@ -17,7 +18,7 @@ namespace {
 
 Error UnknownPod(const State& state, const std::string& name, const std::string& kept) {
   std::vector<std::string> known;
-  for (const auto& [address, record] : state.pods) known.push_back(address.name);
+  for (const auto& [address, record] : Pods(state)) known.push_back(address.name);
   const std::string near = NearestWord(name, known);
   std::string hint = "`podctl state list` shows the pods there are.";
   if (!near.empty()) hint = fmt::format("Did you mean `{}`?", near);
@@ -50,9 +51,9 @@ std::string BarePodName(const std::string& name) {
 
 Result<PodRecord> FindRecord(const State& state, const std::string& name, const std::string& kept) {
   const std::string bare = BarePodName(name);
-  auto found = state.pods.find(PodAddress(bare));
-  if (found == state.pods.end()) return UnknownPod(state, bare, kept);
-  PodRecord record = found->second;
+  const PodRecord* found = Pods(state).Get(PodAddress(bare));
+  if (found == nullptr) return UnknownPod(state, bare, kept);
+  PodRecord record = *found;
   // Where tpu-runtime has them, they are not for what is started beside it.
   if (!ProgramsTakeFlags(state, bare, record)) record.exec_env.clear();
   return record;
@@ -138,10 +139,11 @@ Result<void> RememberHostKeys(StateStore& store, const LockInfo& who, const std:
   if (!stored) return stored.error();
   if (!stored->state) return MakeError(ErrorCode::kNotFound, "the state is gone.");
   State state = *std::move(stored->state);
-  auto record = state.pods.find(PodAddress(BarePodName(address)));
-  if (record == state.pods.end()) return {};
-  for (const auto& [worker, key] : learned) record->second.host_keys[worker] = {key};
-  record->second.host_keys_source = "firstUse";
+  const Address pod = PodAddress(BarePodName(address));
+  if (!Pods(state).contains(pod)) return {};
+  PodRecord& record = Pods(state)[pod];
+  for (const auto& [worker, key] : learned) record.host_keys[worker] = {key};
+  record.host_keys_source = "firstUse";
   return store.Save(state, &stored->generation);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "providers/provider.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/worker.h"

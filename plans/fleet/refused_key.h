@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "providers/provider.h"
-#include "state/state.h"
 
 namespace podctl {
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "plans/change.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/plan_file.h"
 #include "plans/plan_file/archive.h"
 

@@ -6,6 +6,8 @@
 #include <functional>
 
 #include "plans/diff.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/power.h"
 #include "plans/training_plan.h"
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <variant>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "providers/base/text.h"
 #include "providers/custom_jobs.h"
@@ -55,12 +56,11 @@ class Interest {
         change.action);
   }
   void AddRecord(const Address& address) {
-    const auto record = state_.pods.find(address);
-    if (record == state_.pods.end()) return;
-    nodes_.emplace(NameOf(record->second), address);
-    for (const Object& deposed : record->second.deposed) {
-      nodes_.emplace(NodeName{record->second.project, record->second.zone, deposed.locator},
-                     address);
+    const PodRecord* record = Pods(state_).Get(address);
+    if (record == nullptr) return;
+    nodes_.emplace(NameOf(*record), address);
+    for (const Object& deposed : record->deposed) {
+      nodes_.emplace(NodeName{record->project, record->zone, deposed.locator}, address);
     }
   }
   const std::map<NodeName, Address>& nodes() const { return nodes_; }

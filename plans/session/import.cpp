@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "plans/import.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
@@ -94,7 +96,7 @@ class Importer {
                     target_,
                     std::move(differs_),
                     *std::move(pod_),
-                    edit_->state().steps.contains(runtime),
+                    Steps(edit_->state()).contains(runtime),
                     edit_->TakeWarnings()};
   }
 
@@ -173,7 +175,7 @@ class Importer {
     if (!note) return Fail(note.error());
     if (!note->empty()) listener_.OnTakeover(*note);
     if (auto loaded = edit_->Load(); !loaded) return Fail(loaded.error());
-    if (!edit_->state().pods.contains(address_)) return true;
+    if (!Pods(edit_->state()).contains(address_)) return true;
     return Fail(MakeError(ErrorCode::kAlreadyExists,
                           fmt::format("{} is in the state already", wishes_.address),
                           fmt::format("import under another address, or `podctl state rm {}` "
@@ -303,7 +305,7 @@ class Importer {
   }
 
   bool CheckNode() {
-    for (const auto& [address, record] : edit_->state().pods) {
+    for (const auto& [address, record] : Pods(edit_->state())) {
       const bool is_deposed =
           record.project == name_.project && record.zone == name_.zone &&
           std::any_of(record.deposed.begin(), record.deposed.end(),
@@ -380,9 +382,9 @@ class Importer {
   NodeLookup Lookup() {
     return [this](const std::string& pod) -> const Value* {
       auto [it, is_new] = others_.try_emplace(pod);
-      const auto record = edit_->state().pods.find(PodAddress(pod));
-      if (is_new && record != edit_->state().pods.end()) {
-        auto node = provider_->GetNode(NameOf(record->second), doors_.stop);
+      const PodRecord* record = Pods(edit_->state()).Get(PodAddress(pod));
+      if (is_new && record != nullptr) {
+        auto node = provider_->GetNode(NameOf(*record), doors_.stop);
         if (node) it->second = std::move(*node);
       }
       return it->second ? &*it->second : nullptr;
@@ -431,7 +433,7 @@ class Importer {
     TakeOver(*pod_, name_, node_, Lookup(), FormatTimestamp(clock_.Now()), &state);
     // No keys is no failure: whoever connects asks again.
     const auto attributes = provider_->GetGuestAttributes(name_, "hostkeys/", doors_.stop);
-    PodRecord& record = state.pods[address_];
+    PodRecord& record = Pods(state)[address_];
     record.queued = queued_;
     ComeFrom(queued_ ? queued_->id : "", &record);
     if (waits_) {

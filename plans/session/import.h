@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/session/plan.h"
 #include "plans/spec/spec.h"
 #include "providers/os/clock.h"

@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "plans/kinds/pod/record.h"
 #include "providers/gcp/os_login.h"
 
 namespace podctl {
@@ -32,13 +33,13 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
   for (PodSpec& pod : spec->pods) {
     std::optional<bool> on = SaidBySpec(pod);
     if (!on) on = SaidByNode(pod, observation);
-    const auto record = known.pods.find(PodAddress(pod.name));
-    const bool has_record = record != known.pods.end();
+    const PodRecord* record = Pods(known).Get(PodAddress(pod.name));
+    const bool has_record = record != nullptr;
     if (!on && observation.remembered.contains(NameOf(pod))) {
-      on = has_record && record->second.ssh.os_login_user.has_value();
+      on = has_record && record->ssh.os_login_user.has_value();
     }
     // A plan that makes no pod needs no word of the project: what held at the last apply will do.
-    if (!on && has_record && !will_enter) on = record->second.ssh.os_login_user.has_value();
+    if (!on && has_record && !will_enter) on = record->ssh.os_login_user.has_value();
     if (!on) on = login.IsOnIn(pod.project);
     if (!*on) continue;
     auto user = login.User(pod.project, pod.ssh.identity_file, false);

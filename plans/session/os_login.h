@@ -6,6 +6,7 @@
 #include <string>
 
 #include "plans/change.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/refresh.h"
 #include "plans/spec/spec.h"
 

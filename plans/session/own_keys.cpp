@@ -4,6 +4,7 @@
 
 #include <variant>
 
+#include "plans/kinds/pod/record.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/os/this_process.h"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"

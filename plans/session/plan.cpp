@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/list_ahead.h"
 #include "plans/moves.h"
 #include "plans/planner.h"
@@ -17,8 +18,8 @@ namespace {
 // Those that can be listed before spec and state are known together: in v2.
 std::set<ZoneName> ZonesOf(const State& state) {
   std::set<ZoneName> zones;
-  for (const auto& [address, record] : state.pods) zones.emplace(record.project, record.zone);
-  for (const auto& [address, record] : state.pods) {
+  for (const auto& [address, record] : Pods(state)) zones.emplace(record.project, record.zone);
+  for (const auto& [address, record] : Pods(state)) {
     if (record.api_version == ApiVersion::kV2Alpha1) zones.erase({record.project, record.zone});
   }
   return zones;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "plans/kinds/pod/record.h"
+
 namespace podctl {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/near_words.h"
 #include "plans/spec/node_fields.h"
 #include "providers/base/text.h"

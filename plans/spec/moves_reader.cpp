@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plans/kinds/step/record.h"
 #include "plans/spec/near_words.h"
 #include "plans/spec/pod_reader.h"
 #include "state/state.h"

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/capacity_reader.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/metadata_reader.h"

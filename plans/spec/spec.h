@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/job_spec.h"
 #include "plans/training/training_job.h"
 #include "providers/base/api_version.h"

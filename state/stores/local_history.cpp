@@ -109,7 +109,7 @@ Result<std::vector<KeptFile>> KeptFiles(FileSystem& files, const std::string& fo
 // The newest first, as KeptFiles with what it lacks: generations of `lineage`, the stored one, go
 // before those of others, by serial. Where times and serials agree nothing needs to be read.
 Result<std::vector<KeptFile>> KeptByAge(FileSystem& files, const std::string& folder,
-                                        const std::string& lineage) {
+                                        const std::string& lineage, RecordKinds kinds) {
   Result<std::vector<KeptFile>> kept = KeptFiles(files, folder);
   if (!kept) return kept;
   const auto newer = [](const KeptFile& a, const KeptFile& b) { return a.serial > b.serial; };
@@ -117,7 +117,8 @@ Result<std::vector<KeptFile>> KeptByAge(FileSystem& files, const std::string& fo
   const auto others = std::stable_partition(kept->begin(), kept->end(), [&](const KeptFile& file) {
     const std::string path = folder + "/" + file.name;
     const Result<std::string> text = ReadKept(files, path);
-    const Result<State> state = text ? StateFromJson(*text, path) : Result<State>(text.error());
+    const Result<State> state =
+        text ? StateFromJson(*text, path, kinds) : Result<State>(text.error());
     return state && state->lineage == lineage;
   });
   std::stable_sort(kept->begin(), others, newer);
@@ -180,7 +181,7 @@ void LocalStore::KeepOnce(const std::string& target, const Stored& stored) {
 void LocalStore::Prune(const std::string& target) {
   if (options_.keep == 0) return;
   const std::string folder = HistoryFolder(target);
-  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, known_->lineage);
+  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, known_->lineage, kinds_);
   if (!kept) return;
   for (std::size_t i = options_.keep; i < kept->size(); ++i) {
     (void)files_.Remove(folder + "/" + (*kept)[i].name);
@@ -191,7 +192,8 @@ void LocalStore::Prune(const std::string& target) {
 std::string LocalStore::StoredLineage(const std::string& target) {
   if (known_) return known_->lineage;
   const Result<std::string> text = files_.Read(target, kMaxStateBytes);
-  const Result<State> state = text ? StateFromJson(*text, path_) : Result<State>(text.error());
+  const Result<State> state =
+      text ? StateFromJson(*text, path_, kinds_) : Result<State>(text.error());
   return state ? state->lineage : "";
 }
 
@@ -199,7 +201,7 @@ Result<std::vector<HistoryEntry>> LocalStore::History() {
   Result<std::string> target = Target();
   if (!target) return target.error();
   const std::string folder = HistoryFolder(*target);
-  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, StoredLineage(*target));
+  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, StoredLineage(*target), kinds_);
   if (!kept) return kept.error();
   std::vector<HistoryEntry> entries;
   for (const KeptFile& file : *kept) {
@@ -208,11 +210,10 @@ Result<std::vector<HistoryEntry>> LocalStore::History() {
     entry.saved_at = FullTime(file.time);
     const std::string path = folder + "/" + file.name;
     Result<std::string> text = ReadKept(files_, path);
-    Result<State> state = text ? StateFromJson(*text, path) : Result<State>(text.error());
+    Result<State> state = text ? StateFromJson(*text, path, kinds_) : Result<State>(text.error());
     if (state) {
       entry.bytes = text->size();
-      entry.pods = state->pods.size();
-      entry.steps = state->steps.size();
+      entry.records = RecordCounts(*state);
       entry.lineage = state->lineage;
       entry.remarks = Remarks(*state);
     } else {
@@ -227,14 +228,14 @@ Result<State> LocalStore::LoadHistory(std::uint64_t serial) {
   Result<std::string> target = Target();
   if (!target) return target.error();
   const std::string folder = HistoryFolder(*target);
-  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, StoredLineage(*target));
+  Result<std::vector<KeptFile>> kept = KeptByAge(files_, folder, StoredLineage(*target), kinds_);
   if (!kept) return kept.error();
   for (const KeptFile& file : *kept) {
     if (file.serial != serial) continue;
     const std::string path = folder + "/" + file.name;
     Result<std::string> text = ReadKept(files_, path);
     if (!text) return text.error();
-    return StateFromJson(*text, path);
+    return StateFromJson(*text, path, kinds_);
   }
   return MakeError(ErrorCode::kNotFound,
                    fmt::format("generation {} of the state {} is not kept", serial, path_),

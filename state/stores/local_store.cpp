@@ -71,12 +71,13 @@ LockHolder LockHolder::ThisProcess() {
 }
 
 LocalStore::LocalStore(std::string path, FileSystem& files, Clock& clock, Random& random,
-                       LockHolder self, LocalStoreOptions options)
+                       LockHolder self, RecordKinds kinds, LocalStoreOptions options)
     : path_(std::move(path)),
       files_(files),
       clock_(clock),
       random_(random),
       self_(std::move(self)),
+      kinds_(kinds),
       options_(std::move(options)) {}
 
 Result<std::string> LocalStore::Target() {
@@ -113,7 +114,7 @@ Result<Snapshot> LocalStore::Load() {
     return Snapshot{};
   }
   if (!text) return CannotRead(text.error());
-  Result<State> state = StateFromJson(*text, path_, text->capacity());
+  Result<State> state = StateFromJson(*text, path_, kinds_, text->capacity());
   if (!state) return state.error();
   known_ = Known{GenerationOf(*text), state->lineage, state->serial};
   return Snapshot{*std::move(state), known_->generation};
@@ -147,7 +148,7 @@ Error LocalStore::Stale(const Stored& stored, const Generation& at) const {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("the state {} was removed since it was read", path_), hint);
   }
-  Result<State> now = StateFromJson(stored.text, path_);
+  Result<State> now = StateFromJson(stored.text, path_, kinds_);
   if (!now) return now.error();
   if (at.none()) {
     return MakeError(
@@ -202,7 +203,7 @@ Result<void> LocalStore::Know(const Stored& stored) {
     known_ = Known{};
     return {};
   }
-  Result<State> state = StateFromJson(stored.text, path_);
+  Result<State> state = StateFromJson(stored.text, path_, kinds_);
   if (!state) return state.error();
   known_ = Known{found, state->lineage, state->serial};
   return {};
@@ -221,7 +222,7 @@ Result<void> LocalStore::Put(State& state, Generation* at, bool push) {
     if (Result<void> continues = CheckContinues(state); !continues) return continues;
   }
   const StateText content(state);
-  if (known_->durable && stored->lock && content.SaidBy(stored->text)) return {};
+  if (known_->durable && stored->lock && content.SaidBy(stored->text, kinds_)) return {};
 
   // Only these three change on the way, and come back if it ends early.
   const auto before = std::tuple(state.lineage, state.digest_key, state.serial);

@@ -22,6 +22,7 @@
 
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
+#include "state/record_codec.h"
 #include "state/store.h"
 
 namespace podctl {
@@ -48,8 +49,9 @@ struct LocalStoreOptions {
 // Not thread safe: one loop owns the state. Doors must outlive the store and its locks.
 class LocalStore : public StateStore {
  public:
+  // `kinds`: of which the records are that it may hold.
   LocalStore(std::string path, FileSystem& files, Clock& clock, Random& random, LockHolder self,
-             LocalStoreOptions options = {});
+             RecordKinds kinds, LocalStoreOptions options = {});
 
   Result<Snapshot> Load() override;
   Result<void> Save(State& state, Generation* at) override;
@@ -101,6 +103,7 @@ class LocalStore : public StateStore {
   Clock& clock_;
   Random& random_;
   LockHolder self_;
+  RecordKinds kinds_;
   LocalStoreOptions options_;
   std::optional<Known> known_;
   bool kept_ = false;  // the generation before this run's first save was looked after

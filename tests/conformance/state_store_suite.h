@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "state/state_json.h"
 #include "state/store.h"
 #include "tests/support/addresses.h"
@@ -109,7 +110,7 @@ TEST_P(StateStoreSuite, SerialCountsSavesThatChangeSomething) {
   MustSave(*store_, state);
   EXPECT_EQ(state.serial, first);
   EXPECT_EQ(bench_->Stored(), bytes);
-  state.pods.begin()->second.current.uid = "another";
+  Pods(state)[Pods(state).begin()->first].current.uid = "another";
   MustSave(*store_, state);
   EXPECT_EQ(state.serial, first + 1);
   EXPECT_NE(bench_->Stored(), bytes);
@@ -120,7 +121,7 @@ TEST_P(StateStoreSuite, LineageStaysOverSaves) {
   State state;
   MustSave(*store_, state);
   const std::string lineage = state.lineage;
-  state.pods[Addr("pod.a")].current.locator = "a";
+  Pods(state)[Addr("pod.a")].current.locator = "a";
   MustSave(*store_, state);
   EXPECT_EQ(MustLoad(*bench_->Open()).lineage, lineage);
 }
@@ -130,10 +131,10 @@ TEST_P(StateStoreSuite, StaleWriterLoses) {
   MustSave(*store_, state);
   auto slow = bench_->Open();
   State old = MustLoad(*slow);
-  state.pods.begin()->second.current.uid = "newer";
+  Pods(state)[Pods(state).begin()->first].current.uid = "newer";
   MustSave(*store_, state);
 
-  old.pods.begin()->second.current.uid = "older";
+  Pods(old)[Pods(old).begin()->first].current.uid = "older";
   auto saved = Save(*slow, old);
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().code, ErrorCode::kFailedPrecondition);

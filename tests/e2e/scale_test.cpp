@@ -6,6 +6,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "plans/kinds/pod/record.h"
 #include "providers/base/json.h"
 #include "tests/e2e/harness.h"
 

@@ -3,6 +3,7 @@
 // An input is a line "METHOD STATUS" and the body: "list 200", "get 404", "create 409" … The same
 // answer is given to every request of the method. What is read goes on to where nodes end up: into
 // the state and into a plan.
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
@@ -43,7 +44,7 @@ State OneRecord() {
   State state;
   state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   state.digest_key = "00112233";
-  PodRecord& record = state.pods[PodAddress("research")];
+  PodRecord& record = Pods(state)[PodAddress("research")];
   record.project = kNode.project;
   record.zone = kNode.zone;
   record.current.locator = kNode.node;
@@ -62,7 +63,7 @@ void PlanWith(const Value& node) {
   std::vector<std::string> notes;
   const State state = Settle(OneRecord(), observation, &notes);
   for (const std::string& note : notes) ExpectShowable(note);
-  const PodRecord& record = state.pods.at(PodAddress("research"));
+  const PodRecord& record = Pods(state).at(PodAddress("research"));
   Expect(AccessToWorkers("research", record).size() == WorkerCount(node),
          "every worker of a node can be reached, in theory");
   Diagnostics diagnostics;

@@ -1,4 +1,5 @@
 // The state file: what a slip, another tool, a bad disk or a hand may have left there.
+#include "plans/kinds/kinds.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "state/state_json.h"
@@ -8,13 +9,13 @@ namespace podctl::fuzz {
 namespace {
 
 void Read(std::string_view text) {
-  const Result<State> state = StateFromJson(text, "podctl.state.json");
+  const Result<State> state = StateFromJson(text, "podctl.state.json", RememberedKinds());
   if (!state) {
     ExpectShowable(state.error());
     return;
   }
   const std::string written = StateToJson(*state);
-  const Result<State> again = StateFromJson(written, "podctl.state.json");
+  const Result<State> again = StateFromJson(written, "podctl.state.json", RememberedKinds());
   Expect(again.has_value(), "a state that was read can be written and read", written);
   Expect(*again == *state, "a state is read back equal", written);
   Expect(StateToJson(*again) == written, "equal states are written alike", written);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plans/kinds/kinds.h"
 #include "plans/moves.h"
 #include "plans/planner.h"
 #include "plans/refresh.h"
@@ -70,7 +71,8 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   }
   run.store = std::make_unique<LocalStore>(
       kStatePath, files, clock, *random_door,
-      LockHolder{"here", "alice@here", 1001, [](int, const std::string&) { return false; }});
+      LockHolder{"here", "alice@here", 1001, [](int, const std::string&) { return false; }},
+      RememberedKinds());
   auto lock = run.store->Lock({}, std::chrono::milliseconds(0), {});
   if (!lock) return lock.error();
   run.lock = std::move(*lock);
@@ -171,7 +173,7 @@ void Desk::InterruptWhileWaiting() {
 State Desk::Stored() {
   const auto text = files.FileText(kStatePath);
   if (!text) return {};
-  auto state = StateFromJson(*text, kStatePath);
+  auto state = StateFromJson(*text, kStatePath, RememberedKinds());
   EXPECT_TRUE(state.has_value()) << state.error().message;
   return state ? std::move(*state) : State{};
 }

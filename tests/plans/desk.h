@@ -15,6 +15,7 @@
 #include "plans/change.h"
 #include "plans/event.h"
 #include "plans/execute/executor.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/planner.h"
 #include "providers/base/diagnostic.h"
 #include "state/stores/local_store.h"

@@ -6,6 +6,8 @@
 
 #include <random>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/spec/loader.h"
 #include "providers/base/json.h"
 #include "state/state_json.h"
@@ -192,7 +194,7 @@ TEST_F(ImportTest, KeepsForeignRuntimeVariablesAsTheyAre) {
 TEST_F(ImportTest, NeedsNoRestartAfterwardsButWhenFlagsChange) {
   Put(R"({"metadata": {"tensorflow-env-vars": "-e LIBTPU_INIT_ARGS=--a=1"}})");
   ExpectNothingToDo(Written());
-  EXPECT_TRUE(desk_.Stored().steps.contains(Addr("bootstrap.a.tpu-runtime")));
+  EXPECT_TRUE(Steps(desk_.Stored()).contains(Addr("bootstrap.a.tpu-runtime")));
   desk_.SpecText(std::string(kHead) + Desk::Pod("a", "    libtpuFlags: {a: 2}\n"));
   EXPECT_THAT(Actions(desk_.MakePlan()),
               ElementsAre("update pod.a", "run bootstrap.a.tpu-runtime"));
@@ -201,7 +203,7 @@ TEST_F(ImportTest, NeedsNoRestartAfterwardsButWhenFlagsChange) {
 TEST_F(ImportTest, VariablesThatTheSpecDoesNotSetAreLeftAlone) {
   Put(R"({"metadata": {"tensorflow-env-vars": "-e LIBTPU_INIT_ARGS=--a=1"}})");
   ExpectNothingToDo(std::string(kHead) + Desk::Pod("a"));
-  EXPECT_TRUE(desk_.Stored().steps.empty());
+  EXPECT_TRUE(Steps(desk_.Stored()).empty());
 }
 
 TEST_F(ImportTest, ASpecThatIsThereIsComparedWithTheNode) {
@@ -217,7 +219,7 @@ TEST_F(ImportTest, ASpecThatIsThereIsComparedWithTheNode) {
   EXPECT_THAT(Lines(ChangeOf(plan, "pod.a").attributes),
               ElementsAre("labels.new: (none) -> x", "labels.team: vision -> speech",
                           "metadata.m: 1 -> 2", "metadata.n: (none) -> 3"));
-  const PodRecord record = desk_.Stored().pods.at(Addr("pod.a"));
+  const PodRecord record = Pods(desk_.Stored()).at(Addr("pod.a"));
   EXPECT_EQ(ToJson(record.applied["labels"]), R"({"team":"vision"})");
   EXPECT_EQ(record.metadata.at("m"), "1");
   EXPECT_TRUE(record.metadata.at("s").starts_with("hmac-sha256:"));
@@ -231,7 +233,7 @@ TEST_F(ImportTest, WhatTheSpecIgnoresIsNotOwned) {
                     Desk::Pod("a",
                               "    labels: {team: x}\n    metadata: {m: 2}\n    lifecycle: "
                               "{ignoreChanges: [labels.team, metadata.m]}\n"));
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).metadata.empty());
+  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).metadata.empty());
 }
 
 TEST_F(ImportTest, TheStateKnowsHowToReachIt) {
@@ -239,7 +241,7 @@ TEST_F(ImportTest, TheStateKnowsHowToReachIt) {
   Import(std::string(kHead) + Desk::Pod("a",
                                         "    ssh: {user: alice, port: 2222}\n    lifecycle: "
                                         "{preventDestroy: true}\n"));
-  const PodRecord record = desk_.Stored().pods.at(Addr("pod.a"));
+  const PodRecord record = Pods(desk_.Stored()).at(Addr("pod.a"));
   EXPECT_EQ(record.ssh.user, "alice");
   EXPECT_EQ(record.ssh.port, 2222);
   EXPECT_TRUE(record.prevent_destroy);

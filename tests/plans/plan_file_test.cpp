@@ -7,6 +7,9 @@
 
 #include <random>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
 #include "plans/plan_file/seal.h"

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -54,10 +56,10 @@ TEST_F(PlanOptionsTest, AMovedPodKeepsItsNode) {
   desk_.ApplyAll();  // the plan after it is empty, with the move still in the spec
   EXPECT_THAT(desk_.Requests(), IsEmpty());
   EXPECT_TRUE(desk_.workers.Calls().empty());
-  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.b")).current.locator, "a");
-  EXPECT_FALSE(desk_.Stored().pods.contains(Addr("pod.a")));
-  EXPECT_TRUE(desk_.Stored().steps.contains(Addr("bootstrap.b.x")));
-  EXPECT_THAT(desk_.Stored().pods.at(Addr("pod.c")).depends_on, ElementsAre("pod.b"));
+  EXPECT_EQ(Pods(desk_.Stored()).at(Addr("pod.b")).current.locator, "a");
+  EXPECT_FALSE(Pods(desk_.Stored()).contains(Addr("pod.a")));
+  EXPECT_TRUE(Steps(desk_.Stored()).contains(Addr("bootstrap.b.x")));
+  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.c")).depends_on, ElementsAre("pod.b"));
 }
 
 TEST_F(PlanOptionsTest, MovesAreFollowedToTheirEnd) {
@@ -230,11 +232,11 @@ TEST_F(PlanOptionsTest, RealityIsTakenIntoTheState) {
   ASSERT_EQ(plan.drift.size(), 2U);
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
-  const PodRecord record = desk_.Stored().pods.at(Addr("pod.a"));
+  const PodRecord record = Pods(desk_.Stored()).at(Addr("pod.a"));
   EXPECT_EQ(record.applied["labels"]["team"].AsString(), "theirs");
   EXPECT_EQ(record.applied["labels"].Find("cost"), nullptr);
   EXPECT_THAT(record.metadata.at("token"), ::testing::StartsWith("hmac-sha256:"));
-  EXPECT_FALSE(desk_.Stored().pods.contains(Addr("pod.gone")));
+  EXPECT_FALSE(Pods(desk_.Stored()).contains(Addr("pod.gone")));
   plan = desk_.MakePlan();
   EXPECT_TRUE(plan.Empty()) << plan.drift.front().sentence;
   // The spec still wants what it wanted.

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/unknown_fate.h"
 #include "providers/base/json.h"
@@ -420,7 +421,7 @@ TEST_F(PlannerTest, SensitiveMetadataIsComparedAndNeverStored) {
   EXPECT_EQ(desk_.Node("a")["metadata"]["token"].AsString(), "first-secret");
   EXPECT_THAT(desk_.files.FileText("/project/podctl.state.json").value_or(""),
               Not(HasSubstr("first-secret")));
-  EXPECT_THAT(desk_.Stored().pods.at(Addr("pod.a")).metadata.at("token"),
+  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).metadata.at("token"),
               ::testing::StartsWith("hmac-sha256:"));
   desk_.environment["TOKEN"] = "second-secret";
   const Plan plan = desk_.MakePlan();

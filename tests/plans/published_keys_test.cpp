@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -86,7 +87,7 @@ TEST_F(PublishedKeysTest, ASecondTeammateAddsAKeyAndNobodyFlaps) {
   desk_.ApplyAll();
   desk_.own_keys = {};  // who has no key at all
   EXPECT_TRUE(desk_.MakePlan().Empty());
-  EXPECT_THAT(desk_.Stored().pods.at(Addr("pod.a")).own_keys, ElementsAre(kAlice, kBob));
+  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).own_keys, ElementsAre(kAlice, kBob));
 }
 
 TEST_F(PublishedKeysTest, AnothersLostKeyIsShownAndNotGivenBack) {
@@ -194,7 +195,7 @@ TEST_F(PublishedKeysTest, DriftThatIsTakenIntoTheStateIsForgotten) {
   EXPECT_EQ(desk_.MakePlan().drift.size(), 1U);
   ASSERT_TRUE(desk_.Apply().ok());
   EXPECT_TRUE(desk_.MakePlan().drift.empty());
-  EXPECT_THAT(desk_.Stored().pods.at(Addr("pod.a")).own_keys, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).own_keys, IsEmpty());
 }
 
 // Whoever goes on with a teammate's request waits for workers that do not know the key yet.
@@ -218,7 +219,7 @@ TEST_F(PublishedKeysTest, WhoPublishesNoKeyForgetsThoseThatAreThere) {
   desk_.Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n    labels: {x: y}\n"));
   desk_.ApplyAll();
   EXPECT_EQ(Keys(), kAlice) << "what is there stays";
-  EXPECT_THAT(desk_.Stored().pods.at(Addr("pod.a")).own_keys, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).own_keys, IsEmpty());
 }
 
 TEST_F(PublishedKeysTest, AKeyOfTheTeamThatIsTakenAwayIsDriftToo) {

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "plans/graph.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
 #include "plans/unknown_fate.h"
 #include "tests/plans/desk.h"
@@ -44,8 +46,8 @@ class RefreshTest : public ::testing::Test {
   // A state with one record `pod.a`, settled by what the cloud says.
   State Settled(PodRecord record) {
     State state;
-    state.steps[Addr("bootstrap.a.x")].pod = Addr("pod.a");
-    state.pods[Addr("pod.a")] = std::move(record);
+    Steps(state)[Addr("bootstrap.a.x")].pod = Addr("pod.a");
+    Pods(state)[Addr("pod.a")] = std::move(record);
     auto observation = Observe({}, state, cloud_, 10, {});
     EXPECT_TRUE(observation.has_value());
     notes_.clear();
@@ -71,7 +73,7 @@ TEST_F(RefreshTest, OneListForEachProjectAndZoneWhateverThePods) {
     spec.pods.push_back(Pod("n" + std::to_string(i), i % 2 == 0 ? "zone-a" : "zone-b"));
   }
   State state;
-  state.pods[Addr("pod.old")] = Record("old");
+  Pods(state)[Addr("pod.old")] = Record("old");
   ASSERT_TRUE(Observe(spec, state, cloud_, 10, {}).has_value());
   std::vector<std::string> asked;
   for (const auto& call : cloud_.Calls()) asked.push_back(call.method + " " + call.target);
@@ -94,12 +96,12 @@ TEST_F(RefreshTest, AFailureNamesItsZone) {
 // Its answer was lost, and then the zone closed: nothing can be found out, and the way on is told.
 TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
   State state;
-  state.pods[Addr("pod.a")] = Record("a", false);
-  state.pods[Addr("pod.a")].current.life = Creating{Begun()};
-  state.pods[Addr("pod.b")] = Record("b");
-  state.pods[Addr("pod.c")] = Record("c", false);
-  state.pods[Addr("pod.c")].zone = "zone-c";
-  state.pods[Addr("pod.c")].current.life = Creating{Begun()};
+  Pods(state)[Addr("pod.a")] = Record("a", false);
+  Pods(state)[Addr("pod.a")].current.life = Creating{Begun()};
+  Pods(state)[Addr("pod.b")] = Record("b");
+  Pods(state)[Addr("pod.c")] = Record("c", false);
+  Pods(state)[Addr("pod.c")].zone = "zone-c";
+  Pods(state)[Addr("pod.c")].current.life = Creating{Begun()};
   const auto forbid = [&] {
     cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
     return Observe({}, state, cloud_, 1, {}).error();
@@ -113,18 +115,18 @@ TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
   cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
   EXPECT_THAT(Observe({}, state, cloud_, 1, {}, true, " -f 'team a'").error().hint,
               HasSubstr("    podctl state rm --force-forget pod.a -f 'team a'\n"));
-  state.pods[Addr("pod.a")] = Record("a");
+  Pods(state)[Addr("pod.a")] = Record("a");
   EXPECT_EQ(forbid().hint, "");
 }
 
 TEST_F(RefreshTest, TheOldNodeOfAReplacementMayBePendingToo) {
   State state;
-  state.pods[Addr("pod.b")] = Record("b");
+  Pods(state)[Addr("pod.b")] = Record("b");
   Object old;
   old.locator = "b-old";
   old.life = Deleting{Begun()};
-  state.pods[Addr("pod.b")].deposed.push_back(old);
-  const NodeName at = NameOf(state.pods[Addr("pod.b")]);
+  Pods(state)[Addr("pod.b")].deposed.push_back(old);
+  const NodeName at = NameOf(Pods(state)[Addr("pod.b")]);
   const std::string hint = PendingHint(state, at.project, at.zone, "");
   EXPECT_THAT(hint,
               HasSubstr("  pod.b: delete of b-old, begun at 2026-11-20T14:30:00Z, of which no "
@@ -137,9 +139,9 @@ TEST_F(RefreshTest, APendingCreateThatTookIsAdopted) {
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun()};
   const State state = Settled(record);
-  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists());
-  EXPECT_FALSE(state.pods.at(Addr("pod.a")).pending().has_value());
-  EXPECT_NE(state.pods.at(Addr("pod.a")).current.uid, "");
+  EXPECT_TRUE(Pods(state).at(Addr("pod.a")).exists());
+  EXPECT_FALSE(Pods(state).at(Addr("pod.a")).pending().has_value());
+  EXPECT_NE(Pods(state).at(Addr("pod.a")).current.uid, "");
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("is taken up")));
 }
 
@@ -149,7 +151,7 @@ TEST_F(RefreshTest, AnAdoptedPodsRuntimeIsKnownToHaveStartedWithItsMetadata) {
   cloud_.PutNode(Desk::Name("a"), node);
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun()};
-  EXPECT_EQ(Settled(record).steps.at(Addr("bootstrap.a.tpu-runtime")).workers.size(), 4U);
+  EXPECT_EQ(Steps(Settled(record)).at(Addr("bootstrap.a.tpu-runtime")).workers.size(), 4U);
 }
 
 TEST_F(RefreshTest, AnAdoptedPodIsStillToBeProvedReady) {
@@ -157,16 +159,16 @@ TEST_F(RefreshTest, AnAdoptedPodIsStillToBeProvedReady) {
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun()};
   const State state = Settled(record);
-  ASSERT_TRUE(state.steps.contains(Addr("bootstrap.a.readiness")));
-  EXPECT_THAT(state.steps.at(Addr("bootstrap.a.readiness")).workers, IsEmpty());
+  ASSERT_TRUE(Steps(state).contains(Addr("bootstrap.a.readiness")));
+  EXPECT_THAT(Steps(state).at(Addr("bootstrap.a.readiness")).workers, IsEmpty());
 }
 
 TEST_F(RefreshTest, APendingCreateThatLeftNothingIsDropped) {
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun("projects/p/locations/z/operations/o")};
   const State state = Settled(record);
-  EXPECT_THAT(state.pods, IsEmpty());
-  EXPECT_THAT(state.steps, IsEmpty());
+  EXPECT_THAT(Pods(state), IsEmpty());
+  EXPECT_THAT(Steps(state), IsEmpty());
   EXPECT_THAT(notes_, ElementsAre("pod.a: a creation begun by an earlier run left no node"));
 }
 
@@ -176,20 +178,20 @@ TEST_F(RefreshTest, APendingCreateThatStillRunsStaysPending) {
   PodRecord record = Record("a", false);
   record.current.life = Creating{Begun(operation->name)};
   State state;
-  state.pods[Addr("pod.a")] = record;
+  Pods(state)[Addr("pod.a")] = record;
   const auto observation = Observe({}, state, slow, 10, {});
   const State settled = Settle(state, *observation, &notes_);
-  EXPECT_EQ(settled.pods.at(Addr("pod.a")).pending(), record.pending());
+  EXPECT_EQ(Pods(settled).at(Addr("pod.a")).pending(), record.pending());
   // Even while the list does not show the node yet.
   Observation unlisted = *observation;
   unlisted.nodes.clear();
-  EXPECT_EQ(Settle(state, unlisted, &notes_).pods.at(Addr("pod.a")).pending(), record.pending());
+  EXPECT_EQ(Pods(Settle(state, unlisted, &notes_)).at(Addr("pod.a")).pending(), record.pending());
 }
 
 TEST_F(RefreshTest, APendingDeleteThatTookIsForgotten) {
   PodRecord record = Record("a");
   record.current.life = Deleting{Begun()};
-  EXPECT_THAT(Settled(record).pods, IsEmpty());
+  EXPECT_THAT(Pods(Settled(record)), IsEmpty());
   EXPECT_THAT(notes_, ElementsAre("pod.a: its deletion, begun by an earlier run, is complete"));
 }
 
@@ -198,15 +200,15 @@ TEST_F(RefreshTest, APendingDeleteThatWasNeverSentIsDropped) {
   PodRecord record = Record("a");
   record.current.life = Deleting{Begun()};
   const State state = Settled(record);
-  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists());
-  EXPECT_FALSE(state.pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_TRUE(Pods(state).at(Addr("pod.a")).exists());
+  EXPECT_FALSE(Pods(state).at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(RefreshTest, APendingDeleteThatStillRunsStaysPending) {
   cloud_.PutNode(Desk::Name("a"), Node("DELETING"));
   PodRecord record = Record("a");
   record.current.life = Deleting{Begun()};
-  EXPECT_TRUE(Settled(record).pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_TRUE(Pods(Settled(record)).at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
@@ -214,19 +216,19 @@ TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
   slow.PutNode(Desk::Name("a"), Node());
   const auto operation = slow.PatchNode(Desk::Name("a"), Node(), {"labels"}, {});
   State state;
-  state.pods[Addr("pod.a")] = Record("a");
-  state.pods[Addr("pod.a")].current.life = Changing{Begun(operation->name)};
+  Pods(state)[Addr("pod.a")] = Record("a");
+  Pods(state)[Addr("pod.a")].current.life = Changing{Begun(operation->name)};
   // Each look moves the operation on: a list and a get a round.
   const auto running = Observe({}, state, slow, 1, {});
-  EXPECT_TRUE(Settle(state, *running, &notes_).pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_TRUE(Pods(Settle(state, *running, &notes_)).at(Addr("pod.a")).pending().has_value());
   const auto over = Observe({}, state, slow, 1, {});
-  EXPECT_FALSE(Settle(state, *over, &notes_).pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_FALSE(Pods(Settle(state, *over, &notes_)).at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {
   const State state = Settled(Record("a"));
-  EXPECT_TRUE(state.pods.at(Addr("pod.a")).exists());
-  EXPECT_TRUE(state.pods.at(Addr("pod.a")).observed.is_null());
+  EXPECT_TRUE(Pods(state).at(Addr("pod.a")).exists());
+  EXPECT_TRUE(Pods(state).at(Addr("pod.a")).observed.is_null());
   EXPECT_THAT(notes_, IsEmpty());
 }
 
@@ -235,9 +237,9 @@ TEST_F(RefreshTest, HostKeysBelongToOneNode) {
   PodRecord record = Record("a");
   record.current.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
   record.host_keys[0] = {"ssh-ed25519 AAAA"};
-  EXPECT_FALSE(Settled(record).pods.at(Addr("pod.a")).host_keys.empty());
+  EXPECT_FALSE(Pods(Settled(record)).at(Addr("pod.a")).host_keys.empty());
   record.current.uid = "of the node before";
-  EXPECT_TRUE(Settled(record).pods.at(Addr("pod.a")).host_keys.empty());
+  EXPECT_TRUE(Pods(Settled(record)).at(Addr("pod.a")).host_keys.empty());
 }
 
 // ---- The order of things.

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_ids.h"
 #include "plans/node_view.h"
 #include "tests/plans/desk.h"
@@ -32,7 +33,7 @@ class ReplacementTest : public ::testing::Test {
                         const std::string& keys = "") {
     return Desk::Pod(name, "    lifecycle: {replaceTriggeredBy: [" + trigger + "]}\n" + keys);
   }
-  PodRecord Record(const std::string& name) { return desk_.Stored().pods.at(Addr("pod." + name)); }
+  PodRecord Record(const std::string& name) { return Pods(desk_.Stored()).at(Addr("pod." + name)); }
   std::string OnlyError() {
     const Diagnostics diagnostics = desk_.TryPlan();
     EXPECT_EQ(diagnostics.items().size(), 1U);
@@ -156,10 +157,10 @@ TEST_F(ReplacementTest, AnOldNodeThatCouldNotBeDeletedIsPlannedAgain) {
   desk_.options.parallelism = 1;
   EXPECT_FALSE(desk_.Destroy().ok());
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
-  EXPECT_EQ(desk_.Stored().pods.size(), 1U);
+  EXPECT_EQ(Pods(desk_.Stored()).size(), 1U);
   EXPECT_TRUE(desk_.Destroy().ok());
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(ReplacementTest, WhatHasADeposedNodesNameButIsAnotherIsLeftAlone) {

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "plans/runtime_unit.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -128,7 +130,7 @@ TEST_F(StepsTest, ANewWorkerGetsTheStepAndTheRestart) {
 TEST_F(StepsTest, AStepThatLeavesTheSpecIsForgotten) {
   ApplyAll(Step("run: echo"));
   ApplyAll(Desk::Pod("a"));
-  EXPECT_THAT(desk_.Stored().steps, IsEmpty());
+  EXPECT_THAT(Steps(desk_.Stored()), IsEmpty());
   // Back again, it is new.
   Write(Step("run: echo"));
   EXPECT_THAT(Workers(desk_.MakePlan(), kStep), ElementsAre(0, 1, 2, 3));
@@ -219,11 +221,11 @@ TEST_F(StepsTest, ASingleHostNeedsNoRestart) {
            "}\n";
   };
   ApplyAll(pod("1"));
-  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.a")).exec_env.at("LIBTPU_INIT_ARGS"), "--f=1");
+  EXPECT_EQ(Pods(desk_.Stored()).at(Addr("pod.a")).exec_env.at("LIBTPU_INIT_ARGS"), "--f=1");
   Write(pod("2"));
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("update pod.a"));
   desk_.ApplyAll();
-  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.a")).exec_env.at("LIBTPU_INIT_ARGS"), "--f=2");
+  EXPECT_EQ(Pods(desk_.Stored()).at(Addr("pod.a")).exec_env.at("LIBTPU_INIT_ARGS"), "--f=2");
 }
 
 // A pod of several hosts whose programs see its flags, or do not, in a step that runs on it.
@@ -264,7 +266,7 @@ TEST_F(ImageTest, OfAnUnknownNameTheWorkersTell) {
   desk_.ApplyAll();
   EXPECT_EQ(FlagsSeen(), "--xla_jf_conv_full_precision=2");
   const State state = desk_.Stored();
-  PodRecord record = state.pods.at(Addr("pod.a"));
+  PodRecord record = Pods(state).at(Addr("pod.a"));
   EXPECT_TRUE(ProgramsTakeFlags(state, "a", record));
   record.current.uid = "made anew";
   EXPECT_FALSE(ProgramsTakeFlags(state, "a", record)) << "nobody has asked that node";

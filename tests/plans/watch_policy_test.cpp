@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/loader.h"
 #include "tests/plans/desk.h"
 

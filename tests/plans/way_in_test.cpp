@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/record.h"
 #include "state/jump_host.h"
 
 namespace podctl {

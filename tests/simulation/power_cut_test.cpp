@@ -11,6 +11,8 @@
 #include <set>
 #include <string>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "state/state_json.h"
 #include "tests/plans/desk.h"
@@ -56,10 +58,10 @@ class PowerCutTest : public ::testing::Test {
   static void ExpectEveryNodeIsKnown(Desk* desk) {
     const auto text = desk->files.FileText(kStatePath);
     ASSERT_TRUE(text.has_value()) << "the state is gone";
-    const auto state = StateFromJson(*text, kStatePath);
+    const auto state = StateFromJson(*text, kStatePath, RememberedKinds());
     ASSERT_TRUE(state.has_value()) << state.error().message;
     std::set<std::string> known;
-    for (const auto& [address, pod] : state->pods) known.insert(pod.current.locator);
+    for (const auto& [address, pod] : Pods(*state)) known.insert(pod.current.locator);
     for (const Value& node : desk->cloud.ListNodes("p", "europe-west4-a", {}).value_or({})) {
       EXPECT_TRUE(known.contains(NodeId(node))) << NodeId(node);
     }

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "cmd/views/plan_view.h"
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/json.h"
@@ -69,7 +71,7 @@ Scenario::Verdict Scenario::Era() {
   uids_.clear();
   accelerators_.clear();
   for (const RandomPod& pod : spec_.pods) accelerators_[pod.name] = pod.accelerator;
-  for (const auto& [address, pod] : last_.pods) {
+  for (const auto& [address, pod] : Pods(last_)) {
     uids_[pod.current.locator] = NodeUid(desk_.Node(pod.current.locator));
   }
   if (spec_.pods.empty()) {
@@ -234,7 +236,7 @@ Scenario::Verdict Scenario::Destroy() {
   if (!AllDone(attempt)) return "the destroy failed: " + Outcome(attempt);
   if (auto broken = JudgeDisk()) return broken;
   if (desk_.cloud.NodeCount() > 0) return "nodes are left after the destroy";
-  if (!last_.pods.empty()) return "pods are left in the state after the destroy";
+  if (!Pods(last_).empty()) return "pods are left in the state after the destroy";
   return std::nullopt;
 }
 
@@ -243,7 +245,7 @@ Scenario::Verdict Scenario::Destroy() {
 Scenario::Verdict Scenario::JudgeDisk() {
   const auto text = desk_.files.FileText(kStatePath);
   if (!text) return state_seen_ ? Verdict("the state is gone") : std::nullopt;
-  auto state = StateFromJson(*text, kStatePath);
+  auto state = StateFromJson(*text, kStatePath, RememberedKinds());
   if (!state) return "the state cannot be read: " + state.error().message;
   if (state_seen_ && state->lineage != last_.lineage) return "the state has another lineage";
   if (state_seen_ && state->serial < last_.serial && !disk_was_bad_) {
@@ -256,7 +258,7 @@ Scenario::Verdict Scenario::JudgeDisk() {
 
 Scenario::Verdict Scenario::JudgeKnown() {
   std::set<std::string> known;
-  for (const auto& [address, pod] : last_.pods) {
+  for (const auto& [address, pod] : Pods(last_)) {
     known.insert(pod.current.locator);
     for (const Object& deposed : pod.deposed) known.insert(deposed.locator);
   }
@@ -285,11 +287,11 @@ Scenario::Verdict Scenario::JudgeWorld() {
     return fmt::format("there are {} nodes for {} pods", desk_.cloud.NodeCount(),
                        spec_.pods.size());
   }
-  if (last_.pods.size() != spec_.pods.size()) return "the state has other pods than the spec";
+  if (Pods(last_).size() != spec_.pods.size()) return "the state has other pods than the spec";
   for (const RandomPod& pod : spec_.pods) {
-    const auto record = last_.pods.find(PodAddress(pod.name));
-    if (record == last_.pods.end()) return pod.name + " is not in the state";
-    if (auto broken = JudgePod(pod, record->second)) return pod.name + ": " + *broken;
+    const PodRecord* record = Pods(last_).Get(PodAddress(pod.name));
+    if (record == nullptr) return pod.name + " is not in the state";
+    if (auto broken = JudgePod(pod, *record)) return pod.name + ": " + *broken;
   }
   return std::nullopt;
 }
@@ -355,7 +357,7 @@ Scenario::Verdict Scenario::JudgeCreates() {
   const Record& record = weather_.record();
   std::set<std::string> triggered;
   for (const RandomPod& pod : spec_.pods) {
-    if (pod.triggered) triggered.insert(last_.pods.at(PodAddress(pod.name)).current.locator);
+    if (pod.triggered) triggered.insert(Pods(last_).at(PodAddress(pod.name)).current.locator);
   }
   for (const auto& [id, count] : record.creates) {
     if (count > 1 && !record.excused.contains(id) && !triggered.contains(id)) {
@@ -366,7 +368,7 @@ Scenario::Verdict Scenario::JudgeCreates() {
     const auto before = accelerators_.find(pod.name);
     if (before == accelerators_.end() || before->second != pod.accelerator) continue;
     if (pod.triggered) continue;
-    const std::string id = last_.pods.at(PodAddress(pod.name)).current.locator;
+    const std::string id = Pods(last_).at(PodAddress(pod.name)).current.locator;
     if (record.excused.contains(id) || !uids_.contains(id)) continue;
     if (NodeUid(desk_.Node(id)) != uids_.at(id)) return id + " was made anew for no reason";
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/plans/desk.h"
 #include "tests/simulation/dice.h"
 #include "tests/simulation/random_spec.h"

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_state.h"
@@ -17,7 +18,7 @@ TEST(CheckPush, KeepsTerraformsThreeRules) {
   State older = SampleState();
   older.serial = 41;
   State different = SampleState();
-  different.pods.erase(Addr("pod.other"));
+  Pods(different).erase(Addr("pod.other"));
   std::string text;
   for (const State& pushed : {other, older, different}) {
     auto refused = CheckPush(stored, pushed, false);
@@ -35,7 +36,7 @@ TEST(CheckPush, LetsTheSameAndTheNextGenerationPass) {
   State next = SampleState();
   EXPECT_TRUE(CheckPush(stored, next, false));
   next.serial = 43;
-  next.pods.clear();
+  Pods(next).clear();
   EXPECT_TRUE(CheckPush(stored, next, false));
 }
 

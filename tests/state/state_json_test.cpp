@@ -8,6 +8,10 @@
 #include <set>
 #include <sstream>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/os/clock.h"
@@ -23,7 +27,7 @@ using ::testing::HasSubstr;
 using testing::SampleState;
 
 Error MustRefuse(std::string_view text) {
-  auto state = StateFromJson(text, "podctl.state.json");
+  auto state = StateFromJson(text, "podctl.state.json", RememberedKinds());
   EXPECT_FALSE(state) << "was read: " << text.substr(0, 200);
   return state ? Error{} : state.error();
 }
@@ -49,19 +53,19 @@ TEST(StateJson, LooksAsDocumented) {
 }
 
 TEST(StateJson, EveryFieldComesBack) {
-  auto state = StateFromJson(StateToJson(SampleState()), "x");
+  auto state = StateFromJson(StateToJson(SampleState()), "x", RememberedKinds());
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, SampleState());
 }
 
 TEST(StateJson, AQueuedResourceComesBackAndMustBeWhole) {
   State sample = SampleState();
-  PodRecord& research = sample.pods.at(Addr("pod.research"));
+  PodRecord& research = Pods(sample).at(Addr("pod.research"));
   research.queued = QueuedRecord{"research", *ParseJson(R"({"spot":true})"), 2, "ACTIVE"};
   research.current.life = Present{};
   research.auxiliary = {
       {"research", "", Creating{{"op", "", 1, "0f0f0f0f-0000-4000-8000-000000000001"}}}};
-  auto state = StateFromJson(StateToJson(sample), "x");
+  auto state = StateFromJson(StateToJson(sample), "x", RememberedKinds());
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, sample);
   const Error error = MustRefuse(Resealed([](Value& document) {
@@ -73,8 +77,8 @@ TEST(StateJson, AQueuedResourceComesBackAndMustBeWhole) {
 
 TEST(StateJson, TheOtherTransportComesBackAndNoThirdIsTaken) {
   State sample = SampleState();
-  sample.pods.at(Addr("pod.research")).ssh.transport = "openssh";
-  auto state = StateFromJson(StateToJson(sample), "x");
+  Pods(sample).at(Addr("pod.research")).ssh.transport = "openssh";
+  auto state = StateFromJson(StateToJson(sample), "x", RememberedKinds());
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, sample);
   const Error error = MustRefuse(Resealed([](Value& document) {
@@ -89,7 +93,7 @@ TEST(StateJson, TheOtherTransportComesBackAndNoThirdIsTaken) {
 
 TEST(StateJson, TheWayInComesBackAndAnotherIsRefused) {
   State sample = SampleState();
-  PodRecord& pod = sample.pods.at(Addr("pod.research"));
+  PodRecord& pod = Pods(sample).at(Addr("pod.research"));
   pod.ssh.proxy_jump = "alice@bastion:2200";
   pod.ssh.iap = true;
   pod.ssh.external_address = true;
@@ -98,7 +102,7 @@ TEST(StateJson, TheWayInComesBackAndAnotherIsRefused) {
   pod.vm_names = {{0, "t1v-n-1-w-0"}, {1, "t1v-n-1-w-1"}};
   pod.own_keys = {"alice:ssh-ed25519 AAAA alice"};
   pod.team_keys = {"carol:ssh-ed25519 BBBB"};
-  auto state = StateFromJson(StateToJson(sample), "x");
+  auto state = StateFromJson(StateToJson(sample), "x", RememberedKinds());
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, sample);
   const Error error = MustRefuse(Resealed([](Value& document) {
@@ -120,12 +124,12 @@ std::string Stored(const std::string& name) {
 }
 
 State Upgraded(const std::string& file) {
-  auto state = StateFromJson(Stored(file), "x");
+  auto state = StateFromJson(Stored(file), "x", RememberedKinds());
   EXPECT_TRUE(state) << state.error().message;
   if (!state) return {};
   const std::string written = StateToJson(*state);
   EXPECT_NE(written.find("\"format_version\": 5,"), std::string::npos);
-  auto again = StateFromJson(written, "x");
+  auto again = StateFromJson(written, "x", RememberedKinds());
   EXPECT_TRUE(again) << again.error().message;
   EXPECT_TRUE(again && *again == *state);
   return *std::move(state);
@@ -133,7 +137,7 @@ State Upgraded(const std::string& file) {
 
 TEST(StateJson, Version1IsUpgraded) {
   State expected = SampleState();
-  PodRecord& research = expected.pods.at(Addr("pod.research"));
+  PodRecord& research = Pods(expected).at(Addr("pod.research"));
   research.wanted_node_id = "";
   research.goal = Settled{};
   research.deposed.clear();
@@ -146,7 +150,7 @@ TEST(StateJson, Version2IsUpgraded) {
 
 State WithTraining() {
   State state = SampleState();
-  TrainingRecord& job = state.training_jobs[TrainingAddress("mnist")];
+  TrainingRecord& job = TrainingJobs(state)[TrainingAddress("mnist")];
   job.project = "p";
   job.region = "us-central1";
   job.current = {"projects/1/locations/us-central1/customJobs/2", "",
@@ -168,7 +172,7 @@ TEST(StateJson, Version4IsUpgraded) {
   const Intent unheard{"", when, 3};
   const Intent heard{"op", when, 3};
   const auto add = [&](const std::string& name, const Object& current) -> PodRecord& {
-    PodRecord& pod = expected.pods[PodAddress(name)];
+    PodRecord& pod = Pods(expected)[PodAddress(name)];
     pod.project = "p";
     pod.zone = "z";
     pod.applied = Value::EmptyMap();
@@ -198,9 +202,9 @@ TEST(StateJson, Version4IsUpgraded) {
   add("never-seen", {"", "", Deleting{unheard, false}});
   add("nothing", {});  // the next run forgets it
   const State read = Upgraded("version4.state.json");
-  for (const auto& [address, pod] : expected.pods) {
-    ASSERT_TRUE(read.pods.contains(address)) << address;
-    EXPECT_EQ(read.pods.at(address), pod) << address;
+  for (const auto& [address, pod] : Pods(expected)) {
+    ASSERT_TRUE(Pods(read).contains(address)) << address;
+    EXPECT_EQ(Pods(read).at(address), pod) << address;
   }
   EXPECT_EQ(read, expected);
 }
@@ -260,12 +264,12 @@ TEST(StateJson, WhatIsEmptyIsLeftOut) {
   pod.current = {"n", "1", Present{}};
   pod.applied = *ParseJson("{}");
   pod.observed = *ParseJson("{}");
-  state.pods[Addr("pod.n")] = pod;
+  Pods(state)[Addr("pod.n")] = pod;
   const std::string text = StateToJson(state);
   EXPECT_EQ(ToJson((*ParseJson(text))["resources"]["pod.n"]),
             R"({"objects":[{"life":"present","locator":"n","role":"current","uid":"1"}],)"
             R"("payload":{"applied":{},"observed":{},"project":"p","zone":"z"},"type":"pod"})");
-  const auto read = StateFromJson(text, "x");
+  const auto read = StateFromJson(text, "x", RememberedKinds());
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, state);
 }
@@ -280,14 +284,14 @@ TEST(StateJson, ChecksumIsMadeOverTheSortedCompactDocument) {
 TEST(StateJson, EmptyStateComesBack) {
   State empty;
   empty.lineage = "l";
-  auto state = StateFromJson(StateToJson(empty), "x");
+  auto state = StateFromJson(StateToJson(empty), "x", RememberedKinds());
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, empty);
 }
 
 TEST(StateJson, LayoutIsNotContent) {
   const Value document = *ParseJson(StateToJson(SampleState()));
-  auto state = StateFromJson(ToJson(document, JsonStyle::kCompact), "x");
+  auto state = StateFromJson(ToJson(document, JsonStyle::kCompact), "x", RememberedKinds());
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, SampleState());
 }
@@ -313,7 +317,7 @@ TEST(StateJson, EveryFlippedBitIsDamage) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string flipped = text;
     flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
-    auto state = StateFromJson(flipped, "x");
+    auto state = StateFromJson(flipped, "x", RememberedKinds());
     // A flip may make the version a newer one; anything else is damage.
     ASSERT_FALSE(state) << "byte " << i;
     ASSERT_TRUE(state.error().code == ErrorCode::kDataLoss ||
@@ -496,10 +500,10 @@ TEST(StateJson, NamesInErrorsAreShownAsData) {
 TEST(StateJson, TrainingJobsComeBackAndAreUnknownBelowVersion3) {
   const State state = WithTraining();
   const std::string text = StateToJson(state);
-  const auto read = StateFromJson(text, "s");
+  const auto read = StateFromJson(text, "s", RememberedKinds());
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, state);
-  EXPECT_TRUE(StateText(state).SaidBy(text));
+  EXPECT_TRUE(StateText(state).SaidBy(text, RememberedKinds()));
 
   Value document = *ParseJson(Stored("version3.state.json"));
   document.Set("format_version", 2);

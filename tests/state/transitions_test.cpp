@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "state/state_json.h"
 #include "tests/support/addresses.h"
 
@@ -231,7 +233,7 @@ std::set<std::string> MayExist(const Record& record) {
 State With(const Record& record) {
   State state;
   state.lineage = "l";
-  PodRecord& pod = state.pods[Addr("pod.a")];
+  PodRecord& pod = Pods(state)[Addr("pod.a")];
   static_cast<Record&>(pod) = record;
   pod.applied = Value::EmptyMap();
   pod.observed = Value::EmptyMap();
@@ -260,7 +262,7 @@ TEST(TransitionsWalk, EveryEventLeavesWhatCanBeOrNothing) {
       }
       ASSERT_EQ(WhatCannotBe(record), "");
       reached.emplace(record.current.life.index(), record.goal.index());
-      const auto read = StateFromJson(StateToJson(With(record)), "x");
+      const auto read = StateFromJson(StateToJson(With(record)), "x", RememberedKinds());
       ASSERT_TRUE(read) << read.error().message;
       ASSERT_EQ(*read, With(record));
       // Only who saw that an object is gone, or withdrew its creation, forgets it; and a creation

@@ -1,6 +1,8 @@
 // A state in which every field has a value of its own, for tests of what keeps or shows states.
 #pragma once
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "state/state.h"
 #include "tests/support/addresses.h"
 
@@ -47,8 +49,9 @@ inline State SampleState() {
   state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   state.serial = 42;
   state.digest_key = "00112233445566778899aabbccddeeff";
-  state.pods = {{Addr("pod.other"), other}, {Addr("pod.research"), research}};
-  state.steps = {{Addr("bootstrap.research.jupyter"), step}};
+  state.records = {{Addr("pod.other"), other},
+                   {Addr("pod.research"), research},
+                   {Addr("bootstrap.research.jupyter"), step}};
   return state;
 }
 

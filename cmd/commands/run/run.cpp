@@ -20,6 +20,7 @@
 #include "plans/fleet/run/prepare.h"
 #include "plans/fleet/run/supervise.h"
 #include "plans/jobs/launch.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/near_words.h"
 #include "providers/base/text.h"
 #include "providers/os/become.h"
@@ -65,8 +66,8 @@ int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOpti
   auto stored = wiring.OpenStore(wiring.StatePath(spec))->Load();
   if (!stored) return ShowFailure(wiring, stored.error());
   const State state = std::move(stored->state).value_or(State{});
-  const auto record = state.pods.find(PodAddress(job.pod));
-  const auto pod = LaunchPodOf(*pod_spec, record == state.pods.end() ? nullptr : &record->second);
+  const PodRecord* record = Pods(state).Get(PodAddress(job.pod));
+  const auto pod = LaunchPodOf(*pod_spec, record);
   if (!pod) {
     return ShowFailure(wiring,
                        MakeError(ErrorCode::kFailedPrecondition,

@@ -15,6 +15,7 @@
 #include "plans/fleet/pod_target.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/jobs/launch.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/job_spec.h"
 #include "providers/os/file_system.h"
 #include "providers/workers/probe.h"

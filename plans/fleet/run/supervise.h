@@ -13,6 +13,7 @@
 #include "plans/fleet/worker_round.h"
 #include "plans/jobs/launch.h"
 #include "plans/jobs/restart.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"

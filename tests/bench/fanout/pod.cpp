@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "plans/kinds/pod/record.h"
 #include "state/state.h"
 #include "state/state_json.h"
 #include "tests/bench/workbench.h"
@@ -40,7 +41,7 @@ State StateOf(const Fleet& fleet, const std::vector<std::string>& addresses) {
   state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   state.serial = 1;
   state.digest_key = "00112233445566778899aabbccddeeff";
-  state.pods = {{PodAddress("pod"), pod}};
+  state.records = {{PodAddress("pod"), pod}};
   return state;
 }
 

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "providers/base/json.h"
 #include "tests/support/addresses.h"
@@ -30,8 +31,8 @@ State Sample() {
     endpoint.Set("ipAddress", "10.0.0." + std::to_string(i));
     endpoints.push_back(endpoint);
   }
-  state.pods[Addr("pod.research")].observed.Set("networkEndpoints", endpoints);
-  state.pods[Addr("pod.research")].observed.Set("health", "HEALTHY");
+  Pods(state)[Addr("pod.research")].observed.Set("networkEndpoints", endpoints);
+  Pods(state)[Addr("pod.research")].observed.Set("health", "HEALTHY");
   return state;
 }
 
@@ -75,17 +76,17 @@ TEST(StateView, StatusTable) {
     }
     node.Set("networkEndpoints", endpoints);
     record.observed = node;
-    state.pods[Addr("pod." + name)] = record;
+    Pods(state)[Addr("pod." + name)] = record;
     observation.nodes[NameOf(record)] = node;
   };
   add("research", "READY", "HEALTHY", 8);
   add("sick", "READY", "UNHEALTHY_MAINTENANCE", 1);
   add("taken", "PREEMPTED", "", 1);
   add("gone", "READY", "", 1);
-  observation.nodes.erase(NameOf(state.pods[Addr("pod.gone")]));
+  observation.nodes.erase(NameOf(Pods(state)[Addr("pod.gone")]));
   add("coming", "CREATING", "", 0);
-  observation.nodes.erase(NameOf(state.pods[Addr("pod.coming")]));
-  state.pods[Addr("pod.coming")].current.life = Creating{};
+  observation.nodes.erase(NameOf(Pods(state)[Addr("pod.coming")]));
+  Pods(state)[Addr("pod.coming")].current.life = Creating{};
   const auto rows = StatusRows(state, observation);
   ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));
   ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));
@@ -106,11 +107,11 @@ TEST(StateView, ARowIsALineWhateverTheServiceSends) {
 }
 
 TEST(StateView, HistoryListsThePresentGenerationFirst) {
-  const HistoryEntry present{42, "", 5120, 3, 2, "l", "", ""};
+  const HistoryEntry present{42, "", 5120, {{"pod", 3}, {"bootstrap", 2}}, "l", "", ""};
   std::vector<HistoryEntry> kept = {
-      {41, "2026-11-20T14:30:00Z", 4096, 2, 0, "l", "a: PREEMPTED, being deleted", ""},
-      {40, "2026-11-19T09:00:00Z", 0, 0, 0, "", "", "podctl.state.json.history/x.json is empty"},
-      {7, "2026-11-18T09:00:00Z", 1'000'000, 150, 300, "m", "", ""}};
+      {41, "2026-11-20T14:30:00Z", 4096, {{"pod", 2}}, "l", "a: PREEMPTED, being deleted", ""},
+      {40, "2026-11-19T09:00:00Z", 0, {}, "", "", "podctl.state.json.history/x.json is empty"},
+      {7, "2026-11-18T09:00:00Z", 1'000'000, {{"pod", 150}, {"bootstrap", 300}}, "m", "", ""}};
   ExpectGolden("cmd/state/history.txt", HistoryTable(present, kept));
   ExpectGolden("cmd/state/history.json",
                ToJson(HistoryDocument(present, kept), JsonStyle::kIndented) + "\n");

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/plan_file/secrets.h"
 #include "plans/refresh.h"
 #include "providers/base/json.h"
@@ -130,7 +131,7 @@ TEST_F(TerraformJsonTest, MovedDeposedAndForgotten) {
   record.zone = "z";
   record.current.locator = "new";
   record.current.life = Present{};
-  state.pods[Addr("pod.b")] = record;
+  Pods(state)[Addr("pod.b")] = record;
   saved.prior = state;
   PodSpec pod;
   pod.name = "b";

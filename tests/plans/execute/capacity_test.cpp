@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -36,7 +37,7 @@ class CapacityTest : public ::testing::Test {
     EXPECT_EQ(result.failures.size(), 1U);
     return result.failures.empty() ? Error{} : result.failures.front().error;
   }
-  PodRecord Record() { return desk_.Stored().pods.at(Addr("pod.a")); }
+  PodRecord Record() { return Pods(desk_.Stored()).at(Addr("pod.a")); }
   std::size_t Creates(const std::string& zone) const {
     std::size_t count = 0;
     for (const auto& call : desk_.cloud.Calls("create")) {
@@ -105,7 +106,7 @@ TEST_F(CapacityTest, TheTimeIsOverOneDay) {
   EXPECT_THAT(error.hint, HasSubstr("The service says: There is no more capacity"));
   EXPECT_GE(desk_.clock.Elapsed(), hours(2));
   EXPECT_LT(desk_.clock.Elapsed(), hours(2) + minutes(10));
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
 }
 
@@ -129,7 +130,7 @@ TEST_F(CapacityTest, WhatWaitingDoesNotHelpEndsItAtOnce) {
     const Error error = OnlyFailure(desk_.Apply());
     EXPECT_THAT(error.message, HasSubstr(words));
     EXPECT_THAT(error.hint, HasSubstr(message));
-    EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+    EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
   }
   EXPECT_EQ(Creates(kOther), 0U);
 }
@@ -183,7 +184,7 @@ TEST_F(CapacityTest, AnInterruptEndsTheWaitAndTheNextRunGoesOnWithWhatIsLeft) {
   EXPECT_LT(desk_.clock.Elapsed() - began, minutes(40));
 
   // What was given up begins anew.
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(CapacityTest, AWishThatIsTakenBackLeavesNothing) {
@@ -196,7 +197,7 @@ TEST_F(CapacityTest, AWishThatIsTakenBackLeavesNothing) {
   desk_.cloud.ForgetCalls();
   desk_.Pods("    {}\n");
   desk_.ApplyAll();
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
   EXPECT_THAT(desk_.Requests(), IsEmpty());
 }
 
@@ -204,7 +205,7 @@ TEST_F(CapacityTest, SomebodyElsesNodeInTheOtherZoneIsLeftAlone) {
   desk_.cloud.sold_out = {kOwn};
   desk_.cloud.PutNode({"p", kOther, "a"}, Value::EmptyMap());
   EXPECT_EQ(OnlyFailure(desk_.Apply()).code, ErrorCode::kAlreadyExists);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
 }
 
@@ -242,7 +243,7 @@ TEST(CapacityCrash, TheNextRunGoesOn) {
     EXPECT_EQ(desk.cloud.NodeCount(), 1U);
     EXPECT_NE(uid(), "");
     EXPECT_TRUE(before.empty() || uid() == before) << "it was made a second time";
-    EXPECT_EQ(desk.Stored().pods.at(Addr("pod.a")).capacity_since(), "");
+    EXPECT_EQ(Pods(desk.Stored()).at(Addr("pod.a")).capacity_since(), "");
     if (::testing::Test::HasFailure()) break;
   }
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -65,7 +66,7 @@ class CrashTest : public ::testing::TestWithParam<Death> {
     EXPECT_EQ(desk->cloud.NodeCount(), 5U);
     EXPECT_TRUE(desk->Node("first").is_null());
     EXPECT_EQ(desk->Node("first-2")["cidrBlock"].AsString(), "10.2.0.0/29");
-    EXPECT_EQ(desk->Stored().pods.at(Addr("pod.after")).current.locator, "before");
+    EXPECT_EQ(Pods(desk->Stored()).at(Addr("pod.after")).current.locator, "before");
     EXPECT_TRUE(desk->Node("deleted").is_null());
     EXPECT_EQ(desk->Node("replaced")["cidrBlock"].AsString(), "10.1.0.0/29");
     const Value metadata = desk->Node("patched")["metadata"];
@@ -75,7 +76,8 @@ class CrashTest : public ::testing::TestWithParam<Death> {
     for (const auto& [node, uid] : uids) {
       EXPECT_EQ(NodeUid(desk->Node(node)), uid) << node << " was made a second time";
     }
-    for (const auto& [address, record] : desk->Stored().pods) {
+    const State stored = desk->Stored();
+    for (const auto& [address, record] : Pods(stored)) {
       EXPECT_FALSE(record.pending().has_value()) << address;
       EXPECT_TRUE(record.deposed.empty()) << address;
     }
@@ -142,7 +144,7 @@ TEST(Crash, ACreateWhoseAnswerNobodyHeardIsAdopted) {
   desk.cloud.Before("create", [&](FakeProvider&) { desk.files.StopAfter(0); });
   static_cast<void>(desk.Apply());
   desk.files.Restart();
-  EXPECT_EQ(desk.Stored().pods.at(Addr("pod.a")).pending()->operation, "");
+  EXPECT_EQ(Pods(desk.Stored()).at(Addr("pod.a")).pending()->operation, "");
   desk.ApplyAll();
   EXPECT_EQ(desk.Requests(), std::vector<std::string>{"create a"});
   EXPECT_TRUE(desk.workers.Calls().empty());  // its runtime started with the flags

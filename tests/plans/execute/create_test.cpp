@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -65,11 +66,11 @@ TEST_F(AlphaCreateTest, TheNextRunRepeatsUnderTheIdThatWasWrittenDown) {
   });
   static_cast<void>(desk_.Apply());
   desk_.files.Restart();
-  const std::string id = desk_.Stored().pods.at(Addr("pod.a")).pending()->request_id;
+  const std::string id = Pods(desk_.Stored()).at(Addr("pod.a")).pending()->request_id;
   EXPECT_EQ(id, IdOf("create", 0));
   desk_.ApplyAll();
   EXPECT_EQ(IdOf("create", desk_.cloud.Calls("create").size() - 1), id);
-  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.a")).api_version, ApiVersion::kV2Alpha1);
+  EXPECT_EQ(Pods(desk_.Stored()).at(Addr("pod.a")).api_version, ApiVersion::kV2Alpha1);
 }
 
 TEST_F(AlphaCreateTest, ADeleteHasAnIdOfItsOwnAndKeepsItForARepeat) {
@@ -93,7 +94,7 @@ TEST_F(CreateTest, RepeatsHaveALimit) {
   desk_.cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "the connection broke"), 9);
   EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("sent 3 times"));
   EXPECT_EQ(desk_.Requests().size(), 3U);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(CreateTest, SomebodyElsesNodeIsAnErrorAndLeftAlone) {
@@ -102,7 +103,7 @@ TEST_F(CreateTest, SomebodyElsesNodeIsAnErrorAndLeftAlone) {
   const Error error = OnlyFailure(desk_.Apply());
   EXPECT_EQ(error.code, ErrorCode::kAlreadyExists);
   EXPECT_THAT(error.hint, HasSubstr("podctl did not make that node"));
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
 }
 
@@ -120,7 +121,7 @@ TEST_F(CreateTest, NoCapacityIsShownAndNothingIsLeftBehind) {
   desk_.cloud.FailOperation("create", FakeProvider::NoCapacity());
   EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
               HasSubstr("no capacity for v3-32 in europe-west4-a"));
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
   desk_.ApplyAll();
 }
@@ -130,7 +131,7 @@ TEST_F(CreateTest, AHalfMadeNodeIsDeleted) {
   EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
               HasSubstr("no capacity for v3-32 in europe-west4-a"));
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
   desk_.events.At("note pod.a: the creation failed and left a half-made node, which is deleted");
 }
 
@@ -141,7 +142,7 @@ TEST_F(CreateTest, AHalfMadeNodeIsDeletedAlsoWhenTheAnswerWasLost) {
   EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
               HasSubstr("no capacity for v3-32 in europe-west4-a"));
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(CreateTest, AHalfMadeNodeThatCannotBeDeletedIsNotForgotten) {
@@ -150,7 +151,7 @@ TEST_F(CreateTest, AHalfMadeNodeThatCannotBeDeletedIsNotForgotten) {
   const Error error = OnlyFailure(desk_.Apply());
   EXPECT_THAT(error.message, HasSubstr("no more capacity"));
   EXPECT_THAT(error.hint, HasSubstr("no deletes for you"));
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
+  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).exists());
   EXPECT_TRUE(desk_.Destroy().ok());
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
 }
@@ -183,8 +184,9 @@ TEST_F(CreateTest, AWaitHasALimitAndTheNextRunGoesOnWaiting) {
   ExecuteResult result = desk.Apply();
   EXPECT_EQ(OnlyFailure(result).code, ErrorCode::kDeadlineExceeded);
   EXPECT_THAT(OnlyFailure(result).message, HasSubstr("still running after 5m"));
-  ASSERT_TRUE(desk.Stored().pods.at(Addr("pod.a")).pending().has_value());
-  EXPECT_THAT(desk.Stored().pods.at(Addr("pod.a")).pending()->operation, HasSubstr("/operations/"));
+  ASSERT_TRUE(Pods(desk.Stored()).at(Addr("pod.a")).pending().has_value());
+  EXPECT_THAT(Pods(desk.Stored()).at(Addr("pod.a")).pending()->operation,
+              HasSubstr("/operations/"));
   desk.cloud.Before("operation", [](FakeProvider& cloud) { cloud.FinishOperations(); });
   desk.ApplyAll();
   EXPECT_THAT(desk.Requests(), ElementsAre("create a"));
@@ -233,22 +235,22 @@ TEST_F(CreateTest, ALostReplyOfADeleteIsSettledByReading) {
   desk_.cloud.LoseReply("delete");
   EXPECT_TRUE(desk_.Destroy().ok());
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(CreateTest, ANodeThatIsGoneWhenItIsToBeDeletedIsGone) {
   desk_.ApplyAll();
   desk_.cloud.Before("delete", [](FakeProvider& cloud) { cloud.RemoveNode(Desk::Name("a")); });
   EXPECT_TRUE(desk_.Destroy().ok());
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(CreateTest, ARefusedDeleteKeepsThePod) {
   desk_.ApplyAll();
   desk_.cloud.FailNext("delete", MakeError(ErrorCode::kPermissionDenied, "no"));
   EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "no");
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
-  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).exists());
+  EXPECT_FALSE(Pods(desk_.Stored()).at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(CreateTest, ADeleteDuringAnotherOperationIsTriedAgain) {
@@ -259,14 +261,14 @@ TEST_F(CreateTest, ADeleteDuringAnotherOperationIsTriedAgain) {
   desk_.ApplyAll();
   desk_.cloud.FailNext("delete", MakeError(ErrorCode::kFailedPrecondition, "never"), 99);
   EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "never");
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
+  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).exists());
 }
 
 TEST_F(CreateTest, AFailedDeleteOperationKeepsThePod) {
   desk_.ApplyAll();
   desk_.cloud.FailOperation("delete", MakeError(ErrorCode::kInternal, "it will not go"));
   EXPECT_EQ(OnlyFailure(desk_.Destroy()).message, "it will not go");
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
+  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).exists());
 }
 
 }  // namespace

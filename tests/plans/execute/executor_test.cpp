@@ -9,6 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "state/push.h"
 #include "state/state_json.h"
 #include "state/stores/local_store.h"
@@ -57,9 +60,9 @@ TEST_F(ExecutorTest, WhatTookOnAWorkerIsNotedWithoutWaitingForTheOthers) {
   ASSERT_EQ(result.failures.size(), 1U);
   EXPECT_THAT(result.failures[0].error.message, HasSubstr("workers 0,2-3: it fell over"));
   const State stored = desk_.Stored();
-  ASSERT_EQ(stored.steps.at(Addr("bootstrap.a.x")).workers.size(), 1U);
-  EXPECT_EQ(stored.steps.at(Addr("bootstrap.a.x")).workers.begin()->first, 1);
-  EXPECT_EQ(stored.pods.at(Addr("pod.a")).host_keys.at(1),
+  ASSERT_EQ(Steps(stored).at(Addr("bootstrap.a.x")).workers.size(), 1U);
+  EXPECT_EQ(Steps(stored).at(Addr("bootstrap.a.x")).workers.begin()->first, 1);
+  EXPECT_EQ(Pods(stored).at(Addr("pod.a")).host_keys.at(1),
             std::vector<HostKeyText>{"ssh-ed25519 AAAA"});
 }
 
@@ -68,7 +71,7 @@ TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
   std::optional<PendingAction> create;
   bool existed = true;
   desk_.cloud.Before("create", [&](FakeProvider&) {
-    const PodRecord record = desk_.Stored().pods.at(Addr("pod.a"));
+    const PodRecord record = Pods(desk_.Stored()).at(Addr("pod.a"));
     create = record.pending();
     existed = record.exists();
     EXPECT_EQ(record.current.locator, "a");
@@ -83,14 +86,14 @@ TEST_F(ExecutorTest, TheIntentIsOnTheDiskBeforeTheRequestLeaves) {
   desk_.Pods(Desk::Pod("a", "    description: x\n"));
   std::optional<PendingAction> patch;
   desk_.cloud.Before(
-      "patch", [&](FakeProvider&) { patch = desk_.Stored().pods.at(Addr("pod.a")).pending(); });
+      "patch", [&](FakeProvider&) { patch = Pods(desk_.Stored()).at(Addr("pod.a")).pending(); });
   desk_.ApplyAll();
   ASSERT_TRUE(patch.has_value());
   EXPECT_EQ(patch->kind, PendingAction::Kind::kPatch);
 
   std::optional<PendingAction> gone;
   desk_.cloud.Before(
-      "delete", [&](FakeProvider&) { gone = desk_.Stored().pods.at(Addr("pod.a")).pending(); });
+      "delete", [&](FakeProvider&) { gone = Pods(desk_.Stored()).at(Addr("pod.a")).pending(); });
   EXPECT_TRUE(desk_.Destroy().ok());
   ASSERT_TRUE(gone.has_value());
   EXPECT_EQ(gone->kind, PendingAction::Kind::kDelete);
@@ -107,10 +110,10 @@ TEST_F(ExecutorTest, TheResultIsOnTheDiskBeforeADependentActs) {
   });
   desk_.ApplyAll();
   ASSERT_TRUE(at_step.has_value());
-  EXPECT_TRUE(at_step->pods.at(Addr("pod.a")).exists());
-  EXPECT_FALSE(at_step->pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_TRUE(Pods(*at_step).at(Addr("pod.a")).exists());
+  EXPECT_FALSE(Pods(*at_step).at(Addr("pod.a")).pending().has_value());
   ASSERT_TRUE(at_second.has_value());
-  EXPECT_EQ(at_second->steps.at(Addr("bootstrap.a.x")).workers.size(), 4U);
+  EXPECT_EQ(Steps(*at_second).at(Addr("bootstrap.a.x")).workers.size(), 4U);
 }
 
 TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
@@ -118,7 +121,7 @@ TEST_F(ExecutorTest, AnOperationsNameIsOnTheDiskWhileItRuns) {
   slow.Pods(Desk::Pod("a"));
   std::string name;
   const std::function<void(FakeProvider&)> look = [&](FakeProvider& cloud) {
-    const auto pending = slow.Stored().pods.at(Addr("pod.a")).pending();
+    const auto pending = Pods(slow.Stored()).at(Addr("pod.a")).pending();
     if (pending) name = pending->operation;
     if (name.empty()) cloud.Before("operation", look);
   };
@@ -167,12 +170,14 @@ TEST_F(ExecutorTest, WhatCannotBeSavedIsWrittenAsideForPush) {
   EXPECT_TRUE(result.unsaved);
   ASSERT_TRUE(result.save_error.has_value());
   EXPECT_THAT(result.saved_aside, ::testing::StartsWith("/tmp/podctl.state.json.errored-"));
-  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).exists());
-  State aside = *StateFromJson(*desk_.files.FileText(result.saved_aside), "aside");
-  EXPECT_TRUE(aside.pods.at(Addr("pod.a")).exists());
+  EXPECT_FALSE(Pods(desk_.Stored()).at(Addr("pod.a")).exists());
+  State aside =
+      *StateFromJson(*desk_.files.FileText(result.saved_aside), "aside", RememberedKinds());
+  EXPECT_TRUE(Pods(aside).at(Addr("pod.a")).exists());
 
   desk_.files.SetReadOnly("/project", false);
-  LocalStore store("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {});
+  LocalStore store("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {},
+                   RememberedKinds());
   auto stored = store.Load();
   ASSERT_TRUE(stored);
   EXPECT_EQ(aside.serial, stored->state->serial + 1);
@@ -199,9 +204,10 @@ TEST_F(ExecutorTest, ARunThatWasOvertakenLosesItsFirstSave) {
   desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
   std::string theirs;
   desk_.cloud.Before("list", [&](FakeProvider&) {
-    LocalStore other("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {});
+    LocalStore other("/project/podctl.state.json", desk_.files, desk_.clock, desk_.random, {},
+                     RememberedKinds());
     auto loaded = other.Load();
-    loaded->state->pods.at(Addr("pod.a")).current.uid = "theirs";
+    Pods(*loaded->state).at(Addr("pod.a")).current.uid = "theirs";
     ASSERT_TRUE(other.Save(*loaded->state, &loaded->generation));
     theirs = *desk_.files.FileText("/project/podctl.state.json");
   });
@@ -283,7 +289,7 @@ TEST_F(ExecutorTest, AnInterruptStartsNothingNewAndLeavesOperationsToTheNextRun)
   EXPECT_EQ(result.skipped.size(), 2U);
   EXPECT_TRUE(result.skipped[0].cause.empty());
   EXPECT_THAT(slow.Requests(), ElementsAre("create a"));
-  const auto pending = slow.Stored().pods.at(Addr("pod.a")).pending();
+  const auto pending = Pods(slow.Stored()).at(Addr("pod.a")).pending();
   ASSERT_TRUE(pending.has_value());
   EXPECT_THAT(pending->operation, HasSubstr("/operations/operation-"));
 
@@ -304,7 +310,8 @@ TEST_F(ExecutorTest, AnInterruptBeforeTheAnswerStillWritesTheOperationsName) {
   const ExecuteResult result = slow.Apply();
   EXPECT_TRUE(result.interrupted);
   ASSERT_EQ(slow.Requests().size(), 1U);
-  EXPECT_THAT(slow.Stored().pods.at(Addr("pod.a")).pending()->operation, HasSubstr("/operations/"));
+  EXPECT_THAT(Pods(slow.Stored()).at(Addr("pod.a")).pending()->operation,
+              HasSubstr("/operations/"));
 }
 
 TEST_F(ExecutorTest, AnInterruptedStepIsNoFailureAndRunsAgain) {
@@ -359,7 +366,7 @@ TEST_F(ExecutorTest, ASecondInterruptWaitsForNobody) {
   const ExecuteResult result = desk->Apply();
   EXPECT_TRUE(result.interrupted);
   EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
-  EXPECT_TRUE(desk->Stored().pods.at(Addr("pod.a")).exists());
+  EXPECT_TRUE(Pods(desk->Stored()).at(Addr("pod.a")).exists());
   hangs = false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -189,8 +190,8 @@ TEST_F(PatchTest, ARefusedPatchLeavesTheRecordAsItWas) {
   desk_.cloud.FailNext("patch", MakeError(ErrorCode::kFailedPrecondition, "not while STOPPED"));
   const ExecuteResult result = desk_.Apply();
   ASSERT_EQ(result.failures.size(), 1U);
-  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.a")).metadata.at("mine"), "1");
-  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_EQ(Pods(desk_.Stored()).at(Addr("pod.a")).metadata.at("mine"), "1");
+  EXPECT_FALSE(Pods(desk_.Stored()).at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(PatchTest, AFailedOperationIsAFailure) {

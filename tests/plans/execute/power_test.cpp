@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -77,7 +78,7 @@ TEST_F(PowerTest, TheStateKnowsTheAddressesThatTheNodeGotWhenItWasStarted) {
     });
   });
   desk_.ApplyAll();
-  const Value observed = desk_.Stored().pods.at(Addr("pod.a")).observed;
+  const Value observed = Pods(desk_.Stored()).at(Addr("pod.a")).observed;
   EXPECT_EQ(observed["networkEndpoints"].AsList().at(0)["ipAddress"].AsString(), "10.164.9.9");
 }
 
@@ -182,7 +183,7 @@ TEST_F(PowerTest, ARefusalIsToldAndLeavesNothingPending) {
   Write(kStopped);
   desk_.cloud.FailNext("stop", MakeError(ErrorCode::kFailedPrecondition, "not this one"));
   EXPECT_EQ(OnlyFailure(desk_.Apply()).message, "cannot stop the node: not this one");
-  EXPECT_FALSE(desk_.Stored().pods.at(Addr("pod.a")).pending().has_value());
+  EXPECT_FALSE(Pods(desk_.Stored()).at(Addr("pod.a")).pending().has_value());
   EXPECT_EQ(State(), "READY");
 }
 
@@ -236,7 +237,7 @@ TEST_F(PowerTest, AKilledRunIsTakenUp) {
     desk.ApplyAll();
     EXPECT_EQ(desk.Node("a")["state"].AsString(), "STOPPED");
     EXPECT_EQ(desk.cloud.Calls("stop").size(), 1U);
-    EXPECT_FALSE(desk.Stored().pods.at(Addr("pod.a")).pending().has_value());
+    EXPECT_FALSE(Pods(desk.Stored()).at(Addr("pod.a")).pending().has_value());
     if (HasFailure()) break;
   }
 }

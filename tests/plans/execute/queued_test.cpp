@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "providers/slices.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -34,7 +36,7 @@ class QueuedTest : public ::testing::Test {
   std::vector<testing::FakeProvider::Call> Sent(const std::string& method) {
     return desk_.cloud.Calls("queue " + method);
   }
-  PodRecord Record() { return desk_.Stored().pods.at(Addr("pod.a")); }
+  PodRecord Record() { return Pods(desk_.Stored()).at(Addr("pod.a")); }
 
   Desk desk_;
 };
@@ -187,7 +189,7 @@ TEST_F(QueuedTest, ADeleteThatDidNotTakeIsRepeated) {
   EXPECT_EQ(sent[0].mask.back(), "force");
   EXPECT_NE(sent[0].mask.front(), sent[1].mask.front());
   EXPECT_EQ(desk_.cloud.queue.Count(), 0U);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(QueuedTest, AWaitingRequestIsDeletedWithoutForce) {
@@ -197,7 +199,7 @@ TEST_F(QueuedTest, AWaitingRequestIsDeletedWithoutForce) {
   EXPECT_TRUE(desk_.Destroy().ok());
   ASSERT_EQ(Sent("delete").size(), 1U);
   EXPECT_EQ(Sent("delete")[0].mask.size(), 1U);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(QueuedTest, AnyChangeOfTheTermsReplaces) {
@@ -266,7 +268,7 @@ TEST_F(MultisliceTest, OneRequestMakesItsNodesAndWorkersAreNumberedThrough) {
   EXPECT_EQ(params["nodeIdPrefix"], Value("a"));
   EXPECT_EQ(Record().observed["networkEndpoints"].AsList().size(), 8U);
   EXPECT_EQ(Record().host_keys.size(), 8U);
-  EXPECT_EQ(desk_.Stored().steps.at(Addr("bootstrap.a.hello")).workers.size(), 8U);
+  EXPECT_EQ(Steps(desk_.Stored()).at(Addr("bootstrap.a.hello")).workers.size(), 8U);
 }
 
 TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
@@ -275,7 +277,7 @@ TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
   const auto ran = [&] {
     const State stored = desk_.Stored();
     std::vector<int> workers;
-    for (const auto& [worker, record] : stored.steps.at(Addr("bootstrap.a.hello")).workers) {
+    for (const auto& [worker, record] : Steps(stored).at(Addr("bootstrap.a.hello")).workers) {
       workers.push_back(worker);
     }
     return workers;
@@ -345,7 +347,7 @@ TEST_F(MultisliceTest, AnotherNumberOfSlicesReplaces) {
   Spec("    slices: 3\n    bootstrap: [{name: hello, run: hello}]\n");
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a", "run bootstrap.a.hello"));
   desk_.ApplyAll();
-  EXPECT_EQ(desk_.Stored().steps.at(Addr("bootstrap.a.hello")).workers.size(), 12U);
+  EXPECT_EQ(Steps(desk_.Stored()).at(Addr("bootstrap.a.hello")).workers.size(), 12U);
 }
 
 }  // namespace

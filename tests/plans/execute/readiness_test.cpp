@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -39,7 +41,7 @@ TEST_F(ReadinessTest, IsAPartOfTheCreationAndLeavesNothingInTheState) {
   ASSERT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
   EXPECT_THAT(desk_.workers.ReadinessCalls()[0].workers, ElementsAre(0, 1, 2, 3));
   EXPECT_FALSE(desk_.workers.ReadinessCalls()[0].access[2].host_keys.empty()) << "pinned";
-  EXPECT_FALSE(desk_.Stored().steps.contains(Addr(kReadiness)));
+  EXPECT_FALSE(Steps(desk_.Stored()).contains(Addr(kReadiness)));
 }
 
 // The first use is for where the API holds no keys, not for where it does not answer.
@@ -65,7 +67,7 @@ TEST_F(ReadinessTest, ABadWorkerIsNamedAndTheNodeIsKept) {
   EXPECT_THAT(result.failures[0].error.hint, HasSubstr("podctl doctor a"));
   desk_.events.At("skip bootstrap.a.x: pod.a");
   EXPECT_THAT(desk_.workers.Calls(), IsEmpty()) << "no step runs on a pod that is not ready";
-  EXPECT_TRUE(desk_.Stored().pods.at(Addr("pod.a")).exists());
+  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).exists());
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
 }
 
@@ -81,7 +83,7 @@ TEST_F(ReadinessTest, TheNextApplyChecksTheBadWorkerAgainAndGoesOn) {
   ASSERT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
   EXPECT_THAT(desk_.workers.ReadinessCalls()[0].workers, ElementsAre(2));
   EXPECT_THAT(desk_.Requests(), ElementsAre("create a")) << "the node is not made anew";
-  EXPECT_FALSE(desk_.Stored().steps.contains(Addr(kReadiness)));
+  EXPECT_FALSE(Steps(desk_.Stored()).contains(Addr(kReadiness)));
 }
 
 TEST_F(ReadinessTest, APodWhoseWorkersAllFailIsProvedOnAllOfThemNextTime) {
@@ -130,7 +132,7 @@ TEST_F(ReadinessTest, IsForgottenWhenTheSpecGivesItUp) {
   desk_.Pods(Desk::Pod("a", "    ssh: {check: false}\n"));
   EXPECT_THAT(Actions(desk_.MakePlan()), IsEmpty());
   desk_.ApplyAll();
-  EXPECT_FALSE(desk_.Stored().steps.contains(Addr(kReadiness)));
+  EXPECT_FALSE(Steps(desk_.Stored()).contains(Addr(kReadiness)));
 }
 
 TEST_F(ReadinessTest, CanBeAskedForAtAnyTime) {
@@ -140,7 +142,7 @@ TEST_F(ReadinessTest, CanBeAskedForAtAnyTime) {
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("run bootstrap.a.readiness"));
   desk_.Apply();
   EXPECT_THAT(desk_.workers.ReadinessCalls(), SizeIs(1));
-  EXPECT_FALSE(desk_.Stored().steps.contains(Addr(kReadiness)));
+  EXPECT_FALSE(Steps(desk_.Stored()).contains(Addr(kReadiness)));
 }
 
 }  // namespace

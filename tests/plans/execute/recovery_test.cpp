@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -32,7 +33,7 @@ class RecoveryTest : public ::testing::Test {
     desk->Edit("a", [](Value& node) { node.Set("state", "PREEMPTED"); });
   }
   void SetUp() override { Begin(&desk_); }
-  PodRecord Record() { return desk_.Stored().pods.at(Addr("pod.a")); }
+  PodRecord Record() { return Pods(desk_.Stored()).at(Addr("pod.a")); }
 
   Desk desk_;
 };
@@ -104,7 +105,7 @@ TEST_F(RecoveryTest, DestroyedWhileLostItIsForgotten) {
   desk_.cloud.sold_out = {"europe-west4-a"};
   EXPECT_FALSE(desk_.Apply().ok());
   EXPECT_TRUE(desk_.Destroy().ok());
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
 // Killed at every step of the replacement: the next plan still knows that it was lost, until the
@@ -130,15 +131,15 @@ TEST_F(RecoveryTest, ADeathInTheMiddleForgetsNothing) {
     desk.files.Restart();
     const Plan plan = desk.MakePlan();
     const State stored = desk.Stored();
-    const auto record = stored.pods.find(Addr("pod.a"));
-    ASSERT_NE(record, stored.pods.end());
+    const PodRecord* record = Pods(stored).Get(Addr("pod.a"));
+    ASSERT_NE(record, nullptr);
     if (!plan.Empty()) {
-      const bool known = IsRecovering(record->second) || !ChangeOf(plan, "pod.a").lost.empty();
+      const bool known = IsRecovering(*record) || !ChangeOf(plan, "pod.a").lost.empty();
       EXPECT_TRUE(known) << "nobody knows that it was lost";
     }
     desk.ApplyAll();
     EXPECT_EQ(desk.cloud.NodeCount(), 1U);
-    const PodRecord after = desk.Stored().pods.at(Addr("pod.a"));
+    const PodRecord after = Pods(desk.Stored()).at(Addr("pod.a"));
     ASSERT_TRUE(after.recovery());
     EXPECT_NE(after.recovery()->done, "");
     EXPECT_EQ(after.recovery()->times, 1);

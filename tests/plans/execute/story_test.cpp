@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -33,8 +35,8 @@ TEST_F(StoryTest, TheMainJob) {
   EXPECT_THAT(desk_.events.lines, ElementsAre("start pod.research", "done pod.research"));
   EXPECT_EQ(desk_.Node("research")["metadata"]["ssh-keys"].AsString(),
             "alice:ssh-ed25519 AAAA alice");
-  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.research")).host_keys.size(), 4U);
-  EXPECT_EQ(desk_.Stored().pods.at(Addr("pod.research")).host_keys_source, "guestAttributes");
+  EXPECT_EQ(Pods(desk_.Stored()).at(Addr("pod.research")).host_keys.size(), 4U);
+  EXPECT_EQ(Pods(desk_.Stored()).at(Addr("pod.research")).host_keys_source, "guestAttributes");
 
   desk_.Edit("research", [](Value& node) { node.SetPath("metadata.x", "1"); });
   desk_.Pods(Flags("false"));
@@ -62,8 +64,8 @@ TEST_F(StoryTest, TheMainJob) {
   EXPECT_TRUE(result.ok());
   EXPECT_EQ(result.destroyed, 1U);
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
-  EXPECT_THAT(desk_.Stored().pods, IsEmpty());
-  EXPECT_THAT(desk_.Stored().steps, IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+  EXPECT_THAT(Steps(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(StoryTest, AReplacementDeletesFirst) {
@@ -115,7 +117,7 @@ TEST_F(StoryTest, OneFailureStopsOnlyWhatDependsOnIt) {
   desk_.events.At("skip bootstrap.a.x: pod.a");
   // b waits for both; it is skipped once.
   EXPECT_EQ(result.skipped.size(), 2U);
-  EXPECT_FALSE(desk_.Stored().pods.contains(Addr("pod.a")));
+  EXPECT_FALSE(Pods(desk_.Stored()).contains(Addr("pod.a")));
   desk_.ApplyAll();
 }
 
@@ -129,7 +131,7 @@ TEST_F(StoryTest, AFailedStepKeepsThePodAndWhatWorked) {
   EXPECT_THAT(result.failures[0].last_lines,
               ElementsAre("a/2 | pip: no such package", "a/2 | giving up"));
   EXPECT_FALSE(desk_.Node("a").is_null());
-  EXPECT_EQ(desk_.Stored().steps.at(Addr("bootstrap.a.x")).workers.size(), 3U);
+  EXPECT_EQ(Steps(desk_.Stored()).at(Addr("bootstrap.a.x")).workers.size(), 3U);
   desk_.workers.ForgetCalls();
   desk_.ApplyAll();
   ASSERT_EQ(desk_.workers.Calls().size(), 1U);
@@ -166,7 +168,7 @@ TEST_F(StoryTest, HostKeysSeenForTheFirstTimeAreRemembered) {
   desk.workers.ShowHostKey("ssh-ed25519 AAAA");
   desk.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
   desk.ApplyAll();
-  const PodRecord record = desk.Stored().pods.at(Addr("pod.a"));
+  const PodRecord record = Pods(desk.Stored()).at(Addr("pod.a"));
   EXPECT_EQ(record.host_keys_source, "firstUse");
   EXPECT_THAT(record.host_keys.at(3), ElementsAre("ssh-ed25519 AAAA3"));
   desk.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo again}]\n"));

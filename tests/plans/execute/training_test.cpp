@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/kinds/training_job/record.h"
 #include "plans/training/requests.h"
 #include "tests/plans/desk.h"
 
@@ -30,7 +31,7 @@ class TrainingTest : public ::testing::Test {
   }
   void Nothing() { desk_.SpecText("project: p\ntrainingJobs: {}\n"); }
   testing::FakeJobs& Jobs() { return desk_.cloud.jobs; }
-  TrainingRecord Record() { return desk_.Stored().training_jobs.at(Addr(kAddress)); }
+  TrainingRecord Record() { return TrainingJobs(desk_.Stored()).at(Addr(kAddress)); }
   std::string Label(std::size_t i) { return Jobs().sent.at(i)["labels"][kRequestLabel].AsString(); }
   Error OnlyFailure(const ExecuteResult& result) {
     EXPECT_EQ(result.failures.size(), 1U);
@@ -75,7 +76,7 @@ TEST_F(TrainingTest, ARequestThatNeverArrivedIsSentAgainUnderTheSameLabel) {
 TEST_F(TrainingTest, WhoNeverHearsGivesUp) {
   Jobs().creates_to_drop = 100;
   EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("was sent 3 times"));
-  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+  EXPECT_THAT(TrainingJobs(desk_.Stored()), IsEmpty());
 }
 
 // The state that a kill -9 between the request and its answer leaves: the intent, and no name.
@@ -103,26 +104,26 @@ TEST_F(TrainingTest, AnIntentWithoutAnAnswerIsSettledByTheNextRun) {
   record.region = "us-central1";
   record.current.life = Creating{{"", "", 0, "id-1"}};
   Observation observation;
-  state.training_jobs[Addr(kAddress)] = record;
+  TrainingJobs(state)[Addr(kAddress)] = record;
   Value job;
   job.Set("name", kFirst);
   job.Set("state", "JOB_STATE_RUNNING");
   observation.training[Addr(kAddress)] = job;
   std::vector<std::string> notes;
   const State settled = Settle(state, observation, &notes);
-  EXPECT_EQ(settled.training_jobs.at(Addr(kAddress)).current.locator, kFirst);
-  EXPECT_FALSE(settled.training_jobs.at(Addr(kAddress)).pending());
+  EXPECT_EQ(TrainingJobs(settled).at(Addr(kAddress)).current.locator, kFirst);
+  EXPECT_FALSE(TrainingJobs(settled).at(Addr(kAddress)).pending());
   EXPECT_THAT(notes, ElementsAre(HasSubstr("had submitted it")));
   observation.training[Addr(kAddress)] = Value();
   notes.clear();
-  EXPECT_TRUE(Settle(state, observation, &notes).training_jobs.at(Addr(kAddress)).pending());
+  EXPECT_TRUE(TrainingJobs(Settle(state, observation, &notes)).at(Addr(kAddress)).pending());
   EXPECT_THAT(notes, IsEmpty());
 }
 
 TEST_F(TrainingTest, ARefusedJobLeavesNothing) {
   Jobs().refuse_create = MakeError(ErrorCode::kInvalidArgument, "no such image");
   EXPECT_EQ(OnlyFailure(desk_.Apply()).message, "no such image");
-  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+  EXPECT_THAT(TrainingJobs(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(TrainingTest, AChangedSpecCancelsWhatRunsAndSubmitsAnew) {
@@ -188,7 +189,7 @@ TEST_F(TrainingTest, WhatIsNotInTheSpecAnyMoreIsCancelledAndForgotten) {
   EXPECT_FALSE(std::get<Delete>(ChangeOf(plan, kAddress).action).forget);
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
-  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+  EXPECT_THAT(TrainingJobs(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(TrainingTest, WhatHasEndedIsForgottenWithoutARequest) {
@@ -198,14 +199,14 @@ TEST_F(TrainingTest, WhatHasEndedIsForgottenWithoutARequest) {
   EXPECT_TRUE(std::get<Delete>(ChangeOf(desk_.MakePlan(), kAddress).action).forget);
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_THAT(Jobs().cancelled, IsEmpty());
-  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+  EXPECT_THAT(TrainingJobs(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(TrainingTest, DestroyCancels) {
   desk_.Apply();
   EXPECT_TRUE(desk_.Destroy().ok());
   EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
-  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+  EXPECT_THAT(TrainingJobs(desk_.Stored()), IsEmpty());
 }
 
 TEST_F(TrainingTest, ARunningJobThatSomebodyDeletedIsSubmittedAnew) {
@@ -230,7 +231,7 @@ TEST_F(TrainingTest, ACancellationThatWasInterruptedIsTakenUp) {
   desk_.drain = {};
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
-  EXPECT_THAT(desk_.Stored().training_jobs, IsEmpty());
+  EXPECT_THAT(TrainingJobs(desk_.Stored()), IsEmpty());
   EXPECT_TRUE(desk_.MakePlan().Empty());
 }
 

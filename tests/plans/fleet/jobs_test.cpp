@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/record.h"
 #include "providers/base/digest.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_workers.h"

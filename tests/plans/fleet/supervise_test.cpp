@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/support/fake_provider.h"
 #include "tests/support/fake_workers.h"
 #include "tests/support/patient_clock.h"

@@ -11,6 +11,7 @@
 #include "cmd/views/snippet.h"
 #include "plans/jobs/command_text.h"
 #include "plans/jobs/xla_dist.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/devices.h"
 #include "plans/spec/launcher_rules.h"
 #include "plans/spec/loader.h"

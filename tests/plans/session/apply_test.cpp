@@ -51,7 +51,7 @@ TEST_F(ApplySession, DoesWhatWasApproved) {
   EXPECT_EQ(end.result.added, 1U);
   EXPECT_THAT(asked, ElementsAre("create pod.a"));
   EXPECT_THAT(events.lines, Contains("done pod.a"));
-  EXPECT_EQ(Stored().pods.size(), 1U);
+  EXPECT_EQ(podctl::Pods(Stored()).size(), 1U);
 }
 
 TEST_F(ApplySession, DoesNothingThatWasDeclined) {
@@ -126,7 +126,7 @@ TEST_F(ApplySession, AFailureIsAResultAndIsSaved) {
   EXPECT_EQ(end.how, How::kDone);
   EXPECT_EQ(end.result.failures.size(), 1U);
   EXPECT_EQ(end.result.added, 1U);
-  EXPECT_EQ(Stored().pods.size(), 1U);
+  EXPECT_EQ(podctl::Pods(Stored()).size(), 1U);
 }
 
 }  // namespace

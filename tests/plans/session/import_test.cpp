@@ -54,7 +54,7 @@ TEST_F(ImportSession, TheSpecThatItReturnsMatchesTheNode) {
   EXPECT_THAT(done.text, HasSubstr("acceleratorType: v3-32"));
   EXPECT_THAT(done.differs, IsEmpty());
   EXPECT_FALSE(done.waits);
-  EXPECT_EQ(Stored().pods.at(Addr("pod.a")).current.locator, "made-by-hand");
+  EXPECT_EQ(podctl::Pods(Stored()).at(Addr("pod.a")).current.locator, "made-by-hand");
   EXPECT_EQ(cloud.MutatingCalls(), 0);
   Spec(done.text);
   EXPECT_TRUE(Planned(Wishes()).plan.Empty());
@@ -138,7 +138,7 @@ TEST_F(ImportSession, ARequestThatWaitsIsTakenBeforeItsNode) {
   EXPECT_TRUE(done.waits);
   ASSERT_TRUE(done.queued);
   EXPECT_EQ(done.queued->id, "q");
-  EXPECT_TRUE(Stored().pods.at(Addr("pod.a")).pending());
+  EXPECT_TRUE(podctl::Pods(Stored()).at(Addr("pod.a")).pending());
 }
 
 }  // namespace

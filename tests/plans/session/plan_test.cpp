@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/record.h"
 #include "tests/plans/session/session_desk.h"
 
 namespace podctl {
@@ -156,16 +157,16 @@ TEST_F(PlanSession, WhatSpeaksAgainstAPlanShowsItsLine) {
 TEST_F(PlanSession, OfTheStoredStateOnlyWhatIsAskedForIsKept) {
   Pods(Desk::Pod("a"));
   PlanRun first = Planned(Wishes(true));
-  first.settled.pods[Addr("pod.a")].project = "p";
-  first.settled.pods[Addr("pod.a")].zone = "europe-west4-a";
+  podctl::Pods(first.settled)[Addr("pod.a")].project = "p";
+  podctl::Pods(first.settled)[Addr("pod.a")].zone = "europe-west4-a";
   ASSERT_TRUE(first.store->Save(first.settled, &first.generation));
   first.lock.reset();
   PlanWishes wishes = Wishes();
   PlanRun run = Planned(wishes);
-  EXPECT_TRUE(run.stored.pods.empty());
+  EXPECT_TRUE(podctl::Pods(run.stored).empty());
   EXPECT_EQ(run.stored.lineage, first.settled.lineage);
   wishes.keep_stored = true;
-  EXPECT_EQ(Planned(wishes).stored.pods.size(), 1U);
+  EXPECT_EQ(podctl::Pods(Planned(wishes).stored).size(), 1U);
 }
 
 // --- OS Login.

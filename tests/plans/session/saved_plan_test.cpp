@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/kinds.h"
 #include "tests/plans/session/session_desk.h"
 
 namespace podctl {
@@ -97,7 +98,7 @@ TEST_F(SavedPlanSession, BearsTheSealOfItsState) {
   const std::string state = *files.FileText(kStatePath);
   ASSERT_TRUE(files.Remove(kStatePath));
   EXPECT_EQ(*seal(), Seal::kNotLookedAt);
-  State other = *StateFromJson(state, kStatePath);
+  State other = *StateFromJson(state, kStatePath, RememberedKinds());
   other.digest_key = std::string(64, '0');
   files.SetFile(kStatePath, StateToJson(other));
   ASSERT_FALSE(seal());

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/session/apply.h"
 #include "plans/session/plan.h"
 #include "providers/base/text.h"
@@ -74,7 +76,8 @@ class SessionDesk : public PlanListener {
       return std::make_unique<LocalStore>(
           path, files, clock, random,
           LockHolder{"here", "alice@here", 1001,
-                     [this](int, const std::string&) { return holder_lives; }});
+                     [this](int, const std::string&) { return holder_lives; }},
+          RememberedKinds());
     };
   }
 
@@ -109,7 +112,7 @@ class SessionDesk : public PlanListener {
 
   State Stored() {
     const auto text = files.FileText(kStatePath);
-    auto state = StateFromJson(text.value_or(""), kStatePath);
+    auto state = StateFromJson(text.value_or(""), kStatePath, RememberedKinds());
     if (!state) ADD_FAILURE() << state.error().message;
     return state ? *std::move(state) : State{};
   }

@@ -31,12 +31,12 @@ TEST_F(StateEditTest, WhatIsSavedIsReadAgain) {
   StateEdit edit = Open();
   ASSERT_EQ(*LockIt(edit), "");
   ASSERT_TRUE(edit.Load());
-  edit.state().pods[Addr("pod.a")].project = "p";
+  podctl::Pods(edit.state())[Addr("pod.a")].project = "p";
   ASSERT_TRUE(edit.Save());
   StateEdit again = Open();
   ASSERT_TRUE(again.Load());
   EXPECT_TRUE(again.exists());
-  EXPECT_EQ(again.state().pods.size(), 1U);
+  EXPECT_EQ(podctl::Pods(again.state()).size(), 1U);
   EXPECT_EQ(again.generation(), edit.generation());
 }
 
@@ -82,7 +82,7 @@ TEST_F(StateEditTest, WhoWasOvertakenWritesNothingBeside) {
 TEST_F(StateEditTest, WhatCannotBeSavedIsWrittenBesideWhereThatIsPossible) {
   StateEdit edit = Open();
   ASSERT_TRUE(edit.Load());
-  edit.state().pods[Addr("pod.a")].project = "p";
+  podctl::Pods(edit.state())[Addr("pod.a")].project = "p";
   files.SetReadOnly("/project");
   const auto saved = edit.Save();
   ASSERT_FALSE(saved);
@@ -92,7 +92,7 @@ TEST_F(StateEditTest, WhatCannotBeSavedIsWrittenBesideWhereThatIsPossible) {
 TEST_F(StateEditTest, WhatCannotBeWrittenAnywhereIsSaidToBeLost) {
   StateEdit edit = Open();
   ASSERT_TRUE(edit.Load());
-  edit.state().pods[Addr("pod.a")].project = "p";
+  podctl::Pods(edit.state())[Addr("pod.a")].project = "p";
   files.FailCall(1, MakeError(ErrorCode::kIo, "the disk is gone"), true);
   EXPECT_EQ(edit.Save().error().hint,
             "Nothing was changed; once the cause is mended, run the command again.");

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "state/stores/local_store.h"
 #include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
@@ -42,7 +44,7 @@ class FakeMachine {
  public:
   LocalRun Open(const std::string& path = "/project/podctl.state.json",
                 const std::string& host = "here", LocalStoreOptions options = {}) {
-    return {path, files, clock, random, NextRun(host), std::move(options)};
+    return {path, files, clock, random, NextRun(host), RememberedKinds(), std::move(options)};
   }
   LockHolder NextRun(const std::string& host) {
     const int pid = ++last_pid_;
@@ -92,7 +94,7 @@ inline State Older() {
 
 // The generation after `state`, before it is saved.
 inline State Changed(State state) {
-  state.pods.at(Addr("pod.research")).current.uid = "4712";
+  Pods(state).at(Addr("pod.research")).current.uid = "4712";
   return state;
 }
 

@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "plans/kinds/pod/record.h"
 #include "state/stores/local_store.h"
 #include "tests/state/stores/bench.h"
 #include "tests/support/addresses.h"
@@ -77,7 +78,7 @@ void DieAtEveryStep(bool first_save, const Revival& revive) {
         ++new_seen;
       }
       ASSERT_FALSE(finished && found == before) << "a finished save was lost";
-      found.pods.at(Addr("pod.other")).current.uid = "later";
+      Pods(found).at(Addr("pod.other")).current.uid = "later";
       ASSERT_TRUE(next.Save(found)) << "step " << step << ", way " << way;
       lock->reset();
       EXPECT_THAT(Present(machine), ::testing::ElementsAre("/project/podctl.state.json"));

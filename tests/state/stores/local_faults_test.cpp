@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/digest.h"
 #include "state/state_json.h"
 #include "tests/state/stores/bench.h"
@@ -56,7 +58,7 @@ Past PastOf(int runs) {
     machine.clock.Advance(std::chrono::minutes(1));
     LocalRun store = OpenRun(machine);
     EXPECT_TRUE(store.Load());
-    past.state.pods.at(Addr("pod.research")).current.uid = "before " + std::to_string(run);
+    Pods(past.state).at(Addr("pod.research")).current.uid = "before " + std::to_string(run);
     EXPECT_TRUE(store.Save(past.state));
   }
   for (const std::string& path : machine.files.AllFiles()) {
@@ -102,7 +104,7 @@ RunEnd RunOf(FakeMachine& machine) {
   end.state = loaded->state.value_or(SampleState());
   if (!loaded->state) end.state.serial = 0;
   for (const char* uid : {"first", "second"}) {
-    end.state.pods.at(Addr("pod.research")).current.uid = uid;
+    Pods(end.state).at(Addr("pod.research")).current.uid = uid;
     if (auto saved = store.Save(end.state); !saved && end.result) end.result = saved;
   }
   end.warnings = store.TakeWarnings();
@@ -122,11 +124,11 @@ void ExpectGoodEnd(FakeMachine& machine, const std::optional<State>& before, con
     EXPECT_EQ(loaded->state, end.state);
   } else if (before) {
     ASSERT_TRUE(loaded->state);
-    const std::string& uid = loaded->state->pods.at(Addr("pod.research")).current.uid;
+    const std::string& uid = Pods(*loaded->state).at(Addr("pod.research")).current.uid;
     EXPECT_TRUE(loaded->state == before || uid == "first" || uid == "second");
   }
   State state = loaded->state.value_or(SampleState());
-  state.pods.at(Addr("pod.research")).current.uid = "after";
+  Pods(state).at(Addr("pod.research")).current.uid = "after";
   EXPECT_TRUE(next.Save(state));
   auto history = next.History();
   ASSERT_TRUE(history);
@@ -307,7 +309,7 @@ TEST(LocalStoreFaults, TheLastSerialIsReadButHasNoSuccessor) {
   LocalRun store = machine.Open();
   EXPECT_EQ(store.Load()->state, state);
   State next = state;
-  next.pods.at(Addr("pod.research")).current.uid = "x";
+  Pods(next).at(Addr("pod.research")).current.uid = "x";
   EXPECT_EQ(store.Save(next).error().code, ErrorCode::kOutOfRange);
   EXPECT_EQ(store.Load()->state, state);
 }
@@ -323,7 +325,8 @@ TEST(LocalStoreFaults, PipesFoldersAndLoopsAreErrorsAndDoNotHang) {
   std::filesystem::create_symlink("pipe", folder / "link");
   std::filesystem::create_symlink("/dev/full", folder / "device");
   for (const char* name : {"pipe", "folder", "loop", "link", "device"}) {
-    LocalRun store(folder / name, files, clock, random, LockHolder::ThisProcess());
+    LocalRun store(folder / name, files, clock, random, LockHolder::ThisProcess(),
+                   RememberedKinds());
     auto loaded = store.Load();
     ASSERT_FALSE(loaded) << name;
     EXPECT_TRUE(loaded.error().code == ErrorCode::kDataLoss ||

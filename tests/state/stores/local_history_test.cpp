@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "state/push.h"
 #include "state/state_json.h"
 #include "tests/state/stores/bench.h"
@@ -36,7 +38,7 @@ State RunOnce(FakeMachine& machine, int times = 1, LocalStoreOptions options = {
   }
   for (int i = 0; i < times; ++i) {
     machine.clock.Advance(std::chrono::seconds(1));
-    state.pods.at(Addr("pod.research")).current.uid += "x";
+    Pods(state).at(Addr("pod.research")).current.uid += "x";
     EXPECT_TRUE(store.Save(state));
   }
   EXPECT_THAT(store.TakeWarnings(), IsEmpty());
@@ -91,8 +93,7 @@ TEST(LocalHistory, EntriesTellWhatIsInThem) {
   const HistoryEntry entry = reader.History()->front();
   EXPECT_EQ(entry.serial, 1U);
   EXPECT_EQ(entry.bytes, text.size());
-  EXPECT_EQ(entry.pods, 2U);
-  EXPECT_EQ(entry.steps, 1U);
+  EXPECT_EQ(entry.records, RecordCounts(SampleState()));
   EXPECT_EQ(entry.lineage, SampleState().lineage);
   EXPECT_EQ(entry.saved_at.size(), std::string("2026-11-20T14:30:00Z").size());
 }
@@ -107,7 +108,7 @@ TEST(LocalHistory, AKeptGenerationCanBeRestored) {
   old.serial = present->state->serial;
   ASSERT_TRUE(store.Save(old, &present->generation));
   EXPECT_EQ(old.serial, 5U);
-  EXPECT_EQ(old.pods, first.pods);
+  EXPECT_EQ(old.records, first.records);
   // What was replaced by the restoring can be restored as well.
   EXPECT_THAT(Serials(store), ElementsAre(4, 1));
 }
@@ -164,7 +165,7 @@ TEST(LocalHistory, AnotherLineageDoesNotTakeTheNames) {
   machine.clock.Advance(std::chrono::minutes(1));
   LocalRun store = machine.Open();
   State fresh = *store.Load()->state;
-  fresh.pods[Addr("pod.a")].current.locator = "a";
+  Pods(fresh)[Addr("pod.a")].current.locator = "a";
   ASSERT_TRUE(store.Save(fresh));
   EXPECT_THAT(Serials(store), ElementsAre(1, 3, 2, 1));
   EXPECT_EQ(store.LoadHistory(1)->lineage, fresh.lineage);
@@ -221,13 +222,13 @@ TEST(LocalHistory, WhatCannotBeKeptIsToldAndStopsNoSave) {
   machine.files.SetFile(std::string(kPath) + ".history", "a file is in its place");
   LocalRun store = machine.Open();
   State state = *store.Load()->state;
-  state.pods.at(Addr("pod.research")).current.uid = "new";
+  Pods(state).at(Addr("pod.research")).current.uid = "new";
   ASSERT_TRUE(store.Save(state));
   const std::vector<std::string> warnings = store.TakeWarnings();
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_THAT(warnings.front(), HasSubstr("the state's generation 1 could not be kept"));
   EXPECT_THAT(store.TakeWarnings(), IsEmpty());
-  state.pods.at(Addr("pod.research")).current.uid = "newer";
+  Pods(state).at(Addr("pod.research")).current.uid = "newer";
   ASSERT_TRUE(store.Save(state));
   EXPECT_THAT(store.TakeWarnings(), IsEmpty());
   EXPECT_EQ(*machine.Open().Load()->state, state);
@@ -240,15 +241,17 @@ TEST(LocalHistory, IsPrivateOnARealDisk) {
   RealRandom random;
   State state;
   for (int run = 0; run < 7; ++run) {
-    LocalRun store(folder / "s.json", files, clock, random, LockHolder::ThisProcess());
+    LocalRun store(folder / "s.json", files, clock, random, LockHolder::ThisProcess(),
+                   RememberedKinds());
     auto loaded = store.Load();
     ASSERT_TRUE(loaded);
     state = loaded->state.value_or(State{});
-    state.pods[Addr("pod.a")].current.uid = std::to_string(run);
+    Pods(state)[Addr("pod.a")].current.uid = std::to_string(run);
     ASSERT_TRUE(store.Save(state));
     ASSERT_THAT(store.TakeWarnings(), IsEmpty());
   }
-  LocalRun reader(folder / "s.json", files, clock, random, LockHolder::ThisProcess());
+  LocalRun reader(folder / "s.json", files, clock, random, LockHolder::ThisProcess(),
+                  RememberedKinds());
   EXPECT_THAT(Serials(reader), ElementsAre(6, 5, 4, 3, 2));
   const auto mode = std::filesystem::status(folder / "s.json.history").permissions();
   EXPECT_EQ(static_cast<unsigned>(mode), 0700U);
@@ -265,16 +268,16 @@ TEST(SaveAside, WritesWhatPushTakes) {
   LocalRun store = machine.Open();
   auto stored = store.Load();
   State state = *stored->state;
-  state.pods.at(Addr("pod.research")).current.uid = "made but not saved";
+  Pods(state).at(Addr("pod.research")).current.uid = "made but not saved";
   auto path = store.SaveAside(state);
   ASSERT_TRUE(path) << path.error().message;
   EXPECT_EQ(*path, "/project/podctl.state.json.errored-2");
   EXPECT_EQ(machine.files.FileMode(*path), 0600U);
-  State aside = *StateFromJson(*machine.files.FileText(*path), *path);
-  EXPECT_EQ(aside.pods, state.pods);
+  State aside = *StateFromJson(*machine.files.FileText(*path), *path, RememberedKinds());
+  EXPECT_EQ(aside.records, state.records);
   EXPECT_TRUE(CheckPush(*stored, aside, false));
   ASSERT_TRUE(store.Push(aside));
-  EXPECT_EQ(machine.Open().Load()->state->pods, state.pods);
+  EXPECT_EQ(machine.Open().Load()->state->records, state.records);
 
   EXPECT_EQ(*store.SaveAside(state), "/project/podctl.state.json.errored-2-2");
 }
@@ -301,7 +304,7 @@ TEST(SaveAside, AStateThatWasNeverSavedGetsALineage) {
   ASSERT_TRUE(store.Load());
   auto path = store.SaveAside(State{});
   ASSERT_TRUE(path);
-  State aside = *StateFromJson(*machine.files.FileText(*path), *path);
+  State aside = *StateFromJson(*machine.files.FileText(*path), *path, RememberedKinds());
   EXPECT_EQ(aside.serial, 1U);
   ASSERT_TRUE(store.Push(aside));
   EXPECT_EQ(aside.serial, 1U);

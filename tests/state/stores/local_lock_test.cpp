@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "plans/kinds/kinds.h"
 #include "state/lock_info.h"
 #include "state/stores/local_store.h"
 #include "tests/state/stores/bench.h"
@@ -172,7 +173,7 @@ TEST(LocalStoreLock, WaitsUntilTheHolderEnds) {
     if (sleep == 3) machine.files.EndHolder(kLockPath, false);
   };
   LocalStore store("/project/podctl.state.json", machine.files, clock, machine.random,
-                   AliceWhoseNeighboursLive());
+                   AliceWhoseNeighboursLive(), RememberedKinds());
   EXPECT_TRUE(store.Lock({}, std::chrono::minutes(5), {}));
   EXPECT_THAT(clock.pauses, ::testing::ElementsAre(100, 200, 400));
 }
@@ -201,7 +202,7 @@ TEST(LocalStoreLock, PausesDifferByChance) {
   EventfulClock clock;
   Dice dice;
   LocalStore store("/project/podctl.state.json", machine.files, clock, dice,
-                   AliceWhoseNeighboursLive());
+                   AliceWhoseNeighboursLive(), RememberedKinds());
   EXPECT_FALSE(store.Lock({}, std::chrono::milliseconds(300), {}));
   EXPECT_THAT(clock.pauses, ::testing::ElementsAre(120, 180));
 }
@@ -237,7 +238,8 @@ TEST(LocalStoreLock, TheNameIsWaitedFor) {
     };
     LocalStore store(
         "/project/podctl.state.json", machine.files, clock, machine.random,
-        LockHolder{"here", "alice@here", 1, [](int pid, const std::string&) { return pid == 77; }});
+        LockHolder{"here", "alice@here", 1, [](int pid, const std::string&) { return pid == 77; }},
+        RememberedKinds());
     const auto lock = store.Lock({}, kAtOnce, {});
     ASSERT_FALSE(lock);
     EXPECT_THAT(lock.error().message, HasSubstr("Process:   77"));
@@ -251,7 +253,7 @@ TEST(LocalStoreLock, AHolderThatEndsWhileItsNameIsReadIsNoHolder) {
   EventfulClock clock;
   clock.on_sleep = [&](std::size_t) { machine.files.EndHolder(kLockPath, false); };
   LocalStore store("/project/podctl.state.json", machine.files, clock, machine.random,
-                   AliceWhoseNeighboursLive());
+                   AliceWhoseNeighboursLive(), RememberedKinds());
   EXPECT_TRUE(store.Lock({}, kAtOnce, {}));
 }
 
@@ -278,7 +280,7 @@ TEST(LocalStoreLock, RealProcessKilledWithTheLockStopsNobody) {
     RealFileSystem files;
     RealClock clock;
     RealRandom random;
-    LocalStore store(path, files, clock, random, LockHolder::ThisProcess());
+    LocalStore store(path, files, clock, random, LockHolder::ThisProcess(), RememberedKinds());
     LockInfo info;
     info.operation = "apply";
     auto lock = store.Lock(info, kAtOnce, {});
@@ -293,7 +295,7 @@ TEST(LocalStoreLock, RealProcessKilledWithTheLockStopsNobody) {
   RealFileSystem files;
   FakeClock clock;
   RealRandom random;
-  LocalStore store(path, files, clock, random, LockHolder::ThisProcess());
+  LocalStore store(path, files, clock, random, LockHolder::ThisProcess(), RememberedKinds());
   auto refused = store.Lock({}, kAtOnce, {});
   EXPECT_FALSE(refused);
   if (!refused) {

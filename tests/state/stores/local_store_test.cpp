@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
 #include "tests/conformance/state_store_suite.h"
 #include "tests/state/stores/bench.h"
 #include "tests/support/addresses.h"
@@ -24,7 +26,8 @@ class FakeBench final : public StoreBench {
  public:
   std::unique_ptr<StateStore> Open() override {
     return std::make_unique<LocalStore>("/project/podctl.state.json", machine_.files,
-                                        machine_.clock, machine_.random, machine_.NextRun("here"));
+                                        machine_.clock, machine_.random, machine_.NextRun("here"),
+                                        RememberedKinds());
   }
   std::optional<std::string> Stored() override {
     return machine_.files.FileText("/project/podctl.state.json");
@@ -41,7 +44,8 @@ class FakeBench final : public StoreBench {
 class RealBench final : public StoreBench {
  public:
   std::unique_ptr<StateStore> Open() override {
-    return std::make_unique<LocalStore>(path_, files_, clock_, random_, LockHolder::ThisProcess());
+    return std::make_unique<LocalStore>(path_, files_, clock_, random_, LockHolder::ThisProcess(),
+                                        RememberedKinds());
   }
   std::optional<std::string> Stored() override {
     std::ifstream file(path_, std::ios::binary);
@@ -117,7 +121,7 @@ TEST(LocalStore, EveryFailedCallOfASaveIsReportedAndTheOldGenerationStands) {
       EXPECT_THAT(machine.files.Log(), ::testing::Contains("SyncFolder /project")) << last;
       State now = *machine.Open().Load()->state;
       EXPECT_EQ(now, state);
-      EXPECT_EQ(now.pods, Changed(before).pods);
+      EXPECT_EQ(now.records, Changed(before).records);
     }
   }
 }
@@ -227,8 +231,8 @@ void SaveInsideASave(bool first) {
     LocalRun fast = machine.Open();
     State slow_state = slow.Load()->state.value_or(Older());
     State fast_state = fast.Load()->state.value_or(Older());
-    slow_state.pods.at(Addr("pod.research")).current.uid = "slow";
-    fast_state.pods.at(Addr("pod.research")).current.uid = "fast";
+    Pods(slow_state).at(Addr("pod.research")).current.uid = "slow";
+    Pods(fast_state).at(Addr("pod.research")).current.uid = "fast";
     fired = false;
     Result<void> fast_saved;
     machine.files.Interleave(call, [&] {
@@ -291,12 +295,13 @@ TEST(LocalStoreFencing, RealProcessesWinOneGenerationEach) {
       RealRandom random;
       int won = 0;
       for (int round = 0; round < kRounds; ++round) {
-        LocalRun store(folder / "s.json", files, clock, random, LockHolder::ThisProcess());
+        LocalRun store(folder / "s.json", files, clock, random, LockHolder::ThisProcess(),
+                       RememberedKinds());
         auto loaded = store.Load();
         if (!loaded) ::_exit(255);
         State state = loaded->state.value_or(State{});
         state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
-        state.pods[PodAddress(fmt::format("p{}-{}", i, round))].current.uid = "x";
+        Pods(state)[PodAddress(fmt::format("p{}-{}", i, round))].current.uid = "x";
         auto saved = store.Save(state);
         won += saved ? 1 : 0;
         const bool lost = !saved && (saved.error().code == ErrorCode::kFailedPrecondition ||
@@ -318,12 +323,13 @@ TEST(LocalStoreFencing, RealProcessesWinOneGenerationEach) {
   RealFileSystem files;
   RealClock clock;
   RealRandom random;
-  LocalRun store(folder / "s.json", files, clock, random, LockHolder::ThisProcess());
+  LocalRun store(folder / "s.json", files, clock, random, LockHolder::ThisProcess(),
+                 RememberedKinds());
   auto end = store.Load();
   ASSERT_TRUE(end && end->state);
   EXPECT_EQ(end->state->serial, won);
   // Nothing that somebody was told was saved is lost.
-  EXPECT_EQ(end->state->pods.size(), won);
+  EXPECT_EQ(Pods(*end->state).size(), won);
 }
 
 // ---- Where the file is.
@@ -404,10 +410,12 @@ TEST(LocalStore, RealLinkIsFollowedAndStays) {
   FakeClock clock;
   RealRandom random;
   State state = Older();
-  LocalRun real(folder / "real.json", files, clock, random, LockHolder::ThisProcess());
+  LocalRun real(folder / "real.json", files, clock, random, LockHolder::ThisProcess(),
+                RememberedKinds());
   ASSERT_TRUE(real.Save(state));
   std::filesystem::create_symlink("real.json", folder / "link.json");
-  LocalRun store(folder / "link.json", files, clock, random, LockHolder::ThisProcess());
+  LocalRun store(folder / "link.json", files, clock, random, LockHolder::ThisProcess(),
+                 RememberedKinds());
   ASSERT_TRUE(store.Load());
   ASSERT_TRUE(store.Save(state = Changed(state)));
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "link.json"));

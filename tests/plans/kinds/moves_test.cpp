@@ -1,8 +1,11 @@
-#include "state/moves.h"
+#include "plans/kinds/moves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "tests/support/addresses.h"
 #include "tests/support/sample_state.h"
 
@@ -11,19 +14,19 @@ namespace {
 
 TEST(MoveAddress, APodTakesItsStepsAndItsFollowersAlong) {
   State state = SampleState();
-  state.pods[Addr("pod.last")].depends_on = {Addr("pod.other"), Addr("pod.research")};
-  state.steps[Addr("bootstrap.other.research")].pod = Addr("pod.other");
+  Pods(state)[Addr("pod.last")].depends_on = {Addr("pod.other"), Addr("pod.research")};
+  Steps(state)[Addr("bootstrap.other.research")].pod = Addr("pod.other");
   const State before = state;
   ASSERT_TRUE(MoveAddress(state, Addr("pod.research"), Addr("pod.lab")));
 
-  EXPECT_FALSE(state.pods.contains(Addr("pod.research")));
-  EXPECT_EQ(state.pods.at(Addr("pod.lab")), before.pods.at(Addr("pod.research")));
-  EXPECT_FALSE(state.steps.contains(Addr("bootstrap.research.jupyter")));
-  EXPECT_EQ(state.steps.at(Addr("bootstrap.lab.jupyter")).pod, "pod.lab");
-  EXPECT_EQ(state.steps.at(Addr("bootstrap.lab.jupyter")).workers,
-            before.steps.at(Addr("bootstrap.research.jupyter")).workers);
-  EXPECT_TRUE(state.steps.contains(Addr("bootstrap.other.research")));
-  EXPECT_THAT(state.pods.at(Addr("pod.last")).depends_on,
+  EXPECT_FALSE(Pods(state).contains(Addr("pod.research")));
+  EXPECT_EQ(Pods(state).at(Addr("pod.lab")), Pods(before).at(Addr("pod.research")));
+  EXPECT_FALSE(Steps(state).contains(Addr("bootstrap.research.jupyter")));
+  EXPECT_EQ(Steps(state).at(Addr("bootstrap.lab.jupyter")).pod, "pod.lab");
+  EXPECT_EQ(Steps(state).at(Addr("bootstrap.lab.jupyter")).workers,
+            Steps(before).at(Addr("bootstrap.research.jupyter")).workers);
+  EXPECT_TRUE(Steps(state).contains(Addr("bootstrap.other.research")));
+  EXPECT_THAT(Pods(state).at(Addr("pod.last")).depends_on,
               ::testing::ElementsAre("pod.other", "pod.lab"));
 
   ASSERT_TRUE(MoveAddress(state, Addr("pod.lab"), Addr("pod.research")));
@@ -34,8 +37,8 @@ TEST(MoveAddress, AStepStaysWithItsPod) {
   State state = SampleState();
   ASSERT_TRUE(
       MoveAddress(state, Addr("bootstrap.research.jupyter"), Addr("bootstrap.research.lab")));
-  EXPECT_TRUE(state.steps.contains(Addr("bootstrap.research.lab")));
-  EXPECT_EQ(state.steps.size(), 1U);
+  EXPECT_TRUE(Steps(state).contains(Addr("bootstrap.research.lab")));
+  EXPECT_EQ(Steps(state).size(), 1U);
   for (const char* to : {"bootstrap.other.lab", "bootstrap.research.", "bootstrap.x"}) {
     EXPECT_EQ(MoveAddress(state, Addr("bootstrap.research.lab"), Addr(to)).error().code,
               ErrorCode::kInvalidArgument)
@@ -45,7 +48,7 @@ TEST(MoveAddress, AStepStaysWithItsPod) {
 
 TEST(MoveAddress, RefusesWithoutAChange) {
   State state = SampleState();
-  state.steps[Addr("bootstrap.free.jupyter")].pod = Addr("pod.gone");
+  Steps(state)[Addr("bootstrap.free.jupyter")].pod = Addr("pod.gone");
   const State before = state;
   const std::tuple<const char*, const char*, ErrorCode> cases[] = {
       {"pod.nobody", "pod.new", ErrorCode::kNotFound},
@@ -65,12 +68,12 @@ TEST(MoveAddress, RefusesWithoutAChange) {
 
 TEST(MoveAddress, ATrainingJobMovesToAnotherName) {
   State state;
-  state.training_jobs[Addr("trainingJob.a")].current.locator = "x";
+  TrainingJobs(state)[Addr("trainingJob.a")].current.locator = "x";
   EXPECT_FALSE(MoveAddress(state, Addr("trainingJob.b"), Addr("trainingJob.c")));
   EXPECT_FALSE(MoveAddress(state, Addr("trainingJob.a"), Addr("pod.a")));
   ASSERT_TRUE(MoveAddress(state, Addr("trainingJob.a"), Addr("trainingJob.b")));
-  EXPECT_EQ(state.training_jobs.at(Addr("trainingJob.b")).current.locator, "x");
-  EXPECT_FALSE(state.training_jobs.contains(Addr("trainingJob.a")));
+  EXPECT_EQ(TrainingJobs(state).at(Addr("trainingJob.b")).current.locator, "x");
+  EXPECT_FALSE(TrainingJobs(state).contains(Addr("trainingJob.a")));
 }
 
 }  // namespace

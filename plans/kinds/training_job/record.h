@@ -1,0 +1,41 @@
+// What is remembered of a training job: what was sent to the service, and what was last seen of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "providers/base/value.h"
+#include "state/address.h"
+#include "state/record.h"
+#include "state/records_of.h"
+
+namespace podctl {
+
+// A training job that podctl submitted to Vertex AI.
+// Its object's locator is what the service calls it, "projects/…/customJobs/123"; empty while that
+// has not been heard. The request_id of its creation is the label by which a job is found whose
+// creation nobody heard of.
+struct TrainingRecord : Record {
+  static constexpr std::string_view kKind = "trainingJob";
+  static const RecordCodec& Codec();
+
+  std::string project;
+  std::string region;
+  Value applied;      // the body that was sent, without podctl's own label
+  std::string state;  // as last seen, "JOB_STATE_RUNNING"; empty: never seen
+  std::string error;  // why it failed, in the service's words; else empty
+
+  friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
+};
+
+inline constexpr std::string_view kTrainingKind = TrainingRecord::kKind;
+Address TrainingAddress(const std::string& job);  // `trainingJob.mnist`
+
+inline RecordsOf<TrainingRecord> TrainingJobs(const State& state) {
+  return RecordsOf<TrainingRecord>(state);
+}
+inline EditableRecordsOf<TrainingRecord> TrainingJobs(State& state) {
+  return EditableRecordsOf<TrainingRecord>(state);
+}
+
+}  // namespace podctl
