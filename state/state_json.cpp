@@ -157,6 +157,25 @@ std::string StateToJson(const State& state) {
   return StateText(state).Text();
 }
 
+std::string RecordToJson(const AnyRecord& record) {
+  return CanonicalRecord(record);
+}
+
+Result<AnyRecord> RecordFromJson(std::string_view text, const Address& address, RecordKinds kinds,
+                                 const std::string& origin) {
+  Result<Value> value = ParseJson(text);
+  if (!value) return Damaged(origin, value.error().message);
+  const std::string type = std::as_const(*value)["type"].AsString();
+  const RecordCodec* codec = CodecOf(kinds, type, kStateFormatVersion);
+  if (codec == nullptr || type != address.kind) {
+    return Damaged(origin, fmt::format("`{}` is of the wrong type `{}`", address, type));
+  }
+  std::string problem;
+  AnyRecord record = RecordFromValue(*value, address.Text(), kStateFormatVersion, *codec, problem);
+  if (!problem.empty()) return Damaged(origin, problem);
+  return record;
+}
+
 StateText::StateText(const State& state) : state_(state), resources_(CanonicalResources(state)) {}
 
 bool StateText::SaidBy(std::string_view stored, RecordKinds kinds) const {

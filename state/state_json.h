@@ -17,6 +17,12 @@ inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum.
 std::string StateToJson(const State& state);
 
+// One record by itself, compact, for stores that keep each by its own; equal records are written
+// alike. Read back under the address that it was kept under; errors as of StateFromJson.
+std::string RecordToJson(const AnyRecord& record);
+Result<AnyRecord> RecordFromJson(std::string_view text, const Address& address, RecordKinds kinds,
+                                 const std::string& origin);
+
 // A state on its way to text, for a store that wants to know first whether there is anything to
 // write. Refers to the state, which must not change meanwhile but for lineage, key and serial.
 class StateText {

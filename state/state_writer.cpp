@@ -121,6 +121,12 @@ std::string CanonicalResources(const State& state) {
   return text;
 }
 
+std::string CanonicalRecord(const AnyRecord& record) {
+  std::string text;
+  PutRecord(record, &text);
+  return text;
+}
+
 std::string ChecksumOf(const StateHeader& header, std::string_view canonical_resources) {
   Sha256 sum;
   std::string before = R"({"checksum":"","digest_key":)";

@@ -21,6 +21,8 @@ std::string_view GoalName(const Goal& goal);
 // The member `resources`: {"bootstrap.…":{…},"pod.…":{…}}.
 std::string CanonicalResources(const State& state);
 
+std::string CanonicalRecord(const AnyRecord& record);
+
 // What the members of the document besides `resources` say.
 struct StateHeader {
   int format_version = 0;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "providers/base/error.h"
+#include "state/record_change.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -97,6 +98,14 @@ class StateStore {
   // `state` carries its serial and `*at` is the new one.
   // The lock must be held by who wants to be sure not to lose.
   virtual Result<void> Save(State& state, Generation* at) = 0;
+
+  // As Save, for who knows what is different: `changes` lead from the records that are stored at
+  // `*at` to those of `state`. A store that writes down changes, or keeps each record by itself,
+  // need not look at the rest; one that replaces itself whole does just that.
+  virtual Result<void> Append(State& state, const std::vector<RecordChange>& /*changes*/,
+                              Generation* at) {
+    return Save(state, at);
+  }
 
   // As Save, but `state` need not continue what is stored: for `podctl state push`. It keeps its
   // lineage, and its serial when that is above the stored one (else it gets the next one). Rules

@@ -336,7 +336,14 @@ void Journal::TrainingGone(const Address& address) {
 
 Result<void> Journal::Flush() {
   if (!dirty_) return {};
-  if (auto saved = store_.Save(state_, &generation_); !saved) return saved;
+  if (!saved_) {
+    if (auto saved = store_.Save(state_, &generation_); !saved) return saved;
+    saved_ = state_;
+  } else {
+    const std::vector<RecordChange> changes = ChangesBetween(*saved_, state_);
+    if (auto saved = store_.Append(state_, changes, &generation_); !saved) return saved;
+    Apply(changes, &*saved_);
+  }
   dirty_ = false;
   return {};
 }

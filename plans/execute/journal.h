@@ -101,7 +101,9 @@ class Journal {
   void TrainingGone(const Address& address);
 
   bool dirty() const { return dirty_; }
-  // Saves if anything was noted. On error the notes stay and are tried again with the next Flush.
+  // Saves if anything was noted: first the whole state, as an earlier run may have left it and this
+  // one settled it, and from then on what became of each record. On error the notes stay and are
+  // tried again with the next Flush.
   Result<void> Flush();
 
  private:
@@ -116,6 +118,7 @@ class Journal {
   State& state_;
   StateStore& store_;
   Generation& generation_;
+  std::optional<State> saved_;  // what is stored, once this run has saved
   Clock& clock_;
   const NodeLookup lookup_;
   bool dirty_ = true;  // the settled state is not yet what is stored

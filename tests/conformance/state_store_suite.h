@@ -54,6 +54,9 @@ class StateStoreSuite : public ::testing::TestWithParam<StoreBenchFactory> {
   }
   // As a run does it: what `store` saves follows what it loaded or saved last.
   Result<void> Save(StateStore& store, State& state) { return store.Save(state, &at_[&store]); }
+  Result<void> Append(StateStore& store, const State& before, State& state) {
+    return store.Append(state, ChangesBetween(before, state), &at_[&store]);
+  }
   Result<Snapshot> Load(StateStore& store) {
     auto loaded = store.Load();
     if (loaded) at_[&store] = loaded->generation;
@@ -185,6 +188,52 @@ TEST_P(StateStoreSuite, DamagedStateIsAnErrorAndIsNotOverwritten) {
     EXPECT_FALSE(store_->Push(mine, &at_[store_.get()]));
     EXPECT_EQ(bench_->Stored(), bytes);
   }
+}
+
+TEST_P(StateStoreSuite, AppendedChangesComeBack) {
+  State state = SampleState();
+  MustSave(*store_, state);
+  for (int i = 0; i < 3; ++i) {
+    const State before = state;
+    Pods(state)[Addr("pod.research")].current.uid = std::to_string(i);
+    if (i == 1) Pods(state)[Addr("pod.third")].current.locator = "third";
+    if (i == 2) Pods(state).erase(Addr("pod.other"));
+    const auto appended = Append(*store_, before, state);
+    ASSERT_TRUE(appended) << appended.error().message;
+    EXPECT_EQ(state.serial, before.serial + 1);
+    EXPECT_EQ(MustLoad(*bench_->Open()), state);
+  }
+  Pods(state)[Addr("pod.third")].current.uid = "x";
+  MustSave(*store_, state);
+  EXPECT_EQ(MustLoad(*bench_->Open()), state);
+}
+
+TEST_P(StateStoreSuite, NoChangeIsNoGeneration) {
+  State state = SampleState();
+  MustSave(*store_, state);
+  const State before = state;
+  const Generation at = at_[store_.get()];
+  ASSERT_TRUE(Append(*store_, before, state));
+  EXPECT_EQ(state, before);
+  EXPECT_EQ(at_[store_.get()], at);
+}
+
+TEST_P(StateStoreSuite, WhoAppendsToAnotherGenerationLoses) {
+  State state = SampleState();
+  MustSave(*store_, state);
+  auto slow = bench_->Open();
+  State old = MustLoad(*slow);
+  const State before = state;
+  Pods(state)[Addr("pod.other")].current.uid = "newer";
+  ASSERT_TRUE(Append(*store_, before, state));
+
+  const State known = old;
+  Pods(old)[Addr("pod.other")].current.uid = "older";
+  const auto appended = Append(*slow, known, old);
+  ASSERT_FALSE(appended);
+  EXPECT_EQ(appended.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(old.serial, known.serial);
+  EXPECT_EQ(MustLoad(*bench_->Open()), state);
 }
 
 TEST_P(StateStoreSuite, OneHoldsTheLockAndTheOtherIsToldWho) {

@@ -59,6 +59,15 @@ std::string Desk::Pod(const std::string& name, const std::string& keys) {
          keys;
 }
 
+std::unique_ptr<StateStore> Desk::OpenStore() {
+  auto store = std::make_unique<LocalStore>(
+      kStatePath, files, clock, *random_door,
+      LockHolder{"here", "alice@here", 1001, [](int, const std::string&) { return false; }},
+      RememberedKinds());
+  if (log == nullptr) return store;
+  return std::make_unique<LogStore>(std::move(store), *log, RememberedKinds());
+}
+
 Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   Prepared run;
   LoadOptions load;
@@ -69,10 +78,7 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   for (PodSpec& pod : spec.pods) {
     if (pod.publish_ssh_key) pod.own_keys = own_keys;
   }
-  run.store = std::make_unique<LocalStore>(
-      kStatePath, files, clock, *random_door,
-      LockHolder{"here", "alice@here", 1001, [](int, const std::string&) { return false; }},
-      RememberedKinds());
+  run.store = OpenStore();
   auto lock = run.store->Lock({}, std::chrono::milliseconds(0), {});
   if (!lock) return lock.error();
   run.lock = std::move(*lock);
@@ -171,6 +177,11 @@ void Desk::InterruptWhileWaiting() {
 }
 
 State Desk::Stored() {
+  if (log != nullptr) {
+    auto stored = OpenStore()->Load();
+    EXPECT_TRUE(stored.has_value()) << stored.error().message;
+    return stored ? std::move(stored->state).value_or(State{}) : State{};
+  }
   const auto text = files.FileText(kStatePath);
   if (!text) return {};
   auto state = StateFromJson(*text, kStatePath, RememberedKinds());

@@ -18,12 +18,13 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/planner.h"
 #include "providers/base/diagnostic.h"
-#include "state/stores/local_store.h"
+#include "state/store.h"
 #include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/fake_provider.h"
 #include "tests/support/fake_step_runner.h"
+#include "tests/support/log_store.h"
 
 namespace podctl::testing {
 
@@ -122,10 +123,11 @@ class Desk {
   std::stop_source leave;
   std::vector<std::string> own_keys;  // lines of `ssh-keys`, given to every pod as cmd does
   std::map<std::string, std::string> environment;
+  ChangeLog* log = nullptr;  // set: the state is kept in a store that writes each change down
 
  private:
   struct Prepared {
-    std::unique_ptr<LocalStore> store;
+    std::unique_ptr<StateStore> store;
     std::unique_ptr<StateLock> lock;
     State state;
     Generation generation;
@@ -133,6 +135,7 @@ class Desk {
     Plan plan;
     Diagnostics diagnostics;
   };
+  std::unique_ptr<StateStore> OpenStore();
   // An error when it cannot begin. Diagnostics with errors come without a plan.
   Result<Prepared> TryPrepare(bool destroy);
   std::optional<Prepared> Prepare(bool destroy);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
+#include "providers/base/json.h"
 #include "state/push.h"
 #include "state/state_json.h"
 #include "state/stores/local_store.h"
@@ -368,6 +370,34 @@ TEST_F(ExecutorTest, ASecondInterruptWaitsForNobody) {
   EXPECT_THAT(result.unfinished, ElementsAre("bootstrap.a.x"));
   EXPECT_TRUE(Pods(desk->Stored()).at(Addr("pod.a")).exists());
   hangs = false;
+}
+
+// The addresses that the lines of `log` from `begin` on tell of.
+std::set<std::string> ToldOf(const testing::ChangeLog& log, std::size_t begin) {
+  std::set<std::string> addresses;
+  for (std::size_t i = begin; i < log.lines.size(); ++i) {
+    const Value line = *ParseJson(log.lines[i]);
+    for (const auto& [address, record] : line["changes"].AsMap()) addresses.insert(address);
+  }
+  return addresses;
+}
+
+TEST_F(ExecutorTest, AStoreThatLogsIsToldOfTheRecordsThatChangedAndOfNoOther) {
+  testing::ChangeLog log;
+  desk_.log = &log;
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n") + Desk::Pod("b"));
+  desk_.ApplyAll();
+  EXPECT_TRUE(Steps(desk_.Stored()).contains(Addr("bootstrap.a.x")));
+  std::size_t before = log.lines.size();
+  desk_.Pods(Desk::Pod("a", "    labels: {team: x}\n    bootstrap: [{name: x, run: echo}]\n") +
+             Desk::Pod("b"));
+  desk_.ApplyAll();
+  EXPECT_THAT(ToldOf(log, before), ElementsAre("pod.a"));
+  before = log.lines.size();
+  desk_.Pods(Desk::Pod("b"));
+  desk_.ApplyAll();
+  EXPECT_THAT(ToldOf(log, before), ElementsAre("bootstrap.a.x", "pod.a"));
+  EXPECT_EQ(desk_.Stored().records.size(), 1U);
 }
 
 }  // namespace

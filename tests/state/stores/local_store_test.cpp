@@ -12,10 +12,12 @@
 
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
+#include "providers/base/text.h"
 #include "tests/conformance/state_store_suite.h"
 #include "tests/state/stores/bench.h"
 #include "tests/support/addresses.h"
 #include "tests/support/folders.h"
+#include "tests/support/log_store.h"
 
 namespace podctl::testing {
 namespace {
@@ -67,6 +69,33 @@ class RealBench final : public StoreBench {
   RealRandom random_;
 };
 
+class LogBench final : public StoreBench {
+ public:
+  std::unique_ptr<StateStore> Open() override {
+    return std::make_unique<LogStore>(
+        std::make_unique<LocalStore>(kPath, machine_.files, machine_.clock, machine_.random,
+                                     machine_.NextRun("here"), RememberedKinds()),
+        log_, RememberedKinds());
+  }
+  std::optional<std::string> Stored() override {
+    const auto snapshot = machine_.files.FileText(kPath);
+    if (!snapshot) return std::nullopt;
+    return *snapshot + Join(log_.lines, "\n");
+  }
+  void Overwrite(const std::string& bytes) override {
+    log_.lines.clear();
+    machine_.files.SetFile(kPath, bytes);
+  }
+  FakeClock& clock() override { return machine_.clock; }
+
+ private:
+  static constexpr const char* kPath = "/project/podctl.state.json";
+  FakeMachine machine_;
+  ChangeLog log_;
+};
+
+INSTANTIATE_TEST_SUITE_P(InALog, StateStoreSuite,
+                         ::testing::Values([] { return std::make_unique<LogBench>(); }));
 INSTANTIATE_TEST_SUITE_P(OnFakeDisk, StateStoreSuite,
                          ::testing::Values([] { return std::make_unique<FakeBench>(); }));
 INSTANTIATE_TEST_SUITE_P(OnRealDisk, StateStoreSuite,
