@@ -63,12 +63,11 @@ int RunDrain(Wiring& wiring, const DrainOptions& options) {
   if (const int code = ApproveDrain(wiring, options, what); code != 0) return code;
   const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace.value_or(kEndingGrace));
   const DrainOutcome outcome = EndLeftovers(*rounds, survey.leftovers, grace);
-  const bool told = wiring.reporter().Document(
+  wiring.reporter().Document(
       [&] { return DrainDocument(pod, survey.leftovers, &outcome, false); },
       [&](Streams&) { streams.out << DrainedText(survey.leftovers, outcome); });
   ShowSilent(wiring, outcome.answers);
-  const bool left = told ? !AllAnswered(outcome.answers) : outcome.something_left;
-  return survey.Whole() && !left ? 0 : 1;
+  return survey.Whole() && !outcome.something_left ? 0 : 1;
 }
 
 using Of = FlagsOf<DrainOptions>;
