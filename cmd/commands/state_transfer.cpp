@@ -1,6 +1,7 @@
 #include "cmd/commands/state_transfer.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -24,12 +25,16 @@
 namespace podctl {
 namespace {
 
-// Everything on stdin; ends early on an interrupt, for a signal ends a read (EINTR).
+// Everything on stdin; ends early on an interrupt, which is no end of a read (SA_RESTART).
 Result<std::string> ReadInput(Wiring& wiring) {
   std::string text;
   std::array<char, 65536> buffer{};
   while (true) {
     if (wiring.interrupt().requested()) return MakeError(ErrorCode::kCancelled, "interrupted");
+    constexpr int kLookMs = 100;
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = poll(&input, 1, kLookMs);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
     const ssize_t got = read(STDIN_FILENO, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {

@@ -1,9 +1,14 @@
 // Looking after the state: pods made by hand are imported, addresses moved and forgotten, whole
 // states pulled, pushed and restored. The nodes never notice.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "providers/base/json.h"
 #include "tests/e2e/harness.h"
@@ -341,6 +346,28 @@ TEST_F(StateTest, NobodyChangesALockedState) {
             "The state has been unlocked: podctl commands can take the lock again.\n");
   EXPECT_THAT(box_.Run({"unlock", "x"}).err, HasSubstr("is not locked"));
   ExpectOk(box_.Run({"state", "mv", "pod.a", "pod.c"}));
+}
+
+bool Catches(pid_t pid, int signal) {
+  std::ifstream status(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("SigCgt:")) continue;
+    return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
+
+// Whatever it is pushed from may never end.
+TEST_F(StateTest, AnInterruptEndsAPushThatWaitsForItsInput) {
+  ASSERT_EQ(mkfifo(box_.Path("input").c_str(), 0600), 0);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const auto push = box_.StartProgram({"sh", "-c", "exec \"$PODCTL\" state push - <> input"});
+    ASSERT_TRUE(Eventually([&] { return Catches(push->pid(), signal); }));
+    push->Signal(signal);
+    EXPECT_EQ(push->Wait(), 130);
+    // Not by the watchdog of what does not end by itself, which says nothing.
+    EXPECT_EQ(push->err(), "Interrupted. Nothing was changed.\n");
+  }
 }
 
 }  // namespace
