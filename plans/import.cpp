@@ -9,6 +9,7 @@
 
 #include "plans/bookkeeping.h"
 #include "plans/diff.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
@@ -118,7 +119,7 @@ class Drafter {
   static Value Labels(const Value& value) {
     Value labels = Value::EmptyMap();
     for (const auto& [key, label] : value.AsMap()) {
-      if (!key.starts_with(kServiceLabels)) labels.Set(key, label);
+      if (!key.starts_with(kServiceLabels) && key != kLineageLabel) labels.Set(key, label);
     }
     return labels;
   }

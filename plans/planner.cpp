@@ -193,9 +193,12 @@ class Planner {
   // `first`: the first node of those that it stands for.
   void RefuseTaken(const PodSpec& pod, const Address& address, const NodeName& first) {
     refused_.insert(address);
-    const bool going = IsGoing(observation_.Find(NameOf(pod))) || IsGoing(observation_.Find(first));
+    const Value* node = observation_.Find(NameOf(pod));
+    const Value* one = observation_.Find(first);
+    const bool going = IsGoing(node) || IsGoing(one);
     std::string detail =
-        going ? GoingHint("nodeId") : TakenHint(pod, address, state_, options_.state_place);
+        going ? GoingHint("nodeId")
+              : TakenHint(pod, address, node == nullptr ? one : node, state_, options_.state_place);
     for (const auto& [other, record] : Pods(state_)) {
       if (NameOf(record) != NameOf(pod) || other == address) continue;
       detail = fmt::format(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/refresh.h"
@@ -25,7 +26,25 @@ struct Taken {
   std::string_view both;  // with all that an import takes over
   std::string_view key;   // of the spec, for another name
   std::string_view id;
+  std::string made_from;  // the lineage of the state; empty: not known
 };
+
+// Labels are anybody's to write, so what they say is no more than a hint.
+std::string Origin(const Taken& taken, const State& state) {
+  if (taken.made_from.empty()) {
+    return fmt::format("podctl did not make that {} with this state and leaves it alone.",
+                       taken.kind);
+  }
+  if (taken.made_from == state.lineage) {
+    return fmt::format(
+        "By its label podctl made that {} with this state, which does not know it any more, and "
+        "leaves it alone.",
+        taken.kind);
+  }
+  return fmt::format(
+      "By its label podctl made that {} with another state, of lineage {}, and leaves it alone.",
+      taken.kind, VisibleControls(taken.made_from));
+}
 
 std::string WaysOut(const Taken& taken, const PodSpec& pod, const Address& address,
                     const State& state, const StatePlace& place) {
@@ -36,13 +55,13 @@ std::string WaysOut(const Taken& taken, const PodSpec& pod, const Address& addre
           : fmt::format(" This run looked at {}, {}.{}", VisibleControls(place.path),
                         WhatIsThere(state), place.kept.empty() ? "" : " " + place.kept + ".");
   return fmt::format(
-      "podctl did not make that {} with this state and leaves it alone.\n"
+      "{}\n"
       "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
       "runner that is gone.{} `--state` names another.\n"
       "2. To take {} over: podctl import {} {}{}\n"
       "3. To make another one: give this pod a `{}` of its own.",
-      taken.kind, looked, taken.both, ShellQuote(address.Text()), ShellQuote(name), place.flags,
-      taken.key);
+      Origin(taken, state), looked, taken.both, ShellQuote(address.Text()), ShellQuote(name),
+      place.flags, taken.key);
 }
 
 }  // namespace
@@ -70,16 +89,18 @@ std::string KeptWords(StateStore& store, const std::string& flags) {
                      good->serial, flags);
 }
 
-std::string TakenHint(const PodSpec& pod, const Address& address, const State& state,
-                      const StatePlace& place) {
-  return WaysOut({"node", "the node", "nodeId", pod.node_id}, pod, address, state, place);
+std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
+                      const State& state, const StatePlace& place) {
+  const std::string made_from = node == nullptr ? "" : LineageOf(*node);
+  return WaysOut({"node", "the node", "nodeId", pod.node_id, made_from}, pod, address, state,
+                 place);
 }
 
 std::string QueueTakenHint(const PodSpec& pod, const Address& address, const State& state,
                            const StatePlace& place) {
   const std::string id = QueuedNameOf(pod).id;
-  return WaysOut({"queued resource", "it, with its node,", "queuedResource.id", id}, pod, address,
-                 state, place);
+  return WaysOut({"queued resource", "it, with its node,", "queuedResource.id", id, {}}, pod,
+                 address, state, place);
 }
 
 bool IsGoing(const Value* node) {

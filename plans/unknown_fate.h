@@ -27,8 +27,9 @@ std::string KeptWords(StateStore& store, const std::string& flags);
 
 // What to do about a node of the pod's name that is in no state at hand: where else the state may
 // be, how the node is taken over, and another name, in this order.
-std::string TakenHint(const PodSpec& pod, const Address& address, const State& state,
-                      const StatePlace& place);
+// `node`: as it is there; nullptr: nobody has looked.
+std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
+                      const State& state, const StatePlace& place);
 bool IsGoing(const Value* node);  // nullptr: there is none
 // Of one that somebody is deleting: there is nothing to take over. `key` of the spec names another.
 std::string GoingHint(std::string_view key);

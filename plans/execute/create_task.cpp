@@ -5,6 +5,7 @@
 #include "plans/diff.h"
 #include "plans/execute/pod_tasks.h"
 #include "plans/execute/refused.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
@@ -126,8 +127,9 @@ class CreateTask final : public Task {
       context_.journal.BeginCreate(pod_, request_id_);
     }
     return CallFor(
-        [&provider = Cloud(), name = name_, body = body_, id = request_id_](StepObserver&,
-                                                                            std::stop_token stop) {
+        [&provider = Cloud(), name = name_,
+         body = WithLineage(body_, context_.journal.state().lineage),
+         id = request_id_](StepObserver&, std::stop_token stop) {
           return Reply(provider.CreateNode(name, body, id, std::move(stop)));
         },
         true);
@@ -148,7 +150,8 @@ class CreateTask final : public Task {
     if (error.code == ErrorCode::kCancelled) return Failed(error);  // the intent stays
     context_.journal.Withdraw(address_);
     if (error.code == ErrorCode::kAlreadyExists) {
-      return Failed(MakeError(error.code, error.message, TakenHint(pod_, address_, {}, {})));
+      return Failed(
+          MakeError(error.code, error.message, TakenHint(pod_, address_, nullptr, {}, {})));
     }
     return Refused(error, gcp::RefusedBy::kAnswer);
   }

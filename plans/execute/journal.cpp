@@ -36,6 +36,7 @@ Journal::Journal(State& state, StateStore& store, Generation& generation, Clock&
       generation_(generation),
       clock_(clock),
       lookup_(std::move(lookup)) {
+  if (state_.lineage.empty()) state_.lineage = random.Uuid();
   if (state_.digest_key.empty()) state_.digest_key = NewDigestKey(random);
 }
 

@@ -5,6 +5,7 @@
 #include "plans/diff.h"
 #include "plans/execute/pod_tasks.h"
 #include "plans/execute/refused.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/refresh.h"
 #include "providers/base/text.h"
@@ -48,7 +49,9 @@ class QueuedCreateTask final : public Task {
           fmt::format("{} refers to something that is not known", fmt::join(unknown, ", ")),
           "Is the path of the reference right?"));
     }
-    body_ = gcp::QueuedBody(pod_.queued->terms, NameOf(pod_), node, pod_.queued->slices, version_);
+    body_ = gcp::QueuedBody(pod_.queued->terms, NameOf(pod_),
+                            WithLineage(node, context_.journal.state().lineage),
+                            pod_.queued->slices, version_);
     const PodRecord* record = context_.journal.Find(change_.address);
     const bool begun = record != nullptr && record->pending() && record->queued &&
                        record->pending()->kind == PendingAction::Kind::kCreate &&

@@ -8,6 +8,7 @@
 #include <set>
 #include <variant>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "providers/base/text.h"
@@ -30,7 +31,7 @@ SavedNode Take(const NodeName& name, const Address& address, const Value* node,
   if (node == nullptr) return saved;
   saved.there = true;
   saved.uid = NodeUid(*node);
-  saved.fields = *node;
+  saved.fields = WithoutLineage(*node);  // who took that label away changed nothing of the plan's
   for (const char* passing : kPassing) saved.fields.Erase(passing);
   for (const auto& [entry, value] : (*node)["metadata"].AsMap()) {
     saved.metadata[entry] = key.Digest(value.AsString());

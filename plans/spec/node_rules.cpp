@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/spec/near_words.h"
 #include "providers/gcp/accelerator_catalog.h"
 #include "providers/gcp/tpu_schema.h"
@@ -15,8 +16,7 @@ namespace podctl {
 namespace {
 
 constexpr std::size_t kLongestDescription = 512;  // characters
-constexpr std::size_t kMostLabels = 64;
-constexpr std::size_t kLongestLabelPart = 63;  // characters
+constexpr std::size_t kLongestLabelPart = 63;     // characters
 
 bool IsLower(char c) {
   return c >= 'a' && c <= 'z';
@@ -79,6 +79,12 @@ void CheckLabels(ValueReader& reader, const YamlNode& pod, const std::string& co
   if (labels == nullptr || !labels->value->is_map()) return;
   const Slot slot{context, "labels"};
   for (const YamlEntry& entry : labels->value->entries) {
+    if (entry.key->text == kLineageLabel) {
+      reader.Error(*entry.key, slot.Below(entry.key->text),
+                   fmt::format("`{}` is podctl's own label", kLineageLabel), "",
+                   "It holds the lineage of the state that a node was made from. Give this label "
+                   "another name.");
+    }
     const Value* value = node["labels"].Find(entry.key->text);
     if (value != nullptr) CheckLabel(reader, entry, slot.Below(entry.key->text), value->AsString());
   }

@@ -276,7 +276,8 @@ TEST_F(SpecTest, TheStateIsLookedAfter) {
   // What podctl does not know is not its own to take.
   const RunResult apply = box_.Run({"apply", "--auto-approve"});
   EXPECT_EQ(apply.code, 1) << apply;
-  EXPECT_THAT(apply.err, HasSubstr("podctl did not make that node with this state")) << apply;
+  EXPECT_THAT(apply.err, HasSubstr("podctl made that node with this state, which does not"))
+      << apply;
 
   // Where the file alone is lost, what is kept beside it is named.
   std::filesystem::remove(box_.Path("podctl.state.json"));

@@ -238,6 +238,8 @@ std::string ReasonOf(const std::string& difference, const std::string& request) 
       {"body provisioningModel: \"SPOT\" instead of \"STANDARD\"", "",
        "gcloud says STANDARD beside `spot`, against what was asked for"},
       {"body has queryPath: \"hostkeys/\"", "", "only the host keys are of interest"},
+      {"body has labels.podctl-lineage: ", "", "by it a node is found whose state is lost"},
+      {"body lacks labels: {}", "", "the label of the lineage stays"},
       {"query has pageSize: 1000", "", "the largest page, for few requests"},
       {"query has requestId: ", "/v2alpha1/", "the service knows a repeat by it"},
       {"query has requestId: ", "/queuedResources", "the service knows a repeat by it"},

@@ -101,7 +101,7 @@ TEST_F(ImportTest, WritesWhatTheServiceDidNotChoose) {
     "acceleratorConfig": {"type": "V3", "topology": "4x4"},
     "cidrBlock": "10.164.0.0/20",
     "description": "by hand",
-    "labels": {"team": "vision", "goog-made-by": "x"},
+    "labels": {"team": "vision", "goog-made-by": "x", "podctl-lineage": "x"},
     "networkConfig": {"network": "mine", "subnetwork": "default", "enableExternalIps": true},
     "serviceAccount": {"email": "123456789012-compute@developer.gserviceaccount.com",
       "scope": ["https://www.googleapis.com/auth/cloud-platform",

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
 #include "plans/unknown_fate.h"
@@ -27,6 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Lines;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 class PlannerTest : public ::testing::Test {
  protected:
@@ -342,16 +344,30 @@ TEST(TakenHintTest, SaysWhichStateWasLookedAtAndTheLineThatImports) {
   pod.project = "p";
   pod.zone = "z";
   pod.node_id = "b1";
-  EXPECT_THAT(TakenHint(pod, Addr("pod.b1"), {}, {"it's/podctl.state.json", " -f 'team a'", ""}),
-              AllOf(HasSubstr("looked at it's/podctl.state.json, where there is none yet."),
-                    HasSubstr("podctl import pod.b1 p/z/b1 -f 'team a'\n")));
+  EXPECT_THAT(
+      TakenHint(pod, Addr("pod.b1"), nullptr, {}, {"it's/podctl.state.json", " -f 'team a'", ""}),
+      AllOf(HasSubstr("looked at it's/podctl.state.json, where there is none yet."),
+            HasSubstr("podctl import pod.b1 p/z/b1 -f 'team a'\n")));
   State state;
   state.lineage = "l";
   state.serial = 41;
   pod.node_id = "b1;touch x";
-  EXPECT_THAT(TakenHint(pod, Addr("pod.b1"), state, {"s.json", "", ""}),
+  EXPECT_THAT(TakenHint(pod, Addr("pod.b1"), nullptr, state, {"s.json", "", ""}),
               AllOf(HasSubstr("looked at s.json, which is at serial 41 and holds 0 pods."),
                     HasSubstr("podctl import pod.b1 'p/z/b1;touch x'\n")));
+}
+
+TEST(TakenHintTest, SaysByTheLabelWhichStateMadeIt) {
+  State state;
+  state.lineage = "mine";
+  Value node = WithLineage(Value::EmptyMap(), "mine");
+  EXPECT_THAT(TakenHint({}, Addr("pod.b1"), &node, state, {}),
+              StartsWith("By its label podctl made that node with this state, which does not know "
+                         "it any more, and leaves it alone.\n1. "));
+  node = WithLineage(Value::EmptyMap(), "theirs\nforged");
+  EXPECT_THAT(TakenHint({}, Addr("pod.b1"), &node, state, {}),
+              StartsWith("By its label podctl made that node with another state, of lineage "
+                         "theirs\\x0aforged, and leaves it alone.\n1. "));
 }
 
 TEST_F(PlannerTest, ARenamedPodIsToldWhoseNodeItWants) {

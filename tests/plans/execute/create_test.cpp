@@ -1,9 +1,11 @@
 // Creates and deletes that do not go as they should.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -105,6 +107,35 @@ TEST_F(CreateTest, SomebodyElsesNodeIsAnErrorAndLeftAlone) {
   EXPECT_THAT(error.hint, HasSubstr("podctl did not make that node"));
   EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+}
+
+// Found by it is what no state knows; nobody's plan speaks of it.
+TEST_F(CreateTest, ANodeIsLabelledWithTheLineageOfItsState) {
+  const auto label = [&] { return LineageOf(desk_.Node("a")); };
+  desk_.ApplyAll();
+  const std::string lineage = desk_.Stored().lineage;
+  ASSERT_NE(lineage, "");
+  EXPECT_EQ(label(), lineage);
+  EXPECT_TRUE(Pods(desk_.Stored()).at(Addr("pod.a")).applied["labels"].is_null());
+  // Others' labels come and go beside it.
+  for (const char* labels : {"    labels: {team: x}\n", "    labels: {}\n", ""}) {
+    desk_.Pods(Desk::Pod("a", labels));
+    desk_.ApplyAll();
+    EXPECT_EQ(label(), lineage) << labels;
+  }
+  // Whoever takes it away has not changed what the spec asks for.
+  desk_.Edit("a", [](Value& node) { node.Erase("labels"); });
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  EXPECT_TRUE(desk_.MakePlan().drift.empty());
+}
+
+TEST_F(CreateTest, WhereThereIsNoRoomForALabelThereIsNone) {
+  std::string labels;
+  for (int i = 0; i < 64; ++i) labels += fmt::format("      l{}: x\n", i);
+  desk_.Pods(Desk::Pod("a", "    labels:\n" + labels));
+  desk_.ApplyAll();
+  EXPECT_EQ(LineageOf(desk_.Node("a")), "");
+  EXPECT_EQ(desk_.Node("a")["labels"].AsMap().size(), 64U);
 }
 
 TEST_F(CreateTest, ATypeThatTheZoneDoesNotKnowIsToldWithWhatListsThem) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "providers/slices.h"
@@ -222,6 +223,12 @@ TEST_F(QueuedTest, APlainPodBecomesAQueuedOneAndBack) {
   desk_.Pods(Desk::Pod("a"));
   desk_.ApplyAll();
   EXPECT_EQ(desk_.cloud.queue.Count(), 0U);
+}
+
+TEST_F(QueuedTest, ItsNodeIsLabelledWithTheLineageOfTheState) {
+  desk_.ApplyAll();
+  EXPECT_EQ(LineageOf(desk_.Node("a")), desk_.Stored().lineage);
+  EXPECT_NE(desk_.Stored().lineage, "");
 }
 
 TEST_F(QueuedTest, SomebodyElsesRequestIsLeftAlone) {
