@@ -171,7 +171,7 @@ void WatchSession::TellQueued(const std::vector<Address>& queued) {
   waits_ = queued;
 }
 
-bool WatchSession::IsNews(std::string trouble) {
+bool WatchSession::IsNews(const std::string& trouble) {
   return std::exchange(told_, trouble) != trouble;
 }
 

@@ -83,7 +83,7 @@ class WatchSession final : public WatchRound {
   void TellSubject(const Spec& spec);
   void TellLeft(const std::vector<std::string>& left);
   void TellQueued(const std::vector<Address>& queued);
-  bool IsNews(std::string trouble);
+  bool IsNews(const std::string& trouble);
 
   const PlanDoors& plan_doors_;
   const ApplyDoors& apply_doors_;

@@ -10,7 +10,6 @@ namespace podctl {
 namespace {
 
 using testing::Actions;
-using testing::ChangeOf;
 using ::testing::Contains;
 using testing::Desk;
 using ::testing::ElementsAre;
