@@ -169,7 +169,7 @@ TEST_F(JobsTest, AStartThatWasCutBeforeTheSupervisorCameIsBegunAnew) {
 }
 
 TEST_F(JobsTest, IsEndedWithItsWholeProcessGroup) {
-  EXPECT_TRUE(Start(Job("sh -c 'echo $$ > child; sleep 300' & wait")).result.ok());
+  EXPECT_TRUE(Start(Job("sh -c 'echo $$ > child; sleep 300.75' & wait")).result.ok());
   Await(worker_.home() + "/child");
   const JobStatus status = Kill("train", 10);
   EXPECT_EQ(status.state, State::kEnded);
