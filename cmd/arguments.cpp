@@ -137,7 +137,12 @@ class Parser {
     const std::string names = NamesOf(flag);
     switch (flag.takes) {
       case Flag::Takes::kNothing:
-        app->add_flag_callback(names, [set] { set({}); });
+        // As terraform's, each may be written out: --destroy=true.
+        app->add_flag(names, attached_)->check([&flag, options](const std::string& word) {
+          bool on = false;
+          std::string wrong = Read(flag, word, &on);
+          return on ? flag.set(flag, *options, {}) : wrong;
+        });
         return;
       case Flag::Takes::kWordIfAttached: {
         const std::string_view usual = flag.choices.substr(0, flag.choices.find('|'));
@@ -176,11 +181,16 @@ class Parser {
   UsageError Explain(const CLI::ParseError& error) {
     const Entry* entry = Deepest();
     const Command* command = entry == nullptr ? nullptr : entry->command;
-    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return Extra(command);
+    const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+    const Words extras = app_.remaining(true);
+    // What is missing may be what somebody meant by it.
+    const bool strange =
+        missing && !extras.empty() && extras.front().starts_with("-") && extras.front() != "--";
+    if (strange || dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return Extra(command);
     const bool follows = command != nullptr && Contains(FlagNames(*command), "--follow");
     const std::string other_f =
         "`-f` names a spec everywhere. To go on with what comes: `--follow`.";
-    if (command != nullptr && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    if (command != nullptr && missing) {
       const bool took_f = follows && !Global().files.empty();
       return {fmt::format("`podctl {}` needs more: {}", command->name(), UsageOf(*command)),
               took_f ? other_f : HintFor(command)};

@@ -64,7 +64,7 @@ std::string HelpText() {
   text += "\nFlags of every command:\n";
   for (const Flag& flag : GlobalFlags()) AppendFlag(flag, &text);
   return text +
-         "\nExit codes: 0 done or no changes; 1 error; 2 changes (plan --detailed-exitcode); 3 the "
+         "\nExit codes: 0 done or no changes; 1 error; 2 changes (with --detailed-exitcode); 3 the "
          "state is locked\nby another; 4 the plan is not the one that was reviewed; 130 "
          "interrupted.\n";
 }

@@ -34,7 +34,6 @@ class TextReporter : public Reporter {
                 const std::vector<std::string>& clauses) override {
     PlanViewOptions view;
     view.color = streams().color && streams().out_is_terminal;
-    view.destroy = plan.mode == PlanMode::kDestroy;
     view.failed = failed;
     const std::string jobs = JobsText(clauses);
     streams().out << podctl::ShowPlan(plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n")
@@ -115,9 +114,9 @@ class JsonReporter final : public Reporter {
   }
   void TellInterrupted(const std::string& text) override { events_.Log(text); }
 
-  void ShowPlan(const Plan& plan, const State& base, bool,
+  void ShowPlan(const Plan& plan, const State& base, bool failed,
                 const std::vector<std::string>& clauses) override {
-    events_.ShowPlan(plan, base);
+    events_.ShowPlan(plan, base, failed);
     if (const std::string jobs = JobsText(clauses); !jobs.empty()) events_.Log(jobs);
   }
   void TellSaved(const std::string& path) override { events_.Log("Saved the plan to: " + path); }

@@ -77,7 +77,6 @@ int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
     }
     PlanViewOptions view;
     view.color = streams.color && streams.out_is_terminal;
-    view.destroy = saved->plan.mode == PlanMode::kDestroy;
     streams.out << ShowPlan(saved->plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n");
     for (const std::string& note : *notes) streams.out << "\n" << note << "\n";
   };

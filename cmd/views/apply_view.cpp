@@ -58,15 +58,17 @@ std::string QueuedText(const ExecuteResult& result) {
 
 }  // namespace
 
+std::string UnfinishedText(const ExecuteResult& result) {
+  if (result.unfinished.empty())
+    return result.interrupted ? "Interrupted. The state is saved." : "";
+  return fmt::format(
+      "{}Under way, and written down in the state: {}. The next `podctl apply` takes it up.",
+      result.interrupted ? "Interrupted. " : "", fmt::join(result.unfinished, ", "));
+}
+
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy) {
   streams.err << SkippedText(result) << QueuedText(result);
-  if (!result.unfinished.empty()) {
-    streams.err << fmt::format(
-        "{}Under way, and written down in the state: {}. The next `podctl apply` takes it up.\n",
-        result.interrupted ? "Interrupted. " : "", fmt::join(result.unfinished, ", "));
-  } else if (result.interrupted) {
-    streams.err << "Interrupted. The state is saved.\n";
-  }
+  if (const std::string text = UnfinishedText(result); !text.empty()) streams.err << text << "\n";
   const Paint paint(streams.color && streams.out_is_terminal);
   const std::string steps =
       result.steps > 0 ? fmt::format(" Bootstrap: {} run.", Plural(result.steps, "step")) : "";

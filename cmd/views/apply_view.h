@@ -1,6 +1,8 @@
 // How an apply or a destroy ended, for people.
 #pragma once
 
+#include <string>
+
 #include "cmd/streams.h"
 #include "plans/execute/executor.h"
 
@@ -8,5 +10,8 @@ namespace podctl {
 
 // The counts on standard output; on standard error what was skipped, waits or is still under way.
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy);
+
+// Of what an interrupt, or the end of waiting, has left to the next run; "" of nothing. One line.
+std::string UnfinishedText(const ExecuteResult& result);
 
 }  // namespace podctl

@@ -4,6 +4,7 @@
 
 #include "cmd/commands/validate.h"
 #include "cmd/options.h"
+#include "cmd/views/apply_view.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/progress.h"
 #include "cmd/views/terraform_json.h"
@@ -154,12 +155,13 @@ void JsonEvents::ShowPlanned(const Change& planned, const State& state) {
         "planned_change", With("change", std::move(change)));
 }
 
-void JsonEvents::ShowPlan(const Plan& plan, const State& state) {
+void JsonEvents::ShowPlan(const Plan& plan, const State& state, bool failed) {
   for (const Drift& drift : plan.drift) ShowDrift(drift);
   for (const Change& planned : plan.changes) {
     const bool nothing = IsKeep(planned) && planned.previous_address.empty();
     if (!nothing && !IsPartOfReplacement(planned, plan)) ShowPlanned(planned, state);
   }
+  if (failed && plan.Empty()) return;
   const PlanCounts counts = plan.Counts();
   Value changes = With("add", counts.add);
   changes.Set("change", counts.change);
@@ -167,13 +169,12 @@ void JsonEvents::ShowPlan(const Plan& plan, const State& state) {
   changes.Set("remove", counts.destroy);
   changes.Set("steps", counts.steps);
   changes.Set("operation", "plan");
-  Write("info",
-        plan.Empty() ? "No changes. Your infrastructure matches the configuration."
-                     : Join(SplitLines(PlanSummary(plan)), " "),
+  Write("info", plan.Empty() ? NoChanges(plan) : Join(SplitLines(PlanSummary(plan)), " "),
         "change_summary", With("changes", std::move(changes)));
 }
 
 void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& operation) {
+  if (const std::string text = UnfinishedText(result); !text.empty()) Log(text);
   Value changes = With("add", result.added);
   changes.Set("change", result.changed);
   changes.Set("import", 0);
@@ -182,9 +183,9 @@ void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& ope
   changes.Set("operation", operation);
   if (!result.queued.empty()) changes.Set("queued", result.queued.size());
   Write("info",
-        fmt::format("{} {}! Resources: {} added, {} changed, {} destroyed.",
+        fmt::format("{} {} Resources: {} added, {} changed, {} destroyed.",
                     operation == "destroy" ? "Destroy" : "Apply",
-                    result.ok() ? "complete" : "ended with errors", result.added, result.changed,
+                    result.ok() ? "complete!" : "incomplete.", result.added, result.changed,
                     result.destroyed),
         "change_summary", With("changes", std::move(changes)));
 }

@@ -21,7 +21,8 @@ class JsonEvents final : public EventSink {
   void ShowVersion();  // the first line of a run
   void ShowDiagnostic(const Diagnostic& diagnostic);
   // resource_drift, planned_change, change_summary. `state` is what the plan was made from.
-  void ShowPlan(const Plan& plan, const State& state);
+  // `failed`: something speaks against the plan; then an empty one is not told as no changes.
+  void ShowPlan(const Plan& plan, const State& state, bool failed);
   void ShowSummary(const ExecuteResult& result, const std::string& operation);
   void Log(const std::string& message, const std::string& level = "info");
 

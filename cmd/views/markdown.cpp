@@ -145,7 +145,6 @@ std::string DiffLine(const std::string& line) {
 
 std::string Details(const Plan& plan, std::size_t room) {
   PlanViewOptions view;
-  view.destroy = plan.mode == PlanMode::kDestroy;
   view.legend = false;  // the table says it in words, and `+ create` would look like a change
   const std::vector<std::string> lines = SplitLines(ShowPlan(plan, view));
   std::string body;
@@ -229,7 +228,8 @@ std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
   std::string text = Headline(plan, diagnostics.has_errors());
   text += ListOf("Errors", Problems(diagnostics, Severity::kError));
   if (plan != nullptr && plan->Empty()) {
-    text += "\nNo changes. Your infrastructure matches the configuration.\n";
+    // Under an error it would mislead.
+    if (!diagnostics.has_errors()) text += "\n" + NoChanges(*plan) + "\n";
   } else if (plan != nullptr) {
     const auto summary = SplitLines(PlanSummary(*plan));
     for (std::size_t i = 1; i < summary.size(); ++i) text += "\n" + summary[i] + "\n";

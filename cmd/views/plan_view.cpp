@@ -115,6 +115,8 @@ std::string Quoted(const Value& value) {
   return fmt::format("{} … ({})", ToJson(Value(lines.front())), Plural(lines.size(), "line"));
 }
 
+constexpr std::string_view kNoChanges = "No changes.";
+
 class PlanView {
  public:
   PlanView(const Plan& plan, const PlanViewOptions& options)
@@ -125,7 +127,10 @@ class PlanView {
     ShowEndedJobs();
     if (plan_.Empty()) {
       // Under an error "No changes" would mislead.
-      if (!options_.failed) text_ += paint_(Ink::kGreen, "No changes.") + WhyNoChanges();
+      if (!options_.failed) {
+        const std::string why = NoChanges(plan_).substr(kNoChanges.size());
+        text_ += paint_(Ink::kGreen, std::string(kNoChanges)) + why + "\n";
+      }
       return std::move(text_);
     }
     if (plan_.mode == PlanMode::kRefreshOnly) ShowRefreshOnly();
@@ -145,13 +150,6 @@ class PlanView {
  private:
   bool HasActions() const {
     return !std::all_of(plan_.changes.begin(), plan_.changes.end(), IsKeep);
-  }
-
-  std::string WhyNoChanges() const {
-    if (options_.destroy) return " No objects need to be destroyed.\n";
-    return plan_.mode == PlanMode::kRefreshOnly
-               ? " Your infrastructure still matches the configuration.\n"
-               : " Your infrastructure matches the configuration.\n";
   }
 
   void ShowRefreshOnly() {
@@ -244,8 +242,9 @@ class PlanView {
           fmt::format("  # (moved from {})\n", VisibleControls(change.previous_address.Text()));
     }
     // In a destroy it goes without saying that nothing is in the spec.
-    const bool plain = HeadlineHoldsReason(change) ||
-                       (options_.destroy && change.reason_code == ReasonCode::kNoConfiguration);
+    const bool plain =
+        HeadlineHoldsReason(change) ||
+        (plan_.mode == PlanMode::kDestroy && change.reason_code == ReasonCode::kNoConfiguration);
     if (!change.reason.empty() && !plain) {
       text_ += fmt::format("  # (because {})\n", VisibleControls(change.reason));
     }
@@ -419,6 +418,19 @@ class PlanView {
 
 std::string ShowPlan(const Plan& plan, const PlanViewOptions& options) {
   return PlanView(plan, options).Text();
+}
+
+std::string NoChanges(const Plan& plan) {
+  std::string text(kNoChanges);
+  switch (plan.mode) {
+    case PlanMode::kDestroy:
+      return text + " No objects need to be destroyed.";
+    case PlanMode::kRefreshOnly:
+      return text + " Your infrastructure still matches the configuration.";
+    case PlanMode::kNormal:
+      break;
+  }
+  return text + " Your infrastructure matches the configuration.";
 }
 
 std::string PlanSummary(const Plan& plan) {

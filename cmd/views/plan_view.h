@@ -10,13 +10,15 @@ namespace podctl {
 
 struct PlanViewOptions {
   bool color = false;
-  bool destroy = false;  // words the headline
-  bool failed = false;   // something speaks against the plan, and is said after it
-  bool legend = true;    // says what the symbols mean
+  bool failed = false;  // something speaks against the plan, and is said after it
+  bool legend = true;   // says what the symbols mean
 };
 
 // Ends with a newline; "No changes. …" for an empty plan.
 std::string ShowPlan(const Plan& plan, const PlanViewOptions& options);
+
+// "No changes. Your infrastructure matches the configuration.", as the mode of an empty plan wants.
+std::string NoChanges(const Plan& plan);
 
 // "Plan: 1 to add, 1 to change, 0 to destroy." and, where steps will run, the line on bootstrap.
 std::string PlanSummary(const Plan& plan);

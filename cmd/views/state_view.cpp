@@ -59,6 +59,8 @@ std::string ShowPod(const Address& address, const PodRecord& record) {
   lines.emplace_back("nodeId", ToJson(Value(record.current.locator)));
   if (record.exists()) {
     lines.emplace_back("id", ToJson(Value(record.current.uid)));
+  }
+  if (record.exists() && record.observed.is_map()) {
     lines.emplace_back("state", ToJson(Value(NodeState(record.observed))));
     lines.emplace_back("health", ToJson(Value(NodeHealth(record.observed))));
   }
@@ -409,8 +411,8 @@ Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled) {
     Value pod = Value::EmptyMap();
     pod.Set("pod", row.pod);
     pod.Set("state", row.state);
-    pod.Set("health", row.health);
-    pod.Set("acceleratorType", row.type);
+    pod.Set("health", row.health == "-" ? Value() : Value(row.health));
+    pod.Set("acceleratorType", row.type == "-" ? Value() : Value(row.type));
     pod.Set("zone", row.zone);
     pod.Set("workers", Value(row.workers).AsInt());
     pod.Set("addresses", Value::List(row.addresses.begin(), row.addresses.end()));

@@ -32,6 +32,12 @@ Error UnknownPod(const State& state, const std::string& name, const std::string&
 
 Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
   const std::string state = NodeState(record.observed);
+  if (record.exists() && record.observed.is_null()) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("pod `{}` is gone: its node was preempted, or deleted outside of podctl", name),
+        "`podctl apply` makes it again.");
+  }
   if (!record.exists() || record.observed.is_null() || WorkerCount(record.observed) == 0) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("pod `{}` has no workers yet", name),

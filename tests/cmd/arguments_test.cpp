@@ -320,6 +320,9 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"emulator", "--workers", "plenty"},
       {"completion", "fish"},
       {"plan", "--refresh=perhaps"},
+      {"plan", "--detailed-exitcode=1"},
+      {"plan", "--json=maybe"},
+      {"exec", "--wait"},
       {"plan", "--refresh-only", "--destroy"},
       {"plan", "--refresh-only", "--refresh=false"},
       {"apply", "--destroy", "--replace", "pod.a"},
@@ -347,6 +350,8 @@ TEST(Arguments, PlanOptionsAreThoseOfApplyToo) {
     EXPECT_TRUE(options.detailed_exitcode);
     EXPECT_TRUE(Parse<ApplyOptions>({command, "--refresh-only"}).refresh_only);
     EXPECT_TRUE(Parse<ApplyOptions>({command, "--destroy"}).destroy);
+    EXPECT_TRUE(Parse<ApplyOptions>({command, "--destroy=true", "--destroy"}).destroy);
+    EXPECT_FALSE(Parse<ApplyOptions>({command, "--destroy=false"}).destroy);
   }
   EXPECT_THAT(Parse<ApplyOptions>({"destroy", "--target", "pod.a"}).targets, ElementsAre("pod.a"));
 }

@@ -56,7 +56,7 @@ TEST_F(JsonEventsTest, APlanAndItsApply) {
   const Plan plan = desk_.MakePlan();
   JsonEvents events(streams_, desk_.clock);
   events.ShowVersion();
-  events.ShowPlan(plan, desk_.Stored());
+  events.ShowPlan(plan, desk_.Stored(), false);
   const Change& pod = ChangeOf(plan, "pod.a");
   const Change& restart = ChangeOf(plan, "bootstrap.a.tpu-runtime");
   events.OnStart(pod);
@@ -85,9 +85,31 @@ TEST_F(JsonEventsTest, NothingToDo) {
   desk_.ApplyAll();
   JsonEvents events(streams_, desk_.clock);
   events.ShowVersion();
-  events.ShowPlan(desk_.MakePlan(), desk_.Stored());
+  events.ShowPlan(desk_.MakePlan(), desk_.Stored(), false);
   events.ShowSummary({}, "destroy");
   ExpectGolden("cmd/events/nothing.jsonl", Text());
+}
+
+TEST_F(JsonEventsTest, UnderAnErrorNothingToDoIsNotSaid) {
+  JsonEvents(streams_, desk_.clock).ShowPlan({}, {}, true);
+  EXPECT_EQ(Text(), "");
+}
+
+TEST_F(JsonEventsTest, NothingToDestroyIsSaidAsInTheText) {
+  Plan plan;
+  plan.mode = PlanMode::kDestroy;
+  JsonEvents(streams_, desk_.clock).ShowPlan(plan, {}, false);
+  EXPECT_THAT(Text(), HasSubstr("\"No changes. No objects need to be destroyed.\""));
+}
+
+TEST_F(JsonEventsTest, AnInterruptTellsWhatIsUnderWayAndIsNoError) {
+  ExecuteResult result;
+  result.interrupted = true;
+  result.unfinished = {Addr("pod.a"), Addr("pod.b")};
+  JsonEvents(streams_, desk_.clock).ShowSummary(result, "apply");
+  EXPECT_THAT(Text(), HasSubstr("Interrupted. Under way, and written down in the state: pod.a, "
+                                "pod.b. The next `podctl apply` takes it up."));
+  EXPECT_THAT(Text(), HasSubstr("Apply incomplete. Resources: 0 added"));
 }
 
 TEST_F(JsonEventsTest, AProblemInTheSpec) {

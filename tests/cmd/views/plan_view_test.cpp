@@ -245,13 +245,11 @@ TEST_F(PlanViewTest, NoChanges) {
 }
 
 TEST_F(PlanViewTest, Destroy) {
-  PlanViewOptions options;
-  options.destroy = true;
-  ExpectGolden("cmd/plan/destroy_nothing.txt", ShowPlan({}, options));
+  desk_.plan_options.mode = PlanMode::kDestroy;
+  Show("destroy_nothing.txt");
   desk_.Pods(Flags("true"));
   desk_.ApplyAll();
-  desk_.SpecText("project: p\nzone: europe-west4-a\npods: {}\n");
-  ExpectGolden("cmd/plan/destroy.txt", ShowPlan(desk_.MakePlan(), options));
+  Show("destroy.txt");
 }
 
 }  // namespace

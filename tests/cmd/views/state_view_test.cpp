@@ -47,6 +47,12 @@ TEST(StateView, OnePodAndOneStep) {
   EXPECT_THAT(text, Not(HasSubstr("00ff")));  // not even the digest of a secret
 }
 
+TEST(StateView, ANodeThatIsGoneHasNoState) {
+  State state = Sample();
+  Pods(state)[Addr("pod.research")].observed = Value();
+  EXPECT_THAT(ShowAddress(state, Addr("pod.research")), Not(HasSubstr("STATE_UNSPECIFIED")));
+}
+
 TEST(StateView, TheDocument) {
   const std::string text = ToJson(StateDocument(Sample()), JsonStyle::kIndented) + "\n";
   ExpectGolden("cmd/state/show.json", text);
@@ -91,6 +97,11 @@ TEST(StateView, StatusTable) {
   ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));
   ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));
   ExpectGolden("cmd/state/status_empty.txt", StatusTable({}, false));
+  // The table's dash is a table's.
+  const Value gone = StatusDocument(rows, state)["pods"].AsList()[1];
+  EXPECT_EQ(gone["pod"], Value("gone"));
+  EXPECT_TRUE(gone["health"].is_null());
+  EXPECT_TRUE(gone["acceleratorType"].is_null());
 }
 
 TEST(StateView, ARowIsALineWhateverTheServiceSends) {

@@ -33,6 +33,16 @@ std::vector<int> Select(const std::string& selection, const std::string& fallbac
   return numbers;
 }
 
+TEST(PodTarget, SaysThatANodeIsGoneFromOneThatIsNotThereYet) {
+  PodRecord record;
+  record.current.locator = "research";
+  record.current.life = Creating{};
+  EXPECT_EQ(CheckUsable("research", record).error().message, "pod `research` has no workers yet");
+  record.current.life = Present{};
+  EXPECT_EQ(CheckUsable("research", record).error().message,
+            "pod `research` is gone: its node was preempted, or deleted outside of podctl");
+}
+
 TEST(PodTarget, SelectsWorkers) {
   EXPECT_THAT(Select("all"), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(Select(""), ElementsAre(0, 1, 2, 3));
