@@ -245,10 +245,12 @@ TEST_F(PlanViewTest, NoChanges) {
 }
 
 TEST_F(PlanViewTest, Destroy) {
-  desk_.plan_options.mode = PlanMode::kDestroy;
-  Show("destroy_nothing.txt");
+  Plan nothing;
+  nothing.mode = PlanMode::kDestroy;
+  ExpectGolden("cmd/plan/destroy_nothing.txt", ShowPlan(nothing, {}));
   desk_.Pods(Flags("true"));
   desk_.ApplyAll();
+  desk_.plan_options.mode = PlanMode::kDestroy;
   Show("destroy.txt");
 }
 
