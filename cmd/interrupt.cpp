@@ -27,6 +27,10 @@ constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 constexpr milliseconds kDrainPatience{6'000};
 constexpr milliseconds kLeavePatience{1'500};
 
+// Two signals that come together are one: timeout(1) sends its own to the command and then to the
+// whole group, and who presses Ctrl-C twice takes longer.
+constexpr milliseconds kSameSignal{250};
+
 // All that handlers may touch.
 int write_end = -1;
 int read_end = -1;
@@ -112,8 +116,10 @@ milliseconds Interrupt::Patience(int count) const {
 }
 
 void Interrupt::Watch() {
+  using SteadyClock = std::chrono::steady_clock;
   int count = 0;
   char byte = 0;
+  SteadyClock::time_point counted{};
   while (true) {
     pollfd input{read_end, POLLIN, 0};
     const int ready = poll(&input, 1, static_cast<int>(Patience(count).count()));
@@ -122,6 +128,9 @@ void Interrupt::Watch() {
       const ssize_t got = read(read_end, &byte, 1);
       if (got < 0 && errno == EINTR) continue;
       if (got != 1 || byte == 'q') return;
+      const auto now = SteadyClock::now();
+      if (count > 0 && now - counted < kSameSignal) continue;
+      counted = now;
     }
     ++count;
     if (count == 1) drain_.request_stop();

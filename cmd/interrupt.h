@@ -1,6 +1,8 @@
 // Signals as values: the first INT, TERM or HUP asks to drain, the second to leave, the third ends
 // the process at once.
 //
+// Signals that come within a quarter of a second are one: timeout(1) sends its own twice at once.
+//
 // Nobody has to press a key twice: what does not end by itself (a full pipe that nobody reads, a
 // name server that does not answer) is ended some seconds after it was asked to, so that a CI
 // runner's INT, 7.5 s, TERM, 2.5 s, KILL never comes to the KILL. That is safe at any moment: what

@@ -59,11 +59,22 @@ std::string QueuedText(const ExecuteResult& result) {
 }  // namespace
 
 std::string UnfinishedText(const ExecuteResult& result) {
-  if (result.unfinished.empty())
-    return result.interrupted ? "Interrupted. The state is saved." : "";
-  return fmt::format(
-      "{}Under way, and written down in the state: {}. The next `podctl apply` takes it up.",
-      result.interrupted ? "Interrupted. " : "", fmt::join(result.unfinished, ", "));
+  std::vector<Address> under_way = result.unfinished;
+  std::string steps;
+  for (const ExecuteResult::Stop& stop : result.stopped) {
+    std::erase(under_way, stop.address);
+    steps += fmt::format("\n{} {}. The next `podctl apply` runs it where it was not through.",
+                         stop.address, stop.outcome);
+  }
+  std::string text = result.interrupted ? "Interrupted. " : "";
+  if (!under_way.empty()) {
+    text += fmt::format(
+        "Under way, and written down in the state: {}. The next `podctl apply` takes it up.",
+        fmt::join(under_way, ", "));
+  } else if (result.interrupted) {
+    text += "The state is saved.";
+  }
+  return text + steps;
 }
 
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy) {

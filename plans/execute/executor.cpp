@@ -21,6 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kHeartbeat{10'000};  // between two "still creating" of one change
 constexpr milliseconds kLongestWait{200};
+// Above what an SSH connection gives a worker for it, and below what is left after a second Ctrl-C.
+constexpr milliseconds kStepsHandOver{1'300};
 constexpr std::size_t kMostSteps = 32;  // bootstrap steps at once; each has a thread of its own
 
 enum class Stage { kWaiting, kReady, kCalling, kSleeping, kDone, kFailed, kSkipped, kUnfinished };
@@ -76,7 +78,10 @@ class Loop {
     pace_ = {};                                         // the first requests need not wait for it
     while (active_ > 0 || HasReady()) {
       if (drain_.stop_requested()) Drain();
-      if (leave_.stop_requested()) break;
+      if (leave_.stop_requested()) {
+        LetStepsGo();
+        break;
+      }
       if (!draining_ && !result_.save_error) StartReady();
       Dispatch();
       if (active_ == 0 && (draining_ || result_.save_error || !HasReady())) break;
@@ -338,6 +343,9 @@ class Loop {
     const bool stopped = draining_ && !need.result &&
                          (need.result.error().code == ErrorCode::kCancelled || item.step_stopped);
     if (stopped) {
+      if (item.step_stopped) {
+        result_.stopped.push_back({item.change->address, need.result.error().message});
+      }
       ++active_;
       return Leave(i);
     }
@@ -424,6 +432,17 @@ class Loop {
       outgoing_.clear();
     }
     if (Now() - drain_since_ > options_.drain_limit) pool_->StopCalls();
+  }
+
+  // The workers are told to end their steps: a moment, so that this has reached them.
+  void LetStepsGo() {
+    if (!draining_) Drain();
+    using RealTime = std::chrono::steady_clock;  // that of threads, whatever the clock is
+    const RealTime::time_point until = RealTime::now() + kStepsHandOver;
+    while (steps_running_ > 0 && options_.parallelism > 0 && RealTime::now() < until) {
+      mailbox_.Wait(kLongestWait);
+      Receive();
+    }
   }
 
   // Of pods that live again, and of which nothing of this plan is left to do.

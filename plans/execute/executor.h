@@ -53,6 +53,12 @@ struct ExecuteResult {
   std::vector<Skip> skipped;
   // Begun and left to the next run; their operations are in the state.
   std::vector<Address> unfinished;
+  // Of these the steps that were asked to end, and what the workers said of it.
+  struct Stop {
+    Address address;
+    std::string outcome;  // "failed on 4 of 4 workers: workers 0-3: cancelled; ended"
+  };
+  std::vector<Stop> stopped;
   // Asked for and left in the queue, as the options say; and what waits for that.
   std::vector<Address> queued;
   std::vector<Address> behind_queued;

@@ -121,6 +121,7 @@ for each in /proc/[0-9]*/stat; do
   [ "$2" != "$PPID" ] || [ "$pid" = $$ ] || roots="$roots$pid "
 done
 leaders=$roots
+echo found 2>/dev/null
 podctl_end {0} && exit {1}
 exit {2}
 )sh";

@@ -44,6 +44,7 @@ extern const char* const kEndingText;
 //
 // When the connection goes while this begins, its parent is not sshd any more but init, whose
 // children are everybody's: so it looks who its parent is, and ends nobody's children but sshd's.
+// It says a line when it has found them: from then on it does the rest alone.
 std::string EndSiblingsCommand(std::chrono::seconds grace);
 // The same as a text for /bin/sh, behind kEndingText.
 std::string EndSiblingsText(std::chrono::seconds grace);

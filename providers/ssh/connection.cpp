@@ -16,6 +16,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kStall{5'000};  // step at least so often, whatever the socket says
 // For the end of the command's own channel, once the worker has said what is left of it.
 constexpr milliseconds kLastWords{1'000};
+// For a worker to take over what it has to end, when nobody waits for that end. Below the patience
+// of who left (cmd/interrupt.cpp).
+constexpr milliseconds kHandOver{1'000};
 // While that is awaited: what the one channel reads may have been for the other.
 constexpr milliseconds kFarewellStall{100};
 // A kept connection whose worker has gone without a word must not cost a whole time limit.
@@ -185,6 +188,10 @@ void Connection::StepCommand(Time now) {
   }
   switch (event) {
     case RemoteCommand::Event::kGoingOn:
+      if (cancelled_ && command_->running() && !said_goodbye_) {
+        BeginFarewell(Outcome::kCancelled, CancelledCause(Farewell::kNone), now);
+      }
+      if (abandoned_) LeaveToWorker(now);
       break;
     case RemoteCommand::Event::kNoChannel:
       TroubleBeforeCommand(Outcome::kUnreachable,
@@ -207,7 +214,7 @@ void Connection::BeginFarewell(Outcome outcome, Cause cause, Time now) {
   said_goodbye_ = true;
   farewell_outcome_ = outcome;
   farewell_cause_ = std::move(cause);
-  deadline_ = now + limits_.farewell;
+  deadline_ = now + (abandoned_ ? kHandOver : limits_.farewell);
   result_.asked = true;
   command_->AskToEnd(job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.ending);
 }
@@ -228,7 +235,9 @@ void Connection::Cancel(Time now) {
   if (state_ != State::kRunning) {
     Finish(Outcome::kCancelled, CancelledCause(Farewell::kBeforeSent), now);
   } else if (!command_->running()) {
-    Finish(Outcome::kCancelled, CancelledCause(Farewell::kWhileSent), now);
+    // It may have begun. It can be ended when the worker says that it has.
+    cancelled_ = true;
+    deadline_ = std::min(deadline_, now + kHandOver);
   } else {
     BeginFarewell(Outcome::kCancelled, CancelledCause(Farewell::kNone), now);
     Step(now);
@@ -237,19 +246,25 @@ void Connection::Cancel(Time now) {
 
 void Connection::Abandon(Time now) {
   if (state_ == State::kDone) return;
-  if (state_ != State::kRunning) {
-    Cancel(now);
-  } else if (said_goodbye_) {
-    FinishFarewell(HeardFarewell(), now);
-  } else {
-    Finish(Outcome::kCancelled, CancelledCause(Farewell::kNotWaited), now);
-  }
+  abandoned_ = true;
+  Cancel(now);
+  if (state_ == State::kDone) return;
+  deadline_ = std::min(deadline_, now + kHandOver);
+  LeaveToWorker(now);
+}
+
+void Connection::LeaveToWorker(Time now) {
+  if (state_ == State::kDone || !said_goodbye_) return;
+  if (command_->left_to_worker(job_.ending.empty())) FinishFarewell(HeardFarewell(), now);
 }
 
 void Connection::CheckTimers(Time now) {
   if (state_ == State::kDone || now < deadline_) return;
   if (said_goodbye_) {
-    FinishFarewell(HeardFarewell(), now);
+    const bool told = !abandoned_ || command_->left_to_worker(job_.ending.empty());
+    FinishFarewell(told ? HeardFarewell() : Farewell::kNotWaited, now);
+  } else if (cancelled_) {
+    Finish(Outcome::kCancelled, CancelledCause(Farewell::kWhileSent), now);
   } else if (state_ == State::kRunning && !command_->running()) {
     Finish(Outcome::kLost, LateAt(job_.worker, Cause::Code::kNoReply, limits_.auth), now);
   } else if (state_ == State::kRunning) {

@@ -105,6 +105,8 @@ class Connection {
   void Exited(Time now);
   void Broken(const std::string& what, Time now);
   void BeginFarewell(Outcome outcome, Cause cause, Time now);
+  // Of one that nobody waits for: done as soon as the worker goes on without us.
+  void LeaveToWorker(Time now);
   void FinishFarewell(Farewell farewell, Time now);
   Farewell HeardFarewell() const;  // what the worker has said of the command that is to end
   void Finish(Outcome outcome, Cause cause, Time now);
@@ -133,7 +135,9 @@ class Connection {
   std::unique_ptr<Session> session_;
   std::optional<RemoteCommand> command_;  // on session_
   bool kept_ = false;                     // the session served before
+  bool cancelled_ = false;  // before the worker has confirmed the command: to be asked to end then
   bool said_goodbye_ = false;
+  bool abandoned_ = false;  // nobody waits any more, but for the worker to go on alone
   bool heard_farewell_ = false;
   Outcome farewell_outcome_ = Outcome::kCancelled;
   Cause farewell_cause_;

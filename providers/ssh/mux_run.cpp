@@ -22,6 +22,8 @@ using std::chrono::milliseconds;
 using Time = Clock::SteadyTime;
 
 constexpr milliseconds kLastWords{1'000};  // for what is left in the pipes
+// For a worker to take over what it has to end, when nobody waits for that end.
+constexpr milliseconds kHandOver{1'000};
 // How often it is looked whether time is over, and whether nobody waits for a farewell any more.
 constexpr milliseconds kPace{1'000};
 constexpr milliseconds kAbandonPace{100};
@@ -43,7 +45,7 @@ class MuxRun {
 
  private:
   void Step();
-  void Wait(std::array<pollfd, 7>& fds);
+  void Wait(std::array<pollfd, 8>& fds);
   void Read(Stream stream);
   void FindInput();
   void Feed();
@@ -64,6 +66,8 @@ class MuxRun {
   std::unique_ptr<MuxSession> session_;
   std::unique_ptr<MuxSession> farewell_;
   bool saying_farewell_ = false;
+  bool farewell_spoke_ = false;  // it has found what it is to end, and goes on alone
+  bool abandoned_ = false;
   std::optional<bool> has_ended_;  // what the worker told of it
   bool done_ = false;
   std::uint64_t input_read_ = 0;  // of the job's text and then of its feed
@@ -95,14 +99,15 @@ MuxEnding MuxRun::Run() {
   return std::move(ending_);
 }
 
-void MuxRun::Wait(std::array<pollfd, 7>& fds) {
+void MuxRun::Wait(std::array<pollfd, 8>& fds) {
   fds = {{{session_->control_fd(), POLLIN, 0},
           {session_->out_fd(), POLLIN, 0},
           {session_->err_fd(), POLLIN, 0},
           {input_.empty() ? -1 : session_->in_fd(), POLLOUT, 0},
           {saying_farewell_ ? -1 : stop_fd_, POLLIN, 0},
           {input_.empty() && session_->in_fd() >= 0 ? fed_.fd() : -1, POLLIN, 0},
-          {farewell_ ? farewell_->control_fd() : -1, POLLIN, 0}}};
+          {farewell_ ? farewell_->control_fd() : -1, POLLIN, 0},
+          {farewell_ && !farewell_spoke_ ? farewell_->out_fd() : -1, POLLIN, 0}}};
   const milliseconds longest = saying_farewell_ ? kAbandonPace : kPace;
   const auto now = clock_.Steady();
   const milliseconds left =
@@ -114,7 +119,7 @@ void MuxRun::Wait(std::array<pollfd, 7>& fds) {
 }
 
 void MuxRun::Step() {
-  std::array<pollfd, 7> fds{};
+  std::array<pollfd, 8> fds{};
   Wait(fds);
   const bool was_opened = session_->opened();
   if (fds[0].revents != 0) session_->ReadControl();
@@ -129,6 +134,7 @@ void MuxRun::Step() {
     FindInput();
   }
   if (fds[4].revents != 0) BeginFarewell(Outcome::kCancelled, CancelledCause(Farewell::kNone));
+  farewell_spoke_ = farewell_spoke_ || fds[7].revents != 0;
   if (fds[6].revents != 0) HearFarewell();
   if (done_) return;
   if (session_->refusal()) {
@@ -192,8 +198,10 @@ void MuxRun::BeginFarewell(Outcome outcome, Cause cause) {
   ending_.result.asked = true;
   deadline_ = clock_.Steady() + limits_.farewell;
   auto farewell = MuxSession::Start(
-      socket_path_, job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.ending, false);
-  if (farewell) farewell_ = *std::move(farewell);
+      socket_path_, job_.ending.empty() ? EndSiblingsCommand(limits_.grace) : job_.ending, true);
+  if (!farewell) return;
+  farewell_ = *std::move(farewell);
+  farewell_->CloseIn();
 }
 
 void MuxRun::HearFarewell() {
@@ -212,9 +220,14 @@ void MuxRun::FinishFarewell() {
 }
 
 void MuxRun::CheckTime() {
-  if (clock_.Steady() < deadline_ && !(saying_farewell_ && limits_.abandon.stop_requested())) {
-    return;
+  // Nobody waits: but for the worker to have taken over what it has to end.
+  if (saying_farewell_ && limits_.abandon.stop_requested() && !abandoned_) {
+    abandoned_ = true;
+    deadline_ = std::min(deadline_, clock_.Steady() + kHandOver);
   }
+  const bool told = job_.ending.empty() ? farewell_spoke_ : farewell_ && farewell_->opened();
+  const bool left = abandoned_ && (!farewell_ || told);
+  if (clock_.Steady() < deadline_ && !left) return;
   if (saying_farewell_) {
     FinishFarewell();
   } else if (session_->over()) {

@@ -14,7 +14,7 @@
 namespace podctl::ssh {
 namespace {
 
-constexpr unsigned kFarewellWindow = 32 * 1024;         // it says nothing
+constexpr unsigned kFarewellWindow = 32 * 1024;         // it says a line
 constexpr unsigned kPacket = 32 * 1024;                 // RFC 4253 section 6.1
 constexpr std::size_t kChunk = std::size_t{32} * 1024;  // bytes a call reads or writes
 constexpr std::size_t kPerStep =
@@ -249,12 +249,13 @@ bool RemoteCommand::StepFarewell() {
   return farewell_ != Farewell::kWait || HearFarewell();
 }
 
-// Its exit code is all that it says; that comes before the channel is closed.
+// Its exit code is what tells; that comes before the channel is closed.
 bool RemoteCommand::HearFarewell() {
   std::array<char, 512> nothing{};
   ssize_t size = 0;
   do {
     size = libssh2_channel_read_ex(farewell_channel_, 0, nothing.data(), nothing.size());
+    farewell_spoke_ = farewell_spoke_ || size > 0;
   } while (size > 0);
   int code = size < 0 ? static_cast<int>(size) : 0;
   if (size == 0 && libssh2_channel_eof(farewell_channel_) != 0) {

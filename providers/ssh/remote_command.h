@@ -52,6 +52,12 @@ class RemoteCommand {
   bool running() const { return task_ == Task::kPump; }      // the worker has confirmed it
   // After AskToEnd: whether nothing is left of it; nullopt as long as the worker has not said so.
   std::optional<bool> has_ended() const { return has_ended_; }
+  // After AskToEnd: whether that goes on also when the connection goes. `speaks`: what is asked
+  // says a line when it does; of another text it is enough that the worker has begun it.
+  bool left_to_worker(bool speaks) const {
+    return farewell_ == Farewell::kOver ||
+           (speaks ? farewell_spoke_ : farewell_ == Farewell::kWait);
+  }
   bool wants_step() const { return wants_step_; }  // more can be done without waiting
   bool paused() const { return paused_; }          // the sink was full
   bool hungry() const { return hungry_; }          // waits for more of the job's feed
@@ -95,6 +101,7 @@ class RemoteCommand {
   Half half_ = Half::kNone;
   Farewell farewell_ = Farewell::kNone;
   std::string farewell_text_;
+  bool farewell_spoke_ = false;
   std::optional<bool> has_ended_;
   bool closed_ = false;  // the command's channel, by the worker
   bool broken_ = false;

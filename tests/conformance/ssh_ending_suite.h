@@ -51,6 +51,28 @@ TEST_P(SshTransportSuite, TellsOfACommandThatDoesNotEndWhenAskedTo) {
   while (IsRunning("sleep", seconds)) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
+// As after two signals in quick succession: nobody waits for the end, and it comes all the same.
+TEST_P(SshTransportSuite, EndsACommandThatNobodyWaitsFor) {
+  const SshServer server;
+  std::stop_source stop;
+  std::stop_source abandon;
+  ssh::Limits limits = Impatient();
+  limits.grace = std::chrono::seconds(1);
+  limits.farewell = std::chrono::seconds(60);
+  limits.abandon = abandon.get_token();
+  observer_.on_line = [&](std::size_t, std::string_view) {
+    stop.request_stop();
+    abandon.request_stop();
+  };
+  const std::string seconds = "57." + std::to_string(getpid());
+  const ssh::WorkerResult result =
+      RunOne({server.Access(), "echo up; sleep " + seconds, nullptr}, limits, stop.get_token());
+  EXPECT_EQ(result.outcome, ssh::Outcome::kCancelled);
+  EXPECT_LT(result.ran, std::chrono::seconds(30));
+  for (int i = 0; i < 1000 && IsRunning("sleep", seconds); ++i) usleep(10'000);
+  EXPECT_FALSE(IsRunning("sleep", seconds));
+}
+
 // Deaf to TERM, stopped, or in a session of its own: what is told as ended has ended.
 TEST_P(SshTransportSuite, EndsAllThatTheCommandHasStarted) {
   const SshServer server;

@@ -129,6 +129,10 @@ std::string Process::err() const {
 void Process::Signal(int signal) const {
   kill(pid_, signal);
 }
+void Process::SignalOnceMore(int signal) const {
+  std::this_thread::sleep_for(kTwoSignals);
+  Signal(signal);
+}
 bool Process::WaitForOut(const std::string& text) const {
   return Eventually([&] { return out().find(text) != std::string::npos; });
 }

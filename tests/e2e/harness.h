@@ -47,6 +47,9 @@ struct RunResult {
 // Shows everything when an expectation about a run fails.
 std::ostream& operator<<(std::ostream& out, const RunResult& run);
 
+// More than what podctl takes for one signal.
+inline constexpr std::chrono::milliseconds kTwoSignals{300};
+
 // A running program in a process group of its own, its output in files.
 class Process {
  public:
@@ -60,6 +63,8 @@ class Process {
   std::string out() const;
   std::string err() const;
   void Signal(int signal) const;
+  // As a person presses a key again: what comes at once counts as one (cmd/interrupt.h).
+  void SignalOnceMore(int signal) const;
   bool WaitForOut(const std::string& text) const;
   bool WaitForErr(const std::string& text) const;
   // Its exit code (see RunResult) once it has ended; nullopt when it runs on after `limit`.

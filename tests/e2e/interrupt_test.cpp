@@ -70,7 +70,7 @@ TEST_F(InterruptTest, ASecondOneLeavesAtOnceWithTheStateIntact) {
   auto apply = box_.Start({"apply", "--auto-approve"});
   ASSERT_TRUE(Eventually([&] { return box_.GetNode("research").status == 200; }));
   apply->Signal(SIGINT);
-  apply->Signal(SIGTERM);  // two of one kind could melt into one
+  apply->SignalOnceMore(SIGTERM);
   EXPECT_EQ(apply->Wait(kSoon), 130) << apply->err();
   EXPECT_EQ(UnderWay(box_.State(), "pod.research")["life"].AsString(), "creating");
   EXPECT_EQ(box_.Run({"state", "list"}).out, "pod.research\n");

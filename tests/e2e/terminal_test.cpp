@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/e2e/harness.h"
 
@@ -93,7 +94,7 @@ TEST_F(TerminalTest, AQuestionEndsWithAnySignal) {
 // What was not seen whole is not asked about.
 TEST_F(TerminalTest, APlanWhoseReaderWentAwayIsNotApproved) {
   Begin("none", "0.1s");
-  Type("\"$PODCTL\" apply | true; echo code ${PIPESTATUS[0]}\r");
+  Type("exec 3> >(true); wait $!; \"$PODCTL\" apply >&3; echo code $?\r");
   Expect("code 1");
   EXPECT_THAT(shell_->shown(), HasSubstr("the plan could not be shown"));
   EXPECT_EQ(box_.Requests()["mutating"].AsInt(), 0);
@@ -158,7 +159,10 @@ TEST_F(TerminalTest, WhateverEndsAShellTheTerminalIsPutBack) {
     Type("\"$PODCTL\" ssh research; echo code $?\r");
     ASSERT_TRUE(Eventually([&] { return shell_->IsRaw(); })) << shell_->shown();
     const pid_t podctl = Job();
-    for (int i = 0; i < times; ++i) kill(podctl, i == 1 ? SIGHUP : SIGTERM);
+    for (int i = 0; i < times; ++i) {
+      if (i > 0) std::this_thread::sleep_for(kTwoSignals);
+      kill(podctl, i == 1 ? SIGHUP : SIGTERM);
+    }
     Expect("code 130");
     EXPECT_FALSE(shell_->IsRaw());
   }

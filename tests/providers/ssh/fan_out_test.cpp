@@ -296,7 +296,7 @@ TEST(FanOutTest, LeavesAtOnceWhenTheRunIsAbandoned) {
                                 limits, observer, {})
                           .at(0);
   EXPECT_EQ(result.outcome, ssh::Outcome::kCancelled);
-  EXPECT_EQ(result.message, "cancelled; the command may go on running");
+  EXPECT_EQ(result.message, "cancelled; asked to end, still at it");
   EXPECT_LT(result.ran.count(), 1'400) << "no farewell";
 }
 
