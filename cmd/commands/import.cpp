@@ -79,7 +79,7 @@ Value DocumentOf(const Imported& done, const std::string& address) {
 
 // `implied`: no -f was given.
 void ShowAsText(Streams& streams, const Imported& done, const std::string& address, bool implied) {
-  const std::string& type = done.node["acceleratorType"].AsString();
+  const std::string type = VisibleControls(done.node["acceleratorType"].AsString());
   streams.err << fmt::format("Imported {}: {} ({}{}{}, {}).\n", address, done.name.Resource(), type,
                              type.empty() ? "" : ", ",
                              done.waits ? done.queued->state : NodeState(done.node),

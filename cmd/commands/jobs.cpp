@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "cmd/command.h"
@@ -90,12 +91,16 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
   const JobsReport report = ListJobs(*rounds, chosen->workers, "");
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   ShowSilent(wiring, report.answers);
-  wiring.reporter().Document([&] { return JobsDocument(BarePodName(options.pod), report.found); },
-                             [&](Streams& streams) {
-                               streams.out << JobsTable(report.found,
-                                                        streams.color && streams.out_is_terminal,
-                                                        chosen->workers.front().per_slice);
-                             });
+  wiring.reporter().Document(
+      [&] { return JobsDocument(BarePodName(options.pod), report.found); },
+      [&](Streams& streams) {
+        const bool any = std::any_of(report.found.begin(), report.found.end(),
+                                     [](const WorkerJobs& each) { return !each.jobs.empty(); });
+        // Of who did not answer nobody knows.
+        if (!any && !AllAnswered(report.answers)) return;
+        streams.out << JobsTable(report.found, streams.color && streams.out_is_terminal,
+                                 chosen->workers.front().per_slice);
+      });
   return AllAnswered(report.answers) ? 0 : 1;
 }
 

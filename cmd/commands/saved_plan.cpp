@@ -77,6 +77,7 @@ int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
     }
     PlanViewOptions view;
     view.color = streams.color && streams.out_is_terminal;
+    view.whole = true;  // who reviews a file that came through other hands sees all of it
     streams.out << ShowPlan(saved->plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n");
     for (const std::string& note : *notes) streams.out << "\n" << note << "\n";
   };

@@ -332,11 +332,12 @@ class PlanView {
   void ShowScript(const std::string& script) {
     constexpr std::size_t kMostLines = 12;
     const auto lines = SplitLines(script);
-    for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
+    const std::size_t shown = options_.whole ? lines.size() : std::min(lines.size(), kMostLines);
+    for (std::size_t i = 0; i < shown; ++i) {
       text_ += fmt::format("        | {}\n", VisibleControls(lines[i]));
     }
-    if (lines.size() > kMostLines) {
-      text_ += fmt::format("        | … {}\n", Plural(lines.size() - kMostLines, "more line"));
+    if (lines.size() > shown) {
+      text_ += fmt::format("        | … {}\n", Plural(lines.size() - shown, "more line"));
     }
   }
 
@@ -370,6 +371,10 @@ class PlanView {
     }
     if (attribute.forces_replacement) text_ += paint_(Ink::kRed, " # forces replacement");
     text_ += "\n";
+    if (!options_.whole || !HasLines(attribute.after) || attribute.sensitive) return;
+    for (const std::string& line : SplitLines(attribute.after->AsString())) {
+      text_ += fmt::format("          {} {}\n", paint_(Ink::kGreen, "+"), VisibleControls(line));
+    }
   }
 
   // A text of several lines that changes, line by line; false when it is too long for that.

@@ -11,6 +11,7 @@ namespace podctl {
 struct PlanViewOptions {
   bool color = false;
   bool failed = false;  // something speaks against the plan, and is said after it
+  bool whole = false;   // of texts with many lines each one is shown, none is left out
   bool legend = true;   // says what the symbols mean
 };
 

@@ -189,7 +189,8 @@ class SavedRun {
     return Refuse("Saved plan is for another API",
                   fmt::format("The plan was made against {}, and this run would talk to {}. Add "
                               "`--endpoint {}` to apply it.",
-                              saved_.endpoint, now, saved_.endpoint));
+                              VisibleControls(saved_.endpoint), now,
+                              ShellQuote(VisibleControls(saved_.endpoint))));
   }
 
   bool LoadState() {

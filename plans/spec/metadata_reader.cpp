@@ -114,9 +114,9 @@ std::optional<TextValue> MetadataReader::ReadSource(const YamlNode& map, const S
         ReadTextFile(reader_, files_, *source->value, below, PathFromSpec(*source->value, *name));
   } else {
     text = reader_.environment().Get(*name);
-    if (!text) {
-      reader_.Error(*source->value, below,
-                    fmt::format("the environment variable `{}` is not set", *name));
+    if (const std::string wrong = WhyNotReadable(*name, text.has_value()); !wrong.empty()) {
+      reader_.Error(*source->value, below, wrong);
+      return std::nullopt;
     }
   }
   if (!text) return std::nullopt;

@@ -47,6 +47,18 @@ std::string Backquoted(const std::vector<std::string>& words) {
 
 }  // namespace
 
+std::string WhyNotReadable(const std::string& name, bool is_set) {
+  for (const std::string_view own : {"GOOGLE_OAUTH_ACCESS_TOKEN", "AWS_SECRET_ACCESS_KEY"}) {
+    if (name == own) {
+      return fmt::format(
+          "the environment variable `{}` is what podctl logs in with: a spec cannot "
+          "read it",
+          name);
+    }
+  }
+  return is_set ? "" : fmt::format("the environment variable `{}` is not set", name);
+}
+
 std::string FoundWords(const YamlNode& node) {
   constexpr std::size_t kLongest = 40;
   switch (node.kind) {
@@ -148,11 +160,10 @@ std::optional<std::string> ValueReader::ExpressionValue(const TemplatePart& part
       return VariableValue(part, node, place, slot, rules, sensitive);
     case TemplatePart::Kind::kEnvironment: {
       auto value = environment_.Get(part.name);
-      if (!value) {
-        Report(Severity::kError, node, place, slot,
-               fmt::format("the environment variable `{}` is not set", part.name), "", "");
-      }
-      return value;
+      const std::string wrong = WhyNotReadable(part.name, value.has_value());
+      if (wrong.empty()) return value;
+      Report(Severity::kError, node, place, slot, wrong, "", "");
+      return std::nullopt;
     }
     case TemplatePart::Kind::kPod: {
       if (!rules.pods) {

@@ -55,6 +55,10 @@ struct FoundReference {
   std::string step = {};
 };
 
+// What speaks against a spec's reading the environment variable `name`; "": nothing. What podctl
+// logs in with is for nobody's node, log or plan.
+std::string WhyNotReadable(const std::string& name, bool is_set);
+
 class ValueReader {
  public:
   ValueReader(const Variables& variables, const Environment& environment, Problems& problems)

@@ -15,6 +15,18 @@ bool LeavesOpen(int status) {
   return status == 408 || (status >= 500 && status != 501);
 }
 
+// A server, or who stands before it, may repeat in an error what it was sent.
+Result<http::Response> WithoutToken(Result<http::Response> response, const Secret& token) {
+  if (!response || response->status < 300 || token.Reveal().empty()) return response;
+  constexpr std::string_view kInstead = "(token)";
+  std::string& body = response->body;
+  for (auto at = body.find(token.Reveal()); at != std::string::npos;
+       at = body.find(token.Reveal(), at + kInstead.size())) {
+    body.replace(at, token.Reveal().size(), kInstead);
+  }
+  return response;
+}
+
 }  // namespace
 
 Result<Endpoint> ParseEndpoint(const std::string& text) {
@@ -79,12 +91,12 @@ Result<http::Response> RestClient::SendAuthorized(http::Request request, http::R
   }
   if (!token) return SendOnce(request, repeat, stop);
   request.headers.emplace_back("Authorization", "Bearer " + token->Reveal());
-  Result<http::Response> response = SendOnce(request, repeat, stop);
+  Result<http::Response> response = WithoutToken(SendOnce(request, repeat, stop), *token);
   if (!response || response->status != 401) return response;
   Result<Secret> fresh = credentials_.TokenAfter(*token, stop);
   if (!fresh) return response;  // the service's own words tell more than ours
   request.headers.back().second = "Bearer " + fresh->Reveal();
-  return SendOnce(request, repeat, stop);
+  return WithoutToken(SendOnce(request, repeat, stop), *fresh);
 }
 
 Result<Value> RestClient::Read(const Call& call, const http::Response& response) const {

@@ -15,6 +15,24 @@ namespace {
 
 constexpr const char* kPageSize = "1000";
 constexpr int kMaxPages = 1000;
+constexpr int kMostEmptyPages = 20;  // one after the other
+
+// What is no list would look as if everything had been deleted. An empty list has no member of the
+// collection's name (proto3's JSON).
+bool IsPageOf(const std::string& collection, const Value& answer) {
+  const Value* items = answer.Find(collection);
+  const bool has_names = collection == "nodes" || collection == "queuedResources";
+  for (const auto& [key, member] : answer.AsMap()) {
+    if (key == "nextPageToken" && !member.is_string()) return false;
+    const bool known = key == collection || key == "nextPageToken" || key == "unreachable";
+    if (!known && items == nullptr) return false;
+  }
+  if (items == nullptr) return true;
+  return items->is_list() &&
+         std::all_of(items->AsList().begin(), items->AsList().end(), [&](const Value& item) {
+           return item.is_map() && (!has_names || !item["name"].AsString().empty());
+         });
+}
 
 // An empty part would name the collection, or something else altogether.
 Result<void> CheckNames(const std::string& project, const std::string& zone,
@@ -104,6 +122,7 @@ Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, cons
   std::vector<Value> items;
   std::set<std::string> seen_tokens;
   std::string token;
+  int empty_pages = 0;
   for (int page = 0; page < kMaxPages; ++page) {
     Call call;
     call.path = ParentPath(project, zone) + "/" + collection;
@@ -118,7 +137,17 @@ Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, cons
                                    VisibleControls(unreachable[0].AsString())),
                        "try again later");
     }
+    if (!IsPageOf(collection, *answer)) {
+      return MakeError(ErrorCode::kInternal,
+                       fmt::format("the answer of the service is no list of {}", collection),
+                       "is the endpoint really one of the Cloud TPU API?");
+    }
     token = (*answer)["nextPageToken"].AsString();
+    empty_pages = (*answer)[collection].AsList().empty() ? empty_pages + 1 : 0;
+    if (empty_pages > kMostEmptyPages) {
+      return MakeError(ErrorCode::kInternal,
+                       fmt::format("the service's list of {} goes on without an item", collection));
+    }
     Value::List& page_items = answer->MutableMap()[collection].MutableList();
     items.insert(items.end(), std::make_move_iterator(page_items.begin()),
                  std::make_move_iterator(page_items.end()));

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 
+#include "providers/base/text.h"
+
 namespace podctl::ssh {
 
 namespace {
@@ -37,8 +39,9 @@ Result<Endpoint> Resolve(const std::string& host, int port) {
   if (const auto address = ParseAddress(host, port)) return *address;
   addrinfo* found = nullptr;
   if (const int code = LookUp(host, port, 0, &found); code != 0) {
-    return MakeError(ErrorCode::kUnavailable,
-                     fmt::format("`{}` has no address: {}", host, gai_strerror(code)));
+    return MakeError(
+        ErrorCode::kUnavailable,
+        fmt::format("`{}` has no address: {}", VisibleControls(host), gai_strerror(code)));
   }
   return Take(found);
 }

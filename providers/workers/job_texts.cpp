@@ -23,6 +23,19 @@ start_of() {
   shift 19
   echo "$1"
 }
+# A folder as podctl makes them: nothing in it keeps a reader waiting, and its name is a job's.
+sound() {
+  case ${1##*/} in ""|.*|-*|*[!A-Za-z0-9._-]*) return 1 ;; esac
+  [ ${#1} -le $((${#jobs} + 65)) ] || return 1
+  for each in pid exit run started command log grace keeper container attached ended-by \
+    ending/result ending/by; do
+    [ ! -e "$1/$each" ] || [ -f "$1/$each" ] || return 1
+  done
+}
+# What a worker's files say is a number where one is due.
+number() {
+  case $1 in ""|*[!0-9]*|???????????*) echo 0 ;; *) echo "$1" ;; esac
+}
 # Its supervisor lives.
 is_alive() {
   pid=
@@ -35,11 +48,14 @@ look() {
   if [ ! -s "$1/exit" ] && ! is_alive "$1"; then state=died; fi
   # The exit code is written before the supervisor goes.
   if { read -r code ended <"$1/exit"; } 2>/dev/null; then state=ended; else code=0 ended=0; fi
+  code=$(number "$code") ended=$(number "$ended")
 }
 tell() {
   look "$1"
   run=- started=0
   { read -r run <"$1/run"; read -r started <"$1/started"; } 2>/dev/null
+  case $run in ""|*[!A-Za-z0-9._-]*) run=- ;; esac
+  started=$(number "$started")
   size=$(stat -c %s "$1/log" 2>/dev/null) || size=0
   line=$(head -n 1 "$1/command" 2>/dev/null | cut -c 1-200 | tr -cd "[:print:]")
   printf "job %s %s %s %s %s %s %s %s\n" "${1##*/}" "$run" $state "$code" "$started" "$ended" \

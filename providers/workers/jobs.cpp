@@ -117,7 +117,7 @@ tell "$job"
 constexpr const char* kList = R"sh(
 echo 'podctl-jobs 1'
 for job in "$jobs"/*; do
-  [ -d "$job" ] || continue
+  [ -d "$job" ] && sound "$job" || continue
   [ -z "$name" ] || [ "${job##*/}" = "$name" ] || continue
   tell "$job"
 done
@@ -127,7 +127,7 @@ echo end
 // tail ends when the supervisor has gone; by then the exit code is written.
 constexpr const char* kLog = R"sh(
 job=$jobs/$name
-[ -d "$job" ] || exit 92
+[ -d "$job" ] && sound "$job" || exit 92
 there=-
 { read -r there <"$job/run"; } 2>/dev/null
 size=$(stat -c %s "$job/log" 2>/dev/null) || size=0
@@ -160,7 +160,7 @@ trap "" HUP INT PIPE QUIT TERM
 job=$jobs/$name
 whole=yes
 echo 'podctl-jobs 1'
-if [ -d "$job" ]; then
+if [ -d "$job" ] && sound "$job"; then
   look "$job"
   if [ $state != ended ]; then
     end_job "$because" "$grace" || whole=

@@ -120,7 +120,7 @@ exit $podctl_code
 constexpr const char* kEndRun = R"sh(
 job=$jobs/$name
 there=
-{ read -r there <"$job/run"; } 2>/dev/null
+! sound "$job" || { read -r there <"$job/run"; } 2>/dev/null
 if [ "$there" = "$run" ] && is_alive "$job"; then
   trap "" HUP INT PIPE QUIT TERM
   end_job "" "$grace" && exit 80
@@ -134,7 +134,7 @@ trap "" HUP INT PIPE QUIT TERM
 echo "podctl-runs 1"
 job=$jobs/$name
 all_found=0
-if [ -d "$job" ]; then
+if [ -d "$job" ] && sound "$job"; then
   look "$job"
   there=- whose=
   { read -r there <"$job/run"; } 2>/dev/null

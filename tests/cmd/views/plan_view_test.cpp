@@ -238,6 +238,18 @@ TEST_F(PlanViewTest, WithAnErrorBelow) {
   ExpectGolden("cmd/plan/failed.txt", ShowPlan(desk_.MakePlan(), options));
 }
 
+// What is reviewed before it is carried out.
+TEST_F(PlanViewTest, WholeTextsAreShownLineByLine) {
+  desk_.Pods(
+      Desk::Pod("a", "    metadata: {startup-script: \"#!/bin/sh\\necho good\\necho on\"}\n"));
+  PlanViewOptions options;
+  EXPECT_THAT(ShowPlan(desk_.MakePlan(), options), Not(HasSubstr("echo good")));
+  options.whole = true;
+  EXPECT_THAT(
+      ShowPlan(desk_.MakePlan(), options),
+      HasSubstr("(3 lines)\n          + #!/bin/sh\n          + echo good\n          + echo on\n"));
+}
+
 TEST_F(PlanViewTest, NoChanges) {
   desk_.Pods(Flags("true"));
   desk_.ApplyAll();

@@ -56,6 +56,13 @@ TEST_F(TpuProviderTest, SendsATokenOverHttps) {
   EXPECT_EQ(transport_.Header(0, "Authorization"), "Bearer ya29.token");
 }
 
+TEST_F(TpuProviderTest, ATokenThatTheServiceRepeatsIsNotShown) {
+  gcloud_.Print("ya29.token");
+  transport_.Then(403,
+                  R"({"error":{"code":403,"message":"bad token Bearer ya29.token, ya29.token"}})");
+  EXPECT_EQ(Make().GetNode(kNode, {}).error().message, "bad token Bearer (token), (token)");
+}
+
 TEST_F(TpuProviderTest, NeverSendsATokenOverPlainHttpElsewhere) {
   gcloud_.Print("ya29.token");
   for (const char* endpoint : {"http://tpu.googleapis.com/", "http://localhost.evil.com/"}) {
@@ -328,7 +335,33 @@ TEST_F(LoopbackProviderTest, RefusesAListThatNeverEnds) {
     return http::Response{200, {}, R"({"nextPageToken":")" + std::to_string(++page) + "\"}"};
   });
   EXPECT_EQ(provider_.ListNodes("p", "z", {}).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(page, 21);
+  transport_.Then([&](const http::Request&) -> Result<http::Response> {
+    const std::string number = std::to_string(++page);
+    return http::Response{200, {}, R"({"nodes":[{"name":"n"}],"nextPageToken":")" + number + "\"}"};
+  });
+  page = 0;
+  EXPECT_EQ(provider_.ListNodes("p", "z", {}).error().code, ErrorCode::kInternal);
   EXPECT_EQ(page, 1000);
+}
+
+// Else it would look as if every node had been deleted.
+TEST_F(LoopbackProviderTest, RefusesWhatIsNoList) {
+  std::string body;
+  transport_.Then([&](const http::Request&) -> Result<http::Response> {
+    return http::Response{200, {}, body};
+  });
+  for (const char* each :
+       {R"({"error":{"code":500,"message":"x"}})", R"({"foo":1})", R"({"nodes":null})",
+        R"({"nodes":[null]})", R"({"nodes":"x"})", R"({"nodes":{"a":1}})", R"({"nodes":[{}]})",
+        R"({"nodes":[{"name":5}]})", R"({"nextPageToken":{"x":1}})"}) {
+    body = each;
+    const auto nodes = provider_.ListNodes("p", "z", {});
+    ASSERT_FALSE(nodes.has_value()) << body;
+    EXPECT_EQ(nodes.error().message, "the answer of the service is no list of nodes");
+  }
+  body = "{}";
+  EXPECT_TRUE(provider_.ListNodes("p", "z", {}).has_value());
 }
 
 // A list with a hole would look as if nodes had been deleted.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <thread>
 
@@ -18,6 +19,7 @@ using podctl::testing::WorkerShell;
 using podctl::testing::WriteAll;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using State = JobStatus::State;
 
@@ -166,6 +168,27 @@ TEST_F(JobsTest, AStartThatWasCutBeforeTheSupervisorCameIsBegunAnew) {
   EXPECT_EQ(List().state, State::kDied);
   EXPECT_TRUE(Start(Job("echo one")).result.ok());
   EXPECT_EQ(Ended().state, State::kEnded);
+}
+
+// Of what somebody else put there: nobody waits for it, and the others are listed all the same.
+TEST_F(JobsTest, AFolderThatIsNoJobKeepsNobodyWaiting) {
+  ASSERT_TRUE(Start(Job("exit 3")).result.ok());
+  Ended();
+  const std::string jobs = std::filesystem::path(Folder()).parent_path();
+  for (const char* name : {"command", "log", "exit", "pid", "run"}) {
+    const std::string folder = jobs + "/with-" + name;
+    std::filesystem::create_directories(folder);
+    ASSERT_EQ(mkfifo((folder + "/" + name).c_str(), 0600), 0);
+  }
+  std::filesystem::create_directories(jobs + "/x y;id");
+  std::filesystem::create_directories(jobs + "/forged");
+  WriteAll(jobs + "/forged/exit", "99999999999999999999 x\n");
+  WriteAll(jobs + "/forged/run", "a b c\n");
+  std::vector<std::string> names;
+  for (const JobStatus& job : Read(worker_.Run(ListCommand("")))) names.push_back(job.name);
+  EXPECT_THAT(names, ElementsAre("forged", "train"));
+  EXPECT_THAT(Read(worker_.Run(KillCommand({"with-exit", std::chrono::seconds(0), ""}))),
+              IsEmpty());
 }
 
 TEST_F(JobsTest, IsEndedWithItsWholeProcessGroup) {
