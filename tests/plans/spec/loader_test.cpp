@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 
 class LoaderTest : public ::testing::Test {
@@ -46,6 +47,20 @@ class LoaderTest : public ::testing::Test {
   std::map<std::string, std::string> environment_;
   std::string report_;
 };
+
+// A spec of a pull request is planned with them, and what it says is shown.
+TEST_F(LoaderTest, WhatPodctlLogsInWithIsNotForSpecs) {
+  for (const char* variable : {"GOOGLE_OAUTH_ACCESS_TOKEN", "AWS_SECRET_ACCESS_KEY"}) {
+    const std::string name = variable;
+    environment_ = {{name, "the-secret"}};
+    for (const std::string& keys : {"    description: \"${env." + name + "}\"\n",
+                                    "    metadata: {t: {env: " + name + "}}\n"}) {
+      LoadPod(keys);
+      EXPECT_THAT(report_, HasSubstr("`" + name + "` is what podctl logs in with"));
+      EXPECT_THAT(report_, Not(HasSubstr("the-secret")));
+    }
+  }
+}
 
 TEST_F(LoaderTest, ReadsTheFirstSpecOfTheReadme) {
   const Spec spec = Load(R"(
