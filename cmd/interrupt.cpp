@@ -81,6 +81,7 @@ Interrupt::Interrupt() {
   }
   read_end = ends[0];
   write_end = ends[1];
+  fcntl(write_end, F_SETFL, O_NONBLOCK);  // a handler that waited for a reader could be that reader
   for (int signal : kSignals) {
     if (!IsIgnored(signal)) Handle(signal, OnSignal);
   }
@@ -99,7 +100,7 @@ Interrupt::~Interrupt() {
     Handle(signal, SIG_IGN);
   }
   const char byte = 'q';
-  static_cast<void>(!write(write_end, &byte, 1));
+  while (write(write_end, &byte, 1) < 0 && errno == EAGAIN) std::this_thread::yield();
   watcher_.join();
   for (int signal : handled) Handle(signal, OnLateSignal);
   close(read_end);
@@ -116,6 +117,11 @@ milliseconds Interrupt::Patience(int count) const {
 }
 
 void Interrupt::Watch() {
+  // In a storm of signals this thread must come to count them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : kSignals) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   using SteadyClock = std::chrono::steady_clock;
   int count = 0;
   char byte = 0;
