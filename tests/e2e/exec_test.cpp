@@ -168,7 +168,9 @@ TEST_F(ExecTest, GivesStandardInputToAllWorkers) {
 }
 
 TEST_F(ExecTest, AnOpenPipeThatSaysNothingHangsNobody) {
-  const RunResult run = Shell("{ sleep 300 & } | \"$PODCTL\" exec research -- hostname; kill $!");
+  const RunResult run = Shell(
+      "{ sleep 300 & echo $! >keeper; } | \"$PODCTL\" exec research -- hostname; "
+      "kill $(cat keeper)");
   EXPECT_EQ(CountLines(run.out, "research/"), 4) << run;
 }
 
