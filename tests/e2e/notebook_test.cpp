@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <regex>
 
 #include "providers/base/text.h"
 #include "tests/e2e/harness.h"
 #include "tests/e2e/web_driver.h"
+#include "tests/support/ssh_server.h"
 
 namespace podctl::testing {
 namespace {
@@ -33,7 +35,14 @@ class NotebookTest : public ::testing::Test {
     box_.WriteFile("podctl.yaml",
                    Replace(box_.ReadFile("podctl.yaml"),
                            "default: jupyter_http_over_ws matplotlib scipy", "default: \"\""));
-    // Where workers share this machine's network, they are not on port 22.
+    // Workers that share this machine's network share its ports too, with another run of this
+    // suite.
+    if (!box_.WorkersAreMachines()) {
+      port_ = std::to_string(FreePort("127.0.0.1"));
+      const std::string spec = box_.ReadFile("podctl.yaml");
+      box_.WriteFile("podctl.yaml", std::regex_replace(spec, std::regex("8888"), port_));
+    }
+    // Nor are they on port 22 then.
     if (const std::string more = box_.SpecDefaults(); !more.empty()) {
       box_.WriteFile("podctl.yaml", box_.ReadFile("podctl.yaml") + more);
     }
@@ -48,7 +57,7 @@ class NotebookTest : public ::testing::Test {
   // As a user types it; but for a port of this machine that the worker has already.
   std::unique_ptr<Process> Tunnel() {
     Arguments words = {"tunnel", "research", "--open"};
-    if (!box_.WorkersAreMachines()) words.emplace_back("0:8888");
+    if (!box_.WorkersAreMachines()) words.push_back("0:" + port_);
     auto tunnel = box_.Start(words);
     EXPECT_TRUE(tunnel->WaitForOut("In Colab")) << tunnel->out() << tunnel->err();
     EXPECT_TRUE(tunnel->WaitForOut("localhost")) << tunnel->out() << tunnel->err();
@@ -62,6 +71,7 @@ class NotebookTest : public ::testing::Test {
   }
 
   Sandbox box_;
+  std::string port_ = "8888";  // of the notebook, on the worker
   RunResult applied_;
 };
 
@@ -73,7 +83,7 @@ TEST_F(NotebookTest, ACellRunsOnWorkerZeroInABrowserThatOpensThePrintedUrl) {
   auto tunnel = Tunnel();
   const std::string url = LineWith(tunnel->out(), "http://127.0.0.1:");
   const std::string page = LineWith(tunnel->out(), "/?token=");
-  EXPECT_THAT(url, HasSubstr("-> research/0 port 8888"));
+  EXPECT_THAT(url, HasSubstr("-> research/0 port " + port_));
   EXPECT_THAT(page, MatchesRegex("http://127.0.0.1:[0-9]+/\\?token=[0-9a-f]{48}"));
   EXPECT_EQ(LineWith(tunnel->out(), "http://localhost"),
             Replace(page, "http://127.0.0.1", "http://localhost"));
@@ -112,7 +122,7 @@ TEST_F(NotebookTest, ItIsKeptAliveAndItsTokenIsNobodyElses) {
   EXPECT_EQ(OnWorkerZero("stat -c %a ~/.podctl/jupyter/token ~/.podctl/jupyter | tr '\\n' ' '"),
             "600 700");
   EXPECT_THAT(OnWorkerZero("cat ~/.podctl/jupyter/log"), Not(HasSubstr(token)));
-  EXPECT_THAT(OnWorkerZero("ps -eo args"), AllOf(HasSubstr("8888"), Not(HasSubstr(token))));
+  EXPECT_THAT(OnWorkerZero("ps -eo args"), AllOf(HasSubstr("=" + port_), Not(HasSubstr(token))));
   EXPECT_THAT(box_.ReadFile("podctl.state.json"), Not(HasSubstr(token)));
   EXPECT_THAT(applied_.out + applied_.err + tunnel->err(), Not(HasSubstr(token)));
 
