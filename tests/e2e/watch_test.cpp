@@ -118,8 +118,15 @@ TEST_P(KilledWatchTest, TheNextWatchGoesOn) {
   box_.CountAnew();
   auto killed = StartWatch();
   ASSERT_TRUE(killed->WaitForOut("made anew when preempted")) << killed->err();
-  Preempt();
   const std::string stage = GetParam();
+  // It stays at the stage until it is killed: the first look is at the delete, the next at the
+  // create.
+  if (stage == "deleting") {
+    box_.OrderFault(R"({"call": "operations.get", "nth": 1, "delay": "30s"})");
+  } else if (stage == "creating") {
+    box_.OrderFault(R"({"call": "operations.get", "nth": 2, "delay": "30s"})");
+  }
+  Preempt();
   ASSERT_TRUE(Eventually([&] {
     if (stage == "bootstrap")
       return killed->out().find("bootstrap.research.mark: Running") != std::string::npos;
@@ -127,6 +134,7 @@ TEST_P(KilledWatchTest, TheNextWatchGoesOn) {
   })) << killed->out();
   killed->Signal(SIGKILL);
   EXPECT_EQ(killed->Wait(), 128 + SIGKILL);
+  box_.ForgetFaults();
   auto watch = StartWatch();
   ASSERT_TRUE(watch->WaitForOut("done: ")) << watch->out() << watch->err();
   EndBySignal(*watch);
