@@ -188,10 +188,9 @@ void SshServer::Stop() {
   pid_ = -1;
 }
 
-void SshServer::KillSessions() {
-  if (pid_ <= 0) return;
+std::set<pid_t> SshServer::Sessions() const {
   // Since OpenSSH 9.8 a session is a chain of processes ("sshd-session", then one for the user).
-  std::set<pid_t> doomed = {pid_};
+  std::set<pid_t> sessions = {pid_};
   std::map<pid_t, pid_t> parents;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const std::string stat = ReadAll(entry.path().string() + "/stat");
@@ -203,13 +202,25 @@ void SshServer::KillSessions() {
     fields >> state >> parent;
     parents[std::atoi(entry.path().filename().c_str())] = parent;
   }
-  for (std::size_t before = 0; before != doomed.size();) {
-    before = doomed.size();
+  for (std::size_t before = 0; before != sessions.size();) {
+    before = sessions.size();
     for (const auto& [process, parent] : parents) {
-      if (doomed.contains(parent)) doomed.insert(process);
+      if (sessions.contains(parent)) sessions.insert(process);
     }
   }
-  doomed.erase(pid_);
+  sessions.erase(pid_);
+  return sessions;
+}
+
+void SshServer::KillSessions() {
+  if (pid_ <= 0) return;
+  // One that is just beginning starts its last process only now. Stopped it cannot, and would else
+  // leave one behind that holds the connection.
+  std::set<pid_t> doomed;
+  for (std::set<pid_t> found = Sessions(); found != doomed; found = Sessions()) {
+    doomed = std::move(found);
+    for (const pid_t process : doomed) kill(process, SIGSTOP);
+  }
   for (const pid_t process : doomed) kill(process, SIGKILL);
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,8 @@ class SshServer {
   int port() const { return options_.port; }
 
  private:
+  std::set<pid_t> Sessions() const;  // the processes that serve connections
+
   Options options_;
   TempFolder folder_;
   std::string client_key_;
