@@ -79,6 +79,7 @@ class StepTask final : public Task {
                               "the step refers to something that is not known"));
     }
     digest_ = rendered->digest;
+    rendered->step.mark = fmt::format("{}/{}", context_.journal.state().lineage, address_);
     const PodRecord& record = *context_.journal.Find(pod_address_);
     std::vector<WorkerAccess> workers = AccessToWorkers(pod_, record);
     if (ProgramsTakeFlags(context_.journal.state(), pod_, record)) {

@@ -164,12 +164,13 @@ void Members(A& archive, S& pod) {
 
 template <typename A, plan_file::Of<Step> S>
 void Members(A& archive, S& step) {
-  auto& [kind, script, env, files, timeout] = step;
+  auto& [kind, script, env, files, timeout, mark] = step;
   archive("kind", kind);
   archive("script", script);
   archive("env", env);
   archive("files", files);
   archive("timeout_ms", timeout);
+  static_cast<void>(mark);  // who runs it knows the state and the address
 }
 
 template <typename A, plan_file::Of<AttributeChange> S>

@@ -243,7 +243,7 @@ Result<ssh::Job> SshStepRunner::ScriptJob(const Step& step, const std::string& i
   const std::string text = ScriptFile(step.script, step.env);
   if (Result<void> done = archive.AddFile(id + "/script", text, 0600); !done) return done.error();
   ssh::Job job;
-  job.command = RunScriptCommand(id);
+  job.command = RunScriptCommand(id, {}, step.mark);
   job.input = std::make_shared<const std::string>(archive.Finish());
   return job;
 }
@@ -281,7 +281,7 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
     jobs.push_back(*pattern);
     jobs.back().worker = worker;
     if (step.kind == Step::Kind::kScript && !worker.env.empty()) {
-      jobs.back().command = RunScriptCommand(id, worker.env);
+      jobs.back().command = RunScriptCommand(id, worker.env, step.mark);
     }
   }
   Recorder recorder(workers, id, step.kind, observer);

@@ -31,6 +31,9 @@ struct Step {
   std::map<std::string, std::string> env;
   std::vector<StepFile> files;
   std::chrono::milliseconds timeout{0};  // 0: no limit
+  // Of kScript: by which a worker knows a run of the same step of the same state, so that what a
+  // killed podctl has left running there is ended first. Empty: it is not looked for.
+  std::string mark = {};
 };
 
 struct StepOutcome {

@@ -2,21 +2,63 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
+#include "providers/base/ending_text.h"
 #include "providers/base/text.h"
 #include "providers/workers/shell.h"
 
 namespace podctl {
 
-std::string RunScriptCommand(const std::string& id, const std::map<std::string, std::string>& env) {
+namespace {
+
+// The mark is in the environment of the shell that waits for the script, and of nothing else: as
+// long as that lives the script is at it. With the home folder, by which workers that share a
+// process table are told apart.
+constexpr const char* kEndEarlier = R"sh(
+step=$HOME#$step
+roots=" "
+for each in $(grep -lszxF -e "PODCTL_STEP=$step" /proc/[0-9]*/environ); do
+  each=${each#/proc/}
+  roots="$roots${each%/environ} "
+done
+if [ "$roots" != " " ]; then
+  (
+LC_ALL=C
+)sh";
+constexpr const char* kEarlierEnded = R"sh(
+    mark= leaders=" " spared=" $$ "
+    echo "an earlier run of this step was still at it here: it is ended first"
+    podctl_end {} || { echo "the earlier run of this step does not end" >&2; exit 1; }
+  ) || exit 1
+fi
+)sh";
+
+std::string EndEarlier(const std::string& mark) {
+  if (mark.empty()) return "";
+  std::string ended = kEarlierEnded;
+  ended.replace(ended.find("{}"), 2, std::to_string(kEndingGrace.count()));
+  return "step=" + ShellQuote(mark) + "\n" + kEndEarlier + kEndingText + ended;
+}
+
+}  // namespace
+
+std::string RunScriptCommand(const std::string& id, const std::map<std::string, std::string>& env,
+                             const std::string& mark) {
   std::string exports;
   for (const auto& [name, value] : env) {
     exports += fmt::format("export {}={}\n", name, ShellQuote(value));
   }
+  // The shell between is told of a signal too, and goes on waiting for what has more to do.
+  const std::string_view run =
+      mark.empty() ? "\"$s\" -e \"$d/script\" </dev/null\n"
+                   : "PODCTL_STEP=$step /bin/sh -c 'unset PODCTL_STEP; trap : HUP INT TERM; "
+                     "\"$0\" -e \"$1\"; exit $?' \"$s\" \"$d/script\" </dev/null\n";
   // The script lands in a folder of its own, also where several workers share a home folder. -P
   // lets one archive hold places outside of home; a folder that is there keeps its owner and mode.
   // The sh that waits is told to clean up when it is asked to end.
   return InPlainShell(
-      exports +
+      exports + EndEarlier(mark) +
       fmt::format(
           "cd || exit 1\n"
           "d=\n"
@@ -26,8 +68,8 @@ std::string RunScriptCommand(const std::string& id, const std::map<std::string, 
           "tar -xPpmf - --no-same-owner --no-overwrite-dir --transform \"s,^{0}/,$d/,\" ||\n"
           "  {{ echo {0} >&2; exit 1; }}\n"
           "s=$(command -v bash) || s=/bin/sh\n"
-          "\"$s\" -e \"$d/script\" </dev/null\n",
-          id));
+          "{1}",
+          id, run));
 }
 
 std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env) {

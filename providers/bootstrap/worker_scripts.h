@@ -10,9 +10,12 @@ namespace podctl {
 // Unpacks the tar archive on standard input into the home folder, runs its member `id`/script,
 // which lands in a temporary folder, with bash (else sh) and -e, and removes that folder again.
 // When unpacking fails, a line that is just `id` goes to standard error and the exit code is 1.
-// `id` is letters, digits and hyphens. `env` is what only this worker is given.
+// `id` is letters, digits and hyphens. `env` is what only this worker is given. `mark`: Step::mark;
+// where a script with the same one is still at it, that is ended first, with all that it has
+// started and that is still below it; what such a script left behind when it ended stays.
 std::string RunScriptCommand(const std::string& id,
-                             const std::map<std::string, std::string>& env = {});
+                             const std::map<std::string, std::string>& env = {},
+                             const std::string& mark = {});
 
 // The text of the script file: the variables, exported, and then the user's own text.
 std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env);

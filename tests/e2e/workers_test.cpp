@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "tests/e2e/harness.h"
@@ -97,6 +99,27 @@ TEST_F(WorkersTest, TheProgramSshServesAsWell) {
   EXPECT_EQ(changed.code, 1) << changed;
   EXPECT_THAT(changed.err, AllOf(HasSubstr("THE HOST KEY HAS CHANGED"), HasSubstr("research/1 (")))
       << changed;
+}
+
+// A step begins anew after podctl was killed, and never beside what that left running.
+TEST_F(WorkersTest, AKilledRunsStepIsEndedBeforeItRunsAgain) {
+  box_.WriteSpec(std::string(kPod) +
+                 "    bootstrap:\n"
+                 "      - name: setup\n"
+                 "        run: |\n"
+                 "          echo run >> ~/runs\n"
+                 "          [ $(cat ~/runs | wc -l) -gt 1 ] || sleep 2000.25\n"
+                 "          ! grep -ls '[2]000.25' /proc/[0-9]*/cmdline || exit 3\n");
+  const auto killed = box_.Start({"apply", "--auto-approve"});
+  ASSERT_TRUE(Eventually([&] { return Exec("cat ~/runs").code == 0; })) << killed->err();
+  killed->Signal(SIGKILL);
+  EXPECT_EQ(killed->Wait(), 128 + SIGKILL);
+  EXPECT_EQ(Exec("grep -ls '[2]000.25' /proc/[0-9]*/cmdline").code, 0) << "nobody ends it yet";
+  const RunResult apply = box_.Run({"apply", "--auto-approve"});
+  EXPECT_EQ(apply.code, 0) << apply;
+  EXPECT_THAT(apply.out + apply.err, HasSubstr("it is ended first")) << apply;
+  EXPECT_EQ(Runs(), "2 2 2 2");
+  ExpectNoChanges();
 }
 
 TEST_F(WorkersTest, AStepRunsWhereItIsNeededAndNowhereElse) {

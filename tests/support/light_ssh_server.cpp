@@ -56,7 +56,13 @@ std::string StepOf(std::string_view command) {
   if (at == std::string_view::npos) return {};
   const std::string_view rest = command.substr(at + kBefore.size());
   const std::string id(rest.substr(0, rest.find('/')));
-  return command == RunScriptCommand(id) ? id : "";
+  constexpr std::string_view kMark = "step=";
+  std::string mark;
+  if (const std::size_t begin = command.find(kMark); begin != std::string_view::npos) {
+    mark = command.substr(begin + kMark.size());
+    mark.erase(std::min(mark.find('\n'), mark.size()));
+  }
+  return command == RunScriptCommand(id, {}, mark) ? id : "";
 }
 
 // The first file of a tar archive, without its last line's end, if that is its name.

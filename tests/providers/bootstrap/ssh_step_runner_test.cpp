@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "providers/ssh/fan_out.h"
 #include "tests/support/golden.h"
@@ -233,6 +236,46 @@ TEST_F(SshStepRunnerTest, StopEndsTheScript) {
   EXPECT_FALSE(outcomes[0].ok);
   EXPECT_THAT(outcomes[0].message, HasSubstr("cancelled"));
   EXPECT_FALSE(IsRunning("sleep", "57.75"));
+}
+
+// What a shell has been told to start in the background.
+void WaitFor(const std::string& program, const std::string& argument) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!IsRunning(program, argument) && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+// A killed podctl leaves its script behind, and so does a worker whose connection went.
+TEST_F(SshStepRunnerTest, AnEarlierRunOfTheSameStepIsEndedFirst) {
+  const std::string mark = "PODCTL_STEP=" + server_->Home() + "#state/step.a";
+  const pid_t earlier = StartProgram(
+      {"env", mark, "sh", "-c", "unset PODCTL_STEP; sleep 58.25; exit $?"}, "/dev/null");
+  const pid_t another = StartProgram({"env", mark + "b", "sleep", "58.5"}, "/dev/null");
+  WaitFor("sleep", "58.25");
+  WaitFor("sleep", "58.5");
+  ASSERT_TRUE(IsRunning("sleep", "58.25"));
+  Step step = Script("echo runs; pgrep -f '^sleep 58[.]25$' || echo alone\n");
+  step.mark = "state/step.a";
+  const auto outcomes = Run(step);
+  EXPECT_TRUE(outcomes[0].ok) << outcomes[0].message;
+  EXPECT_THAT(log_.lines[0],
+              ElementsAre("an earlier run of this step was still at it here: it is ended first",
+                          "runs", "alone"));
+  EXPECT_TRUE(IsRunning("sleep", "58.5"));  // another step's
+  EndProgram(another);
+  EndProgram(earlier);
+}
+
+TEST_F(SshStepRunnerTest, WhatAScriptStartedAndLeftStays) {
+  Step step = Script(
+      "[ -e daemon ] && exit\nsetsid sleep 58.125 >/dev/null 2>&1 </dev/null &\necho $! >daemon\n");
+  step.mark = "state/step.b";
+  EXPECT_TRUE(Run(step)[0].ok);
+  WaitFor("sleep", "58.125");
+  EXPECT_TRUE(Run(step)[0].ok);
+  EXPECT_TRUE(IsRunning("sleep", "58.125"));
+  EXPECT_EQ(kill(std::stoi(ReadAll(server_->Home() + "/daemon")), SIGKILL), 0);
 }
 
 // A systemd of shell scripts: properties are files in the folder `unit`.
