@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/pod_change.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -33,7 +34,7 @@ bool AsksForReservation(const PodSpec& pod) {
 
 void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change) {
   if (record.exists() && MayBePreempted(pod)) {
-    change->lost = "gone";
+    change->payload.Edit<PodChange>()->lost = "gone";
     change->reason = "its node is gone: preempted, or deleted outside of podctl";
   } else if (IsRecovering(record)) {
     change->reason = "it was " + RecoveryStory(*record.recovery());
@@ -43,9 +44,8 @@ void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change)
 }
 
 void GoOnRecovering(const PodRecord& record, Change* change) {
-  const bool makes = std::holds_alternative<Create>(change->action) ||
-                     std::holds_alternative<Replace>(change->action);
-  if (makes && IsRecovering(record)) change->lost = record.recovery()->because;
+  if (!Makes(*change) || !IsRecovering(record)) return;
+  change->payload.Edit<PodChange>()->lost = record.recovery()->because;
 }
 
 void AddCapacity(const PodSpec& pod, std::vector<AttributeChange>* attributes) {

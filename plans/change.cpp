@@ -1,48 +1,62 @@
 #include "plans/change.h"
 
 #include <algorithm>
-#include <set>
-#include <utility>
 
 namespace podctl {
 
 bool IsKeep(const Change& change) {
-  return std::holds_alternative<Keep>(change.action);
+  return change.verb == Verb::kKeep;
 }
 
-std::string_view ActionWord(const Action& action) {
-  constexpr std::string_view kWords[] = {"no-op", "create", "update", "replace", "delete", "run"};
-  return kWords[action.index()];
+bool IsReplace(const Change& change) {
+  return change.verb == Verb::kDeleteThenCreate || change.verb == Verb::kCreateThenDelete;
+}
+
+bool IsDelete(const Change& change) {
+  return change.verb == Verb::kDelete || change.verb == Verb::kForget;
+}
+
+bool Makes(const Change& change) {
+  return change.verb == Verb::kCreate || IsReplace(change);
+}
+
+bool LivesOn(const Change& change) {
+  return IsKeep(change) || change.verb == Verb::kUpdate;
+}
+
+std::string_view WordOf(Verb verb) {
+  constexpr std::string_view kWords[] = {"no-op",   "create", "update", "replace",
+                                         "replace", "delete", "delete", "run"};
+  return kWords[static_cast<std::size_t>(verb)];
+}
+
+void PlanCounts::Add(Verb verb) {
+  switch (verb) {
+    case Verb::kKeep:
+    case Verb::kForget:
+      return;
+    case Verb::kUpdate:
+      ++change;
+      return;
+    case Verb::kDelete:
+      ++destroy;
+      return;
+    case Verb::kRun:
+      ++steps;
+      return;
+    case Verb::kDeleteThenCreate:
+      ++destroy;
+      [[fallthrough]];
+    case Verb::kCreate:
+    case Verb::kCreateThenDelete:  // deleting the old one is a change of its own
+      ++add;
+      return;
+  }
 }
 
 PlanCounts Plan::Counts() const {
   PlanCounts counts;
-  std::set<std::pair<std::string, int>> workers;
-  for (const Change& change : changes) {
-    if (std::holds_alternative<Create>(change.action)) ++counts.add;
-    if (std::holds_alternative<Patch>(change.action)) ++counts.change;
-    if (const auto* gone = std::get_if<Delete>(&change.action); gone != nullptr && !gone->forget) {
-      ++counts.destroy;
-    }
-    if (const auto* replace = std::get_if<Replace>(&change.action)) {
-      ++counts.add;
-      // With the new node first, deleting the old one is a change of its own.
-      if (!replace->create_first) ++counts.destroy;
-    }
-    if (const auto* run = std::get_if<RunStep>(&change.action)) {
-      ++counts.steps;
-      if (run->workers) {
-        for (int worker : *run->workers) workers.emplace(change.pod, worker);
-      } else if (run->expected_workers > 0) {
-        for (std::size_t i = 0; i < run->expected_workers; ++i) {
-          workers.emplace(change.pod, static_cast<int>(i));
-        }
-      } else {
-        counts.step_workers_known = false;
-      }
-    }
-  }
-  counts.step_workers = workers.size();
+  for (const Change& change : changes) counts.Add(change.verb);
   return counts;
 }
 

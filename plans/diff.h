@@ -11,6 +11,7 @@
 #include "plans/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/references.h"
+#include "plans/spec/spec.h"
 #include "providers/base/value.h"
 #include "state/state.h"
 

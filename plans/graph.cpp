@@ -128,7 +128,7 @@ void DropIdleWaits(Plan* plan) {
   }
   const Circles circles(edges);
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    if (!std::holds_alternative<Delete>(changes[i].action)) continue;
+    if (!IsDelete(changes[i])) continue;
     std::erase_if(changes[i].waits_for, [&](const Address& address) {
       return circles[active.at(address)] == circles[i];
     });

@@ -13,6 +13,9 @@
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
 #include "plans/plan_file/shown.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
+#include "plans/training_change.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -119,7 +122,7 @@ Error TooNew(const std::string& origin, const Value& document) {
 }
 
 // Limits that the planner keeps and that whoever shows or carries out a plan relies on.
-std::string CheckStep(const RunStep& run) {
+std::string CheckStep(const StepChange& run) {
   for (const auto& workers : {run.workers, run.selected}) {
     for (int worker : workers.value_or(std::vector<int>{})) {
       if (worker < 0 || worker >= kMostWorkers) return "names a worker that cannot be";
@@ -134,14 +137,21 @@ std::string CheckPlan(const Plan& plan) {
     if (!addresses.insert(change.address).second) {
       return fmt::format("{} stands in it twice", change.address);
     }
-    const bool known = change.training
-                           ? change.address == TrainingAddress(change.training->name)
-                           : change.address.kind == kPodKind || change.address.kind == kStepKind;
-    if (!known) return fmt::format("`{}` is no address of a change", change.address);
-    const bool odd = std::holds_alternative<RunStep>(change.action) ||
-                     std::holds_alternative<Patch>(change.action);
-    if (change.training && odd) return fmt::format("{} cannot be changed so", change.address);
-    if (const auto* run = std::get_if<RunStep>(&change.action)) {
+    const bool is_step = AsStep(change) != nullptr;
+    if (AsPod(change) == nullptr && AsTraining(change) == nullptr && !is_step) {
+      return fmt::format("`{}` is no address of a change", change.address);
+    }
+    const TrainingJobSpec* job = AsTraining(change);
+    if (job != nullptr && change.address != TrainingAddress(job->name)) {
+      return fmt::format("`{}` is no address of a change", change.address);
+    }
+    const bool pods_only = change.verb == Verb::kUpdate || change.verb == Verb::kCreateThenDelete ||
+                           !change.address.deposed.empty();
+    const bool odd = (change.verb == Verb::kRun) != is_step ||
+                     (pods_only && AsPod(change) == nullptr) ||
+                     (!change.address.deposed.empty() && change.verb != Verb::kDelete);
+    if (odd) return fmt::format("{} cannot be changed so", change.address);
+    if (const StepChange* run = AsStep(change)) {
       if (const std::string problem = CheckStep(*run); !problem.empty()) {
         return fmt::format("{} {}", change.address, problem);
       }
@@ -216,6 +226,13 @@ Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin)
   const Value& version = (*document)["format_version"];
   // Before anything else: what a newer podctl means by the other keys is not known here.
   if (version.is_int() && version.AsInt() > kPlanFormatVersion) return TooNew(origin, *document);
+  if (version.is_int() && version.AsInt() > 0 && version.AsInt() < kPlanFormatVersion) {
+    return MakeError(ErrorCode::kUnimplemented,
+                     fmt::format("the plan {} was made by an older podctl (format version {}; this "
+                                 "one reads {})",
+                                 origin, version.AsInt(), kPlanFormatVersion),
+                     "Make a new one with `podctl plan --out FILE`.");
+  }
   if (version != Value(kPlanFormatVersion)) {
     return Damaged(origin, "it has no format version that ever was");
   }

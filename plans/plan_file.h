@@ -25,7 +25,7 @@
 
 namespace podctl {
 
-inline constexpr int kPlanFormatVersion = 1;
+inline constexpr int kPlanFormatVersion = 2;
 inline constexpr std::uint64_t kMaxPlanBytes = std::uint64_t{256} << 20;
 
 // What the API said of a node that the plan acts on or builds on.

@@ -13,6 +13,7 @@
 #include "plans/moves.h"
 #include "plans/node_ids.h"
 #include "plans/node_view.h"
+#include "plans/pod_change.h"
 #include "plans/power.h"
 #include "plans/queued_verdict.h"
 #include "plans/step_plan.h"
@@ -92,11 +93,13 @@ class Planner {
     refusals_.emplace_back(address, std::move(diagnostic));
   }
 
+  static PodChange& PodOf(Change* change) { return *change->payload.Edit<PodChange>(); }
+
   void Add(Change change) {
     if (const auto moved = options_.moved.find(change.address); moved != options_.moved.end()) {
       change.previous_address = moved->second;
     }
-    of_pod_[change.pod].push_back(plan_.changes.size());
+    of_pod_[PodNameOf(change.address)].push_back(plan_.changes.size());
     plan_.changes.push_back(std::move(change));
   }
 
@@ -136,8 +139,7 @@ class Planner {
     SettleNode(record, &pod);
     Change change;
     change.address = address;
-    change.pod = pod.name;
-    change.node = NameOf(pod);
+    change.payload = PodChange{.wanted = pod, .node = NameOf(pod)};
     change.place = pod.place;
     for (const Address& dependency : pod.depends_on) AddWaits(dependency, &change);
 
@@ -146,9 +148,8 @@ class Planner {
     } else {
       PlanKnown(pod, *record, &change);
     }
-    const bool lives_on =
-        std::holds_alternative<Keep>(change.action) || std::holds_alternative<Patch>(change.action);
-    const Value* node = observation_.Find(change.node);
+    const bool lives_on = LivesOn(change);
+    const Value* node = observation_.Find(AsPod(change)->node);
     if (lives_on && node != nullptr && !refused_.contains(address)) known_[pod.name] = node;
     const bool refused = lives_on && (node == nullptr || refused_.contains(address));
     const std::size_t index = plan_.changes.size();
@@ -171,11 +172,10 @@ class Planner {
   }
 
   void PlanNew(const PodSpec& pod, Change* change) {
-    const bool sliced = change->node.slices > 1;
-    const NodeName first = sliced ? SliceName(change->node, 0) : change->node;
-    if (observation_.Find(change->node) != nullptr || observation_.Find(first) != nullptr) {
+    const NodeName& node = AsPod(*change)->node;
+    const NodeName first = node.slices > 1 ? SliceName(node, 0) : node;
+    if (observation_.Find(node) != nullptr || observation_.Find(first) != nullptr) {
       RefuseTaken(pod, change->address, first);
-      change->action = Keep{pod};
       return;
     }
     const auto queued =
@@ -184,7 +184,6 @@ class Planner {
       refused_.insert(change->address);
       refusals_.emplace_back(change->address, QueueTaken(pod, change->address, queued->second,
                                                          state_, options_.state_place));
-      change->action = Keep{pod};
       return;
     }
     PlanCreate(pod, false, change);
@@ -213,7 +212,8 @@ class Planner {
   }
 
   void PlanCreate(const PodSpec& pod, bool resume, Change* change) {
-    change->action = Create{pod, resume};
+    change->verb = Verb::kCreate;
+    change->begun = resume;
     change->attributes = NewAttributes(pod, Lookup());
   }
 
@@ -230,7 +230,7 @@ class Planner {
 
   void PlanWithoutNode(const PodSpec& pod, const PodRecord& record, Change* change) {
     const bool begun = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
-    if (begun && NameOf(record) == change->node) {
+    if (begun && NameOf(record) == AsPod(*change)->node) {
       const bool heard = !record.pending()->operation.empty();
       change->reason = heard ? "its creation, begun by an earlier run, is under way"
                              : "an earlier run ended before it heard whether its creation began";
@@ -244,7 +244,7 @@ class Planner {
                     Change* change) {
     const std::string state = NodeState(node);
     const PodDiff diff = Diff(pod, record, node);
-    if (NameOf(record) != change->node) {
+    if (NameOf(record) != AsPod(*change)->node) {
       PlanMove(pod, record, diff, change);
     } else if (state == "CREATING") {
       change->reason = "its creation, begun by an earlier run, is under way";
@@ -252,9 +252,9 @@ class Planner {
     } else if (IsTerminalState(state) || state == "DELETING") {
       // preventDestroy does not hold here: there is nothing left that it could protect.
       change->reason_code = ReasonCode::kTainted;
-      change->node_state = state;
       change->reason = state == "DELETING" ? "it is being deleted" : "it is " + state;
-      if (state != "DELETING") change->lost = state;
+      PodOf(change).node_state = state;
+      if (state != "DELETING") PodOf(change).lost = state;
       change->attributes = NewAttributes(pod, Lookup());
       ChooseReplace(pod, record, change);
     } else {
@@ -274,7 +274,7 @@ class Planner {
       std::erase_if(diff.attributes, [](const auto& each) { return !each.forces_replacement; });
       change->reason = verdict.reason;
       PlanCreate(it.pod, true, change);
-      const bool same = !diff.forces_replacement && NameOf(it.record) == change->node;
+      const bool same = !diff.forces_replacement && NameOf(it.record) == AsPod(*change)->node;
       if (same && !again_.contains(change->address)) return true;
       verdict.reason = same ? "it was requested" : "the spec asks for something else by now";
       change->reason_code = same ? ReasonCode::kByRequest : ReasonCode::kCannotUpdate;
@@ -283,7 +283,7 @@ class Planner {
     }
     // preventDestroy does not hold here: there is nothing (yet, or left) that it could protect.
     change->reason = verdict.reason;
-    change->lost = verdict.lost;
+    PodOf(change).lost = verdict.lost;
     change->attributes =
         diff.attributes.empty() ? CreateAttributes(it.pod, Lookup()) : diff.attributes;
     ChooseReplace(it.pod, it.record, change);
@@ -298,7 +298,8 @@ class Planner {
 
   // The node has another place or name than the spec wants.
   void PlanMove(const PodSpec& pod, const PodRecord& record, PodDiff diff, Change* change) {
-    if (observation_.Find(change->node) != nullptr) RefuseTaken(pod, change->address, change->node);
+    const NodeName& node = AsPod(*change)->node;
+    if (observation_.Find(node) != nullptr) RefuseTaken(pod, change->address, node);
     const auto add = [&](const char* path, const std::string& before, const std::string& after) {
       if (before != after) {
         diff.attributes.push_back({path, Value(before), Value(after), true, false, true});
@@ -351,11 +352,10 @@ class Planner {
                          Plural(WorkerCount(node), "worker")),
              "Only single-host nodes can be stopped; others can only be deleted.");
     }
-    if (diff.patch_fields.empty() && !power) {
-      change->action = Keep{pod};
-      return;
-    }
-    change->action = Patch{pod, diff.patch_fields, power};
+    if (diff.patch_fields.empty() && !power) return;
+    change->verb = Verb::kUpdate;
+    PodOf(change).fields = diff.patch_fields;
+    PodOf(change).power = power;
     change->attributes = diff.attributes;
     if (power) AddStateChange(&node, pod, &change->attributes);
   }
@@ -372,23 +372,20 @@ class Planner {
 
   // Which of the two nodes comes first.
   void ChooseReplace(const PodSpec& pod, const PodRecord& record, Change* change) {
-    if (!pod.lifecycle.create_before_destroy) {
-      change->action = Replace{pod};
-      return;
-    }
+    change->verb = Verb::kDeleteThenCreate;
+    change->begun = false;
+    if (!pod.lifecycle.create_before_destroy) return;
     if (pod.project != record.project || pod.zone != record.zone) {
       Refuse(pod.place, change->address, "createBeforeDestroy cannot be kept for this replacement",
              "The pod moves to another zone or project, where podctl cannot have two nodes of one "
              "pod. Remove `lifecycle.createBeforeDestroy` to have the old node deleted first, or "
              "give the pod of the new zone another name.");
-      change->action = Replace{pod};
       return;
     }
     if (record.queued) {
       Refuse(pod.place, change->address, "createBeforeDestroy cannot be kept for this replacement",
              "The old node comes from a queued resource, which is deleted with it. Remove "
              "`lifecycle.createBeforeDestroy` to have it deleted first.");
-      change->action = Replace{pod};
       return;
     }
     PodSpec fresh = pod;
@@ -396,10 +393,11 @@ class Planner {
       ChooseFreeNodeId([this](const NodeName& name) { return IsTaken(name); }, &fresh);
     }
     taken_.insert(NameOf(fresh));
-    change->node = NameOf(fresh);
+    change->verb = Verb::kCreateThenDelete;
+    PodOf(change).node = NameOf(fresh);
+    PodOf(change).wanted = std::move(fresh);
     deposed_.push_back(
         {change->address, record.current.locator, NameOf(record), "its replacement is made first"});
-    change->action = Replace{std::move(fresh), true};
   }
 
   bool IsTaken(const NodeName& name) {
@@ -435,8 +433,8 @@ class Planner {
                   const std::vector<Address>& dependents) {
     Change change;
     change.address = address;
-    change.pod = address.name;
-    change.node = NameOf(record);
+    const NodeName node = NameOf(record);
+    change.payload = PodChange{.wanted = {}, .node = node};
     if (options_.mode != PlanMode::kDestroy) {
       change.reason_code = ReasonCode::kNoConfiguration;
       change.reason = "it is not in the spec";
@@ -444,8 +442,8 @@ class Planner {
     const bool coming = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
     const bool queued = observation_.FindQueued(record) != nullptr;
     const bool there =
-        queued || ((record.exists() || coming) && observation_.Find(change.node) != nullptr);
-    change.action = Delete{!there && !coming};
+        queued || ((record.exists() || coming) && observation_.Find(node) != nullptr);
+    change.verb = there || coming ? Verb::kDelete : Verb::kForget;
     change.attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {
       Refuse({}, address, fmt::format("{} must not be destroyed", address),
@@ -463,9 +461,8 @@ class Planner {
     Change change;
     change.address = deposed.address;
     change.address.deposed = deposed.node_id;
-    change.pod = deposed.address.name;
-    change.node = deposed.node;
-    change.action = Delete{false, true};
+    change.payload = PodChange{.wanted = {}, .node = deposed.node};
+    change.verb = Verb::kDelete;
     change.reason = deposed.reason;
     AddWaits(deposed.address, &change);
     // Where the pod goes as well, neither node has to wait for the other.
@@ -486,10 +483,8 @@ class Planner {
       if (spec == specs.end()) continue;
       Change change;
       change.address = address;
-      change.pod = pod.name;
-      change.node = NameOf(record);
       change.place = pod.place;
-      change.action = Keep{std::move(pod)};
+      change.payload = PodChange{.wanted = std::move(pod), .node = NameOf(record)};
       Add(std::move(change));
     }
   }
@@ -500,7 +495,7 @@ class Planner {
     if (!options_.targets.empty()) {
       reach = ReachOf(options_.targets, plan_);
       for (const Address& target : AddressesIn(options_.targets)) {
-        if (options_.mode == PlanMode::kRefreshOnly) reach.insert(PodOf(target));
+        if (options_.mode == PlanMode::kRefreshOnly) reach.insert(PodAddress(PodNameOf(target)));
       }
       RefuseMovesLeftOut(options_.moved, reach, diagnostics_);
       std::erase_if(plan_.changes,
@@ -510,17 +505,12 @@ class Planner {
     }
     const std::set<Address> targets = AddressesIn(options_.targets);
     for (auto& [address, diagnostic] : refusals_) {
-      const bool concerns =
-          options_.targets.empty() || reach.contains(address) || targets.contains(PodOf(address));
+      const bool concerns = options_.targets.empty() || reach.contains(address) ||
+                            targets.contains(PodAddress(PodNameOf(address)));
       if (concerns) diagnostics_.Add(std::move(diagnostic));
     }
   }
 
-  static Address PodOf(const Address& address) {
-    return PodAddress(address.name.substr(0, address.name.find('.')));
-  }
-
-  static constexpr std::string_view kPodPrefix = "pod.";
   const Spec& spec_;
   const State& state_;
   const Observation& observation_;

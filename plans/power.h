@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/pod_change.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
 #include "providers/base/value.h"

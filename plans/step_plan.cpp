@@ -34,7 +34,7 @@ std::vector<PlannedStep> StepPlanner::Plan(const StepQuestion& question) const {
     PlanReadiness(question, &steps);
   }
   for (const StepSpec& step : question.pod.bootstrap) {
-    RunStep run;
+    StepChange run;
     run.step.script = step.run;
     if (!step.xrt_version.empty()) {
       run.step.kind = Step::Kind::kRequestXrt;
@@ -59,7 +59,7 @@ std::vector<PlannedStep> StepPlanner::Plan(const StepQuestion& question) const {
 // What the spec names by slice as numbers, where the pod is there; else how many they will be, as
 // far as that is known. False when it is refused.
 bool StepPlanner::ResolveSlices(const StepQuestion& question, const StepSpec& step,
-                                RunStep* run) const {
+                                StepChange* run) const {
   const PodSpec& pod = question.pod;
   const int slices = pod.queued ? pod.queued->slices : 1;
   const bool known = question.node != nullptr;
@@ -113,7 +113,7 @@ void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedS
   // The flags are for what podctl starts there: nothing on the workers would read them anew.
   const auto unit = ImageHasRuntimeUnit((*question.node)["runtimeVersion"].AsString());
   if (unit && !*unit && !again_.contains(address)) return;
-  RunStep run;
+  StepChange run;
   run.step.kind = Step::Kind::kRestartRuntime;
   run.step.env[kRuntimeVariablesKey] = wanted ? entry->second.text : "";
   run.sensitive = wanted && entry->second.sensitive;
@@ -130,20 +130,20 @@ void StepPlanner::PlanReadiness(const StepQuestion& question,
   const Address address = StepAddress(question.pod.name, kReadinessStepName);
   const bool outstanding = question.pod.check_ready && Steps(state_).contains(address);
   if (!outstanding && !again_.contains(address)) return;
-  RunStep run;
+  StepChange run;
   run.step.kind = Step::Kind::kReadiness;
   run.step.timeout = question.pod.boot_timeout.value_or(run.step.timeout);
   PlanOne(question, kReadinessStepName, question.pod.place, std::move(run), false, steps);
 }
 
 void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
-                          const SourcePlace& place, RunStep run, bool everywhere,
+                          const SourcePlace& place, StepChange run, bool everywhere,
                           std::vector<PlannedStep>* steps) const {
   PlannedStep planned;
   Change& change = planned.change;
   change.address = StepAddress(question.pod.name, name);
-  change.pod = question.pod.name;
-  change.node = NameOf(question.pod);
+  change.verb = Verb::kRun;
+  run.node = NameOf(question.pod);
   change.place = place;
   change.waits_for = {PodAddress(question.pod.name)};
   for (const PlannedStep& before : *steps) change.waits_for.push_back(before.change.address);
@@ -157,7 +157,7 @@ void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
     }
     run.workers = run.selected;
     change.reason = "the pod is new";
-    planned.again = std::holds_alternative<Replace>(question.pod_change.action);
+    planned.again = IsReplace(question.pod_change);
   } else {
     const Step::Kind kind = run.step.kind;
     const bool requested = again_.contains(change.address);
@@ -183,11 +183,11 @@ void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
                                       : "it has not run yet";
     }
   }
-  change.action = std::move(run);
+  change.payload = std::move(run);
   steps->push_back(std::move(planned));
 }
 
-StepPlanner::Stale StepPlanner::StaleWorkers(const Address& address, const RunStep& run,
+StepPlanner::Stale StepPlanner::StaleWorkers(const Address& address, const StepChange& run,
                                              const Value& node, bool everywhere) const {
   Stale stale;
   const auto rendered = RenderStep(run.step, run.files_digest, lookup_);

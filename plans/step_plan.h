@@ -12,6 +12,7 @@
 #include "plans/kinds/step/record.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
+#include "plans/step_change.h"
 #include "providers/base/diagnostic.h"
 #include "state/state.h"
 
@@ -51,11 +52,11 @@ class StepPlanner {
   struct Stale;
   void PlanRestart(const StepQuestion& question, std::vector<PlannedStep>* steps) const;
   void PlanReadiness(const StepQuestion& question, std::vector<PlannedStep>* steps) const;
-  bool ResolveSlices(const StepQuestion& question, const StepSpec& step, RunStep* run) const;
+  bool ResolveSlices(const StepQuestion& question, const StepSpec& step, StepChange* run) const;
   void CheckSelection(const StepQuestion& question, const StepSpec& step) const;
   void PlanOne(const StepQuestion& question, const std::string& name, const SourcePlace& place,
-               RunStep run, bool everywhere, std::vector<PlannedStep>* steps) const;
-  Stale StaleWorkers(const Address& address, const RunStep& run, const Value& node,
+               StepChange run, bool everywhere, std::vector<PlannedStep>* steps) const;
+  Stale StaleWorkers(const Address& address, const StepChange& run, const Value& node,
                      bool everywhere) const;
   const StepWorkerRecord* RecordOf(const Address& step, int worker) const;
 

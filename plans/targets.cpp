@@ -8,6 +8,7 @@
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/planner.h"
+#include "plans/pod_change.h"
 #include "plans/spec/near_words.h"
 
 namespace podctl {
@@ -66,7 +67,8 @@ std::set<Address> ReachOf(const std::vector<std::string>& targets, const Plan& p
   const std::set<Address> named = AddressesIn(targets);
   for (const Change& change : plan.changes) {
     by_address[change.address] = &change;
-    const bool of_named_pod = !change.pod.empty() && named.contains(PodAddress(change.pod));
+    const std::string pod = PodNameOf(change.address);
+    const bool of_named_pod = !pod.empty() && named.contains(PodAddress(pod));
     if (named.contains(change.address) || of_named_pod) {
       open.push_back({&change, false});
     }
@@ -78,7 +80,7 @@ std::set<Address> ReachOf(const std::vector<std::string>& targets, const Plan& p
     if (!reach.insert(change->address).second) continue;
     // Who depends on what goes, and stays as it is, needs nothing for that.
     if (from_delete && IsKeep(*change)) continue;
-    const bool deletes = std::holds_alternative<Delete>(change->action);
+    const bool deletes = IsDelete(*change);
     for (const Address& address : change->waits_for) {
       const auto next = by_address.find(address);
       if (next != by_address.end()) open.push_back({next->second, deletes});

@@ -9,6 +9,7 @@
 #include "plans/kinds/training_job/record.h"
 #include "plans/targets.h"
 #include "plans/training/requests.h"
+#include "plans/training_change.h"
 #include "providers/custom_jobs.h"
 #include "state/transitions.h"
 
@@ -73,7 +74,7 @@ class TrainingPlanner {
   Change PlanJob(const TrainingJobSpec& job) {
     Change change;
     change.address = TrainingAddress(job.name);
-    change.training = job;
+    change.payload = TrainingChange{job};
     change.place = job.place;
     const TrainingRecord* found = TrainingJobs(state_).Get(change.address);
     if (found == nullptr) {
@@ -91,12 +92,12 @@ class TrainingPlanner {
     gone.name = address.name;
     gone.project = record.project;
     gone.region = record.region;
-    change.training = std::move(gone);
+    change.payload = TrainingChange{std::move(gone)};
     if (options_.mode != PlanMode::kDestroy) {
       change.reason_code = ReasonCode::kNoConfiguration;
       change.reason = "it is not in the spec";
     }
-    change.action = Delete{IsOver(address, record)};
+    change.verb = IsOver(address, record) ? Verb::kForget : Verb::kDelete;
     change.attributes = Lines(WordsOf(record), {}, false);
     return change;
   }
@@ -114,7 +115,7 @@ class TrainingPlanner {
   }
 
   static void PlanNew(const TrainingJobSpec& job, Change* change) {
-    change->action = Create{};
+    change->verb = Verb::kCreate;
     change->attributes = SubmitAttributes(job);
   }
 
@@ -142,18 +143,19 @@ class TrainingPlanner {
       change->reason_code = ReasonCode::kTainted;
       change->reason = "it is being cancelled by an earlier run";
     } else if (phase == JobPhase::kWaiting) {
-      change->action = Create{{}, true};
+      change->verb = Verb::kCreate;
+      change->begun = true;
       change->reason = fmt::format("it is {}", record.state.empty() ? "submitted" : record.state);
       return;
     } else {
-      change->action = Keep{};
+      change->verb = Verb::kKeep;
       if (phase != JobPhase::kRunning) change->reason = JobSentence(record);
       return;
     }
     if (phase != JobPhase::kOver) {
       change->reason += "; the job that is there now is cancelled first";
     }
-    change->action = Replace{};
+    change->verb = Verb::kDeleteThenCreate;
     change->attributes = lines;
   }
 

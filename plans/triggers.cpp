@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/pod_change.h"
 #include "plans/published_keys.h"
 #include "providers/gcp/tpu_schema.h"
 
@@ -26,14 +27,13 @@ bool IsOutputOnly(std::string_view path) {
 }  // namespace
 
 void Triggers::NotePod(const Change& change, std::vector<AttributeChange> differences) {
-  const bool replaced = std::holds_alternative<Replace>(change.action);
-  const auto* patch = std::get_if<Patch>(&change.action);
+  const bool replaced = IsReplace(change);
   // A node that is merely started or stopped is the same one.
-  if (!replaced && (patch == nullptr || patch->fields.empty())) return;
+  if (!replaced && AsPod(change)->fields.empty()) return;
   // Nor is one that lets another teammate in.
   std::erase_if(differences, [](const auto& each) { return IsKeyPath(each.path); });
   if (!replaced && differences.empty()) return;
-  pods_[change.pod] = {replaced, std::move(differences)};
+  pods_[change.address.name] = {replaced, std::move(differences)};
 }
 
 std::string Triggers::Fired(const LifecycleSpec& lifecycle) const {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/pod_change.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -40,8 +41,13 @@ class Policy {
   }
 
  private:
+  static std::string LostOf(const Change& change) {
+    const PodChange* pod = AsPod(change);
+    return pod == nullptr ? "" : pod->lost;
+  }
+
   const PodSpec* PodOf(const Change& change) const {
-    const auto pod = pods_.find(PodAddress(change.pod));
+    const auto pod = pods_.find(PodAddress(PodNameOf(change.address)));
     return pod == pods_.end() ? nullptr : pod->second;
   }
 
@@ -54,11 +60,9 @@ class Policy {
   bool MayDo(const Change& change) const {
     const PodSpec* pod = PodOf(change);
     if (pod == nullptr || !pod->recreate_when_lost) return false;
-    const bool makes = std::holds_alternative<Create>(change.action) ||
-                       std::holds_alternative<Replace>(change.action);
-    if (makes) return !change.lost.empty();
-    if (!std::holds_alternative<RunStep>(change.action)) return false;
-    const Address address = PodAddress(change.pod);
+    if (Makes(change)) return !LostOf(change).empty();
+    if (change.verb != Verb::kRun) return false;
+    const Address address = PodAddress(PodNameOf(change.address));
     const auto of_pod = changes_.find(address);
     if (of_pod == changes_.end()) return false;
     // The bootstrap of a pod that is made anew, or was, by a run that did not come to its end.
@@ -89,7 +93,7 @@ class Policy {
   std::set<Address> Grounds() const {
     std::vector<Address> open;
     for (const Address& address : allowed_) {
-      open.push_back(PodAddress(changes_.at(address)->pod));
+      open.push_back(PodAddress(PodNameOf(address)));
     }
     for (const auto& [address, record] : Pods(state_)) {
       if (IsRecovering(record) && !HasStepsLeft(address)) open.push_back(address);
@@ -108,8 +112,7 @@ class Policy {
 
   bool HasStepsLeft(const Address& address) const {
     for (const Change& change : plan_.changes) {
-      const bool of_pod = PodAddress(change.pod) == address;
-      if (of_pod && std::holds_alternative<RunStep>(change.action)) return true;
+      if (change.verb == Verb::kRun && PodNameOf(change.address) == address.name) return true;
     }
     return false;
   }
@@ -119,11 +122,11 @@ class Policy {
     if (held != held_.end()) {
       return fmt::format("{} waits for {}, which is not done here", change.address, held->second);
     }
-    if (!change.lost.empty()) {
+    if (const std::string lost = LostOf(change); !lost.empty()) {
       return fmt::format("{} is {}, and its `onPreemption` is not `recreate`", change.address,
-                         change.lost);
+                         lost);
     }
-    return fmt::format("{}: {}{}", change.address, ActionWord(change.action),
+    return fmt::format("{}: {}{}", change.address, WordOf(change.verb),
                        change.reason.empty() ? "" : ", because " + change.reason);
   }
 

@@ -10,6 +10,7 @@
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
+#include "plans/pod_change.h"
 #include "plans/session/saved_plan.h"
 #include "providers/base/text.h"
 
@@ -29,10 +30,10 @@ Result<std::vector<std::string>> NotesOnState(Wiring& wiring, const SavedPlan& s
   if (!seal) return seal.error();
   if (*seal == Seal::kNone) {
     for (const Change& change : saved.plan.changes) {
-      const auto* create = std::get_if<Create>(&change.action);
-      if (create == nullptr || !create->pod.ssh.proxy_jump) continue;
+      const PodChange* pod = change.verb == Verb::kCreate ? AsPod(change) : nullptr;
+      if (pod == nullptr || !pod->wanted.ssh.proxy_jump) continue;
       notes.push_back(fmt::format("Jump host: {} is entered through {}.", change.address,
-                                  VisibleControls(*create->pod.ssh.proxy_jump)));
+                                  VisibleControls(*pod->wanted.ssh.proxy_jump)));
     }
   }
   if (*seal == Seal::kNotLookedAt) {

@@ -10,6 +10,7 @@
 #include "cmd/views/terraform_json.h"
 #include "cmd/views/terraform_resource.h"
 #include "plans/kinds/step/record.h"
+#include "plans/step_change.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -31,15 +32,13 @@ Value Resource(const Address& address) {
 
 // A step has the word of a provisioner in terraform's events.
 bool IsStep(const Change& change) {
-  return std::holds_alternative<RunStep>(change.action);
+  return change.verb == Verb::kRun;
 }
 
-// One of terraform's words for `action` in its events.
+// One of terraform's words for what is done, in its events.
 std::string_view EventAction(const Change& change) {
   if (IsKeep(change)) return change.previous_address.empty() ? "noop" : "move";
-  const auto* gone = std::get_if<Delete>(&change.action);
-  if (gone != nullptr && gone->forget) return "remove";
-  return ActionWord(change.action);
+  return change.verb == Verb::kForget ? "remove" : WordOf(change.verb);
 }
 
 // One of terraform's words for `reason`; empty: none.
@@ -148,7 +147,7 @@ void JsonEvents::ShowPlanned(const Change& planned, const State& state) {
   if (!reason.empty()) change.Set("reason", reason);
   change.Set("changed", Paths(planned.attributes, false));
   change.Set("replace_paths", Paths(planned.attributes, true));
-  if (const auto* run = std::get_if<RunStep>(&planned.action); run != nullptr && run->workers) {
+  if (const StepChange* run = AsStep(planned); run != nullptr && run->workers) {
     change.Set("workers", FormatRanges(*run->workers));
   }
   Write("info", fmt::format("{}: Plan to {}{}", planned.address, action, Clause(planned.reason)),

@@ -6,8 +6,12 @@
 #include <string_view>
 
 #include "cmd/views/plan_view.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
+#include "plans/training_change.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/bootstrap/step_runner.h"
 
 namespace podctl {
 namespace {
@@ -80,34 +84,44 @@ struct Row {
   std::string what;
 };
 
+std::string UpdateText(const PodChange* pod) {
+  if (pod == nullptr || !pod->power) return "update in-place";
+  const bool stops = *pod->power == Power::kStop;
+  if (pod->fields.empty()) return stops ? "stop" : "start";
+  return stops ? "update in-place, then stop" : "start, then update in-place";
+}
+
+std::string StepText(const StepChange& run) {
+  const std::string where =
+      run.workers ? fmt::format("on {} {}", run.workers->size() == 1 ? "worker" : "workers",
+                                FormatWorkers(*run.workers, run.per_slice))
+      : run.workers_by_slice.empty() ? "on every worker"
+                                     : "on workers " + run.workers_by_slice;
+  const std::string verb = run.step.kind == Step::Kind::kRestartRuntime ? "restart tpu-runtime "
+                           : run.step.kind == Step::Kind::kReadiness    ? "check for readiness "
+                                                                        : "run ";
+  return verb + where;
+}
+
 Row RowOf(const Change& change) {
-  if (std::holds_alternative<Create>(change.action)) return {"+", "create"};
-  if (const auto* patch = std::get_if<Patch>(&change.action)) {
-    if (!patch->power) return {"~", "update in-place"};
-    const bool stops = *patch->power == Power::kStop;
-    if (patch->fields.empty()) return {"~", stops ? "stop" : "start"};
-    return {"~", stops ? "update in-place, then stop" : "start, then update in-place"};
-  }
-  if (const auto* replace = std::get_if<Replace>(&change.action)) {
-    return replace->create_first ? Row{"+/-", "create replacement and then destroy"}
-                                 : Row{"-/+", "destroy and then create replacement"};
-  }
-  if (const auto* gone = std::get_if<Delete>(&change.action)) {
-    if (change.training) {
-      return gone->forget ? Row{"-", "forget (it has ended)"} : Row{"-", "cancel, and forget"};
-    }
-    return gone->forget ? Row{"-", "forget (it is gone already)"} : Row{"-", "destroy"};
-  }
-  if (const auto* run = std::get_if<RunStep>(&change.action)) {
-    const std::string where =
-        run->workers ? fmt::format("on {} {}", run->workers->size() == 1 ? "worker" : "workers",
-                                   FormatWorkers(*run->workers, run->per_slice))
-        : run->workers_by_slice.empty() ? "on every worker"
-                                        : "on workers " + run->workers_by_slice;
-    const std::string verb = run->step.kind == Step::Kind::kRestartRuntime ? "restart tpu-runtime "
-                             : run->step.kind == Step::Kind::kReadiness    ? "check for readiness "
-                                                                           : "run ";
-    return {">", verb + where};
+  if (const StepChange* run = AsStep(change)) return {">", StepText(*run)};
+  const bool training = AsTraining(change) != nullptr;
+  switch (change.verb) {
+    case Verb::kKeep:
+    case Verb::kRun:
+      break;
+    case Verb::kCreate:
+      return {"+", "create"};
+    case Verb::kUpdate:
+      return {"~", UpdateText(AsPod(change))};
+    case Verb::kDeleteThenCreate:
+      return {"-/+", "destroy and then create replacement"};
+    case Verb::kCreateThenDelete:
+      return {"+/-", "create replacement and then destroy"};
+    case Verb::kDelete:
+      return {"-", training ? "cancel, and forget" : "destroy"};
+    case Verb::kForget:
+      return {"-", training ? "forget (it has ended)" : "forget (it is gone already)"};
   }
   return {">", "move, from " + change.previous_address.Text()};
 }

@@ -6,11 +6,16 @@
 
 #include "cmd/views/line_diff.h"
 #include "cmd/views/paint.h"
+#include "plans/pod_change.h"
 #include "plans/runtime_unit.h"
 #include "plans/spec/runtime_flags.h"
+#include "plans/spec/spec.h"
+#include "plans/step_change.h"
+#include "plans/training_change.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
+#include "providers/bootstrap/step_runner.h"
 #include "providers/gcp/accelerator_catalog.h"
 
 namespace podctl {
@@ -19,25 +24,38 @@ namespace {
 struct Symbol {
   std::string_view text;
   Ink ink;
+  std::string_view meaning;
 };
 
-Symbol SymbolOf(const Action& action) {
-  if (std::holds_alternative<Create>(action)) return {"+", Ink::kGreen};
-  if (std::holds_alternative<Patch>(action)) return {"~", Ink::kYellow};
-  if (const auto* replace = std::get_if<Replace>(&action)) {
-    return {replace->create_first ? "+/-" : "-/+", Ink::kRed};
+Symbol SymbolOf(Verb verb) {
+  switch (verb) {
+    case Verb::kKeep:
+      break;
+    case Verb::kCreate:
+      return {"+", Ink::kGreen, "create"};
+    case Verb::kUpdate:
+      return {"~", Ink::kYellow, "update in-place"};
+    case Verb::kDeleteThenCreate:
+      return {"-/+", Ink::kRed, "destroy and then create replacement"};
+    case Verb::kCreateThenDelete:
+      return {"+/-", Ink::kRed, "create replacement and then destroy"};
+    case Verb::kDelete:
+    case Verb::kForget:
+      return {"-", Ink::kRed, "destroy"};
+    case Verb::kRun:
+      return {">", Ink::kCyan, "run on workers"};
   }
-  if (std::holds_alternative<Delete>(action)) return {"-", Ink::kRed};
-  return {">", Ink::kCyan};
+  return {};
 }
 
 std::string ReplaceHeadline(const Change& change) {
+  const PodChange* pod = AsPod(change);
   switch (change.reason_code) {
     case ReasonCode::kTainted:
-      if (!change.node_state) return "must be replaced";
-      return fmt::format("is {}, so must be replaced", *change.node_state == "DELETING"
+      if (pod == nullptr || !pod->node_state) return "must be replaced";
+      return fmt::format("is {}, so must be replaced", *pod->node_state == "DELETING"
                                                            ? "being deleted"
-                                                           : VisibleControls(*change.node_state));
+                                                           : VisibleControls(*pod->node_state));
     case ReasonCode::kByRequest:
       return "will be replaced, as requested";
     case ReasonCode::kByTriggers:
@@ -49,46 +67,54 @@ std::string ReplaceHeadline(const Change& change) {
 
 // Whether the headline says it all.
 bool HeadlineHoldsReason(const Change& change) {
-  return std::holds_alternative<Replace>(change.action) && !change.training &&
-         ((change.reason_code == ReasonCode::kTainted && change.node_state) ||
+  const PodChange* pod = AsPod(change);
+  return IsReplace(change) && pod != nullptr &&
+         ((change.reason_code == ReasonCode::kTainted && pod->node_state) ||
           change.reason_code == ReasonCode::kByRequest);
 }
 
-std::string PatchHeadline(const Patch& patch) {
-  if (!patch.power) return "will be updated in-place";
-  const bool stops = *patch.power == Power::kStop;
-  if (patch.fields.empty()) return stops ? "will be stopped" : "will be started";
+std::string UpdateHeadline(const PodChange* pod) {
+  if (pod == nullptr || !pod->power) return "will be updated in-place";
+  const bool stops = *pod->power == Power::kStop;
+  if (pod->fields.empty()) return stops ? "will be stopped" : "will be started";
   return stops ? "will be updated in-place, then stopped"
                : "will be started, then updated in-place";
 }
 
-// Of a training job, which is submitted once and then runs by itself.
-std::string TrainingHeadline(const Change& change) {
-  if (const auto* create = std::get_if<Create>(&change.action)) {
-    return create->resume ? "is submitted, and will be waited for" : "will be submitted";
-  }
-  if (std::holds_alternative<Replace>(change.action)) return ReplaceHeadline(change);
-  return std::get<Delete>(change.action).forget ? "has ended, and will be forgotten"
-                                                : "will be cancelled, and forgotten";
-}
-
-std::string Headline(const Change& change) {
-  if (change.training) return TrainingHeadline(change);
-  if (const auto* create = std::get_if<Create>(&change.action)) {
-    return create->resume ? "is being created, and will be waited for" : "will be created";
-  }
-  if (const auto* patch = std::get_if<Patch>(&change.action)) return PatchHeadline(*patch);
-  if (std::holds_alternative<Replace>(change.action)) return ReplaceHeadline(change);
-  if (const auto* gone = std::get_if<Delete>(&change.action)) {
-    return gone->forget ? "is gone already, and will be forgotten" : "will be destroyed";
-  }
-  const auto& run = std::get<RunStep>(change.action);
+std::string StepHeadline(const StepChange& run) {
   const std::string verb = run.step.kind == Step::Kind::kRestartRuntime ? "will restart tpu-runtime"
                            : run.step.kind == Step::Kind::kReadiness    ? "will check for readiness"
                                                                         : "will run";
   const std::size_t count = run.workers ? run.workers->size() : run.expected_workers;
   if (count == 0) return verb + " on every worker (how many is known after apply)";
   return fmt::format("{} on {}", verb, Plural(count, "worker"));
+}
+
+std::string Headline(const Change& change) {
+  if (const StepChange* run = AsStep(change)) return StepHeadline(*run);
+  // A training job is submitted once, and then runs by itself.
+  const bool training = AsTraining(change) != nullptr;
+  switch (change.verb) {
+    case Verb::kKeep:
+    case Verb::kRun:
+      break;
+    case Verb::kCreate:
+      if (training) {
+        return change.begun ? "is submitted, and will be waited for" : "will be submitted";
+      }
+      return change.begun ? "is being created, and will be waited for" : "will be created";
+    case Verb::kUpdate:
+      return UpdateHeadline(AsPod(change));
+    case Verb::kDeleteThenCreate:
+    case Verb::kCreateThenDelete:
+      return ReplaceHeadline(change);
+    case Verb::kDelete:
+      return training ? "will be cancelled, and forgotten" : "will be destroyed";
+    case Verb::kForget:
+      return training ? "has ended, and will be forgotten"
+                      : "is gone already, and will be forgotten";
+  }
+  return {};
 }
 
 bool HasLines(const std::optional<Value>& value) {
@@ -182,7 +208,7 @@ class PlanView {
   void ShowEndedJobs() {
     bool any = false;
     for (const Change& change : plan_.changes) {
-      if (!change.training || !IsKeep(change) || change.reason.empty()) continue;
+      if (!AsTraining(change) || !IsKeep(change) || change.reason.empty()) continue;
       std::string reason = VisibleControls(change.reason);
       if (reason.ends_with('.')) reason.pop_back();
       text_ += fmt::format("{}: {}.\n  The same spec does not run it again; `--replace {}` does.\n",
@@ -203,38 +229,20 @@ class PlanView {
   }
 
   void ShowSymbols() {
-    const auto has = [&](auto predicate) {
-      return std::any_of(plan_.changes.begin(), plan_.changes.end(),
-                         [&](const Change& change) { return predicate(change.action); });
-    };
-    const auto legend = [&](std::string_view symbol, Ink ink, std::string_view meaning) {
-      text_ += fmt::format("{}{} {}\n", std::string(5 - symbol.size(), ' '), paint_(ink, symbol),
-                           meaning);
-    };
-    if (has([](const auto& a) { return std::holds_alternative<Create>(a); })) {
-      legend("+", Ink::kGreen, "create");
-    }
-    if (has([](const auto& a) { return std::holds_alternative<Patch>(a); })) {
-      legend("~", Ink::kYellow, "update in-place");
-    }
-    if (has([](const auto& a) { return std::holds_alternative<Delete>(a); })) {
-      legend("-", Ink::kRed, "destroy");
-    }
-    const auto replaces = [](bool first) {
-      return [first](const auto& a) {
-        const auto* replace = std::get_if<Replace>(&a);
-        return replace != nullptr && replace->create_first == first;
-      };
-    };
-    if (has(replaces(false))) legend("-/+", Ink::kRed, "destroy and then create replacement");
-    if (has(replaces(true))) legend("+/-", Ink::kRed, "create replacement and then destroy");
-    if (has([](const auto& a) { return std::holds_alternative<RunStep>(a); })) {
-      legend(">", Ink::kCyan, "run on workers");
+    for (Verb verb : {Verb::kCreate, Verb::kUpdate, Verb::kDelete, Verb::kDeleteThenCreate,
+                      Verb::kCreateThenDelete, Verb::kRun}) {
+      const Symbol symbol = SymbolOf(verb);
+      const bool used = std::any_of(
+          plan_.changes.begin(), plan_.changes.end(),
+          [&](const Change& change) { return SymbolOf(change.verb).text == symbol.text; });
+      if (!used) continue;
+      text_ += fmt::format("{}{} {}\n", std::string(5 - symbol.text.size(), ' '),
+                           paint_(symbol.ink, symbol.text), symbol.meaning);
     }
   }
 
   void ShowChange(const Change& change) {
-    const Symbol symbol = SymbolOf(change.action);
+    const Symbol symbol = SymbolOf(change.verb);
     text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(change.address.Text())),
                          Headline(change));
     if (!change.previous_address.empty()) {
@@ -250,7 +258,7 @@ class PlanView {
     }
     text_ += fmt::format("{}{} {}", std::string(3 - symbol.text.size(), ' '),
                          paint_(symbol.ink, symbol.text), Title(change));
-    if (const auto* run = std::get_if<RunStep>(&change.action)) {
+    if (const StepChange* run = AsStep(change)) {
       ShowStep(*run);
     } else if (change.attributes.empty()) {
       text_ += "\n";
@@ -265,36 +273,31 @@ class PlanView {
 
   // On several hosts one would expect a restart, which such an image has no need of.
   void ShowWhoTakesFlags(const Change& change) {
-    const PodSpec* pod = SpecOf(change.action);
+    const PodChange* pod = AsPod(change);
     const bool flags =
         std::any_of(change.attributes.begin(), change.attributes.end(), [](const auto& attribute) {
           return attribute.path == std::string("metadata.") + kRuntimeVariablesKey;
         });
-    if (!flags || pod == nullptr || gcp::ExpectedWorkers(pod->node).value_or(1) < 2) return;
-    const auto unit = ImageHasRuntimeUnit(pod->node["runtimeVersion"].AsString());
+    if (!flags || pod == nullptr || IsDelete(change)) return;
+    const Value& node = pod->wanted.node;
+    if (gcp::ExpectedWorkers(node).value_or(1) < 2) return;
+    const auto unit = ImageHasRuntimeUnit(node["runtimeVersion"].AsString());
     if (!unit || *unit) return;
     text_ += "        # no tpu-runtime on this image: what podctl starts takes these variables\n";
   }
 
-  static const PodSpec* SpecOf(const Action& action) {
-    if (const auto* create = std::get_if<Create>(&action)) return &create->pod;
-    if (const auto* patch = std::get_if<Patch>(&action)) return &patch->pod;
-    if (const auto* replace = std::get_if<Replace>(&action)) return &replace->pod;
-    return nullptr;
-  }
-
   static std::string Title(const Change& change) {
-    if (std::holds_alternative<RunStep>(change.action)) {
-      return VisibleControls(change.address.Text());
+    if (const TrainingJobSpec* job = AsTraining(change)) {
+      return VisibleControls(fmt::format("{} (in {})", change.address, job->region));
     }
-    if (change.training) {
-      return VisibleControls(fmt::format("{} (in {})", change.address, change.training->region));
+    if (const PodChange* pod = AsPod(change)) {
+      return VisibleControls(fmt::format("{} (node {} in {})", change.address.WithoutDeposed(),
+                                         pod->node.node, pod->node.zone));
     }
-    return VisibleControls(fmt::format("{} (node {} in {})", change.address.WithoutDeposed(),
-                                       change.node.node, change.node.zone));
+    return VisibleControls(change.address.Text());
   }
 
-  void ShowStep(const RunStep& run) {
+  void ShowStep(const StepChange& run) {
     const std::string where =
         run.workers ? fmt::format("{} {}", run.workers->size() == 1 ? "worker" : "workers",
                                   FormatWorkers(*run.workers, run.per_slice))
@@ -443,9 +446,10 @@ std::string PlanSummary(const Plan& plan) {
   std::string text = fmt::format("Plan: {} to add, {} to change, {} to destroy.\n", counts.add,
                                  counts.change, counts.destroy);
   if (counts.steps > 0) {
-    text += fmt::format("Bootstrap: {} to run on {}.\n", Plural(counts.steps, "step"),
-                        counts.step_workers_known ? Plural(counts.step_workers, "worker")
-                                                  : std::string("workers known after apply"));
+    const StepReach reach = ReachOfSteps(plan);
+    text += fmt::format(
+        "Bootstrap: {} to run on {}.\n", Plural(counts.steps, "step"),
+        reach.known ? Plural(reach.workers, "worker") : std::string("workers known after apply"));
   }
   return text;
 }

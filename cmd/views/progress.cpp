@@ -7,8 +7,12 @@
 
 #include "cmd/views/live_block.h"
 #include "cmd/views/paint.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
+#include "plans/training_change.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
+#include "providers/bootstrap/step_runner.h"
 
 namespace podctl {
 namespace {
@@ -36,8 +40,8 @@ class ProgressView final : public EventSink {
   void OnStart(const Change& change) override {
     running_[change.address] = {&change, clock_.Steady(), {}};
     std::string line = fmt::format("{}: {}", change.address, WordsFor(change).start);
-    if (const auto* run = std::get_if<RunStep>(&change.action)) {
-      if (run->workers) line += " on " + Plural(run->workers->size(), "worker");
+    if (const StepChange* run = AsStep(change); run != nullptr && run->workers) {
+      line += " on " + Plural(run->workers->size(), "worker");
     }
     if (!live()) Print(line + "...");
     Draw();
@@ -146,33 +150,15 @@ class ProgressView final : public EventSink {
   Clock::SteadyTime drawn_at_{};
 };
 
-}  // namespace
+ProgressWords WordsForUpdate(const PodChange* pod) {
+  if (pod != nullptr && pod->power && pod->fields.empty()) {
+    if (*pod->power == Power::kStop) return {"Stopping", "Still stopping", "Stopped"};
+    return {"Starting", "Still starting", "Started"};
+  }
+  return {"Modifying", "Still modifying", "Modifications complete"};
+}
 
-ProgressWords WordsFor(const Change& change) {
-  if (change.training && std::holds_alternative<Create>(change.action)) {
-    return {"Submitting", "Still waiting to run", "Submission complete"};
-  }
-  if (const auto* gone = std::get_if<Delete>(&change.action); change.training && gone != nullptr) {
-    if (gone->forget) return {"Forgetting", "Still forgetting", "Forgotten"};
-    return {"Cancelling", "Still cancelling", "Cancellation complete"};
-  }
-  if (std::holds_alternative<Create>(change.action)) {
-    return {"Creating", "Still creating", "Creation complete"};
-  }
-  if (const auto* patch = std::get_if<Patch>(&change.action)) {
-    if (patch->power && patch->fields.empty()) {
-      return *patch->power == Power::kStop ? ProgressWords{"Stopping", "Still stopping", "Stopped"}
-                                           : ProgressWords{"Starting", "Still starting", "Started"};
-    }
-    return {"Modifying", "Still modifying", "Modifications complete"};
-  }
-  if (std::holds_alternative<Replace>(change.action)) {
-    return {"Replacing", "Still replacing", "Replacement complete"};
-  }
-  if (std::holds_alternative<Delete>(change.action)) {
-    return {"Destroying", "Still destroying", "Destruction complete"};
-  }
-  const auto* run = std::get_if<RunStep>(&change.action);
+ProgressWords WordsForStep(const StepChange* run) {
   if (run != nullptr && run->step.kind == Step::Kind::kRestartRuntime) {
     return {"Restarting tpu-runtime", "Still restarting", "Restart complete"};
   }
@@ -180,6 +166,32 @@ ProgressWords WordsFor(const Change& change) {
     return {"Checking for readiness", "Still checking", "Check complete"};
   }
   return {"Running", "Still running", "Step complete"};
+}
+
+}  // namespace
+
+ProgressWords WordsFor(const Change& change) {
+  const bool training = AsTraining(change) != nullptr;
+  switch (change.verb) {
+    case Verb::kCreate:
+      if (training) return {"Submitting", "Still waiting to run", "Submission complete"};
+      return {"Creating", "Still creating", "Creation complete"};
+    case Verb::kUpdate:
+      return WordsForUpdate(AsPod(change));
+    case Verb::kDeleteThenCreate:
+    case Verb::kCreateThenDelete:
+      return {"Replacing", "Still replacing", "Replacement complete"};
+    case Verb::kForget:
+      if (training) return {"Forgetting", "Still forgetting", "Forgotten"};
+      [[fallthrough]];
+    case Verb::kDelete:
+      if (training) return {"Cancelling", "Still cancelling", "Cancellation complete"};
+      return {"Destroying", "Still destroying", "Destruction complete"};
+    case Verb::kKeep:
+    case Verb::kRun:
+      break;
+  }
+  return WordsForStep(AsStep(change));
 }
 
 std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock) {

@@ -8,8 +8,11 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/record.h"
+#include "plans/pod_change.h"
 #include "plans/spec/references.h"
+#include "plans/spec/spec.h"
 #include "plans/training/requests.h"
+#include "plans/training_change.h"
 #include "plans/training_plan.h"
 
 namespace podctl {
@@ -22,16 +25,23 @@ Value Words(std::initializer_list<const char*> words) {
 }
 
 Value ActionsOf(const Change& change, const TerraformSides& sides) {
-  if (std::holds_alternative<Create>(change.action)) return Words({"create"});
-  if (std::holds_alternative<Patch>(change.action)) return Words({"update"});
-  if (const auto* replace = std::get_if<Replace>(&change.action)) {
-    return replace->create_first ? Words({"create", "delete"}) : Words({"delete", "create"});
-  }
-  if (const auto* gone = std::get_if<Delete>(&change.action)) {
-    return gone->forget ? Words({"forget"}) : Words({"delete"});
-  }
-  if (std::holds_alternative<RunStep>(change.action)) {
-    return sides.before.values.is_null() ? Words({"create"}) : Words({"update"});
+  switch (change.verb) {
+    case Verb::kKeep:
+      break;
+    case Verb::kCreate:
+      return Words({"create"});
+    case Verb::kUpdate:
+      return Words({"update"});
+    case Verb::kDeleteThenCreate:
+      return Words({"delete", "create"});
+    case Verb::kCreateThenDelete:
+      return Words({"create", "delete"});
+    case Verb::kDelete:
+      return Words({"delete"});
+    case Verb::kForget:
+      return Words({"forget"});
+    case Verb::kRun:
+      return sides.before.values.is_null() ? Words({"create"}) : Words({"update"});
   }
   return Words({"no-op"});
 }
@@ -130,18 +140,6 @@ Value RootModule(Value::List resources) {
   return values;
 }
 
-const PodSpec* PodOf(const Action& action) {
-  return std::visit(
-      [](const auto& one) -> const PodSpec* {
-        if constexpr (requires { one.pod; }) {
-          return &one.pod;
-        } else {
-          return nullptr;
-        }
-      },
-      action);
-}
-
 void FindReferencesIn(const Value& value, std::set<std::string>* references) {
   if (value.is_string()) {
     for (const PodReference& reference : FindReferences(value.AsString())) {
@@ -202,13 +200,13 @@ Value ConfiguredStep(const PodSpec& pod, const StepSpec& step) {
   return resource;
 }
 
-Value ConfiguredJob(const Change& change) {
-  Value resource = TerraformName(change.address);
+Value ConfiguredJob(const Address& address, const TrainingJobSpec& job) {
+  Value resource = TerraformName(address);
   resource.Erase("provider_name");
   resource.Set("provider_config_key", "podctl");
   resource.Set("schema_version", 0);
   Value expressions = Value::EmptyMap();
-  for (const auto& [path, value] : WordsOfBody(CustomJobBody(*change.training))) {
+  for (const auto& [path, value] : WordsOfBody(CustomJobBody(job))) {
     expressions.MutableMap()[path].Set("constant_value", value);
   }
   resource.Set("expressions", std::move(expressions));
@@ -218,13 +216,15 @@ Value ConfiguredJob(const Change& change) {
 Value Configuration(const SavedPlan& saved) {
   Value::List resources;
   for (const Change& change : saved.plan.changes) {
-    if (change.training && !std::holds_alternative<Delete>(change.action)) {
-      resources.push_back(ConfiguredJob(change));
+    if (IsDelete(change)) continue;
+    if (const auto* job = AsTraining(change)) {
+      resources.push_back(ConfiguredJob(change.address, *job));
     }
-    const PodSpec* pod = change.training ? nullptr : PodOf(change.action);
-    if (pod == nullptr) continue;
-    resources.push_back(ConfiguredPod(*pod));
-    for (const StepSpec& step : pod->bootstrap) resources.push_back(ConfiguredStep(*pod, step));
+    const PodChange* its = AsPod(change);
+    if (its == nullptr) continue;
+    const PodSpec& pod = its->wanted;
+    resources.push_back(ConfiguredPod(pod));
+    for (const StepSpec& step : pod.bootstrap) resources.push_back(ConfiguredStep(pod, step));
   }
   Value configuration;
   configuration.SetPath("provider_config.podctl.name", "podctl");
@@ -256,17 +256,15 @@ Value Variables(const SavedPlan& saved) {
 // Steps that this plan leaves as they are.
 std::map<Address, const StepRecord*> RestingSteps(const SavedPlan& saved, const State& state) {
   std::set<Address> touched;
-  std::set<Address> pods_made_or_gone;
+  std::set<Address> made_or_gone;
   for (const Change& change : saved.plan.changes) {
     touched.insert(change.address);
-    const bool lives_on =
-        std::holds_alternative<Keep>(change.action) || std::holds_alternative<Patch>(change.action);
-    const bool is_step = std::holds_alternative<RunStep>(change.action);
-    if (!lives_on && !is_step) pods_made_or_gone.insert(PodAddress(change.pod));
+    if (LivesOn(change) || change.verb == Verb::kRun) continue;
+    made_or_gone.insert(change.address.WithoutDeposed());
   }
   std::map<Address, const StepRecord*> resting;
   for (const auto& [address, record] : Steps(state)) {
-    if (touched.contains(address) || pods_made_or_gone.contains(record.pod)) continue;
+    if (touched.contains(address) || made_or_gone.contains(record.pod)) continue;
     resting.emplace(address, &record);
   }
   return resting;

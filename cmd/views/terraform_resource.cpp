@@ -6,10 +6,16 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/record.h"
+#include "plans/pod_change.h"
 #include "plans/published_keys.h"
+#include "plans/spec/spec.h"
+#include "plans/step_change.h"
 #include "plans/training/requests.h"
+#include "plans/training_change.h"
 #include "plans/training_plan.h"
 #include "providers/base/text.h"
+#include "providers/bootstrap/step_runner.h"
+#include "providers/provider.h"
 
 namespace podctl {
 namespace {
@@ -87,7 +93,8 @@ void SetPlace(const NodeName& name, TerraformObject* object) {
 }
 
 const PodRecord* Find(const State& state, const Change& change) {
-  for (const Address& address : {change.address, change.previous_address, PodAddress(change.pod)}) {
+  for (const Address& address :
+       {change.address, change.previous_address, change.address.WithoutDeposed()}) {
     if (const PodRecord* record = Pods(state).Get(address)) return record;
   }
   return nullptr;
@@ -138,11 +145,11 @@ const char* KindName(Step::Kind kind) {
   return "";
 }
 
-TerraformObject StepAfter(const Change& change, const RunStep& run, const StepRecord* record) {
+TerraformObject StepAfter(const Address& address, const StepChange& run, const StepRecord* record) {
   TerraformObject after;
   after.values = Value::EmptyMap();
-  after.values.Set("pod", PodAddress(change.pod).Text());
-  after.values.Set("step", StepName(change.address));
+  after.values.Set("pod", PodAddress(PodNameOf(address)).Text());
+  after.values.Set("step", StepName(address));
   after.values.Set("kind", KindName(run.step.kind));
   std::set<int> workers = AppliedWorkers(record);
   if (run.workers) {
@@ -173,11 +180,11 @@ TerraformObject StepAfter(const Change& change, const RunStep& run, const StepRe
   return after;
 }
 
-TerraformSides SidesOfStep(const Change& change, const RunStep& run, const State& state) {
-  const StepRecord* known = Steps(state).Get(change.address);
+TerraformSides SidesOfStep(const Address& address, const StepChange& run, const State& state) {
+  const StepRecord* known = Steps(state).Get(address);
   TerraformSides sides;
-  if (known != nullptr) sides.before = ObjectOf(change.address, *known);
-  sides.after = StepAfter(change, run, known);
+  if (known != nullptr) sides.before = ObjectOf(address, *known);
+  sides.after = StepAfter(address, run, known);
   return sides;
 }
 
@@ -212,32 +219,26 @@ TerraformObject ObjectOf(const Address& address, const StepRecord& record) {
 namespace {
 
 // The service decides these when the job is submitted.
-TerraformObject JobAfter(const Change& change) {
+TerraformObject JobAfter(const TrainingJobSpec& job) {
   TerraformObject after;
   after.values = Value::EmptyMap();
-  for (auto& [path, value] : WordsOfBody(CustomJobBody(*change.training))) {
+  for (auto& [path, value] : WordsOfBody(CustomJobBody(job))) {
     Put(&after.values, Steps(path), value);
   }
-  after.values.Set("project", change.training->project);
-  after.values.Set("region", change.training->region);
+  after.values.Set("project", job.project);
+  after.values.Set("region", job.region);
   after.unknown.Set("id", true);
   after.unknown.Set("state", true);
   return after;
 }
 
-TerraformSides SidesOfTraining(const Change& change, const State& state) {
+TerraformSides SidesOfTraining(const Change& change, const TrainingJobSpec& job,
+                               const State& state) {
   TerraformSides sides;
   const TrainingRecord* record = TrainingJobs(state).Get(change.address);
-  if (record != nullptr) sides.before = ObjectOf(*record);
-  const auto* create = std::get_if<Create>(&change.action);
-  if (IsKeep(change)) {
-    sides.after = sides.before;
-  } else if (create != nullptr) {
-    sides.before = {};
-    sides.after = JobAfter(change);
-  } else if (std::holds_alternative<Replace>(change.action)) {
-    sides.after = JobAfter(change);
-  }
+  if (record != nullptr && change.verb != Verb::kCreate) sides.before = ObjectOf(*record);
+  if (IsKeep(change)) sides.after = sides.before;
+  if (Makes(change)) sides.after = JobAfter(job);
   return sides;
 }
 
@@ -257,26 +258,22 @@ TerraformObject ObjectOf(const TrainingRecord& record) {
 }
 
 TerraformSides SidesOf(const Change& change, const State& state) {
-  if (change.training) return SidesOfTraining(change, state);
-  if (const auto* run = std::get_if<RunStep>(&change.action)) {
-    return SidesOfStep(change, *run, state);
-  }
+  if (const auto* job = AsTraining(change)) return SidesOfTraining(change, *job, state);
+  if (const auto* run = AsStep(change)) return SidesOfStep(change.address, *run, state);
   TerraformSides sides;
-  const PodRecord* record = Find(state, change);
-  const bool is_create = std::holds_alternative<Create>(change.action);
-  if (record != nullptr && !is_create) {
+  const PodChange* pod = AsPod(change);
+  const PodRecord* record = change.verb == Verb::kCreate ? nullptr : Find(state, change);
+  if (record != nullptr) {
     sides.before = ObjectOf(*record);
     Overlay(change.attributes, Side::kBefore, &sides.before);
     SetPlace({record->project, record->zone, record->current.locator}, &sides.before);
   }
-  if (const auto* gone = std::get_if<Delete>(&change.action)) {
-    if (gone->deposed) SetPlace(change.node, &sides.before);
+  if (IsDelete(change)) {
+    if (pod != nullptr && !change.address.deposed.empty()) SetPlace(pod->node, &sides.before);
     return sides;
   }
-  if (const auto* create = std::get_if<Create>(&change.action)) {
-    sides.after = Made(create->pod, nullptr, change);
-  } else if (const auto* replace = std::get_if<Replace>(&change.action)) {
-    sides.after = Made(replace->pod, record, change);
+  if (pod != nullptr && Makes(change)) {
+    sides.after = Made(pod->wanted, record, change);
   } else {
     sides.after = sides.before;
     Overlay(change.attributes, Side::kAfter, &sides.after);
@@ -303,13 +300,13 @@ TerraformSides SidesOf(const Drift& drift, const State& state) {
 }
 
 bool IsPartOfReplacement(const Change& change, const Plan& plan) {
-  const auto* gone = std::get_if<Delete>(&change.action);
-  if (gone == nullptr || !gone->deposed) return false;
-  return std::any_of(plan.changes.begin(), plan.changes.end(), [&](const Change& other) {
-    const auto* replace = std::get_if<Replace>(&other.action);
-    return replace != nullptr && replace->create_first && other.pod == change.pod &&
-           std::count(change.waits_for.begin(), change.waits_for.end(), other.address) > 0;
-  });
+  if (!IsDelete(change) || change.address.deposed.empty()) return false;
+  const Address pod = change.address.WithoutDeposed();
+  const auto& waits_for = change.waits_for;
+  return std::count(waits_for.begin(), waits_for.end(), pod) > 0 &&
+         std::any_of(plan.changes.begin(), plan.changes.end(), [&](const Change& other) {
+           return other.address == pod && other.verb == Verb::kCreateThenDelete;
+         });
 }
 
 Value TerraformName(const Address& address) {

@@ -7,33 +7,28 @@
 #include <optional>
 #include <set>
 #include <string_view>
-#include <variant>
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
+#include "plans/pod_change.h"
 
 namespace podctl {
 namespace {
 
 // What becomes of the pod itself; "" for its steps, and for what is only bookkeeping.
 std::string_view FateOf(const Change& change) {
-  if (std::holds_alternative<Create>(change.action)) return "is created";
-  if (std::holds_alternative<Replace>(change.action)) return "is replaced";
-  if (std::holds_alternative<Patch>(change.action)) return "is changed";
-  const auto* removal = std::get_if<Delete>(&change.action);
-  return removal != nullptr && !removal->deposed ? "is destroyed" : "";
-}
-
-bool MakesWorkers(const Change& change) {
-  return std::holds_alternative<Create>(change.action) ||
-         std::holds_alternative<Replace>(change.action);
+  if (AsPod(change) == nullptr) return "";
+  if (change.verb == Verb::kCreate) return "is created";
+  if (IsReplace(change)) return "is replaced";
+  if (change.verb == Verb::kUpdate) return "is changed";
+  return IsDelete(change) && change.address.deposed.empty() ? "is destroyed" : "";
 }
 
 // Pods of which something was left undone.
 std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& result) {
   std::set<Address> addresses;
   std::set<std::string> pods;
-  for (const auto& failure : result.failures) pods.insert(failure.change.pod);
+  for (const auto& failure : result.failures) pods.insert(PodNameOf(failure.change.address));
   for (const auto& skip : result.skipped) addresses.insert(skip.address);
   addresses.insert(result.unfinished.begin(), result.unfinished.end());
   addresses.insert(result.queued.begin(), result.queued.end());
@@ -54,7 +49,9 @@ std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& resu
 std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan) {
   std::map<std::string, std::string_view> fates;  // by the pod's name
   for (const Change& change : plan.changes) {
-    if (const std::string_view fate = FateOf(change); !fate.empty()) fates[change.pod] = fate;
+    if (const std::string_view fate = FateOf(change); !fate.empty()) {
+      fates[PodNameOf(change.address)] = fate;
+    }
   }
   std::vector<std::string> lines;
   for (const JobSpec& job : spec.jobs) {
@@ -71,8 +68,9 @@ std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan) {
 std::vector<DueJob> JobsDue(const Spec& spec, const Plan& plan, const ExecuteResult& result) {
   std::map<std::string, bool> touched;  // pod -> whether its workers are new
   for (const Change& change : plan.changes) {
-    if (MakesWorkers(change)) touched[change.pod] = true;
-    if (std::holds_alternative<RunStep>(change.action)) touched.emplace(change.pod, false);
+    const std::string pod = PodNameOf(change.address);
+    if (!pod.empty() && Makes(change)) touched[pod] = true;
+    if (change.verb == Verb::kRun) touched.emplace(pod, false);
   }
   const std::set<std::string> unfinished = UnfinishedPods(spec, result);
   std::vector<DueJob> due;

@@ -52,11 +52,11 @@ class RoundPace {
 // on has what is left of the time, and tries every zone once in any case.
 class CapacityTask final : public Task {
  public:
-  CapacityTask(const Change& change, const PodSpec& pod, CreateKind kind, TaskContext& context)
-      : change_(change), pod_(pod), kind_(kind), context_(context) {}
+  CapacityTask(const PodSpec& pod, CreateKind kind, TaskContext& context)
+      : address_(PodAddress(pod.name)), pod_(pod), kind_(kind), context_(context) {}
 
   Need Begin() override {
-    const PodRecord* record = context_.journal.Find(change_.address);
+    const PodRecord* record = context_.journal.Find(address_);
     zones_ = pod_.capacity->zones;
     // What is still to be deleted there belongs to the record, so that stays in its zone.
     if (record != nullptr && !record->deposed.empty()) zones_ = {pod_.zone};
@@ -100,25 +100,25 @@ class CapacityTask final : public Task {
     refusal_ = Refusal::kNone;
     // The old attempt may be what called this.
     std::swap(attempt_, before_);
-    attempt_ = MakePlainCreateTask(change_, pod_, kind, context_, &refusal_);
+    attempt_ = MakePlainCreateTask(pod_, kind, context_, &refusal_);
     return Next(attempt_->Begin());
   }
 
   // In the zone whose turn it is, after an attempt.
   Need Again() {
-    const PodRecord* record = context_.journal.Find(change_.address);
+    const PodRecord* record = context_.journal.Find(address_);
     const bool open = record != nullptr && record->pending().has_value();
     return Try(open ? CreateKind::kResume : CreateKind::kNew);
   }
 
   Need Next(Need need) {
     if (need.kind != Need::Kind::kDone || need.result) return need;
-    const PodRecord* record = context_.journal.Find(change_.address);
+    const PodRecord* record = context_.journal.Find(address_);
     if (record != nullptr && record->exists()) return need;  // a half-made node, which stays
     const bool passes = refusal_ == Refusal::kNoCapacity || refusal_ == Refusal::kReservation;
     const bool open = record != nullptr && record->pending().has_value();
     if (!passes) {
-      if (!open) context_.journal.GiveUpCapacity(change_.address);
+      if (!open) context_.journal.GiveUpCapacity(address_);
       return need;
     }
     // What became of the attempt could not be seen: it is looked at again, in its turn.
@@ -128,7 +128,7 @@ class CapacityTask final : public Task {
     pod_.zone = zones_[at_];
     context_.journal.SeekCapacity(pod_);
     if (++tried_ >= zones_.size()) return Pause(need.result.error());
-    context_.note(change_.address, fmt::format("{}: tries {}", why, pod_.zone));
+    context_.note(address_, fmt::format("{}: tries {}", why, pod_.zone));
     return Again();
   }
 
@@ -140,7 +140,7 @@ class CapacityTask final : public Task {
         refusal_ == Refusal::kReservation ? "no room in the reservation for" : "no capacity for";
     const std::string found = fmt::format("{} {} in {}", what, TypeOf(pod_), where);
     if (left.count() <= 0) {
-      context_.journal.GiveUpCapacity(change_.address);
+      context_.journal.GiveUpCapacity(address_);
       const bool waited = context_.wait_for_capacity && pod_.capacity->retry.count() > 0;
       return Failed(MakeError(
           error.code,
@@ -153,13 +153,12 @@ class CapacityTask final : public Task {
     waits_for_ = fmt::format("{}, next try at {}, until {}",
                              what == "no capacity for" ? "no capacity" : "the reservation is full",
                              next, until_);
-    context_.note(change_.address,
-                  fmt::format("{}: tries again at {}, until {}", found, next, until_));
+    context_.note(address_, fmt::format("{}: tries again at {}, until {}", found, next, until_));
     pausing_ = true;
     return Sleep(pause);
   }
 
-  const Change change_;
+  const Address address_;
   PodSpec pod_;  // its zone is the one whose turn it is
   const CreateKind kind_;
   TaskContext& context_;
@@ -178,9 +177,8 @@ class CapacityTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakeCapacityTask(const Change& change, const PodSpec& pod, CreateKind kind,
-                                       TaskContext& context) {
-  return std::make_unique<CapacityTask>(change, pod, kind, context);
+std::unique_ptr<Task> MakeCapacityTask(const PodSpec& pod, CreateKind kind, TaskContext& context) {
+  return std::make_unique<CapacityTask>(pod, kind, context);
 }
 
 }  // namespace podctl

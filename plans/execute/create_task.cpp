@@ -28,9 +28,8 @@ namespace {
 // the same id, by which the service knows it.
 class CreateTask final : public Task {
  public:
-  CreateTask(const Change& change, PodSpec pod, CreateKind kind, TaskContext& context,
-             gcp::Refusal* refusal)
-      : address_(change.address),
+  CreateTask(PodSpec pod, CreateKind kind, TaskContext& context, gcp::Refusal* refusal)
+      : address_(PodAddress(pod.name)),
         pod_(std::move(pod)),
         name_(NameOf(pod_)),
         kind_(kind),
@@ -271,10 +270,7 @@ class CreateTask final : public Task {
     if (!earlier_ || DiffKeys(pod_, record, node).empty()) return AskHostKeys();
     // Whoever asked for this node need not be who waits for it: its workers may not know our key.
     phase_ = Phase::kLetIn;
-    Change change;
-    change.address = address_;
-    change.pod = pod_.name;
-    let_in_ = MakePatchTask(change, Patch{pod_, {"metadata"}}, context_);
+    let_in_ = MakePatchTask(pod_, {"metadata"}, context_);
     return OnLetIn(let_in_->Begin());
   }
 
@@ -338,10 +334,7 @@ class CreateTask final : public Task {
     if (NodeState(*node) == "READY") return Take(*node);
     context_.journal.NodeFound(address_, *node);
     context_.note(address_, "the creation failed and left a half-made node, which is deleted");
-    Change change;
-    change.address = address_;
-    change.pod = pod_.name;
-    clean_up_ = MakeDeleteTask(change, Delete{}, context_);
+    clean_up_ = MakeDeleteTask(address_, false, context_);
     context_.journal.OperationStarted(address_, "");  // that operation is over
     phase_ = Phase::kDelete;
     return OnCleanUp(clean_up_->Begin());
@@ -384,19 +377,18 @@ class CreateTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
-                                     TaskContext& context) {
+std::unique_ptr<Task> MakeCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context) {
   if (pod.queued && kind != CreateKind::kFromQueue) {
-    return MakeQueuedCreateTask(change, pod, kind == CreateKind::kResume, context);
+    return MakeQueuedCreateTask(pod, kind == CreateKind::kResume, context);
   }
   const bool seeks = kind == CreateKind::kNew || kind == CreateKind::kResume;
-  if (pod.capacity && seeks) return MakeCapacityTask(change, pod, kind, context);
-  return MakePlainCreateTask(change, pod, kind, context, nullptr);
+  if (pod.capacity && seeks) return MakeCapacityTask(pod, kind, context);
+  return MakePlainCreateTask(pod, kind, context, nullptr);
 }
 
-std::unique_ptr<Task> MakePlainCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
-                                          TaskContext& context, gcp::Refusal* refusal) {
-  return std::make_unique<CreateTask>(change, pod, kind, context, refusal);
+std::unique_ptr<Task> MakePlainCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context,
+                                          gcp::Refusal* refusal) {
+  return std::make_unique<CreateTask>(pod, kind, context, refusal);
 }
 
 }  // namespace podctl

@@ -14,10 +14,10 @@ namespace {
 // operation settles may be dropped silently, so the node is read again until it is gone.
 class DeleteTask final : public Task {
  public:
-  DeleteTask(const Change& change, const Delete& action, TaskContext& context)
-      : address_(PodAddress(change.pod)),
-        deposed_(action.deposed ? change.node.node : ""),
-        forget_(action.forget),
+  DeleteTask(const Address& address, bool forget, TaskContext& context)
+      : address_(address.WithoutDeposed()),
+        deposed_(address.deposed),
+        forget_(forget),
         context_(context),
         wait_(context) {}
 
@@ -171,53 +171,14 @@ class DeleteTask final : public Task {
   int reads_ = 0;
 };
 
-// A delete, then a create; each half is journaled by itself, so that a run that ends between them
-// leaves a state from which the next plan simply creates.
-class ReplaceTask final : public Task {
- public:
-  ReplaceTask(const Change& change, const PodSpec& pod, TaskContext& context)
-      : delete_(MakeDeleteTask(change, Delete{}, context)),
-        create_(MakeCreateTask(change, pod, CreateKind::kNew, context)) {}
-
-  Need Begin() override { return Next(delete_->Begin()); }
-  Need OnReply(Reply reply) override {
-    return deleting_ ? Next(delete_->OnReply(std::move(reply)))
-                     : create_->OnReply(std::move(reply));
-  }
-  Need OnWake() override { return deleting_ ? Next(delete_->OnWake()) : create_->OnWake(); }
-  std::string Id() const override { return create_->Id(); }
-  std::string Status() const override { return deleting_ ? delete_->Status() : create_->Status(); }
-
- private:
-  Need Next(Need need) {
-    if (need.kind != Need::Kind::kDone || !need.result) return need;
-    deleting_ = false;
-    return create_->Begin();
-  }
-
-  std::unique_ptr<Task> delete_;
-  std::unique_ptr<Task> create_;
-  bool deleting_ = true;
-};
-
 }  // namespace
 
-std::unique_ptr<Task> MakeDeleteTask(const Change& change, const Delete& action,
-                                     TaskContext& context) {
-  const PodRecord* record = context.journal.Find(PodAddress(change.pod));
-  if (record != nullptr && record->queued && !action.deposed) {
-    return MakeQueuedDeleteTask(change, action, context);
+std::unique_ptr<Task> MakeDeleteTask(const Address& address, bool forget, TaskContext& context) {
+  const PodRecord* record = context.journal.Find(address.WithoutDeposed());
+  if (record != nullptr && record->queued && address.deposed.empty()) {
+    return MakeQueuedDeleteTask(address, forget, context);
   }
-  return std::make_unique<DeleteTask>(change, action, context);
-}
-
-std::unique_ptr<Task> MakeReplaceTask(const Change& change, const Replace& replace,
-                                      TaskContext& context) {
-  if (replace.create_first) {
-    // The old node is deleted by a change of its own, once nobody is built on it any more.
-    return MakeCreateTask(change, replace.pod, CreateKind::kBeforeDelete, context);
-  }
-  return std::make_unique<ReplaceTask>(change, replace.pod, context);
+  return std::make_unique<DeleteTask>(address, forget, context);
 }
 
 }  // namespace podctl

@@ -14,6 +14,8 @@
 #include "plans/execute/task.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
 
 namespace podctl {
 namespace {
@@ -107,23 +109,22 @@ class Loop {
     }
     std::map<Address, std::size_t> index;
     for (const Change& change : plan.changes) {
-      const Value* node = observation.Find(change.node);
-      const bool stays = std::holds_alternative<Keep>(change.action) ||
-                         std::holds_alternative<Patch>(change.action);
-      if (node != nullptr && stays) nodes_[change.pod] = *node;
+      const PodChange* pod = AsPod(change);
+      const Value* node = pod == nullptr ? nullptr : observation.Find(pod->node);
+      if (node != nullptr && LivesOn(change)) nodes_[change.address.name] = *node;
     }
     for (const Change& change : plan.changes) {
-      if (change.address == PodAddress(change.pod)) pods_.insert(change.pod);
-      if (const auto* keep = std::get_if<Keep>(&change.action)) {
-        if (!change.training) journal_.NotePod(keep->pod);
+      const PodChange* pod = AsPod(change);
+      if (pod != nullptr && change.address.deposed.empty()) pods_.insert(change.address.name);
+      if (IsKeep(change)) {
+        if (pod != nullptr) journal_.NotePod(pod->wanted);
         continue;
       }
       if (change.reason_code == ReasonCode::kByTriggers) {
         journal_.NoteReplacement(change.address, change.reason);
       }
-      if (!change.lost.empty()) journal_.NoteLoss(change.address, change.lost);
-      const auto* gone = std::get_if<Delete>(&change.action);
-      if (gone != nullptr && !gone->deposed) journal_.SeekNothing(change.address);
+      if (pod != nullptr && !pod->lost.empty()) journal_.NoteLoss(change.address, pod->lost);
+      if (IsDelete(change) && change.address.deposed.empty()) journal_.SeekNothing(change.address);
       index[change.address] = items_.size();
       Item item;
       item.change = &change;
@@ -149,7 +150,7 @@ class Loop {
       item.task = MakeTask(*item.change, context_);
       item.since = Now();
       item.next_beat = item.since + kHeartbeat;
-      if (const auto* run = std::get_if<RunStep>(&item.change->action)) {
+      if (const StepChange* run = AsStep(*item.change)) {
         item.progress.workers = run->workers ? run->workers->size() : run->expected_workers;
       }
       ++active_;
@@ -160,7 +161,9 @@ class Loop {
   }
 
   void TellLoss(const Change& change) {
-    const PodRecord* record = change.lost.empty() ? nullptr : journal_.Find(change.address);
+    const PodChange* pod = AsPod(change);
+    if (pod == nullptr || pod->lost.empty()) return;
+    const PodRecord* record = journal_.Find(change.address);
     if (record == nullptr || !record->recovery()) return;
     events_.OnNote(change.address,
                    fmt::format("was {}: it is made anew", RecoveryStory(*record->recovery())));
@@ -277,9 +280,10 @@ class Loop {
   }
 
   std::string LabelOf(const Change& change, int worker) const {
-    const auto node = nodes_.find(change.pod);
+    const std::string pod = PodNameOf(change.address);
+    const auto node = nodes_.find(pod);
     const int per_slice = node == nodes_.end() ? 0 : WorkersPerSlice(node->second);
-    return WorkerLabel(change.pod, worker, per_slice);
+    return WorkerLabel(pod, worker, per_slice);
   }
 
   void WakeSleepers() {
@@ -357,24 +361,13 @@ class Loop {
       return;
     }
     item.stage = Stage::kDone;
-    Count(*item.change);
+    counts_.Add(item.change->verb);
     events_.OnComplete(*item.change, elapsed, item.task->Id());
     for (std::size_t follower : item.followers) {
       if (--items_[follower].waits_left == 0 && items_[follower].stage == Stage::kWaiting) {
         ready_.push_back(follower);
       }
     }
-  }
-
-  void Count(const Change& change) {
-    const auto* replace = std::get_if<Replace>(&change.action);
-    // With the new node first, deleting the old one is a change of its own.
-    const bool replaced = replace != nullptr && !replace->create_first;
-    if (std::holds_alternative<Create>(change.action) || replace != nullptr) ++result_.added;
-    if (std::holds_alternative<Patch>(change.action)) ++result_.changed;
-    if (std::holds_alternative<RunStep>(change.action)) ++result_.steps;
-    const auto* gone = std::get_if<Delete>(&change.action);
-    if (replaced || (gone != nullptr && !gone->forget)) ++result_.destroyed;
   }
 
   // Everything that waits for it, however far away: each is skipped for the failure at the root.
@@ -449,7 +442,7 @@ class Loop {
   void EndRecoveries() {
     std::set<std::string> unfinished;
     for (const Item& item : items_) {
-      if (item.stage != Stage::kDone) unfinished.insert(item.change->pod);
+      if (item.stage != Stage::kDone) unfinished.insert(PodNameOf(item.change->address));
     }
     for (const std::string& pod : pods_) {
       const PodRecord* record = journal_.Find(PodAddress(pod));
@@ -473,6 +466,10 @@ class Loop {
       }
     }
     EndRecoveries();
+    result_.added = counts_.add;
+    result_.changed = counts_.change;
+    result_.destroyed = counts_.destroy;
+    result_.steps = counts_.steps;
     SaveTheRest();
     mailbox_.Close();
     // A second interrupt does not wait for threads that hang in a call; the process is about to
@@ -504,6 +501,7 @@ class Loop {
   Clock::SteadyTime drain_since_{};
   SavePace pace_;
   bool holds_acts_ = false;  // requests wait for the next save
+  PlanCounts counts_;        // of what is done
   ExecuteResult result_;
 };
 

@@ -14,6 +14,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/spec/references.h"
+#include "plans/spec/spec.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/os/clock.h"

@@ -20,15 +20,15 @@ namespace {
 // One round: list the operations, read, send, wait, list again, read again.
 class PatchTask final : public Task {
  public:
-  PatchTask(const Change& change, const Patch& patch, TaskContext& context)
-      : address_(change.address),
-        pod_(patch.pod),
-        fields_(patch.fields),
-        name_(NameOf(patch.pod)),
+  PatchTask(const PodSpec& pod, std::vector<std::string> fields, TaskContext& context)
+      : address_(PodAddress(pod.name)),
+        pod_(pod),
+        fields_(std::move(fields)),
+        name_(NameOf(pod)),
         version_(pod_.api_version.value_or(ApiVersion::kV2)),
         context_(context),
         wait_(context),
-        guard_(name_.Resource(), MapsAmong(patch.fields)) {
+        guard_(name_.Resource(), MapsAmong(fields_)) {
     wait_.Speak(version_);
   }
 
@@ -251,9 +251,9 @@ class PatchTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakePatchTask(const Change& change, const Patch& patch,
+std::unique_ptr<Task> MakePatchTask(const PodSpec& pod, std::vector<std::string> fields,
                                     TaskContext& context) {
-  return std::make_unique<PatchTask>(change, patch, context);
+  return std::make_unique<PatchTask>(pod, std::move(fields), context);
 }
 
 }  // namespace podctl

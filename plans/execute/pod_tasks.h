@@ -4,8 +4,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "plans/execute/task.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
 #include "providers/gcp/refusal.h"
 
 namespace podctl {
@@ -16,30 +20,27 @@ enum class CreateKind {
   kBeforeDelete,  // for a pod that has a node, which is deposed
   kFromQueue,     // its queued resource makes it: wait for it, send nothing
 };
-std::unique_ptr<Task> MakeCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
-                                     TaskContext& context);
+std::unique_ptr<Task> MakeCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context);
 // In the pod's zone only, whatever its `capacity` says. `refusal` may be nullptr; else it is lent
 // for the task's life, and told why the service made no node.
-std::unique_ptr<Task> MakePlainCreateTask(const Change& change, const PodSpec& pod, CreateKind kind,
-                                          TaskContext& context, gcp::Refusal* refusal);
+std::unique_ptr<Task> MakePlainCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context,
+                                          gcp::Refusal* refusal);
 // In the zones of the pod's `capacity` in turn, as long as it says.
-std::unique_ptr<Task> MakeCapacityTask(const Change& change, const PodSpec& pod, CreateKind kind,
-                                       TaskContext& context);
-std::unique_ptr<Task> MakePatchTask(const Change& change, const Patch& patch, TaskContext& context);
-// Starts or stops the node of a pod that is in the state.
-std::unique_ptr<Task> MakePowerTask(const Change& change, const PodSpec& pod, Power power,
+std::unique_ptr<Task> MakeCapacityTask(const PodSpec& pod, CreateKind kind, TaskContext& context);
+// `fields`: Node field paths, as PodChange has them.
+std::unique_ptr<Task> MakePatchTask(const PodSpec& pod, std::vector<std::string> fields,
                                     TaskContext& context);
+// Starts or stops the node of a pod that is in the state.
+std::unique_ptr<Task> MakePowerTask(const PodSpec& pod, Power power, TaskContext& context);
 // One after the other; a failure ends it.
 std::unique_ptr<Task> MakeSequence(std::vector<std::unique_ptr<Task>> tasks);
-std::unique_ptr<Task> MakeDeleteTask(const Change& change, const Delete& action,
-                                     TaskContext& context);
-std::unique_ptr<Task> MakeReplaceTask(const Change& change, const Replace& replace,
-                                      TaskContext& context);
-std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, TaskContext& context);
+// Of a pod or of its deposed node. `forget`: nothing is sent, only the state forgets it.
+std::unique_ptr<Task> MakeDeleteTask(const Address& address, bool forget, TaskContext& context);
+std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run,
+                                   TaskContext& context);
 // The same for a pod with a queued resource; `resume`: it is there already.
-std::unique_ptr<Task> MakeQueuedCreateTask(const Change& change, const PodSpec& pod, bool resume,
-                                           TaskContext& context);
-std::unique_ptr<Task> MakeQueuedDeleteTask(const Change& change, const Delete& action,
+std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context);
+std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
                                            TaskContext& context);
 // Submits, replaces or cancels the training job of the change.
 std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context);

@@ -15,8 +15,8 @@ namespace {
 // did not hear the answer, goes on from what it finds.
 class PowerTask final : public Task {
  public:
-  PowerTask(const Change& change, PodSpec pod, Power power, TaskContext& context)
-      : address_(PodAddress(change.pod)),
+  PowerTask(PodSpec pod, Power power, TaskContext& context)
+      : address_(PodAddress(pod.name)),
         pod_(std::move(pod)),
         power_(power),
         context_(context),
@@ -181,6 +181,7 @@ class Sequence final : public Task {
     Now().OnApplied(worker, learned_host_key);
   }
   std::string Id() const override { return tasks_.back()->Id(); }
+  std::string Status() const override { return tasks_[at_]->Status(); }
 
  private:
   Task& Now() { return *tasks_[at_]; }
@@ -199,9 +200,8 @@ class Sequence final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakePowerTask(const Change& change, const PodSpec& pod, Power power,
-                                    TaskContext& context) {
-  return std::make_unique<PowerTask>(change, pod, power, context);
+std::unique_ptr<Task> MakePowerTask(const PodSpec& pod, Power power, TaskContext& context) {
+  return std::make_unique<PowerTask>(pod, power, context);
 }
 
 std::unique_ptr<Task> MakeSequence(std::vector<std::unique_ptr<Task>> tasks) {

@@ -26,8 +26,8 @@ constexpr std::chrono::hours kQueueLimit{6};
 // answer, this run or a later one, asks again with the same id and never gets two.
 class QueuedCreateTask final : public Task {
  public:
-  QueuedCreateTask(const Change& change, const PodSpec& pod, bool resume, TaskContext& context)
-      : change_(change),
+  QueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context)
+      : address_(PodAddress(pod.name)),
         pod_(pod),
         name_(QueuedNameOf(pod)),
         version_(pod.api_version.value_or(ApiVersion::kV2)),
@@ -52,7 +52,7 @@ class QueuedCreateTask final : public Task {
     body_ = gcp::QueuedBody(pod_.queued->terms, NameOf(pod_),
                             WithLineage(node, context_.journal.state().lineage),
                             pod_.queued->slices, version_);
-    const PodRecord* record = context_.journal.Find(change_.address);
+    const PodRecord* record = context_.journal.Find(address_);
     const bool begun = record != nullptr && record->pending() && record->queued &&
                        record->pending()->kind == PendingAction::Kind::kCreate &&
                        QueuedNameOf(*record) == name_;
@@ -97,7 +97,7 @@ class QueuedCreateTask final : public Task {
   Need Send() {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
-      context_.journal.Withdraw(change_.address);
+      context_.journal.Withdraw(address_);
       return Failed(MakeError(ErrorCode::kUnavailable,
                               fmt::format("the request was sent {} times, each answer was lost and "
                                           "no queued resource appeared",
@@ -115,7 +115,7 @@ class QueuedCreateTask final : public Task {
 
   Need OnSent(const Result<Operation>& sent) {
     if (sent) {
-      context_.journal.OperationStarted(change_.address, sent->name);
+      context_.journal.OperationStarted(address_, sent->name);
       phase_ = Phase::kAccept;
       return OnWaited(wait_.Follow(*sent));
     }
@@ -132,13 +132,13 @@ class QueuedCreateTask final : public Task {
         return Failed(error);  // the intent stays
       case ErrorCode::kAlreadyExists:
         if (maybe_ours_) return Look();
-        context_.journal.Withdraw(change_.address);
+        context_.journal.Withdraw(address_);
         return Failed(
             MakeError(error.code, error.message,
                       "podctl did not make that queued resource and leaves it alone. Give the pod "
                       "another `queuedResource.id`, or delete the queued resource first."));
       default:
-        context_.journal.Withdraw(change_.address);
+        context_.journal.Withdraw(address_);
         return Failed(InPodsWords(error, RefusalOf(error, gcp::RefusedBy::kAnswer, pod_), pod_));
     }
   }
@@ -160,10 +160,9 @@ class QueuedCreateTask final : public Task {
     const QueuedPhase phase = gcp::PhaseOf(state);
     if (state != state_) {
       state_ = state;
-      context_.journal.QueuedSeen(change_.address, state);
+      context_.journal.QueuedSeen(address_, state);
       if (phase == QueuedPhase::kQueued || phase == QueuedPhase::kProvisioning) {
-        context_.note(change_.address,
-                      fmt::format("its queued resource {} is {}", name_.id, state));
+        context_.note(address_, fmt::format("its queued resource {} is {}", name_.id, state));
       }
     }
     if (!clock_ || phase != phase_of_clock_) {
@@ -186,7 +185,7 @@ class QueuedCreateTask final : public Task {
       case QueuedPhase::kGoing:
         break;
     }
-    context_.journal.QueuedOver(change_.address);
+    context_.journal.QueuedOver(address_);
     return Failed(MakeError(
         ErrorCode::kFailedPrecondition,
         fmt::format("the queued resource {} {}", name_.id, gcp::QueuedSentence(*queued)),
@@ -198,13 +197,13 @@ class QueuedCreateTask final : public Task {
     if (error.code == ErrorCode::kNotFound) {
       // Refused when it was looked at, deleted by somebody, or never arrived.
       if (wait_.watching() && !wait_.operation().error.empty()) {
-        context_.journal.Withdraw(change_.address);
+        context_.journal.Withdraw(address_);
         const Error& refused = wait_.operation().error.front();
         return Failed(
             InPodsWords(refused, RefusalOf(refused, gcp::RefusedBy::kOperation, pod_), pod_));
       }
       if (state_.empty() && !wait_.watching()) return Send();
-      context_.journal.Withdraw(change_.address);
+      context_.journal.Withdraw(address_);
       return Failed(MakeError(ErrorCode::kNotFound,
                               fmt::format("the queued resource {} is gone", name_.id),
                               "Somebody deleted it; `podctl apply` asks anew."));
@@ -232,13 +231,13 @@ class QueuedCreateTask final : public Task {
 
   Need TakeNode() {
     phase_ = Phase::kNode;
-    node_ = MakeCreateTask(change_, pod_, CreateKind::kFromQueue, context_);
+    node_ = MakeCreateTask(pod_, CreateKind::kFromQueue, context_);
     return node_->Begin();
   }
 
   static constexpr int kMostBlindLooks = 20;
 
-  const Change change_;
+  const Address address_;
   const PodSpec pod_;
   const QueuedName name_;
   const ApiVersion version_;
@@ -260,9 +259,8 @@ class QueuedCreateTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakeQueuedCreateTask(const Change& change, const PodSpec& pod, bool resume,
-                                           TaskContext& context) {
-  return std::make_unique<QueuedCreateTask>(change, pod, resume, context);
+std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context) {
+  return std::make_unique<QueuedCreateTask>(pod, resume, context);
 }
 
 }  // namespace podctl

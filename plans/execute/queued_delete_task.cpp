@@ -20,11 +20,8 @@ using gcp::QueuedPhase;
 // nor a node is there.
 class QueuedDeleteTask final : public Task {
  public:
-  QueuedDeleteTask(const Change& change, const Delete& action, TaskContext& context)
-      : address_(PodAddress(change.pod)),
-        forget_(action.forget),
-        context_(context),
-        wait_(context) {}
+  QueuedDeleteTask(Address address, bool forget, TaskContext& context)
+      : address_(std::move(address)), forget_(forget), context_(context), wait_(context) {}
 
   Need Begin() override {
     const PodRecord* record = context_.journal.Find(address_);
@@ -221,9 +218,9 @@ class QueuedDeleteTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakeQueuedDeleteTask(const Change& change, const Delete& action,
+std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
                                            TaskContext& context) {
-  return std::make_unique<QueuedDeleteTask>(change, action, context);
+  return std::make_unique<QueuedDeleteTask>(address, forget, context);
 }
 
 }  // namespace podctl

@@ -11,6 +11,7 @@
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "plans/runtime_unit.h"
+#include "plans/training_change.h"
 #include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -22,10 +23,10 @@ namespace {
 // Runs a bootstrap step on the workers that need it, and notes for each whether it took.
 class StepTask final : public Task {
  public:
-  StepTask(const Change& change, RunStep run, TaskContext& context)
-      : address_(change.address),
-        pod_(change.pod),
-        pod_address_(PodAddress(change.pod)),
+  StepTask(const Address& address, StepChange run, TaskContext& context)
+      : address_(address),
+        pod_(PodNameOf(address)),
+        pod_address_(PodAddress(pod_)),
         run_(std::move(run)),
         context_(context) {}
 
@@ -188,7 +189,7 @@ class StepTask final : public Task {
   const Address address_;
   const std::string pod_;
   const Address pod_address_;
-  const RunStep run_;
+  const StepChange run_;
   TaskContext& context_;
   std::optional<Error> unread_;  // why the API's host keys are not known
   std::string digest_;
@@ -199,62 +200,66 @@ class StepTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakeStepTask(const Change& change, const RunStep& run, TaskContext& context) {
-  return std::make_unique<StepTask>(change, run, context);
+std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run,
+                                   TaskContext& context) {
+  return std::make_unique<StepTask>(address, run, context);
 }
 
 std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
                                         std::optional<std::chrono::milliseconds> limit,
                                         TaskContext& context) {
-  Change change;
-  change.address = StepAddress(pod, kReadinessStepName);
-  change.pod = pod;
-  RunStep run;
+  StepChange run;
   run.step.kind = Step::Kind::kReadiness;
   run.step.timeout = limit.value_or(run.step.timeout);
-  return MakeStepTask(change, run, context);
+  return MakeStepTask(StepAddress(pod, kReadinessStepName), run, context);
 }
 
 namespace {
 
-// A node comes to life started; `made` makes it.
-std::unique_ptr<Task> MakeThenStop(std::unique_ptr<Task> made, const Change& change,
-                                   const PodSpec& pod, TaskContext& context) {
-  if (pod.desired_state != "STOPPED") return made;
+std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
+  const PodChange& pod = *AsPod(change);
+  const PodSpec& wanted = pod.wanted;
   std::vector<std::unique_ptr<Task>> tasks;
-  tasks.push_back(std::move(made));
-  tasks.push_back(MakePowerTask(change, pod, Power::kStop, context));
+  switch (change.verb) {
+    case Verb::kKeep:
+    case Verb::kRun:
+      return nullptr;
+    case Verb::kDelete:
+    case Verb::kForget:
+      return MakeDeleteTask(change.address, change.verb == Verb::kForget, context);
+    case Verb::kUpdate:
+      // A stopped node takes no updates.
+      if (pod.power == Power::kStart) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
+      tasks.push_back(MakePatchTask(wanted, pod.fields, context));
+      if (pod.power == Power::kStop) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
+      return MakeSequence(std::move(tasks));
+    case Verb::kDeleteThenCreate:
+      // Each half is journaled by itself: a run that ends between them leaves a state from which
+      // the next plan simply creates.
+      tasks.push_back(MakeDeleteTask(change.address, false, context));
+      [[fallthrough]];
+    case Verb::kCreate:
+      tasks.push_back(
+          MakeCreateTask(wanted, change.begun ? CreateKind::kResume : CreateKind::kNew, context));
+      break;
+    case Verb::kCreateThenDelete:
+      // The old node is deleted by a change of its own, once nobody is built on it any more.
+      tasks.push_back(MakeCreateTask(wanted, CreateKind::kBeforeDelete, context));
+      break;
+  }
+  // A node comes to life started.
+  if (wanted.desired_state == "STOPPED") {
+    tasks.push_back(MakePowerTask(wanted, Power::kStop, context));
+  }
   return MakeSequence(std::move(tasks));
 }
 
 }  // namespace
 
 std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {
-  if (change.training) return MakeTrainingTask(change, context);
-  if (const auto* create = std::get_if<Create>(&change.action)) {
-    const CreateKind kind = create->resume ? CreateKind::kResume : CreateKind::kNew;
-    return MakeThenStop(MakeCreateTask(change, create->pod, kind, context), change, create->pod,
-                        context);
-  }
-  if (const auto* patch = std::get_if<Patch>(&change.action)) {
-    if (!patch->power) return MakePatchTask(change, *patch, context);
-    std::vector<std::unique_ptr<Task>> tasks;
-    tasks.push_back(MakePatchTask(change, *patch, context));
-    // A stopped node takes no updates.
-    const auto place = *patch->power == Power::kStart ? tasks.begin() : tasks.end();
-    tasks.insert(place, MakePowerTask(change, patch->pod, *patch->power, context));
-    return MakeSequence(std::move(tasks));
-  }
-  if (const auto* replace = std::get_if<Replace>(&change.action)) {
-    return MakeThenStop(MakeReplaceTask(change, *replace, context), change, replace->pod, context);
-  }
-  if (const auto* gone = std::get_if<Delete>(&change.action)) {
-    return MakeDeleteTask(change, *gone, context);
-  }
-  if (const auto* run = std::get_if<RunStep>(&change.action)) {
-    return MakeStepTask(change, *run, context);
-  }
-  return nullptr;
+  if (AsTraining(change) != nullptr) return MakeTrainingTask(change, context);
+  if (const StepChange* run = AsStep(change)) return MakeStepTask(change.address, *run, context);
+  return MakePodTask(change, context);
 }
 
 }  // namespace podctl

@@ -5,6 +5,7 @@
 #include "plans/execute/pod_tasks.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/training/requests.h"
+#include "plans/training_change.h"
 #include "providers/base/text.h"
 #include "providers/custom_jobs.h"
 
@@ -26,12 +27,9 @@ enum class Errand { kSubmit, kReplace, kCancel };
 class TrainingTask final : public Task {
  public:
   // `known`: the job is there, and is waited for; else a record of one is of none any more.
-  TrainingTask(const Change& change, Errand goal, bool known, TaskContext& context)
-      : address_(change.address),
-        job_(*change.training),
-        goal_(goal),
-        known_(known),
-        context_(context) {}
+  TrainingTask(const Address& address, TrainingJobSpec job, Errand goal, bool known,
+               TaskContext& context)
+      : address_(address), job_(std::move(job)), goal_(goal), known_(known), context_(context) {}
 
   Need Begin() override {
     const TrainingRecord* record = context_.journal.FindTraining(address_);
@@ -311,13 +309,12 @@ class TrainingTask final : public Task {
 }  // namespace
 
 std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context) {
-  if (const auto* gone = std::get_if<Delete>(&change.action)) {
-    return std::make_unique<TrainingTask>(change, Errand::kCancel, !gone->forget, context);
-  }
-  if (const auto* create = std::get_if<Create>(&change.action)) {
-    return std::make_unique<TrainingTask>(change, Errand::kSubmit, create->resume, context);
-  }
-  return std::make_unique<TrainingTask>(change, Errand::kReplace, true, context);
+  const bool submits = change.verb == Verb::kCreate;
+  const Errand goal = submits            ? Errand::kSubmit
+                      : IsDelete(change) ? Errand::kCancel
+                                         : Errand::kReplace;
+  const bool known = submits ? change.begun : change.verb != Verb::kForget;
+  return std::make_unique<TrainingTask>(change.address, *AsTraining(change), goal, known, context);
 }
 
 }  // namespace podctl

@@ -20,7 +20,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "providers/base/value.h"
@@ -76,13 +75,6 @@ class Writer {
     Value::Map map;
     for (const auto& [key, value] : members) map.emplace(key, ToValue(value));
     return Value(std::move(map));
-  }
-  // One of several structs: its members, and which one it is.
-  template <typename... Kinds>
-  static Value ToValue(const std::variant<Kinds...>& one) {
-    Value value = std::visit([](const auto& kind) { return ToValue(kind); }, one);
-    value.Set("kind", Words<std::variant<Kinds...>>::kAll[one.index()]);
-    return value;
   }
   template <typename S>
   requires std::is_class_v<S>
@@ -209,26 +201,6 @@ class Reader {
       Read(item, way + "." + key, problem, member[key]);
       if (!problem.empty()) return;
     }
-  }
-  template <typename... Kinds>
-  static void Read(const Value& value, const std::string& way, std::string& problem,
-                   std::variant<Kinds...>& member) {
-    const std::string& word = value["kind"].AsString();
-    std::size_t index = 0;
-    bool known = false;
-    const auto attempt = [&]<typename Kind>(Kind kind) {
-      if (!known && word == Words<std::variant<Kinds...>>::kAll[index]) {
-        known = true;
-        Reader reader(value, way, problem);
-        reader.Know("kind");
-        Members(reader, kind);
-        reader.RefuseUnknown();
-        member = std::move(kind);
-      }
-      ++index;
-    };
-    (attempt(Kinds{}), ...);
-    if (!known) FailAt(way, "is of a kind that is not known", problem);
   }
 
   const Value& object_;

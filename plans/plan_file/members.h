@@ -7,8 +7,13 @@
 
 #include "plans/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 #include "plans/plan_file.h"
 #include "plans/plan_file/archive.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
+#include "plans/training_change.h"
 
 namespace podctl {
 
@@ -39,8 +44,10 @@ struct plan_file::Words<ReasonCode> {
                                          "by-request", "by-triggers",   "no-configuration"};
 };
 template <>
-struct plan_file::Words<Action> {
-  static constexpr const char* kAll[] = {"keep", "create", "patch", "replace", "delete", "run"};
+struct plan_file::Words<Verb> {
+  static constexpr const char* kAll[] = {
+      "keep",   "create", "update", "delete-then-create", "create-then-delete",
+      "delete", "forget", "run"};
 };
 
 template <typename A, plan_file::Of<SourcePlace> S>
@@ -184,45 +191,21 @@ void Members(A& archive, S& change) {
   archive("forces_replacement", forces_replacement);
 }
 
-template <typename A, plan_file::Of<Keep> S>
-void Members(A& archive, S& keep) {
-  auto& [pod] = keep;
-  archive("pod", pod);
-}
-
-template <typename A, plan_file::Of<Create> S>
-void Members(A& archive, S& create) {
-  auto& [pod, resume] = create;
-  archive("pod", pod);
-  archive("resume", resume);
-}
-
-template <typename A, plan_file::Of<Patch> S>
-void Members(A& archive, S& patch) {
-  auto& [pod, fields, power] = patch;
-  archive("pod", pod);
+template <typename A, plan_file::Of<PodChange> S>
+void Members(A& archive, S& change) {
+  auto& [wanted, node, fields, power, lost, node_state] = change;
+  archive("wanted", wanted);
+  archive("node", node);
   archive("fields", fields);
   archive("power", power);
+  archive("lost", lost);
+  archive("node_state", node_state);
 }
 
-template <typename A, plan_file::Of<Replace> S>
-void Members(A& archive, S& replace) {
-  auto& [pod, create_first] = replace;
-  archive("pod", pod);
-  archive("create_first", create_first);
-}
-
-template <typename A, plan_file::Of<Delete> S>
-void Members(A& archive, S& gone) {
-  auto& [forget, deposed] = gone;
-  archive("forget", forget);
-  archive("deposed", deposed);
-}
-
-template <typename A, plan_file::Of<RunStep> S>
+template <typename A, plan_file::Of<StepChange> S>
 void Members(A& archive, S& run) {
   auto& [step, files_digest, workers, selected, expected_workers, sensitive, workers_by_slice,
-         per_slice] = run;
+         per_slice, node] = run;
   archive("step", step);
   archive("files_digest", files_digest);
   archive("workers", workers);
@@ -231,6 +214,7 @@ void Members(A& archive, S& run) {
   archive("per_slice", per_slice);
   archive("expected_workers", expected_workers);
   archive("sensitive", sensitive);
+  archive("node", node);
 }
 
 template <typename A, plan_file::Of<NodeName> S>
@@ -264,23 +248,45 @@ void Members(A& archive, S& job) {
   archive("place", place);
 }
 
+template <typename A, plan_file::Of<TrainingChange> S>
+void Members(A& archive, S& change) {
+  auto& [job] = change;
+  archive("job", job);
+}
+
+namespace plan_file {
+
+// A payload of the kind that `T` is of, under that kind's name.
+template <typename T, typename A, typename P>
+void PayloadMember(A& archive, std::string_view kind, const Address& address, P& payload) {
+  if (address.kind != kind) return;
+  if constexpr (std::is_const_v<P>) {
+    if (const T* value = payload.template As<T>()) archive(std::string(kind).c_str(), *value);
+  } else {
+    T value;
+    archive(std::string(kind).c_str(), value);
+    payload = std::move(value);
+  }
+}
+
+}  // namespace plan_file
+
 template <typename A, plan_file::Of<Change> S>
 void Members(A& archive, S& change) {
-  auto& [address, previous_address, pod, node, action, attributes, reason_code, reason, waits_for,
-         lost, node_state, place, training] = change;
+  auto& [address, previous_address, verb, begun, attributes, reason_code, reason, waits_for, place,
+         payload] = change;
   archive("address", address);
   archive("previous_address", previous_address);
-  archive("pod", pod);
-  archive("node", node);
-  archive("action", action);
+  archive("verb", verb);
+  archive("begun", begun);
   archive("attributes", attributes);
   archive("reason_code", reason_code);
   archive("reason", reason);
   archive("waits_for", waits_for);
-  archive("lost", lost);
-  archive("node_state", node_state);
   archive("place", place);
-  archive("training", training);
+  plan_file::PayloadMember<PodChange>(archive, kPodKind, address, payload);
+  plan_file::PayloadMember<StepChange>(archive, kStepKind, address, payload);
+  plan_file::PayloadMember<TrainingChange>(archive, TrainingRecord::kKind, address, payload);
 }
 
 template <typename A, plan_file::Of<Drift> S>

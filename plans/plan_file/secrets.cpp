@@ -8,7 +8,9 @@
 #include "plans/diff.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
+#include "plans/pod_change.h"
 #include "plans/spec/runtime_flags.h"
+#include "plans/step_change.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 
@@ -17,18 +19,6 @@ namespace {
 
 // Called with each sensitive text: what to call it, and the text.
 using Visitor = std::function<void(const std::string& what, std::string& text)>;
-
-PodSpec* PodOf(Action& action) {
-  return std::visit(
-      [](auto& one) -> PodSpec* {
-        if constexpr (requires { one.pod; }) {
-          return &one.pod;
-        } else {
-          return nullptr;
-        }
-      },
-      action);
-}
 
 bool RuntimeIsSensitive(const PodSpec& pod) {
   const auto entry = pod.metadata.find(kRuntimeVariablesKey);
@@ -53,7 +43,7 @@ void VisitPod(PodSpec& pod, const Visitor& visit) {
   }
 }
 
-void VisitStep(const Address& address, RunStep& run, const Visitor& visit) {
+void VisitStep(const Address& address, StepChange& run, const Visitor& visit) {
   if (!run.sensitive) return;
   if (run.step.kind == Step::Kind::kScript) {
     visit(fmt::format("the script of {}", address), run.step.script);
@@ -62,8 +52,8 @@ void VisitStep(const Address& address, RunStep& run, const Visitor& visit) {
 }
 
 void VisitChange(Change& change, const Visitor& visit) {
-  if (PodSpec* pod = PodOf(change.action)) VisitPod(*pod, visit);
-  if (auto* run = std::get_if<RunStep>(&change.action)) VisitStep(change.address, *run, visit);
+  if (auto* pod = change.payload.Edit<PodChange>()) VisitPod(pod->wanted, visit);
+  if (auto* run = change.payload.Edit<StepChange>()) VisitStep(change.address, *run, visit);
 }
 
 void HideValues(const SecretKey& key, std::vector<AttributeChange>& attributes) {

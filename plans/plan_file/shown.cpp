@@ -6,8 +6,9 @@
 #include <map>
 
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/step/record.h"
+#include "plans/pod_change.h"
 #include "plans/power.h"
+#include "plans/training_change.h"
 #include "plans/training_plan.h"
 
 namespace podctl {
@@ -19,17 +20,16 @@ using Nodes = std::map<std::string, const Value*>;  // by pod
 Nodes NodesOf(const SavedPlan& saved) {
   Nodes nodes;
   for (const Change& change : saved.plan.changes) {
-    const bool lives_on =
-        std::holds_alternative<Keep>(change.action) || std::holds_alternative<Patch>(change.action);
-    if (!lives_on || change.training) continue;
+    const PodChange* pod = AsPod(change);
+    if (pod == nullptr || !LivesOn(change)) continue;
     for (const SavedNode& node : saved.nodes) {
-      if (node.there && node.name == change.node) nodes[change.pod] = &node.fields;
+      if (node.there && node.name == pod->node) nodes[change.address.name] = &node.fields;
     }
   }
   return nodes;
 }
 
-// `derived` from the action may know less: a reference to what the file does not hold.
+// `derived` from the payload may know less: a reference to what the file does not hold.
 bool IsSameLine(const AttributeChange& shown, const AttributeChange& derived) {
   if (shown.path != derived.path || shown.before) return false;
   if (!derived.known || (derived.sensitive && !shown.known)) return true;
@@ -48,42 +48,33 @@ std::string CompareLines(const Change& change, const std::vector<AttributeChange
   return {};
 }
 
-const PodSpec* PodOf(const Action& action) {
-  if (const auto* create = std::get_if<Create>(&action)) return &create->pod;
-  if (const auto* patch = std::get_if<Patch>(&action)) return &patch->pod;
-  if (const auto* replace = std::get_if<Replace>(&action)) return &replace->pod;
-  return nullptr;
-}
-
-// The headline names one pod and node, and the action holds another.
-std::string CompareNames(const Change& change) {
-  bool same = true;
-  if (const PodSpec* pod = PodOf(change.action)) {
-    same = pod->name == change.pod && change.address == PodAddress(pod->name) &&
-           change.node == NodeName{pod->project, pod->zone, pod->node_id};
-  } else if (std::holds_alternative<RunStep>(change.action)) {
-    same = change.address.kind == kStepKind && change.address.name.starts_with(change.pod + ".");
+// The headline names one pod and node, and the payload holds another.
+std::string CompareNames(const Change& change, const PodChange& pod) {
+  const PodSpec& wanted = pod.wanted;
+  bool same = false;
+  if (IsDelete(change)) {
+    same = change.address.deposed.empty() || change.address.deposed == pod.node.node;
   } else {
-    same = change.address.WithoutDeposed() == PodAddress(change.pod);
+    same = change.address == PodAddress(wanted.name) &&
+           (IsKeep(change) || pod.node == NodeName{wanted.project, wanted.zone, wanted.node_id});
   }
   return same ? "" : fmt::format("{} is the name of something else in it", change.address);
 }
 
 std::string CheckChange(const Change& change, bool has_prior, const NodeLookup& lookup) {
-  const auto* create = std::get_if<Create>(&change.action);
-  const bool acts_on_there = (create != nullptr && create->resume) ||
-                             std::holds_alternative<Patch>(change.action) ||
-                             std::holds_alternative<Replace>(change.action) ||
-                             std::holds_alternative<Delete>(change.action);
+  const bool acts_on_there =
+      change.begun || change.verb == Verb::kUpdate || IsReplace(change) || IsDelete(change);
   if (!has_prior && acts_on_there) {
     return fmt::format("it acts on {}, which no state knew when it was made", change.address);
   }
-  if (change.training) {
-    const bool submits = create != nullptr && !create->resume;
-    return submits ? CompareLines(change, SubmitAttributes(*change.training)) : "";
+  const bool creates = change.verb == Verb::kCreate;
+  if (const TrainingJobSpec* job = AsTraining(change)) {
+    return creates && !change.begun ? CompareLines(change, SubmitAttributes(*job)) : "";
   }
-  if (std::string problem = CompareNames(change); !problem.empty()) return problem;
-  return create == nullptr ? "" : CompareLines(change, NewAttributes(create->pod, lookup));
+  const PodChange* pod = AsPod(change);
+  if (pod == nullptr) return "";
+  if (std::string problem = CompareNames(change, *pod); !problem.empty()) return problem;
+  return creates ? CompareLines(change, NewAttributes(pod->wanted, lookup)) : "";
 }
 
 }  // namespace

@@ -6,11 +6,13 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <variant>
 
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
+#include "plans/training_change.h"
 #include "providers/base/text.h"
 #include "providers/custom_jobs.h"
 #include "providers/slices.h"
@@ -45,16 +47,15 @@ class Interest {
   explicit Interest(const State& state) : state_(state) {}
 
   void Add(const Change& change) {
-    if (change.training || (IsKeep(change) && change.previous_address.empty())) return;
-    nodes_.emplace(change.node, PodAddress(change.pod));
-    for (const Address& address : {PodAddress(change.pod), change.previous_address}) {
-      AddRecord(address);
-    }
-    std::visit(
-        [&](const auto& action) {
-          if constexpr (requires { action.pod; }) AddPod(action.pod);
-        },
-        change.action);
+    if (IsKeep(change) && change.previous_address.empty()) return;
+    const PodChange* pod = AsPod(change);
+    const StepChange* step = AsStep(change);
+    if (pod == nullptr && step == nullptr) return;
+    const Address of = PodAddress(PodNameOf(change.address));
+    nodes_.emplace(pod == nullptr ? step->node : pod->node, of);
+    AddRecord(of);
+    AddRecord(change.previous_address);
+    if (pod != nullptr && !IsDelete(change)) AddPod(pod->wanted);
   }
   void AddRecord(const Address& address) {
     const PodRecord* record = Pods(state_).Get(address);
@@ -166,9 +167,7 @@ std::vector<SavedTraining> TakeTraining(const Plan& plan, const Observation& obs
   std::vector<SavedTraining> jobs;
   if (!plan.refreshed) return jobs;
   for (const Change& change : plan.changes) {
-    const bool ends = std::holds_alternative<Replace>(change.action) ||
-                      std::holds_alternative<Delete>(change.action);
-    if (!change.training || !ends) continue;
+    if (AsTraining(change) == nullptr || (!IsReplace(change) && !IsDelete(change))) continue;
     if (auto state = JobStateOf(change.address, observation)) {
       jobs.push_back({change.address, *std::move(state)});
     }

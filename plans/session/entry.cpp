@@ -1,7 +1,8 @@
 #include "plans/session/entry.h"
 
 #include <algorithm>
-#include <variant>
+
+#include "plans/pod_change.h"
 
 namespace podctl {
 
@@ -17,8 +18,8 @@ std::optional<NoWayIn> PrepareToEnter(const EntryDoors& doors, Plan* plan) {
 Result<void> NameOsLoginUsers(const EntryDoors& doors, Plan* plan) {
   const bool nameless =
       std::any_of(plan->changes.begin(), plan->changes.end(), [](const Change& change) {
-        const auto* keep = std::get_if<Keep>(&change.action);
-        return keep != nullptr && keep->pod.ssh.os_login_user == "";
+        const PodChange* pod = AsPod(change);
+        return pod != nullptr && IsKeep(change) && pod->wanted.ssh.os_login_user == "";
       });
   return nameless ? EnterPlanned(*doors.login(), plan) : Result<void>();
 }

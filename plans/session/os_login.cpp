@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <variant>
-
 #include "plans/kinds/pod/record.h"
+#include "plans/pod_change.h"
 #include "providers/gcp/os_login.h"
 
 namespace podctl {
@@ -59,26 +58,19 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
 }
 
 Result<void> EnterPlanned(OsLogin& login, Plan* plan) {
-  Result<void> done;
   for (Change& change : plan->changes) {
-    std::visit(
-        [&](auto& action) {
-          if constexpr (requires { action.pod.ssh; }) {
-            SshSettings& ssh = action.pod.ssh;
-            if (!done || !ssh.os_login_user) return;
-            auto user =
-                login.User(action.pod.project, ssh.identity_file, action.pod.publish_ssh_key);
-            if (user && user->empty()) user = login.NoUser(action.pod.project);
-            if (user) {
-              ssh.os_login_user = *user;
-            } else if (ssh.user.empty()) {
-              done = user.error();
-            }
-          }
-        },
-        change.action);
+    const PodChange* pod = AsPod(change);
+    if (pod == nullptr || !pod->wanted.ssh.os_login_user) continue;
+    PodSpec& wanted = change.payload.Edit<PodChange>()->wanted;
+    auto user = login.User(wanted.project, wanted.ssh.identity_file, wanted.publish_ssh_key);
+    if (user && user->empty()) user = login.NoUser(wanted.project);
+    if (user) {
+      wanted.ssh.os_login_user = *user;
+    } else if (wanted.ssh.user.empty()) {
+      return user.error();
+    }
   }
-  return done;
+  return {};
 }
 
 std::optional<NotAsMyself> EnterAsMyself(OsLogin& login, PodRecord* record) {

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <variant>
-
 #include "plans/kinds/pod/record.h"
+#include "plans/pod_change.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/os/this_process.h"
 
@@ -45,25 +44,14 @@ void PublishKeys(KeyLines& lines, Spec* spec) {
 }
 
 Result<void> PublishPlanned(KeyLines& lines, Plan* plan) {
-  Result<void> done;
   for (Change& change : plan->changes) {
-    const bool creates = std::holds_alternative<Create>(change.action) ||
-                         std::holds_alternative<Replace>(change.action);
-    std::visit(
-        [&](auto& action) {
-          if constexpr (requires { action.pod.ssh; }) {
-            if (!done || change.training || !Publishes(action.pod)) return;
-            auto own = lines.For(action.pod.ssh, creates);
-            if (own) {
-              action.pod.applier_keys = *own;
-            } else {
-              done = own.error();
-            }
-          }
-        },
-        change.action);
+    const PodChange* pod = AsPod(change);
+    if (pod == nullptr || IsDelete(change) || !Publishes(pod->wanted)) continue;
+    auto own = lines.For(pod->wanted.ssh, Makes(change));
+    if (!own) return own.error();
+    change.payload.Edit<PodChange>()->wanted.applier_keys = *std::move(own);
   }
-  return done;
+  return {};
 }
 
 }  // namespace podctl

@@ -11,8 +11,10 @@
 #include "plans/plan_file/seal.h"
 #include "plans/plan_file/secrets.h"
 #include "plans/plan_file/staleness.h"
+#include "plans/pod_change.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/local_files.h"
+#include "plans/step_change.h"
 #include "providers/base/text.h"
 #include "providers/os/this_process.h"
 
@@ -176,7 +178,7 @@ class SavedRun {
     base_ = FolderOf(files_, saved_);
     if (base_.empty()) return;
     for (Change& change : saved_.plan.changes) {
-      auto* run = std::get_if<RunStep>(&change.action);
+      auto* run = change.payload.Edit<StepChange>();
       if (run == nullptr) continue;
       for (StepFile& file : run->step.files) file.source = From(base_, file.source);
     }
@@ -280,7 +282,7 @@ class SavedRun {
 
   bool CheckFiles() {
     for (const Change& change : saved_.plan.changes) {
-      const auto* run = std::get_if<RunStep>(&change.action);
+      const StepChange* run = AsStep(change);
       if (run == nullptr || run->step.files.empty()) continue;
       const auto digest = DigestFiles(files_, run->step.files);
       if (digest && *digest == run->files_digest) continue;
@@ -322,14 +324,8 @@ class SavedRun {
   Spec PodsOfPlan() const {
     Spec spec;
     for (const Change& change : saved_.plan.changes) {
-      std::visit(
-          [&](const auto& action) {
-            // A training job's action has an empty one.
-            if constexpr (requires { action.pod; }) {
-              if (!change.training) spec.pods.push_back(action.pod);
-            }
-          },
-          change.action);
+      const PodChange* pod = AsPod(change);
+      if (pod != nullptr && !IsDelete(change)) spec.pods.push_back(pod->wanted);
     }
     return spec;
   }

@@ -197,7 +197,7 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
     };
   };
   Save("first.plan");
-  forge("first.plan", alter_first("action.pod.node.acceleratorType", Value("v2-8")));
+  forge("first.plan", alter_first("pod.wanted.node.acceleratorType", Value("v2-8")));
   for (const Arguments& words :
        {Arguments{"show", "forged.plan"}, Arguments{"apply", "forged.plan"}}) {
     const RunResult refused = box_.Run(words);
@@ -210,7 +210,7 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
   EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
               HasSubstr("\nState: `podctl apply` writes /nowhere/x.json.\n"));
   EXPECT_THAT(box_.Run({"show", "first.plan"}).out, Not(HasSubstr("State:")));
-  forge("first.plan", alter_first("action.pod.ssh.proxy_jump", Value("evil.example")));
+  forge("first.plan", alter_first("pod.wanted.ssh.proxy_jump", Value("evil.example")));
   EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
               HasSubstr("\nJump host: pod.research is entered through evil.example.\n"));
 
@@ -219,8 +219,8 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
   Save("change.plan");
   EXPECT_EQ(box_.Run({"show", "change.plan"}).code, 0);
   for (const auto& [path, value] :
-       std::map<std::string, Value>{{"action.pod.metadata.startup-script.text", Value("evil")},
-                                    {"action.pod.ssh.proxy_jump", Value("evil.example")},
+       std::map<std::string, Value>{{"pod.wanted.metadata.startup-script.text", Value("evil")},
+                                    {"pod.wanted.ssh.proxy_jump", Value("evil.example")},
                                     {"reason", Value("all is well")}}) {
     forge("change.plan", alter_first(path, value));
     // What is seen from the file alone counts as damage; the rest the seal tells.

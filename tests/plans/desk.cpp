@@ -220,7 +220,7 @@ std::vector<std::string> Actions(const Plan& plan) {
   std::vector<std::string> actions;
   for (const Change& change : plan.changes) {
     if (!IsKeep(change)) {
-      actions.push_back(std::string(ActionWord(change.action)) + " " + change.address);
+      actions.push_back(std::string(WordOf(change.verb)) + " " + change.address);
     }
   }
   return actions;

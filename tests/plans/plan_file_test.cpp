@@ -15,10 +15,16 @@
 #include "plans/plan_file/seal.h"
 #include "plans/plan_file/secrets.h"
 #include "plans/plan_file/staleness.h"
+#include "plans/pod_change.h"
 #include "plans/power.h"
+#include "plans/spec/spec.h"
+#include "plans/step_change.h"
+#include "plans/training_change.h"
 #include "plans/training_plan.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
+#include "providers/bootstrap/step_runner.h"
+#include "state/state.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -131,31 +137,70 @@ class Dice {
       Throw(members[key]);
     }
   }
-  void Throw(Action& action) {
-    const std::vector<Action> kinds = {Keep{}, Create{}, Patch{}, Replace{}, Delete{}, RunStep{}};
-    action = kinds[static_cast<std::size_t>(Number(5))];
-    std::visit([this](auto& kind) { Members(*this, kind); }, action);
+  void Throw(Change& change) {
+    auto& [address, previous_address, verb, begun, attributes, reason_code, reason, waits_for,
+           place, payload] = change;
+    Throw(address);
+    Throw(previous_address);
+    Throw(verb);
+    Throw(begun);
+    Throw(attributes);
+    Throw(reason_code);
+    Throw(reason);
+    Throw(waits_for);
+    Throw(place);
+    if (Number(1) == 1) {
+      payload = Any<TrainingChange>();
+    } else if (verb == Verb::kRun) {
+      payload = Any<StepChange>();
+    } else {
+      payload = Any<PodChange>();
+    }
+  }
+  template <typename T>
+  T Any() {
+    T value;
+    Throw(value);
+    return value;
   }
 
   std::mt19937 random_;
 };
 
 // Names and lines that agree with what is done, as a planner's do.
-void MakeHonest(int number, Change* change) {
+void MakeHonest(int number, PodChange* pod, Change* change) {
   const std::string name = "x" + std::to_string(number);
-  change->pod = name;
   change->address = PodAddress(name);
-  std::visit(
-      [&](auto& action) {
-        if constexpr (requires { action.pod; }) {
-          action.pod.name = name;
-          change->node = {action.pod.project, action.pod.zone, action.pod.node_id};
-        }
-      },
-      change->action);
-  if (std::holds_alternative<RunStep>(change->action)) change->address = StepAddress(name, "s");
-  if (const auto* create = std::get_if<Create>(&change->action)) {
-    change->attributes = NewAttributes(create->pod, [](const std::string&) { return nullptr; });
+  if (change->verb != Verb::kUpdate) {
+    pod->fields.clear();
+    pod->power.reset();
+  }
+  if (IsDelete(*change)) {
+    pod->wanted = {};
+    if (change->verb == Verb::kDelete && number % 2 == 1) {
+      pod->node.node = name + "-1";
+      change->address.deposed = pod->node.node;
+    }
+    return;
+  }
+  pod->wanted.name = name;
+  pod->node = {pod->wanted.project, pod->wanted.zone, pod->wanted.node_id};
+  if (change->verb == Verb::kCreate) {
+    change->attributes = NewAttributes(pod->wanted, [](const std::string&) { return nullptr; });
+  }
+}
+
+void MakeHonest(int number, Change* change) {
+  if (change->verb != Verb::kCreate) change->begun = false;
+  if (auto* training = change->payload.Edit<TrainingChange>()) {
+    training->job.name = std::to_string(number);
+    change->address = TrainingAddress(training->job.name);
+    change->verb = Verb::kDeleteThenCreate;  // what else may be done to it is checked
+    change->begun = false;
+  } else if (AsStep(*change) != nullptr) {
+    change->address = StepAddress("x" + std::to_string(number), "s");
+  } else {
+    MakeHonest(number, change->payload.Edit<PodChange>(), change);
   }
 }
 
@@ -183,11 +228,6 @@ SavedPlan RandomPlan(unsigned seed) {
   int number = 0;
   for (Change& change : saved.plan.changes) {
     MakeHonest(number, &change);
-    if (change.training) {
-      change.training->name = std::to_string(number);
-      change.address = TrainingAddress(change.training->name);
-      change.action = Replace{};  // what else may be done to a training job is checked
-    }
     ++number;
   }
   return saved;
@@ -245,7 +285,7 @@ class SavedPlanTest : public ::testing::Test {
     }
     EXPECT_EQ(Text(*read), text);
   }
-  // A plan with every kind of action, and with secrets.
+  // A plan with every kind of change, and with secrets.
   Plan EveryKind() {
     desk_.environment["TOKEN"] = "old-token";
     const auto secret = [](const std::string& run) {
@@ -314,21 +354,24 @@ TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
   Plan plan;
   Change create;
   create.address = Addr("pod.a");
-  create.action = Create{pod};
-  RunStep run;
+  create.verb = Verb::kCreate;
+  create.payload = PodChange{pod, {}};
+  StepChange run;
   run.sensitive = true;
   run.step.script = step.run;
   run.step.env = step.env;
   Change script;
   script.address = Addr("bootstrap.a.s");
-  script.action = run;
-  RunStep restart;
+  script.verb = Verb::kRun;
+  script.payload = run;
+  StepChange restart;
   restart.sensitive = true;
   restart.step.kind = Step::Kind::kRestartRuntime;
   restart.step.env["tensorflow-env-vars"] = "-e A=secret-flag";
   Change runtime;
   runtime.address = Addr("bootstrap.a.tpu-runtime");
-  runtime.action = restart;
+  runtime.verb = Verb::kRun;
+  runtime.payload = restart;
   plan.changes = {create, script, runtime};
 
   const SecretKey key{"0123", false};
@@ -414,8 +457,9 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
     document.SetPath(path, std::move(value));
     return message(ToJson(Sealed(std::move(document))));
   };
-  EXPECT_THAT(with("format_version", 2), HasSubstr("has format version 2, and this podctl ("));
-  EXPECT_THAT(with("format_version", "1"), HasSubstr("no format version that ever was"));
+  EXPECT_THAT(with("format_version", 1), HasSubstr("made by an older podctl (format version 1;"));
+  EXPECT_THAT(with("format_version", 3), HasSubstr("has format version 3, and this podctl ("));
+  EXPECT_THAT(with("format_version", "2"), HasSubstr("no format version that ever was"));
   EXPECT_THAT(with("format_version", 0), HasSubstr("no format version that ever was"));
   EXPECT_THAT(with("plan", Value()), HasSubstr("`plan` is not an object"));
   EXPECT_THAT(with("plan.serial", -1), HasSubstr("`plan.serial` is out of range"));
@@ -438,14 +482,16 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
   };
   const Value::List& changes = good["plan"]["changes"].AsList();
   std::size_t run = 0;
-  while (changes[run]["action"]["kind"] != Value("run")) ++run;
-  EXPECT_THAT(with_change(run, "action.expected_workers", std::int64_t{1} << 60),
+  while (changes[run]["verb"] != Value("run")) ++run;
+  EXPECT_THAT(with_change(run, "bootstrap.expected_workers", std::int64_t{1} << 60),
               HasSubstr("has more workers than can be"));
-  EXPECT_THAT(with_change(run, "action.workers", Value(Value::List{Value(-1)})),
+  EXPECT_THAT(with_change(run, "bootstrap.workers", Value(Value::List{Value(-1)})),
               HasSubstr("names a worker that cannot be"));
-  EXPECT_THAT(with_change(run, "action.step.timeout_ms", INT64_MAX), HasSubstr("out of range"));
-  EXPECT_THAT(with_change(run, "action.kind", "magic"), HasSubstr("kind that is not known"));
-  EXPECT_THAT(with_change(1, "address", changes[0]["address"]), HasSubstr("stands in it twice"));
+  EXPECT_THAT(with_change(run, "bootstrap.step.timeout_ms", INT64_MAX), HasSubstr("out of range"));
+  EXPECT_THAT(with_change(run, "verb", "magic"), HasSubstr("word that is not known"));
+  ASSERT_EQ(changes[run + 1]["verb"], Value("run"));
+  EXPECT_THAT(with_change(run + 1, "address", changes[run]["address"]),
+              HasSubstr("stands in it twice"));
   EXPECT_THAT(with_change(1, "address", "x"), HasSubstr("holds `x`, which is no address"));
   // A plan comes from elsewhere; its names must not drive the terminal of who looks at it.
   EXPECT_THAT(with_change(1, "address", "pod.\x1b[31m"),
@@ -475,42 +521,49 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
   EXPECT_EQ(forged(0, "reason", "x"), "read");
   const std::string damaged = "the plan my.plan is damaged: ";
   const std::string otherwise = damaged + "what it shows of pod.a is not what it does: ";
-  EXPECT_EQ(forged(0, "action.pod.node.acceleratorType", "v3-64"), otherwise + "acceleratorType");
-  EXPECT_EQ(forged(0, "action.pod.node.description", "x"), otherwise + "description");
-  EXPECT_EQ(forged(0, "action.pod.metadata.m.text", "2"), otherwise + "metadata.m");
-  EXPECT_EQ(forged(0, "action.pod.metadata.m.sensitive", true), otherwise + "metadata.m");
-  EXPECT_EQ(forged(0, "action.pod.own_keys", Value(Value::List{Value("e:ssh-rsa AAAA e")})),
+  EXPECT_EQ(forged(0, "pod.wanted.node.acceleratorType", "v3-64"), otherwise + "acceleratorType");
+  EXPECT_EQ(forged(0, "pod.wanted.node.description", "x"), otherwise + "description");
+  EXPECT_EQ(forged(0, "pod.wanted.metadata.m.text", "2"), otherwise + "metadata.m");
+  EXPECT_EQ(forged(0, "pod.wanted.metadata.m.sensitive", true), otherwise + "metadata.m");
+  EXPECT_EQ(forged(0, "pod.wanted.own_keys", Value(Value::List{Value("e:ssh-rsa AAAA e")})),
             otherwise + "metadata.ssh-keys[e]");
-  EXPECT_EQ(forged(0, "action.pod.desired_state", "READY"), otherwise + "state");
+  EXPECT_EQ(forged(0, "pod.wanted.desired_state", "READY"), otherwise + "state");
   Value::List lines = first["attributes"].AsList();
   const std::string gone = lines.front()["path"].AsString();
   lines.erase(lines.begin());
   EXPECT_EQ(forged(0, "attributes", Value(std::move(lines))), otherwise + gone);
-  EXPECT_EQ(forged(0, "action.pod.name", "b"),
+  EXPECT_EQ(forged(0, "pod.wanted.name", "b"),
             damaged + "pod.a is the name of something else in it");
-  EXPECT_EQ(forged(0, "action.pod.zone", "us-east1-d"),
+  EXPECT_EQ(forged(0, "pod.wanted.zone", "us-east1-d"),
             damaged + "pod.a is the name of something else in it");
-  EXPECT_EQ(forged(0, "action.resume", true),
+  EXPECT_EQ(forged(0, "begun", true),
             damaged + "it acts on pod.a, which no state knew when it was made");
-  EXPECT_EQ(forged(2, "pod", "a"), damaged + "bootstrap.b.s is the name of something else in it");
+  // Which pod a step is of, its address alone says; and that, what else it can be.
+  EXPECT_EQ(forged(2, "pod", "a"), damaged + "`plan.changes[2]` has an unknown key `pod`");
+  EXPECT_EQ(forged(2, "address", "pod.c"), damaged + "`plan.changes[2].pod` is missing");
 }
 
 TEST_F(SavedPlanTest, OfATrainingJobToo) {
   SavedPlan saved = Save(Plan{});
   saved.prior.reset();
+  TrainingJobSpec job;
+  job.name = "mnist";
+  job.image = "gcr.io/p/i:1";
   Change change;
-  change.training.emplace();
-  change.training->name = "mnist";
-  change.training->image = "gcr.io/p/i:1";
   change.address = TrainingAddress("mnist");
-  change.action = Create{};
-  change.attributes = SubmitAttributes(*change.training);
+  change.verb = Verb::kCreate;
+  change.attributes = SubmitAttributes(job);
+  change.payload = TrainingChange{job};
   saved.plan.changes = {change};
   EXPECT_TRUE(PlanFromJson(Text(saved), "my.plan"));
-  saved.plan.changes[0].training->image = "gcr.io/evil/i:1";
+  saved.plan.changes[0].payload.Edit<TrainingChange>()->job.image = "gcr.io/evil/i:1";
   const auto read = PlanFromJson(Text(saved), "my.plan");
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, HasSubstr("what it shows of trainingJob.mnist is not what"));
+  saved.plan.changes[0].payload.Edit<TrainingChange>()->job.name = "other";
+  const auto renamed = PlanFromJson(Text(saved), "my.plan");
+  ASSERT_FALSE(renamed);
+  EXPECT_THAT(renamed.error().message, HasSubstr("`trainingJob.mnist` is no address of a change"));
 }
 
 TEST_F(SavedPlanTest, ItsSealIsThatOfItsStateAlone) {
@@ -587,8 +640,10 @@ TEST(TrainingStalenessTest, OnlyWhatEndsAJobCountsAgainstThePlan) {
   for (const std::string name : {"a", "b", "c", "kept"}) {
     Change change;
     change.address = TrainingAddress(name);
-    change.training.emplace();
-    change.action = name == "kept" ? Action(Keep{}) : name == "b" ? Action(Delete{}) : Replace{};
+    change.verb = name == "kept" ? Verb::kKeep
+                  : name == "b"  ? Verb::kDelete
+                                 : Verb::kDeleteThenCreate;
+    change.payload = TrainingChange{};
     plan.changes.push_back(change);
   }
   Observation before;

@@ -10,6 +10,7 @@
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
+#include "plans/pod_change.h"
 #include "plans/unknown_fate.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"
@@ -43,9 +44,11 @@ class PlannerTest : public ::testing::Test {
     desk_.Pods(Desk::Pod("a", after));
   }
   std::vector<std::string> Fields(const Plan& plan) {
-    const auto* patch = std::get_if<Patch>(&ChangeOf(plan, "pod.a").action);
-    EXPECT_NE(patch, nullptr);
-    return patch == nullptr ? std::vector<std::string>{} : patch->fields;
+    const podctl::Change& change = ChangeOf(plan, "pod.a");
+    EXPECT_EQ(change.verb, Verb::kUpdate);
+    const PodChange* pod = AsPod(change);
+    EXPECT_NE(pod, nullptr);
+    return pod == nullptr ? std::vector<std::string>{} : pod->fields;
   }
   std::string OnlyError() {
     const Diagnostics diagnostics = desk_.TryPlan();
@@ -306,7 +309,7 @@ TEST_F(PlannerTest, APodThatIsGoneAlreadyIsOnlyForgotten) {
   desk_.cloud.RemoveNode(Desk::Name("a"));
   desk_.Pods(Desk::Pod("b"));
   const Plan plan = desk_.MakePlan();
-  EXPECT_TRUE(std::get<Delete>(ChangeOf(plan, "pod.a").action).forget);
+  EXPECT_EQ(ChangeOf(plan, "pod.a").verb, Verb::kForget);
   EXPECT_EQ(plan.Counts().destroy, 0U);
   EXPECT_FALSE(plan.Empty());
 }

@@ -10,6 +10,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/node_view.h"
+#include "plans/pod_change.h"
 #include "plans/unknown_fate.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -263,7 +264,8 @@ TEST(Graph, ADeleteDoesNotWaitForWhatWaitsForIt) {
   for (const char* name : {"a", "b"}) {
     Change change;
     change.address = PodAddress(name);
-    change.action = Delete{};
+    change.verb = Verb::kDelete;
+    change.payload = PodChange{};
     plan.changes.push_back(change);
   }
   plan.changes[0].waits_for = {Addr("pod.b"), Addr("pod.b"), Addr("pod.gone"), Addr("pod.a")};

@@ -7,6 +7,8 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/node_ids.h"
 #include "plans/node_view.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -34,6 +36,11 @@ class ReplacementTest : public ::testing::Test {
     return Desk::Pod(name, "    lifecycle: {replaceTriggeredBy: [" + trigger + "]}\n" + keys);
   }
   PodRecord Record(const std::string& name) { return Pods(desk_.Stored()).at(Addr("pod." + name)); }
+  std::string NodeOf(const Plan& plan, const std::string& address) {
+    const PodChange* pod = AsPod(ChangeOf(plan, address));
+    EXPECT_NE(pod, nullptr);
+    return pod == nullptr ? "" : pod->node.node;
+  }
   std::string OnlyError() {
     const Diagnostics diagnostics = desk_.TryPlan();
     EXPECT_EQ(diagnostics.items().size(), 1U);
@@ -51,9 +58,10 @@ TEST_F(ReplacementTest, TheNewNodeHasAFreeIdAndComesFirst) {
   desk_.Pods(First("a", "10.2.0.0/29"));
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("replace pod.a", "delete pod.a (deposed a)"));
-  EXPECT_TRUE(std::get<Replace>(ChangeOf(plan, "pod.a").action).create_first);
-  EXPECT_EQ(ChangeOf(plan, "pod.a").node.node, "a-2");
-  EXPECT_EQ(ChangeOf(plan, "pod.a (deposed a)").node.node, "a");
+  EXPECT_EQ(ChangeOf(plan, "pod.a").verb, Verb::kCreateThenDelete);
+  EXPECT_EQ(NodeOf(plan, "pod.a"), "a-2");
+  EXPECT_EQ(ChangeOf(plan, "pod.a (deposed a)").verb, Verb::kDelete);
+  EXPECT_EQ(NodeOf(plan, "pod.a (deposed a)"), "a");
   EXPECT_THAT(ChangeOf(plan, "pod.a (deposed a)").waits_for, ElementsAre("pod.a"));
   EXPECT_EQ(plan.Counts().add, 1U);
   EXPECT_EQ(plan.Counts().destroy, 1U);
@@ -92,7 +100,7 @@ TEST_F(ReplacementTest, IdsOfOthersAreNotFree) {
   desk_.ApplyAll();
   desk_.cloud.PutNode(Desk::Name("a-2"), desk_.Node("a"));
   desk_.Pods(First("a", "10.2.0.0/29") + Desk::Pod("a-3"));
-  EXPECT_EQ(ChangeOf(desk_.MakePlan(), "pod.a").node.node, "a-4");
+  EXPECT_EQ(NodeOf(desk_.MakePlan(), "pod.a"), "a-4");
 }
 
 TEST(NodeIds, AFreeIdKeepsWithinTheLimit) {
@@ -284,8 +292,9 @@ TEST_F(ReplacementTest, AStepIsRunAgainEverywhereAsRequested) {
     desk_.plan_options.replace = {step};
     const Plan plan = desk_.MakePlan();
     EXPECT_THAT(Actions(plan), ElementsAre(std::string("run ") + step));
-    EXPECT_THAT(std::get<RunStep>(ChangeOf(plan, step).action).workers,
-                ::testing::Optional(ElementsAre(0, 1, 2, 3)));
+    const StepChange* run = AsStep(ChangeOf(plan, step));
+    ASSERT_NE(run, nullptr);
+    EXPECT_THAT(run->workers, ::testing::Optional(ElementsAre(0, 1, 2, 3)));
     EXPECT_EQ(ChangeOf(plan, step).reason_code, ReasonCode::kByRequest);
     EXPECT_TRUE(desk_.Apply().ok());
   }

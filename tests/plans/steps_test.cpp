@@ -2,11 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/runtime_unit.h"
+#include "plans/step_change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -36,8 +38,13 @@ class StepsTest : public ::testing::Test {
     desk_.ApplyAll();
   }
   std::vector<int> Workers(const Plan& plan, const std::string& address) {
-    const auto* run = std::get_if<RunStep>(&ChangeOf(plan, address).action);
+    const StepChange* run = AsStep(ChangeOf(plan, address));
     return run == nullptr ? std::vector<int>{} : run->workers.value_or(std::vector<int>{-1});
+  }
+  bool IsSensitive(const Plan& plan, const std::string& address) {
+    const StepChange* run = AsStep(ChangeOf(plan, address));
+    if (run == nullptr) throw std::invalid_argument(address + " is no step");
+    return run->sensitive;
   }
   std::string Reason(const Plan& plan, const std::string& address) {
     return ChangeOf(plan, address).reason;
@@ -52,8 +59,8 @@ TEST_F(StepsTest, AStepOfANewPodRunsOnAllItsWorkers) {
   EXPECT_THAT(Actions(plan), ElementsAre("create pod.a", "run bootstrap.a.x"));
   EXPECT_THAT(Workers(plan, kStep), ElementsAre(-1));  // known after apply
   EXPECT_EQ(plan.Counts().steps, 1U);
-  EXPECT_EQ(plan.Counts().step_workers, 4U);  // from the catalogue
-  EXPECT_TRUE(plan.Counts().step_workers_known);
+  EXPECT_EQ(ReachOfSteps(plan).workers, 4U);  // from the catalogue
+  EXPECT_TRUE(ReachOfSteps(plan).known);
   desk_.ApplyAll();
   ASSERT_EQ(desk_.workers.Calls().size(), 1U);
   EXPECT_THAT(desk_.workers.Calls()[0].workers, ElementsAre(0, 1, 2, 3));
@@ -65,7 +72,7 @@ TEST_F(StepsTest, HowManyWorkersAnUnknownTypeHasIsKnownAfterApply) {
       "  a:\n    acceleratorType: v99-64\n    runtimeVersion: r\n"
       "    bootstrap: [{name: x, run: echo}]\n");
   const Plan plan = desk_.MakePlan();
-  EXPECT_FALSE(plan.Counts().step_workers_known);
+  EXPECT_FALSE(ReachOfSteps(plan).known);
 }
 
 TEST_F(StepsTest, AChangedStepRunsAgainWhereTheSpecSays) {
@@ -75,7 +82,7 @@ TEST_F(StepsTest, AChangedStepRunsAgainWhereTheSpecSays) {
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Workers(plan, kStep), ElementsAre(1, 2));
   EXPECT_EQ(Reason(plan, kStep), "the step changed");
-  EXPECT_EQ(plan.Counts().step_workers, 2U);
+  EXPECT_EQ(ReachOfSteps(plan).workers, 2U);
 }
 
 TEST_F(StepsTest, AnEnvironmentIsPartOfTheStepAndATimeoutIsNot) {
@@ -150,9 +157,9 @@ TEST_F(StepsTest, ASecretStepIsMarked) {
   desk_.SpecText(
       "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: s}}\npods:\n" +
       Step("run: \"echo ${var.t}\""));
-  EXPECT_TRUE(std::get<RunStep>(ChangeOf(desk_.MakePlan(), kStep).action).sensitive);
+  EXPECT_TRUE(IsSensitive(desk_.MakePlan(), kStep));
   Write(Step("run: echo"));
-  EXPECT_FALSE(std::get<RunStep>(ChangeOf(desk_.MakePlan(), kStep).action).sensitive);
+  EXPECT_FALSE(IsSensitive(desk_.MakePlan(), kStep));
 }
 
 // ---- tpu-runtime.

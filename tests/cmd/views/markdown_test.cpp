@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/pod_change.h"
+#include "plans/spec/spec.h"
 #include "providers/base/text.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -95,10 +97,10 @@ TEST_F(MarkdownTest, WhatStandsInValuesIsText) {
   Plan plan;
   Change change;
   change.address = Addr("pod.a`|`` <b>");
-  change.pod = "a";
   PodSpec pod;
   pod.name = "a";
-  change.action = Patch{pod, {"metadata"}};
+  change.verb = Verb::kUpdate;
+  change.payload = PodChange{pod, {}, {"metadata"}};
   change.reason = "<img src=x> @everyone [link](https://evil.example) | `tick`";
   change.attributes.push_back({"metadata.x", Value("```\n</details><script>"),
                                Value("````\n# heading\n@everyone"), true, false, false});
@@ -113,8 +115,8 @@ TEST_F(MarkdownTest, ALongPlanIsCutBelowTheLimit) {
   for (int i = 0; i < 2000; ++i) {
     Change change;
     change.address = Addr("pod.p" + std::to_string(i));
-    change.pod = "p" + std::to_string(i);
-    change.action = Create{};
+    change.verb = Verb::kCreate;
+    change.payload = PodChange{};
     change.reason = std::string(2000, 'x');
     change.attributes.push_back({"metadata.x", std::nullopt,
                                  Value("caf\xC3\xA9 ````` " + std::string(3000, 'y')), true, false,

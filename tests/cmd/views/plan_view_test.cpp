@@ -7,6 +7,8 @@
 #include <string>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
@@ -173,17 +175,18 @@ TEST_F(PlanViewTest, NamesAreShownAsData) {
   const std::string escape = "\x1b[2J";
   Change change;
   change.address = PodAddress(escape);
-  change.node = {"p", escape, escape};
   change.reason = escape;
-  change.action = Patch{};
+  change.verb = Verb::kUpdate;
+  change.payload = PodChange{{}, {"p", escape, escape}};
   change.attributes.push_back({escape, Value(escape), Value(escape)});
   Change step;
   step.address = Address("bootstrap", escape);
-  RunStep run;
+  StepChange run;
   run.step.script = escape;
   run.step.env[escape] = escape;
   run.step.files.push_back({escape, escape});
-  step.action = run;
+  step.verb = Verb::kRun;
+  step.payload = run;
   Plan plan;
   plan.changes = {change, step};
   plan.drift.push_back({Drift::Kind::kChanged, PodAddress(escape), escape, change.attributes});

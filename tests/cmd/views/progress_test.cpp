@@ -7,9 +7,13 @@
 #include <csignal>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cmd/interrupt.h"
+#include "plans/pod_change.h"
+#include "plans/step_change.h"
+#include "providers/bootstrap/step_runner.h"
 #include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/golden.h"
@@ -78,11 +82,11 @@ class Terminal {
 
 class ProgressTest : public ::testing::Test {
  protected:
-  static Change ChangeFor(const std::string& address, Action action) {
+  static Change ChangeFor(const std::string& address, Verb verb, Payload payload) {
     Change change;
     change.address = Addr(address);
-    change.pod = "research";
-    change.action = std::move(action);
+    change.verb = verb;
+    change.payload = std::move(payload);
     return change;
   }
   void Open(bool terminal) {
@@ -113,9 +117,10 @@ class ProgressTest : public ::testing::Test {
   std::ostringstream err_;
   Streams streams_{out_, err_};
   std::unique_ptr<EventSink> view_;
-  Change create_ = ChangeFor("pod.research", Create{});
-  Change step_ = ChangeFor("bootstrap.research.x", RunStep{{}, "", {{0, 1, 2, 3}}, {}, 4});
-  Change other_ = ChangeFor("pod.other", Create{});
+  Change create_ = ChangeFor("pod.research", Verb::kCreate, PodChange{});
+  Change step_ =
+      ChangeFor("bootstrap.research.x", Verb::kRun, StepChange{{}, "", {{0, 1, 2, 3}}, {}, 4});
+  Change other_ = ChangeFor("pod.other", Verb::kCreate, PodChange{});
 };
 
 TEST_F(ProgressTest, PlainLines) {
@@ -139,10 +144,15 @@ TEST_F(ProgressTest, EveryActionHasItsWords) {
   Open(false);
   Step restart;
   restart.kind = Step::Kind::kRestartRuntime;
-  for (const Action& action : std::vector<Action>{
-           Create{}, Patch{}, Replace{}, Delete{}, RunStep{{}, "", {{2}}, {}, 1},
-           RunStep{restart, "", {{0, 1, 2, 3}}, {}, 4}, RunStep{{}, "", {}, {}, 0}}) {
-    const Change change = ChangeFor("pod.x", action);
+  for (const auto& [verb, payload] : std::vector<std::pair<Verb, Payload>>{
+           {Verb::kCreate, PodChange{}},
+           {Verb::kUpdate, PodChange{}},
+           {Verb::kDeleteThenCreate, PodChange{}},
+           {Verb::kDelete, PodChange{}},
+           {Verb::kRun, StepChange{{}, "", {{2}}, {}, 1}},
+           {Verb::kRun, StepChange{restart, "", {{0, 1, 2, 3}}, {}, 4}},
+           {Verb::kRun, StepChange{{}, "", {}, {}, 0}}}) {
+    const Change change = ChangeFor("pod.x", verb, payload);
     view_->OnStart(change);
     view_->OnProgress(change, seconds(70), {});
     view_->OnComplete(change, seconds(3725), "");
@@ -194,7 +204,9 @@ TEST_F(ProgressTest, TheLiveFormInBytes) {
 TEST_F(ProgressTest, ManyOperationsDoNotFillTheScreen) {
   Open(true);
   std::vector<Change> changes;
-  for (int i = 0; i < 40; ++i) changes.push_back(ChangeFor("pod.n" + std::to_string(i), Create{}));
+  for (int i = 0; i < 40; ++i) {
+    changes.push_back(ChangeFor("pod.n" + std::to_string(i), Verb::kCreate, PodChange{}));
+  }
   for (const Change& change : changes) view_->OnStart(change);
   clock_.Advance(seconds(1));
   view_->OnTick();

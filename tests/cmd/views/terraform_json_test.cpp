@@ -6,7 +6,9 @@
 
 #include "plans/kinds/pod/record.h"
 #include "plans/plan_file/secrets.h"
+#include "plans/pod_change.h"
 #include "plans/refresh.h"
+#include "plans/spec/spec.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -139,22 +141,20 @@ TEST_F(TerraformJsonTest, MovedDeposedAndForgotten) {
   Change moved;
   moved.address = Addr("pod.b");
   moved.previous_address = Addr("pod.a");
-  moved.pod = "b";
-  moved.action = Keep{pod};
+  moved.payload = PodChange{pod, {}};
   Change deposed;
   deposed.address = Addr("pod.b (deposed old)");
-  deposed.pod = "b";
-  deposed.node = {"p", "z", "old"};
-  deposed.action = Delete{false, true};
+  deposed.verb = Verb::kDelete;
+  deposed.payload = PodChange{{}, {"p", "z", "old"}};
   Change forgotten;
   forgotten.address = Addr("pod.c");
-  forgotten.pod = "c";
-  forgotten.action = Delete{true, false};
+  forgotten.verb = Verb::kForget;
+  forgotten.payload = PodChange{};
   forgotten.reason_code = ReasonCode::kNoConfiguration;
   Change swapped;
   swapped.address = Addr("pod.d");
-  swapped.pod = "d";
-  swapped.action = Replace{pod, true};
+  swapped.verb = Verb::kCreateThenDelete;
+  swapped.payload = PodChange{pod, {}};
   swapped.reason_code = ReasonCode::kByRequest;
   saved.plan.changes = {moved, deposed, forgotten, swapped};
   saved.plan.targets = {"pod.b"};

@@ -19,7 +19,7 @@ class WatchViewTest : public ::testing::Test {
  protected:
   WatchViewTest() {
     change_.address = Addr("pod.a");
-    change_.action = Replace{};
+    change_.verb = Verb::kDeleteThenCreate;
   }
   std::string Take() {
     const std::string text = out_.str();

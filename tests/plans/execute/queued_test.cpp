@@ -7,6 +7,7 @@
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
+#include "plans/step_change.h"
 #include "providers/slices.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -294,9 +295,10 @@ TEST_F(MultisliceTest, AStepNamesItsWorkersBySlice) {
   // On the pod that is there the plan knows the numbers.
   Spec("    slices: 2\n    bootstrap: [{name: hello, run: hello, workers: '[0-1]/3'}]\n");
   const Plan plan = desk_.MakePlan();
-  const auto& run = std::get<RunStep>(plan.changes.back().action);
-  EXPECT_THAT(*run.workers, ElementsAre(7)) << "on worker 3 it has run";
-  EXPECT_EQ(run.per_slice, 4);
+  const StepChange* run = AsStep(plan.changes.back());
+  ASSERT_NE(run, nullptr);
+  EXPECT_THAT(*run->workers, ElementsAre(7)) << "on worker 3 it has run";
+  EXPECT_EQ(run->per_slice, 4);
 }
 
 TEST_F(MultisliceTest, AStepOfASliceThatIsNotThereIsRefused) {

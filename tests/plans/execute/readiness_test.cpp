@@ -6,6 +6,7 @@
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
+#include "plans/step_change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -28,7 +29,7 @@ class ReadinessTest : public ::testing::Test {
     desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo hi}]\n"));
   }
   std::vector<int> Workers(const Plan& plan) {
-    const auto* run = std::get_if<RunStep>(&ChangeOf(plan, kReadiness).action);
+    const StepChange* run = AsStep(ChangeOf(plan, kReadiness));
     return run == nullptr ? std::vector<int>{} : run->workers.value_or(std::vector<int>{-1});
   }
 

@@ -2,10 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 
 #include "plans/kinds/pod/record.h"
 #include "plans/node_view.h"
+#include "plans/pod_change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -33,6 +35,11 @@ class RecoveryTest : public ::testing::Test {
     desk->Edit("a", [](Value& node) { node.Set("state", "PREEMPTED"); });
   }
   void SetUp() override { Begin(&desk_); }
+  static PodChange ChangeOfPod(const Plan& plan, const std::string& address) {
+    const PodChange* pod = AsPod(ChangeOf(plan, address));
+    if (pod == nullptr) throw std::invalid_argument(address + " is no pod of the plan");
+    return *pod;
+  }
   PodRecord Record() { return Pods(desk_.Stored()).at(Addr("pod.a")); }
 
   Desk desk_;
@@ -42,8 +49,8 @@ TEST_F(RecoveryTest, ItIsMadeAnewAndTheStateTellsTheStory) {
   const std::string uid = Record().current.uid;
   Preempt(&desk_);
   const Plan plan = desk_.MakePlan();
-  EXPECT_EQ(ChangeOf(plan, "pod.a").lost, "PREEMPTED");
-  EXPECT_EQ(ChangeOf(plan, "pod.a").node_state, "PREEMPTED");
+  EXPECT_EQ(ChangeOfPod(plan, "pod.a").lost, "PREEMPTED");
+  EXPECT_EQ(ChangeOfPod(plan, "pod.a").node_state, "PREEMPTED");
   desk_.ApplyAll();
   const PodRecord record = Record();
   EXPECT_NE(record.current.uid, uid);
@@ -63,7 +70,7 @@ TEST_F(RecoveryTest, ItIsMadeAnewAndTheStateTellsTheStory) {
 TEST_F(RecoveryTest, ASpotNodeThatIsGoneWasTakenAway) {
   desk_.cloud.RemoveNode(Desk::Name("a"));
   const Plan plan = desk_.MakePlan();
-  EXPECT_EQ(ChangeOf(plan, "pod.a").lost, "gone");
+  EXPECT_EQ(ChangeOfPod(plan, "pod.a").lost, "gone");
   EXPECT_THAT(ChangeOf(plan, "pod.a").reason, HasSubstr("preempted, or deleted outside"));
   desk_.ApplyAll();
   EXPECT_EQ(Record().recovery()->because, "gone");
@@ -73,7 +80,7 @@ TEST_F(RecoveryTest, AnotherNodeThatIsGoneWasDeletedByWhoeverMay) {
   desk_.Pods(Desk::Pod("b"));
   desk_.ApplyAll();
   desk_.cloud.RemoveNode(Desk::Name("b"));
-  EXPECT_EQ(ChangeOf(desk_.MakePlan(), "pod.b").lost, "");
+  EXPECT_EQ(ChangeOfPod(desk_.MakePlan(), "pod.b").lost, "");
 }
 
 TEST_F(RecoveryTest, WhatCouldNotBeMadeAnewIsStillLost) {
@@ -83,7 +90,7 @@ TEST_F(RecoveryTest, WhatCouldNotBeMadeAnewIsStillLost) {
   EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create pod.a", "run bootstrap.a.x"));
-  EXPECT_EQ(ChangeOf(plan, "pod.a").lost, "PREEMPTED");
+  EXPECT_EQ(ChangeOfPod(plan, "pod.a").lost, "PREEMPTED");
   EXPECT_THAT(ChangeOf(plan, "pod.a").reason, HasSubstr("it was found PREEMPTED at"));
   EXPECT_THAT(Remarks(desk_.Stored()), HasSubstr("a: found PREEMPTED at"));
   desk_.cloud.sold_out.clear();
@@ -134,7 +141,7 @@ TEST_F(RecoveryTest, ADeathInTheMiddleForgetsNothing) {
     const PodRecord* record = Pods(stored).Get(Addr("pod.a"));
     ASSERT_NE(record, nullptr);
     if (!plan.Empty()) {
-      const bool known = IsRecovering(*record) || !ChangeOf(plan, "pod.a").lost.empty();
+      const bool known = IsRecovering(*record) || !ChangeOfPod(plan, "pod.a").lost.empty();
       EXPECT_TRUE(known) << "nobody knows that it was lost";
     }
     desk.ApplyAll();

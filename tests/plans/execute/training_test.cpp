@@ -176,7 +176,8 @@ TEST_F(TrainingTest, WithoutWaitingItIsOnlySubmitted) {
   desk_.options.wait_for_capacity = true;
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("create trainingJob.mnist"));
-  EXPECT_TRUE(std::get<Create>(ChangeOf(plan, kAddress).action).resume);
+  EXPECT_EQ(ChangeOf(plan, kAddress).verb, Verb::kCreate);
+  EXPECT_TRUE(ChangeOf(plan, kAddress).begun);
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_THAT(Jobs().sent, SizeIs(1));
 }
@@ -186,7 +187,7 @@ TEST_F(TrainingTest, WhatIsNotInTheSpecAnyMoreIsCancelledAndForgotten) {
   Nothing();
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("delete trainingJob.mnist"));
-  EXPECT_FALSE(std::get<Delete>(ChangeOf(plan, kAddress).action).forget);
+  EXPECT_EQ(ChangeOf(plan, kAddress).verb, Verb::kDelete);
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_EQ(Jobs().StateOf(kFirst), "JOB_STATE_CANCELLED");
   EXPECT_THAT(TrainingJobs(desk_.Stored()), IsEmpty());
@@ -196,7 +197,7 @@ TEST_F(TrainingTest, WhatHasEndedIsForgottenWithoutARequest) {
   desk_.Apply();
   Jobs().Put(kFirst, "JOB_STATE_SUCCEEDED");
   Nothing();
-  EXPECT_TRUE(std::get<Delete>(ChangeOf(desk_.MakePlan(), kAddress).action).forget);
+  EXPECT_EQ(ChangeOf(desk_.MakePlan(), kAddress).verb, Verb::kForget);
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_THAT(Jobs().cancelled, IsEmpty());
   EXPECT_THAT(TrainingJobs(desk_.Stored()), IsEmpty());

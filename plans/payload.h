@@ -1,0 +1,46 @@
+// What a change carries for its kind alone: any value, opened only by who knows its type. A plan
+// that is copied shares it; who edits one copy is not seen by the others.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace podctl {
+
+class Payload {
+ public:
+  Payload() = default;
+  template <typename T>
+  requires(!std::is_same_v<std::remove_cvref_t<T>, Payload>) Payload(T value)  // NOLINT: implicit
+      : cell_(std::make_shared<CellOf<T>>(std::move(value))) {}
+
+  // nullptr: there is none, or it is of another type.
+  template <typename T>
+  const T* As() const {
+    const auto* cell = dynamic_cast<const CellOf<T>*>(cell_.get());
+    return cell == nullptr ? nullptr : &cell->value;
+  }
+  // The same, to be changed.
+  template <typename T>
+  T* Edit() {
+    const T* shared = As<T>();
+    if (shared == nullptr) return nullptr;
+    if (cell_.use_count() > 1) cell_ = std::make_shared<CellOf<T>>(*shared);
+    return &static_cast<CellOf<T>&>(*cell_).value;
+  }
+
+ private:
+  struct Cell {
+    virtual ~Cell() = default;
+  };
+  template <typename T>
+  struct CellOf final : Cell {
+    explicit CellOf(T its_value) : value(std::move(its_value)) {}
+    T value;
+  };
+
+  std::shared_ptr<Cell> cell_;
+};
+
+}  // namespace podctl
