@@ -80,10 +80,12 @@ Value DocumentOf(const Imported& done, const std::string& address) {
 // `implied`: no -f was given.
 void ShowAsText(Streams& streams, const Imported& done, const std::string& address, bool implied) {
   const std::string type = VisibleControls(done.node["acceleratorType"].AsString());
-  streams.err << fmt::format("Imported {}: {} ({}{}{}, {}).\n", address, done.name.Resource(), type,
-                             type.empty() ? "" : ", ",
-                             done.waits ? done.queued->state : NodeState(done.node),
-                             Plural(WorkerCount(done.node), "worker"));
+  streams.err << fmt::format(
+      "{}: {} ({}{}{}, {}).\n",
+      done.known ? address + " is in the state already" : "Imported " + address,
+      done.name.Resource(), type, type.empty() ? "" : ", ",
+      done.waits ? done.queued->state : NodeState(done.node),
+      Plural(WorkerCount(done.node), "worker"));
   for (const std::string& note : NotesOn(done)) streams.err << note << "\n";
   if (!done.target.empty()) {
     const bool is_usual = done.target == "podctl.yaml" && implied;

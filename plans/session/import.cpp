@@ -97,6 +97,7 @@ class Importer {
                     std::move(differs_),
                     *std::move(pod_),
                     Steps(edit_->state()).contains(runtime),
+                    known_,
                     edit_->TakeWarnings()};
   }
 
@@ -175,11 +176,13 @@ class Importer {
     if (!note) return Fail(note.error());
     if (!note->empty()) listener_.OnTakeover(*note);
     if (auto loaded = edit_->Load(); !loaded) return Fail(loaded.error());
-    if (!Pods(edit_->state()).contains(address_)) return true;
+    known_ = Pods(edit_->state()).contains(address_);
+    // Who printed its spec the first time may want it in a file after all.
+    if (!known_ || !target_.empty()) return true;
     return Fail(MakeError(ErrorCode::kAlreadyExists,
                           fmt::format("{} is in the state already", wishes_.address),
-                          fmt::format("import under another address, or `podctl state rm {}` "
-                                      "first",
+                          fmt::format("add `--write-spec FILE` to write its spec, import under "
+                                      "another address, or `podctl state rm {}` first",
                                       ShellQuote(wishes_.address))));
   }
 
@@ -310,7 +313,13 @@ class Importer {
           record.project == name_.project && record.zone == name_.zone &&
           std::any_of(record.deposed.begin(), record.deposed.end(),
                       [&](const Object& each) { return each.locator == name_.node; });
-      if (NameOf(record) != name_ && !is_deposed) continue;
+      if (NameOf(record) != name_ && !is_deposed) {
+        if (address != address_) continue;
+        return Fail(MakeError(
+            ErrorCode::kAlreadyExists,
+            fmt::format("{} is another node in the state: `{}`", address, record.current.locator)));
+      }
+      if (address == address_ && !is_deposed) continue;
       return Fail(MakeError(
           ErrorCode::kAlreadyExists,
           fmt::format("the node `{}` is {} in the state already", name_.node, address),
@@ -425,6 +434,7 @@ class Importer {
   }
 
   bool Take() {
+    if (known_) return true;
     State& state = edit_->state();
     if (pod_->publish_ssh_key) {
       const auto own = doors_.entry.Keys().For(pod_->ssh, false);
@@ -472,6 +482,7 @@ class Importer {
   std::string blind_;                     // why not in the one that shows all
   std::optional<QueuedRecord> queued_;    // what the node came from
   bool waits_ = false;                    // for its node
+  bool known_ = false;                    // the state has it
   std::string text_;                      // the spec that matches; empty when there was one
   std::vector<std::string> differs_;
   std::map<std::string, std::optional<Value>> others_;

@@ -40,6 +40,7 @@ struct Imported {
   std::vector<std::string> differs;    // what the spec wants otherwise
   PodSpec pod;
   bool restarts_runtime = false;      // the state has a step for it
+  bool known = false;                 // the state had it: only its spec was wanted
   std::vector<std::string> warnings;  // of the store
 };
 

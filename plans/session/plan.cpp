@@ -118,6 +118,14 @@ std::optional<NoPlan> TakeLock(const LockRequest& request, const std::stop_token
 
 namespace {
 
+// To destroy all that a state has needs no spec, as in terraform: where none is named and none is
+// there, beside a state that is.
+bool NeedsNoSpec(FileSystem& files, const PlanWishes& wishes) {
+  const auto is_there = [&](const std::string& path) { return files.Stat(path).has_value(); };
+  return wishes.plan.mode == PlanMode::kDestroy && wishes.load.paths.empty() &&
+         !is_there("podctl.yaml") && is_there(wishes.state.likely);
+}
+
 // Spec, lock and state. What can be listed is begun on the way.
 std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
                               PlanListener& listener, std::optional<ListAhead>* listing,
@@ -130,7 +138,9 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
     ahead.emplace(doors, wishes.state.likely, *listing ? &**listing : nullptr);
   }
   Diagnostics read;
-  run->spec = LoadSpec(wishes.load, doors.entry.files, doors.entry.environment, read);
+  if (!NeedsNoSpec(doors.entry.files, wishes)) {
+    run->spec = LoadSpec(wishes.load, doors.entry.files, doors.entry.environment, read);
+  }
   if (read.has_errors()) return NoPlan{.why = NoPlan::Why::kSpec, .problems = std::move(read)};
   listener.OnSpec(read);
   const std::string path = wishes.state.For(run->spec);
@@ -190,7 +200,8 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   }
   const State& base = only_refreshes ? known : run.settled;  // NOLINT(bugprone-use-after-move)
   run.plan = MakePlan(run.spec, base, run.observation, plan, run.problems);
-  if (!plan.targets.empty()) run.problems.Add(TargetWarning());
+  const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
+  if (narrowed) run.problems.Add(TargetWarning());
   run.problems = WithSourceLines(files, run.problems);
   return run;
 }

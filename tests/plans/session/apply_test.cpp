@@ -53,6 +53,18 @@ TEST_F(ApplySession, DoesWhatWasApproved) {
   EXPECT_EQ(podctl::Pods(Stored()).size(), 1U);
 }
 
+TEST_F(ApplySession, WhatAStateHasIsDestroyedWithoutASpec) {
+  Pods(Desk::Pod("a"));
+  PlanWishes wishes = Wishes();
+  wishes.load.paths.clear();
+  wishes.plan.mode = PlanMode::kDestroy;
+  EXPECT_EQ(Refused(wishes).why, NoPlan::Why::kSpec) << "there is no state either";
+  EXPECT_EQ(ApplyNow().how, How::kDone);
+  EXPECT_THAT(Actions(Planned(wishes).plan), ElementsAre("delete pod.a"));
+  wishes.plan.mode = PlanMode::kNormal;
+  EXPECT_EQ(Refused(wishes).why, NoPlan::Why::kSpec);
+}
+
 TEST_F(ApplySession, DoesNothingThatWasDeclined) {
   Pods(Desk::Pod("a"));
   approves = false;

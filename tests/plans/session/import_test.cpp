@@ -86,6 +86,27 @@ TEST_F(ImportSession, WhatIsThereAlreadyIsRefused) {
   EXPECT_EQ(Refused().message, "the node `made-by-hand` is pod.a in the state already");
 }
 
+TEST_F(ImportSession, TheSpecOfWhatIsImportedCanBeWrittenLater) {
+  const std::string text = Done().text;
+  const std::string before = *files.FileText(kStatePath);
+  wishes_.write_spec = kSpecPath;
+  const Imported done = Done();
+  EXPECT_TRUE(done.known);
+  EXPECT_EQ(*files.FileText(kSpecPath), done.text);
+  EXPECT_THAT(done.text, HasSubstr("nodeId: made-by-hand"));
+  EXPECT_EQ(*files.FileText(kStatePath), before);
+  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+}
+
+TEST_F(ImportSession, AnotherNodesSpecIsNotWrittenUnderItsAddress) {
+  Done();
+  cloud.PutNode(Desk::Name("another"), Value::EmptyMap());
+  wishes_.id = "another";
+  wishes_.write_spec = kSpecPath;
+  EXPECT_EQ(Refused().message, "pod.a is another node in the state: `made-by-hand`");
+  EXPECT_FALSE(files.FileText(kSpecPath));
+}
+
 TEST_F(ImportSession, AnAddressThatIsNoneIsHelped) {
   wishes_.address = "a";
   EXPECT_EQ(Refused().hint, "did you mean `pod.a`?");

@@ -16,6 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::SessionDesk;
+using ::testing::SizeIs;
 using Why = NoPlan::Why;
 
 class PlanSession : public ::testing::Test, protected SessionDesk {};
@@ -144,6 +145,11 @@ TEST_F(PlanSession, ATargetIsNotWithoutAWarning) {
   EXPECT_THAT(Actions(run.plan), ElementsAre("create pod.a"));
   ASSERT_EQ(run.problems.items().size(), 1U);
   EXPECT_EQ(run.problems.items().front().summary, "Resource targeting is in effect");
+
+  wishes.plan.targets = {"pod.x"};
+  const PlanRun wrong = Planned(wishes);
+  EXPECT_TRUE(wrong.problems.has_errors());
+  EXPECT_THAT(wrong.problems.items(), SizeIs(1)) << "what is in effect is that error alone";
 }
 
 TEST_F(PlanSession, WhatSpeaksAgainstAPlanShowsItsLine) {
