@@ -240,7 +240,10 @@ class World:
     # ---- What a state may say after runs that ended early.
 
     def mutate(self, state):
-        """Changes some records of a state of format 4; returns whether it did."""
+        """Changes some records of a state, which becomes one of format 4; returns whether it did.
+
+        That format could say more than can be, so all of it is still read."""
+        as_format_4(state)
         dice = self.dice
         changed = False
         for record in state["resources"].values():
@@ -314,6 +317,52 @@ class World:
             record["applied"]["description"] = "as nobody knows"
         elif what == 12 and "queued" in record:
             record["queued"]["state"] = dice.choice(["WAITING_FOR_RESOURCES", "SUSPENDED", ""])
+
+
+def as_format_4(state):
+    """Puts what records of format 5 say of objects and goals where format 4 said it."""
+    if state["format_version"] < 5:
+        return
+    state["format_version"] = 4
+    for address, record in state["resources"].items():
+        if "objects" not in record:
+            state["resources"][address] = {**record.pop("payload"), **record}
+            continue
+        flat = {**record["payload"], "type": record["type"]}
+        queued = [each for each in record["objects"] if each["role"] == "auxiliary"]
+        for each in record["objects"]:
+            if each["role"] == "deposed":
+                old = {"node_id": each["locator"], "uid": each.get("uid", "")}
+                if "intent" in each:
+                    old["pending"] = as_pending(each)
+                flat.setdefault("deposed", []).append(old)
+            elif "intent" in each:
+                flat["pending"] = as_pending(each)
+            if each["role"] == "current":
+                flat["node_id" if record["type"] == "pod" else "job"] = each["locator"]
+                flat["uid"] = each.get("uid", "")
+                flat["exists"] = each["life"] != "absent" and each.get("seen", True)
+        if queued:
+            flat["queued"]["id"] = queued[0]["locator"]
+        goal = record.get("goal", {})
+        flat.update(capacity_since=goal.get("seeking_since", ""),
+                    replace_because=goal.get("replace_because", ""))
+        if goal.get("goal") == "seeking":
+            flat["capacity_since"] = goal["since"]
+        if goal.get("goal") == "replacing":
+            flat["replace_because"] = goal["because"]
+        if goal.get("goal") == "recovering":
+            flat["recovery"] = {"because": goal["because"], "since": goal["since"], "done": "",
+                                "times": 1 + record.get("recovered", {}).get("times", 0)}
+        elif "recovered" in record:
+            flat["recovery"] = record["recovered"]
+        state["resources"][address] = {key: value for key, value in flat.items() if value != ""
+                                       or key in ("job", "node_id")}
+
+
+def as_pending(item):
+    kinds = {"creating": "create", "changing": "patch", "deleting": "delete"}
+    return {"operation": "", **item["intent"], "kind": kinds[item["life"]]}
 
 
 def with_checksum(state):
