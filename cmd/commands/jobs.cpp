@@ -13,6 +13,7 @@
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
 #include "plans/fleet/exec/variables.h"
+#include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/os/this_process.h"
 
@@ -37,15 +38,24 @@ void TellNews(Wiring& wiring, const StartNews& news, const DetachedStart& start)
   }
 }
 
-int ShowStarted(Wiring& wiring, const DetachedStart& start, const StartReport& report) {
+// Of a job that others of the pod do not have, `logs` is to be told on whom it runs.
+std::string ChoiceFlag(const PodTarget& target, const DetachedStart& start) {
+  if (start.workers.size() >= target.workers.size()) return "";
+  std::vector<int> numbers;
+  for (const WorkerAccess& worker : start.workers) numbers.push_back(worker.index);
+  return " --worker " + ShellQuote(FormatWorkers(numbers, start.workers.front().per_slice));
+}
+
+int ShowStarted(Wiring& wiring, const PodTarget& target, const DetachedStart& start,
+                const StartReport& report) {
   const WorkerAccess& any = start.workers.front();
   const bool whole = report.Whole();
   wiring.reporter().Document(
       [&] { return StartedDocument(start.name, any.pod, report); },
       [&](Streams& streams) {
         streams.out << StartedText(start.name, any.pod, any.per_slice, report);
-        streams.err << (whole ? fmt::format("Watch it with: podctl logs {} {} --follow\n", any.pod,
-                                            start.name)
+        streams.err << (whole ? fmt::format("Watch it with: podctl logs {} {}{} --follow\n",
+                                            any.pod, start.name, ChoiceFlag(target, start))
                               : fmt::format("The same command again starts what is missing; "
                                             "`podctl kill {} {}` ends the rest.\n",
                                             any.pod, start.name));
@@ -63,7 +73,7 @@ int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart&
   if (report.interrupted) return kInterruptedExitCode;
   ShowSilent(wiring, report.answers);
   if (report.refusal) return ShowFailure(wiring, *report.refusal);
-  const int code = tell || !report.Whole() ? ShowStarted(wiring, start, report) : 0;
+  const int code = tell || !report.Whole() ? ShowStarted(wiring, target, start, report) : 0;
   return wiring.interrupt().requested() ? kInterruptedExitCode : code;
 }
 

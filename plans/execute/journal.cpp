@@ -1,6 +1,7 @@
 #include "plans/execute/journal.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plans/bookkeeping.h"
 #include "plans/diff.h"
@@ -283,6 +284,18 @@ void Journal::StepApplied(const Address& step, const Address& pod, int worker,
   StepRecord& record = Steps(state_)[step];
   record.pod = pod;
   record.workers[worker] = {digest, At(pod).uid(), FormatTimestamp(clock_.Now())};
+}
+
+void Journal::StepRunsAgain(const Address& step, const Address& pod, int worker,
+                            const std::string& digest) {
+  const StepRecord* record = Steps(std::as_const(state_)).Get(step);
+  if (record == nullptr || Find(pod) == nullptr) return;
+  const auto applied = record->workers.find(worker);
+  const bool through = applied != record->workers.end() && applied->second.uid == At(pod).uid() &&
+                       applied->second.digest.ends_with(digest);
+  if (!through) return;
+  dirty_ = true;
+  Steps(state_)[step].workers.erase(worker);
 }
 
 const TrainingRecord* Journal::FindTraining(const Address& address) const {

@@ -87,6 +87,10 @@ class Journal {
                 const std::string& source);
   void VmNames(const Address& address, const std::map<int, std::string>& names);
   void StepApplied(const Address& step, const Address& pod, int worker, const std::string& digest);
+  // It is to run once more on a worker where it was through: until it is through again, it is not,
+  // so that a run that ends in the middle does not lose it.
+  void StepRunsAgain(const Address& step, const Address& pod, int worker,
+                     const std::string& digest);
 
   // Training jobs. nullptr when the address is not in the state.
   const TrainingRecord* FindTraining(const Address& address) const;

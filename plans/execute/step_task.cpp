@@ -111,6 +111,10 @@ class StepTask final : public Task {
       });
     }
     count_ = workers.size();
+    for (const WorkerAccess& worker : workers) {
+      if (IsReadiness()) break;
+      context_.journal.StepRunsAgain(address_, pod_address_, worker.index, digest_);
+    }
     Need need = CallFor(
         [&steps = context_.steps, step = rendered->step, workers](StepObserver& observer,
                                                                   std::stop_token stop) {

@@ -8,6 +8,7 @@
 #include "cmd/reporter.h"
 #include "plans/execute/affected_jobs.h"
 #include "plans/fleet/jobs.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -36,8 +37,9 @@ bool StartDueJobs(Wiring& wiring, const PlanRun& run, const ExecuteResult& resul
     options.tell = false;
     if (StartDetached(wiring, run.spec, job, options) == 0) {
       wiring.reporter().Note(
-          fmt::format("Job {} started on pod.{}. Watch it with: podctl logs {} {} --follow",
-                      job.name, job.pod, job.pod, job.name));
+          fmt::format("Job {} started on pod.{}. Watch it with: podctl logs {} {}{} --follow",
+                      job.name, job.pod, job.pod, job.name,
+                      job.workers.empty() ? "" : " --worker " + ShellQuote(job.workers)));
       continue;
     }
     ok = false;

@@ -121,6 +121,22 @@ TEST_F(StoryTest, OneFailureStopsOnlyWhatDependsOnIt) {
   desk_.ApplyAll();
 }
 
+// It has run with the same words before; what was asked for is done all the same, by a later run
+// too.
+TEST_F(StoryTest, AStepThatWasAskedForOnceMoreAndFailedIsNotForgotten) {
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
+  desk_.ApplyAll();
+  desk_.plan_options.replace = {"bootstrap.a.x"};
+  desk_.workers.Fail(2, "the script ended with exit code 7");
+  EXPECT_EQ(desk_.Apply().failures.size(), 1U);
+  EXPECT_EQ(Steps(desk_.Stored()).at(Addr("bootstrap.a.x")).workers.size(), 3U);
+  desk_.plan_options.replace.clear();
+  desk_.workers.ForgetCalls();
+  desk_.ApplyAll();
+  ASSERT_EQ(desk_.workers.Calls().size(), 1U);
+  EXPECT_THAT(desk_.workers.Calls()[0].workers, ElementsAre(2));
+}
+
 TEST_F(StoryTest, AFailedStepKeepsThePodAndWhatWorked) {
   desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}]\n"));
   desk_.workers.Fail(2, "the script ended with exit code 7", {"pip: no such package", "giving up"});
