@@ -61,6 +61,13 @@ std::map<std::string, std::string> WantedVariables(const Value& node) {
 
 Finding SilenceFinding(const WorkerAnswer& answer) {
   const std::string cause = CauseOfSilence(answer);
+  // It may well live: what is missing is the API's word on its key.
+  const ssh::Cause::Code code = answer.result.cause.code;
+  if (code == ssh::Cause::Code::kHostKeyUnchecked || code == ssh::Cause::Code::kHostKeyUnknown) {
+    return {"host-key-unchecked", cause, "",
+            "Nothing tells that the worker is ill. Once the API answers: podctl apply "
+            "--refresh-only, then podctl doctor {pod}"};
+  }
   switch (answer.result.outcome) {
     case ssh::Outcome::kHostKeyChanged:
       return {"host-key-changed", cause, ssh::OwnWords(answer.result.cause),

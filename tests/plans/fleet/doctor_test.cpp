@@ -19,6 +19,7 @@ using testing::FakeProvider;
 using testing::FakeWorkers;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using testing::NotedRounds;
 using ::testing::SizeIs;
 using testing::SomeWorkers;
@@ -168,6 +169,21 @@ TEST(DoctorWorkers, EachSilenceHasItsCode) {
         },
         NoJobs, 1);
     EXPECT_THAT(Codes(report.workers[0].findings), ElementsAre(code));
+  }
+}
+
+// Nobody is to make a node anew because the API was silent.
+TEST(DoctorWorkers, AKeyThatCannotBeCheckedIsNoDeadWorker) {
+  for (const auto code : {ssh::Cause::Code::kHostKeyUnchecked, ssh::Cause::Code::kHostKeyUnknown}) {
+    const DoctorReport report = Look(
+        [&](int) -> FakeWorkers::Answer {
+          auto result = FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "so");
+          result.cause.code = code;
+          return {{}, {}, std::move(result)};
+        },
+        NoJobs, 1);
+    ASSERT_THAT(Codes(report.workers[0].findings), ElementsAre("host-key-unchecked"));
+    EXPECT_THAT(report.workers[0].findings[0].to_do, Not(HasSubstr("--replace")));
   }
 }
 
