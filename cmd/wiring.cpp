@@ -68,6 +68,7 @@ struct Wiring::Parts {
   std::optional<gcp::TpuProvider> provider;
   std::optional<gcp::VertexJobs> jobs;
   std::optional<SlicedProvider> sliced;
+  BuiltInKinds kinds{{files}};
   std::optional<ssh::Keyring> keyring;
   std::optional<ssh::KnownHostsFiles> known_hosts;
   std::optional<ssh::FanOut> fan_out;
@@ -231,7 +232,7 @@ std::unique_ptr<StateStore> Wiring::OpenStore(const std::string& path) {
   options.keep = static_cast<std::size_t>(options_.state_history);
   options.temp_folder = parts_->environment.Get("TMPDIR").value_or(options.temp_folder);
   return std::make_unique<LocalStore>(path, parts_->files, parts_->clock, parts_->random,
-                                      LockHolder::ThisProcess(), RememberedKinds(),
+                                      LockHolder::ThisProcess(), kinds().remembered,
                                       std::move(options));
 }
 
@@ -251,8 +252,13 @@ PlanDoors Wiring::plan_doors() {
           interrupt_.drain()};
 }
 
+KnownKinds Wiring::kinds() const {
+  return parts_->kinds.known();
+}
+
 LoadOptions Wiring::SpecOptions() {
   LoadOptions load;
+  load.kinds = kinds();
   load.paths = options_.files;
   load.vars = options_.vars;
   load.var_files = options_.var_files;

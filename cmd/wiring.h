@@ -70,6 +70,7 @@ class Wiring {
   PlanDoors plan_doors();
 
   LoadOptions SpecOptions();
+  KnownKinds kinds() const;
   // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems
   // elsewhere in the spec do not matter here), else podctl.state.json beside the one file or in the
   // one folder that -f names; in the current folder when it names several.

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plans/payload.h"
+#include "plans/engine/payload.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "state/address.h"

@@ -6,16 +6,13 @@
 #include <array>
 #include <set>
 
-#include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
 #include "plans/plan_file/shown.h"
 #include "plans/pod_change.h"
 #include "plans/step_change.h"
-#include "plans/training_change.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -45,7 +42,7 @@ constexpr std::array<std::string_view, 19> kKeys = {"kind",
                                                     "check_key",
                                                     "prior_state",
                                                     "nodes",
-                                                    "training",
+                                                    "stakes",
                                                     "jobs",
                                                     "plan"};
 
@@ -86,7 +83,7 @@ Result<Value> DocumentOf(const SavedPlan& saved) {
   if (!prior) return prior.error();
   document.Set("prior_state", std::move(*prior));
   document.Set("nodes", Writer::ToValue(saved.nodes));
-  document.Set("training", Writer::ToValue(saved.training));
+  document.Set("stakes", Writer::ToValue(saved.stakes));
   document.Set("jobs", Writer::ToValue(saved.jobs));
   document.Set("plan", Writer::ToValue(saved.plan));
   document.Set("seal", saved.seal);
@@ -138,12 +135,15 @@ std::string CheckPlan(const Plan& plan) {
       return fmt::format("{} stands in it twice", change.address);
     }
     const bool is_step = AsStep(change) != nullptr;
-    if (AsPod(change) == nullptr && AsTraining(change) == nullptr && !is_step) {
+    const Kind* kind = change.payload.kind();
+    if (AsPod(change) == nullptr && kind == nullptr && !is_step) {
       return fmt::format("`{}` is no address of a change", change.address);
     }
-    const TrainingJobSpec* job = AsTraining(change);
-    if (job != nullptr && change.address != TrainingAddress(job->name)) {
-      return fmt::format("`{}` is no address of a change", change.address);
+    if (kind != nullptr) {
+      if (const std::string problem = kind->WhatCannotBe(change); !problem.empty()) {
+        return fmt::format("`{}` {}", change.address, problem);
+      }
+      if (change.address.deposed.empty()) continue;
     }
     const bool pods_only = change.verb == Verb::kUpdate || change.verb == Verb::kCreateThenDelete ||
                            !change.address.deposed.empty();
@@ -160,8 +160,22 @@ std::string CheckPlan(const Plan& plan) {
   return "";
 }
 
+// Those that were read as plain values; of a kind that is not known they are nobody's.
+void OpenPayloads(Kinds kinds, Plan* plan, std::string* problem) {
+  for (std::size_t i = 0; i < plan->changes.size() && problem->empty(); ++i) {
+    Change& change = plan->changes[i];
+    const Value* value = change.payload.As<Value>();
+    if (value == nullptr) continue;
+    const Kind* kind = FindKind(kinds, change.address.kind);
+    change.payload =
+        kind == nullptr ? Payload()
+                        : kind->ReadPayload(
+                              *value, fmt::format("plan.changes[{}].{}", i, kind->name()), problem);
+  }
+}
+
 // Fills everything but the prior state.
-std::string ReadDocument(const Value& document, SavedPlan* saved) {
+std::string ReadDocument(const Value& document, Kinds kinds, SavedPlan* saved) {
   std::string problem;
   plan_file::Reader in(document, "", problem);
   for (const char* known : {"kind", "format_version", "checksum", "prior_state"}) in.Know(known);
@@ -176,11 +190,12 @@ std::string ReadDocument(const Value& document, SavedPlan* saved) {
   in("sensitive_variables", saved->sensitive_variables);
   in("check_key", saved->check_key);
   in("nodes", saved->nodes);
-  in("training", saved->training);
+  in("stakes", saved->stakes);
   in("jobs", saved->jobs);
   in("plan", saved->plan);
   if (document.Find("seal") != nullptr) in("seal", saved->seal);  // older podctls set none
   in.RefuseUnknown();
+  if (problem.empty()) OpenPayloads(kinds, &saved->plan, &problem);
   return problem.empty() ? CheckPlan(saved->plan) : problem;
 }
 
@@ -212,7 +227,8 @@ Result<std::string> PlanToJson(const SavedPlan& saved) {
   return text;
 }
 
-Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin) {
+Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin,
+                               const KnownKinds& kinds) {
   if (text.empty()) return Damaged(origin, "it is empty");
   if (text.size() > kMaxPlanBytes) {
     return Damaged(origin, fmt::format("it is larger than {} MiB", kMaxPlanBytes >> 20));
@@ -240,11 +256,11 @@ Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin)
     return Damaged(origin, "its content does not match its checksum");
   }
   SavedPlan saved;
-  if (const std::string problem = ReadDocument(*document, &saved); !problem.empty()) {
+  if (const std::string problem = ReadDocument(*document, kinds.all, &saved); !problem.empty()) {
     return Damaged(origin, problem);
   }
   if (const Value& prior = (*document)["prior_state"]; !prior.is_null()) {
-    auto state = StateFromJson(ToJson(prior), "in " + origin, RememberedKinds());
+    auto state = StateFromJson(ToJson(prior), "in " + origin, kinds.remembered);
     if (!state) return state.error();
     saved.prior = std::move(*state);
   }
@@ -302,10 +318,11 @@ Result<void> WritePlanFile(const SavedPlan& saved, const std::string& path,
   return files.SyncFolder(FolderOf(path));
 }
 
-Result<SavedPlan> ReadPlanFile(const std::string& path, FileSystem& files) {
+Result<SavedPlan> ReadPlanFile(const std::string& path, FileSystem& files,
+                               const KnownKinds& kinds) {
   auto text = files.Read(path, kMaxPlanBytes);
   if (!text) return text.error();
-  return PlanFromJson(*text, path);
+  return PlanFromJson(*text, path, kinds);
 }
 
 }  // namespace podctl

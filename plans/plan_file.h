@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/engine/kind.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/os/file_system.h"
@@ -25,7 +26,7 @@
 
 namespace podctl {
 
-inline constexpr int kPlanFormatVersion = 2;
+inline constexpr int kPlanFormatVersion = 3;
 inline constexpr std::uint64_t kMaxPlanBytes = std::uint64_t{256} << 20;
 
 // What the API said of a node that the plan acts on or builds on.
@@ -40,10 +41,10 @@ struct SavedNode {
   std::map<std::string, std::string> metadata;  // every key, with a keyed digest of its value
 };
 
-// What the service said of a training job that the plan replaces or cancels.
-struct SavedTraining {
+// What has to be as it was of a thing that the plan acts on, in its kind's words (Kind::Stake).
+struct SavedStake {
   Address address;
-  std::string state;  // "JOB_STATE_RUNNING"; empty: it had no such job
+  Value stake;
 };
 
 struct SavedPlan {
@@ -58,8 +59,8 @@ struct SavedPlan {
   std::vector<std::string> sensitive_variables;  // the names of the others
   // The state as settled when the plan was made, without its digest_key; nullopt: there was none.
   std::optional<State> prior;
-  std::vector<SavedNode> nodes;         // sorted by name
-  std::vector<SavedTraining> training;  // in the order of the plan
+  std::vector<SavedNode> nodes;    // sorted by name
+  std::vector<SavedStake> stakes;  // in the order of the plan
   // What the plan means for the jobs of the spec, a clause each (plans/execute/affected_jobs.h):
   // for who looks at it, since the spec may be another one by then.
   std::vector<std::string> jobs;
@@ -82,11 +83,12 @@ Result<std::string> PlanContent(const SavedPlan& saved);
 // naming it. The message names `origin` (a path). What is returned is safe to show and to carry
 // out: worker numbers, counts and durations are within their limits, and what it shows is what it
 // does.
-Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin);
+Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin,
+                               const KnownKinds& kinds);
 
 // Replaces the file `path` by a temporary file, a sync and a rename; mode 0600.
 Result<void> WritePlanFile(const SavedPlan& saved, const std::string& path,
                            const std::string& temporary, FileSystem& files);
-Result<SavedPlan> ReadPlanFile(const std::string& path, FileSystem& files);
+Result<SavedPlan> ReadPlanFile(const std::string& path, FileSystem& files, const KnownKinds& kinds);
 
 }  // namespace podctl

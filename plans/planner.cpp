@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plans/capacity.h"
+#include "plans/declared_plan.h"
 #include "plans/diff.h"
 #include "plans/drift.h"
 #include "plans/graph.h"
@@ -18,7 +19,6 @@
 #include "plans/queued_verdict.h"
 #include "plans/step_plan.h"
 #include "plans/targets.h"
-#include "plans/training_plan.h"
 #include "plans/triggers.h"
 #include "providers/base/text.h"
 #include "providers/slices.h"
@@ -50,8 +50,8 @@ class Planner {
     plan_.serial = state_.serial;
     if (!options_.targets.empty() || !options_.replace.empty()) {
       const std::set<Address> known = KnownAddresses(spec_, state_);
-      CheckAddresses("--target", options_.targets, known, diagnostics_);
-      CheckAddresses("--replace", options_.replace, known, diagnostics_);
+      CheckAddresses("--target", options_.targets, known, options_.kinds, diagnostics_);
+      CheckAddresses("--replace", options_.replace, known, options_.kinds, diagnostics_);
     }
     plan_.changes.reserve(std::max(spec_.pods.size(), Pods(state_).size()));
     if (options_.mode == PlanMode::kRefreshOnly) {
@@ -59,7 +59,12 @@ class Planner {
     } else {
       PlanChanges();
     }
-    PlanTraining(spec_, state_, observation_, options_, &plan_);
+    PlanDeclared({spec_, state_, observation_, options_, again_, Lookup(),
+                  [this](const Address& base, Change* change) { AddWaits(base, change); },
+                  [this](const Address& address, Diagnostic refusal) {
+                    refusals_.emplace_back(address, std::move(refusal));
+                  }},
+                 &plan_);
     Narrow();
     DropIdleWaits(&plan_);
     return std::move(plan_);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/engine/kind.h"
 #include "plans/refresh.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
@@ -26,6 +27,7 @@ struct PlanOptions {
   // Of pods that moved: the address now -> what the stored state calls it (moves.h).
   std::map<Address, Address> moved;
   StatePlace state_place = {};
+  Kinds kinds = {};  // besides pods and steps
 };
 
 // `state` is the settled one (refresh.h). What makes the plan impossible (a node of that name is

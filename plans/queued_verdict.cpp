@@ -11,22 +11,22 @@ namespace podctl {
 
 QueuedVerdict JudgeQueued(const PodRecord& record, const Value& queued, bool has_node) {
   using gcp::QueuedPhase;
-  using Kind = QueuedVerdict::Kind;
+  using Fate = QueuedVerdict::Kind;
   const std::string& id = record.queued->id;
   const std::string state = gcp::QueuedState(queued);
   const QueuedPhase phase = gcp::PhaseOf(state);
   if (phase == QueuedPhase::kOver || phase == QueuedPhase::kGoing) {
     const bool suspended = state == "SUSPENDING" || state == "SUSPENDED";
     const bool by_user = queued["state"]["stateInitiator"] == Value("USER");
-    return {Kind::kDead, fmt::format("its queued resource {} {}", id, gcp::QueuedSentence(queued)),
+    return {Fate::kDead, fmt::format("its queued resource {} {}", id, gcp::QueuedSentence(queued)),
             suspended && !by_user ? "SUSPENDED" : ""};
   }
   if (has_node) return {};
   if (phase == QueuedPhase::kActive && !record.pending()) {
-    return {Kind::kDead, fmt::format("its queued resource {} is ACTIVE, but its node is gone", id),
+    return {Fate::kDead, fmt::format("its queued resource {} is ACTIVE, but its node is gone", id),
             AsksForSpot(record.queued->terms) ? "gone" : ""};
   }
-  return {Kind::kWaits, fmt::format("its queued resource {} is {}", id, state), ""};
+  return {Fate::kWaits, fmt::format("its queued resource {} is {}", id, state), ""};
 }
 
 Diagnostic QueueTaken(const PodSpec& pod, const Address& address, const Value& queued,

@@ -8,15 +8,12 @@
 #include <thread>
 
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/list_ahead.h"
 #include "plans/node_view.h"
 #include "plans/planner.h"
 #include "plans/published_keys.h"
-#include "plans/training/requests.h"
 #include "plans/unknown_fate.h"
 #include "providers/base/ssh_key_lines.h"
-#include "providers/custom_jobs.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
 
@@ -36,15 +33,15 @@ Error InZone(const Error& error, const State& state, const std::string& flags,
 
 // What one thread works off.
 struct Errand {
-  enum class Kind { kList, kOperation, kOperations, kNode, kQueue, kQueued, kTraining };
+  enum class Kind { kList, kOperation, kOperations, kNode, kQueue, kQueued, kThing };
   Kind kind = Kind::kList;
   ZoneName zone;          // kList, kOperation, kOperations, kQueue
   std::string operation;  // kOperation
   NodeName node;          // kNode
   ApiVersion version = ApiVersion::kV2;
-  QueuedName queued = {};                    // kQueued
-  Address address = {};                      // kTraining
-  const TrainingRecord* training = nullptr;  // kTraining
+  QueuedName queued = {};  // kQueued
+  Address address = {};    // kThing
+  Look look = {};          // kThing
 };
 
 class Collector {
@@ -98,8 +95,8 @@ class Collector {
         case Errand::Kind::kQueued:
           GetQueued(errand);
           break;
-        case Errand::Kind::kTraining:
-          GetTraining(errand.address, *errand.training);
+        case Errand::Kind::kThing:
+          LookAt(errand.address, errand.look);
           break;
       }
     }
@@ -195,19 +192,13 @@ class Collector {
     }
   }
 
-  void GetTraining(const Address& address, const TrainingRecord& record) {
-    CustomJobs* jobs = provider_.custom_jobs();
-    if (jobs == nullptr) return;
-    const bool known = !record.current.locator.empty();
-    if (!known && !record.pending()) return;
-    auto job = known ? jobs->Get(record.current.locator, stop_)
-                     : jobs->Find(record.project, record.region, std::string(kRequestLabel),
-                                  record.pending()->request_id, stop_);
+  void LookAt(const Address& address, const Look& look) {
+    auto seen = look(provider_, stop_);
     std::lock_guard lock(mutex_);
-    if (job || job.error().code == ErrorCode::kNotFound) {
-      observation_.training[address] = job ? *std::move(job) : Value();
-    } else {
-      const Error& error = job.error();
+    if (seen || seen.error().code == ErrorCode::kNotFound) {
+      observation_.seen[address] = seen ? *std::move(seen) : Value();
+    } else if (seen.error().code != ErrorCode::kUnimplemented) {
+      const Error& error = seen.error();
       errors_.push_back(MakeError(
           error.code, fmt::format("cannot look at {}: {}", address, error.message), error.hint));
     }
@@ -304,14 +295,6 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
       errands.push_back({Errand::Kind::kQueue, zone, {}, {}, zones.at(zone)});
     }
   }
-  for (const auto& [address, record] : TrainingJobs(state)) {
-    if (!refresh && !record.pending()) continue;
-    Errand errand;
-    errand.kind = Errand::Kind::kTraining;
-    errand.address = address;
-    errand.training = &record;
-    errands.push_back(std::move(errand));
-  }
   const auto follow = [&](const std::optional<PendingAction>& pending, const NodeName& name,
                           ApiVersion version) {
     if (!pending) return;
@@ -332,6 +315,32 @@ std::vector<Errand> FirstErrands(const Spec& spec, const State& state, bool refr
     }
   }
   return errands;
+}
+
+// Of the things of `kinds`, declared or remembered.
+void AddLooks(const Spec& spec, const State& state, Kinds kinds, bool refresh,
+              std::vector<Errand>* errands) {
+  const auto add = [&](const Kind* kind, const Address& address, const Declared* declared,
+                       const AnyRecord* record) {
+    auto look = kind->Looks(declared, record, refresh);
+    if (!look) return;
+    Errand errand;
+    errand.kind = Errand::Kind::kThing;
+    errand.address = address;
+    errand.look = *std::move(look);
+    errands->push_back(std::move(errand));
+  };
+  std::set<Address> named;
+  for (const Declared& declared : spec.declared) {
+    const auto record = state.records.find(declared.address);
+    named.insert(declared.address);
+    add(declared.wanted.kind(), declared.address, &declared,
+        record == state.records.end() ? nullptr : &record->second);
+  }
+  for (const auto& [address, record] : state.records) {
+    const Kind* kind = FindKind(kinds, address.kind);
+    if (kind != nullptr && !named.contains(address)) add(kind, address, nullptr, &record);
+  }
 }
 
 // A create that was begun and whose node is not in the list: the list may lag behind, and a run
@@ -392,6 +401,11 @@ const Value* Observation::Find(const NodeName& name) const {
   return it == nodes.end() ? nullptr : &it->second;
 }
 
+const Value* Observation::Seen(const Address& address) const {
+  const auto found = seen.find(address);
+  return found == seen.end() ? nullptr : &found->second;
+}
+
 const Value* Observation::FindQueued(const PodRecord& record) const {
   if (!record.queued) return nullptr;
   const auto it = queued.find(QueuedNameOf(record));
@@ -432,11 +446,13 @@ NodeName NameOf(const PodRecord& record, const Object& deposed) {
 
 Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
                             int parallelism, std::stop_token stop, bool refresh,
-                            const std::string& flags, ListAhead* ahead) {
+                            const std::string& flags, ListAhead* ahead, Kinds kinds) {
   Observation observation;
   if (!refresh) Remember(state, &observation);
   Collector collector(provider, state, flags, ahead, observation, std::move(stop));
-  if (auto done = collector.Run(FirstErrands(spec, state, refresh), parallelism); !done) {
+  std::vector<Errand> errands = FirstErrands(spec, state, refresh);
+  AddLooks(spec, state, kinds, refresh, &errands);
+  if (auto done = collector.Run(std::move(errands), parallelism); !done) {
     return done.error();
   }
   if (auto done = LookForCreates(state, collector, observation, parallelism); !done) {

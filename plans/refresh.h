@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/base/error.h"
@@ -31,10 +32,12 @@ struct Observation {
 
   // Queued resources of the zones where the spec or the state has one.
   std::map<QueuedName, Value> queued;
-  // What the service says of the training jobs of the state; null: it has no such job.
-  std::map<Address, Value> training;
+  // What the world says of the things of other kinds, as each kind asked; null: it is gone.
+  std::map<Address, Value> seen;
 
   const Value* Find(const NodeName& name) const;
+  // Of another kind; nullptr: nobody looked.
+  const Value* Seen(const Address& address) const;
   // Of a pod that has one; nullptr when it has none, or it is not there.
   const Value* FindQueued(const PodRecord& record) const;
 };
@@ -46,13 +49,15 @@ struct Observation {
 // lists of v2 that may have been begun, by the same provider.
 Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
                             int parallelism, std::stop_token stop, bool refresh = true,
-                            const std::string& flags = {}, ListAhead* ahead = nullptr);
+                            const std::string& flags = {}, ListAhead* ahead = nullptr,
+                            Kinds kinds = {});
 
 // The state brought up to what was observed, without contacting anything: facts of live nodes are
 // taken over, finished intents are settled (a create that took is adopted, one that did not is
 // dropped, a delete that took is forgotten). A create of which nothing is known yet stays pending:
 // the node may still appear, and is podctl's. Notes for the user are appended to `notes`.
-State Settle(State state, const Observation& observation, std::vector<std::string>* notes);
+State Settle(State state, const Observation& observation, std::vector<std::string>* notes,
+             Kinds kinds = {});
 
 // Takes over what the service says of one node: facts and uid. Host keys belong to one uid, so a
 // re-created node loses the old ones.

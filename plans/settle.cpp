@@ -6,7 +6,6 @@
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "plans/spec/runtime_flags.h"
-#include "plans/training_plan.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
 #include "state/transitions.h"
@@ -212,9 +211,16 @@ void SettleWantedId(PodRecord* record) {
   if (record->wanted_node_id == record->current.locator) record->wanted_node_id.clear();
 }
 
-State Settle(State state, const Observation& observation, std::vector<std::string>* notes) {
+State Settle(State state, const Observation& observation, std::vector<std::string>* notes,
+             Kinds kinds) {
   Settlement(state, observation, *notes).Run();
-  SettleTraining(observation, &state, notes);
+  for (const auto& [address, seen] : observation.seen) {
+    const auto record = state.records.find(address);
+    if (record == state.records.end()) continue;
+    const Kind* kind = FindKind(kinds, address.kind);
+    if (!kind->Settle(address, seen, state.digest_key, &record->second, notes))
+      state.records.erase(record);
+  }
   return state;
 }
 

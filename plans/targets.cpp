@@ -6,7 +6,6 @@
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/planner.h"
 #include "plans/pod_change.h"
 #include "plans/spec/near_words.h"
@@ -21,7 +20,7 @@ std::set<Address> KnownAddresses(const Spec& spec, const State& state) {
     known.insert(StepAddress(pod.name, kReadinessStepName));
     for (const StepSpec& step : pod.bootstrap) known.insert(StepAddress(pod.name, step.name));
   }
-  for (const TrainingJobSpec& job : spec.training_jobs) known.insert(TrainingAddress(job.name));
+  for (const Declared& declared : spec.declared) known.insert(declared.address);
   for (const auto& [address, record] : state.records) known.insert(address);
   return known;
 }
@@ -35,7 +34,7 @@ std::set<Address> AddressesIn(const std::vector<std::string>& texts) {
 }
 
 void CheckAddresses(const std::string& flag, const std::vector<std::string>& given,
-                    const std::set<Address>& known, Diagnostics& diagnostics) {
+                    const std::set<Address>& known, Kinds kinds, Diagnostics& diagnostics) {
   for (const std::string& text : given) {
     const auto address = ParseAddress(text);
     if (address && known.contains(*address)) continue;
@@ -49,10 +48,17 @@ void CheckAddresses(const std::string& flag, const std::vector<std::string>& giv
     }
     Diagnostic diagnostic;
     diagnostic.summary = fmt::format("{}: there is no `{}`", flag, text);
-    diagnostic.detail = near.empty() ? "Neither the spec nor the state has it. Pods are written "
-                                       "`pod.NAME`, steps `bootstrap.NAME.STEP`, training jobs "
-                                       "`trainingJob.NAME`."
-                                     : fmt::format("Did you mean `{}`?", near);
+    if (near.empty()) {
+      diagnostic.detail =
+          "Neither the spec nor the state has it. Pods are written `pod.NAME`, steps "
+          "`bootstrap.NAME.STEP`";
+      for (const Kind* kind : kinds) {
+        diagnostic.detail += fmt::format(", {}s `{}`", kind->codec().noun(), kind->codec().form());
+      }
+      diagnostic.detail += ".";
+    } else {
+      diagnostic.detail = fmt::format("Did you mean `{}`?", near);
+    }
     diagnostics.Add(std::move(diagnostic));
   }
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plans/change.h"
+#include "plans/engine/kind.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "state/state.h"
@@ -20,7 +21,7 @@ std::set<Address> AddressesIn(const std::vector<std::string>& texts);
 
 // An error for each of `given` that is not among `known`; `flag` is "--target" or "--replace".
 void CheckAddresses(const std::string& flag, const std::vector<std::string>& given,
-                    const std::set<Address>& known, Diagnostics& diagnostics);
+                    const std::set<Address>& known, Kinds kinds, Diagnostics& diagnostics);
 
 // The addresses of the changes that the targets name, and of all those that they wait for. A pod
 // stands for its steps too. `plan` must still have its waits for what is kept (graph.h).

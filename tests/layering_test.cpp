@@ -47,12 +47,17 @@ const std::vector<Room> kRooms = {
     {"providers/emulator/",
      {"providers/base/json.h", "providers/base/value.h", "providers/base/error.h"}},
     {"state/", {"providers/base/", "providers/os/"}},
-    // What a training job is, and what other tools' lines say: no spec, no state, no service.
-    {"plans/training/", {"providers/base/"}},
-    {"plans/from_command/", {"providers/base/", "plans/spec/", "plans/training/"}},
-    {"plans/kinds/", {"state/", "providers/base/"}},
-    {"plans/spec/", {"state/", "providers/", "plans/kinds/", "plans/training/"}},
-    {"plans/", {"state/", "providers/", "plans/kinds/", "plans/spec/", "plans/training/"}},
+    // What a change and a kind are: no kind.
+    {"plans/engine/", {"state/", "providers/base/", "plans/change.h", "plans/spec/references.h"}},
+    // What other tools' lines say.
+    {"plans/from_command/", {"providers/base/", "plans/spec/", "plans/kinds/training_job/"}},
+    // Kinds know the engine, and none of them another (WhyNotInclude).
+    {"plans/kinds/",
+     {"state/", "providers/", "plans/change.h", "plans/engine/", "plans/execute/",
+      "plans/plan_file/", "plans/spec/"}},
+    {"plans/spec/",
+     {"state/", "providers/", "plans/engine/", "plans/kinds/pod/", "plans/kinds/step/"}},
+    {"plans/", {"state/", "providers/", "plans/engine/", "plans/kinds/", "plans/spec/"}},
     {"plans/execute/", {"state/", "providers/", "plans/"}},
     // What is done on workers: it reads plans, and carries out none.
     {"plans/fleet/",
@@ -135,6 +140,14 @@ std::optional<std::string> IncludedFile(std::string_view line) {
   return std::string(line.substr(1, end == std::string_view::npos ? end : end - 1));
 }
 
+// "plans/kinds/pod/"; "" of a file that is in the folder of no kind.
+std::string KindFolderOf(std::string_view file) {
+  constexpr std::string_view kKinds = "plans/kinds/";
+  if (!file.starts_with(kKinds)) return {};
+  const auto end = file.find('/', kKinds.size());
+  return end == std::string_view::npos ? "" : std::string(file.substr(0, end + 1));
+}
+
 std::optional<std::string> WhyNotInclude(std::string_view file, std::string_view included) {
   for (const Library& library : kLibraries) {
     if (!included.starts_with(library.header)) continue;
@@ -146,6 +159,13 @@ std::optional<std::string> WhyNotInclude(std::string_view file, std::string_view
   if (theirs == nullptr) {
     if (included.starts_with("tests/")) return "no room may include the tests";
     return std::nullopt;  // the system's
+  }
+  const std::string own_kind = KindFolderOf(file);
+  const std::string other_kind = KindFolderOf(included);
+  const bool is_part = own_kind == "plans/kinds/step/" && other_kind == "plans/kinds/pod/";
+  if (!own_kind.empty() && !other_kind.empty() && own_kind != other_kind && !is_part) {
+    return fmt::format("{} may not include {}: what it must know of it is a fact of the engine's",
+                       own_kind, other_kind);
   }
   const Room* mine = RoomOf(file);
   if (mine == theirs) return std::nullopt;

@@ -5,7 +5,7 @@
 #include "cmd/commands/init.h"
 #include "cmd/views/snippet.h"
 #include "plans/from_command/from_command.h"
-#include "plans/training/requests.h"
+#include "plans/kinds/training_job/requests.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 

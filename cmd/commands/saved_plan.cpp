@@ -65,7 +65,7 @@ bool SaveThePlan(Wiring& wiring, const PlanRun& run, const std::string& path) {
 }
 
 int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
-  const auto saved = ReadPlanFile(path, wiring.files());
+  const auto saved = ReadPlanFile(path, wiring.files(), wiring.kinds());
   if (!saved) return ShowFailure(wiring, saved.error());
   auto notes = NotesOnState(wiring, *saved);
   if (!notes) return ShowFailure(wiring, notes.error());

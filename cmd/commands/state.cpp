@@ -18,7 +18,6 @@
 #include "cmd/wiring.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -90,21 +89,22 @@ int RunStatus(Wiring& wiring) {
   if (!state) return FailedExitCode(wiring);
   auto provider = wiring.provider();
   if (!provider) return ShowFailure(wiring, provider.error());
-  auto observation = Observe({}, *state, **provider, wiring.options().parallelism,
-                             wiring.interrupt().drain(), true, PlaceFlags(wiring.options()));
+  auto observation =
+      Observe({}, *state, **provider, wiring.options().parallelism, wiring.interrupt().drain(),
+              true, PlaceFlags(wiring.options()), nullptr, wiring.kinds().all);
   if (!observation) {
     if (wiring.interrupt().requested()) return kInterruptedExitCode;
     return ShowFailure(wiring, observation.error());
   }
   std::vector<std::string> notes;
-  const State settled = Settle(*state, *observation, &notes);
+  const State settled = Settle(*state, *observation, &notes, wiring.kinds().all);
   const auto rows = StatusRows(settled, *observation);
-  const bool has_jobs = !TrainingJobs(settled).empty();
   const auto text = [&](Streams& streams) {
     const bool color = streams.color && streams.out_is_terminal;
-    if (!rows.empty()) streams.out << StatusTable(rows, color) << (has_jobs ? "\n" : "");
-    if (has_jobs) streams.out << TrainingTable(settled, *observation, color);
-    if (rows.empty() && !has_jobs) streams.out << "There are no pods in the state.\n";
+    const std::string others = OtherTables(settled, *observation, color);
+    if (!rows.empty()) streams.out << StatusTable(rows, color) << (others.empty() ? "" : "\n");
+    streams.out << others;
+    if (rows.empty() && others.empty()) streams.out << "There are no pods in the state.\n";
   };
   wiring.reporter().Document([&] { return StatusDocument(rows, settled); }, text);
   return 0;

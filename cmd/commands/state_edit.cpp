@@ -15,7 +15,6 @@
 #include "plans/kinds/moves.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/unknown_fate.h"
 #include "providers/base/text.h"
@@ -33,18 +32,19 @@ Error WithNearAddress(Error error, const State& state, const std::string& addres
   return error;
 }
 
-// `pod.NAME`, `trainingJob.NAME` and `bootstrap.POD.STEP`, as a spec could have them: another
-// address could never be reached again.
-std::optional<Address> ReadAddress(const std::string& text) {
+// As a spec could have it: another address could never be reached again.
+std::optional<Address> ReadAddress(RecordKinds kinds, const std::string& text) {
   auto address = ParseAddress(text);
   if (!address || !address->key.empty() || !address->deposed.empty()) return std::nullopt;
   const std::string& name = address->name;
-  if (address->kind == kPodKind || address->kind == kTrainingKind) {
-    return IsPodName(name) ? address : std::nullopt;
-  }
+  const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const RecordCodec* codec) {
+    return codec->kind() == address->kind;
+  });
+  if (!known) return std::nullopt;
+  if (address->kind != kStepKind) return IsPodName(name) ? address : std::nullopt;
   const auto dot = name.find('.');
-  const bool step = address->kind == kStepKind && dot != std::string::npos &&
-                    IsPodName(name.substr(0, dot)) && IsPodName(name.substr(dot + 1));
+  const bool step =
+      dot != std::string::npos && IsPodName(name.substr(0, dot)) && IsPodName(name.substr(dot + 1));
   return step ? address : std::nullopt;
 }
 
@@ -89,10 +89,11 @@ std::string PendingOf(const State& state, const Address& address, std::string* r
     }
     return {};
   }
-  const TrainingRecord* job = TrainingJobs(state).Get(address);
-  if (job == nullptr || !job->pending()) return {};
-  *risk = "a job that runs after all goes on and costs, and no state knows it.";
-  return PendingWords(*job->pending(), "the training job");
+  const auto thing = state.records.find(address);
+  const Record* record = thing == state.records.end() ? nullptr : thing->second.objects();
+  if (record == nullptr || !record->pending()) return {};
+  *risk = thing->second.codec().forget_risk();
+  return PendingWords(*record->pending(), fmt::format("the {}", thing->second.codec().noun()));
 }
 
 Result<void> CheckForgettable(const State& state, const std::vector<Address>& addresses) {
@@ -113,19 +114,23 @@ Result<void> CheckForgettable(const State& state, const std::vector<Address>& ad
 
 int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
   const auto from = ParseAddress(options.from);
-  const auto to = ReadAddress(options.to);
+  const RecordKinds kinds = wiring.kinds().remembered;
+  const auto to = ReadAddress(kinds, options.to);
   StateAccess access(wiring, wiring.StatePath());
   if (!access.Lock("state mv") || !access.Load()) return access.exit_code();
   const State before = access.state();
   if (!to) {
     return access.Fail(MakeError(ErrorCode::kInvalidArgument,
                                  fmt::format("`{}` is no address", options.to),
-                                 "Addresses are `pod.NAME`, `bootstrap.NAME.STEP` and "
-                                 "`trainingJob.NAME`."));
+                                 FormsOfAddresses(kinds)));
   }
   // What cannot be read is of no kind, and so of another than `to`.
   if (auto moved = MoveAddress(access.state(), from.value_or(Address{"", options.from}), *to);
       !moved) {
+    if (moved.error().code == ErrorCode::kInvalidArgument && moved.error().hint.empty()) {
+      return access.Fail(
+          MakeError(ErrorCode::kInvalidArgument, moved.error().message, FormsOfAddresses(kinds)));
+    }
     return access.Fail(WithNearAddress(moved.error(), before, options.from));
   }
   if (!options.dry_run && !access.Save()) return access.exit_code();

@@ -16,7 +16,6 @@
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
-#include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 #include "state/push.h"
@@ -53,7 +52,7 @@ Result<State> ReadPushed(Wiring& wiring, const std::string& file) {
   const bool is_input = file == "-";
   auto text = is_input ? ReadInput(wiring) : wiring.files().Read(file, kMaxStateBytes);
   if (!text) return text.error();
-  return StateFromJson(*text, is_input ? "stdin" : file, RememberedKinds());
+  return StateFromJson(*text, is_input ? "stdin" : file, wiring.kinds().remembered);
 }
 
 }  // namespace

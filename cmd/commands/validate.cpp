@@ -112,11 +112,19 @@ int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& e
   streams.out << "Success! The configuration is valid"
               << (warnings > 0 ? ", but there is something to look at.\n" : ".\n");
   std::vector<std::string> parts;
-  const std::size_t trainings = spec.training_jobs.size();
-  if (!spec.pods.empty() || trainings == 0) parts.push_back(Plural(spec.pods.size(), "pod"));
+  if (!spec.pods.empty() || spec.declared.empty()) {
+    parts.push_back(Plural(spec.pods.size(), "pod"));
+  }
   if (steps > 0) parts.push_back(Plural(steps, "bootstrap step"));
   if (!spec.jobs.empty()) parts.push_back(Plural(spec.jobs.size(), "job"));
-  if (trainings > 0) parts.push_back(Plural(trainings, "training job"));
+  for (const Kind* kind : load.kinds.all) {
+    const auto count =
+        std::count_if(spec.declared.begin(), spec.declared.end(),
+                      [&](const Declared& declared) { return declared.wanted.kind() == kind; });
+    if (count > 0) {
+      parts.push_back(Plural(static_cast<std::size_t>(count), std::string(kind->codec().noun())));
+    }
+  }
   std::string last = std::move(parts.back());
   parts.pop_back();
   streams.out << Join(parts, ", ") << (parts.empty() ? "" : " and ") << last << " in "

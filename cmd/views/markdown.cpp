@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "cmd/views/plan_view.h"
+#include "plans/engine/kind.h"
 #include "plans/pod_change.h"
 #include "plans/step_change.h"
-#include "plans/training_change.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/bootstrap/step_runner.h"
@@ -105,7 +105,7 @@ std::string StepText(const StepChange& run) {
 
 Row RowOf(const Change& change) {
   if (const StepChange* run = AsStep(change)) return {">", StepText(*run)};
-  const bool training = AsTraining(change) != nullptr;
+  const std::string action = WordsOf(change).action;
   switch (change.verb) {
     case Verb::kKeep:
     case Verb::kRun:
@@ -119,9 +119,9 @@ Row RowOf(const Change& change) {
     case Verb::kCreateThenDelete:
       return {"+/-", "create replacement and then destroy"};
     case Verb::kDelete:
-      return {"-", training ? "cancel, and forget" : "destroy"};
+      return {"-", action.empty() ? "destroy" : action};
     case Verb::kForget:
-      return {"-", training ? "forget (it has ended)" : "forget (it is gone already)"};
+      return {"-", action.empty() ? "forget (it is gone already)" : action};
   }
   return {">", "move, from " + change.previous_address.Text()};
 }

@@ -6,12 +6,12 @@
 
 #include "cmd/views/line_diff.h"
 #include "cmd/views/paint.h"
+#include "plans/engine/kind.h"
 #include "plans/pod_change.h"
 #include "plans/runtime_unit.h"
 #include "plans/spec/runtime_flags.h"
 #include "plans/spec/spec.h"
 #include "plans/step_change.h"
-#include "plans/training_change.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -92,16 +92,12 @@ std::string StepHeadline(const StepChange& run) {
 
 std::string Headline(const Change& change) {
   if (const StepChange* run = AsStep(change)) return StepHeadline(*run);
-  // A training job is submitted once, and then runs by itself.
-  const bool training = AsTraining(change) != nullptr;
+  if (std::string headline = WordsOf(change).headline; !headline.empty()) return headline;
   switch (change.verb) {
     case Verb::kKeep:
     case Verb::kRun:
       break;
     case Verb::kCreate:
-      if (training) {
-        return change.begun ? "is submitted, and will be waited for" : "will be submitted";
-      }
       return change.begun ? "is being created, and will be waited for" : "will be created";
     case Verb::kUpdate:
       return UpdateHeadline(AsPod(change));
@@ -109,10 +105,9 @@ std::string Headline(const Change& change) {
     case Verb::kCreateThenDelete:
       return ReplaceHeadline(change);
     case Verb::kDelete:
-      return training ? "will be cancelled, and forgotten" : "will be destroyed";
+      return "will be destroyed";
     case Verb::kForget:
-      return training ? "has ended, and will be forgotten"
-                      : "is gone already, and will be forgotten";
+      return "is gone already, and will be forgotten";
   }
   return {};
 }
@@ -150,7 +145,7 @@ class PlanView {
 
   std::string Text() {
     ShowDrift();
-    ShowEndedJobs();
+    ShowRemarks();
     if (plan_.Empty()) {
       // Under an error "No changes" would mislead.
       if (!options_.failed) {
@@ -204,16 +199,15 @@ class PlanView {
     text_ += "\n";
   }
 
-  // The same spec does not run a job again, which looks like nothing to do.
-  void ShowEndedJobs() {
+  // What stays as it is, and looks as if there were nothing to say.
+  void ShowRemarks() {
     bool any = false;
     for (const Change& change : plan_.changes) {
-      if (!AsTraining(change) || !IsKeep(change) || change.reason.empty()) continue;
-      std::string reason = VisibleControls(change.reason);
-      if (reason.ends_with('.')) reason.pop_back();
-      text_ += fmt::format("{}: {}.\n  The same spec does not run it again; `--replace {}` does.\n",
-                           paint_(Ink::kBold, VisibleControls(change.address.Text())), reason,
-                           change.address);
+      const ChangeWords words = WordsOf(change);
+      if (words.remark.empty()) continue;
+      text_ +=
+          fmt::format("{}: {}.\n  {}\n", paint_(Ink::kBold, VisibleControls(change.address.Text())),
+                      VisibleControls(words.remark), VisibleControls(words.advice));
       any = true;
     }
     if (any) text_ += "\n";
@@ -287,8 +281,8 @@ class PlanView {
   }
 
   static std::string Title(const Change& change) {
-    if (const TrainingJobSpec* job = AsTraining(change)) {
-      return VisibleControls(fmt::format("{} (in {})", change.address, job->region));
+    if (const std::string title = WordsOf(change).title; !title.empty()) {
+      return VisibleControls(title);
     }
     if (const PodChange* pod = AsPod(change)) {
       return VisibleControls(fmt::format("{} (node {} in {})", change.address.WithoutDeposed(),

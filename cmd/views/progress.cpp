@@ -7,9 +7,9 @@
 
 #include "cmd/views/live_block.h"
 #include "cmd/views/paint.h"
+#include "plans/engine/kind.h"
 #include "plans/pod_change.h"
 #include "plans/step_change.h"
-#include "plans/training_change.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/step_runner.h"
@@ -171,10 +171,11 @@ ProgressWords WordsForStep(const StepChange* run) {
 }  // namespace
 
 ProgressWords WordsFor(const Change& change) {
-  const bool training = AsTraining(change) != nullptr;
+  if (const ChangeWords words = WordsOf(change); !words.doing.empty()) {
+    return {words.doing, words.still, words.done};
+  }
   switch (change.verb) {
     case Verb::kCreate:
-      if (training) return {"Submitting", "Still waiting to run", "Submission complete"};
       return {"Creating", "Still creating", "Creation complete"};
     case Verb::kUpdate:
       return WordsForUpdate(AsPod(change));
@@ -182,10 +183,7 @@ ProgressWords WordsFor(const Change& change) {
     case Verb::kCreateThenDelete:
       return {"Replacing", "Still replacing", "Replacement complete"};
     case Verb::kForget:
-      if (training) return {"Forgetting", "Still forgetting", "Forgotten"};
-      [[fallthrough]];
     case Verb::kDelete:
-      if (training) return {"Cancelling", "Still cancelling", "Cancellation complete"};
       return {"Destroying", "Still destroying", "Destruction complete"};
     case Verb::kKeep:
     case Verb::kRun:

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "cmd/views/paint.h"
 #include "cmd/views/terraform_json.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/node_view.h"
-#include "plans/training_plan.h"
 #include "plans/unknown_fate.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -102,20 +101,13 @@ std::string ShowStep(const Address& address, const StepRecord& record, int per_s
   return Block(address, lines);
 }
 
-std::string ShowJob(const Address& address, const TrainingRecord& record) {
-  std::vector<std::pair<std::string, std::string>> lines;
-  for (const auto& [path, value] : WordsOfBody(record.applied)) {
-    lines.emplace_back(path, ToJson(value));
-  }
-  lines.emplace_back("project", ToJson(Value(record.project)));
-  lines.emplace_back("region", ToJson(Value(record.region)));
-  if (!record.current.locator.empty())
-    lines.emplace_back("id", ToJson(Value(record.current.locator)));
-  if (!record.state.empty()) lines.emplace_back("state", ToJson(Value(record.state)));
-  if (!record.error.empty()) lines.emplace_back("error", ToJson(Value(record.error)));
-  if (record.pending()) {
-    lines.emplace_back("pending", fmt::format("{} since {}", PendingVerb(record.pending()->kind),
-                                              record.pending()->begun_at));
+std::string ShowThing(const Address& address, const AnyRecord& any) {
+  auto lines = any.codec().Lines(any);
+  if (lines.empty()) return {};
+  const Record* record = any.objects();
+  if (record != nullptr && record->pending()) {
+    lines.emplace_back("pending", fmt::format("{} since {}", PendingVerb(record->pending()->kind),
+                                              record->pending()->begun_at));
   }
   std::sort(lines.begin(), lines.end());
   return Block(address, lines);
@@ -173,28 +165,29 @@ std::string ShowAddress(const State& state, const Address& address) {
     const PodRecord* pod = Pods(state).Get(step->pod);
     return ShowStep(address, *step, pod == nullptr ? 0 : WorkersPerSlice(pod->observed));
   }
-  if (const TrainingRecord* job = TrainingJobs(state).Get(address)) return ShowJob(address, *job);
-  return {};
+  const auto thing = state.records.find(address);
+  return thing == state.records.end() ? "" : ShowThing(address, thing->second);
 }
 
 namespace {
 
-// As members of a document.
-Value TrainingJobsOf(const State& state) {
-  Value::List jobs;
-  for (const auto& [address, record] : TrainingJobs(state)) {
-    Value job = Value::EmptyMap();
-    job.Set("address", address.Text());
-    job.Set("project", record.project);
-    job.Set("region", record.region);
-    job.Set("id", record.current.locator);
-    job.Set("state", record.state);
-    if (!record.error.empty()) job.Set("error", record.error);
-    job.Set("applied", record.applied);
-    if (record.pending()) job.SetPath("pending.action", PendingVerb(record.pending()->kind));
-    jobs.push_back(std::move(job));
+// Of kinds with a section of their own: a list under its key.
+void AddSections(const State& state, Value* document) {
+  std::map<std::string_view, Value::List> sections;
+  for (const auto& [address, record] : state.records) {
+    const RecordCodec& codec = record.codec();
+    if (codec.section().empty()) continue;
+    Value thing = Value::EmptyMap();
+    thing.Set("address", address.Text());
+    const Value members = codec.Document(record);
+    for (const auto& [key, value] : members.AsMap()) thing.Set(key, value);
+    const Record* objects = record.objects();
+    if (objects != nullptr && objects->pending()) {
+      thing.SetPath("pending.action", PendingVerb(objects->pending()->kind));
+    }
+    sections[codec.section()].push_back(std::move(thing));
   }
-  return Value(std::move(jobs));
+  for (auto& [key, list] : sections) document->Set(key, Value(std::move(list)));
 }
 
 }  // namespace
@@ -258,7 +251,7 @@ Value StateDocument(const State& state) {
     steps.push_back(std::move(step));
   }
   document.Set("steps", std::move(steps));
-  if (!TrainingJobs(state).empty()) document.Set("trainingJobs", TrainingJobsOf(state));
+  AddSections(state, &document);
   // The same once more as `terraform show -json` has it.
   const Value terraform = TerraformState(state);
   document.Set("terraform_version", terraform["terraform_version"]);
@@ -311,29 +304,11 @@ std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
   return Padded(table, Paint(color));
 }
 
-std::string TrainingTable(const State& settled, const Observation& observation, bool color) {
-  std::vector<std::array<std::string, 5>> rows = {
-      {"TRAINING JOB", "STATE", "ACCELERATORS", "REGION", "ID"}};
-  for (const auto& [address, record] : TrainingJobs(settled)) {
-    const auto seen = observation.training.find(address);
-    const bool gone = seen != observation.training.end() && seen->second.is_null();
-    std::string accelerators;
-    for (const auto& [path, value] : WordsOfBody(record.applied)) {
-      const bool counts = path == "gpuSpec" || path == "tpuSpec";
-      if (!counts || value.AsString() == "none") continue;
-      accelerators += (accelerators.empty() ? "" : ", ") + value.AsString();
-    }
-    rows.push_back({address.name,
-                    record.current.locator.empty() ? "PENDING"
-                    : gone                         ? "GONE"
-                    : record.state.empty()         ? "-"
-                                                   : record.state,
-                    accelerators.empty() ? "-" : accelerators, record.region,
-                    record.current.locator.empty()
-                        ? "-"
-                        : record.current.locator.substr(record.current.locator.rfind('/') + 1)});
-  }
-  std::array<std::size_t, 5> widths{};
+namespace {
+
+std::string Table(const std::vector<std::vector<std::string>>& rows, const RecordCodec& codec,
+                  bool color) {
+  std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
@@ -342,12 +317,35 @@ std::string TrainingTable(const State& settled, const Observation& observation, 
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t i = 0; i < rows[r].size(); ++i) {
       const std::string& cell = rows[r][i];
-      const bool good = cell == "JOB_STATE_RUNNING" || cell == "JOB_STATE_SUCCEEDED";
       text += r == 0   ? paint(Ink::kBold, cell)
-              : i == 1 ? paint(good ? Ink::kGreen : Ink::kYellow, cell)
+              : i == 1 ? paint(codec.IsGood(cell) ? Ink::kGreen : Ink::kYellow, cell)
                        : cell;
       text += i + 1 == rows[r].size() ? "\n" : std::string(widths[i] - cell.size() + 2, ' ');
     }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string OtherTables(const State& settled, const Observation& observation, bool color) {
+  std::map<const RecordCodec*, std::vector<std::vector<std::string>>> tables;
+  std::vector<const RecordCodec*> order;
+  for (const auto& [address, record] : settled.records) {
+    const RecordCodec& codec = record.codec();
+    if (codec.StatusHeader().empty()) continue;
+    auto& rows = tables[&codec];
+    if (rows.empty()) {
+      rows.push_back(codec.StatusHeader());
+      order.push_back(&codec);
+    }
+    auto row = codec.StatusRow(address.name, record, observation.Seen(address));
+    for (std::string& cell : row) cell = VisibleControls(cell);  // a row is a line
+    rows.push_back(std::move(row));
+  }
+  std::string text;
+  for (const RecordCodec* codec : order) {
+    text += (text.empty() ? "" : "\n") + Table(tables[codec], *codec, color);
   }
   return text;
 }
@@ -420,7 +418,7 @@ Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled) {
   }
   Value document = Value::EmptyMap();
   document.Set("pods", std::move(pods));
-  if (!TrainingJobs(settled).empty()) document.Set("trainingJobs", TrainingJobsOf(settled));
+  AddSections(settled, &document);
   return document;
 }
 

@@ -29,8 +29,8 @@ struct StatusRow {
   std::string workers;
   std::vector<std::string> addresses;  // of each worker; empty: it has none yet
 };
-// The training jobs of a state that has some.
-std::string TrainingTable(const State& settled, const Observation& observation, bool color);
+// A table for each other kind of which the state has something; "": of none.
+std::string OtherTables(const State& settled, const Observation& observation, bool color);
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation);
 Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled);
 // The stored generation, and those that are kept: as a table, and as a document.

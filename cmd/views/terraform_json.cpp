@@ -5,15 +5,12 @@
 #include <set>
 
 #include "cmd/views/terraform_resource.h"
+#include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/pod_change.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
-#include "plans/training/requests.h"
-#include "plans/training_change.h"
-#include "plans/training_plan.h"
 
 namespace podctl {
 namespace {
@@ -200,14 +197,15 @@ Value ConfiguredStep(const PodSpec& pod, const StepSpec& step) {
   return resource;
 }
 
-Value ConfiguredJob(const Address& address, const TrainingJobSpec& job) {
-  Value resource = TerraformName(address);
+Value ConfiguredThing(const Kind& kind, const Change& change) {
+  Value resource = TerraformName(change.address);
   resource.Erase("provider_name");
   resource.Set("provider_config_key", "podctl");
   resource.Set("schema_version", 0);
   Value expressions = Value::EmptyMap();
-  for (const auto& [path, value] : WordsOfBody(CustomJobBody(job))) {
-    expressions.MutableMap()[path].Set("constant_value", value);
+  const Value words = kind.Configured(change);
+  for (const auto& [path, value] : words.AsMap()) {
+    expressions.MutableMap()[path] = Expression(value);
   }
   resource.Set("expressions", std::move(expressions));
   return resource;
@@ -217,8 +215,8 @@ Value Configuration(const SavedPlan& saved) {
   Value::List resources;
   for (const Change& change : saved.plan.changes) {
     if (IsDelete(change)) continue;
-    if (const auto* job = AsTraining(change)) {
-      resources.push_back(ConfiguredJob(change.address, *job));
+    if (const Kind* kind = change.payload.kind()) {
+      resources.push_back(ConfiguredThing(*kind, change));
     }
     const PodChange* its = AsPod(change);
     if (its == nullptr) continue;
@@ -290,8 +288,9 @@ Value TerraformState(const State& state) {
     resource.Set("depends_on", Value(Value::List{Value(record.pod.Text())}));
     resources.push_back(std::move(resource));
   }
-  for (const auto& [address, record] : TrainingJobs(state)) {
-    resources.push_back(StateResource(address, ObjectOf(record)));
+  for (const auto& [address, record] : state.records) {
+    const ShownObject shown = record.codec().Shown(record);
+    if (!shown.values.is_null()) resources.push_back(StateResource(address, shown));
   }
   Value document;
   document.Set("format_version", "1.0");

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/pod_change.h"
 #include "plans/published_keys.h"
 #include "plans/spec/spec.h"
 #include "plans/step_change.h"
-#include "plans/training/requests.h"
-#include "plans/training_change.h"
-#include "plans/training_plan.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/step_runner.h"
 #include "providers/provider.h"
@@ -218,47 +215,24 @@ TerraformObject ObjectOf(const Address& address, const StepRecord& record) {
 
 namespace {
 
-// The service decides these when the job is submitted.
-TerraformObject JobAfter(const TrainingJobSpec& job) {
-  TerraformObject after;
-  after.values = Value::EmptyMap();
-  for (auto& [path, value] : WordsOfBody(CustomJobBody(job))) {
-    Put(&after.values, Steps(path), value);
-  }
-  after.values.Set("project", job.project);
-  after.values.Set("region", job.region);
-  after.unknown.Set("id", true);
-  after.unknown.Set("state", true);
-  return after;
-}
-
-TerraformSides SidesOfTraining(const Change& change, const TrainingJobSpec& job,
-                               const State& state) {
+TerraformSides SidesOfThing(const Kind& kind, const Change& change, const State& state) {
   TerraformSides sides;
-  const TrainingRecord* record = TrainingJobs(state).Get(change.address);
-  if (record != nullptr && change.verb != Verb::kCreate) sides.before = ObjectOf(*record);
-  if (IsKeep(change)) sides.after = sides.before;
-  if (Makes(change)) sides.after = JobAfter(job);
+  const auto record = state.records.find(change.address);
+  if (record != state.records.end() && change.verb != Verb::kCreate) {
+    sides.before = record->second.codec().Shown(record->second);
+  }
+  if (IsKeep(change)) {
+    sides.after = sides.before;
+  } else if (!IsDelete(change)) {
+    sides.after = kind.After(change);
+  }
   return sides;
 }
 
 }  // namespace
 
-TerraformObject ObjectOf(const TrainingRecord& record) {
-  TerraformObject object;
-  object.values = Value::EmptyMap();
-  for (auto& [path, value] : WordsOfBody(record.applied)) {
-    Put(&object.values, Steps(path), value);
-  }
-  object.values.Set("project", record.project);
-  object.values.Set("region", record.region);
-  if (!record.current.locator.empty()) object.values.Set("id", record.current.locator);
-  if (!record.state.empty()) object.values.Set("state", record.state);
-  return object;
-}
-
 TerraformSides SidesOf(const Change& change, const State& state) {
-  if (const auto* job = AsTraining(change)) return SidesOfTraining(change, *job, state);
+  if (const Kind* kind = change.payload.kind()) return SidesOfThing(*kind, change, state);
   if (const auto* run = AsStep(change)) return SidesOfStep(change.address, *run, state);
   TerraformSides sides;
   const PodChange* pod = AsPod(change);
@@ -283,9 +257,10 @@ TerraformSides SidesOf(const Change& change, const State& state) {
 
 TerraformSides SidesOf(const Drift& drift, const State& state) {
   TerraformSides sides;
+  const auto there = state.records.find(drift.address);
+  if (there == state.records.end()) return sides;
   const PodRecord* record = Pods(state).Get(drift.address);
-  if (record == nullptr) return sides;
-  sides.before = ObjectOf(*record);
+  sides.before = record == nullptr ? there->second.codec().Shown(there->second) : ObjectOf(*record);
   if (drift.kind == Drift::Kind::kVanished) return sides;
   sides.after = sides.before;
   Overlay(drift.attributes, Side::kBefore, &sides.before);

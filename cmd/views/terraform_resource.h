@@ -9,25 +9,19 @@
 #include "plans/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "providers/base/value.h"
+#include "state/record_codec.h"
 #include "state/state.h"
 
 namespace podctl {
 
 inline constexpr std::string_view kRedacted = "(sensitive value)";
 
-// One side of a change. `values` is null for what is not there (then the others mean nothing).
-struct TerraformObject {
-  Value values;
-  Value sensitive = Value::EmptyMap();  // true at the place of each sensitive value
-  Value unknown = Value::EmptyMap();    // true at the place of each value known after apply
-};
+using TerraformObject = ShownObject;  // one side of a change
 
 // Of what the state remembers.
 TerraformObject ObjectOf(const PodRecord& record);
 TerraformObject ObjectOf(const Address& address, const StepRecord& record);
-TerraformObject ObjectOf(const TrainingRecord& record);
 
 // A change's two sides. `state` is the plan's prior state.
 struct TerraformSides {

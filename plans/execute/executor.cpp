@@ -104,7 +104,7 @@ class Loop {
   void Prepare(const Plan& plan, const Observation& observation) {
     if (plan.mode == PlanMode::kRefreshOnly) {
       // What is there is taken for right, so what the spec says is nobody's yet.
-      journal_.AcceptDrift(plan.drift);
+      journal_.AcceptDrift(plan.drift, observation);
       return;
     }
     std::map<Address, std::size_t> index;

@@ -8,7 +8,6 @@
 #include "plans/drift.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/planner.h"
 #include "plans/published_keys.h"
 #include "plans/refresh.h"
@@ -81,9 +80,16 @@ Intent Journal::Begun(const std::string& request_id) const {
   return {"", FormatTimestamp(clock_.Now()), state_.serial, request_id};
 }
 
-void Journal::AcceptDrift(const std::vector<Drift>& drift) {
+void Journal::AcceptDrift(const std::vector<Drift>& drift, const Observation& observation) {
   dirty_ = true;
   state_ = podctl::AcceptDrift(std::move(state_), drift);
+  for (const Drift& each : drift) {
+    const auto record = state_.records.find(each.address);
+    const Value* seen = observation.Seen(each.address);
+    if (record == state_.records.end() || seen == nullptr) continue;
+    const RecordCodec& codec = record->second.codec();
+    if (!codec.Accept(*seen, state_.digest_key, &record->second)) state_.records.erase(record);
+  }
 }
 
 void Journal::NoteReplacement(const Address& address, const std::string& reason) {
@@ -298,54 +304,13 @@ void Journal::StepRunsAgain(const Address& step, const Address& pod, int worker,
   Steps(state_)[step].workers.erase(worker);
 }
 
-const TrainingRecord* Journal::FindTraining(const Address& address) const {
-  return TrainingJobs(state_).Get(address);
-}
-
-void Journal::BeginTraining(const Address& address, const std::string& project,
-                            const std::string& region, const Value& body,
-                            const std::string& request_id) {
+void Journal::Put(const Address& address, AnyRecord record) {
   dirty_ = true;
-  TrainingRecord record;
-  record.project = project;
-  record.region = region;
-  record.applied = body;
-  podctl::BeginCreate("", "", Begun(request_id), &record);
-  TrainingJobs(state_)[address] = std::move(record);
+  state_.records.insert_or_assign(address, std::move(record));
 }
 
-void Journal::TrainingSubmitted(const Address& address, const std::string& job) {
-  if (FindTraining(address) == nullptr) return;
-  dirty_ = true;
-  TrainingRecord& record = TrainingJobs(state_)[address];
-  record.current.locator = job;
-  Finish(&record);
-}
-
-void Journal::TrainingSeen(const Address& address, const std::string& state,
-                           const std::string& error) {
-  const TrainingRecord* known = FindTraining(address);
-  if (known == nullptr || (known->state == state && known->error == error)) return;
-  dirty_ = true;
-  TrainingRecord& record = TrainingJobs(state_)[address];
-  record.state = state;
-  record.error = error;
-}
-
-void Journal::BeginTrainingCancel(const Address& address) {
-  if (FindTraining(address) == nullptr) return;
-  dirty_ = true;
-  podctl::BeginDelete({}, Begun(), &TrainingJobs(state_)[address]);
-}
-
-void Journal::WithdrawTrainingCancel(const Address& address) {
-  if (FindTraining(address) == nullptr) return;
-  dirty_ = true;
-  EndRequest({}, &TrainingJobs(state_)[address]);
-}
-
-void Journal::TrainingGone(const Address& address) {
-  if (TrainingJobs(state_).erase(address) > 0) dirty_ = true;
+void Journal::Forget(const Address& address) {
+  if (state_.records.erase(address) > 0) dirty_ = true;
 }
 
 Result<void> Journal::Flush() {

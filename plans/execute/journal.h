@@ -12,12 +12,13 @@
 
 #include "plans/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/training_job/record.h"
+#include "plans/refresh.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/os/clock.h"
+#include "state/records_of.h"
 #include "state/state.h"
 #include "state/store.h"
 
@@ -39,7 +40,7 @@ class Journal {
   // it, how to reach it, its dependencies, its protection. Forgets steps the spec has no more.
   void NotePod(const PodSpec& pod);
 
-  void AcceptDrift(const std::vector<Drift>& drift);
+  void AcceptDrift(const std::vector<Drift>& drift, const Observation& observation);
   // Why the pod is to be replaced, so that a run that ends in the middle does not lose it.
   void NoteReplacement(const Address& address, const std::string& reason);
   // The pod's node was found `lost` ("PREEMPTED"), and the pod is made anew for that. From now on
@@ -92,18 +93,23 @@ class Journal {
   void StepRunsAgain(const Address& step, const Address& pod, int worker,
                      const std::string& digest);
 
-  // Training jobs. nullptr when the address is not in the state.
-  const TrainingRecord* FindTraining(const Address& address) const;
-  // `body` is what is sent, without the label that holds `request_id`.
-  void BeginTraining(const Address& address, const std::string& project, const std::string& region,
-                     const Value& body, const std::string& request_id);
-  // The service knows the job by this name.
-  void TrainingSubmitted(const Address& address, const std::string& job);
-  void TrainingSeen(const Address& address, const std::string& state, const std::string& error);
-  void BeginTrainingCancel(const Address& address);
-  // It was refused: forget the intent.
-  void WithdrawTrainingCancel(const Address& address);
-  void TrainingGone(const Address& address);
+  // ---- Of any kind.
+
+  // nullptr when the address is not in the state.
+  template <typename T>
+  const T* Get(const Address& address) const {
+    return RecordsOf<T>(state_).Get(address);
+  }
+  // To be changed, through transitions.h where it is the life of its objects; it must be there.
+  template <typename T>
+  T& Edit(const Address& address) {
+    dirty_ = true;
+    return EditableRecordsOf<T>(state_).at(address);
+  }
+  void Put(const Address& address, AnyRecord record);
+  void Forget(const Address& address);
+  // What is written down of a request that is about to be sent.
+  Intent Begun(const std::string& request_id = {}) const;
 
   bool dirty() const { return dirty_; }
   // Saves if anything was noted: first the whole state, as an earlier run may have left it and this
@@ -114,7 +120,6 @@ class Journal {
  private:
   PodRecord& At(const Address& address);
   void CopyBookkeeping(const PodSpec& pod, PodRecord* record) const;
-  Intent Begun(const std::string& request_id = {}) const;
   void Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
                 PodRecord* record);
   void Own(const PodSpec& pod, PodRecord* record);

@@ -1,4 +1,4 @@
-// The tasks that change a node (create, patch, delete, replace) or a training job.
+// The tasks that change a node (create, patch, delete, replace).
 #pragma once
 
 #include <chrono>
@@ -42,8 +42,6 @@ std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run
 std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context);
 std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
                                            TaskContext& context);
-// Submits, replaces or cancels the training job of the change.
-std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context);
 // That the workers of a pod, which is in the state, can be used.
 // `limit`: how long they may take to boot; nullopt: the usual time.
 std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,

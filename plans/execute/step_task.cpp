@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "plans/engine/kind.h"
 #include "plans/execute/pod_tasks.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
@@ -11,7 +12,6 @@
 #include "plans/planner.h"
 #include "plans/refresh.h"
 #include "plans/runtime_unit.h"
-#include "plans/training_change.h"
 #include "plans/way_in.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -261,7 +261,7 @@ std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
 }  // namespace
 
 std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {
-  if (AsTraining(change) != nullptr) return MakeTrainingTask(change, context);
+  if (const Kind* kind = change.payload.kind()) return kind->MakeTask(change, context);
   if (const StepChange* run = AsStep(change)) return MakeStepTask(change.address, *run, context);
   return MakePodTask(change, context);
 }

@@ -8,8 +8,8 @@
 #include "plans/from_command/from_command.h"
 #include "plans/from_command/spec_text.h"
 #include "plans/from_command/tool_line.h"
-#include "plans/training/accelerators.h"
-#include "plans/training/requests.h"
+#include "plans/kinds/training_job/accelerators.h"
+#include "plans/kinds/training_job/requests.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
 

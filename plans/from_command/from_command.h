@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "plans/from_command/shell_words.h"
-#include "plans/training/training_job.h"
+#include "plans/kinds/training_job/spec.h"
 #include "providers/base/error.h"
 
 namespace podctl {

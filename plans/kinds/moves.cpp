@@ -9,7 +9,6 @@
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 
 namespace podctl {
 namespace {
@@ -67,11 +66,9 @@ Result<void> CheckStepMove(const State& state, const Address& from, const Addres
 }  // namespace
 
 Result<void> MoveAddress(State& state, const Address& from, const Address& to) {
-  const bool known = from.kind == kPodKind || from.kind == kTrainingKind || from.kind == kStepKind;
-  if (from.kind != to.kind || !known) {
+  if (from.kind != to.kind) {
     return MakeError(ErrorCode::kInvalidArgument,
-                     fmt::format("`{}` cannot become `{}`: they are of different kinds", from, to),
-                     "Addresses are `pod.NAME`, `bootstrap.NAME.STEP` and `trainingJob.NAME`.");
+                     fmt::format("`{}` cannot become `{}`: they are of different kinds", from, to));
   }
   if (!state.records.contains(from)) return NotThere(from);
   if (from.kind == kStepKind) {

@@ -6,14 +6,14 @@
 #pragma once
 
 #include "plans/change.h"
+#include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/record.h"
 #include "plans/plan_file.h"
 #include "plans/plan_file/archive.h"
+#include "plans/plan_file/places.h"
 #include "plans/pod_change.h"
 #include "plans/step_change.h"
-#include "plans/training_change.h"
 
 namespace podctl {
 
@@ -49,16 +49,6 @@ struct plan_file::Words<Verb> {
       "keep",   "create", "update", "delete-then-create", "create-then-delete",
       "delete", "forget", "run"};
 };
-
-template <typename A, plan_file::Of<SourcePlace> S>
-void Members(A& archive, S& place) {
-  auto& [file, line, column, length, byte] = place;
-  archive("file", file);
-  archive("line", line);
-  archive("column", column);
-  archive("length", length);
-  archive("byte", byte);
-}
 
 template <typename A, plan_file::Of<MetadataEntry> S>
 void Members(A& archive, S& entry) {
@@ -226,34 +216,6 @@ void Members(A& archive, S& name) {
   static_cast<void>(slices);  // the pod and its record know
 }
 
-template <typename A, plan_file::Of<AcceleratorSpec> S>
-void Members(A& archive, S& accelerators) {
-  auto& [count, type] = accelerators;
-  archive("count", count);
-  archive("type", type);
-}
-
-template <typename A, plan_file::Of<TrainingJobSpec> S>
-void Members(A& archive, S& job) {
-  auto& [name, project, region, tpu, gpu, machine_type, image, args, labels, place] = job;
-  archive("name", name);
-  archive("project", project);
-  archive("region", region);
-  archive("tpu", tpu);
-  archive("gpu", gpu);
-  archive("machine_type", machine_type);
-  archive("image", image);
-  archive("args", args);
-  archive("labels", labels);
-  archive("place", place);
-}
-
-template <typename A, plan_file::Of<TrainingChange> S>
-void Members(A& archive, S& change) {
-  auto& [job] = change;
-  archive("job", job);
-}
-
 namespace plan_file {
 
 // A payload of the kind that `T` is of, under that kind's name.
@@ -265,6 +227,19 @@ void PayloadMember(A& archive, std::string_view kind, const Address& address, P&
   } else {
     T value;
     archive(std::string(kind).c_str(), value);
+    payload = std::move(value);
+  }
+}
+
+// A payload of a kind that has a room: written by it, and read as the plain value, which
+// OpenPayloads hands to it.
+template <typename A, typename P>
+void KindMember(A& archive, const std::string& kind, P& payload) {
+  if constexpr (std::is_const_v<P>) {
+    archive(kind.c_str(), payload.kind()->WritePayload(payload));
+  } else {
+    Value value;
+    archive(kind.c_str(), value);
     payload = std::move(value);
   }
 }
@@ -286,7 +261,9 @@ void Members(A& archive, S& change) {
   archive("place", place);
   plan_file::PayloadMember<PodChange>(archive, kPodKind, address, payload);
   plan_file::PayloadMember<StepChange>(archive, kStepKind, address, payload);
-  plan_file::PayloadMember<TrainingChange>(archive, TrainingRecord::kKind, address, payload);
+  if (address.kind != kPodKind && address.kind != kStepKind) {
+    plan_file::KindMember(archive, address.kind, payload);
+  }
 }
 
 template <typename A, plan_file::Of<Drift> S>
@@ -310,11 +287,11 @@ void Members(A& archive, S& plan) {
   archive("serial", serial);
 }
 
-template <typename A, plan_file::Of<SavedTraining> S>
-void Members(A& archive, S& job) {
-  auto& [address, state] = job;
+template <typename A, plan_file::Of<SavedStake> S>
+void Members(A& archive, S& saved) {
+  auto& [address, stake] = saved;
   archive("address", address);
-  archive("state", state);
+  archive("stake", stake);
 }
 
 template <typename A, plan_file::Of<SavedNode> S>

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "plans/diff.h"
+#include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/pod_change.h"
@@ -54,6 +55,9 @@ void VisitStep(const Address& address, StepChange& run, const Visitor& visit) {
 void VisitChange(Change& change, const Visitor& visit) {
   if (auto* pod = change.payload.Edit<PodChange>()) VisitPod(pod->wanted, visit);
   if (auto* run = change.payload.Edit<StepChange>()) VisitStep(change.address, *run, visit);
+  if (const Kind* kind = change.payload.kind()) {
+    kind->VisitSecrets(change.address, &change.payload, visit);
+  }
 }
 
 void HideValues(const SecretKey& key, std::vector<AttributeChange>& attributes) {
@@ -78,6 +82,10 @@ std::map<std::string, std::string> TextsOf(const Spec& spec) {
     const Address restart = StepAddress(pod.name, "tpu-runtime");
     texts[fmt::format("env.{} of {}", kRuntimeVariablesKey, restart)] =
         pod.metadata[kRuntimeVariablesKey].text;
+  }
+  for (const Declared& declared : spec.declared) {
+    Payload wanted = declared.wanted;
+    wanted.kind()->VisitSecrets(declared.address, &wanted, take);
   }
   return texts;
 }

@@ -8,8 +8,6 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/pod_change.h"
 #include "plans/power.h"
-#include "plans/training_change.h"
-#include "plans/training_plan.h"
 
 namespace podctl {
 namespace {
@@ -68,8 +66,8 @@ std::string CheckChange(const Change& change, bool has_prior, const NodeLookup& 
     return fmt::format("it acts on {}, which no state knew when it was made", change.address);
   }
   const bool creates = change.verb == Verb::kCreate;
-  if (const TrainingJobSpec* job = AsTraining(change)) {
-    return creates && !change.begun ? CompareLines(change, SubmitAttributes(*job)) : "";
+  if (const Kind* kind = change.payload.kind()) {
+    return creates && !change.begun ? CompareLines(change, kind->ShownOf(change, lookup)) : "";
   }
   const PodChange* pod = AsPod(change);
   if (pod == nullptr) return "";

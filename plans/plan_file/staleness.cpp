@@ -12,9 +12,7 @@
 #include "plans/node_view.h"
 #include "plans/pod_change.h"
 #include "plans/step_change.h"
-#include "plans/training_change.h"
 #include "providers/base/text.h"
-#include "providers/custom_jobs.h"
 #include "providers/slices.h"
 
 namespace podctl {
@@ -129,13 +127,6 @@ std::string ChangeOf(const SavedNode& before, const SavedNode& after) {
   return Join(clauses, "; ");
 }
 
-// "" for a job that the service does not have; nullopt when it was not asked.
-std::optional<std::string> JobStateOf(const Address& address, const Observation& observation) {
-  const auto seen = observation.training.find(address);
-  if (seen == observation.training.end()) return std::nullopt;
-  return seen->second.is_null() ? "" : seen->second["state"].AsString();
-}
-
 }  // namespace
 
 std::vector<SavedNode> TakeNodes(const Plan& plan, const State& state,
@@ -163,29 +154,28 @@ std::vector<std::string> FindChanges(const std::vector<SavedNode>& nodes,
   return changes;
 }
 
-std::vector<SavedTraining> TakeTraining(const Plan& plan, const Observation& observation) {
-  std::vector<SavedTraining> jobs;
-  if (!plan.refreshed) return jobs;
+std::vector<SavedStake> TakeStakes(const Plan& plan, const Observation& observation) {
+  std::vector<SavedStake> stakes;
+  if (!plan.refreshed) return stakes;
   for (const Change& change : plan.changes) {
-    if (AsTraining(change) == nullptr || (!IsReplace(change) && !IsDelete(change))) continue;
-    if (auto state = JobStateOf(change.address, observation)) {
-      jobs.push_back({change.address, *std::move(state)});
-    }
+    const Kind* kind = change.payload.kind();
+    const Value* seen = observation.Seen(change.address);
+    if (kind == nullptr || seen == nullptr) continue;
+    Value stake = kind->Stake(change, *seen);
+    if (!stake.is_null()) stakes.push_back({change.address, std::move(stake)});
   }
-  return jobs;
+  return stakes;
 }
 
-std::vector<std::string> FindTrainingChanges(const std::vector<SavedTraining>& jobs,
-                                             const Observation& observation) {
+std::vector<std::string> FindOtherwise(const std::vector<SavedStake>& stakes,
+                                       const Observation& observation, Kinds kinds) {
   std::vector<std::string> changes;
-  for (const SavedTraining& before : jobs) {
-    const auto now = JobStateOf(before.address, observation);
-    if (!now || *now == before.state) continue;
-    if (now->empty()) {
-      changes.push_back(fmt::format("{}: the job was deleted", before.address));
-    } else if (PhaseOfJob(*now) == JobPhase::kOver) {
-      changes.push_back(fmt::format("{}: it is {} and was {}", before.address, *now, before.state));
-    }
+  for (const SavedStake& before : stakes) {
+    const Kind* kind = FindKind(kinds, before.address.kind);
+    const Value* now = observation.Seen(before.address);
+    if (kind == nullptr || now == nullptr) continue;
+    const std::string clause = kind->Otherwise(before.stake, *now);
+    if (!clause.empty()) changes.push_back(fmt::format("{}: {}", before.address, clause));
   }
   return changes;
 }

@@ -1,4 +1,4 @@
-// Whether the nodes and the training jobs are still as they were when a plan was made.
+// Whether nodes, and things of other kinds, are still as they were when a plan was made.
 #pragma once
 
 #include <string>
@@ -22,11 +22,9 @@ std::vector<SavedNode> TakeNodes(const Plan& plan, const State& state,
 std::vector<std::string> FindChanges(const std::vector<SavedNode>& nodes,
                                      const Observation& observation, const SecretKey& key);
 
-// The same of the training jobs that `plan` replaces or cancels. That one of them begins to run
-// says nothing against the plan; that it has ended since, or was deleted, does: somebody may want
-// to look at what came of it before it is run anew.
-std::vector<SavedTraining> TakeTraining(const Plan& plan, const Observation& observation);
-std::vector<std::string> FindTrainingChanges(const std::vector<SavedTraining>& jobs,
-                                             const Observation& observation);
+// The same of the things of other kinds that `plan` acts on, as far as their kind minds.
+std::vector<SavedStake> TakeStakes(const Plan& plan, const Observation& observation);
+std::vector<std::string> FindOtherwise(const std::vector<SavedStake>& stakes,
+                                       const Observation& observation, Kinds kinds);
 
 }  // namespace podctl

@@ -144,7 +144,10 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
   if (read.has_errors()) return NoPlan{.why = NoPlan::Why::kSpec, .problems = std::move(read)};
   listener.OnSpec(read);
   const std::string path = wishes.state.For(run->spec);
-  if (wishes.plan.mode == PlanMode::kDestroy) run->spec.pods.clear();
+  if (wishes.plan.mode == PlanMode::kDestroy) {
+    run->spec.pods.clear();
+    run->spec.declared.clear();
+  }
   if (wishes.lock) {
     run->store = doors.open_store(path);
     if (auto none = TakeLock(*wishes.lock, doors.stop, listener, run)) return none;
@@ -177,13 +180,14 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   KeyLines keys = doors.entry.Keys();
   PublishKeys(keys, &run.spec);
   PlanOptions plan = wishes.plan;
+  plan.kinds = wishes.load.kinds.all;
   plan.state_place = {wishes.state.For(run.spec), wishes.flags, ""};
   if (run.generation.none()) plan.state_place.kept = KeptWords(*run.store, wishes.flags);
   State known = wishes.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MovePods(run.spec, &known, run.problems);
   if (run.problems.has_errors()) return NoPlan{.problems = WithSourceLines(files, run.problems)};
   auto observation = Observe(run.spec, known, *run.provider, wishes.parallelism, doors.stop,
-                             plan.refresh, wishes.flags, &*listing);
+                             plan.refresh, wishes.flags, &*listing, wishes.load.kinds.all);
   if (!observation && doors.stop.stop_requested()) {
     return NoPlan{.why = NoPlan::Why::kInterrupted};
   }
@@ -194,7 +198,8 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   if (!used) return NoPlan{.error = used.error()};
   // A plan that takes drift into the state shows what the stored one does not say yet.
   const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
-  run.settled = Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes);
+  run.settled = Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes,
+                       wishes.load.kinds.all);
   if (only_refreshes && plan.refresh) {
     TakeRenewedKeys(*run.provider, wishes.parallelism, doors.stop, &run.settled, &run.notes);
   }

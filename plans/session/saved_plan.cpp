@@ -77,7 +77,7 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clo
   }
   const SecretKey key = KeyOf(saved, run.stored);
   saved.nodes = TakeNodes(saved.plan, run.settled, run.observation, key);
-  saved.training = TakeTraining(saved.plan, run.observation);
+  saved.stakes = TakeStakes(saved.plan, run.observation);
   saved.jobs = JobsAffected(run.spec, run.plan);
   HideSecrets(key, &saved.plan);
   return saved;
@@ -97,7 +97,7 @@ std::string FolderOf(FileSystem& files, const SavedPlan& saved) {
 }
 
 // What stands at `path` and is nobody's plan is not written over: a spec, a state.
-Result<void> CheckTarget(FileSystem& files, const std::string& path) {
+Result<void> CheckTarget(FileSystem& files, const std::string& path, const KnownKinds& kinds) {
   auto info = files.Stat(path);
   if (!info) {
     if (info.error().code == ErrorCode::kNotFound) return {};
@@ -107,7 +107,7 @@ Result<void> CheckTarget(FileSystem& files, const std::string& path) {
     return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} is not a file", path));
   }
   if (info->size == 0) return {};
-  auto there = ReadPlanFile(path, files);
+  auto there = ReadPlanFile(path, files, kinds);
   if (there || there.error().code != ErrorCode::kInvalidArgument) return {};
   return MakeError(ErrorCode::kAlreadyExists,
                    fmt::format("{} is there already, and is not a saved plan", path),
@@ -120,7 +120,7 @@ class SavedRun {
       : doors_(doors), files_(doors.entry.files), wishes_(wishes), listener_(listener) {}
 
   std::variant<PlanRun, NoPlan> Prepare() {
-    auto saved = ReadPlanFile(wishes_.file, files_);
+    auto saved = ReadPlanFile(wishes_.file, files_, kinds_);
     if (!saved) return NoPlan{.error = saved.error()};
     saved_ = std::move(*saved);
     if (!CheckFlags()) return std::move(none_);
@@ -178,6 +178,7 @@ class SavedRun {
     base_ = FolderOf(files_, saved_);
     if (base_.empty()) return;
     for (Change& change : saved_.plan.changes) {
+      if (const Kind* kind = change.payload.kind()) kind->StartAt(base_, &change.payload);
       auto* run = change.payload.Edit<StepChange>();
       if (run == nullptr) continue;
       for (StepFile& file : run->step.files) file.source = From(base_, file.source);
@@ -300,14 +301,14 @@ class SavedRun {
     run_.provider = *doors_.provider;
     State base = saved_.prior.value_or(run_.stored);
     base.digest_key = run_.stored.digest_key;
-    auto observation = Observe(PodsOfPlan(), base, *run_.provider, wishes_.plan.parallelism,
-                               doors_.stop, true, wishes_.plan.flags);
+    auto observation = Observe(ThingsOfPlan(), base, *run_.provider, wishes_.plan.parallelism,
+                               doors_.stop, true, wishes_.plan.flags, nullptr, kinds_.all);
     if (!observation) {
       if (doors_.stop.stop_requested()) none_.why = NoPlan::Why::kInterrupted;
       return Fail(observation.error());
     }
     auto changed = FindChanges(saved_.nodes, *observation, KeyOf(saved_, run_.stored));
-    for (std::string& change : FindTrainingChanges(saved_.training, *observation)) {
+    for (std::string& change : FindOtherwise(saved_.stakes, *observation, kinds_.all)) {
       changed.push_back(std::move(change));
     }
     if (!changed.empty()) {
@@ -317,15 +318,17 @@ class SavedRun {
           Join(changed, "\n  "));
     }
     run_.observation = std::move(*observation);
-    run_.settled = Settle(std::move(base), run_.observation, &run_.notes);
+    run_.settled = Settle(std::move(base), run_.observation, &run_.notes, kinds_.all);
     return true;
   }
 
-  Spec PodsOfPlan() const {
+  Spec ThingsOfPlan() const {
     Spec spec;
     for (const Change& change : saved_.plan.changes) {
       const PodChange* pod = AsPod(change);
       if (pod != nullptr && !IsDelete(change)) spec.pods.push_back(pod->wanted);
+      if (change.payload.kind() == nullptr || IsDelete(change)) continue;
+      spec.declared.push_back({change.address, change.place, change.payload});
     }
     return spec;
   }
@@ -333,6 +336,7 @@ class SavedRun {
   const PlanDoors& doors_;
   FileSystem& files_;
   const SavedWishes& wishes_;
+  const KnownKinds kinds_ = wishes_.plan.load.kinds;
   PlanListener& listener_;
   NoPlan none_;
   SavedPlan saved_;
@@ -348,7 +352,7 @@ std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPla
 
 Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWishes& wishes,
                       FileSystem& files, Clock& clock, Random& random) {
-  if (auto free = CheckTarget(files, path); !free) return free;
+  if (auto free = CheckTarget(files, path, wishes.load.kinds); !free) return free;
   const std::string temporary = fmt::format("{}.{}-{}.tmp", path, ProcessId(), random.Uuid());
   SavedPlan made = MakeSavedPlan(run, wishes, clock, random);
   if (made.prior) {

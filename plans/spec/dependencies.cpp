@@ -46,6 +46,14 @@ class Resolver {
     FindCircles();
   }
 
+  std::vector<Address> TargetsOf(const std::vector<FoundReference>& references) {
+    std::vector<Address> addresses;
+    for (const FoundReference& reference : references) {
+      if (Target(reference)) AddOnce(PodAddress(reference.pod), &addresses);
+    }
+    return addresses;
+  }
+
  private:
   void Report(const FoundReference& reference, std::string summary, std::string suggestion) {
     Diagnostic diagnostic = reference.at;
@@ -56,24 +64,34 @@ class Resolver {
 
   void Follow(std::size_t from, const FoundReference& reference) {
     PodSpec& pod = pods_[from].pod;
+    if (index_.contains(reference.pod) && index_.at(reference.pod) == from) {
+      Report(reference, fmt::format("`{}` refers to itself", pod.name), "");
+      return;
+    }
+    const auto to = Target(reference);
+    if (to && AddOnce(PodAddress(reference.pod), &pod.depends_on)) edges_[from].push_back(*to);
+  }
+
+  // The pod it leads to; nullopt after a report.
+  std::optional<std::size_t> Target(const FoundReference& reference) {
     const auto it = index_.find(reference.pod);
     if (it == index_.end()) {
       const std::string near = Suggest(reference.pod);
       Report(reference, fmt::format("there is no pod `{}`", reference.pod),
              near.empty() ? "" : fmt::format("did you mean `{}`?", near));
-      return;
+      return std::nullopt;
     }
-    if (it->second == from) {
-      Report(reference, fmt::format("`{}` refers to itself", pod.name), "");
-      return;
+    if (!reference.path.empty() && !CheckPath(reference)) return std::nullopt;
+    if (!reference.step.empty() && !CheckStep(reference, pods_[it->second].pod)) {
+      return std::nullopt;
     }
-    if (!reference.path.empty() && !CheckPath(reference)) return;
-    if (!reference.step.empty() && !CheckStep(reference, pods_[it->second].pod)) return;
-    const Address address = PodAddress(reference.pod);
-    if (std::find(pod.depends_on.begin(), pod.depends_on.end(), address) == pod.depends_on.end()) {
-      pod.depends_on.push_back(address);
-      edges_[from].push_back(it->second);
-    }
+    return it->second;
+  }
+
+  static bool AddOnce(Address address, std::vector<Address>* addresses) {
+    if (std::find(addresses->begin(), addresses->end(), address) != addresses->end()) return false;
+    addresses->push_back(std::move(address));
+    return true;
   }
 
   // For the first ones only: each costs a look at every name, and a spec may have 20,000 of them.
@@ -177,6 +195,12 @@ std::optional<PathProblem> CheckReferencePath(const std::string& path, bool trig
 
 void ResolveDependencies(std::vector<ReadPod>& pods, Problems& problems) {
   Resolver(pods, problems).Resolve();
+}
+
+std::vector<Address> ResolveReferences(const std::vector<FoundReference>& references,
+                                       std::vector<ReadPod>& pods, Problems& problems) {
+  if (references.empty()) return {};
+  return Resolver(pods, problems).TargetsOf(references);
 }
 
 void CheckSameNode(const std::vector<ReadPod>& pods, Problems& problems) {

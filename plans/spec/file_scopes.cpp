@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "plans/spec/node_rules.h"
@@ -17,10 +18,13 @@ bool HasAny(const YamlNode& root, std::string_view key) {
 
 }  // namespace
 
-void FileScopes::Add(const YamlNode& root) {
+void FileScopes::Add(const YamlNode& root, Kinds kinds) {
   Scope scope;
   scope.root = &root;
-  scope.has_pods = HasAny(root, "pods") || HasAny(root, "trainingJobs");
+  scope.has_pods =
+      HasAny(root, "pods") || std::any_of(kinds.begin(), kinds.end(), [&](const Kind* kind) {
+        return HasAny(root, kind->codec().section());
+      });
   files_.push_back(root.file);
   scopes_[root.file] = std::move(scope);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/engine/kind.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/value_reader.h"
 #include "plans/spec/yaml_tree.h"
@@ -18,8 +19,9 @@ namespace podctl {
 
 class FileScopes {
  public:
-  // One file after the other, in their order. `root` is lent and must outlive this.
-  void Add(const YamlNode& root);
+  // One file after the other, in their order. `root` is lent and must outlive this. `kinds`: whose
+  // things take a project from their file, as pods do.
+  void Add(const YamlNode& root, Kinds kinds);
 
   // After all files: reports what contradicts itself. `otherwise`: where no file says it.
   void Settle(ValueReader& reader, const PodDefaults& otherwise, Problems& problems);

@@ -15,7 +15,6 @@
 #include "plans/spec/node_rules.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/spec_files.h"
-#include "plans/spec/training_job_reader.h"
 #include "plans/spec/tree_merge.h"
 #include "plans/spec/variables.h"
 #include "providers/base/digest.h"
@@ -27,12 +26,6 @@ constexpr std::size_t kMostPods = 20'000;
 constexpr std::size_t kMostJobs = 10'000;
 // Of all pods together, after `defaults` were put under each: what multiplies must be bounded.
 constexpr std::size_t kMostDefaultValues = 2'000'000;
-
-const std::vector<std::string>& TopKeys() {
-  static const std::vector<std::string> keys = {
-      "project", "zone", "state", "variables", "defaults", "pods", "jobs", "trainingJobs", "moved"};
-  return keys;
-}
 
 // Carries one load through its steps: files, top level, variables, pods, what is between pods.
 class Loader {
@@ -47,7 +40,7 @@ class Loader {
     for (const SpecDocument& document : documents_) {
       spec.files.push_back(document.file->name());
       if (document.root == nullptr) continue;
-      scopes_.Add(*document.root);
+      scopes_.Add(*document.root, options_.kinds.all);
       ReadTop(*document.root);
     }
     LoadVariables();
@@ -85,17 +78,33 @@ class Loader {
         if (!reader.ExpectMap(*entry.value, slot)) continue;
         auto& target = key == "pods" ? pods_ : key == "jobs" ? jobs_ : declarations_;
         target.insert(target.end(), entry.value->entries.begin(), entry.value->entries.end());
-      } else if (key == "trainingJobs") {
-        has_pods_key_ = true;  // a spec of training jobs alone is a whole one
-        if (!reader.ExpectMap(*entry.value, slot)) continue;
-        training_jobs_.insert(training_jobs_.end(), entry.value->entries.begin(),
-                              entry.value->entries.end());
       } else if (key == "moved") {
         moved_.push_back(entry.value);
+      } else if (const Kind* kind = KindOf(key)) {
+        has_pods_key_ = true;  // a spec of such things alone is a whole one
+        if (!reader.ExpectMap(*entry.value, slot)) continue;
+        auto& entries = sections_[kind];
+        entries.insert(entries.end(), entry.value->entries.begin(), entry.value->entries.end());
       } else {
         ReportUnknown(reader, *entry.key);
       }
     }
+  }
+
+  // nullptr: it is no section.
+  const Kind* KindOf(const std::string& key) const {
+    const auto found =
+        std::find_if(options_.kinds.all.begin(), options_.kinds.all.end(),
+                     [&](const Kind* kind) { return kind->codec().section() == key; });
+    return found == options_.kinds.all.end() ? nullptr : *found;
+  }
+
+  std::vector<std::string> TopKeys() const {
+    std::vector<std::string> keys = {"project",  "zone", "state", "variables",
+                                     "defaults", "pods", "jobs"};
+    for (const Kind* kind : options_.kinds.all) keys.emplace_back(kind->codec().section());
+    keys.emplace_back("moved");
+    return keys;
   }
 
   // A pod's key at the top is a pod written without `pods:` above it, or a default.
@@ -159,7 +168,7 @@ class Loader {
       return;
     }
     if (TooManyDefaults()) return;
-    ReadTrainingJobs(reader, spec);
+    for (const Kind* kind : options_.kinds.all) ReadSection(*kind, reader, spec);
     ReportMissingPods();
     for (const YamlNodePtr& defaults : scopes_.all_defaults()) {
       PodReader(reader, files_, scopes_.place()).CheckDefaults(*defaults);
@@ -187,6 +196,7 @@ class Loader {
     ReadMoves(reader, names, spec);
     ResolveDependencies(read, problems_);
     CheckSameNode(read, problems_);
+    ResolveDeclared(read, spec);
     spec.pods.reserve(read.size());
     for (ReadPod& pod : read) spec.pods.push_back(std::move(pod.pod));
     ReadJobs(reader, spec);
@@ -232,23 +242,41 @@ class Loader {
     }
   }
 
-  void ReadTrainingJobs(ValueReader& reader, Spec& spec) {
-    if (training_jobs_.size() > kMostPods) {
-      problems_.AddForFile("", fmt::format("{} training jobs are too many, {} at most",
-                                           training_jobs_.size(), kMostPods));
+  void ReadSection(const Kind& kind, ValueReader& reader, Spec& spec) {
+    const std::vector<YamlEntry>& entries = sections_[&kind];
+    const std::string noun(kind.codec().noun());
+    if (entries.size() > kMostPods) {
+      problems_.AddForFile(
+          "", fmt::format("{} {}s are too many, {} at most", entries.size(), noun, kMostPods));
       return;
     }
+    const std::string key(kind.codec().section());
     std::map<std::string, const YamlNode*> names;
-    for (const YamlEntry& entry : training_jobs_) {
+    for (const YamlEntry& entry : entries) {
       const auto [it, is_new] = names.emplace(entry.key->text, entry.key.get());
       if (is_new) {
-        TrainingJobReader job_reader(reader, scopes_.PlaceOf(*entry.key->file).project);
-        spec.training_jobs.push_back(job_reader.Read(*entry.key, *entry.value));
+        const Section section{reader, key, scopes_.PlaceOf(*entry.key->file).project};
+        spec.declared.push_back(kind.Read(entry, section));
+        references_.push_back(reader.TakeReferences());
         continue;
       }
-      reader.Conflict(*entry.key, {"trainingJobs", entry.key->text},
-                      fmt::format("the training job `{}` is defined twice", entry.key->text),
+      reader.Conflict(*entry.key, {key, entry.key->text},
+                      fmt::format("the {} `{}` is defined twice", noun, entry.key->text),
                       *it->second, "first defined here");
+    }
+  }
+
+  // What is between declared things, and between them and pods.
+  void ResolveDeclared(std::vector<ReadPod>& pods, Spec& spec) {
+    for (std::size_t i = 0; i < spec.declared.size(); ++i) {
+      spec.declared[i].builds_on = ResolveReferences(references_[i], pods, problems_);
+    }
+    for (const Kind* kind : options_.kinds.all) {
+      std::vector<const Declared*> all;
+      for (const Declared& declared : spec.declared) {
+        if (declared.wanted.kind() == kind) all.push_back(&declared);
+      }
+      for (Diagnostic& conflict : kind->Conflicts(all)) problems_.Add(std::move(conflict));
     }
   }
 
@@ -306,7 +334,8 @@ class Loader {
   std::vector<YamlEntry> declarations_;
   std::vector<YamlEntry> pods_;
   std::vector<YamlEntry> jobs_;
-  std::vector<YamlEntry> training_jobs_;
+  std::map<const Kind*, std::vector<YamlEntry>> sections_;
+  std::vector<std::vector<FoundReference>> references_;  // of Spec::declared, one after the other
   std::vector<YamlNodePtr> moved_;
   Variables variables_;
   bool has_pods_key_ = false;

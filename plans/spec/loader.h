@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/engine/kind.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/environment.h"
@@ -23,6 +24,7 @@ struct LoadOptions {
   std::map<std::string, std::string> texts = {};
   bool recursive = false;      // folders of `paths` with all that is below them
   bool may_lack_pods = false;  // for who is about to add one
+  KnownKinds kinds = {};       // those with a room have sections
 };
 
 // The Spec is usable only when `diagnostics` has no errors afterwards.

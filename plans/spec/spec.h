@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "plans/engine/declared.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/job_spec.h"
-#include "plans/training/training_job.h"
 #include "providers/base/api_version.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
@@ -139,7 +139,7 @@ struct Spec {
   std::vector<PodSpec> pods;  // in the order of the files
   std::vector<JobSpec> jobs;  // likewise
   std::vector<MovedSpec> moved;
-  std::vector<TrainingJobSpec> training_jobs;      // likewise
+  std::vector<Declared> declared;  // of the kinds that have a room of their own; likewise
   std::map<std::string, VariableValue> variables;  // as set for this run
   std::string digest;   // SHA-256 over the files' contents, in hex: tells whether a spec was edited
   std::string project;  // of pods that name none; empty: there is no such project

@@ -86,6 +86,11 @@ Result<void> RealFileSystem::WriteNew(const std::string& path, std::string_view 
   return SystemError("write", path, error);
 }
 
+Result<void> RealFileSystem::SetMode(const std::string& path, unsigned mode) {
+  if (::chmod(path.c_str(), mode) == 0) return {};
+  return SystemError("set the mode of", path, errno);
+}
+
 Result<void> RealFileSystem::Rename(const std::string& from, const std::string& to) {
   if (std::rename(from.c_str(), to.c_str()) == 0) return {};
   return RenameError(from, to, errno);

@@ -48,6 +48,8 @@ class FileSystem {
 
   // Creates `path` (kAlreadyExists if it is there), writes all bytes, fsyncs, closes; checks each.
   virtual Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) = 0;
+  // chmod(2): `mode` as it is, whatever the umask.
+  virtual Result<void> SetMode(const std::string& path, unsigned mode) = 0;
   // rename(2): replaces `to` in one step.
   virtual Result<void> Rename(const std::string& from, const std::string& to) = 0;
   // Renames unless `to` is there (kAlreadyExists), in one step for every other process. On a file
@@ -88,6 +90,7 @@ class RealFileSystem final : public FileSystem {
   Result<std::vector<std::string>> List(const std::string& folder) override;
   Result<std::string> FollowLinks(const std::string& path) override;
   Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) override;
+  Result<void> SetMode(const std::string& path, unsigned mode) override;
   Result<void> Rename(const std::string& from, const std::string& to) override;
   Result<void> RenameToNew(const std::string& from, const std::string& to) override;
   Result<void> Link(const std::string& from, const std::string& to) override;

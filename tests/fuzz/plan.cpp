@@ -4,19 +4,20 @@
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/kinds.h"
 
 namespace podctl::fuzz {
 namespace {
 
 void Read(std::string_view text) {
-  const Result<SavedPlan> saved = PlanFromJson(text, "my.plan");
+  const Result<SavedPlan> saved = PlanFromJson(text, "my.plan", testing::AllKinds());
   if (!saved) {
     ExpectShowable(saved.error());
     return;
   }
   const Result<std::string> written = PlanToJson(*saved);
   Expect(written.has_value(), "a plan that was read can be written");
-  const Result<SavedPlan> again = PlanFromJson(*written, "my.plan");
+  const Result<SavedPlan> again = PlanFromJson(*written, "my.plan", testing::AllKinds());
   Expect(again.has_value(), "a plan that was written can be read", *written);
   const Result<std::string> twice = PlanToJson(*again);
   Expect(twice && *twice == *written, "a plan is read back equal", *written);

@@ -10,6 +10,7 @@
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/kinds.h"
 
 namespace podctl::fuzz {
 namespace {
@@ -51,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   files.SetFile(fuzz::kSpec, text);
   files.SetFile("/project/startup.sh", "echo started\n");
   const FixedEnvironment environment({{"HOME", "/home/alice"}, {"TOKEN", "secret"}});
-  LoadOptions options;
+  LoadOptions options = testing::WithKinds();
   options.paths = {fuzz::kSpec};
   Diagnostics problems;
   const Spec spec = LoadSpec(options, files, environment, problems);

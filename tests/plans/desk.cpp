@@ -71,10 +71,15 @@ std::unique_ptr<StateStore> Desk::OpenStore() {
 Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   Prepared run;
   LoadOptions load;
+  load.kinds = kinds_.known();
+  const Kinds kinds = load.kinds.all;
   load.paths = {"/project/podctl.yaml"};
   Spec spec = LoadSpec(load, specs_, FixedEnvironment(environment), run.diagnostics);
   if (run.diagnostics.has_errors()) return run;
-  if (destroy) spec.pods.clear();
+  if (destroy) {
+    spec.pods.clear();
+    spec.declared.clear();
+  }
   for (PodSpec& pod : spec.pods) {
     if (pod.publish_ssh_key) pod.own_keys = own_keys;
   }
@@ -87,14 +92,15 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   State state = stored->state.value_or(State{});
   PlanOptions plan_with = plan_options;
   if (destroy) plan_with.mode = PlanMode::kDestroy;
+  plan_with.kinds = kinds;
   plan_with.moved = MovePods(spec, &state, run.diagnostics);
-  auto observation =
-      Observe(spec, state, *provider_door, options.parallelism, {}, plan_with.refresh);
+  auto observation = Observe(spec, state, *provider_door, options.parallelism, {},
+                             plan_with.refresh, {}, nullptr, kinds);
   if (!observation) return observation.error();
   run.observation = std::move(*observation);
   notes.clear();
   run.generation = stored->generation;
-  run.state = Settle(state, run.observation, &notes);
+  run.state = Settle(state, run.observation, &notes, kinds);
   const State& base = plan_with.mode == PlanMode::kRefreshOnly ? state : run.state;
   run.plan = podctl::MakePlan(spec, base, run.observation, plan_with, run.diagnostics);
   return run;

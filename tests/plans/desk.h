@@ -15,6 +15,7 @@
 #include "plans/change.h"
 #include "plans/event.h"
 #include "plans/execute/executor.h"
+#include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/planner.h"
 #include "providers/base/diagnostic.h"
@@ -142,6 +143,7 @@ class Desk {
   ExecuteResult Execute(Prepared* run);
   ExecuteResult Run(bool destroy);
 
+  BuiltInKinds kinds_{{files}};
   FakeFileSystem specs_;  // a disk of its own: only the state's is broken
 };
 

@@ -9,6 +9,7 @@
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/plan.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/plan_file/archive.h"
 #include "plans/plan_file/members.h"
@@ -19,20 +20,20 @@
 #include "plans/power.h"
 #include "plans/spec/spec.h"
 #include "plans/step_change.h"
-#include "plans/training_change.h"
-#include "plans/training_plan.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/bootstrap/step_runner.h"
 #include "state/state.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
 
 using plan_file::Writer;
 using testing::Actions;
+using testing::AllKinds;
 using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
@@ -150,7 +151,11 @@ class Dice {
     Throw(waits_for);
     Throw(place);
     if (Number(1) == 1) {
-      payload = Any<TrainingChange>();
+      TrainingJobSpec job;
+      (*this)("", job.image);
+      (*this)("", job.args);
+      (*this)("", job.labels);
+      payload = Payload(std::move(job), AllKinds().all.front());
     } else if (verb == Verb::kRun) {
       payload = Any<StepChange>();
     } else {
@@ -192,9 +197,9 @@ void MakeHonest(int number, PodChange* pod, Change* change) {
 
 void MakeHonest(int number, Change* change) {
   if (change->verb != Verb::kCreate) change->begun = false;
-  if (auto* training = change->payload.Edit<TrainingChange>()) {
-    training->job.name = std::to_string(number);
-    change->address = TrainingAddress(training->job.name);
+  if (auto* job = change->payload.Edit<TrainingJobSpec>()) {
+    job->name = std::to_string(number);
+    change->address = TrainingAddress(job->name);
     change->verb = Verb::kDeleteThenCreate;  // what else may be done to it is checked
     change->begun = false;
   } else if (AsStep(*change) != nullptr) {
@@ -218,7 +223,7 @@ SavedPlan RandomPlan(unsigned seed) {
   dice("", saved.sensitive_variables);
   dice("", saved.check_key);
   dice("", saved.nodes);
-  dice("", saved.training);
+  dice("", saved.stakes);
   dice("", saved.jobs);
   dice("", saved.plan);
   dice("", saved.seal);
@@ -238,7 +243,7 @@ Value All(const SavedPlan& saved) {
   Value all = Value::EmptyMap();
   all.Set("plan", Writer::ToValue(saved.plan));
   all.Set("nodes", Writer::ToValue(saved.nodes));
-  all.Set("training", Writer::ToValue(saved.training));
+  all.Set("stakes", Writer::ToValue(saved.stakes));
   all.Set("jobs", Writer::ToValue(saved.jobs));
   all.Set("variables", Writer::ToValue(saved.variables));
   Value::List texts = {Value(saved.podctl_version), Value(saved.created_at),
@@ -274,7 +279,7 @@ class SavedPlanTest : public ::testing::Test {
   }
   void ExpectRoundTrip(const SavedPlan& saved) {
     const std::string text = Text(saved);
-    auto read = PlanFromJson(text, "plan");
+    auto read = PlanFromJson(text, "plan", AllKinds());
     ASSERT_TRUE(read.has_value()) << read.error().message << "\n" << text;
     EXPECT_EQ(ToJson(All(*read)), ToJson(All(saved)));
     ASSERT_EQ(read->prior.has_value(), saved.prior.has_value());
@@ -411,7 +416,7 @@ TEST_F(SavedPlanTest, TextThatIsNotUtf8CannotBeSaved) {
 TEST_F(SavedPlanTest, ACutFileIsRefusedWhereverItWasCut) {
   const std::string text = Text(Save(EveryKind()));
   for (std::size_t length = 0; length + 1 < text.size(); length += length < 200 ? 1 : 61) {
-    auto read = PlanFromJson(std::string_view(text).substr(0, length), "my.plan");
+    auto read = PlanFromJson(std::string_view(text).substr(0, length), "my.plan", AllKinds());
     ASSERT_FALSE(read.has_value()) << length;
     EXPECT_THAT(read.error().message, HasSubstr("my.plan")) << length;
   }
@@ -424,7 +429,7 @@ TEST_F(SavedPlanTest, AnAlteredFileIsRefused) {
     std::string altered = text;
     const std::size_t at = random() % (altered.size() - 1);  // not the final newline
     altered[at] = static_cast<char>(altered[at] ^ (1 << random() % 7));
-    auto read = PlanFromJson(altered, "my.plan");
+    auto read = PlanFromJson(altered, "my.plan", AllKinds());
     // Blanks between members are layout, not content.
     if (!read) continue;
     EXPECT_EQ(Text(*read), text) << at;
@@ -440,7 +445,7 @@ Value Sealed(Value document) {
 
 TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
   const auto message = [](std::string_view text) {
-    auto read = PlanFromJson(text, "my.plan");
+    auto read = PlanFromJson(text, "my.plan", AllKinds());
     return read ? std::string("read") : read.error().message;
   };
   EXPECT_EQ(message(""), "the plan my.plan is damaged: it is empty");
@@ -458,7 +463,8 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
     return message(ToJson(Sealed(std::move(document))));
   };
   EXPECT_THAT(with("format_version", 1), HasSubstr("made by an older podctl (format version 1;"));
-  EXPECT_THAT(with("format_version", 3), HasSubstr("has format version 3, and this podctl ("));
+  EXPECT_THAT(with("format_version", kPlanFormatVersion + 1),
+              HasSubstr("has format version 4, and this podctl ("));
   EXPECT_THAT(with("format_version", "2"), HasSubstr("no format version that ever was"));
   EXPECT_THAT(with("format_version", 0), HasSubstr("no format version that ever was"));
   EXPECT_THAT(with("plan", Value()), HasSubstr("`plan` is not an object"));
@@ -513,7 +519,7 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
     Value::List changes = document["plan"]["changes"].AsList();
     changes.at(index).SetPath(path, std::move(value));
     document.SetPath("plan.changes", Value(std::move(changes)));
-    auto read = PlanFromJson(ToJson(Sealed(std::move(document))), "my.plan");
+    auto read = PlanFromJson(ToJson(Sealed(std::move(document))), "my.plan", AllKinds());
     return read ? std::string("read") : read.error().message;
   };
   const Value& first = good["plan"]["changes"].AsList().front();
@@ -553,15 +559,15 @@ TEST_F(SavedPlanTest, OfATrainingJobToo) {
   change.address = TrainingAddress("mnist");
   change.verb = Verb::kCreate;
   change.attributes = SubmitAttributes(job);
-  change.payload = TrainingChange{job};
+  change.payload = Payload(job, AllKinds().all.front());
   saved.plan.changes = {change};
-  EXPECT_TRUE(PlanFromJson(Text(saved), "my.plan"));
-  saved.plan.changes[0].payload.Edit<TrainingChange>()->job.image = "gcr.io/evil/i:1";
-  const auto read = PlanFromJson(Text(saved), "my.plan");
+  EXPECT_TRUE(PlanFromJson(Text(saved), "my.plan", AllKinds()));
+  saved.plan.changes[0].payload.Edit<TrainingJobSpec>()->image = "gcr.io/evil/i:1";
+  const auto read = PlanFromJson(Text(saved), "my.plan", AllKinds());
   ASSERT_FALSE(read);
   EXPECT_THAT(read.error().message, HasSubstr("what it shows of trainingJob.mnist is not what"));
-  saved.plan.changes[0].payload.Edit<TrainingChange>()->job.name = "other";
-  const auto renamed = PlanFromJson(Text(saved), "my.plan");
+  saved.plan.changes[0].payload.Edit<TrainingJobSpec>()->name = "other";
+  const auto renamed = PlanFromJson(Text(saved), "my.plan", AllKinds());
   ASSERT_FALSE(renamed);
   EXPECT_THAT(renamed.error().message, HasSubstr("`trainingJob.mnist` is no address of a change"));
 }
@@ -571,18 +577,18 @@ TEST_F(SavedPlanTest, ItsSealIsThatOfItsStateAlone) {
   const std::string key = desk_.Stored().digest_key;
   ASSERT_TRUE(SealPlan(key, &saved));
   const std::string text = Text(saved);
-  const auto read = PlanFromJson(text, "my.plan");
+  const auto read = PlanFromJson(text, "my.plan", AllKinds());
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_TRUE(IsSealedBy(key, *read));
   EXPECT_FALSE(IsSealedBy("another", *read));
   EXPECT_FALSE(IsSealedBy("", *read));
   Value document = *ParseJson(text);
   document.Set("state_path", "/tmp/elsewhere.json");
-  const auto forged = PlanFromJson(ToJson(Sealed(document)), "my.plan");
+  const auto forged = PlanFromJson(ToJson(Sealed(document)), "my.plan", AllKinds());
   ASSERT_TRUE(forged);
   EXPECT_FALSE(IsSealedBy(key, *forged));
   document.Set("seal", HmacSha256Hex(key, forged->content));  // as a secret's digest would be
-  EXPECT_FALSE(IsSealedBy(key, *PlanFromJson(ToJson(Sealed(document)), "my.plan")));
+  EXPECT_FALSE(IsSealedBy(key, *PlanFromJson(ToJson(Sealed(document)), "my.plan", AllKinds())));
 }
 
 TEST_F(SavedPlanTest, TheFileIsWholeAndItsOwnersOnly) {
@@ -592,7 +598,7 @@ TEST_F(SavedPlanTest, TheFileIsWholeAndItsOwnersOnly) {
   ASSERT_TRUE(WritePlanFile(saved, "/p/out.plan", "/p/.tmp", files).has_value());
   EXPECT_EQ(files.FileMode("/p/out.plan"), 0600u);
   EXPECT_THAT(files.AllFiles(), ElementsAre("/p/out.plan"));
-  auto read = ReadPlanFile("/p/out.plan", files);
+  auto read = ReadPlanFile("/p/out.plan", files, AllKinds());
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(Text(*read), Text(saved));
 
@@ -643,28 +649,28 @@ TEST(TrainingStalenessTest, OnlyWhatEndsAJobCountsAgainstThePlan) {
     change.verb = name == "kept" ? Verb::kKeep
                   : name == "b"  ? Verb::kDelete
                                  : Verb::kDeleteThenCreate;
-    change.payload = TrainingChange{};
+    change.payload = Payload(TrainingJobSpec{}, AllKinds().all.front());
     plan.changes.push_back(change);
   }
   Observation before;
   for (const std::string name : {"a", "b", "c", "kept"}) {
-    before.training[TrainingAddress(name)] = job("JOB_STATE_QUEUED");
+    before.seen[TrainingAddress(name)] = job("JOB_STATE_QUEUED");
   }
-  const auto saved = TakeTraining(plan, before);
+  const auto saved = TakeStakes(plan, before);
   EXPECT_EQ(saved.size(), 3u);
-  EXPECT_THAT(FindTrainingChanges(saved, before), ElementsAre());
+  EXPECT_THAT(FindOtherwise(saved, before, AllKinds().all), ElementsAre());
   Observation now = before;
-  now.training[Addr("trainingJob.kept")] = job("JOB_STATE_FAILED");
-  now.training[Addr("trainingJob.c")] = job("JOB_STATE_RUNNING");
-  EXPECT_THAT(FindTrainingChanges(saved, now), ElementsAre());
-  now.training[Addr("trainingJob.a")] = job("JOB_STATE_SUCCEEDED");
-  now.training[Addr("trainingJob.b")] = Value();
-  EXPECT_THAT(FindTrainingChanges(saved, now),
+  now.seen[Addr("trainingJob.kept")] = job("JOB_STATE_FAILED");
+  now.seen[Addr("trainingJob.c")] = job("JOB_STATE_RUNNING");
+  EXPECT_THAT(FindOtherwise(saved, now, AllKinds().all), ElementsAre());
+  now.seen[Addr("trainingJob.a")] = job("JOB_STATE_SUCCEEDED");
+  now.seen[Addr("trainingJob.b")] = Value();
+  EXPECT_THAT(FindOtherwise(saved, now, AllKinds().all),
               ElementsAre("trainingJob.a: it is JOB_STATE_SUCCEEDED and was JOB_STATE_QUEUED",
                           "trainingJob.b: the job was deleted"));
-  EXPECT_THAT(FindTrainingChanges(saved, {}), ElementsAre()) << "nobody was asked";
+  EXPECT_THAT(FindOtherwise(saved, {}, AllKinds().all), ElementsAre()) << "nobody was asked";
   plan.refreshed = false;
-  EXPECT_TRUE(TakeTraining(plan, before).empty());
+  EXPECT_TRUE(TakeStakes(plan, before).empty());
 }
 
 TEST_F(StalenessTest, EveryChangeOfANodeIsNamed) {

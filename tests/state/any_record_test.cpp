@@ -28,6 +28,11 @@ struct LabelRecord {
 };
 
 class DiskCodec final : public RecordCodecOf<DiskRecord> {
+ public:
+  std::string_view noun() const override { return "disk"; }
+  std::string_view form() const override { return "disk.NAME"; }
+
+ private:
   void Read(ObjectReader& in, int, DiskRecord* disk) const override {
     disk->gigabytes = static_cast<int>(in.Number("gigabytes", 1, 1000));
   }
@@ -37,6 +42,11 @@ class DiskCodec final : public RecordCodecOf<DiskRecord> {
 };
 
 class LabelCodec final : public RecordCodecOf<LabelRecord> {
+ public:
+  std::string_view noun() const override { return "label"; }
+  std::string_view form() const override { return "label.NAME"; }
+
+ private:
   void Read(ObjectReader& in, int, LabelRecord* label) const override {
     label->text = in.Text("text");
   }

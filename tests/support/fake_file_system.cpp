@@ -242,6 +242,17 @@ Result<void> FakeFileSystem::WriteNew(const std::string& path, std::string_view 
   return {};
 }
 
+Result<void> FakeFileSystem::SetMode(const std::string& path, unsigned mode) {
+  RunInterleaved();
+  std::lock_guard guard(mutex_);
+  if (auto error = Begin("SetMode " + path)) return *error;
+  auto it = names_.find(Normal(path));
+  if (it == names_.end()) return NotFound(path);
+  if (!Step()) return MachineIsOff();
+  it->second->mode = mode;
+  return {};
+}
+
 Result<void> FakeFileSystem::Rename(const std::string& from, const std::string& to) {
   RunInterleaved();
   std::lock_guard guard(mutex_);

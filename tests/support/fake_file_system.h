@@ -85,6 +85,7 @@ class FakeFileSystem final : public FileSystem {
   Result<std::vector<std::string>> List(const std::string& folder) override;
   Result<std::string> FollowLinks(const std::string& path) override;
   Result<void> WriteNew(const std::string& path, std::string_view bytes, unsigned mode) override;
+  Result<void> SetMode(const std::string& path, unsigned mode) override;
   Result<void> Rename(const std::string& from, const std::string& to) override;
   Result<void> RenameToNew(const std::string& from, const std::string& to) override;
   Result<void> Link(const std::string& from, const std::string& to) override;

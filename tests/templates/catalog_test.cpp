@@ -12,6 +12,7 @@
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/folders.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -22,7 +23,7 @@ Spec Load(const Template& item, std::string* report) {
   testing::FakeFileSystem files;
   files.SetFile("podctl.yaml", std::string(item.text));
   Diagnostics diagnostics;
-  Spec spec = LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+  Spec spec = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
   *report = FormatDiagnostics(diagnostics, {});
   return spec;
 }

@@ -86,6 +86,9 @@ std::string_view PendingWords(PendingAction::Kind kind) {
 
 class PodCodec final : public RecordCodecOf<PodRecord> {
  public:
+  std::string_view noun() const override { return "pod"; }
+  std::string_view form() const override { return "pod.NAME"; }
+
   std::string_view old_locator() const override { return "node_id"; }
 
   std::string Remark(const AnyRecord& any) const override {

@@ -15,6 +15,10 @@ static void PutMembers(const StepWorkerRecord& worker, ObjectWriter& out) {
 namespace {
 
 class StepCodec final : public RecordCodecOf<StepRecord> {
+ public:
+  std::string_view noun() const override { return "step"; }
+  std::string_view form() const override { return "bootstrap.NAME.STEP"; }
+
  private:
   void Read(ObjectReader& in, int /*version*/, StepRecord* step) const override {
     step->pod = ParseAddress(in.Text("pod")).value_or(Address{});

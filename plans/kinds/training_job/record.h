@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "providers/base/value.h"
 #include "state/address.h"
@@ -37,5 +39,14 @@ inline RecordsOf<TrainingRecord> TrainingJobs(const State& state) {
 inline EditableRecordsOf<TrainingRecord> TrainingJobs(State& state) {
   return EditableRecordsOf<TrainingRecord>(state);
 }
+
+// A body as the spec would say it, sorted by path: "image", "tpuSpec", "labels.team".
+std::vector<std::pair<std::string, Value>> WordsOfBody(const Value& body);
+
+// The same as values, with its place; what terraform's JSON shows.
+Value ValuesOf(const std::string& project, const std::string& region, const Value& body);
+
+// "it is JOB_STATE_FAILED: the image was not found".
+std::string JobSentence(const TrainingRecord& record);
 
 }  // namespace podctl

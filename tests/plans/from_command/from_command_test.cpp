@@ -11,11 +11,12 @@
 
 #include "cmd/views/snippet.h"
 #include "plans/from_command/gcloud_flags.h"
+#include "plans/kinds/training_job/requests.h"
 #include "plans/spec/loader.h"
-#include "plans/training/requests.h"
 #include "providers/base/json.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -170,7 +171,7 @@ TEST_P(FromCommandTest, BecomesASpecThatIsValid) {
   files.SetFile("podctl.yaml", made->text);
   files.SetFile("boot.sh", "#!/bin/sh\n");
   Diagnostics diagnostics;
-  LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+  LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
   for (const Diagnostic& diagnostic : diagnostics.items()) {
     EXPECT_EQ(diagnostic.severity, Severity::kWarning)
         << made->text << FormatDiagnostics(diagnostics, {});

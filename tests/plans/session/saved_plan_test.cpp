@@ -6,10 +6,12 @@
 
 #include "plans/kinds/kinds.h"
 #include "tests/plans/session/session_desk.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
 
+using testing::AllKinds;
 using testing::Desk;
 using ::testing::ElementsAre;
 using testing::EventLog;
@@ -86,7 +88,7 @@ TEST_F(SavedPlanSession, BearsTheSealOfItsState) {
   Save();
   const auto seal = [this] {
     const auto store = Opener()(kStatePath);
-    return CheckSeal(*ReadPlanFile(kFile, files), *store);
+    return CheckSeal(*ReadPlanFile(kFile, files, AllKinds()), *store);
   };
   EXPECT_EQ(*seal(), Seal::kNone);
   ApplyIt();

@@ -17,6 +17,7 @@
 #include "state/stores/local_store.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
+#include "tests/support/kinds.h"
 
 namespace podctl::testing {
 
@@ -84,6 +85,7 @@ class SessionDesk : public PlanListener {
   PlanWishes Wishes(bool lock = false) {
     PlanWishes wishes;
     wishes.load.paths = {kSpecPath};
+    wishes.load.kinds = AllKinds();
     wishes.state = {kStatePath, false};
     if (lock) wishes.lock = LockRequest{[] { return LockInfo{}; }, {}};
     return wishes;

@@ -14,6 +14,7 @@
 #include "tests/support/fake_file_system.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -40,7 +41,7 @@ TEST_P(BrokenSpecTest, IsExplained) {
   files.SetFile("podctl.yaml", text.str());
 
   Diagnostics diagnostics;
-  LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+  LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
 
   EXPECT_TRUE(diagnostics.has_errors());
   testing::ExpectGolden("spec/" + GetParam() + ".txt", FormatDiagnostics(diagnostics, {}));
@@ -69,7 +70,7 @@ TEST_P(BrokenSpecTest, SurvivesMutations) {
     testing::FakeFileSystem files;
     files.SetFile("podctl.yaml", text);
     Diagnostics diagnostics;
-    LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+    LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
     const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
     for (const Diagnostic& diagnostic : diagnostics.items()) {
       EXPECT_FALSE(diagnostic.summary.empty()) << text;

@@ -6,6 +6,7 @@
 
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -16,7 +17,7 @@ Diagnostics Load(std::string text) {
   testing::FakeFileSystem files;
   files.SetFile("podctl.yaml", std::move(text));
   Diagnostics diagnostics;
-  LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+  LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
   return diagnostics;
 }
 

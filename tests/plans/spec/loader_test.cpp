@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/training_job/spec.h"
 #include "providers/base/json.h"
 #include "tests/support/addresses.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -43,7 +45,7 @@ class LoaderTest : public ::testing::Test {
   }
 
   testing::FakeFileSystem files_;
-  LoadOptions options_;
+  LoadOptions options_ = testing::WithKinds();
   std::map<std::string, std::string> environment_;
   std::string report_;
 };
@@ -432,8 +434,8 @@ TEST_F(LoaderTest, WhatAFileSaysHoldsForItsOwnPods) {
       EXPECT_EQ(pod.node["labels"]["team"], Value(pod.name));
     }
     EXPECT_EQ(spec.project, "");
-    ASSERT_EQ(spec.training_jobs.size(), 1u);
-    EXPECT_EQ(spec.training_jobs[0].project, "q");
+    ASSERT_EQ(spec.declared.size(), 1u);
+    EXPECT_EQ(spec.declared[0].wanted.As<TrainingJobSpec>()->project, "q");
   }
 }
 
@@ -554,7 +556,7 @@ TEST_F(LoaderTest, AFloodOfProblemsIsCountedAndWarningsHideNoError) {
   }
   EXPECT_EQ(Load(text).pods.size(), 300u);
   Diagnostics warnings;
-  LoadSpec({}, files_, FixedEnvironment({}), warnings);
+  LoadSpec(testing::WithKinds(), files_, FixedEnvironment({}), warnings);
   EXPECT_FALSE(warnings.has_errors());
   EXPECT_EQ(warnings.items().back().summary, "100 further warnings not listed");
 
@@ -562,7 +564,7 @@ TEST_F(LoaderTest, AFloodOfProblemsIsCountedAndWarningsHideNoError) {
   for (int i = 0; i < 1100; ++i) text += ", k" + std::to_string(i) + ": 1";
   files_.SetFile("podctl.yaml", text + "}\n");
   Diagnostics errors;
-  LoadSpec({}, files_, FixedEnvironment({}), errors);
+  LoadSpec(testing::WithKinds(), files_, FixedEnvironment({}), errors);
   EXPECT_TRUE(errors.has_errors());
   EXPECT_EQ(errors.items().size(), 1000u + 200u + 2u);
   EXPECT_EQ(errors.items()[errors.items().size() - 2].summary, "100 further errors not listed");

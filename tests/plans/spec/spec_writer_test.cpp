@@ -13,6 +13,7 @@
 #include "plans/spec/references.h"
 #include "plans/spec/spec_editor.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -23,7 +24,7 @@ Spec Load(const std::string& text, std::string* report) {
   testing::FakeFileSystem files;
   files.SetFile("podctl.yaml", text);
   Diagnostics diagnostics;
-  Spec spec = LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+  Spec spec = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
   *report = FormatDiagnostics(diagnostics, {});
   return spec;
 }

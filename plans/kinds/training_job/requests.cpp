@@ -1,11 +1,11 @@
-#include "plans/training/requests.h"
+#include "plans/kinds/training_job/requests.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 
-#include "plans/training/accelerators.h"
+#include "plans/kinds/training_job/accelerators.h"
 
 namespace podctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "plans/spec/training_job_reader.h"
+#include "plans/kinds/training_job/reader.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <cctype>
 #include <utility>
 
+#include "plans/kinds/training_job/accelerators.h"
+#include "plans/kinds/training_job/requests.h"
 #include "plans/spec/node_rules.h"
 #include "plans/spec/pod_reader.h"
-#include "plans/training/accelerators.h"
-#include "plans/training/requests.h"
 
 namespace podctl {
 namespace {

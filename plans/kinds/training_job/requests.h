@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "plans/training/training_job.h"
+#include "plans/kinds/training_job/spec.h"
 #include "providers/base/value.h"
 
 namespace podctl {

@@ -1,13 +1,16 @@
+#include "plans/kinds/training_job/task.h"
+
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "plans/execute/pod_tasks.h"
 #include "plans/kinds/training_job/record.h"
-#include "plans/training/requests.h"
-#include "plans/training_change.h"
+#include "plans/kinds/training_job/requests.h"
+#include "plans/kinds/training_job/spec.h"
 #include "providers/base/text.h"
 #include "providers/custom_jobs.h"
+#include "state/transitions.h"
 
 namespace podctl {
 namespace {
@@ -32,7 +35,7 @@ class TrainingTask final : public Task {
       : address_(address), job_(std::move(job)), goal_(goal), known_(known), context_(context) {}
 
   Need Begin() override {
-    const TrainingRecord* record = context_.journal.FindTraining(address_);
+    const TrainingRecord* record = context_.journal.Get<TrainingRecord>(address_);
     if (goal_ == Errand::kCancel && (!known_ || record == nullptr)) return Gone();
     if (context_.provider.custom_jobs() == nullptr) {
       return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no training jobs"));
@@ -82,7 +85,7 @@ class TrainingTask final : public Task {
   Need Submit() {
     phase_ = Phase::kSend;
     if (++sends_ > kMostSends) {
-      context_.journal.TrainingGone(address_);
+      context_.journal.Forget(address_);
       return Failed(MakeError(ErrorCode::kUnavailable,
                               fmt::format("the job was sent {} times, each answer was lost and no "
                                           "job appeared",
@@ -92,7 +95,12 @@ class TrainingTask final : public Task {
     where_ = {job_.project, job_.region};
     looks_ = 0;
     Value body = CustomJobBody(job_);
-    context_.journal.BeginTraining(address_, job_.project, job_.region, body, request_id_);
+    TrainingRecord record;
+    record.project = job_.project;
+    record.region = job_.region;
+    record.applied = body;  // without the label
+    BeginCreate("", "", context_.journal.Begun(request_id_), &record);
+    context_.journal.Put(address_, std::move(record));
     Value labels = body["labels"].is_map() ? body["labels"] : Value::EmptyMap();
     labels.Set(kRequestLabel, request_id_);
     body.Set("labels", std::move(labels));
@@ -111,7 +119,7 @@ class TrainingTask final : public Task {
       phase_ = Phase::kFind;
       return Sleep(pace_.Next());
     }
-    if (error.code != ErrorCode::kCancelled) context_.journal.TrainingGone(address_);
+    if (error.code != ErrorCode::kCancelled) context_.journal.Forget(address_);
     return Failed(error);  // when cancelled, the intent stays
   }
 
@@ -127,8 +135,7 @@ class TrainingTask final : public Task {
 
   Need OnFound(const Result<Value>& found) {
     if (found) {
-      context_.journal.TrainingSubmitted(address_, (*found)["name"].AsString());
-      name_ = (*found)["name"].AsString();
+      NoteName(*found);
       return goal_ == Errand::kSubmit ? Submitted(*found) : Cancel();
     }
     if (found.error().code != ErrorCode::kNotFound) return LookLater(found.error());
@@ -138,8 +145,7 @@ class TrainingTask final : public Task {
   }
 
   Need Submitted(const Value& job) {
-    name_ = job["name"].AsString();
-    context_.journal.TrainingSubmitted(address_, name_);
+    NoteName(job);
     watch_.Start(context_.clock);
     return OnWatched(job);
   }
@@ -162,13 +168,32 @@ class TrainingTask final : public Task {
     return Sleep(pace_.Next());
   }
 
+  // The service knows the job by a name.
+  void NoteName(const Value& job) {
+    name_ = job["name"].AsString();
+    if (context_.journal.Get<TrainingRecord>(address_) == nullptr) return;
+    auto& record = context_.journal.Edit<TrainingRecord>(address_);
+    record.current.locator = name_;
+    Finish(&record);
+  }
+
+  void WithdrawCancel() {
+    if (context_.journal.Get<TrainingRecord>(address_) == nullptr) return;
+    EndRequest({}, &context_.journal.Edit<TrainingRecord>(address_));
+  }
+
   void Note(const Value& job) {
     blind_looks_ = 0;
     const std::string state = job["state"].AsString();
     if (state == state_) return;
     state_ = state;
     error_ = job["error"]["message"].AsString();
-    context_.journal.TrainingSeen(address_, state_, error_);
+    const auto* known = context_.journal.Get<TrainingRecord>(address_);
+    if (known != nullptr && (known->state != state_ || known->error != error_)) {
+      auto& record = context_.journal.Edit<TrainingRecord>(address_);
+      record.state = state_;
+      record.error = error_;
+    }
     if (PhaseOfJob(state_) == JobPhase::kWaiting) {
       context_.note(address_, fmt::format("its custom job {} is {}", Number(), state_));
     }
@@ -181,7 +206,7 @@ class TrainingTask final : public Task {
     phase_ = Phase::kWatch;
     if (!job) {
       if (job.error().code != ErrorCode::kNotFound) return LookLater(job.error());
-      context_.journal.TrainingGone(address_);
+      context_.journal.Forget(address_);
       return Failed(MakeError(ErrorCode::kNotFound,
                               fmt::format("the custom job {} is gone", Number()),
                               "Somebody deleted it; `podctl apply` submits it anew."));
@@ -220,7 +245,9 @@ class TrainingTask final : public Task {
 
   Need Cancel() {
     phase_ = Phase::kCancel;
-    context_.journal.BeginTrainingCancel(address_);
+    if (context_.journal.Get<TrainingRecord>(address_) != nullptr) {
+      BeginDelete({}, context_.journal.Begun(), &context_.journal.Edit<TrainingRecord>(address_));
+    }
     return CallFor(
         [jobs = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
           return Reply(jobs->Cancel(name, std::move(stop)));
@@ -242,7 +269,7 @@ class TrainingTask final : public Task {
         refused_ = answer.error();
         return Look(Phase::kEnding);
       default:
-        context_.journal.WithdrawTrainingCancel(address_);
+        WithdrawCancel();
         return Failed(answer.error());
     }
   }
@@ -257,7 +284,7 @@ class TrainingTask final : public Task {
     if (phase == JobPhase::kOver) return Ended();
     if (phase_ == Phase::kBeforeCancel && phase != JobPhase::kEnding) return Cancel();
     if (phase != JobPhase::kEnding && refused_) {
-      context_.journal.WithdrawTrainingCancel(address_);
+      WithdrawCancel();
       return Failed(*refused_);
     }
     if (phase_ == Phase::kBeforeCancel) watch_.Start(context_.clock);
@@ -283,7 +310,7 @@ class TrainingTask final : public Task {
   }
 
   Need Gone() {
-    context_.journal.TrainingGone(address_);
+    context_.journal.Forget(address_);
     return Done();
   }
 
@@ -314,7 +341,8 @@ std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& contex
                       : IsDelete(change) ? Errand::kCancel
                                          : Errand::kReplace;
   const bool known = submits ? change.begun : change.verb != Verb::kForget;
-  return std::make_unique<TrainingTask>(change.address, *AsTraining(change), goal, known, context);
+  return std::make_unique<TrainingTask>(change.address, *change.payload.As<TrainingJobSpec>(), goal,
+                                        known, context);
 }
 
 }  // namespace podctl

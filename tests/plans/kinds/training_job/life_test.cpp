@@ -5,13 +5,15 @@
 #include <string>
 
 #include "plans/kinds/training_job/record.h"
-#include "plans/training/requests.h"
+#include "plans/kinds/training_job/requests.h"
 #include "tests/plans/desk.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
 
 using testing::Actions;
+using testing::AllKinds;
 using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
@@ -108,15 +110,17 @@ TEST_F(TrainingTest, AnIntentWithoutAnAnswerIsSettledByTheNextRun) {
   Value job;
   job.Set("name", kFirst);
   job.Set("state", "JOB_STATE_RUNNING");
-  observation.training[Addr(kAddress)] = job;
+  observation.seen[Addr(kAddress)] = job;
   std::vector<std::string> notes;
-  const State settled = Settle(state, observation, &notes);
+  const State settled = Settle(state, observation, &notes, AllKinds().all);
   EXPECT_EQ(TrainingJobs(settled).at(Addr(kAddress)).current.locator, kFirst);
   EXPECT_FALSE(TrainingJobs(settled).at(Addr(kAddress)).pending());
   EXPECT_THAT(notes, ElementsAre(HasSubstr("had submitted it")));
-  observation.training[Addr(kAddress)] = Value();
+  observation.seen[Addr(kAddress)] = Value();
   notes.clear();
-  EXPECT_TRUE(TrainingJobs(Settle(state, observation, &notes)).at(Addr(kAddress)).pending());
+  EXPECT_TRUE(TrainingJobs(Settle(state, observation, &notes, AllKinds().all))
+                  .at(Addr(kAddress))
+                  .pending());
   EXPECT_THAT(notes, IsEmpty());
 }
 

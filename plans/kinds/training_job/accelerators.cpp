@@ -1,4 +1,4 @@
-#include "plans/training/accelerators.h"
+#include "plans/kinds/training_job/accelerators.h"
 
 #include <fmt/format.h>
 

@@ -1,13 +1,13 @@
 // Reads `trainingJobs`: jobs in the manner of Caliban, checked against its grammar and its tables
-// (plans/training/accelerators.h).
+// (plans/kinds/training_job/accelerators.h).
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "plans/kinds/training_job/spec.h"
 #include "plans/spec/value_reader.h"
-#include "plans/training/training_job.h"
 
 namespace podctl {
 

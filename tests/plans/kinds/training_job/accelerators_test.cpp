@@ -1,5 +1,5 @@
 // Caliban's grammar and tables.
-#include "plans/training/accelerators.h"
+#include "plans/kinds/training_job/accelerators.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

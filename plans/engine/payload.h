@@ -8,12 +8,19 @@
 
 namespace podctl {
 
+class Kind;  // kind.h
+
 class Payload {
  public:
   Payload() = default;
+  // `kind`: whose it is, which outlives the payload; nullptr: of a kind that has no room of its own
+  // yet.
   template <typename T>
-  requires(!std::is_same_v<std::remove_cvref_t<T>, Payload>) Payload(T value)  // NOLINT: implicit
-      : cell_(std::make_shared<CellOf<T>>(std::move(value))) {}
+  requires(!std::is_same_v<std::remove_cvref_t<T>, Payload>)
+      Payload(T value, const Kind* kind = nullptr)  // NOLINT: implicit
+      : cell_(std::make_shared<CellOf<T>>(std::move(value))), kind_(kind) {}
+
+  const Kind* kind() const { return kind_; }
 
   // nullptr: there is none, or it is of another type.
   template <typename T>
@@ -41,6 +48,7 @@ class Payload {
   };
 
   std::shared_ptr<Cell> cell_;
+  const Kind* kind_ = nullptr;
 };
 
 }  // namespace podctl

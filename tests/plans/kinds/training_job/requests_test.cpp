@@ -1,5 +1,5 @@
 // What is sent for a training job: today, and before 2025.
-#include "plans/training/requests.h"
+#include "plans/kinds/training_job/requests.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "plans/training/training_job.h"
+#include "plans/kinds/training_job/spec.h"
 
 namespace podctl {
 

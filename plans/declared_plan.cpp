@@ -1,0 +1,53 @@
+#include "plans/declared_plan.h"
+
+#include <utility>
+
+namespace podctl {
+namespace {
+
+void JudgeThing(const DeclaredQuestion& it, const Kind& kind, const Address& address,
+                const Declared* declared, Plan* plan) {
+  const auto record = it.state.records.find(address);
+  const bool is_known = record != it.state.records.end();
+  Verdict verdict = kind.Judge({address, declared, is_known ? &record->second : nullptr,
+                                it.observation.Seen(address), it.again.contains(address),
+                                it.options.mode, it.nodes, it.state});
+  std::move(verdict.drift.begin(), verdict.drift.end(), std::back_inserter(plan->drift));
+  const SourcePlace place = declared == nullptr ? SourcePlace{} : declared->place;
+  for (Diagnostic& refusal : verdict.refusals) {
+    if (refusal.place.line == 0) refusal.place = place;
+    if (refusal.context.empty()) refusal.context = address.Text();
+    it.refuse(address, std::move(refusal));
+  }
+  if (it.options.mode == PlanMode::kRefreshOnly) return;
+  Change& change = verdict.change;
+  change.address = address;
+  change.place = place;
+  if (declared == nullptr && it.options.mode != PlanMode::kDestroy) {
+    change.reason_code = ReasonCode::kNoConfiguration;
+    change.reason = "it is not in the spec";
+  }
+  if (declared != nullptr) {
+    for (const Address& base : declared->builds_on) it.add_waits(base, &change);
+  }
+  plan->changes.push_back(std::move(change));
+}
+
+}  // namespace
+
+void PlanDeclared(const DeclaredQuestion& it, Plan* plan) {
+  std::set<Address> named;
+  if (it.options.mode != PlanMode::kDestroy) {
+    for (const Declared& declared : it.spec.declared) {
+      named.insert(declared.address);
+      JudgeThing(it, *declared.wanted.kind(), declared.address, &declared, plan);
+    }
+  }
+  for (const auto& [address, record] : it.state.records) {
+    const Kind* kind = FindKind(it.options.kinds, address.kind);
+    if (kind == nullptr || named.contains(address)) continue;
+    JudgeThing(it, *kind, address, nullptr, plan);
+  }
+}
+
+}  // namespace podctl

@@ -1,0 +1,160 @@
+// All that podctl knows of one kind of things: how a spec says what is wanted of them, what is
+// asked of the world, what becomes of wanted × remembered × seen, how that is carried out, saved
+// and shown. The engine knows kinds by this door alone; which there are is handed in (kinds.h).
+//
+// A Kind holds the doors that it alone needs, and no state: it may be used by several threads at
+// once. It outlives what refers to it, plans and specs among them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plans/change.h"
+#include "plans/engine/declared.h"
+#include "plans/engine/payload.h"
+#include "plans/spec/references.h"
+#include "providers/base/diagnostic.h"
+#include "providers/base/error.h"
+#include "providers/base/value.h"
+#include "state/address.h"
+#include "state/any_record.h"
+#include "state/record_codec.h"
+#include "state/state.h"
+
+namespace podctl {
+
+class Provider;      // providers/provider.h
+class Task;          // plans/execute/task.h
+class ValueReader;   // plans/spec/value_reader.h
+struct TaskContext;  // plans/execute/task.h
+struct YamlEntry;    // plans/spec/yaml_tree.h
+
+// The section of a spec that declares things of a kind, while it is read.
+struct Section {
+  ValueReader& reader;
+  std::string key;                     // "trainingJobs"
+  std::optional<std::string> project;  // of things that name none; nullopt: there is none
+};
+
+// A question to the world, asked on any thread: kNotFound where the thing is gone, kUnimplemented
+// where nobody can answer it.
+using Look = std::function<Result<Value>(Provider& provider, std::stop_token stop)>;
+
+// What is to be judged. All are lent for the call.
+struct Judged {
+  const Address& address;
+  const Declared* declared = nullptr;  // nullptr: the spec has it not, or not any more
+  const AnyRecord* record = nullptr;   // nullptr: the state does not know it
+  const Value* seen = nullptr;         // null: it is gone; nullptr: nobody looked
+  bool again = false;                  // --replace names it
+  PlanMode mode = PlanMode::kNormal;
+  const NodeLookup& nodes;  // by which references are read
+  const State& state;       // for its key, and for what else is of the kind
+};
+
+// What becomes of it.
+struct Verdict {
+  Change change;  // address, place and waits are filled in by who asked
+  std::vector<Drift> drift = {};
+  // Why there can be no such plan; place and address are filled in where they are empty.
+  std::vector<Diagnostic> refusals = {};
+};
+
+// How a change is told. Where a member is empty, as of any other thing.
+struct ChangeWords {
+  std::string title;     // in a plan, instead of the address: "trainingJob.a (in us-central1)"
+  std::string headline;  // behind the address: "will be submitted"
+  std::string action;    // in a table: "cancel, and forget"
+  // While it is carried out: "Submitting", "Still waiting to run", "Submission complete".
+  std::string doing;
+  std::string still;
+  std::string done;
+  // Above the plan, of what stays as it is and looks as if there were nothing to say: a clause, and
+  // a sentence on what can be done.
+  std::string remark;
+  std::string advice;
+};
+
+// As its kind tells it; of a change whose kind has no room all is empty.
+ChangeWords WordsOf(const Change& change);
+
+// Called with each sensitive text: what to call it, and the text, which may be replaced.
+using SecretVisitor = std::function<void(const std::string& what, std::string& text)>;
+
+class Kind {
+ public:
+  virtual ~Kind() = default;
+
+  // What of it is remembered, under which name, and how that is shown.
+  virtual const RecordCodec& codec() const = 0;
+  std::string_view name() const { return codec().kind(); }
+
+  // ---- Spec. What is wrong is reported to the section's reader, and the rest read all the same.
+  virtual Declared Read(const YamlEntry& entry, const Section& section) const = 0;
+
+  // What cannot be beside each other, of all that specs declare of the kind.
+  virtual std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& /*all*/) const {
+    return {};
+  }
+
+  // ---- World. nullopt: there is nothing to look at. One of the pointers is not nullptr. `refresh`
+  // false: only what an earlier run left open is looked at.
+  virtual std::optional<Look> Looks(const Declared* declared, const AnyRecord* record,
+                                    bool refresh) const = 0;
+  // Brings `record` up to what was seen. False: nothing is left of it, and the state forgets it.
+  // `digest_key` is the state's, for what is sensitive.
+  virtual bool Settle(const Address& address, const Value& seen, const std::string& digest_key,
+                      AnyRecord* record, std::vector<std::string>* notes) const = 0;
+
+  // ---- Plan. Pure.
+  virtual Verdict Judge(const Judged& it) const = 0;
+
+  // ---- Saved plans.
+  virtual Value WritePayload(const Payload& payload) const = 0;
+  // What is wrong is told in `problem`, with `way` to it.
+  virtual Payload ReadPayload(const Value& value, const std::string& way,
+                              std::string* problem) const = 0;
+  // Relative paths in it start at `folder`, where the plan was made.
+  virtual void StartAt(const std::string& /*folder*/, Payload* /*payload*/) const {}
+  // Of a change that was read from a file: "" or what no plan of this kind holds.
+  virtual std::string WhatCannotBe(const Change& change) const = 0;
+  // What a plan shows of `change`, which makes a thing, told from its payload alone.
+  virtual std::vector<AttributeChange> ShownOf(const Change& change,
+                                               const NodeLookup& nodes) const = 0;
+  virtual void VisitSecrets(const Address& /*address*/, Payload* /*payload*/,
+                            const SecretVisitor& /*visit*/) const {}
+  // What has to be as it was when `change` is applied later; null: nothing. Of what was seen.
+  virtual Value Stake(const Change& /*change*/, const Value& /*seen*/) const { return {}; }
+  // How it is otherwise now, as a clause; "": it is not, or does not matter.
+  virtual std::string Otherwise(const Value& /*stake*/, const Value& /*seen*/) const { return {}; }
+
+  // ---- Apply.
+  virtual std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const = 0;
+
+  // ---- Show.
+  virtual ChangeWords WordsOf(const Change& /*change*/) const { return {}; }
+  // The thing after `change`, which makes or changes it.
+  virtual ShownObject After(const Change& change) const = 0;
+  // What the spec says of it, by path.
+  virtual Value Configured(const Change& change) const = 0;
+};
+
+// In an order in which later ones may build on earlier ones.
+using Kinds = std::span<const Kind* const>;
+
+// Those that have a room, and how the records of all are written.
+struct KnownKinds {
+  Kinds all;
+  RecordKinds remembered;
+};
+
+// nullptr where none of them has that name.
+const Kind* FindKind(Kinds kinds, std::string_view name);
+
+}  // namespace podctl

@@ -1,0 +1,184 @@
+#include "plans/kinds/training_job/kind.h"
+
+#include <fmt/format.h>
+
+#include "plans/kinds/training_job/plan.h"
+#include "plans/kinds/training_job/reader.h"
+#include "plans/kinds/training_job/record.h"
+#include "plans/kinds/training_job/requests.h"
+#include "plans/kinds/training_job/task.h"
+#include "plans/plan_file/archive.h"
+#include "plans/plan_file/places.h"
+#include "plans/spec/yaml_tree.h"
+#include "providers/custom_jobs.h"
+#include "providers/provider.h"
+
+namespace podctl {
+
+// What a saved plan holds of them (plan_file/archive.h).
+template <typename A, plan_file::Of<AcceleratorSpec> S>
+void Members(A& archive, S& accelerators) {
+  auto& [count, type] = accelerators;
+  archive("count", count);
+  archive("type", type);
+}
+
+template <typename A, plan_file::Of<TrainingJobSpec> S>
+void Members(A& archive, S& job) {
+  auto& [name, project, region, tpu, gpu, machine_type, image, args, labels, place] = job;
+  archive("name", name);
+  archive("project", project);
+  archive("region", region);
+  archive("tpu", tpu);
+  archive("gpu", gpu);
+  archive("machine_type", machine_type);
+  archive("image", image);
+  archive("args", args);
+  archive("labels", labels);
+  archive("place", place);
+}
+
+namespace {
+
+const TrainingJobSpec& JobOf(const Change& change) {
+  return *change.payload.As<TrainingJobSpec>();
+}
+
+class TrainingJobKind final : public Kind {
+ public:
+  const RecordCodec& codec() const override { return TrainingRecord::Codec(); }
+
+  Declared Read(const YamlEntry& entry, const Section& section) const override {
+    TrainingJobSpec job =
+        TrainingJobReader(section.reader, section.project).Read(*entry.key, *entry.value);
+    const SourcePlace place = job.place;
+    return {TrainingAddress(job.name), place, Payload(std::move(job), this)};
+  }
+
+  std::optional<Look> Looks(const Declared* /*declared*/, const AnyRecord* any,
+                            bool refresh) const override {
+    if (any == nullptr) return std::nullopt;
+    const auto& record = any->As<TrainingRecord>();
+    const auto pending = record.pending();
+    const bool known = !record.current.locator.empty();
+    if ((!refresh || !known) && !pending) return std::nullopt;
+    return [record, known](Provider& provider, std::stop_token stop) -> Result<Value> {
+      CustomJobs* jobs = provider.custom_jobs();
+      if (jobs == nullptr) {
+        return MakeError(ErrorCode::kUnimplemented, "this service has no training jobs");
+      }
+      return known ? jobs->Get(record.current.locator, std::move(stop))
+                   : jobs->Find(record.project, record.region, std::string(kRequestLabel),
+                                record.pending()->request_id, std::move(stop));
+    };
+  }
+
+  bool Settle(const Address& address, const Value& seen, const std::string& /*digest_key*/,
+              AnyRecord* record, std::vector<std::string>* notes) const override {
+    return SettleTraining(address, seen, record, notes);
+  }
+
+  Verdict Judge(const Judged& it) const override { return JudgeTraining(*this, it); }
+
+  Value WritePayload(const Payload& payload) const override {
+    return plan_file::Writer::ToValue(*payload.As<TrainingJobSpec>());
+  }
+  Payload ReadPayload(const Value& value, const std::string& way,
+                      std::string* problem) const override {
+    TrainingJobSpec job;
+    plan_file::Reader::Read(value, way, *problem, job);
+    return {std::move(job), this};
+  }
+  std::string WhatCannotBe(const Change& change) const override {
+    if (change.address != TrainingAddress(JobOf(change).name)) return "is no address of a change";
+    const bool can = change.verb != Verb::kUpdate && change.verb != Verb::kCreateThenDelete &&
+                     change.verb != Verb::kRun;
+    return can ? "" : "cannot be changed so";
+  }
+  std::vector<AttributeChange> ShownOf(const Change& change,
+                                       const NodeLookup& /*nodes*/) const override {
+    return SubmitAttributes(JobOf(change));
+  }
+
+  // That a job begins to run matters to no plan; that it ends, or is gone, does.
+  Value Stake(const Change& change, const Value& seen) const override {
+    if (!IsReplace(change) && !IsDelete(change)) return {};
+    return seen.is_null() ? Value("") : seen["state"];
+  }
+  std::string Otherwise(const Value& stake, const Value& seen) const override {
+    const std::string now = seen.is_null() ? "" : seen["state"].AsString();
+    if (now == stake.AsString()) return "";
+    if (now.empty()) return "the job was deleted";
+    return PhaseOfJob(now) == JobPhase::kOver
+               ? fmt::format("it is {} and was {}", now, stake.AsString())
+               : "";
+  }
+
+  std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override {
+    return MakeTrainingTask(change, context);
+  }
+
+  // A job is submitted once, and then runs by itself.
+  ChangeWords WordsOf(const Change& change) const override {
+    ChangeWords words;
+    words.title = fmt::format("{} (in {})", change.address, JobOf(change).region);
+    switch (change.verb) {
+      case Verb::kCreate:
+        words.headline =
+            change.begun ? "is submitted, and will be waited for" : "will be submitted";
+        words.doing = "Submitting";
+        words.still = "Still waiting to run";
+        words.done = "Submission complete";
+        break;
+      case Verb::kDelete:
+        words.headline = "will be cancelled, and forgotten";
+        words.action = "cancel, and forget";
+        words.doing = "Cancelling";
+        words.still = "Still cancelling";
+        words.done = "Cancellation complete";
+        break;
+      case Verb::kForget:
+        words.headline = "has ended, and will be forgotten";
+        words.action = "forget (it has ended)";
+        words.doing = "Forgetting";
+        words.still = "Still forgetting";
+        words.done = "Forgotten";
+        break;
+      case Verb::kKeep:
+        if (change.reason.empty()) break;
+        words.remark = change.reason;
+        if (words.remark.ends_with('.')) words.remark.pop_back();
+        words.advice = fmt::format("The same spec does not run it again; `--replace {}` does.",
+                                   change.address);
+        break;
+      default:
+        break;
+    }
+    return words;
+  }
+
+  // The service decides its id and state when it is submitted.
+  ShownObject After(const Change& change) const override {
+    const TrainingJobSpec& job = JobOf(change);
+    ShownObject after;
+    after.values = ValuesOf(job.project, job.region, CustomJobBody(job));
+    after.unknown.Set("id", true);
+    after.unknown.Set("state", true);
+    return after;
+  }
+  Value Configured(const Change& change) const override {
+    Value words = Value::EmptyMap();
+    for (auto& [path, value] : WordsOfBody(CustomJobBody(JobOf(change)))) {
+      words.MutableMap()[path] = std::move(value);
+    }
+    return words;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const Kind> MakeTrainingJobKind() {
+  return std::make_unique<TrainingJobKind>();
+}
+
+}  // namespace podctl
