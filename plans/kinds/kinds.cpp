@@ -1,5 +1,7 @@
 #include "plans/kinds/kinds.h"
 
+#include "plans/kinds/file/kind.h"
+#include "plans/kinds/file/record.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/kind.h"
@@ -9,12 +11,13 @@ namespace podctl {
 
 RecordKinds RememberedKinds() {
   static const RecordCodec* const kKinds[] = {&PodRecord::Codec(), &StepRecord::Codec(),
-                                              &TrainingRecord::Codec()};
+                                              &TrainingRecord::Codec(), &FileRecord::Codec()};
   return kKinds;
 }
 
-BuiltInKinds::BuiltInKinds(const KindDoors& /*doors*/) {
+BuiltInKinds::BuiltInKinds(const KindDoors& doors) {
   own_.push_back(MakeTrainingJobKind());
+  own_.push_back(std::make_unique<FileKind>(doors.files));
   for (const auto& kind : own_) all_.push_back(kind.get());
 }
 

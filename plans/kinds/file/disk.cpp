@@ -1,0 +1,124 @@
+#include "plans/kinds/file/disk.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "plans/kinds/file/record.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::uint64_t kMostBytes = 16u << 20;
+
+Error IsLink(const std::string& path, const std::string& link) {
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   link == path
+                       ? fmt::format("{} is a symbolic link, and podctl writes through none", path)
+                       : fmt::format("{} leads through {}, a symbolic link", path, link),
+                   "Remove the link, or name the file where it is by an absolute path.");
+}
+
+// An absolute path is the user's own way; of another one each folder below the spec's counts, since
+// whoever writes to the repository could lead it away.
+Result<void> CheckWay(FileSystem& files, const std::string& path, const std::string& folder) {
+  std::size_t end = path.size();
+  if (!folder.empty() && folder != ".") {
+    end = path.find('/', folder.size() + 1);
+  } else if (!folder.empty()) {
+    end = path.find('/');
+  }
+  for (;; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    const auto leads = files.FollowLinks(part);
+    if (!leads && leads.error().code != ErrorCode::kNotFound) return leads.error();
+    if (leads && *leads != part) return IsLink(path, part);
+    if (part.size() == path.size()) return {};
+  }
+}
+
+Error NotExpected(const std::string& path, bool expects_some) {
+  return MakeError(ErrorCode::kAlreadyExists,
+                   expects_some
+                       ? fmt::format("{} was changed after the plan was made", path)
+                       : fmt::format("{} is there already, and podctl did not write it", path),
+                   expects_some ? "`podctl plan` shows what it is now."
+                                : "Move it away, or give the file of the spec another `path`.");
+}
+
+// kNotFound: nothing is there.
+Result<void> CheckExpected(FileSystem& files, const FileOnDisk& file) {
+  const auto seen = LookAtFile(files, file.path);
+  if (!seen) return seen.error();
+  if ((*seen)["kind"].AsString() != "file") return NotExpected(file.path, !file.replaces.empty());
+  const std::string& content = (*seen)["content"].AsString();
+  const bool same = !file.replaces.empty() && DigestOf(content, file.replaces.starts_with("hmac-"),
+                                                       file.digest_key) == file.replaces;
+  if (same) return {};
+  return NotExpected(file.path, !file.replaces.empty());
+}
+
+}  // namespace
+
+Result<Value> LookAtFile(FileSystem& files, const std::string& path) {
+  Value seen = Value::EmptyMap();
+  const auto leads = files.FollowLinks(path);
+  if (!leads) return leads.error();
+  if (*leads != path) {
+    seen.Set("kind", "link");
+    return seen;
+  }
+  const auto info = files.Stat(path);
+  if (!info) return info.error();
+  if (info->kind != FileInfo::Kind::kFile) {
+    seen.Set("kind", info->kind == FileInfo::Kind::kFolder ? "folder" : "other");
+    return seen;
+  }
+  auto content = files.Read(path, kMostBytes);
+  if (!content) return content.error();
+  seen.Set("kind", "file");
+  seen.Set("mode", static_cast<int>(info->mode & 0777));
+  seen.Set("digest", DigestOf(*content, false, {}));
+  seen.Set("content", *std::move(content));
+  return seen;
+}
+
+Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
+  if (auto way = CheckWay(files, file.path, file.folder); !way) return way;
+  const auto expected = CheckExpected(files, file);
+  if (!expected && expected.error().code != ErrorCode::kNotFound) {
+    const auto there = LookAtFile(files, file.path);
+    const bool as_wanted = there && (*there)["content"] == Value(file.content);
+    if (!as_wanted) return expected;
+  }
+  const std::string folder = FolderOf(file.path);
+  if (auto made = files.MakeFolders(folder); !made) return made;
+  // Nobody else reads it before it is complete.
+  constexpr unsigned kPrivate = 0600;
+  auto written = files.WriteNew(file.temporary, file.content, kPrivate);
+  if (written) written = files.SetMode(file.temporary, static_cast<unsigned>(file.mode));
+  if (!written) {
+    static_cast<void>(files.Remove(file.temporary));  // the first error is the one to tell
+    return written;
+  }
+  if (auto renamed = files.Rename(file.temporary, file.path); !renamed) {
+    static_cast<void>(files.Remove(file.temporary));
+    return renamed;
+  }
+  return files.SyncFolder(folder);
+}
+
+Result<void> RemoveFile(FileSystem& files, const FileOnDisk& file) {
+  const auto expected = CheckExpected(files, file);
+  if (!expected) {
+    if (expected.error().code == ErrorCode::kNotFound) return {};
+    return expected;
+  }
+  if (auto removed = files.Remove(file.path); !removed) {
+    if (removed.error().code == ErrorCode::kNotFound) return {};
+    return removed;
+  }
+  return files.SyncFolder(FolderOf(file.path));
+}
+
+}  // namespace podctl

@@ -1,0 +1,37 @@
+// What is done on the disk for a file: looking, writing in one step, removing. Never through a
+// symbolic link, and never over what is not expected there.
+#pragma once
+
+#include <string>
+
+#include "plans/kinds/file/spec.h"
+#include "providers/base/error.h"
+#include "providers/base/value.h"
+#include "providers/os/file_system.h"
+
+namespace podctl {
+
+// {kind, mode, content, digest}: `kind` is "file", "link", "folder" or "other"; content and digest
+// ("sha256:…") are those of a file that can be read. kNotFound where there is nothing.
+Result<Value> LookAtFile(FileSystem& files, const std::string& path);
+
+// What is to be on the disk, with its references put in.
+struct FileOnDisk {
+  std::string path;
+  std::string folder;  // that it must not leave through a link; empty: `path` is absolute
+  std::string content;
+  bool sensitive = false;
+  int mode = 0;
+  std::string replaces;    // FileSpec::replaces
+  std::string digest_key;  // by which that is compared
+  std::string temporary;   // beside `path`
+};
+
+// Replaces the file by a temporary one, a sync and a rename; folders on the way are made. What is
+// there already as it is to be is written anew. kAlreadyExists where something is there that is not
+// expected, kFailedPrecondition for a link.
+Result<void> WriteFile(FileSystem& files, const FileOnDisk& file);
+// Fine where it is gone already.
+Result<void> RemoveFile(FileSystem& files, const FileOnDisk& file);
+
+}  // namespace podctl

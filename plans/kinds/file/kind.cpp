@@ -1,0 +1,176 @@
+#include "plans/kinds/file/kind.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "plans/kinds/file/disk.h"
+#include "plans/kinds/file/plan.h"
+#include "plans/kinds/file/reader.h"
+#include "plans/kinds/file/record.h"
+#include "plans/kinds/file/task.h"
+#include "plans/plan_file/archive.h"
+#include "plans/spec/references.h"
+#include "plans/spec/yaml_tree.h"
+
+namespace podctl {
+
+// What a saved plan holds of one (plan_file/archive.h).
+template <typename A, plan_file::Of<FileSpec> S>
+void Members(A& archive, S& file) {
+  auto& [name, path, folder, content, sensitive, mode, replaces] = file;
+  archive("name", name);
+  archive("path", path);
+  archive("folder", folder);
+  archive("content", content);
+  archive("sensitive", sensitive);
+  archive("mode", mode);
+  archive("replaces", replaces);
+}
+
+namespace {
+
+const FileSpec& FileOf(const Change& change) {
+  return *change.payload.As<FileSpec>();
+}
+
+constexpr std::string_view kHidden = "(sensitive value)";
+
+}  // namespace
+
+const RecordCodec& FileKind::codec() const {
+  return FileRecord::Codec();
+}
+
+Declared FileKind::Read(const YamlEntry& entry, const Section& section) const {
+  FileSpec file = ReadFile(entry, section);
+  Address address = FileAddress(file.name);
+  return {std::move(address), entry.key->Place(), Payload(std::move(file), this)};
+}
+
+std::vector<Diagnostic> FileKind::Conflicts(const std::vector<const Declared*>& all) const {
+  std::vector<Diagnostic> conflicts;
+  std::map<std::string, const Declared*> paths;
+  for (const Declared* declared : all) {
+    const std::string& path = declared->wanted.As<FileSpec>()->path;
+    if (path.empty()) continue;  // reported
+    const auto [first, is_new] = paths.emplace(AbsolutePath(path), declared);
+    if (is_new) continue;
+    Diagnostic conflict;
+    conflict.summary = fmt::format("{} and {} have the same path, {}", first->second->address,
+                                   declared->address, path);
+    conflict.place = declared->place;
+    conflict.suggestion = "give one of them another `path`";
+    conflicts.push_back(std::move(conflict));
+  }
+  return conflicts;
+}
+
+std::optional<Look> FileKind::Looks(const Declared* declared, const AnyRecord* record,
+                                    bool refresh) const {
+  const bool open = record != nullptr && record->As<FileRecord>().pending();
+  if (!refresh && !open) return std::nullopt;
+  const std::string path = declared != nullptr && !open ? declared->wanted.As<FileSpec>()->path
+                                                        : record->As<FileRecord>().current.locator;
+  return [&files = files_, path](Provider&, const std::stop_token&) {
+    return LookAtFile(files, path);
+  };
+}
+
+bool FileKind::Settle(const Address& address, const Value& seen, const std::string& digest_key,
+                      AnyRecord* record, std::vector<std::string>* notes) const {
+  return SettleFile(address, seen, digest_key, record, notes);
+}
+
+Verdict FileKind::Judge(const Judged& it) const {
+  return JudgeFile(*this, it);
+}
+
+Value FileKind::WritePayload(const Payload& payload) const {
+  return plan_file::Writer::ToValue(*payload.As<FileSpec>());
+}
+
+Payload FileKind::ReadPayload(const Value& value, const std::string& way,
+                              std::string* problem) const {
+  FileSpec file;
+  plan_file::Reader::Read(value, way, *problem, file);
+  if ((file.mode < 0 || file.mode > 0777) && problem->empty())
+    *problem = way + ".mode is no mode of a file";
+  // Else no link on its way would be looked for.
+  if (!file.path.starts_with("/") && file.folder.empty() && problem->empty()) {
+    *problem = way + ".folder is missing";
+  }
+  return {std::move(file), this};
+}
+
+void FileKind::StartAt(const std::string& folder, Payload* payload) const {
+  auto* file = payload->Edit<FileSpec>();
+  if (!file->path.starts_with("/")) file->path = folder + "/" + file->path;
+  if (!file->folder.empty() && !file->folder.starts_with("/")) {
+    file->folder = folder + "/" + file->folder;
+  }
+}
+
+std::string FileKind::WhatCannotBe(const Change& change) const {
+  if (change.address != FileAddress(FileOf(change).name)) return "is no address of a change";
+  const bool can =
+      change.verb != Verb::kCreateThenDelete && change.verb != Verb::kRun && !change.begun;
+  return can ? "" : "cannot be changed so";
+}
+
+std::vector<AttributeChange> FileKind::ShownOf(const Change& change,
+                                               const NodeLookup& nodes) const {
+  return NewFileAttributes(FileOf(change), nodes);
+}
+
+void FileKind::VisitSecrets(const Address& address, Payload* payload,
+                            const SecretVisitor& visit) const {
+  if (!payload->As<FileSpec>()->sensitive) return;
+  auto* file = payload->Edit<FileSpec>();
+  if (!file->content.empty()) visit(fmt::format("content of {}", address), file->content);
+}
+
+std::unique_ptr<Task> FileKind::MakeTask(const Change& change, TaskContext& context) const {
+  return MakeFileTask(change, files_, context);
+}
+
+ChangeWords FileKind::WordsOf(const Change& change) const {
+  ChangeWords words;
+  words.title = fmt::format("{} ({})", change.address, FileOf(change).path);
+  if (change.verb == Verb::kForget) {
+    words.headline = "is gone already, and will be forgotten";
+    words.doing = "Forgetting";
+    words.still = "Still forgetting";
+    words.done = "Forgotten";
+  }
+  return words;
+}
+
+ShownObject FileKind::After(const Change& change) const {
+  const FileSpec& file = FileOf(change);
+  ShownObject after;
+  after.values = Value::EmptyMap();
+  after.values.Set("path", file.path);
+  after.values.Set("mode", ModeText(file.mode));
+  for (const AttributeChange& line : change.attributes) {
+    if (line.path != "content") continue;
+    if (!line.known) {
+      after.unknown.Set("content", true);
+    } else if (line.after) {
+      after.values.Set("content", line.sensitive ? Value(kHidden) : *line.after);
+    }
+    if (line.sensitive) after.sensitive.Set("content", true);
+  }
+  return after;
+}
+
+Value FileKind::Configured(const Change& change) const {
+  const FileSpec& file = FileOf(change);
+  Value words = Value::EmptyMap();
+  words.Set("path", file.path);
+  words.Set("mode", ModeText(file.mode));
+  if (!file.sensitive) words.Set("content", file.content);
+  return words;
+}
+
+}  // namespace podctl

@@ -1,0 +1,117 @@
+#include "plans/kinds/file/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/kinds/file/record.h"
+#include "plans/spec/local_files.h"
+#include "plans/spec/pod_reader.h"
+#include "plans/spec/value_reader.h"
+
+namespace podctl {
+namespace {
+
+constexpr int kUsualMode = 0644;
+constexpr int kSensitiveMode = 0600;
+constexpr int kOthers = 0077;
+
+const std::vector<std::string>& FileKeys() {
+  static const std::vector<std::string> keys = {"path", "content", "mode"};
+  return keys;
+}
+
+// Whether one of its parts is "..", or it names no file.
+bool LeadsAway(const std::string& path) {
+  return ("/" + path + "/").find("/../") != std::string::npos;
+}
+bool NamesNoFile(const std::string& path) {
+  return path.empty() || path.ends_with('/') || path == "." || path.ends_with("/.") ||
+         path == "~" || path == ".." || path.ends_with("/..");
+}
+
+void ReadPath(const YamlNode& node, const Slot& slot, ValueReader& reader, FileSpec* file) {
+  const auto text = reader.ReadPlain(node, slot);
+  if (!text) return;
+  if (NamesNoFile(*text)) {
+    return reader.Error(node, slot, fmt::format("{} names no file", FoundWords(node)));
+  }
+  const bool is_absolute = text->starts_with('/') || text->starts_with("~/");
+  if (!is_absolute && LeadsAway(*text)) {
+    return reader.Error(node, slot,
+                        fmt::format("{} leads out of the spec's folder", FoundWords(node)),
+                        "write an absolute path");
+  }
+  file->path = PathFromSpec(node, *text);
+  if (!is_absolute) file->folder = FolderOf(PathFromSpec(node, "x"));
+}
+
+void ReadContent(const YamlNode& node, const Slot& slot, ValueReader& reader, FileSpec* file) {
+  const auto content = reader.ReadText(node, slot, {.pods = true, .secrets = true});
+  if (!content) return;
+  file->content = content->text;
+  file->sensitive = content->sensitive;
+}
+
+std::optional<int> ReadMode(const YamlNode& node, const Slot& slot, ValueReader& reader) {
+  const auto text = reader.ReadPlain(node, slot);
+  if (!text) return std::nullopt;
+  constexpr std::size_t kFewest = 3;
+  constexpr std::size_t kMost = 4;
+  const bool is_octal =
+      std::all_of(text->begin(), text->end(), [](char c) { return c >= '0' && c <= '7'; });
+  const bool is_mode = is_octal && text->size() >= kFewest && text->size() <= kMost &&
+                       (text->size() == kFewest || text->front() == '0');
+  if (!is_mode) {
+    reader.Error(node, slot, fmt::format("{} is no mode of a file", FoundWords(node)),
+                 "three octal digits, such as `0644`");
+    return std::nullopt;
+  }
+  return std::stoi(*text, nullptr, 8);
+}
+
+}  // namespace
+
+FileSpec ReadFile(const YamlEntry& entry, const Section& section) {
+  ValueReader& reader = section.reader;
+  const YamlNode& key = *entry.key;
+  const YamlNode& node = *entry.value;
+  const Slot slot{section.key, key.text};
+  FileSpec file;
+  file.name = key.text;
+  if (!IsPodName(key.text)) {
+    reader.Error(key, slot, fmt::format("{} is no name for a file", FoundWords(key)),
+                 "letters, digits, - and _");
+  }
+  if (!reader.ExpectMap(node, slot)) return file;
+  std::optional<int> mode;
+  const YamlNode* mode_node = nullptr;
+  for (const YamlEntry& member : node.entries) {
+    const Slot below = slot.Below(member.key->text);
+    if (member.key->text == "path") {
+      ReadPath(*member.value, below, reader, &file);
+    } else if (member.key->text == "content") {
+      ReadContent(*member.value, below, reader, &file);
+    } else if (member.key->text == "mode") {
+      mode_node = member.value.get();
+      mode = ReadMode(*mode_node, below, reader);
+    } else {
+      reader.UnknownKey(*member.key, slot.Path(), FileKeys());
+    }
+  }
+  for (const char* needed : {"path", "content"}) {
+    if (node.Find(needed) != nullptr) continue;
+    reader.Error(key, slot, fmt::format("the file has no `{}`", needed));
+  }
+  if (mode && file.sensitive && (*mode & kOthers) != 0) {
+    reader.Error(*mode_node, slot.Below("mode"),
+                 "the content is sensitive, and others could read it", "write `0600`, or no mode");
+  }
+  file.mode = mode.value_or(file.sensitive ? kSensitiveMode : kUsualMode);
+  return file;
+}
+
+}  // namespace podctl

@@ -1,0 +1,12 @@
+// Reads an entry of `files`.
+#pragma once
+
+#include "plans/engine/kind.h"
+#include "plans/kinds/file/spec.h"
+
+namespace podctl {
+
+// What is wrong is reported, and the rest read all the same.
+FileSpec ReadFile(const YamlEntry& entry, const Section& section);
+
+}  // namespace podctl

@@ -1,0 +1,110 @@
+#include "plans/kinds/file/record.h"
+
+#include <fmt/format.h>
+
+#include "providers/base/digest.h"
+#include "providers/base/json.h"
+#include "state/record_codec.h"
+#include "state/record_json.h"
+
+namespace podctl {
+namespace {
+
+constexpr int kMostMode = 0777;
+
+class FileCodec final : public RecordCodecOf<FileRecord> {
+ public:
+  int since_version() const override { return kFormatOfObjects; }
+
+  std::string_view noun() const override { return "file"; }
+  std::string_view form() const override { return "file.NAME"; }
+  std::string_view section() const override { return "files"; }
+  std::string_view forget_risk() const override {
+    return "the file stays where it is, and no state knows it.";
+  }
+
+  std::vector<std::pair<std::string, std::string>> Lines(const AnyRecord& any) const override {
+    const auto& record = any.As<FileRecord>();
+    return {{"path", ToJson(Value(record.current.locator))},
+            {"mode", ToJson(Value(ModeText(record.mode)))},
+            {"content", "(digest " + record.digest + ")"}};
+  }
+
+  Value Document(const AnyRecord& any) const override {
+    const auto& record = any.As<FileRecord>();
+    Value file = Value::EmptyMap();
+    file.Set("path", record.current.locator);
+    file.Set("mode", ModeText(record.mode));
+    file.Set("contentDigest", record.digest);
+    return file;
+  }
+
+  ShownObject Shown(const AnyRecord& any) const override {
+    ShownObject object;
+    object.values = Document(any);
+    return object;
+  }
+
+  std::vector<std::string> StatusHeader() const override { return {"FILE", "STATE", "PATH"}; }
+  std::vector<std::string> StatusRow(const std::string& name, const AnyRecord& any,
+                                     const Value* seen) const override {
+    const auto& record = any.As<FileRecord>();
+    // What is sensitive is remembered by a keyed digest, which needs the key.
+    const bool is_plain = record.digest.starts_with("sha256:");
+    const std::string state = seen == nullptr || record.pending() ? "PENDING"
+                              : seen->is_null()                   ? "GONE"
+                              : is_plain && (*seen)["digest"].AsString() != record.digest
+                                  ? "CHANGED"
+                                  : "WRITTEN";
+    return {name, state, record.current.locator};
+  }
+  bool IsGood(const std::string& state) const override { return state == "WRITTEN"; }
+
+  bool Accept(const Value& seen, const std::string& digest_key, AnyRecord* any) const override {
+    if (seen["kind"] != Value("file")) return false;
+    auto& record = any->Edit<FileRecord>();
+    record.digest =
+        DigestOf(seen["content"].AsString(), record.digest.starts_with("hmac-"), digest_key);
+    record.mode = static_cast<int>(seen["mode"].AsInt());
+    return true;
+  }
+
+ private:
+  void Read(ObjectReader& in, int /*version*/, FileRecord* file) const override {
+    file->digest = in.Text("digest");
+    file->mode = static_cast<int>(in.Number("mode", 0, kMostMode));
+    file->old_digest = in.SpareText("old_digest");
+    if (in.IsThere("old_mode")) {
+      file->old_mode = static_cast<int>(in.Number("old_mode", 0, kMostMode));
+    }
+  }
+
+  void Write(const FileRecord& file, ObjectWriter& out) const override {
+    out.Member("digest", file.digest);
+    out.Member("mode", file.mode);
+    out.Spare("old_digest", file.old_digest);
+    if (file.old_mode != 0) out.Member("old_mode", file.old_mode);
+  }
+};
+
+}  // namespace
+
+const RecordCodec& FileRecord::Codec() {
+  static const FileCodec codec;
+  return codec;
+}
+
+Address FileAddress(const std::string& file) {
+  return {std::string(kFileKind), file};
+}
+
+std::string DigestOf(const std::string& content, bool sensitive, const std::string& digest_key) {
+  return sensitive ? "hmac-sha256:" + HmacSha256Hex(digest_key, content)
+                   : "sha256:" + Sha256Hex(content);
+}
+
+std::string ModeText(int mode) {
+  return fmt::format("{:04o}", mode);
+}
+
+}  // namespace podctl

@@ -1,0 +1,38 @@
+// What is remembered of a file: where it was written, and what, without its content.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "state/address.h"
+#include "state/record.h"
+#include "state/records_of.h"
+
+namespace podctl {
+
+// Its object's locator is its path, absolute, on the machine that wrote it.
+struct FileRecord : Record {
+  static constexpr std::string_view kKind = "file";
+  static const RecordCodec& Codec();
+
+  // Of what was written, or is being written: "sha256:…", or "hmac-sha256:…" by the state's
+  // digest_key where it is sensitive.
+  std::string digest;
+  int mode = 0;
+  // The same of what was there before, while it is being written over.
+  std::string old_digest;
+  int old_mode = 0;
+
+  friend bool operator==(const FileRecord&, const FileRecord&) = default;
+};
+
+inline constexpr std::string_view kFileKind = FileRecord::kKind;
+Address FileAddress(const std::string& file);  // `file.inventory`
+
+// Of the content, as the record has it.
+std::string DigestOf(const std::string& content, bool sensitive, const std::string& digest_key);
+
+// "0644".
+std::string ModeText(int mode);
+
+}  // namespace podctl

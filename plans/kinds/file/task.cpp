@@ -1,0 +1,177 @@
+#include "plans/kinds/file/task.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "plans/kinds/file/disk.h"
+#include "plans/kinds/file/plan.h"
+#include "plans/kinds/file/record.h"
+#include "plans/kinds/file/spec.h"
+#include "plans/spec/references.h"
+#include "providers/base/text.h"
+#include "state/transitions.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{50};  // until another task is done with the same path
+
+Reply ReplyOf(Result<void> done) {
+  return done ? Reply(Result<Value>(Value())) : Reply(Result<Value>(done.error()));
+}
+
+class FileTask final : public Task {
+ public:
+  FileTask(const Change& change, FileSystem& files, TaskContext& context)
+      : address_(change.address),
+        verb_(change.verb),
+        file_(*change.payload.As<FileSpec>()),
+        files_(files),
+        context_(context) {}
+
+  Need Begin() override {
+    switch (verb_) {
+      case Verb::kForget:
+        context_.journal.Forget(address_);
+        return Done();
+      case Verb::kDelete:
+      case Verb::kDeleteThenCreate:
+        return Remove();
+      default:
+        return Write();
+    }
+  }
+
+  Need OnReply(Reply reply) override {
+    const auto& answer = std::get<Result<Value>>(reply);
+    return phase_ == Phase::kRemove ? OnRemoved(answer) : OnWritten(answer);
+  }
+  Need OnWake() override { return Write(); }
+  std::string Id() const override { return file_.path; }
+
+ private:
+  enum class Phase { kRemove, kWrite };
+
+  // Another entry of the spec, which goes or comes under another name, has the same path.
+  const FileRecord* Rival() const {
+    const std::string path = AbsolutePath(file_.path);
+    for (const auto& [address, record] : RecordsOf<FileRecord>(context_.journal.state())) {
+      if (address != address_ && record.current.locator == path) return &record;
+    }
+    return nullptr;
+  }
+
+  FileOnDisk OnDisk() const {
+    return {.path = file_.path,
+            .folder = file_.folder,
+            .content = {},
+            .sensitive = file_.sensitive,
+            .mode = file_.mode,
+            .replaces = file_.replaces,
+            .digest_key = context_.journal.state().digest_key,
+            .temporary = fmt::format("{}.{}.podctl-tmp", file_.path, context_.random.Uuid())};
+  }
+
+  Need Remove() {
+    phase_ = Phase::kRemove;
+    const auto* record = context_.journal.Get<FileRecord>(address_);
+    if (record == nullptr) return verb_ == Verb::kDelete ? Done() : Write();
+    FileOnDisk file = OnDisk();
+    file.path = record->current.locator;
+    file.folder.clear();
+    if (verb_ != Verb::kDelete && file.replaces.empty()) file.replaces = record->digest;
+    if (file_.path == file.path && Rival() != nullptr) {
+      context_.journal.Forget(address_);  // the file is another entry's now
+      return Done();
+    }
+    BeginDelete({}, context_.journal.Begun(), &context_.journal.Edit<FileRecord>(address_));
+    return CallFor([&files = files_, file = std::move(file)](
+                       StepObserver&, std::stop_token) { return ReplyOf(RemoveFile(files, file)); },
+                   true);
+  }
+
+  Need OnRemoved(const Result<Value>& removed) {
+    if (!removed) {
+      EndRequest({}, &context_.journal.Edit<FileRecord>(address_));
+      return Failed(removed.error());
+    }
+    context_.journal.Forget(address_);
+    file_.replaces.clear();
+    return verb_ == Verb::kDelete ? Done() : Write();
+  }
+
+  Need Write() {
+    phase_ = Phase::kWrite;
+    auto content = RenderText(file_.content, context_.Lookup());
+    if (!content) {
+      return Failed(MakeError(ErrorCode::kFailedPrecondition,
+                              fmt::format("what {} refers to is not known", address_)));
+    }
+    if (const FileRecord* rival = Rival()) {
+      if (rival->pending() && rival->pending()->kind == PendingAction::Kind::kDelete) {
+        return Sleep(kPause);
+      }
+      // It goes by a change of its own, which leaves the file to this one.
+      file_.replaces = rival->digest;
+    }
+    FileOnDisk file = OnDisk();
+    file.content = *std::move(content);
+    Note(file);
+    return CallFor([&files = files_, file = std::move(file)](
+                       StepObserver&, std::stop_token) { return ReplyOf(WriteFile(files, file)); },
+                   true);
+  }
+
+  void Note(const FileOnDisk& file) {
+    const auto* known = context_.journal.Get<FileRecord>(address_);
+    FileRecord record = known == nullptr ? FileRecord{} : *known;
+    before_ = known == nullptr ? std::nullopt : std::optional(record);
+    record.old_digest =
+        std::exchange(record.digest, DigestOf(file.content, file_.sensitive, file.digest_key));
+    record.old_mode = std::exchange(record.mode, file_.mode);
+    if (verb_ == Verb::kUpdate) {
+      BeginChange(context_.journal.Begun(), &record);
+    } else {
+      record.old_digest.clear();
+      record.old_mode = 0;
+      BeginCreate(AbsolutePath(file_.path), "", context_.journal.Begun(), &record);
+    }
+    context_.journal.Put(address_, std::move(record));
+  }
+
+  Need OnWritten(const Result<Value>& written) {
+    if (!written) {
+      // The disk is as it was.
+      if (before_ && before_->exists()) {
+        context_.journal.Put(address_, *before_);
+      } else {
+        context_.journal.Forget(address_);
+      }
+      return Failed(written.error());
+    }
+    auto& record = context_.journal.Edit<FileRecord>(address_);
+    See({}, &record);
+    Finish(&record);
+    record.old_digest.clear();
+    record.old_mode = 0;
+    return Done();
+  }
+
+  const Address address_;
+  const Verb verb_;
+  FileSpec file_;
+  FileSystem& files_;
+  TaskContext& context_;
+  Phase phase_ = Phase::kWrite;
+  std::optional<FileRecord> before_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeFileTask(const Change& change, FileSystem& files, TaskContext& context) {
+  return std::make_unique<FileTask>(change, files, context);
+}
+
+}  // namespace podctl

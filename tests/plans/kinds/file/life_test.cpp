@@ -1,0 +1,266 @@
+// Files of a spec: written in one step, kept as they are to be, never through a link and never over
+// what is somebody else's, whatever ended a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plans/kinds/file/record.h"
+#include "providers/base/text.h"
+#include "state/state_json.h"
+#include "tests/plans/desk.h"
+#include "tests/support/kinds.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::ChangeOf;
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kPath = "/project/hosts";
+
+class FileTest : public ::testing::Test {
+ protected:
+  // `entries`: the text below `files:`, indented by two.
+  void Files(const std::string& entries, const std::string& pods = "") {
+    desk_.SpecText(
+        "project: p\nzone: europe-west4-a\nvariables:\n  token: {sensitive: true, "
+        "default: s3cret}\npods:" +
+        (pods.empty() ? " {}\n" : "\n" + pods) + "files:\n" + entries);
+  }
+  void Hosts(const std::string& content) { Files(Entry("hosts", content)); }
+  static std::string Entry(const std::string& name, const std::string& content,
+                           const std::string& path = "hosts") {
+    return "  " + name + ": {path: " + path + ", content: \"" + content + "\"}\n";
+  }
+  std::string Text(const std::string& path = kPath) {
+    return desk_.files.FileText(path).value_or("(none)");
+  }
+  // What a plan says against itself.
+  std::string Refusal() {
+    std::string text;
+    const Diagnostics diagnostics = desk_.TryPlan();
+    for (const Diagnostic& diagnostic : diagnostics.items()) text += diagnostic.summary + "\n";
+    return text;
+  }
+  Error OnlyFailure(const ExecuteResult& result) {
+    EXPECT_EQ(result.failures.size(), 1U);
+    return result.failures.empty() ? Error{} : result.failures.front().error;
+  }
+  bool IsRemembered(const std::string& address) {
+    return desk_.Stored().records.contains(Addr(address));
+  }
+
+  Desk desk_;
+};
+
+TEST_F(FileTest, IsWrittenWithWhatItRefersTo) {
+  Files(Entry("hosts", "${pod.research.networkEndpoints[0].ipAddress} tpu\\n"),
+        Desk::Pod("research"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("create pod.research", "create file.hosts"));
+  EXPECT_THAT(testing::Lines(ChangeOf(plan, "file.hosts").attributes),
+              ElementsAre("content: (none) -> (unknown)", "mode: (none) -> 0644",
+                          "path: (none) -> /project/hosts"));
+  desk_.ApplyAll();
+  const std::string address =
+      desk_.Node("research")["networkEndpoints"].AsList().front()["ipAddress"].AsString();
+  ASSERT_FALSE(address.empty());
+  EXPECT_EQ(Text(), address + " tpu\n");
+  EXPECT_EQ(desk_.files.FileMode(kPath), 0644U);
+}
+
+TEST_F(FileTest, ChangedByHandIsDriftAndIsPutBack) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  desk_.files.SetFile(kPath, "other\n", 0644);
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("update file.hosts"));
+  ASSERT_THAT(plan.drift, SizeIs(1));
+  EXPECT_EQ(plan.drift.front().sentence, "has another content than podctl wrote");
+  EXPECT_THAT(testing::Lines(ChangeOf(plan, "file.hosts").attributes),
+              ElementsAre("content: other\n -> one\n"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "one\n");
+
+  desk_.files.SetFile(kPath, "one\n", 0600);
+  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "file.hosts").attributes),
+              ElementsAre("mode: 0600 -> 0644"));
+  desk_.ApplyAll();
+  EXPECT_EQ(desk_.files.FileMode(kPath), 0644U);
+}
+
+TEST_F(FileTest, RemovedByHandIsWrittenAgain) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  ASSERT_TRUE(desk_.files.Remove(kPath));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("create file.hosts"));
+  EXPECT_EQ(plan.drift.front().sentence, "is gone");
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "one\n");
+}
+
+TEST_F(FileTest, SomebodyElsesFileIsLeftAlone) {
+  desk_.files.SetFile(kPath, "mine\n");
+  Hosts("one\\n");
+  EXPECT_THAT(Refusal(), HasSubstr("/project/hosts is there already, and podctl did not write it"));
+  desk_.files.SetFile(kPath, "one\n", 0644);  // what was to be written is nobody's loss
+  desk_.ApplyAll();
+  // Made between the plan and its apply.
+  Files(Entry("hosts", "one\\n") + Entry("other", "two\\n", "other"));
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line == "start file.other") desk_.files.SetFile("/project/other", "mine\n");
+  };
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("podctl did not write it"));
+  EXPECT_EQ(Text("/project/other"), "mine\n");
+  EXPECT_FALSE(IsRemembered("file.other"));
+}
+
+TEST_F(FileTest, AnEditBetweenPlanAndApplyIsNotWrittenOver) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  Hosts("two\\n");
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line == "start file.hosts") desk_.files.SetFile(kPath, "mine\n", 0644);
+  };
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message, HasSubstr("was changed after the plan was made"));
+  desk_.events.on_line = nullptr;
+  EXPECT_EQ(Text(), "mine\n");
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "two\n");
+}
+
+TEST_F(FileTest, NothingIsWrittenThroughALink) {
+  desk_.files.SetFile("/home/alice/.bashrc", "mine\n");
+  desk_.files.SetLink(kPath, "/home/alice/.bashrc");
+  Hosts("one\\n");
+  EXPECT_THAT(Refusal(), HasSubstr("/project/hosts is no file"));
+  ASSERT_TRUE(desk_.files.Remove(kPath));
+
+  desk_.files.SetLink("/project/out", "/home/alice");
+  Files(Entry("hosts", "one\\n", "out/hosts"));
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
+              HasSubstr("leads through /project/out, a symbolic link"));
+  EXPECT_EQ(Text("/home/alice/hosts"), "(none)");
+  EXPECT_EQ(Text("/home/alice/.bashrc"), "mine\n");
+  // The way of an absolute path is the user's own.
+  Files(Entry("hosts", "one\\n", "/project/out/hosts"));
+  EXPECT_TRUE(desk_.Apply().ok());
+}
+
+TEST_F(FileTest, GoesWithItsEntryUnlessSomethingElseIsThere) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  Files("  other: {path: other, content: x}\n");
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create file.other", "delete file.hosts"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "(none)");
+  EXPECT_FALSE(IsRemembered("file.hosts"));
+
+  ASSERT_TRUE(desk_.files.Remove("/project/other"));
+  desk_.files.SetFile("/home/alice/x", "mine\n");
+  desk_.files.SetLink("/project/other", "/home/alice/x");
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_EQ(Text("/home/alice/x"), "mine\n");
+  EXPECT_THAT(desk_.Stored().records, IsEmpty());
+}
+
+TEST_F(FileTest, AnotherNameForTheSameFileKeepsIt) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  Files(Entry("renamed", "two\\n"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "two\n");
+  EXPECT_FALSE(IsRemembered("file.hosts"));
+  EXPECT_TRUE(IsRemembered("file.renamed"));
+}
+
+TEST_F(FileTest, AnotherPathTakesTheOldFileAway) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  Files(Entry("hosts", "one\\n", "sub/hosts"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace file.hosts"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "(none)");
+  EXPECT_EQ(Text("/project/sub/hosts"), "one\n");
+}
+
+TEST_F(FileTest, WhatIsSensitiveIsForTheOwnerAndInNoState) {
+  Files("  auth: {path: auth, content: \"t=${var.token}\"}\n");
+  const Plan plan = desk_.MakePlan();
+  EXPECT_TRUE(ChangeOf(plan, "file.auth").attributes.front().sensitive);
+  desk_.ApplyAll();
+  EXPECT_EQ(Text("/project/auth"), "t=s3cret");
+  EXPECT_EQ(desk_.files.FileMode("/project/auth"), 0600U);
+  EXPECT_THAT(StateToJson(desk_.Stored()), Not(HasSubstr("s3cret")));
+  desk_.files.SetFile("/project/auth", "t=guess", 0600);
+  const Plan again = desk_.MakePlan();
+  EXPECT_THAT(again.drift, SizeIs(1));
+  EXPECT_TRUE(ChangeOf(again, "file.auth").attributes.front().sensitive);
+}
+
+TEST_F(FileTest, AFullDiskLeavesWhatWasThere) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  Hosts(std::string(100'000, 'x'));
+  desk_.files.LimitSpace(50'000);
+  EXPECT_EQ(desk_.Apply().failures.size(), 1U);
+  EXPECT_EQ(Text(), "one\n");
+  desk_.files.LimitSpace(std::nullopt);
+  desk_.ApplyAll();
+  EXPECT_THAT(Text(), SizeIs(100'000));
+  for (const std::string& path : desk_.files.AllFiles()) {
+    EXPECT_THAT(path, Not(HasSubstr("podctl-tmp")));
+  }
+}
+
+// A kill -9 at any step of a write, a change, a removal.
+TEST_F(FileTest, AKillAtAnyStepLosesNothing) {
+  for (int stage = 0; stage < 3; ++stage) {
+    for (int steps = 0; steps < 60; ++steps) {
+      SCOPED_TRACE(::testing::Message() << "stage " << stage << ", killed after " << steps);
+      Desk desk;
+      const auto spec = [&](const std::string& files) {
+        desk.SpecText("project: p\nzone: europe-west4-a\npods: {}\nfiles:" + files);
+      };
+      const std::string one = "\n" + Entry("hosts", "one\\n");
+      spec(one);
+      if (stage > 0) desk.ApplyAll();
+      if (stage == 1) spec("\n" + Entry("hosts", "two\\n"));
+      if (stage == 2) spec(" {}\n");
+      desk.files.StopAfter(desk.files.Steps() + steps);
+      desk.TryApply();
+      const bool stopped = desk.files.Stopped();
+      desk.files.Restart();
+      desk.ApplyAll();
+      EXPECT_EQ(desk.files.FileText(kPath).value_or("(none)"), stage == 0   ? "one\n"
+                                                               : stage == 1 ? "two\n"
+                                                                            : "(none)");
+      EXPECT_EQ(desk.Stored().records.size(), stage == 2 ? 0U : 1U);
+      if (!stopped) break;
+    }
+  }
+}
+
+TEST_F(FileTest, RefreshOnlyTakesItAsItIs) {
+  Files(Entry("hosts", "one\\n") + Entry("gone", "x", "gone"));
+  desk_.ApplyAll();
+  desk_.files.SetFile(kPath, "other\n", 0644);
+  ASSERT_TRUE(desk_.files.Remove("/project/gone"));
+  desk_.plan_options.mode = PlanMode::kRefreshOnly;
+  EXPECT_THAT(desk_.MakePlan().drift, SizeIs(2));
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_THAT(desk_.MakePlan().drift, IsEmpty());
+  EXPECT_EQ(Text(), "other\n");
+  EXPECT_FALSE(IsRemembered("file.gone"));
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,75 @@
+// What is wrong with an entry of `files` is told at its place, with what to write.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cmd/views/snippet.h"
+#include "plans/kinds/file/spec.h"
+#include "plans/spec/loader.h"
+#include "providers/os/environment.h"
+#include "tests/support/fake_file_system.h"
+#include "tests/support/kinds.h"
+
+namespace podctl {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class FileReaderTest : public ::testing::Test {
+ protected:
+  FileSpec Load(const std::string& entry) {
+    files_.SetFile("team/podctl.yaml",
+                   "variables:\n  token: {sensitive: true, default: s}\nfiles:\n" + entry);
+    LoadOptions options = testing::WithKinds();
+    options.paths = {"team/podctl.yaml"};
+    Diagnostics diagnostics;
+    const Spec spec = LoadSpec(options, files_, FixedEnvironment({}), diagnostics);
+    report_ = FormatDiagnostics(diagnostics, {});
+    return spec.declared.empty() ? FileSpec{} : *spec.declared[0].wanted.As<FileSpec>();
+  }
+
+  testing::FakeFileSystem files_;
+  std::string report_;
+};
+
+TEST_F(FileReaderTest, APathStartsAtTheSpec) {
+  const FileSpec file = Load("  a: {path: ./out/a, content: x}\n");
+  EXPECT_THAT(report_, IsEmpty());
+  EXPECT_EQ(file.path, "team/out/a");
+  EXPECT_EQ(file.folder, "team");
+  EXPECT_EQ(file.mode, 0644U);
+  EXPECT_EQ(Load("  a: {path: /etc/a, content: x, mode: 0640}\n").folder, "");
+  EXPECT_EQ(Load("  a: {path: a, content: x, mode: \"600\"}\n").mode, 0600U);
+  EXPECT_EQ(Load("  a: {path: a, content: \"${var.token}\"}\n").mode, 0600U);
+}
+
+TEST_F(FileReaderTest, WhatIsWrongIsToldWhereItStands) {
+  const auto report = [&](const std::string& entry) {
+    Load(entry);
+    return report_;
+  };
+  EXPECT_THAT(report("  a: {path: ../a, content: x}\n"),
+              AllOf(HasSubstr("`../a` leads out of the spec's folder"),
+                    HasSubstr("write an absolute path"), HasSubstr("podctl.yaml:4:13")));
+  EXPECT_THAT(report("  a: {path: x/../../a, content: x}\n"), HasSubstr("leads out of"));
+  EXPECT_THAT(report("  a: {path: out/, content: x}\n"), HasSubstr("`out/` names no file"));
+  EXPECT_THAT(report("  a: {content: x}\n"), HasSubstr("the file has no `path`"));
+  EXPECT_THAT(report("  a: {path: a}\n"), HasSubstr("the file has no `content`"));
+  EXPECT_THAT(report("  a: {path: a, content: x, mod: 0600}\n"), HasSubstr("`mode`"));
+  EXPECT_THAT(report("  a: {path: a, content: x, mode: rw}\n"), HasSubstr("no mode of a file"));
+  EXPECT_THAT(report("  a: {path: a, content: x, mode: 1777}\n"), HasSubstr("no mode of a file"));
+  EXPECT_THAT(report("  a: {path: a, content: \"${var.token}\", mode: 0644}\n"),
+              HasSubstr("others could read it"));
+  EXPECT_THAT(report("  a: {path: a, content: x}\n  b: {path: ./a, content: y}\n"),
+              HasSubstr("file.a and file.b have the same path, team/a"));
+  EXPECT_THAT(report("  a: {path: a, content: \"${pod.b.state}\"}\n"),
+              HasSubstr("there is no pod `b`"));
+  EXPECT_THAT(report("  a: {path: a, content: x}\n  a: {path: b, content: y}\n"),
+              HasSubstr("twice"));
+}
+
+}  // namespace
+}  // namespace podctl
