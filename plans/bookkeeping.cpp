@@ -5,7 +5,7 @@
 
 namespace podctl {
 
-void TakeBookkeeping(const PodSpec& pod, const NodeLookup& lookup, PodRecord* record) {
+void TakeBookkeeping(const PodSpec& pod, const ReferenceLookup& lookup, PodRecord* record) {
   record->api_version = pod.api_version.value_or(ApiVersion::kV2);
   record->ssh = pod.ssh;
   record->depends_on = pod.depends_on;

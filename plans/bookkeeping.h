@@ -11,6 +11,6 @@ namespace podctl {
 
 // `lookup` is what references of the pod's runtimeEnv are read from. A sensitive value is never
 // kept.
-void TakeBookkeeping(const PodSpec& pod, const NodeLookup& lookup, PodRecord* record);
+void TakeBookkeeping(const PodSpec& pod, const ReferenceLookup& lookup, PodRecord* record);
 
 }  // namespace podctl

@@ -21,7 +21,7 @@ struct DeclaredQuestion {
   const Observation& observation;
   const PlanOptions& options;
   const std::set<Address>& again;  // --replace
-  const NodeLookup& nodes;
+  const ReferenceLookup& nodes;
   // Lets a change wait for all that is planned for what it builds on.
   const std::function<void(const Address& base, Change* change)>& add_waits;
   const std::function<void(const Address& address, Diagnostic refusal)>& refuse;

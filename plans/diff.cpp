@@ -128,7 +128,7 @@ std::map<std::string, Value> QueuedLeaves(const std::optional<QueuedRecord>& que
 class PodComparison {
  public:
   PodComparison(const PodSpec& pod, const PodRecord* record, const Value& observed,
-                const NodeLookup& lookup, const std::string* digest_key)
+                const ReferenceLookup& lookup, const std::string* digest_key)
       : pod_(pod), record_(record), observed_(observed), lookup_(lookup), digest_key_(digest_key) {
     rendered_ = RenderValue(pod.node, lookup, &unknown_);
   }
@@ -310,7 +310,7 @@ class PodComparison {
   const PodSpec& pod_;
   const PodRecord* record_;
   const Value& observed_;
-  const NodeLookup& lookup_;
+  const ReferenceLookup& lookup_;
   const std::string* const digest_key_;
   Value rendered_;
   std::vector<std::string> unknown_;
@@ -341,7 +341,7 @@ void DiffMapDrift(const std::string& field, const Value& applied, const Value* n
   }
 }
 
-Value RenderMetadata(const PodSpec& pod, const NodeLookup& lookup,
+Value RenderMetadata(const PodSpec& pod, const ReferenceLookup& lookup,
                      std::vector<std::string>* unknown) {
   Value metadata = Value::EmptyMap();
   for (const auto& [key, entry] : pod.metadata) {
@@ -371,7 +371,7 @@ bool IsIgnored(const PodSpec& pod, std::string_view path) {
 }
 
 PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observed,
-                const NodeLookup& lookup, const std::string* digest_key) {
+                const ReferenceLookup& lookup, const std::string* digest_key) {
   return PodComparison(pod, record, observed, lookup, digest_key).Run();
 }
 
@@ -415,7 +415,7 @@ std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& reco
   return changes;
 }
 
-std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const NodeLookup& lookup) {
+std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const ReferenceLookup& lookup) {
   std::vector<AttributeChange> attributes;
   std::vector<std::string> unknown;
   Value body = CreateBody(pod, lookup, &unknown);
@@ -474,7 +474,8 @@ std::vector<AttributeChange> DeleteAttributes(const PodRecord& record) {
   return attributes;
 }
 
-Value CreateBody(const PodSpec& pod, const NodeLookup& lookup, std::vector<std::string>* unknown) {
+Value CreateBody(const PodSpec& pod, const ReferenceLookup& lookup,
+                 std::vector<std::string>* unknown) {
   Value body = RenderValue(pod.node, lookup, unknown);
   if (!body.is_map()) body = Value::EmptyMap();
   Value metadata = RenderMetadata(pod, lookup, unknown);
@@ -484,7 +485,7 @@ Value CreateBody(const PodSpec& pod, const NodeLookup& lookup, std::vector<std::
 }
 
 Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observed,
-                const std::vector<std::string>& fields, const NodeLookup& lookup,
+                const std::vector<std::string>& fields, const ReferenceLookup& lookup,
                 std::vector<std::string>* unknown) {
   const Value rendered = RenderValue(pod.node, lookup, unknown);
   Value body = Value::EmptyMap();

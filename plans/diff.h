@@ -26,7 +26,7 @@ struct PodDiff {
 // `record` is nullptr for a pod that podctl has not made yet. `digest_key` is given when `observed`
 // was made from the record, in which a sensitive value stands as its digest.
 PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observed,
-                const NodeLookup& lookup, const std::string* digest_key = nullptr);
+                const ReferenceLookup& lookup, const std::string* digest_key = nullptr);
 
 // What changed behind podctl's back: `record` (as applied) against `observed`, but for what `pod`
 // (as the spec has it now) says to ignore.
@@ -40,17 +40,18 @@ std::optional<QueuedRecord> RecordOf(const PodSpec& pod);
 bool IsIgnored(const PodSpec& pod, std::string_view path);
 
 // Everything a create would send, as lines of a plan.
-std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const NodeLookup& lookup);
+std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const ReferenceLookup& lookup);
 // Everything a delete removes, as lines of a plan.
 std::vector<AttributeChange> DeleteAttributes(const PodRecord& record);
 
 // The body of nodes.create. `unknown`: paths whose references cannot be rendered yet.
-Value CreateBody(const PodSpec& pod, const NodeLookup& lookup, std::vector<std::string>* unknown);
+Value CreateBody(const PodSpec& pod, const ReferenceLookup& lookup,
+                 std::vector<std::string>* unknown);
 
 // The body of nodes.patch for `fields`, merged into what the API says now: podctl's own keys of
 // metadata and labels are set (or removed), every other key is kept, ignored ones too.
 Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observed,
-                const std::vector<std::string>& fields, const NodeLookup& lookup,
+                const std::vector<std::string>& fields, const ReferenceLookup& lookup,
                 std::vector<std::string>* unknown);
 
 // The names updateMask has for `fields`.

@@ -279,7 +279,7 @@ PodDraft DraftOf(const std::string& pod, const NodeName& name, const Value& node
 bool Insist(const PodSpec& pod, const Value& node, PodDraft* draft) {
   bool changed = false;
   for (const std::string& path : DifferingPaths(
-           pod, node, [](const std::string&) { return static_cast<const Value*>(nullptr); })) {
+           pod, node, [](const Address&) { return static_cast<const Value*>(nullptr); })) {
     const Field* field = gcp::FindNodeField(path);
     if (field == nullptr || draft->node.FindPath(path) != nullptr) continue;
     const Value* there = node.FindPath(path);
@@ -291,7 +291,7 @@ bool Insist(const PodSpec& pod, const Value& node, PodDraft* draft) {
 }
 
 std::vector<std::string> DifferingPaths(const PodSpec& pod, const Value& node,
-                                        const NodeLookup& lookup) {
+                                        const ReferenceLookup& lookup) {
   std::vector<std::string> paths;
   for (const AttributeChange& attribute : DiffPod(pod, nullptr, node, lookup).attributes) {
     paths.push_back(attribute.path);
@@ -299,8 +299,8 @@ std::vector<std::string> DifferingPaths(const PodSpec& pod, const Value& node,
   return paths;
 }
 
-void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const NodeLookup& lookup,
-              const std::string& now, State* state) {
+void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node,
+              const ReferenceLookup& lookup, const std::string& now, State* state) {
   const Address address = PodAddress(pod.name);
   PODCTL_CHECK(!Pods(*state).contains(address));
   PodRecord& record = Pods(*state)[address];

@@ -35,13 +35,13 @@ bool Insist(const PodSpec& pod, const Value& node, PodDraft* draft);
 
 // The paths in which `node` is otherwise than `pod` wants it.
 std::vector<std::string> DifferingPaths(const PodSpec& pod, const Value& node,
-                                        const NodeLookup& lookup);
+                                        const ReferenceLookup& lookup);
 
 // The state with the node taken over as `pod` of the spec: podctl owns what the spec sets and the
 // node has, with the values the node has. Its runtime counts as started with the present variables,
 // for nothing tells otherwise. `now`: RFC 3339. The address must not be in the state yet.
-void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node, const NodeLookup& lookup,
-              const std::string& now, State* state);
+void TakeOver(const PodSpec& pod, const NodeName& name, const Value& node,
+              const ReferenceLookup& lookup, const std::string& now, State* state);
 
 // Why the node cannot be taken over as it is; empty when it can.
 std::string WhyNotNow(const Value& node);

@@ -36,11 +36,9 @@ class Planner {
         options_(options),
         diagnostics_(diagnostics),
         again_(AddressesIn(options.replace)),
-        steps_(
-            state, [this](const std::string& pod) { return Known(pod); }, again_,
-            [this](const Address& address, Diagnostic diagnostic) {
-              refusals_.emplace_back(address, std::move(diagnostic));
-            }) {}
+        steps_(state, Lookup(), again_, [this](const Address& address, Diagnostic diagnostic) {
+          refusals_.emplace_back(address, std::move(diagnostic));
+        }) {}
 
   Plan Run() {
     plan_.mode = options_.mode;
@@ -82,8 +80,8 @@ class Planner {
     auto it = known_.find(pod);
     return it == known_.end() ? nullptr : it->second;
   }
-  NodeLookup Lookup() const {
-    return [this](const std::string& pod) { return Known(pod); };
+  ReferenceLookup Lookup() const {
+    return [this](const Address& of) { return of.kind == kPodKind ? Known(of.name) : nullptr; };
   }
 
   const PodRecord* RecordOf(const Address& address) const { return Pods(state_).Get(address); }
@@ -169,6 +167,7 @@ class Planner {
 
   // A pod that waits for another waits for its bootstrap too, as dependents expect a working pod.
   void AddWaits(const Address& dependency, Change* change) const {
+    if (dependency.kind != kPodKind) return change->waits_for.push_back(dependency);
     const auto changes = of_pod_.find(dependency.name);
     if (changes == of_pod_.end()) return;
     for (std::size_t index : changes->second) {

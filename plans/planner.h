@@ -43,7 +43,7 @@ struct RenderedStep {
   std::string digest;
 };
 std::optional<RenderedStep> RenderStep(const Step& step, const std::string& files_digest,
-                                       const NodeLookup& lookup);
+                                       const ReferenceLookup& lookup);
 
 // The step podctl makes itself: restart tpu-runtime. Its digest is of the value it must run with.
 inline constexpr const char* kRuntimeStepName = "tpu-runtime";

@@ -37,7 +37,7 @@ void AddStateChange(const Value* node, const PodSpec& pod,
   attributes->insert(place, std::move(change));
 }
 
-std::vector<AttributeChange> NewAttributes(const PodSpec& pod, const NodeLookup& lookup) {
+std::vector<AttributeChange> NewAttributes(const PodSpec& pod, const ReferenceLookup& lookup) {
   std::vector<AttributeChange> attributes = CreateAttributes(pod, lookup);
   if (pod.desired_state == "STOPPED") AddStateChange(nullptr, pod, &attributes);
   return attributes;

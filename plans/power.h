@@ -26,6 +26,6 @@ void AddStateChange(const Value* node, const PodSpec& pod,
                     std::vector<AttributeChange>* attributes);
 
 // What a plan shows of a pod that is made: all that its create sends, and the state it ends in.
-std::vector<AttributeChange> NewAttributes(const PodSpec& pod, const NodeLookup& lookup);
+std::vector<AttributeChange> NewAttributes(const PodSpec& pod, const ReferenceLookup& lookup);
 
 }  // namespace podctl

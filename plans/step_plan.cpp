@@ -221,7 +221,7 @@ std::string RuntimeDigest(const std::string& tensorflow_env_vars) {
 }
 
 std::optional<RenderedStep> RenderStep(const Step& step, const std::string& files_digest,
-                                       const NodeLookup& lookup) {
+                                       const ReferenceLookup& lookup) {
   RenderedStep rendered{step, {}};
   Value env = Value::EmptyMap();
   for (auto& [name, text] : rendered.step.env) {

@@ -39,7 +39,7 @@ class StepPlanner {
   using Refuse = std::function<void(const Address& address, Diagnostic diagnostic)>;
 
   // `again`: addresses of steps to run on all their workers, whatever is remembered of them.
-  StepPlanner(const State& state, NodeLookup lookup, std::set<Address> again, Refuse refuse)
+  StepPlanner(const State& state, ReferenceLookup lookup, std::set<Address> again, Refuse refuse)
       : state_(state),
         lookup_(std::move(lookup)),
         again_(std::move(again)),
@@ -61,7 +61,7 @@ class StepPlanner {
   const StepWorkerRecord* RecordOf(const Address& step, int worker) const;
 
   const State& state_;
-  const NodeLookup lookup_;
+  const ReferenceLookup lookup_;
   const std::set<Address> again_;
   const Refuse refuse_;
 };

@@ -139,9 +139,9 @@ Value RootModule(Value::List resources) {
 
 void FindReferencesIn(const Value& value, std::set<std::string>* references) {
   if (value.is_string()) {
-    for (const PodReference& reference : FindReferences(value.AsString())) {
-      references->insert("pod." + reference.pod + "." + reference.path);
-      references->insert("pod." + reference.pod);
+    for (const Reference& reference : FindReferences(value.AsString())) {
+      references->insert(reference.of.Text() + "." + reference.path);
+      references->insert(reference.of.Text());
     }
   }
   for (const Value& item : value.AsList()) FindReferencesIn(item, references);

@@ -54,8 +54,8 @@ struct Judged {
   const Value* seen = nullptr;         // null: it is gone; nullptr: nobody looked
   bool again = false;                  // --replace names it
   PlanMode mode = PlanMode::kNormal;
-  const NodeLookup& nodes;  // by which references are read
-  const State& state;       // for its key, and for what else is of the kind
+  const ReferenceLookup& nodes;  // by which references are read
+  const State& state;            // for its key, and for what else is of the kind
 };
 
 // What becomes of it.
@@ -98,6 +98,11 @@ class Kind {
   // ---- Spec. What is wrong is reported to the section's reader, and the rest read all the same.
   virtual Declared Read(const YamlEntry& entry, const Section& section) const = 0;
 
+  // What later things can refer to, as `${KIND.NAME.PATH}`; nothing: they cannot.
+  virtual std::vector<std::string> published() const { return {}; }
+  // Their values, by path, as far as they are known.
+  virtual Value Published(const AnyRecord& /*record*/) const { return Value::EmptyMap(); }
+
   // What cannot be beside each other, of all that specs declare of the kind.
   virtual std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& /*all*/) const {
     return {};
@@ -126,7 +131,7 @@ class Kind {
   virtual std::string WhatCannotBe(const Change& change) const = 0;
   // What a plan shows of `change`, which makes a thing, told from its payload alone.
   virtual std::vector<AttributeChange> ShownOf(const Change& change,
-                                               const NodeLookup& nodes) const = 0;
+                                               const ReferenceLookup& nodes) const = 0;
   virtual void VisitSecrets(const Address& /*address*/, Payload* /*payload*/,
                             const SecretVisitor& /*visit*/) const {}
   // What has to be as it was when `change` is applied later; null: nothing. Of what was seen.

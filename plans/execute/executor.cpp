@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "plans/engine/kind.h"
 #include "plans/execute/call_pool.h"
 #include "plans/execute/journal.h"
 #include "plans/execute/save_pace.h"
@@ -55,16 +56,14 @@ class Loop {
         drain_(std::move(drain)),
         leave_(std::move(leave)),
         journal_(state, doors.store, doors.generation, doors.clock, doors.random,
-                 [this](const std::string& pod) -> const Value* {
-                   auto it = nodes_.find(pod);
-                   return it == nodes_.end() ? nullptr : &it->second;
-                 }),
+                 [this](const Address& of) { return context_.Lookup()(of); }),
         context_{doors.provider,
                  doors.steps,
                  journal_,
                  doors.clock,
                  doors.random,
                  nodes_,
+                 published_,
                  [this](const auto& address, const auto& text) { events_.OnNote(address, text); },
                  options.operation_timeout,
                  options.wait_for_capacity},
@@ -101,6 +100,14 @@ class Loop {
     return std::chrono::duration_cast<milliseconds>(Now() - time);
   }
 
+  // What later things can refer to, as the state has it now.
+  void Publish(const Change& change) {
+    const Kind* kind = change.payload.kind();
+    const auto record = journal_.state().records.find(change.address);
+    if (kind == nullptr || record == journal_.state().records.end()) return;
+    published_.insert_or_assign(change.address, kind->Published(record->second));
+  }
+
   void Prepare(const Plan& plan, const Observation& observation) {
     if (plan.mode == PlanMode::kRefreshOnly) {
       // What is there is taken for right, so what the spec says is nobody's yet.
@@ -114,6 +121,7 @@ class Loop {
       if (node != nullptr && LivesOn(change)) nodes_[change.address.name] = *node;
     }
     for (const Change& change : plan.changes) {
+      if (LivesOn(change)) Publish(change);
       const PodChange* pod = AsPod(change);
       if (pod != nullptr && change.address.deposed.empty()) pods_.insert(change.address.name);
       if (IsKeep(change)) {
@@ -362,6 +370,7 @@ class Loop {
     }
     item.stage = Stage::kDone;
     counts_.Add(item.change->verb);
+    Publish(*item.change);
     events_.OnComplete(*item.change, elapsed, item.task->Id());
     for (std::size_t follower : item.followers) {
       if (--items_[follower].waits_left == 0 && items_[follower].stage == Stage::kWaiting) {
@@ -484,6 +493,7 @@ class Loop {
   const std::stop_token drain_;
   const std::stop_token leave_;
   std::map<std::string, Value> nodes_;
+  std::map<Address, Value> published_;
   Journal journal_;
   TaskContext context_;
   std::vector<Item> items_;

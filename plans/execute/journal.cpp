@@ -30,7 +30,7 @@ void KeepIgnored(const PodSpec& pod, const Value& before, Value* applied) {
 }  // namespace
 
 Journal::Journal(State& state, StateStore& store, Generation& generation, Clock& clock,
-                 Random& random, NodeLookup lookup)
+                 Random& random, ReferenceLookup lookup)
     : state_(state),
       store_(store),
       generation_(generation),
@@ -61,7 +61,7 @@ void Journal::NotePod(const PodSpec& pod) {
   Stay(&record);
   CopyBookkeeping(pod, &record);
   Own(pod, &record);
-  if (const Value* node = lookup_(pod.name)) RememberKeys(pod, (*node)["metadata"], &record);
+  if (const Value* node = lookup_(address)) RememberKeys(pod, (*node)["metadata"], &record);
   ForgetOldSteps(pod);
 }
 

@@ -30,7 +30,7 @@ class Journal {
   // journal's life; saves move `generation` on. The store's lock must be held. `lookup` is what
   // references of a pod's runtimeEnv are read from.
   Journal(State& state, StateStore& store, Generation& generation, Clock& clock, Random& random,
-          NodeLookup lookup);
+          ReferenceLookup lookup);
 
   const State& state() const { return state_; }
   // nullptr when the address is not in the state.
@@ -130,7 +130,7 @@ class Journal {
   Generation& generation_;
   std::optional<State> saved_;  // what is stored, once this run has saved
   Clock& clock_;
-  const NodeLookup lookup_;
+  const ReferenceLookup lookup_;
   bool dirty_ = true;  // the settled state is not yet what is stored
 };
 

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 
+#include "plans/kinds/pod/record.h"
+
 namespace podctl {
 
-NodeLookup TaskContext::Lookup() const {
-  return [this](const std::string& pod) -> const Value* {
-    auto it = nodes.find(pod);
+ReferenceLookup TaskContext::Lookup() const {
+  return [this](const Address& of) -> const Value* {
+    if (of.kind != kPodKind) {
+      const auto it = published.find(of);
+      return it == published.end() ? nullptr : &it->second;
+    }
+    const auto it = nodes.find(of.name);
     return it == nodes.end() ? nullptr : &it->second;
   };
 }

@@ -53,11 +53,13 @@ struct TaskContext {
   Random& random;
   // The nodes as last seen, by pod name: what references are read from.
   std::map<std::string, Value>& nodes;
+  // And what other things publish.
+  std::map<Address, Value>& published;
   std::function<void(const Address& address, const std::string& text)> note;
   std::chrono::milliseconds operation_timeout;
   bool wait_for_capacity = true;  // false: a queued request is left in the queue
 
-  NodeLookup Lookup() const;
+  ReferenceLookup Lookup() const;
 };
 
 class Task {

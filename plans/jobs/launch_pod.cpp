@@ -32,7 +32,7 @@ void ReadLibtpuFlags(const PodSpec& spec, const PodRecord* record, LaunchPod* po
     }
   }
   if (wanted == spec.runtime_env.end()) return;
-  const auto nobody = [](const std::string&) -> const Value* { return nullptr; };
+  const auto nobody = [](const Address&) -> const Value* { return nullptr; };
   pod->libtpu_flags = RenderText(wanted->second, nobody).value_or("");
 }
 

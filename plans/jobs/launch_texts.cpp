@@ -25,12 +25,12 @@ enum class Into { kWord, kShellText };
 Result<std::string> Rendered(const std::string& text, const LaunchPod& pod, Into into) {
   std::string plain;
   for (const TemplatePart& part : SplitTemplate(text)) {
-    if (part.kind != TemplatePart::Kind::kPod) {
+    if (part.kind != TemplatePart::Kind::kReference) {
       plain += part.text;
       continue;
     }
     const auto value =
-        RenderText(part.text, [&](const std::string&) -> const Value* { return &pod.node; });
+        RenderText(part.text, [&](const Address&) -> const Value* { return &pod.node; });
     if (!value && pod.guessed) {
       plain += fmt::format("<{} of {}>", part.path, part.name);
       continue;

@@ -59,7 +59,7 @@ std::string CompareNames(const Change& change, const PodChange& pod) {
   return same ? "" : fmt::format("{} is the name of something else in it", change.address);
 }
 
-std::string CheckChange(const Change& change, bool has_prior, const NodeLookup& lookup) {
+std::string CheckChange(const Change& change, bool has_prior, const ReferenceLookup& lookup) {
   const bool acts_on_there =
       change.begun || change.verb == Verb::kUpdate || IsReplace(change) || IsDelete(change);
   if (!has_prior && acts_on_there) {
@@ -79,8 +79,8 @@ std::string CheckChange(const Change& change, bool has_prior, const NodeLookup& 
 
 std::string WhyShownOtherwise(const SavedPlan& saved) {
   const Nodes nodes = NodesOf(saved);
-  const NodeLookup lookup = [&](const std::string& pod) -> const Value* {
-    const auto found = nodes.find(pod);
+  const ReferenceLookup lookup = [&](const Address& of) -> const Value* {
+    const auto found = of.kind == kPodKind ? nodes.find(of.name) : nodes.end();
     return found == nodes.end() ? nullptr : found->second;
   };
   for (const Change& change : saved.plan.changes) {

@@ -388,10 +388,10 @@ class Importer {
   }
 
   // Nodes that the pod's references are read from.
-  NodeLookup Lookup() {
-    return [this](const std::string& pod) -> const Value* {
-      auto [it, is_new] = others_.try_emplace(pod);
-      const PodRecord* record = Pods(edit_->state()).Get(PodAddress(pod));
+  ReferenceLookup Lookup() {
+    return [this](const Address& of) -> const Value* {
+      auto [it, is_new] = others_.try_emplace(of);
+      const PodRecord* record = Pods(edit_->state()).Get(of);
       if (is_new && record != nullptr) {
         auto node = provider_->GetNode(NameOf(*record), doors_.stop);
         if (node) it->second = std::move(*node);
@@ -485,7 +485,7 @@ class Importer {
   bool known_ = false;                    // the state has it
   std::string text_;                      // the spec that matches; empty when there was one
   std::vector<std::string> differs_;
-  std::map<std::string, std::optional<Value>> others_;
+  std::map<Address, std::optional<Value>> others_;
   NoImport none_;
 };
 

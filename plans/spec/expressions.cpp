@@ -55,6 +55,29 @@ TemplatePart Bad(TemplatePart part, std::string problem, std::string suggestion)
   return part;
 }
 
+// `rest`: what stands behind the first dot; empty: there is none.
+TemplatePart Unknown(TemplatePart part, std::string_view head, std::string_view rest,
+                     const std::vector<std::string>& targets) {
+  std::string suggestion = fmt::format("write `${}` for the text itself", Shortened(part.text));
+  if (!rest.empty()) {
+    std::vector<std::string> heads = {"var", "env"};
+    heads.insert(heads.end(), targets.begin(), targets.end());
+    const std::string near = SuggestWord(head, heads);
+    std::string known = "known are ";
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      known += fmt::format("{}`${{{}.…}}`",
+                           i == 0                  ? ""
+                           : i + 1 == heads.size() ? " and "
+                                                   : ", ",
+                           heads[i]);
+    }
+    suggestion =
+        near.empty() ? known : fmt::format("did you mean `${{{}.{}}}`?", near, Shortened(rest));
+  }
+  const std::string problem = fmt::format("unknown expression `{}`", Shortened(part.text));
+  return Bad(std::move(part), problem, suggestion);
+}
+
 // `body` is what stands between the braces.
 TemplatePart ParseExpression(TemplatePart part, std::string_view body) {
   using Kind = TemplatePart::Kind;
@@ -71,27 +94,31 @@ TemplatePart ParseExpression(TemplatePart part, std::string_view body) {
     part.name = rest;
     return part;
   }
-  if (head == "pod") {
-    const auto second = rest.find('.');
-    part.name = rest.substr(0, second);
-    if (second != std::string_view::npos) part.path = rest.substr(second + 1);
-    if (!IsName(part.name) || !IsPath(part.path)) {
-      return Bad(part, fmt::format("`{}` is no reference to a pod", Shortened(part.text)),
-                 "write `${pod.NAME.PATH}`");
-    }
-    part.kind = Kind::kPod;
+  const auto second = rest.find('.');
+  const std::string_view name = rest.substr(0, second);
+  const std::string_view path =
+      second == std::string_view::npos ? std::string_view() : rest.substr(second + 1);
+  if (IsName(head) && IsName(name) && IsPath(path)) {
+    part.kind = Kind::kReference;
+    part.target = head;
+    part.name = name;
+    part.path = path;
     return part;
   }
-  std::string suggestion = fmt::format("write `${}` for the text itself", Shortened(part.text));
-  if (dot != std::string_view::npos) {
-    const std::string near = SuggestWord(head, {"var", "env", "pod"});
-    suggestion = near.empty() ? "known are `${var.…}`, `${env.…}` and `${pod.…}`"
-                              : fmt::format("did you mean `${{{}.{}}}`?", near, Shortened(rest));
+  if (head == "pod") {
+    return Bad(part, fmt::format("`{}` is no reference to a pod", Shortened(part.text)),
+               "write `${pod.NAME.PATH}`");
   }
-  return Bad(part, fmt::format("unknown expression `{}`", Shortened(part.text)), suggestion);
+  return Unknown(part, head, dot == std::string_view::npos ? "" : rest, {"pod"});
 }
 
 }  // namespace
+
+TemplatePart AsUnknown(TemplatePart reference, const std::vector<std::string>& targets) {
+  const std::string head = reference.target;
+  const std::string rest = reference.name + "." + reference.path;
+  return Unknown(std::move(reference), head, rest, targets);
+}
 
 std::vector<TemplatePart> SplitTemplate(std::string_view text) {
   std::vector<TemplatePart> parts;

@@ -157,7 +157,7 @@ class Loader {
   }
 
   void ReadPods(Spec& spec) {
-    ValueReader reader(variables_, environment_, problems_);
+    ValueReader reader(variables_, environment_, problems_, ReferenceTargets());
     scopes_.Settle(reader, {options_.project, options_.zone}, problems_);
     spec.project = scopes_.place().project.value_or("");
     spec.zone = scopes_.place().zone.value_or("");
@@ -266,10 +266,53 @@ class Loader {
     }
   }
 
+  std::vector<std::string> ReferenceTargets() const {
+    std::vector<std::string> targets = {"pod"};
+    for (const Kind* kind : options_.kinds.all) {
+      if (!kind->published().empty()) targets.emplace_back(kind->name());
+    }
+    return targets;
+  }
+
+  // Of the i-th declared thing, to another one that is no pod.
+  void Follow(const FoundReference& reference, Spec& spec, std::size_t i) {
+    const Address address{reference.target, reference.pod};
+    const auto other = std::find_if(spec.declared.begin(), spec.declared.end(),
+                                    [&](const Declared& each) { return each.address == address; });
+    const auto report = [&](std::string summary, std::string suggestion) {
+      Diagnostic diagnostic = reference.at;
+      diagnostic.summary = std::move(summary);
+      diagnostic.suggestion = std::move(suggestion);
+      problems_.Add(std::move(diagnostic));
+    };
+    if (other == spec.declared.end()) return report(fmt::format("there is no `{}`", address), "");
+    const Kind& kind = *other->wanted.kind();
+    const std::vector<std::string> paths = kind.published();
+    if (std::find(paths.begin(), paths.end(), reference.path) == paths.end()) {
+      return report(
+          fmt::format("a {} has no `{}` to refer to", kind.codec().noun(), reference.path),
+          fmt::format("known are `{}`", fmt::join(paths, "`, `")));
+    }
+    std::vector<Address>& builds_on = spec.declared[i].builds_on;
+    if (std::find(builds_on.begin(), builds_on.end(), address) == builds_on.end()) {
+      builds_on.push_back(address);
+    }
+  }
+
   // What is between declared things, and between them and pods.
   void ResolveDeclared(std::vector<ReadPod>& pods, Spec& spec) {
     for (std::size_t i = 0; i < spec.declared.size(); ++i) {
-      spec.declared[i].builds_on = ResolveReferences(references_[i], pods, problems_);
+      std::vector<FoundReference> to_pods;
+      for (FoundReference& reference : references_[i]) {
+        if (reference.target == "pod") {
+          to_pods.push_back(std::move(reference));
+        } else {
+          Follow(reference, spec, i);
+        }
+      }
+      std::vector<Address>& builds_on = spec.declared[i].builds_on;
+      const std::vector<Address> found = ResolveReferences(to_pods, pods, problems_);
+      builds_on.insert(builds_on.begin(), found.begin(), found.end());
     }
     for (const Kind* kind : options_.kinds.all) {
       std::vector<const Declared*> all;

@@ -47,8 +47,8 @@ bool HasTemplates(const Value& value) {
 
 // nullopt when something in `value` cannot be rendered and so `value` as a whole is unknown; a map
 // just lacks what is unknown.
-std::optional<Value> RenderAt(const Value& value, const std::string& path, const NodeLookup& lookup,
-                              std::vector<std::string>* unknown) {
+std::optional<Value> RenderAt(const Value& value, const std::string& path,
+                              const ReferenceLookup& lookup, std::vector<std::string>* unknown) {
   if (value.is_string()) {
     if (auto text = RenderText(value.AsString(), lookup)) return Value(std::move(*text));
     if (unknown != nullptr) unknown->push_back(path);
@@ -81,11 +81,12 @@ std::optional<Value> RenderAt(const Value& value, const std::string& path, const
 
 }  // namespace
 
-std::vector<PodReference> FindReferences(std::string_view template_text) {
-  std::vector<PodReference> references;
+std::vector<Reference> FindReferences(std::string_view template_text) {
+  std::vector<Reference> references;
   if (template_text.find("${") == std::string_view::npos) return references;
   for (const TemplatePart& part : SplitTemplate(template_text)) {
-    if (part.kind == TemplatePart::Kind::kPod) references.push_back({part.name, part.path});
+    if (part.kind == TemplatePart::Kind::kReference)
+      references.push_back({{part.target, part.name}, part.path});
   }
   return references;
 }
@@ -100,15 +101,16 @@ std::string EscapeTemplate(std::string_view literal) {
   return escaped;
 }
 
-std::optional<std::string> RenderText(std::string_view template_text, const NodeLookup& lookup) {
+std::optional<std::string> RenderText(std::string_view template_text,
+                                      const ReferenceLookup& lookup) {
   if (template_text.find("${") == std::string_view::npos) return std::string(template_text);
   std::string text;
   for (const TemplatePart& part : SplitTemplate(template_text)) {
-    if (part.kind != TemplatePart::Kind::kPod) {
+    if (part.kind != TemplatePart::Kind::kReference) {
       text += part.text;
       continue;
     }
-    const Value* node = lookup(part.name);
+    const Value* node = lookup({part.target, part.name});
     const Value* value = node == nullptr ? nullptr : FindNodePath(*node, part.path);
     const auto scalar = value == nullptr ? std::nullopt : ScalarText(*value);
     if (!scalar) return std::nullopt;
@@ -117,7 +119,8 @@ std::optional<std::string> RenderText(std::string_view template_text, const Node
   return text;
 }
 
-Value RenderValue(const Value& value, const NodeLookup& lookup, std::vector<std::string>* unknown) {
+Value RenderValue(const Value& value, const ReferenceLookup& lookup,
+                  std::vector<std::string>* unknown) {
   if (!HasTemplates(value)) return value;
   return RenderAt(value, "", lookup, unknown).value_or(Value());
 }

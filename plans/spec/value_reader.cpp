@@ -149,6 +149,29 @@ std::optional<std::string> ValueReader::VariableValue(const TemplatePart& part,
   return it->second.value;
 }
 
+bool ValueReader::TakeReference(const TemplatePart& part, const YamlNode& node,
+                                const SourcePlace& place, const Slot& slot, TextRules rules) {
+  if (std::find(targets_.begin(), targets_.end(), part.target) == targets_.end()) {
+    const TemplatePart unknown = AsUnknown(part, targets_);
+    Report(Severity::kError, node, place, slot, unknown.problem, unknown.suggestion, "");
+    return false;
+  }
+  const bool is_pod = part.target == "pod";
+  if (!(is_pod ? rules.pods : rules.things)) {
+    Report(Severity::kError, node, place, slot,
+           is_pod ? fmt::format("`{}` cannot refer to another pod", slot.key)
+                  : fmt::format("`{}` cannot refer to a `{}`", slot.key, part.target),
+           is_pod ? "it is needed before any pod exists" : "it is needed before there is one", "");
+    return false;
+  }
+  Diagnostic at = DiagnosticAt(node, place, "");
+  at.context = slot.context;
+  FoundReference found{part.name, part.path, std::move(at)};
+  found.target = part.target;
+  references_.push_back(std::move(found));
+  return true;
+}
+
 std::optional<std::string> ValueReader::ExpressionValue(const TemplatePart& part,
                                                         const YamlNode& node,
                                                         const SourcePlace& place, const Slot& slot,
@@ -165,18 +188,9 @@ std::optional<std::string> ValueReader::ExpressionValue(const TemplatePart& part
       Report(Severity::kError, node, place, slot, wrong, "", "");
       return std::nullopt;
     }
-    case TemplatePart::Kind::kPod: {
-      if (!rules.pods) {
-        Report(Severity::kError, node, place, slot,
-               fmt::format("`{}` cannot refer to another pod", slot.key),
-               "it is needed before any pod exists", "");
-        return std::nullopt;
-      }
-      Diagnostic at = DiagnosticAt(node, place, "");
-      at.context = slot.context;
-      references_.push_back({part.name, part.path, std::move(at)});
-      return part.text;
-    }
+    case TemplatePart::Kind::kReference:
+      return TakeReference(part, node, place, slot, rules) ? std::optional(part.text)
+                                                           : std::nullopt;
     case TemplatePart::Kind::kBad:
       Report(Severity::kError, node, place, slot, part.problem, part.suggestion, "");
       return std::nullopt;
@@ -213,7 +227,7 @@ std::optional<TextValue> ValueReader::ReadText(const YamlNode& node, const Slot&
     const auto value = ExpressionValue(part, node, place, slot, rules, result.sensitive);
     ok = ok && value.has_value();
     if (!value) continue;
-    const bool is_template = part.kind == TemplatePart::Kind::kPod;
+    const bool is_template = part.kind == TemplatePart::Kind::kReference;
     result.text += rules.pods && !is_template ? EscapeTemplate(*value) : *value;
   }
   if (!ok) return std::nullopt;

@@ -37,6 +37,7 @@ using Variables = std::map<std::string, Variable>;
 // What a text may hold besides variables and environment.
 struct TextRules {
   bool pods = false;     // references to pods; then the result is template text (spec.h)
+  bool things = false;   // references to what else there is of kinds before; likewise
   bool secrets = false;  // sensitive variables
 };
 
@@ -45,14 +46,15 @@ struct TextValue {
   bool sensitive = false;  // it holds a sensitive variable
 };
 
-// A reference to another pod, found while reading.
+// A reference to a pod, or to another thing, found while reading.
 struct FoundReference {
-  std::string pod;
+  std::string pod;  // or the name of a thing of `target`
   std::string path;
   Diagnostic at;  // its place, for what there may be to say about it
   // Of lifecycle.replaceTriggeredBy: its value is put in no text, and it may name a step.
   bool trigger = false;
   std::string step = {};
+  std::string target = "pod";
 };
 
 // What speaks against a spec's reading the environment variable `name`; "": nothing. What podctl
@@ -61,8 +63,13 @@ std::string WhyNotReadable(const std::string& name, bool is_set);
 
 class ValueReader {
  public:
-  ValueReader(const Variables& variables, const Environment& environment, Problems& problems)
-      : variables_(variables), environment_(environment), problems_(problems) {}
+  // `targets`: the kinds that can be referred to.
+  ValueReader(const Variables& variables, const Environment& environment, Problems& problems,
+              std::vector<std::string> targets = {"pod"})
+      : variables_(variables),
+        environment_(environment),
+        problems_(problems),
+        targets_(std::move(targets)) {}
 
   void Error(const YamlNode& at, const Slot& slot, std::string summary, std::string suggestion = {},
              std::string detail = {});
@@ -105,6 +112,9 @@ class ValueReader {
   std::optional<std::string> ExpressionValue(const TemplatePart& part, const YamlNode& node,
                                              const SourcePlace& place, const Slot& slot,
                                              TextRules rules, bool& sensitive);
+  // False after a report.
+  bool TakeReference(const TemplatePart& part, const YamlNode& node, const SourcePlace& place,
+                     const Slot& slot, TextRules rules);
   std::optional<std::string> VariableValue(const TemplatePart& part, const YamlNode& node,
                                            const SourcePlace& place, const Slot& slot,
                                            TextRules rules, bool& sensitive);
@@ -112,6 +122,7 @@ class ValueReader {
   const Variables& variables_;
   const Environment& environment_;
   Problems& problems_;
+  const std::vector<std::string> targets_;
   std::vector<FoundReference> references_;
   bool hide_source_ = false;
 };

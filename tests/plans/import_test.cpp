@@ -29,7 +29,7 @@ using ::testing::Not;
 
 constexpr const char* kHead = "project: p\nzone: europe-west4-a\npods:\n";
 
-const Value* NoNodes(const std::string&) {
+const Value* NoNodes(const Address&) {
   return nullptr;
 }
 

@@ -191,7 +191,7 @@ void MakeHonest(int number, PodChange* pod, Change* change) {
   pod->wanted.name = name;
   pod->node = {pod->wanted.project, pod->wanted.zone, pod->wanted.node_id};
   if (change->verb == Verb::kCreate) {
-    change->attributes = NewAttributes(pod->wanted, [](const std::string&) { return nullptr; });
+    change->attributes = NewAttributes(pod->wanted, [](const Address&) { return nullptr; });
   }
 }
 

@@ -119,7 +119,7 @@ std::string FileKind::WhatCannotBe(const Change& change) const {
 }
 
 std::vector<AttributeChange> FileKind::ShownOf(const Change& change,
-                                               const NodeLookup& nodes) const {
+                                               const ReferenceLookup& nodes) const {
   return NewFileAttributes(FileOf(change), nodes);
 }
 

@@ -25,7 +25,7 @@ class FileKind final : public Kind {
   void StartAt(const std::string& folder, Payload* payload) const override;
   std::string WhatCannotBe(const Change& change) const override;
   std::vector<AttributeChange> ShownOf(const Change& change,
-                                       const NodeLookup& nodes) const override;
+                                       const ReferenceLookup& nodes) const override;
   void VisitSecrets(const Address& address, Payload* payload,
                     const SecretVisitor& visit) const override;
   std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override;

@@ -210,7 +210,7 @@ std::string AbsolutePath(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-std::vector<AttributeChange> NewFileAttributes(const FileSpec& file, const NodeLookup& nodes) {
+std::vector<AttributeChange> NewFileAttributes(const FileSpec& file, const ReferenceLookup& nodes) {
   return {ContentLine(file, RenderText(file.content, nodes)), Line("mode", "", ModeText(file.mode)),
           Line("path", "", file.path)};
 }

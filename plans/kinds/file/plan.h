@@ -16,7 +16,7 @@ bool SettleFile(const Address& address, const Value& seen, const std::string& di
                 AnyRecord* record, std::vector<std::string>* notes);
 
 // What a plan shows of a file that is written for the first time.
-std::vector<AttributeChange> NewFileAttributes(const FileSpec& file, const NodeLookup& nodes);
+std::vector<AttributeChange> NewFileAttributes(const FileSpec& file, const ReferenceLookup& nodes);
 
 // From the root; as it is where that cannot be told.
 std::string AbsolutePath(const std::string& path);

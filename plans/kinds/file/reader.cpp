@@ -50,7 +50,7 @@ void ReadPath(const YamlNode& node, const Slot& slot, ValueReader& reader, FileS
 }
 
 void ReadContent(const YamlNode& node, const Slot& slot, ValueReader& reader, FileSpec* file) {
-  const auto content = reader.ReadText(node, slot, {.pods = true, .secrets = true});
+  const auto content = reader.ReadText(node, slot, {.pods = true, .things = true, .secrets = true});
   if (!content) return;
   file->content = content->text;
   file->sensitive = content->sensitive;

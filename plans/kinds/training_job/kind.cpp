@@ -55,6 +55,19 @@ class TrainingJobKind final : public Kind {
     return {TrainingAddress(job.name), place, Payload(std::move(job), this)};
   }
 
+  std::vector<std::string> published() const override {
+    return {"id", "state", "project", "region"};
+  }
+  Value Published(const AnyRecord& any) const override {
+    const auto& record = any.As<TrainingRecord>();
+    Value values = Value::EmptyMap();
+    values.Set("project", record.project);
+    values.Set("region", record.region);
+    if (!record.current.locator.empty()) values.Set("id", record.current.locator);
+    if (!record.state.empty()) values.Set("state", record.state);
+    return values;
+  }
+
   std::optional<Look> Looks(const Declared* /*declared*/, const AnyRecord* any,
                             bool refresh) const override {
     if (any == nullptr) return std::nullopt;
@@ -96,7 +109,7 @@ class TrainingJobKind final : public Kind {
     return can ? "" : "cannot be changed so";
   }
   std::vector<AttributeChange> ShownOf(const Change& change,
-                                       const NodeLookup& /*nodes*/) const override {
+                                       const ReferenceLookup& /*nodes*/) const override {
     return SubmitAttributes(JobOf(change));
   }
 

@@ -17,8 +17,8 @@ class ReferencesTest : public ::testing::Test {
     node_ = *ParseJson(R"({"id": "7", "port": 8470, "ok": true, "labels": {"a-b": "c"},
         "networkEndpoints": [{"ipAddress": "10.0.0.2"}, {"ipAddress": "10.0.0.3"}]})");
   }
-  NodeLookup Lookup() {
-    return [this](const std::string& pod) { return pod == "b" ? &node_ : nullptr; };
+  ReferenceLookup Lookup() {
+    return [this](const Address& of) { return of == Address("pod", "b") ? &node_ : nullptr; };
   }
   Value node_;
 };
@@ -26,9 +26,9 @@ class ReferencesTest : public ::testing::Test {
 TEST_F(ReferencesTest, FindsReferencesAndSkipsEscapes) {
   const auto found = FindReferences("x ${pod.b.id} $${pod.c.id} ${ pod.d.labels.x }");
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].pod, "b");
+  EXPECT_EQ(found[0].of.Text(), "pod.b");
   EXPECT_EQ(found[0].path, "id");
-  EXPECT_EQ(found[1].pod, "d");
+  EXPECT_EQ(found[1].of.Text(), "pod.d");
   EXPECT_EQ(found[1].path, "labels.x");
 }
 

@@ -136,7 +136,7 @@ TEST(SpecWriter, LoadsAsItWasMeant) {
     ASSERT_EQ(spec.pods.size(), 1U);
     const PodSpec& pod = spec.pods[0];
     const auto plain = [](const std::string& template_text) {
-      return RenderText(template_text, [](const std::string&) -> const Value* { return nullptr; });
+      return RenderText(template_text, [](const Address&) -> const Value* { return nullptr; });
     };
     EXPECT_EQ(plain(pod.metadata.at(key).text), draft.metadata[key]) << i << "\n" << text;
     EXPECT_EQ(plain(pod.metadata.at("last").text), draft.metadata["last"]) << i << "\n" << text;

@@ -76,6 +76,17 @@ TEST_F(FileTest, IsWrittenWithWhatItRefersTo) {
   EXPECT_EQ(desk_.files.FileMode(kPath), 0644U);
 }
 
+TEST_F(FileTest, RefersToATrainingJobAsSoonAsThatHasAnId) {
+  const std::string content = "${trainingJob.mnist.id} ${trainingJob.mnist.region}\\n";
+  desk_.SpecText("project: p\ntrainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i}\nfiles:\n" +
+                 Entry("job", content, "job"));
+  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "file.job").attributes),
+              ::testing::Contains("content: (none) -> (unknown)"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Text("/project/job"), "projects/p/locations/us-central1/customJobs/101 us-central1\n");
+  EXPECT_LT(desk_.events.At("done trainingJob.mnist"), desk_.events.At("start file.job"));
+}
+
 TEST_F(FileTest, ChangedByHandIsDriftAndIsPutBack) {
   Hosts("one\\n");
   desk_.ApplyAll();

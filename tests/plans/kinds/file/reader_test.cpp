@@ -28,7 +28,10 @@ class FileReaderTest : public ::testing::Test {
     Diagnostics diagnostics;
     const Spec spec = LoadSpec(options, files_, FixedEnvironment({}), diagnostics);
     report_ = FormatDiagnostics(diagnostics, {});
-    return spec.declared.empty() ? FileSpec{} : *spec.declared[0].wanted.As<FileSpec>();
+    for (const Declared& declared : spec.declared) {
+      if (const auto* file = declared.wanted.As<FileSpec>()) return *file;
+    }
+    return {};
   }
 
   testing::FakeFileSystem files_;
@@ -67,6 +70,16 @@ TEST_F(FileReaderTest, WhatIsWrongIsToldWhereItStands) {
               HasSubstr("file.a and file.b have the same path, team/a"));
   EXPECT_THAT(report("  a: {path: a, content: \"${pod.b.state}\"}\n"),
               HasSubstr("there is no pod `b`"));
+  EXPECT_THAT(report("  a: {path: a, content: \"${trainingJob.b.id}\"}\n"),
+              HasSubstr("there is no `trainingJob.b`"));
+  EXPECT_THAT(report("  a: {path: a, content: \"${trainingJob.b.image}\"}\ntrainingJobs:\n"
+                     "  b: {image: i, project: p}\n"),
+              AllOf(HasSubstr("a training job has no `image` to refer to"), HasSubstr("`region`")));
+  EXPECT_THAT(
+      report("  a: {path: a, content: \"${trainingJobs.b.id}\"}\n"),
+      AllOf(HasSubstr("unknown expression"), HasSubstr("did you mean `${trainingJob.b.id}`")));
+  EXPECT_THAT(report("  a: {path: \"${trainingJob.b.id}\", content: x}\n"),
+              HasSubstr("`path` cannot refer to a `trainingJob`"));
   EXPECT_THAT(report("  a: {path: a, content: x}\n  a: {path: b, content: y}\n"),
               HasSubstr("twice"));
 }
