@@ -28,6 +28,18 @@ bool IsKnownState(const std::string& state) {
   return gcp::IsEnumWord(*gcp::FindNodeField("state"), state);
 }
 
+Value NodeAfter(Value node, const std::vector<AttributeChange>& changes) {
+  for (const AttributeChange& change : changes) {
+    if (change.path.starts_with("metadata.")) continue;  // nothing can refer to it
+    if (change.known && change.after) {
+      node.SetPath(change.path, *change.after);
+    } else {
+      node.ErasePath(change.path);
+    }
+  }
+  return node;
+}
+
 Value ObservedFacts(const Value& node) {
   static constexpr std::string_view kFacts[] = {// sorted, as the map is
                                                 "acceleratorConfig",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/base/value.h"
@@ -27,6 +28,9 @@ bool IsStopped(const Value& node);
 
 // Whether this podctl has heard of such a state; the service may have grown new ones.
 bool IsKnownState(const std::string& state);
+
+// The node once it was changed in place, as far as that is known: what is not, is left out.
+Value NodeAfter(Value node, const std::vector<AttributeChange>& changes);
 
 // The part of a node that the state keeps: facts, never metadata (others' values may be secret).
 Value ObservedFacts(const Value& node);

@@ -76,12 +76,11 @@ class Planner {
     std::string reason;
   };
 
-  const Value* Known(const std::string& pod) const {
-    auto it = known_.find(pod);
-    return it == known_.end() ? nullptr : it->second;
-  }
   ReferenceLookup Lookup() const {
-    return [this](const Address& of) { return of.kind == kPodKind ? Known(of.name) : nullptr; };
+    return [this](const Address& of) {
+      const auto it = of.kind == kPodKind ? known_.find(of.name) : known_.end();
+      return it == known_.end() ? nullptr : it->second;
+    };
   }
 
   const PodRecord* RecordOf(const Address& address) const { return Pods(state_).Get(address); }
@@ -132,6 +131,9 @@ class Planner {
         dependents[dependency].push_back(PodAddress(pod.name));
       }
     }
+    for (const Declared& declared : spec_.declared) {
+      for (const Address& base : declared.builds_on) dependents[base].push_back(declared.address);
+    }
     for (const Deposed& deposed : deposed_) PlanDeposed(deposed, dependents[deposed.address]);
   }
 
@@ -153,7 +155,10 @@ class Planner {
     }
     const bool lives_on = LivesOn(change);
     const Value* node = observation_.Find(AsPod(change)->node);
-    if (lives_on && node != nullptr && !refused_.contains(address)) known_[pod.name] = node;
+    if (lives_on && node != nullptr && !refused_.contains(address)) {
+      if (!IsKeep(change)) planned_[pod.name] = NodeAfter(*node, change.attributes);
+      known_[pod.name] = IsKeep(change) ? node : &planned_[pod.name];
+    }
     const bool refused = lives_on && (node == nullptr || refused_.contains(address));
     const std::size_t index = plan_.changes.size();
     Add(std::move(change));
@@ -171,7 +176,8 @@ class Planner {
     const auto changes = of_pod_.find(dependency.name);
     if (changes == of_pod_.end()) return;
     for (std::size_t index : changes->second) {
-      change->waits_for.push_back(plan_.changes[index].address);
+      const Address& address = plan_.changes[index].address;
+      if (address.deposed.empty()) change->waits_for.push_back(address);
     }
   }
 
@@ -525,7 +531,8 @@ class Planner {
   Triggers triggers_;
   Plan plan_;
   std::map<std::string, std::vector<std::size_t>> of_pod_;  // indices of changes, by pod
-  std::map<std::string, const Value*> known_;  // nodes that references may be read from
+  std::map<std::string, Value> planned_;       // nodes as this plan will have changed them
+  std::map<std::string, const Value*> known_;  // those that references may be read from
   std::vector<Deposed> deposed_;
   std::set<Address> deleted_;  // addresses of pods that go
   std::set<NodeName> taken_;   // filled when first asked

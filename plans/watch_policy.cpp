@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/pod_change.h"
 #include "state/state.h"
@@ -58,6 +60,14 @@ class Policy {
 
   // By itself; what it waits for is looked at in HoldBack.
   bool MayDo(const Change& change) const {
+    if (const Kind* kind = change.payload.kind()) {
+      return kind->follows(change) && std::any_of(change.waits_for.begin(), change.waits_for.end(),
+                                                  [&](const Address& address) {
+                                                    const auto base = changes_.find(address);
+                                                    return base != changes_.end() &&
+                                                           MayDo(*base->second);
+                                                  });
+    }
     const PodSpec* pod = PodOf(change);
     if (pod == nullptr || !pod->recreate_when_lost) return false;
     if (Makes(change)) return !LostOf(change).empty();

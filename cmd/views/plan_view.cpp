@@ -133,6 +133,7 @@ std::string Quoted(const Value& value) {
   const std::string& text = value.AsString();
   if (text.find('\n') == std::string::npos) return ToJson(value);
   const auto lines = SplitLines(text);
+  if (lines.size() == 1) return ToJson(value);
   return fmt::format("{} … ({})", ToJson(Value(lines.front())), Plural(lines.size(), "line"));
 }
 

@@ -120,6 +120,9 @@ class Kind {
   // ---- Plan. Pure.
   virtual Verdict Judge(const Judged& it) const = 0;
 
+  // Whether `podctl watch` makes `change` when it makes anew what that builds on.
+  virtual bool follows(const Change& /*change*/) const { return false; }
+
   // ---- Saved plans.
   virtual Value WritePayload(const Payload& payload) const = 0;
   // What is wrong is told in `problem`, with `way` to it.

@@ -119,6 +119,16 @@ std::optional<std::string> RenderText(std::string_view template_text,
   return text;
 }
 
+std::string FindDangling(std::string_view template_text, const ReferenceLookup& lookup) {
+  for (const TemplatePart& part : SplitTemplate(template_text)) {
+    if (part.kind != TemplatePart::Kind::kReference) continue;
+    const Value* of = lookup({part.target, part.name});
+    const Value* value = of == nullptr ? nullptr : FindNodePath(*of, part.path);
+    if (of != nullptr && (value == nullptr || !ScalarText(*value))) return part.text;
+  }
+  return {};
+}
+
 Value RenderValue(const Value& value, const ReferenceLookup& lookup,
                   std::vector<std::string>* unknown) {
   if (!HasTemplates(value)) return value;

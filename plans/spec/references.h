@@ -30,6 +30,10 @@ using ReferenceLookup = std::function<const Value*(const Address& of)>;
 std::optional<std::string> RenderText(std::string_view template_text,
                                       const ReferenceLookup& lookup);
 
+// The first reference to a thing that is known, and has no such path: `${pod.a.labels.x}`; "":
+// there is none.
+std::string FindDangling(std::string_view template_text, const ReferenceLookup& lookup);
+
 // Renders every string in `value`. Paths that cannot be rendered yet are left out of the result and
 // listed in `unknown` (dotted, e.g. "labels.peer").
 Value RenderValue(const Value& value, const ReferenceLookup& lookup,

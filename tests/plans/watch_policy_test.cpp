@@ -9,6 +9,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/loader.h"
 #include "tests/plans/desk.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -36,7 +37,7 @@ class WatchPolicyTest : public ::testing::Test {
     testing::FakeFileSystem files;
     files.SetFile("podctl.yaml", text_);
     Diagnostics diagnostics;
-    const Spec spec = LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+    const Spec spec = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
     EXPECT_FALSE(diagnostics.has_errors());
     const Plan plan = desk_.MakePlan();
     return ApplyWatchPolicy(spec, desk_.Stored(), plan);
@@ -55,6 +56,23 @@ TEST_F(WatchPolicyTest, APreemptedPodIsMadeAnewWithItsBootstrap) {
   EXPECT_TRUE(watched.acts);
   EXPECT_THAT(Actions(watched.plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
   EXPECT_THAT(watched.left, IsEmpty());
+}
+
+TEST_F(WatchPolicyTest, AFileFollowsThePodThatIsMadeAnewAndNoOtherChange) {
+  const auto files = [](const std::string& content) {
+    return "files:\n  hosts: {path: hosts, content: \"" + content + "\"}\n";
+  };
+  const std::string pod = Desk::Pod("a", std::string(kSpot) + kRecreate);
+  Pods(pod + files("${pod.a.networkEndpoints[0].ipAddress}"));
+  desk_.ApplyAll();
+  Preempt("a");
+  EXPECT_THAT(Actions(Watched().plan),
+              ElementsAre("replace pod.a", "run bootstrap.a.x", "update file.hosts"));
+  // Edited by somebody who has not applied it.
+  Pods(pod + files("other"));
+  const WatchedPlan watched = Watched();
+  EXPECT_THAT(Actions(watched.plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
+  EXPECT_THAT(watched.left, ElementsAre(HasSubstr("file.hosts")));
 }
 
 TEST_F(WatchPolicyTest, WithoutThePolicyItIsOnlyTold) {

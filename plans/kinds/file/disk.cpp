@@ -60,6 +60,11 @@ Result<void> CheckExpected(FileSystem& files, const FileOnDisk& file) {
 
 }  // namespace
 
+std::string TemporaryOf(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return fmt::format("{}/.{}.podctl-tmp", FolderOf(path), name);
+}
+
 Result<Value> LookAtFile(FileSystem& files, const std::string& path) {
   Value seen = Value::EmptyMap();
   const auto leads = files.FollowLinks(path);
@@ -93,6 +98,7 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
   }
   const std::string folder = FolderOf(file.path);
   if (auto made = files.MakeFolders(folder); !made) return made;
+  static_cast<void>(files.Remove(file.temporary));  // what a kill left; else it is not there
   // Nobody else reads it before it is complete.
   constexpr unsigned kPrivate = 0600;
   auto written = files.WriteNew(file.temporary, file.content, kPrivate);
@@ -109,6 +115,7 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
 }
 
 Result<void> RemoveFile(FileSystem& files, const FileOnDisk& file) {
+  static_cast<void>(files.Remove(TemporaryOf(file.path)));
   const auto expected = CheckExpected(files, file);
   if (!expected) {
     if (expected.error().code == ErrorCode::kNotFound) return {};

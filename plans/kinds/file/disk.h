@@ -24,8 +24,12 @@ struct FileOnDisk {
   int mode = 0;
   std::string replaces;    // FileSpec::replaces
   std::string digest_key;  // by which that is compared
-  std::string temporary;   // beside `path`
+  std::string temporary;   // TemporaryOf(path)
 };
+
+// What the file is written as, before it takes its place: hidden, in the same folder. Always the
+// same name, so that what a kill left is taken away by who comes next.
+std::string TemporaryOf(const std::string& path);
 
 // Replaces the file by a temporary one, a sync and a rename; folders on the way are made. What is
 // there already as it is to be is written anew. kAlreadyExists where something is there that is not

@@ -18,10 +18,11 @@ namespace podctl {
 // What a saved plan holds of one (plan_file/archive.h).
 template <typename A, plan_file::Of<FileSpec> S>
 void Members(A& archive, S& file) {
-  auto& [name, path, folder, content, sensitive, mode, replaces] = file;
+  auto& [name, path, folder, written, content, sensitive, mode, replaces] = file;
   archive("name", name);
   archive("path", path);
   archive("folder", folder);
+  archive("written", written);
   archive("content", content);
   archive("sensitive", sensitive);
   archive("mode", mode);
@@ -84,6 +85,27 @@ bool FileKind::Settle(const Address& address, const Value& seen, const std::stri
 
 Verdict FileKind::Judge(const Judged& it) const {
   return JudgeFile(*this, it);
+}
+
+// It tells where its pods are: a new node has other addresses.
+bool FileKind::follows(const Change& change) const {
+  return change.verb == Verb::kUpdate || change.verb == Verb::kCreate;
+}
+
+// A digest of a secret could be guessed at: there the task alone compares, which has the key.
+Value FileKind::Stake(const Change& change, const Value& seen) const {
+  if (IsKeep(change) || FileOf(change).sensitive || FileOf(change).replaces.starts_with("hmac-")) {
+    return {};
+  }
+  return seen.is_null() ? Value("") : seen["digest"];
+}
+
+std::string FileKind::Otherwise(const Value& stake, const Value& seen) const {
+  const std::string now = seen.is_null() ? "" : seen["digest"].AsString();
+  if (now == stake.AsString() && (seen.is_null() || seen["kind"] == Value("file"))) return "";
+  return now.empty() && seen.is_null() ? "the file is gone"
+         : stake.AsString().empty()    ? "something is there now"
+                                       : "the file was changed";
 }
 
 Value FileKind::WritePayload(const Payload& payload) const {
@@ -150,7 +172,7 @@ ShownObject FileKind::After(const Change& change) const {
   const FileSpec& file = FileOf(change);
   ShownObject after;
   after.values = Value::EmptyMap();
-  after.values.Set("path", file.path);
+  after.values.Set("path", AbsolutePath(file.path));
   after.values.Set("mode", ModeText(file.mode));
   for (const AttributeChange& line : change.attributes) {
     if (line.path != "content") continue;

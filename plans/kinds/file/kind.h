@@ -19,6 +19,9 @@ class FileKind final : public Kind {
   bool Settle(const Address& address, const Value& seen, const std::string& digest_key,
               AnyRecord* record, std::vector<std::string>* notes) const override;
   Verdict Judge(const Judged& it) const override;
+  bool follows(const Change& change) const override;
+  Value Stake(const Change& change, const Value& seen) const override;
+  std::string Otherwise(const Value& stake, const Value& seen) const override;
   Value WritePayload(const Payload& payload) const override;
   Payload ReadPayload(const Value& value, const std::string& way,
                       std::string* problem) const override;

@@ -68,7 +68,11 @@ class FileJudge {
   Verdict JudgeDeclared() {
     file_ = *it_.declared->wanted.As<FileSpec>();
     content_ = RenderText(file_.content, it_.nodes);
-    if (record_ != nullptr && record_->current.locator != AbsolutePath(file_.path)) {
+    if (const std::string dangling = FindDangling(file_.content, it_.nodes); !dangling.empty()) {
+      Refuse(fmt::format("{} refers to `{}`, which is not there", it_.address, dangling),
+             "`podctl state show` of what it refers to shows what there is.");
+    }
+    if (record_ != nullptr && record_->path != file_.written) {
       PlanMove();
     } else if (it_.seen != nullptr && !it_.seen->is_null() && !IsFile(it_.seen)) {
       Refuse(fmt::format("{} is no file", file_.path),
@@ -139,13 +143,16 @@ class FileJudge {
     change.verb = Verb::kDeleteThenCreate;
     change.reason_code = ReasonCode::kCannotUpdate;
     change.reason = "path cannot be changed in place";
-    change.attributes = {Line("path", record_->current.locator, AbsolutePath(file_.path))};
-    change.attributes.front().forces_replacement = true;
+    change.attributes = NewFileAttributes(file_, it_.nodes);
+    change.attributes.back() = Line("path", record_->current.locator, AbsolutePath(file_.path));
+    change.attributes.back().forces_replacement = true;
     RefuseForeign();
   }
 
   void PlanKnown() {
-    NoteDrift();
+    // In another checkout, or on another machine, nobody has written it yet.
+    const bool elsewhere = record_->current.locator != AbsolutePath(file_.path);
+    if (!elsewhere) NoteDrift();
     Change& change = verdict_.change;
     if (it_.seen != nullptr && it_.seen->is_null()) {
       change.verb = Verb::kCreate;
@@ -157,9 +164,11 @@ class FileJudge {
       change.reason_code = ReasonCode::kByRequest;
       change.reason = "it was requested";
     }
+    const bool sensitive = record_->digest.starts_with("hmac-");
+    if (elsewhere && IsFile(it_.seen) && SeenDigest(sensitive) != record_->digest) RefuseForeign();
     if (it_.seen != nullptr) {
       CompareWithSeen();
-      file_.replaces = SeenDigest(record_->digest.starts_with("hmac-"));
+      file_.replaces = SeenDigest(sensitive);
     } else {
       CompareWithRecord();
       file_.replaces = record_->digest;

@@ -29,8 +29,9 @@ bool LeadsAway(const std::string& path) {
   return ("/" + path + "/").find("/../") != std::string::npos;
 }
 bool NamesNoFile(const std::string& path) {
-  return path.empty() || path.ends_with('/') || path == "." || path.ends_with("/.") ||
-         path == "~" || path == ".." || path.ends_with("/..");
+  const bool other_home = path.starts_with('~') && !path.starts_with("~/");
+  return other_home || path.empty() || path.ends_with('/') || path == "." || path.ends_with("/.") ||
+         path == ".." || path.ends_with("/..");
 }
 
 void ReadPath(const YamlNode& node, const Slot& slot, ValueReader& reader, FileSpec* file) {
@@ -46,7 +47,10 @@ void ReadPath(const YamlNode& node, const Slot& slot, ValueReader& reader, FileS
                         "write an absolute path");
   }
   file->path = PathFromSpec(node, *text);
-  if (!is_absolute) file->folder = FolderOf(PathFromSpec(node, "x"));
+  file->written = file->path;
+  if (is_absolute) return;
+  file->folder = FolderOf(PathFromSpec(node, "x"));
+  file->written = file->folder == "." ? file->path : file->path.substr(file->folder.size() + 1);
 }
 
 void ReadContent(const YamlNode& node, const Slot& slot, ValueReader& reader, FileSpec* file) {

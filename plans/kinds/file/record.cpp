@@ -51,11 +51,15 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
     const auto& record = any.As<FileRecord>();
     // What is sensitive is remembered by a keyed digest, which needs the key.
     const bool is_plain = record.digest.starts_with("sha256:");
-    const std::string state = seen == nullptr || record.pending() ? "PENDING"
-                              : seen->is_null()                   ? "GONE"
-                              : is_plain && (*seen)["digest"].AsString() != record.digest
-                                  ? "CHANGED"
-                                  : "WRITTEN";
+    std::string state = "WRITTEN";
+    if (seen == nullptr || record.pending()) {
+      state = "PENDING";
+    } else if (seen->is_null()) {
+      state = "GONE";
+    } else if ((is_plain && (*seen)["digest"].AsString() != record.digest) ||
+               (*seen)["mode"].AsInt(-1) != record.mode) {
+      state = "CHANGED";
+    }
     return {name, state, record.current.locator};
   }
   bool IsGood(const std::string& state) const override { return state == "WRITTEN"; }
@@ -77,6 +81,7 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
     if (in.IsThere("old_mode")) {
       file->old_mode = static_cast<int>(in.Number("old_mode", 0, kMostMode));
     }
+    file->path = in.Text("path");
   }
 
   void Write(const FileRecord& file, ObjectWriter& out) const override {
@@ -84,6 +89,7 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
     out.Member("mode", file.mode);
     out.Spare("old_digest", file.old_digest);
     if (file.old_mode != 0) out.Member("old_mode", file.old_mode);
+    out.Member("path", file.path);
   }
 };
 

@@ -10,11 +10,12 @@
 
 namespace podctl {
 
-// Its object's locator is its path, absolute, on the machine that wrote it.
+// Its object's locator is its path from the root, on the machine that wrote it last.
 struct FileRecord : Record {
   static constexpr std::string_view kKind = "file";
   static const RecordCodec& Codec();
 
+  std::string path;  // as the spec has it: from the spec's folder, or from the root
   // Of what was written, or is being written: "sha256:…", or "hmac-sha256:…" by the state's
   // digest_key where it is sensitive.
   std::string digest;

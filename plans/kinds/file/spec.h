@@ -10,6 +10,7 @@ struct FileSpec {
   std::string name;     // its address is file.<name>
   std::string path;     // from the current folder, or absolute
   std::string folder;   // of the spec, from the current folder; empty: `path` is absolute
+  std::string written;  // the path from there, or `path`
   std::string content;  // template text
   bool sensitive = false;
   int mode = 0;  // permission bits

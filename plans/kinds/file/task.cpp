@@ -71,7 +71,7 @@ class FileTask final : public Task {
             .mode = file_.mode,
             .replaces = file_.replaces,
             .digest_key = context_.journal.state().digest_key,
-            .temporary = fmt::format("{}.{}.podctl-tmp", file_.path, context_.random.Uuid())};
+            .temporary = TemporaryOf(file_.path)};
   }
 
   Need Remove() {
@@ -106,8 +106,12 @@ class FileTask final : public Task {
     phase_ = Phase::kWrite;
     auto content = RenderText(file_.content, context_.Lookup());
     if (!content) {
-      return Failed(MakeError(ErrorCode::kFailedPrecondition,
-                              fmt::format("what {} refers to is not known", address_)));
+      const std::string dangling = FindDangling(file_.content, context_.Lookup());
+      return Failed(MakeError(
+          ErrorCode::kFailedPrecondition,
+          dangling.empty() ? fmt::format("what {} refers to is not known", address_)
+                           : fmt::format("it refers to `{}`, which is not there", dangling),
+          "The file is as it was. `podctl state show` of what it refers to shows what there is."));
     }
     if (const FileRecord* rival = Rival()) {
       if (rival->pending() && rival->pending()->kind == PendingAction::Kind::kDelete) {
@@ -138,6 +142,8 @@ class FileTask final : public Task {
       record.old_mode = 0;
       BeginCreate(AbsolutePath(file_.path), "", context_.journal.Begun(), &record);
     }
+    record.path = file_.written;
+    record.current.locator = AbsolutePath(file_.path);
     context_.journal.Put(address_, std::move(record));
   }
 

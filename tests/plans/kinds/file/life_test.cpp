@@ -76,6 +76,60 @@ TEST_F(FileTest, IsWrittenWithWhatItRefersTo) {
   EXPECT_EQ(desk_.files.FileMode(kPath), 0644U);
 }
 
+TEST_F(FileTest, FollowsWhatTheSameApplyChanges) {
+  const auto spec = [&](const std::string& team) {
+    Files(Entry("hosts", "${pod.a.labels.team}\\n"),
+          Desk::Pod("a", "    labels: {team: " + team + "}\n"));
+  };
+  spec("red");
+  desk_.ApplyAll();
+  spec("blue");
+  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "file.hosts").attributes),
+              ElementsAre("content: red\n -> blue\n"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "blue\n");
+}
+
+TEST_F(FileTest, MovesOverBeforeTheOldNodeGoes) {
+  const auto spec = [&](const std::string& type) {
+    Files(Entry("hosts", "${pod.a.networkEndpoints[0].ipAddress}\\n"),
+          "  a: {acceleratorType: " + type +
+              ", runtimeVersion: tpu-vm-tf-2.11.0-pod, lifecycle: {createBeforeDestroy: true}}\n");
+  };
+  spec("v3-32");
+  desk_.ApplyAll();
+  spec("v3-64");
+  desk_.ApplyAll();
+  EXPECT_LT(desk_.events.At("done file.hosts"), desk_.events.At("start pod.a (deposed a)"));
+}
+
+TEST_F(FileTest, AReferenceThatLeadsNowhereIsToldBeforeAnythingIsDone) {
+  Files(Entry("hosts", "x\\n"), Desk::Pod("a"));
+  desk_.ApplyAll();
+  Files(Entry("hosts", "${pod.a.networkEndpoints[9].ipAddress}\\n"), Desk::Pod("a"));
+  EXPECT_THAT(Refusal(), HasSubstr("file.hosts refers to `${pod.a.networkEndpoints[9].ipAddress}`, "
+                                   "which is not there"));
+}
+
+TEST_F(FileTest, InAnotherCheckoutItIsWrittenThere) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  State state = desk_.Stored();
+  FileRecord& record = EditableRecordsOf<FileRecord>(state)[Addr("file.hosts")];
+  record.current.locator = "/elsewhere/hosts";
+  desk_.files.SetFile("/project/podctl.state.json", StateToJson(state));
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  EXPECT_THAT(desk_.MakePlan().drift, IsEmpty());
+  ASSERT_TRUE(desk_.files.Remove(kPath));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create file.hosts"));
+  EXPECT_THAT(desk_.MakePlan().drift, IsEmpty());
+  desk_.files.SetFile("/elsewhere/hosts", "theirs\n");
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "one\n");
+  EXPECT_EQ(Text("/elsewhere/hosts"), "theirs\n");
+  EXPECT_EQ(RecordsOf<FileRecord>(desk_.Stored()).at(Addr("file.hosts")).current.locator, kPath);
+}
+
 TEST_F(FileTest, RefersToATrainingJobAsSoonAsThatHasAnId) {
   const std::string content = "${trainingJob.mnist.id} ${trainingJob.mnist.region}\\n";
   desk_.SpecText("project: p\ntrainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i}\nfiles:\n" +
@@ -198,7 +252,11 @@ TEST_F(FileTest, AnotherPathTakesTheOldFileAway) {
   Hosts("one\\n");
   desk_.ApplyAll();
   Files(Entry("hosts", "one\\n", "sub/hosts"));
-  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace file.hosts"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("replace file.hosts"));
+  EXPECT_THAT(testing::Lines(ChangeOf(plan, "file.hosts").attributes),
+              ElementsAre("content: (none) -> one\n", "mode: (none) -> 0644",
+                          "path: /project/hosts -> /project/sub/hosts"));
   desk_.ApplyAll();
   EXPECT_EQ(Text(), "(none)");
   EXPECT_EQ(Text("/project/sub/hosts"), "one\n");
@@ -257,6 +315,9 @@ TEST_F(FileTest, AKillAtAnyStepLosesNothing) {
                                                                : stage == 1 ? "two\n"
                                                                             : "(none)");
       EXPECT_EQ(desk.Stored().records.size(), stage == 2 ? 0U : 1U);
+      for (const std::string& path : desk.files.AllFiles()) {
+        EXPECT_THAT(path, Not(HasSubstr("podctl-tmp"))) << "as no other program shall read";
+      }
       if (!stopped) break;
     }
   }
