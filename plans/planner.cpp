@@ -160,11 +160,10 @@ class Planner {
       known_[pod.name] = IsKeep(change) ? node : &planned_[pod.name];
     }
     const bool refused = lives_on && (node == nullptr || refused_.contains(address));
-    const std::size_t index = plan_.changes.size();
     Add(std::move(change));
     if (refused || StaysStopped(pod, lives_on ? node : nullptr)) return;
     for (PlannedStep& step :
-         steps_.Plan({pod, record, lives_on ? node : nullptr, plan_.changes[index]})) {
+         steps_.Plan({pod, record, lives_on ? node : nullptr, plan_.changes.back()})) {
       if (step.again) triggers_.NoteStepAgain(step.change.address);
       Add(std::move(step.change));
     }

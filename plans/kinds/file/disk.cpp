@@ -5,11 +5,12 @@
 #include <cstdint>
 
 #include "plans/kinds/file/record.h"
+#include "providers/base/digest.h"
 
 namespace podctl {
 namespace {
 
-constexpr std::uint64_t kMostBytes = 16u << 20;
+constexpr std::uint64_t kMostContent = 16u << 20;
 
 Error IsLink(const std::string& path, const std::string& link) {
   return MakeError(ErrorCode::kFailedPrecondition,
@@ -19,21 +20,20 @@ Error IsLink(const std::string& path, const std::string& link) {
                    "Remove the link, or name the file where it is by an absolute path.");
 }
 
-// An absolute path is the user's own way; of another one each folder below the spec's counts, since
-// whoever writes to the repository could lead it away.
-Result<void> CheckWay(FileSystem& files, const std::string& path, const std::string& folder) {
-  std::size_t end = path.size();
-  if (!folder.empty() && folder != ".") {
-    end = path.find('/', folder.size() + 1);
-  } else if (!folder.empty()) {
-    end = path.find('/');
-  }
+// The first symbolic link on the way; "": there is none. An absolute path is the user's own way;
+// of another one each folder counts from the spec's on, since whoever writes to the repository
+// could lead it away.
+Result<std::string> LinkOnTheWay(FileSystem& files, const std::string& path,
+                                 const std::string& folder) {
+  std::size_t end = path.find('/');
+  if (folder.empty()) end = path.size();
+  if (!folder.empty() && path.starts_with('/')) end = path.find('/', folder.size() + 1);
   for (;; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
     const auto leads = files.FollowLinks(part);
     if (!leads && leads.error().code != ErrorCode::kNotFound) return leads.error();
-    if (leads && *leads != part) return IsLink(path, part);
-    if (part.size() == path.size()) return {};
+    if (leads && *leads != part) return part;
+    if (part.size() == path.size()) return std::string();
   }
 }
 
@@ -48,7 +48,7 @@ Error NotExpected(const std::string& path, bool expects_some) {
 
 // kNotFound: nothing is there.
 Result<void> CheckExpected(FileSystem& files, const FileOnDisk& file) {
-  const auto seen = LookAtFile(files, file.path);
+  const auto seen = LookAtFile(files, file.path, file.folder);
   if (!seen) return seen.error();
   if ((*seen)["kind"].AsString() != "file") return NotExpected(file.path, !file.replaces.empty());
   const std::string& content = (*seen)["content"].AsString();
@@ -61,15 +61,17 @@ Result<void> CheckExpected(FileSystem& files, const FileOnDisk& file) {
 }  // namespace
 
 std::string TemporaryOf(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
+  constexpr std::size_t kMostBytes = 200;  // of the 255 that a name may have
+  std::string name = path.substr(path.rfind('/') + 1);
+  if (name.size() > kMostBytes) name = Sha256Hex(name);
   return fmt::format("{}/.{}.podctl-tmp", FolderOf(path), name);
 }
 
-Result<Value> LookAtFile(FileSystem& files, const std::string& path) {
+Result<Value> LookAtFile(FileSystem& files, const std::string& path, const std::string& folder) {
   Value seen = Value::EmptyMap();
-  const auto leads = files.FollowLinks(path);
-  if (!leads) return leads.error();
-  if (*leads != path) {
+  const auto link = LinkOnTheWay(files, path, folder);
+  if (!link) return link.error();
+  if (!link->empty()) {
     seen.Set("kind", "link");
     return seen;
   }
@@ -79,20 +81,25 @@ Result<Value> LookAtFile(FileSystem& files, const std::string& path) {
     seen.Set("kind", info->kind == FileInfo::Kind::kFolder ? "folder" : "other");
     return seen;
   }
-  auto content = files.Read(path, kMostBytes);
-  if (!content) return content.error();
-  seen.Set("kind", "file");
+  auto content = files.Read(path, kMostContent);
+  // Other things of the spec are none the worse for it.
+  if (!content && content.error().code == ErrorCode::kNotFound) return content.error();
+  seen.Set("kind", content ? "file" : "unreadable");
   seen.Set("mode", static_cast<int>(info->mode & 0777));
+  if (!content) return seen;
   seen.Set("digest", DigestOf(*content, false, {}));
   seen.Set("content", *std::move(content));
   return seen;
 }
 
 Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
-  if (auto way = CheckWay(files, file.path, file.folder); !way) return way;
+  const auto link = LinkOnTheWay(files, file.path, file.folder);
+  if (!link) return link.error();
+  if (!link->empty()) return IsLink(file.path, *link);
   const auto expected = CheckExpected(files, file);
-  if (!expected && expected.error().code != ErrorCode::kNotFound) {
-    const auto there = LookAtFile(files, file.path);
+  const bool is_new = !expected && expected.error().code == ErrorCode::kNotFound;
+  if (!expected && !is_new) {
+    const auto there = LookAtFile(files, file.path, file.folder);
     const bool as_wanted = there && (*there)["content"] == Value(file.content);
     if (!as_wanted) return expected;
   }
@@ -107,9 +114,13 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
     static_cast<void>(files.Remove(file.temporary));  // the first error is the one to tell
     return written;
   }
-  if (auto renamed = files.Rename(file.temporary, file.path); !renamed) {
+  // What somebody puts there meanwhile is not written over.
+  const auto renamed = is_new ? files.RenameToNew(file.temporary, file.path)
+                              : files.Rename(file.temporary, file.path);
+  if (!renamed) {
     static_cast<void>(files.Remove(file.temporary));
-    return renamed;
+    return renamed.error().code == ErrorCode::kAlreadyExists ? NotExpected(file.path, false)
+                                                             : renamed;
   }
   return files.SyncFolder(folder);
 }

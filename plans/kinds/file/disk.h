@@ -11,9 +11,10 @@
 
 namespace podctl {
 
-// {kind, mode, content, digest}: `kind` is "file", "link", "folder" or "other"; content and digest
-// ("sha256:…") are those of a file that can be read. kNotFound where there is nothing.
-Result<Value> LookAtFile(FileSystem& files, const std::string& path);
+// {kind, mode, content, digest}: `kind` is "file", "link" (also one on the way from `folder`),
+// "folder", "other", or "unreadable" of a file that may not be read or is too large; content and
+// digest ("sha256:…") are those of a file. kNotFound where there is nothing.
+Result<Value> LookAtFile(FileSystem& files, const std::string& path, const std::string& folder);
 
 // What is to be on the disk, with its references put in.
 struct FileOnDisk {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 
 #include "plans/kinds/file/disk.h"
@@ -18,7 +19,7 @@ namespace podctl {
 // What a saved plan holds of one (plan_file/archive.h).
 template <typename A, plan_file::Of<FileSpec> S>
 void Members(A& archive, S& file) {
-  auto& [name, path, folder, written, content, sensitive, mode, replaces] = file;
+  auto& [name, path, folder, written, content, sensitive, mode, replaces, removes] = file;
   archive("name", name);
   archive("path", path);
   archive("folder", folder);
@@ -27,12 +28,21 @@ void Members(A& archive, S& file) {
   archive("sensitive", sensitive);
   archive("mode", mode);
   archive("replaces", replaces);
+  archive("removes", removes);
 }
 
 namespace {
 
 const FileSpec& FileOf(const Change& change) {
   return *change.payload.As<FileSpec>();
+}
+
+// At the path of the spec, or of one that goes; "": nothing is there.
+std::string DigestAt(const Value& looked) {
+  const Value* here = looked.Find("here");
+  const Value& seen = here == nullptr ? looked["old"] : *here;
+  if (seen.is_null()) return {};
+  return seen["kind"] == Value("file") ? seen["digest"].AsString() : seen["kind"].AsString();
 }
 
 constexpr std::string_view kHidden = "(sensitive value)";
@@ -64,23 +74,44 @@ std::vector<Diagnostic> FileKind::Conflicts(const std::vector<const Declared*>& 
     conflict.suggestion = "give one of them another `path`";
     conflicts.push_back(std::move(conflict));
   }
+  for (const auto& [path, declared] : paths) {
+    const auto below = paths.lower_bound(path + "/");
+    if (below == paths.end() || !below->first.starts_with(path + "/")) continue;
+    Diagnostic conflict;
+    conflict.summary = fmt::format("{} is a folder of {}", path, below->second->address);
+    conflict.place = declared->place;
+    conflict.suggestion = "give one of them another `path`";
+    conflicts.push_back(std::move(conflict));
+  }
   return conflicts;
 }
 
-std::optional<Look> FileKind::Looks(const Declared* declared, const AnyRecord* record,
+// {here, old}: at the path of the spec, and at that of the record; null where there is nothing.
+std::optional<Look> FileKind::Looks(const Declared* declared, const AnyRecord* any,
                                     bool refresh) const {
-  const bool open = record != nullptr && record->As<FileRecord>().pending();
-  if (!refresh && !open) return std::nullopt;
-  const std::string path = declared != nullptr && !open ? declared->wanted.As<FileSpec>()->path
-                                                        : record->As<FileRecord>().current.locator;
-  return [&files = files_, path](Provider&, const std::stop_token&) {
-    return LookAtFile(files, path);
+  const FileRecord* record = any == nullptr ? nullptr : &any->As<FileRecord>();
+  if (!refresh && (record == nullptr || !record->pending())) return std::nullopt;
+  std::vector<std::array<std::string, 3>> places;  // member, path, folder
+  if (declared != nullptr) {
+    const auto& file = *declared->wanted.As<FileSpec>();
+    places.push_back({"here", file.path, file.folder});
+  }
+  if (record != nullptr)
+    places.push_back({"old", record->current.locator, FolderOfRecord(*record)});
+  return [&files = files_, places](Provider&, const std::stop_token&) -> Result<Value> {
+    Value looked = Value::EmptyMap();
+    for (const auto& [member, path, folder] : places) {
+      auto seen = LookAtFile(files, path, folder);
+      if (!seen && seen.error().code != ErrorCode::kNotFound) return seen.error();
+      looked.Set(member, seen ? *std::move(seen) : Value());
+    }
+    return looked;
   };
 }
 
 bool FileKind::Settle(const Address& address, const Value& seen, const std::string& digest_key,
                       AnyRecord* record, std::vector<std::string>* notes) const {
-  return SettleFile(address, seen, digest_key, record, notes);
+  return SettleFile(address, seen["old"], digest_key, record, notes);
 }
 
 Verdict FileKind::Judge(const Judged& it) const {
@@ -94,18 +125,18 @@ bool FileKind::follows(const Change& change) const {
 
 // A digest of a secret could be guessed at: there the task alone compares, which has the key.
 Value FileKind::Stake(const Change& change, const Value& seen) const {
-  if (IsKeep(change) || FileOf(change).sensitive || FileOf(change).replaces.starts_with("hmac-")) {
-    return {};
-  }
-  return seen.is_null() ? Value("") : seen["digest"];
+  const FileSpec& file = FileOf(change);
+  const bool secret = file.sensitive || file.replaces.starts_with("hmac-");
+  if (IsKeep(change) || change.verb == Verb::kForget || secret) return {};
+  return DigestAt(seen);
 }
 
 std::string FileKind::Otherwise(const Value& stake, const Value& seen) const {
-  const std::string now = seen.is_null() ? "" : seen["digest"].AsString();
-  if (now == stake.AsString() && (seen.is_null() || seen["kind"] == Value("file"))) return "";
-  return now.empty() && seen.is_null() ? "the file is gone"
-         : stake.AsString().empty()    ? "something is there now"
-                                       : "the file was changed";
+  const std::string now = DigestAt(seen);
+  if (now == stake.AsString()) return "";
+  return now.empty()                ? "the file is gone"
+         : stake.AsString().empty() ? "something is there now"
+                                    : "the file was changed";
 }
 
 Value FileKind::WritePayload(const Payload& payload) const {
@@ -118,10 +149,13 @@ Payload FileKind::ReadPayload(const Value& value, const std::string& way,
   plan_file::Reader::Read(value, way, *problem, file);
   if ((file.mode < 0 || file.mode > 0777) && problem->empty())
     *problem = way + ".mode is no mode of a file";
-  // Else no link on its way would be looked for.
-  if (!file.path.starts_with("/") && file.folder.empty() && problem->empty()) {
-    *problem = way + ".folder is missing";
-  }
+  // By these it is looked for links on the way.
+  const std::string whole =
+      file.folder.empty() || file.folder == "." ? file.written : file.folder + "/" + file.written;
+  const bool away =
+      !file.folder.empty() && ("/" + file.written + "/").find("/../") != std::string::npos;
+  const bool agree = file.path == whole && (!file.folder.empty() || file.path.starts_with('/'));
+  if ((!agree || away) && problem->empty()) *problem = way + ".path and .folder do not agree";
   return {std::move(file), this};
 }
 
@@ -160,7 +194,9 @@ ChangeWords FileKind::WordsOf(const Change& change) const {
   ChangeWords words;
   words.title = fmt::format("{} ({})", change.address, FileOf(change).path);
   if (change.verb == Verb::kForget) {
-    words.headline = "is gone already, and will be forgotten";
+    words.headline = FileOf(change).replaces.empty()
+                         ? "is gone already, and will be forgotten"
+                         : "is not as podctl wrote it: it stays, and will be forgotten";
     words.doing = "Forgetting";
     words.still = "Still forgetting";
     words.done = "Forgotten";

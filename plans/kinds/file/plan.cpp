@@ -46,19 +46,22 @@ Diagnostic Refusal(std::string summary, std::string detail) {
 class FileJudge {
  public:
   FileJudge(const Kind& kind, const Judged& it, const FileRecord* record)
-      : it_(it), record_(record), kind_(kind) {}
+      : it_(it),
+        record_(record),
+        kind_(kind),
+        seen_(it.seen == nullptr ? nullptr : it.seen->Find("here")),
+        old_(it.seen == nullptr ? nullptr : it.seen->Find("old")) {}
 
   Verdict JudgeGone() {
     NoteDrift();
     FileSpec gone;
     gone.name = it_.address.name;
-    gone.path = record_->current.locator;
-    gone.sensitive = record_->digest.starts_with("hmac-");
-    if (IsFile(it_.seen)) gone.replaces = SeenDigest(gone.sensitive);
-    if (it_.seen == nullptr) gone.replaces = record_->digest;
-    // What is there instead of it by now is nobody's to remove.
-    const bool there = it_.seen == nullptr || IsFile(it_.seen);
-    verdict_.change.verb = there ? Verb::kDelete : Verb::kForget;
+    gone.path = gone.written = record_->current.locator;
+    gone.sensitive = WasSensitive();
+    gone.removes = RemovableDigest();
+    // What podctl did not write is nobody's to remove.
+    if (gone.removes.empty() && old_ != nullptr && !old_->is_null()) gone.replaces = "other";
+    verdict_.change.verb = gone.removes.empty() ? Verb::kForget : Verb::kDelete;
     verdict_.change.attributes = {Line("mode", ModeText(record_->mode), ""),
                                   Line("path", gone.path, "")};
     verdict_.change.payload = Payload(std::move(gone), &kind_);
@@ -74,12 +77,8 @@ class FileJudge {
     }
     if (record_ != nullptr && record_->path != file_.written) {
       PlanMove();
-    } else if (it_.seen != nullptr && !it_.seen->is_null() && !IsFile(it_.seen)) {
-      Refuse(fmt::format("{} is no file", file_.path),
-             fmt::format("It is a {}, and podctl writes neither over it nor through it. Move it "
-                         "away, or give the file another `path`.",
-                         (*it_.seen)["kind"] == Value("link") ? "symbolic link"
-                                                              : (*it_.seen)["kind"].AsString()));
+    } else if (IsInTheWay()) {
+      RefuseWhatIsThere();
     } else if (record_ == nullptr) {
       PlanNew();
     } else {
@@ -90,8 +89,33 @@ class FileJudge {
   }
 
  private:
-  std::string SeenDigest(bool sensitive) const {
-    return DigestOf((*it_.seen)["content"].AsString(), sensitive, it_.state.digest_key);
+  bool WasSensitive() const { return record_->digest.starts_with("hmac-"); }
+  // As the record has it.
+  std::string DigestIn(const Value& seen) const {
+    return DigestOf(seen["content"].AsString(), WasSensitive(), it_.state.digest_key);
+  }
+  // Of the old file, where it is as podctl wrote it; empty: it is not.
+  std::string RemovableDigest() const {
+    if (it_.seen == nullptr) return record_->digest;  // nobody looked: the task does
+    const bool ours = IsFile(old_) && DigestIn(*old_) == record_->digest;
+    return ours ? record_->digest : "";
+  }
+
+  bool IsInTheWay() const { return seen_ != nullptr && !seen_->is_null() && !IsFile(seen_); }
+
+  void RefuseWhatIsThere() {
+    const std::string& kind = (*seen_)["kind"].AsString();
+    if (kind == "unreadable") {
+      return Refuse(fmt::format("{} cannot be read", file_.path),
+                    "It is not podctl's own any more: it may not be read, or is larger than what "
+                    "podctl writes. Move it away, or let it be read.");
+    }
+    Refuse(fmt::format("{} is no file", file_.path),
+           fmt::format("There is {}, and podctl writes neither over it nor through it. Move it "
+                       "away, or give the file another `path`.",
+                       kind == "link"     ? "a symbolic link at it, or on the way to it"
+                       : kind == "folder" ? "a folder"
+                                          : "a device, pipe or socket"));
   }
 
   void Refuse(std::string summary, std::string detail) {
@@ -100,16 +124,14 @@ class FileJudge {
 
   // Neither what podctl wrote, nor what it is to be by now.
   void NoteDrift() {
-    if (it_.seen == nullptr || record_->pending()) return;
-    if (it_.seen->is_null()) {
+    if (old_ == nullptr || record_->pending()) return;
+    if (old_->is_null()) {
       verdict_.drift.push_back({Drift::Kind::kVanished, it_.address, "is gone", {}});
       return;
     }
-    if (!IsFile(it_.seen)) return;
-    const bool sensitive = record_->digest.starts_with("hmac-");
-    const bool same_content =
-        SeenDigest(sensitive) == record_->digest || (*it_.seen)["content"] == Wanted();
-    const auto mode = static_cast<int>((*it_.seen)["mode"].AsInt());
+    if (!IsFile(old_) || IsAlsoAnothers(record_->current.locator)) return;
+    const bool same_content = DigestIn(*old_) == record_->digest || (*old_)["content"] == Wanted();
+    const auto mode = static_cast<int>((*old_)["mode"].AsInt());
     if (same_content && mode == record_->mode) return;
     Drift drift{Drift::Kind::kChanged, it_.address, "was changed", {}};
     if (!same_content) drift.sentence = "has another content than podctl wrote";
@@ -127,18 +149,26 @@ class FileJudge {
     RefuseForeign();
   }
 
+  // Another entry, which comes or goes, has the same path.
+  bool IsAlsoAnothers(const std::string& path) const {
+    for (const auto& [address, other] : RecordsOf<FileRecord>(it_.state)) {
+      if (address != it_.address && other.current.locator == path) return true;
+    }
+    return false;
+  }
+
   // Nothing of somebody else's is written over.
   void RefuseForeign() {
-    if (!IsFile(it_.seen) || (*it_.seen)["content"] == Wanted()) return;
-    const std::string path = AbsolutePath(file_.path);
-    for (const auto& [address, other] : RecordsOf<FileRecord>(it_.state)) {
-      if (address != it_.address && other.current.locator == path) return;  // it goes by its change
-    }
+    if (IsInTheWay()) return RefuseWhatIsThere();
+    if (!IsFile(seen_) || (*seen_)["content"] == Wanted()) return;
+    if (IsAlsoAnothers(AbsolutePath(file_.path))) return;  // that one goes by its change
     Refuse(fmt::format("{} is there already, and podctl did not write it", file_.path),
            "Move it away, or give the file another `path`.");
   }
 
   void PlanMove() {
+    NoteDrift();
+    file_.removes = RemovableDigest();
     Change& change = verdict_.change;
     change.verb = Verb::kDeleteThenCreate;
     change.reason_code = ReasonCode::kCannotUpdate;
@@ -154,40 +184,39 @@ class FileJudge {
     const bool elsewhere = record_->current.locator != AbsolutePath(file_.path);
     if (!elsewhere) NoteDrift();
     Change& change = verdict_.change;
-    if (it_.seen != nullptr && it_.seen->is_null()) {
+    if (seen_ != nullptr && seen_->is_null()) {
       change.verb = Verb::kCreate;
       change.attributes = NewFileAttributes(file_, it_.nodes);
       return;
+    }
+    if (elsewhere && IsFile(seen_) && DigestIn(*seen_) != record_->digest) RefuseForeign();
+    if (seen_ != nullptr) {
+      CompareWithSeen();
+      file_.replaces = DigestIn(*seen_);
+    } else {
+      CompareWithRecord();
+      file_.replaces = record_->digest;
     }
     if (it_.again) {
       change.verb = Verb::kDeleteThenCreate;
       change.reason_code = ReasonCode::kByRequest;
       change.reason = "it was requested";
     }
-    const bool sensitive = record_->digest.starts_with("hmac-");
-    if (elsewhere && IsFile(it_.seen) && SeenDigest(sensitive) != record_->digest) RefuseForeign();
-    if (it_.seen != nullptr) {
-      CompareWithSeen();
-      file_.replaces = SeenDigest(sensitive);
-    } else {
-      CompareWithRecord();
-      file_.replaces = record_->digest;
-    }
     if (change.verb == Verb::kKeep && !change.attributes.empty()) change.verb = Verb::kUpdate;
   }
 
   void CompareWithSeen() {
     AttributeChange content = ContentLine(file_, content_);
-    content.before = (*it_.seen)["content"];
+    content.before = (*seen_)["content"];
     // What was secret is not shown because it is none any more.
-    content.sensitive = file_.sensitive || record_->digest.starts_with("hmac-");
+    content.sensitive = file_.sensitive || WasSensitive();
     if (!content.known || content.before != content.after) Add(std::move(content));
-    CompareMode(static_cast<int>((*it_.seen)["mode"].AsInt()));
+    CompareMode(static_cast<int>((*seen_)["mode"].AsInt()));
   }
 
   // Nobody looked: the digest tells whether it is another content, but not which it was.
   void CompareWithRecord() {
-    const bool sensitive = record_->digest.starts_with("hmac-");
+    const bool sensitive = WasSensitive();
     const bool same =
         content_ && DigestOf(*content_, sensitive, it_.state.digest_key) == record_->digest;
     if (!same) {
@@ -206,6 +235,8 @@ class FileJudge {
   const Judged& it_;
   const FileRecord* const record_;
   const Kind& kind_;
+  const Value* const seen_;  // at the path of the spec; nullptr: nobody looked
+  const Value* const old_;   // at that of the record
   FileSpec file_;
   std::optional<std::string> content_;
   Verdict verdict_;

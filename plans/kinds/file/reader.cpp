@@ -46,6 +46,10 @@ void ReadPath(const YamlNode& node, const Slot& slot, ValueReader& reader, FileS
                         fmt::format("{} leads out of the spec's folder", FoundWords(node)),
                         "write an absolute path");
   }
+  if (("/" + *text).find("/podctl.state.json") != std::string::npos) {
+    return reader.Error(node, slot, fmt::format("{} is podctl's own", FoundWords(node)),
+                        "the state, its lock and its history are no place for a file");
+  }
   file->path = PathFromSpec(node, *text);
   file->written = file->path;
   if (is_absolute) return;
@@ -69,6 +73,13 @@ std::optional<int> ReadMode(const YamlNode& node, const Slot& slot, ValueReader&
       std::all_of(text->begin(), text->end(), [](char c) { return c >= '0' && c <= '7'; });
   const bool is_mode = is_octal && text->size() >= kFewest && text->size() <= kMost &&
                        (text->size() == kFewest || text->front() == '0');
+  constexpr int kOwnerReads = 0400;
+  if (is_mode && (std::stoi(*text, nullptr, 8) & kOwnerReads) == 0) {
+    reader.Error(node, slot,
+                 fmt::format("with {} podctl could not read its own file", FoundWords(node)),
+                 "let the owner read it: `0600`");
+    return std::nullopt;
+  }
   if (!is_mode) {
     reader.Error(node, slot, fmt::format("{} is no mode of a file", FoundWords(node)),
                  "three octal digits, such as `0644`");

@@ -47,8 +47,9 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
 
   std::vector<std::string> StatusHeader() const override { return {"FILE", "STATE", "PATH"}; }
   std::vector<std::string> StatusRow(const std::string& name, const AnyRecord& any,
-                                     const Value* seen) const override {
+                                     const Value* looked) const override {
     const auto& record = any.As<FileRecord>();
+    const Value* seen = looked == nullptr ? nullptr : &(*looked)["old"];
     // What is sensitive is remembered by a keyed digest, which needs the key.
     const bool is_plain = record.digest.starts_with("sha256:");
     std::string state = "WRITTEN";
@@ -64,7 +65,8 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
   }
   bool IsGood(const std::string& state) const override { return state == "WRITTEN"; }
 
-  bool Accept(const Value& seen, const std::string& digest_key, AnyRecord* any) const override {
+  bool Accept(const Value& looked, const std::string& digest_key, AnyRecord* any) const override {
+    const Value& seen = looked["old"];
     if (seen["kind"] != Value("file")) return false;
     auto& record = any->Edit<FileRecord>();
     record.digest =
@@ -102,6 +104,13 @@ const RecordCodec& FileRecord::Codec() {
 
 Address FileAddress(const std::string& file) {
   return {std::string(kFileKind), file};
+}
+
+std::string FolderOfRecord(const FileRecord& record) {
+  const std::string& whole = record.current.locator;
+  const std::string end = "/" + record.path;
+  if (record.path.starts_with('/') || !whole.ends_with(end)) return {};
+  return whole.substr(0, whole.size() - end.size());
 }
 
 std::string DigestOf(const std::string& content, bool sensitive, const std::string& digest_key) {

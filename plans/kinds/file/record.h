@@ -27,6 +27,9 @@ struct FileRecord : Record {
   friend bool operator==(const FileRecord&, const FileRecord&) = default;
 };
 
+// The folder from which its path was written; empty: from the root.
+std::string FolderOfRecord(const FileRecord& record);
+
 inline constexpr std::string_view kFileKind = FileRecord::kKind;
 Address FileAddress(const std::string& file);  // `file.inventory`
 

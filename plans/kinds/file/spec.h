@@ -14,9 +14,11 @@ struct FileSpec {
   std::string content;  // template text
   bool sensitive = false;
   int mode = 0;  // permission bits
-  // Of a change: the digest of what is written over or removed, as FileRecord has it; empty:
-  // nothing is there. What is there then and is not that stays.
+  // Of a change: the digest of what is written over, as FileRecord has it; empty: nothing is there.
+  // And of what is removed, at the path that the record has; empty: nothing is. What is there then
+  // and is not that stays.
   std::string replaces = {};
+  std::string removes = {};
 };
 
 }  // namespace podctl

@@ -16,6 +16,7 @@
 namespace podctl {
 namespace {
 
+constexpr int kMostWaits = 600;
 constexpr std::chrono::milliseconds kPause{50};  // until another task is done with the same path
 
 Reply ReplyOf(Result<void> done) {
@@ -48,15 +49,14 @@ class FileTask final : public Task {
     const auto& answer = std::get<Result<Value>>(reply);
     return phase_ == Phase::kRemove ? OnRemoved(answer) : OnWritten(answer);
   }
-  Need OnWake() override { return Write(); }
+  Need OnWake() override { return phase_ == Phase::kRemove ? Remove() : Write(); }
   std::string Id() const override { return file_.path; }
 
  private:
   enum class Phase { kRemove, kWrite };
 
-  // Another entry of the spec, which goes or comes under another name, has the same path.
-  const FileRecord* Rival() const {
-    const std::string path = AbsolutePath(file_.path);
+  // Another entry with the same path: one goes from there, and the other comes.
+  const FileRecord* Rival(const std::string& path) const {
     for (const auto& [address, record] : RecordsOf<FileRecord>(context_.journal.state())) {
       if (address != address_ && record.current.locator == path) return &record;
     }
@@ -77,15 +77,19 @@ class FileTask final : public Task {
   Need Remove() {
     phase_ = Phase::kRemove;
     const auto* record = context_.journal.Get<FileRecord>(address_);
-    if (record == nullptr) return verb_ == Verb::kDelete ? Done() : Write();
+    // Of one that is only written anew (--replace) the old is written over.
+    const bool leaves = record != nullptr && (verb_ == Verb::kDelete || !file_.removes.empty() ||
+                                              record->path != file_.written);
+    if (!leaves) return verb_ == Verb::kDelete ? Done() : Write();
+    if (const FileRecord* rival = Rival(record->current.locator)) {
+      if (rival->pending()) return WaitForRival();
+      return Left();  // the file is another entry's by now
+    }
+    if (file_.removes.empty()) return Left();  // not as podctl wrote it: it stays
     FileOnDisk file = OnDisk();
     file.path = record->current.locator;
-    file.folder.clear();
-    if (verb_ != Verb::kDelete && file.replaces.empty()) file.replaces = record->digest;
-    if (file_.path == file.path && Rival() != nullptr) {
-      context_.journal.Forget(address_);  // the file is another entry's now
-      return Done();
-    }
+    file.folder = FolderOfRecord(*record);
+    file.replaces = file_.removes;
     BeginDelete({}, context_.journal.Begun(), &context_.journal.Edit<FileRecord>(address_));
     return CallFor([&files = files_, file = std::move(file)](
                        StepObserver&, std::stop_token) { return ReplyOf(RemoveFile(files, file)); },
@@ -93,12 +97,23 @@ class FileTask final : public Task {
   }
 
   Need OnRemoved(const Result<Value>& removed) {
-    if (!removed) {
-      EndRequest({}, &context_.journal.Edit<FileRecord>(address_));
-      return Failed(removed.error());
-    }
+    if (removed) return Left();
+    EndRequest({}, &context_.journal.Edit<FileRecord>(address_));
+    return Failed(removed.error());
+  }
+
+  // It may never be done: what it began is left to the next run where a state cannot be saved.
+  Need WaitForRival() {
+    if (++waits_ <= kMostWaits) return Sleep(kPause);
+    return Failed(
+        MakeError(ErrorCode::kUnavailable,
+                  fmt::format("another entry of the spec is at the same path as {}", address_),
+                  "The next `podctl apply` goes on."));
+  }
+
+  // Its record stands for nothing any more.
+  Need Left() {
     context_.journal.Forget(address_);
-    file_.replaces.clear();
     return verb_ == Verb::kDelete ? Done() : Write();
   }
 
@@ -113,9 +128,9 @@ class FileTask final : public Task {
                            : fmt::format("it refers to `{}`, which is not there", dangling),
           "The file is as it was. `podctl state show` of what it refers to shows what there is."));
     }
-    if (const FileRecord* rival = Rival()) {
+    if (const FileRecord* rival = Rival(AbsolutePath(file_.path))) {
       if (rival->pending() && rival->pending()->kind == PendingAction::Kind::kDelete) {
-        return Sleep(kPause);
+        return WaitForRival();
       }
       // It goes by a change of its own, which leaves the file to this one.
       file_.replaces = rival->digest;
@@ -172,6 +187,7 @@ class FileTask final : public Task {
   TaskContext& context_;
   Phase phase_ = Phase::kWrite;
   std::optional<FileRecord> before_;
+  int waits_ = 0;
 };
 
 }  // namespace

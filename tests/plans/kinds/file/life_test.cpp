@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "plans/kinds/file/record.h"
 #include "providers/base/text.h"
@@ -212,8 +214,14 @@ TEST_F(FileTest, NothingIsWrittenThroughALink) {
 
   desk_.files.SetLink("/project/out", "/home/alice");
   Files(Entry("hosts", "one\\n", "out/hosts"));
+  EXPECT_THAT(Refusal(), HasSubstr("/project/out/hosts is no file"));
+  ASSERT_TRUE(desk_.files.Remove("/project/out"));
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line == "start file.hosts") desk_.files.SetLink("/project/out", "/home/alice");
+  };
   EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
               HasSubstr("leads through /project/out, a symbolic link"));
+  desk_.events.on_line = nullptr;
   EXPECT_EQ(Text("/home/alice/hosts"), "(none)");
   EXPECT_EQ(Text("/home/alice/.bashrc"), "mine\n");
   // The way of an absolute path is the user's own.
@@ -236,6 +244,94 @@ TEST_F(FileTest, GoesWithItsEntryUnlessSomethingElseIsThere) {
   EXPECT_TRUE(desk_.Destroy().ok());
   EXPECT_EQ(Text("/home/alice/x"), "mine\n");
   EXPECT_THAT(desk_.Stored().records, IsEmpty());
+}
+
+// Who may write to the repository leads a folder away, to where somebody else's file lies.
+TEST_F(FileTest, NothingIsReadOrRemovedThroughALink) {
+  Files(Entry("hosts", "one\\n", "out/hosts"));
+  desk_.ApplyAll();
+  ASSERT_TRUE(desk_.files.Remove("/project/out/hosts"));
+  desk_.files.SetFile("/home/alice/hosts", "one\n", 0644);
+  desk_.files.SetLink("/project/out", "/home/alice");
+  Files("  other: {path: other, content: x}\n");
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Text("/home/alice/hosts"), "one\n");
+  EXPECT_FALSE(IsRemembered("file.hosts"));
+}
+
+TEST_F(FileTest, WhatWasEditedByHandStaysWhenItsEntryGoes) {
+  Files(Entry("a", "one\\n", "a") + Entry("b", "one\\n", "b"));
+  desk_.ApplyAll();
+  desk_.files.SetFile("/project/a", "mine\n", 0644);
+  desk_.files.SetFile("/project/b", "mine\n", 0644);
+  Files(Entry("b", "two\\n", "c"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(plan.drift, SizeIs(2));
+  EXPECT_EQ(WordsOf(ChangeOf(plan, "file.a")).headline,
+            "is not as podctl wrote it: it stays, and will be forgotten");
+  desk_.ApplyAll();
+  EXPECT_EQ(Text("/project/a"), "mine\n");
+  EXPECT_EQ(Text("/project/b"), "mine\n");
+  EXPECT_EQ(Text("/project/c"), "two\n");
+}
+
+// A state that was tampered with names a file that podctl never wrote.
+TEST_F(FileTest, OnlyWhatHasItsDigestIsRemoved) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  desk_.files.SetFile("/etc/passwd", "root\n");
+  State state = desk_.Stored();
+  EditableRecordsOf<FileRecord>(state)[Addr("file.hosts")].current.locator = "/etc/passwd";
+  desk_.files.SetFile("/project/podctl.state.json", StateToJson(state));
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_EQ(Text("/etc/passwd"), "root\n");
+}
+
+TEST_F(FileTest, AFileThatCannotBeReadConcernsNoOther) {
+  Files(Entry("a", "one\\n", "a") + Entry("b", "one\\n", "b"));
+  desk_.ApplyAll();
+  desk_.files.SetFile("/project/a", std::string(17 << 20, 'x'));
+  Files(Entry("a", "one\\n", "a") + Entry("b", "two\\n", "b"));
+  EXPECT_THAT(Refusal(), HasSubstr("/project/a cannot be read"));
+  desk_.plan_options.targets = {"file.b"};
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Text("/project/b"), "two\n");
+  desk_.plan_options.targets = {};
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(Text("/project/a"), SizeIs(17 << 20));
+}
+
+// One goes from a path to which another comes, in whichever order they begin.
+TEST_F(FileTest, PathsAreTakenOverSwappedAndRotated) {
+  const std::vector<std::string> specs = {
+      Entry("a", "A\\n", "1") + Entry("b", "B\\n", "2"),
+      Entry("a", "A\\n", "2") + Entry("b", "B\\n", "1"),
+      Entry("a", "A\\n", "3") + Entry("c", "C\\n", "2"),
+      Entry("c", "C2\\n", "3") + Entry("a", "A\\n", "1"),
+      Entry("b", "B\\n", "3") + Entry("c", "B\\n", "1") + Entry("a", "A\\n", "2"),
+  };
+  const std::vector<std::map<std::string, std::string>> expected = {
+      {{"1", "A\n"}, {"2", "B\n"}},
+      {{"1", "B\n"}, {"2", "A\n"}},
+      {{"2", "C\n"}, {"3", "A\n"}},
+      {{"1", "A\n"}, {"3", "C2\n"}},
+      {{"1", "B\n"}, {"2", "A\n"}, {"3", "B\n"}},
+  };
+  for (int parallelism : {0, 1, 10}) {
+    Desk desk;
+    desk.options.parallelism = parallelism;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      SCOPED_TRACE(::testing::Message() << "parallelism " << parallelism << ", spec " << i);
+      desk.SpecText("project: p\npods: {}\nfiles:\n" + specs[i]);
+      desk.ApplyAll();
+      for (const std::string path : {"1", "2", "3"}) {
+        const auto want = expected[i].find(path);
+        EXPECT_EQ(desk.files.FileText("/project/" + path).value_or("(none)"),
+                  want == expected[i].end() ? "(none)" : want->second)
+            << path;
+      }
+    }
+  }
 }
 
 TEST_F(FileTest, AnotherNameForTheSameFileKeepsIt) {
@@ -293,8 +389,8 @@ TEST_F(FileTest, AFullDiskLeavesWhatWasThere) {
 
 // A kill -9 at any step of a write, a change, a removal.
 TEST_F(FileTest, AKillAtAnyStepLosesNothing) {
-  for (int stage = 0; stage < 3; ++stage) {
-    for (int steps = 0; steps < 60; ++steps) {
+  for (int stage = 0; stage < 5; ++stage) {
+    for (int steps = 0; steps < 80; ++steps) {
       SCOPED_TRACE(::testing::Message() << "stage " << stage << ", killed after " << steps);
       Desk desk;
       const auto spec = [&](const std::string& files) {
@@ -305,15 +401,20 @@ TEST_F(FileTest, AKillAtAnyStepLosesNothing) {
       if (stage > 0) desk.ApplyAll();
       if (stage == 1) spec("\n" + Entry("hosts", "two\\n"));
       if (stage == 2) spec(" {}\n");
+      if (stage == 3) spec("\n" + Entry("hosts", "two\\n", "moved"));
+      if (stage == 4) spec("\n" + Entry("renamed", "two\\n"));
       desk.files.StopAfter(steps);
       desk.TryApply();
       const bool stopped = desk.files.Stopped();
       desk.files.Restart();
       EXPECT_THAT(desk.MakePlan().drift, IsEmpty()) << "what podctl did itself is no drift";
       desk.ApplyAll();
-      EXPECT_EQ(desk.files.FileText(kPath).value_or("(none)"), stage == 0   ? "one\n"
-                                                               : stage == 1 ? "two\n"
-                                                                            : "(none)");
+      EXPECT_EQ(desk.files.FileText(kPath).value_or("(none)"), stage == 0 ? "one\n"
+                                                               : stage == 1 || stage == 4
+                                                                   ? "two\n"
+                                                                   : "(none)");
+      EXPECT_EQ(desk.files.FileText("/project/moved").value_or("(none)"),
+                stage == 3 ? "two\n" : "(none)");
       EXPECT_EQ(desk.Stored().records.size(), stage == 2 ? 0U : 1U);
       for (const std::string& path : desk.files.AllFiles()) {
         EXPECT_THAT(path, Not(HasSubstr("podctl-tmp"))) << "as no other program shall read";
