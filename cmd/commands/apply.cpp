@@ -36,7 +36,7 @@ int ApprovePlan(Wiring& wiring, const ApplyOptions& options, PlanMode mode) {
   const std::string question =
       mode == PlanMode::kRefreshOnly
           ? "\nDo you want to take these changes into the state?\n"
-            "  podctl will write down what it found; no pod is changed.\n"
+            "  podctl will write down what it found; nothing else is changed.\n"
             "  Only 'yes' will be accepted to approve.\n\n"
             "  Enter a value: "
       : destroy ? "\nDo you really want to destroy all of this?\n"

@@ -15,12 +15,11 @@ inline constexpr Flag kDestroyFlag =
 inline constexpr Flag kRefreshOnlyFlag = PlanFlags::Switch<&ApplyOptions::refresh_only>(
     "--refresh-only", "take what the cloud says into the state; change nothing else");
 inline constexpr Flag kTargetFlag = PlanFlags::Values<&ApplyOptions::targets>(
-    "--target", "ADDRESS", "only this pod or step, and what it depends on; repeatable");
+    "--target", "ADDRESS", "only this address, and what it depends on; repeatable");
 inline constexpr Flag kRefreshFlag = PlanFlags::Value<&ApplyOptions::refresh>(
     "--refresh", "true|false", "ask the cloud first; --refresh=false trusts the state");
 inline constexpr Flag kReplaceFlag = PlanFlags::Values<&ApplyOptions::replace>(
-    "--replace", "ADDRESS",
-    "make this pod anew, or run this step or training job again; repeatable");
+    "--replace", "ADDRESS", "make this anew, or run it again; repeatable");
 inline constexpr Flag kDetailedExitCodeFlag = PlanFlags::Switch<&ApplyOptions::detailed_exitcode>(
     "--detailed-exitcode", "exit 2 when there are changes");
 inline constexpr Flag kAutoApproveFlag =

@@ -178,7 +178,7 @@ class PlanView {
     if (plan_.drift.empty()) return;
     text_ +=
         "This is a refresh-only plan: podctl will not undo these changes. Applying it takes them "
-        "into the\nstate; no pod is changed.\n\n";
+        "into the\nstate; nothing else is changed.\n\n";
   }
 
   void ShowMove(const Change& change) {

@@ -96,7 +96,7 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
   const auto link = LinkOnTheWay(files, file.path, file.folder);
   if (!link) return link.error();
   if (!link->empty()) return IsLink(file.path, *link);
-  const auto expected = CheckExpected(files, file);
+  auto expected = CheckExpected(files, file);
   const bool is_new = !expected && expected.error().code == ErrorCode::kNotFound;
   if (!expected && !is_new) {
     const auto there = LookAtFile(files, file.path, file.folder);
@@ -127,7 +127,7 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
 
 Result<void> RemoveFile(FileSystem& files, const FileOnDisk& file) {
   static_cast<void>(files.Remove(TemporaryOf(file.path)));
-  const auto expected = CheckExpected(files, file);
+  auto expected = CheckExpected(files, file);
   if (!expected) {
     if (expected.error().code == ErrorCode::kNotFound) return {};
     return expected;

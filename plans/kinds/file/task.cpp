@@ -19,7 +19,7 @@ namespace {
 constexpr int kMostWaits = 600;
 constexpr std::chrono::milliseconds kPause{50};  // until another task is done with the same path
 
-Reply ReplyOf(Result<void> done) {
+Reply ReplyOf(const Result<void>& done) {
   return done ? Reply(Result<Value>(Value())) : Reply(Result<Value>(done.error()));
 }
 
@@ -50,7 +50,7 @@ class FileTask final : public Task {
     return phase_ == Phase::kRemove ? OnRemoved(answer) : OnWritten(answer);
   }
   Need OnWake() override { return phase_ == Phase::kRemove ? Remove() : Write(); }
-  std::string Id() const override { return file_.path; }
+  std::string Id() const override { return AbsolutePath(file_.path); }
 
  private:
   enum class Phase { kRemove, kWrite };
@@ -91,9 +91,11 @@ class FileTask final : public Task {
     file.folder = FolderOfRecord(*record);
     file.replaces = file_.removes;
     BeginDelete({}, context_.journal.Begun(), &context_.journal.Edit<FileRecord>(address_));
-    return CallFor([&files = files_, file = std::move(file)](
-                       StepObserver&, std::stop_token) { return ReplyOf(RemoveFile(files, file)); },
-                   true);
+    return CallFor(
+        [&files = files_, file = std::move(file)](StepObserver&, const std::stop_token&) {
+          return ReplyOf(RemoveFile(files, file));
+        },
+        true);
   }
 
   Need OnRemoved(const Result<Value>& removed) {
@@ -138,9 +140,11 @@ class FileTask final : public Task {
     FileOnDisk file = OnDisk();
     file.content = *std::move(content);
     Note(file);
-    return CallFor([&files = files_, file = std::move(file)](
-                       StepObserver&, std::stop_token) { return ReplyOf(WriteFile(files, file)); },
-                   true);
+    return CallFor(
+        [&files = files_, file = std::move(file)](StepObserver&, const std::stop_token&) {
+          return ReplyOf(WriteFile(files, file));
+        },
+        true);
   }
 
   void Note(const FileOnDisk& file) {
