@@ -169,8 +169,9 @@ void FileKind::StartAt(const std::string& folder, Payload* payload) const {
 
 std::string FileKind::WhatCannotBe(const Change& change) const {
   if (change.address != FileAddress(FileOf(change).name)) return "is no address of a change";
-  const bool can =
-      change.verb != Verb::kCreateThenDelete && change.verb != Verb::kRun && !change.begun;
+  const bool can = change.verb != Verb::kCreateThenDelete && change.verb != Verb::kRun &&
+                   !change.begun &&
+                   (change.verb != Verb::kCreate || FileOf(change).replaces.empty());
   return can ? "" : "cannot be changed so";
 }
 

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/file/record.h"
 #include "plans/kinds/file/spec.h"
 #include "plans/spec/loader.h"
 #include "providers/os/environment.h"
@@ -82,6 +85,29 @@ TEST_F(FileReaderTest, WhatIsWrongIsToldWhereItStands) {
               HasSubstr("`path` cannot refer to a `trainingJob`"));
   EXPECT_THAT(report("  a: {path: a, content: x}\n  a: {path: b, content: y}\n"),
               HasSubstr("twice"));
+}
+
+// A saved plan travels where others can write.
+TEST(FilePayloadTest, OneThatWasAlteredIsRefused) {
+  const Kind& kind = *FindKind(testing::AllKinds().all, "file");
+  const FileSpec spec{"a", "out/a", ".", "out/a", "x", false, 0644};
+  const auto problem = [&](const std::vector<std::pair<std::string, std::string>>& altered) {
+    Value payload = kind.WritePayload(Payload(spec, &kind));
+    for (const auto& [member, value] : altered) payload.Set(member, value);
+    std::string why;
+    Change change;
+    change.address = FileAddress("a");
+    change.verb = Verb::kCreate;
+    change.payload = kind.ReadPayload(payload, "p", &why);
+    return why.empty() ? kind.WhatCannotBe(change) : why;
+  };
+  EXPECT_EQ(problem({}), "");
+  EXPECT_EQ(problem({{"folder", ""}}), "p.path and .folder do not agree");
+  EXPECT_EQ(problem({{"folder", "out"}}), "p.path and .folder do not agree");
+  EXPECT_EQ(problem({{"path", "/etc/a"}}), "p.path and .folder do not agree");
+  EXPECT_EQ(problem({{"path", "../a"}, {"written", "../a"}}), "p.path and .folder do not agree");
+  EXPECT_EQ(problem({{"replaces", "sha256:00"}}), "cannot be changed so");
+  EXPECT_EQ(problem({{"name", "b"}}), "is no address of a change");
 }
 
 }  // namespace
