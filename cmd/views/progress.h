@@ -14,9 +14,9 @@ namespace podctl {
 
 // What to call a change while it is made, in terraform's words.
 struct ProgressWords {
-  std::string_view start;     // "Creating"
-  std::string_view still;     // "Still creating"
-  std::string_view complete;  // "Creation complete"
+  std::string start;     // "Creating"
+  std::string still;     // "Still creating"
+  std::string complete;  // "Creation complete"
 };
 ProgressWords WordsFor(const Change& change);
 
