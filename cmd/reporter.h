@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "cmd/streams.h"
-#include "plans/change.h"
-#include "plans/event.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/change.h"
+#include "plans/engine/event.h"
+#include "plans/engine/executor.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/error.h"
 #include "providers/base/json.h"

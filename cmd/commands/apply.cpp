@@ -16,8 +16,8 @@
 #include "cmd/commands/saved_plan.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
-#include "plans/execute/affected_jobs.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/executor.h"
+#include "plans/session/affected_jobs.h"
 #include "plans/session/apply.h"
 
 namespace podctl {

@@ -13,7 +13,7 @@
 #include "cmd/reporter.h"
 #include "cmd/views/doctor_view.h"
 #include "cmd/wiring.h"
-#include "plans/refresh.h"
+#include "plans/kinds/pod/refresh.h"
 
 namespace podctl {
 namespace {

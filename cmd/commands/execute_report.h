@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cmd/reporter.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/executor.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/file_system.h"
 

@@ -15,8 +15,8 @@
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
-#include "plans/node_view.h"
-#include "plans/published_keys.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/published_keys.h"
 #include "providers/base/text.h"
 #include "providers/gcp/os_login.h"
 

@@ -8,8 +8,8 @@
 #include "cmd/command_line.h"
 #include "cmd/reporter.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/unknown_fate.h"
-#include "plans/way_in.h"
+#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/way_in.h"
 
 namespace podctl {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "cmd/commands/pod_target.h"
 #include "plans/fleet/refused_key.h"
-#include "plans/published_keys.h"
+#include "plans/kinds/pod/published_keys.h"
 #include "providers/ssh/reach_advice.h"
 
 namespace podctl {

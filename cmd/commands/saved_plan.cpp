@@ -10,7 +10,7 @@
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
 #include "cmd/views/terraform_json.h"
-#include "plans/pod_change.h"
+#include "plans/kinds/pod/change.h"
 #include "plans/session/saved_plan.h"
 #include "providers/base/text.h"
 

@@ -14,9 +14,9 @@
 #include "cmd/views/state_view.h"
 #include "plans/kinds/moves.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/pod_reader.h"
-#include "plans/unknown_fate.h"
 #include "providers/base/text.h"
 
 namespace podctl {

@@ -19,7 +19,7 @@
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
-#include "plans/watch_loop.h"
+#include "plans/session/watch_loop.h"
 #include "providers/base/text.h"
 
 namespace podctl {

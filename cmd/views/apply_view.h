@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cmd/streams.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/executor.h"
 
 namespace podctl {
 

@@ -9,8 +9,8 @@
 #include "cmd/views/progress.h"
 #include "cmd/views/terraform_json.h"
 #include "cmd/views/terraform_resource.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
-#include "plans/step_change.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cmd/streams.h"
-#include "plans/change.h"
-#include "plans/event.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/change.h"
+#include "plans/engine/event.h"
+#include "plans/engine/executor.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/clock.h"
 #include "state/state.h"

@@ -7,8 +7,8 @@
 
 #include "cmd/views/plan_view.h"
 #include "plans/engine/kind.h"
-#include "plans/pod_change.h"
-#include "plans/step_change.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/step/change.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/bootstrap/step_runner.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "plans/change.h"
+#include "plans/engine/change.h"
 #include "providers/base/diagnostic.h"
 
 namespace podctl {

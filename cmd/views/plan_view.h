@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "plans/change.h"
+#include "plans/engine/change.h"
 
 namespace podctl {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cmd/streams.h"
-#include "plans/event.h"
+#include "plans/engine/event.h"
 #include "providers/os/clock.h"
 
 namespace podctl {

@@ -8,10 +8,10 @@
 
 #include "cmd/views/paint.h"
 #include "cmd/views/terraform_json.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
-#include "plans/node_view.h"
-#include "plans/unknown_fate.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"

@@ -6,9 +6,9 @@
 
 #include "cmd/views/terraform_resource.h"
 #include "plans/engine/kind.h"
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
-#include "plans/pod_change.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
 

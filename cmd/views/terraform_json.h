@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "plans/plan_file.h"
+#include "plans/engine/plan_file.h"
 #include "providers/base/value.h"
 #include "state/state.h"
 

@@ -4,12 +4,12 @@
 #include <set>
 
 #include "plans/engine/kind.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
-#include "plans/pod_change.h"
-#include "plans/published_keys.h"
 #include "plans/spec/spec.h"
-#include "plans/step_change.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/step_runner.h"
 #include "providers/provider.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plans/change.h"
+#include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "providers/base/value.h"

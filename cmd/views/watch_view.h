@@ -14,7 +14,7 @@
 #include "cmd/reporter.h"
 #include "cmd/streams.h"
 #include "cmd/views/live_block.h"
-#include "plans/event.h"
+#include "plans/engine/event.h"
 #include "providers/os/clock.h"
 
 namespace podctl {

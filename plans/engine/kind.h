@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plans/change.h"
+#include "plans/engine/change.h"
 #include "plans/engine/declared.h"
 #include "plans/engine/payload.h"
 #include "plans/spec/references.h"
@@ -30,9 +30,9 @@
 namespace podctl {
 
 class Provider;      // providers/provider.h
-class Task;          // plans/execute/task.h
+class Task;          // plans/engine/task.h
 class ValueReader;   // plans/spec/value_reader.h
-struct TaskContext;  // plans/execute/task.h
+struct TaskContext;  // plans/engine/task.h
 struct YamlEntry;    // plans/spec/yaml_tree.h
 
 // The section of a spec that declares things of a kind, while it is read.

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "plans/fleet/jobs.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
-#include "plans/refresh.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
 #include "providers/ssh/reach_advice.h"

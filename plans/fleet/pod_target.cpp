@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
-#include "plans/refresh.h"
-#include "plans/runtime_unit.h"
-#include "plans/way_in.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/way_in.h"
+#include "plans/kinds/step/runtime_unit.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plans/refresh.h"
+#include "plans/kinds/pod/refresh.h"
 #include "providers/base/ssh_key_lines.h"
 
 namespace podctl {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "plans/jobs/launch.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
 #include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/gcp/accelerator_catalog.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "plans/node_view.h"
+#include "plans/kinds/pod/node_view.h"
 
 namespace podctl {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <stop_token>
 
-#include "plans/event.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/event.h"
+#include "plans/engine/executor.h"
 #include "plans/session/entry.h"
 #include "plans/session/plan.h"
 #include "providers/bootstrap/step_runner.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plans/pod_change.h"
+#include "plans/kinds/pod/change.h"
 
 namespace podctl {
 

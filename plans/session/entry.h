@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "plans/change.h"
+#include "plans/engine/change.h"
 #include "plans/session/os_login.h"
 #include "plans/session/own_keys.h"
 #include "providers/os/environment.h"

@@ -6,12 +6,12 @@
 #include <map>
 #include <utility>
 
-#include "plans/import.h"
+#include "plans/engine/planner.h"
+#include "plans/kinds/pod/import.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/step/record.h"
-#include "plans/node_view.h"
-#include "plans/planner.h"
-#include "plans/refresh.h"
 #include "plans/session/state_edit.h"
 #include "plans/spec/pod_reader.h"
 #include "plans/spec/spec_editor.h"

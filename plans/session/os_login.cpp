@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/pod_change.h"
 #include "providers/gcp/os_login.h"
 
 namespace podctl {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "plans/change.h"
+#include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/refresh.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/spec/spec.h"
 
 namespace podctl {

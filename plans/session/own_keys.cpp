@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/pod_change.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/os/this_process.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "plans/change.h"
+#include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/os/environment.h"

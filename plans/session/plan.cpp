@@ -4,12 +4,12 @@
 #include <set>
 #include <utility>
 
+#include "plans/engine/moves.h"
+#include "plans/engine/planner.h"
+#include "plans/kinds/pod/list_ahead.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/list_ahead.h"
-#include "plans/moves.h"
-#include "plans/planner.h"
-#include "plans/renewed_keys.h"
-#include "plans/unknown_fate.h"
+#include "plans/kinds/pod/renewed_keys.h"
+#include "plans/kinds/pod/unknown_fate.h"
 #include "providers/base/text.h"
 
 namespace podctl {

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "plans/change.h"
-#include "plans/planner.h"
-#include "plans/refresh.h"
+#include "plans/engine/change.h"
+#include "plans/engine/planner.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/session/entry.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/spec.h"

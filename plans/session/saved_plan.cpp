@@ -7,14 +7,14 @@
 #include <system_error>
 #include <utility>
 
-#include "plans/execute/affected_jobs.h"
-#include "plans/plan_file/seal.h"
-#include "plans/plan_file/secrets.h"
-#include "plans/plan_file/staleness.h"
-#include "plans/pod_change.h"
+#include "plans/engine/plan_file/seal.h"
+#include "plans/engine/plan_file/secrets.h"
+#include "plans/engine/plan_file/staleness.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/step/change.h"
+#include "plans/session/affected_jobs.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/local_files.h"
-#include "plans/step_change.h"
 #include "providers/base/text.h"
 #include "providers/os/this_process.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "plans/plan_file.h"
+#include "plans/engine/plan_file.h"
 #include "plans/session/plan.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"

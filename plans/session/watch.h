@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "plans/event.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/event.h"
+#include "plans/engine/executor.h"
 #include "plans/session/apply.h"
 #include "plans/session/plan.h"
-#include "plans/watch_loop.h"
-#include "plans/watch_policy.h"
+#include "plans/session/watch_loop.h"
+#include "plans/session/watch_policy.h"
 #include "providers/base/diagnostic.h"
 
 namespace podctl {

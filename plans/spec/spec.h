@@ -87,7 +87,7 @@ struct PodSpec {
   std::string node_id;
   bool node_id_given = false;  // `nodeId` is written in the spec; else the state's node id stands
   // The spec's node id, where createBeforeDestroy has chosen another as `node_id`; else empty.
-  // Never set by the loader (plans/node_ids.h).
+  // Never set by the loader (plans/kinds/pod/node_ids.h).
   std::string wanted_node_id;
   Value node;  // what the spec sets of the Node resource, JSON names; never `metadata`
   std::optional<ApiVersion> api_version;     // nullopt: v2
@@ -95,7 +95,8 @@ struct PodSpec {
   // Every metadata entry the spec names, with `tensorflow-env-vars` composed from libtpuFlags and
   // runtimeEnv.
   std::map<std::string, MetadataEntry> metadata;
-  // Lines of `ssh-keys` (plans/published_keys.h). The team's are those of ssh.publishKeys.
+  // Lines of `ssh-keys` (plans/kinds/pod/published_keys.h). The team's are those of
+  // ssh.publishKeys.
   std::vector<std::string> team_keys;
   // Those of whoever runs podctl, any of which will do, the first to be added: filled in by the
   // caller of the planner, never by the loader.
@@ -116,7 +117,7 @@ struct PodSpec {
   std::optional<std::chrono::milliseconds> create_timeout;
   std::optional<std::chrono::milliseconds> boot_timeout;
   // When it has more than one zone, the pod may live in any of them: `zone` above is settled by the
-  // state (plans/node_ids.h).
+  // state (plans/kinds/pod/node_ids.h).
   std::optional<CapacitySpec> capacity;
   bool recreate_when_lost = false;  // onPreemption: recreate; for `podctl watch`
   std::vector<Address> depends_on;  // pods, written or implied by references

@@ -3,10 +3,10 @@
 // An input is a line "METHOD STATUS" and the body: "list 200", "get 404", "create 409" … The same
 // answer is given to every request of the method. What is read goes on to where nodes end up: into
 // the state and into a plan.
+#include "plans/engine/planner.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
-#include "plans/planner.h"
-#include "plans/refresh.h"
+#include "plans/kinds/pod/refresh.h"
 #include "providers/gcp/tpu_provider.h"
 #include "providers/provider.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,6 +1,6 @@
 // A saved plan: what a pipeline hands from one job to the next, and anybody may have touched.
 #include "cmd/views/plan_view.h"
-#include "plans/plan_file.h"
+#include "plans/engine/plan_file.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -4,7 +4,7 @@
 
 #include "cmd/views/plan_view.h"
 #include "cmd/views/snippet.h"
-#include "plans/planner.h"
+#include "plans/engine/planner.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/source_file.h"
 #include "tests/fuzz/fuzz_target.h"

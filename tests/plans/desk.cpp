@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "plans/engine/moves.h"
+#include "plans/engine/planner.h"
 #include "plans/kinds/kinds.h"
-#include "plans/moves.h"
-#include "plans/planner.h"
-#include "plans/refresh.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/spec/loader.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"

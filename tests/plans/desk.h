@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "plans/change.h"
-#include "plans/event.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/change.h"
+#include "plans/engine/event.h"
+#include "plans/engine/executor.h"
+#include "plans/engine/planner.h"
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/planner.h"
 #include "providers/base/diagnostic.h"
 #include "state/store.h"
 #include "tests/support/addresses.h"

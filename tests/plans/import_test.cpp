@@ -1,5 +1,5 @@
 // Taking over nodes that somebody else made: the plan right after is empty.
-#include "plans/import.h"
+#include "plans/kinds/pod/import.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plans/planner.h"
+#include "plans/engine/planner.h"
 #include "providers/gcp/tpu_schema.h"
 #include "tests/plans/desk.h"
 

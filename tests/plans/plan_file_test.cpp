@@ -1,25 +1,25 @@
 // Saved plans: what is written is what is read, nothing sensitive is in it, and nothing that is not
 // a whole plan is taken for one.
-#include "plans/plan_file.h"
+#include "plans/engine/plan_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "plans/engine/plan_file/archive.h"
+#include "plans/engine/plan_file/members.h"
+#include "plans/engine/plan_file/seal.h"
+#include "plans/engine/plan_file/secrets.h"
+#include "plans/engine/plan_file/staleness.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/plan.h"
 #include "plans/kinds/training_job/record.h"
-#include "plans/plan_file/archive.h"
-#include "plans/plan_file/members.h"
-#include "plans/plan_file/seal.h"
-#include "plans/plan_file/secrets.h"
-#include "plans/plan_file/staleness.h"
-#include "plans/pod_change.h"
-#include "plans/power.h"
 #include "plans/spec/spec.h"
-#include "plans/step_change.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/bootstrap/step_runner.h"

@@ -1,5 +1,5 @@
 // What a plan does with the nodes: create, keep, patch, replace, delete.
-#include "plans/planner.h"
+#include "plans/engine/planner.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,11 +7,11 @@
 
 #include <string>
 
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/lineage_label.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
-#include "plans/pod_change.h"
-#include "plans/unknown_fate.h"
+#include "plans/kinds/pod/unknown_fate.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"

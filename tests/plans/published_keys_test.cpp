@@ -1,6 +1,6 @@
 // The lines of `ssh-keys` that are podctl's: published, missed, put back and taken away, beside
 // everybody else's.
-#include "plans/published_keys.h"
+#include "plans/kinds/pod/published_keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

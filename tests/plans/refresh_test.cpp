@@ -1,17 +1,17 @@
 // What is asked of the API before a plan, and how an earlier run's intents are settled by it.
-#include "plans/refresh.h"
+#include "plans/kinds/pod/refresh.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "plans/graph.h"
+#include "plans/engine/graph.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
-#include "plans/node_view.h"
-#include "plans/pod_change.h"
-#include "plans/unknown_fate.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

@@ -4,11 +4,11 @@
 
 #include <string>
 
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/node_ids.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_ids.h"
-#include "plans/node_view.h"
-#include "plans/pod_change.h"
-#include "plans/step_change.h"
+#include "plans/kinds/step/change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

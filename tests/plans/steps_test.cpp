@@ -6,9 +6,9 @@
 #include <string>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
-#include "plans/runtime_unit.h"
-#include "plans/step_change.h"
+#include "plans/kinds/step/runtime_unit.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

@@ -1,4 +1,4 @@
-#include "plans/way_in.h"
+#include "plans/kinds/pod/way_in.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

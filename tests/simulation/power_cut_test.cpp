@@ -12,8 +12,8 @@
 #include <string>
 
 #include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
 #include "state/state_json.h"
 #include "tests/plans/desk.h"
 #include "tests/simulation/dice.h"

@@ -6,8 +6,8 @@
 
 #include "cmd/views/plan_view.h"
 #include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "plans/node_view.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/spec/runtime_flags.h"
 
 namespace podctl::simulation {

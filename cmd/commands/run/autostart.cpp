@@ -6,8 +6,8 @@
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/run/run.h"
 #include "cmd/reporter.h"
-#include "plans/execute/affected_jobs.h"
 #include "plans/fleet/jobs.h"
+#include "plans/session/affected_jobs.h"
 #include "providers/base/text.h"
 
 namespace podctl {

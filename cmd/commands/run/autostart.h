@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cmd/wiring.h"
-#include "plans/execute/executor.h"
+#include "plans/engine/executor.h"
 #include "plans/session/plan.h"
 
 namespace podctl {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "plans/jobs/command_text.h"
-#include "plans/node_view.h"
-#include "plans/refresh.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/refresh.h"
 #include "providers/base/text.h"
 
 namespace podctl {

@@ -5,12 +5,12 @@
 #include <array>
 #include <map>
 
+#include "plans/engine/plan_file/archive.h"
 #include "plans/kinds/file/disk.h"
 #include "plans/kinds/file/plan.h"
 #include "plans/kinds/file/reader.h"
 #include "plans/kinds/file/record.h"
 #include "plans/kinds/file/task.h"
-#include "plans/plan_file/archive.h"
 #include "plans/spec/references.h"
 #include "plans/spec/yaml_tree.h"
 

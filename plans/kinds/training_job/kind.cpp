@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "plans/engine/plan_file/archive.h"
+#include "plans/engine/plan_file/places.h"
 #include "plans/kinds/training_job/plan.h"
 #include "plans/kinds/training_job/reader.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
 #include "plans/kinds/training_job/task.h"
-#include "plans/plan_file/archive.h"
-#include "plans/plan_file/places.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/custom_jobs.h"
 #include "providers/provider.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "plans/execute/pod_tasks.h"
+#include "plans/engine/operation_wait.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
 #include "plans/kinds/training_job/spec.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "plans/execute/task.h"
+#include "plans/engine/task.h"
 
 namespace podctl {
 

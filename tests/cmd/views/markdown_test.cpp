@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plans/pod_change.h"
+#include "plans/kinds/pod/change.h"
 #include "plans/spec/spec.h"
 #include "providers/base/text.h"
 #include "tests/plans/desk.h"

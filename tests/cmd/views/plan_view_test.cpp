@@ -6,9 +6,9 @@
 
 #include <string>
 
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/pod_change.h"
-#include "plans/step_change.h"
+#include "plans/kinds/step/change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cmd/interrupt.h"
-#include "plans/pod_change.h"
-#include "plans/step_change.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/step/change.h"
 #include "providers/bootstrap/step_runner.h"
 #include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <string>
 
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
 #include "providers/base/json.h"
 #include "tests/support/addresses.h"
 #include "tests/support/fake_provider.h"

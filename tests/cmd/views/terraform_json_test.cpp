@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/engine/plan_file/secrets.h"
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/plan_file/secrets.h"
-#include "plans/pod_change.h"
-#include "plans/refresh.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/spec/spec.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"

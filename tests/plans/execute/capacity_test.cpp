@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

@@ -1,5 +1,5 @@
 // The loop itself: what is on the disk when, and what an interrupt or a full disk does.
-#include "plans/execute/executor.h"
+#include "plans/engine/executor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
-#include "plans/step_change.h"
 #include "providers/slices.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
-#include "plans/step_change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

@@ -5,9 +5,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/node_view.h"
-#include "plans/pod_change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

@@ -1,0 +1,532 @@
+#include "plans/engine/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "plans/engine/call_pool.h"
+#include "plans/engine/journal.h"
+#include "plans/engine/kind.h"
+#include "plans/engine/save_pace.h"
+#include "plans/engine/task.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/change.h"
+
+namespace podctl {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kHeartbeat{10'000};  // between two "still creating" of one change
+constexpr milliseconds kLongestWait{200};
+// Above what an SSH connection gives a worker for it, and below what is left after a second Ctrl-C.
+constexpr milliseconds kStepsHandOver{1'300};
+constexpr std::size_t kMostSteps = 32;  // bootstrap steps at once; each has a thread of its own
+
+enum class Stage { kWaiting, kReady, kCalling, kSleeping, kDone, kFailed, kSkipped, kUnfinished };
+
+struct Item {
+  const Change* change = nullptr;
+  std::unique_ptr<Task> task;
+  Stage stage = Stage::kWaiting;
+  Need need;
+  bool step_running = false;
+  bool step_stopped = false;  // it ran when the interrupt came
+  std::size_t waits_left = 0;
+  std::vector<std::size_t> followers;
+  Clock::SteadyTime since{};
+  Clock::SteadyTime wake{};
+  Clock::SteadyTime next_beat{};
+  Progress progress;
+};
+
+class Loop {
+ public:
+  Loop(const Plan& plan, State& state, const Observation& observation, const Doors& doors,
+       const ExecuteOptions& options, EventSink& events, std::stop_token drain,
+       std::stop_token leave)
+      : doors_(doors),
+        options_(options),
+        events_(events),
+        drain_(std::move(drain)),
+        leave_(std::move(leave)),
+        journal_(state, doors.store, doors.generation, doors.clock, doors.random,
+                 [this](const Address& of) { return context_.Lookup()(of); }),
+        context_{doors.provider,
+                 doors.steps,
+                 journal_,
+                 doors.clock,
+                 doors.random,
+                 nodes_,
+                 published_,
+                 [this](const auto& address, const auto& text) { events_.OnNote(address, text); },
+                 options.operation_timeout,
+                 options.wait_for_capacity},
+        pool_(std::make_unique<CallPool>(mailbox_, options.parallelism)) {
+    Prepare(plan, observation);
+  }
+
+  ExecuteResult Run() {
+    std::stop_callback wake_drain(drain_, [this] { mailbox_.Wake(); });
+    std::stop_callback wake_leave(leave_, [this] { mailbox_.Wake(); });
+    Save();
+    if (result_.save_error) return std::move(result_);  // nothing was done that could be lost
+    pace_ = {};                                         // the first requests need not wait for it
+    while (active_ > 0 || HasReady()) {
+      if (drain_.stop_requested()) Drain();
+      if (leave_.stop_requested()) {
+        LetStepsGo();
+        break;
+      }
+      if (!draining_ && !result_.save_error) StartReady();
+      Dispatch();
+      if (active_ == 0 && (draining_ || result_.save_error || !HasReady())) break;
+      WaitForSomething();
+      Receive();
+      Beat();
+      SaveWhatIsDue();
+    }
+    return Finish();
+  }
+
+ private:
+  Clock::SteadyTime Now() { return doors_.clock.Steady(); }
+  milliseconds Since(Clock::SteadyTime time) {
+    return std::chrono::duration_cast<milliseconds>(Now() - time);
+  }
+
+  // What later things can refer to, as the state has it now.
+  void Publish(const Change& change) {
+    const Kind* kind = change.payload.kind();
+    const auto record = journal_.state().records.find(change.address);
+    if (kind == nullptr || record == journal_.state().records.end()) return;
+    published_.insert_or_assign(change.address, kind->Published(record->second));
+  }
+
+  void Prepare(const Plan& plan, const Observation& observation) {
+    if (plan.mode == PlanMode::kRefreshOnly) {
+      // What is there is taken for right, so what the spec says is nobody's yet.
+      journal_.AcceptDrift(plan.drift, observation);
+      return;
+    }
+    std::map<Address, std::size_t> index;
+    for (const Change& change : plan.changes) {
+      const PodChange* pod = AsPod(change);
+      const Value* node = pod == nullptr ? nullptr : observation.Find(pod->node);
+      if (node != nullptr && LivesOn(change)) nodes_[change.address.name] = *node;
+    }
+    for (const Change& change : plan.changes) {
+      if (LivesOn(change)) Publish(change);
+      const PodChange* pod = AsPod(change);
+      if (pod != nullptr && change.address.deposed.empty()) pods_.insert(change.address.name);
+      if (IsKeep(change)) {
+        if (pod != nullptr) journal_.NotePod(pod->wanted);
+        continue;
+      }
+      if (change.reason_code == ReasonCode::kByTriggers) {
+        journal_.NoteReplacement(change.address, change.reason);
+      }
+      if (pod != nullptr && !pod->lost.empty()) journal_.NoteLoss(change.address, pod->lost);
+      if (IsDelete(change) && change.address.deposed.empty()) journal_.SeekNothing(change.address);
+      index[change.address] = items_.size();
+      Item item;
+      item.change = &change;
+      items_.push_back(std::move(item));
+    }
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      for (const Address& address : items_[i].change->waits_for) {
+        auto other = index.find(address);
+        if (other == index.end()) continue;
+        items_[other->second].followers.push_back(i);
+        ++items_[i].waits_left;
+      }
+      if (items_[i].waits_left == 0) ready_.push_back(i);
+    }
+  }
+
+  bool HasReady() const { return !ready_.empty(); }
+
+  void StartReady() {
+    const std::vector<std::size_t> ready = std::exchange(ready_, {});
+    for (std::size_t i : ready) {
+      Item& item = items_[i];
+      item.task = MakeTask(*item.change, context_);
+      item.since = Now();
+      item.next_beat = item.since + kHeartbeat;
+      if (const StepChange* run = AsStep(*item.change)) {
+        item.progress.workers = run->workers ? run->workers->size() : run->expected_workers;
+      }
+      ++active_;
+      events_.OnStart(*item.change);
+      TellLoss(*item.change);
+      Take(i, item.task->Begin());
+    }
+  }
+
+  void TellLoss(const Change& change) {
+    const PodChange* pod = AsPod(change);
+    if (pod == nullptr || pod->lost.empty()) return;
+    const PodRecord* record = journal_.Find(change.address);
+    if (record == nullptr || !record->recovery()) return;
+    events_.OnNote(change.address,
+                   fmt::format("was {}: it is made anew", RecoveryStory(*record->recovery())));
+  }
+
+  // What a task says it needs next.
+  void Take(std::size_t i, Need need) {
+    Item& item = items_[i];
+    switch (need.kind) {
+      case Need::Kind::kDone:
+        return End(i, need);
+      case Need::Kind::kLater:
+        return LeaveInQueue(i);
+      case Need::Kind::kSleep:
+        item.stage = Stage::kSleeping;
+        item.wake = Now() + need.sleep;
+        sleepers_.emplace(item.wake, i);
+        if (draining_) Leave(i);
+        return;
+      case Need::Kind::kCall:
+      case Need::Kind::kStep:
+        if (draining_) return Leave(i);
+        if (need.workers > 0) item.progress = {need.workers, 0, 0, 0, {}};
+        item.stage = Stage::kReady;
+        item.need = std::move(need);
+        outgoing_.push_back(i);
+        return;
+    }
+  }
+
+  // Sends what the tasks asked for; what acts on the world only after its intent is on disk, for
+  // which many intents share a save.
+  void Dispatch() {
+    if (outgoing_.empty()) return;
+    const bool acts = std::any_of(outgoing_.begin(), outgoing_.end(),
+                                  [&](std::size_t i) { return items_[i].need.acts; });
+    holds_acts_ = acts && journal_.dirty() && !result_.save_error && Now() < pace_.ForActs();
+    if (acts && !holds_acts_) Save();
+    const std::vector<std::size_t> outgoing = std::exchange(outgoing_, {});
+    for (std::size_t i : outgoing) {
+      Item& item = items_[i];
+      if (item.stage != Stage::kReady) continue;
+      if (item.need.acts && result_.save_error) {
+        Leave(i);
+        continue;
+      }
+      if (item.need.acts && holds_acts_) {
+        outgoing_.push_back(i);
+        continue;
+      }
+      const bool step = item.need.kind == Need::Kind::kStep;
+      if (step && steps_running_ >= kMostSteps) {
+        outgoing_.push_back(i);
+        continue;
+      }
+      item.stage = Stage::kCalling;
+      if (step) {
+        item.step_running = true;
+        ++steps_running_;
+        pool_->SubmitStep(i, std::move(item.need.call));
+      } else {
+        pool_->Submit(i, std::move(item.need.call));
+      }
+      ++calls_;
+    }
+  }
+
+  void WaitForSomething() {
+    milliseconds limit = kLongestWait;
+    if (events_.TickInterval().count() > 0) limit = std::min(limit, events_.TickInterval());
+    std::optional<Clock::SteadyTime> wake;
+    if (!sleepers_.empty()) wake = sleepers_.begin()->first;
+    if (holds_acts_ && (!wake || pace_.ForActs() < *wake)) wake = pace_.ForActs();
+    if (calls_ > 0 && pool_->RunOne(doors_.random)) {
+      // A simulation, in which nothing happens by itself.
+    } else if (calls_ > 0) {
+      if (wake) {
+        limit = std::clamp(std::chrono::duration_cast<milliseconds>(*wake - Now()), milliseconds(1),
+                           limit);
+      }
+      mailbox_.Wait(limit);
+    } else if (wake && *wake > Now()) {
+      // Nobody can write: only time passes, and a fake clock may make it pass at once.
+      const auto until = std::chrono::duration_cast<milliseconds>(*wake - Now());
+      doors_.clock.SleepFor(std::clamp(until, milliseconds(1), limit), drain_);
+    }
+    events_.OnTick();
+  }
+
+  void Receive() {
+    for (Letter& letter : mailbox_.TakeAll()) {
+      Item& item = items_[letter.task];
+      if (auto* line = std::get_if<StepLine>(&letter.content)) {
+        events_.OnStepLine(*item.change, line->worker, LabelOf(*item.change, line->worker),
+                           line->line);
+      } else if (auto* progress = std::get_if<StepProgress>(&letter.content)) {
+        item.progress.workers_ok = progress->ok;
+        item.progress.workers_failed = progress->failed;
+        item.progress.workers_retrying = progress->retrying;
+        events_.OnProgress(*item.change, Since(item.since), item.progress);
+      } else if (auto* applied = std::get_if<StepApplied>(&letter.content)) {
+        // Also of a task that was given up: it is true all the same.
+        item.task->OnApplied(applied->worker, applied->learned_host_key);
+      } else {
+        // Who was told to leave at once may answer before this loop has seen the interrupt.
+        if (drain_.stop_requested()) Drain();
+        --calls_;
+        steps_running_ -= std::exchange(item.step_running, false) ? 1 : 0;
+        if (item.stage != Stage::kCalling) continue;
+        Take(letter.task, item.task->OnReply(std::get<Reply>(std::move(letter.content))));
+      }
+    }
+    WakeSleepers();
+  }
+
+  std::string LabelOf(const Change& change, int worker) const {
+    const std::string pod = PodNameOf(change.address);
+    const auto node = nodes_.find(pod);
+    const int per_slice = node == nodes_.end() ? 0 : WorkersPerSlice(node->second);
+    return WorkerLabel(pod, worker, per_slice);
+  }
+
+  void WakeSleepers() {
+    const Clock::SteadyTime now = Now();
+    std::vector<std::size_t> due;
+    while (!sleepers_.empty() && sleepers_.begin()->first <= now) {
+      due.push_back(sleepers_.begin()->second);
+      sleepers_.erase(sleepers_.begin());
+    }
+    std::sort(due.begin(), due.end());  // as the plan has them
+    for (std::size_t i : due) Take(i, items_[i].task->OnWake());
+  }
+
+  // Looks at every item, so it does not look after every letter.
+  void Beat() {
+    if (Now() < next_look_) return;
+    next_look_ = Now() + kLongestWait;
+    for (Item& item : items_) {
+      const bool running = item.stage == Stage::kCalling || item.stage == Stage::kSleeping;
+      if (!running || item.next_beat > Now()) continue;
+      item.next_beat = Now() + kHeartbeat;
+      item.progress.status = item.task->Status();
+      events_.OnProgress(*item.change, Since(item.since), item.progress);
+    }
+  }
+
+  void Save() {
+    const Clock::SteadyTime began = Now();
+    // The first failure stands, even if a later save succeeds: from then on nothing was begun.
+    auto saved = journal_.Flush();
+    pace_.Saved(began, Now());
+    if (!saved && !result_.save_error) result_.save_error = saved.error();
+    for (std::string& warning : doors_.store.TakeWarnings()) {
+      result_.warnings.push_back(std::move(warning));
+    }
+  }
+
+  // The last save. What it cannot put in its place is put beside it: it knows of nodes that the
+  // stored state does not.
+  void SaveTheRest() {
+    Save();
+    if (!result_.save_error || !journal_.dirty()) return;
+    result_.unsaved = true;
+    auto aside = doors_.store.SaveAside(journal_.state());
+    if (aside) {
+      result_.saved_aside = *std::move(aside);
+    } else {
+      result_.aside_error = aside.error();
+    }
+  }
+
+  void SaveWhatIsDue() {
+    if (journal_.dirty() && Now() >= pace_.ForResults()) Save();
+  }
+
+  void End(std::size_t i, Need& need) {
+    Item& item = items_[i];
+    --active_;
+    const milliseconds elapsed = Since(item.since);
+    // A step that was asked to end says so for each worker; that is no failure of its own.
+    const bool stopped = draining_ && !need.result &&
+                         (need.result.error().code == ErrorCode::kCancelled || item.step_stopped);
+    if (stopped) {
+      if (item.step_stopped) {
+        result_.stopped.push_back({item.change->address, need.result.error().message});
+      }
+      ++active_;
+      return Leave(i);
+    }
+    if (!need.result) {
+      item.stage = Stage::kFailed;
+      events_.OnError(*item.change, elapsed, need.result.error());
+      result_.failures.push_back({*item.change, need.result.error(), std::move(need.last_lines)});
+      SkipFollowers(i, item.change->address);
+      return;
+    }
+    item.stage = Stage::kDone;
+    counts_.Add(item.change->verb);
+    Publish(*item.change);
+    events_.OnComplete(*item.change, elapsed, item.task->Id());
+    for (std::size_t follower : item.followers) {
+      if (--items_[follower].waits_left == 0 && items_[follower].stage == Stage::kWaiting) {
+        ready_.push_back(follower);
+      }
+    }
+  }
+
+  // Everything that waits for it, however far away: each is skipped for the failure at the root.
+  void SkipFollowers(std::size_t failed, const Address& cause) {
+    std::vector<std::size_t> open = {failed};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      for (std::size_t follower : items_[open[next]].followers) {
+        Item& item = items_[follower];
+        if (item.stage != Stage::kWaiting) continue;
+        item.stage = Stage::kSkipped;
+        events_.OnSkip(*item.change, cause);
+        result_.skipped.push_back({item.change->address, cause});
+        open.push_back(follower);
+      }
+    }
+  }
+
+  // Gives a task up for this run; what it has begun stands in the state.
+  void Leave(std::size_t i) {
+    if (items_[i].stage == Stage::kSleeping) sleepers_.erase({items_[i].wake, i});
+    items_[i].stage = Stage::kUnfinished;
+    result_.unfinished.push_back(items_[i].change->address);
+    --active_;
+  }
+
+  // On purpose: what waits for it is not skipped for a failure.
+  void LeaveInQueue(std::size_t i) {
+    items_[i].stage = Stage::kUnfinished;
+    result_.queued.push_back(items_[i].change->address);
+    --active_;
+    std::vector<std::size_t> open = {i};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      for (std::size_t follower : items_[open[next]].followers) {
+        if (items_[follower].stage != Stage::kWaiting) continue;
+        items_[follower].stage = Stage::kSkipped;
+        result_.behind_queued.push_back(items_[follower].change->address);
+        open.push_back(follower);
+      }
+    }
+  }
+
+  // The first interrupt: nothing new is started, sleepers are left, steps are asked to end, and
+  // requests that are on their way get a moment to tell their operation's name.
+  void Drain() {
+    if (!draining_) {
+      draining_ = true;
+      result_.interrupted = true;
+      events_.OnInterrupt();
+      drain_since_ = Now();
+      pool_->StopSteps();
+      for (std::size_t i = 0; i < items_.size(); ++i) {
+        items_[i].step_stopped = items_[i].step_running;
+        if (items_[i].stage == Stage::kSleeping || items_[i].stage == Stage::kReady) Leave(i);
+      }
+      outgoing_.clear();
+    }
+    if (Now() - drain_since_ > options_.drain_limit) pool_->StopCalls();
+  }
+
+  // The workers are told to end their steps: a moment, so that this has reached them.
+  void LetStepsGo() {
+    if (!draining_) Drain();
+    using RealTime = std::chrono::steady_clock;  // that of threads, whatever the clock is
+    const RealTime::time_point until = RealTime::now() + kStepsHandOver;
+    while (steps_running_ > 0 && options_.parallelism > 0 && RealTime::now() < until) {
+      mailbox_.Wait(kLongestWait);
+      Receive();
+    }
+  }
+
+  // Of pods that live again, and of which nothing of this plan is left to do.
+  void EndRecoveries() {
+    std::set<std::string> unfinished;
+    for (const Item& item : items_) {
+      if (item.stage != Stage::kDone) unfinished.insert(PodNameOf(item.change->address));
+    }
+    for (const std::string& pod : pods_) {
+      const PodRecord* record = journal_.Find(PodAddress(pod));
+      const bool lives = record != nullptr && record->exists() && !record->pending();
+      if (lives && IsRecovering(*record) && !unfinished.contains(pod)) {
+        journal_.RecoveryOver(PodAddress(pod));
+        ++result_.recovered;
+      }
+    }
+  }
+
+  ExecuteResult Finish() {
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      Item& item = items_[i];
+      if (item.stage == Stage::kWaiting) {
+        events_.OnSkip(*item.change, {});
+        result_.skipped.push_back({item.change->address, {}});
+      } else if (item.stage == Stage::kCalling || item.stage == Stage::kSleeping ||
+                 item.stage == Stage::kReady) {
+        result_.unfinished.push_back(item.change->address);
+      }
+    }
+    EndRecoveries();
+    result_.added = counts_.add;
+    result_.changed = counts_.change;
+    result_.destroyed = counts_.destroy;
+    result_.steps = counts_.steps;
+    SaveTheRest();
+    mailbox_.Close();
+    // A second interrupt does not wait for threads that hang in a call; the process is about to
+    // end.
+    if (leave_.stop_requested()) static_cast<void>(pool_.release());
+    return std::move(result_);
+  }
+
+  const Doors doors_;
+  const ExecuteOptions options_;
+  EventSink& events_;
+  const std::stop_token drain_;
+  const std::stop_token leave_;
+  std::map<std::string, Value> nodes_;
+  std::map<Address, Value> published_;
+  Journal journal_;
+  TaskContext context_;
+  std::vector<Item> items_;
+  std::set<std::string> pods_;  // of which the plan says how they are to be
+  std::vector<std::size_t> ready_;
+  std::vector<std::size_t> outgoing_;
+  std::set<std::pair<Clock::SteadyTime, std::size_t>> sleepers_;  // by the time they wake
+  Clock::SteadyTime next_look_{};                                 // for who has run for long
+  Mailbox mailbox_;
+  std::unique_ptr<CallPool> pool_;  // after the mailbox: its threads write into it
+  std::size_t active_ = 0;
+  std::size_t calls_ = 0;
+  std::size_t steps_running_ = 0;
+  bool draining_ = false;
+  Clock::SteadyTime drain_since_{};
+  SavePace pace_;
+  bool holds_acts_ = false;  // requests wait for the next save
+  PlanCounts counts_;        // of what is done
+  ExecuteResult result_;
+};
+
+}  // namespace
+
+ExecuteResult Execute(const Plan& plan, State& state, const Observation& observation,
+                      const Doors& doors, const ExecuteOptions& options, EventSink& events,
+                      std::stop_token drain, const std::stop_token& leave) {
+  auto loop = std::make_unique<Loop>(plan, state, observation, doors, options, events,
+                                     std::move(drain), leave);
+  ExecuteResult result = loop->Run();
+  // After a second interrupt threads may still hold on to the loop: it is left to the process's
+  // end.
+  if (leave.stop_requested()) static_cast<void>(loop.release());
+  return result;
+}
+
+}  // namespace podctl

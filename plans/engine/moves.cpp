@@ -1,0 +1,55 @@
+#include "plans/engine/moves.h"
+
+#include <fmt/format.h>
+
+#include "plans/kinds/moves.h"
+#include "plans/kinds/pod/record.h"
+
+namespace podctl {
+
+std::map<Address, Address> MovePods(const Spec& spec, State* state, Diagnostics& diagnostics) {
+  std::map<Address, const MovedSpec*> next;
+  for (const MovedSpec& move : spec.moved) next[move.from] = &move;
+  std::map<Address, Address> moved;
+  for (const MovedSpec& move : spec.moved) {
+    if (!Pods(*state).contains(move.from)) continue;
+    Address to = move.to;
+    // The loader has refused circles; the bound is for those who made the spec otherwise.
+    for (std::size_t hops = 0; next.contains(to) && hops < next.size(); ++hops) to = next[to]->to;
+    const auto done = MoveAddress(*state, move.from, to);
+    if (done) {
+      moved[to] = move.from;
+      continue;
+    }
+    Diagnostic diagnostic;
+    diagnostic.place = move.place;
+    diagnostic.context = "moved";
+    if (done.error().code == ErrorCode::kAlreadyExists) {
+      diagnostic.summary =
+          fmt::format("cannot move {} to {}: both are in the state", move.from, to);
+      diagnostic.detail = fmt::format(
+          "Each has a node of its own. Remove this move to have {} deleted, since it is not in the "
+          "spec; or `podctl state rm` the one that podctl is to leave alone.",
+          move.from);
+    } else {
+      diagnostic.summary =
+          fmt::format("cannot move {} to {}: {}", move.from, to, done.error().message);
+    }
+    diagnostics.Add(std::move(diagnostic));
+  }
+  return moved;
+}
+
+void RefuseMovesLeftOut(const std::map<Address, Address>& moved, const std::set<Address>& reach,
+                        Diagnostics& diagnostics) {
+  for (const auto& [now, before] : moved) {
+    if (reach.contains(now)) continue;
+    Diagnostic diagnostic;
+    diagnostic.summary = fmt::format("{} has moved to {}, and --target leaves it out", before, now);
+    diagnostic.context = now.Text();
+    diagnostic.detail = fmt::format("Add `--target {}`, or apply the moves first.", now);
+    diagnostics.Add(std::move(diagnostic));
+  }
+}
+
+}  // namespace podctl

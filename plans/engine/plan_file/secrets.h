@@ -1,0 +1,36 @@
+// Takes what is sensitive out of a plan before it is saved, and puts it back before it is applied.
+//
+// In place of a value stands "hmac-sha256:…", keyed by the state's digest_key, by which another
+// value is noticed. Where there is no state yet, the file carries a key of its own; whoever has
+// both could try out guesses, so only four hex digits of such a digest are kept: enough to notice
+// another value, too few to tell a right guess from thousands of wrong ones.
+#pragma once
+
+#include <string>
+
+#include "plans/engine/change.h"
+#include "plans/spec/spec.h"
+#include "providers/base/error.h"
+
+namespace podctl {
+
+// Keys the digests of one saved plan.
+struct SecretKey {
+  std::string key;
+  bool short_digests = false;
+
+  std::string Digest(const std::string& value) const;
+};
+
+// Every sensitive text and value of `plan` becomes its digest.
+void HideSecrets(const SecretKey& key, Plan* plan);
+
+// Whether anything in it has to come from the spec before it can be applied.
+bool NeedsSecrets(const Plan& plan);
+
+// The reverse, from the spec as it is now, for all that apply needs (the attributes, which are only
+// shown, stay digests). kFailedPrecondition, naming it, where the spec has no such value any more
+// or another one than the plan was made with.
+Result<void> RestoreSecrets(const SecretKey& key, const Spec& spec, Plan* plan);
+
+}  // namespace podctl

@@ -1,0 +1,99 @@
+// One change being carried out: a small state machine that asks for calls and for time.
+//
+// A task runs on the executor's loop only. It never blocks: it says what it needs next, and is
+// resumed with the reply. Everything it must not forget it notes in the journal first.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "plans/engine/change.h"
+#include "plans/engine/journal.h"
+#include "plans/spec/references.h"
+#include "providers/bootstrap/step_runner.h"
+#include "providers/os/clock.h"
+#include "providers/provider.h"
+
+namespace podctl {
+
+using Reply = std::variant<Result<Operation>, Result<Value>, Result<std::vector<WorkerAttributes>>,
+                           Result<std::vector<Operation>>, std::vector<StepOutcome>>;
+
+// Called on a thread of the pool. `observer` is for steps only.
+using Call = std::function<Reply(StepObserver& observer, std::stop_token stop)>;
+
+struct Need {
+  enum class Kind {
+    kCall,   // an API call
+    kStep,   // a call that may take long, on a thread of its own
+    kSleep,  // wake me after `sleep`
+    kDone,   // finished; `result` tells how
+    kLater,  // begun, and left to a later run on purpose; the state knows
+  };
+  Kind kind = Kind::kDone;
+  // The journal must be on disk before this call is made.
+  bool acts = false;
+  Call call;
+  std::size_t workers = 0;  // of kStep: on how many it runs
+  std::chrono::milliseconds sleep{0};
+  Result<void> result;
+  std::vector<std::string> last_lines;  // with a failed step: what the workers said last
+};
+
+struct TaskContext {
+  Provider& provider;
+  StepRunner& steps;
+  Journal& journal;
+  Clock& clock;
+  Random& random;
+  // The nodes as last seen, by pod name: what references are read from.
+  std::map<std::string, Value>& nodes;
+  // And what other things publish.
+  std::map<Address, Value>& published;
+  std::function<void(const Address& address, const std::string& text)> note;
+  std::chrono::milliseconds operation_timeout;
+  bool wait_for_capacity = true;  // false: a queued request is left in the queue
+
+  ReferenceLookup Lookup() const;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual Need Begin() = 0;
+  virtual Need OnReply(Reply reply) = 0;
+  virtual Need OnWake() = 0;
+  // A step took on one worker, while others are still at it.
+  virtual void OnApplied(int /*worker*/, const HostKeyText& /*learned_host_key*/) {}
+  // What is waited for at the moment, in a word or two; empty: nothing worth telling.
+  virtual std::string Status() const { return {}; }
+  // What the service calls the thing, once done; for the message of completion.
+  virtual std::string Id() const { return {}; }
+};
+
+std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context);
+
+// Growing pauses between two looks at an operation: 1 s, then ×1.4 with up to 20 % jitter, at most
+// 15 s, as gcloud does but for its higher cap (tpu-api.md's source: command_lib of the SDK).
+class PollPace {
+ public:
+  explicit PollPace(Random& random) : random_(&random) {}
+  std::chrono::milliseconds Next();
+
+ private:
+  Random* random_;
+  double seconds_ = 0;
+};
+
+Need Done();
+Need Failed(Error error);
+Need CallFor(Call call, bool acts);
+Need Sleep(std::chrono::milliseconds duration);
+Need Later();
+
+}  // namespace podctl

@@ -1,0 +1,537 @@
+#include "plans/kinds/pod/diff.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "plans/kinds/pod/capacity.h"
+#include "plans/kinds/pod/published_keys.h"
+#include "plans/kinds/pod/record.h"
+#include "providers/base/digest.h"
+#include "providers/base/ssh_key_lines.h"
+#include "providers/gcp/queued_resource.h"
+#include "providers/gcp/tpu_schema.h"
+
+namespace podctl {
+namespace {
+
+using gcp::Field;
+using gcp::FieldClass;
+using gcp::FieldType;
+
+constexpr std::string_view kDigestPrefix = "hmac-sha256:";
+
+bool IsTopOrMember(const Field& field) {
+  return field.path.find("[]") == std::string_view::npos;
+}
+
+// The fields that are compared one by one, those with the same first name together: most pods name
+// few, and the others are passed over at once.
+struct FieldGroup {
+  std::string_view top;
+  std::vector<const Field*> fields;
+};
+
+const std::vector<FieldGroup>& ComparedFields() {
+  static const std::vector<FieldGroup> kGroups = [] {
+    std::vector<FieldGroup> groups;
+    for (const Field& field : gcp::NodeFields()) {
+      if (field.field_class == FieldClass::kOutputOnly || !IsTopOrMember(field)) continue;
+      if (field.type == FieldType::kMessage || field.path == "metadata") continue;
+      const std::string_view top = field.path.substr(0, field.path.find('.'));
+      auto group = std::find_if(groups.begin(), groups.end(),
+                                [&](const FieldGroup& each) { return each.top == top; });
+      if (group == groups.end()) group = groups.insert(group, {top, {}});
+      group->fields.push_back(&field);
+    }
+    return groups;
+  }();
+  return kGroups;
+}
+
+std::optional<Value> Optional(const Value* value) {
+  return value == nullptr ? std::nullopt : std::make_optional(*value);
+}
+
+// Whether `wanted` is what the service holds: of a message only the members that are wanted count.
+bool Covers(const Value& wanted, const Value& observed) {
+  if (wanted.is_map() && (observed.is_map() || observed.is_null())) {
+    return std::all_of(wanted.AsMap().begin(), wanted.AsMap().end(), [&](const auto& member) {
+      return Covers(member.second, observed[member.first]);
+    });
+  }
+  if (wanted.is_list() && observed.is_list()) {
+    const auto& a = wanted.AsList();
+    const auto& b = observed.AsList();
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), Covers);
+  }
+  // The service leaves out what is false, zero or empty (protobuf JSON mapping).
+  if (observed.is_null()) {
+    return wanted == Value(false) || wanted == Value(0) || wanted == Value("") ||
+           (wanted.is_list() && wanted.AsList().empty());
+  }
+  if (wanted.is_int() && observed.is_string()) return wanted.AsInt() == observed.AsInt(-1);
+  return wanted == observed;
+}
+
+// A set in the API's eyes: the order carries no meaning.
+Value SortedStrings(const Value& list) {
+  Value::List items = list.AsList();
+  std::sort(items.begin(), items.end(),
+            [](const Value& a, const Value& b) { return a.AsString() < b.AsString(); });
+  return Value(std::move(items));
+}
+
+// `value` of a field as the service would return it; in a list of messages each member is brought
+// into its own form ("networkConfigs[].network").
+Value NormalForm(const Field& field, const Value& value, const std::string& project,
+                 const std::string& zone) {
+  if (field.type == FieldType::kStringList) {
+    return SortedStrings(gcp::Normalize(field, value, project, zone));
+  }
+  if (field.type != FieldType::kMessageList) return gcp::Normalize(field, value, project, zone);
+  Value::List items = value.AsList();
+  for (Value& item : items) {
+    for (auto& [key, member] : item.MutableMap()) {
+      const Field* known = gcp::FindNodeField(std::string(field.path) + "[]." + key);
+      if (known != nullptr) member = gcp::Normalize(*known, member, project, zone);
+    }
+  }
+  return Value(std::move(items));
+}
+
+void ListLeaves(const std::string& path, const Value& value, std::vector<AttributeChange>* out) {
+  if (value.is_map()) {
+    for (const auto& [key, member] : value.AsMap()) {
+      ListLeaves(path.empty() ? key : path + "." + key, member, out);
+    }
+    return;
+  }
+  AttributeChange change;
+  change.path = path;
+  change.after = value;
+  out->push_back(std::move(change));
+}
+
+// As lines of a plan, by path.
+std::map<std::string, Value> QueuedLeaves(const std::optional<QueuedRecord>& queued) {
+  std::map<std::string, Value> leaves;
+  if (!queued) return leaves;
+  std::vector<AttributeChange> lines;
+  ListLeaves("queuedResource", gcp::TermsAsWritten(queued->terms), &lines);
+  for (AttributeChange& line : lines) leaves[line.path] = *std::move(line.after);
+  leaves["queuedResource.id"] = queued->id;
+  if (queued->slices > 1) leaves["slices"] = queued->slices;
+  return leaves;
+}
+
+class PodComparison {
+ public:
+  PodComparison(const PodSpec& pod, const PodRecord* record, const Value& observed,
+                const ReferenceLookup& lookup, const std::string* digest_key)
+      : pod_(pod), record_(record), observed_(observed), lookup_(lookup), digest_key_(digest_key) {
+    rendered_ = RenderValue(pod.node, lookup, &unknown_);
+  }
+
+  PodDiff Run() {
+    for (const auto& [top, fields] : ComparedFields()) {
+      const bool named = rendered_.Find(top) != nullptr || Applied(top) != nullptr;
+      if (!named && unknown_.empty()) continue;
+      for (const Field* field : fields) {
+        if (field->type == FieldType::kStringMap) {
+          CompareMap(*field);
+        } else {
+          CompareField(*field);
+        }
+      }
+    }
+    CompareMetadata();
+    CompareQueued();
+    diff_.patch_fields.assign(fields_.begin(), fields_.end());
+    std::sort(diff_.attributes.begin(), diff_.attributes.end(),
+              [](const auto& a, const auto& b) { return a.path < b.path; });
+    return std::move(diff_);
+  }
+
+ private:
+  bool IsUnknown(std::string_view path) const {
+    return std::any_of(unknown_.begin(), unknown_.end(), [&](const std::string& unknown) {
+      return unknown == path || (unknown.starts_with(path) &&
+                                 (unknown[path.size()] == '.' || unknown[path.size()] == '['));
+    });
+  }
+
+  const Value* Applied(std::string_view path) const {
+    return record_ == nullptr ? nullptr : record_->applied.FindPath(path);
+  }
+
+  void Add(AttributeChange change, std::string_view field, bool replaces) {
+    change.forces_replacement = replaces;
+    diff_.forces_replacement = diff_.forces_replacement || replaces;
+    if (!replaces) fields_.insert(std::string(field));
+    diff_.attributes.push_back(std::move(change));
+  }
+
+  Value Normal(const Field& field, const Value& value) const {
+    return NormalForm(field, value, pod_.project, pod_.zone);
+  }
+
+  void CompareField(const Field& field) {
+    const Value* wanted = rendered_.FindPath(field.path);
+    const Value* applied = wanted == nullptr ? Applied(field.path) : nullptr;
+    // So it is with most fields of most pods.
+    if (wanted == nullptr && applied == nullptr && unknown_.empty()) return;
+    if (IsIgnored(pod_, field.path)) return;
+    const bool replaces = field.field_class == FieldClass::kImmutable;
+    const Value* before = observed_.FindPath(field.path);
+    if (IsUnknown(field.path)) {
+      Add({std::string(field.path), Optional(before), std::nullopt, false, false, false},
+          field.path, replaces);
+      return;
+    }
+    Value fallback;
+    if (wanted == nullptr) {
+      // No longer in the spec. What podctl set is cleared where that means something; an immutable
+      // field that is not a switch is left as it is.
+      if (applied == nullptr || before == nullptr) return;
+      if (field.type == FieldType::kBool) {
+        fallback = false;
+      } else if (!replaces) {
+        Add({std::string(field.path), *before, std::nullopt, true, false, false}, field.path,
+            false);
+        return;
+      } else {
+        return;
+      }
+      wanted = &fallback;
+    }
+    const Value observed = before == nullptr ? Value() : Normal(field, *before);
+    if (Covers(Normal(field, *wanted), observed)) return;
+    Add({std::string(field.path), Optional(before), *wanted, true, false, false}, field.path,
+        replaces);
+  }
+
+  void CompareMap(const Field& field) {
+    std::set<std::string> keys;
+    const Value* wanted = rendered_.FindPath(field.path);
+    const Value* applied = Applied(field.path);
+    const Value* observed = observed_.FindPath(field.path);
+    for (const Value* map : {wanted, applied}) {
+      if (map == nullptr) continue;
+      for (const auto& [key, value] : map->AsMap()) keys.insert(key);
+    }
+    for (const std::string& unknown : unknown_) {
+      if (unknown.starts_with(std::string(field.path) + ".")) {
+        keys.insert(unknown.substr(field.path.size() + 1));
+      }
+    }
+    for (const std::string& key : keys) {
+      const std::string path = std::string(field.path) + "." + key;
+      if (IsIgnored(pod_, path)) continue;
+      const bool unknown = IsUnknown(path);
+      const Value* after = wanted == nullptr ? nullptr : wanted->Find(key);
+      const Value* before = observed == nullptr ? nullptr : observed->Find(key);
+      if (!unknown &&
+          (after == nullptr ? before == nullptr : before != nullptr && *before == *after)) {
+        continue;
+      }
+      Add({path, Optional(before), Optional(after), !unknown, false, false}, field.path,
+          field.field_class == FieldClass::kImmutable);
+    }
+  }
+
+  // Queued resources have no update: whatever is otherwise replaces the pod.
+  void CompareQueued() {
+    if (record_ == nullptr || (!pod_.queued && !record_->queued)) return;
+    const std::map<std::string, Value> before = QueuedLeaves(record_->queued);
+    std::optional<QueuedRecord> wanted;
+    if (pod_.queued) {
+      const std::string& id = pod_.queued->id;
+      const std::string& usual = record_->queued ? record_->queued->id : pod_.node_id;
+      wanted = {id.empty() ? usual : id, pod_.queued->terms, pod_.queued->slices, ""};
+    }
+    const std::map<std::string, Value> after = QueuedLeaves(wanted);
+    std::set<std::string> paths;
+    for (const auto& [path, value] : before) paths.insert(path);
+    for (const auto& [path, value] : after) paths.insert(path);
+    for (const std::string& path : paths) {
+      const auto old = before.find(path);
+      const auto now = after.find(path);
+      const bool had = old != before.end();
+      const bool has = now != after.end();
+      if (had && has && old->second == now->second) continue;
+      Add({path, had ? std::optional<Value>(old->second) : std::nullopt,
+           has ? std::optional<Value>(now->second) : std::nullopt, true, false, true},
+          "", true);
+    }
+  }
+
+  void CompareMetadata() {
+    std::set<std::string> keys;
+    for (const auto& [key, entry] : pod_.metadata) keys.insert(key);
+    if (record_ != nullptr) {
+      for (const auto& [key, value] : record_->metadata) keys.insert(key);
+    }
+    for (const std::string& key : keys) {
+      // Of what the spec wrote whole, and writes no longer, podctl owned the lines.
+      const bool is_lines = key == kSshKeys && !pod_.metadata.contains(key);
+      if (!is_lines && !IsIgnored(pod_, "metadata." + key)) CompareMetadataKey(key);
+    }
+    for (AttributeChange& line : DiffKeys(pod_, record_, observed_)) {
+      Add(std::move(line), "metadata", false);
+    }
+  }
+
+  void CompareMetadataKey(const std::string& key) {
+    AttributeChange change;
+    change.path = "metadata." + key;
+    const Value* before = observed_["metadata"].Find(key);
+    change.before = Optional(before);
+    auto entry = pod_.metadata.find(key);
+    if (entry != pod_.metadata.end()) {
+      const auto after = RenderText(entry->second.text, lookup_);
+      change.known = after.has_value();
+      if (after) change.after = Value(*after);
+      change.sensitive = entry->second.sensitive;
+    }
+    if (record_ != nullptr &&
+        std::count(record_->sensitive_keys.begin(), record_->sensitive_keys.end(), key) > 0) {
+      change.sensitive = true;
+    }
+    if (change.known && change.before == change.after) return;
+    if (digest_key_ != nullptr && before != nullptr && change.after &&
+        IsRememberedDigest(before->AsString()) &&
+        before->AsString() == RememberedValue(change.after->AsString(), true, *digest_key_)) {
+      return;
+    }
+    Add(std::move(change), "metadata", false);
+  }
+
+  const PodSpec& pod_;
+  const PodRecord* record_;
+  const Value& observed_;
+  const ReferenceLookup& lookup_;
+  const std::string* const digest_key_;
+  Value rendered_;
+  std::vector<std::string> unknown_;
+  std::set<std::string> fields_;
+  PodDiff diff_;
+};
+
+// `owned`: the keys podctl wrote before. What the spec ignores stays as it is.
+void MergeMap(const PodSpec& pod, const std::string& field, const Value* wanted,
+              const std::set<std::string>& owned, Value* merged) {
+  const auto ignored = [&](const std::string& key) { return IsIgnored(pod, field + "." + key); };
+  for (const std::string& key : owned) {
+    if (ignored(key)) continue;
+    if (wanted == nullptr || wanted->Find(key) == nullptr) merged->Erase(key);
+  }
+  if (wanted == nullptr) return;
+  for (const auto& [key, value] : wanted->AsMap()) {
+    if (!ignored(key)) merged->Set(key, value);
+  }
+}
+
+void DiffMapDrift(const std::string& field, const Value& applied, const Value* now,
+                  std::vector<AttributeChange>* changes) {
+  for (const auto& [key, value] : applied.AsMap()) {
+    const Value* there = now == nullptr ? nullptr : now->Find(key);
+    if (there != nullptr && *there == value) continue;
+    changes->push_back({field + "." + key, value, Optional(there), true, false, false});
+  }
+}
+
+Value RenderMetadata(const PodSpec& pod, const ReferenceLookup& lookup,
+                     std::vector<std::string>* unknown) {
+  Value metadata = Value::EmptyMap();
+  for (const auto& [key, entry] : pod.metadata) {
+    if (auto text = RenderText(entry.text, lookup)) {
+      metadata.Set(key, *text);
+    } else if (unknown != nullptr) {
+      unknown->push_back("metadata." + key);
+    }
+  }
+  return metadata;
+}
+
+}  // namespace
+
+std::optional<QueuedRecord> RecordOf(const PodSpec& pod) {
+  if (!pod.queued) return std::nullopt;
+  const std::string& id = pod.queued->id;
+  return QueuedRecord{id.empty() ? pod.node_id : id, pod.queued->terms, pod.queued->slices, ""};
+}
+
+bool IsIgnored(const PodSpec& pod, std::string_view path) {
+  return std::any_of(pod.lifecycle.ignore_changes.begin(), pod.lifecycle.ignore_changes.end(),
+                     [&](const std::string& ignored) {
+                       return path == ignored ||
+                              (path.starts_with(ignored) && path[ignored.size()] == '.');
+                     });
+}
+
+PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observed,
+                const ReferenceLookup& lookup, const std::string* digest_key) {
+  return PodComparison(pod, record, observed, lookup, digest_key).Run();
+}
+
+std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& record,
+                                       const Value& observed, const std::string& digest_key) {
+  std::vector<AttributeChange> changes;
+  const auto compare = [&](const Field& field) {
+    const Value* applied = record.applied.FindPath(field.path);
+    if (applied == nullptr) return;
+    const Value* now = observed.FindPath(field.path);
+    if (field.type == FieldType::kStringMap) {
+      DiffMapDrift(std::string(field.path), *applied, now, &changes);
+      return;
+    }
+    const auto normal = [&](const Value& value) {
+      return NormalForm(field, value, record.project, record.zone);
+    };
+    if (Covers(normal(*applied), now == nullptr ? Value() : normal(*now))) return;
+    changes.push_back({std::string(field.path), *applied, Optional(now), true, false, false});
+  };
+  for (const auto& [top, fields] : ComparedFields()) {
+    if (record.applied.Find(top) == nullptr) continue;
+    for (const Field* field : fields) compare(*field);
+  }
+  for (const auto& [key, remembered] : record.metadata) {
+    const bool sensitive =
+        std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
+    const Value* now = observed["metadata"].Find(key);
+    if (now != nullptr && RememberedValue(now->AsString(), sensitive, digest_key) == remembered) {
+      continue;
+    }
+    changes.push_back(
+        {"metadata." + key, Value(remembered), Optional(now), true, sensitive, false});
+  }
+  for (AttributeChange& line : DriftOfKeys(pod, record, observed)) {
+    changes.push_back(std::move(line));
+  }
+  std::erase_if(changes, [&](const auto& change) { return IsIgnored(pod, change.path); });
+  std::sort(changes.begin(), changes.end(),
+            [](const auto& a, const auto& b) { return a.path < b.path; });
+  return changes;
+}
+
+std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const ReferenceLookup& lookup) {
+  std::vector<AttributeChange> attributes;
+  std::vector<std::string> unknown;
+  Value body = CreateBody(pod, lookup, &unknown);
+  body.Erase("metadata");
+  ListLeaves("", body, &attributes);
+  for (const std::string& path : unknown) {
+    AttributeChange change;
+    change.path = path;
+    change.known = false;
+    attributes.push_back(std::move(change));
+  }
+  for (const auto& [key, entry] : pod.metadata) {
+    const auto text = RenderText(entry.text, lookup);
+    if (!text) continue;  // listed with the unknown
+    AttributeChange change;
+    change.path = "metadata." + key;
+    change.after = Value(*text);
+    change.sensitive = entry.sensitive;
+    attributes.push_back(std::move(change));
+  }
+  for (AttributeChange& key : KeyAttributes(KeysAtCreate(pod))) {
+    attributes.push_back(std::move(key));
+  }
+  for (auto& [path, value] : QueuedLeaves(RecordOf(pod))) {
+    AttributeChange change;
+    change.path = path;
+    change.after = value;
+    attributes.push_back(std::move(change));
+  }
+  AddCapacity(pod, &attributes);
+  std::sort(attributes.begin(), attributes.end(),
+            [](const auto& a, const auto& b) { return a.path < b.path; });
+  return attributes;
+}
+
+std::vector<AttributeChange> DeleteAttributes(const PodRecord& record) {
+  std::vector<AttributeChange> attributes;
+  if (record.applied.is_map()) ListLeaves("", record.applied, &attributes);
+  for (AttributeChange& attribute : attributes) std::swap(attribute.before, attribute.after);
+  for (const auto& [key, remembered] : record.metadata) {
+    AttributeChange change;
+    change.path = "metadata." + key;
+    change.before = Value(remembered);
+    change.sensitive =
+        std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
+    attributes.push_back(std::move(change));
+  }
+  for (auto& [path, value] : QueuedLeaves(record.queued)) {
+    AttributeChange change;
+    change.path = path;
+    change.before = value;
+    attributes.push_back(std::move(change));
+  }
+  std::sort(attributes.begin(), attributes.end(),
+            [](const auto& a, const auto& b) { return a.path < b.path; });
+  return attributes;
+}
+
+Value CreateBody(const PodSpec& pod, const ReferenceLookup& lookup,
+                 std::vector<std::string>* unknown) {
+  Value body = RenderValue(pod.node, lookup, unknown);
+  if (!body.is_map()) body = Value::EmptyMap();
+  Value metadata = RenderMetadata(pod, lookup, unknown);
+  if (const std::string keys = KeysAtCreate(pod); !keys.empty()) metadata.Set(kSshKeys, keys);
+  if (!metadata.AsMap().empty()) body.Set("metadata", std::move(metadata));
+  return body;
+}
+
+Value PatchBody(const PodSpec& pod, const PodRecord& record, const Value& observed,
+                const std::vector<std::string>& fields, const ReferenceLookup& lookup,
+                std::vector<std::string>* unknown) {
+  const Value rendered = RenderValue(pod.node, lookup, unknown);
+  Value body = Value::EmptyMap();
+  for (const std::string& field : fields) {
+    const Field* known = gcp::FindNodeField(field);
+    const Value* wanted = rendered.FindPath(field);
+    Value merged = observed.Find(field) == nullptr ? Value::EmptyMap() : observed[field];
+    std::set<std::string> owned;
+    if (field == "metadata") {
+      for (const auto& [key, value] : record.metadata) {
+        if (key != kSshKeys || pod.metadata.contains(key)) owned.insert(key);
+      }
+      const Value metadata = RenderMetadata(pod, lookup, unknown);
+      MergeMap(pod, field, &metadata, owned, &merged);
+      MergeKeys(pod, record, &merged);
+      body.Set(field, std::move(merged));
+    } else if (known != nullptr && known->type == FieldType::kStringMap) {
+      if (const Value* applied = record.applied.FindPath(field)) {
+        for (const auto& [key, value] : applied->AsMap()) owned.insert(key);
+      }
+      MergeMap(pod, field, wanted, owned, &merged);
+      body.SetPath(field, std::move(merged));
+    } else if (wanted != nullptr) {
+      body.SetPath(field, *wanted);
+    }  // else: masked but absent, which clears it
+  }
+  return body;
+}
+
+std::vector<std::string> UpdateMask(const std::vector<std::string>& fields) {
+  std::vector<std::string> mask;
+  for (const std::string& path : fields) {
+    const Field* field = gcp::FindNodeField(path);
+    PODCTL_CHECK(field != nullptr && !field->mask.empty());
+    mask.emplace_back(field->mask);
+  }
+  return mask;
+}
+
+std::string RememberedValue(const std::string& value, bool sensitive,
+                            const std::string& digest_key) {
+  return sensitive ? std::string(kDigestPrefix) + HmacSha256Hex(digest_key, value) : value;
+}
+
+bool IsRememberedDigest(std::string_view remembered) {
+  return remembered.starts_with(kDigestPrefix);
+}
+
+}  // namespace podctl

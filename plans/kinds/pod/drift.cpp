@@ -1,0 +1,170 @@
+#include "plans/kinds/pod/drift.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/published_keys.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "providers/base/text.h"
+#include "providers/gcp/queued_resource.h"
+
+namespace podctl {
+namespace {
+
+constexpr std::string_view kMetadata = "metadata.";
+
+class Finder {
+ public:
+  Finder(const Address& address, const DriftQuestion& question)
+      : address_(address), question_(question) {}
+
+  std::vector<Drift> Run() {
+    if (FindQueued()) return std::move(found_);
+    if (question_.node == nullptr) {
+      if (question_.record.exists()) {
+        Note(Drift::Kind::kVanished, "is gone: the node was deleted outside of podctl");
+      }
+      return std::move(found_);
+    }
+    FindState();
+    return std::move(found_);
+  }
+
+ private:
+  void Note(Drift::Kind kind, std::string sentence) {
+    found_.push_back({kind, address_, std::move(sentence), {}});
+  }
+
+  // A queued resource that has come to its end says all there is to say.
+  bool FindQueued() {
+    if (question_.queued == nullptr) return false;
+    const gcp::QueuedPhase phase = gcp::PhaseOf(gcp::QueuedState(*question_.queued));
+    if (phase != gcp::QueuedPhase::kOver && phase != gcp::QueuedPhase::kGoing) return false;
+    const std::string& seen = question_.record.queued->state;
+    if (question_.only_news && seen == gcp::QueuedState(*question_.queued)) return true;
+    Note(Drift::Kind::kTerminal,
+         fmt::format("has a queued resource, {}, that {}; it holds its name and quota until it is "
+                     "deleted",
+                     question_.record.queued->id, gcp::QueuedSentence(*question_.queued)));
+    return true;
+  }
+
+  // Of a multislice what each slice says that is not well; else `sentence`.
+  std::string Where(const Value& node, const char* fact, std::string_view well,
+                    std::string sentence) const {
+    std::vector<std::string> parts;
+    const Value::List& slices = node["slices"].AsList();
+    for (std::size_t slice = 0; slice < slices.size(); ++slice) {
+      const std::string word = VisibleControls(slices[slice][fact].AsString());
+      if (word == well || word.empty()) continue;
+      const std::string why = NodeHealthDescription(slices[slice]);
+      const bool explains = std::string_view(fact) == "health" && !why.empty();
+      parts.push_back(fmt::format("[{}] ({}) is {}{}", slice,
+                                  VisibleControls(slices[slice]["nodeId"].AsString()), word,
+                                  explains ? ": " + why : ""));
+    }
+    return parts.empty() ? std::move(sentence) : fmt::format("{}", fmt::join(parts, ", "));
+  }
+
+  // "[1] (research-1) " where only keys changed, and those of single slices.
+  std::string WhereKeys(const Value& node, const std::vector<AttributeChange>& changes) const {
+    std::string where;
+    const bool keys = std::all_of(changes.begin(), changes.end(),
+                                  [](const auto& change) { return IsKeyPath(change.path); });
+    if (!keys) return where;
+    for (const int slice : SlicesWithoutKeys(question_.record, node)) {
+      const Value::List& slices = node["slices"].AsList();
+      if (static_cast<std::size_t>(slice) >= slices.size()) continue;
+      const std::string& id = slices[static_cast<std::size_t>(slice)]["nodeId"].AsString();
+      where += fmt::format("{}[{}] ({})", where.empty() ? "" : ", ", slice, VisibleControls(id));
+    }
+    return where.empty() ? where : where + " ";
+  }
+
+  bool IsNews(const char* fact) const {
+    return !question_.only_news || (*question_.node)[fact] != question_.record.observed[fact];
+  }
+
+  void FindState() {
+    const Value& node = *question_.node;
+    const std::string state = NodeState(node);
+    if (IsTerminalState(state)) {
+      if (IsNews("state")) {
+        Note(Drift::Kind::kTerminal, Where(node, "state", "READY", fmt::format("is {}", state)));
+      }
+      return;
+    }
+    if (state == "REPAIRING" && IsNews("state")) {
+      Note(Drift::Kind::kRepairing, Where(node, "state", "READY", "is REPAIRING"));
+    }
+    // Where the spec wants a state, the plan says what is done about it.
+    if (IsStopped(node) && !question_.pod.desired_state && IsNews("state")) {
+      Note(Drift::Kind::kStopped, fmt::format("is {}", state));
+    }
+    const std::string health = NodeHealth(node);
+    if (!health.empty() && health != "HEALTHY" && state == "READY" && IsNews("health")) {
+      const std::string why = NodeHealthDescription(node);
+      Note(Drift::Kind::kUnhealthy,
+           Where(node, "health", "HEALTHY",
+                 why.empty() ? "is " + health : fmt::format("is {}: {}", health, why)));
+    }
+    auto changes = DiffDrift(question_.pod, question_.record, node, question_.digest_key);
+    if (changes.empty()) return;
+    Note(Drift::Kind::kChanged, WhereKeys(node, changes) + "was changed outside of podctl");
+    found_.back().attributes = std::move(changes);
+  }
+
+  const Address& address_;
+  const DriftQuestion& question_;
+  std::vector<Drift> found_;
+};
+
+void AcceptAttribute(const AttributeChange& attribute, const std::string& digest_key,
+                     PodRecord* record) {
+  if (!attribute.path.starts_with(kMetadata)) {
+    if (attribute.after) {
+      record->applied.SetPath(attribute.path, *attribute.after);
+    } else {
+      record->applied.ErasePath(attribute.path);
+    }
+    return;
+  }
+  if (IsKeyPath(attribute.path)) return ForgetKey(attribute, record);
+  const std::string key = attribute.path.substr(kMetadata.size());
+  if (!attribute.after) {
+    record->metadata.erase(key);
+    std::erase(record->sensitive_keys, key);
+    return;
+  }
+  const std::string& value = attribute.after->AsString();
+  // A plan that was read from a file holds the digest in place of a sensitive value.
+  record->metadata[key] = attribute.sensitive && IsRememberedDigest(value)
+                              ? value
+                              : RememberedValue(value, attribute.sensitive, digest_key);
+}
+
+}  // namespace
+
+std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& question) {
+  return Finder(address, question).Run();
+}
+
+State AcceptDrift(State state, const std::vector<Drift>& drift) {
+  for (const Drift& each : drift) {
+    if (!Pods(state).contains(each.address)) continue;
+    if (each.kind == Drift::Kind::kVanished) {
+      ForgetNode(each.address, &state);
+      continue;
+    }
+    for (const AttributeChange& attribute : each.attributes) {
+      AcceptAttribute(attribute, state.digest_key, &Pods(state)[each.address]);
+    }
+  }
+  return state;
+}
+
+}  // namespace podctl

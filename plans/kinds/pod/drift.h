@@ -1,0 +1,32 @@
+// What is otherwise than podctl left it: finding it, telling it apart, taking it into the state.
+// Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plans/engine/change.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/spec/spec.h"
+#include "providers/base/value.h"
+#include "state/state.h"
+
+namespace podctl {
+
+struct DriftQuestion {
+  const PodSpec& pod;  // what it says to ignore is no drift
+  const PodRecord& record;
+  const Value* node = nullptr;  // nullptr: it is gone
+  const std::string& digest_key;
+  // Only what `record.observed` does not say already: for plans that take drift into the state,
+  // after which it is drift no more.
+  bool only_news = false;
+  const Value* queued = nullptr;  // the pod's queued resource, where it has one and it is there
+};
+std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& question);
+
+// `state` (a settled one) with the drift of a plan taken for right: values as they are now,
+// vanished pods forgotten.
+State AcceptDrift(State state, const std::vector<Drift>& drift);
+
+}  // namespace podctl

@@ -1,0 +1,128 @@
+#include "plans/kinds/pod/node_view.h"
+
+#include <fmt/format.h>
+
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/way_in.h"
+#include "providers/gcp/tpu_schema.h"
+#include "providers/os/this_process.h"
+#include "providers/slices.h"
+
+namespace podctl {
+
+int WorkersPerSlice(const Value& node) {
+  const std::size_t slices = node["slices"].AsList().size();
+  return slices == 0 ? 0 : static_cast<int>(WorkerCount(node) / slices);
+}
+
+bool IsTerminalState(const std::string& state) {
+  return state == "PREEMPTED" || state == "TERMINATED" || state == kMissingSlice;
+}
+
+bool IsStopped(const Value& node) {
+  const std::string state = NodeState(node);
+  return state == "STOPPED" || state == "STOPPING";
+}
+
+bool IsKnownState(const std::string& state) {
+  return gcp::IsEnumWord(*gcp::FindNodeField("state"), state);
+}
+
+Value NodeAfter(Value node, const std::vector<AttributeChange>& changes) {
+  for (const AttributeChange& change : changes) {
+    if (change.path.starts_with("metadata.")) continue;  // nothing can refer to it
+    if (change.known && change.after) {
+      node.SetPath(change.path, *change.after);
+    } else {
+      node.ErasePath(change.path);
+    }
+  }
+  return node;
+}
+
+Value ObservedFacts(const Value& node) {
+  static constexpr std::string_view kFacts[] = {// sorted, as the map is
+                                                "acceleratorConfig",
+                                                "acceleratorType",
+                                                "createTime",
+                                                "health",
+                                                "healthDescription",
+                                                "networkConfigs",
+                                                "networkEndpoints",
+                                                "queuedResource",
+                                                "runtimeVersion",
+                                                "slices",
+                                                "state"};
+  Value::Map facts;
+  facts.reserve(std::size(kFacts));
+  for (const std::string_view key : kFacts) {
+    if (const Value* value = node.Find(key)) facts.emplace_hint(facts.end(), key, *value);
+  }
+  return Value(std::move(facts));
+}
+
+namespace {
+
+// What JAX and libtpu read to find the other slices, as the service's own tpu-env has it.
+void JoinSlice(const Value& node, WorkerAccess* worker) {
+  worker->per_slice = WorkersPerSlice(node);
+  if (worker->per_slice == 0) return;
+  worker->env["MEGASCALE_COORDINATOR_ADDRESS"] =
+      node["networkEndpoints"].AsList().front()["ipAddress"].AsString();
+  worker->env["MEGASCALE_NUM_SLICES"] = std::to_string(node["slices"].AsList().size());
+  worker->env["MEGASCALE_SLICE_ID"] = std::to_string(worker->slice());
+}
+
+}  // namespace
+
+std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecord& record) {
+  std::vector<WorkerAccess> workers;
+  std::string user = record.ssh.user;
+  if (user.empty()) user = record.ssh.os_login_user.value_or("");
+  if (user.empty()) user = UserName();
+  const Value::List& endpoints = record.observed["networkEndpoints"].AsList();
+  const std::size_t stride = EndpointsPerWorker(record.observed);
+  const Value::List& slices = record.observed["slices"].AsList();
+  const int per_slice = WorkersPerSlice(record.observed);
+  for (std::size_t i = 0; i + stride <= endpoints.size(); i += stride) {
+    const Value& endpoint = endpoints[i];
+    const int index = static_cast<int>(i / stride);
+    WorkerAccess worker;
+    worker.pod = pod;
+    worker.index = index;
+    const std::string& external = endpoint["accessConfig"]["externalIp"].AsString();
+    const std::string& internal = endpoint["ipAddress"].AsString();
+    const bool inside = record.ssh.internal_address || external.empty();
+    worker.host = inside ? internal : external;
+    worker.port = record.ssh.port;
+    worker.user = user;
+    worker.identity_file = record.ssh.identity_file;
+    JoinSlice(record.observed, &worker);
+    const int slice_worker = per_slice > 0 ? index % per_slice : index;
+    const std::string& uid = per_slice > 0
+                                 ? slices[static_cast<std::size_t>(worker.slice())]["id"].AsString()
+                                 : record.current.uid;
+    if (!uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", uid, slice_worker);
+    worker.trust_first_use = !record.ssh.strict_host_keys;
+    worker.use_openssh = record.ssh.transport.has_value();
+    ChooseWay(record, !external.empty(), &worker);
+    if (auto keys = record.host_keys.find(index); keys != record.host_keys.end()) {
+      worker.host_keys = keys->second;
+    }
+    workers.push_back(std::move(worker));
+  }
+  return workers;
+}
+
+std::map<int, std::vector<HostKeyText>> HostKeysOf(const std::vector<WorkerAttributes>& workers) {
+  std::map<int, std::vector<HostKeyText>> keys;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    for (const GuestAttribute& attribute : workers[i]) {
+      if (attribute.space != "hostkeys" || attribute.value.empty()) continue;
+      keys[static_cast<int>(i)].push_back(attribute.key + " " + attribute.value);
+    }
+  }
+  return keys;
+}
+
+}  // namespace podctl

@@ -1,0 +1,266 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/lineage_label.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/refused.h"
+#include "plans/kinds/pod/tasks.h"
+#include "providers/base/text.h"
+#include "providers/gcp/queued_resource.h"
+
+namespace podctl {
+namespace {
+
+using gcp::QueuedPhase;
+
+// A request that nobody limits must end some day.
+constexpr std::chrono::hours kQueueLimit{6};
+
+// Asks for a pod through a queued resource, waits in the queue, and hands on to the task that waits
+// for a node.
+//
+// The request's id is made before it is sent and stands in the state, so whoever does not hear the
+// answer, this run or a later one, asks again with the same id and never gets two.
+class QueuedCreateTask final : public Task {
+ public:
+  QueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context)
+      : address_(PodAddress(pod.name)),
+        pod_(pod),
+        name_(QueuedNameOf(pod)),
+        version_(pod.api_version.value_or(ApiVersion::kV2)),
+        resume_(resume),
+        context_(context),
+        wait_(context) {
+    wait_.Speak(version_);
+  }
+
+  Need Begin() override {
+    if (context_.provider.queued() == nullptr) {
+      return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no queued resources"));
+    }
+    std::vector<std::string> unknown;
+    const Value node = CreateBody(pod_, context_.Lookup(), &unknown);
+    if (!unknown.empty()) {
+      return Failed(MakeError(
+          ErrorCode::kFailedPrecondition,
+          fmt::format("{} refers to something that is not known", fmt::join(unknown, ", ")),
+          "Is the path of the reference right?"));
+    }
+    body_ = gcp::QueuedBody(pod_.queued->terms, NameOf(pod_),
+                            WithLineage(node, context_.journal.state().lineage),
+                            pod_.queued->slices, version_);
+    const PodRecord* record = context_.journal.Find(address_);
+    const bool begun = record != nullptr && record->pending() && record->queued &&
+                       record->pending()->kind == PendingAction::Kind::kCreate &&
+                       QueuedNameOf(*record) == name_;
+    if (begun) request_id_ = record->pending()->request_id;
+    if (!begun && !resume_) return Send();
+    maybe_ours_ = true;
+    if (begun && !record->pending()->operation.empty()) {
+      phase_ = Phase::kAccept;
+      return wait_.GoOn(record->pending()->operation);
+    }
+    return Look();
+  }
+
+  Need OnReply(Reply reply) override {
+    switch (phase_) {
+      case Phase::kSend:
+        return OnSent(std::get<Result<Operation>>(reply));
+      case Phase::kAccept:
+        return OnWaited(wait_.Take(std::move(reply)));
+      case Phase::kQueue:
+        return OnLooked(std::get<Result<Value>>(reply));
+      case Phase::kNode:
+        return node_->OnReply(std::move(reply));
+    }
+    return Done();
+  }
+
+  Need OnWake() override {
+    if (phase_ == Phase::kNode) return node_->OnWake();
+    return phase_ == Phase::kAccept ? wait_.Look() : Look();
+  }
+  void OnApplied(int worker, const HostKeyText& learned_host_key) override {
+    if (node_) node_->OnApplied(worker, learned_host_key);
+  }
+  std::string Id() const override { return node_ ? node_->Id() : name_.Resource(); }
+  std::string Status() const override { return phase_ == Phase::kNode ? "" : state_; }
+
+ private:
+  enum class Phase { kSend, kAccept, kQueue, kNode };
+  static constexpr int kMaxSends = 3;
+
+  Need Send() {
+    phase_ = Phase::kSend;
+    if (++sends_ > kMaxSends) {
+      context_.journal.Withdraw(address_);
+      return Failed(MakeError(ErrorCode::kUnavailable,
+                              fmt::format("the request was sent {} times, each answer was lost and "
+                                          "no queued resource appeared",
+                                          kMaxSends)));
+    }
+    if (request_id_.empty()) request_id_ = context_.random.Uuid();
+    context_.journal.BeginCreate(pod_, request_id_);
+    return CallFor(
+        [queue = context_.provider.Speaking(version_).queued(), name = name_, body = body_,
+         id = request_id_](StepObserver&, std::stop_token stop) {
+          return Reply(queue->Create(name, body, id, std::move(stop)));
+        },
+        true);
+  }
+
+  Need OnSent(const Result<Operation>& sent) {
+    if (sent) {
+      context_.journal.OperationStarted(address_, sent->name);
+      phase_ = Phase::kAccept;
+      return OnWaited(wait_.Follow(*sent));
+    }
+    const Error& error = sent.error();
+    switch (error.code) {
+      case ErrorCode::kReplyLost:
+      case ErrorCode::kUnavailable:
+      case ErrorCode::kInternal:
+      case ErrorCode::kUnknown:
+      case ErrorCode::kDeadlineExceeded:
+        maybe_ours_ = true;
+        return Look();
+      case ErrorCode::kCancelled:
+        return Failed(error);  // the intent stays
+      case ErrorCode::kAlreadyExists:
+        if (maybe_ours_) return Look();
+        context_.journal.Withdraw(address_);
+        return Failed(
+            MakeError(error.code, error.message,
+                      "podctl did not make that queued resource and leaves it alone. Give the pod "
+                      "another `queuedResource.id`, or delete the queued resource first."));
+      default:
+        context_.journal.Withdraw(address_);
+        return Failed(InPodsWords(error, RefusalOf(error, gcp::RefusedBy::kAnswer, pod_), pod_));
+    }
+  }
+
+  // Also where it was refused: the look tells, since an earlier request may have arrived.
+  Need OnWaited(Need need) { return OperationWait::Over(need) ? Look() : std::move(need); }
+
+  Need Look() {
+    phase_ = Phase::kQueue;
+    return CallFor([queue = context_.provider.Speaking(version_).queued(), name = name_](
+                       StepObserver&,
+                       std::stop_token stop) { return Reply(queue->Get(name, std::move(stop))); },
+                   false);
+  }
+
+  Need OnLooked(const Result<Value>& queued) {
+    if (!queued) return OnNoAnswer(queued.error());
+    const std::string state = gcp::QueuedState(*queued);
+    const QueuedPhase phase = gcp::PhaseOf(state);
+    if (state != state_) {
+      state_ = state;
+      context_.journal.QueuedSeen(address_, state);
+      if (phase == QueuedPhase::kQueued || phase == QueuedPhase::kProvisioning) {
+        context_.note(address_, fmt::format("its queued resource {} is {}", name_.id, state));
+      }
+    }
+    if (!clock_ || phase != phase_of_clock_) {
+      phase_of_clock_ = phase;
+      clock_.emplace().Start(context_.clock);
+    }
+    switch (phase) {
+      case QueuedPhase::kQueued:
+        return Wait(pod_.queue_timeout.value_or(kQueueLimit), "queue",
+                    fmt::format("there was no capacity within {{}}: the queued resource {} is {}",
+                                name_.id, state));
+      case QueuedPhase::kProvisioning:
+        return Wait(pod_.create_timeout.value_or(context_.operation_timeout), "create",
+                    fmt::format("capacity was found, but the queued resource {} is still {} after "
+                                "{{}}",
+                                name_.id, state));
+      case QueuedPhase::kActive:
+        return TakeNode();
+      case QueuedPhase::kOver:
+      case QueuedPhase::kGoing:
+        break;
+    }
+    context_.journal.QueuedOver(address_);
+    return Failed(MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("the queued resource {} {}", name_.id, gcp::QueuedSentence(*queued)),
+        "It holds its name and its quota until it is deleted: the next `podctl apply` deletes it "
+        "and asks anew."));
+  }
+
+  Need OnNoAnswer(const Error& error) {
+    if (error.code == ErrorCode::kNotFound) {
+      // Refused when it was looked at, deleted by somebody, or never arrived.
+      if (wait_.watching() && !wait_.operation().error.empty()) {
+        context_.journal.Withdraw(address_);
+        const Error& refused = wait_.operation().error.front();
+        return Failed(
+            InPodsWords(refused, RefusalOf(refused, gcp::RefusedBy::kOperation, pod_), pod_));
+      }
+      if (state_.empty() && !wait_.watching()) return Send();
+      context_.journal.Withdraw(address_);
+      return Failed(MakeError(ErrorCode::kNotFound,
+                              fmt::format("the queued resource {} is gone", name_.id),
+                              "Somebody deleted it; `podctl apply` asks anew."));
+    }
+    const bool passes = error.code == ErrorCode::kUnavailable ||
+                        error.code == ErrorCode::kReplyLost || error.code == ErrorCode::kInternal ||
+                        error.code == ErrorCode::kDeadlineExceeded;
+    if (!passes || ++blind_looks_ > kMostBlindLooks) return Failed(error);
+    return Sleep(pace_.Next());
+  }
+
+  // `text` holds {} for the time.
+  Need Wait(std::chrono::milliseconds limit, std::string_view clock, const std::string& text) {
+    blind_looks_ = 0;
+    if (!context_.wait_for_capacity) return Later();
+    if (clock_->Read(context_.clock) > limit) {
+      return Failed(MakeError(
+          ErrorCode::kDeadlineExceeded, fmt::format(fmt::runtime(text), FormatDuration(limit)),
+          fmt::format("The request stays as it is, and the next `podctl apply` goes on waiting. "
+                      "`timeouts.{}` says how long.",
+                      clock)));
+    }
+    return Sleep(pace_.Next());
+  }
+
+  Need TakeNode() {
+    phase_ = Phase::kNode;
+    node_ = MakeCreateTask(pod_, CreateKind::kFromQueue, context_);
+    return node_->Begin();
+  }
+
+  static constexpr int kMostBlindLooks = 20;
+
+  const Address address_;
+  const PodSpec pod_;
+  const QueuedName name_;
+  const ApiVersion version_;
+  const bool resume_;
+  TaskContext& context_;
+  OperationWait wait_;  // for the request to be accepted
+  PollPace pace_{context_.random};
+  Value body_;
+  Phase phase_ = Phase::kSend;
+  std::string request_id_;
+  std::string state_;  // as last seen
+  QueuedPhase phase_of_clock_ = QueuedPhase::kQueued;
+  std::optional<Stopwatch> clock_;
+  std::unique_ptr<Task> node_;
+  bool maybe_ours_ = false;
+  int sends_ = 0;
+  int blind_looks_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context) {
+  return std::make_unique<QueuedCreateTask>(pod, resume, context);
+}
+
+}  // namespace podctl

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+
+#include "plans/engine/planner.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/step/record.h"
+#include "plans/spec/runtime_flags.h"
+#include "providers/gcp/queued_resource.h"
+#include "providers/slices.h"
+#include "state/transitions.h"
+
+namespace podctl {
+namespace {
+
+Address RuntimeStepAddress(const Address& pod_address) {
+  return StepAddress(pod_address.name, kRuntimeStepName);
+}
+
+// A create that an earlier run began, and that ended without it, left a node whose runtime started
+// with the metadata it was created with.
+void NoteRuntime(const Address& address, const PodRecord& record, const Value& node, State* state) {
+  const Value* variables = node["metadata"].Find(kRuntimeVariablesKey);
+  if (variables == nullptr) Steps(*state).erase(RuntimeStepAddress(address));
+  if (variables == nullptr || NodeState(node) != "READY" || WorkerCount(node) < 2) return;
+  StepRecord step;
+  step.pod = address;
+  for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
+    step.workers[worker] = {RuntimeDigest(variables->AsString()), record.uid(),
+                            record.pending()->begun_at};
+  }
+  Steps(*state)[RuntimeStepAddress(address)] = std::move(step);
+}
+
+bool StillRunning(const PendingAction& pending, const Observation& observation) {
+  auto it = observation.operations.find(pending.operation);
+  return it != observation.operations.end() && !it->second.done;
+}
+
+void ForgetWorkers(PodRecord* record) {
+  record->host_keys.clear();
+  record->vm_names.clear();
+  record->host_keys_source.clear();
+}
+
+class Settlement {
+ public:
+  Settlement(State& state, const Observation& observation, std::vector<std::string>& notes)
+      : state_(state), observation_(observation), notes_(notes) {}
+
+  void Run() {
+    std::vector<Address> addresses;
+    for (const auto& [address, record] : Pods(state_)) addresses.push_back(address);
+    for (const Address& address : addresses) {
+      PodRecord& record = Pods(state_).at(address);
+      SettleDeposed(address, record);
+      const Value* node = observation_.Find(NameOf(record));
+      const Value* queued = observation_.FindQueued(record);
+      if (record.queued) {
+        record.queued->state = queued == nullptr ? "" : gcp::QueuedState(*queued);
+      }
+      if (node != nullptr) {
+        SettleThere(address, *node, record);
+      } else if (queued != nullptr) {
+        SettleQueued(*queued, record);
+      } else {
+        SettleGone(address, record);
+      }
+      if (queued == nullptr && !record.exists() && !record.pending()) {
+        ComeFrom({}, &record);
+        record.queued.reset();
+      }
+      if (IsEmpty(record)) ForgetNode(address, &state_);
+    }
+  }
+
+ private:
+  void Note(const Address& address, std::string_view text) {
+    notes_.push_back(fmt::format("{}: {}", address, text));
+  }
+
+  void SettleThere(const Address& address, const Value& node, PodRecord& record) {
+    const bool created = IsUnheard(record);
+    if (!record.exists() && !created) return;  // somebody else's, under a name that was ours
+    const bool whole = !IsJoined(node) || (!record.pending() && NodeState(node) != kMissingSlice);
+    if (record.exists() && !record.uid().empty() && record.uid() != NodeUid(node) && whole) {
+      Note(address, "the node was deleted and made anew outside of podctl");
+    }
+    TakeObserved(node, &record);
+    if (created) {
+      NoteRuntime(address, record, node, &state_);
+      // Whoever began it did not live to see its workers.
+      Steps(state_)[StepAddress(address.name, kReadinessStepName)] = {address, {}};
+      Note(address, "an earlier run had begun to create it; the node is there and is taken up");
+    }
+    const bool unfinished = NodeState(node) == "CREATING" || NodeState(node) == "DELETING";
+    const auto pending = record.pending();
+    if (pending && !unfinished && !StillRunning(*pending, observation_)) EndRequest({}, &record);
+    if (!record.pending()) StopSeeking(&record);  // found
+  }
+
+  // There is a request, and no node (yet, or any more).
+  void SettleQueued(const Value& queued, PodRecord& record) const {
+    record.observed = Value();
+    const auto pending = record.pending();
+    if (!pending) return;
+    using gcp::QueuedPhase;
+    const QueuedPhase phase = gcp::PhaseOf(record.queued->state);
+    const bool comes = phase != QueuedPhase::kOver && phase != QueuedPhase::kGoing;
+    const bool open = pending->kind == PendingAction::Kind::kCreate
+                          ? comes
+                          : gcp::QueuedState(queued) == "DELETING";
+    if (!open && !StillRunning(*pending, observation_)) EndRequest({}, &record);
+  }
+
+  void SettleGone(const Address& address, PodRecord& record) {
+    auto pending = record.pending();
+    if (!pending) {
+      record.observed = Value();  // vanished: the planner says so
+      return;
+    }
+    switch (pending->kind) {
+      case PendingAction::Kind::kPatch:
+        record.observed = Value();
+        EndRequest({}, &record);
+        return;
+      case PendingAction::Kind::kDelete:
+        Note(address, "its deletion, begun by an earlier run, is complete");
+        return ForgetOrKeep(record);
+      case PendingAction::Kind::kCreate:
+        break;
+    }
+    if (pending->operation.empty()) {
+      const auto begun = observation_.begun.find(NameOf(record));
+      // It may have been sent a moment before the run ended, and not be seen anywhere yet.
+      if (begun == observation_.begun.end()) return;
+      NoteOperation({}, begun->second, &record);
+      pending = record.pending();
+    }
+    if (StillRunning(*pending, observation_)) return;
+    Note(address, "a creation begun by an earlier run left no node");
+    if (!Reinstate(&record)) return ForgetOrKeep(record);
+    SettleWantedId(&record);
+    const Value* old = observation_.Find(NameOf(record));
+    if (old != nullptr) TakeObserved(*old, &record);
+  }
+
+  // Run() forgets the record when nothing is left of it.
+  static void ForgetOrKeep(PodRecord& record) {
+    Lose({}, &record);
+    record.queued.reset();
+    record.observed = Value();
+  }
+
+  void SettleDeposed(const Address& address, PodRecord& record) {
+    const std::vector<Object> all = record.deposed;
+    for (const Object& deposed : all) {
+      const Value* node = observation_.Find(NameOf(record, deposed));
+      const auto pending = deposed.pending();
+      if (node == nullptr) {
+        Lose(deposed.locator, &record);
+      } else if (!deposed.uid.empty() && deposed.uid != NodeUid(*node)) {
+        Note(address, fmt::format("the deposed node {} is gone; what has its name now is somebody "
+                                  "else's, and is left alone",
+                                  deposed.locator));
+        Lose(deposed.locator, &record);
+      } else if (pending && NodeState(*node) != "DELETING" &&
+                 !StillRunning(*pending, observation_)) {
+        EndRequest(deposed.locator, &record);
+      }
+    }
+  }
+
+  State& state_;
+  const Observation& observation_;
+  std::vector<std::string>& notes_;
+};
+
+}  // namespace
+
+void TakeObserved(const Value& node, PodRecord* record) {
+  const std::string uid = NodeUid(node);
+  if (record->uid() != uid) ForgetWorkers(record);
+  See(uid, record);
+  record->observed = ObservedFacts(node);
+}
+
+void ForgetNode(const Address& address, State* state) {
+  if (!Pods(*state).contains(address)) return;
+  Steps(*state).EraseIf(
+      [&](const Address&, const StepRecord& step) { return step.pod == address; });
+  PodRecord& record = Pods(*state)[address];
+  Lose({}, &record);
+  if (IsEmpty(record)) {
+    Pods(*state).erase(address);
+    return;
+  }
+  record.queued.reset();
+  record.observed = Value();
+  ForgetWorkers(&record);
+}
+
+void ForgetDeposed(const Address& address, const std::string& node_id, State* state) {
+  if (!Pods(*state).contains(address)) return;
+  PodRecord& record = Pods(*state)[address];
+  Lose(node_id, &record);
+  if (IsEmpty(record)) ForgetNode(address, state);
+}
+
+void SettleWantedId(PodRecord* record) {
+  if (record->wanted_node_id == record->current.locator) record->wanted_node_id.clear();
+}
+
+State Settle(State state, const Observation& observation, std::vector<std::string>* notes,
+             Kinds kinds) {
+  Settlement(state, observation, *notes).Run();
+  for (const auto& [address, seen] : observation.seen) {
+    const auto record = state.records.find(address);
+    if (record == state.records.end()) continue;
+    const Kind* kind = FindKind(kinds, address.kind);
+    if (!kind->Settle(address, seen, state.digest_key, &record->second, notes))
+      state.records.erase(record);
+  }
+  return state;
+}
+
+}  // namespace podctl

@@ -1,0 +1,52 @@
+// The tasks that change a node (create, patch, delete, replace).
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/engine/operation_wait.h"
+#include "plans/engine/task.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/step/change.h"
+#include "providers/gcp/refusal.h"
+
+namespace podctl {
+
+enum class CreateKind {
+  kNew,
+  kResume,        // begun by an earlier run: wait for it
+  kBeforeDelete,  // for a pod that has a node, which is deposed
+  kFromQueue,     // its queued resource makes it: wait for it, send nothing
+};
+std::unique_ptr<Task> MakeCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context);
+// In the pod's zone only, whatever its `capacity` says. `refusal` may be nullptr; else it is lent
+// for the task's life, and told why the service made no node.
+std::unique_ptr<Task> MakePlainCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context,
+                                          gcp::Refusal* refusal);
+// In the zones of the pod's `capacity` in turn, as long as it says.
+std::unique_ptr<Task> MakeCapacityTask(const PodSpec& pod, CreateKind kind, TaskContext& context);
+// `fields`: Node field paths, as PodChange has them.
+std::unique_ptr<Task> MakePatchTask(const PodSpec& pod, std::vector<std::string> fields,
+                                    TaskContext& context);
+// Starts or stops the node of a pod that is in the state.
+std::unique_ptr<Task> MakePowerTask(const PodSpec& pod, Power power, TaskContext& context);
+// One after the other; a failure ends it.
+std::unique_ptr<Task> MakeSequence(std::vector<std::unique_ptr<Task>> tasks);
+// Of a pod or of its deposed node. `forget`: nothing is sent, only the state forgets it.
+std::unique_ptr<Task> MakeDeleteTask(const Address& address, bool forget, TaskContext& context);
+std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run,
+                                   TaskContext& context);
+// The same for a pod with a queued resource; `resume`: it is there already.
+std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context);
+std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
+                                           TaskContext& context);
+// That the workers of a pod, which is in the state, can be used.
+// `limit`: how long they may take to boot; nullopt: the usual time.
+std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
+                                        std::optional<std::chrono::milliseconds> limit,
+                                        TaskContext& context);
+
+}  // namespace podctl

@@ -1,0 +1,158 @@
+#include "plans/kinds/pod/unknown_fate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "plans/kinds/pod/lineage_label.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+std::string WhatIsThere(const State& state) {
+  if (state.lineage.empty()) return "where there is none yet";
+  return fmt::format("which is at serial {} and holds {}", state.serial,
+                     Plural(Pods(state).size(), "pod"));
+}
+
+// What has the name that a pod wants.
+struct Taken {
+  std::string_view kind;
+  std::string_view both;  // with all that an import takes over
+  std::string_view key;   // of the spec, for another name
+  std::string_view id;
+  std::string made_from;  // the lineage of the state; empty: not known
+};
+
+// Labels are anybody's to write, so what they say is no more than a hint.
+std::string Origin(const Taken& taken, const State& state) {
+  if (taken.made_from.empty()) {
+    return fmt::format("podctl did not make that {} with this state and leaves it alone.",
+                       taken.kind);
+  }
+  if (taken.made_from == state.lineage) {
+    return fmt::format(
+        "By its label podctl made that {} with this state, which does not know it any more, and "
+        "leaves it alone.",
+        taken.kind);
+  }
+  return fmt::format(
+      "By its label podctl made that {} with another state, of lineage {}, and leaves it alone.",
+      taken.kind, VisibleControls(taken.made_from));
+}
+
+std::string WaysOut(const Taken& taken, const PodSpec& pod, const Address& address,
+                    const State& state, const StatePlace& place) {
+  const std::string name = fmt::format("{}/{}/{}", pod.project, pod.zone, taken.id);
+  const std::string looked =
+      place.path.empty()
+          ? ""
+          : fmt::format(" This run looked at {}, {}.{}", VisibleControls(place.path),
+                        WhatIsThere(state), place.kept.empty() ? "" : " " + place.kept + ".");
+  return fmt::format(
+      "{}\n"
+      "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
+      "runner that is gone.{} `--state` names another.\n"
+      "2. To take {} over: podctl import {} {}{}\n"
+      "3. To make another one: give this pod a `{}` of its own.",
+      Origin(taken, state), looked, taken.both, ShellQuote(address.Text()), ShellQuote(name),
+      place.flags, taken.key);
+}
+
+}  // namespace
+
+std::string_view PendingVerb(PendingAction::Kind kind) {
+  switch (kind) {
+    case PendingAction::Kind::kCreate:
+      return "create";
+    case PendingAction::Kind::kPatch:
+      return "update";
+    case PendingAction::Kind::kDelete:
+      return "delete";
+  }
+  return "";
+}
+
+std::string KeptWords(StateStore& store, const std::string& flags) {
+  const auto kept = store.History();
+  if (!kept) return {};
+  const auto good = std::find_if(kept->begin(), kept->end(),
+                                 [](const HistoryEntry& entry) { return entry.problem.empty(); });
+  if (good == kept->end()) return {};
+  return fmt::format("{} of it {} kept: `podctl state restore {}{}` brings the newest back",
+                     Plural(kept->size(), "generation"), kept->size() == 1 ? "is" : "are",
+                     good->serial, flags);
+}
+
+std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
+                      const State& state, const StatePlace& place) {
+  const std::string made_from = node == nullptr ? "" : LineageOf(*node);
+  return WaysOut({"node", "the node", "nodeId", pod.node_id, made_from}, pod, address, state,
+                 place);
+}
+
+std::string QueueTakenHint(const PodSpec& pod, const Address& address, const State& state,
+                           const StatePlace& place) {
+  const std::string id = QueuedNameOf(pod).id;
+  return WaysOut({"queued resource", "it, with its node,", "queuedResource.id", id, {}}, pod,
+                 address, state, place);
+}
+
+bool IsGoing(const Value* node) {
+  return node != nullptr && NodeState(*node) == "DELETING";
+}
+
+std::string GoingHint(std::string_view key) {
+  return fmt::format(
+      "Somebody deletes it, not this state. Wait until it is gone and run the same command again, "
+      "or give this pod a `{}` of its own.",
+      key);
+}
+
+std::string PendingWords(const PendingAction& pending, const std::string& node) {
+  return fmt::format("{} of {}, begun at {}, {}", PendingVerb(pending.kind), VisibleControls(node),
+                     VisibleControls(pending.begun_at),
+                     pending.operation.empty() ? "of which no answer was heard"
+                                               : "of which the end was not heard");
+}
+
+std::string ForgetRisk(const std::string& project, const std::string& zone) {
+  return fmt::format(
+      "a node that is there after all lives on and costs, and no state knows it. `gcloud compute "
+      "tpus tpu-vm list --project {} --zone {}` shows it to who may look, and `podctl import` "
+      "takes it over.",
+      ShellQuote(project), ShellQuote(zone));
+}
+
+std::string PendingHint(const State& state, const std::string& project, const std::string& zone,
+                        const std::string& flags) {
+  std::string pending;
+  std::string addresses;
+  for (const auto& [address, record] : Pods(state)) {
+    if (record.project != project || record.zone != zone) continue;
+    const std::size_t before = pending.size();
+    if (record.pending()) {
+      pending += fmt::format("  {}: {}\n", address,
+                             PendingWords(*record.pending(), record.current.locator));
+    }
+    for (const Object& deposed : record.deposed) {
+      if (!deposed.pending()) continue;
+      pending +=
+          fmt::format("  {}: {}\n", address, PendingWords(*deposed.pending(), deposed.locator));
+    }
+    if (pending.size() > before) addresses += " " + ShellQuote(address.Text());
+  }
+  if (pending.empty()) return {};
+  return fmt::format(
+      "An earlier run left something under way in this zone:\n{}Once the zone answers, the same "
+      "command finds out what became of it and goes on.\nTo go on without knowing:\n"
+      "    podctl state rm --force-forget{}{}\nWhat that risks: {}",
+      pending, addresses, flags, ForgetRisk(project, zone));
+}
+
+}  // namespace podctl

@@ -1,0 +1,82 @@
+#include "plans/kinds/pod/way_in.h"
+
+#include <fmt/format.h>
+
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/record.h"
+#include "state/jump_host.h"
+
+namespace podctl {
+
+void ChooseWay(const PodRecord& record, bool has_external, WorkerAccess* worker) {
+  if (record.ssh.external_address && !has_external && !record.ssh.iap) {
+    worker->no_way =
+        "it has no external address, and the spec says `address: external` (`networkConfig: "
+        "{enableExternalIps: true}` gives it one)";
+    return;
+  }
+  if (record.ssh.iap) {
+    const auto name = record.vm_names.find(worker->index);
+    if (name == record.vm_names.end() || !IsPlainName(name->second)) {
+      worker->no_way =
+          "IAP needs the name of the worker's VM, and the API shows no guest attribute "
+          "`hostname` for it (a VM that boots has none yet; guest attributes may be turned off)";
+      return;
+    }
+    worker->through = {"gcloud",
+                       "compute",
+                       "start-iap-tunnel",
+                       name->second,
+                       std::to_string(worker->port),
+                       "--listen-on-stdin",
+                       "--project=" + record.project,
+                       "--zone=" + record.zone,
+                       "--verbosity=warning"};
+    return;
+  }
+  if (!record.ssh.proxy_jump) return;
+  const auto jump = ParseJumpHost(*record.ssh.proxy_jump);
+  if (!jump) {
+    worker->no_way = fmt::format("`{}` is no host to jump through", *record.ssh.proxy_jump);
+    return;
+  }
+  const bool v6 = worker->host.find(':') != std::string::npos;
+  const std::string host = v6 ? "[" + worker->host + "]" : worker->host;
+  worker->through = {"ssh", "-W", fmt::format("{}:{}", host, worker->port), "-o", "BatchMode=yes"};
+  if (jump->port != 0) {
+    worker->through.insert(worker->through.end(), {"-p", std::to_string(jump->port)});
+  }
+  worker->through.push_back(jump->target);
+}
+
+bool LacksAttributes(const PodRecord& record) {
+  const std::size_t workers = WorkerCount(record.observed);
+  return record.host_keys.size() < workers || (record.ssh.iap && record.vm_names.size() < workers);
+}
+
+std::string AttributesQuery(const SshSettings& ssh) {
+  return ssh.iap ? "" : "hostkeys/";
+}
+
+void DistrustUnread(const Error& error, std::vector<WorkerAccess>* workers) {
+  if (error.code == ErrorCode::kNotFound) return;
+  for (WorkerAccess& worker : *workers) {
+    if (!worker.host_keys.empty()) continue;
+    worker.distrust = fmt::format(
+        "the API did not tell it ({}), and a first one is trusted only where the API holds none: "
+        "run the command again once the API answers, or put the key into ~/.ssh/known_hosts",
+        error.message);
+  }
+}
+
+std::map<int, std::string> VmNamesOf(const std::vector<WorkerAttributes>& workers) {
+  std::map<int, std::string> names;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    for (const GuestAttribute& attribute : workers[i]) {
+      if (attribute.key == "hostname") names[static_cast<int>(i)] = attribute.value;
+    }
+  }
+  return names;
+}
+
+}  // namespace podctl

@@ -1,0 +1,42 @@
+// What the plan of a step says beyond what every change says.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plans/engine/change.h"
+#include "providers/bootstrap/step_runner.h"
+#include "providers/provider.h"
+
+namespace podctl {
+
+struct StepChange {
+  // Template text in script and env. For kRestartRuntime env holds one entry, the
+  // `tensorflow-env-vars` that the runtime must have read when it started.
+  Step step;
+  std::string files_digest;
+  std::optional<std::vector<int>> workers;   // nullopt: all, known once the pod exists
+  std::optional<std::vector<int>> selected;  // the workers the spec names; nullopt: all
+  std::size_t expected_workers = 0;          // how many will run, as far as known; 0: unknown
+  bool sensitive = false;                    // script and env are never shown
+  // In place of `workers` and `selected`, where the spec names slices and the pod is not there yet.
+  std::string workers_by_slice = {};
+  int per_slice = 0;   // workers of each slice of a multislice that is there, else 0
+  NodeName node = {};  // of its pod
+};
+
+// nullptr: the change is not a step's.
+inline const StepChange* AsStep(const Change& change) {
+  return change.payload.As<StepChange>();
+}
+
+// On how many workers the steps of a plan will run, each worker counted once.
+struct StepReach {
+  std::size_t workers = 0;
+  bool known = true;  // false: of some pod that is yet to be made it is not
+};
+StepReach ReachOfSteps(const Plan& plan);
+
+}  // namespace podctl

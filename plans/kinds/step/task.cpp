@@ -1,0 +1,269 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "plans/engine/kind.h"
+#include "plans/engine/planner.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/tasks.h"
+#include "plans/kinds/pod/way_in.h"
+#include "plans/kinds/step/record.h"
+#include "plans/kinds/step/runtime_unit.h"
+#include "providers/base/text.h"
+#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
+
+namespace podctl {
+namespace {
+
+// Runs a bootstrap step on the workers that need it, and notes for each whether it took.
+class StepTask final : public Task {
+ public:
+  StepTask(const Address& address, StepChange run, TaskContext& context)
+      : address_(address),
+        pod_(PodNameOf(address)),
+        pod_address_(PodAddress(pod_)),
+        run_(std::move(run)),
+        context_(context) {}
+
+  Need Begin() override {
+    const PodRecord* record = context_.journal.Find(pod_address_);
+    if (record == nullptr) {
+      return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
+    }
+    if (!LacksAttributes(*record)) return Run();
+    return CallFor(
+        [&provider = context_.provider.Speaking(record->api_version), name = NameOf(*record),
+         query = AttributesQuery(record->ssh)](StepObserver&, std::stop_token stop) {
+          return Reply(provider.GetGuestAttributes(name, query, std::move(stop)));
+        },
+        false);
+  }
+
+  Need OnReply(Reply reply) override {
+    if (auto* attributes = std::get_if<Result<std::vector<WorkerAttributes>>>(&reply)) {
+      if (*attributes) {
+        context_.journal.HostKeys(pod_address_, HostKeysOf(**attributes), "guestAttributes");
+        context_.journal.VmNames(pod_address_, VmNamesOf(**attributes));
+      } else {
+        unread_ = attributes->error();
+      }
+      return Run();
+    }
+    return OnOutcomes(std::get<std::vector<StepOutcome>>(reply));
+  }
+
+  Need OnWake() override { return Done(); }
+
+  // Noted at once: the executor saves now and then, for many workers together.
+  void OnApplied(int worker, const HostKeyText& learned_host_key) override {
+    Note(worker, learned_host_key, digest_);
+  }
+
+ private:
+  void Note(int worker, const HostKeyText& learned_host_key, const std::string& digest) {
+    if (!applied_.insert(worker).second) return;
+    if (!learned_host_key.empty()) {
+      context_.journal.HostKeys(pod_address_, {{worker, {learned_host_key}}}, "firstUse");
+    }
+    context_.journal.StepApplied(address_, pod_address_, worker, digest);
+  }
+
+  Need Run() {
+    auto rendered = RenderStep(run_.step, run_.files_digest, context_.Lookup());
+    if (!rendered) {
+      return Failed(MakeError(ErrorCode::kFailedPrecondition,
+                              "the step refers to something that is not known"));
+    }
+    digest_ = rendered->digest;
+    rendered->step.mark = fmt::format("{}/{}", context_.journal.state().lineage, address_);
+    const PodRecord& record = *context_.journal.Find(pod_address_);
+    std::vector<WorkerAccess> workers = AccessToWorkers(pod_, record);
+    if (ProgramsTakeFlags(context_.journal.state(), pod_, record)) {
+      for (WorkerAccess& worker : workers) {
+        worker.env.insert(record.exec_env.begin(), record.exec_env.end());
+      }
+    }
+    if (unread_) DistrustUnread(*unread_, &workers);
+    const auto count = static_cast<int>(workers.size());
+    per_slice_ = workers.empty() ? 0 : workers.front().per_slice;
+    auto wanted = run_.workers ? run_.workers : run_.selected;
+    if (!wanted && !run_.workers_by_slice.empty()) {
+      const auto selection = WorkerSelection::Parse(run_.workers_by_slice);
+      if (!selection) return Failed(selection.error());
+      auto numbers = selection->Of(workers.size(), per_slice_);
+      if (!numbers) return Failed(numbers.error());
+      wanted = *std::move(numbers);
+    }
+    if (wanted) {
+      for (int worker : *wanted) {
+        if (worker < count) continue;
+        return Failed(MakeError(ErrorCode::kOutOfRange,
+                                fmt::format("there is no worker {}: the pod has {}", worker,
+                                            Plural(workers.size(), "worker"))));
+      }
+      std::erase_if(workers, [&](const WorkerAccess& worker) {
+        return std::count(wanted->begin(), wanted->end(), worker.index) == 0;
+      });
+    }
+    count_ = workers.size();
+    for (const WorkerAccess& worker : workers) {
+      if (IsReadiness()) break;
+      context_.journal.StepRunsAgain(address_, pod_address_, worker.index, digest_);
+    }
+    Need need = CallFor(
+        [&steps = context_.steps, step = rendered->step, workers](StepObserver& observer,
+                                                                  std::stop_token stop) {
+          return Reply(steps.Run(step, workers, observer, std::move(stop)));
+        },
+        true);
+    need.kind = Need::Kind::kStep;
+    need.workers = count_;
+    need.acts = !IsReadiness();  // a look changes nothing
+    return need;
+  }
+
+  Need OnOutcomes(const std::vector<StepOutcome>& outcomes) {
+    struct Failed {
+      std::string message;  // of the last one
+      std::vector<int> workers;
+    };
+    std::map<std::string, Failed> failed;  // by what they share
+    Need need;
+    for (const StepOutcome& outcome : outcomes) {
+      if (outcome.ok && run_.step.kind == Step::Kind::kRestartRuntime && !outcome.message.empty()) {
+        Note(outcome.worker, outcome.learned_host_key, std::string(kNoUnitMark) + digest_);
+        continue;
+      }
+      if (outcome.ok) {
+        OnApplied(outcome.worker, outcome.learned_host_key);
+        continue;
+      }
+      if (!outcome.learned_host_key.empty()) {
+        context_.journal.HostKeys(pod_address_, {{outcome.worker, {outcome.learned_host_key}}},
+                                  "firstUse");
+      }
+      Failed& alike = failed[outcome.shared.empty() ? outcome.message : outcome.shared];
+      alike.message = outcome.message;
+      alike.workers.push_back(outcome.worker);
+      for (const std::string& line : outcome.last_lines) {
+        need.last_lines.push_back(
+            fmt::format("{} | {}", WorkerLabel(pod_, outcome.worker, per_slice_), line));
+      }
+    }
+    if (failed.empty()) {
+      if (IsReadiness()) context_.journal.ReadinessProved(pod_);
+      return Done();
+    }
+    std::vector<std::string> causes;
+    std::size_t count = 0;
+    for (const auto& [shared, alike] : failed) {
+      const bool alone = alike.workers.size() == 1;
+      causes.push_back(fmt::format("worker{} {}: {}", alone ? "" : "s",
+                                   FormatWorkers(alike.workers, per_slice_),
+                                   alone ? alike.message : shared));
+      count += alike.workers.size();
+    }
+    if (IsReadiness()) {
+      need.result = MakeError(
+          ErrorCode::kFailedPrecondition,
+          fmt::format("the node is READY, but {} of {} cannot be used: {}", count,
+                      Plural(outcomes.size(), "worker"), fmt::join(causes, "; ")),
+          fmt::format("The node is kept. `podctl doctor {}` says what to do; the next `podctl "
+                      "apply` checks these workers again. `timeouts.boot` says how long they may "
+                      "take to boot.",
+                      pod_));
+      return need;
+    }
+    need.result = MakeError(
+        ErrorCode::kAborted,
+        fmt::format("failed on {} of {}: {}", count, Plural(outcomes.size(), "worker"),
+                    fmt::join(causes, "; ")),
+        "The pod is kept, and so is what worked; the next `podctl apply` runs the step only where "
+        "it is missing.");
+    return need;
+  }
+
+  bool IsReadiness() const { return run_.step.kind == Step::Kind::kReadiness; }
+
+  const Address address_;
+  const std::string pod_;
+  const Address pod_address_;
+  const StepChange run_;
+  TaskContext& context_;
+  std::optional<Error> unread_;  // why the API's host keys are not known
+  std::string digest_;
+  int per_slice_ = 0;      // workers of each slice of a multislice, else 0
+  std::size_t count_ = 0;  // of workers that it runs on
+  std::set<int> applied_;  // workers whose success is in the journal
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run,
+                                   TaskContext& context) {
+  return std::make_unique<StepTask>(address, run, context);
+}
+
+std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
+                                        std::optional<std::chrono::milliseconds> limit,
+                                        TaskContext& context) {
+  StepChange run;
+  run.step.kind = Step::Kind::kReadiness;
+  run.step.timeout = limit.value_or(run.step.timeout);
+  return MakeStepTask(StepAddress(pod, kReadinessStepName), run, context);
+}
+
+namespace {
+
+std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
+  const PodChange& pod = *AsPod(change);
+  const PodSpec& wanted = pod.wanted;
+  std::vector<std::unique_ptr<Task>> tasks;
+  switch (change.verb) {
+    case Verb::kKeep:
+    case Verb::kRun:
+      return nullptr;
+    case Verb::kDelete:
+    case Verb::kForget:
+      return MakeDeleteTask(change.address, change.verb == Verb::kForget, context);
+    case Verb::kUpdate:
+      // A stopped node takes no updates.
+      if (pod.power == Power::kStart) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
+      tasks.push_back(MakePatchTask(wanted, pod.fields, context));
+      if (pod.power == Power::kStop) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
+      return MakeSequence(std::move(tasks));
+    case Verb::kDeleteThenCreate:
+      // Each half is journaled by itself: a run that ends between them leaves a state from which
+      // the next plan simply creates.
+      tasks.push_back(MakeDeleteTask(change.address, false, context));
+      [[fallthrough]];
+    case Verb::kCreate:
+      tasks.push_back(
+          MakeCreateTask(wanted, change.begun ? CreateKind::kResume : CreateKind::kNew, context));
+      break;
+    case Verb::kCreateThenDelete:
+      // The old node is deleted by a change of its own, once nobody is built on it any more.
+      tasks.push_back(MakeCreateTask(wanted, CreateKind::kBeforeDelete, context));
+      break;
+  }
+  // A node comes to life started.
+  if (wanted.desired_state == "STOPPED") {
+    tasks.push_back(MakePowerTask(wanted, Power::kStop, context));
+  }
+  return MakeSequence(std::move(tasks));
+}
+
+}  // namespace
+
+std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {
+  if (const Kind* kind = change.payload.kind()) return kind->MakeTask(change, context);
+  if (const StepChange* run = AsStep(change)) return MakeStepTask(change.address, *run, context);
+  return MakePodTask(change, context);
+}
+
+}  // namespace podctl

@@ -1,0 +1,148 @@
+// What `podctl watch` does of a plan, and what it leaves.
+#include "plans/session/watch_policy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plans/kinds/pod/record.h"
+#include "plans/spec/loader.h"
+#include "tests/plans/desk.h"
+#include "tests/support/kinds.h"
+
+namespace podctl {
+namespace {
+
+using testing::Actions;
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class WatchPolicyTest : public ::testing::Test {
+ protected:
+  static constexpr const char* kSpot =
+      "    schedulingConfig: {spot: true}\n    bootstrap: [{name: x, run: echo}]\n";
+  static constexpr const char* kRecreate = "    onPreemption: recreate\n";
+
+  void Pods(const std::string& pods) {
+    text_ = "project: p\nzone: europe-west4-a\npods:\n" + pods;
+    desk_.SpecText(text_);
+  }
+  void Preempt(const std::string& node) {
+    desk_.Edit(node, [](Value& value) { value.Set("state", "PREEMPTED"); });
+  }
+  WatchedPlan Watched() {
+    testing::FakeFileSystem files;
+    files.SetFile("podctl.yaml", text_);
+    Diagnostics diagnostics;
+    const Spec spec = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
+    EXPECT_FALSE(diagnostics.has_errors());
+    const Plan plan = desk_.MakePlan();
+    return ApplyWatchPolicy(spec, desk_.Stored(), plan);
+  }
+
+  std::string text_;
+  Desk desk_;
+};
+
+TEST_F(WatchPolicyTest, APreemptedPodIsMadeAnewWithItsBootstrap) {
+  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate));
+  desk_.ApplyAll();
+  EXPECT_FALSE(Watched().acts);
+  Preempt("a");
+  const WatchedPlan watched = Watched();
+  EXPECT_TRUE(watched.acts);
+  EXPECT_THAT(Actions(watched.plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
+  EXPECT_THAT(watched.left, IsEmpty());
+}
+
+TEST_F(WatchPolicyTest, AFileFollowsThePodThatIsMadeAnewAndNoOtherChange) {
+  const auto files = [](const std::string& content) {
+    return "files:\n  hosts: {path: hosts, content: \"" + content + "\"}\n";
+  };
+  const std::string pod = Desk::Pod("a", std::string(kSpot) + kRecreate);
+  Pods(pod + files("${pod.a.networkEndpoints[0].ipAddress}"));
+  desk_.ApplyAll();
+  Preempt("a");
+  EXPECT_THAT(Actions(Watched().plan),
+              ElementsAre("replace pod.a", "run bootstrap.a.x", "update file.hosts"));
+  // Edited by somebody who has not applied it.
+  Pods(pod + files("other"));
+  const WatchedPlan watched = Watched();
+  EXPECT_THAT(Actions(watched.plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
+  EXPECT_THAT(watched.left, ElementsAre(HasSubstr("file.hosts")));
+}
+
+TEST_F(WatchPolicyTest, WithoutThePolicyItIsOnlyTold) {
+  Pods(Desk::Pod("a", kSpot));
+  desk_.ApplyAll();
+  Preempt("a");
+  const WatchedPlan watched = Watched();
+  EXPECT_FALSE(watched.acts);
+  EXPECT_THAT(watched.left,
+              ElementsAre(HasSubstr("pod.a is PREEMPTED, and its `onPreemption` is not `recreate`"),
+                          HasSubstr("bootstrap.a.x")));
+}
+
+TEST_F(WatchPolicyTest, NothingElseIsDone) {
+  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate) + Desk::Pod("gone"));
+  desk_.ApplyAll();
+  Pods(Desk::Pod("a",
+                 "    labels: {team: x}\n    schedulingConfig: {spot: true}\n"
+                 "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n" +
+                     std::string(kRecreate)) +
+       Desk::Pod("new", kRecreate));
+  const WatchedPlan watched = Watched();
+  EXPECT_FALSE(watched.acts);
+  EXPECT_THAT(watched.left,
+              ElementsAre(HasSubstr("pod.a: update"), HasSubstr("bootstrap.a.y: run"),
+                          HasSubstr("pod.new: create"), HasSubstr("pod.gone: delete")));
+}
+
+TEST_F(WatchPolicyTest, WhatBuildsOnSomethingThatIsLeftIsLeftToo) {
+  Pods(Desk::Pod("base") +
+       Desk::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
+  desk_.ApplyAll();
+  Preempt("a");
+  EXPECT_THAT(Actions(Watched().plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
+  Pods(Desk::Pod("base", "    labels: {team: x}\n") +
+       Desk::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
+  const WatchedPlan watched = Watched();
+  EXPECT_FALSE(watched.acts);
+  EXPECT_THAT(watched.left,
+              ::testing::Contains(HasSubstr("pod.a waits for pod.base, which is not done here")));
+}
+
+// The pod it builds on has to be known, or its references could not be read.
+TEST_F(WatchPolicyTest, ThePodsItBuildsOnComeAlong) {
+  Pods(Desk::Pod("base") + Desk::Pod("other") +
+       Desk::Pod("a", std::string(kSpot) + kRecreate + "    dependsOn: [pod.base]\n"));
+  desk_.ApplyAll();
+  Preempt("a");
+  std::vector<Address> addresses;
+  for (const Change& change : Watched().plan.changes) addresses.push_back(change.address);
+  EXPECT_THAT(addresses, ElementsAre("pod.base", "pod.a", "bootstrap.a.x"));
+}
+
+TEST_F(WatchPolicyTest, ABootstrapThatWasCutShortIsFinished) {
+  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate));
+  desk_.ApplyAll();
+  Preempt("a");
+  desk_.workers.Fail(2, "no");
+  EXPECT_FALSE(desk_.Apply().ok());
+  const WatchedPlan watched = Watched();
+  EXPECT_TRUE(watched.acts);
+  EXPECT_THAT(Actions(watched.plan), ElementsAre("run bootstrap.a.x"));
+}
+
+TEST_F(WatchPolicyTest, ACreationThatWasNeverAPreemptionIsNotGoneOnWith) {
+  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate));
+  desk_.cloud.sold_out = {"europe-west4-a"};
+  EXPECT_FALSE(desk_.Apply().ok());
+  EXPECT_FALSE(Watched().acts);
+}
+
+}  // namespace
+}  // namespace podctl
