@@ -8,6 +8,7 @@
 #include "plans/engine/kind.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec.h"
@@ -215,11 +216,12 @@ Value Configuration(const SavedPlan& saved) {
   Value::List resources;
   for (const Change& change : saved.plan.changes) {
     if (IsDelete(change)) continue;
-    if (const Kind* kind = change.payload.kind()) {
-      resources.push_back(ConfiguredThing(*kind, change));
-    }
+    if (AsStep(change) != nullptr) continue;
     const PodChange* its = AsPod(change);
-    if (its == nullptr) continue;
+    if (its == nullptr) {
+      resources.push_back(ConfiguredThing(*change.payload.kind(), change));
+      continue;
+    }
     const PodSpec& pod = its->wanted;
     resources.push_back(ConfiguredPod(pod));
     for (const StepSpec& step : pod.bootstrap) resources.push_back(ConfiguredStep(pod, step));

@@ -232,10 +232,10 @@ TerraformSides SidesOfThing(const Kind& kind, const Change& change, const State&
 }  // namespace
 
 TerraformSides SidesOf(const Change& change, const State& state) {
-  if (const Kind* kind = change.payload.kind()) return SidesOfThing(*kind, change, state);
   if (const auto* run = AsStep(change)) return SidesOfStep(change.address, *run, state);
-  TerraformSides sides;
   const PodChange* pod = AsPod(change);
+  if (pod == nullptr) return SidesOfThing(*change.payload.kind(), change, state);
+  TerraformSides sides;
   const PodRecord* record = change.verb == Verb::kCreate ? nullptr : Find(state, change);
   if (record != nullptr) {
     sides.before = ObjectOf(*record);
@@ -243,10 +243,10 @@ TerraformSides SidesOf(const Change& change, const State& state) {
     SetPlace({record->project, record->zone, record->current.locator}, &sides.before);
   }
   if (IsDelete(change)) {
-    if (pod != nullptr && !change.address.deposed.empty()) SetPlace(pod->node, &sides.before);
+    if (!change.address.deposed.empty()) SetPlace(pod->node, &sides.before);
     return sides;
   }
-  if (pod != nullptr && Makes(change)) {
+  if (Makes(change)) {
     sides.after = Made(pod->wanted, record, change);
   } else {
     sides.after = sides.before;

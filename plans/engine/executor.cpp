@@ -13,10 +13,6 @@
 #include "plans/engine/kind.h"
 #include "plans/engine/save_pace.h"
 #include "plans/engine/task.h"
-#include "plans/kinds/pod/change.h"
-#include "plans/kinds/pod/node_view.h"
-#include "plans/kinds/pod/record.h"
-#include "plans/kinds/step/change.h"
 
 namespace podctl {
 namespace {
@@ -55,14 +51,12 @@ class Loop {
         events_(events),
         drain_(std::move(drain)),
         leave_(std::move(leave)),
-        journal_(state, doors.store, doors.generation, doors.clock, doors.random,
-                 [this](const Address& of) { return context_.Lookup()(of); }),
+        journal_(state, doors.store, doors.generation, doors.clock, doors.random),
         context_{doors.provider,
                  doors.steps,
                  journal_,
                  doors.clock,
                  doors.random,
-                 nodes_,
                  published_,
                  [this](const auto& address, const auto& text) { events_.OnNote(address, text); },
                  options.operation_timeout,
@@ -100,39 +94,34 @@ class Loop {
     return std::chrono::duration_cast<milliseconds>(Now() - time);
   }
 
-  // What later things can refer to, as the state has it now.
-  void Publish(const Change& change) {
-    const Kind* kind = change.payload.kind();
-    const auto record = journal_.state().records.find(change.address);
-    if (kind == nullptr || record == journal_.state().records.end()) return;
-    published_.insert_or_assign(change.address, kind->Published(record->second));
+  const AnyRecord* RecordOf(const Address& address) const {
+    const auto record = journal_.state().records.find(address);
+    return record == journal_.state().records.end() ? nullptr : &record->second;
+  }
+
+  void Publish(const Address& address, Value value) {
+    if (!value.is_null()) published_.insert_or_assign(address, std::move(value));
   }
 
   void Prepare(const Plan& plan, const Observation& observation) {
     if (plan.mode == PlanMode::kRefreshOnly) {
       // What is there is taken for right, so what the spec says is nobody's yet.
-      journal_.AcceptDrift(plan.drift, observation);
+      for (const Drift& drift : plan.drift) {
+        const Kind* kind = FindKind(doors_.kinds, drift.address.kind);
+        kind->Accept(drift, observation, &journal_.EditState());
+      }
       return;
+    }
+    for (const Change& change : plan.changes) {
+      if (!LivesOn(change)) continue;
+      Publish(change.address, change.payload.kind()->PublishedBefore(
+                                  change, RecordOf(change.address), observation));
     }
     std::map<Address, std::size_t> index;
     for (const Change& change : plan.changes) {
-      const PodChange* pod = AsPod(change);
-      const Value* node = pod == nullptr ? nullptr : observation.Find(pod->node);
-      if (node != nullptr && LivesOn(change)) nodes_[change.address.name] = *node;
-    }
-    for (const Change& change : plan.changes) {
-      if (LivesOn(change)) Publish(change);
-      const PodChange* pod = AsPod(change);
-      if (pod != nullptr && change.address.deposed.empty()) pods_.insert(change.address.name);
-      if (IsKeep(change)) {
-        if (pod != nullptr) journal_.NotePod(pod->wanted);
-        continue;
-      }
-      if (change.reason_code == ReasonCode::kByTriggers) {
-        journal_.NoteReplacement(change.address, change.reason);
-      }
-      if (pod != nullptr && !pod->lost.empty()) journal_.NoteLoss(change.address, pod->lost);
-      if (IsDelete(change) && change.address.deposed.empty()) journal_.SeekNothing(change.address);
+      if (change.address.deposed.empty()) wholes_.insert(WholeOf(change.address));
+      change.payload.kind()->Note(change, context_);
+      if (IsKeep(change)) continue;
       index[change.address] = items_.size();
       Item item;
       item.change = &change;
@@ -155,26 +144,17 @@ class Loop {
     const std::vector<std::size_t> ready = std::exchange(ready_, {});
     for (std::size_t i : ready) {
       Item& item = items_[i];
-      item.task = MakeTask(*item.change, context_);
+      item.task = item.change->payload.kind()->MakeTask(*item.change, context_);
       item.since = Now();
       item.next_beat = item.since + kHeartbeat;
-      if (const StepChange* run = AsStep(*item.change)) {
-        item.progress.workers = run->workers ? run->workers->size() : run->expected_workers;
-      }
+      item.progress.workers = item.task->Workers();
       ++active_;
       events_.OnStart(*item.change);
-      TellLoss(*item.change);
+      const std::string note =
+          item.change->payload.kind()->NoteAtStart(*item.change, journal_.state());
+      if (!note.empty()) events_.OnNote(item.change->address, note);
       Take(i, item.task->Begin());
     }
-  }
-
-  void TellLoss(const Change& change) {
-    const PodChange* pod = AsPod(change);
-    if (pod == nullptr || pod->lost.empty()) return;
-    const PodRecord* record = journal_.Find(change.address);
-    if (record == nullptr || !record->recovery()) return;
-    events_.OnNote(change.address,
-                   fmt::format("was {}: it is made anew", RecoveryStory(*record->recovery())));
   }
 
   // What a task says it needs next.
@@ -265,8 +245,9 @@ class Loop {
     for (Letter& letter : mailbox_.TakeAll()) {
       Item& item = items_[letter.task];
       if (auto* line = std::get_if<StepLine>(&letter.content)) {
-        events_.OnStepLine(*item.change, line->worker, LabelOf(*item.change, line->worker),
-                           line->line);
+        const std::string label =
+            item.change->payload.kind()->WorkerLabel(*item.change, line->worker, context_.Lookup());
+        events_.OnStepLine(*item.change, line->worker, label, line->line);
       } else if (auto* progress = std::get_if<StepProgress>(&letter.content)) {
         item.progress.workers_ok = progress->ok;
         item.progress.workers_failed = progress->failed;
@@ -285,13 +266,6 @@ class Loop {
       }
     }
     WakeSleepers();
-  }
-
-  std::string LabelOf(const Change& change, int worker) const {
-    const std::string pod = PodNameOf(change.address);
-    const auto node = nodes_.find(pod);
-    const int per_slice = node == nodes_.end() ? 0 : WorkersPerSlice(node->second);
-    return WorkerLabel(pod, worker, per_slice);
   }
 
   void WakeSleepers() {
@@ -370,7 +344,9 @@ class Loop {
     }
     item.stage = Stage::kDone;
     counts_.Add(item.change->verb);
-    Publish(*item.change);
+    if (const AnyRecord* record = RecordOf(item.change->address)) {
+      Publish(item.change->address, item.change->payload.kind()->Published(*record));
+    }
     events_.OnComplete(*item.change, elapsed, item.task->Id());
     for (std::size_t follower : item.followers) {
       if (--items_[follower].waits_left == 0 && items_[follower].stage == Stage::kWaiting) {
@@ -447,19 +423,19 @@ class Loop {
     }
   }
 
-  // Of pods that live again, and of which nothing of this plan is left to do.
+  Address WholeOf(const Address& address) const {
+    return podctl::WholeOf(doors_.kinds, address.WithoutDeposed());
+  }
+
+  // Of what was lost, lives again, and has nothing of this plan left to do.
   void EndRecoveries() {
-    std::set<std::string> unfinished;
+    std::set<Address> unfinished;
     for (const Item& item : items_) {
-      if (item.stage != Stage::kDone) unfinished.insert(PodNameOf(item.change->address));
+      if (item.stage != Stage::kDone) unfinished.insert(WholeOf(item.change->address));
     }
-    for (const std::string& pod : pods_) {
-      const PodRecord* record = journal_.Find(PodAddress(pod));
-      const bool lives = record != nullptr && record->exists() && !record->pending();
-      if (lives && IsRecovering(*record) && !unfinished.contains(pod)) {
-        journal_.RecoveryOver(PodAddress(pod));
-        ++result_.recovered;
-      }
+    for (const Address& whole : wholes_) {
+      const Kind* kind = FindKind(doors_.kinds, whole.kind);
+      if (!unfinished.contains(whole) && kind->Conclude(whole, context_)) ++result_.recovered;
     }
   }
 
@@ -492,12 +468,11 @@ class Loop {
   EventSink& events_;
   const std::stop_token drain_;
   const std::stop_token leave_;
-  std::map<std::string, Value> nodes_;
   std::map<Address, Value> published_;
   Journal journal_;
   TaskContext context_;
   std::vector<Item> items_;
-  std::set<std::string> pods_;  // of which the plan says how they are to be
+  std::set<Address> wholes_;  // of which the plan says how they are to be
   std::vector<std::size_t> ready_;
   std::vector<std::size_t> outgoing_;
   std::set<std::pair<Clock::SteadyTime, std::size_t>> sleepers_;  // by the time they wake

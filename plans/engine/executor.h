@@ -11,7 +11,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/event.h"
-#include "plans/kinds/pod/refresh.h"
+#include "plans/engine/kind.h"
 #include "providers/bootstrap/step_runner.h"
 #include "providers/os/clock.h"
 #include "providers/provider.h"
@@ -82,6 +82,7 @@ struct Doors {
   Clock& clock;
   Random& random;
   Generation& generation;  // what `state` was loaded as; moves on with each save
+  Kinds kinds;
 };
 
 // `state` is the settled one; afterwards it is what was saved last. The store's lock must be held.

@@ -6,8 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "plans/kinds/pod/record.h"
-
 namespace podctl {
 namespace {
 
@@ -74,38 +72,38 @@ class Circles {
 
 }  // namespace
 
-std::vector<const PodSpec*> InDependencyOrder(const Spec& spec) {
-  const std::size_t count = spec.pods.size();
+std::vector<const Declared*> InDependencyOrder(const std::vector<Declared>& things) {
+  const std::size_t count = things.size();
   std::map<Address, std::size_t> index;
-  for (std::size_t i = 0; i < count; ++i) index[PodAddress(spec.pods[i].name)] = i;
+  for (std::size_t i = 0; i < count; ++i) index[things[i].address] = i;
   Edges followers(count);
   std::vector<std::size_t> waits(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    for (const Address& dependency : spec.pods[i].depends_on) {
+    for (const Address& dependency : things[i].builds_on) {
       const auto it = index.find(dependency);
       if (it == index.end()) continue;
       followers[it->second].push_back(i);
       ++waits[i];
     }
   }
-  // Kahn's algorithm, always with the pod that stands first in the spec among those that are free.
+  // Kahn's algorithm, always with the one that stands first among those that are free.
   std::set<std::size_t> free;
   for (std::size_t i = 0; i < count; ++i) {
     if (waits[i] == 0) free.insert(i);
   }
-  std::vector<const PodSpec*> order;
+  std::vector<const Declared*> order;
   std::vector<bool> done(count, false);
   while (!free.empty()) {
     const std::size_t next = *free.begin();
     free.erase(free.begin());
     done[next] = true;
-    order.push_back(&spec.pods[next]);
+    order.push_back(&things[next]);
     for (std::size_t follower : followers[next]) {
       if (--waits[follower] == 0) free.insert(follower);
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (!done[i]) order.push_back(&spec.pods[i]);
+    if (!done[i]) order.push_back(&things[i]);
   }
   return order;
 }

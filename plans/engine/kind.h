@@ -29,11 +29,14 @@
 
 namespace podctl {
 
+struct PlanOptions;  // plan_options.h
+struct Observation;  // plans/kinds/pod/refresh.h
 class Provider;      // providers/provider.h
 class Task;          // plans/engine/task.h
 class ValueReader;   // plans/spec/value_reader.h
 struct TaskContext;  // plans/engine/task.h
 struct YamlEntry;    // plans/spec/yaml_tree.h
+struct Spec;         // plans/spec/spec.h
 
 // The section of a spec that declares things of a kind, while it is read.
 struct Section {
@@ -45,6 +48,18 @@ struct Section {
 // A question to the world, asked on any thread: kNotFound where the thing is gone, kUnimplemented
 // where nobody can answer it.
 using Look = std::function<Result<Value>(Provider& provider, std::stop_token stop)>;
+
+// What later things may know of what becomes of an earlier one.
+struct Facts {
+  // It is replaced; or it has run before, and runs once more for a change.
+  bool anew = false;
+  // What is wanted otherwise than it is, where that is changed.
+  std::vector<AttributeChange> differences = {};
+  Payload own = {};  // what its parts know besides, in its kind's own words
+};
+
+// Of a thing that was judged already; nullptr: it was not, or there is nothing to know.
+using FactsLookup = std::function<const Facts*(const Address& of)>;
 
 // What is to be judged. All are lent for the call.
 struct Judged {
@@ -61,9 +76,36 @@ struct Judged {
 // What becomes of it.
 struct Verdict {
   Change change;  // address, place and waits are filled in by who asked
+  // false: there is nothing to do, and the plan does not name it.
+  bool planned = true;
   std::vector<Drift> drift = {};
   // Why there can be no such plan; place and address are filled in where they are empty.
   std::vector<Diagnostic> refusals = {};
+  // What references to it are read from, as the change leaves it; lent by who judged. nullptr: it
+  // is not known yet.
+  const Value* published = nullptr;
+  Facts facts = {};
+};
+
+// What a plan is made of. All are lent for its making.
+struct PlanQuestion {
+  const std::vector<const Declared*>& declared;  // of the kind
+  const State& state;
+  const Observation& observation;
+  const PlanOptions& options;
+  const ReferenceLookup& nodes;
+  const FactsLookup& facts;
+};
+
+// One plan of the things of a kind, which are judged one after the other, each after those that it
+// builds on. Pure.
+class KindPlan {
+ public:
+  virtual ~KindPlan() = default;
+  virtual Verdict Judge(const Judged& it) = 0;
+  // Changes of deposed objects, which come when nothing is built on them any more; asked for when
+  // all are judged.
+  virtual std::vector<Change> Rest() { return {}; }
 };
 
 // How a change is told. Where a member is empty, as of any other thing.
@@ -96,12 +138,27 @@ class Kind {
   std::string_view name() const { return codec().kind(); }
 
   // ---- Spec. What is wrong is reported to the section's reader, and the rest read all the same.
-  virtual Declared Read(const YamlEntry& entry, const Section& section) const = 0;
+  // Only of a kind that has a section.
+  virtual Declared Read(const YamlEntry& /*entry*/, const Section& /*section*/) const { return {}; }
 
   // What later things can refer to, as `${KIND.NAME.PATH}`; nothing: they cannot.
   virtual std::vector<std::string> published() const { return {}; }
-  // Their values, by path, as far as they are known.
-  virtual Value Published(const AnyRecord& /*record*/) const { return Value::EmptyMap(); }
+  // Their values, by path, as far as its record says them; null: it says nothing of them.
+  virtual Value Published(const AnyRecord& /*record*/) const { return {}; }
+  // The same of what a plan lets live on, before that is carried out.
+  virtual Value PublishedBefore(const Change& /*change*/, const AnyRecord* record,
+                                const Observation& /*observation*/) const {
+    return record == nullptr ? Value() : Published(*record);
+  }
+
+  // Those that `spec` declares.
+  virtual std::vector<Declared> DeclaredIn(const Spec& spec) const;
+  // What a thing of another kind consists of besides, of this kind: planned behind it.
+  virtual std::vector<Declared> PartsOf(const Declared& /*whole*/) const { return {}; }
+  // Whose part the thing at `address` is; itself where it is a whole.
+  virtual Address WholeOf(const Address& address) const { return address; }
+  // What a thing that the state has was built on.
+  virtual std::vector<Address> BuiltOn(const AnyRecord& /*record*/) const { return {}; }
 
   // What cannot be beside each other, of all that specs declare of the kind.
   virtual std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& /*all*/) const {
@@ -110,15 +167,22 @@ class Kind {
 
   // ---- World. nullopt: there is nothing to look at. One of the pointers is not nullptr. `refresh`
   // false: only what an earlier run left open is looked at.
-  virtual std::optional<Look> Looks(const Declared* declared, const AnyRecord* record,
-                                    bool refresh) const = 0;
+  virtual std::optional<Look> Looks(const Declared* /*declared*/, const AnyRecord* /*record*/,
+                                    bool /*refresh*/) const {
+    return std::nullopt;
+  }
+  // Takes what a plan shows as drift for right, for who wants that. Without it: what was seen.
+  virtual void Accept(const Drift& drift, const Observation& observation, State* state) const;
   // Brings `record` up to what was seen. False: nothing is left of it, and the state forgets it.
   // `digest_key` is the state's, for what is sensitive.
-  virtual bool Settle(const Address& address, const Value& seen, const std::string& digest_key,
-                      AnyRecord* record, std::vector<std::string>* notes) const = 0;
+  virtual bool Settle(const Address& /*address*/, const Value& /*seen*/,
+                      const std::string& /*digest_key*/, AnyRecord* /*record*/,
+                      std::vector<std::string>* /*notes*/) const {
+    return true;
+  }
 
-  // ---- Plan. Pure.
-  virtual Verdict Judge(const Judged& it) const = 0;
+  // ---- Plan. Pure. What the question lends outlives what is begun.
+  virtual std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const = 0;
 
   // Whether `podctl watch` makes `change` when it makes anew what that builds on.
   virtual bool follows(const Change& /*change*/) const { return false; }
@@ -133,8 +197,10 @@ class Kind {
   // Of a change that was read from a file: "" or what no plan of this kind holds.
   virtual std::string WhatCannotBe(const Change& change) const = 0;
   // What a plan shows of `change`, which makes a thing, told from its payload alone.
-  virtual std::vector<AttributeChange> ShownOf(const Change& change,
-                                               const ReferenceLookup& nodes) const = 0;
+  virtual std::vector<AttributeChange> ShownOf(const Change& /*change*/,
+                                               const ReferenceLookup& /*nodes*/) const {
+    return {};
+  }
   virtual void VisitSecrets(const Address& /*address*/, Payload* /*payload*/,
                             const SecretVisitor& /*visit*/) const {}
   // What has to be as it was when `change` is applied later; null: nothing. Of what was seen.
@@ -143,14 +209,26 @@ class Kind {
   virtual std::string Otherwise(const Value& /*stake*/, const Value& /*seen*/) const { return {}; }
 
   // ---- Apply.
+  // What is noted of each change of a plan, Keep included, before any of it is carried out.
+  virtual void Note(const Change& /*change*/, TaskContext& /*context*/) const {}
   virtual std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const = 0;
+  // All that the plan has of a thing, its parts included, is done. True: with that a thing that had
+  // been lost is whole again.
+  virtual bool Conclude(const Address& /*whole*/, TaskContext& /*context*/) const { return false; }
 
   // ---- Show.
+  // A remark when it begins to be carried out; "": none.
+  virtual std::string NoteAtStart(const Change& /*change*/, const State& /*state*/) const {
+    return {};
+  }
+  // How people call a worker of what runs on some.
+  virtual std::string WorkerLabel(const Change& change, int worker,
+                                  const ReferenceLookup& nodes) const;
   virtual ChangeWords WordsOf(const Change& /*change*/) const { return {}; }
   // The thing after `change`, which makes or changes it.
-  virtual ShownObject After(const Change& change) const = 0;
+  virtual ShownObject After(const Change& /*change*/) const { return {}; }
   // What the spec says of it, by path.
-  virtual Value Configured(const Change& change) const = 0;
+  virtual Value Configured(const Change& /*change*/) const { return {}; }
 };
 
 // In an order in which later ones may build on earlier ones.
@@ -161,6 +239,14 @@ struct KnownKinds {
   Kinds all;
   RecordKinds remembered;
 };
+
+// The plan of a kind whose things are judged each by itself, and publish what their records say
+// (Kind::Published).
+std::unique_ptr<KindPlan> EachByItself(const Kind& kind,
+                                       Verdict (*judge)(const Kind& kind, const Judged& it));
+
+// Whose part the thing at `address` is, or itself.
+Address WholeOf(Kinds kinds, const Address& address);
 
 // nullptr where none of them has that name.
 const Kind* FindKind(Kinds kinds, std::string_view name);

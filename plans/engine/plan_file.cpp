@@ -9,10 +9,6 @@
 #include "plans/engine/plan_file/archive.h"
 #include "plans/engine/plan_file/members.h"
 #include "plans/engine/plan_file/shown.h"
-#include "plans/kinds/pod/change.h"
-#include "plans/kinds/pod/record.h"
-#include "plans/kinds/step/change.h"
-#include "plans/kinds/step/record.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -22,8 +18,6 @@ namespace podctl {
 namespace {
 
 constexpr std::string_view kKind = "podctl plan";
-// As a worker number has at most five digits in a spec (WorkerSelection).
-constexpr int kMostWorkers = 100'000;
 
 // In the order in which they are written.
 constexpr std::array<std::string_view, 19> kKeys = {"kind",
@@ -118,43 +112,19 @@ Error TooNew(const std::string& origin, const Value& document) {
           : fmt::format("Use podctl {}, which made it, or make a new plan.", Shown(writer)));
 }
 
-// Limits that the planner keeps and that whoever shows or carries out a plan relies on.
-std::string CheckStep(const StepChange& run) {
-  for (const auto& workers : {run.workers, run.selected}) {
-    for (int worker : workers.value_or(std::vector<int>{})) {
-      if (worker < 0 || worker >= kMostWorkers) return "names a worker that cannot be";
-    }
-  }
-  return run.expected_workers > kMostWorkers ? "has more workers than can be" : "";
-}
-
 std::string CheckPlan(const Plan& plan) {
   std::set<Address> addresses;
   for (const Change& change : plan.changes) {
     if (!addresses.insert(change.address).second) {
       return fmt::format("{} stands in it twice", change.address);
     }
-    const bool is_step = AsStep(change) != nullptr;
     const Kind* kind = change.payload.kind();
-    if (AsPod(change) == nullptr && kind == nullptr && !is_step) {
-      return fmt::format("`{}` is no address of a change", change.address);
+    if (kind == nullptr) return fmt::format("`{}` is no address of a change", change.address);
+    if (!change.address.deposed.empty() && change.verb != Verb::kDelete) {
+      return fmt::format("{} cannot be changed so", change.address);
     }
-    if (kind != nullptr) {
-      if (const std::string problem = kind->WhatCannotBe(change); !problem.empty()) {
-        return fmt::format("`{}` {}", change.address, problem);
-      }
-      if (change.address.deposed.empty()) continue;
-    }
-    const bool pods_only = change.verb == Verb::kUpdate || change.verb == Verb::kCreateThenDelete ||
-                           !change.address.deposed.empty();
-    const bool odd = (change.verb == Verb::kRun) != is_step ||
-                     (pods_only && AsPod(change) == nullptr) ||
-                     (!change.address.deposed.empty() && change.verb != Verb::kDelete);
-    if (odd) return fmt::format("{} cannot be changed so", change.address);
-    if (const StepChange* run = AsStep(change)) {
-      if (const std::string problem = CheckStep(*run); !problem.empty()) {
-        return fmt::format("{} {}", change.address, problem);
-      }
+    if (const std::string problem = kind->WhatCannotBe(change); !problem.empty()) {
+      return fmt::format("{} {}", change.address, problem);
     }
   }
   return "";

@@ -2,28 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <map>
 
-#include "plans/engine/planner.h"
-#include "plans/kinds/pod/change.h"
-#include "plans/kinds/pod/record.h"
-#include "plans/kinds/step/record.h"
 #include "plans/spec/near_words.h"
 
 namespace podctl {
 
-std::set<Address> KnownAddresses(const Spec& spec, const State& state) {
-  std::set<Address> known;
-  for (const PodSpec& pod : spec.pods) {
-    known.insert(PodAddress(pod.name));
-    known.insert(StepAddress(pod.name, kRuntimeStepName));
-    known.insert(StepAddress(pod.name, kReadinessStepName));
-    for (const StepSpec& step : pod.bootstrap) known.insert(StepAddress(pod.name, step.name));
+namespace {
+
+// What can be meant by `text`: it with a kind before it, or what is written nearly so.
+std::string NearAddress(const std::string& text, const std::set<Address>& known, Kinds kinds) {
+  for (const Kind* kind : kinds) {
+    const Address address(std::string(kind->name()), text);
+    if (known.contains(address)) return address.Text();
   }
-  for (const Declared& declared : spec.declared) known.insert(declared.address);
-  for (const auto& [address, record] : state.records) known.insert(address);
-  return known;
+  std::vector<std::string> texts;
+  for (const Address& each : known) texts.push_back(each.Text());
+  return SuggestWord(text, texts);
 }
+
+// "Pods are written `pod.NAME`, steps `bootstrap.NAME.STEP`."
+std::string Forms(Kinds kinds) {
+  std::string forms;
+  for (const Kind* kind : kinds) {
+    std::string noun(kind->codec().noun());
+    if (forms.empty()) noun[0] = static_cast<char>(std::toupper(noun[0]));
+    forms += fmt::format("{}{}s{} `{}`", forms.empty() ? "" : ", ", noun,
+                         forms.empty() ? " are written" : "", kind->codec().form());
+  }
+  return forms + ".";
+}
+
+}  // namespace
 
 std::set<Address> AddressesIn(const std::vector<std::string>& texts) {
   std::set<Address> addresses;
@@ -38,44 +49,26 @@ void CheckAddresses(const std::string& flag, const std::vector<std::string>& giv
   for (const std::string& text : given) {
     const auto address = ParseAddress(text);
     if (address && known.contains(*address)) continue;
-    std::string near;
-    if (known.contains(PodAddress(text))) {
-      near = PodAddress(text).Text();
-    } else {
-      std::vector<std::string> texts;
-      for (const Address& each : known) texts.push_back(each.Text());
-      near = SuggestWord(text, texts);
-    }
+    const std::string near = NearAddress(text, known, kinds);
     Diagnostic diagnostic;
     diagnostic.summary = fmt::format("{}: there is no `{}`", flag, text);
-    if (near.empty()) {
-      diagnostic.detail =
-          "Neither the spec nor the state has it. Pods are written `pod.NAME`, steps "
-          "`bootstrap.NAME.STEP`";
-      for (const Kind* kind : kinds) {
-        diagnostic.detail += fmt::format(", {}s `{}`", kind->codec().noun(), kind->codec().form());
-      }
-      diagnostic.detail += ".";
-    } else {
-      diagnostic.detail = fmt::format("Did you mean `{}`?", near);
-    }
+    diagnostic.detail = near.empty() ? "Neither the spec nor the state has it. " + Forms(kinds)
+                                     : fmt::format("Did you mean `{}`?", near);
     diagnostics.Add(std::move(diagnostic));
   }
 }
 
-std::set<Address> ReachOf(const std::vector<std::string>& targets, const Plan& plan) {
+std::set<Address> ReachOf(const std::set<Address>& targets, const Plan& plan, Kinds kinds) {
   struct Open {
     const Change* change;
     bool from_delete;
   };
   std::map<Address, const Change*> by_address;
   std::vector<Open> open;
-  const std::set<Address> named = AddressesIn(targets);
   for (const Change& change : plan.changes) {
     by_address[change.address] = &change;
-    const std::string pod = PodNameOf(change.address);
-    const bool of_named_pod = !pod.empty() && named.contains(PodAddress(pod));
-    if (named.contains(change.address) || of_named_pod) {
+    const Address whole = WholeOf(kinds, change.address.WithoutDeposed());
+    if (targets.contains(change.address) || targets.contains(whole)) {
       open.push_back({&change, false});
     }
   }

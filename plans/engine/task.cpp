@@ -2,18 +2,12 @@
 
 #include <algorithm>
 
-#include "plans/kinds/pod/record.h"
-
 namespace podctl {
 
 ReferenceLookup TaskContext::Lookup() const {
   return [this](const Address& of) -> const Value* {
-    if (of.kind != kPodKind) {
-      const auto it = published.find(of);
-      return it == published.end() ? nullptr : &it->second;
-    }
-    const auto it = nodes.find(of.name);
-    return it == nodes.end() ? nullptr : &it->second;
+    const auto it = published.find(of);
+    return it == published.end() ? nullptr : &it->second;
   };
 }
 

@@ -51,9 +51,7 @@ struct TaskContext {
   Journal& journal;
   Clock& clock;
   Random& random;
-  // The nodes as last seen, by pod name: what references are read from.
-  std::map<std::string, Value>& nodes;
-  // And what other things publish.
+  // What references are read from: a pod's node as last seen, and what other things publish.
   std::map<Address, Value>& published;
   std::function<void(const Address& address, const std::string& text)> note;
   std::chrono::milliseconds operation_timeout;
@@ -68,6 +66,8 @@ class Task {
   virtual Need Begin() = 0;
   virtual Need OnReply(Reply reply) = 0;
   virtual Need OnWake() = 0;
+  // On how many workers it runs, as far as that is known; 0: on none.
+  virtual std::size_t Workers() const { return 0; }
   // A step took on one worker, while others are still at it.
   virtual void OnApplied(int /*worker*/, const HostKeyText& /*learned_host_key*/) {}
   // What is waited for at the moment, in a word or two; empty: nothing worth telling.
@@ -75,8 +75,6 @@ class Task {
   // What the service calls the thing, once done; for the message of completion.
   virtual std::string Id() const { return {}; }
 };
-
-std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context);
 
 // Growing pauses between two looks at an operation: 1 s, then ×1.4 with up to 20 % jitter, at most
 // 15 s, as gcloud does but for its higher cap (tpu-api.md's source: command_lib of the SDK).

@@ -2,7 +2,9 @@
 
 #include "plans/kinds/file/kind.h"
 #include "plans/kinds/file/record.h"
+#include "plans/kinds/pod/kind.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/step/kind.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/kind.h"
 #include "plans/kinds/training_job/record.h"
@@ -16,6 +18,8 @@ RecordKinds RememberedKinds() {
 }
 
 BuiltInKinds::BuiltInKinds(const KindDoors& doors) {
+  own_.push_back(MakePodKind());
+  own_.push_back(MakeStepKind());
   own_.push_back(MakeTrainingJobKind());
   own_.push_back(std::make_unique<FileKind>(doors.files));
   for (const auto& kind : own_) all_.push_back(kind.get());

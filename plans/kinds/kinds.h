@@ -17,7 +17,7 @@ struct KindDoors {
   FileSystem& files;
 };
 
-// Those that have a room, in an order in which later ones may build on earlier ones.
+// All of them, in an order in which later ones may build on earlier ones.
 class BuiltInKinds {
  public:
   explicit BuiltInKinds(const KindDoors& doors);

@@ -23,8 +23,8 @@ ApplyEnd SaveOnly(const ApplyDoors& doors, ApplyListener& listener, PlanRun* run
 
 ExecuteResult Execute(const ApplyDoors& doors, const ExecuteOptions& options, const Plan& plan,
                       EventSink& events, PlanRun* run) {
-  const Doors all{*run->provider, doors.steps,  *run->store,
-                  doors.clock,    doors.random, run->generation};
+  const Doors all{*run->provider, doors.steps,     *run->store, doors.clock,
+                  doors.random,   run->generation, run->kinds};
   return Execute(plan, run->settled, run->observation, all, options, events, doors.drain,
                  doors.leave);
 }

@@ -6,7 +6,6 @@
 #include <map>
 #include <utility>
 
-#include "plans/engine/planner.h"
 #include "plans/kinds/pod/import.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"

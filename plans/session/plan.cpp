@@ -174,20 +174,20 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
 std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWishes& wishes,
                                           PlanListener& listener) {
   PlanRun run;
+  run.kinds = wishes.load.kinds.all;
   std::optional<ListAhead> listing;
   if (auto none = ReadAll(doors, wishes, listener, &listing, &run)) return *std::move(none);
   FileSystem& files = doors.entry.files;
   KeyLines keys = doors.entry.Keys();
   PublishKeys(keys, &run.spec);
   PlanOptions plan = wishes.plan;
-  plan.kinds = wishes.load.kinds.all;
   plan.state_place = {wishes.state.For(run.spec), wishes.flags, ""};
   if (run.generation.none()) plan.state_place.kept = KeptWords(*run.store, wishes.flags);
   State known = wishes.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MovePods(run.spec, &known, run.problems);
   if (run.problems.has_errors()) return NoPlan{.problems = WithSourceLines(files, run.problems)};
   auto observation = Observe(run.spec, known, *run.provider, wishes.parallelism, doors.stop,
-                             plan.refresh, wishes.flags, &*listing, wishes.load.kinds.all);
+                             plan.refresh, wishes.flags, &*listing, run.kinds);
   if (!observation && doors.stop.stop_requested()) {
     return NoPlan{.why = NoPlan::Why::kInterrupted};
   }
@@ -198,13 +198,13 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   if (!used) return NoPlan{.error = used.error()};
   // A plan that takes drift into the state shows what the stored one does not say yet.
   const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
-  run.settled = Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes,
-                       wishes.load.kinds.all);
+  run.settled =
+      Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes, run.kinds);
   if (only_refreshes && plan.refresh) {
     TakeRenewedKeys(*run.provider, wishes.parallelism, doors.stop, &run.settled, &run.notes);
   }
   const State& base = only_refreshes ? known : run.settled;  // NOLINT(bugprone-use-after-move)
-  run.plan = MakePlan(run.spec, base, run.observation, plan, run.problems);
+  run.plan = MakePlan(run.spec, base, run.observation, plan, run.kinds, run.problems);
   const bool narrowed = !plan.targets.empty() && !run.problems.has_errors();
   if (narrowed) run.problems.Add(TargetWarning());
   run.problems = WithSourceLines(files, run.problems);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plans/engine/change.h"
-#include "plans/engine/planner.h"
+#include "plans/engine/plan_options.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/session/entry.h"
 #include "plans/spec/loader.h"
@@ -67,6 +67,7 @@ class PlanListener {
 };
 
 struct PlanRun {
+  Kinds kinds;
   Spec spec;
   Provider* provider = nullptr;
   std::unique_ptr<StateStore> store;

@@ -83,17 +83,12 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clo
   return saved;
 }
 
-std::string From(const std::string& folder, const std::string& path) {
-  if (folder.empty() || path.starts_with("/") || path.starts_with("~")) return path;
-  return folder + "/" + path;
-}
-
 // Relative paths start where the plan was made; where that folder is not on this machine (another
 // checkout of a pipeline), here (empty).
 std::string FolderOf(FileSystem& files, const SavedPlan& saved) {
   if (saved.folder.empty() || saved.folder == CurrentFolder()) return {};
   const std::string spec = saved.spec_paths.empty() ? "podctl.yaml" : saved.spec_paths.front();
-  return files.Stat(From(saved.folder, spec)) ? saved.folder : std::string();
+  return files.Stat(PathFrom(saved.folder, spec)) ? saved.folder : std::string();
 }
 
 // What stands at `path` and is nobody's plan is not written over: a spec, a state.
@@ -178,10 +173,7 @@ class SavedRun {
     base_ = FolderOf(files_, saved_);
     if (base_.empty()) return;
     for (Change& change : saved_.plan.changes) {
-      if (const Kind* kind = change.payload.kind()) kind->StartAt(base_, &change.payload);
-      auto* run = change.payload.Edit<StepChange>();
-      if (run == nullptr) continue;
-      for (StepFile& file : run->step.files) file.source = From(base_, file.source);
+      change.payload.kind()->StartAt(base_, &change.payload);
     }
   }
   bool CheckEndpoint() {
@@ -197,6 +189,7 @@ class SavedRun {
   }
 
   bool LoadState() {
+    run_.kinds = kinds_.all;
     run_.store = doors_.open_store(StateOf(files_, wishes_.plan.state, saved_));
     if (auto none = TakeLock(*wishes_.plan.lock, doors_.stop, listener_, &run_)) {
       none_ = *std::move(none);
@@ -250,7 +243,7 @@ class SavedRun {
     if (load.paths.empty()) {
       load.paths = saved_.spec_paths;
       if (load.paths.empty() && !base_.empty()) load.paths = {"podctl.yaml"};
-      for (std::string& path : load.paths) path = From(base_, path);
+      for (std::string& path : load.paths) path = PathFrom(base_, path);
     }
     if (!load.var_files.empty() && !CheckVariableFiles(load)) return false;
     const auto given = std::exchange(load.vars, saved_.variables);
@@ -266,7 +259,7 @@ class SavedRun {
                     "A saved plan does not hold them: its spec, with the variables and the "
                     "environment it reads them from, is needed to apply it.");
     }
-    auto restored = RestoreSecrets(KeyOf(saved_, run_.stored), run_.spec, &saved_.plan);
+    auto restored = RestoreSecrets(KeyOf(saved_, run_.stored), run_.spec, kinds_.all, &saved_.plan);
     if (!restored) return Fail(restored.error());
     return true;
   }
@@ -326,9 +319,12 @@ class SavedRun {
     Spec spec;
     for (const Change& change : saved_.plan.changes) {
       const PodChange* pod = AsPod(change);
-      if (pod != nullptr && !IsDelete(change)) spec.pods.push_back(pod->wanted);
-      if (change.payload.kind() == nullptr || IsDelete(change)) continue;
-      spec.declared.push_back({change.address, change.place, change.payload});
+      if (IsDelete(change) || AsStep(change) != nullptr) continue;
+      if (pod != nullptr) {
+        spec.pods.push_back(pod->wanted);
+      } else {
+        spec.declared.push_back({change.address, change.place, change.payload});
+      }
     }
     return spec;
   }
@@ -347,7 +343,7 @@ class SavedRun {
 }  // namespace
 
 std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPlan& saved) {
-  return choice.given ? choice.likely : From(FolderOf(files, saved), saved.state_path);
+  return choice.given ? choice.likely : PathFrom(FolderOf(files, saved), saved.state_path);
 }
 
 Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWishes& wishes,

@@ -60,7 +60,9 @@ class Policy {
 
   // By itself; what it waits for is looked at in HoldBack.
   bool MayDo(const Change& change) const {
-    if (const Kind* kind = change.payload.kind()) {
+    const PodSpec* pod = PodOf(change);
+    if (pod == nullptr) {
+      const Kind* kind = change.payload.kind();
       return kind->follows(change) && std::any_of(change.waits_for.begin(), change.waits_for.end(),
                                                   [&](const Address& address) {
                                                     const auto base = changes_.find(address);
@@ -68,8 +70,7 @@ class Policy {
                                                            MayDo(*base->second);
                                                   });
     }
-    const PodSpec* pod = PodOf(change);
-    if (pod == nullptr || !pod->recreate_when_lost) return false;
+    if (!pod->recreate_when_lost) return false;
     if (Makes(change)) return !LostOf(change).empty();
     if (change.verb != Verb::kRun) return false;
     const Address address = PodAddress(PodNameOf(change.address));

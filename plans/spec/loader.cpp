@@ -93,16 +93,18 @@ class Loader {
 
   // nullptr: it is no section.
   const Kind* KindOf(const std::string& key) const {
-    const auto found =
-        std::find_if(options_.kinds.all.begin(), options_.kinds.all.end(),
-                     [&](const Kind* kind) { return kind->codec().section() == key; });
+    const auto found = std::find_if(
+        options_.kinds.all.begin(), options_.kinds.all.end(),
+        [&](const Kind* kind) { return !key.empty() && kind->codec().section() == key; });
     return found == options_.kinds.all.end() ? nullptr : *found;
   }
 
   std::vector<std::string> TopKeys() const {
     std::vector<std::string> keys = {"project",  "zone", "state", "variables",
                                      "defaults", "pods", "jobs"};
-    for (const Kind* kind : options_.kinds.all) keys.emplace_back(kind->codec().section());
+    for (const Kind* kind : options_.kinds.all) {
+      if (!kind->codec().section().empty()) keys.emplace_back(kind->codec().section());
+    }
     keys.emplace_back("moved");
     return keys;
   }

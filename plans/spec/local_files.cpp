@@ -84,6 +84,11 @@ std::string PathFromSpec(const YamlNode& node, const std::string& path) {
   return folder.ends_with('/') ? folder + expanded : folder + "/" + expanded;
 }
 
+std::string PathFrom(const std::string& folder, const std::string& path) {
+  if (folder.empty() || path.starts_with("/") || path.starts_with("~")) return path;
+  return folder + "/" + path;
+}
+
 std::optional<std::string> ReadTextFile(ValueReader& reader, FileSystem& files,
                                         const YamlNode& node, const Slot& slot,
                                         const std::string& path) {

@@ -15,6 +15,9 @@ namespace podctl {
 // other relative paths start at the folder of that file.
 std::string PathFromSpec(const YamlNode& node, const std::string& path);
 
+// A relative path as seen from another folder than the one it started from; empty: this one.
+std::string PathFrom(const std::string& folder, const std::string& path);
+
 // A text file named by `node`, at most 256 KiB (what a metadata entry can hold) of UTF-8.
 std::optional<std::string> ReadTextFile(ValueReader& reader, FileSystem& files,
                                         const YamlNode& node, const Slot& slot,

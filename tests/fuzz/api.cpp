@@ -14,6 +14,7 @@
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/fake_transport.h"
+#include "tests/support/kinds.h"
 
 namespace podctl::fuzz {
 namespace {
@@ -67,7 +68,8 @@ void PlanWith(const Value& node) {
   Expect(AccessToWorkers("research", record).size() == WorkerCount(node),
          "every worker of a node can be reached, in theory");
   Diagnostics diagnostics;
-  const Plan plan = MakePlan(OnePod(), state, observation, {}, diagnostics);
+  const Plan plan =
+      MakePlan(OnePod(), state, observation, {}, testing::AllKinds().all, diagnostics);
   Expect(!plan.changes.empty() || diagnostics.has_errors(), "a plan says something of its pod");
 }
 

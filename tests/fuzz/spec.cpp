@@ -5,6 +5,7 @@
 #include "cmd/views/plan_view.h"
 #include "cmd/views/snippet.h"
 #include "plans/engine/planner.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/source_file.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -61,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   static const State state = fuzz::EmptyState();
   Diagnostics objections;
-  const Plan plan = MakePlan(spec, state, Observation{}, {}, objections);
+  const Plan plan = MakePlan(spec, state, Observation{}, {}, testing::AllKinds().all, objections);
   fuzz::Check(objections, SourceFile(fuzz::kSpec, text));
   fuzz::Expect(!objections.has_errors(), "a spec without errors can be planned on an empty state");
   fuzz::Expect(plan.Counts().add == spec.pods.size(), "every pod would be made");

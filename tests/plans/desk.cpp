@@ -92,7 +92,6 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   State state = stored->state.value_or(State{});
   PlanOptions plan_with = plan_options;
   if (destroy) plan_with.mode = PlanMode::kDestroy;
-  plan_with.kinds = kinds;
   plan_with.moved = MovePods(spec, &state, run.diagnostics);
   auto observation = Observe(spec, state, *provider_door, options.parallelism, {},
                              plan_with.refresh, {}, nullptr, kinds);
@@ -102,7 +101,7 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   run.generation = stored->generation;
   run.state = Settle(state, run.observation, &notes, kinds);
   const State& base = plan_with.mode == PlanMode::kRefreshOnly ? state : run.state;
-  run.plan = podctl::MakePlan(spec, base, run.observation, plan_with, run.diagnostics);
+  run.plan = podctl::MakePlan(spec, base, run.observation, plan_with, kinds, run.diagnostics);
   return run;
 }
 
@@ -140,7 +139,8 @@ ExecuteResult Desk::Run(bool destroy) {
 }
 
 ExecuteResult Desk::Execute(Prepared* run) {
-  const Doors doors{*provider_door, *steps_door, *run->store, clock, *random_door, run->generation};
+  const Doors doors{*provider_door, *steps_door,     *run->store,       clock,
+                    *random_door,   run->generation, kinds_.known().all};
   return podctl::Execute(run->plan, run->state, run->observation, doors, options, events,
                          drain.get_token(), leave.get_token());
 }

@@ -18,6 +18,7 @@
 #include "plans/engine/planner.h"
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "providers/base/diagnostic.h"
 #include "state/store.h"
 #include "tests/support/addresses.h"

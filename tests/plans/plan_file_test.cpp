@@ -16,6 +16,7 @@
 #include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/change.h"
+#include "plans/kinds/step/members.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/plan.h"
 #include "plans/kinds/training_job/record.h"
@@ -38,6 +39,7 @@ using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::KindNamed;
 using ::testing::Not;
 
 // Fills every member of a plan by chance, through the same description as the file has.
@@ -155,11 +157,11 @@ class Dice {
       (*this)("", job.image);
       (*this)("", job.args);
       (*this)("", job.labels);
-      payload = Payload(std::move(job), AllKinds().all.front());
+      payload = Payload(std::move(job), KindNamed("trainingJob"));
     } else if (verb == Verb::kRun) {
-      payload = Any<StepChange>();
+      payload = Payload(Any<StepChange>(), KindNamed("bootstrap"));
     } else {
-      payload = Any<PodChange>();
+      payload = Payload(Any<PodChange>(), KindNamed("pod"));
     }
   }
   template <typename T>
@@ -360,7 +362,7 @@ TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
   Change create;
   create.address = Addr("pod.a");
   create.verb = Verb::kCreate;
-  create.payload = PodChange{pod, {}};
+  create.payload = Payload(PodChange{pod, {}}, KindNamed("pod"));
   StepChange run;
   run.sensitive = true;
   run.step.script = step.run;
@@ -368,7 +370,7 @@ TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
   Change script;
   script.address = Addr("bootstrap.a.s");
   script.verb = Verb::kRun;
-  script.payload = run;
+  script.payload = Payload(run, KindNamed("bootstrap"));
   StepChange restart;
   restart.sensitive = true;
   restart.step.kind = Step::Kind::kRestartRuntime;
@@ -376,7 +378,7 @@ TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
   Change runtime;
   runtime.address = Addr("bootstrap.a.tpu-runtime");
   runtime.verb = Verb::kRun;
-  runtime.payload = restart;
+  runtime.payload = Payload(restart, KindNamed("bootstrap"));
   plan.changes = {create, script, runtime};
 
   const SecretKey key{"0123", false};
@@ -388,20 +390,20 @@ TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
   EXPECT_THAT(text, HasSubstr("plain"));
 
   Plan restored = hidden;
-  ASSERT_TRUE(RestoreSecrets(key, spec, &restored).has_value());
+  ASSERT_TRUE(RestoreSecrets(key, spec, AllKinds().all, &restored).has_value());
   EXPECT_EQ(ToJson(Writer::ToValue(restored)), ToJson(Writer::ToValue(plan)));
 
   Spec other = spec;
   other.pods[0].metadata["token"].text = "another";
   Plan again = hidden;
-  auto refused = RestoreSecrets(key, other, &again);
+  auto refused = RestoreSecrets(key, other, AllKinds().all, &again);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().message,
             "the sensitive value of metadata.token of pod.a is another one than the plan was made "
             "with");
   other.pods[0].metadata.erase("token");
   again = hidden;
-  refused = RestoreSecrets(key, other, &again);
+  refused = RestoreSecrets(key, other, AllKinds().all, &again);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().message,
             "the sensitive value of metadata.token of pod.a is not in the spec any more");
@@ -559,7 +561,7 @@ TEST_F(SavedPlanTest, OfATrainingJobToo) {
   change.address = TrainingAddress("mnist");
   change.verb = Verb::kCreate;
   change.attributes = SubmitAttributes(job);
-  change.payload = Payload(job, AllKinds().all.front());
+  change.payload = Payload(job, KindNamed("trainingJob"));
   saved.plan.changes = {change};
   EXPECT_TRUE(PlanFromJson(Text(saved), "my.plan", AllKinds()));
   saved.plan.changes[0].payload.Edit<TrainingJobSpec>()->image = "gcr.io/evil/i:1";
@@ -569,7 +571,7 @@ TEST_F(SavedPlanTest, OfATrainingJobToo) {
   saved.plan.changes[0].payload.Edit<TrainingJobSpec>()->name = "other";
   const auto renamed = PlanFromJson(Text(saved), "my.plan", AllKinds());
   ASSERT_FALSE(renamed);
-  EXPECT_THAT(renamed.error().message, HasSubstr("`trainingJob.mnist` is no address of a change"));
+  EXPECT_THAT(renamed.error().message, HasSubstr("trainingJob.mnist is no address of a change"));
 }
 
 TEST_F(SavedPlanTest, ItsSealIsThatOfItsStateAlone) {
@@ -649,7 +651,7 @@ TEST(TrainingStalenessTest, OnlyWhatEndsAJobCountsAgainstThePlan) {
     change.verb = name == "kept" ? Verb::kKeep
                   : name == "b"  ? Verb::kDelete
                                  : Verb::kDeleteThenCreate;
-    change.payload = Payload(TrainingJobSpec{}, AllKinds().all.front());
+    change.payload = Payload(TrainingJobSpec{}, KindNamed("trainingJob"));
     plan.changes.push_back(change);
   }
   Observation before;

@@ -246,16 +246,12 @@ TEST_F(RefreshTest, HostKeysBelongToOneNode) {
 // ---- The order of things.
 
 TEST(Graph, ACircleEndsInTheSpecsOrder) {
-  Spec spec;
-  for (const char* name : {"a", "b", "c"}) {
-    PodSpec pod;
-    pod.name = name;
-    spec.pods.push_back(pod);
-  }
-  spec.pods[0].depends_on = {Addr("pod.b")};
-  spec.pods[1].depends_on = {Addr("pod.a")};
+  std::vector<Declared> things;
+  for (const char* name : {"pod.a", "pod.b", "pod.c"}) things.push_back({Addr(name), {}, {}});
+  things[0].builds_on = {Addr("pod.b")};
+  things[1].builds_on = {Addr("pod.a")};
   std::vector<std::string> order;
-  for (const PodSpec* pod : InDependencyOrder(spec)) order.push_back(pod->name);
+  for (const Declared* each : InDependencyOrder(things)) order.push_back(each->address.name);
   EXPECT_THAT(order, ElementsAre("c", "a", "b"));
 }
 

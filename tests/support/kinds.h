@@ -13,6 +13,10 @@ inline KnownKinds AllKinds() {
   return kinds.known();
 }
 
+inline const Kind* KindNamed(std::string_view name) {
+  return FindKind(AllKinds().all, name);
+}
+
 // To be loaded with every section that there is.
 inline LoadOptions WithKinds() {
   LoadOptions load;

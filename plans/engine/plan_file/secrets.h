@@ -9,7 +9,7 @@
 #include <string>
 
 #include "plans/engine/change.h"
-#include "plans/spec/spec.h"
+#include "plans/engine/kind.h"
 #include "providers/base/error.h"
 
 namespace podctl {
@@ -31,6 +31,6 @@ bool NeedsSecrets(const Plan& plan);
 // The reverse, from the spec as it is now, for all that apply needs (the attributes, which are only
 // shown, stay digests). kFailedPrecondition, naming it, where the spec has no such value any more
 // or another one than the plan was made with.
-Result<void> RestoreSecrets(const SecretKey& key, const Spec& spec, Plan* plan);
+Result<void> RestoreSecrets(const SecretKey& key, const Spec& spec, Kinds kinds, Plan* plan);
 
 }  // namespace podctl

@@ -46,33 +46,14 @@ std::string CompareLines(const Change& change, const std::vector<AttributeChange
   return {};
 }
 
-// The headline names one pod and node, and the payload holds another.
-std::string CompareNames(const Change& change, const PodChange& pod) {
-  const PodSpec& wanted = pod.wanted;
-  bool same = false;
-  if (IsDelete(change)) {
-    same = change.address.deposed.empty() || change.address.deposed == pod.node.node;
-  } else {
-    same = change.address == PodAddress(wanted.name) &&
-           (IsKeep(change) || pod.node == NodeName{wanted.project, wanted.zone, wanted.node_id});
-  }
-  return same ? "" : fmt::format("{} is the name of something else in it", change.address);
-}
-
 std::string CheckChange(const Change& change, bool has_prior, const ReferenceLookup& lookup) {
   const bool acts_on_there =
       change.begun || change.verb == Verb::kUpdate || IsReplace(change) || IsDelete(change);
   if (!has_prior && acts_on_there) {
     return fmt::format("it acts on {}, which no state knew when it was made", change.address);
   }
-  const bool creates = change.verb == Verb::kCreate;
-  if (const Kind* kind = change.payload.kind()) {
-    return creates && !change.begun ? CompareLines(change, kind->ShownOf(change, lookup)) : "";
-  }
-  const PodChange* pod = AsPod(change);
-  if (pod == nullptr) return "";
-  if (std::string problem = CompareNames(change, *pod); !problem.empty()) return problem;
-  return creates ? CompareLines(change, NewAttributes(pod->wanted, lookup)) : "";
+  const bool told = change.verb == Verb::kCreate && !change.begun;
+  return told ? CompareLines(change, change.payload.kind()->ShownOf(change, lookup)) : "";
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "plans/kinds/file/reader.h"
 #include "plans/kinds/file/record.h"
 #include "plans/kinds/file/task.h"
+#include "plans/spec/local_files.h"
 #include "plans/spec/references.h"
 #include "plans/spec/yaml_tree.h"
 
@@ -114,8 +115,8 @@ bool FileKind::Settle(const Address& address, const Value& seen, const std::stri
   return SettleFile(address, seen["old"], digest_key, record, notes);
 }
 
-Verdict FileKind::Judge(const Judged& it) const {
-  return JudgeFile(*this, it);
+std::unique_ptr<KindPlan> FileKind::Begin(const PlanQuestion& /*question*/) const {
+  return EachByItself(*this, JudgeFile);
 }
 
 // It tells where its pods are: a new node has other addresses.
@@ -161,10 +162,8 @@ Payload FileKind::ReadPayload(const Value& value, const std::string& way,
 
 void FileKind::StartAt(const std::string& folder, Payload* payload) const {
   auto* file = payload->Edit<FileSpec>();
-  if (!file->path.starts_with("/")) file->path = folder + "/" + file->path;
-  if (!file->folder.empty() && !file->folder.starts_with("/")) {
-    file->folder = folder + "/" + file->folder;
-  }
+  file->path = PathFrom(folder, file->path);
+  if (!file->folder.empty()) file->folder = PathFrom(folder, file->folder);
 }
 
 std::string FileKind::WhatCannotBe(const Change& change) const {

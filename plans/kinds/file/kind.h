@@ -18,7 +18,7 @@ class FileKind final : public Kind {
                             bool refresh) const override;
   bool Settle(const Address& address, const Value& seen, const std::string& digest_key,
               AnyRecord* record, std::vector<std::string>* notes) const override;
-  Verdict Judge(const Judged& it) const override;
+  std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override;
   bool follows(const Change& change) const override;
   Value Stake(const Change& change, const Value& seen) const override;
   std::string Otherwise(const Value& stake, const Value& seen) const override;

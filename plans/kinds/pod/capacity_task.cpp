@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/refused.h"
@@ -56,7 +57,7 @@ class CapacityTask final : public Task {
       : address_(PodAddress(pod.name)), pod_(pod), kind_(kind), context_(context) {}
 
   Need Begin() override {
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     zones_ = pod_.capacity->zones;
     // What is still to be deleted there belongs to the record, so that stays in its zone.
     if (record != nullptr && !record->deposed.empty()) zones_ = {pod_.zone};
@@ -65,7 +66,7 @@ class CapacityTask final : public Task {
     const auto here = std::find(zones_.begin(), zones_.end(), pod_.zone);
     if (goes_on && here != zones_.end()) at_ = static_cast<std::size_t>(here - zones_.begin());
     pod_.zone = zones_[at_];
-    SetDeadline(context_.journal.SeekCapacity(pod_));
+    SetDeadline(PodJournal(context_).SeekCapacity(pod_));
     return Try(kind_);
   }
 
@@ -106,19 +107,19 @@ class CapacityTask final : public Task {
 
   // In the zone whose turn it is, after an attempt.
   Need Again() {
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     const bool open = record != nullptr && record->pending().has_value();
     return Try(open ? CreateKind::kResume : CreateKind::kNew);
   }
 
   Need Next(Need need) {
     if (need.kind != Need::Kind::kDone || need.result) return need;
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     if (record != nullptr && record->exists()) return need;  // a half-made node, which stays
     const bool passes = refusal_ == Refusal::kNoCapacity || refusal_ == Refusal::kReservation;
     const bool open = record != nullptr && record->pending().has_value();
     if (!passes) {
-      if (!open) context_.journal.GiveUpCapacity(address_);
+      if (!open) PodJournal(context_).GiveUpCapacity(address_);
       return need;
     }
     // What became of the attempt could not be seen: it is looked at again, in its turn.
@@ -126,7 +127,7 @@ class CapacityTask final : public Task {
     const std::string why = need.result.error().message;
     at_ = (at_ + 1) % zones_.size();
     pod_.zone = zones_[at_];
-    context_.journal.SeekCapacity(pod_);
+    PodJournal(context_).SeekCapacity(pod_);
     if (++tried_ >= zones_.size()) return Pause(need.result.error());
     context_.note(address_, fmt::format("{}: tries {}", why, pod_.zone));
     return Again();
@@ -140,7 +141,7 @@ class CapacityTask final : public Task {
         refusal_ == Refusal::kReservation ? "no room in the reservation for" : "no capacity for";
     const std::string found = fmt::format("{} {} in {}", what, TypeOf(pod_), where);
     if (left.count() <= 0) {
-      context_.journal.GiveUpCapacity(address_);
+      PodJournal(context_).GiveUpCapacity(address_);
       const bool waited = context_.wait_for_capacity && pod_.capacity->retry.count() > 0;
       return Failed(MakeError(
           error.code,

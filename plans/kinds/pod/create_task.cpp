@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plans/engine/planner.h"
 #include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
@@ -54,7 +54,7 @@ class CreateTask final : public Task {
       earlier_ = true;
       return Read();
     }
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     // An earlier run may have sent it, and ended before the answer came.
     const bool unheard = record != nullptr && !record->exists() && record->pending() &&
                          record->pending()->kind == PendingAction::Kind::kCreate &&
@@ -114,16 +114,16 @@ class CreateTask final : public Task {
   Need Send() {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
-      context_.journal.Withdraw(address_);
+      PodJournal(context_).Withdraw(address_);
       return Failed(MakeError(
           ErrorCode::kUnavailable,
           fmt::format("the create was sent {} times, each answer was lost and no node appeared",
                       kMaxSends)));
     }
     if (kind_ == CreateKind::kBeforeDelete && sends_ == 1) {
-      context_.journal.BeginCreateBeforeDelete(pod_, request_id_);
+      PodJournal(context_).BeginCreateBeforeDelete(pod_, request_id_);
     } else {
-      context_.journal.BeginCreate(pod_, request_id_);
+      PodJournal(context_).BeginCreate(pod_, request_id_);
     }
     return CallFor(
         [&provider = Cloud(), name = name_,
@@ -136,7 +136,7 @@ class CreateTask final : public Task {
 
   Need OnSent(const Result<Operation>& sent) {
     if (sent) {
-      context_.journal.OperationStarted(address_, sent->name);
+      PodJournal(context_).OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
       return OnWaited(wait_.Follow(*sent));
     }
@@ -147,7 +147,7 @@ class CreateTask final : public Task {
       return Read();
     }
     if (error.code == ErrorCode::kCancelled) return Failed(error);  // the intent stays
-    context_.journal.Withdraw(address_);
+    PodJournal(context_).Withdraw(address_);
     if (error.code == ErrorCode::kAlreadyExists) {
       return Failed(
           MakeError(error.code, error.message, TakenHint(pod_, address_, nullptr, {}, {})));
@@ -192,7 +192,7 @@ class CreateTask final : public Task {
       if (code == ErrorCode::kNotFound && !wait_.watching()) return Send();
       if (code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost) return PauseRead();
       if (code != ErrorCode::kNotFound) return Failed(FateUnknown(node.error()));
-      context_.journal.Withdraw(address_);
+      PodJournal(context_).Withdraw(address_);
       return Failed(MakeError(code, "the creation ended, but the node is not there",
                               "Somebody may have deleted it; `podctl apply` makes it anew."));
     }
@@ -238,7 +238,7 @@ class CreateTask final : public Task {
     // The node is there, so the newest create of that name is what makes it, whenever it began.
     const Operation* newest = FindCreate(*operations, name_, "");
     if (newest == nullptr) return PauseRead();
-    context_.journal.OperationStarted(address_, newest->name);
+    PodJournal(context_).OperationStarted(address_, newest->name);
     phase_ = Phase::kWait;
     return OnWaited(wait_.Follow(*newest));
   }
@@ -262,11 +262,11 @@ class CreateTask final : public Task {
       }
       body_.Set("metadata", std::move(metadata));
     }
-    context_.journal.PodCreated(pod_, body_, node);
-    context_.nodes[pod_.name] = node;
+    PodJournal(context_).PodCreated(pod_, body_, node);
+    context_.published[PodAddress(pod_.name)] = node;
     NoteRuntime(node);
-    if (pod_.check_ready) context_.journal.ReadinessWanted(pod_.name);
-    const PodRecord* record = context_.journal.Find(address_);
+    if (pod_.check_ready) PodJournal(context_).ReadinessWanted(pod_.name);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     if (!earlier_ || DiffKeys(pod_, record, node).empty()) return AskHostKeys();
     // Whoever asked for this node need not be who waits for it: its workers may not know our key.
     phase_ = Phase::kLetIn;
@@ -297,16 +297,16 @@ class CreateTask final : public Task {
       return;
     }
     for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
-      context_.journal.StepApplied(StepAddress(pod_.name, kRuntimeStepName), address_, worker,
-                                   RuntimeDigest(value->AsString()));
+      PodJournal(context_).StepApplied(StepAddress(pod_.name, kRuntimeStepName), address_, worker,
+                                       RuntimeDigest(value->AsString()));
     }
   }
 
   Need OnHostKeys(const Result<std::vector<WorkerAttributes>>& attributes) {
     // No keys is no failure: the guest may not have written them yet; whoever connects asks again.
     if (attributes) {
-      context_.journal.HostKeys(address_, HostKeysOf(*attributes), "guestAttributes");
-      context_.journal.VmNames(address_, VmNamesOf(*attributes));
+      PodJournal(context_).HostKeys(address_, HostKeysOf(*attributes), "guestAttributes");
+      PodJournal(context_).VmNames(address_, VmNamesOf(*attributes));
     }
     if (!pod_.check_ready) return Done();
     phase_ = Phase::kReadiness;
@@ -323,19 +323,19 @@ class CreateTask final : public Task {
   Need OnCleanUpRead(const Result<Value>& node) {
     const Error failure = wait_.operation().error.front();
     if (failure.code == ErrorCode::kAlreadyExists) {
-      context_.journal.Withdraw(address_);  // what is there is somebody else's
+      PodJournal(context_).Withdraw(address_);  // what is there is somebody else's
       return Failed(failure);
     }
     if (!node && node.error().code == ErrorCode::kNotFound) {
-      context_.journal.Withdraw(address_);
+      PodJournal(context_).Withdraw(address_);
       return OperationFailed();
     }
     if (!node) return OperationFailed();  // the intent stays: the next run looks
     if (NodeState(*node) == "READY") return Take(*node);
-    context_.journal.NodeFound(address_, *node);
+    PodJournal(context_).NodeFound(address_, *node);
     context_.note(address_, "the creation failed and left a half-made node, which is deleted");
     clean_up_ = MakeDeleteTask(address_, false, context_);
-    context_.journal.OperationStarted(address_, "");  // that operation is over
+    PodJournal(context_).OperationStarted(address_, "");  // that operation is over
     phase_ = Phase::kDelete;
     return OnCleanUp(clean_up_->Begin());
   }
@@ -343,7 +343,7 @@ class CreateTask final : public Task {
   Need OnCleanUp(Need need) {
     if (need.kind != Need::Kind::kDone) return need;
     if (need.result) {
-      context_.journal.Withdraw(address_);
+      PodJournal(context_).Withdraw(address_);
       return OperationFailed();
     }
     Error failure = wait_.operation().error.front();

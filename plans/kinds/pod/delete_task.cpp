@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -22,7 +23,7 @@ class DeleteTask final : public Task {
         wait_(context) {}
 
   Need Begin() override {
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     if (record == nullptr) return Done();
     name_ = NameOf(*record);
     version_ = record->api_version;
@@ -77,7 +78,7 @@ class DeleteTask final : public Task {
   Need Send() {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
-      context_.journal.Withdraw(address_, deposed_);
+      PodJournal(context_).Withdraw(address_, deposed_);
       return Failed(refused_.value_or(MakeError(
           ErrorCode::kAborted,
           fmt::format("the node {} is still there after {} deletes", name_.node, kMaxSends))));
@@ -85,7 +86,7 @@ class DeleteTask final : public Task {
     if (version_ == ApiVersion::kV2Alpha1 && request_id_.empty()) {
       request_id_ = context_.random.Uuid();
     }
-    context_.journal.BeginDelete(address_, deposed_, request_id_);
+    PodJournal(context_).BeginDelete(address_, deposed_, request_id_);
     return CallFor(
         [&provider = Cloud(), name = name_, id = request_id_](StepObserver&, std::stop_token stop) {
           return Reply(provider.DeleteNode(name, id, std::move(stop)));
@@ -98,7 +99,7 @@ class DeleteTask final : public Task {
     if (sent || sent.error().code != ErrorCode::kReplyLost) request_id_.clear();
     if (sent) {
       refused_.reset();
-      context_.journal.OperationStarted(address_, sent->name, deposed_);
+      PodJournal(context_).OperationStarted(address_, sent->name, deposed_);
       phase_ = Phase::kWait;
       return OnWaited(wait_.Follow(*sent));
     }
@@ -121,7 +122,7 @@ class DeleteTask final : public Task {
         sends_ = kMaxSends;
         return Verify();
       default:
-        context_.journal.Withdraw(address_, deposed_);
+        PodJournal(context_).Withdraw(address_, deposed_);
         return Failed(sent.error());
     }
   }
@@ -129,7 +130,7 @@ class DeleteTask final : public Task {
   Need OnWaited(Need need) {
     if (!OperationWait::Over(need)) return need;
     if (wait_.operation().error.empty()) return Verify();
-    context_.journal.Withdraw(address_, deposed_);
+    PodJournal(context_).Withdraw(address_, deposed_);
     return Failed(wait_.operation().error.front());
   }
 
@@ -151,7 +152,7 @@ class DeleteTask final : public Task {
   }
 
   Need Gone() {
-    context_.journal.PodGone(address_, deposed_);
+    PodJournal(context_).PodGone(address_, deposed_);
     return Done();
   }
 
@@ -174,7 +175,7 @@ class DeleteTask final : public Task {
 }  // namespace
 
 std::unique_ptr<Task> MakeDeleteTask(const Address& address, bool forget, TaskContext& context) {
-  const PodRecord* record = context.journal.Find(address.WithoutDeposed());
+  const PodRecord* record = PodJournal(context).Find(address.WithoutDeposed());
   if (record != nullptr && record->queued && address.deposed.empty()) {
     return MakeQueuedDeleteTask(address, forget, context);
   }

@@ -153,18 +153,12 @@ std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& questi
   return Finder(address, question).Run();
 }
 
-State AcceptDrift(State state, const std::vector<Drift>& drift) {
-  for (const Drift& each : drift) {
-    if (!Pods(state).contains(each.address)) continue;
-    if (each.kind == Drift::Kind::kVanished) {
-      ForgetNode(each.address, &state);
-      continue;
-    }
-    for (const AttributeChange& attribute : each.attributes) {
-      AcceptAttribute(attribute, state.digest_key, &Pods(state)[each.address]);
-    }
+void AcceptDrift(const Drift& drift, State* state) {
+  if (!Pods(*state).contains(drift.address)) return;
+  if (drift.kind == Drift::Kind::kVanished) return ForgetNode(drift.address, state);
+  for (const AttributeChange& attribute : drift.attributes) {
+    AcceptAttribute(attribute, state->digest_key, &Pods(*state)[drift.address]);
   }
-  return state;
 }
 
 }  // namespace podctl

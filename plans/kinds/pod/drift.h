@@ -25,8 +25,7 @@ struct DriftQuestion {
 };
 std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& question);
 
-// `state` (a settled one) with the drift of a plan taken for right: values as they are now,
-// vanished pods forgotten.
-State AcceptDrift(State state, const std::vector<Drift>& drift);
+// Takes it for right: values as they are now, a vanished pod is forgotten. `state`: a settled one.
+void AcceptDrift(const Drift& drift, State* state);
 
 }  // namespace podctl

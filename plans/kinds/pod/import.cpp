@@ -7,7 +7,6 @@
 #include <cctype>
 #include <utility>
 
-#include "plans/engine/planner.h"
 #include "plans/kinds/pod/bookkeeping.h"
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/lineage_label.h"

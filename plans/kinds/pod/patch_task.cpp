@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lost_update.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
@@ -33,7 +34,7 @@ class PatchTask final : public Task {
   }
 
   Need Begin() override {
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     if (record == nullptr) {
       return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
     }
@@ -160,7 +161,7 @@ class PatchTask final : public Task {
     }
     guard_.Writes(*node, sent);
     phase_ = Phase::kSend;
-    context_.journal.BeginPatch(address_);
+    PodJournal(context_).BeginPatch(address_);
     return CallFor(
         [&provider = Cloud(), name = name_, body = std::move(sent), mask = UpdateMask(fields_)](
             StepObserver&, std::stop_token stop) {
@@ -171,7 +172,7 @@ class PatchTask final : public Task {
 
   Need OnSent(const Result<Operation>& sent) {
     if (sent) {
-      context_.journal.OperationStarted(address_, sent->name);
+      PodJournal(context_).OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
       return OnWaited(wait_.Follow(*sent));
     }
@@ -180,7 +181,7 @@ class PatchTask final : public Task {
         return LookAgain();
       case ErrorCode::kAborted:  // another operation on this node; read and merge again
         if (context_.clock.Steady() - since_ > context_.operation_timeout) {
-          context_.journal.Withdraw(address_);
+          PodJournal(context_).Withdraw(address_);
           return Failed(sent.error());
         }
         --rounds_;
@@ -188,7 +189,7 @@ class PatchTask final : public Task {
       case ErrorCode::kCancelled:
         return Failed(sent.error());
       default:
-        context_.journal.Withdraw(address_);
+        PodJournal(context_).Withdraw(address_);
         return Failed(sent.error());
     }
   }
@@ -196,7 +197,7 @@ class PatchTask final : public Task {
   Need OnWaited(Need need) {
     if (!OperationWait::Over(need)) return need;
     if (!wait_.operation().error.empty()) {
-      context_.journal.Withdraw(address_);
+      PodJournal(context_).Withdraw(address_);
       return Failed(wait_.operation().error.front());
     }
     return LookAgain();
@@ -219,8 +220,8 @@ class PatchTask final : public Task {
   }
 
   Need Written(const Value& node) {
-    context_.journal.PodPatched(pod_, node);
-    context_.nodes[pod_.name] = node;
+    PodJournal(context_).PodPatched(pod_, node);
+    context_.published[PodAddress(pod_.name)] = node;
     return Done();
   }
 

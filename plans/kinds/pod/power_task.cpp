@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -23,7 +24,7 @@ class PowerTask final : public Task {
         wait_(context) {}
 
   Need Begin() override {
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     if (record == nullptr) {
       return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
     }
@@ -90,7 +91,7 @@ class PowerTask final : public Task {
   Need Send() {
     phase_ = Phase::kSend;
     sent_ = true;
-    context_.journal.BeginPatch(address_);
+    PodJournal(context_).BeginPatch(address_);
     return CallFor(
         [&provider = Cloud(), name = name_, power = power_](StepObserver&, std::stop_token stop) {
           return Reply(power == Power::kStop ? provider.StopNode(name, std::move(stop))
@@ -101,7 +102,7 @@ class PowerTask final : public Task {
 
   Need OnSent(const Result<Operation>& sent) {
     if (sent) {
-      context_.journal.OperationStarted(address_, sent->name);
+      PodJournal(context_).OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
       return OnWaited(wait_.Follow(*sent));
     }
@@ -142,15 +143,15 @@ class PowerTask final : public Task {
   }
 
   Need GiveUp(Error error) {
-    context_.journal.Withdraw(address_);
+    PodJournal(context_).Withdraw(address_);
     error.message = fmt::format("cannot {} the node: {}", Verb(), error.message);
     return Failed(std::move(error));
   }
 
   Need Reached(const Value& node) {
-    context_.journal.NodeFound(address_, node);
-    context_.journal.Withdraw(address_);  // nothing is outstanding
-    context_.nodes[pod_.name] = node;
+    PodJournal(context_).NodeFound(address_, node);
+    PodJournal(context_).Withdraw(address_);  // nothing is outstanding
+    context_.published[PodAddress(pod_.name)] = node;
     return Done();
   }
 

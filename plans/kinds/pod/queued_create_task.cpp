@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -52,7 +53,7 @@ class QueuedCreateTask final : public Task {
     body_ = gcp::QueuedBody(pod_.queued->terms, NameOf(pod_),
                             WithLineage(node, context_.journal.state().lineage),
                             pod_.queued->slices, version_);
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     const bool begun = record != nullptr && record->pending() && record->queued &&
                        record->pending()->kind == PendingAction::Kind::kCreate &&
                        QueuedNameOf(*record) == name_;
@@ -97,14 +98,14 @@ class QueuedCreateTask final : public Task {
   Need Send() {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
-      context_.journal.Withdraw(address_);
+      PodJournal(context_).Withdraw(address_);
       return Failed(MakeError(ErrorCode::kUnavailable,
                               fmt::format("the request was sent {} times, each answer was lost and "
                                           "no queued resource appeared",
                                           kMaxSends)));
     }
     if (request_id_.empty()) request_id_ = context_.random.Uuid();
-    context_.journal.BeginCreate(pod_, request_id_);
+    PodJournal(context_).BeginCreate(pod_, request_id_);
     return CallFor(
         [queue = context_.provider.Speaking(version_).queued(), name = name_, body = body_,
          id = request_id_](StepObserver&, std::stop_token stop) {
@@ -115,7 +116,7 @@ class QueuedCreateTask final : public Task {
 
   Need OnSent(const Result<Operation>& sent) {
     if (sent) {
-      context_.journal.OperationStarted(address_, sent->name);
+      PodJournal(context_).OperationStarted(address_, sent->name);
       phase_ = Phase::kAccept;
       return OnWaited(wait_.Follow(*sent));
     }
@@ -132,13 +133,13 @@ class QueuedCreateTask final : public Task {
         return Failed(error);  // the intent stays
       case ErrorCode::kAlreadyExists:
         if (maybe_ours_) return Look();
-        context_.journal.Withdraw(address_);
+        PodJournal(context_).Withdraw(address_);
         return Failed(
             MakeError(error.code, error.message,
                       "podctl did not make that queued resource and leaves it alone. Give the pod "
                       "another `queuedResource.id`, or delete the queued resource first."));
       default:
-        context_.journal.Withdraw(address_);
+        PodJournal(context_).Withdraw(address_);
         return Failed(InPodsWords(error, RefusalOf(error, gcp::RefusedBy::kAnswer, pod_), pod_));
     }
   }
@@ -160,7 +161,7 @@ class QueuedCreateTask final : public Task {
     const QueuedPhase phase = gcp::PhaseOf(state);
     if (state != state_) {
       state_ = state;
-      context_.journal.QueuedSeen(address_, state);
+      PodJournal(context_).QueuedSeen(address_, state);
       if (phase == QueuedPhase::kQueued || phase == QueuedPhase::kProvisioning) {
         context_.note(address_, fmt::format("its queued resource {} is {}", name_.id, state));
       }
@@ -185,7 +186,7 @@ class QueuedCreateTask final : public Task {
       case QueuedPhase::kGoing:
         break;
     }
-    context_.journal.QueuedOver(address_);
+    PodJournal(context_).QueuedOver(address_);
     return Failed(MakeError(
         ErrorCode::kFailedPrecondition,
         fmt::format("the queued resource {} {}", name_.id, gcp::QueuedSentence(*queued)),
@@ -197,13 +198,13 @@ class QueuedCreateTask final : public Task {
     if (error.code == ErrorCode::kNotFound) {
       // Refused when it was looked at, deleted by somebody, or never arrived.
       if (wait_.watching() && !wait_.operation().error.empty()) {
-        context_.journal.Withdraw(address_);
+        PodJournal(context_).Withdraw(address_);
         const Error& refused = wait_.operation().error.front();
         return Failed(
             InPodsWords(refused, RefusalOf(refused, gcp::RefusedBy::kOperation, pod_), pod_));
       }
       if (state_.empty() && !wait_.watching()) return Send();
-      context_.journal.Withdraw(address_);
+      PodJournal(context_).Withdraw(address_);
       return Failed(MakeError(ErrorCode::kNotFound,
                               fmt::format("the queued resource {} is gone", name_.id),
                               "Somebody deleted it; `podctl apply` asks anew."));

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -24,7 +25,7 @@ class QueuedDeleteTask final : public Task {
       : address_(std::move(address)), forget_(forget), context_(context), wait_(context) {}
 
   Need Begin() override {
-    const PodRecord* record = context_.journal.Find(address_);
+    const PodRecord* record = PodJournal(context_).Find(address_);
     if (record == nullptr) return Done();
     if (forget_) return Gone();
     name_ = QueuedNameOf(*record);
@@ -83,7 +84,7 @@ class QueuedDeleteTask final : public Task {
     const std::string state = gcp::QueuedState(*queued);
     if (state != state_) {
       state_ = state;
-      context_.journal.QueuedSeen(address_, state);
+      PodJournal(context_).QueuedSeen(address_, state);
       if (state == "SUSPENDING") {
         context_.note(address_, fmt::format("its queued resource {} is SUSPENDING, and is deleted "
                                             "when that is over",
@@ -108,7 +109,7 @@ class QueuedDeleteTask final : public Task {
   Need Send(const std::string& state) {
     phase_ = Phase::kSend;
     if (++sends_ > kMaxSends) {
-      context_.journal.Withdraw(address_);
+      PodJournal(context_).Withdraw(address_);
       return Failed(refused_.value_or(
           MakeError(ErrorCode::kAborted, fmt::format("{} was deleted {} times, and is still there",
                                                      name_.Resource(), kMaxSends))));
@@ -118,7 +119,7 @@ class QueuedDeleteTask final : public Task {
     const bool force = !idle || refused_;
     // A new id each time: with the old one the service would answer what it answered then.
     const std::string id = context_.random.Uuid();
-    context_.journal.BeginDelete(address_, {}, id);
+    PodJournal(context_).BeginDelete(address_, {}, id);
     return CallFor(
         [queue = context_.provider.Speaking(version_).queued(), name = name_, force, id](
             StepObserver&, std::stop_token stop) {
@@ -130,7 +131,7 @@ class QueuedDeleteTask final : public Task {
   Need OnSent(const Result<Operation>& sent) {
     if (sent) {
       refused_.reset();
-      context_.journal.OperationStarted(address_, sent->name);
+      PodJournal(context_).OperationStarted(address_, sent->name);
       phase_ = Phase::kWait;
       return OnWaited(wait_.Follow(*sent));
     }
@@ -150,7 +151,7 @@ class QueuedDeleteTask final : public Task {
         phase_ = Phase::kLook;
         return Sleep(pace_.Next());
       default:
-        context_.journal.Withdraw(address_);
+        PodJournal(context_).Withdraw(address_);
         return Failed(error);
     }
   }
@@ -184,7 +185,7 @@ class QueuedDeleteTask final : public Task {
                                           name_.id, node_.node)));
     }
     phase_ = Phase::kSend;
-    context_.journal.BeginDelete(address_);
+    PodJournal(context_).BeginDelete(address_);
     return CallFor(
         [&provider = context_.provider.Speaking(version_), name = node_](StepObserver&,
                                                                          std::stop_token stop) {
@@ -194,7 +195,7 @@ class QueuedDeleteTask final : public Task {
   }
 
   Need Gone() {
-    context_.journal.PodGone(address_);
+    PodJournal(context_).PodGone(address_);
     return Done();
   }
 

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <thread>
 
-#include "plans/engine/planner.h"
 #include "plans/kinds/pod/list_ahead.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "plans/engine/planner.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"

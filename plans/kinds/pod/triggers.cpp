@@ -24,43 +24,43 @@ bool IsOutputOnly(std::string_view path) {
   return field != nullptr && field->field_class == gcp::FieldClass::kOutputOnly;
 }
 
-}  // namespace
-
-void Triggers::NotePod(const Change& change, std::vector<AttributeChange> differences) {
-  const bool replaced = IsReplace(change);
-  // A node that is merely started or stopped is the same one.
-  if (!replaced && AsPod(change)->fields.empty()) return;
-  // Nor is one that lets another teammate in.
-  std::erase_if(differences, [](const auto& each) { return IsKeyPath(each.path); });
-  if (!replaced && differences.empty()) return;
-  pods_[change.address.name] = {replaced, std::move(differences)};
-}
-
-std::string Triggers::Fired(const LifecycleSpec& lifecycle) const {
-  for (const std::string& trigger : lifecycle.replace_triggered_by) {
-    std::string reason = FiredBy(trigger);
-    if (!reason.empty()) return reason;
-  }
-  return {};
-}
-
-std::string Triggers::FiredBy(const std::string& trigger) const {
+std::string FiredBy(const std::string& trigger, const FactsLookup& facts) {
   const auto address = ParseAddress(trigger);
   if (!address) return {};
   if (address->kind != kPodKind) {
-    return steps_.contains(*address) ? trigger + " runs again" : "";
+    const Facts* step = facts(*address);
+    return step != nullptr && step->anew ? trigger + " runs again" : "";
   }
   const auto dot = trigger.find('.', 4);
-  const auto pod = pods_.find(trigger.substr(4, dot - 4));
-  if (pod == pods_.end()) return {};
+  const Facts* pod = facts(PodAddress(trigger.substr(4, dot - 4)));
+  if (pod == nullptr || (!pod->anew && pod->differences.empty())) return {};
   if (dot == std::string::npos) {
-    return fmt::format("{} is {}", trigger, pod->second.replaced ? "replaced" : "updated");
+    return fmt::format("{} is {}", trigger, pod->anew ? "replaced" : "updated");
   }
   const std::string path = trigger.substr(dot + 1);
   const bool differs = std::any_of(
-      pod->second.differences.begin(), pod->second.differences.end(),
+      pod->differences.begin(), pod->differences.end(),
       [&](const AttributeChange& difference) { return Overlap(difference.path, path); });
-  return differs || (pod->second.replaced && IsOutputOnly(path)) ? trigger + " changes" : "";
+  return differs || (pod->anew && IsOutputOnly(path)) ? trigger + " changes" : "";
+}
+
+}  // namespace
+
+void NoteDifferences(const Change& change, std::vector<AttributeChange> differences, Facts* facts) {
+  facts->anew = IsReplace(change);
+  // A node that is merely started or stopped is the same one.
+  if (!facts->anew && AsPod(change)->fields.empty()) return;
+  // Nor is one that lets another teammate in.
+  std::erase_if(differences, [](const auto& each) { return IsKeyPath(each.path); });
+  facts->differences = std::move(differences);
+}
+
+std::string FindTrigger(const LifecycleSpec& lifecycle, const FactsLookup& facts) {
+  for (const std::string& trigger : lifecycle.replace_triggered_by) {
+    std::string reason = FiredBy(trigger, facts);
+    if (!reason.empty()) return reason;
+  }
+  return {};
 }
 
 }  // namespace podctl

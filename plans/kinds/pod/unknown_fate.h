@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "plans/engine/plan_options.h"
 #include "plans/spec/spec.h"
 #include "state/state.h"
 #include "state/store.h"
@@ -13,13 +14,6 @@ namespace podctl {
 
 // What podctl was about to do, in a word: "create", "update", "delete".
 std::string_view PendingVerb(PendingAction::Kind kind);
-
-// Where this run looked for the state, and how its commands are spelled; for hints.
-struct StatePlace {
-  std::string path;   // empty: not known here
-  std::string flags;  // what has to stand behind `podctl import`, for a shell: " -f team-a"
-  std::string kept;   // KeptWords of what is kept beside a state that is gone
-};
 
 // Of a store whose state is gone: "5 generations of it are kept: `podctl state restore 16 -f
 // team-a` brings the newest back"; empty where none can be read. `flags` as in StatePlace.

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-#include "plans/engine/planner.h"
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/facts.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"
 #include "plans/spec/runtime_flags.h"
@@ -19,21 +20,57 @@
 #include "providers/gcp/accelerator_catalog.h"
 
 namespace podctl {
+namespace {
 
-struct StepPlanner::Stale {
+// What a pod declares as a step: one of its `bootstrap`, or one that podctl makes itself.
+struct StepWish {
+  Step::Kind kind = Step::Kind::kScript;
+  const StepSpec* spec = nullptr;  // nullptr: podctl's own
+};
+
+struct Stale {
   std::vector<int> workers;
   bool changed = false;    // it ran on this node, as it was then
   bool recreated = false;  // it ran on the node before this one
   bool applied = false;    // it ran somewhere on this node
 };
 
-std::vector<PlannedStep> StepPlanner::Plan(const StepQuestion& question) const {
-  std::vector<PlannedStep> steps;
-  if (question.node != nullptr) {
-    PlanRestart(question, &steps);
-    PlanReadiness(question, &steps);
+class StepPlan final : public KindPlan {
+ public:
+  StepPlan(const Kind& kind, const PlanQuestion& question) : kind_(kind), it_(question) {}
+
+  Verdict Judge(const Judged& it) override {
+    verdict_ = {};
+    verdict_.planned = false;
+    verdict_.change.address = it.address;
+    verdict_.change.verb = Verb::kRun;
+    const Facts* facts = it_.facts(PodAddress(PodNameOf(it.address)));
+    pod_ = facts == nullptr ? nullptr : facts->own.As<PodFacts>();
+    if (pod_ == nullptr || it.declared == nullptr) return std::move(verdict_);
+    again_ = it.again;
+    record_ = it.record == nullptr ? nullptr : &it.record->As<StepRecord>();
+    const auto& wish = *it.declared->wanted.As<StepWish>();
+    if (wish.spec != nullptr) {
+      PlanSpec(*wish.spec);
+    } else if (pod_->seen != nullptr && wish.kind == Step::Kind::kRestartRuntime) {
+      PlanRestart();
+    } else if (pod_->seen != nullptr) {
+      PlanReadiness();
+    }
+    return std::move(verdict_);
   }
-  for (const StepSpec& step : question.pod.bootstrap) {
+
+ private:
+  const PodSpec& Pod() const { return pod_->change.As<PodChange>()->wanted; }
+  int Slices() const { return Pod().queued ? Pod().queued->slices : 1; }
+
+  void Refuse(std::string summary) {
+    Diagnostic diagnostic;
+    diagnostic.summary = std::move(summary);
+    verdict_.refusals.push_back(std::move(diagnostic));
+  }
+
+  void PlanSpec(const StepSpec& step) {
     StepChange run;
     run.step.script = step.run;
     if (!step.xrt_version.empty()) {
@@ -47,177 +84,176 @@ std::vector<PlannedStep> StepPlanner::Plan(const StepQuestion& question) const {
     run.sensitive = step.sensitive;
     run.selected = step.workers;
     if (!step.workers_by_slice.empty()) {
-      if (!ResolveSlices(question, step, &run)) continue;
-    } else if (question.node != nullptr) {
-      CheckSelection(question, step);
+      if (!ResolveSlices(step, &run)) return;
+    } else if (pod_->seen != nullptr) {
+      CheckSelection(step);
     }
-    PlanOne(question, step.name, step.place, std::move(run), false, &steps);
+    PlanRun(std::move(run), false);
   }
+
+  // What the spec names by slice as numbers, where the pod is there; else how many they will be, as
+  // far as that is known. False when it is refused.
+  bool ResolveSlices(const StepSpec& step, StepChange* run) {
+    const int slices = Slices();
+    const bool known = pod_->seen != nullptr;
+    const int per_slice = slices < 2 ? 0
+                          : known    ? WorkersPerSlice(*pod_->seen)
+                                     : gcp::ExpectedWorkers(Pod().node).value_or(0);
+    if (!known) run->workers_by_slice = step.workers_by_slice;
+    if (!known && slices > 1 && per_slice == 0) return true;
+    const auto selection = WorkerSelection::Parse(step.workers_by_slice);
+    const auto numbers =
+        selection ? selection->Of(static_cast<std::size_t>(per_slice) * slices, per_slice)
+                  : Result<std::vector<int>>(selection.error());
+    if (numbers) {
+      run->expected_workers = numbers->size();
+      if (known) run->selected = *numbers;
+      return true;
+    }
+    Refuse(numbers.error().message);
+    return false;
+  }
+
+  void CheckSelection(const StepSpec& step) {
+    const std::size_t count = WorkerCount(*pod_->seen);
+    for (int worker : step.workers.value_or(std::vector<int>{})) {
+      if (worker < static_cast<int>(count)) continue;
+      return Refuse(fmt::format("there is no worker {}: pod `{}` has {}", worker, Pod().name,
+                                Plural(count, "worker")));
+    }
+  }
+
+  void PlanRestart() {
+    const std::string path = std::string("metadata.") + kRuntimeVariablesKey;
+    const auto entry = Pod().metadata.find(kRuntimeVariablesKey);
+    const bool wanted = entry != Pod().metadata.end();
+    const bool known = wanted || again_ || record_ != nullptr ||
+                       pod_->record->metadata.contains(kRuntimeVariablesKey);
+    if (WorkerCount(*pod_->seen) < 2 || IsIgnored(Pod(), path) || !known) return;
+    // The flags are for what podctl starts there: nothing on the workers would read them anew.
+    const auto unit = ImageHasRuntimeUnit((*pod_->seen)["runtimeVersion"].AsString());
+    if (unit && !*unit && !again_) return;
+    StepChange run;
+    run.step.kind = Step::Kind::kRestartRuntime;
+    run.step.env[kRuntimeVariablesKey] = wanted ? entry->second.text : "";
+    run.sensitive = wanted && entry->second.sensitive;
+    // A patch of the entry makes every worker stale, whatever was remembered of it.
+    PlanRun(std::move(run), pod_->changes_flags);
+  }
+
+  // A new node is proved ready as a part of its creation; this is for what that left undone.
+  void PlanReadiness() {
+    if (!(Pod().check_ready && record_ != nullptr) && !again_) return;
+    StepChange run;
+    run.step.kind = Step::Kind::kReadiness;
+    run.step.timeout = Pod().boot_timeout.value_or(run.step.timeout);
+    PlanRun(std::move(run), false);
+  }
+
+  // `everywhere`: whatever is remembered of its workers.
+  void PlanRun(StepChange run, bool everywhere) {
+    run.node = pod_->node;
+    if (pod_->seen == nullptr) {
+      PlanOnNew(&run);
+    } else if (!PlanOnStale(everywhere, &run)) {
+      return;
+    }
+    verdict_.change.payload = Payload(std::move(run), &kind_);
+    verdict_.planned = true;
+  }
+
+  void PlanOnNew(StepChange* run) {
+    const auto expected = gcp::ExpectedWorkers(Pod().node).value_or(0) * Slices();
+    if (run->selected) {
+      run->expected_workers = run->selected->size();
+    } else if (run->workers_by_slice.empty()) {
+      run->expected_workers = static_cast<std::size_t>(expected);
+    }
+    run->workers = run->selected;
+    verdict_.change.reason = "the pod is new";
+    verdict_.facts.anew = pod_->replaced;
+  }
+
+  // False: it has succeeded on all of its workers.
+  bool PlanOnStale(bool everywhere, StepChange* run) {
+    Stale stale = StaleWorkers(*run, everywhere || again_);
+    if (stale.workers.empty()) return false;
+    run->expected_workers = stale.workers.size();
+    run->workers = std::move(stale.workers);
+    run->per_slice = WorkersPerSlice(*pod_->seen);
+    verdict_.facts.anew = everywhere || again_ || stale.changed || stale.recreated;
+    verdict_.change.reason = Reason(run->step.kind, everywhere, stale);
+    if (again_) verdict_.change.reason_code = ReasonCode::kByRequest;
+    return true;
+  }
+
+  std::string Reason(Step::Kind kind, bool everywhere, const Stale& stale) const {
+    if (again_) return "it was requested";
+    if (kind == Step::Kind::kReadiness) return "not every worker was proved to be usable";
+    if (kind == Step::Kind::kRestartRuntime) {
+      return everywhere ? "tensorflow-env-vars changes"
+                        : "not every worker runs with the current tensorflow-env-vars";
+    }
+    if (stale.recreated) return "the pod was made anew";
+    if (stale.changed) return "the step changed";
+    return stale.applied ? "it has not succeeded everywhere" : "it has not run yet";
+  }
+
+  Stale StaleWorkers(const StepChange& run, bool everywhere) const {
+    Stale stale;
+    const auto rendered = RenderStep(run.step, run.files_digest, it_.nodes);
+    const std::string uid = NodeUid(*pod_->seen);
+    for (int worker = 0; worker < static_cast<int>(WorkerCount(*pod_->seen)); ++worker) {
+      if (run.selected && std::count(run.selected->begin(), run.selected->end(), worker) == 0) {
+        continue;
+      }
+      const StepWorkerRecord* record = RecordOf(worker);
+      const bool here = record != nullptr && record->uid == uid;
+      std::string_view applied = here ? std::string_view(record->digest) : "";
+      if (applied.starts_with(kNoUnitMark)) applied.remove_prefix(kNoUnitMark.size());
+      const bool same = here && rendered && applied == rendered->digest;
+      stale.recreated = stale.recreated || (record != nullptr && !here);
+      stale.changed = stale.changed || (here && !same);
+      stale.applied = stale.applied || here;
+      if (everywhere || !same) stale.workers.push_back(worker);
+    }
+    return stale;
+  }
+
+  const StepWorkerRecord* RecordOf(int worker) const {
+    if (record_ == nullptr) return nullptr;
+    const auto applied = record_->workers.find(worker);
+    return applied == record_->workers.end() ? nullptr : &applied->second;
+  }
+
+  const Kind& kind_;
+  const PlanQuestion it_;
+  // Of the step that is being judged.
+  Verdict verdict_;
+  const PodFacts* pod_ = nullptr;
+  const StepRecord* record_ = nullptr;
+  bool again_ = false;
+};
+
+}  // namespace
+
+std::vector<Declared> StepsOf(const Kind& kind, const PodSpec& pod) {
+  std::vector<Declared> steps;
+  const auto add = [&](const std::string& name, const SourcePlace& place, StepWish wish) {
+    steps.push_back({StepAddress(pod.name, name),
+                     place,
+                     Payload(std::move(wish), &kind),
+                     {PodAddress(pod.name)}});
+  };
+  add(kRuntimeStepName, pod.place, {Step::Kind::kRestartRuntime});
+  add(kReadinessStepName, pod.place, {Step::Kind::kReadiness});
+  for (const StepSpec& step : pod.bootstrap)
+    add(step.name, step.place, {Step::Kind::kScript, &step});
   return steps;
 }
 
-// What the spec names by slice as numbers, where the pod is there; else how many they will be, as
-// far as that is known. False when it is refused.
-bool StepPlanner::ResolveSlices(const StepQuestion& question, const StepSpec& step,
-                                StepChange* run) const {
-  const PodSpec& pod = question.pod;
-  const int slices = pod.queued ? pod.queued->slices : 1;
-  const bool known = question.node != nullptr;
-  const int per_slice = slices < 2 ? 0
-                        : known    ? WorkersPerSlice(*question.node)
-                                   : gcp::ExpectedWorkers(pod.node).value_or(0);
-  if (!known) run->workers_by_slice = step.workers_by_slice;
-  if (!known && slices > 1 && per_slice == 0) return true;
-  const auto selection = WorkerSelection::Parse(step.workers_by_slice);
-  const auto numbers = selection
-                           ? selection->Of(static_cast<std::size_t>(per_slice) * slices, per_slice)
-                           : Result<std::vector<int>>(selection.error());
-  if (numbers) {
-    run->expected_workers = numbers->size();
-    if (known) run->selected = *numbers;
-    return true;
-  }
-  Diagnostic diagnostic;
-  diagnostic.summary = numbers.error().message;
-  diagnostic.place = step.place;
-  const Address address = StepAddress(pod.name, step.name);
-  diagnostic.context = address.Text();
-  refuse_(address, diagnostic);
-  return false;
-}
-
-void StepPlanner::CheckSelection(const StepQuestion& question, const StepSpec& step) const {
-  const std::size_t count = WorkerCount(*question.node);
-  for (int worker : step.workers.value_or(std::vector<int>{})) {
-    if (worker < static_cast<int>(count)) continue;
-    Diagnostic diagnostic;
-    diagnostic.summary = fmt::format("there is no worker {}: pod `{}` has {}", worker,
-                                     question.pod.name, Plural(count, "worker"));
-    diagnostic.place = step.place;
-    const Address address = StepAddress(question.pod.name, step.name);
-    diagnostic.context = address.Text();
-    refuse_(address, diagnostic);
-    return;
-  }
-}
-
-void StepPlanner::PlanRestart(const StepQuestion& question, std::vector<PlannedStep>* steps) const {
-  const PodSpec& pod = question.pod;
-  const Address address = StepAddress(pod.name, kRuntimeStepName);
-  const std::string path = std::string("metadata.") + kRuntimeVariablesKey;
-  auto entry = pod.metadata.find(kRuntimeVariablesKey);
-  const bool wanted = entry != pod.metadata.end();
-  const bool known = wanted || again_.contains(address) || Steps(state_).contains(address) ||
-                     question.record->metadata.contains(kRuntimeVariablesKey);
-  if (WorkerCount(*question.node) < 2 || IsIgnored(pod, path) || !known) return;
-  // The flags are for what podctl starts there: nothing on the workers would read them anew.
-  const auto unit = ImageHasRuntimeUnit((*question.node)["runtimeVersion"].AsString());
-  if (unit && !*unit && !again_.contains(address)) return;
-  StepChange run;
-  run.step.kind = Step::Kind::kRestartRuntime;
-  run.step.env[kRuntimeVariablesKey] = wanted ? entry->second.text : "";
-  run.sensitive = wanted && entry->second.sensitive;
-  const auto& attributes = question.pod_change.attributes;
-  const bool patched = std::any_of(attributes.begin(), attributes.end(),
-                                   [&](const auto& attribute) { return attribute.path == path; });
-  // A patch of the entry makes every worker stale, whatever was remembered of it.
-  PlanOne(question, kRuntimeStepName, pod.place, std::move(run), patched, steps);
-}
-
-// A new node is proved ready as a part of its creation; this is for what that left undone.
-void StepPlanner::PlanReadiness(const StepQuestion& question,
-                                std::vector<PlannedStep>* steps) const {
-  const Address address = StepAddress(question.pod.name, kReadinessStepName);
-  const bool outstanding = question.pod.check_ready && Steps(state_).contains(address);
-  if (!outstanding && !again_.contains(address)) return;
-  StepChange run;
-  run.step.kind = Step::Kind::kReadiness;
-  run.step.timeout = question.pod.boot_timeout.value_or(run.step.timeout);
-  PlanOne(question, kReadinessStepName, question.pod.place, std::move(run), false, steps);
-}
-
-void StepPlanner::PlanOne(const StepQuestion& question, const std::string& name,
-                          const SourcePlace& place, StepChange run, bool everywhere,
-                          std::vector<PlannedStep>* steps) const {
-  PlannedStep planned;
-  Change& change = planned.change;
-  change.address = StepAddress(question.pod.name, name);
-  change.verb = Verb::kRun;
-  run.node = NameOf(question.pod);
-  change.place = place;
-  change.waits_for = {PodAddress(question.pod.name)};
-  for (const PlannedStep& before : *steps) change.waits_for.push_back(before.change.address);
-  if (question.node == nullptr) {
-    const int slices = question.pod.queued ? question.pod.queued->slices : 1;
-    const auto expected = gcp::ExpectedWorkers(question.pod.node).value_or(0) * slices;
-    if (run.selected) {
-      run.expected_workers = run.selected->size();
-    } else if (run.workers_by_slice.empty()) {
-      run.expected_workers = static_cast<std::size_t>(expected);
-    }
-    run.workers = run.selected;
-    change.reason = "the pod is new";
-    planned.again = IsReplace(question.pod_change);
-  } else {
-    const Step::Kind kind = run.step.kind;
-    const bool requested = again_.contains(change.address);
-    Stale stale = StaleWorkers(change.address, run, *question.node, everywhere || requested);
-    if (stale.workers.empty()) return;
-    run.expected_workers = stale.workers.size();
-    run.workers = std::move(stale.workers);
-    run.per_slice = WorkersPerSlice(*question.node);
-    planned.again = everywhere || requested || stale.changed || stale.recreated;
-    if (requested) {
-      change.reason_code = ReasonCode::kByRequest;
-      change.reason = "it was requested";
-    } else if (kind == Step::Kind::kReadiness) {
-      change.reason = "not every worker was proved to be usable";
-    } else if (kind == Step::Kind::kRestartRuntime) {
-      change.reason = everywhere ? "tensorflow-env-vars changes"
-                                 : "not every worker runs with the current tensorflow-env-vars";
-    } else if (stale.recreated) {
-      change.reason = "the pod was made anew";
-    } else {
-      change.reason = stale.changed   ? "the step changed"
-                      : stale.applied ? "it has not succeeded everywhere"
-                                      : "it has not run yet";
-    }
-  }
-  change.payload = std::move(run);
-  steps->push_back(std::move(planned));
-}
-
-StepPlanner::Stale StepPlanner::StaleWorkers(const Address& address, const StepChange& run,
-                                             const Value& node, bool everywhere) const {
-  Stale stale;
-  const auto rendered = RenderStep(run.step, run.files_digest, lookup_);
-  const std::string uid = NodeUid(node);
-  for (int worker = 0; worker < static_cast<int>(WorkerCount(node)); ++worker) {
-    if (run.selected && std::count(run.selected->begin(), run.selected->end(), worker) == 0) {
-      continue;
-    }
-    const StepWorkerRecord* record = RecordOf(address, worker);
-    const bool here = record != nullptr && record->uid == uid;
-    std::string_view applied = here ? std::string_view(record->digest) : "";
-    if (applied.starts_with(kNoUnitMark)) applied.remove_prefix(kNoUnitMark.size());
-    const bool same = here && rendered && applied == rendered->digest;
-    stale.recreated = stale.recreated || (record != nullptr && !here);
-    stale.changed = stale.changed || (here && !same);
-    stale.applied = stale.applied || here;
-    if (everywhere || !same) stale.workers.push_back(worker);
-  }
-  return stale;
-}
-
-const StepWorkerRecord* StepPlanner::RecordOf(const Address& step, int worker) const {
-  const StepRecord* record = Steps(state_).Get(step);
-  if (record == nullptr) return nullptr;
-  auto applied = record->workers.find(worker);
-  return applied == record->workers.end() ? nullptr : &applied->second;
-}
-
-std::string RuntimeDigest(const std::string& tensorflow_env_vars) {
-  return Sha256Hex("restart-runtime\n" + tensorflow_env_vars);
+std::unique_ptr<KindPlan> BeginStepPlan(const Kind& kind, const PlanQuestion& question) {
+  return std::make_unique<StepPlan>(kind, question);
 }
 
 std::optional<RenderedStep> RenderStep(const Step& step, const std::string& files_digest,

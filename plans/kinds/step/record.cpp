@@ -1,6 +1,7 @@
 #include "plans/kinds/step/record.h"
 
 #include "plans/kinds/pod/record.h"
+#include "providers/base/digest.h"
 #include "state/record_codec.h"
 
 namespace podctl {
@@ -48,6 +49,10 @@ const RecordCodec& StepRecord::Codec() {
 
 Address StepAddress(const std::string& pod, const std::string& step) {
   return {std::string(kStepKind), pod + "." + step};
+}
+
+std::string RuntimeDigest(const std::string& tensorflow_env_vars) {
+  return Sha256Hex("restart-runtime\n" + tensorflow_env_vars);
 }
 
 }  // namespace podctl

@@ -33,6 +33,13 @@ inline constexpr std::string_view kStepKind = StepRecord::kKind;
 // `bootstrap.research.jupyter`
 Address StepAddress(const std::string& pod, const std::string& step);
 
+// The step podctl makes itself: restart tpu-runtime. Its digest is of the value it must run with.
+inline constexpr const char* kRuntimeStepName = "tpu-runtime";
+std::string RuntimeDigest(const std::string& tensorflow_env_vars);
+// The step that proves that a new node's workers can be used. It is a part of the creation; the
+// state holds it only while that proof is outstanding.
+inline constexpr const char* kReadinessStepName = "readiness";
+
 inline RecordsOf<StepRecord> Steps(const State& state) {
   return RecordsOf<StepRecord>(state);
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "plans/engine/planner.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"

@@ -4,13 +4,13 @@
 #include <optional>
 #include <set>
 
-#include "plans/engine/kind.h"
-#include "plans/engine/planner.h"
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/way_in.h"
+#include "plans/kinds/step/plan.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"
 #include "providers/base/text.h"
@@ -31,7 +31,7 @@ class StepTask final : public Task {
         context_(context) {}
 
   Need Begin() override {
-    const PodRecord* record = context_.journal.Find(pod_address_);
+    const PodRecord* record = PodJournal(context_).Find(pod_address_);
     if (record == nullptr) {
       return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
     }
@@ -47,8 +47,8 @@ class StepTask final : public Task {
   Need OnReply(Reply reply) override {
     if (auto* attributes = std::get_if<Result<std::vector<WorkerAttributes>>>(&reply)) {
       if (*attributes) {
-        context_.journal.HostKeys(pod_address_, HostKeysOf(**attributes), "guestAttributes");
-        context_.journal.VmNames(pod_address_, VmNamesOf(**attributes));
+        PodJournal(context_).HostKeys(pod_address_, HostKeysOf(**attributes), "guestAttributes");
+        PodJournal(context_).VmNames(pod_address_, VmNamesOf(**attributes));
       } else {
         unread_ = attributes->error();
       }
@@ -59,6 +59,10 @@ class StepTask final : public Task {
 
   Need OnWake() override { return Done(); }
 
+  std::size_t Workers() const override {
+    return run_.workers ? run_.workers->size() : run_.expected_workers;
+  }
+
   // Noted at once: the executor saves now and then, for many workers together.
   void OnApplied(int worker, const HostKeyText& learned_host_key) override {
     Note(worker, learned_host_key, digest_);
@@ -68,9 +72,9 @@ class StepTask final : public Task {
   void Note(int worker, const HostKeyText& learned_host_key, const std::string& digest) {
     if (!applied_.insert(worker).second) return;
     if (!learned_host_key.empty()) {
-      context_.journal.HostKeys(pod_address_, {{worker, {learned_host_key}}}, "firstUse");
+      PodJournal(context_).HostKeys(pod_address_, {{worker, {learned_host_key}}}, "firstUse");
     }
-    context_.journal.StepApplied(address_, pod_address_, worker, digest);
+    PodJournal(context_).StepApplied(address_, pod_address_, worker, digest);
   }
 
   Need Run() {
@@ -81,7 +85,7 @@ class StepTask final : public Task {
     }
     digest_ = rendered->digest;
     rendered->step.mark = fmt::format("{}/{}", context_.journal.state().lineage, address_);
-    const PodRecord& record = *context_.journal.Find(pod_address_);
+    const PodRecord& record = *PodJournal(context_).Find(pod_address_);
     std::vector<WorkerAccess> workers = AccessToWorkers(pod_, record);
     if (ProgramsTakeFlags(context_.journal.state(), pod_, record)) {
       for (WorkerAccess& worker : workers) {
@@ -113,7 +117,7 @@ class StepTask final : public Task {
     count_ = workers.size();
     for (const WorkerAccess& worker : workers) {
       if (IsReadiness()) break;
-      context_.journal.StepRunsAgain(address_, pod_address_, worker.index, digest_);
+      PodJournal(context_).StepRunsAgain(address_, pod_address_, worker.index, digest_);
     }
     Need need = CallFor(
         [&steps = context_.steps, step = rendered->step, workers](StepObserver& observer,
@@ -144,8 +148,8 @@ class StepTask final : public Task {
         continue;
       }
       if (!outcome.learned_host_key.empty()) {
-        context_.journal.HostKeys(pod_address_, {{outcome.worker, {outcome.learned_host_key}}},
-                                  "firstUse");
+        PodJournal(context_).HostKeys(pod_address_, {{outcome.worker, {outcome.learned_host_key}}},
+                                      "firstUse");
       }
       Failed& alike = failed[outcome.shared.empty() ? outcome.message : outcome.shared];
       alike.message = outcome.message;
@@ -156,7 +160,7 @@ class StepTask final : public Task {
       }
     }
     if (failed.empty()) {
-      if (IsReadiness()) context_.journal.ReadinessProved(pod_);
+      if (IsReadiness()) PodJournal(context_).ReadinessProved(pod_);
       return Done();
     }
     std::vector<std::string> causes;
@@ -216,54 +220,6 @@ std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
   run.step.kind = Step::Kind::kReadiness;
   run.step.timeout = limit.value_or(run.step.timeout);
   return MakeStepTask(StepAddress(pod, kReadinessStepName), run, context);
-}
-
-namespace {
-
-std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
-  const PodChange& pod = *AsPod(change);
-  const PodSpec& wanted = pod.wanted;
-  std::vector<std::unique_ptr<Task>> tasks;
-  switch (change.verb) {
-    case Verb::kKeep:
-    case Verb::kRun:
-      return nullptr;
-    case Verb::kDelete:
-    case Verb::kForget:
-      return MakeDeleteTask(change.address, change.verb == Verb::kForget, context);
-    case Verb::kUpdate:
-      // A stopped node takes no updates.
-      if (pod.power == Power::kStart) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
-      tasks.push_back(MakePatchTask(wanted, pod.fields, context));
-      if (pod.power == Power::kStop) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
-      return MakeSequence(std::move(tasks));
-    case Verb::kDeleteThenCreate:
-      // Each half is journaled by itself: a run that ends between them leaves a state from which
-      // the next plan simply creates.
-      tasks.push_back(MakeDeleteTask(change.address, false, context));
-      [[fallthrough]];
-    case Verb::kCreate:
-      tasks.push_back(
-          MakeCreateTask(wanted, change.begun ? CreateKind::kResume : CreateKind::kNew, context));
-      break;
-    case Verb::kCreateThenDelete:
-      // The old node is deleted by a change of its own, once nobody is built on it any more.
-      tasks.push_back(MakeCreateTask(wanted, CreateKind::kBeforeDelete, context));
-      break;
-  }
-  // A node comes to life started.
-  if (wanted.desired_state == "STOPPED") {
-    tasks.push_back(MakePowerTask(wanted, Power::kStop, context));
-  }
-  return MakeSequence(std::move(tasks));
-}
-
-}  // namespace
-
-std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) {
-  if (const Kind* kind = change.payload.kind()) return kind->MakeTask(change, context);
-  if (const StepChange* run = AsStep(change)) return MakeStepTask(change.address, *run, context);
-  return MakePodTask(change, context);
 }
 
 }  // namespace podctl

@@ -91,7 +91,9 @@ class TrainingJobKind final : public Kind {
     return SettleTraining(address, seen, record, notes);
   }
 
-  Verdict Judge(const Judged& it) const override { return JudgeTraining(*this, it); }
+  std::unique_ptr<KindPlan> Begin(const PlanQuestion& /*question*/) const override {
+    return EachByItself(*this, JudgeTraining);
+  }
 
   Value WritePayload(const Payload& payload) const override {
     return plan_file::Writer::ToValue(*payload.As<TrainingJobSpec>());

@@ -1,0 +1,188 @@
+#include "plans/kinds/pod/kind.h"
+
+#include <fmt/format.h>
+
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/drift.h"
+#include "plans/kinds/pod/journal.h"
+#include "plans/kinds/pod/members.h"
+#include "plans/kinds/pod/plan.h"
+#include "plans/kinds/pod/power.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/tasks.h"
+#include "plans/kinds/step/record.h"
+#include "plans/spec/runtime_flags.h"
+
+namespace podctl {
+namespace {
+
+std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
+  const PodChange& pod = *AsPod(change);
+  const PodSpec& wanted = pod.wanted;
+  std::vector<std::unique_ptr<Task>> tasks;
+  switch (change.verb) {
+    case Verb::kKeep:
+    case Verb::kRun:
+      return nullptr;
+    case Verb::kDelete:
+    case Verb::kForget:
+      return MakeDeleteTask(change.address, change.verb == Verb::kForget, context);
+    case Verb::kUpdate:
+      // A stopped node takes no updates.
+      if (pod.power == Power::kStart) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
+      tasks.push_back(MakePatchTask(wanted, pod.fields, context));
+      if (pod.power == Power::kStop) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
+      return MakeSequence(std::move(tasks));
+    case Verb::kDeleteThenCreate:
+      // Each half is journaled by itself: a run that ends between them leaves a state from which
+      // the next plan simply creates.
+      tasks.push_back(MakeDeleteTask(change.address, false, context));
+      [[fallthrough]];
+    case Verb::kCreate:
+      tasks.push_back(
+          MakeCreateTask(wanted, change.begun ? CreateKind::kResume : CreateKind::kNew, context));
+      break;
+    case Verb::kCreateThenDelete:
+      // The old node is deleted by a change of its own, once nobody is built on it any more.
+      tasks.push_back(MakeCreateTask(wanted, CreateKind::kBeforeDelete, context));
+      break;
+  }
+  // A node comes to life started.
+  if (wanted.desired_state == "STOPPED") {
+    tasks.push_back(MakePowerTask(wanted, Power::kStop, context));
+  }
+  return MakeSequence(std::move(tasks));
+}
+
+bool RuntimeIsSensitive(const PodSpec& pod) {
+  const auto entry = pod.metadata.find(kRuntimeVariablesKey);
+  return entry != pod.metadata.end() && entry->second.sensitive;
+}
+
+void VisitPod(PodSpec& pod, const SecretVisitor& visit) {
+  const Address address = PodAddress(pod.name);
+  for (auto& [key, entry] : pod.metadata) {
+    if (entry.sensitive) visit(fmt::format("metadata.{} of {}", key, address), entry.text);
+  }
+  if (RuntimeIsSensitive(pod)) {
+    for (auto& [name, text] : pod.runtime_env) {
+      visit(fmt::format("runtimeEnv.{} of {}", name, address), text);
+    }
+  }
+  for (StepSpec& step : pod.bootstrap) {
+    if (!step.sensitive) continue;
+    const Address of = StepAddress(pod.name, step.name);
+    visit(fmt::format("the script of {}", of), step.run);
+    for (auto& [name, text] : step.env) visit(fmt::format("env.{} of {}", name, of), text);
+  }
+}
+
+class PodKind final : public Kind {
+ public:
+  const RecordCodec& codec() const override { return PodRecord::Codec(); }
+
+  std::vector<Declared> DeclaredIn(const Spec& spec) const override {
+    std::vector<Declared> pods;
+    pods.reserve(spec.pods.size());
+    for (const PodSpec& pod : spec.pods) {
+      pods.push_back({PodAddress(pod.name), pod.place, Payload(&pod, this), pod.depends_on});
+    }
+    return pods;
+  }
+  std::vector<Address> BuiltOn(const AnyRecord& record) const override {
+    return record.As<PodRecord>().depends_on;
+  }
+
+  std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override {
+    return BeginPodPlan(*this, question);
+  }
+
+  Value WritePayload(const Payload& payload) const override {
+    return plan_file::Writer::ToValue(*payload.As<PodChange>());
+  }
+  Payload ReadPayload(const Value& value, const std::string& way,
+                      std::string* problem) const override {
+    PodChange change;
+    plan_file::Reader::Read(value, way, *problem, change);
+    return {std::move(change), this};
+  }
+  // The headline names one pod and node, and the payload may hold another.
+  std::string WhatCannotBe(const Change& change) const override {
+    if (change.verb == Verb::kRun) return "cannot be changed so";
+    const auto& [wanted, node, fields, power, lost, node_state] = *AsPod(change);
+    bool same = false;
+    if (IsDelete(change)) {
+      same = change.address.deposed.empty() || change.address.deposed == node.node;
+    } else {
+      same = change.address == PodAddress(wanted.name) &&
+             (IsKeep(change) || node == NodeName{wanted.project, wanted.zone, wanted.node_id});
+    }
+    return same ? "" : "is the name of something else in it";
+  }
+  std::vector<AttributeChange> ShownOf(const Change& change,
+                                       const ReferenceLookup& nodes) const override {
+    return NewAttributes(AsPod(change)->wanted, nodes);
+  }
+  void VisitSecrets(const Address& /*address*/, Payload* payload,
+                    const SecretVisitor& visit) const override {
+    if (auto* change = payload->Edit<PodChange>()) return VisitPod(change->wanted, visit);
+    PodSpec declared = **payload->As<const PodSpec*>();
+    VisitPod(declared, visit);
+    if (!RuntimeIsSensitive(declared)) return;
+    // The restart that podctl makes itself checks the whole entry.
+    visit(fmt::format("env.{} of {}", kRuntimeVariablesKey,
+                      StepAddress(declared.name, kRuntimeStepName)),
+          declared.metadata[kRuntimeVariablesKey].text);
+  }
+
+  Value PublishedBefore(const Change& change, const AnyRecord* /*record*/,
+                        const Observation& observation) const override {
+    const Value* node = observation.Find(AsPod(change)->node);
+    return node == nullptr ? Value() : *node;
+  }
+  void Accept(const Drift& drift, const Observation& /*observation*/, State* state) const override {
+    AcceptDrift(drift, state);
+  }
+
+  void Note(const Change& change, TaskContext& context) const override {
+    const PodChange& pod = *AsPod(change);
+    PodJournal journal(context);
+    if (IsKeep(change)) return journal.NotePod(pod.wanted);
+    if (change.reason_code == ReasonCode::kByTriggers) {
+      journal.NoteReplacement(change.address, change.reason);
+    }
+    if (!pod.lost.empty()) journal.NoteLoss(change.address, pod.lost);
+    if (IsDelete(change) && change.address.deposed.empty()) journal.SeekNothing(change.address);
+  }
+  std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override {
+    return MakePodTask(change, context);
+  }
+  bool Conclude(const Address& whole, TaskContext& context) const override {
+    PodJournal journal(context);
+    const PodRecord* record = journal.Find(whole);
+    const bool lives = record != nullptr && record->exists() && !record->pending();
+    if (!lives || !IsRecovering(*record)) return false;
+    journal.RecoveryOver(whole);
+    return true;
+  }
+
+  std::string NoteAtStart(const Change& change, const State& state) const override {
+    if (AsPod(change)->lost.empty()) return {};
+    const PodRecord* record = Pods(state).Get(change.address);
+    if (record == nullptr || !record->recovery()) return {};
+    return fmt::format("was {}: it is made anew", RecoveryStory(*record->recovery()));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const Kind> MakePodKind() {
+  return std::make_unique<PodKind>();
+}
+
+const PodSpec& WantedPod(const Declared& declared) {
+  return **declared.wanted.As<const PodSpec*>();
+}
+
+}  // namespace podctl

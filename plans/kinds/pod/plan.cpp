@@ -1,0 +1,414 @@
+#include "plans/kinds/pod/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <list>
+#include <set>
+#include <utility>
+
+#include "plans/engine/plan_options.h"
+#include "plans/kinds/pod/capacity.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/drift.h"
+#include "plans/kinds/pod/facts.h"
+#include "plans/kinds/pod/kind.h"
+#include "plans/kinds/pod/node_ids.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/power.h"
+#include "plans/kinds/pod/queued_verdict.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/triggers.h"
+#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/spec/runtime_flags.h"
+#include "providers/base/text.h"
+#include "providers/slices.h"
+
+namespace podctl {
+namespace {
+
+class PodPlan final : public KindPlan {
+ public:
+  PodPlan(const Kind& kind, const PlanQuestion& question) : kind_(kind), it_(question) {}
+
+  Verdict Judge(const Judged& it) override {
+    verdict_ = {};
+    again_ = it.again;
+    refused_ = false;
+    const PodRecord* record = it.record == nullptr ? nullptr : &it.record->As<PodRecord>();
+    verdict_.change.address = it.address;
+    if (it.mode == PlanMode::kRefreshOnly) {
+      PlanRefresh(it.declared, *record);
+    } else if (it.declared == nullptr) {
+      PlanDelete(*record, &verdict_.change);
+    } else {
+      PlanPod(WantedPod(*it.declared), record, &verdict_.change);
+    }
+    return std::move(verdict_);
+  }
+
+  std::vector<Change> Rest() override {
+    for (const auto& [address, record] : Pods(it_.state)) {
+      for (const Object& deposed : record.deposed) {
+        Depose(address, deposed.locator, NameOf(record, deposed),
+               "an earlier run replaced it, and was not done");
+      }
+    }
+    return std::move(rest_);
+  }
+
+ private:
+  Payload Pack(PodChange change) const { return Payload(std::move(change), &kind_); }
+  static PodChange& PodOf(Change* change) { return *change->payload.Edit<PodChange>(); }
+
+  void Refuse(const SourcePlace& place, const Address& address, std::string summary,
+              std::string detail) {
+    Diagnostic diagnostic;
+    diagnostic.summary = std::move(summary);
+    diagnostic.place = place;
+    diagnostic.context = address.Text();
+    diagnostic.detail = std::move(detail);
+    verdict_.refusals.push_back(std::move(diagnostic));
+  }
+
+  void PlanPod(const PodSpec& given, const PodRecord* record, Change* change) {
+    PodSpec pod = given;
+    SettleNode(record, &pod);
+    change->payload = Pack({.wanted = pod, .node = NameOf(pod)});
+    if (record == nullptr) {
+      PlanNew(pod, change);
+    } else {
+      PlanKnown(pod, *record, change);
+    }
+    const bool lives_on = LivesOn(*change);
+    const Value* node = lives_on ? it_.observation.Find(AsPod(*change)->node) : nullptr;
+    if (lives_on && (node == nullptr || refused_)) return;
+    if (lives_on) {
+      verdict_.published =
+          IsKeep(*change) ? node : &planned_.emplace_back(NodeAfter(*node, change->attributes));
+    }
+    if (StaysStopped(pod, node)) return;
+    const std::string flags = std::string("metadata.") + kRuntimeVariablesKey;
+    const bool changes_flags =
+        std::any_of(change->attributes.begin(), change->attributes.end(),
+                    [&](const AttributeChange& each) { return each.path == flags; });
+    verdict_.facts.own =
+        PodFacts{change->payload, NameOf(pod), record, node, IsReplace(*change), changes_flags};
+  }
+
+  void PlanNew(const PodSpec& pod, Change* change) {
+    const NodeName& node = AsPod(*change)->node;
+    const NodeName first = node.slices > 1 ? SliceName(node, 0) : node;
+    if (it_.observation.Find(node) != nullptr || it_.observation.Find(first) != nullptr) {
+      RefuseTaken(pod, change->address, first);
+      return;
+    }
+    const auto queued =
+        pod.queued ? it_.observation.queued.find(QueuedNameOf(pod)) : it_.observation.queued.end();
+    if (queued != it_.observation.queued.end()) {
+      refused_ = true;
+      verdict_.refusals.push_back(
+          QueueTaken(pod, change->address, queued->second, it_.state, it_.options.state_place));
+      return;
+    }
+    PlanCreate(pod, false, change);
+  }
+
+  // `first`: the first node of those that it stands for.
+  void RefuseTaken(const PodSpec& pod, const Address& address, const NodeName& first) {
+    refused_ = true;
+    const Value* node = it_.observation.Find(NameOf(pod));
+    const Value* one = it_.observation.Find(first);
+    const bool going = IsGoing(node) || IsGoing(one);
+    std::string detail = going ? GoingHint("nodeId")
+                               : TakenHint(pod, address, node == nullptr ? one : node, it_.state,
+                                           it_.options.state_place);
+    for (const auto& [other, record] : Pods(it_.state)) {
+      if (NameOf(record) != NameOf(pod) || other == address) continue;
+      detail = fmt::format(
+          "It is {} in the state. Keep that name, say that it moved with `moved: [{{from: {}, to: "
+          "{}}}]`, or give this pod a `nodeId` of its own.",
+          other, other, address);
+    }
+    Refuse(pod.place, address,
+           fmt::format("a node named `{}` {} {}", pod.node_id,
+                       going ? "is still being deleted in" : "already exists in", pod.zone),
+           detail);
+  }
+
+  void PlanCreate(const PodSpec& pod, bool resume, Change* change) {
+    change->verb = Verb::kCreate;
+    change->begun = resume;
+    change->attributes = NewAttributes(pod, it_.nodes);
+  }
+
+  void PlanKnown(const PodSpec& pod, const PodRecord& record, Change* change) {
+    const bool ours = record.exists() || record.pending().has_value();
+    const Value* node = ours ? it_.observation.Find(NameOf(record)) : nullptr;
+    NoteDrift(pod, record, node);
+    const Value* queued = it_.observation.FindQueued(record);
+    const bool told = queued != nullptr && PlanQueued({pod, record, node, *queued}, change);
+    if (!told && node == nullptr) PlanWithoutNode(pod, record, change);
+    if (!told && node != nullptr) PlanWithNode(pod, record, *node, change);
+    GoOnRecovering(record, change);
+  }
+
+  void PlanWithoutNode(const PodSpec& pod, const PodRecord& record, Change* change) {
+    const bool begun = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
+    if (begun && NameOf(record) == AsPod(*change)->node) {
+      const bool heard = !record.pending()->operation.empty();
+      change->reason = heard ? "its creation, begun by an earlier run, is under way"
+                             : "an earlier run ended before it heard whether its creation began";
+      return PlanCreate(pod, heard, change);
+    }
+    ExplainMissing(pod, record, change);
+    PlanNew(pod, change);
+  }
+
+  void PlanWithNode(const PodSpec& pod, const PodRecord& record, const Value& node,
+                    Change* change) {
+    const std::string state = NodeState(node);
+    const PodDiff diff = Diff(pod, record, node);
+    if (NameOf(record) != AsPod(*change)->node) {
+      PlanMove(pod, record, diff, change);
+    } else if (state == "CREATING") {
+      change->reason = "its creation, begun by an earlier run, is under way";
+      PlanCreate(pod, true, change);
+    } else if (IsTerminalState(state) || state == "DELETING") {
+      // preventDestroy does not hold here: there is nothing left that it could protect.
+      change->reason_code = ReasonCode::kTainted;
+      change->reason = state == "DELETING" ? "it is being deleted" : "it is " + state;
+      PodOf(change).node_state = state;
+      if (state != "DELETING") PodOf(change).lost = state;
+      change->attributes = NewAttributes(pod, it_.nodes);
+      ChooseReplace(pod, record, change);
+    } else {
+      PlanExisting(pod, record, diff, node, change);
+    }
+    NoteDifferences(*change, diff.attributes, &verdict_.facts);
+  }
+
+  // A pod whose queued resource is there. False: its node says what is to be done.
+  bool PlanQueued(const QueuedPod& queue, Change* change) {
+    QueuedVerdict verdict = JudgeQueued(queue.record, queue.queued, queue.node != nullptr);
+    if (verdict.kind == QueuedVerdict::Kind::kNodeTells) return false;
+    PodDiff diff;
+    if (verdict.kind == QueuedVerdict::Kind::kWaits) {
+      const Value::List& specs = queue.queued["tpu"]["nodeSpec"].AsList();
+      if (!specs.empty()) diff = Diff(queue.pod, queue.record, specs.front()["node"]);
+      std::erase_if(diff.attributes, [](const auto& each) { return !each.forces_replacement; });
+      change->reason = verdict.reason;
+      PlanCreate(queue.pod, true, change);
+      const bool same = !diff.forces_replacement && NameOf(queue.record) == AsPod(*change)->node;
+      if (same && !again_) return true;
+      verdict.reason = same ? "it was requested" : "the spec asks for something else by now";
+      change->reason_code = same ? ReasonCode::kByRequest : ReasonCode::kCannotUpdate;
+    } else {
+      change->reason_code = ReasonCode::kTainted;
+    }
+    // preventDestroy does not hold here: there is nothing (yet, or left) that it could protect.
+    change->reason = verdict.reason;
+    PodOf(change).lost = verdict.lost;
+    change->attributes =
+        diff.attributes.empty() ? CreateAttributes(queue.pod, it_.nodes) : diff.attributes;
+    ChooseReplace(queue.pod, queue.record, change);
+    NoteDifferences(*change, diff.attributes, &verdict_.facts);
+    return true;
+  }
+
+  PodDiff Diff(const PodSpec& pod, const PodRecord& record, const Value& node) const {
+    const bool remembered = it_.observation.remembered.contains(NameOf(record));
+    return DiffPod(pod, &record, node, it_.nodes, remembered ? &it_.state.digest_key : nullptr);
+  }
+
+  // The node has another place or name than the spec wants.
+  void PlanMove(const PodSpec& pod, const PodRecord& record, PodDiff diff, Change* change) {
+    const NodeName& node = AsPod(*change)->node;
+    if (it_.observation.Find(node) != nullptr) RefuseTaken(pod, change->address, node);
+    const auto add = [&](const char* path, const std::string& before, const std::string& after) {
+      if (before != after) {
+        diff.attributes.push_back({path, Value(before), Value(after), true, false, true});
+      }
+    };
+    add("nodeId", record.current.locator, pod.node_id);
+    add("zone", record.zone, pod.zone);
+    add("project", record.project, pod.project);
+    ReplaceForDifference(diff, change);
+    PlanReplace(pod, record, change);
+  }
+
+  static void ReplaceForDifference(const PodDiff& diff, Change* change) {
+    std::vector<std::string> reasons;
+    for (const AttributeChange& attribute : diff.attributes) {
+      if (attribute.forces_replacement) reasons.push_back(attribute.path);
+    }
+    change->reason_code = ReasonCode::kCannotUpdate;
+    change->reason = fmt::format("{} cannot be changed in place", fmt::join(reasons, ", "));
+    change->attributes = diff.attributes;
+  }
+
+  void PlanExisting(const PodSpec& pod, const PodRecord& record, const PodDiff& diff,
+                    const Value& node, Change* change) {
+    const std::string trigger = record.replace_because().empty()
+                                    ? FindTrigger(pod.lifecycle, it_.facts)
+                                    : record.replace_because();
+    if (diff.forces_replacement) {
+      ReplaceForDifference(diff, change);
+    } else if (again_) {
+      change->reason_code = ReasonCode::kByRequest;
+      change->reason = "it was requested";
+      change->attributes = diff.attributes;
+    } else if (!trigger.empty()) {
+      change->reason_code = ReasonCode::kByTriggers;
+      change->reason = trigger;
+      change->attributes = diff.attributes;
+    } else {
+      PlanInPlace(pod, diff, node, change);
+      return;
+    }
+    if (pod.desired_state == "STOPPED") AddStateChange(&node, pod, &change->attributes);
+    PlanReplace(pod, record, change);
+  }
+
+  void PlanInPlace(const PodSpec& pod, const PodDiff& diff, const Value& node, Change* change) {
+    const std::optional<Power> power = WantedPower(pod, node);
+    if (power == Power::kStop && WorkerCount(node) > 1) {
+      Refuse(pod.place, change->address,
+             fmt::format("pod `{}` has {} and cannot be stopped", pod.name,
+                         Plural(WorkerCount(node), "worker")),
+             "Only single-host nodes can be stopped; others can only be deleted.");
+    }
+    if (diff.patch_fields.empty() && !power) return;
+    change->verb = Verb::kUpdate;
+    PodOf(change).fields = diff.patch_fields;
+    PodOf(change).power = power;
+    change->attributes = diff.attributes;
+    if (power) AddStateChange(&node, pod, &change->attributes);
+  }
+
+  void PlanReplace(const PodSpec& pod, const PodRecord& record, Change* change) {
+    if (record.prevent_destroy || pod.lifecycle.prevent_destroy) {
+      Refuse(pod.place, change->address, fmt::format("{} must not be destroyed", change->address),
+             fmt::format("This plan would replace it, because {}, but `lifecycle.preventDestroy` "
+                         "protects it.",
+                         change->reason));
+    }
+    ChooseReplace(pod, record, change);
+  }
+
+  // Which of the two nodes comes first.
+  void ChooseReplace(const PodSpec& pod, const PodRecord& record, Change* change) {
+    change->verb = Verb::kDeleteThenCreate;
+    change->begun = false;
+    if (!pod.lifecycle.create_before_destroy) return;
+    if (pod.project != record.project || pod.zone != record.zone) {
+      Refuse(pod.place, change->address, "createBeforeDestroy cannot be kept for this replacement",
+             "The pod moves to another zone or project, where podctl cannot have two nodes of one "
+             "pod. Remove `lifecycle.createBeforeDestroy` to have the old node deleted first, or "
+             "give the pod of the new zone another name.");
+      return;
+    }
+    if (record.queued) {
+      Refuse(pod.place, change->address, "createBeforeDestroy cannot be kept for this replacement",
+             "The old node comes from a queued resource, which is deleted with it. Remove "
+             "`lifecycle.createBeforeDestroy` to have it deleted first.");
+      return;
+    }
+    PodSpec fresh = pod;
+    if (pod.node_id == record.current.locator) {
+      ChooseFreeNodeId([this](const NodeName& name) { return IsTaken(name); }, &fresh);
+    }
+    taken_.insert(NameOf(fresh));
+    change->verb = Verb::kCreateThenDelete;
+    PodOf(change).node = NameOf(fresh);
+    PodOf(change).wanted = std::move(fresh);
+    Depose(change->address, record.current.locator, NameOf(record),
+           "its replacement is made first");
+  }
+
+  bool IsTaken(const NodeName& name) {
+    if (!std::exchange(knows_taken_, true)) {
+      for (const Declared* declared : it_.declared) {
+        const PodSpec& pod = WantedPod(*declared);
+        PodSpec settled;
+        settled.node_id = pod.node_id;
+        settled.node_id_given = pod.node_id_given;
+        SettleNode(Pods(it_.state).Get(PodAddress(pod.name)), &settled);
+        taken_.insert({pod.project, pod.zone, settled.node_id});
+      }
+      for (const auto& [address, record] : Pods(it_.state)) {
+        taken_.insert(NameOf(record));
+        for (const Object& deposed : record.deposed) taken_.insert(NameOf(record, deposed));
+      }
+    }
+    return taken_.contains(name) || it_.observation.Find(name) != nullptr;
+  }
+
+  void NoteDrift(const PodSpec& pod, const PodRecord& record, const Value* node) {
+    if (!it_.options.refresh &&
+        (node == nullptr || it_.observation.remembered.contains(NameOf(record)))) {
+      return;  // nobody looked
+    }
+    const bool only_news = it_.options.mode == PlanMode::kRefreshOnly;
+    verdict_.drift = FindDrift(
+        verdict_.change.address,
+        {pod, record, node, it_.state.digest_key, only_news, it_.observation.FindQueued(record)});
+  }
+
+  void PlanDelete(const PodRecord& record, Change* change) {
+    const NodeName node = NameOf(record);
+    change->payload = Pack({.wanted = {}, .node = node});
+    const bool coming = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
+    const bool queued = it_.observation.FindQueued(record) != nullptr;
+    const bool there =
+        queued || ((record.exists() || coming) && it_.observation.Find(node) != nullptr);
+    change->verb = there || coming ? Verb::kDelete : Verb::kForget;
+    change->attributes = DeleteAttributes(record);
+    if (record.prevent_destroy && there) {
+      Refuse({}, change->address, fmt::format("{} must not be destroyed", change->address),
+             "`lifecycle.preventDestroy` protects it. Put the pod back into the spec with "
+             "`preventDestroy: false` and apply that first.");
+    }
+  }
+
+  // The old node goes when the new one works and nobody is built on the old one any more.
+  void Depose(const Address& address, const std::string& node_id, const NodeName& node,
+              std::string reason) {
+    Change change;
+    change.address = address;
+    change.address.deposed = node_id;
+    change.payload = Pack({.wanted = {}, .node = node});
+    change.verb = Verb::kDelete;
+    change.reason = std::move(reason);
+    rest_.push_back(std::move(change));
+  }
+
+  void PlanRefresh(const Declared* declared, const PodRecord& record) {
+    PodSpec pod = declared == nullptr ? PodSpec{} : WantedPod(*declared);
+    SettleNode(&record, &pod);
+    if (record.exists()) NoteDrift(pod, record, it_.observation.Find(NameOf(record)));
+    verdict_.planned = declared != nullptr;
+    verdict_.change.payload = Pack({.wanted = std::move(pod), .node = NameOf(record)});
+  }
+
+  const Kind& kind_;
+  const PlanQuestion it_;
+  std::vector<Change> rest_;
+  std::list<Value> planned_;  // nodes as this plan will have changed them
+  std::set<NodeName> taken_;  // filled when first asked
+  bool knows_taken_ = false;
+  // Of the pod that is being judged.
+  Verdict verdict_;
+  bool again_ = false;
+  bool refused_ = false;  // its node is somebody else's
+};
+
+}  // namespace
+
+std::unique_ptr<KindPlan> BeginPodPlan(const Kind& kind, const PlanQuestion& question) {
+  return std::make_unique<PodPlan>(kind, question);
+}
+
+}  // namespace podctl

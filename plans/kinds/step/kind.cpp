@@ -1,0 +1,89 @@
+#include "plans/kinds/step/kind.h"
+
+#include <fmt/format.h>
+
+#include "plans/kinds/pod/kind.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/tasks.h"
+#include "plans/kinds/step/change.h"
+#include "plans/kinds/step/members.h"
+#include "plans/kinds/step/plan.h"
+#include "plans/kinds/step/record.h"
+#include "plans/spec/local_files.h"
+#include "providers/base/worker_names.h"
+
+namespace podctl {
+
+namespace {
+
+// As a worker number has at most five digits in a spec (WorkerSelection).
+constexpr int kMostWorkers = 100'000;
+
+class StepKind final : public Kind {
+ public:
+  const RecordCodec& codec() const override { return StepRecord::Codec(); }
+
+  std::vector<Declared> PartsOf(const Declared& whole) const override {
+    if (whole.address.kind != kPodKind) return {};
+    return StepsOf(*this, WantedPod(whole));
+  }
+  Address WholeOf(const Address& address) const override { return PodAddress(PodNameOf(address)); }
+
+  std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override {
+    return BeginStepPlan(*this, question);
+  }
+
+  Value WritePayload(const Payload& payload) const override {
+    return plan_file::Writer::ToValue(*payload.As<StepChange>());
+  }
+  Payload ReadPayload(const Value& value, const std::string& way,
+                      std::string* problem) const override {
+    StepChange run;
+    plan_file::Reader::Read(value, way, *problem, run);
+    return {std::move(run), this};
+  }
+  void StartAt(const std::string& folder, Payload* payload) const override {
+    for (StepFile& file : payload->Edit<StepChange>()->step.files) {
+      file.source = PathFrom(folder, file.source);
+    }
+  }
+  // Limits that the planner keeps and that whoever shows or carries out a plan relies on.
+  std::string WhatCannotBe(const Change& change) const override {
+    if (change.verb != Verb::kRun) return "cannot be changed so";
+    const StepChange& run = *AsStep(change);
+    for (const auto& workers : {run.workers, run.selected}) {
+      for (const int worker : workers.value_or(std::vector<int>{})) {
+        if (worker < 0 || worker >= kMostWorkers) return "names a worker that cannot be";
+      }
+    }
+    return run.expected_workers > kMostWorkers ? "has more workers than can be" : "";
+  }
+  void VisitSecrets(const Address& address, Payload* payload,
+                    const SecretVisitor& visit) const override {
+    auto& run = *payload->Edit<StepChange>();
+    if (!run.sensitive) return;
+    if (run.step.kind == Step::Kind::kScript) {
+      visit(fmt::format("the script of {}", address), run.step.script);
+    }
+    for (auto& [name, text] : run.step.env) visit(fmt::format("env.{} of {}", name, address), text);
+  }
+
+  std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override {
+    return MakeStepTask(change.address, *AsStep(change), context);
+  }
+
+  std::string WorkerLabel(const Change& change, int worker,
+                          const ReferenceLookup& nodes) const override {
+    const std::string pod = PodNameOf(change.address);
+    const Value* node = nodes(PodAddress(pod));
+    return podctl::WorkerLabel(pod, worker, node == nullptr ? 0 : WorkersPerSlice(*node));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<const Kind> MakeStepKind() {
+  return std::make_unique<StepKind>();
+}
+
+}  // namespace podctl
