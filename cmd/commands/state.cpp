@@ -16,6 +16,7 @@
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
+#include "plans/engine/observe.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "providers/base/text.h"
@@ -90,14 +91,14 @@ int RunStatus(Wiring& wiring) {
   auto provider = wiring.provider();
   if (!provider) return ShowFailure(wiring, provider.error());
   auto observation =
-      Observe({}, *state, **provider, wiring.options().parallelism, wiring.interrupt().drain(),
-              true, PlaceFlags(wiring.options()), nullptr, wiring.kinds().all);
+      Observe({Spec{}, *state, true, PlaceFlags(wiring.options())}, wiring.kinds().all, **provider,
+              wiring.options().parallelism, wiring.interrupt().drain());
   if (!observation) {
     if (wiring.interrupt().requested()) return kInterruptedExitCode;
     return ShowFailure(wiring, observation.error());
   }
   std::vector<std::string> notes;
-  const State settled = Settle(*state, *observation, &notes, wiring.kinds().all);
+  const State settled = Settle(*state, *observation, wiring.kinds().all, &notes);
   const auto rows = StatusRows(settled, *observation);
   const auto text = [&](Streams& streams) {
     const bool color = streams.color && streams.out_is_terminal;

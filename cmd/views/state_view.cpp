@@ -264,10 +264,10 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
   for (const auto& [address, record] : Pods(settled)) {
     const std::string& pod = address.name;
     StatusRow row{pod, "GONE", "-", "-", record.zone, "-", {}};
-    const Value* queued = observation.FindQueued(record);
+    const Value* queued = PodsIn(observation).FindQueued(record);
     const bool over =
         queued != nullptr && gcp::PhaseOf(gcp::QueuedState(*queued)) != gcp::QueuedPhase::kActive;
-    const Value* node = observation.Find(NameOf(record));
+    const Value* node = PodsIn(observation).Find(NameOf(record));
     if (over) {
       // Until it is ACTIVE, and when it is no more, the request says more than a node could.
       row.state = gcp::QueuedState(*queued);

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <list>
+#include <set>
+#include <utility>
 
-#include "plans/kinds/pod/refresh.h"
 #include "plans/spec/spec.h"
 
 namespace podctl {
@@ -32,7 +33,73 @@ class SeparatePlan final : public KindPlan {
   std::list<Value> published_;
 };
 
+// A look at each thing that is declared or remembered.
+class SeparateSurvey final : public KindSurvey {
+ public:
+  SeparateSurvey(const Kind& kind, const SurveyQuestion& question)
+      : kind_(kind), question_(question) {}
+
+  std::vector<Errand> Next(Observation* /*observation*/) override {
+    if (std::exchange(asked_, true)) return {};
+    std::set<Address> named;
+    for (const Declared& declared : kind_.DeclaredIn(question_.spec)) {
+      const auto record = question_.state.records.find(declared.address);
+      named.insert(declared.address);
+      Add(declared.address, &declared,
+          record == question_.state.records.end() ? nullptr : &record->second);
+    }
+    for (const auto& [address, record] : question_.state.records) {
+      if (address.kind == kind_.name() && !named.contains(address)) Add(address, nullptr, &record);
+    }
+    return std::move(errands_);
+  }
+
+ private:
+  void Add(const Address& address, const Declared* declared, const AnyRecord* record) {
+    auto look = kind_.Looks(declared, record, question_.refresh);
+    if (!look) return;
+    errands_.push_back(
+        [address, look = *std::move(look)](Provider& provider, std::stop_token stop) -> Sighting {
+          return [address, seen = look(provider, std::move(stop))](Observation* observation) {
+            return Take(address, seen, observation);
+          };
+        });
+  }
+
+  static Result<void> Take(const Address& address, const Result<Value>& seen,
+                           Observation* observation) {
+    if (seen || seen.error().code == ErrorCode::kNotFound) {
+      observation->seen[address] = seen ? *seen : Value();
+    } else if (seen.error().code != ErrorCode::kUnimplemented) {
+      const Error& error = seen.error();
+      return MakeError(error.code, fmt::format("cannot look at {}: {}", address, error.message),
+                       error.hint);
+    }
+    return {};
+  }
+
+  const Kind& kind_;
+  const SurveyQuestion question_;
+  bool asked_ = false;
+  std::vector<Errand> errands_;
+};
+
 }  // namespace
+
+std::unique_ptr<KindSurvey> Kind::Survey(const SurveyQuestion& question) const {
+  return std::make_unique<SeparateSurvey>(*this, question);
+}
+
+void Kind::SettleAll(const Observation& observation, State* state,
+                     std::vector<std::string>* notes) const {
+  for (const auto& [address, seen] : observation.seen) {
+    const auto record = state->records.find(address);
+    if (address.kind != name() || record == state->records.end()) continue;
+    if (!Settle(address, seen, state->digest_key, &record->second, notes)) {
+      state->records.erase(record);
+    }
+  }
+}
 
 std::vector<Declared> Kind::DeclaredIn(const Spec& spec) const {
   std::vector<Declared> own;

@@ -17,6 +17,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/declared.h"
+#include "plans/engine/observation.h"
 #include "plans/engine/payload.h"
 #include "plans/spec/references.h"
 #include "providers/base/diagnostic.h"
@@ -30,7 +31,7 @@
 namespace podctl {
 
 struct PlanOptions;  // plan_options.h
-struct Observation;  // plans/kinds/pod/refresh.h
+class ListAhead;     // list_ahead.h
 class Provider;      // providers/provider.h
 class Task;          // plans/engine/task.h
 class ValueReader;   // plans/spec/value_reader.h
@@ -48,6 +49,30 @@ struct Section {
 // A question to the world, asked on any thread: kNotFound where the thing is gone, kUnimplemented
 // where nobody can answer it.
 using Look = std::function<Result<Value>(Provider& provider, std::stop_token stop)>;
+
+// What is to be looked at. All are lent until everything was.
+struct SurveyQuestion {
+  const Spec& spec;
+  const State& state;
+  // false: the state is believed, and only what an earlier run left open is looked at.
+  bool refresh = true;
+  // What a command that is advised needs to find this state, as in StatePlace.
+  std::string flags = {};
+  ListAhead* ahead = nullptr;  // lists that may have been begun
+};
+
+// Takes an answer into the observation, of which nobody else knows in the meantime.
+using Sighting = std::function<Result<void>(Observation* observation)>;
+// Asks the world, on any thread.
+using Errand = std::function<Sighting(Provider& provider, std::stop_token stop)>;
+
+// One look at the things of a kind, in rounds: what is asked next may hang on earlier answers.
+class KindSurvey {
+ public:
+  virtual ~KindSurvey() = default;
+  // Nothing: all was asked.
+  virtual std::vector<Errand> Next(Observation* observation) = 0;
+};
 
 // What later things may know of what becomes of an earlier one.
 struct Facts {
@@ -165,7 +190,11 @@ class Kind {
     return {};
   }
 
-  // ---- World. nullopt: there is nothing to look at. One of the pointers is not nullptr. `refresh`
+  // ---- World. Of a kind whose things are looked at one by one, Looks and Settle are enough.
+  virtual std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question) const;
+  virtual void SettleAll(const Observation& observation, State* state,
+                         std::vector<std::string>* notes) const;
+  // nullopt: there is nothing to look at. One of the pointers is not nullptr. `refresh`
   // false: only what an earlier run left open is looked at.
   virtual std::optional<Look> Looks(const Declared* /*declared*/, const AnyRecord* /*record*/,
                                     bool /*refresh*/) const {

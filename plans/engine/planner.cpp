@@ -8,7 +8,6 @@
 #include "plans/engine/graph.h"
 #include "plans/engine/moves.h"
 #include "plans/engine/targets.h"
-#include "plans/kinds/pod/refresh.h"
 
 namespace podctl {
 namespace {

@@ -18,8 +18,8 @@ std::optional<bool> SaidBySpec(const PodSpec& pod) {
 
 std::optional<bool> SaidByNode(const PodSpec& pod, const Observation& observation) {
   const NodeName name = NameOf(pod);
-  if (observation.remembered.contains(name)) return std::nullopt;
-  const Value* node = observation.Find(name);
+  if (PodsIn(observation).remembered.contains(name)) return std::nullopt;
+  const Value* node = PodsIn(observation).Find(name);
   const Value* said = node == nullptr ? nullptr : (*node)["metadata"].Find(gcp::kOsLoginKey);
   if (said == nullptr) return std::nullopt;
   return gcp::TurnsOsLoginOn(said->AsString());
@@ -34,7 +34,7 @@ Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& o
     if (!on) on = SaidByNode(pod, observation);
     const PodRecord* record = Pods(known).Get(PodAddress(pod.name));
     const bool has_record = record != nullptr;
-    if (!on && observation.remembered.contains(NameOf(pod))) {
+    if (!on && PodsIn(observation).remembered.contains(NameOf(pod))) {
       on = has_record && record->ssh.os_login_user.has_value();
     }
     // A plan that makes no pod needs no word of the project: what held at the last apply will do.

@@ -4,9 +4,10 @@
 #include <set>
 #include <utility>
 
+#include "plans/engine/list_ahead.h"
 #include "plans/engine/moves.h"
+#include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
-#include "plans/kinds/pod/list_ahead.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/renewed_keys.h"
 #include "plans/kinds/pod/unknown_fate.h"
@@ -186,8 +187,8 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   State known = wishes.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MovePods(run.spec, &known, run.problems);
   if (run.problems.has_errors()) return NoPlan{.problems = WithSourceLines(files, run.problems)};
-  auto observation = Observe(run.spec, known, *run.provider, wishes.parallelism, doors.stop,
-                             plan.refresh, wishes.flags, &*listing, run.kinds);
+  auto observation = Observe({run.spec, known, plan.refresh, wishes.flags, &*listing}, run.kinds,
+                             *run.provider, wishes.parallelism, doors.stop);
   if (!observation && doors.stop.stop_requested()) {
     return NoPlan{.why = NoPlan::Why::kInterrupted};
   }
@@ -199,7 +200,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   // A plan that takes drift into the state shows what the stored one does not say yet.
   const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
   run.settled =
-      Settle(only_refreshes ? known : std::move(known), run.observation, &run.notes, run.kinds);
+      Settle(only_refreshes ? known : std::move(known), run.observation, run.kinds, &run.notes);
   if (only_refreshes && plan.refresh) {
     TakeRenewedKeys(*run.provider, wishes.parallelism, doors.stop, &run.settled, &run.notes);
   }

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "plans/engine/observe.h"
 #include "plans/engine/plan_file/seal.h"
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/engine/plan_file/staleness.h"
@@ -294,8 +295,9 @@ class SavedRun {
     run_.provider = *doors_.provider;
     State base = saved_.prior.value_or(run_.stored);
     base.digest_key = run_.stored.digest_key;
-    auto observation = Observe(ThingsOfPlan(), base, *run_.provider, wishes_.plan.parallelism,
-                               doors_.stop, true, wishes_.plan.flags, nullptr, kinds_.all);
+    const Spec things = ThingsOfPlan();
+    auto observation = Observe({things, base, true, wishes_.plan.flags}, kinds_.all, *run_.provider,
+                               wishes_.plan.parallelism, doors_.stop);
     if (!observation) {
       if (doors_.stop.stop_requested()) none_.why = NoPlan::Why::kInterrupted;
       return Fail(observation.error());
@@ -311,7 +313,7 @@ class SavedRun {
           Join(changed, "\n  "));
     }
     run_.observation = std::move(*observation);
-    run_.settled = Settle(std::move(base), run_.observation, &run_.notes, kinds_.all);
+    run_.settled = Settle(std::move(base), run_.observation, kinds_.all, &run_.notes);
     return true;
   }
 

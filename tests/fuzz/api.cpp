@@ -3,6 +3,7 @@
 // An input is a line "METHOD STATUS" and the body: "list 200", "get 404", "create 409" … The same
 // answer is given to every request of the method. What is read goes on to where nodes end up: into
 // the state and into a plan.
+#include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
@@ -60,9 +61,9 @@ void PlanWith(const Value& node) {
   NodeHealth(node);
   NodeUid(node);
   Observation observation;
-  observation.nodes.emplace(kNode, node);
+  PodsIn(&observation).nodes.emplace(kNode, node);
   std::vector<std::string> notes;
-  const State state = Settle(OneRecord(), observation, &notes);
+  const State state = Settle(OneRecord(), observation, testing::AllKinds().all, &notes);
   for (const std::string& note : notes) ExpectShowable(note);
   const PodRecord& record = Pods(state).at(PodAddress("research"));
   Expect(AccessToWorkers("research", record).size() == WorkerCount(node),

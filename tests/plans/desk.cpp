@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plans/engine/moves.h"
+#include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/refresh.h"
@@ -93,13 +94,13 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   PlanOptions plan_with = plan_options;
   if (destroy) plan_with.mode = PlanMode::kDestroy;
   plan_with.moved = MovePods(spec, &state, run.diagnostics);
-  auto observation = Observe(spec, state, *provider_door, options.parallelism, {},
-                             plan_with.refresh, {}, nullptr, kinds);
+  auto observation =
+      Observe({spec, state, plan_with.refresh}, kinds, *provider_door, options.parallelism, {});
   if (!observation) return observation.error();
   run.observation = std::move(*observation);
   notes.clear();
   run.generation = stored->generation;
-  run.state = Settle(state, run.observation, &notes, kinds);
+  run.state = Settle(state, run.observation, kinds, &notes);
   const State& base = plan_with.mode == PlanMode::kRefreshOnly ? state : run.state;
   run.plan = podctl::MakePlan(spec, base, run.observation, plan_with, kinds, run.diagnostics);
   return run;

@@ -1,5 +1,5 @@
 // Lists that were begun early: the same answers, each asked for once, and no thread left behind.
-#include "plans/kinds/pod/list_ahead.h"
+#include "plans/engine/list_ahead.h"
 
 #include <gtest/gtest.h>
 

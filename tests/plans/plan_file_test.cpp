@@ -7,6 +7,7 @@
 
 #include <random>
 
+#include "plans/engine/observe.h"
 #include "plans/engine/plan_file/archive.h"
 #include "plans/engine/plan_file/members.h"
 #include "plans/engine/plan_file/seal.h"
@@ -267,7 +268,7 @@ class SavedPlanTest : public ::testing::Test {
     saved.plan = plan;
     State state = desk_.Stored();
     key_ = {state.digest_key.empty() ? "check" : state.digest_key, state.digest_key.empty()};
-    const auto observation = Observe({}, state, desk_.cloud, 1, {});
+    const auto observation = Observe({Spec{}, state}, AllKinds().all, desk_.cloud, 1, {});
     EXPECT_TRUE(observation.has_value());
     saved.nodes = TakeNodes(plan, state, *observation, key_);
     HideSecrets(key_, &saved.plan);
@@ -621,7 +622,7 @@ class StalenessTest : public SavedPlanTest {
     saved_ = Save(desk_.MakePlan());
   }
   std::vector<std::string> Changes() {
-    const auto observation = Observe({}, desk_.Stored(), desk_.cloud, 1, {});
+    const auto observation = Observe({Spec{}, desk_.Stored()}, AllKinds().all, desk_.cloud, 1, {});
     return FindChanges(saved_.nodes, *observation, key_);
   }
   SavedPlan saved_;

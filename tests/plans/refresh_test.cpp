@@ -7,6 +7,7 @@
 #include <string>
 
 #include "plans/engine/graph.h"
+#include "plans/engine/observe.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
@@ -14,10 +15,12 @@
 #include "plans/kinds/step/record.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
 
+using testing::AllKinds;
 using testing::Desk;
 using ::testing::ElementsAre;
 using testing::FakeProvider;
@@ -49,10 +52,10 @@ class RefreshTest : public ::testing::Test {
     State state;
     Steps(state)[Addr("bootstrap.a.x")].pod = Addr("pod.a");
     Pods(state)[Addr("pod.a")] = std::move(record);
-    auto observation = Observe({}, state, cloud_, 10, {});
+    auto observation = Observe({Spec{}, state}, AllKinds().all, cloud_, 10, {});
     EXPECT_TRUE(observation.has_value());
     notes_.clear();
-    return Settle(state, *observation, &notes_);
+    return Settle(state, *observation, AllKinds().all, &notes_);
   }
   static Intent Begun(const std::string& operation = "") {
     return {operation, "2026-11-20T14:30:00Z", 1};
@@ -75,7 +78,7 @@ TEST_F(RefreshTest, OneListForEachProjectAndZoneWhateverThePods) {
   }
   State state;
   Pods(state)[Addr("pod.old")] = Record("old");
-  ASSERT_TRUE(Observe(spec, state, cloud_, 10, {}).has_value());
+  ASSERT_TRUE(Observe({spec, state}, AllKinds().all, cloud_, 10, {}).has_value());
   std::vector<std::string> asked;
   for (const auto& call : cloud_.Calls()) asked.push_back(call.method + " " + call.target);
   EXPECT_THAT(asked, UnorderedElementsAre("list projects/p/locations/zone-a",
@@ -87,7 +90,7 @@ TEST_F(RefreshTest, AFailureNamesItsZone) {
   Spec spec;
   spec.pods.push_back(Pod("a", "zone-a"));
   cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no", "ask"));
-  const auto observation = Observe(spec, {}, cloud_, 10, {});
+  const auto observation = Observe({spec, State{}}, AllKinds().all, cloud_, 10, {});
   ASSERT_FALSE(observation.has_value());
   EXPECT_EQ(observation.error().code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(observation.error().message, "cannot list the nodes of p in zone-a: no");
@@ -105,7 +108,7 @@ TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
   Pods(state)[Addr("pod.c")].current.life = Creating{Begun()};
   const auto forbid = [&] {
     cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
-    return Observe({}, state, cloud_, 1, {}).error();
+    return Observe({Spec{}, state}, AllKinds().all, cloud_, 1, {}).error();
   };
   const Error error = forbid();
   EXPECT_THAT(error.hint, HasSubstr("  pod.a: create of a, begun at 2026-11-20T14:30:00Z, of which "
@@ -114,8 +117,9 @@ TEST_F(RefreshTest, AFailureTellsWhatIsPendingInItsZone) {
   EXPECT_THAT(error.hint, HasSubstr("lives on and costs"));
   EXPECT_THAT(error.hint, Not(HasSubstr("pod.c")));
   cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no"));
-  EXPECT_THAT(Observe({}, state, cloud_, 1, {}, true, " -f 'team a'").error().hint,
-              HasSubstr("    podctl state rm --force-forget pod.a -f 'team a'\n"));
+  EXPECT_THAT(
+      Observe({Spec{}, state, true, " -f 'team a'"}, AllKinds().all, cloud_, 1, {}).error().hint,
+      HasSubstr("    podctl state rm --force-forget pod.a -f 'team a'\n"));
   Pods(state)[Addr("pod.a")] = Record("a");
   EXPECT_EQ(forbid().hint, "");
 }
@@ -180,13 +184,14 @@ TEST_F(RefreshTest, APendingCreateThatStillRunsStaysPending) {
   record.current.life = Creating{Begun(operation->name)};
   State state;
   Pods(state)[Addr("pod.a")] = record;
-  const auto observation = Observe({}, state, slow, 10, {});
-  const State settled = Settle(state, *observation, &notes_);
+  const auto observation = Observe({Spec{}, state}, AllKinds().all, slow, 10, {});
+  const State settled = Settle(state, *observation, AllKinds().all, &notes_);
   EXPECT_EQ(Pods(settled).at(Addr("pod.a")).pending(), record.pending());
   // Even while the list does not show the node yet.
   Observation unlisted = *observation;
-  unlisted.nodes.clear();
-  EXPECT_EQ(Pods(Settle(state, unlisted, &notes_)).at(Addr("pod.a")).pending(), record.pending());
+  PodsIn(&unlisted).nodes.clear();
+  EXPECT_EQ(Pods(Settle(state, unlisted, AllKinds().all, &notes_)).at(Addr("pod.a")).pending(),
+            record.pending());
 }
 
 TEST_F(RefreshTest, APendingDeleteThatTookIsForgotten) {
@@ -220,10 +225,14 @@ TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
   Pods(state)[Addr("pod.a")] = Record("a");
   Pods(state)[Addr("pod.a")].current.life = Changing{Begun(operation->name)};
   // Each look moves the operation on: a list and a get a round.
-  const auto running = Observe({}, state, slow, 1, {});
-  EXPECT_TRUE(Pods(Settle(state, *running, &notes_)).at(Addr("pod.a")).pending().has_value());
-  const auto over = Observe({}, state, slow, 1, {});
-  EXPECT_FALSE(Pods(Settle(state, *over, &notes_)).at(Addr("pod.a")).pending().has_value());
+  const auto running = Observe({Spec{}, state}, AllKinds().all, slow, 1, {});
+  EXPECT_TRUE(Pods(Settle(state, *running, AllKinds().all, &notes_))
+                  .at(Addr("pod.a"))
+                  .pending()
+                  .has_value());
+  const auto over = Observe({Spec{}, state}, AllKinds().all, slow, 1, {});
+  EXPECT_FALSE(
+      Pods(Settle(state, *over, AllKinds().all, &notes_)).at(Addr("pod.a")).pending().has_value());
 }
 
 TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {

@@ -137,7 +137,7 @@ std::vector<SavedNode> TakeNodes(const Plan& plan, const State& state,
   for (const Change& change : plan.changes) interest.Add(change);
   for (const Drift& drift : plan.drift) interest.AddRecord(drift.address);
   for (const auto& [name, address] : interest.nodes()) {
-    nodes.push_back(Take(name, address, observation.Find(name), key));
+    nodes.push_back(Take(name, address, PodsIn(observation).Find(name), key));
   }
   return nodes;
 }
@@ -146,7 +146,8 @@ std::vector<std::string> FindChanges(const std::vector<SavedNode>& nodes,
                                      const Observation& observation, const SecretKey& key) {
   std::vector<std::string> changes;
   for (const SavedNode& before : nodes) {
-    const SavedNode after = Take(before.name, before.address, observation.Find(before.name), key);
+    const SavedNode after =
+        Take(before.name, before.address, PodsIn(observation).Find(before.name), key);
     const std::string change = ChangeOf(before, after);
     if (!change.empty()) changes.push_back(fmt::format("{}: {}", before.address, change));
   }

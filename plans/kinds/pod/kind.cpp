@@ -98,6 +98,14 @@ class PodKind final : public Kind {
     return BeginPodPlan(*this, question);
   }
 
+  std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question) const override {
+    return SurveyPods(question);
+  }
+  void SettleAll(const Observation& observation, State* state,
+                 std::vector<std::string>* notes) const override {
+    SettlePods(PodsIn(observation), state, notes);
+  }
+
   Value WritePayload(const Payload& payload) const override {
     return plan_file::Writer::ToValue(*payload.As<PodChange>());
   }
@@ -138,7 +146,7 @@ class PodKind final : public Kind {
 
   Value PublishedBefore(const Change& change, const AnyRecord* /*record*/,
                         const Observation& observation) const override {
-    const Value* node = observation.Find(AsPod(change)->node);
+    const Value* node = PodsIn(observation).Find(AsPod(change)->node);
     return node == nullptr ? Value() : *node;
   }
   void Accept(const Drift& drift, const Observation& /*observation*/, State* state) const override {

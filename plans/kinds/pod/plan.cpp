@@ -31,7 +31,8 @@ namespace {
 
 class PodPlan final : public KindPlan {
  public:
-  PodPlan(const Kind& kind, const PlanQuestion& question) : kind_(kind), it_(question) {}
+  PodPlan(const Kind& kind, const PlanQuestion& question)
+      : kind_(kind), it_(question), survey_(PodsIn(question.observation)) {}
 
   Verdict Judge(const Judged& it) override {
     verdict_ = {};
@@ -83,7 +84,7 @@ class PodPlan final : public KindPlan {
       PlanKnown(pod, *record, change);
     }
     const bool lives_on = LivesOn(*change);
-    const Value* node = lives_on ? it_.observation.Find(AsPod(*change)->node) : nullptr;
+    const Value* node = lives_on ? survey_.Find(AsPod(*change)->node) : nullptr;
     if (lives_on && (node == nullptr || refused_)) return;
     if (lives_on) {
       verdict_.published =
@@ -101,13 +102,12 @@ class PodPlan final : public KindPlan {
   void PlanNew(const PodSpec& pod, Change* change) {
     const NodeName& node = AsPod(*change)->node;
     const NodeName first = node.slices > 1 ? SliceName(node, 0) : node;
-    if (it_.observation.Find(node) != nullptr || it_.observation.Find(first) != nullptr) {
+    if (survey_.Find(node) != nullptr || survey_.Find(first) != nullptr) {
       RefuseTaken(pod, change->address, first);
       return;
     }
-    const auto queued =
-        pod.queued ? it_.observation.queued.find(QueuedNameOf(pod)) : it_.observation.queued.end();
-    if (queued != it_.observation.queued.end()) {
+    const auto queued = pod.queued ? survey_.queued.find(QueuedNameOf(pod)) : survey_.queued.end();
+    if (queued != survey_.queued.end()) {
       refused_ = true;
       verdict_.refusals.push_back(
           QueueTaken(pod, change->address, queued->second, it_.state, it_.options.state_place));
@@ -119,8 +119,8 @@ class PodPlan final : public KindPlan {
   // `first`: the first node of those that it stands for.
   void RefuseTaken(const PodSpec& pod, const Address& address, const NodeName& first) {
     refused_ = true;
-    const Value* node = it_.observation.Find(NameOf(pod));
-    const Value* one = it_.observation.Find(first);
+    const Value* node = survey_.Find(NameOf(pod));
+    const Value* one = survey_.Find(first);
     const bool going = IsGoing(node) || IsGoing(one);
     std::string detail = going ? GoingHint("nodeId")
                                : TakenHint(pod, address, node == nullptr ? one : node, it_.state,
@@ -146,9 +146,9 @@ class PodPlan final : public KindPlan {
 
   void PlanKnown(const PodSpec& pod, const PodRecord& record, Change* change) {
     const bool ours = record.exists() || record.pending().has_value();
-    const Value* node = ours ? it_.observation.Find(NameOf(record)) : nullptr;
+    const Value* node = ours ? survey_.Find(NameOf(record)) : nullptr;
     NoteDrift(pod, record, node);
-    const Value* queued = it_.observation.FindQueued(record);
+    const Value* queued = survey_.FindQueued(record);
     const bool told = queued != nullptr && PlanQueued({pod, record, node, *queued}, change);
     if (!told && node == nullptr) PlanWithoutNode(pod, record, change);
     if (!told && node != nullptr) PlanWithNode(pod, record, *node, change);
@@ -219,14 +219,14 @@ class PodPlan final : public KindPlan {
   }
 
   PodDiff Diff(const PodSpec& pod, const PodRecord& record, const Value& node) const {
-    const bool remembered = it_.observation.remembered.contains(NameOf(record));
+    const bool remembered = survey_.remembered.contains(NameOf(record));
     return DiffPod(pod, &record, node, it_.nodes, remembered ? &it_.state.digest_key : nullptr);
   }
 
   // The node has another place or name than the spec wants.
   void PlanMove(const PodSpec& pod, const PodRecord& record, PodDiff diff, Change* change) {
     const NodeName& node = AsPod(*change)->node;
-    if (it_.observation.Find(node) != nullptr) RefuseTaken(pod, change->address, node);
+    if (survey_.Find(node) != nullptr) RefuseTaken(pod, change->address, node);
     const auto add = [&](const char* path, const std::string& before, const std::string& after) {
       if (before != after) {
         diff.attributes.push_back({path, Value(before), Value(after), true, false, true});
@@ -343,27 +343,24 @@ class PodPlan final : public KindPlan {
         for (const Object& deposed : record.deposed) taken_.insert(NameOf(record, deposed));
       }
     }
-    return taken_.contains(name) || it_.observation.Find(name) != nullptr;
+    return taken_.contains(name) || survey_.Find(name) != nullptr;
   }
 
   void NoteDrift(const PodSpec& pod, const PodRecord& record, const Value* node) {
-    if (!it_.options.refresh &&
-        (node == nullptr || it_.observation.remembered.contains(NameOf(record)))) {
+    if (!it_.options.refresh && (node == nullptr || survey_.remembered.contains(NameOf(record)))) {
       return;  // nobody looked
     }
     const bool only_news = it_.options.mode == PlanMode::kRefreshOnly;
-    verdict_.drift = FindDrift(
-        verdict_.change.address,
-        {pod, record, node, it_.state.digest_key, only_news, it_.observation.FindQueued(record)});
+    verdict_.drift = FindDrift(verdict_.change.address, {pod, record, node, it_.state.digest_key,
+                                                         only_news, survey_.FindQueued(record)});
   }
 
   void PlanDelete(const PodRecord& record, Change* change) {
     const NodeName node = NameOf(record);
     change->payload = Pack({.wanted = {}, .node = node});
     const bool coming = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
-    const bool queued = it_.observation.FindQueued(record) != nullptr;
-    const bool there =
-        queued || ((record.exists() || coming) && it_.observation.Find(node) != nullptr);
+    const bool queued = survey_.FindQueued(record) != nullptr;
+    const bool there = queued || ((record.exists() || coming) && survey_.Find(node) != nullptr);
     change->verb = there || coming ? Verb::kDelete : Verb::kForget;
     change->attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {
@@ -388,13 +385,14 @@ class PodPlan final : public KindPlan {
   void PlanRefresh(const Declared* declared, const PodRecord& record) {
     PodSpec pod = declared == nullptr ? PodSpec{} : WantedPod(*declared);
     SettleNode(&record, &pod);
-    if (record.exists()) NoteDrift(pod, record, it_.observation.Find(NameOf(record)));
+    if (record.exists()) NoteDrift(pod, record, survey_.Find(NameOf(record)));
     verdict_.planned = declared != nullptr;
     verdict_.change.payload = Pack({.wanted = std::move(pod), .node = NameOf(record)});
   }
 
   const Kind& kind_;
   const PlanQuestion it_;
+  const PodSurvey& survey_;
   std::vector<Change> rest_;
   std::list<Value> planned_;  // nodes as this plan will have changed them
   std::set<NodeName> taken_;  // filled when first asked

@@ -1,25 +1,22 @@
-// Asks the API what is there now, and settles what an earlier run left pending.
+// What the service says of pods: every node of every project and zone that the spec or the state
+// names, their queued resources, and what became of requests that an earlier run began.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
-#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
-#include "providers/base/error.h"
 #include "providers/provider.h"
 #include "state/state.h"
 
 namespace podctl {
 
-class ListAhead;
-
-// What the API says: every node of every project and zone that the spec or the state names.
-struct Observation {
+struct PodSurvey {
   std::map<NodeName, Value> nodes;
   // The newest word on operations that the state holds as pending, by operation name.
   std::map<std::string, Operation> operations;
@@ -29,35 +26,26 @@ struct Observation {
   // Nodes that nobody looked at: they are as the state remembers them, and sensitive metadata
   // stands as its digest.
   std::set<NodeName> remembered;
-
   // Queued resources of the zones where the spec or the state has one.
   std::map<QueuedName, Value> queued;
-  // What the world says of the things of other kinds, as each kind asked; null: it is gone.
-  std::map<Address, Value> seen;
 
   const Value* Find(const NodeName& name) const;
-  // Of another kind; nullptr: nobody looked.
-  const Value* Seen(const Address& address) const;
   // Of a pod that has one; nullptr when it has none, or it is not there.
   const Value* FindQueued(const PodRecord& record) const;
 };
+// The part of an observation that is of pods; empty where nobody looked.
+const PodSurvey& PodsIn(const Observation& observation);
+PodSurvey& PodsIn(Observation* observation);
 
-// With `refresh` one paged list for each project and zone, up to `parallelism` at once; without,
-// the state is believed. Either way pending operations are looked up, and what became of a create
-// that was begun and is not in the list. The first failure is returned, naming the zone.
-// `flags`: what a command that it advises needs to find this state, as in StatePlace. `ahead`:
-// lists of v2 that may have been begun, by the same provider.
-Result<Observation> Observe(const Spec& spec, const State& state, Provider& provider,
-                            int parallelism, std::stop_token stop, bool refresh = true,
-                            const std::string& flags = {}, ListAhead* ahead = nullptr,
-                            Kinds kinds = {});
+// With refresh one paged list for each project and zone; without, the state is believed. Either way
+// pending operations are looked up, and what became of a create that was begun and is not in the
+// list. Errors name the zone.
+std::unique_ptr<KindSurvey> SurveyPods(const SurveyQuestion& question);
 
-// The state brought up to what was observed, without contacting anything: facts of live nodes are
-// taken over, finished intents are settled (a create that took is adopted, one that did not is
-// dropped, a delete that took is forgotten). A create of which nothing is known yet stays pending:
-// the node may still appear, and is podctl's. Notes for the user are appended to `notes`.
-State Settle(State state, const Observation& observation, std::vector<std::string>* notes,
-             Kinds kinds = {});
+// Facts of live nodes are taken over, finished intents are settled (a create that took is adopted,
+// one that did not is dropped, a delete that took is forgotten). A create of which nothing is known
+// yet stays pending: the node may still appear, and is podctl's.
+void SettlePods(const PodSurvey& survey, State* state, std::vector<std::string>* notes);
 
 // Takes over what the service says of one node: facts and uid. Host keys belong to one uid, so a
 // re-created node loses the old ones.

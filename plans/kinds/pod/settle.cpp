@@ -31,7 +31,7 @@ void NoteRuntime(const Address& address, const PodRecord& record, const Value& n
   Steps(*state)[RuntimeStepAddress(address)] = std::move(step);
 }
 
-bool StillRunning(const PendingAction& pending, const Observation& observation) {
+bool StillRunning(const PendingAction& pending, const PodSurvey& observation) {
   auto it = observation.operations.find(pending.operation);
   return it != observation.operations.end() && !it->second.done;
 }
@@ -44,7 +44,7 @@ void ForgetWorkers(PodRecord* record) {
 
 class Settlement {
  public:
-  Settlement(State& state, const Observation& observation, std::vector<std::string>& notes)
+  Settlement(State& state, const PodSurvey& observation, std::vector<std::string>& notes)
       : state_(state), observation_(observation), notes_(notes) {}
 
   void Run() {
@@ -171,7 +171,7 @@ class Settlement {
   }
 
   State& state_;
-  const Observation& observation_;
+  const PodSurvey& observation_;
   std::vector<std::string>& notes_;
 };
 
@@ -210,17 +210,8 @@ void SettleWantedId(PodRecord* record) {
   if (record->wanted_node_id == record->current.locator) record->wanted_node_id.clear();
 }
 
-State Settle(State state, const Observation& observation, std::vector<std::string>* notes,
-             Kinds kinds) {
-  Settlement(state, observation, *notes).Run();
-  for (const auto& [address, seen] : observation.seen) {
-    const auto record = state.records.find(address);
-    if (record == state.records.end()) continue;
-    const Kind* kind = FindKind(kinds, address.kind);
-    if (!kind->Settle(address, seen, state.digest_key, &record->second, notes))
-      state.records.erase(record);
-  }
-  return state;
+void SettlePods(const PodSurvey& survey, State* state, std::vector<std::string>* notes) {
+  Settlement(*state, survey, *notes).Run();
 }
 
 }  // namespace podctl

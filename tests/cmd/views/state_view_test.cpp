@@ -83,15 +83,15 @@ TEST(StateView, StatusTable) {
     node.Set("networkEndpoints", endpoints);
     record.observed = node;
     Pods(state)[Addr("pod." + name)] = record;
-    observation.nodes[NameOf(record)] = node;
+    PodsIn(&observation).nodes[NameOf(record)] = node;
   };
   add("research", "READY", "HEALTHY", 8);
   add("sick", "READY", "UNHEALTHY_MAINTENANCE", 1);
   add("taken", "PREEMPTED", "", 1);
   add("gone", "READY", "", 1);
-  observation.nodes.erase(NameOf(Pods(state)[Addr("pod.gone")]));
+  PodsIn(&observation).nodes.erase(NameOf(Pods(state)[Addr("pod.gone")]));
   add("coming", "CREATING", "", 0);
-  observation.nodes.erase(NameOf(Pods(state)[Addr("pod.coming")]));
+  PodsIn(&observation).nodes.erase(NameOf(Pods(state)[Addr("pod.coming")]));
   Pods(state)[Addr("pod.coming")].current.life = Creating{};
   const auto rows = StatusRows(state, observation);
   ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));

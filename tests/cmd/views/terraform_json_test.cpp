@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/engine/observe.h"
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
@@ -13,10 +14,12 @@
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
 
+using testing::AllKinds;
 using testing::Desk;
 using testing::ExpectGolden;
 using ::testing::HasSubstr;
@@ -36,7 +39,8 @@ class TerraformJsonTest : public ::testing::Test {
     HideSecrets({state.digest_key, false}, &saved.plan);
     if (state.serial > 0) {
       std::vector<std::string> notes;
-      saved.prior = Settle(state, *Observe({}, state, desk_.cloud, 1, {}), &notes);
+      saved.prior = Settle(state, *Observe({Spec{}, state}, AllKinds().all, desk_.cloud, 1, {}),
+                           AllKinds().all, &notes);
     }
     return saved;
   }

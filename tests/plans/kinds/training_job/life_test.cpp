@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plans/engine/observe.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
 #include "tests/plans/desk.h"
@@ -112,13 +113,13 @@ TEST_F(TrainingTest, AnIntentWithoutAnAnswerIsSettledByTheNextRun) {
   job.Set("state", "JOB_STATE_RUNNING");
   observation.seen[Addr(kAddress)] = job;
   std::vector<std::string> notes;
-  const State settled = Settle(state, observation, &notes, AllKinds().all);
+  const State settled = Settle(state, observation, AllKinds().all, &notes);
   EXPECT_EQ(TrainingJobs(settled).at(Addr(kAddress)).current.locator, kFirst);
   EXPECT_FALSE(TrainingJobs(settled).at(Addr(kAddress)).pending());
   EXPECT_THAT(notes, ElementsAre(HasSubstr("had submitted it")));
   observation.seen[Addr(kAddress)] = Value();
   notes.clear();
-  EXPECT_TRUE(TrainingJobs(Settle(state, observation, &notes, AllKinds().all))
+  EXPECT_TRUE(TrainingJobs(Settle(state, observation, AllKinds().all, &notes))
                   .at(Addr(kAddress))
                   .pending());
   EXPECT_THAT(notes, IsEmpty());

@@ -1,4 +1,4 @@
-#include "plans/kinds/pod/list_ahead.h"
+#include "plans/engine/list_ahead.h"
 
 namespace podctl {
 namespace {

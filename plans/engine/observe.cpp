@@ -1,0 +1,80 @@
+#include "plans/engine/observe.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace podctl {
+namespace {
+
+// Runs errands on some threads; what they bring back is taken in one at a time.
+class Errands {
+ public:
+  Errands(std::vector<Errand> errands, Provider& provider, std::stop_token stop,
+          Observation* observation)
+      : errands_(std::move(errands)),
+        provider_(provider),
+        stop_(std::move(stop)),
+        observation_(observation) {}
+
+  Result<void> Run(int parallelism) {
+    const auto threads =
+        std::min<std::size_t>(errands_.size(), static_cast<std::size_t>(std::max(1, parallelism)));
+    {
+      std::vector<std::jthread> workers;
+      for (std::size_t i = 1; i < threads; ++i) workers.emplace_back([this] { Work(); });
+      Work();
+    }
+    if (error_) return *error_;
+    return {};
+  }
+
+ private:
+  void Work() {
+    for (std::size_t i = next_++; i < errands_.size(); i = next_++) {
+      const Sighting sighting = errands_[i](provider_, stop_);
+      const std::lock_guard lock(mutex_);
+      const auto taken = sighting(observation_);
+      if (!taken && !error_) error_ = taken.error();
+    }
+  }
+
+  const std::vector<Errand> errands_;
+  Provider& provider_;
+  const std::stop_token stop_;
+  Observation* const observation_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<Observation> Observe(const SurveyQuestion& question, Kinds kinds, Provider& provider,
+                            int parallelism, std::stop_token stop) {
+  Observation observation;
+  std::vector<std::unique_ptr<KindSurvey>> surveys;
+  for (const Kind* kind : kinds) surveys.push_back(kind->Survey(question));
+  while (true) {
+    std::vector<Errand> errands;
+    for (const auto& survey : surveys) {
+      std::vector<Errand> next = survey->Next(&observation);
+      std::move(next.begin(), next.end(), std::back_inserter(errands));
+    }
+    if (errands.empty()) return observation;
+    const auto done = Errands(std::move(errands), provider, stop, &observation).Run(parallelism);
+    if (!done) return done.error();
+  }
+}
+
+State Settle(State state, const Observation& observation, Kinds kinds,
+             std::vector<std::string>* notes) {
+  for (const Kind* kind : kinds) kind->SettleAll(observation, &state, notes);
+  return state;
+}
+
+}  // namespace podctl
