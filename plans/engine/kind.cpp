@@ -116,6 +116,27 @@ void Kind::Accept(const Drift& drift, const Observation& observation, State* sta
   if (!stays) state->records.erase(record);
 }
 
+std::vector<Stake> Kind::Stakes(const StakeQuestion& question) const {
+  std::vector<Stake> stakes;
+  for (const Change& change : question.plan.changes) {
+    const Value* seen = question.observation.Seen(change.address);
+    if (change.payload.kind() != this || seen == nullptr) continue;
+    Value stake = StakeOf(change, *seen);
+    if (!stake.is_null()) stakes.push_back({change.address, std::move(stake)});
+  }
+  return stakes;
+}
+
+std::string Kind::Otherwise(const Stake& stake, const Observation& observation,
+                            const Digester& /*digest*/) const {
+  const Value* now = observation.Seen(stake.address);
+  return now == nullptr ? "" : DiffersFrom(stake.value, *now);
+}
+
+Result<void> Kind::Move(const Address& from, const Address& /*to*/, State* /*state*/) const {
+  return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} cannot have another name", from));
+}
+
 std::string Kind::WorkerLabel(const Change& change, int worker,
                               const ReferenceLookup& /*nodes*/) const {
   return fmt::format("{}/{}", change.address, worker);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -133,6 +134,22 @@ class KindPlan {
   virtual std::vector<Change> Rest() { return {}; }
 };
 
+// What has to be as it was when a plan is applied later, in the words of the kind at `address`.
+struct Stake {
+  Address address;
+  Value value;
+};
+// A keyed digest, for what may be secret.
+using Digester = std::function<std::string(const std::string& text)>;
+
+// What a plan relies on. All are lent for the call.
+struct StakeQuestion {
+  const Plan& plan;
+  const State& state;  // the settled one
+  const Observation& observation;
+  const Digester& digest;
+};
+
 // How a change is told. Where a member is empty, as of any other thing.
 struct ChangeWords {
   std::string title;     // in a plan, instead of the address: "trainingJob.a (in us-central1)"
@@ -185,6 +202,11 @@ class Kind {
   // What a thing that the state has was built on.
   virtual std::vector<Address> BuiltOn(const AnyRecord& /*record*/) const { return {}; }
 
+  // Gives what the state has under `from` the name `to`, with its parts and what others say of it.
+  // kAlreadyExists where `to` is taken, kInvalidArgument where it can have no other name; then
+  // nothing is changed.
+  virtual Result<void> Move(const Address& from, const Address& to, State* state) const;
+
   // What cannot be beside each other, of all that specs declare of the kind.
   virtual std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& /*all*/) const {
     return {};
@@ -232,10 +254,23 @@ class Kind {
   }
   virtual void VisitSecrets(const Address& /*address*/, Payload* /*payload*/,
                             const SecretVisitor& /*visit*/) const {}
-  // What has to be as it was when `change` is applied later; null: nothing. Of what was seen.
-  virtual Value Stake(const Change& /*change*/, const Value& /*seen*/) const { return {}; }
-  // How it is otherwise now, as a clause; "": it is not, or does not matter.
-  virtual std::string Otherwise(const Value& /*stake*/, const Value& /*seen*/) const { return {}; }
+  // What has to be as it was when the plan is applied later, of things of this kind; by default
+  // what StakeOf says of each change, of what was seen.
+  virtual std::vector<Stake> Stakes(const StakeQuestion& question) const;
+  // How it is otherwise now, as a clause; "": it is not, or does not matter. A stake comes from a
+  // file, and may be anything.
+  virtual std::string Otherwise(const Stake& stake, const Observation& observation,
+                                const Digester& digest) const;
+  virtual Value StakeOf(const Change& /*change*/, const Value& /*seen*/) const { return {}; }
+  virtual std::string DiffersFrom(const Value& /*stake*/, const Value& /*seen*/) const {
+    return {};
+  }
+  // What references to things of this kind were read from when the plan was made, as far as the
+  // file says.
+  virtual std::map<Address, Value> PublishedThen(const Plan& /*plan*/,
+                                                 const std::vector<Stake>& /*stakes*/) const {
+    return {};
+  }
 
   // ---- Apply.
   // What is noted of each change of a plan, Keep included, before any of it is carried out.

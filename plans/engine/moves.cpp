@@ -2,21 +2,19 @@
 
 #include <fmt/format.h>
 
-#include "plans/kinds/moves.h"
-#include "plans/kinds/pod/record.h"
-
 namespace podctl {
 
-std::map<Address, Address> MovePods(const Spec& spec, State* state, Diagnostics& diagnostics) {
+std::map<Address, Address> MoveThings(const Spec& spec, Kinds kinds, State* state,
+                                      Diagnostics& diagnostics) {
   std::map<Address, const MovedSpec*> next;
   for (const MovedSpec& move : spec.moved) next[move.from] = &move;
   std::map<Address, Address> moved;
   for (const MovedSpec& move : spec.moved) {
-    if (!Pods(*state).contains(move.from)) continue;
+    if (!state->records.contains(move.from)) continue;
     Address to = move.to;
     // The loader has refused circles; the bound is for those who made the spec otherwise.
     for (std::size_t hops = 0; next.contains(to) && hops < next.size(); ++hops) to = next[to]->to;
-    const auto done = MoveAddress(*state, move.from, to);
+    const auto done = FindKind(kinds, move.from.kind)->Move(move.from, to, state);
     if (done) {
       moved[to] = move.from;
       continue;

@@ -1,11 +1,12 @@
 // `moved` of a spec carried out on a state, before anything is asked or compared: what the state
-// knows under one name goes by another, and its node is left alone. Pure.
+// knows under one name goes by another, and the thing itself is left alone. Pure.
 #pragma once
 
 #include <map>
 #include <set>
 #include <string>
 
+#include "plans/engine/kind.h"
 #include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "state/state.h"
@@ -14,9 +15,10 @@ namespace podctl {
 
 // Moves what is there to be moved, along chains to their end. The result: the address now -> what
 // `state` called it before. Where both names are in the state an error says what to do.
-std::map<Address, Address> MovePods(const Spec& spec, State* state, Diagnostics& diagnostics);
+std::map<Address, Address> MoveThings(const Spec& spec, Kinds kinds, State* state,
+                                      Diagnostics& diagnostics);
 
-// Where a plan is narrowed to what targets reach: each move of a pod that is not in reach is
+// Where a plan is narrowed to what targets reach: each move of what is not in reach is
 // refused, for the state is moved as a whole, or a part of it would be saved that nobody was shown.
 // `moved`: the address now -> what the stored state calls it.
 void RefuseMovesLeftOut(const std::map<Address, Address>& moved, const std::set<Address>& reach,

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kKind = "podctl plan";
 
 // In the order in which they are written.
-constexpr std::array<std::string_view, 19> kKeys = {"kind",
+constexpr std::array<std::string_view, 18> kKeys = {"kind",
                                                     "format_version",
                                                     "podctl_version",
                                                     "created_at",
@@ -35,7 +35,6 @@ constexpr std::array<std::string_view, 19> kKeys = {"kind",
                                                     "sensitive_variables",
                                                     "check_key",
                                                     "prior_state",
-                                                    "nodes",
                                                     "stakes",
                                                     "jobs",
                                                     "plan"};
@@ -76,7 +75,6 @@ Result<Value> DocumentOf(const SavedPlan& saved) {
   auto prior = PriorToValue(saved.prior);
   if (!prior) return prior.error();
   document.Set("prior_state", std::move(*prior));
-  document.Set("nodes", Writer::ToValue(saved.nodes));
   document.Set("stakes", Writer::ToValue(saved.stakes));
   document.Set("jobs", Writer::ToValue(saved.jobs));
   document.Set("plan", Writer::ToValue(saved.plan));
@@ -159,14 +157,19 @@ std::string ReadDocument(const Value& document, Kinds kinds, SavedPlan* saved) {
   in("variables", saved->variables);
   in("sensitive_variables", saved->sensitive_variables);
   in("check_key", saved->check_key);
-  in("nodes", saved->nodes);
   in("stakes", saved->stakes);
   in("jobs", saved->jobs);
   in("plan", saved->plan);
   if (document.Find("seal") != nullptr) in("seal", saved->seal);  // older podctls set none
   in.RefuseUnknown();
   if (problem.empty()) OpenPayloads(kinds, &saved->plan, &problem);
-  return problem.empty() ? CheckPlan(saved->plan) : problem;
+  if (!problem.empty()) return problem;
+  for (const Stake& stake : saved->stakes) {
+    if (FindKind(kinds, stake.address.kind) == nullptr) {
+      return fmt::format("`{}` is no address of a stake", stake.address);
+    }
+  }
+  return CheckPlan(saved->plan);
 }
 
 }  // namespace
@@ -234,7 +237,7 @@ Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin,
     if (!state) return state.error();
     saved.prior = std::move(*state);
   }
-  if (const std::string problem = WhyShownOtherwise(saved); !problem.empty()) {
+  if (const std::string problem = WhyShownOtherwise(saved, kinds.all); !problem.empty()) {
     return Damaged(origin, problem);
   }
   saved.content = ContentOf(*std::move(document));

@@ -26,26 +26,8 @@
 
 namespace podctl {
 
-inline constexpr int kPlanFormatVersion = 3;
+inline constexpr int kPlanFormatVersion = 4;
 inline constexpr std::uint64_t kMaxPlanBytes = std::uint64_t{256} << 20;
-
-// What the API said of a node that the plan acts on or builds on.
-struct SavedNode {
-  NodeName name;
-  Address address;  // of the pod it belongs to
-  bool there = false;
-  std::string uid;
-  // Of the Node resource what does not change by itself: without metadata, whose values may be
-  // other people's secrets, and without health and maintenance.
-  Value fields;
-  std::map<std::string, std::string> metadata;  // every key, with a keyed digest of its value
-};
-
-// What has to be as it was of a thing that the plan acts on, in its kind's words (Kind::Stake).
-struct SavedStake {
-  Address address;
-  Value stake;
-};
 
 struct SavedPlan {
   std::string podctl_version;
@@ -59,8 +41,7 @@ struct SavedPlan {
   std::vector<std::string> sensitive_variables;  // the names of the others
   // The state as settled when the plan was made, without its digest_key; nullopt: there was none.
   std::optional<State> prior;
-  std::vector<SavedNode> nodes;    // sorted by name
-  std::vector<SavedStake> stakes;  // in the order of the plan
+  std::vector<Stake> stakes;  // what it relies on, by kind
   // What the plan means for the jobs of the spec, a clause each (plans/session/affected_jobs.h):
   // for who looks at it, since the spec may be another one by then.
   std::vector<std::string> jobs;

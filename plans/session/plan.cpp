@@ -185,7 +185,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   plan.state_place = {wishes.state.For(run.spec), wishes.flags, ""};
   if (run.generation.none()) plan.state_place.kept = KeptWords(*run.store, wishes.flags);
   State known = wishes.keep_stored ? run.stored : TakeRecords(&run.stored);
-  plan.moved = MovePods(run.spec, &known, run.problems);
+  plan.moved = MoveThings(run.spec, run.kinds, &known, run.problems);
   if (run.problems.has_errors()) return NoPlan{.problems = WithSourceLines(files, run.problems)};
   auto observation = Observe({run.spec, known, plan.refresh, wishes.flags, &*listing}, run.kinds,
                              *run.provider, wishes.parallelism, doors.stop);

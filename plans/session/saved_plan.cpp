@@ -77,8 +77,7 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clo
     saved.prior = run.settled;
   }
   const SecretKey key = KeyOf(saved, run.stored);
-  saved.nodes = TakeNodes(saved.plan, run.settled, run.observation, key);
-  saved.stakes = TakeStakes(saved.plan, run.observation);
+  saved.stakes = TakeStakes(saved.plan, run.settled, run.observation, key, run.kinds);
   saved.jobs = JobsAffected(run.spec, run.plan);
   HideSecrets(key, &saved.plan);
   return saved;
@@ -302,10 +301,8 @@ class SavedRun {
       if (doors_.stop.stop_requested()) none_.why = NoPlan::Why::kInterrupted;
       return Fail(observation.error());
     }
-    auto changed = FindChanges(saved_.nodes, *observation, KeyOf(saved_, run_.stored));
-    for (std::string& change : FindOtherwise(saved_.stakes, *observation, kinds_.all)) {
-      changed.push_back(std::move(change));
-    }
+    const auto changed =
+        FindOtherwise(saved_.stakes, *observation, KeyOf(saved_, run_.stored), kinds_.all);
     if (!changed.empty()) {
       return RefuseStale(
           "The given plan file can no longer be applied because what it acts on "

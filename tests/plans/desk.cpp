@@ -93,7 +93,7 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   State state = stored->state.value_or(State{});
   PlanOptions plan_with = plan_options;
   if (destroy) plan_with.mode = PlanMode::kDestroy;
-  plan_with.moved = MovePods(spec, &state, run.diagnostics);
+  plan_with.moved = MoveThings(spec, kinds, &state, run.diagnostics);
   auto observation =
       Observe({spec, state, plan_with.refresh}, kinds, *provider_door, options.parallelism, {});
   if (!observation) return observation.error();

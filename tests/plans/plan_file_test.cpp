@@ -225,8 +225,8 @@ SavedPlan RandomPlan(unsigned seed) {
   dice("", saved.variables);
   dice("", saved.sensitive_variables);
   dice("", saved.check_key);
-  dice("", saved.nodes);
   dice("", saved.stakes);
+  for (Stake& stake : saved.stakes) stake.address = Addr("pod.a");
   dice("", saved.jobs);
   dice("", saved.plan);
   dice("", saved.seal);
@@ -245,7 +245,6 @@ SavedPlan RandomPlan(unsigned seed) {
 Value All(const SavedPlan& saved) {
   Value all = Value::EmptyMap();
   all.Set("plan", Writer::ToValue(saved.plan));
-  all.Set("nodes", Writer::ToValue(saved.nodes));
   all.Set("stakes", Writer::ToValue(saved.stakes));
   all.Set("jobs", Writer::ToValue(saved.jobs));
   all.Set("variables", Writer::ToValue(saved.variables));
@@ -270,7 +269,7 @@ class SavedPlanTest : public ::testing::Test {
     key_ = {state.digest_key.empty() ? "check" : state.digest_key, state.digest_key.empty()};
     const auto observation = Observe({Spec{}, state}, AllKinds().all, desk_.cloud, 1, {});
     EXPECT_TRUE(observation.has_value());
-    saved.nodes = TakeNodes(plan, state, *observation, key_);
+    saved.stakes = TakeStakes(plan, state, *observation, key_, AllKinds().all);
     HideSecrets(key_, &saved.plan);
     if (state.serial > 0) saved.prior = std::move(state);
     return saved;
@@ -467,7 +466,7 @@ TEST_F(SavedPlanTest, WhatIsNoPlanIsRefusedByName) {
   };
   EXPECT_THAT(with("format_version", 1), HasSubstr("made by an older podctl (format version 1;"));
   EXPECT_THAT(with("format_version", kPlanFormatVersion + 1),
-              HasSubstr("has format version 4, and this podctl ("));
+              HasSubstr("has format version 5, and this podctl ("));
   EXPECT_THAT(with("format_version", "2"), HasSubstr("no format version that ever was"));
   EXPECT_THAT(with("format_version", 0), HasSubstr("no format version that ever was"));
   EXPECT_THAT(with("plan", Value()), HasSubstr("`plan` is not an object"));
@@ -623,7 +622,7 @@ class StalenessTest : public SavedPlanTest {
   }
   std::vector<std::string> Changes() {
     const auto observation = Observe({Spec{}, desk_.Stored()}, AllKinds().all, desk_.cloud, 1, {});
-    return FindChanges(saved_.nodes, *observation, key_);
+    return FindOtherwise(saved_.stakes, *observation, key_, AllKinds().all);
   }
   SavedPlan saved_;
 };
@@ -659,21 +658,31 @@ TEST(TrainingStalenessTest, OnlyWhatEndsAJobCountsAgainstThePlan) {
   for (const std::string name : {"a", "b", "c", "kept"}) {
     before.seen[TrainingAddress(name)] = job("JOB_STATE_QUEUED");
   }
-  const auto saved = TakeStakes(plan, before);
+  const auto saved = TakeStakes(plan, {}, before, {}, AllKinds().all);
   EXPECT_EQ(saved.size(), 3u);
-  EXPECT_THAT(FindOtherwise(saved, before, AllKinds().all), ElementsAre());
+  EXPECT_THAT(FindOtherwise(saved, before, {}, AllKinds().all), ElementsAre());
   Observation now = before;
   now.seen[Addr("trainingJob.kept")] = job("JOB_STATE_FAILED");
   now.seen[Addr("trainingJob.c")] = job("JOB_STATE_RUNNING");
-  EXPECT_THAT(FindOtherwise(saved, now, AllKinds().all), ElementsAre());
+  EXPECT_THAT(FindOtherwise(saved, now, {}, AllKinds().all), ElementsAre());
   now.seen[Addr("trainingJob.a")] = job("JOB_STATE_SUCCEEDED");
   now.seen[Addr("trainingJob.b")] = Value();
-  EXPECT_THAT(FindOtherwise(saved, now, AllKinds().all),
+  EXPECT_THAT(FindOtherwise(saved, now, {}, AllKinds().all),
               ElementsAre("trainingJob.a: it is JOB_STATE_SUCCEEDED and was JOB_STATE_QUEUED",
                           "trainingJob.b: the job was deleted"));
-  EXPECT_THAT(FindOtherwise(saved, {}, AllKinds().all), ElementsAre()) << "nobody was asked";
+  EXPECT_THAT(FindOtherwise(saved, {}, {}, AllKinds().all), ElementsAre()) << "nobody was asked";
   plan.refreshed = false;
-  EXPECT_TRUE(TakeStakes(plan, before).empty());
+  EXPECT_TRUE(TakeStakes(plan, {}, before, {}, AllKinds().all).empty());
+}
+
+TEST_F(StalenessTest, AStakeThatNobodyUnderstandsIsRefused) {
+  saved_.stakes[0].address = Addr("disk.a");
+  const auto read = PlanFromJson(Text(saved_), "my.plan", AllKinds());
+  ASSERT_FALSE(read.has_value());
+  EXPECT_THAT(read.error().message, HasSubstr("disk.a"));
+  saved_.stakes[0].address = Addr("pod.a");
+  saved_.stakes[0].value = Value("as ever");
+  EXPECT_THAT(Changes(), ElementsAre("pod.a: how it was cannot be read"));
 }
 
 TEST_F(StalenessTest, EveryChangeOfANodeIsNamed) {
@@ -692,9 +701,9 @@ TEST_F(StalenessTest, ANodeThatAppearedVanishedOrWasMadeAnew) {
   desk_.cloud.EditNode(Desk::Name("a"), [](Value& node) { node.Set("id", "4711"); });
   EXPECT_THAT(Changes(), ElementsAre("pod.a: the node `a` was deleted and made anew"));
   desk_.Pods("");
-  saved_.nodes[0].there = false;
+  saved_.stakes[0].value.Set("there", false);
   EXPECT_THAT(Changes(), ElementsAre("pod.a: a node named `a` has appeared"));
-  for (SavedNode& node : saved_.nodes) node.there = true;
+  for (Stake& stake : saved_.stakes) stake.value.Set("there", true);
   EXPECT_THAT(Changes().back(), "pod.c: the node `c` was deleted");
 }
 

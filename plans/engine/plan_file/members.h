@@ -10,7 +10,6 @@
 #include "plans/engine/plan_file.h"
 #include "plans/engine/plan_file/archive.h"
 #include "plans/engine/plan_file/places.h"
-#include "plans/kinds/pod/members.h"
 
 namespace podctl {
 
@@ -99,22 +98,11 @@ void Members(A& archive, S& plan) {
   archive("serial", serial);
 }
 
-template <typename A, plan_file::Of<SavedStake> S>
+template <typename A, plan_file::Of<Stake> S>
 void Members(A& archive, S& saved) {
-  auto& [address, stake] = saved;
+  auto& [address, value] = saved;
   archive("address", address);
-  archive("stake", stake);
-}
-
-template <typename A, plan_file::Of<SavedNode> S>
-void Members(A& archive, S& node) {
-  auto& [name, address, there, uid, fields, metadata] = node;
-  archive("name", name);
-  archive("address", address);
-  archive("there", there);
-  archive("uid", uid);
-  archive("fields", fields);
-  archive("metadata", metadata);
+  archive("stake", value);
 }
 
 }  // namespace podctl

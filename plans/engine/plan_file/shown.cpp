@@ -5,27 +5,10 @@
 #include <algorithm>
 #include <map>
 
-#include "plans/kinds/pod/change.h"
-#include "plans/kinds/pod/power.h"
-#include "plans/kinds/pod/record.h"
+#include "plans/engine/kind.h"
 
 namespace podctl {
 namespace {
-
-using Nodes = std::map<std::string, const Value*>;  // by pod
-
-// The nodes that references could be read from when the plan was made.
-Nodes NodesOf(const SavedPlan& saved) {
-  Nodes nodes;
-  for (const Change& change : saved.plan.changes) {
-    const PodChange* pod = AsPod(change);
-    if (pod == nullptr || !LivesOn(change)) continue;
-    for (const SavedNode& node : saved.nodes) {
-      if (node.there && node.name == pod->node) nodes[change.address.name] = &node.fields;
-    }
-  }
-  return nodes;
-}
 
 // `derived` from the payload may know less: a reference to what the file does not hold.
 bool IsSameLine(const AttributeChange& shown, const AttributeChange& derived) {
@@ -58,11 +41,13 @@ std::string CheckChange(const Change& change, bool has_prior, const ReferenceLoo
 
 }  // namespace
 
-std::string WhyShownOtherwise(const SavedPlan& saved) {
-  const Nodes nodes = NodesOf(saved);
+std::string WhyShownOtherwise(const SavedPlan& saved, Kinds kinds) {
+  // What references could be read from when the plan was made.
+  std::map<Address, Value> published;
+  for (const Kind* kind : kinds) published.merge(kind->PublishedThen(saved.plan, saved.stakes));
   const ReferenceLookup lookup = [&](const Address& of) -> const Value* {
-    const auto found = of.kind == kPodKind ? nodes.find(of.name) : nodes.end();
-    return found == nodes.end() ? nullptr : found->second;
+    const auto found = published.find(of);
+    return found == published.end() ? nullptr : &found->second;
   };
   for (const Change& change : saved.plan.changes) {
     if (std::string problem = CheckChange(change, saved.prior.has_value(), lookup);

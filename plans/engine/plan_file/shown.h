@@ -11,6 +11,6 @@ namespace podctl {
 // What speaks against it, a clause that names the address; "": nothing. Of what is made, all lines
 // have to be those that its action gives. What is changed or replaced was compared with a node
 // that is not in the file: for that the seal stands, so it needs a state.
-std::string WhyShownOtherwise(const SavedPlan& saved);
+std::string WhyShownOtherwise(const SavedPlan& saved, Kinds kinds);
 
 }  // namespace podctl

@@ -125,14 +125,14 @@ bool FileKind::follows(const Change& change) const {
 }
 
 // A digest of a secret could be guessed at: there the task alone compares, which has the key.
-Value FileKind::Stake(const Change& change, const Value& seen) const {
+Value FileKind::StakeOf(const Change& change, const Value& seen) const {
   const FileSpec& file = FileOf(change);
   const bool secret = file.sensitive || file.replaces.starts_with("hmac-");
   if (IsKeep(change) || change.verb == Verb::kForget || secret) return {};
   return DigestAt(seen);
 }
 
-std::string FileKind::Otherwise(const Value& stake, const Value& seen) const {
+std::string FileKind::DiffersFrom(const Value& stake, const Value& seen) const {
   const std::string now = DigestAt(seen);
   if (now == stake.AsString()) return "";
   return now.empty()                ? "the file is gone"

@@ -20,8 +20,8 @@ class FileKind final : public Kind {
               AnyRecord* record, std::vector<std::string>* notes) const override;
   std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override;
   bool follows(const Change& change) const override;
-  Value Stake(const Change& change, const Value& seen) const override;
-  std::string Otherwise(const Value& stake, const Value& seen) const override;
+  Value StakeOf(const Change& change, const Value& seen) const override;
+  std::string DiffersFrom(const Value& stake, const Value& seen) const override;
   Value WritePayload(const Payload& payload) const override;
   Payload ReadPayload(const Value& value, const std::string& way,
                       std::string* problem) const override;

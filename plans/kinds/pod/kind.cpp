@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "plans/kinds/moves.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/drift.h"
 #include "plans/kinds/pod/journal.h"
@@ -10,6 +11,7 @@
 #include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/stakes.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
@@ -94,6 +96,10 @@ class PodKind final : public Kind {
     return record.As<PodRecord>().depends_on;
   }
 
+  Result<void> Move(const Address& from, const Address& to, State* state) const override {
+    return MoveAddress(*state, from, to);
+  }
+
   std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override {
     return BeginPodPlan(*this, question);
   }
@@ -142,6 +148,18 @@ class PodKind final : public Kind {
     visit(fmt::format("env.{} of {}", kRuntimeVariablesKey,
                       StepAddress(declared.name, kRuntimeStepName)),
           declared.metadata[kRuntimeVariablesKey].text);
+  }
+
+  std::vector<Stake> Stakes(const StakeQuestion& question) const override {
+    return StakesOfPods(question);
+  }
+  std::string Otherwise(const Stake& stake, const Observation& observation,
+                        const Digester& digest) const override {
+    return OtherwiseOfPod(stake, observation, digest);
+  }
+  std::map<Address, Value> PublishedThen(const Plan& plan,
+                                         const std::vector<Stake>& stakes) const override {
+    return NodesThen(plan, stakes);
   }
 
   Value PublishedBefore(const Change& change, const AnyRecord* /*record*/,

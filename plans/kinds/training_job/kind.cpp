@@ -116,11 +116,11 @@ class TrainingJobKind final : public Kind {
   }
 
   // That a job begins to run matters to no plan; that it ends, or is gone, does.
-  Value Stake(const Change& change, const Value& seen) const override {
+  Value StakeOf(const Change& change, const Value& seen) const override {
     if (!IsReplace(change) && !IsDelete(change)) return {};
     return seen.is_null() ? Value("") : seen["state"];
   }
-  std::string Otherwise(const Value& stake, const Value& seen) const override {
+  std::string DiffersFrom(const Value& stake, const Value& seen) const override {
     const std::string now = seen.is_null() ? "" : seen["state"].AsString();
     if (now == stake.AsString()) return "";
     if (now.empty()) return "the job was deleted";

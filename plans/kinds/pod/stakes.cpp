@@ -1,0 +1,200 @@
+#include "plans/kinds/pod/stakes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/lineage_label.h"
+#include "plans/kinds/pod/members.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/step/change.h"
+#include "providers/base/text.h"
+#include "providers/slices.h"
+
+namespace podctl {
+
+// What the API said of a node.
+struct NodeStake {
+  NodeName name;
+  bool there = false;
+  std::string uid;
+  // Of the Node resource what does not change by itself: without metadata, whose values may be
+  // other people's secrets, and without health and maintenance.
+  Value fields;
+  std::map<std::string, std::string> metadata;  // every key, with a keyed digest of its value
+};
+
+template <typename A, plan_file::Of<NodeStake> S>
+void Members(A& archive, S& node) {
+  auto& [name, there, uid, fields, metadata] = node;
+  archive("name", name);
+  archive("there", there);
+  archive("uid", uid);
+  archive("fields", fields);
+  archive("metadata", metadata);
+}
+
+namespace {
+
+// What comes and goes by itself: the service's word on how the node fares. `metadata`, of which the
+// keys of slices are a part, is looked at key by key.
+constexpr const char* kPassing[] = {
+    "health", "healthDescription", "symptoms", "upcomingMaintenance", "metadata", kSliceKeys};
+
+NodeStake Take(const NodeName& name, const Value* node, const Digester& digest) {
+  NodeStake saved;
+  saved.name = name;
+  if (node == nullptr) return saved;
+  saved.there = true;
+  saved.uid = NodeUid(*node);
+  saved.fields = WithoutLineage(*node);  // who took that label away changed nothing of the plan's
+  for (const char* passing : kPassing) saved.fields.Erase(passing);
+  for (const auto& [entry, value] : (*node)["metadata"].AsMap()) {
+    saved.metadata[entry] = digest(value.AsString());
+  }
+  return saved;
+}
+
+// The nodes that count, with the address that a user knows them by.
+class Interest {
+ public:
+  explicit Interest(const State& state) : state_(state) {}
+
+  void Add(const Change& change) {
+    if (IsKeep(change) && change.previous_address.empty()) return;
+    const PodChange* pod = AsPod(change);
+    const StepChange* step = AsStep(change);
+    if (pod == nullptr && step == nullptr) return;
+    const Address of = PodAddress(PodNameOf(change.address));
+    nodes_.emplace(pod == nullptr ? step->node : pod->node, of);
+    AddRecord(of);
+    AddRecord(change.previous_address);
+    if (pod != nullptr && !IsDelete(change)) AddPod(pod->wanted);
+  }
+  void AddRecord(const Address& address) {
+    const PodRecord* record = Pods(state_).Get(address);
+    if (record == nullptr) return;
+    nodes_.emplace(NameOf(*record), address);
+    for (const Object& deposed : record->deposed) {
+      nodes_.emplace(NodeName{record->project, record->zone, deposed.locator}, address);
+    }
+  }
+  const std::map<NodeName, Address>& nodes() const { return nodes_; }
+
+ private:
+  void AddPod(const PodSpec& pod) {
+    nodes_.emplace(NameOf(pod), PodAddress(pod.name));
+    // References are read from these.
+    for (const Address& address : pod.depends_on) AddRecord(address);
+  }
+
+  const State& state_;
+  std::map<NodeName, Address> nodes_;
+};
+
+template <typename Map>
+void AddDifferingKeys(const std::string& path, const Map& before, const Map& after,
+                      std::vector<std::string>* paths) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : before) keys.insert(key);
+  for (const auto& [key, value] : after) keys.insert(key);
+  for (const std::string& key : keys) {
+    const auto old = before.find(key);
+    const auto now = after.find(key);
+    const bool same = old != before.end() && now != after.end() && old->second == now->second;
+    if (!same) paths->push_back(path + key);
+  }
+}
+
+std::vector<std::string> DifferingPaths(const NodeStake& before, const NodeStake& after) {
+  std::vector<std::string> tops;
+  AddDifferingKeys("", before.fields.AsMap(), after.fields.AsMap(), &tops);
+  std::vector<std::string> paths;
+  for (const std::string& top : tops) {
+    const Value& old = before.fields[top];
+    const Value& now = after.fields[top];
+    if (old.is_map() && now.is_map()) {
+      AddDifferingKeys(top + ".", old.AsMap(), now.AsMap(), &paths);
+    } else if (top != "state") {
+      paths.push_back(top);
+    }
+  }
+  AddDifferingKeys("metadata.", before.metadata, after.metadata, &paths);
+  return paths;
+}
+
+// "" when nothing has changed.
+std::string ChangeOf(const NodeStake& before, const NodeStake& after) {
+  if (!before.there && !after.there) return "";
+  if (!before.there) return fmt::format("a node named `{}` has appeared", before.name.node);
+  if (!after.there) return fmt::format("the node `{}` was deleted", before.name.node);
+  if (before.uid != after.uid) {
+    return fmt::format("the node `{}` was deleted and made anew", before.name.node);
+  }
+  std::vector<std::string> clauses;
+  const std::string was = NodeState(before.fields);
+  const std::string is = NodeState(after.fields);
+  if (was != is) clauses.push_back(fmt::format("it is {} and was {}", is, was));
+  const auto paths = DifferingPaths(before, after);
+  if (!paths.empty()) {
+    clauses.push_back(
+        fmt::format("{} {} changed", Join(paths, ", "), paths.size() == 1 ? "was" : "were"));
+  }
+  return Join(clauses, "; ");
+}
+
+// nullopt: it is none.
+std::optional<NodeStake> Read(const Stake& stake) {
+  NodeStake node;
+  std::string problem;
+  plan_file::Reader::Read(stake.value, "stake", problem, node);
+  if (!problem.empty()) return std::nullopt;
+  return node;
+}
+
+}  // namespace
+
+std::vector<Stake> StakesOfPods(const StakeQuestion& question) {
+  std::vector<Stake> stakes;
+  Interest interest(question.state);
+  for (const Change& change : question.plan.changes) interest.Add(change);
+  for (const Drift& drift : question.plan.drift) interest.AddRecord(drift.address);
+  const PodSurvey& survey = PodsIn(question.observation);
+  for (const auto& [name, address] : interest.nodes()) {
+    stakes.push_back(
+        {address, plan_file::Writer::ToValue(Take(name, survey.Find(name), question.digest))});
+  }
+  return stakes;
+}
+
+std::string OtherwiseOfPod(const Stake& stake, const Observation& observation,
+                           const Digester& digest) {
+  const auto before = Read(stake);
+  if (!before) return "how it was cannot be read";
+  return ChangeOf(*before, Take(before->name, PodsIn(observation).Find(before->name), digest));
+}
+
+std::map<Address, Value> NodesThen(const Plan& plan, const std::vector<Stake>& stakes) {
+  std::map<NodeName, Value> there;
+  for (const Stake& stake : stakes) {
+    if (stake.address.kind != kPodKind) continue;
+    auto node = Read(stake);
+    if (node && node->there) there.emplace(std::move(node->name), std::move(node->fields));
+  }
+  std::map<Address, Value> nodes;
+  for (const Change& change : plan.changes) {
+    const PodChange* pod = AsPod(change);
+    if (pod == nullptr || !LivesOn(change)) continue;
+    const auto node = there.find(pod->node);
+    if (node != there.end()) nodes.emplace(change.address, node->second);
+  }
+  return nodes;
+}
+
+}  // namespace podctl

@@ -1,0 +1,21 @@
+// What a saved plan relies on of nodes: that each which it acts on or builds on is as it was. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plans/engine/kind.h"
+
+namespace podctl {
+
+// A stake for each node. A change of any field or metadata key counts, whoever made it: what was
+// reviewed is not what would be acted upon.
+std::vector<Stake> StakesOfPods(const StakeQuestion& question);
+// How it is otherwise now: "labels.team was changed"; "": it is not.
+std::string OtherwiseOfPod(const Stake& stake, const Observation& observation,
+                           const Digester& digest);
+// The nodes of pods that live on, as they were.
+std::map<Address, Value> NodesThen(const Plan& plan, const std::vector<Stake>& stakes);
+
+}  // namespace podctl
