@@ -2,8 +2,8 @@
 // service stand for it, what was begun with each, and what the record is kept for.
 //
 // Made so that it cannot say what does not exist: there is one current object, an intent belongs to
-// the request that it was written down for, and a goal has just its own data. Changes are made by
-// transitions.h alone. Plain values, no JSON (state_json.h).
+// the request that it was written down for, and a goal has just its own data. Lives and goals are
+// changed by transitions.h alone. Plain values, no JSON (state_json.h).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // The door to the data plane: running one command on many workers at once over SSH.
 //
-// Implementations: FanOut (libssh2, one poller thread). What they promise is in
+// Implementations: FanOut (libssh2, one poller thread), OpenSshTransport (the program ssh), and
+// Switchboard, which asks each worker's settings which of the two it is. What they promise is in
 // tests/conformance/ssh_transport_suite.h. Knows nothing of pods' specs, plans or the API.
 #pragma once
 
