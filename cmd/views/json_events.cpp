@@ -9,8 +9,7 @@
 #include "cmd/views/progress.h"
 #include "cmd/views/terraform_json.h"
 #include "cmd/views/terraform_resource.h"
-#include "plans/kinds/step/change.h"
-#include "plans/kinds/step/record.h"
+#include "plans/engine/kind.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -138,7 +137,7 @@ void JsonEvents::ShowDrift(const Drift& drift) {
 void JsonEvents::ShowPlanned(const Change& planned, const State& state) {
   Value change = With("resource", Resource(planned.address));
   std::string_view action = EventAction(planned);
-  if (IsStep(planned)) action = Steps(state).contains(planned.address) ? "update" : "create";
+  if (IsStep(planned)) action = state.records.contains(planned.address) ? "update" : "create";
   change.Set("action", action);
   if (!planned.previous_address.empty()) {
     change.Set("previous_resource", Resource(planned.previous_address));
@@ -147,8 +146,8 @@ void JsonEvents::ShowPlanned(const Change& planned, const State& state) {
   if (!reason.empty()) change.Set("reason", reason);
   change.Set("changed", Paths(planned.attributes, false));
   change.Set("replace_paths", Paths(planned.attributes, true));
-  if (const StepChange* run = AsStep(planned); run != nullptr && run->workers) {
-    change.Set("workers", FormatRanges(*run->workers));
+  if (const auto workers = WordsOf(planned).workers) {
+    change.Set("workers", FormatRanges(*workers));
   }
   Write("info", fmt::format("{}: Plan to {}{}", planned.address, action, Clause(planned.reason)),
         "planned_change", With("change", std::move(change)));

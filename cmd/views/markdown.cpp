@@ -7,11 +7,7 @@
 
 #include "cmd/views/plan_view.h"
 #include "plans/engine/kind.h"
-#include "plans/kinds/pod/change.h"
-#include "plans/kinds/step/change.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
-#include "providers/bootstrap/step_runner.h"
 
 namespace podctl {
 namespace {
@@ -84,36 +80,17 @@ struct Row {
   std::string what;
 };
 
-std::string UpdateText(const PodChange* pod) {
-  if (pod == nullptr || !pod->power) return "update in-place";
-  const bool stops = *pod->power == Power::kStop;
-  if (pod->fields.empty()) return stops ? "stop" : "start";
-  return stops ? "update in-place, then stop" : "start, then update in-place";
-}
-
-std::string StepText(const StepChange& run) {
-  const std::string where =
-      run.workers ? fmt::format("on {} {}", run.workers->size() == 1 ? "worker" : "workers",
-                                FormatWorkers(*run.workers, run.per_slice))
-      : run.workers_by_slice.empty() ? "on every worker"
-                                     : "on workers " + run.workers_by_slice;
-  const std::string verb = run.step.kind == Step::Kind::kRestartRuntime ? "restart tpu-runtime "
-                           : run.step.kind == Step::Kind::kReadiness    ? "check for readiness "
-                                                                        : "run ";
-  return verb + where;
-}
-
 Row RowOf(const Change& change) {
-  if (const StepChange* run = AsStep(change)) return {">", StepText(*run)};
   const std::string action = WordsOf(change).action;
   switch (change.verb) {
     case Verb::kKeep:
-    case Verb::kRun:
       break;
+    case Verb::kRun:
+      return {">", action.empty() ? "run" : action};
     case Verb::kCreate:
       return {"+", "create"};
     case Verb::kUpdate:
-      return {"~", UpdateText(AsPod(change))};
+      return {"~", action.empty() ? "update in-place" : action};
     case Verb::kDeleteThenCreate:
       return {"-/+", "destroy and then create replacement"};
     case Verb::kCreateThenDelete:

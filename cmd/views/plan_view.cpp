@@ -3,20 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cmd/views/line_diff.h"
 #include "cmd/views/paint.h"
 #include "plans/engine/kind.h"
-#include "plans/kinds/pod/change.h"
-#include "plans/kinds/step/change.h"
-#include "plans/kinds/step/runtime_unit.h"
-#include "plans/spec/runtime_flags.h"
-#include "plans/spec/spec.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
-#include "providers/bootstrap/step_runner.h"
-#include "providers/gcp/accelerator_catalog.h"
 
 namespace podctl {
 namespace {
@@ -48,14 +41,8 @@ Symbol SymbolOf(Verb verb) {
   return {};
 }
 
-std::string ReplaceHeadline(const Change& change) {
-  const PodChange* pod = AsPod(change);
-  switch (change.reason_code) {
-    case ReasonCode::kTainted:
-      if (pod == nullptr || !pod->node_state) return "must be replaced";
-      return fmt::format("is {}, so must be replaced", *pod->node_state == "DELETING"
-                                                           ? "being deleted"
-                                                           : VisibleControls(*pod->node_state));
+std::string ReplaceHeadline(ReasonCode reason) {
+  switch (reason) {
     case ReasonCode::kByRequest:
       return "will be replaced, as requested";
     case ReasonCode::kByTriggers:
@@ -65,34 +52,12 @@ std::string ReplaceHeadline(const Change& change) {
   }
 }
 
-// Whether the headline says it all.
-bool HeadlineHoldsReason(const Change& change) {
-  const PodChange* pod = AsPod(change);
-  return IsReplace(change) && pod != nullptr &&
-         ((change.reason_code == ReasonCode::kTainted && pod->node_state) ||
-          change.reason_code == ReasonCode::kByRequest);
+std::string Title(const Change& change, const ChangeWords& words) {
+  return VisibleControls(words.title.empty() ? change.address.Text() : words.title);
 }
 
-std::string UpdateHeadline(const PodChange* pod) {
-  if (pod == nullptr || !pod->power) return "will be updated in-place";
-  const bool stops = *pod->power == Power::kStop;
-  if (pod->fields.empty()) return stops ? "will be stopped" : "will be started";
-  return stops ? "will be updated in-place, then stopped"
-               : "will be started, then updated in-place";
-}
-
-std::string StepHeadline(const StepChange& run) {
-  const std::string verb = run.step.kind == Step::Kind::kRestartRuntime ? "will restart tpu-runtime"
-                           : run.step.kind == Step::Kind::kReadiness    ? "will check for readiness"
-                                                                        : "will run";
-  const std::size_t count = run.workers ? run.workers->size() : run.expected_workers;
-  if (count == 0) return verb + " on every worker (how many is known after apply)";
-  return fmt::format("{} on {}", verb, Plural(count, "worker"));
-}
-
-std::string Headline(const Change& change) {
-  if (const StepChange* run = AsStep(change)) return StepHeadline(*run);
-  if (std::string headline = WordsOf(change).headline; !headline.empty()) return headline;
+std::string Headline(const Change& change, const ChangeWords& words) {
+  if (!words.headline.empty()) return VisibleControls(words.headline);
   switch (change.verb) {
     case Verb::kKeep:
     case Verb::kRun:
@@ -100,10 +65,10 @@ std::string Headline(const Change& change) {
     case Verb::kCreate:
       return change.begun ? "is being created, and will be waited for" : "will be created";
     case Verb::kUpdate:
-      return UpdateHeadline(AsPod(change));
+      return "will be updated in-place";
     case Verb::kDeleteThenCreate:
     case Verb::kCreateThenDelete:
-      return ReplaceHeadline(change);
+      return ReplaceHeadline(change.reason_code);
     case Verb::kDelete:
       return "will be destroyed";
     case Verb::kForget:
@@ -121,20 +86,6 @@ std::size_t Columns(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
-}
-
-std::string Quoted(const Value& value) {
-  if (value.is_list()) {
-    std::vector<std::string> items;
-    for (const Value& item : value.AsList()) items.push_back(ToJson(item));
-    return "[" + Join(items, ", ") + "]";
-  }
-  if (!value.is_string()) return ToJson(value);
-  const std::string& text = value.AsString();
-  if (text.find('\n') == std::string::npos) return ToJson(value);
-  const auto lines = SplitLines(text);
-  if (lines.size() == 1) return ToJson(value);
-  return fmt::format("{} … ({})", ToJson(Value(lines.front())), Plural(lines.size(), "line"));
 }
 
 constexpr std::string_view kNoChanges = "No changes.";
@@ -185,7 +136,7 @@ class PlanView {
     text_ += fmt::format("  # {} has moved to {}\n",
                          paint_(Ink::kBold, VisibleControls(change.previous_address.Text())),
                          paint_(Ink::kBold, VisibleControls(change.address.Text())));
-    text_ += fmt::format("    {}\n\n", Title(change));
+    text_ += fmt::format("    {}\n\n", Title(change, WordsOf(change)));
   }
 
   void ShowDrift() {
@@ -238,92 +189,40 @@ class PlanView {
 
   void ShowChange(const Change& change) {
     const Symbol symbol = SymbolOf(change.verb);
+    const ChangeWords words = WordsOf(change);
     text_ += fmt::format("  # {} {}\n", paint_(Ink::kBold, VisibleControls(change.address.Text())),
-                         Headline(change));
+                         Headline(change, words));
     if (!change.previous_address.empty()) {
       text_ +=
           fmt::format("  # (moved from {})\n", VisibleControls(change.previous_address.Text()));
     }
     // In a destroy it goes without saying that nothing is in the spec.
-    const bool plain =
-        HeadlineHoldsReason(change) ||
-        (plan_.mode == PlanMode::kDestroy && change.reason_code == ReasonCode::kNoConfiguration);
+    const bool plain = words.says_why || (plan_.mode == PlanMode::kDestroy &&
+                                          change.reason_code == ReasonCode::kNoConfiguration);
     if (!change.reason.empty() && !plain) {
       text_ += fmt::format("  # (because {})\n", VisibleControls(change.reason));
     }
     text_ += fmt::format("{}{} {}", std::string(3 - symbol.text.size(), ' '),
-                         paint_(symbol.ink, symbol.text), Title(change));
-    if (const StepChange* run = AsStep(change)) {
-      ShowStep(*run);
+                         paint_(symbol.ink, symbol.text), Title(change, words));
+    if (!words.body.empty()) {
+      ShowBody(words);
     } else if (change.attributes.empty()) {
       text_ += "\n";
     } else {
       text_ += " {\n";
       ShowAttributes(change.attributes);
-      ShowWhoTakesFlags(change);
+      if (!words.note.empty()) text_ += fmt::format("        # {}\n", words.note);
       text_ += "    }\n";
     }
     text_ += "\n";
   }
 
-  // On several hosts one would expect a restart, which such an image has no need of.
-  void ShowWhoTakesFlags(const Change& change) {
-    const PodChange* pod = AsPod(change);
-    const bool flags =
-        std::any_of(change.attributes.begin(), change.attributes.end(), [](const auto& attribute) {
-          return attribute.path == std::string("metadata.") + kRuntimeVariablesKey;
-        });
-    if (!flags || pod == nullptr || IsDelete(change)) return;
-    const Value& node = pod->wanted.node;
-    if (gcp::ExpectedWorkers(node).value_or(1) < 2) return;
-    const auto unit = ImageHasRuntimeUnit(node["runtimeVersion"].AsString());
-    if (!unit || *unit) return;
-    text_ += "        # no tpu-runtime on this image: what podctl starts takes these variables\n";
-  }
-
-  static std::string Title(const Change& change) {
-    if (const std::string title = WordsOf(change).title; !title.empty()) {
-      return VisibleControls(title);
-    }
-    if (const PodChange* pod = AsPod(change)) {
-      return VisibleControls(fmt::format("{} (node {} in {})", change.address.WithoutDeposed(),
-                                         pod->node.node, pod->node.zone));
-    }
-    return VisibleControls(change.address.Text());
-  }
-
-  void ShowStep(const StepChange& run) {
-    const std::string where =
-        run.workers ? fmt::format("{} {}", run.workers->size() == 1 ? "worker" : "workers",
-                                  FormatWorkers(*run.workers, run.per_slice))
-        : run.workers_by_slice.empty() ? "all workers"
-                                       : "workers " + run.workers_by_slice;
+  void ShowBody(const ChangeWords& words) {
     text_ += " {\n";
-    if (run.step.kind == Step::Kind::kRestartRuntime) {
-      text_ += fmt::format(
-          "        systemctl restart tpu-runtime, then verified as active, on {}\n", where);
-    } else if (run.step.kind == Step::Kind::kReadiness) {
-      text_ += fmt::format("        look over {}; nothing is changed there\n", where);
-    } else if (run.step.kind == Step::Kind::kRequestXrt) {
-      text_ += fmt::format("        ask the runtime on {} for XRT {}\n", where,
-                           VisibleControls(run.step.script));
-    } else {
-      text_ += fmt::format("        on {}\n", where);
-      for (const StepFile& file : run.step.files) {
-        text_ += fmt::format("        copy {} to {}\n", VisibleControls(file.source),
-                             VisibleControls(file.destination));
-      }
-      for (const auto& [name, value] : run.step.env) {
-        text_ += fmt::format(
-            "        with {}={}\n", VisibleControls(name),
-            run.sensitive ? "(sensitive value)" : VisibleControls(Quoted(Value(value))));
-      }
-      if (run.sensitive) {
-        text_ += "        | (sensitive script)\n";
-      } else {
-        ShowScript(run.step.script);
-      }
+    for (const std::string& line : words.body) {
+      text_ += fmt::format("        {}\n", VisibleControls(line));
     }
+    if (!words.script.empty()) ShowScript(words.script);
     text_ += "    }\n";
   }
 
@@ -408,7 +307,7 @@ class PlanView {
 
   static std::string Shown(const AttributeChange& attribute, const std::optional<Value>& value) {
     if (!value) return "null";
-    return attribute.sensitive ? "(sensitive value)" : VisibleControls(Quoted(*value));
+    return attribute.sensitive ? "(sensitive value)" : VisibleControls(ShortJson(*value));
   }
 
   const Plan& plan_;
@@ -440,11 +339,11 @@ std::string PlanSummary(const Plan& plan) {
   const PlanCounts counts = plan.Counts();
   std::string text = fmt::format("Plan: {} to add, {} to change, {} to destroy.\n", counts.add,
                                  counts.change, counts.destroy);
-  if (counts.steps > 0) {
-    const StepReach reach = ReachOfSteps(plan);
-    text += fmt::format(
-        "Bootstrap: {} to run on {}.\n", Plural(counts.steps, "step"),
-        reach.known ? Plural(reach.workers, "worker") : std::string("workers known after apply"));
+  std::set<const Kind*> told;
+  for (const Change& change : plan.changes) {
+    const Kind* kind = change.payload.kind();
+    if (kind == nullptr || !told.insert(kind).second) continue;
+    if (const std::string line = kind->Summary(plan); !line.empty()) text += line + "\n";
   }
   return text;
 }

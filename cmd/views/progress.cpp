@@ -8,11 +8,8 @@
 #include "cmd/views/live_block.h"
 #include "cmd/views/paint.h"
 #include "plans/engine/kind.h"
-#include "plans/kinds/pod/change.h"
-#include "plans/kinds/step/change.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
-#include "providers/bootstrap/step_runner.h"
 
 namespace podctl {
 namespace {
@@ -40,8 +37,8 @@ class ProgressView final : public EventSink {
   void OnStart(const Change& change) override {
     running_[change.address] = {&change, clock_.Steady(), {}};
     std::string line = fmt::format("{}: {}", change.address, WordsFor(change).start);
-    if (const StepChange* run = AsStep(change); run != nullptr && run->workers) {
-      line += " on " + Plural(run->workers->size(), "worker");
+    if (const auto workers = WordsOf(change).workers) {
+      line += " on " + Plural(workers->size(), "worker");
     }
     if (!live()) Print(line + "...");
     Draw();
@@ -150,24 +147,6 @@ class ProgressView final : public EventSink {
   Clock::SteadyTime drawn_at_{};
 };
 
-ProgressWords WordsForUpdate(const PodChange* pod) {
-  if (pod != nullptr && pod->power && pod->fields.empty()) {
-    if (*pod->power == Power::kStop) return {"Stopping", "Still stopping", "Stopped"};
-    return {"Starting", "Still starting", "Started"};
-  }
-  return {"Modifying", "Still modifying", "Modifications complete"};
-}
-
-ProgressWords WordsForStep(const StepChange* run) {
-  if (run != nullptr && run->step.kind == Step::Kind::kRestartRuntime) {
-    return {"Restarting tpu-runtime", "Still restarting", "Restart complete"};
-  }
-  if (run != nullptr && run->step.kind == Step::Kind::kReadiness) {
-    return {"Checking for readiness", "Still checking", "Check complete"};
-  }
-  return {"Running", "Still running", "Step complete"};
-}
-
 }  // namespace
 
 ProgressWords WordsFor(const Change& change) {
@@ -178,7 +157,7 @@ ProgressWords WordsFor(const Change& change) {
     case Verb::kCreate:
       return {"Creating", "Still creating", "Creation complete"};
     case Verb::kUpdate:
-      return WordsForUpdate(AsPod(change));
+      return {"Modifying", "Still modifying", "Modifications complete"};
     case Verb::kDeleteThenCreate:
     case Verb::kCreateThenDelete:
       return {"Replacing", "Still replacing", "Replacement complete"};
@@ -189,7 +168,7 @@ ProgressWords WordsFor(const Change& change) {
     case Verb::kRun:
       break;
   }
-  return WordsForStep(AsStep(change));
+  return {"Running", "Still running", "Step complete"};
 }
 
 std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock) {

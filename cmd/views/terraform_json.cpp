@@ -6,12 +6,12 @@
 
 #include "cmd/views/terraform_resource.h"
 #include "plans/engine/kind.h"
-#include "plans/kinds/pod/change.h"
+#include "plans/engine/overlay.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/step/change.h"
+#include "plans/kinds/pod/shown.h"
 #include "plans/kinds/step/record.h"
+#include "plans/kinds/step/shown.h"
 #include "plans/spec/references.h"
-#include "plans/spec/spec.h"
 
 namespace podctl {
 namespace {
@@ -22,7 +22,7 @@ Value Words(std::initializer_list<const char*> words) {
   return Value(std::move(list));
 }
 
-Value ActionsOf(const Change& change, const TerraformSides& sides) {
+Value ActionsOf(const Change& change, const ShownSides& sides) {
   switch (change.verb) {
     case Verb::kKeep:
       break;
@@ -78,13 +78,13 @@ Value ReplacePaths(const Change& change) {
   return Value(std::move(paths));
 }
 
-Value ChangeBody(Value actions, const TerraformSides& sides) {
+Value ChangeBody(Value actions, const ShownSides& sides) {
   Value body;
   body.Set("actions", std::move(actions));
   body.Set("before", sides.before.values);
   body.Set("after", sides.after.values);
   body.Set("after_unknown", sides.after.unknown);
-  const auto sensitive = [](const TerraformObject& object) {
+  const auto sensitive = [](const ShownObject& object) {
     return object.values.is_null() ? Value(false) : object.sensitive;
   };
   body.Set("before_sensitive", sensitive(sides.before));
@@ -93,7 +93,7 @@ Value ChangeBody(Value actions, const TerraformSides& sides) {
 }
 
 Value ResourceChange(const Change& change, const State& state) {
-  const TerraformSides sides = SidesOf(change, state);
+  const ShownSides sides = change.payload.kind()->SidesOf(change, state);
   Value resource = TerraformName(change.address);
   if (!change.previous_address.empty())
     resource.Set("previous_address", change.previous_address.Text());
@@ -108,21 +108,21 @@ Value ResourceChange(const Change& change, const State& state) {
 
 // A step that has run everywhere, of a pod that lives on.
 Value UnchangedStep(const Address& address, const StepRecord& record) {
-  const TerraformObject object = ObjectOf(address, record);
+  const ShownObject object = ObjectOf(address, record);
   Value resource = TerraformName(address);
   resource.Set("change", ChangeBody(Words({"no-op"}), {object, object}));
   return resource;
 }
 
 Value ResourceDrift(const Drift& drift, const State& state) {
-  const TerraformSides sides = SidesOf(drift, state);
+  const ShownSides sides = SidesOf(drift, state);
   Value resource = TerraformName(drift.address);
   const bool gone = drift.kind == Drift::Kind::kVanished;
   resource.Set("change", ChangeBody(gone ? Words({"delete"}) : Words({"update"}), sides));
   return resource;
 }
 
-Value StateResource(const Address& address, const TerraformObject& object) {
+Value StateResource(const Address& address, const ShownObject& object) {
   Value resource = TerraformName(address);
   resource.Set("schema_version", 0);
   resource.Set("values", object.values);
@@ -163,52 +163,19 @@ Value Expression(const Value& value) {
   return expression;
 }
 
-Value ConfiguredPod(const PodSpec& pod) {
-  Value resource = TerraformName(PodAddress(pod.name));
+Value ConfiguredResource(const Configured& thing) {
+  Value resource = TerraformName(thing.address);
   resource.Erase("provider_name");
   resource.Set("provider_config_key", "podctl");
   resource.Set("schema_version", 0);
   Value expressions = Value::EmptyMap();
-  for (const auto& [key, value] : pod.node.AsMap()) expressions.Set(key, Expression(value));
-  Value metadata = Value::EmptyMap();
-  for (const auto& [key, entry] : pod.metadata) {
-    if (!entry.sensitive) metadata.MutableMap()[key] = Value(entry.text);
-  }
-  if (!metadata.AsMap().empty()) expressions.Set("metadata", Expression(metadata));
-  resource.Set("expressions", std::move(expressions));
-  Value::List depends;
-  for (const Address& address : pod.depends_on) depends.emplace_back(address.Text());
-  if (!depends.empty()) resource.Set("depends_on", std::move(depends));
-  return resource;
-}
-
-Value ConfiguredStep(const PodSpec& pod, const StepSpec& step) {
-  Value resource = TerraformName(StepAddress(pod.name, step.name));
-  resource.Erase("provider_name");
-  resource.Set("provider_config_key", "podctl");
-  resource.Set("schema_version", 0);
-  Value expressions = Value::EmptyMap();
-  if (!step.xrt_version.empty()) {
-    expressions.Set("xrt_version", Expression(Value(step.xrt_version)));
-  } else if (!step.sensitive) {
-    expressions.Set("script", Expression(Value(step.run)));
-  }
-  resource.Set("expressions", std::move(expressions));
-  resource.Set("depends_on", Value(Value::List{Value(PodAddress(pod.name).Text())}));
-  return resource;
-}
-
-Value ConfiguredThing(const Kind& kind, const Change& change) {
-  Value resource = TerraformName(change.address);
-  resource.Erase("provider_name");
-  resource.Set("provider_config_key", "podctl");
-  resource.Set("schema_version", 0);
-  Value expressions = Value::EmptyMap();
-  const Value words = kind.Configured(change);
-  for (const auto& [path, value] : words.AsMap()) {
+  for (const auto& [path, value] : thing.values.AsMap()) {
     expressions.MutableMap()[path] = Expression(value);
   }
   resource.Set("expressions", std::move(expressions));
+  Value::List depends;
+  for (const Address& address : thing.depends_on) depends.emplace_back(address.Text());
+  if (!depends.empty()) resource.Set("depends_on", std::move(depends));
   return resource;
 }
 
@@ -216,15 +183,9 @@ Value Configuration(const SavedPlan& saved) {
   Value::List resources;
   for (const Change& change : saved.plan.changes) {
     if (IsDelete(change)) continue;
-    if (AsStep(change) != nullptr) continue;
-    const PodChange* its = AsPod(change);
-    if (its == nullptr) {
-      resources.push_back(ConfiguredThing(*change.payload.kind(), change));
-      continue;
+    for (const Configured& thing : change.payload.kind()->ConfiguredOf(change)) {
+      resources.push_back(ConfiguredResource(thing));
     }
-    const PodSpec& pod = its->wanted;
-    resources.push_back(ConfiguredPod(pod));
-    for (const StepSpec& step : pod.bootstrap) resources.push_back(ConfiguredStep(pod, step));
   }
   Value configuration;
   configuration.SetPath("provider_config.podctl.name", "podctl");
@@ -308,7 +269,7 @@ Value TerraformPlan(const SavedPlan& saved) {
   for (const Change& change : saved.plan.changes) {
     if (IsPartOfReplacement(change, saved.plan)) continue;
     changes.push_back(ResourceChange(change, state));
-    TerraformObject after = SidesOf(change, state).after;
+    ShownObject after = change.payload.kind()->SidesOf(change, state).after;
     if (!after.values.is_null()) planned.push_back(StateResource(change.address, after));
   }
   for (const auto& [address, record] : RestingSteps(saved, state)) {

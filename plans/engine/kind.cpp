@@ -137,6 +137,20 @@ Result<void> Kind::Move(const Address& from, const Address& /*to*/, State* /*sta
   return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} cannot have another name", from));
 }
 
+ShownSides Kind::SidesOf(const Change& change, const State& state) const {
+  ShownSides sides;
+  const auto record = state.records.find(change.address);
+  if (record != state.records.end() && change.verb != Verb::kCreate) {
+    sides.before = codec().Shown(record->second);
+  }
+  if (IsKeep(change)) {
+    sides.after = sides.before;
+  } else if (!IsDelete(change)) {
+    sides.after = After(change);
+  }
+  return sides;
+}
+
 std::string Kind::WorkerLabel(const Change& change, int worker,
                               const ReferenceLookup& /*nodes*/) const {
   return fmt::format("{}/{}", change.address, worker);

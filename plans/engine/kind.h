@@ -150,12 +150,32 @@ struct StakeQuestion {
   const Digester& digest;
 };
 
+// A change's two sides; what is not there has no values.
+struct ShownSides {
+  ShownObject before;
+  ShownObject after;
+};
+
+// What a spec says of a thing, by path; texts may refer to others.
+struct Configured {
+  Address address;
+  Value values;
+  std::vector<Address> depends_on = {};
+};
+
 // How a change is told. Where a member is empty, as of any other thing.
 struct ChangeWords {
-  std::string title;     // in a plan, instead of the address: "trainingJob.a (in us-central1)"
-  std::string headline;  // behind the address: "will be submitted"
-  std::string action;    // in a table: "cancel, and forget"
-  // While it is carried out: "Submitting", "Still waiting to run", "Submission complete".
+  std::string title;      // in a plan, instead of the address: "trainingJob.a (in us-central1)"
+  std::string headline;   // behind the address: "will be submitted"
+  bool says_why = false;  // that holds the reason, too
+  std::string action;     // in a table: "cancel, and forget"
+  // In place of its attributes: what is done, a line each, and the script that is run last.
+  std::vector<std::string> body = {};
+  std::string script = {};
+  std::string note = {};                         // below its attributes
+  std::optional<std::vector<int>> workers = {};  // on which it runs, as far as they are known
+  // While it is carried out, in terraform's words: "Creating", "Still creating", "Creation
+  // complete".
   std::string doing;
   std::string still;
   std::string done;
@@ -289,10 +309,14 @@ class Kind {
   virtual std::string WorkerLabel(const Change& change, int worker,
                                   const ReferenceLookup& nodes) const;
   virtual ChangeWords WordsOf(const Change& /*change*/) const { return {}; }
+  // A line below a plan's counts; "": none.
+  virtual std::string Summary(const Plan& /*plan*/) const { return {}; }
+  // `state` is the plan's prior one. By default of what the record shows, and of After.
+  virtual ShownSides SidesOf(const Change& change, const State& state) const;
   // The thing after `change`, which makes or changes it.
   virtual ShownObject After(const Change& /*change*/) const { return {}; }
-  // What the spec says of it, by path.
-  virtual Value Configured(const Change& /*change*/) const { return {}; }
+  // What the spec says of it and its parts.
+  virtual std::vector<Configured> ConfiguredOf(const Change& /*change*/) const { return {}; }
 };
 
 // In an order in which later ones may build on earlier ones.

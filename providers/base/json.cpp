@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "providers/base/text.h"
+
 namespace podctl {
 namespace {
 
@@ -344,6 +346,20 @@ std::string WithoutLayout(std::string_view text) {
     ++i;
   }
   return out;
+}
+
+std::string ShortJson(const Value& value) {
+  if (value.is_list()) {
+    std::vector<std::string> items;
+    for (const Value& item : value.AsList()) items.push_back(ToJson(item));
+    return "[" + Join(items, ", ") + "]";
+  }
+  if (!value.is_string()) return ToJson(value);
+  const std::string& text = value.AsString();
+  if (text.find('\n') == std::string::npos) return ToJson(value);
+  const auto lines = SplitLines(text);
+  if (lines.size() == 1) return ToJson(value);
+  return fmt::format("{} … ({})", ToJson(Value(lines.front())), Plural(lines.size(), "line"));
 }
 
 }  // namespace podctl

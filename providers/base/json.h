@@ -34,4 +34,7 @@ void AppendIndentedJson(std::string_view compact, int depth, std::string* out);
 // The reverse: JSON without the white space between its tokens.
 std::string WithoutLayout(std::string_view text);
 
+// For a line that people read: of a text of several lines the first, and how many there are.
+std::string ShortJson(const Value& value);
+
 }  // namespace podctl

@@ -9,6 +9,7 @@
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"
+#include "plans/kinds/step/words.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 
@@ -19,6 +20,8 @@ using testing::Actions;
 using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
 using ::testing::IsEmpty;
 
 constexpr const char* kStep = "bootstrap.a.x";
@@ -59,8 +62,7 @@ TEST_F(StepsTest, AStepOfANewPodRunsOnAllItsWorkers) {
   EXPECT_THAT(Actions(plan), ElementsAre("create pod.a", "run bootstrap.a.x"));
   EXPECT_THAT(Workers(plan, kStep), ElementsAre(-1));  // known after apply
   EXPECT_EQ(plan.Counts().steps, 1U);
-  EXPECT_EQ(ReachOfSteps(plan).workers, 4U);  // from the catalogue
-  EXPECT_TRUE(ReachOfSteps(plan).known);
+  EXPECT_THAT(SummaryOfSteps(plan), HasSubstr("on 4 workers")) << "from the catalogue";
   desk_.ApplyAll();
   ASSERT_EQ(desk_.workers.Calls().size(), 1U);
   EXPECT_THAT(desk_.workers.Calls()[0].workers, ElementsAre(0, 1, 2, 3));
@@ -72,7 +74,7 @@ TEST_F(StepsTest, HowManyWorkersAnUnknownTypeHasIsKnownAfterApply) {
       "  a:\n    acceleratorType: v99-64\n    runtimeVersion: r\n"
       "    bootstrap: [{name: x, run: echo}]\n");
   const Plan plan = desk_.MakePlan();
-  EXPECT_FALSE(ReachOfSteps(plan).known);
+  EXPECT_THAT(SummaryOfSteps(plan), HasSubstr("on workers known after apply"));
 }
 
 TEST_F(StepsTest, AChangedStepRunsAgainWhereTheSpecSays) {
@@ -82,7 +84,7 @@ TEST_F(StepsTest, AChangedStepRunsAgainWhereTheSpecSays) {
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Workers(plan, kStep), ElementsAre(1, 2));
   EXPECT_EQ(Reason(plan, kStep), "the step changed");
-  EXPECT_EQ(ReachOfSteps(plan).workers, 2U);
+  EXPECT_THAT(SummaryOfSteps(plan), HasSubstr("on 2 workers"));
 }
 
 TEST_F(StepsTest, AnEnvironmentIsPartOfTheStepAndATimeoutIsNot) {

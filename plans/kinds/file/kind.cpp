@@ -222,13 +222,13 @@ ShownObject FileKind::After(const Change& change) const {
   return after;
 }
 
-Value FileKind::Configured(const Change& change) const {
+std::vector<Configured> FileKind::ConfiguredOf(const Change& change) const {
   const FileSpec& file = FileOf(change);
   Value words = Value::EmptyMap();
   words.Set("path", file.path);
   words.Set("mode", ModeText(file.mode));
   if (!file.sensitive) words.Set("content", file.content);
-  return words;
+  return {{change.address, std::move(words)}};
 }
 
 }  // namespace podctl

@@ -34,7 +34,7 @@ class FileKind final : public Kind {
   std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override;
   ChangeWords WordsOf(const Change& change) const override;
   ShownObject After(const Change& change) const override;
-  Value Configured(const Change& change) const override;
+  std::vector<Configured> ConfiguredOf(const Change& change) const override;
 
  private:
   FileSystem& files_;

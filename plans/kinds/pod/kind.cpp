@@ -11,8 +11,10 @@
 #include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/shown.h"
 #include "plans/kinds/pod/stakes.h"
 #include "plans/kinds/pod/tasks.h"
+#include "plans/kinds/pod/words.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
 
@@ -193,6 +195,13 @@ class PodKind final : public Kind {
     return true;
   }
 
+  ChangeWords WordsOf(const Change& change) const override { return WordsOfPod(change); }
+  ShownSides SidesOf(const Change& change, const State& state) const override {
+    return SidesOfPod(change, state);
+  }
+  std::vector<Configured> ConfiguredOf(const Change& change) const override {
+    return ConfiguredPod(change);
+  }
   std::string NoteAtStart(const Change& change, const State& state) const override {
     if (AsPod(change)->lost.empty()) return {};
     const PodRecord* record = Pods(state).Get(change.address);

@@ -32,11 +32,4 @@ inline const StepChange* AsStep(const Change& change) {
   return change.payload.As<StepChange>();
 }
 
-// On how many workers the steps of a plan will run, each worker counted once.
-struct StepReach {
-  std::size_t workers = 0;
-  bool known = true;  // false: of some pod that is yet to be made it is not
-};
-StepReach ReachOfSteps(const Plan& plan);
-
 }  // namespace podctl

@@ -9,6 +9,8 @@
 #include "plans/kinds/step/members.h"
 #include "plans/kinds/step/plan.h"
 #include "plans/kinds/step/record.h"
+#include "plans/kinds/step/shown.h"
+#include "plans/kinds/step/words.h"
 #include "plans/spec/local_files.h"
 #include "providers/base/worker_names.h"
 
@@ -72,6 +74,11 @@ class StepKind final : public Kind {
     return MakeStepTask(change.address, *AsStep(change), context);
   }
 
+  ChangeWords WordsOf(const Change& change) const override { return WordsOfStep(change); }
+  ShownSides SidesOf(const Change& change, const State& state) const override {
+    return SidesOfStep(change, state);
+  }
+  std::string Summary(const Plan& plan) const override { return SummaryOfSteps(plan); }
   std::string WorkerLabel(const Change& change, int worker,
                           const ReferenceLookup& nodes) const override {
     const std::string pod = PodNameOf(change.address);

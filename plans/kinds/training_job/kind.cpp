@@ -181,12 +181,12 @@ class TrainingJobKind final : public Kind {
     after.unknown.Set("state", true);
     return after;
   }
-  Value Configured(const Change& change) const override {
+  std::vector<Configured> ConfiguredOf(const Change& change) const override {
     Value words = Value::EmptyMap();
     for (auto& [path, value] : WordsOfBody(CustomJobBody(JobOf(change)))) {
       words.MutableMap()[path] = std::move(value);
     }
-    return words;
+    return {{change.address, std::move(words)}};
   }
 };
 

@@ -10,6 +10,7 @@
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using testing::Desk;
 using testing::ExpectGolden;
 using ::testing::HasSubstr;
+using testing::KindNamed;
 using ::testing::Not;
 
 class MarkdownTest : public ::testing::Test {
@@ -100,7 +102,7 @@ TEST_F(MarkdownTest, WhatStandsInValuesIsText) {
   PodSpec pod;
   pod.name = "a";
   change.verb = Verb::kUpdate;
-  change.payload = PodChange{pod, {}, {"metadata"}};
+  change.payload = Payload(PodChange{pod, {}, {"metadata"}}, KindNamed("pod"));
   change.reason = "<img src=x> @everyone [link](https://evil.example) | `tick`";
   change.attributes.push_back({"metadata.x", Value("```\n</details><script>"),
                                Value("````\n# heading\n@everyone"), true, false, false});
@@ -116,7 +118,7 @@ TEST_F(MarkdownTest, ALongPlanIsCutBelowTheLimit) {
     Change change;
     change.address = Addr("pod.p" + std::to_string(i));
     change.verb = Verb::kCreate;
-    change.payload = PodChange{};
+    change.payload = Payload(PodChange{}, KindNamed("pod"));
     change.reason = std::string(2000, 'x');
     change.attributes.push_back({"metadata.x", std::nullopt,
                                  Value("caf\xC3\xA9 ````` " + std::string(3000, 'y')), true, false,

@@ -12,6 +12,7 @@
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 using testing::Desk;
 using testing::ExpectGolden;
 using ::testing::HasSubstr;
+using testing::KindNamed;
 using ::testing::Not;
 
 class PlanViewTest : public ::testing::Test {
@@ -177,7 +179,7 @@ TEST_F(PlanViewTest, NamesAreShownAsData) {
   change.address = PodAddress(escape);
   change.reason = escape;
   change.verb = Verb::kUpdate;
-  change.payload = PodChange{{}, {"p", escape, escape}};
+  change.payload = Payload(PodChange{{}, {"p", escape, escape}}, KindNamed("pod"));
   change.attributes.push_back({escape, Value(escape), Value(escape)});
   Change step;
   step.address = Address("bootstrap", escape);
@@ -186,7 +188,7 @@ TEST_F(PlanViewTest, NamesAreShownAsData) {
   run.step.env[escape] = escape;
   run.step.files.push_back({escape, escape});
   step.verb = Verb::kRun;
-  step.payload = run;
+  step.payload = Payload(run, KindNamed("bootstrap"));
   Plan plan;
   plan.changes = {change, step};
   plan.drift.push_back({Drift::Kind::kChanged, PodAddress(escape), escape, change.attributes});

@@ -17,6 +17,7 @@
 #include "tests/support/addresses.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -25,6 +26,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ExpectGolden;
 using ::testing::HasSubstr;
+using testing::KindNamed;
 using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
@@ -117,10 +119,11 @@ class ProgressTest : public ::testing::Test {
   std::ostringstream err_;
   Streams streams_{out_, err_};
   std::unique_ptr<EventSink> view_;
-  Change create_ = ChangeFor("pod.research", Verb::kCreate, PodChange{});
+  Change create_ = ChangeFor("pod.research", Verb::kCreate, Payload(PodChange{}, KindNamed("pod")));
   Change step_ =
-      ChangeFor("bootstrap.research.x", Verb::kRun, StepChange{{}, "", {{0, 1, 2, 3}}, {}, 4});
-  Change other_ = ChangeFor("pod.other", Verb::kCreate, PodChange{});
+      ChangeFor("bootstrap.research.x", Verb::kRun,
+                Payload(StepChange{{}, "", {{0, 1, 2, 3}}, {}, 4}, KindNamed("bootstrap")));
+  Change other_ = ChangeFor("pod.other", Verb::kCreate, Payload(PodChange{}, KindNamed("pod")));
 };
 
 TEST_F(ProgressTest, PlainLines) {
@@ -145,13 +148,14 @@ TEST_F(ProgressTest, EveryActionHasItsWords) {
   Step restart;
   restart.kind = Step::Kind::kRestartRuntime;
   for (const auto& [verb, payload] : std::vector<std::pair<Verb, Payload>>{
-           {Verb::kCreate, PodChange{}},
-           {Verb::kUpdate, PodChange{}},
-           {Verb::kDeleteThenCreate, PodChange{}},
-           {Verb::kDelete, PodChange{}},
-           {Verb::kRun, StepChange{{}, "", {{2}}, {}, 1}},
-           {Verb::kRun, StepChange{restart, "", {{0, 1, 2, 3}}, {}, 4}},
-           {Verb::kRun, StepChange{{}, "", {}, {}, 0}}}) {
+           {Verb::kCreate, Payload(PodChange{}, KindNamed("pod"))},
+           {Verb::kUpdate, Payload(PodChange{}, KindNamed("pod"))},
+           {Verb::kDeleteThenCreate, Payload(PodChange{}, KindNamed("pod"))},
+           {Verb::kDelete, Payload(PodChange{}, KindNamed("pod"))},
+           {Verb::kRun, Payload(StepChange{{}, "", {{2}}, {}, 1}, KindNamed("bootstrap"))},
+           {Verb::kRun,
+            Payload(StepChange{restart, "", {{0, 1, 2, 3}}, {}, 4}, KindNamed("bootstrap"))},
+           {Verb::kRun, Payload(StepChange{{}, "", {}, {}, 0}, KindNamed("bootstrap"))}}) {
     const Change change = ChangeFor("pod.x", verb, payload);
     view_->OnStart(change);
     view_->OnProgress(change, seconds(70), {});
@@ -205,7 +209,8 @@ TEST_F(ProgressTest, ManyOperationsDoNotFillTheScreen) {
   Open(true);
   std::vector<Change> changes;
   for (int i = 0; i < 40; ++i) {
-    changes.push_back(ChangeFor("pod.n" + std::to_string(i), Verb::kCreate, PodChange{}));
+    changes.push_back(ChangeFor("pod.n" + std::to_string(i), Verb::kCreate,
+                                Payload(PodChange{}, KindNamed("pod"))));
   }
   for (const Change& change : changes) view_->OnStart(change);
   clock_.Advance(seconds(1));

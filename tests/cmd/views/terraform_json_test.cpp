@@ -23,6 +23,7 @@ using testing::AllKinds;
 using testing::Desk;
 using testing::ExpectGolden;
 using ::testing::HasSubstr;
+using testing::KindNamed;
 using ::testing::Not;
 
 class TerraformJsonTest : public ::testing::Test {
@@ -145,20 +146,20 @@ TEST_F(TerraformJsonTest, MovedDeposedAndForgotten) {
   Change moved;
   moved.address = Addr("pod.b");
   moved.previous_address = Addr("pod.a");
-  moved.payload = PodChange{pod, {}};
+  moved.payload = Payload(PodChange{pod, {}}, KindNamed("pod"));
   Change deposed;
   deposed.address = Addr("pod.b (deposed old)");
   deposed.verb = Verb::kDelete;
-  deposed.payload = PodChange{{}, {"p", "z", "old"}};
+  deposed.payload = Payload(PodChange{{}, {"p", "z", "old"}}, KindNamed("pod"));
   Change forgotten;
   forgotten.address = Addr("pod.c");
   forgotten.verb = Verb::kForget;
-  forgotten.payload = PodChange{};
+  forgotten.payload = Payload(PodChange{}, KindNamed("pod"));
   forgotten.reason_code = ReasonCode::kNoConfiguration;
   Change swapped;
   swapped.address = Addr("pod.d");
   swapped.verb = Verb::kCreateThenDelete;
-  swapped.payload = PodChange{pod, {}};
+  swapped.payload = Payload(PodChange{pod, {}}, KindNamed("pod"));
   swapped.reason_code = ReasonCode::kByRequest;
   saved.plan.changes = {moved, deposed, forgotten, swapped};
   saved.plan.targets = {"pod.b"};
