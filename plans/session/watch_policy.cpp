@@ -18,6 +18,7 @@ class Policy {
  public:
   Policy(const Spec& spec, const State& state, const Plan& plan) : state_(state), plan_(plan) {
     for (const PodSpec& pod : spec.pods) pods_[PodAddress(pod.name)] = &pod;
+    for (const Declared& declared : spec.declared) declared_[declared.address] = &declared;
     for (const Change& change : plan.changes) changes_[change.address] = &change;
   }
 
@@ -100,11 +101,13 @@ class Policy {
     }
   }
 
-  // The pods on which what is done builds, and those whose recovery is complete but for a note.
+  // What is done, what that builds on, which it may refer to, and pods whose recovery is complete
+  // but for a note.
   std::set<Address> Grounds() const {
     std::vector<Address> open;
     for (const Address& address : allowed_) {
-      open.push_back(PodAddress(PodNameOf(address)));
+      const std::string pod = PodNameOf(address);
+      open.push_back(pod.empty() ? address : PodAddress(pod));
     }
     for (const auto& [address, record] : Pods(state_)) {
       if (IsRecovering(record) && !HasStepsLeft(address)) open.push_back(address);
@@ -114,9 +117,12 @@ class Policy {
       const Address address = open.back();
       open.pop_back();
       if (!grounds.insert(address).second) continue;
-      const auto pod = pods_.find(address);
-      if (pod == pods_.end()) continue;
-      for (const Address& dependency : pod->second->depends_on) open.push_back(dependency);
+      if (const auto pod = pods_.find(address); pod != pods_.end()) {
+        for (const Address& dependency : pod->second->depends_on) open.push_back(dependency);
+      }
+      if (const auto thing = declared_.find(address); thing != declared_.end()) {
+        for (const Address& base : thing->second->builds_on) open.push_back(base);
+      }
     }
     return grounds;
   }
@@ -144,6 +150,7 @@ class Policy {
   const State& state_;
   const Plan& plan_;
   std::map<Address, const PodSpec*> pods_;
+  std::map<Address, const Declared*> declared_;  // of other kinds
   std::map<Address, const Change*> changes_;
   std::set<Address> allowed_;
   std::map<Address, Address> held_;  // for what

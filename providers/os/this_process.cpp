@@ -22,20 +22,25 @@ namespace {
 // correction of the clock.
 constexpr std::chrono::seconds kStartTolerance{5};
 
-// proc_pid_stat(5): field 22, ticks since boot. The name in field 2 may hold blanks and brackets,
-// so the fields are counted from the last bracket.
-std::optional<long long> StartTicks(int pid) {
+struct ProcessStat {
+  char state = '?';           // proc_pid_stat(5), field 3
+  long long start_ticks = 0;  // field 22, since boot
+};
+
+// The name in field 2 may hold blanks and brackets, so the fields are counted from the last bracket.
+std::optional<ProcessStat> StatOf(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
   const std::size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(line.substr(name_end + 1));
+  ProcessStat stat;
+  fields >> stat.state;
   std::string skipped;
-  for (int field = 3; field < 22; ++field) fields >> skipped;
-  long long ticks = 0;
-  if (!(fields >> ticks)) return std::nullopt;
-  return ticks;
+  for (int field = 4; field < 22; ++field) fields >> skipped;
+  if (!(fields >> stat.start_ticks)) return std::nullopt;
+  return stat;
 }
 
 // proc_stat(5): seconds since the epoch.
@@ -74,11 +79,13 @@ bool ProcessRanAt(int pid, const std::string& since) {
   if (pid <= 0) return false;
   // EPERM: it is there and belongs to somebody else (kill(2)).
   if (::kill(pid, 0) != 0 && errno != EPERM) return false;
-  const std::optional<long long> ticks = StartTicks(pid);
+  const std::optional<ProcessStat> stat = StatOf(pid);
+  // It has ended, and nobody has asked how yet.
+  if (stat && (stat->state == 'Z' || stat->state == 'X')) return false;
   const std::optional<long long> boot = BootTime();
   const long ticks_per_second = ::sysconf(_SC_CLK_TCK);
-  if (!ticks || !boot || ticks_per_second <= 0) return true;
-  const Clock::SystemTime started(std::chrono::seconds(*boot + *ticks / ticks_per_second));
+  if (!stat || !boot || ticks_per_second <= 0) return true;
+  const Clock::SystemTime started(std::chrono::seconds(*boot + stat->start_ticks / ticks_per_second));
   // Times of this form sort as text.
   return FormatTimestamp(started - kStartTolerance) <= since;
 }

@@ -177,6 +177,23 @@ TEST_F(RefreshTest, APendingCreateThatLeftNothingIsDropped) {
   EXPECT_THAT(notes_, ElementsAre("pod.a: a creation begun by an earlier run left no node"));
 }
 
+// Killed between sending it and hearing the answer: the list of operations tells.
+TEST_F(RefreshTest, ACreateOfWhichNobodyHeardIsFoundAmongTheOperations) {
+  PodRecord record = Record("a", false);
+  record.current.life = Creating{Begun()};
+  EXPECT_TRUE(Pods(Settled(record)).at(Addr("pod.a")).pending().has_value()) << "it may come yet";
+  FakeProvider slow(FakeProvider::Options{.looks = 100});
+  ASSERT_TRUE(slow.CreateNode(Desk::Name("a"), Node("CREATING"), "", {}).has_value());
+  slow.RemoveNode(Desk::Name("a"));
+  State state;
+  Pods(state)[Addr("pod.a")] = record;
+  const auto observation = Observe({Spec{}, state}, AllKinds().all, slow, 10, {});
+  ASSERT_TRUE(observation.has_value());
+  const State settled = Settle(state, *observation, AllKinds().all, &notes_);
+  ASSERT_TRUE(Pods(settled).at(Addr("pod.a")).pending().has_value());
+  EXPECT_FALSE(Pods(settled).at(Addr("pod.a")).pending()->operation.empty());
+}
+
 TEST_F(RefreshTest, APendingCreateThatStillRunsStaysPending) {
   FakeProvider slow(FakeProvider::Options{.looks = 100});
   const auto operation = slow.CreateNode(Desk::Name("a"), Node("CREATING"), "", {});

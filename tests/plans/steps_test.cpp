@@ -21,7 +21,6 @@ using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
 using ::testing::IsEmpty;
 
 constexpr const char* kStep = "bootstrap.a.x";

@@ -265,14 +265,12 @@ void PodJournal::StepApplied(const Address& step, const Address& pod, int worker
   record.workers[worker] = {digest, At(pod).uid(), Now()};
 }
 
-void PodJournal::StepRunsAgain(const Address& step, const Address& pod, int worker,
-                               const std::string& digest) {
-  const StepRecord* record = Steps(context_.journal.state()).Get(step);
-  if (record == nullptr || Find(pod) == nullptr) return;
+void PodJournal::StepBegins(const Address& step, const Address& pod, int worker) {
+  const StepRecord* record = context_.journal.Get<StepRecord>(step);
+  const PodRecord* of = Find(pod);
+  if (record == nullptr || of == nullptr) return;
   const auto applied = record->workers.find(worker);
-  const bool through = applied != record->workers.end() && applied->second.uid == At(pod).uid() &&
-                       applied->second.digest.ends_with(digest);
-  if (!through) return;
+  if (applied == record->workers.end() || applied->second.uid != of->uid()) return;
   Steps(Edit())[step].workers.erase(worker);
 }
 

@@ -73,10 +73,10 @@ class PodJournal {
                 const std::string& source);
   void VmNames(const Address& address, const std::map<int, std::string>& names);
   void StepApplied(const Address& step, const Address& pod, int worker, const std::string& digest);
-  // It is to run once more on a worker where it was through: until it is through again, it is not,
-  // so that a run that ends in the middle does not lose it.
-  void StepRunsAgain(const Address& step, const Address& pod, int worker,
-                     const std::string& digest);
+  // It begins to run on a worker, where something else may have been run as this step: until it is
+  // through nobody knows what is there, so that a run that fails or ends in the middle is not taken
+  // for one that changed nothing.
+  void StepBegins(const Address& step, const Address& pod, int worker);
 
  private:
   PodRecord& At(const Address& address);

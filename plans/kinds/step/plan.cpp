@@ -196,7 +196,8 @@ class StepPlan final : public KindPlan {
     }
     if (stale.recreated) return "the pod was made anew";
     if (stale.changed) return "the step changed";
-    return stale.applied ? "it has not succeeded everywhere" : "it has not run yet";
+    if (stale.applied) return "it has not succeeded everywhere";
+    return record_ == nullptr ? "it has not run yet" : "it has not succeeded yet";
   }
 
   Stale StaleWorkers(const StepChange& run, bool everywhere) const {

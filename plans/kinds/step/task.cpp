@@ -117,7 +117,7 @@ class StepTask final : public Task {
     count_ = workers.size();
     for (const WorkerAccess& worker : workers) {
       if (IsReadiness()) break;
-      PodJournal(context_).StepRunsAgain(address_, pod_address_, worker.index, digest_);
+      PodJournal(context_).StepBegins(address_, pod_address_, worker.index);
     }
     Need need = CallFor(
         [&steps = context_.steps, step = rendered->step, workers](StepObserver& observer,

@@ -13,6 +13,7 @@ namespace podctl {
 namespace {
 
 using ::testing::Contains;
+using testing::ChangeOf;
 using testing::Desk;
 using ::testing::ElementsAre;
 using testing::FakeProvider;
@@ -152,6 +153,30 @@ TEST_F(StoryTest, AFailedStepKeepsThePodAndWhatWorked) {
   desk_.ApplyAll();
   ASSERT_EQ(desk_.workers.Calls().size(), 1U);
   EXPECT_THAT(desk_.workers.Calls()[0].workers, ElementsAre(2));
+}
+
+// What a step did before it failed stays there, whatever the spec says afterwards.
+TEST_F(StoryTest, AStepThatFailedIsNotTakenForTheOneBefore) {
+  const auto step = [](const std::string& run) {
+    return Desk::Pod("a", "    bootstrap: [{name: x, run: " + run + "}]\n");
+  };
+  desk_.Pods(step("echo A"));
+  desk_.ApplyAll();
+  desk_.Pods(step("echo B"));
+  desk_.workers.Fail(2, "the script ended with exit code 7");
+  EXPECT_EQ(desk_.Apply().failures.size(), 1U);
+  EXPECT_EQ(ChangeOf(desk_.MakePlan(), "bootstrap.a.x").reason, "it has not succeeded everywhere");
+  desk_.Pods(step("echo A"));
+  desk_.workers.ForgetCalls();
+  desk_.ApplyAll();
+  ASSERT_EQ(desk_.workers.Calls().size(), 1U);
+  EXPECT_THAT(desk_.workers.Calls()[0].workers, ElementsAre(0, 1, 2, 3));
+  // Of none of them is anything known.
+  desk_.Pods(step("echo C"));
+  for (int worker = 0; worker < 4; ++worker) desk_.workers.Fail(worker, "no route");
+  EXPECT_EQ(desk_.Apply().failures.size(), 1U);
+  desk_.Pods(step("echo A"));
+  EXPECT_EQ(ChangeOf(desk_.MakePlan(), "bootstrap.a.x").reason, "it has not succeeded yet");
 }
 
 TEST_F(StoryTest, FailuresAreGroupedByCause) {

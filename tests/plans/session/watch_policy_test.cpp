@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/loader.h"
 #include "tests/plans/desk.h"
+#include "tests/support/addresses.h"
 #include "tests/support/kinds.h"
 
 namespace podctl {
@@ -73,6 +75,24 @@ TEST_F(WatchPolicyTest, AFileFollowsThePodThatIsMadeAnewAndNoOtherChange) {
   const WatchedPlan watched = Watched();
   EXPECT_THAT(Actions(watched.plan), ElementsAre("replace pod.a", "run bootstrap.a.x"));
   EXPECT_THAT(watched.left, ElementsAre(HasSubstr("file.hosts")));
+}
+
+// Those that live on are in the plan, or nobody knew what refers to them.
+TEST_F(WatchPolicyTest, AFileFollowsThoughItRefersToOtherPodsToo) {
+  Pods(Desk::Pod("a", std::string(kSpot) + kRecreate) + Desk::Pod("b") + Desk::Pod("c") +
+       "files:\n  hosts: {path: hosts, content: \"${pod.a.networkEndpoints[0].ipAddress} "
+       "${pod.b.networkEndpoints[0].ipAddress}\"}\n");
+  desk_.ApplyAll();
+  Preempt("a");
+  const WatchedPlan watched = Watched();
+  EXPECT_THAT(Actions(watched.plan),
+              ElementsAre("replace pod.a", "run bootstrap.a.x", "update file.hosts"));
+  const auto holds = [&](const char* address) {
+    return std::any_of(watched.plan.changes.begin(), watched.plan.changes.end(),
+                       [&](const Change& change) { return change.address == Addr(address); });
+  };
+  EXPECT_TRUE(holds("pod.b"));
+  EXPECT_FALSE(holds("pod.c"));
 }
 
 TEST_F(WatchPolicyTest, WithoutThePolicyItIsOnlyTold) {

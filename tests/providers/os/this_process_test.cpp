@@ -33,6 +33,9 @@ TEST(ThisProcess, DeadProcessesAndNumbersOfNobodyDoNotRun) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) ::_exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  EXPECT_FALSE(ProcessRanAt(child, Now())) << "nobody has asked how it ended";
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_FALSE(ProcessRanAt(child, Now()));
   EXPECT_FALSE(ProcessRanAt(0, Now()));

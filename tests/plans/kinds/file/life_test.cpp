@@ -430,6 +430,9 @@ TEST_F(FileTest, RefreshOnlyTakesItAsItIs) {
   desk_.files.SetFile(kPath, "other\n", 0644);
   ASSERT_TRUE(desk_.files.Remove("/project/gone"));
   desk_.plan_options.mode = PlanMode::kRefreshOnly;
+  desk_.plan_options.targets = {"file.gone"};
+  EXPECT_THAT(desk_.MakePlan().drift, SizeIs(1));
+  desk_.plan_options.targets.clear();
   EXPECT_THAT(desk_.MakePlan().drift, SizeIs(2));
   EXPECT_TRUE(desk_.Apply().ok());
   EXPECT_THAT(desk_.MakePlan().drift, IsEmpty());
