@@ -3,6 +3,7 @@
 // One failure never stops what does not depend on it. An interrupt is an input of the loop.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <stop_token>
@@ -72,7 +73,12 @@ struct ExecuteResult {
   std::optional<Error> aside_error;
   std::vector<std::string> warnings;  // of the store
 
-  bool ok() const { return failures.empty() && !interrupted && !save_error; }
+  // Also false where something was not begun that nothing stood in the way of.
+  bool ok() const {
+    return failures.empty() && !interrupted && !save_error &&
+           std::none_of(skipped.begin(), skipped.end(),
+                        [](const Skip& skip) { return skip.cause.empty(); });
+  }
 };
 
 struct Doors {

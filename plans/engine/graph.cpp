@@ -133,4 +133,24 @@ void DropIdleWaits(Plan* plan) {
   }
 }
 
+const Change* FindCircle(const Plan& plan) {
+  std::map<Address, std::size_t> index;
+  for (std::size_t i = 0; i < plan.changes.size(); ++i) index[plan.changes[i].address] = i;
+  Edges edges(plan.changes.size());
+  for (std::size_t i = 0; i < plan.changes.size(); ++i) {
+    for (const Address& address : plan.changes[i].waits_for) {
+      const auto other = index.find(address);
+      if (other == index.end()) continue;
+      if (other->second == i) return &plan.changes[i];
+      edges[i].push_back(other->second);
+    }
+  }
+  const Circles circles(edges);
+  std::set<std::size_t> seen;
+  for (std::size_t i = 0; i < plan.changes.size(); ++i) {
+    if (!seen.insert(circles[i]).second) return &plan.changes[i];
+  }
+  return nullptr;
+}
+
 }  // namespace podctl

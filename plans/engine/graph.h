@@ -17,4 +17,7 @@ std::vector<const Declared*> InDependencyOrder(const std::vector<Declared>& thin
 // that waits for it (a pod that is replaced while its former dependency goes).
 void DropIdleWaits(Plan* plan);
 
+// A change that waits for itself, however many others stand between; nullptr: there is none.
+const Change* FindCircle(const Plan& plan);
+
 }  // namespace podctl

@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "plans/engine/graph.h"
 #include "plans/engine/plan_file/archive.h"
 #include "plans/engine/plan_file/members.h"
 #include "plans/engine/plan_file/shown.h"
@@ -110,7 +111,27 @@ Error TooNew(const std::string& origin, const Value& document) {
           : fmt::format("Use podctl {}, which made it, or make a new plan.", Shown(writer)));
 }
 
-std::string CheckPlan(const Plan& plan) {
+// What the planner made sure of, and the executor relies on.
+std::string CheckWaits(const Plan& plan, Kinds kinds) {
+  if (const Change* change = FindCircle(plan)) {
+    return fmt::format("{} waits for itself", change->address);
+  }
+  std::set<Address> acting;
+  for (const Change& change : plan.changes) {
+    if (!IsKeep(change)) acting.insert(change.address);
+  }
+  for (const Change& change : plan.changes) {
+    const Address whole = WholeOf(kinds, change.address);
+    if (whole == change.address || !acting.contains(whole)) continue;
+    const auto& waits = change.waits_for;
+    if (std::find(waits.begin(), waits.end(), whole) == waits.end()) {
+      return fmt::format("{} does not wait for {}, which it is a part of", change.address, whole);
+    }
+  }
+  return "";
+}
+
+std::string CheckPlan(const Plan& plan, Kinds kinds) {
   std::set<Address> addresses;
   for (const Change& change : plan.changes) {
     if (!addresses.insert(change.address).second) {
@@ -125,7 +146,7 @@ std::string CheckPlan(const Plan& plan) {
       return fmt::format("{} {}", change.address, problem);
     }
   }
-  return "";
+  return CheckWaits(plan, kinds);
 }
 
 // Those that were read as plain values; of a kind that is not known they are nobody's.
@@ -169,7 +190,7 @@ std::string ReadDocument(const Value& document, Kinds kinds, SavedPlan* saved) {
       return fmt::format("`{}` is no address of a stake", stake.address);
     }
   }
-  return CheckPlan(saved->plan);
+  return CheckPlan(saved->plan, kinds);
 }
 
 }  // namespace

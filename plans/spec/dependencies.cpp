@@ -197,10 +197,14 @@ void ResolveDependencies(std::vector<ReadPod>& pods, Problems& problems) {
   Resolver(pods, problems).Resolve();
 }
 
-std::vector<Address> ResolveReferences(const std::vector<FoundReference>& references,
-                                       std::vector<ReadPod>& pods, Problems& problems) {
-  if (references.empty()) return {};
-  return Resolver(pods, problems).TargetsOf(references);
+std::vector<std::vector<Address>> ResolveReferences(
+    const std::vector<std::vector<FoundReference>>& of_things, std::vector<ReadPod>& pods,
+    Problems& problems) {
+  std::vector<std::vector<Address>> targets;
+  targets.reserve(of_things.size());
+  Resolver resolver(pods, problems);
+  for (const auto& references : of_things) targets.push_back(resolver.TargetsOf(references));
+  return targets;
 }
 
 void CheckSameNode(const std::vector<ReadPod>& pods, Problems& problems) {

@@ -14,9 +14,11 @@ namespace podctl {
 // Checks every reference and writes PodSpec::depends_on. A circle is one error that names it.
 void ResolveDependencies(std::vector<ReadPod>& pods, Problems& problems);
 
-// The pods that `references` of something else lead to, each once; checked likewise.
-std::vector<Address> ResolveReferences(const std::vector<FoundReference>& references,
-                                       std::vector<ReadPod>& pods, Problems& problems);
+// The pods that the references of other things lead to, of each thing every one once; checked
+// likewise.
+std::vector<std::vector<Address>> ResolveReferences(
+    const std::vector<std::vector<FoundReference>>& of_things, std::vector<ReadPod>& pods,
+    Problems& problems);
 
 struct PathProblem {
   std::string summary;

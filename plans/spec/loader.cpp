@@ -303,18 +303,20 @@ class Loader {
 
   // What is between declared things, and between them and pods.
   void ResolveDeclared(std::vector<ReadPod>& pods, Spec& spec) {
+    std::vector<std::vector<FoundReference>> to_pods(spec.declared.size());
     for (std::size_t i = 0; i < spec.declared.size(); ++i) {
-      std::vector<FoundReference> to_pods;
       for (FoundReference& reference : references_[i]) {
         if (reference.target == "pod") {
-          to_pods.push_back(std::move(reference));
+          to_pods[i].push_back(std::move(reference));
         } else {
           Follow(reference, spec, i);
         }
       }
+    }
+    const auto found = ResolveReferences(to_pods, pods, problems_);
+    for (std::size_t i = 0; i < spec.declared.size(); ++i) {
       std::vector<Address>& builds_on = spec.declared[i].builds_on;
-      const std::vector<Address> found = ResolveReferences(to_pods, pods, problems_);
-      builds_on.insert(builds_on.begin(), found.begin(), found.end());
+      builds_on.insert(builds_on.begin(), found[i].begin(), found[i].end());
     }
     for (const Kind* kind : options_.kinds.all) {
       std::vector<const Declared*> all;

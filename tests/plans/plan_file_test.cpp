@@ -551,6 +551,31 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
   EXPECT_EQ(forged(2, "address", "pod.c"), damaged + "`plan.changes[2].pod` is missing");
 }
 
+TEST_F(SavedPlanTest, ItsOrderIsOneThatAPlannerMakes) {
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}]\n"));
+  const auto why = [&](const std::function<void(Plan&)>& edit) {
+    SavedPlan saved = Save(desk_.MakePlan());
+    edit(saved.plan);
+    const auto read = PlanFromJson(Text(saved), "my.plan", AllKinds());
+    return read.has_value() ? "" : read.error().message;
+  };
+  const auto waits = [](Plan& plan, const std::string& address) -> std::vector<Address>& {
+    const auto found =
+        std::find_if(plan.changes.begin(), plan.changes.end(),
+                     [&](const Change& change) { return change.address == address; });
+    return found->waits_for;
+  };
+  EXPECT_EQ(why([](Plan&) {}), "");
+  EXPECT_THAT(why([&](Plan& plan) { waits(plan, "bootstrap.a.y").clear(); }),
+              HasSubstr("bootstrap.a.y does not wait for pod.a, which it is a part of"));
+  EXPECT_THAT(
+      why([&](Plan& plan) { waits(plan, "bootstrap.a.x").push_back(Addr("bootstrap.a.x")); }),
+      HasSubstr("bootstrap.a.x waits for itself"));
+  EXPECT_THAT(
+      why([&](Plan& plan) { waits(plan, "bootstrap.a.x").push_back(Addr("bootstrap.a.y")); }),
+      HasSubstr("waits for itself"));
+}
+
 TEST_F(SavedPlanTest, OfATrainingJobToo) {
   SavedPlan saved = Save(Plan{});
   saved.prior.reset();

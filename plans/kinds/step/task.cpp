@@ -114,6 +114,10 @@ class StepTask final : public Task {
         return std::count(wanted->begin(), wanted->end(), worker.index) == 0;
       });
     }
+    if (workers.empty()) {
+      return Failed(MakeError(ErrorCode::kFailedPrecondition, "the pod has no worker that is known",
+                              "The service shows no network endpoint of its node."));
+    }
     count_ = workers.size();
     for (const WorkerAccess& worker : workers) {
       if (IsReadiness()) break;
