@@ -1,6 +1,7 @@
-// How a record goes from one state of knowledge to the next: every change to the lives of its objects
-// and to its goal, by whoever makes it (the journal of a run, settling what an earlier one left, import,
-// drift, `podctl state`). What they do depends on their arguments alone; times are RFC 3339.
+// How a record goes from one state of knowledge to the next: every change to the lives of its
+// objects and to its goal, by whoever makes it (the journal of a run, settling what an earlier one
+// left, import, drift, `podctl state`). What they do depends on their arguments alone; times are
+// RFC 3339.
 //
 // Each leaves a record that can be (record.h, WhatCannotBe), or one that is IsEmpty, to be
 // forgotten by the caller.

@@ -27,7 +27,8 @@ struct ProcessStat {
   long long start_ticks = 0;  // field 22, since boot
 };
 
-// The name in field 2 may hold blanks and brackets, so the fields are counted from the last bracket.
+// The name in field 2 may hold blanks and brackets, so the fields are counted from the last
+// bracket.
 std::optional<ProcessStat> StatOf(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
@@ -85,7 +86,8 @@ bool ProcessRanAt(int pid, const std::string& since) {
   const std::optional<long long> boot = BootTime();
   const long ticks_per_second = ::sysconf(_SC_CLK_TCK);
   if (!stat || !boot || ticks_per_second <= 0) return true;
-  const Clock::SystemTime started(std::chrono::seconds(*boot + stat->start_ticks / ticks_per_second));
+  const Clock::SystemTime started(
+      std::chrono::seconds(*boot + stat->start_ticks / ticks_per_second));
   // Times of this form sort as text.
   return FormatTimestamp(started - kStartTolerance) <= since;
 }

@@ -12,8 +12,8 @@
 namespace podctl {
 namespace {
 
-using ::testing::Contains;
 using testing::ChangeOf;
+using ::testing::Contains;
 using testing::Desk;
 using ::testing::ElementsAre;
 using testing::FakeProvider;
