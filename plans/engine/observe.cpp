@@ -55,7 +55,7 @@ class Errands {
 }  // namespace
 
 Result<Observation> Observe(const SurveyQuestion& question, Kinds kinds, Provider& provider,
-                            int parallelism, std::stop_token stop) {
+                            int parallelism, const std::stop_token& stop) {
   Observation observation;
   std::vector<std::unique_ptr<KindSurvey>> surveys;
   for (const Kind* kind : kinds) surveys.push_back(kind->Survey(question));

@@ -16,7 +16,7 @@ namespace podctl {
 
 // Up to `parallelism` calls at once. The first failure is returned.
 Result<Observation> Observe(const SurveyQuestion& question, Kinds kinds, Provider& provider,
-                            int parallelism, std::stop_token stop);
+                            int parallelism, const std::stop_token& stop);
 
 // The state brought up to what was observed, without contacting anything. Notes for the user are
 // appended to `notes`.

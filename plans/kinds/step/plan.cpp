@@ -241,10 +241,8 @@ class StepPlan final : public KindPlan {
 std::vector<Declared> StepsOf(const Kind& kind, const PodSpec& pod) {
   std::vector<Declared> steps;
   const auto add = [&](const std::string& name, const SourcePlace& place, StepWish wish) {
-    steps.push_back({StepAddress(pod.name, name),
-                     place,
-                     Payload(std::move(wish), &kind),
-                     {PodAddress(pod.name)}});
+    steps.push_back(
+        {StepAddress(pod.name, name), place, Payload(wish, &kind), {PodAddress(pod.name)}});
   };
   add(kRuntimeStepName, pod.place, {Step::Kind::kRestartRuntime});
   add(kReadinessStepName, pod.place, {Step::Kind::kReadiness});
