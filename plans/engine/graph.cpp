@@ -74,6 +74,14 @@ class Circles {
 
 std::vector<const Declared*> InDependencyOrder(const std::vector<Declared>& things) {
   const std::size_t count = things.size();
+  const bool free_all = std::all_of(things.begin(), things.end(),
+                                    [](const Declared& thing) { return thing.builds_on.empty(); });
+  if (free_all) {
+    std::vector<const Declared*> as_they_stand;
+    as_they_stand.reserve(count);
+    for (const Declared& thing : things) as_they_stand.push_back(&thing);
+    return as_they_stand;
+  }
   std::map<Address, std::size_t> index;
   for (std::size_t i = 0; i < count; ++i) index[things[i].address] = i;
   Edges followers(count);

@@ -1,8 +1,10 @@
 #include "plans/engine/planner.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "plans/engine/graph.h"
@@ -11,6 +13,13 @@
 
 namespace podctl {
 namespace {
+
+struct HashOfAddress {
+  std::size_t operator()(const Address& address) const {
+    const std::hash<std::string_view> hash;
+    return hash(address.name) ^ (hash(address.kind) << 1) ^ (hash(address.key) << 2);
+  }
+};
 
 class Planner {
  public:
@@ -23,13 +32,14 @@ class Planner {
         diagnostics_(diagnostics),
         again_(AddressesIn(options.replace)),
         nodes_([this](const Address& of) {
-          const auto found = published_.find(of);
-          return found == published_.end() ? nullptr : found->second;
+          const Planned* planned = Find(of);
+          return planned == nullptr ? nullptr : planned->published;
         }),
         lookup_([this](const Address& of) {
-          const auto found = facts_.find(of);
-          return found == facts_.end() ? nullptr : &found->second;
+          const Planned* planned = Find(of);
+          return planned == nullptr || !planned->facts ? nullptr : &*planned->facts;
         }) {
+    planned_.reserve(state.records.size());
     for (const Kind* kind : kinds) {
       Things& own = things_[kind];
       if (options.mode != PlanMode::kDestroy) own.declared = kind->DeclaredIn(spec);
@@ -71,6 +81,21 @@ class Planner {
     std::unique_ptr<KindPlan> plan;
   };
 
+  // What becomes of one thing, as far as others have to know.
+  struct Planned {
+    const Value* published = nullptr;  // what references are read from
+    std::optional<Facts> facts = {};
+    std::vector<Address> dependents = {};   // who builds on it, or did
+    std::vector<std::size_t> changes = {};  // its own and its parts', as indices
+    bool declared = false;
+    bool gone = false;  // not in the spec
+  };
+
+  const Planned* Find(const Address& address) const {
+    const auto found = planned_.find(address);
+    return found == planned_.end() ? nullptr : &found->second;
+  }
+
   // Every address that may be named.
   std::set<Address> KnownAddresses() const {
     std::set<Address> known;
@@ -90,39 +115,42 @@ class Planner {
     for (const auto& [address, record] : state_.records) {
       const Kind* kind = FindKind(kinds_, address.kind);
       if (kind == nullptr) continue;
-      for (const Address& base : kind->BuiltOn(record)) dependents_[base].push_back(address);
+      for (const Address& base : kind->BuiltOn(record))
+        planned_[base].dependents.push_back(address);
     }
     for (const auto& [kind, things] : things_) {
       for (const Declared& declared : things.declared) {
         for (const Address& base : declared.builds_on) {
-          dependents_[base].push_back(declared.address);
+          planned_[base].dependents.push_back(declared.address);
         }
       }
     }
   }
 
   void PlanThings(const Kind& kind) {
-    std::set<Address> named;
     for (const Declared* declared : things_.at(&kind).ordered) {
-      named.insert(declared->address);
-      Judge(kind, declared->address, declared);
+      const Address& whole = declared->address;
+      planned_[whole].declared = true;
+      Judge(kind, whole, declared, whole);
       for (const Kind* other : kinds_) {
         for (const Declared& part : other->PartsOf(*declared)) {
-          Judge(*other, part.address, &part);
+          Judge(*other, part.address, &part, whole);
         }
       }
     }
     for (const auto& [address, record] : state_.records) {
-      const bool leaves = address.kind == kind.name() && !named.contains(address);
-      if (leaves && kind.WholeOf(address) == address) Judge(kind, address, nullptr);
+      if (address.kind != kind.name() || kind.WholeOf(address) != address) continue;
+      const Planned* planned = Find(address);
+      if (planned == nullptr || !planned->declared) Judge(kind, address, nullptr, address);
     }
     for (Change& change : things_.at(&kind).plan->Rest()) {
       const Address whole = change.address.WithoutDeposed();
       AddWaits(whole, &change);
       // Where that goes as well, neither object has to wait for the other.
-      if (gone_.contains(whole)) std::erase(change.waits_for, whole);
-      for (const Address& dependent : dependents_[whole]) AddWaits(dependent, &change);
-      Add(std::move(change));
+      const Planned& planned = planned_[whole];
+      if (planned.gone) std::erase(change.waits_for, whole);
+      for (const Address& dependent : planned.dependents) AddWaits(dependent, &change);
+      Add(std::move(change), whole);
     }
   }
 
@@ -133,11 +161,14 @@ class Planner {
     for (const auto& [address, record] : state_.records) {
       if (address.kind != kind.name()) continue;
       const auto found = declared.find(address);
-      Judge(kind, address, found == declared.end() ? nullptr : found->second);
+      Judge(kind, address, found == declared.end() ? nullptr : found->second,
+            kind.WholeOf(address));
     }
   }
 
-  void Judge(const Kind& kind, const Address& address, const Declared* declared) {
+  // `whole`: whose part it is, or itself.
+  void Judge(const Kind& kind, const Address& address, const Declared* declared,
+             const Address& whole) {
     const auto record = state_.records.find(address);
     Verdict verdict = things_.at(&kind).plan->Judge(
         {address, declared, record == state_.records.end() ? nullptr : &record->second,
@@ -150,8 +181,9 @@ class Planner {
       refusals_.emplace_back(address, std::move(refusal));
     }
     if (!verdict.planned) return;
-    if (verdict.published != nullptr) published_.emplace(address, verdict.published);
-    facts_.insert_or_assign(address, std::move(verdict.facts));
+    Planned& planned = planned_[address];
+    planned.published = verdict.published;
+    planned.facts = std::move(verdict.facts);
     Change& change = verdict.change;
     change.address = address;
     change.place = place;
@@ -163,27 +195,26 @@ class Planner {
         change.reason = "it is not in the spec";
       }
       // Whoever was built on it goes, or is changed, before it does.
-      change.waits_for = dependents_[address];
-      gone_.insert(address);
+      change.waits_for = planned.dependents;
+      planned.gone = true;
     }
-    Add(std::move(change));
+    Add(std::move(change), whole);
   }
 
-  void Add(Change change) {
+  void Add(Change change, const Address& whole) {
     if (const auto moved = options_.moved.find(change.address); moved != options_.moved.end()) {
       change.previous_address = moved->second;
     }
-    const Address whole = WholeOf(kinds_, change.address.WithoutDeposed());
-    of_whole_[whole].push_back(plan_.changes.size());
+    planned_[whole].changes.push_back(plan_.changes.size());
     plan_.changes.push_back(std::move(change));
   }
 
   // Who builds on a thing waits for its parts too, as it expects one that works.
   void AddWaits(const Address& base, Change* change) const {
-    const auto changes = of_whole_.find(base);
+    const Planned* planned = Find(base);
     // Not planned yet, or not at all: DropIdleWaits finds out.
-    if (changes == of_whole_.end()) return change->waits_for.push_back(base);
-    for (const std::size_t index : changes->second) {
+    if (planned == nullptr || planned->changes.empty()) return change->waits_for.push_back(base);
+    for (const std::size_t index : planned->changes) {
       const Address& address = plan_.changes[index].address;
       if (address.deposed.empty()) change->waits_for.push_back(address);
     }
@@ -222,11 +253,7 @@ class Planner {
   const FactsLookup lookup_;
   std::map<const Kind*, Things> things_;
   Plan plan_;
-  std::map<Address, const Value*> published_;  // what references may be read from
-  std::map<Address, Facts> facts_;
-  std::map<Address, std::vector<Address>> dependents_;
-  std::map<Address, std::vector<std::size_t>> of_whole_;  // indices of changes
-  std::set<Address> gone_;                                // what is not in the spec
+  std::unordered_map<Address, Planned, HashOfAddress> planned_;
   std::vector<std::pair<Address, Diagnostic>> refusals_;  // by address
 };
 

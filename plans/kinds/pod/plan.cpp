@@ -75,9 +75,12 @@ class PodPlan final : public KindPlan {
   }
 
   void PlanPod(const PodSpec& given, const PodRecord* record, Change* change) {
-    PodSpec pod = given;
-    SettleNode(record, &pod);
-    change->payload = Pack({.wanted = pod, .node = NameOf(pod)});
+    PodSpec settled = given;
+    SettleNode(record, &settled);
+    NodeName name = NameOf(settled);
+    change->payload = Pack({.wanted = std::move(settled), .node = name});
+    // Of the change itself: a replacement that is made first gets a node id of its own at the end.
+    const PodSpec& pod = AsPod(*change)->wanted;
     if (record == nullptr) {
       PlanNew(pod, change);
     } else {
@@ -91,12 +94,12 @@ class PodPlan final : public KindPlan {
           IsKeep(*change) ? node : &planned_.emplace_back(NodeAfter(*node, change->attributes));
     }
     if (StaysStopped(pod, node)) return;
-    const std::string flags = std::string("metadata.") + kRuntimeVariablesKey;
+    static const std::string kFlags = std::string("metadata.") + kRuntimeVariablesKey;
     const bool changes_flags =
         std::any_of(change->attributes.begin(), change->attributes.end(),
-                    [&](const AttributeChange& each) { return each.path == flags; });
+                    [&](const AttributeChange& each) { return each.path == kFlags; });
     verdict_.facts.own =
-        PodFacts{change->payload, NameOf(pod), record, node, IsReplace(*change), changes_flags};
+        PodFacts{change->payload, std::move(name), record, node, IsReplace(*change), changes_flags};
   }
 
   void PlanNew(const PodSpec& pod, Change* change) {

@@ -42,11 +42,11 @@ class StepPlan final : public KindPlan {
   Verdict Judge(const Judged& it) override {
     verdict_ = {};
     verdict_.planned = false;
-    verdict_.change.address = it.address;
     verdict_.change.verb = Verb::kRun;
-    const Facts* facts = it_.facts(PodAddress(PodNameOf(it.address)));
+    if (it.declared == nullptr) return std::move(verdict_);
+    const Facts* facts = it_.facts(it.declared->builds_on.front());
     pod_ = facts == nullptr ? nullptr : facts->own.As<PodFacts>();
-    if (pod_ == nullptr || it.declared == nullptr) return std::move(verdict_);
+    if (pod_ == nullptr) return std::move(verdict_);
     again_ = it.again;
     record_ = it.record == nullptr ? nullptr : &it.record->As<StepRecord>();
     const auto& wish = *it.declared->wanted.As<StepWish>();
@@ -124,12 +124,12 @@ class StepPlan final : public KindPlan {
   }
 
   void PlanRestart() {
-    const std::string path = std::string("metadata.") + kRuntimeVariablesKey;
     const auto entry = Pod().metadata.find(kRuntimeVariablesKey);
     const bool wanted = entry != Pod().metadata.end();
     const bool known = wanted || again_ || record_ != nullptr ||
                        pod_->record->metadata.contains(kRuntimeVariablesKey);
-    if (WorkerCount(*pod_->seen) < 2 || IsIgnored(Pod(), path) || !known) return;
+    if (!known || WorkerCount(*pod_->seen) < 2) return;
+    if (IsIgnored(Pod(), std::string("metadata.") + kRuntimeVariablesKey)) return;
     // The flags are for what podctl starts there: nothing on the workers would read them anew.
     const auto unit = ImageHasRuntimeUnit((*pod_->seen)["runtimeVersion"].AsString());
     if (unit && !*unit && !again_) return;
@@ -240,9 +240,10 @@ class StepPlan final : public KindPlan {
 
 std::vector<Declared> StepsOf(const Kind& kind, const PodSpec& pod) {
   std::vector<Declared> steps;
+  steps.reserve(2 + pod.bootstrap.size());
+  const Address whole = PodAddress(pod.name);
   const auto add = [&](const std::string& name, const SourcePlace& place, StepWish wish) {
-    steps.push_back(
-        {StepAddress(pod.name, name), place, Payload(wish, &kind), {PodAddress(pod.name)}});
+    steps.push_back({StepAddress(pod.name, name), place, Payload(wish, &kind), {whole}});
   };
   add(kRuntimeStepName, pod.place, {Step::Kind::kRestartRuntime});
   add(kReadinessStepName, pod.place, {Step::Kind::kReadiness});
