@@ -150,9 +150,17 @@ std::string ShellQuote(std::string_view text) {
 std::string VisibleControls(std::string_view text) {
   std::string visible;
   visible.reserve(text.size());
+  const auto is_plain = [](char c) { return (c >= ' ' && c <= '~') || c == '\t'; };
   for (std::size_t at = 0; at < text.size();) {
+    // Nearly all texts are plain throughout, and a plan shows tens of thousands of them.
+    const std::string_view rest = text.substr(at);
+    const auto run = static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), is_plain) -
+                                              rest.begin());
+    visible += rest.substr(0, run);
+    at += run;
+    if (at == text.size()) break;
     const Character character = CharacterAt(text, at);
-    if (!character.valid || (IsControl(character.code) && character.code != '\t')) {
+    if (!character.valid || IsControl(character.code)) {
       visible += Visible(character);
     } else {
       visible += text.substr(at, character.size);
