@@ -16,7 +16,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
-#include "plans/spec/pod_reader.h"
+#include "plans/spec/names.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -41,10 +41,10 @@ std::optional<Address> ReadAddress(RecordKinds kinds, const std::string& text) {
     return codec->kind() == address->kind;
   });
   if (!known) return std::nullopt;
-  if (address->kind != kStepKind) return IsPodName(name) ? address : std::nullopt;
+  if (address->kind != kStepKind) return IsThingName(name) ? address : std::nullopt;
   const auto dot = name.find('.');
-  const bool step =
-      dot != std::string::npos && IsPodName(name.substr(0, dot)) && IsPodName(name.substr(dot + 1));
+  const bool step = dot != std::string::npos && IsThingName(name.substr(0, dot)) &&
+                    IsThingName(name.substr(dot + 1));
   return step ? address : std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -108,22 +109,18 @@ int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& e
     return exit_code;
   }
   std::size_t steps = 0;
-  for (const PodSpec& pod : spec.pods) steps += pod.bootstrap.size();
+  for (const PodSpec* pod : DeclaredPods(spec)) steps += pod->bootstrap.size();
   streams.out << "Success! The configuration is valid"
               << (warnings > 0 ? ", but there is something to look at.\n" : ".\n");
   std::vector<std::string> parts;
-  if (!spec.pods.empty() || spec.declared.empty()) {
-    parts.push_back(Plural(spec.pods.size(), "pod"));
-  }
-  if (steps > 0) parts.push_back(Plural(steps, "bootstrap step"));
-  if (!spec.jobs.empty()) parts.push_back(Plural(spec.jobs.size(), "job"));
   for (const Kind* kind : load.kinds.all) {
-    const auto count =
-        std::count_if(spec.declared.begin(), spec.declared.end(),
-                      [&](const Declared& declared) { return declared.wanted.kind() == kind; });
-    if (count > 0) {
-      parts.push_back(Plural(static_cast<std::size_t>(count), std::string(kind->codec().noun())));
+    const std::size_t count = DeclaredIn(spec, *kind).size();
+    const bool is_first = kind == load.kinds.all.front();
+    if (count > 0 || (is_first && spec.declared.empty())) {
+      parts.push_back(Plural(count, std::string(kind->codec().noun())));
     }
+    if (is_first && steps > 0) parts.push_back(Plural(steps, "bootstrap step"));
+    if (is_first && !spec.jobs.empty()) parts.push_back(Plural(spec.jobs.size(), "job"));
   }
   std::string last = std::move(parts.back());
   parts.pop_back();

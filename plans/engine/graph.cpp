@@ -72,22 +72,17 @@ class Circles {
 
 }  // namespace
 
-std::vector<const Declared*> InDependencyOrder(const std::vector<Declared>& things) {
-  const std::size_t count = things.size();
+std::vector<const Declared*> InDependencyOrder(std::vector<const Declared*> things) {
   const bool free_all = std::all_of(things.begin(), things.end(),
-                                    [](const Declared& thing) { return thing.builds_on.empty(); });
-  if (free_all) {
-    std::vector<const Declared*> as_they_stand;
-    as_they_stand.reserve(count);
-    for (const Declared& thing : things) as_they_stand.push_back(&thing);
-    return as_they_stand;
-  }
+                                    [](const Declared* thing) { return thing->builds_on.empty(); });
+  if (free_all) return things;
+  const std::size_t count = things.size();
   std::map<Address, std::size_t> index;
-  for (std::size_t i = 0; i < count; ++i) index[things[i].address] = i;
+  for (std::size_t i = 0; i < count; ++i) index[things[i]->address] = i;
   Edges followers(count);
   std::vector<std::size_t> waits(count, 0);
   for (std::size_t i = 0; i < count; ++i) {
-    for (const Address& dependency : things[i].builds_on) {
+    for (const Address& dependency : things[i]->builds_on) {
       const auto it = index.find(dependency);
       if (it == index.end()) continue;
       followers[it->second].push_back(i);
@@ -105,13 +100,13 @@ std::vector<const Declared*> InDependencyOrder(const std::vector<Declared>& thin
     const std::size_t next = *free.begin();
     free.erase(free.begin());
     done[next] = true;
-    order.push_back(&things[next]);
+    order.push_back(things[next]);
     for (std::size_t follower : followers[next]) {
       if (--waits[follower] == 0) free.insert(follower);
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (!done[i]) order.push_back(&things[i]);
+    if (!done[i]) order.push_back(things[i]);
   }
   return order;
 }

@@ -11,7 +11,7 @@ namespace podctl {
 
 // So that each comes after those it builds on; otherwise as given. The loader has refused cycles;
 // should one be there all the same, its things come last, as given. What is pointed to is lent.
-std::vector<const Declared*> InDependencyOrder(const std::vector<Declared>& things);
+std::vector<const Declared*> InDependencyOrder(std::vector<const Declared*> things);
 
 // Removes waits for addresses that this plan does not change, and waits of a delete for a change
 // that waits for it (a pod that is replaced while its former dependency goes).

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plans/spec/spec.h"
+#include "plans/spec/value_reader.h"
 
 namespace podctl {
 namespace {
@@ -42,10 +43,10 @@ class SeparateSurvey final : public KindSurvey {
   std::vector<Errand> Next(Observation* /*observation*/) override {
     if (std::exchange(asked_, true)) return {};
     std::set<Address> named;
-    for (const Declared& declared : kind_.DeclaredIn(question_.spec)) {
-      const auto record = question_.state.records.find(declared.address);
-      named.insert(declared.address);
-      Add(declared.address, &declared,
+    for (const Declared* declared : DeclaredIn(question_.spec, kind_)) {
+      const auto record = question_.state.records.find(declared->address);
+      named.insert(declared->address);
+      Add(declared->address, declared,
           record == question_.state.records.end() ? nullptr : &record->second);
     }
     for (const auto& [address, record] : question_.state.records) {
@@ -101,11 +102,21 @@ void Kind::SettleAll(const Observation& observation, State* state,
   }
 }
 
-std::vector<Declared> Kind::DeclaredIn(const Spec& spec) const {
-  std::vector<Declared> own;
-  std::copy_if(spec.declared.begin(), spec.declared.end(), std::back_inserter(own),
-               [&](const Declared& each) { return each.wanted.kind() == this; });
+std::vector<const Declared*> DeclaredIn(const Spec& spec, const Kind& kind) {
+  std::vector<const Declared*> own;
+  for (const Declared& each : spec.declared) {
+    if (each.wanted.kind() == &kind) own.push_back(&each);
+  }
   return own;
+}
+
+std::optional<ReferenceProblem> Kind::CheckReference(const FoundReference& reference,
+                                                     const Declared& /*to*/) const {
+  const std::vector<std::string> paths = published();
+  if (std::find(paths.begin(), paths.end(), reference.path) != paths.end()) return std::nullopt;
+  return ReferenceProblem{
+      fmt::format("a {} has no `{}` to refer to", codec().noun(), reference.path),
+      fmt::format("known are `{}`", fmt::join(paths, "`, `"))};
 }
 
 void Kind::Accept(const Drift& drift, const Observation& observation, State* state) const {

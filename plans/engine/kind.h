@@ -35,16 +35,32 @@ struct PlanOptions;  // plan_options.h
 class ListAhead;     // list_ahead.h
 class Provider;      // providers/provider.h
 class Task;          // plans/engine/task.h
+class FileSystem;    // providers/os/file_system.h
 class ValueReader;   // plans/spec/value_reader.h
 struct TaskContext;  // plans/engine/task.h
 struct YamlEntry;    // plans/spec/yaml_tree.h
+struct YamlNode;     // plans/spec/yaml_tree.h
 struct Spec;         // plans/spec/spec.h
+
+// A reference of a spec, and what is wrong with one (plans/spec/value_reader.h).
+struct FoundReference;
+struct ReferenceProblem;
 
 // The section of a spec that declares things of a kind, while it is read.
 struct Section {
   ValueReader& reader;
+  FileSystem& files;
   std::string key;                     // "trainingJobs"
   std::optional<std::string> project;  // of things that name none; nullopt: there is none
+  std::optional<std::string> zone;
+  // Which of these two a thing would have needed, "project": told by who reads it.
+  std::vector<std::string>* lacks;
+};
+
+// What a job of the spec has to know of the thing that it runs on. Lent by the Declared.
+struct JobHost {
+  const Value& node;  // what the spec sets of its Node
+  int slices = 1;
 };
 
 // A question to the world, asked on any thread: kNotFound where the thing is gone, kUnimplemented
@@ -200,8 +216,24 @@ class Kind {
   std::string_view name() const { return codec().kind(); }
 
   // ---- Spec. What is wrong is reported to the section's reader, and the rest read all the same.
-  // Only of a kind that has a section.
+  // "pods"; empty: a spec declares none of them by themselves, and the next four are not asked.
+  virtual std::string_view section() const { return codec().section(); }
   virtual Declared Read(const YamlEntry& /*entry*/, const Section& /*section*/) const { return {}; }
+  // Whether the spec's `defaults` are put under each; then what is wrong with them, whatever the
+  // things say, is reported, and what keys they may have.
+  virtual bool takes_defaults() const { return false; }
+  virtual void CheckDefaults(const YamlNode& /*defaults*/, const Section& /*section*/) const {}
+  virtual bool HasKey(const std::string& /*key*/) const { return false; }
+  // Whether `moved` of the spec may give them another name.
+  virtual bool moves() const { return false; }
+
+  // What is wrong with a reference to `to`, which is of the kind; nullopt: nothing.
+  virtual std::optional<ReferenceProblem> CheckReference(const FoundReference& reference,
+                                                         const Declared& to) const;
+  // All references are followed: `builds_on` is whole.
+  virtual void Resolved(Declared* /*declared*/) const {}
+  // nullopt: no job can run on it.
+  virtual std::optional<JobHost> HostOf(const Declared& /*declared*/) const { return std::nullopt; }
 
   // What later things can refer to, as `${KIND.NAME.PATH}`; nothing: they cannot.
   virtual std::vector<std::string> published() const { return {}; }
@@ -213,8 +245,6 @@ class Kind {
     return record == nullptr ? Value() : Published(*record);
   }
 
-  // Those that `spec` declares.
-  virtual std::vector<Declared> DeclaredIn(const Spec& spec) const;
   // What a thing of another kind consists of besides, of this kind: planned behind it.
   virtual std::vector<Declared> PartsOf(const Declared& /*whole*/) const { return {}; }
   // Whose part the thing at `address` is; itself where it is a whole.
@@ -327,6 +357,9 @@ struct KnownKinds {
   Kinds all;
   RecordKinds remembered;
 };
+
+// Those that `spec` declares of the kind, in the order of its files. Lent by the spec.
+std::vector<const Declared*> DeclaredIn(const Spec& spec, const Kind& kind);
 
 // The plan of a kind whose things are judged each by itself, and publish what their records say
 // (Kind::Published).

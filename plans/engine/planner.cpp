@@ -42,9 +42,10 @@ class Planner {
     planned_.reserve(state.records.size());
     for (const Kind* kind : kinds) {
       Things& own = things_[kind];
-      if (options.mode != PlanMode::kDestroy) own.declared = kind->DeclaredIn(spec);
-      own.ordered = InDependencyOrder(own.declared);
-      own.plan = kind->Begin({own.ordered, state, observation, options, nodes_, lookup_});
+      if (options.mode != PlanMode::kDestroy) {
+        own.declared = InDependencyOrder(DeclaredIn(spec, *kind));
+      }
+      own.plan = kind->Begin({own.declared, state, observation, options, nodes_, lookup_});
     }
   }
 
@@ -76,8 +77,7 @@ class Planner {
  private:
   // Of one kind.
   struct Things {
-    std::vector<Declared> declared;
-    std::vector<const Declared*> ordered;
+    std::vector<const Declared*> declared;  // in an order in which they may build on each other
     std::unique_ptr<KindPlan> plan;
   };
 
@@ -100,10 +100,10 @@ class Planner {
   std::set<Address> KnownAddresses() const {
     std::set<Address> known;
     for (const auto& [kind, things] : things_) {
-      for (const Declared& declared : things.declared) {
-        known.insert(declared.address);
+      for (const Declared* declared : things.declared) {
+        known.insert(declared->address);
         for (const Kind* other : kinds_) {
-          for (const Declared& part : other->PartsOf(declared)) known.insert(part.address);
+          for (const Declared& part : other->PartsOf(*declared)) known.insert(part.address);
         }
       }
     }
@@ -119,16 +119,16 @@ class Planner {
         planned_[base].dependents.push_back(address);
     }
     for (const auto& [kind, things] : things_) {
-      for (const Declared& declared : things.declared) {
-        for (const Address& base : declared.builds_on) {
-          planned_[base].dependents.push_back(declared.address);
+      for (const Declared* declared : things.declared) {
+        for (const Address& base : declared->builds_on) {
+          planned_[base].dependents.push_back(declared->address);
         }
       }
     }
   }
 
   void PlanThings(const Kind& kind) {
-    for (const Declared* declared : things_.at(&kind).ordered) {
+    for (const Declared* declared : things_.at(&kind).declared) {
       const Address& whole = declared->address;
       planned_[whole].declared = true;
       Judge(kind, whole, declared, whole);
@@ -157,7 +157,7 @@ class Planner {
   // Nothing is done; what has drifted is shown, to be taken into the state.
   void PlanRefresh(const Kind& kind) {
     std::map<Address, const Declared*> declared;
-    for (const Declared& each : things_.at(&kind).declared) declared[each.address] = &each;
+    for (const Declared* each : things_.at(&kind).declared) declared[each->address] = each;
     for (const auto& [address, record] : state_.records) {
       if (address.kind != kind.name()) continue;
       const auto found = declared.find(address);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "plans/kinds/pod/record.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "state/state.h"

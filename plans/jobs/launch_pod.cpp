@@ -4,6 +4,7 @@
 #include "plans/jobs/launch.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/gcp/accelerator_catalog.h"

@@ -10,6 +10,7 @@
 
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
 
 namespace podctl {
@@ -33,13 +34,13 @@ std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& resu
   addresses.insert(result.unfinished.begin(), result.unfinished.end());
   addresses.insert(result.queued.begin(), result.queued.end());
   addresses.insert(result.behind_queued.begin(), result.behind_queued.end());
-  for (const PodSpec& pod : spec.pods) {
-    const std::string steps = pod.name + ".";
+  for (const PodSpec* pod : DeclaredPods(spec)) {
+    const std::string steps = pod->name + ".";
     const bool left = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
-      return address == PodAddress(pod.name) ||
+      return address == PodAddress(pod->name) ||
              (address.kind == kStepKind && address.name.starts_with(steps));
     });
-    if (left) pods.insert(pod.name);
+    if (left) pods.insert(pod->name);
   }
   return pods;
 }

@@ -8,11 +8,13 @@
 
 #include "plans/kinds/pod/import.h"
 #include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/reader/pod_reader.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/state_edit.h"
-#include "plans/spec/pod_reader.h"
+#include "plans/spec/names.h"
 #include "plans/spec/spec_editor.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
@@ -34,12 +36,6 @@ const Value& Slices(const Value& spec) {
 std::string WithoutDotSlash(std::string path) {
   while (path.starts_with("./") && path.size() > 2) path = path.substr(2);
   return path;
-}
-
-const PodSpec* FindPod(const Spec& spec, const std::string& name) {
-  const auto it = std::find_if(spec.pods.begin(), spec.pods.end(),
-                               [&](const PodSpec& pod) { return pod.name == name; });
-  return it == spec.pods.end() ? nullptr : &*it;
 }
 
 // What may be meant by a name that no node has: a node of a near name, those of the zone, or the
@@ -114,7 +110,7 @@ class Importer {
       return true;
     }
     std::string hint = "the address of a pod, such as `pod.research`";
-    if (IsPodName(text)) hint = fmt::format("did you mean `pod.{}`?", text);
+    if (IsThingName(text)) hint = fmt::format("did you mean `pod.{}`?", text);
     const auto second = ParseAddress(wishes_.id);
     if (second && second->kind == kPodKind) hint = "the address comes first, then the node's id";
     return Fail(MakeError(ErrorCode::kInvalidArgument,
@@ -143,7 +139,7 @@ class Importer {
     spec_ = LoadSpec(load_, files_, doors_.entry.environment, diagnostics);
     listener_.OnSpec(diagnostics);
     if (diagnostics.has_errors()) return false;
-    const PodSpec* known = FindPod(spec_, address_.name);
+    const PodSpec* known = FindDeclaredPod(spec_, address_.name);
     if (known == nullptr) return true;
     pod_ = *known;
     if (target_.empty()) return true;
@@ -375,7 +371,7 @@ class Importer {
     load.texts[file] = text_;
     Diagnostics diagnostics;
     const Spec spec = LoadSpec(load, files_, doors_.entry.environment, diagnostics);
-    const PodSpec* pod = FindPod(spec, address_.name);
+    const PodSpec* pod = FindDeclaredPod(spec, address_.name);
     if (!diagnostics.has_errors() && pod != nullptr) {
       pod_ = *pod;
       return true;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/session/plan.h"
-#include "plans/spec/spec.h"
 #include "providers/os/clock.h"
 #include "providers/provider.h"
 #include "state/state.h"

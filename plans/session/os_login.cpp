@@ -4,6 +4,7 @@
 
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/gcp/os_login.h"
 
 namespace podctl {
@@ -29,7 +30,8 @@ std::optional<bool> SaidByNode(const PodSpec& pod, const Observation& observatio
 
 Result<void> UseOsLogin(OsLogin& login, const State& known, const Observation& observation,
                         bool will_enter, Spec* spec) {
-  for (PodSpec& pod : spec->pods) {
+  for (PodSpec* each : EditPods(spec)) {
+    PodSpec& pod = *each;
     std::optional<bool> on = SaidBySpec(pod);
     if (!on) on = SaidByNode(pod, observation);
     const PodRecord* record = Pods(known).Get(PodAddress(pod.name));

@@ -4,6 +4,7 @@
 
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/os/this_process.h"
 
@@ -37,9 +38,9 @@ Result<std::vector<std::string>> KeyLines::For(const SshSettings& ssh, bool make
 }
 
 void PublishKeys(KeyLines& lines, Spec* spec) {
-  for (PodSpec& pod : spec->pods) {
-    if (!Publishes(pod)) continue;
-    if (auto own = lines.For(pod.ssh, false)) pod.own_keys = *own;
+  for (PodSpec* pod : EditPods(spec)) {
+    if (!Publishes(*pod)) continue;
+    if (auto own = lines.For(pod->ssh, false)) pod->own_keys = *own;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/renewed_keys.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "providers/base/text.h"
 
@@ -28,9 +29,10 @@ std::set<ZoneName> ZonesOf(const State& state) {
 
 std::set<ZoneName> ZonesOf(const Spec& spec) {
   std::set<ZoneName> zones;
-  for (const PodSpec& pod : spec.pods) zones.emplace(pod.project, pod.zone);
-  for (const PodSpec& pod : spec.pods) {
-    if (pod.api_version == ApiVersion::kV2Alpha1) zones.erase({pod.project, pod.zone});
+  const std::vector<const PodSpec*> pods = DeclaredPods(spec);
+  for (const PodSpec* pod : pods) zones.emplace(pod->project, pod->zone);
+  for (const PodSpec* pod : pods) {
+    if (pod->api_version == ApiVersion::kV2Alpha1) zones.erase({pod->project, pod->zone});
   }
   return zones;
 }
@@ -145,10 +147,7 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
   if (read.has_errors()) return NoPlan{.why = NoPlan::Why::kSpec, .problems = std::move(read)};
   listener.OnSpec(read);
   const std::string path = wishes.state.For(run->spec);
-  if (wishes.plan.mode == PlanMode::kDestroy) {
-    run->spec.pods.clear();
-    run->spec.declared.clear();
-  }
+  if (wishes.plan.mode == PlanMode::kDestroy) run->spec.declared.clear();
   if (wishes.lock) {
     run->store = doors.open_store(path);
     if (auto none = TakeLock(*wishes.lock, doors.stop, listener, run)) return none;

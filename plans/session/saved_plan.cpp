@@ -12,6 +12,7 @@
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/engine/plan_file/staleness.h"
 #include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "plans/session/affected_jobs.h"
 #include "plans/spec/loader.h"
@@ -317,13 +318,11 @@ class SavedRun {
   Spec ThingsOfPlan() const {
     Spec spec;
     for (const Change& change : saved_.plan.changes) {
-      const PodChange* pod = AsPod(change);
       if (IsDelete(change) || AsStep(change) != nullptr) continue;
-      if (pod != nullptr) {
-        spec.pods.push_back(pod->wanted);
-      } else {
-        spec.declared.push_back({change.address, change.place, change.payload});
-      }
+      const PodChange* pod = AsPod(change);
+      spec.declared.push_back(
+          {change.address, change.place,
+           pod == nullptr ? change.payload : Payload(pod->wanted, change.payload.kind())});
     }
     return spec;
   }

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 
 namespace podctl {
 namespace {
@@ -146,10 +147,11 @@ RoundEnd WatchSession::Fine(RoundEnd end) {
 
 void WatchSession::TellSubject(const Spec& spec) {
   std::vector<Address> recreated;
-  for (const PodSpec& pod : spec.pods) {
-    if (pod.recreate_when_lost) recreated.push_back(PodAddress(pod.name));
+  const std::vector<const PodSpec*> pods = DeclaredPods(spec);
+  for (const PodSpec* pod : pods) {
+    if (pod->recreate_when_lost) recreated.push_back(PodAddress(pod->name));
   }
-  watched_ = spec.pods.size();
+  watched_ = pods.size();
   if (subject_ == recreated) return;
   listener_.OnSubject(recreated);
   subject_ = std::move(recreated);

@@ -9,6 +9,7 @@
 #include "plans/engine/kind.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -17,7 +18,7 @@ namespace {
 class Policy {
  public:
   Policy(const Spec& spec, const State& state, const Plan& plan) : state_(state), plan_(plan) {
-    for (const PodSpec& pod : spec.pods) pods_[PodAddress(pod.name)] = &pod;
+    for (const PodSpec* pod : DeclaredPods(spec)) pods_[PodAddress(pod->name)] = pod;
     for (const Declared& declared : spec.declared) declared_[declared.address] = &declared;
     for (const Change& change : plan.changes) changes_[change.address] = &change;
   }

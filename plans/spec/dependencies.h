@@ -1,34 +1,19 @@
-// What is between pods: references that must lead somewhere, an order that must exist, nodes that
-// must not be claimed twice.
+// What is between declared things: references that must lead somewhere, and an order that must
+// exist.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "plans/spec/pod_reader.h"
+#include "plans/engine/kind.h"
 #include "plans/spec/problems.h"
+#include "plans/spec/value_reader.h"
 
 namespace podctl {
 
-// Checks every reference and writes PodSpec::depends_on. A circle is one error that names it.
-void ResolveDependencies(std::vector<ReadPod>& pods, Problems& problems);
-
-// The pods that the references of other things lead to, of each thing every one once; checked
-// likewise.
-std::vector<std::vector<Address>> ResolveReferences(
-    const std::vector<std::vector<FoundReference>>& of_things, std::vector<ReadPod>& pods,
-    Problems& problems);
-
-struct PathProblem {
-  std::string summary;
-  std::string suggestion;
-};
-// Why a reference cannot name `path` of a node; nullopt: it can. `trigger`: it is looked at for a
-// change, and its value is put in no text.
-std::optional<PathProblem> CheckReferencePath(const std::string& path, bool trigger);
-
-// Two pods with the same project, zone and node id are one error with both places.
-void CheckSameNode(const std::vector<ReadPod>& pods, Problems& problems);
+// Checks every reference and writes Declared::builds_on, each thing once, in the order in which
+// they are referred to. A circle is one error that names it. `references`: of each of `declared`,
+// in the same order.
+void ResolveReferences(const std::vector<std::vector<FoundReference>>& references, Kinds kinds,
+                       Problems& problems, std::vector<Declared>* declared);
 
 }  // namespace podctl

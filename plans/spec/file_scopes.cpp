@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plans/spec/node_rules.h"
+#include "plans/spec/names.h"
 #include "plans/spec/tree_merge.h"
 
 namespace podctl {
@@ -21,24 +21,23 @@ bool HasAny(const YamlNode& root, std::string_view key) {
 void FileScopes::Add(const YamlNode& root, Kinds kinds) {
   Scope scope;
   scope.root = &root;
-  scope.has_pods =
-      HasAny(root, "pods") || std::any_of(kinds.begin(), kinds.end(), [&](const Kind* kind) {
-        return HasAny(root, kind->codec().section());
-      });
+  scope.has_things = std::any_of(kinds.begin(), kinds.end(),
+                                 [&](const Kind* kind) { return HasAny(root, kind->section()); });
+  kinds_ = kinds;
   files_.push_back(root.file);
   scopes_[root.file] = std::move(scope);
 }
 
-void FileScopes::Settle(ValueReader& reader, const PodDefaults& otherwise, Problems& problems) {
-  SettleKey(reader, "project", &PodDefaults::project, otherwise.project);
-  SettleKey(reader, "zone", &PodDefaults::zone, otherwise.zone);
+void FileScopes::Settle(ValueReader& reader, const DefaultPlace& otherwise, Problems& problems) {
+  SettleKey(reader, "project", &DefaultPlace::project, otherwise.project);
+  SettleKey(reader, "zone", &DefaultPlace::zone, otherwise.zone);
   SettleDefaults(reader, problems);
 }
 
 void FileScopes::SettleKey(ValueReader& reader, const std::string& key, Member member,
                            const std::optional<std::string>& otherwise) {
   const Slot slot{"", key};
-  const YamlEntry* common = nullptr;  // of a file without pods
+  const YamlEntry* common = nullptr;  // of a file without things
   std::map<std::string, const SourceFile*> said;
   std::optional<std::string> common_value;
   for (const SourceFile* file : files_) {
@@ -53,7 +52,7 @@ void FileScopes::SettleKey(ValueReader& reader, const std::string& key, Member m
     // One that is there but not usable counts as given: it has been reported.
     scope.place.*member = value.value_or("");
     said.emplace(value.value_or(""), file);
-    if (scope.has_pods) continue;
+    if (scope.has_things) continue;
     if (common != nullptr && common_value != value) {
       reader.Conflict(*entry->key, slot, fmt::format("`{}` has two values", key), *common->key,
                       "the other one is here");
@@ -80,14 +79,14 @@ void FileScopes::SettleKey(ValueReader& reader, const std::string& key, Member m
 void FileScopes::SettleDefaults(ValueReader& reader, Problems& problems) {
   const Slot slot{"", "defaults"};
   YamlNodePtr common;
-  const YamlNode* others = nullptr;  // `defaults` of a file with pods
+  const YamlNode* others = nullptr;  // `defaults` of a file with things
   for (const SourceFile* file : files_) {
     Scope& scope = scopes_.at(file);
     const YamlEntry* entry = scope.root->Find("defaults");
     if (entry == nullptr || !reader.ExpectMap(*entry->value, slot)) continue;
     all_defaults_.push_back(entry->value);
     scope.defaults = entry->value;
-    if (scope.has_pods) {
+    if (scope.has_things) {
       others = entry->key.get();
     } else {
       common =
@@ -96,16 +95,28 @@ void FileScopes::SettleDefaults(ValueReader& reader, Problems& problems) {
   }
   for (const SourceFile* file : files_) {
     Scope& scope = scopes_.at(file);
-    const YamlEntry* pods = scope.root->Find("pods");
-    if (scope.defaults == nullptr && others != nullptr && scope.has_pods && pods != nullptr) {
-      reader.Warn(*pods->key, {"", "pods"},
-                  fmt::format("the `defaults` of {} hold for the pods of that file only",
-                              others->file->name()),
-                  "`defaults: {}` in this file says that this is meant; for all files they stand "
-                  "in a file without pods");
+    if (scope.defaults == nullptr && others != nullptr && scope.has_things) {
+      WarnOfOthers(reader, *others, *scope.root);
     }
-    if (common == nullptr || !scope.has_pods) continue;
+    if (common == nullptr || !scope.has_things) continue;
     scope.defaults = scope.defaults == nullptr ? common : MergeUnder(common, scope.defaults);
+  }
+}
+
+// `others`: the key of another file's defaults.
+void FileScopes::WarnOfOthers(ValueReader& reader, const YamlNode& others,
+                              const YamlNode& root) const {
+  for (const Kind* kind : kinds_) {
+    if (!kind->takes_defaults()) continue;
+    const std::string section(kind->section());
+    const YamlEntry* entry = root.Find(section);
+    if (entry == nullptr) continue;
+    reader.Warn(*entry->key, {"", section},
+                fmt::format("the `defaults` of {} hold for the {} of that file only",
+                            others.file->name(), section),
+                fmt::format("`defaults: {{}}` in this file says that this is meant; for all files "
+                            "they stand in a file without {}",
+                            section));
   }
 }
 

@@ -6,12 +6,11 @@
 #include <optional>
 #include <utility>
 
-#include "plans/spec/dependencies.h"
 #include "plans/spec/devices.h"
 #include "plans/spec/launcher_rules.h"
 #include "plans/spec/local_files.h"
+#include "plans/spec/names.h"
 #include "plans/spec/near_words.h"
-#include "plans/spec/pod_reader.h"
 #include "plans/spec/run_config.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
@@ -49,7 +48,7 @@ JobSpec JobReader::Read(const YamlNode& key, const YamlNode& job) {
   spec.name = key.text;
   spec.place = key.Place();
   const Slot slot{"jobs", key.text};
-  if (!IsPodName(key.text)) {
+  if (!IsThingName(key.text)) {
     reader_.Error(key, slot, fmt::format("{} is no name for a job", FoundWords(key)),
                   "letters, digits, - and _");
   }
@@ -78,14 +77,24 @@ JobSpec JobReader::Read(const YamlNode& key, const YamlNode& job) {
 
 // A job knows one pod, its own: the others may be there or not when it runs.
 void JobReader::CheckReferences(const JobSpec& job) {
+  const auto pod = pods_.find(job.pod);
   for (const FoundReference& reference : reader_.TakeReferences()) {
-    std::optional<PathProblem> problem = CheckReferencePath(reference.path, false);
-    if (reference.pod != job.pod) {
-      problem = PathProblem{"a job can refer to its own pod only",
-                            job.pod.empty() ? "" : fmt::format("write `${{pod.{}.…}}`", job.pod)};
+    std::optional<ReferenceProblem> problem;
+    if (reference.to.name != job.pod) {
+      problem =
+          ReferenceProblem{"a job can refer to its own pod only",
+                           job.pod.empty() ? "" : fmt::format("write `${{pod.{}.…}}`", job.pod)};
+    } else if (pod != pods_.end()) {
+      problem = pod->second->wanted.kind()->CheckReference(reference, *pod->second);
     }
     if (problem) reader_.Report(reference, problem->summary, problem->suggestion);
   }
+}
+
+std::optional<JobHost> JobReader::HostOfJob(const JobSpec& job) const {
+  const auto pod = pods_.find(job.pod);
+  if (pod == pods_.end()) return std::nullopt;
+  return pod->second->wanted.kind()->HostOf(*pod->second);
 }
 
 void JobReader::ReadKey(const YamlEntry& entry, const Slot& slot, JobSpec& job) {
@@ -379,9 +388,8 @@ void JobReader::CheckLauncher(const YamlNode& key, const YamlNode& job, const Sl
     reader_.Error(*run_config->key, slot.Below("runConfig"),
                   "`runConfig` is for the launcher `estimator`", "add `launcher: estimator`");
   }
-  const auto pod = pods_.find(spec.pod);
-  const bool multislice =
-      pod != pods_.end() && pod->second->queued && pod->second->queued->slices > 1;
+  const auto pod = HostOfJob(spec);
+  const bool multislice = pod && pod->slices > 1;
   const YamlEntry* launcher = job.Find("launcher");
   const YamlNode& at = launcher == nullptr ? key : *launcher->value;
   const Slot place = launcher == nullptr ? slot : slot.Below("launcher");
@@ -421,8 +429,8 @@ void JobReader::CheckXlaDist(const YamlNode& job, const Slot& slot, const JobSpe
     reader_.Error(*entry->key, slot.Below("env"), fmt::format("`{}` is xla_dist's to set", name),
                   "leave it out");
   }
-  const auto pod = pods_.find(spec.pod);
-  const auto host = pod == pods_.end() ? std::nullopt : HostOf(pod->second->node);
+  const auto pod = HostOfJob(spec);
+  const auto host = pod ? HostOf(pod->node) : std::nullopt;
   const YamlEntry* launcher = job.Find("launcher");
   const auto is_of = [&](std::string_view generation) {
     return host->type.starts_with(generation);
@@ -456,9 +464,9 @@ void JobReader::CheckXlaDist(const YamlNode& job, const Slot& slot, const JobSpe
 
 void JobReader::CheckDevices(const YamlNode& job, const Slot& slot, const JobSpec& spec) {
   const YamlEntry* devices = job.Find("devices");
-  const auto pod = pods_.find(spec.pod);
-  if (devices == nullptr || pod == pods_.end()) return;
-  const auto host = HostOf(pod->second->node);
+  const auto pod = HostOfJob(spec);
+  if (devices == nullptr || !pod) return;
+  const auto host = HostOf(pod->node);
   if (!host) return;
   const Slot at = slot.Below("devices");
   if (const auto problem = podctl::CheckDevices(spec.devices, *host)) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/engine/kind.h"
 #include "plans/spec/spec.h"
 #include "plans/spec/value_reader.h"
 
@@ -14,8 +15,8 @@ namespace podctl {
 
 class JobReader {
  public:
-  // `pods`: all of the spec, as far as they could be read, by name. Lent.
-  JobReader(ValueReader& reader, const std::map<std::string, const PodSpec*>& pods)
+  // `pods`: all of the spec on which jobs can run, as far as they could be read, by name. Lent.
+  JobReader(ValueReader& reader, const std::map<std::string, const Declared*>& pods)
       : reader_(reader), pods_(pods) {}
 
   // A job whose problems have been reported may come back with defaults in place of what was wrong.
@@ -35,13 +36,15 @@ class JobReader {
   void ReadRestart(const YamlNode& node, const Slot& slot, JobSpec& job);
   void ReadWorkers(const YamlNode& node, const Slot& slot, JobSpec& job);
   std::vector<std::string> ReadWords(const YamlNode& node, const Slot& slot, TextRules rules = {});
+  // nullopt: there is no such pod.
+  std::optional<JobHost> HostOfJob(const JobSpec& job) const;
   void CheckReferences(const JobSpec& job);
   void CheckLauncher(const YamlNode& key, const YamlNode& job, const Slot& slot, JobSpec& spec);
   void CheckXlaDist(const YamlNode& job, const Slot& slot, const JobSpec& spec);
   void CheckDevices(const YamlNode& job, const Slot& slot, const JobSpec& spec);
 
   ValueReader& reader_;
-  const std::map<std::string, const PodSpec*>& pods_;
+  const std::map<std::string, const Declared*>& pods_;
 };
 
 }  // namespace podctl

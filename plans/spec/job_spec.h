@@ -1,6 +1,6 @@
 // A job of the spec: a command that `podctl run JOB` starts on the workers of a pod. As read:
 // typed, with variables put in, and references to its own pod still in place: `command`, the values
-// of `flags` and those of `env` are template text (spec.h). What it becomes on each worker is
+// of `flags` and those of `env` are template text (references.h). What it becomes on each worker is
 // plans/jobs/launch.h.
 #pragma once
 

@@ -24,7 +24,7 @@ struct LoadOptions {
   std::map<std::string, std::string> texts = {};
   bool recursive = false;      // folders of `paths` with all that is below them
   bool may_lack_pods = false;  // for who is about to add one
-  KnownKinds kinds = {};       // those with a room have sections
+  KnownKinds kinds = {};       // whose sections there are
 };
 
 // The Spec is usable only when `diagnostics` has no errors afterwards.

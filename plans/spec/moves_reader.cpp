@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "plans/kinds/step/record.h"
+#include "plans/spec/names.h"
 #include "plans/spec/near_words.h"
-#include "plans/spec/pod_reader.h"
-#include "state/state.h"
 
 namespace podctl {
 namespace {
@@ -63,19 +61,34 @@ void MovesReader::ReadEntry(const YamlNode& node, const Slot& slot) {
   entries_.push_back(std::move(entry));
 }
 
+// The kind of a whole thing that may have another name; nullptr: it is none.
+const Kind* MovesReader::Movable(const Address& address) const {
+  const Kind* kind = FindKind(kinds_, address.kind);
+  const bool plain = address.key.empty() && address.deposed.empty() && IsThingName(address.name);
+  return kind != nullptr && kind->moves() && plain ? kind : nullptr;
+}
+
 // An empty one after a report.
 Address MovesReader::ReadAddress(const YamlNode& node, const Slot& slot) {
   const auto text = reader_.ReadPlain(node, slot);
   if (!text) return {};
-  auto address = ReadPodAddress(*text);
-  if (address) return *std::move(address);
-  std::string suggestion = "such as `pod.other`";
-  if (IsPodName(*text)) {
-    suggestion = fmt::format("did you mean `pod.{}`?", *text);
-  } else if (const auto other = ParseAddress(*text); other && other->kind == kStepKind) {
-    suggestion = "steps go with their pod";
+  auto address = ParseAddress(*text);
+  if (address && Movable(*address) != nullptr) return *std::move(address);
+  std::string noun = "thing";
+  std::string suggestion;
+  for (const Kind* kind : kinds_) {
+    if (!kind->moves()) continue;
+    noun = kind->codec().noun();
+    suggestion = fmt::format("such as `{}.other`", kind->name());
+    if (IsThingName(*text)) suggestion = fmt::format("did you mean `{}.{}`?", kind->name(), *text);
+    break;
   }
-  reader_.Error(node, slot, fmt::format("{} is no address of a pod", FoundWords(node)), suggestion);
+  const Kind* other = address ? FindKind(kinds_, address->kind) : nullptr;
+  if (other != nullptr && Movable(other->WholeOf(*address)) != nullptr) {
+    suggestion = fmt::format("{}s go with their {}", other->codec().noun(), noun);
+  }
+  reader_.Error(node, slot, fmt::format("{} is no address of a {}", FoundWords(node), noun),
+                suggestion);
   return {};
 }
 
@@ -84,17 +97,17 @@ const MovesReader::Entry* MovesReader::From(const Address& address) const {
   return it == from_.end() ? nullptr : &entries_[it->second];
 }
 
-std::vector<MovedSpec> MovesReader::Take(const std::set<std::string>& pods) {
+std::vector<MovedSpec> MovesReader::Take(const std::set<Address>& declared) {
   std::vector<MovedSpec> moves;
   bool once = true;
   for (std::size_t i = 0; i < entries_.size(); ++i) once = CheckOnce(i) && once;
   for (const Entry& entry : entries_) {
-    if (once && CheckEnds(entry, pods)) moves.push_back(entry.move);
+    if (once && CheckEnds(entry, declared)) moves.push_back(entry.move);
   }
   return moves;
 }
 
-// The same pod must not be moved to two names, nor two pods to one.
+// The same thing must not be moved to two names, nor two things to one.
 bool MovesReader::CheckOnce(std::size_t i) {
   const Entry& entry = entries_[i];
   const auto [from, is_new_from] = from_.emplace(entry.move.from, i);
@@ -106,34 +119,44 @@ bool MovesReader::CheckOnce(std::size_t i) {
   const auto [to, is_new_to] = to_.emplace(entry.move.to, i);
   if (!is_new_to) {
     reader_.Conflict(*entry.to, entry.slot,
-                     fmt::format("two pods are moved to `{}`", entry.move.to),
+                     fmt::format("two {}s are moved to `{}`",
+                                 Movable(entry.move.to)->codec().noun(), entry.move.to),
                      *entries_[to->second].to, "the other one is here");
   }
   return is_new_to;
 }
 
-bool MovesReader::CheckEnds(const Entry& entry, const std::set<std::string>& pods) {
+bool MovesReader::CheckEnds(const Entry& entry, const std::set<Address>& declared) {
   constexpr std::size_t kLongestChain = 1000;
-  const auto in_spec = [&](const Address& address) { return pods.contains(address.name); };
-  if (in_spec(entry.move.from)) {
+  const std::string noun(Movable(entry.move.to)->codec().noun());
+  if (entry.move.from.kind != entry.move.to.kind) {
+    reader_.Error(*entry.to, entry.slot,
+                  fmt::format("`{}` cannot become `{}`", entry.move.from, entry.move.to));
+    return false;
+  }
+  if (declared.contains(entry.move.from)) {
     reader_.Error(*entry.from, entry.slot,
                   fmt::format("`{}` is moved away, but is still in the spec", entry.move.from),
-                  "remove the pod, or this move");
+                  fmt::format("remove the {}, or this move", noun));
     return false;
   }
   std::size_t hops = 0;
   for (const Entry* next = From(entry.move.to); next != nullptr; next = From(next->move.to)) {
     if (++hops <= std::min(entries_.size(), kLongestChain)) continue;
     reader_.Error(*entry.to, entry.slot, "these moves go in a circle",
-                  "the last `to` must be a pod of the spec");
+                  fmt::format("the last `to` must be a {} of the spec", noun));
     return false;
   }
-  if (From(entry.move.to) != nullptr || in_spec(entry.move.to)) return true;
-  const std::string& name = entry.move.to.name;
-  const std::string near = SuggestWord(name, {pods.begin(), pods.end()});
-  reader_.Error(*entry.to, entry.slot, fmt::format("there is no pod `{}`", name),
-                near.empty() ? "write the name that the pod has in the spec"
-                             : fmt::format("did you mean `pod.{}`?", near));
+  if (From(entry.move.to) != nullptr || declared.contains(entry.move.to)) return true;
+  const auto& [kind, name, key, deposed] = entry.move.to;
+  std::vector<std::string> names;
+  for (const Address& address : declared) {
+    if (address.kind == kind) names.push_back(address.name);
+  }
+  const std::string near = SuggestWord(name, names);
+  reader_.Error(*entry.to, entry.slot, fmt::format("there is no {} `{}`", noun, name),
+                near.empty() ? fmt::format("write the name that the {} has in the spec", noun)
+                             : fmt::format("did you mean `{}.{}`?", kind, near));
   return false;
 }
 

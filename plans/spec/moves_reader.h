@@ -1,4 +1,4 @@
-// Reads `moved`: pods that have another name from now on, and keep their nodes.
+// Reads `moved`: things that have another name from now on, and stay what they are.
 #pragma once
 
 #include <map>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/engine/kind.h"
 #include "plans/spec/spec.h"
 #include "plans/spec/value_reader.h"
 
@@ -13,14 +14,14 @@ namespace podctl {
 
 class MovesReader {
  public:
-  explicit MovesReader(ValueReader& reader) : reader_(reader) {}
+  MovesReader(ValueReader& reader, Kinds kinds) : reader_(reader), kinds_(kinds) {}
 
   // One file's list. Entries that are not of the right form are reported and left out.
   void Read(const YamlNode& moved);
-  // Checks all that was read against the pods of the spec, and hands over the moves, in the order
-  // of the files: no pod moves twice or away while it is still in the spec, and each chain of moves
-  // ends at a pod of the spec.
-  std::vector<MovedSpec> Take(const std::set<std::string>& pods);
+  // Checks all that was read against what the spec declares, and hands over the moves, in the order
+  // of the files: nothing moves twice or away while it is still in the spec, and each chain of
+  // moves ends at something in the spec.
+  std::vector<MovedSpec> Take(const std::set<Address>& declared);
 
  private:
   struct Entry {
@@ -30,12 +31,14 @@ class MovesReader {
     Slot slot;
   };
   void ReadEntry(const YamlNode& node, const Slot& slot);
+  const Kind* Movable(const Address& address) const;
   Address ReadAddress(const YamlNode& node, const Slot& slot);
   bool CheckOnce(std::size_t i);
-  bool CheckEnds(const Entry& entry, const std::set<std::string>& pods);
+  bool CheckEnds(const Entry& entry, const std::set<Address>& declared);
   const Entry* From(const Address& address) const;
 
   ValueReader& reader_;
+  const Kinds kinds_;
   std::vector<Entry> entries_;
   std::map<Address, std::size_t> from_;  // index of the entry
   std::map<Address, std::size_t> to_;

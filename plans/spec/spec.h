@@ -1,128 +1,17 @@
-// A spec after loading: typed, with defaults merged, variables and environment put in, and every
-// reference to another pod still in place as `${pod.other.path}`.
-//
-// Template text: a string in `PodSpec::node`, in metadata and in a step's env or script may hold
-// `${pod.NAME.PATH}`; a literal `${` in it stands as `$${`. RenderReferences (references.h) turns
-// it into plain text.
+// A spec after loading: typed, with defaults merged, variables and environment put in. What it
+// declares of each kind is opened in that kind's room.
 #pragma once
 
-#include <chrono>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "plans/engine/declared.h"
-#include "plans/kinds/pod/record.h"
 #include "plans/spec/job_spec.h"
-#include "providers/base/api_version.h"
 #include "providers/base/diagnostic.h"
-#include "providers/base/value.h"
-#include "providers/bootstrap/step_runner.h"
-#include "state/state.h"
+#include "state/address.h"
 
 namespace podctl {
-
-struct MetadataEntry {
-  std::string text;  // template text
-  bool sensitive = false;
-  SourcePlace place;
-};
-
-struct StepSpec {
-  std::string name;
-  std::optional<std::vector<int>> workers;  // nullopt: all, or workers_by_slice
-  // A selection that names slices (WorkerSelection), to be resolved once the pod's are known.
-  std::string workers_by_slice;
-  std::string run;                         // template text
-  std::string xrt_version;                 // asked for in place of `run`; empty: none
-  std::map<std::string, std::string> env;  // template text
-  bool sensitive = false;                  // `run` or `env` holds a sensitive variable
-  std::vector<StepFile> files;             // sources already relative to the current folder
-  std::string files_digest;                // over names, modes and contents of all files
-  std::chrono::milliseconds timeout{0};
-  SourcePlace place;
-};
-
-// A local port that leads to one of the workers while `podctl tunnel` runs.
-struct TunnelSpec {
-  std::string name;  // may be empty
-  int worker = 0;    // through all slices
-  int remote = 0;    // the port on the worker
-  int local = 0;     // 0: any free one
-  std::string open;  // what answers there, for --open: "jupyter", "http", or "": never opened
-  SourcePlace place;
-};
-
-struct LifecycleSpec {
-  bool prevent_destroy = false;
-  bool create_before_destroy = false;
-  std::vector<std::string> ignore_changes;  // dotted paths: "labels.team"
-  // "pod.other", "pod.other.runtimeVersion", "bootstrap.other.jupyter": a planned change of one of
-  // these replaces this pod.
-  std::vector<std::string> replace_triggered_by;
-};
-
-// A pod that is asked for through a queued resource, from which its node or nodes come.
-struct QueuedSpec {
-  std::string id;  // of the queued resource; empty: the pod's node id
-  // On what terms, as the spec says it, with durations in seconds: spot, guaranteed,
-  // reservationName, queueingPolicy (providers/gcp/queued_resource.h has the table).
-  Value terms;
-  int slices = 1;  // 2 or more: a multislice, whose nodes are <node id>-0, -1, …
-};
-
-// What is done where a zone has no room for the pod's node (a stock-out, or a full reservation).
-struct CapacitySpec {
-  std::chrono::milliseconds retry{0};  // how long the zones are tried, again and again; 0: once
-  std::vector<std::string> zones;      // in their turn; the pod's own, as the spec has it, first
-
-  friend bool operator==(const CapacitySpec&, const CapacitySpec&) = default;
-};
-
-struct PodSpec {
-  std::string name;  // its address is pod.<name>
-  std::string project;
-  std::string zone;
-  std::string node_id;
-  bool node_id_given = false;  // `nodeId` is written in the spec; else the state's node id stands
-  // The spec's node id, where createBeforeDestroy has chosen another as `node_id`; else empty.
-  // Never set by the loader (plans/kinds/pod/node_ids.h).
-  std::string wanted_node_id;
-  Value node;  // what the spec sets of the Node resource, JSON names; never `metadata`
-  std::optional<ApiVersion> api_version;     // nullopt: v2
-  std::optional<std::string> desired_state;  // "READY" or "STOPPED"; nullopt: as it happens to be
-  // Every metadata entry the spec names, with `tensorflow-env-vars` composed from libtpuFlags and
-  // runtimeEnv.
-  std::map<std::string, MetadataEntry> metadata;
-  // Lines of `ssh-keys` (plans/kinds/pod/published_keys.h). The team's are those of
-  // ssh.publishKeys.
-  std::vector<std::string> team_keys;
-  // Those of whoever runs podctl, any of which will do, the first to be added: filled in by the
-  // caller of the planner, never by the loader.
-  std::vector<std::string> own_keys;
-  // The same of whoever applies a plan that was saved; never saved with it.
-  std::vector<std::string> applier_keys;
-  std::map<std::string, std::string> runtime_env;  // LIBTPU_INIT_ARGS and runtimeEnv; template text
-  SshSettings ssh;
-  bool publish_ssh_key = true;
-  bool check_ready = true;  // a new node's workers are connected to, and looked over
-  std::vector<StepSpec> bootstrap;
-  std::vector<TunnelSpec> tunnels;  // of no interest to a plan
-  LifecycleSpec lifecycle;
-  std::optional<QueuedSpec> queued;
-  // How long is waited for capacity, for the node to be made, and for its workers; nullopt: the
-  // usual time.
-  std::optional<std::chrono::milliseconds> queue_timeout;
-  std::optional<std::chrono::milliseconds> create_timeout;
-  std::optional<std::chrono::milliseconds> boot_timeout;
-  // When it has more than one zone, the pod may live in any of them: `zone` above is settled by the
-  // state (plans/kinds/pod/node_ids.h).
-  std::optional<CapacitySpec> capacity;
-  bool recreate_when_lost = false;  // onPreemption: recreate; for `podctl watch`
-  std::vector<Address> depends_on;  // pods, written or implied by references
-  SourcePlace place;                // of the pod's key
-};
 
 // An entry of `moved`: what the state knows under `from` is `to` from now on.
 struct MovedSpec {
@@ -137,13 +26,12 @@ struct VariableValue {
 };
 
 struct Spec {
-  std::vector<PodSpec> pods;  // in the order of the files
-  std::vector<JobSpec> jobs;  // likewise
+  std::vector<Declared> declared;  // kind by kind, each in the order of the files
+  std::vector<JobSpec> jobs;       // in the order of the files
   std::vector<MovedSpec> moved;
-  std::vector<Declared> declared;  // of the kinds that have a room of their own; likewise
   std::map<std::string, VariableValue> variables;  // as set for this run
   std::string digest;   // SHA-256 over the files' contents, in hex: tells whether a spec was edited
-  std::string project;  // of pods that name none; empty: there is no such project
+  std::string project;  // of things that name none; empty: there is no such project
   std::string zone;
   std::string state;  // `state:` of the spec; empty: podctl.state.json beside it
   std::vector<std::string> files;

@@ -166,9 +166,7 @@ bool ValueReader::TakeReference(const TemplatePart& part, const YamlNode& node,
   }
   Diagnostic at = DiagnosticAt(node, place, "");
   at.context = slot.context;
-  FoundReference found{part.name, part.path, std::move(at)};
-  found.target = part.target;
-  references_.push_back(std::move(found));
+  references_.push_back({Address(part.target, part.name), part.path, std::move(at)});
   return true;
 }
 

@@ -10,12 +10,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "plans/spec/expressions.h"
 #include "plans/spec/problems.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/os/environment.h"
+#include "state/address.h"
 
 namespace podctl {
 
@@ -36,7 +38,7 @@ using Variables = std::map<std::string, Variable>;
 
 // What a text may hold besides variables and environment.
 struct TextRules {
-  bool pods = false;     // references to pods; then the result is template text (spec.h)
+  bool pods = false;     // references to pods; then the result is template text (references.h)
   bool things = false;   // references to what else there is of kinds before; likewise
   bool secrets = false;  // sensitive variables
 };
@@ -46,15 +48,19 @@ struct TextValue {
   bool sensitive = false;  // it holds a sensitive variable
 };
 
-// A reference to a pod, or to another thing, found while reading.
+// A reference to a declared thing, found while reading.
 struct FoundReference {
-  std::string pod;  // or the name of a thing of `target`
-  std::string path;
-  Diagnostic at;  // its place, for what there may be to say about it
+  Address to;
+  std::string path;  // empty: the thing as a whole
+  Diagnostic at;     // its place, for what there may be to say about it
   // Of lifecycle.replaceTriggeredBy: its value is put in no text, and it may name a step.
   bool trigger = false;
   std::string step = {};
-  std::string target = "pod";
+};
+// What is wrong with one.
+struct ReferenceProblem {
+  std::string summary;
+  std::string suggestion;
 };
 
 // What speaks against a spec's reading the environment variable `name`; "": nothing. What podctl
@@ -97,6 +103,8 @@ class ValueReader {
 
   // Of a reference, at its place.
   void Report(const FoundReference& reference, std::string summary, std::string suggestion);
+  // One that stands in no text.
+  void AddReference(FoundReference reference) { references_.push_back(std::move(reference)); }
   // References found since the last call.
   std::vector<FoundReference> TakeReferences();
 

@@ -12,6 +12,7 @@
 #include "templates/catalog.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -29,7 +30,7 @@ class SpecCommandsTest : public ::testing::Test {
   int Validate(bool json = false) {
     Clear();
     streams_.json = json;
-    return RunValidate({}, files_, FixedEnvironment({}), streams_);
+    return RunValidate(testing::WithKinds(), files_, FixedEnvironment({}), streams_);
   }
   void Clear() {
     out_.str("");

@@ -8,6 +8,7 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/gcp/tpu_provider.h"
 #include "providers/provider.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -38,7 +39,7 @@ Spec OnePod() {
   pod.node.Set("acceleratorType", "v3-32");
   pod.node.Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
   pod.node.SetPath("labels.team", "vision");
-  spec.pods.push_back(std::move(pod));
+  testing::Declare(std::move(pod), &spec);
   return spec;
 }
 

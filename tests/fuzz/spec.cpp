@@ -1,5 +1,7 @@
 // A spec file: what people write, paste and merge. Either it has diagnostics that point into it, or
 // a plan can be made of it.
+#include "plans/kinds/pod/spec.h"
+
 #include <string>
 
 #include "cmd/views/plan_view.h"
@@ -65,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Plan plan = MakePlan(spec, state, Observation{}, {}, testing::AllKinds().all, objections);
   fuzz::Check(objections, SourceFile(fuzz::kSpec, text));
   fuzz::Expect(!objections.has_errors(), "a spec without errors can be planned on an empty state");
-  fuzz::Expect(plan.Counts().add == spec.pods.size(), "every pod would be made");
+  fuzz::Expect(plan.Counts().add == testing::PodsOf(spec).size(), "every pod would be made");
   fuzz::ExpectShowable(ShowPlan(plan, {}), fuzz::Shape::kLines);
   return 0;
 }

@@ -7,10 +7,12 @@
 #include "plans/engine/planner.h"
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/loader.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
+#include "tests/support/kinds.h"
 
 namespace podctl::testing {
 namespace {
@@ -77,12 +79,9 @@ Result<Desk::Prepared> Desk::TryPrepare(bool destroy) {
   load.paths = {"/project/podctl.yaml"};
   Spec spec = LoadSpec(load, specs_, FixedEnvironment(environment), run.diagnostics);
   if (run.diagnostics.has_errors()) return run;
-  if (destroy) {
-    spec.pods.clear();
-    spec.declared.clear();
-  }
-  for (PodSpec& pod : spec.pods) {
-    if (pod.publish_ssh_key) pod.own_keys = own_keys;
+  if (destroy) spec.declared.clear();
+  for (PodSpec* pod : EditPods(&spec)) {
+    if (pod->publish_ssh_key) pod->own_keys = own_keys;
   }
   run.store = OpenStore();
   auto lock = run.store->Lock({}, std::chrono::milliseconds(0), {});

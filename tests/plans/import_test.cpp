@@ -7,12 +7,14 @@
 #include <random>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/loader.h"
 #include "providers/base/json.h"
 #include "state/state_json.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -51,10 +53,10 @@ class ImportTest : public ::testing::Test {
     testing::FakeFileSystem files;
     files.SetFile("podctl.yaml", text);
     Diagnostics diagnostics;
-    Spec spec = LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+    Spec spec = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
     for (const Diagnostic& each : diagnostics.items())
       ADD_FAILURE() << each.summary << "\n" << text;
-    return spec.pods.empty() ? PodSpec{} : spec.pods.front();
+    return testing::PodsOf(spec).empty() ? PodSpec{} : testing::PodsOf(spec).front();
   }
 
   // The node is imported with this spec, and the spec is what the next plan reads.

@@ -16,6 +16,7 @@
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/members.h"
 #include "plans/kinds/step/record.h"
@@ -357,7 +358,7 @@ TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
   step.env["E"] = "secret-env";
   step.sensitive = true;
   pod.bootstrap.push_back(step);
-  spec.pods.push_back(pod);
+  testing::Declare(pod, &spec);
   Plan plan;
   Change create;
   create.address = Addr("pod.a");
@@ -394,14 +395,14 @@ TEST_F(SavedPlanTest, SecretsComeBackFromTheSpec) {
   EXPECT_EQ(ToJson(Writer::ToValue(restored)), ToJson(Writer::ToValue(plan)));
 
   Spec other = spec;
-  other.pods[0].metadata["token"].text = "another";
+  EditPods(&other)[0]->metadata["token"].text = "another";
   Plan again = hidden;
   auto refused = RestoreSecrets(key, other, AllKinds().all, &again);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().message,
             "the sensitive value of metadata.token of pod.a is another one than the plan was made "
             "with");
-  other.pods[0].metadata.erase("token");
+  EditPods(&other)[0]->metadata.erase("token");
   again = hidden;
   refused = RestoreSecrets(key, other, AllKinds().all, &again);
   ASSERT_FALSE(refused.has_value());

@@ -11,6 +11,7 @@
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

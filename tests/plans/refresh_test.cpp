@@ -11,6 +11,7 @@
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
 #include "tests/plans/desk.h"
@@ -74,7 +75,7 @@ class RefreshTest : public ::testing::Test {
 TEST_F(RefreshTest, OneListForEachProjectAndZoneWhateverThePods) {
   Spec spec;
   for (int i = 0; i < 20; ++i) {
-    spec.pods.push_back(Pod("n" + std::to_string(i), i % 2 == 0 ? "zone-a" : "zone-b"));
+    testing::Declare(Pod("n" + std::to_string(i), i % 2 == 0 ? "zone-a" : "zone-b"), &spec);
   }
   State state;
   Pods(state)[Addr("pod.old")] = Record("old");
@@ -88,7 +89,7 @@ TEST_F(RefreshTest, OneListForEachProjectAndZoneWhateverThePods) {
 
 TEST_F(RefreshTest, AFailureNamesItsZone) {
   Spec spec;
-  spec.pods.push_back(Pod("a", "zone-a"));
+  testing::Declare(Pod("a", "zone-a"), &spec);
   cloud_.FailNext("list", MakeError(ErrorCode::kPermissionDenied, "no", "ask"));
   const auto observation = Observe({spec, State{}}, AllKinds().all, cloud_, 10, {});
   ASSERT_FALSE(observation.has_value());
@@ -277,7 +278,9 @@ TEST(Graph, ACircleEndsInTheSpecsOrder) {
   things[0].builds_on = {Addr("pod.b")};
   things[1].builds_on = {Addr("pod.a")};
   std::vector<std::string> order;
-  for (const Declared* each : InDependencyOrder(things)) order.push_back(each->address.name);
+  for (const Declared* each : InDependencyOrder({&things[0], &things[1], &things[2]})) {
+    order.push_back(each->address.name);
+  }
   EXPECT_THAT(order, ElementsAre("c", "a", "b"));
 }
 

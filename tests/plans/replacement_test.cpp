@@ -8,6 +8,7 @@
 #include "plans/kinds/pod/node_ids.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"

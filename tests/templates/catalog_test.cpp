@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/folders.h"
@@ -34,7 +35,7 @@ TEST(CatalogTest, EveryTemplateLoadsWithoutARemark) {
     std::string report;
     const Spec spec = Load(item, &report);
     // Caliban's jobs have no pod.
-    EXPECT_EQ(spec.pods.empty(), item.name == "caliban") << item.name;
+    EXPECT_EQ(testing::PodsOf(spec).empty(), item.name == "caliban") << item.name;
     EXPECT_EQ(report, "") << item.name;
   }
 }
@@ -74,7 +75,7 @@ TEST(CatalogTest, ColabIsJupyterOnWorkerZeroForAColabNotebook) {
   ASSERT_NE(colab, nullptr);
   std::string report;
   const Spec spec = Load(*colab, &report);
-  const PodSpec& pod = spec.pods.at(0);
+  const PodSpec& pod = testing::PodsOf(spec).at(0);
   EXPECT_EQ(pod.node["acceleratorType"], Value("v3-32"));
   EXPECT_EQ(pod.metadata.at("tensorflow-env-vars").text,
             "-e LIBTPU_INIT_ARGS=--xla_jf_conv_full_precision=true");

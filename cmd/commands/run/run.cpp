@@ -21,6 +21,7 @@
 #include "plans/fleet/run/supervise.h"
 #include "plans/jobs/launch.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/near_words.h"
 #include "providers/base/text.h"
 #include "providers/os/become.h"
@@ -60,9 +61,8 @@ void Show(Wiring& wiring, const JobSpec& job, const LaunchPod* pod, const Launch
 
 // What would run, from the state where the pod is there, else from the spec.
 int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
-  const auto pod_spec = std::find_if(spec.pods.begin(), spec.pods.end(),
-                                     [&](const PodSpec& each) { return each.name == job.pod; });
-  PODCTL_CHECK(pod_spec != spec.pods.end());
+  const PodSpec* pod_spec = FindDeclaredPod(spec, job.pod);
+  PODCTL_CHECK(pod_spec != nullptr);
   auto stored = wiring.OpenStore(wiring.StatePath(spec))->Load();
   if (!stored) return ShowFailure(wiring, stored.error());
   const State state = std::move(stored->state).value_or(State{});

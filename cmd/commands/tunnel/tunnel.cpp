@@ -21,6 +21,7 @@
 #include "plans/fleet/tunnel/browser.h"
 #include "plans/fleet/tunnel/tunnels.h"
 #include "plans/fleet/tunnel/wanted.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/http/curl_transport.h"
 #include "providers/ssh/openssh_tunnel.h"
 
@@ -132,9 +133,8 @@ std::optional<std::vector<TunnelSpec>> TunnelsOfSpec(Wiring& wiring, const std::
     wiring.reporter().Show(diagnostics);
     return std::nullopt;
   }
-  const auto found = std::find_if(spec.pods.begin(), spec.pods.end(),
-                                  [&](const PodSpec& each) { return each.name == pod; });
-  return found == spec.pods.end() ? std::vector<TunnelSpec>() : found->tunnels;
+  const PodSpec* found = FindDeclaredPod(spec, pod);
+  return found == nullptr ? std::vector<TunnelSpec>() : found->tunnels;
 }
 
 int RunTunnel(Wiring& wiring, const TunnelOptions& options) {

@@ -35,8 +35,9 @@ std::map<std::string, std::string> TextsOf(const Spec& spec, Kinds kinds) {
     texts[what] = text;
   };
   for (const Kind* kind : kinds) {
-    for (Declared& declared : kind->DeclaredIn(spec)) {
-      kind->VisitSecrets(declared.address, &declared.wanted, take);
+    for (const Declared* declared : DeclaredIn(spec, *kind)) {
+      Payload wanted = declared->wanted;
+      kind->VisitSecrets(declared->address, &wanted, take);
     }
   }
   return texts;

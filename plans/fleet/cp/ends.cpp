@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "plans/fleet/pod_target.h"
-#include "plans/spec/pod_reader.h"
+#include "plans/spec/names.h"
 
 namespace podctl {
 namespace {
@@ -54,7 +54,7 @@ std::optional<RemotePath> ReadRemotePath(std::string_view word) {
   RemotePath remote;
   remote.pod = BarePodName(std::string(place.substr(0, suffix)));
   remote.path = word.substr(colon + 1);
-  if (!IsPodName(remote.pod)) return std::nullopt;
+  if (!IsThingName(remote.pod)) return std::nullopt;
   if (suffix == std::string_view::npos) return remote;
   remote.workers = place.substr(place[suffix] == '[' ? suffix : suffix + 1);
   return MaySelectWorkers(remote.workers) ? std::make_optional(remote) : std::nullopt;

@@ -8,6 +8,7 @@
 #include "plans/jobs/command_text.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -242,9 +243,8 @@ workers::Run RunOf(const JobSpec& job, const RunWishes& wishes, const std::strin
 
 Result<ReadyLaunch> PrepareLaunch(JobPod& source, const Spec& spec, const JobSpec& job,
                                   const LaunchWishes& wishes) {
-  const auto pod_spec = std::find_if(spec.pods.begin(), spec.pods.end(),
-                                     [&](const PodSpec& each) { return each.name == job.pod; });
-  PODCTL_CHECK(pod_spec != spec.pods.end());
+  const PodSpec* pod_spec = FindDeclaredPod(spec, job.pod);
+  PODCTL_CHECK(pod_spec != nullptr);
   auto record = source.Record();
   if (!record) return record.error();
   auto target = source.Target();

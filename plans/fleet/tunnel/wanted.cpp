@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 
 namespace podctl {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plans/fleet/pod_target.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/ssh/tunnel.h"
 #include "providers/worker.h"
 

@@ -9,7 +9,7 @@
 
 #include "plans/kinds/file/record.h"
 #include "plans/spec/local_files.h"
-#include "plans/spec/pod_reader.h"
+#include "plans/spec/names.h"
 #include "plans/spec/value_reader.h"
 
 namespace podctl {
@@ -97,7 +97,7 @@ FileSpec ReadFile(const YamlEntry& entry, const Section& section) {
   const Slot slot{section.key, key.text};
   FileSpec file;
   file.name = key.text;
-  if (!IsPodName(key.text)) {
+  if (!IsThingName(key.text)) {
     reader.Error(key, slot, fmt::format("{} is no name for a file", FoundWords(key)),
                  "letters, digits, - and _");
   }

@@ -1,6 +1,7 @@
 #include "plans/kinds/pod/bookkeeping.h"
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/runtime_flags.h"
 
 namespace podctl {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/references.h"
-#include "plans/spec/spec.h"
 #include "state/state.h"
 
 namespace podctl {

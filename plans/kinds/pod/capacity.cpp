@@ -6,6 +6,7 @@
 
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 
 namespace podctl {

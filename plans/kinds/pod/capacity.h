@@ -5,7 +5,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "state/state.h"
 
 namespace podctl {

@@ -8,6 +8,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/refused.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/tasks.h"
 #include "providers/base/text.h"
 

@@ -7,8 +7,8 @@
 
 #include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
-#include "plans/spec/spec.h"
 #include "providers/provider.h"
 
 namespace podctl {

@@ -10,6 +10,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/refused.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/pod/way_in.h"

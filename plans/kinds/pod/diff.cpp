@@ -7,6 +7,7 @@
 #include "plans/kinds/pod/capacity.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/digest.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/gcp/queued_resource.h"

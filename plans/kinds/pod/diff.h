@@ -10,8 +10,8 @@
 
 #include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/references.h"
-#include "plans/spec/spec.h"
 #include "providers/base/value.h"
 #include "state/state.h"
 

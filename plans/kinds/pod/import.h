@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/references.h"
-#include "plans/spec/spec.h"
 #include "plans/spec/spec_writer.h"
 #include "providers/base/error.h"
 #include "providers/provider.h"

@@ -7,6 +7,7 @@
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
 #include "state/transitions.h"
 

@@ -11,7 +11,7 @@
 
 #include "plans/engine/task.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/value.h"
 
 namespace podctl {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plans/kinds/moves.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/drift.h"
@@ -9,9 +11,13 @@
 #include "plans/kinds/pod/members.h"
 #include "plans/kinds/pod/plan.h"
 #include "plans/kinds/pod/power.h"
+#include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/pod/reader/pod_reader.h"
+#include "plans/kinds/pod/reader/pod_references.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/shown.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/stakes.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/words.h"
@@ -86,13 +92,36 @@ class PodKind final : public Kind {
  public:
   const RecordCodec& codec() const override { return PodRecord::Codec(); }
 
-  std::vector<Declared> DeclaredIn(const Spec& spec) const override {
-    std::vector<Declared> pods;
-    pods.reserve(spec.pods.size());
-    for (const PodSpec& pod : spec.pods) {
-      pods.push_back({PodAddress(pod.name), pod.place, Payload(&pod, this), pod.depends_on});
-    }
-    return pods;
+  std::string_view section() const override { return "pods"; }
+  Declared Read(const YamlEntry& entry, const Section& section) const override {
+    PodSpec pod = PodReader(section).Read(*entry.key, *entry.value);
+    return {PodAddress(pod.name), pod.place, Payload(std::move(pod), this)};
+  }
+  bool takes_defaults() const override { return true; }
+  void CheckDefaults(const YamlNode& defaults, const Section& section) const override {
+    PodReader(section).CheckDefaults(defaults);
+  }
+  bool HasKey(const std::string& key) const override {
+    const std::vector<std::string> fields = WritableMembers("");
+    return std::find(fields.begin(), fields.end(), key) != fields.end();
+  }
+  bool moves() const override { return true; }
+
+  std::vector<std::string> published() const override { return PublishedMembers(); }
+  std::optional<ReferenceProblem> CheckReference(const FoundReference& reference,
+                                                 const Declared& to) const override {
+    return CheckPodReference(reference, WantedPod(to));
+  }
+  void Resolved(Declared* declared) const override {
+    if (declared->builds_on.empty()) return;
+    declared->wanted.Edit<PodSpec>()->depends_on = declared->builds_on;
+  }
+  std::optional<JobHost> HostOf(const Declared& declared) const override {
+    const PodSpec& pod = WantedPod(declared);
+    return JobHost{pod.node, pod.queued ? pod.queued->slices : 1};
+  }
+  std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& all) const override {
+    return PodsOfOneNode(all);
   }
   std::vector<Address> BuiltOn(const AnyRecord& record) const override {
     return record.As<PodRecord>().depends_on;
@@ -143,7 +172,7 @@ class PodKind final : public Kind {
   void VisitSecrets(const Address& /*address*/, Payload* payload,
                     const SecretVisitor& visit) const override {
     if (auto* change = payload->Edit<PodChange>()) return VisitPod(change->wanted, visit);
-    PodSpec declared = **payload->As<const PodSpec*>();
+    PodSpec& declared = *payload->Edit<PodSpec>();
     VisitPod(declared, visit);
     if (!RuntimeIsSensitive(declared)) return;
     // The restart that podctl makes itself checks the whole entry.
@@ -214,10 +243,6 @@ class PodKind final : public Kind {
 
 std::unique_ptr<const Kind> MakePodKind() {
   return std::make_unique<PodKind>();
-}
-
-const PodSpec& WantedPod(const Declared& declared) {
-  return **declared.wanted.As<const PodSpec*>();
 }
 
 }  // namespace podctl

@@ -5,13 +5,9 @@
 #include <memory>
 
 #include "plans/engine/kind.h"
-#include "plans/spec/spec.h"
 
 namespace podctl {
 
 std::unique_ptr<const Kind> MakePodKind();
-
-// What a spec says of a pod that is declared.
-const PodSpec& WantedPod(const Declared& declared);
 
 }  // namespace podctl

@@ -5,7 +5,7 @@
 #include "plans/engine/plan_file/places.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/provider.h"
 
 namespace podctl {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 
 namespace podctl {
 

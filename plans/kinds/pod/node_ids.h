@@ -12,7 +12,7 @@
 #include <string>
 
 #include "plans/kinds/pod/record.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/provider.h"
 #include "state/state.h"
 

@@ -20,6 +20,7 @@
 #include "plans/kinds/pod/queued_verdict.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/triggers.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/spec/runtime_flags.h"

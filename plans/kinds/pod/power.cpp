@@ -5,6 +5,7 @@
 
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/spec.h"
 
 namespace podctl {
 

@@ -6,8 +6,8 @@
 
 #include "plans/engine/change.h"
 #include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/references.h"
-#include "plans/spec/spec.h"
 #include "providers/base/value.h"
 
 namespace podctl {

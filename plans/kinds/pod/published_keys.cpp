@@ -7,6 +7,7 @@
 
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/encoding.h"
 #include "providers/base/split_words.h"
 #include "providers/base/ssh_key_lines.h"

@@ -5,6 +5,7 @@
 #include "plans/kinds/pod/capacity.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/gcp/queued_resource.h"
 
 namespace podctl {

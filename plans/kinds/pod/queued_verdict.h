@@ -4,8 +4,8 @@
 #include <string>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
-#include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "state/state.h"

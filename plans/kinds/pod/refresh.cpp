@@ -9,6 +9,7 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/gcp/queued_resource.h"
@@ -68,8 +69,8 @@ std::map<ZoneName, ApiVersion> ZonesOf(const Spec& spec, const State& state) {
     ApiVersion& known = zones.emplace(ZoneName(project, zone), version).first->second;
     known = std::max(known, version);
   };
-  for (const PodSpec& pod : spec.pods) {
-    add(pod.project, pod.zone, pod.api_version.value_or(ApiVersion::kV2));
+  for (const PodSpec* pod : DeclaredPods(spec)) {
+    add(pod->project, pod->zone, pod->api_version.value_or(ApiVersion::kV2));
   }
   for (const auto& [address, record] : Pods(state)) {
     add(record.project, record.zone, record.api_version);
@@ -265,7 +266,7 @@ class PodsSurvey final : public KindSurvey {
       const auto visit = [&](const auto& pod) {
         if (pod.queued) queues.emplace(pod.project, pod.zone);
       };
-      for (const PodSpec& pod : spec.pods) visit(pod);
+      for (const PodSpec* pod : DeclaredPods(spec)) visit(*pod);
       for (const auto& [address, record] : Pods(state)) visit(record);
       for (const ZoneName& zone : queues) ListQueue(zone, zones.at(zone));
     }

@@ -10,7 +10,7 @@
 
 #include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/provider.h"
 #include "state/state.h"
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "plans/kinds/pod/capacity.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 
 namespace podctl {

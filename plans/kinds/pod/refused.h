@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/error.h"
 #include "providers/gcp/refusal.h"
 

@@ -6,6 +6,7 @@
 #include "plans/engine/overlay.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/published_keys.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
 
 namespace podctl {

@@ -13,6 +13,7 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "providers/base/text.h"
 #include "providers/slices.h"

@@ -10,6 +10,7 @@
 #include "plans/engine/operation_wait.h"
 #include "plans/engine/task.h"
 #include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "providers/gcp/refusal.h"
 

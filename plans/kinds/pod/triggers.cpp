@@ -7,6 +7,7 @@
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {

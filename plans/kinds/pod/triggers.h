@@ -6,7 +6,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/kind.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 
 namespace podctl {
 

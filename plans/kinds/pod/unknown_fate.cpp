@@ -9,6 +9,7 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 
 namespace podctl {

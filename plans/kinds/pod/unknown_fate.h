@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "plans/engine/plan_options.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "state/state.h"
 #include "state/store.h"
 

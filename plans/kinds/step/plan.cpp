@@ -9,6 +9,7 @@
 #include "plans/kinds/pod/facts.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "plans/engine/kind.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/references.h"
-#include "plans/spec/spec.h"
 
 namespace podctl {
 

@@ -8,8 +8,7 @@
 
 #include "plans/kinds/training_job/accelerators.h"
 #include "plans/kinds/training_job/requests.h"
-#include "plans/spec/node_rules.h"
-#include "plans/spec/pod_reader.h"
+#include "plans/spec/names.h"
 
 namespace podctl {
 namespace {
@@ -48,7 +47,7 @@ TrainingJobSpec TrainingJobReader::Read(const YamlNode& key, const YamlNode& job
   job_.name = key.text;
   job_.place = key.Place();
   const Slot slot{"trainingJobs", key.text};
-  if (!IsPodName(key.text)) {
+  if (!IsThingName(key.text)) {
     reader_.Error(key, slot, fmt::format("{} is no name for a training job", FoundWords(key)),
                   "letters, digits, - and _");
   }

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plans/kinds/pod/change.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"

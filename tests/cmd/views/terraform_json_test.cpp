@@ -9,6 +9,7 @@
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/spec.h"
 #include "providers/base/json.h"
 #include "tests/plans/desk.h"

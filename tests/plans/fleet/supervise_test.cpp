@@ -10,8 +10,10 @@
 #include <fstream>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "tests/support/fake_provider.h"
 #include "tests/support/fake_workers.h"
+#include "tests/support/kinds.h"
 #include "tests/support/patient_clock.h"
 
 namespace podctl {
@@ -97,7 +99,7 @@ class SuperviseTest : public ::testing::Test {
   SuperviseTest() {
     PodSpec pod;
     pod.name = "research";
-    spec_.pods.push_back(pod);
+    testing::Declare(pod, &spec_);
     job_.name = "train";
     job_.pod = "research";
     job_.command = {"python3 t.py"};

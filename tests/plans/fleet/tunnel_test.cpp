@@ -9,6 +9,7 @@
 #include "plans/fleet/tunnel/browser.h"
 #include "plans/fleet/tunnel/door.h"
 #include "plans/fleet/tunnel/wanted.h"
+#include "plans/kinds/pod/spec.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_transport.h"
 

@@ -12,6 +12,7 @@
 #include "plans/jobs/command_text.h"
 #include "plans/jobs/xla_dist.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/devices.h"
 #include "plans/spec/launcher_rules.h"
 #include "plans/spec/loader.h"
@@ -19,6 +20,7 @@
 #include "providers/base/json.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -75,15 +77,16 @@ class LaunchTest : public ::testing::Test {
     testing::FakeFileSystem files;
     files.SetFile("podctl.yaml", kPods + job);
     Diagnostics diagnostics;
-    spec_ = LoadSpec({}, files, FixedEnvironment({}), diagnostics);
+    spec_ = LoadSpec(testing::WithKinds(), files, FixedEnvironment({}), diagnostics);
     EXPECT_EQ(FormatDiagnostics(diagnostics, {}), "");
     return spec_.jobs.at(0);
   }
   const PodSpec& Pod() const {
-    for (const PodSpec& pod : spec_.pods) {
+    for (const PodSpec* each : DeclaredPods(spec_)) {
+      const PodSpec& pod = *each;
       if (pod.name == spec_.jobs.at(0).pod) return pod;
     }
-    return spec_.pods.at(0);
+    return testing::PodsOf(spec_).at(0);
   }
   static PodRecord Record(const std::string& pod) {
     if (pod == "wide") return RecordOf("v5litepod-16", 8, 2);

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/spec.h"
 #include "plans/session/google_login.h"
 #include "tests/plans/session/session_desk.h"
 #include "tests/providers/gcp/fake_gcloud.h"
 #include "tests/support/fake_transport.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -57,8 +59,8 @@ TEST_F(OwnKeys, AreNotPublishedWhereTheSpecSaysSo) {
   ASSERT_TRUE(Entry().Keys().For({}, true));
   Pods(Desk::Pod("a", "    ssh: {publishKey: false}\n") + Desk::Pod("b"));
   const PlanRun run = Planned(Wishes());
-  EXPECT_THAT(run.spec.pods.at(0).own_keys, IsEmpty());
-  EXPECT_THAT(run.spec.pods.at(1).own_keys, SizeIs(1));
+  EXPECT_THAT(testing::PodsOf(run.spec).at(0).own_keys, IsEmpty());
+  EXPECT_THAT(testing::PodsOf(run.spec).at(1).own_keys, SizeIs(1));
 }
 
 // --- As whom.
@@ -70,7 +72,7 @@ class AsWhom : public ::testing::Test, protected SessionDesk {
     Pods(Desk::Pod("a", lines));
     PlanWishes wishes = Wishes();
     wishes.will_enter = will_enter;
-    return Planned(wishes).spec.pods.front().ssh.os_login_user;
+    return testing::PodsOf(Planned(wishes).spec).front().ssh.os_login_user;
   }
 };
 

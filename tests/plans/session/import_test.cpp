@@ -24,6 +24,7 @@ class ImportSession : public ::testing::Test, protected SessionDesk {
     cloud.PutNode(Desk::Name("made-by-hand"), node);
     wishes_.address = "pod.a";
     wishes_.id = "made-by-hand";
+    wishes_.load = testing::WithKinds();
     wishes_.load.project = "p";
     wishes_.load.zone = "europe-west4-a";
     wishes_.state = {kStatePath, false};

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
 #include "tests/plans/session/session_desk.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -181,7 +183,7 @@ TEST_F(PlanSession, ATakesTheNameThatOsLoginHas) {
   Pods(Desk::Pod("a"));
   login.on = {"p"};
   const PlanRun run = Planned(Wishes());
-  EXPECT_EQ(run.spec.pods.front().ssh.os_login_user, "a_com");
+  EXPECT_EQ(testing::PodsOf(run.spec).front().ssh.os_login_user, "a_com");
   EXPECT_THAT(login.imported, IsEmpty());
 }
 
@@ -189,7 +191,7 @@ TEST_F(PlanSession, WhoWillEnterMustBeLetIn) {
   Pods(Desk::Pod("a"));
   login.on = {"p"};
   login.user = MakeError(ErrorCode::kPermissionDenied, "not you");
-  EXPECT_EQ(Planned(Wishes()).spec.pods.front().ssh.os_login_user, "");
+  EXPECT_EQ(testing::PodsOf(Planned(Wishes()).spec).front().ssh.os_login_user, "");
   PlanWishes wishes = Wishes();
   wishes.will_enter = true;
   EXPECT_EQ(Refused(wishes).error->message, "pod a is entered by OS Login: not you");

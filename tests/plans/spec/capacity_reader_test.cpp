@@ -5,8 +5,10 @@
 #include <string>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -21,7 +23,7 @@ class CapacityReaderTest : public ::testing::Test {
   Spec LoadPods(const std::string& pods) {
     files_.SetFile("podctl.yaml", "project: p\nzone: us-central2-b\npods:\n" + pods);
     Diagnostics diagnostics;
-    Spec spec = LoadSpec({}, files_, FixedEnvironment({}), diagnostics);
+    Spec spec = LoadSpec(testing::WithKinds(), files_, FixedEnvironment({}), diagnostics);
     report_ = FormatDiagnostics(diagnostics, {});
     return spec;
   }
@@ -31,7 +33,7 @@ class CapacityReaderTest : public ::testing::Test {
   }
   PodSpec Load(const std::string& keys) {
     const Spec spec = LoadPods(Pod("a", keys));
-    return spec.pods.empty() ? PodSpec{} : spec.pods[0];
+    return testing::PodsOf(spec).empty() ? PodSpec{} : testing::PodsOf(spec)[0];
   }
 
   testing::FakeFileSystem files_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/kinds/training_job/spec.h"
 #include "providers/base/json.h"
 #include "tests/support/addresses.h"
@@ -41,7 +42,7 @@ class LoaderTest : public ::testing::Test {
         "project: p\nzone: europe-west4-a\npods:\n  a:\n    acceleratorType: v3-32\n"
         "    runtimeVersion: tpu-vm-tf-2.11.0-pod\n" +
         keys);
-    return spec.pods.empty() ? PodSpec{} : spec.pods[0];
+    return testing::PodsOf(spec).empty() ? PodSpec{} : testing::PodsOf(spec)[0];
   }
 
   testing::FakeFileSystem files_;
@@ -75,8 +76,8 @@ pods:
     libtpuFlags: {xla_jf_conv_full_precision: true}
 )");
   ASSERT_EQ(report_, "");
-  ASSERT_EQ(spec.pods.size(), 1u);
-  const PodSpec& pod = spec.pods[0];
+  ASSERT_EQ(testing::PodsOf(spec).size(), 1u);
+  const PodSpec& pod = testing::PodsOf(spec)[0];
   EXPECT_EQ(pod.name, "research");
   EXPECT_EQ(pod.node_id, "research");
   EXPECT_EQ(pod.project, "my-project");
@@ -133,12 +134,12 @@ pods:
   b: {acceleratorConfig: {type: V4, topology: 2x2x2}, metadata: {startup-script: x}}
 )");
   EXPECT_THAT(report_, HasSubstr("the environment variable `SCRIPT` is not set"));
-  ASSERT_EQ(spec.pods.size(), 2u);
-  EXPECT_EQ(ToJson(spec.pods[0].node["labels"]), R"({"stage":"live","team":"vision"})");
-  EXPECT_EQ(spec.pods[0].node["acceleratorType"], Value("v3-8"));
-  EXPECT_EQ(spec.pods[1].node.Find("acceleratorType"), nullptr);
-  EXPECT_EQ(spec.pods[1].metadata.at("startup-script").text, "x");
-  EXPECT_EQ(spec.pods[1].node["networkConfig"]["network"], Value("a"));
+  ASSERT_EQ(testing::PodsOf(spec).size(), 2u);
+  EXPECT_EQ(ToJson(testing::PodsOf(spec)[0].node["labels"]), R"({"stage":"live","team":"vision"})");
+  EXPECT_EQ(testing::PodsOf(spec)[0].node["acceleratorType"], Value("v3-8"));
+  EXPECT_EQ(testing::PodsOf(spec)[1].node.Find("acceleratorType"), nullptr);
+  EXPECT_EQ(testing::PodsOf(spec)[1].metadata.at("startup-script").text, "x");
+  EXPECT_EQ(testing::PodsOf(spec)[1].node["networkConfig"]["network"], Value("a"));
 }
 
 TEST_F(LoaderTest, VariablesComeFromTheOptionThenTheEnvironmentThenAFileThenTheDefault) {
@@ -157,7 +158,7 @@ pods:
 )");
   EXPECT_THAT(report_, HasSubstr("Warning: the spec has no variable `unused`"));
   EXPECT_THAT(report_, ::testing::Not(HasSubstr("Error")));
-  EXPECT_EQ(spec.pods.at(0).node["runtimeVersion"], Value("1-file-environment-option"));
+  EXPECT_EQ(testing::PodsOf(spec).at(0).node["runtimeVersion"], Value("1-file-environment-option"));
 }
 
 TEST_F(LoaderTest, AVariableThatIsGivenButNotDeclaredIsAnError) {
@@ -236,9 +237,9 @@ pods:
 )";
   const Spec spec = Load(pods);
   EXPECT_EQ(report_, "");
-  ASSERT_EQ(spec.pods.size(), 2U);
-  EXPECT_EQ(spec.pods[0].ssh.port, 2222);
-  EXPECT_EQ(spec.pods[1].ssh.port, 22);
+  ASSERT_EQ(testing::PodsOf(spec).size(), 2U);
+  EXPECT_EQ(testing::PodsOf(spec)[0].ssh.port, 2222);
+  EXPECT_EQ(testing::PodsOf(spec)[1].ssh.port, 22);
   for (const char* wrong : {"0", "65536", "22x", "ssh", "-1", " 22"}) {
     environment_ = {{"PODCTL_SSH_PORT", wrong}};
     Load(pods);
@@ -331,9 +332,11 @@ pods:
   c: {}
 )");
   ASSERT_EQ(report_, "");
-  EXPECT_THAT(spec.pods[0].depends_on, ::testing::UnorderedElementsAre("pod.c", "pod.b"));
-  EXPECT_THAT(spec.pods[1].depends_on, ElementsAre("pod.c"));
-  EXPECT_EQ(spec.pods[0].metadata.at("peer").text, "${pod.b.networkEndpoints[0].ipAddress}");
+  EXPECT_THAT(testing::PodsOf(spec)[0].depends_on,
+              ::testing::UnorderedElementsAre("pod.c", "pod.b"));
+  EXPECT_THAT(testing::PodsOf(spec)[1].depends_on, ElementsAre("pod.c"));
+  EXPECT_EQ(testing::PodsOf(spec)[0].metadata.at("peer").text,
+            "${pod.b.networkEndpoints[0].ipAddress}");
 }
 
 TEST_F(LoaderTest, AliasesAndMergeKeysWork) {
@@ -353,11 +356,11 @@ pods:
     description: *version
 )");
   ASSERT_EQ(report_, "");
-  EXPECT_EQ(spec.pods[1].node["acceleratorType"], Value("v3-8"));
-  EXPECT_EQ(spec.pods[1].node["runtimeVersion"], Value("other"));
-  EXPECT_EQ(spec.pods[2].node["acceleratorType"], Value("v2-8"));
-  EXPECT_EQ(spec.pods[2].node["description"], Value("tpu-ubuntu2204-base"));
-  EXPECT_EQ(spec.pods[2].node["labels"]["team"], Value("vision"));
+  EXPECT_EQ(testing::PodsOf(spec)[1].node["acceleratorType"], Value("v3-8"));
+  EXPECT_EQ(testing::PodsOf(spec)[1].node["runtimeVersion"], Value("other"));
+  EXPECT_EQ(testing::PodsOf(spec)[2].node["acceleratorType"], Value("v2-8"));
+  EXPECT_EQ(testing::PodsOf(spec)[2].node["description"], Value("tpu-ubuntu2204-base"));
+  EXPECT_EQ(testing::PodsOf(spec)[2].node["labels"]["team"], Value("vision"));
 }
 
 TEST_F(LoaderTest, ProjectAndZoneComeFromThePodThenTheSpecThenTheOptions) {
@@ -371,10 +374,10 @@ pods:
   b: {zone: us-central1-b, project: example.com:own}
 )");
   ASSERT_EQ(report_, "");
-  EXPECT_EQ(spec.pods[0].project, "from-options");
-  EXPECT_EQ(spec.pods[0].zone, "europe-west4-a");
-  EXPECT_EQ(spec.pods[1].project, "example.com:own");
-  EXPECT_EQ(spec.pods[1].zone, "us-central1-b");
+  EXPECT_EQ(testing::PodsOf(spec)[0].project, "from-options");
+  EXPECT_EQ(testing::PodsOf(spec)[0].zone, "europe-west4-a");
+  EXPECT_EQ(testing::PodsOf(spec)[1].project, "example.com:own");
+  EXPECT_EQ(testing::PodsOf(spec)[1].zone, "us-central1-b");
 }
 
 TEST_F(LoaderTest, AFolderIsAllItsYamlFilesInNameOrder) {
@@ -389,8 +392,8 @@ TEST_F(LoaderTest, AFolderIsAllItsYamlFilesInNameOrder) {
   const Spec spec = LoadFiles();
   ASSERT_EQ(report_, "");
   EXPECT_THAT(spec.files, ElementsAre("pods/a.yaml", "pods/b.yml"));
-  ASSERT_EQ(spec.pods.size(), 2u);
-  EXPECT_EQ(spec.pods[0].metadata.at("s").text, "text");
+  ASSERT_EQ(testing::PodsOf(spec).size(), 2u);
+  EXPECT_EQ(testing::PodsOf(spec)[0].metadata.at("s").text, "text");
   EXPECT_EQ(spec.state, "pods/s.json");
 }
 
@@ -427,15 +430,17 @@ TEST_F(LoaderTest, WhatAFileSaysHoldsForItsOwnPods) {
        {std::vector<std::string>{"a.yaml", "b.yaml"}, {"b.yaml", "a.yaml"}}) {
     options_.paths = order;
     const Spec spec = LoadFiles();
-    ASSERT_EQ(spec.pods.size(), 2u);
-    for (const PodSpec& pod : spec.pods) {
+    ASSERT_EQ(testing::PodsOf(spec).size(), 2u);
+    for (const PodSpec* each : DeclaredPods(spec)) {
+      const PodSpec& pod = *each;
       EXPECT_EQ(pod.project, pod.name == "a" ? "p" : "q");
       EXPECT_EQ(pod.zone, pod.name == "a" ? "europe-west4-a" : "us-central1-a");
       EXPECT_EQ(pod.node["labels"]["team"], Value(pod.name));
     }
     EXPECT_EQ(spec.project, "");
-    ASSERT_EQ(spec.declared.size(), 1u);
-    EXPECT_EQ(spec.declared[0].wanted.As<TrainingJobSpec>()->project, "q");
+    const auto jobs = DeclaredIn(spec, *testing::KindNamed("trainingJob"));
+    ASSERT_EQ(jobs.size(), 1u);
+    EXPECT_EQ(jobs[0]->wanted.As<TrainingJobSpec>()->project, "q");
   }
 }
 
@@ -449,11 +454,11 @@ TEST_F(LoaderTest, AFileWithoutPodsSpeaksForAll) {
   options_.paths = {"a.yaml", "b.yaml", "all.yaml"};
   const Spec spec = LoadFiles();
   ASSERT_EQ(report_, "");
-  EXPECT_EQ(spec.pods[0].zone, "us-central1-a");
-  EXPECT_EQ(spec.pods[0].node["labels"]["team"], Value("a"));
-  EXPECT_EQ(spec.pods[0].node["labels"]["a"], Value("b"));
-  EXPECT_EQ(spec.pods[1].zone, "europe-west4-a");
-  EXPECT_EQ(spec.pods[1].node["labels"]["team"], Value("all"));
+  EXPECT_EQ(testing::PodsOf(spec)[0].zone, "us-central1-a");
+  EXPECT_EQ(testing::PodsOf(spec)[0].node["labels"]["team"], Value("a"));
+  EXPECT_EQ(testing::PodsOf(spec)[0].node["labels"]["a"], Value("b"));
+  EXPECT_EQ(testing::PodsOf(spec)[1].zone, "europe-west4-a");
+  EXPECT_EQ(testing::PodsOf(spec)[1].node["labels"]["team"], Value("all"));
   EXPECT_EQ(spec.project, "p");
 }
 
@@ -467,7 +472,7 @@ TEST_F(LoaderTest, WhereFilesDifferNothingIsGuessed) {
   files_.SetFile("c.yaml", "pods: {c: {acceleratorType: v3-8, runtimeVersion: x}}\n");
   options_.paths = {"a.yaml", "b.yaml", "c.yaml"};
   const Spec spec = LoadFiles();
-  EXPECT_EQ(spec.pods[2].project, "p");
+  EXPECT_EQ(testing::PodsOf(spec)[2].project, "p");
   EXPECT_THAT(report_, HasSubstr("no zone for the pod `c`"));
   EXPECT_THAT(report_, HasSubstr("other files say `europe-west4-a` in a.yaml, `us-central1-b` in "
                                  "b.yaml: set `zone` in this one too"));
@@ -516,7 +521,7 @@ TEST_F(LoaderTest, AFileOfVariablesIsNoSpec) {
   options_.var_files = {"./d/values.yaml"};
   const Spec spec = LoadFiles();
   ASSERT_EQ(report_, "");
-  EXPECT_EQ(spec.pods[0].zone, "europe-west4-a");
+  EXPECT_EQ(testing::PodsOf(spec)[0].zone, "europe-west4-a");
 }
 
 TEST_F(LoaderTest, FilesThatCannotBeReadAreNamed) {
@@ -540,7 +545,7 @@ TEST_F(LoaderTest, AFileWithoutPermissionIsNamed) {
 }
 
 TEST_F(LoaderTest, AnEmptySetOfPodsHasToBeWritten) {
-  EXPECT_TRUE(Load("project: p\npods: {}\n").pods.empty());
+  EXPECT_TRUE(testing::PodsOf(Load("project: p\npods: {}\n")).empty());
   EXPECT_EQ(report_, "");
 }
 
@@ -554,7 +559,7 @@ TEST_F(LoaderTest, AFloodOfProblemsIsCountedAndWarningsHideNoError) {
   for (int i = 0; i < 300; ++i) {
     text += "  p" + std::to_string(i) + ": {acceleratorType: v9-8, runtimeVersion: x}\n";
   }
-  EXPECT_EQ(Load(text).pods.size(), 300u);
+  EXPECT_EQ(testing::PodsOf(Load(text)).size(), 300u);
   Diagnostics warnings;
   LoadSpec(testing::WithKinds(), files_, FixedEnvironment({}), warnings);
   EXPECT_FALSE(warnings.has_errors());
@@ -578,7 +583,7 @@ TEST_F(LoaderTest, AChainOfPodsIsNoDanger) {
     text += "  p" + std::to_string(i) +
             ": {acceleratorType: v3-8, runtimeVersion: x, dependsOn: [" + next + "]}\n";
   }
-  EXPECT_EQ(Load(text).pods.size(), static_cast<std::size_t>(kPods));
+  EXPECT_EQ(testing::PodsOf(Load(text)).size(), static_cast<std::size_t>(kPods));
   EXPECT_EQ(report_, "");
 }
 
@@ -615,11 +620,11 @@ pods:
          pod.other.metadata.token, pod.other.networkEndpoints]
 )");
   ASSERT_EQ(report_, "");
-  EXPECT_THAT(spec.pods[2].lifecycle.replace_triggered_by,
+  EXPECT_THAT(testing::PodsOf(spec)[2].lifecycle.replace_triggered_by,
               ElementsAre("pod.base.labels.team", "bootstrap.base.install", "pod.other",
                           "bootstrap.other.tpu-runtime", "pod.other.metadata.token",
                           "pod.other.networkEndpoints"));
-  EXPECT_THAT(spec.pods[2].depends_on, ElementsAre("pod.base", "pod.other"));
+  EXPECT_THAT(testing::PodsOf(spec)[2].depends_on, ElementsAre("pod.base", "pod.other"));
 }
 
 TEST_F(LoaderTest, SaysWhetherTheNodeIdWasWritten) {

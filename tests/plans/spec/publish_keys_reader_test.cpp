@@ -1,5 +1,5 @@
 // `ssh.publishKeys` of a pod.
-#include "plans/spec/publish_keys_reader.h"
+#include "plans/kinds/pod/reader/publish_keys_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,10 @@
 #include <string>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -29,9 +31,10 @@ class PublishKeysReaderTest : public ::testing::Test {
                    "    runtimeVersion: r\n    ssh: " +
                        ssh + "\n" + more);
     Diagnostics diagnostics;
-    const Spec spec = LoadSpec({}, files_, FixedEnvironment({}), diagnostics);
+    const Spec spec = LoadSpec(testing::WithKinds(), files_, FixedEnvironment({}), diagnostics);
     report_ = FormatDiagnostics(diagnostics, {});
-    return spec.pods.size() == 1 ? spec.pods[0].team_keys : std::vector<std::string>();
+    return testing::PodsOf(spec).size() == 1 ? testing::PodsOf(spec)[0].team_keys
+                                             : std::vector<std::string>();
   }
   std::string Problem(const std::string& ssh, const std::string& more = "") {
     Read(ssh, more);

@@ -6,9 +6,11 @@
 #include <string>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/loader.h"
 #include "providers/base/json.h"
 #include "tests/support/fake_file_system.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -25,9 +27,9 @@ class QueueReaderTest : public ::testing::Test {
                    "    runtimeVersion: tpu-ubuntu2204-base\n" +
                        keys);
     Diagnostics diagnostics;
-    Spec spec = LoadSpec({}, files_, FixedEnvironment({}), diagnostics);
+    Spec spec = LoadSpec(testing::WithKinds(), files_, FixedEnvironment({}), diagnostics);
     report_ = FormatDiagnostics(diagnostics, {});
-    return spec.pods.empty() ? PodSpec{} : spec.pods[0];
+    return testing::PodsOf(spec).empty() ? PodSpec{} : testing::PodsOf(spec)[0];
   }
   std::string TermsOf(const std::string& queued) {
     const PodSpec pod = Load("    queuedResource: " + queued + "\n");

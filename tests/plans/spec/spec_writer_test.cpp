@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/references.h"
 #include "plans/spec/spec_editor.h"
@@ -133,8 +134,8 @@ TEST(SpecWriter, LoadsAsItWasMeant) {
     std::string report;
     const Spec spec = Load(text, &report);
     ASSERT_EQ(report, "") << i << "\n" << text;
-    ASSERT_EQ(spec.pods.size(), 1U);
-    const PodSpec& pod = spec.pods[0];
+    ASSERT_EQ(testing::PodsOf(spec).size(), 1U);
+    const PodSpec& pod = testing::PodsOf(spec)[0];
     const auto plain = [](const std::string& template_text) {
       return RenderText(template_text, [](const Address&) -> const Value* { return nullptr; });
     };

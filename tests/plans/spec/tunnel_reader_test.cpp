@@ -5,9 +5,11 @@
 #include <string>
 
 #include "cmd/views/snippet.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/loader.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/golden.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -20,9 +22,9 @@ class TunnelReaderTest : public ::testing::Test {
                    "    runtimeVersion: tpu-vm-tf-2.11.0-pod\n" +
                        keys);
     Diagnostics diagnostics;
-    Spec spec = LoadSpec({}, files_, FixedEnvironment({}), diagnostics);
+    Spec spec = LoadSpec(testing::WithKinds(), files_, FixedEnvironment({}), diagnostics);
     report_ = FormatDiagnostics(diagnostics, {});
-    return spec.pods.empty() ? PodSpec{} : spec.pods[0];
+    return testing::PodsOf(spec).empty() ? PodSpec{} : testing::PodsOf(spec)[0];
   }
 
   testing::FakeFileSystem files_;

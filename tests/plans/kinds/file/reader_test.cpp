@@ -74,7 +74,7 @@ TEST_F(FileReaderTest, WhatIsWrongIsToldWhereItStands) {
   EXPECT_THAT(report("  a: {path: a, content: \"${pod.b.state}\"}\n"),
               HasSubstr("there is no pod `b`"));
   EXPECT_THAT(report("  a: {path: a, content: \"${trainingJob.b.id}\"}\n"),
-              HasSubstr("there is no `trainingJob.b`"));
+              HasSubstr("there is no training job `b`"));
   EXPECT_THAT(report("  a: {path: a, content: \"${trainingJob.b.image}\"}\ntrainingJobs:\n"
                      "  b: {image: i, project: p}\n"),
               AllOf(HasSubstr("a training job has no `image` to refer to"), HasSubstr("`region`")));

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/value_reader.h"
 #include "providers/os/file_system.h"
 

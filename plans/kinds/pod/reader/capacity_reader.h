@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/value_reader.h"
 
 namespace podctl {

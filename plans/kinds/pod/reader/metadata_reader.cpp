@@ -1,4 +1,4 @@
-#include "plans/spec/metadata_reader.h"
+#include "plans/kinds/pod/reader/metadata_reader.h"
 
 #include <fmt/format.h>
 

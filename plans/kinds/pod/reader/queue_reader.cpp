@@ -1,4 +1,4 @@
-#include "plans/spec/queue_reader.h"
+#include "plans/kinds/pod/reader/queue_reader.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "plans/spec/node_fields.h"
-#include "plans/spec/node_rules.h"
+#include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/pod/reader/node_rules.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/gcp/queued_resource.h"
 
 namespace podctl {

@@ -1,11 +1,11 @@
-#include "plans/spec/capacity_reader.h"
+#include "plans/kinds/pod/reader/capacity_reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "plans/spec/node_rules.h"
+#include "plans/spec/names.h"
 
 namespace podctl {
 namespace {

@@ -1,4 +1,4 @@
-#include "plans/spec/step_reader.h"
+#include "plans/kinds/step/reader.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"

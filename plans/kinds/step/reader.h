@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "plans/spec/node_fields.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/step/spec.h"
 #include "plans/spec/value_reader.h"
 #include "providers/base/worker_selection.h"
 #include "providers/os/file_system.h"

@@ -2,7 +2,7 @@
 // resource may be asked is told by the table in providers/gcp/queued_resource.h.
 #pragma once
 
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/value_reader.h"
 
 namespace podctl {

@@ -1,4 +1,4 @@
-#include "plans/spec/node_rules.h"
+#include "plans/kinds/pod/reader/node_rules.h"
 
 #include <fmt/format.h>
 
@@ -248,13 +248,6 @@ bool IsGceName(std::string_view name) {
                      [](char c) { return IsLower(c) || IsDigit(c) || c == '-'; });
 }
 
-// "europe-west4", which has zones but is none.
-bool IsRegion(std::string_view text) {
-  const auto dash = text.find('-');
-  if (dash == std::string_view::npos || text.rfind('-') != dash) return false;
-  return !text.empty() && IsDigit(text.back());
-}
-
 }  // namespace
 
 void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
@@ -305,28 +298,6 @@ bool CheckNodeId(ValueReader& reader, const YamlNode& at, const Slot& slot,
                 "at the end.");
   }
   return true;
-}
-
-bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::string_view zone) {
-  const bool is_name = !zone.empty() && IsLower(zone[0]) &&
-                       std::all_of(zone.begin(), zone.end(),
-                                   [](char c) { return IsLower(c) || IsDigit(c) || c == '-'; });
-  if (is_name && !IsRegion(zone)) return true;
-  reader.Error(at, slot,
-               fmt::format("`{}` is {}", zone, IsRegion(zone) ? "a region, not a zone" : "no zone"),
-               IsRegion(zone) ? fmt::format("such as `{}-a`", zone) : "such as `europe-west4-a`");
-  return false;
-}
-
-bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,
-                  std::string_view project) {
-  const bool is_name = !project.empty() && std::all_of(project.begin(), project.end(), [](char c) {
-    return IsLower(c) || IsDigit(c) || c == '-' || c == ':' || c == '.';
-  });
-  if (is_name) return true;
-  reader.Error(at, slot, fmt::format("`{}` is no project id", project),
-               "lower-case letters, digits and -");
-  return false;
 }
 
 }  // namespace podctl

@@ -1,4 +1,4 @@
-#include "plans/spec/tunnel_reader.h"
+#include "plans/kinds/pod/reader/tunnel_reader.h"
 
 #include <fmt/format.h>
 
@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 #include <utility>
+
+#include "plans/kinds/pod/spec.h"
 
 namespace podctl {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/value_reader.h"
 
 namespace podctl {

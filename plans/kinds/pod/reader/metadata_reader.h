@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
-#include "plans/spec/node_fields.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/value_reader.h"
 #include "providers/os/file_system.h"
 

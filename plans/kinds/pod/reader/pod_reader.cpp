@@ -1,4 +1,4 @@
-#include "plans/spec/pod_reader.h"
+#include "plans/kinds/pod/reader/pod_reader.h"
 
 #include <fmt/format.h>
 
@@ -8,15 +8,18 @@
 #include <string_view>
 #include <utility>
 
+#include "plans/kinds/pod/reader/capacity_reader.h"
+#include "plans/kinds/pod/reader/metadata_reader.h"
+#include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/pod/reader/node_rules.h"
+#include "plans/kinds/pod/reader/publish_keys_reader.h"
+#include "plans/kinds/pod/reader/queue_reader.h"
+#include "plans/kinds/pod/reader/tunnel_reader.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/spec/capacity_reader.h"
+#include "plans/kinds/pod/spec.h"
+#include "plans/kinds/step/reader.h"
 #include "plans/spec/local_files.h"
-#include "plans/spec/metadata_reader.h"
-#include "plans/spec/node_rules.h"
-#include "plans/spec/publish_keys_reader.h"
-#include "plans/spec/queue_reader.h"
-#include "plans/spec/step_reader.h"
-#include "plans/spec/tunnel_reader.h"
+#include "plans/spec/names.h"
 #include "providers/base/text.h"
 #include "state/jump_host.h"
 #include "state/state.h"
@@ -105,100 +108,88 @@ std::optional<int> ReadPort(const std::string& text) {
 
 }  // namespace
 
-bool IsPodName(std::string_view name) {
-  constexpr std::size_t kLongest = 63;
-  return !name.empty() && name.size() <= kLongest && name[0] != '-' &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
-}
-
 std::optional<Address> ReadPodAddress(std::string_view text) {
   auto address = ParseAddress(text);
-  if (!address || address->kind != kPodKind || !IsPodName(address->name)) return std::nullopt;
+  if (!address || address->kind != kPodKind || !IsThingName(address->name)) return std::nullopt;
   if (!address->key.empty() || !address->deposed.empty()) return std::nullopt;
   return address;
 }
 
-ReadPod PodReader::Read(const YamlNode& key, const YamlNode& pod) {
-  ReadPod result;
-  result.pod.name = key.text;
-  result.pod.place = key.Place();
-  const Slot slot{"pods", key.text};
+PodSpec PodReader::Read(const YamlNode& key, const YamlNode& map) {
+  PodSpec pod;
+  pod.name = key.text;
+  pod.place = key.Place();
+  const Slot slot{section_.key, key.text};
   const std::string context = slot.Path();
-  result.source_line = key.file->ShownLine(result.pod.place.line);
-  result.pod.node.MutableMap();
-  if (!IsPodName(key.text)) {
+  pod.node.MutableMap();
+  if (!IsThingName(key.text)) {
     reader_.Error(key, slot, fmt::format("{} is no name for a pod", FoundWords(key)),
                   "letters, digits, - and _; `nodeId` may be another");
   }
-  if (!reader_.ExpectMap(pod, slot)) return result;
-  // Where all workers answer on another port than 22, as those of an ordinary user's emulator do.
-  if (const std::string port = reader_.environment().Get("PODCTL_SSH_PORT").value_or("");
-      !port.empty()) {
-    const auto number = ReadPort(port);
-    if (number) result.pod.ssh.port = *number;
-    if (!number) {
-      reader_.Error(key, slot, fmt::format("PODCTL_SSH_PORT is \"{}\"", port),
-                    "it must be the port where workers answer SSH, 1 to 65535");
-    }
+  if (!reader_.ExpectMap(map, slot)) return pod;
+  ReadPortOfAll(key, slot, pod);
+  ReadKeys(map, context, pod);
+  LowerCaseType(pod.node);
+  CheckNodeRules(reader_, key, map, context, pod.node, pod.api_version.value_or(ApiVersion::kV2));
+  QueueReader(reader_, pod).Check(map, context);
+  PublishKeysReader(reader_, files_, pod).Check(map, context);
+  if (map.Find("nodeId") == nullptr) {
+    pod.node_id = pod.name;
+    if (IsThingName(pod.name)) CheckNodeId(reader_, key, slot, pod.node_id);
   }
-  ReadKeys(pod, context, result);
-  LowerCaseType(result.pod.node);
-  CheckNodeRules(reader_, key, pod, context, result.pod.node,
-                 result.pod.api_version.value_or(ApiVersion::kV2));
-  QueueReader(reader_, result.pod).Check(pod, context);
-  PublishKeysReader(reader_, files_, result.pod).Check(pod, context);
+  const auto settle = [&](const char* what, const std::optional<std::string>& usual,
+                          std::string* target) {
+    if (map.Find(what) != nullptr) return;
+    *target = usual.value_or("");
+    if (!usual) section_.lacks->emplace_back(what);
+  };
+  settle("project", section_.project, &pod.project);
+  settle("zone", section_.zone, &pod.zone);
+  CapacityReader(reader_, pod).Check(map, context);
+  return pod;
+}
 
-  PodSpec& spec = result.pod;
-  if (pod.Find("nodeId") == nullptr) {
-    spec.node_id = spec.name;
-    if (IsPodName(spec.name)) CheckNodeId(reader_, key, slot, spec.node_id);
+// Where all workers answer on another port than 22, as those of an ordinary user's emulator do.
+void PodReader::ReadPortOfAll(const YamlNode& key, const Slot& slot, PodSpec& pod) {
+  const std::string port = reader_.environment().Get("PODCTL_SSH_PORT").value_or("");
+  if (port.empty()) return;
+  if (const auto number = ReadPort(port)) {
+    pod.ssh.port = *number;
+  } else {
+    reader_.Error(key, slot, fmt::format("PODCTL_SSH_PORT is \"{}\"", port),
+                  "it must be the port where workers answer SSH, 1 to 65535");
   }
-  if (pod.Find("project") == nullptr) {
-    spec.project = defaults_.project.value_or("");
-    result.lacks_project = !defaults_.project;
-  }
-  if (pod.Find("zone") == nullptr) {
-    spec.zone = defaults_.zone.value_or("");
-    result.lacks_zone = !defaults_.zone;
-  }
-  CapacityReader(reader_, spec).Check(pod, context);
-  auto references = reader_.TakeReferences();
-  std::move(references.begin(), references.end(), std::back_inserter(result.references));
-  return result;
 }
 
 void PodReader::CheckDefaults(const YamlNode& defaults) {
   if (!reader_.ExpectMap(defaults, {"", "defaults"})) return;
-  ReadPod scratch;
+  PodSpec scratch;
   ReadKeys(defaults, "defaults", scratch);
-  reader_.TakeReferences();
 }
 
-void PodReader::ReadKeys(const YamlNode& pod, const std::string& context, ReadPod& result) {
-  for (const YamlEntry& entry : pod.entries) {
+void PodReader::ReadKeys(const YamlNode& map, const std::string& context, PodSpec& pod) {
+  for (const YamlEntry& entry : map.entries) {
     const std::string& key = entry.key->text;
     const Slot slot{context, key};
     const gcp::Field* field =
         key.find('.') == std::string::npos ? gcp::FindNodeField(key) : nullptr;
     if (key == "metadata" || key == "libtpuFlags" || key == "runtimeEnv") continue;
     if (IsOneOf(key, OwnKeys())) {
-      ReadOwnKey(entry, slot, result);
+      ReadOwnKey(entry, slot, pod);
     } else if (field == nullptr) {
       ReportUnknown(reader_, *entry.key, slot);
     } else if (field->field_class == gcp::FieldClass::kOutputOnly) {
       ReportOutputOnly(reader_, *field, *entry.key, slot);
     } else if (auto value = ReadNodeField(reader_, *field, entry, slot)) {
-      result.pod.node.Set(key, std::move(*value));
+      pod.node.Set(key, std::move(*value));
     }
   }
-  MetadataReader(reader_, files_, result.pod).Read(pod, context);
+  MetadataReader(reader_, files_, pod).Read(map, context);
 }
 
-void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& result) {
+void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, PodSpec& pod) {
   const std::string& key = entry.key->text;
   const YamlNode& value = *entry.value;
-  PodSpec& pod = result.pod;
   if (key == "nodeId") {
     const auto id = reader_.ReadPlain(value, slot);
     pod.node_id_given = true;
@@ -218,7 +209,7 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
   } else if (key == "bootstrap") {
     pod.bootstrap = StepReader(reader_, files_).Read(entry, slot);
   } else if (key == "lifecycle") {
-    ReadLifecycle(value, slot, result);
+    ReadLifecycle(value, slot, pod);
   } else if (key == "queuedResource") {
     QueueReader(reader_, pod).ReadQueuedResource(entry, slot);
   } else if (key == "timeouts") {
@@ -232,7 +223,7 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, ReadPod& re
   } else if (key == "slices") {
     return;  // with what it needs (QueueReader::Check)
   } else {
-    ReadDependsOn(value, slot, result);
+    ReadDependsOn(value, slot);
   }
 }
 
@@ -308,8 +299,7 @@ void PodReader::ReadSshKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
   }
 }
 
-void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, ReadPod& result) {
-  PodSpec& pod = result.pod;
+void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, PodSpec& pod) {
   if (!reader_.ExpectMap(node, slot)) return;
   for (const YamlEntry& entry : node.entries) {
     const std::string& key = entry.key->text;
@@ -321,7 +311,7 @@ void PodReader::ReadLifecycle(const YamlNode& node, const Slot& slot, ReadPod& r
     } else if (key == "ignoreChanges") {
       ReadIgnoreChanges(*entry.value, below, pod);
     } else if (key == "replaceTriggeredBy") {
-      ReadTriggers(*entry.value, below, result);
+      ReadTriggers(*entry.value, below, pod);
     } else {
       reader_.UnknownKey(*entry.key, slot.Path(), LifecycleKeys());
     }
@@ -351,7 +341,7 @@ void PodReader::ReadIgnoreChanges(const YamlNode& node, const Slot& slot, PodSpe
 }
 
 // pod.NAME, pod.NAME.PATH or bootstrap.NAME.STEP; whether they exist is seen with the dependencies.
-void PodReader::ReadTriggers(const YamlNode& node, const Slot& slot, ReadPod& result) {
+void PodReader::ReadTriggers(const YamlNode& node, const Slot& slot, PodSpec& pod) {
   if (!reader_.ExpectList(node, slot)) return;
   for (const YamlNodePtr& item : node.items) {
     const auto address = reader_.ReadPlain(*item, slot);
@@ -359,40 +349,40 @@ void PodReader::ReadTriggers(const YamlNode& node, const Slot& slot, ReadPod& re
     const auto first = address->find('.');
     const auto second = first == std::string::npos ? first : address->find('.', first + 1);
     const std::string kind = address->substr(0, first);
-    const std::string pod =
+    const std::string name =
         first == std::string::npos ? "" : address->substr(first + 1, second - first - 1);
     const std::string rest = second == std::string::npos ? "" : address->substr(second + 1);
     const bool whole = second == std::string::npos || !rest.empty();
-    if (!IsPodName(pod) || !whole || !(kind == "pod" || (kind == "bootstrap" && !rest.empty()))) {
+    if (!IsThingName(name) || !whole ||
+        !(kind == "pod" || (kind == "bootstrap" && !rest.empty()))) {
       reader_.Error(*item, slot, fmt::format("{} is no address", FoundWords(*item)),
-                    IsPodName(*address) ? fmt::format("did you mean `pod.{}`?", *address)
-                                        : "pod.NAME, pod.NAME.FIELD or bootstrap.NAME.STEP");
+                    IsThingName(*address) ? fmt::format("did you mean `pod.{}`?", *address)
+                                          : "pod.NAME, pod.NAME.FIELD or bootstrap.NAME.STEP");
       continue;
     }
     Diagnostic at = DiagnosticAt(*item, item->Place(), "");
     at.context = slot.context;
-    FoundReference reference{pod, kind == "pod" ? rest : "", std::move(at), true,
-                             kind == "pod" ? "" : rest};
-    result.references.push_back(std::move(reference));
-    result.pod.lifecycle.replace_triggered_by.push_back(*address);
+    reader_.AddReference({PodAddress(name), kind == "pod" ? rest : "", std::move(at), true,
+                          kind == "pod" ? "" : rest});
+    pod.lifecycle.replace_triggered_by.push_back(*address);
   }
 }
 
-void PodReader::ReadDependsOn(const YamlNode& node, const Slot& slot, ReadPod& result) {
+void PodReader::ReadDependsOn(const YamlNode& node, const Slot& slot) {
   if (!reader_.ExpectList(node, slot)) return;
   for (const YamlNodePtr& item : node.items) {
     const auto text = reader_.ReadPlain(*item, slot);
     if (!text) continue;
     const auto address = ReadPodAddress(*text);
     if (!address) {
-      reader_.Error(
-          *item, slot, fmt::format("{} is no address of a pod", FoundWords(*item)),
-          IsPodName(*text) ? fmt::format("did you mean `pod.{}`?", *text) : "such as `pod.other`");
+      reader_.Error(*item, slot, fmt::format("{} is no address of a pod", FoundWords(*item)),
+                    IsThingName(*text) ? fmt::format("did you mean `pod.{}`?", *text)
+                                       : "such as `pod.other`");
       continue;
     }
     Diagnostic at = DiagnosticAt(*item, item->Place(), "");
     at.context = slot.context;
-    result.references.push_back({address->name, "", std::move(at), false, ""});
+    reader_.AddReference({*address, "", std::move(at)});
   }
 }
 

@@ -23,9 +23,4 @@ void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& po
 bool CheckNodeId(ValueReader& reader, const YamlNode& at, const Slot& slot,
                  std::string_view node_id);
 
-// Zone and project become parts of URLs; a region in place of a zone is a common slip.
-bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::string_view zone);
-bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,
-                  std::string_view project);
-
 }  // namespace podctl

@@ -1,4 +1,4 @@
-#include "plans/spec/node_fields.h"
+#include "plans/kinds/pod/reader/node_fields.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "plans/spec/publish_keys_reader.h"
+#include "plans/kinds/pod/reader/publish_keys_reader.h"
 
 #include <fmt/format.h>
 
