@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "cmd/commands/failure.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/json_events.h"
 #include "cmd/views/snippet.h"
 #include "cmd/wiring.h"
@@ -17,7 +17,7 @@ int Dispatch(const Invocation& invocation, Streams& streams) {
   const Command& command = *invocation.command;
   if (command.UsesState(invocation.options)) {
     if (const auto clear = context.wiring().CheckStatePlace(); !clear) {
-      return ShowFailure(context.wiring(), clear.error());
+      return context.wiring().reporter().ShowFailure(clear.error());
     }
   }
   return command.Run(context, invocation.options);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cmd/interrupt.h"
 #include "cmd/views/apply_view.h"
 #include "cmd/views/json_events.h"
 #include "cmd/views/markdown.h"
@@ -24,7 +25,8 @@ void ShowAsText(Streams& streams, const Diagnostics& diagnostics) {
 
 class TextReporter : public Reporter {
  public:
-  TextReporter(Streams& streams, Clock& clock) : Reporter(streams), clock_(clock) {}
+  TextReporter(Streams& streams, Clock& clock, std::stop_token interrupted)
+      : Reporter(streams, std::move(interrupted)), clock_(clock) {}
 
   void Show(const Diagnostics& diagnostics) override { ShowAsText(streams(), diagnostics); }
   void Note(const std::string& text) override { streams().err << text << "\n" << std::flush; }
@@ -90,8 +92,8 @@ class MarkdownReporter final : public TextReporter {
 
 class JsonReporter final : public Reporter {
  public:
-  JsonReporter(Streams& streams, Clock& clock)
-      : Reporter(streams), clock_(clock), events_(streams, clock) {}
+  JsonReporter(Streams& streams, Clock& clock, std::stop_token interrupted)
+      : Reporter(streams, std::move(interrupted)), clock_(clock), events_(streams, clock) {}
 
   void Begin() override {
     begun_ = true;
@@ -156,6 +158,21 @@ void Reporter::ShowError(const std::string& summary, const Error& error) {
   Show(diagnostics);
 }
 
+int Reporter::ShowFailure(const Error& error, const std::string& summary) {
+  if (interrupted() && error.code == ErrorCode::kCancelled) {
+    TellInterrupted();
+  } else {
+    ShowError(summary, error);
+  }
+  return FailedExitCode();
+}
+
+int Reporter::FailedExitCode() const {
+  if (interrupted() || failure_ == ErrorCode::kInterrupted) return kInterruptedExitCode;
+  if (failure_ == ErrorCode::kLocked) return 3;
+  return failure_ == ErrorCode::kStalePlan ? 4 : 1;
+}
+
 void Reporter::ShowWarning(std::string summary, std::string detail) {
   Diagnostic warning;
   warning.severity = Severity::kWarning;
@@ -185,13 +202,15 @@ bool Reporter::Event(const std::function<Value()>& event) {
   return true;
 }
 
-std::unique_ptr<Reporter> MakeReporter(Streams& streams, Clock& clock) {
-  if (streams.json) return std::make_unique<JsonReporter>(streams, clock);
-  return std::make_unique<TextReporter>(streams, clock);
+std::unique_ptr<Reporter> MakeReporter(Streams& streams, Clock& clock,
+                                       std::stop_token interrupted) {
+  if (streams.json) return std::make_unique<JsonReporter>(streams, clock, std::move(interrupted));
+  return std::make_unique<TextReporter>(streams, clock, std::move(interrupted));
 }
 
-std::unique_ptr<Reporter> MakeMarkdownReporter(Streams& streams, Clock& clock) {
-  return std::make_unique<MarkdownReporter>(streams, clock);
+std::unique_ptr<Reporter> MakeMarkdownReporter(Streams& streams, Clock& clock,
+                                               std::stop_token interrupted) {
+  return std::make_unique<MarkdownReporter>(streams, clock, std::move(interrupted));
 }
 
 }  // namespace podctl

@@ -10,7 +10,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cmd/streams.h"
@@ -43,20 +45,28 @@ class WatchAccount {
 
 class Reporter {
  public:
-  explicit Reporter(Streams& streams) : streams_(streams) {}
+  // `streams` are lent. `interrupted`: by the user.
+  Reporter(Streams& streams, std::stop_token interrupted)
+      : streams_(streams), interrupted_(std::move(interrupted)) {}
   virtual ~Reporter() = default;
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
   // --- Of every command.
   virtual void Show(const Diagnostics& diagnostics) = 0;
-  void ShowError(const std::string& summary, const Error& error);  // sets failure()
+  void ShowError(const std::string& summary, const Error& error);
   void ShowWarning(std::string summary, std::string detail);
   virtual void Note(const std::string& text) = 0;
   virtual void TellInterrupted(const std::string& text = "Interrupted. Nothing was changed.") = 0;
-  // The error that was shown last, for the exit code; nullopt: none was.
-  std::optional<ErrorCode> failure() const { return failure_; }
-  void NoteFailure(ErrorCode code) { failure_ = code; }
+  // How a command ends that could not do what it was told: an error is shown, or, where the user
+  // has interrupted and that is all there is to tell, this. Returns FailedExitCode().
+  int ShowFailure(const Error& error, const std::string& summary = {});
+  // By the error that was shown last, so that the same failure has the same code in every command:
+  // 3 where the state is locked by another, 4 where a plan is not the one that was reviewed, 130
+  // where the user has interrupted, else 1.
+  int FailedExitCode() const;
+  void NoteFailure(ErrorCode code) { failure_ = code; }  // as if that error had been shown
+  bool interrupted() const { return interrupted_.stop_requested(); }
 
   // --- Of a command with a result of its own.
   // True when it was the document.
@@ -85,12 +95,14 @@ class Reporter {
 
  private:
   Streams& streams_;
+  const std::stop_token interrupted_;
   std::optional<ErrorCode> failure_;
 };
 
 // For who reads `streams`, which are lent as `clock` is.
-std::unique_ptr<Reporter> MakeReporter(Streams& streams, Clock& clock);
+std::unique_ptr<Reporter> MakeReporter(Streams& streams, Clock& clock, std::stop_token interrupted);
 // Of a plan: it is a comment on standard output, and everything else is said on standard error.
-std::unique_ptr<Reporter> MakeMarkdownReporter(Streams& streams, Clock& clock);
+std::unique_ptr<Reporter> MakeMarkdownReporter(Streams& streams, Clock& clock,
+                                               std::stop_token interrupted);
 
 }  // namespace podctl

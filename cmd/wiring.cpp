@@ -86,11 +86,11 @@ Wiring::Wiring(const GlobalOptions& options, Streams& streams, Interrupt& interr
 Wiring::~Wiring() = default;
 
 Reporter& Wiring::reporter() {
-  if (!reporter_) reporter_ = MakeReporter(streams_, parts_->clock);
+  if (!reporter_) reporter_ = MakeReporter(streams_, parts_->clock, interrupt_.drain());
   return *reporter_;
 }
 void Wiring::SpeakMarkdown() {
-  reporter_ = MakeMarkdownReporter(streams_, parts_->clock);
+  reporter_ = MakeMarkdownReporter(streams_, parts_->clock, interrupt_.drain());
 }
 
 FileSystem& Wiring::files() {

@@ -9,7 +9,6 @@
 #include "cmd/commands/ask.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/execute_report.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_flags.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/run/autostart.h"
@@ -153,7 +152,7 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   run = PlanOf(wiring, PreparePlan(wiring, WishesFor(wiring, PlanOptionsOf(options))));
   if (!run) {
     reporter.End();
-    return FailedExitCode(wiring);
+    return wiring.reporter().FailedExitCode();
   }
   ShowWhatIsPlanned(reporter, *run, true);
   const bool sound = !run->problems.has_errors();
@@ -177,7 +176,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   wishes.will_enter = !options.destroy && !options.refresh_only;
   auto run =
       PlanOf(wiring, is_saved ? PrepareSavedPlan(wiring, options) : PreparePlan(wiring, wishes));
-  if (!run) return FailedExitCode(wiring);
+  if (!run) return wiring.reporter().FailedExitCode();
   ShowWhatIsPlanned(reporter, *run, !is_saved);
   if (run->problems.has_errors()) return 1;
   const ApplyDoors doors{wiring.entry_doors(),
@@ -198,7 +197,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
       return listener.code();
     case ApplyEnd::How::kNoWayIn:
       ShowNoWayIn(reporter, *end.no_way_in);
-      return FailedExitCode(wiring);
+      return wiring.reporter().FailedExitCode();
     case ApplyEnd::How::kNothing:
       ShowWarnings(reporter, end.result);
       if (end.result.save_error) {

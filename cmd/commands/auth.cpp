@@ -6,10 +6,10 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/auth_view.h"
+#include "cmd/wiring.h"
 #include "providers/base/text.h"
 #include "providers/gcp/rest_client.h"
 #include "providers/gcp/service_identity.h"
@@ -44,7 +44,7 @@ int RunAuthStatus(Wiring& wiring) {
   report.endpoint = wiring.endpoint();
   // Before it is shown: one that is none may hold a password or a key.
   if (const auto good = gcp::ParseEndpoint(report.endpoint); !good) {
-    return ShowFailure(wiring, good.error());
+    return wiring.reporter().ShowFailure(good.error());
   }
   const auto endpoint = http::ParseUrl(report.endpoint);
   report.on_loopback = endpoint && http::IsLoopback(*endpoint);
@@ -58,20 +58,21 @@ int RunAuthStatus(Wiring& wiring) {
                                                  if (!usable) streams.err << "\n";
                                                });
   if (usable) return 0;
-  return told ? 1 : ShowFailure(wiring, *report.status.error);
+  return told ? 1 : wiring.reporter().ShowFailure(*report.status.error);
 }
 
 int RunAuthorize(Wiring& wiring) {
   const Place place = WhereToAuthorize(wiring);
   if (place.project.empty()) {
-    return ShowFailure(wiring, MakeError(ErrorCode::kInvalidArgument, "there is no project",
-                                         "set `project` in the spec, --project or PODCTL_PROJECT"));
+    return wiring.reporter().ShowFailure(
+        MakeError(ErrorCode::kInvalidArgument, "there is no project",
+                  "set `project` in the spec, --project or PODCTL_PROJECT"));
   }
   auto client = wiring.rest();
-  if (!client) return ShowFailure(wiring, client.error());
+  if (!client) return wiring.reporter().ShowFailure(client.error());
   const auto email =
       gcp::GenerateServiceIdentity(**client, place.project, place.zone, wiring.interrupt().drain());
-  if (!email) return ShowFailure(wiring, email.error());
+  if (!email) return wiring.reporter().ShowFailure(email.error());
   const std::string role = gcp::ServiceAgentRole(*email);
   // --condition=None: where the policy has conditions already, gcloud would ask.
   const std::string command = fmt::format(

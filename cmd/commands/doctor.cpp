@@ -6,7 +6,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/pod_rounds.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
@@ -26,21 +25,21 @@ struct DoctorOptions {
 // Exit code 0 when all is well, 1 when something is not.
 int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   auto record = FindRecord(wiring, options.pod);
-  if (!record) return ShowFailure(wiring, record.error());
+  if (!record) return wiring.reporter().ShowFailure(record.error());
   DoctorReport report;
   report.pod = BarePodName(options.pod);
   auto provider = wiring.provider();
-  if (!provider) return ShowFailure(wiring, provider.error());
+  if (!provider) return wiring.reporter().ShowFailure(provider.error());
   const auto node = LookAtNode(**provider, wiring.interrupt().drain(), *record, &report);
-  if (!node && report.findings.empty()) return ShowFailure(wiring, node.error());
+  if (!node && report.findings.empty()) return wiring.reporter().ShowFailure(node.error());
   if (node) {
     TakeObserved(*node, &*record);
     // A dead node has no workers that could answer.
     if (CheckUsable(report.pod, *record)) {
       auto target = TargetOf(wiring, report.pod, *std::move(record));
-      if (!target) return ShowFailure(wiring, target.error());
+      if (!target) return wiring.reporter().ShowFailure(target.error());
       auto chosen = SelectWorkers(*target, options.workers, "all");
-      if (!chosen) return ShowFailure(wiring, chosen.error());
+      if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
       PodRounds rounds(wiring, target->address);
       LookAtWorkers(*rounds, wiring.clock(), *node, *chosen, &report);
     }

@@ -10,7 +10,6 @@
 #include "cmd/command.h"
 #include "cmd/commands/ask.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/pod_rounds.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
@@ -44,7 +43,7 @@ int ApproveDrain(Wiring& wiring, const DrainOptions& options, const std::string&
 
 int RunDrain(Wiring& wiring, const DrainOptions& options) {
   const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return ShowFailure(wiring, chosen.error());
+  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
   const std::string pod = BarePodName(options.pod);
   PodRounds rounds(wiring, chosen->target.address);
   const DrainSurvey survey = SurveyLeftovers(*rounds, chosen->workers, options.with_jobs);

@@ -6,7 +6,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "providers/emulator/emulator.h"
@@ -35,7 +34,7 @@ Result<std::pair<std::string, int>> ParseListen(const std::string& text) {
 
 int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   auto listen = ParseListen(options.listen);
-  if (!listen) return ShowFailure(wiring, listen.error());
+  if (!listen) return wiring.reporter().ShowFailure(listen.error());
   emulator::Options start;
   start.listen_host = listen->first;
   start.listen_port = listen->second;

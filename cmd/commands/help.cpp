@@ -6,9 +6,10 @@
 
 #include "cmd/command_table.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/context.h"
 #include "cmd/help_text.h"
+#include "cmd/reporter.h"
+#include "cmd/wiring.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -22,9 +23,9 @@ int Run(Context& context, const HelpOptions& options) {
   const std::string topic = Join(options.words, " ");
   const Command* command = FindCommand(topic);
   if (command == nullptr && !topic.empty()) {
-    return ShowFailure(context.wiring(), MakeError(ErrorCode::kNotFound,
-                                                   fmt::format("there is no command `{}`", topic),
-                                                   "See `podctl help`."));
+    return context.wiring().reporter().ShowFailure(
+        MakeError(ErrorCode::kNotFound, fmt::format("there is no command `{}`", topic),
+                  "See `podctl help`."));
   }
   context.streams().out << (command == nullptr ? HelpText() : HelpText(*command));
   return 0;

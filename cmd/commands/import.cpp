@@ -108,7 +108,7 @@ int RunImport(Wiring& wiring, const ImportOptions& options) {
   const auto made = Import(wiring.plan_doors(), wiring.clock(), wiring.random(), wishes, teller);
   if (const auto* none = std::get_if<NoImport>(&made)) {
     ShowStoreWarnings(reporter, none->warnings);
-    return none->error ? ShowFailure(wiring, *none->error, none->summary) : 1;
+    return none->error ? wiring.reporter().ShowFailure(*none->error, none->summary) : 1;
   }
   const Imported& done = std::get<Imported>(made);
   ShowStoreWarnings(reporter, done.warnings);

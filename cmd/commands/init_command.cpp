@@ -2,9 +2,10 @@
 #include <string>
 
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/init.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
+#include "cmd/wiring.h"
 #include "providers/base/text.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
@@ -30,7 +31,7 @@ int Run(Context& context, const InitOptions& given) {
   InitOptions options = given;
   options.now = FormatTimestamp(clock.Now());
   const auto done = RunInit(options, files, context.streams());
-  return done ? 0 : ShowFailure(context.wiring(), done.error());
+  return done ? 0 : context.wiring().reporter().ShowFailure(done.error());
 }
 
 using Of = FlagsOf<InitOptions>;

@@ -7,7 +7,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/pod_rounds.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
@@ -72,19 +71,20 @@ int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart&
   });
   if (report.interrupted) return kInterruptedExitCode;
   ShowSilent(wiring, report.answers);
-  if (report.refusal) return ShowFailure(wiring, *report.refusal);
+  if (report.refusal) return wiring.reporter().ShowFailure(*report.refusal);
   const int code = tell || !report.Whole() ? ShowStarted(wiring, target, start, report) : 0;
   return wiring.interrupt().requested() ? kInterruptedExitCode : code;
 }
 
 int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
   auto variables = ReadVariables(exec.env, wiring.environment());
-  if (!variables) return ShowFailure(wiring, variables.error());
-  if (!workers::IsJobName(exec.detach)) return ShowFailure(wiring, BadJobName(exec.detach));
+  if (!variables) return wiring.reporter().ShowFailure(variables.error());
+  if (!workers::IsJobName(exec.detach))
+    return wiring.reporter().ShowFailure(BadJobName(exec.detach));
   const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return ShowFailure(wiring, chosen.error());
+  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
   const auto record = FindRecord(wiring, options.pod);
-  if (!record) return ShowFailure(wiring, record.error());
+  if (!record) return wiring.reporter().ShowFailure(record.error());
   const PodTarget& target = chosen->target;
   variables->insert(target.exec_env.begin(), target.exec_env.end());
   return StartOnWorkers(
@@ -96,7 +96,7 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
 
 int RunJobs(Wiring& wiring, const JobsOptions& options) {
   const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return ShowFailure(wiring, chosen.error());
+  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
   PodRounds rounds(wiring, chosen->target.address);
   const JobsReport report = ListJobs(*rounds, chosen->workers, "");
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
@@ -116,9 +116,10 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
 
 int RunKill(Wiring& wiring, const KillOptions& options) {
   const std::string pod = BarePodName(options.pod);
-  if (!workers::IsJobName(options.job)) return ShowFailure(wiring, BadJobName(options.job));
+  if (!workers::IsJobName(options.job))
+    return wiring.reporter().ShowFailure(BadJobName(options.job));
   const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return ShowFailure(wiring, chosen.error());
+  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
   workers::JobKill kill{options.job, std::nullopt, KillWords(pod, options.job)};
   if (options.grace) kill.grace = std::chrono::ceil<std::chrono::seconds>(*options.grace);
   PodRounds rounds(wiring, chosen->target.address);
@@ -127,8 +128,7 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
   if (wiring.interrupt().requested()) return kInterruptedExitCode;
   const bool all = AllAnswered(report.answers);
   if (!report.known && all) {
-    return ShowFailure(
-        wiring,
+    return wiring.reporter().ShowFailure(
         MakeError(ErrorCode::kNotFound, fmt::format("there is no job `{}` on {}", options.job, pod),
                   fmt::format("`podctl jobs {}` lists them.", pod)));
   }

@@ -7,9 +7,9 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
+#include "cmd/reporter.h"
 #include "cmd/views/log_view.h"
 #include "cmd/wiring.h"
 
@@ -29,12 +29,12 @@ struct LogsOptions {
 // agree, else 1. A worker whose connection breaks is taken up again where it stopped.
 int RunLogs(Wiring& wiring, const LogsOptions& options) {
   if (!workers::IsJobName(options.job)) {
-    return ShowFailure(wiring, MakeError(ErrorCode::kInvalidArgument,
-                                         fmt::format("`{}` is no name of a job", options.job),
-                                         fmt::format("`podctl jobs {}` lists them.", options.pod)));
+    return wiring.reporter().ShowFailure(
+        MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` is no name of a job", options.job),
+                  fmt::format("`podctl jobs {}` lists them.", options.pod)));
   }
   const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return ShowFailure(wiring, chosen.error());
+  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
   workers::LogRequest request;
   request.name = options.job;
   request.follow = options.follow;

@@ -7,10 +7,10 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/offer_view.h"
+#include "cmd/wiring.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -35,7 +35,8 @@ int RunTypes(Wiring& wiring) {
   const auto door = wiring.zone_offer();
   const auto offer = OfferedTypes(door, where, wiring.interrupt().drain());
   if (!offer) {
-    return ShowFailure(wiring, offer.error(), door ? "cannot list the types " + InZone(where) : "");
+    return wiring.reporter().ShowFailure(offer.error(),
+                                         door ? "cannot list the types " + InZone(where) : "");
   }
   if (offer->unasked) {
     reporter.ShowWarning("the service was not asked: " + offer->unasked->message,
@@ -70,15 +71,16 @@ int RunVersions(Wiring& wiring) {
   const OfferPlace where = WhereToLook(wiring);
   if (where.zone.empty() || where.project.empty()) {
     const char* what = where.zone.empty() ? "zone" : "project";
-    return ShowFailure(wiring,
-                       MakeError(ErrorCode::kInvalidArgument, fmt::format("no {} is set", what),
-                                 fmt::format("give --{}", what)));
+    return wiring.reporter().ShowFailure(MakeError(ErrorCode::kInvalidArgument,
+                                                   fmt::format("no {} is set", what),
+                                                   fmt::format("give --{}", what)));
   }
   auto offer = wiring.zone_offer();
-  if (!offer) return ShowFailure(wiring, offer.error());
+  if (!offer) return wiring.reporter().ShowFailure(offer.error());
   const auto versions = OfferedVersions(**offer, where, wiring.interrupt().drain());
   if (!versions) {
-    return ShowFailure(wiring, versions.error(), "cannot list the versions " + InZone(where));
+    return wiring.reporter().ShowFailure(versions.error(),
+                                         "cannot list the versions " + InZone(where));
   }
   const auto document = [&] {
     Value value = Value::EmptyMap();

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/reporter.h"
 #include "cmd/views/markdown.h"
@@ -66,9 +65,9 @@ bool SaveThePlan(Wiring& wiring, const PlanRun& run, const std::string& path) {
 
 int RunShowPlan(Wiring& wiring, const std::string& path, bool markdown) {
   const auto saved = ReadPlanFile(path, wiring.files(), wiring.kinds());
-  if (!saved) return ShowFailure(wiring, saved.error());
+  if (!saved) return wiring.reporter().ShowFailure(saved.error());
   auto notes = NotesOnState(wiring, *saved);
-  if (!notes) return ShowFailure(wiring, notes.error());
+  if (!notes) return wiring.reporter().ShowFailure(notes.error());
   const std::string jobs = JobsText(saved->jobs);
   const auto text = [&](Streams& streams) {
     if (markdown) {

@@ -6,7 +6,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/refused_key.h"
 #include "cmd/context.h"
@@ -76,11 +75,11 @@ std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
 
 int RunSsh(Wiring& wiring, const PodOptions& options) {
   const auto chosen = ChooseWorkers(wiring, options.pod, options.workers, "0");
-  if (!chosen) return ShowFailure(wiring, chosen.error());
+  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
   if (chosen->workers.size() != 1) {
-    return ShowFailure(
-        wiring, MakeError(ErrorCode::kInvalidArgument, "a shell is opened on one worker only",
-                          "`podctl exec` runs a command on several."));
+    return wiring.reporter().ShowFailure(MakeError(ErrorCode::kInvalidArgument,
+                                                   "a shell is opened on one worker only",
+                                                   "`podctl exec` runs a command on several."));
   }
   // The program ssh says only that it knows no key.
   const WorkerAccess& worker = chosen->workers.front();
@@ -97,7 +96,7 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
   std::optional<bool> tty = options.tty;
   if (options.command.empty() && !options.tty) tty.reset();
   return RunOnTerminal(wiring, chosen->target, worker, command, tty)
-      .value_or(FailedExitCode(wiring));
+      .value_or(wiring.reporter().FailedExitCode());
 }
 
 using Of = FlagsOf<PodOptions>;

@@ -9,7 +9,6 @@
 #include "cmd/command.h"
 #include "cmd/command_line.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_flags.h"
 #include "cmd/commands/saved_plan.h"
 #include "cmd/context.h"
@@ -40,7 +39,7 @@ struct UnlockOptions {
 std::optional<State> LoadStored(Wiring& wiring, StateStore& store) {
   auto stored = store.Load();
   if (!stored) {
-    ShowFailure(wiring, stored.error());
+    wiring.reporter().ShowFailure(stored.error());
     return std::nullopt;
   }
   return std::move(stored->state).value_or(State{});
@@ -48,10 +47,10 @@ std::optional<State> LoadStored(Wiring& wiring, StateStore& store) {
 
 int NoSuchAddress(Wiring& wiring, const State& state, const std::string& address) {
   const std::string near = NearestWord(address, TextsOf(AddressesOf(state)));
-  return ShowFailure(
-      wiring, MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address),
-                        near.empty() ? "`podctl state list` shows the addresses there are."
-                                     : fmt::format("Did you mean `{}`?", near)));
+  return wiring.reporter().ShowFailure(
+      MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address),
+                near.empty() ? "`podctl state list` shows the addresses there are."
+                             : fmt::format("Did you mean `{}`?", near)));
 }
 
 // The addresses that are `filter`, or steps of the pod that it is.
@@ -72,7 +71,7 @@ std::vector<Address> Matching(const State& state, const std::string& filter) {
 int RunShow(Wiring& wiring) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
-  if (!state) return FailedExitCode(wiring);
+  if (!state) return wiring.reporter().FailedExitCode();
   const auto text = [&](Streams& streams) {
     const auto addresses = AddressesOf(*state);
     if (addresses.empty()) streams.out << "The state is empty.\n";
@@ -87,15 +86,15 @@ int RunShow(Wiring& wiring) {
 int RunStatus(Wiring& wiring) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
-  if (!state) return FailedExitCode(wiring);
+  if (!state) return wiring.reporter().FailedExitCode();
   auto provider = wiring.provider();
-  if (!provider) return ShowFailure(wiring, provider.error());
+  if (!provider) return wiring.reporter().ShowFailure(provider.error());
   auto observation =
       Observe({Spec{}, *state, true, PlaceFlags(wiring.options())}, wiring.kinds().all, **provider,
               wiring.options().parallelism, wiring.interrupt().drain());
   if (!observation) {
     if (wiring.interrupt().requested()) return kInterruptedExitCode;
-    return ShowFailure(wiring, observation.error());
+    return wiring.reporter().ShowFailure(observation.error());
   }
   std::vector<std::string> notes;
   const State settled = Settle(*state, *observation, wiring.kinds().all, &notes);
@@ -114,7 +113,7 @@ int RunStatus(Wiring& wiring) {
 int RunStateList(Wiring& wiring, const StateListOptions& options) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
-  if (!state) return FailedExitCode(wiring);
+  if (!state) return wiring.reporter().FailedExitCode();
   std::set<Address> wanted;
   for (const std::string& filter : options.addresses) {
     const auto addresses = Matching(*state, filter);
@@ -139,7 +138,7 @@ int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   const std::string& address = options.address;
   auto store = wiring.OpenStore(wiring.StatePath());
   const auto state = LoadStored(wiring, *store);
-  if (!state) return FailedExitCode(wiring);
+  if (!state) return wiring.reporter().FailedExitCode();
   const auto wanted = ParseAddress(address);
   const std::string text = wanted ? ShowAddress(*state, *wanted) : "";
   if (text.empty()) return NoSuchAddress(wiring, *state, address);
@@ -156,7 +155,7 @@ int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
   const std::string& id = options.id;
   auto store = wiring.OpenStore(wiring.StatePath());
   if (auto unlocked = store->ForceUnlock(id); !unlocked) {
-    return ShowFailure(wiring, unlocked.error());
+    return wiring.reporter().ShowFailure(unlocked.error());
   }
   const auto document = [&] {
     Value value = Value::EmptyMap();

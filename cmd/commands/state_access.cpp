@@ -8,7 +8,7 @@
 namespace podctl {
 
 int StateAccess::Fail(const Error& error, const std::string& summary) {
-  exit_code_ = ShowFailure(wiring_, error, summary);
+  exit_code_ = wiring_.reporter().ShowFailure(error, summary);
   return exit_code_;
 }
 

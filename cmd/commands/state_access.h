@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "cmd/commands/failure.h"
 #include "cmd/wiring.h"
 #include "plans/session/state_edit.h"
 #include "providers/base/error.h"

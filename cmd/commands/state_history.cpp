@@ -83,7 +83,7 @@ int RunStateHistory(Wiring& wiring) {
   auto store = wiring.OpenStore(wiring.StatePath());
   const HistoryEntry present = PresentEntry(*store);
   auto history = store->History();
-  if (!history) return ShowFailure(wiring, history.error());
+  if (!history) return wiring.reporter().ShowFailure(history.error());
   wiring.reporter().Document(
       [&] { return HistoryDocument(present, *history); },
       [&](Streams& streams) { streams.out << HistoryTable(present, *history); });

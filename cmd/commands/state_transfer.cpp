@@ -68,7 +68,7 @@ int RunStatePull(Wiring& wiring) {
 int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   // Read before the lock is taken: stdin may take its time.
   auto pushed = ReadPushed(wiring, options.file);
-  if (!pushed) return ShowFailure(wiring, pushed.error());
+  if (!pushed) return wiring.reporter().ShowFailure(pushed.error());
   StateAccess access(wiring, wiring.StatePath());
   if (!access.Lock("state push")) return access.exit_code();
   if (!(options.force ? access.LoadOrSetAside() : access.Load())) return access.exit_code();

@@ -13,7 +13,6 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/execute_report.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
@@ -155,7 +154,7 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
     case RoundEnd::kWrongUsage:
     case RoundEnd::kFailed:
     case RoundEnd::kBlocked:
-      return FailedExitCode(wiring);
+      return wiring.reporter().FailedExitCode();
     case RoundEnd::kNothing:
     case RoundEnd::kActed:
       break;

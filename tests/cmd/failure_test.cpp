@@ -1,6 +1,4 @@
 // How commands end that cannot do what they were told: in one way, whichever it is.
-#include "cmd/commands/failure.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,9 +12,10 @@
 
 #include "cmd/dispatch.h"
 #include "cmd/interrupt.h"
-#include "cmd/wiring.h"
+#include "cmd/reporter.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "tests/support/fake_clock.h"
 
 namespace podctl {
 namespace {
@@ -101,9 +100,9 @@ TEST(Failure, AnInterruptIsToldInTheFormOfEverythingElse) {
     std::ostringstream err;
     Streams streams{out, err};
     streams.json = json;
-    const GlobalOptions options;
-    Wiring wiring(options, streams, interrupt);
-    EXPECT_EQ(ShowFailure(wiring, MakeError(ErrorCode::kCancelled, "interrupted")), 130);
+    testing::FakeClock clock;
+    const auto reporter = MakeReporter(streams, clock, interrupt.drain());
+    EXPECT_EQ(reporter->ShowFailure(MakeError(ErrorCode::kCancelled, "interrupted")), 130);
     if (!json) {
       EXPECT_EQ(err.str(), "Interrupted. Nothing was changed.\n");
       EXPECT_EQ(out.str(), "");
@@ -119,12 +118,18 @@ TEST(Failure, AnInterruptIsToldInTheFormOfEverythingElse) {
 }
 
 TEST(Failure, TheCodesAreThoseOfTheTable) {
-  EXPECT_EQ(ExitCodeOf(ErrorCode::kLocked), 3);
-  EXPECT_EQ(ExitCodeOf(ErrorCode::kStalePlan), 4);
-  EXPECT_EQ(ExitCodeOf(ErrorCode::kInterrupted), 130);
+  std::ostringstream ignored;
+  Streams streams{ignored, ignored};
+  testing::FakeClock clock;
+  const auto reporter = MakeReporter(streams, clock, {});
+  EXPECT_EQ(reporter->FailedExitCode(), 1) << "nothing was shown";
+  const auto code_of = [&](ErrorCode code) { return reporter->ShowFailure(MakeError(code, "x")); };
+  EXPECT_EQ(code_of(ErrorCode::kLocked), 3);
+  EXPECT_EQ(code_of(ErrorCode::kStalePlan), 4);
+  EXPECT_EQ(code_of(ErrorCode::kInterrupted), 130);
   for (const ErrorCode code : {ErrorCode::kNotFound, ErrorCode::kIo, ErrorCode::kUnavailable,
                                ErrorCode::kFailedPrecondition, ErrorCode::kCancelled}) {
-    EXPECT_EQ(ExitCodeOf(code), 1) << ErrorCodeName(code);
+    EXPECT_EQ(code_of(code), 1) << ErrorCodeName(code);
   }
 }
 

@@ -23,7 +23,7 @@ class ReporterTest : public ::testing::Test {
     streams_.json = true;
     return Make();
   }
-  Reporter& Make() { return *(reporter_ = MakeReporter(streams_, clock_)); }
+  Reporter& Make() { return *(reporter_ = MakeReporter(streams_, clock_, {})); }
 
   // The events on standard output, each "type: message".
   std::vector<std::string> Events() const {
@@ -57,7 +57,7 @@ TEST_F(ReporterTest, PeopleReadWhatWentWrongBesideTheResult) {
                            "Interrupted. Nothing was changed.\n"}) {
     EXPECT_THAT(err_.str(), HasSubstr(text));
   }
-  EXPECT_EQ(reporter.failure(), ErrorCode::kLocked);
+  EXPECT_EQ(reporter.FailedExitCode(), 3);
 }
 
 TEST_F(ReporterTest, ARunIsToldInEvents) {
@@ -108,7 +108,7 @@ TEST_F(ReporterTest, ADocumentNamesItsFormat) {
 }
 
 TEST_F(ReporterTest, ACommentHoldsWhatWasSaidOfThePlan) {
-  reporter_ = MakeMarkdownReporter(streams_, clock_);
+  reporter_ = MakeMarkdownReporter(streams_, clock_, {});
   reporter_->Begin();
   reporter_->ShowError("", MakeError(ErrorCode::kIo, "the spec is gone"));
   reporter_->Note("a remark");

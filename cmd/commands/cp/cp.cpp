@@ -9,7 +9,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
@@ -100,11 +99,12 @@ int Report(Wiring& wiring, const CopyPlan& plan, const CopyReport& report) {
 
 int RunCp(Wiring& wiring, const CpOptions& options) {
   auto plan = ReadCopy(options.paths, options.workers);
-  if (!plan) return ShowFailure(wiring, plan.error());
+  if (!plan) return wiring.reporter().ShowFailure(plan.error());
   auto chosen = ChooseWorkers(wiring, plan->pod, plan->workers);
-  if (!chosen) return ShowFailure(wiring, chosen.error());
+  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
   Copy copy(wiring.files(), wiring.clock(), *std::move(plan), std::move(chosen->workers));
-  if (auto ready = copy.Prepare(wiring.random()); !ready) return ShowFailure(wiring, ready.error());
+  if (auto ready = copy.Prepare(wiring.random()); !ready)
+    return wiring.reporter().ShowFailure(ready.error());
   const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
   ExecDesk::Wishes wishes;
   wishes.lines = copy.plan().upload;

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "cmd/commands/failure.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/commands/refused_key.h"
 #include "cmd/commands/ssh.h"
@@ -92,19 +91,19 @@ int Report(Wiring& wiring, const ExecRun& run, bool diff, const StandardInput* i
 int RunOnAll(Wiring& wiring, const ExecOptions& exec, LastRun& last, PodTarget target,
              ExecChoice choice) {
   auto variables = ReadVariables(exec.env, wiring.environment());
-  if (!variables) return ShowFailure(wiring, variables.error());
+  if (!variables) return wiring.reporter().ShowFailure(variables.error());
   const std::string scratch = ScratchFolder(wiring.environment());
   const auto input = exec.no_stdin ? nullptr : StandardInput::OfThisProcess(scratch);
   if (choice.earlier && choice.earlier->input && !input && !exec.no_stdin) {
-    return ShowFailure(
-        wiring, MakeError(ErrorCode::kFailedPrecondition,
-                          "the earlier run gave its workers standard input, which is not kept",
-                          "Give it again, or `-n` to do without."));
+    return wiring.reporter().ShowFailure(
+        MakeError(ErrorCode::kFailedPrecondition,
+                  "the earlier run gave its workers standard input, which is not kept",
+                  "Give it again, or `-n` to do without."));
   }
   const std::string address = target.address;
   ExecRun run(wiring.files(), wiring.clock(), last, exec, std::move(target), std::move(choice),
               *std::move(variables), input.get(), scratch);
-  if (auto ready = run.Prepare(); !ready) return ShowFailure(wiring, ready.error());
+  if (auto ready = run.Prepare(); !ready) return wiring.reporter().ShowFailure(ready.error());
   const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
   ExecDesk::Wishes shown;
   shown.lines = !run.TakesOutput();
@@ -118,29 +117,29 @@ int RunOnAll(Wiring& wiring, const ExecOptions& exec, LastRun& last, PodTarget t
 int RunOnOneTerminal(Wiring& wiring, const PodTarget& target, const ExecChoice& choice,
                      const ExecOptions& exec) {
   if (choice.workers.size() != 1) {
-    return ShowFailure(wiring, MakeError(ErrorCode::kInvalidArgument,
-                                         fmt::format("`--tty` is for one worker, and {} are chosen",
-                                                     choice.workers.size()),
-                                         "Choose one: `--worker 0`."));
+    return wiring.reporter().ShowFailure(MakeError(
+        ErrorCode::kInvalidArgument,
+        fmt::format("`--tty` is for one worker, and {} are chosen", choice.workers.size()),
+        "Choose one: `--worker 0`."));
   }
   auto variables = ReadVariables(exec.env, wiring.environment());
-  if (!variables) return ShowFailure(wiring, variables.error());
+  if (!variables) return wiring.reporter().ShowFailure(variables.error());
   Variables all = target.exec_env;
   all.insert(choice.workers.front().env.begin(), choice.workers.front().env.end());
   for (const auto& [name, value] : *variables) all[name] = value;
   return RunOnTerminal(wiring, target, choice.workers.front(), RemoteCommand(choice.command, all),
                        true)
-      .value_or(FailedExitCode(wiring));
+      .value_or(wiring.reporter().FailedExitCode());
 }
 
 }  // namespace
 
 int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
   auto target = FindPod(wiring, options.pod);
-  if (!target) return ShowFailure(wiring, target.error());
+  if (!target) return wiring.reporter().ShowFailure(target.error());
   LastRun last(wiring.files(), wiring.environment(), wiring.StatePath(), target->address);
   auto choice = ChooseWork(wiring.files(), last, *target, options, exec);
-  if (!choice) return ShowFailure(wiring, choice.error());
+  if (!choice) return wiring.reporter().ShowFailure(choice.error());
   if (choice->workers.empty()) {
     wiring.streams().err << "Nothing to run again: the command ended with 0 on every worker.\n";
     return 0;

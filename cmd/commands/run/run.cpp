@@ -9,7 +9,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/pod_rounds.h"
 #include "cmd/commands/pod_target.h"
@@ -64,20 +63,20 @@ int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOpti
   const PodSpec* pod_spec = FindDeclaredPod(spec, job.pod);
   PODCTL_CHECK(pod_spec != nullptr);
   auto stored = wiring.OpenStore(wiring.StatePath(spec))->Load();
-  if (!stored) return ShowFailure(wiring, stored.error());
+  if (!stored) return wiring.reporter().ShowFailure(stored.error());
   const State state = std::move(stored->state).value_or(State{});
   const PodRecord* record = Pods(state).Get(PodAddress(job.pod));
   const auto pod = LaunchPodOf(*pod_spec, record);
   if (!pod) {
-    return ShowFailure(wiring,
-                       MakeError(ErrorCode::kFailedPrecondition,
-                                 fmt::format("pod.{} is not there yet, and how many workers it "
-                                             "will have is not known",
-                                             job.pod),
-                                 "`podctl apply` makes it."));
+    return wiring.reporter().ShowFailure(
+        MakeError(ErrorCode::kFailedPrecondition,
+                  fmt::format("pod.{} is not there yet, and how many workers it "
+                              "will have is not known",
+                              job.pod),
+                  "`podctl apply` makes it."));
   }
   const auto launch = MakeLaunch(job, *pod, {options.arguments, options.workers, 1, kNoRunYet});
-  if (!launch) return ShowFailure(wiring, launch.error());
+  if (!launch) return wiring.reporter().ShowFailure(launch.error());
   Show(wiring, job, &*pod, *launch);
   return 0;
 }
@@ -85,7 +84,7 @@ int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOpti
 int RunHere(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
   const auto made =
       MakeLocalLaunch(job, {options.arguments, "", 1, options.print ? kNoRunYet : "local"});
-  if (!made) return ShowFailure(wiring, made.error());
+  if (!made) return wiring.reporter().ShowFailure(made.error());
   const Launch& launch = *made;
   if (options.print) {
     Show(wiring, job, nullptr, launch);
@@ -96,8 +95,8 @@ int RunHere(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
   wiring.streams().err << std::flush;
   // Nothing is left to do here: the command is this process from now on, with its terminal, its
   // signals and its exit code.
-  return ShowFailure(
-      wiring, BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
+  return wiring.reporter().ShowFailure(
+      BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
 }
 
 std::string WhoRuns() {
@@ -136,7 +135,8 @@ int WatchOver(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOpt
       wiring.ssh(), *rounds, wiring.clock(), wiring.files(), provider ? *provider : nullptr, pod};
   const RunReport report = SuperviseJob(doors, spec, job, run, wishes, view, stops);
   if (report.hindrance) ShowHindrance(wiring, *report.hindrance);
-  return report.end == RunReport::End::kNotBegun ? FailedExitCode(wiring) : view.ShowEnd(report);
+  return report.end == RunReport::End::kNotBegun ? wiring.reporter().FailedExitCode()
+                                                 : view.ShowEnd(report);
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ int WatchOver(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOpt
 int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
   PodOfState pod(wiring, job.pod);
   const auto ready = PrepareLaunch(pod, spec, job, {options.arguments, options.workers, 1, ""});
-  if (!ready) return ShowFailure(wiring, ready.error());
+  if (!ready) return wiring.reporter().ShowFailure(ready.error());
   const auto tell = [&](const PrepareNews& news) {
     ShowRemark(wiring.streams(), PrepareNewsText(news));
   };
@@ -156,7 +156,7 @@ int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const Ru
   const DrainWishes drain{options.drain_jobs, true, "", WhoRuns()};
   if ((options.drain && stopped(DrainForJob(*rounds, *ready, job, drain, tell))) ||
       (options.sync && stopped(SyncForJob(*rounds, wiring.files(), ready->workers, job, tell)))) {
-    return FailedExitCode(wiring);
+    return wiring.reporter().FailedExitCode();
   }
   if (job.restart.attempts > 0 && options.tell && !wiring.streams().json) {
     wiring.streams().err << "A detached job is not started again: `podctl run` without `--detach` "
@@ -174,7 +174,7 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
   if (diagnostics.has_errors()) return 1;
   const auto job = std::find_if(spec.jobs.begin(), spec.jobs.end(),
                                 [&](const JobSpec& each) { return each.name == options.job; });
-  if (job == spec.jobs.end()) return ShowFailure(wiring, NoSuchJob(spec, options.job));
+  if (job == spec.jobs.end()) return wiring.reporter().ShowFailure(NoSuchJob(spec, options.job));
   if (options.local) return RunHere(wiring, *job, options);
   if (options.print) return PrintJob(wiring, spec, *job, options);
   if (options.detach) return StartDetached(wiring, spec, *job, options);

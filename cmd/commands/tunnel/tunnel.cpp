@@ -13,7 +13,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/failure.h"
 #include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
@@ -145,9 +144,9 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
     specified = *std::move(found);
   }
   auto target = FindPod(wiring, options.pod);
-  if (!target) return ShowFailure(wiring, target.error());
+  if (!target) return wiring.reporter().ShowFailure(target.error());
   auto wanted = ChooseTunnels(options, *target, specified);
-  if (!wanted) return ShowFailure(wiring, wanted.error());
+  if (!wanted) return wiring.reporter().ShowFailure(wanted.error());
 
   TunnelView view(wiring, target->address,
                   options.open == "browser" && wiring.streams().out_is_terminal);
@@ -157,7 +156,7 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
   wiring.streams().err << "Press Ctrl-C to close the tunnel.\n" << std::flush;
   const auto failure = RunTunnels(doors, *wanted, view, wiring.interrupt().drain());
   // Ctrl-C is how a tunnel is closed; it is no failure.
-  return failure ? ShowFailure(wiring, *failure) : 0;
+  return failure ? wiring.reporter().ShowFailure(*failure) : 0;
 }
 
 using Of = FlagsOf<TunnelOptions>;
