@@ -23,6 +23,14 @@ void ShowAsText(Streams& streams, const Diagnostics& diagnostics) {
   if (!text.empty()) streams.err << text << std::flush;
 }
 
+// "alice@host (process 4711, podctl apply)".
+std::string NameOfHolder(const LockInfo& holder) {
+  if (holder.who.empty()) return "another run";
+  const std::string what = holder.command.empty() ? holder.operation : holder.command;
+  const std::string process = holder.pid > 0 ? fmt::format("process {}, ", holder.pid) : "";
+  return VisibleControls(fmt::format("{} ({}{})", holder.who, process, what));
+}
+
 class TextReporter : public Reporter {
  public:
   TextReporter(Streams& streams, Clock& clock, std::stop_token interrupted)
@@ -181,6 +189,16 @@ void Reporter::ShowWarning(std::string summary, std::string detail) {
   Diagnostics diagnostics;
   diagnostics.Add(std::move(warning));
   Show(diagnostics);
+}
+
+void Reporter::TellLockWait(const LockInfo& holder, std::chrono::milliseconds waited) {
+  const std::string name = NameOfHolder(holder);
+  if (waited.count() > 0) {
+    return Note(fmt::format("Still waiting for {}... [{} elapsed]", name, FormatDuration(waited)));
+  }
+  // Terraform's sentence, which people and tools know.
+  Note("Acquiring state lock. This may take a few moments...");
+  Note("Waiting for " + name);
 }
 
 bool Reporter::Document(const std::function<Value()>& document,

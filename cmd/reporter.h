@@ -7,6 +7,7 @@
 // it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 #include "providers/base/json.h"
 #include "providers/base/value.h"
 #include "providers/os/clock.h"
+#include "state/lock_info.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -57,6 +59,8 @@ class Reporter {
   void ShowError(const std::string& summary, const Error& error);
   void ShowWarning(std::string summary, std::string detail);
   virtual void Note(const std::string& text) = 0;
+  // Of who waits for the state's lock: for whom, at first and now and then.
+  void TellLockWait(const LockInfo& holder, std::chrono::milliseconds waited);
   virtual void TellInterrupted(const std::string& text = "Interrupted. Nothing was changed.") = 0;
   // How a command ends that could not do what it was told: an error is shown, or, where the user
   // has interrupted and that is all there is to tell, this. Returns FailedExitCode().

@@ -6,8 +6,10 @@
 #include <set>
 #include <system_error>
 
+#include "cmd/command_line.h"
 #include "cmd/reporter.h"
 #include "plans/kinds/kinds.h"
+#include "plans/session/apply.h"
 #include "plans/session/google_login.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
@@ -252,6 +254,29 @@ PlanDoors Wiring::plan_doors() {
           interrupt_.drain()};
 }
 
+ApplyDoors Wiring::apply_doors() {
+  return {entry_doors(), steps(), clock(), random(), interrupt_.drain(), interrupt_.leave()};
+}
+
+PlanWishes Wiring::plan_wishes(PlanOptions plan, const std::string& operation) {
+  PlanWishes wishes;
+  wishes.load = SpecOptions();
+  wishes.state = state_choice();
+  wishes.flags = PlaceFlags(options_);
+  wishes.parallelism = options_.parallelism;
+  wishes.plan = std::move(plan);
+  if (!operation.empty()) wishes.lock = lock_request(operation);
+  return wishes;
+}
+
+LockRequest Wiring::lock_request(const std::string& operation) {
+  LockWait wait(options_.lock_timeout);
+  wait.on_wait = [this](const LockInfo& holder, std::chrono::milliseconds waited) {
+    reporter().TellLockWait(holder, waited);
+  };
+  return {[this, operation] { return LockFor(operation); }, std::move(wait)};
+}
+
 KnownKinds Wiring::kinds() const {
   return parts_->kinds.known();
 }
@@ -279,15 +304,14 @@ LoadOptions Wiring::SpecOptions() {
   return load;
 }
 
-std::string Wiring::StatePath(const Spec& spec) const {
-  if (!options_.state.empty()) return options_.state;
-  return spec.state.empty() ? LikelyStatePath() : spec.state;
+StateChoice Wiring::state_choice() const {
+  return {LikelyStatePath(), !options_.state.empty()};
 }
 
 std::string Wiring::StatePath() {
   if (!options_.state.empty()) return options_.state;
   Diagnostics ignored;
-  return StatePath(LoadSpec(SpecOptions(), files(), environment(), ignored));
+  return state_choice().For(LoadSpec(SpecOptions(), files(), environment(), ignored));
 }
 
 std::string Wiring::LikelyStatePath() const {

@@ -31,6 +31,7 @@ class RestClient;
 struct Endpoint;
 }  // namespace gcp
 class Reporter;
+struct ApplyDoors;
 
 class Wiring {
  public:
@@ -65,10 +66,16 @@ class Wiring {
   ssh::Transport& ssh();
   StepRunner& steps();
   std::unique_ptr<StateStore> OpenStore(const std::string& path);
+  std::unique_ptr<StateStore> OpenStore() { return OpenStore(StatePath()); }
   // What sessions are lent. A key that is made is told of.
   EntryDoors entry_doors();
   PlanDoors plan_doors();
+  ApplyDoors apply_doors();
 
+  // What the flags of every command say. `operation`: for the lock; empty: none is wanted.
+  PlanWishes plan_wishes(PlanOptions plan, const std::string& operation = {});
+  // With --lock-timeout; who waits is told so.
+  LockRequest lock_request(const std::string& operation);
   LoadOptions SpecOptions();
   KnownKinds kinds() const;
   // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems
@@ -76,10 +83,7 @@ class Wiring {
   // one folder that -f names; in the current folder when it names several.
   std::string StatePath();
   // The same for a spec that was loaded.
-  std::string StatePath(const Spec& spec) const;
-
-  // Where the state is unless the spec says otherwise; nothing is read.
-  std::string LikelyStatePath() const;
+  StateChoice state_choice() const;
   // An error where several -f leave two states to choose from, and nobody said which.
   Result<void> CheckStatePlace();
 
@@ -87,6 +91,7 @@ class Wiring {
 
  private:
   struct Parts;
+  std::string LikelyStatePath() const;
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
                                   const char* of_google, const char* of_machine);
   std::string FolderOfSpec(const std::string& path) const;

@@ -1,7 +1,9 @@
 #include "cmd/commands/apply.h"
 
 #include <cstdlib>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -12,22 +14,22 @@
 #include "cmd/commands/plan_flags.h"
 #include "cmd/commands/plan_run.h"
 #include "cmd/commands/run/autostart.h"
-#include "cmd/commands/saved_plan.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
+#include "cmd/wiring.h"
 #include "plans/engine/executor.h"
 #include "plans/session/affected_jobs.h"
 #include "plans/session/apply.h"
+#include "plans/session/saved_plan.h"
 
 namespace podctl {
 namespace {
 
 // 0: go on; otherwise the exit code.
-int ApprovePlan(Wiring& wiring, const ApplyOptions& options, PlanMode mode) {
+int ApprovePlan(PlanMode mode, bool input, Reporter& reporter, Streams& streams) {
   const bool destroy = mode == PlanMode::kDestroy;
-  if (options.auto_approve) return 0;
-  if (!wiring.streams().out) {
-    wiring.reporter().ShowError(
+  if (!streams.out) {
+    reporter.ShowError(
         "", MakeError(ErrorCode::kIo, "the plan could not be shown, so it is not asked about",
                       "Nothing was changed. Who reads the output must read all of it."));
     return 1;
@@ -45,15 +47,15 @@ int ApprovePlan(Wiring& wiring, const ApplyOptions& options, PlanMode mode) {
                   "  podctl will perform the actions described above.\n"
                   "  Only 'yes' will be accepted to approve.\n\n"
                   "  Enter a value: ";
-  return Approve(wiring, {"these actions need to be approved, and there is nobody to ask",
-                          "Add `--auto-approve` to approve them in advance.", question,
-                          destroy ? "Destroy cancelled." : "Apply cancelled.",
-                          "Interrupted. Nothing was changed."});
+  return Approve(
+      {"these actions need to be approved, and there is nobody to ask",
+       "Add `--auto-approve` to approve them in advance.", question,
+       destroy ? "Destroy cancelled." : "Apply cancelled.", "Interrupted. Nothing was changed."},
+      input, reporter, streams);
 }
 
-void ShowResult(Wiring& wiring, const ExecuteResult& result, bool destroy) {
-  Reporter& reporter = wiring.reporter();
-  reporter.Show(FailureDiagnostics(wiring.files(), result));
+void ShowResult(Reporter& reporter, FileSystem& files, const ExecuteResult& result, bool destroy) {
+  reporter.Show(FailureDiagnostics(files, result));
   ShowWarnings(reporter, result);
   if (result.save_error) ShowSaveError(reporter, result);
   reporter.ShowSummary(result, destroy);
@@ -69,20 +71,29 @@ PlanOptions PlanOptionsOf(const ApplyOptions& options) {
   return plan;
 }
 
+// A saved plan was decided upon; nothing on the command line may change what it says.
+std::string ForeignFlag(const ApplyOptions& options) {
+  if (!options.targets.empty()) return "--target";
+  if (!options.replace.empty()) return "--replace";
+  if (!options.refresh) return "--refresh=false";
+  if (options.refresh_only) return "--refresh-only";
+  return options.destroy ? "--destroy" : "";
+}
+
 // Whom the session asks, and whom it tells.
 class Applying final : public ApplyListener {
  public:
-  // `ask`: about the plan, which else was approved when it was saved.
-  Applying(Wiring& wiring, const ApplyOptions& options, bool ask)
-      : wiring_(wiring), options_(options), ask_(ask) {}
+  // `ask`: about the plan, which else was approved beforehand. `input`: --input.
+  Applying(Reporter& reporter, Streams& streams, bool ask, bool input)
+      : reporter_(reporter), streams_(streams), ask_(ask), input_(input) {}
 
   bool Approve(const PlanRun& run) override {
-    if (ask_) code_ = ApprovePlan(wiring_, options_, run.plan.mode);
+    if (ask_) code_ = ApprovePlan(run.plan.mode, input_, reporter_, streams_);
     return code_ == 0;
   }
-  void OnNoLogin(const Error& why) override { wiring_.reporter().Note(why.message); }
+  void OnNoLogin(const Error& why) override { reporter_.Note(why.message); }
   EventSink& OnBegin() override {
-    progress_ = wiring_.reporter().Progress();
+    progress_ = reporter_.Progress();
     return *progress_;
   }
 
@@ -90,22 +101,18 @@ class Applying final : public ApplyListener {
   void Settle() { progress_.reset(); }
 
  private:
-  Wiring& wiring_;
-  const ApplyOptions& options_;
+  Reporter& reporter_;
+  Streams& streams_;
   const bool ask_;
+  const bool input_;
   int code_ = 0;
   std::unique_ptr<EventSink> progress_;
 };
 
-std::variant<PlanRun, NoPlan> PreparePlan(Wiring& wiring, const PlanWishes& wishes) {
-  PlanTeller teller(wiring.reporter());
-  return PreparePlan(wiring.plan_doors(), wishes, teller);
-}
-
 // nullopt after having shown why there is none.
-std::optional<PlanRun> PlanOf(Wiring& wiring, std::variant<PlanRun, NoPlan> made) {
+std::optional<PlanRun> PlanOf(Reporter& reporter, std::variant<PlanRun, NoPlan> made) {
   if (auto* run = std::get_if<PlanRun>(&made)) return std::move(*run);
-  ShowNoPlan(wiring.reporter(), std::get<NoPlan>(made));
+  ShowNoPlan(reporter, std::get<NoPlan>(made));
   return std::nullopt;
 }
 
@@ -118,26 +125,27 @@ void ShowWhatIsPlanned(Reporter& reporter, const PlanRun& run, bool is_new) {
   reporter.Show(run.problems);
 }
 
-// The exit code of what was carried out.
-int End(Wiring& wiring, const ApplyOptions& options, PlanRun& run, const ExecuteResult& result) {
-  if (wiring.interrupt().leave().stop_requested()) {
-    // Threads may hang in a call; everything is on disk, so they are not waited for.
-    run.lock.reset();
-    wiring.streams().err << std::flush;
-    _exit(kInterruptedExitCode);
+// Shows why nothing was carried out; the exit code.
+int EndOfNothing(Reporter& reporter, const ApplyEnd& end, int declined, bool destroy) {
+  if (end.how == ApplyEnd::How::kDeclined) return declined;
+  if (end.how == ApplyEnd::How::kNoWayIn) {
+    ShowNoWayIn(reporter, *end.no_way_in);
+    return reporter.FailedExitCode();
   }
-  if (!run.plan.targets.empty()) {
-    wiring.reporter().ShowWarning(
-        "Applied changes may be incomplete",
-        "The plan was made with `--target`. `podctl plan` shows what is left to do.");
+  ShowWarnings(reporter, end.result);
+  if (end.result.save_error) {
+    ShowSaveError(reporter, end.result);
+    return 1;
   }
-  if (result.interrupted) return kInterruptedExitCode;
-  run.lock.reset();  // what is started asks the state for its pod
-  const bool destroy = run.plan.mode == PlanMode::kDestroy;
-  const bool started = destroy || StartDueJobs(wiring, run, result);
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
-  if (!result.ok() || !started) return 1;
-  return options.detailed_exitcode ? 2 : 0;
+  reporter.ShowSummary({}, destroy);
+  return 0;
+}
+
+// Threads may hang in a call; everything is on disk, so they are not waited for.
+[[noreturn]] void Leave(PlanRun& run, Streams& streams) {
+  run.lock.reset();
+  streams.err << std::flush;
+  _exit(kInterruptedExitCode);
 }
 
 }  // namespace
@@ -146,18 +154,26 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   if (options.markdown) wiring.SpeakMarkdown();
   Reporter& reporter = wiring.reporter();
   reporter.Begin();
+  PlanTeller teller(reporter);
+  const PlanWishes wishes = wiring.plan_wishes(PlanOptionsOf(options));
   // Left to the end of the process: to free a large plan would take as long as to make a part of
   // it.
   static std::optional<PlanRun>& run = *new std::optional<PlanRun>();
-  run = PlanOf(wiring, PreparePlan(wiring, WishesFor(wiring, PlanOptionsOf(options))));
+  run = PlanOf(reporter, PreparePlan(wiring.plan_doors(), wishes, teller));
   if (!run) {
     reporter.End();
-    return wiring.reporter().FailedExitCode();
+    return reporter.FailedExitCode();
   }
   ShowWhatIsPlanned(reporter, *run, true);
   const bool sound = !run->problems.has_errors();
-  const bool saved = options.out.empty() || (sound && SaveThePlan(wiring, *run, options.out));
-  if (!sound && !options.out.empty()) {
+  bool saved = options.out.empty();
+  if (!saved && sound) {
+    const auto kept = SavePlan(
+        *run, options.out, {wishes.load, wishes.state, wiring.endpoint(), std::string(kVersion)},
+        wiring.files(), wiring.clock(), wiring.random());
+    if (!kept) reporter.ShowError("the plan could not be saved", kept.error());
+    saved = kept.has_value();
+  } else if (!saved) {
     reporter.ShowError(
         "", MakeError(ErrorCode::kFailedPrecondition, "a plan with errors cannot be saved"));
   }
@@ -171,46 +187,43 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   const bool is_saved = !options.plan_file.empty();
   Reporter& reporter = wiring.reporter();
   reporter.Begin();
+  PlanTeller teller(reporter);
   PlanWishes wishes =
-      WishesFor(wiring, PlanOptionsOf(options), options.destroy ? "destroy" : "apply");
+      wiring.plan_wishes(PlanOptionsOf(options), options.destroy ? "destroy" : "apply");
   wishes.will_enter = !options.destroy && !options.refresh_only;
-  auto run =
-      PlanOf(wiring, is_saved ? PrepareSavedPlan(wiring, options) : PreparePlan(wiring, wishes));
-  if (!run) return wiring.reporter().FailedExitCode();
+  const PlanDoors doors = wiring.plan_doors();
+  auto run = PlanOf(reporter, is_saved ? PrepareSavedPlan(doors,
+                                                          {options.plan_file, ForeignFlag(options),
+                                                           wiring.endpoint(), std::move(wishes)},
+                                                          teller)
+                                       : PreparePlan(doors, wishes, teller));
+  if (!run) return reporter.FailedExitCode();
   ShowWhatIsPlanned(reporter, *run, !is_saved);
   if (run->problems.has_errors()) return 1;
-  const ApplyDoors doors{wiring.entry_doors(),
-                         wiring.steps(),
-                         wiring.clock(),
-                         wiring.random(),
-                         wiring.interrupt().drain(),
-                         wiring.interrupt().leave()};
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = options.wait;
-  Applying listener(wiring, options, !is_saved);
+  Applying listener(reporter, wiring.streams(), !is_saved && !options.auto_approve,
+                    wiring.options().input);
   const bool destroy = run->plan.mode == PlanMode::kDestroy;
-  const ApplyEnd end = Apply(doors, execute, listener, &*run);
+  const ApplyEnd end = Apply(wiring.apply_doors(), execute, listener, &*run);
   listener.Settle();
-  switch (end.how) {
-    case ApplyEnd::How::kDeclined:
-      return listener.code();
-    case ApplyEnd::How::kNoWayIn:
-      ShowNoWayIn(reporter, *end.no_way_in);
-      return wiring.reporter().FailedExitCode();
-    case ApplyEnd::How::kNothing:
-      ShowWarnings(reporter, end.result);
-      if (end.result.save_error) {
-        ShowSaveError(reporter, end.result);
-        return 1;
-      }
-      reporter.ShowSummary({}, destroy);
-      return 0;
-    case ApplyEnd::How::kDone:
-      break;
+  if (end.how != ApplyEnd::How::kDone) {
+    return EndOfNothing(reporter, end, listener.code(), destroy);
   }
-  ShowResult(wiring, end.result, destroy);
-  return End(wiring, options, *run, end.result);
+  ShowResult(reporter, wiring.files(), end.result, destroy);
+  if (wiring.interrupt().leave().stop_requested()) Leave(*run, wiring.streams());
+  if (!run->plan.targets.empty()) {
+    reporter.ShowWarning(
+        "Applied changes may be incomplete",
+        "The plan was made with `--target`. `podctl plan` shows what is left to do.");
+  }
+  if (end.result.interrupted) return kInterruptedExitCode;
+  run->lock.reset();  // what is started asks the state for its pod
+  const bool started = destroy || StartDueJobs(wiring, *run, end.result);
+  if (reporter.interrupted()) return kInterruptedExitCode;
+  if (!end.result.ok() || !started) return 1;
+  return options.detailed_exitcode ? 2 : 0;
 }
 
 constexpr Flag kFlags[] = {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cmd/wiring.h"
-
 namespace podctl {
+
+class Wiring;
 
 struct ApplyOptions {  // plan, apply, destroy and show
   bool auto_approve = false;

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "cmd/reporter.h"
+#include "cmd/interrupt.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -16,14 +16,12 @@ namespace {
 enum class Answer { kYes, kNo, kInterrupted };
 
 // An interrupt ends the wait.
-Answer Ask(Wiring& wiring, const std::string& question) {
-  Streams& streams = wiring.streams();
+Answer Ask(const std::string& question, const Reporter& reporter, Streams& streams) {
   streams.err << question << std::flush;
   std::string line;
-  const std::stop_token drain = wiring.interrupt().drain();
   int resumed = Interrupt::Resumed();
   while (true) {
-    if (drain.stop_requested()) return Answer::kInterrupted;
+    if (reporter.interrupted()) return Answer::kInterrupted;
     // After Ctrl-Z and fg the question stands somewhere above the shell's lines.
     if (std::exchange(resumed, Interrupt::Resumed()) != resumed) {
       streams.err << question << std::flush;
@@ -44,20 +42,19 @@ Answer Ask(Wiring& wiring, const std::string& question) {
 
 }  // namespace
 
-int Approve(Wiring& wiring, const Approval& approval) {
-  if (!wiring.options().input || wiring.streams().json || isatty(STDIN_FILENO) == 0) {
-    wiring.reporter().ShowError(
-        "", MakeError(ErrorCode::kFailedPrecondition, approval.unasked, approval.hint));
+int Approve(const Approval& approval, bool input, Reporter& reporter, Streams& streams) {
+  if (!input || streams.json || isatty(STDIN_FILENO) == 0) {
+    reporter.ShowError("",
+                       MakeError(ErrorCode::kFailedPrecondition, approval.unasked, approval.hint));
     return 1;
   }
-  const Answer answer = Ask(wiring, approval.question);
-  std::ostream& err = wiring.streams().err;
+  const Answer answer = Ask(approval.question, reporter, streams);
   if (answer == Answer::kYes) {
-    err << "\n";
+    streams.err << "\n";
     return 0;
   }
   const bool interrupted = answer == Answer::kInterrupted;
-  err << fmt::format("\n{}\n", interrupted ? approval.interrupted : approval.declined);
+  streams.err << fmt::format("\n{}\n", interrupted ? approval.interrupted : approval.declined);
   return interrupted ? kInterruptedExitCode : 1;
 }
 

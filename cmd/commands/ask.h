@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "cmd/wiring.h"
+#include "cmd/reporter.h"
+#include "cmd/streams.h"
 
 namespace podctl {
 
@@ -16,7 +17,7 @@ struct Approval {
 };
 
 // 0: go on, since the answer, one line from the terminal, was "yes"; otherwise the exit code.
-// Nobody is asked without a terminal, nor with --input=false or --json.
-int Approve(Wiring& wiring, const Approval& approval);
+// Nobody is asked without a terminal, nor without `input` (--input=false) or with --json.
+int Approve(const Approval& approval, bool input, Reporter& reporter, Streams& streams);
 
 }  // namespace podctl

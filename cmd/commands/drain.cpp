@@ -29,16 +29,13 @@ struct DrainOptions {
   bool auto_approve = false;
 };
 
-// 0: go on; otherwise the exit code.
-int ApproveDrain(Wiring& wiring, const DrainOptions& options, const std::string& what) {
-  if (options.auto_approve) return 0;
-  return Approve(wiring,
-                 {"ending processes needs to be approved, and there is nobody to ask",
-                  "Add `--auto-approve` to approve it in advance, or `--dry-run` to look.",
-                  fmt::format("\n{}. Running work is lost.\n  Only 'yes' will be accepted to "
-                              "confirm.\n\n  Enter a value: ",
-                              what),
-                  "Drain cancelled.", "Interrupted. Nothing was ended."});
+Approval ApprovalOf(const std::string& what) {
+  return {"ending processes needs to be approved, and there is nobody to ask",
+          "Add `--auto-approve` to approve it in advance, or `--dry-run` to look.",
+          fmt::format("\n{}. Running work is lost.\n  Only 'yes' will be accepted to "
+                      "confirm.\n\n  Enter a value: ",
+                      what),
+          "Drain cancelled.", "Interrupted. Nothing was ended."};
 }
 
 int RunDrain(Wiring& wiring, const DrainOptions& options) {
@@ -59,7 +56,10 @@ int RunDrain(Wiring& wiring, const DrainOptions& options) {
         [&](Streams&) { streams.out << (nothing ? "Nothing to drain." : what + ".") << "\n"; });
     return survey.Whole() ? 0 : 1;
   }
-  if (const int code = ApproveDrain(wiring, options, what); code != 0) return code;
+  if (!options.auto_approve) {
+    const int code = Approve(ApprovalOf(what), wiring.options().input, wiring.reporter(), streams);
+    if (code != 0) return code;
+  }
   const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace.value_or(kEndingGrace));
   const DrainOutcome outcome = EndLeftovers(*rounds, survey.leftovers, grace);
   wiring.reporter().Document(

@@ -15,6 +15,7 @@
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
+#include "cmd/wiring.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "providers/base/text.h"
@@ -102,13 +103,13 @@ void ShowAsText(Streams& streams, const Imported& done, const std::string& addre
 int RunImport(Wiring& wiring, const ImportOptions& options) {
   Reporter& reporter = wiring.reporter();
   PlanTeller teller(reporter);
-  PlanWishes common = WishesFor(wiring, {}, "import");
+  PlanWishes common = wiring.plan_wishes({}, "import");
   const ImportWishes wishes{options, std::move(common.load), std::move(common.state),
                             *std::move(common.lock)};
   const auto made = Import(wiring.plan_doors(), wiring.clock(), wiring.random(), wishes, teller);
   if (const auto* none = std::get_if<NoImport>(&made)) {
     ShowStoreWarnings(reporter, none->warnings);
-    return none->error ? wiring.reporter().ShowFailure(*none->error, none->summary) : 1;
+    return none->error ? reporter.ShowFailure(*none->error, none->summary) : 1;
   }
   const Imported& done = std::get<Imported>(made);
   ShowStoreWarnings(reporter, done.warnings);

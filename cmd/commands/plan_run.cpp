@@ -1,23 +1,8 @@
 #include "cmd/commands/plan_run.h"
 
-#include <utility>
-
-#include "cmd/command_line.h"
-#include "cmd/commands/state_lock.h"
 #include "cmd/views/snippet.h"
 
 namespace podctl {
-
-PlanWishes WishesFor(Wiring& wiring, PlanOptions plan, const std::string& operation) {
-  PlanWishes wishes;
-  wishes.load = wiring.SpecOptions();
-  wishes.state = {wiring.LikelyStatePath(), !wiring.options().state.empty()};
-  wishes.flags = PlaceFlags(wiring.options());
-  wishes.parallelism = wiring.options().parallelism;
-  wishes.plan = std::move(plan);
-  if (!operation.empty()) wishes.lock = RequestFor(wiring, operation);
-  return wishes;
-}
 
 void ShowNoPlan(Reporter& reporter, const NoPlan& none, const Diagnostics& warnings) {
   if (none.why == NoPlan::Why::kInterrupted) {

@@ -1,16 +1,10 @@
-// What commands that plan ask of the session, and how it is told why there is no plan.
+// How commands that plan tell what the session says, and why there is no plan.
 #pragma once
 
-#include <string>
-
 #include "cmd/reporter.h"
-#include "cmd/wiring.h"
 #include "plans/session/plan.h"
 
 namespace podctl {
-
-// By the flags of every command. `operation`: for the lock; empty: none is wanted.
-PlanWishes WishesFor(Wiring& wiring, PlanOptions plan, const std::string& operation = {});
 
 class PlanTeller final : public PlanListener {
  public:

@@ -36,18 +36,18 @@ struct UnlockOptions {
 };
 
 // The stored state; shows the error itself.
-std::optional<State> LoadStored(Wiring& wiring, StateStore& store) {
+std::optional<State> LoadStored(Reporter& reporter, StateStore& store) {
   auto stored = store.Load();
   if (!stored) {
-    wiring.reporter().ShowFailure(stored.error());
+    reporter.ShowFailure(stored.error());
     return std::nullopt;
   }
   return std::move(stored->state).value_or(State{});
 }
 
-int NoSuchAddress(Wiring& wiring, const State& state, const std::string& address) {
+int NoSuchAddress(Reporter& reporter, const State& state, const std::string& address) {
   const std::string near = NearestWord(address, TextsOf(AddressesOf(state)));
-  return wiring.reporter().ShowFailure(
+  return reporter.ShowFailure(
       MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address),
                 near.empty() ? "`podctl state list` shows the addresses there are."
                              : fmt::format("Did you mean `{}`?", near)));
@@ -69,9 +69,9 @@ std::vector<Address> Matching(const State& state, const std::string& filter) {
 }  // namespace
 
 int RunShow(Wiring& wiring) {
-  auto store = wiring.OpenStore(wiring.StatePath());
-  const auto state = LoadStored(wiring, *store);
-  if (!state) return wiring.reporter().FailedExitCode();
+  Reporter& reporter = wiring.reporter();
+  const auto state = LoadStored(reporter, *wiring.OpenStore());
+  if (!state) return reporter.FailedExitCode();
   const auto text = [&](Streams& streams) {
     const auto addresses = AddressesOf(*state);
     if (addresses.empty()) streams.out << "The state is empty.\n";
@@ -79,22 +79,22 @@ int RunShow(Wiring& wiring) {
       streams.out << (i > 0 ? "\n" : "") << ShowAddress(*state, addresses[i]);
     }
   };
-  wiring.reporter().Document([&] { return StateDocument(*state); }, text);
+  reporter.Document([&] { return StateDocument(*state); }, text);
   return 0;
 }
 
 int RunStatus(Wiring& wiring) {
-  auto store = wiring.OpenStore(wiring.StatePath());
-  const auto state = LoadStored(wiring, *store);
-  if (!state) return wiring.reporter().FailedExitCode();
+  Reporter& reporter = wiring.reporter();
+  const auto state = LoadStored(reporter, *wiring.OpenStore());
+  if (!state) return reporter.FailedExitCode();
   auto provider = wiring.provider();
-  if (!provider) return wiring.reporter().ShowFailure(provider.error());
+  if (!provider) return reporter.ShowFailure(provider.error());
   auto observation =
       Observe({Spec{}, *state, true, PlaceFlags(wiring.options())}, wiring.kinds().all, **provider,
               wiring.options().parallelism, wiring.interrupt().drain());
   if (!observation) {
-    if (wiring.interrupt().requested()) return kInterruptedExitCode;
-    return wiring.reporter().ShowFailure(observation.error());
+    if (reporter.interrupted()) return kInterruptedExitCode;
+    return reporter.ShowFailure(observation.error());
   }
   std::vector<std::string> notes;
   const State settled = Settle(*state, *observation, wiring.kinds().all, &notes);
@@ -106,18 +106,18 @@ int RunStatus(Wiring& wiring) {
     streams.out << others;
     if (rows.empty() && others.empty()) streams.out << "There are no pods in the state.\n";
   };
-  wiring.reporter().Document([&] { return StatusDocument(rows, settled); }, text);
+  reporter.Document([&] { return StatusDocument(rows, settled); }, text);
   return 0;
 }
 
 int RunStateList(Wiring& wiring, const StateListOptions& options) {
-  auto store = wiring.OpenStore(wiring.StatePath());
-  const auto state = LoadStored(wiring, *store);
-  if (!state) return wiring.reporter().FailedExitCode();
+  Reporter& reporter = wiring.reporter();
+  const auto state = LoadStored(reporter, *wiring.OpenStore());
+  if (!state) return reporter.FailedExitCode();
   std::set<Address> wanted;
   for (const std::string& filter : options.addresses) {
     const auto addresses = Matching(*state, filter);
-    if (addresses.empty()) return NoSuchAddress(wiring, *state, filter);
+    if (addresses.empty()) return NoSuchAddress(reporter, *state, filter);
     wanted.insert(addresses.begin(), addresses.end());
   }
   std::vector<Address> found = AddressesOf(*state);
@@ -128,7 +128,7 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
     value.Set("addresses", Value::List(addresses.begin(), addresses.end()));
     return value;
   };
-  wiring.reporter().Document(document, [&](Streams& streams) {
+  reporter.Document(document, [&](Streams& streams) {
     for (const std::string& address : addresses) streams.out << address << "\n";
   });
   return 0;
@@ -136,33 +136,33 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
 
 int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   const std::string& address = options.address;
-  auto store = wiring.OpenStore(wiring.StatePath());
-  const auto state = LoadStored(wiring, *store);
-  if (!state) return wiring.reporter().FailedExitCode();
+  Reporter& reporter = wiring.reporter();
+  const auto state = LoadStored(reporter, *wiring.OpenStore());
+  if (!state) return reporter.FailedExitCode();
   const auto wanted = ParseAddress(address);
   const std::string text = wanted ? ShowAddress(*state, *wanted) : "";
-  if (text.empty()) return NoSuchAddress(wiring, *state, address);
+  if (text.empty()) return NoSuchAddress(reporter, *state, address);
   const auto document = [&] {
     State only = *state;
     std::erase_if(only.records, [&](const auto& entry) { return entry.first != *wanted; });
     return StateDocument(only);
   };
-  wiring.reporter().Document(document, [&](Streams& streams) { streams.out << text; });
+  reporter.Document(document, [&](Streams& streams) { streams.out << text; });
   return 0;
 }
 
 int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
   const std::string& id = options.id;
-  auto store = wiring.OpenStore(wiring.StatePath());
-  if (auto unlocked = store->ForceUnlock(id); !unlocked) {
-    return wiring.reporter().ShowFailure(unlocked.error());
+  Reporter& reporter = wiring.reporter();
+  if (auto unlocked = wiring.OpenStore()->ForceUnlock(id); !unlocked) {
+    return reporter.ShowFailure(unlocked.error());
   }
   const auto document = [&] {
     Value value = Value::EmptyMap();
     value.Set("unlocked", id);
     return value;
   };
-  wiring.reporter().Document(document, [](Streams& streams) {
+  reporter.Document(document, [](Streams& streams) {
     streams.out << "The state has been unlocked: podctl commands can take the lock again.\n";
   });
   return 0;
@@ -185,9 +185,8 @@ constexpr Flag kShowFlags[] = {
 const CommandOf<ApplyOptions> kShowCommand(
     "show", "show the state, or a saved plan", kShowFlags,
     [](Context& context, const ApplyOptions& options) {
-      return options.plan_file.empty()
-                 ? RunShow(context.wiring())
-                 : RunShowPlan(context.wiring(), options.plan_file, options.markdown);
+      return options.plan_file.empty() ? RunShow(context.wiring())
+                                       : RunShowPlan(context.wiring(), options);
     },
     ShowConflict,
     // A saved plan knows its own.

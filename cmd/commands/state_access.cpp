@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "cmd/commands/state_lock.h"
-#include "cmd/reporter.h"
-
 namespace podctl {
 
 int StateAccess::Fail(const Error& error, const std::string& summary) {
-  exit_code_ = wiring_.reporter().ShowFailure(error, summary);
+  exit_code_ = reporter_.ShowFailure(error, summary);
   return exit_code_;
 }
 
@@ -17,10 +14,10 @@ bool StateAccess::Check(const Result<void>& done, const std::string& summary) {
   return done.has_value();
 }
 
-bool StateAccess::Lock(const std::string& operation) {
-  const auto note = edit_.Lock(RequestFor(wiring_, operation), wiring_.interrupt().drain());
+bool StateAccess::Lock(const LockRequest& request) {
+  const auto note = edit_.Lock(request, stop_);
   if (!note) Fail(note.error());
-  if (note && !note->empty()) wiring_.reporter().Note(*note);
+  if (note && !note->empty()) reporter_.Note(*note);
   return note.has_value();
 }
 
@@ -32,14 +29,14 @@ bool StateAccess::LoadOrSetAside() {
   const auto aside = edit_.LoadOrSetAside();
   if (!aside) Fail(aside.error());
   if (aside && !aside->empty()) {
-    wiring_.reporter().Note(fmt::format("The damaged state was put aside: it is now {}.", *aside));
+    reporter_.Note(fmt::format("The damaged state was put aside: it is now {}.", *aside));
   }
   return aside.has_value();
 }
 
 bool StateAccess::Save(bool push) {
   const auto saved = edit_.Save(push);
-  ShowStoreWarnings(wiring_.reporter(), edit_.TakeWarnings());
+  ShowStoreWarnings(reporter_, edit_.TakeWarnings());
   return Check(saved, kNotSaved);
 }
 

@@ -1,9 +1,13 @@
 // What the commands that look after the state share: what goes wrong is told in one way.
 #pragma once
 
+#include <memory>
+#include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "cmd/wiring.h"
+#include "cmd/reporter.h"
 #include "plans/session/state_edit.h"
 #include "providers/base/error.h"
 
@@ -11,12 +15,14 @@ namespace podctl {
 
 class StateAccess {
  public:
-  StateAccess(Wiring& wiring, const std::string& path)
-      : wiring_(wiring), edit_(wiring.OpenStore(path), wiring.random()) {}
+  // `random` and `reporter` are lent. `stop` ends the wait for the lock.
+  StateAccess(std::unique_ptr<StateStore> store, Random& random, Reporter& reporter,
+              std::stop_token stop)
+      : reporter_(reporter), stop_(std::move(stop)), edit_(std::move(store), random) {}
 
   // As StateEdit; each returns false after having shown why, and then exit_code() is what to end
   // with.
-  bool Lock(const std::string& operation);
+  bool Lock(const LockRequest& request);
   bool Load();
   bool LoadOrSetAside();
   bool Save(bool push = false);
@@ -31,7 +37,8 @@ class StateAccess {
  private:
   bool Check(const Result<void>& done, const std::string& summary = {});
 
-  Wiring& wiring_;
+  Reporter& reporter_;
+  const std::stop_token stop_;
   StateEdit edit_;
   int exit_code_ = 1;
 };

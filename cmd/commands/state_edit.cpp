@@ -12,6 +12,7 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
+#include "cmd/wiring.h"
 #include "plans/kinds/moves.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/unknown_fate.h"
@@ -60,7 +61,7 @@ std::vector<std::pair<Address, Address>> MovesOf(const State& before, const Stat
   return moves;
 }
 
-void ShowRemoved(Wiring& wiring, const std::vector<std::string>& removed, bool dry_run,
+void ShowRemoved(Reporter& reporter, const std::vector<std::string>& removed, bool dry_run,
                  bool has_pods) {
   const auto document = [&] {
     Value value = Value::EmptyMap();
@@ -68,7 +69,7 @@ void ShowRemoved(Wiring& wiring, const std::vector<std::string>& removed, bool d
     value.Set("removed", Value::List(removed.begin(), removed.end()));
     return value;
   };
-  wiring.reporter().Document(document, [&](Streams& streams) {
+  reporter.Document(document, [&](Streams& streams) {
     for (const std::string& address : removed) {
       streams.out << fmt::format("{} {}\n", dry_run ? "Would remove" : "Removed", address);
     }
@@ -116,8 +117,9 @@ int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
   const auto from = ParseAddress(options.from);
   const RecordKinds kinds = wiring.kinds().remembered;
   const auto to = ReadAddress(kinds, options.to);
-  StateAccess access(wiring, wiring.StatePath());
-  if (!access.Lock("state mv") || !access.Load()) return access.exit_code();
+  Reporter& reporter = wiring.reporter();
+  StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
+  if (!access.Lock(wiring.lock_request("state mv")) || !access.Load()) return access.exit_code();
   const State before = access.state();
   if (!to) {
     return access.Fail(MakeError(ErrorCode::kInvalidArgument,
@@ -148,7 +150,7 @@ int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
     value.Set("moved", std::move(list));
     return value;
   };
-  wiring.reporter().Document(document, [&](Streams& streams) {
+  reporter.Document(document, [&](Streams& streams) {
     for (const auto& [source, target] : moves) {
       streams.out << fmt::format("{} {} to {}\n", options.dry_run ? "Would move" : "Moved", source,
                                  target);
@@ -158,8 +160,9 @@ int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
 }
 
 int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
-  StateAccess access(wiring, wiring.StatePath());
-  if (!access.Lock("state rm") || !access.Load()) return access.exit_code();
+  Reporter& reporter = wiring.reporter();
+  StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
+  if (!access.Lock(wiring.lock_request("state rm")) || !access.Load()) return access.exit_code();
   State& state = access.state();
   const State before = state;
   // All or none: a mistyped address must not leave half of the command done.
@@ -189,7 +192,7 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
     if (!std::binary_search(left.begin(), left.end(), address)) removed.push_back(address.Text());
   }
   if (!options.dry_run && !access.Save()) return access.exit_code();
-  ShowRemoved(wiring, removed, options.dry_run, Pods(state).size() < Pods(before).size());
+  ShowRemoved(reporter, removed, options.dry_run, Pods(state).size() < Pods(before).size());
   return 0;
 }
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cmd/wiring.h"
-
 namespace podctl {
+
+class Wiring;
 
 struct StateMvOptions {
   std::string from;

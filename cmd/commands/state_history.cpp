@@ -14,6 +14,7 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
+#include "cmd/wiring.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
@@ -53,7 +54,7 @@ std::uint64_t NewestSerial(const std::vector<HistoryEntry>& history) {
   return newest;
 }
 
-void ShowRestored(Wiring& wiring, std::uint64_t serial, const State& restored,
+void ShowRestored(Reporter& reporter, std::uint64_t serial, const State& restored,
                   const std::vector<std::string>& forgotten) {
   const auto document = [&] {
     Value value = Value::EmptyMap();
@@ -63,7 +64,7 @@ void ShowRestored(Wiring& wiring, std::uint64_t serial, const State& restored,
     value.Set("forgotten", Value::List(forgotten.begin(), forgotten.end()));
     return value;
   };
-  wiring.reporter().Document(document, [&](Streams& streams) {
+  reporter.Document(document, [&](Streams& streams) {
     streams.out << fmt::format(
         "Restored generation {} as serial {}, with {}. What was stored before is kept in the "
         "history.\nThe nodes are as they were: `podctl plan` shows what they and the state differ "
@@ -80,19 +81,20 @@ void ShowRestored(Wiring& wiring, std::uint64_t serial, const State& restored,
 }  // namespace
 
 int RunStateHistory(Wiring& wiring) {
-  auto store = wiring.OpenStore(wiring.StatePath());
+  Reporter& reporter = wiring.reporter();
+  auto store = wiring.OpenStore();
   const HistoryEntry present = PresentEntry(*store);
   auto history = store->History();
-  if (!history) return wiring.reporter().ShowFailure(history.error());
-  wiring.reporter().Document(
-      [&] { return HistoryDocument(present, *history); },
-      [&](Streams& streams) { streams.out << HistoryTable(present, *history); });
+  if (!history) return reporter.ShowFailure(history.error());
+  reporter.Document([&] { return HistoryDocument(present, *history); },
+                    [&](Streams& streams) { streams.out << HistoryTable(present, *history); });
   return 0;
 }
 
 int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options) {
-  StateAccess access(wiring, wiring.StatePath());
-  if (!access.Lock("state restore")) return access.exit_code();
+  Reporter& reporter = wiring.reporter();
+  StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
+  if (!access.Lock(wiring.lock_request("state restore"))) return access.exit_code();
   auto old = access.edit().store().LoadHistory(options.serial);
   if (!old) {
     Error error = old.error();
@@ -110,7 +112,7 @@ int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options) {
   access.state().serial =
       access.edit().exists() ? 0 : NewestSerial(*history) + 1;  // 0: the next one
   if (!access.Save(true)) return access.exit_code();
-  ShowRestored(wiring, options.serial, access.state(), Forgotten(before, access.state()));
+  ShowRestored(reporter, options.serial, access.state(), Forgotten(before, access.state()));
   return 0;
 }
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "cmd/wiring.h"
-
 namespace podctl {
+
+class Wiring;
 
 int RunStateHistory(Wiring& wiring);
 

@@ -16,6 +16,7 @@
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
+#include "cmd/wiring.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 #include "state/push.h"
@@ -25,11 +26,11 @@ namespace podctl {
 namespace {
 
 // Everything on stdin; ends early on an interrupt, which is no end of a read (SA_RESTART).
-Result<std::string> ReadInput(Wiring& wiring) {
+Result<std::string> ReadInput(const Interrupt& interrupt) {
   std::string text;
   std::array<char, 65536> buffer{};
   while (true) {
-    if (wiring.interrupt().requested()) return MakeError(ErrorCode::kCancelled, "interrupted");
+    if (interrupt.requested()) return MakeError(ErrorCode::kCancelled, "interrupted");
     constexpr int kLookMs = 100;
     pollfd input{STDIN_FILENO, POLLIN, 0};
     const int ready = poll(&input, 1, kLookMs);
@@ -48,17 +49,11 @@ Result<std::string> ReadInput(Wiring& wiring) {
   }
 }
 
-Result<State> ReadPushed(Wiring& wiring, const std::string& file) {
-  const bool is_input = file == "-";
-  auto text = is_input ? ReadInput(wiring) : wiring.files().Read(file, kMaxStateBytes);
-  if (!text) return text.error();
-  return StateFromJson(*text, is_input ? "stdin" : file, wiring.kinds().remembered);
-}
-
 }  // namespace
 
 int RunStatePull(Wiring& wiring) {
-  StateAccess access(wiring, wiring.StatePath());
+  Reporter& reporter = wiring.reporter();
+  StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
   if (!access.Load()) return access.exit_code();
   // Nothing stored: nothing on stdout, as terraform does.
   if (access.edit().exists()) wiring.streams().out << StateToJson(access.state()) << std::flush;
@@ -67,10 +62,15 @@ int RunStatePull(Wiring& wiring) {
 
 int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
   // Read before the lock is taken: stdin may take its time.
-  auto pushed = ReadPushed(wiring, options.file);
-  if (!pushed) return wiring.reporter().ShowFailure(pushed.error());
-  StateAccess access(wiring, wiring.StatePath());
-  if (!access.Lock("state push")) return access.exit_code();
+  Reporter& reporter = wiring.reporter();
+  const bool is_input = options.file == "-";
+  auto text =
+      is_input ? ReadInput(wiring.interrupt()) : wiring.files().Read(options.file, kMaxStateBytes);
+  if (!text) return reporter.ShowFailure(text.error());
+  auto pushed = StateFromJson(*text, is_input ? "stdin" : options.file, wiring.kinds().remembered);
+  if (!pushed) return reporter.ShowFailure(pushed.error());
+  StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
+  if (!access.Lock(wiring.lock_request("state push"))) return access.exit_code();
   if (!(options.force ? access.LoadOrSetAside() : access.Load())) return access.exit_code();
   const Snapshot stored{
       access.edit().exists() ? std::optional<State>(access.state()) : std::nullopt,
@@ -87,7 +87,7 @@ int RunStatePush(Wiring& wiring, const StatePushOptions& options) {
     value.Set("serial", state.serial);
     return value;
   };
-  wiring.reporter().Document(document, [&](Streams& streams) {
+  reporter.Document(document, [&](Streams& streams) {
     streams.out << fmt::format("Pushed to {}: serial {}, {}.\n", access.edit().store().Where(),
                                state.serial, Plural(Pods(state).size(), "pod"));
   });

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "cmd/wiring.h"
-
 namespace podctl {
+
+class Wiring;
 
 int RunStatePull(Wiring& wiring);
 

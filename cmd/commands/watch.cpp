@@ -34,9 +34,10 @@ struct WatchOptions {
 // What a watch says, in words.
 class Telling final : public WatchListener {
  public:
-  Telling(Wiring& wiring, const WatchOptions& options)
-      : wiring_(wiring),
-        reporter_(wiring.reporter()),
+  Telling(Reporter& reporter, Streams& streams, FileSystem& files, const WatchOptions& options)
+      : reporter_(reporter),
+        streams_(streams),
+        files_(files),
         options_(options),
         account_(reporter_.Watch()) {}
 
@@ -88,7 +89,7 @@ class Telling final : public WatchListener {
     SayThatItWaits();
   }
   void OnFailures(const ExecuteResult& result) override {
-    reporter_.Show(FailureDiagnostics(wiring_.files(), result));
+    reporter_.Show(FailureDiagnostics(files_, result));
     SayThatItWaits();
   }
   void OnSaveError(const ExecuteResult& result) override { ShowSaveError(reporter_, result); }
@@ -114,7 +115,7 @@ class Telling final : public WatchListener {
     if (!done.empty()) Say("done: " + Join(done, ", "));
   }
   void OnLeave() override {
-    wiring_.streams().out << std::flush;
+    streams_.out << std::flush;
     _exit(kInterruptedExitCode);
   }
 
@@ -123,26 +124,27 @@ class Telling final : public WatchListener {
     Say(options_.once ? "nothing more is done" : "nothing more is done until that is over");
   }
 
-  Wiring& wiring_;
   Reporter& reporter_;
+  Streams& streams_;
+  FileSystem& files_;
   const WatchOptions& options_;
   const std::unique_ptr<WatchAccount> account_;
 };
 
 int RunWatch(Wiring& wiring, const WatchOptions& options) {
-  wiring.reporter().Begin();
+  Reporter& reporter = wiring.reporter();
+  reporter.Begin();
   PlanOptions plan;
   plan.targets = options.targets;
-  PlanWishes wishes = WishesFor(wiring, std::move(plan), "watch");
+  PlanWishes wishes = wiring.plan_wishes(std::move(plan), "watch");
   wishes.will_enter = true;
   wishes.keep_stored = true;
-  const PlanDoors plan_doors = wiring.plan_doors();
-  const ApplyDoors apply_doors{plan_doors.entry, wiring.steps(),  wiring.clock(),
-                               wiring.random(),  plan_doors.stop, wiring.interrupt().leave()};
   ExecuteOptions execute;
   execute.parallelism = wiring.options().parallelism;
   execute.wait_for_capacity = false;  // the next round looks again, and the lock is free meanwhile
-  Telling telling(wiring, options);
+  Telling telling(reporter, wiring.streams(), wiring.files(), options);
+  const PlanDoors plan_doors = wiring.plan_doors();
+  const ApplyDoors apply_doors = wiring.apply_doors();
   WatchSession session(plan_doors, apply_doors, wishes, execute, telling);
   WatchPace pace;
   pace.interval = options.interval;
@@ -154,7 +156,7 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
     case RoundEnd::kWrongUsage:
     case RoundEnd::kFailed:
     case RoundEnd::kBlocked:
-      return wiring.reporter().FailedExitCode();
+      return reporter.FailedExitCode();
     case RoundEnd::kNothing:
     case RoundEnd::kActed:
       break;

@@ -62,7 +62,7 @@ void Show(Wiring& wiring, const JobSpec& job, const LaunchPod* pod, const Launch
 int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
   const PodSpec* pod_spec = FindDeclaredPod(spec, job.pod);
   PODCTL_CHECK(pod_spec != nullptr);
-  auto stored = wiring.OpenStore(wiring.StatePath(spec))->Load();
+  auto stored = wiring.OpenStore(wiring.state_choice().For(spec))->Load();
   if (!stored) return wiring.reporter().ShowFailure(stored.error());
   const State state = std::move(stored->state).value_or(State{});
   const PodRecord* record = Pods(state).Get(PodAddress(job.pod));
