@@ -11,6 +11,7 @@
 #include "plans/kinds/kinds.h"
 #include "plans/session/apply.h"
 #include "plans/session/google_login.h"
+#include "plans/session/known_pods.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/gcp/gcloud_config.h"
@@ -258,6 +259,21 @@ ApplyDoors Wiring::apply_doors() {
   return {entry_doors(), steps(), clock(), random(), interrupt_.drain(), interrupt_.leave()};
 }
 
+PodDoors Wiring::pod_doors() {
+  return {entry_doors(),
+          provider(),
+          known_hosts(),
+          [this] { return OpenStore(); },
+          PlaceFlags(options_),
+          [this] { return LockFor("exec"); },
+          interrupt_.drain(),
+          [this](const std::string& remark) { reporter().Note(remark); },
+          [this](const Error& why) {
+            streams_.err << fmt::format(
+                "The host keys seen for the first time could not be remembered: {}\n", why.message);
+          }};
+}
+
 PlanWishes Wiring::plan_wishes(PlanOptions plan, const std::string& operation) {
   PlanWishes wishes;
   wishes.load = SpecOptions();
@@ -308,10 +324,14 @@ StateChoice Wiring::state_choice() const {
   return {LikelyStatePath(), !options_.state.empty()};
 }
 
+Spec Wiring::ReadSpec(Diagnostics& problems) {
+  return LoadSpec(SpecOptions(), files(), environment(), problems);
+}
+
 std::string Wiring::StatePath() {
   if (!options_.state.empty()) return options_.state;
   Diagnostics ignored;
-  return state_choice().For(LoadSpec(SpecOptions(), files(), environment(), ignored));
+  return state_choice().For(ReadSpec(ignored));
 }
 
 std::string Wiring::LikelyStatePath() const {
@@ -342,7 +362,7 @@ Result<void> Wiring::CheckStatePlace() {
   }
   if (elsewhere.empty()) return {};
   Diagnostics ignored;
-  if (!LoadSpec(SpecOptions(), files(), environment(), ignored).state.empty()) return {};
+  if (!ReadSpec(ignored).state.empty()) return {};
   return MakeError(
       ErrorCode::kFailedPrecondition,
       fmt::format("it is not clear which state is meant: {} in the current folder{}, or {}",

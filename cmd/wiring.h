@@ -10,6 +10,7 @@
 #include "cmd/interrupt.h"
 #include "cmd/options.h"
 #include "cmd/streams.h"
+#include "plans/fleet/stops.h"
 #include "plans/session/plan.h"
 #include "plans/spec/loader.h"
 #include "providers/bootstrap/step_runner.h"
@@ -32,6 +33,7 @@ struct Endpoint;
 }  // namespace gcp
 class Reporter;
 struct ApplyDoors;
+struct PodDoors;
 
 class Wiring {
  public:
@@ -45,6 +47,7 @@ class Wiring {
   // The one of `--markdown`, for a command that has that; before anything is said.
   void SpeakMarkdown();
   Interrupt& interrupt() { return interrupt_; }
+  Stops stops() const { return {interrupt_.drain(), interrupt_.leave()}; }
   FileSystem& files();
   const Environment& environment();
   Clock& clock();
@@ -71,27 +74,27 @@ class Wiring {
   EntryDoors entry_doors();
   PlanDoors plan_doors();
   ApplyDoors apply_doors();
+  PodDoors pod_doors();
 
   // What the flags of every command say. `operation`: for the lock; empty: none is wanted.
   PlanWishes plan_wishes(PlanOptions plan, const std::string& operation = {});
   // With --lock-timeout; who waits is told so.
   LockRequest lock_request(const std::string& operation);
   LoadOptions SpecOptions();
+  Spec ReadSpec(Diagnostics& problems);
   KnownKinds kinds() const;
   // Where the state is, for commands that need no spec: --state, else the spec's `state:` (problems
   // elsewhere in the spec do not matter here), else podctl.state.json beside the one file or in the
   // one folder that -f names; in the current folder when it names several.
   std::string StatePath();
-  // The same for a spec that was loaded.
-  StateChoice state_choice() const;
+  StateChoice state_choice() const;  // the same, for who has loaded the spec
   // An error where several -f leave two states to choose from, and nobody said which.
   Result<void> CheckStatePlace();
-
-  LockInfo LockFor(const std::string& operation) const;
 
  private:
   struct Parts;
   std::string LikelyStatePath() const;
+  LockInfo LockFor(const std::string& operation) const;
   Result<gcp::RestClient*> Beside(std::optional<gcp::RestClient>& client, const char* variable,
                                   const char* of_google, const char* of_machine);
   std::string FolderOfSpec(const std::string& path) const;

@@ -1,6 +1,8 @@
 #include "cmd/commands/apply.h"
 
-#include <cstdlib>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,16 +13,21 @@
 #include "cmd/commands/ask.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/execute_report.h"
+#include "cmd/commands/jobs.h"
 #include "cmd/commands/plan_flags.h"
 #include "cmd/commands/plan_run.h"
-#include "cmd/commands/run/autostart.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
+#include "cmd/views/job_view.h"
+#include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
 #include "plans/engine/executor.h"
 #include "plans/session/affected_jobs.h"
 #include "plans/session/apply.h"
+#include "plans/session/due_jobs.h"
 #include "plans/session/saved_plan.h"
+#include "providers/base/text.h"
+#include "providers/os/this_process.h"
 
 namespace podctl {
 namespace {
@@ -107,6 +114,44 @@ class Applying final : public ApplyListener {
   const bool input_;
   int code_ = 0;
   std::unique_ptr<EventSink> progress_;
+};
+
+// What is seen of the jobs that are started then.
+class Starting final : public DueJobsListener {
+ public:
+  Starting(const KnownPods& pods, Reporter& reporter, Streams& streams, Clock& clock)
+      : pods_(pods), reporter_(reporter), streams_(streams), clock_(clock) {}
+
+  std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) override {
+    const auto remember = [this, address](const std::map<int, HostKeyText>& learned) {
+      pods_.Remember(address, learned);
+    };
+    return std::make_unique<RoundView>(streams_, clock_, remember);
+  }
+  void OnNews(const PrepareNews& news) override { ShowRemark(streams_, PrepareNewsText(news)); }
+  void OnStart(const DetachedStart& start, const StartNews& news) override {
+    TellStart(start, news, streams_);
+  }
+  void OnRunsAlready(const JobSpec& job) override {
+    reporter_.Note(fmt::format("Job {} runs on pod.{} already.", job.name, job.pod));
+  }
+  void OnStarted(const JobSpec& job) override {
+    reporter_.Note(fmt::format(
+        "Job {} started on pod.{}. Watch it with: podctl logs {} {}{} --follow", job.name, job.pod,
+        job.pod, job.name, job.workers.empty() ? "" : " --worker " + ShellQuote(job.workers)));
+  }
+  void OnNotStarted(const JobSpec& job, const DetachReport& why) override {
+    if (!why.report.Whole()) ShowStart(why, pods_, reporter_, streams_);
+    reporter_.Note(
+        fmt::format("Job {} could not be started. Once that is mended: podctl run {} --detach",
+                    job.name, job.name));
+  }
+
+ private:
+  const KnownPods& pods_;
+  Reporter& reporter_;
+  Streams& streams_;
+  Clock& clock_;
 };
 
 // nullopt after having shown why there is none.
@@ -220,7 +265,11 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   }
   if (end.result.interrupted) return kInterruptedExitCode;
   run->lock.reset();  // what is started asks the state for its pod
-  const bool started = destroy || StartDueJobs(wiring, *run, end.result);
+  const KnownPods pods(wiring.pod_doors());
+  Starting starting(pods, reporter, wiring.streams(), wiring.clock());
+  const DueJobDoors due{pods, wiring.ssh(), wiring.files(), wiring.random(), wiring.stops()};
+  const bool started =
+      destroy || StartDueJobs(due, *run, end.result, UserName() + "@" + HostName(), starting);
   if (reporter.interrupted()) return kInterruptedExitCode;
   if (!end.result.ok() || !started) return 1;
   return options.detailed_exitcode ? 2 : 0;

@@ -7,7 +7,6 @@
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/pod_rounds.h"
-#include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/doctor_view.h"
@@ -24,32 +23,34 @@ struct DoctorOptions {
 
 // Exit code 0 when all is well, 1 when something is not.
 int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
-  auto record = FindRecord(wiring, options.pod);
-  if (!record) return wiring.reporter().ShowFailure(record.error());
+  Reporter& reporter = wiring.reporter();
+  const KnownPods pods(wiring.pod_doors());
+  auto record = pods.Record(options.pod);
+  if (!record) return reporter.ShowFailure(record.error());
   DoctorReport report;
   report.pod = BarePodName(options.pod);
   auto provider = wiring.provider();
-  if (!provider) return wiring.reporter().ShowFailure(provider.error());
+  if (!provider) return reporter.ShowFailure(provider.error());
   const auto node = LookAtNode(**provider, wiring.interrupt().drain(), *record, &report);
-  if (!node && report.findings.empty()) return wiring.reporter().ShowFailure(node.error());
+  if (!node && report.findings.empty()) return reporter.ShowFailure(node.error());
   if (node) {
     TakeObserved(*node, &*record);
     // A dead node has no workers that could answer.
     if (CheckUsable(report.pod, *record)) {
-      auto target = TargetOf(wiring, report.pod, *std::move(record));
-      if (!target) return wiring.reporter().ShowFailure(target.error());
+      auto target = pods.TargetOf(report.pod, *std::move(record));
+      if (!target) return reporter.ShowFailure(target.error());
       auto chosen = SelectWorkers(*target, options.workers, "all");
-      if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
-      PodRounds rounds(wiring, target->address);
+      if (!chosen) return reporter.ShowFailure(chosen.error());
+      PodRounds rounds(pods, target->address, wiring.streams(), wiring.clock(), wiring.ssh(),
+                       wiring.stops());
       LookAtWorkers(*rounds, wiring.clock(), *node, *chosen, &report);
     }
   }
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
-  wiring.reporter().Document([&] { return DoctorDocument(report); },
-                             [&](Streams& streams) {
-                               streams.out
-                                   << DoctorText(report, streams.color && streams.out_is_terminal);
-                             });
+  if (reporter.interrupted()) return kInterruptedExitCode;
+  reporter.Document([&] { return DoctorDocument(report); },
+                    [&](Streams& streams) {
+                      streams.out << DoctorText(report, streams.color && streams.out_is_terminal);
+                    });
   return report.Healthy() ? 0 : 1;
 }
 

@@ -11,7 +11,6 @@
 #include "cmd/commands/ask.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/pod_rounds.h"
-#include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/drain_view.h"
@@ -39,33 +38,35 @@ Approval ApprovalOf(const std::string& what) {
 }
 
 int RunDrain(Wiring& wiring, const DrainOptions& options) {
-  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
-  const std::string pod = BarePodName(options.pod);
-  PodRounds rounds(wiring, chosen->target.address);
-  const DrainSurvey survey = SurveyLeftovers(*rounds, chosen->workers, options.with_jobs);
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
-  ShowSilent(wiring, survey.answers);
-  const bool nothing = survey.leftovers.empty();
+  Reporter& reporter = wiring.reporter();
   Streams& streams = wiring.streams();
+  const KnownPods pods(wiring.pod_doors());
+  const auto chosen = pods.Choose(options.pod, options.workers);
+  if (!chosen) return reporter.ShowFailure(chosen.error());
+  const std::string pod = BarePodName(options.pod);
+  PodRounds rounds(pods, chosen->target.address, streams, wiring.clock(), wiring.ssh(),
+                   wiring.stops());
+  const DrainSurvey survey = SurveyLeftovers(*rounds, chosen->workers, options.with_jobs);
+  if (reporter.interrupted()) return kInterruptedExitCode;
+  ShowSilent(survey.answers, pods, streams);
+  const bool nothing = survey.leftovers.empty();
   if (!streams.json) streams.out << LeftoversText(survey.leftovers) << std::flush;
   const std::string what = LeftoversWords(survey.leftovers);
   if (nothing || options.dry_run) {
-    wiring.reporter().Document(
+    reporter.Document(
         [&] { return DrainDocument(pod, survey.leftovers, nullptr, options.dry_run); },
         [&](Streams&) { streams.out << (nothing ? "Nothing to drain." : what + ".") << "\n"; });
     return survey.Whole() ? 0 : 1;
   }
   if (!options.auto_approve) {
-    const int code = Approve(ApprovalOf(what), wiring.options().input, wiring.reporter(), streams);
+    const int code = Approve(ApprovalOf(what), wiring.options().input, reporter, streams);
     if (code != 0) return code;
   }
   const auto grace = std::chrono::ceil<std::chrono::seconds>(options.grace.value_or(kEndingGrace));
   const DrainOutcome outcome = EndLeftovers(*rounds, survey.leftovers, grace);
-  wiring.reporter().Document(
-      [&] { return DrainDocument(pod, survey.leftovers, &outcome, false); },
-      [&](Streams&) { streams.out << DrainedText(survey.leftovers, outcome); });
-  ShowSilent(wiring, outcome.answers);
+  reporter.Document([&] { return DrainDocument(pod, survey.leftovers, &outcome, false); },
+                    [&](Streams&) { streams.out << DrainedText(survey.leftovers, outcome); });
+  ShowSilent(outcome.answers, pods, streams);
   return survey.Whole() && !outcome.something_left ? 0 : 1;
 }
 

@@ -11,6 +11,7 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
+#include "cmd/wiring.h"
 #include "plans/fleet/exec/variables.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
@@ -24,19 +25,6 @@ std::string KillWords(const std::string& pod, const std::string& job) {
   return fmt::format("{}@{}: podctl kill {} {}", UserName(), HostName(), pod, job);
 }
 
-void TellNews(Wiring& wiring, const StartNews& news, const DetachedStart& start) {
-  const WorkerAccess& any = start.workers.front();
-  if (!news.already.empty()) {
-    wiring.streams().err << fmt::format(
-        "It runs on {} already; the others are started.\n",
-        WorkersName(any.pod, {news.already.begin(), news.already.end()}, any.per_slice));
-  }
-  if (news.most) {
-    wiring.streams().err << TooFewAtOnce(start.workers, *news.most)
-                         << ": the job begins on some workers before it does on others.\n";
-  }
-}
-
 // Of a job that others of the pod do not have, `logs` is to be told on whom it runs.
 std::string ChoiceFlag(const PodTarget& target, const DetachedStart& start) {
   if (start.workers.size() >= target.workers.size()) return "";
@@ -45,63 +33,82 @@ std::string ChoiceFlag(const PodTarget& target, const DetachedStart& start) {
   return " --worker " + ShellQuote(FormatWorkers(numbers, start.workers.front().per_slice));
 }
 
-int ShowStarted(Wiring& wiring, const PodTarget& target, const DetachedStart& start,
-                const StartReport& report) {
-  const WorkerAccess& any = start.workers.front();
-  const bool whole = report.Whole();
-  wiring.reporter().Document(
-      [&] { return StartedDocument(start.name, any.pod, report); },
-      [&](Streams& streams) {
-        streams.out << StartedText(start.name, any.pod, any.per_slice, report);
-        streams.err << (whole ? fmt::format("Watch it with: podctl logs {} {}{} --follow\n",
-                                            any.pod, start.name, ChoiceFlag(target, start))
-                              : fmt::format("The same command again starts what is missing; "
-                                            "`podctl kill {} {}` ends the rest.\n",
-                                            any.pod, start.name));
-      });
-  return whole ? 0 : 1;
-}
-
 }  // namespace
 
-int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart& start, bool tell) {
-  PodRounds rounds(wiring, target.address);
-  const StartReport report = StartJob(*rounds, wiring.random(), start, [&](const StartNews& news) {
-    TellNews(wiring, news, start);
-  });
+void TellStart(const DetachedStart& start, const StartNews& news, Streams& streams) {
+  const WorkerAccess& any = start.workers.front();
+  if (!news.already.empty()) {
+    streams.err << fmt::format(
+        "It runs on {} already; the others are started.\n",
+        WorkersName(any.pod, {news.already.begin(), news.already.end()}, any.per_slice));
+  }
+  if (news.most) {
+    streams.err << TooFewAtOnce(start.workers, *news.most)
+                << ": the job begins on some workers before it does on others.\n";
+  }
+}
+
+int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporter,
+              Streams& streams) {
+  if (const auto& why = done.hindrance) {
+    if (why->error) return reporter.ShowFailure(*why->error);
+    ShowSilent(why->answers, pods, streams);
+    return reporter.FailedExitCode();
+  }
+  const StartReport& report = done.report;
   if (report.interrupted) return kInterruptedExitCode;
-  ShowSilent(wiring, report.answers);
-  if (report.refusal) return wiring.reporter().ShowFailure(*report.refusal);
-  const int code = tell || !report.Whole() ? ShowStarted(wiring, target, start, report) : 0;
-  return wiring.interrupt().requested() ? kInterruptedExitCode : code;
+  ShowSilent(report.answers, pods, streams);
+  if (report.refusal) return reporter.ShowFailure(*report.refusal);
+  const std::string& job = done.start.name;
+  const WorkerAccess& any = done.start.workers.front();
+  reporter.Document(
+      [&] { return StartedDocument(job, any.pod, report); },
+      [&](Streams&) {
+        streams.out << StartedText(job, any.pod, any.per_slice, report);
+        streams.err << (report.Whole()
+                            ? fmt::format("Watch it with: podctl logs {} {}{} --follow\n", any.pod,
+                                          job, ChoiceFlag(done.target, done.start))
+                            : fmt::format("The same command again starts what is missing; "
+                                          "`podctl kill {} {}` ends the rest.\n",
+                                          any.pod, job));
+      });
+  if (reporter.interrupted()) return kInterruptedExitCode;
+  return report.Whole() ? 0 : 1;
 }
 
 int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
+  Reporter& reporter = wiring.reporter();
+  Streams& streams = wiring.streams();
   auto variables = ReadVariables(exec.env, wiring.environment());
-  if (!variables) return wiring.reporter().ShowFailure(variables.error());
-  if (!workers::IsJobName(exec.detach))
-    return wiring.reporter().ShowFailure(BadJobName(exec.detach));
-  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
-  const auto record = FindRecord(wiring, options.pod);
-  if (!record) return wiring.reporter().ShowFailure(record.error());
-  const PodTarget& target = chosen->target;
-  variables->insert(target.exec_env.begin(), target.exec_env.end());
-  return StartOnWorkers(
-      wiring, target,
-      StartOfCommand(exec.detach, BarePodName(options.pod), *record, chosen->workers,
-                     RemoteCommand(options.command, {}), *variables),
-      true);
+  if (!variables) return reporter.ShowFailure(variables.error());
+  if (!workers::IsJobName(exec.detach)) return reporter.ShowFailure(BadJobName(exec.detach));
+  const KnownPods pods(wiring.pod_doors());
+  const auto chosen = pods.Choose(options.pod, options.workers);
+  if (!chosen) return reporter.ShowFailure(chosen.error());
+  const auto record = pods.Record(options.pod);
+  if (!record) return reporter.ShowFailure(record.error());
+  DetachReport done{.target = chosen->target};
+  variables->insert(done.target.exec_env.begin(), done.target.exec_env.end());
+  done.start = StartOfCommand(exec.detach, BarePodName(options.pod), *record, chosen->workers,
+                              RemoteCommand(options.command, {}), *variables);
+  PodRounds rounds(pods, done.target.address, streams, wiring.clock(), wiring.ssh(),
+                   wiring.stops());
+  done.report = StartJob(*rounds, wiring.random(), done.start,
+                         [&](const StartNews& news) { TellStart(done.start, news, streams); });
+  return ShowStart(done, pods, reporter, streams);
 }
 
 int RunJobs(Wiring& wiring, const JobsOptions& options) {
-  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
-  PodRounds rounds(wiring, chosen->target.address);
+  Reporter& reporter = wiring.reporter();
+  const KnownPods pods(wiring.pod_doors());
+  const auto chosen = pods.Choose(options.pod, options.workers);
+  if (!chosen) return reporter.ShowFailure(chosen.error());
+  PodRounds rounds(pods, chosen->target.address, wiring.streams(), wiring.clock(), wiring.ssh(),
+                   wiring.stops());
   const JobsReport report = ListJobs(*rounds, chosen->workers, "");
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
-  ShowSilent(wiring, report.answers);
-  wiring.reporter().Document(
+  if (reporter.interrupted()) return kInterruptedExitCode;
+  ShowSilent(report.answers, pods, wiring.streams());
+  reporter.Document(
       [&] { return JobsDocument(BarePodName(options.pod), report.found); },
       [&](Streams& streams) {
         const bool any = std::any_of(report.found.begin(), report.found.end(),
@@ -115,28 +122,30 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
 }
 
 int RunKill(Wiring& wiring, const KillOptions& options) {
+  Reporter& reporter = wiring.reporter();
   const std::string pod = BarePodName(options.pod);
-  if (!workers::IsJobName(options.job))
-    return wiring.reporter().ShowFailure(BadJobName(options.job));
-  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
+  if (!workers::IsJobName(options.job)) return reporter.ShowFailure(BadJobName(options.job));
+  const KnownPods pods(wiring.pod_doors());
+  const auto chosen = pods.Choose(options.pod, options.workers);
+  if (!chosen) return reporter.ShowFailure(chosen.error());
   workers::JobKill kill{options.job, std::nullopt, KillWords(pod, options.job)};
   if (options.grace) kill.grace = std::chrono::ceil<std::chrono::seconds>(*options.grace);
-  PodRounds rounds(wiring, chosen->target.address);
+  PodRounds rounds(pods, chosen->target.address, wiring.streams(), wiring.clock(), wiring.ssh(),
+                   wiring.stops());
   const KillReport report = KillJob(*rounds, chosen->workers, kill);
-  ShowSilent(wiring, report.answers);
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  ShowSilent(report.answers, pods, wiring.streams());
+  if (reporter.interrupted()) return kInterruptedExitCode;
   const bool all = AllAnswered(report.answers);
   if (!report.known && all) {
-    return wiring.reporter().ShowFailure(
+    return reporter.ShowFailure(
         MakeError(ErrorCode::kNotFound, fmt::format("there is no job `{}` on {}", options.job, pod),
                   fmt::format("`podctl jobs {}` lists them.", pod)));
   }
-  wiring.reporter().Document([&] { return JobsDocument(pod, report.found); },
-                             [&](Streams& streams) {
-                               streams.out << KilledText(options.job, pod,
-                                                         chosen->workers.front().per_slice, report);
-                             });
+  reporter.Document([&] { return JobsDocument(pod, report.found); },
+                    [&](Streams& streams) {
+                      streams.out << KilledText(options.job, pod, chosen->workers.front().per_slice,
+                                                report);
+                    });
   return report.runs || !all ? 1 : 0;
 }
 

@@ -5,24 +5,28 @@
 #include <optional>
 #include <string>
 
-#include "cmd/commands/pod_target.h"
-#include "cmd/wiring.h"
+#include "cmd/reporter.h"
+#include "cmd/streams.h"
 #include "plans/fleet/exec/options.h"
-#include "plans/fleet/jobs.h"
+#include "plans/fleet/run/supervise.h"
+#include "plans/session/known_pods.h"
 
 namespace podctl {
 
+class Wiring;
+
 // Starts the command of `exec --detach`.
 int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec);
-// Starts a job, and shows what came of it; without `tell` only what went wrong. The exit code.
-int StartOnWorkers(Wiring& wiring, const PodTarget& target, const DetachedStart& start, bool tell);
+// What is worth a word before a start.
+void TellStart(const DetachedStart& start, const StartNews& news, Streams& streams);
+// Shows what came of it; the exit code.
+int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporter,
+              Streams& streams);
 
 struct JobsOptions {
   std::string pod;
   std::string workers;  // --worker; empty: all
 };
-
-int RunJobs(Wiring& wiring, const JobsOptions& options);
 
 struct KillOptions {
   std::string pod;

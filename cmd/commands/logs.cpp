@@ -7,11 +7,11 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/log_view.h"
 #include "cmd/wiring.h"
+#include "plans/session/known_pods.h"
 
 namespace podctl {
 namespace {
@@ -28,13 +28,15 @@ struct LogsOptions {
 // With `follow` until the job has ended on all chosen workers, with its exit code: theirs when they
 // agree, else 1. A worker whose connection breaks is taken up again where it stopped.
 int RunLogs(Wiring& wiring, const LogsOptions& options) {
+  Reporter& reporter = wiring.reporter();
   if (!workers::IsJobName(options.job)) {
-    return wiring.reporter().ShowFailure(
+    return reporter.ShowFailure(
         MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` is no name of a job", options.job),
                   fmt::format("`podctl jobs {}` lists them.", options.pod)));
   }
-  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers);
-  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
+  const KnownPods pods(wiring.pod_doors());
+  const auto chosen = pods.Choose(options.pod, options.workers);
+  if (!chosen) return reporter.ShowFailure(chosen.error());
   workers::LogRequest request;
   request.name = options.job;
   request.follow = options.follow;
@@ -46,8 +48,8 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
                   fmt::format("{}.{}", chosen->target.address, options.job));
   const LogsReport report = ReadLogs(wiring.ssh(), wiring.clock(), places, chosen->workers, request,
                                      options.resume, view, stop.get_token());
-  RememberHostKeys(wiring, chosen->target.address, report.learned);
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  pods.Remember(chosen->target.address, report.learned);
+  if (reporter.interrupted()) return kInterruptedExitCode;
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
   view.ShowEnds(chosen->workers, report.ends, options.job);
   return report.ExitCode();

@@ -5,18 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "cmd/streams.h"
 #include "cmd/views/round_view.h"
-#include "cmd/wiring.h"
+#include "plans/fleet/stops.h"
 #include "plans/fleet/worker_round.h"
+#include "plans/session/known_pods.h"
+#include "providers/os/clock.h"
 
 namespace podctl {
 
 class PodRounds {
  public:
-  // `address`: of the pod whose record gets the host keys. `wiring` is lent.
-  PodRounds(Wiring& wiring, const std::string& address);
+  // `address`: of the pod whose record gets the host keys. The doors are lent.
+  PodRounds(const KnownPods& pods, const std::string& address, Streams& streams, Clock& clock,
+            ssh::Transport& transport, const Stops& stops)
+      : view_(streams, clock,
+              [&pods, address](const std::map<int, HostKeyText>& learned) {
+                pods.Remember(address, learned);
+              }),
+        rounds_(transport, view_, stops.drain, stops.leave) {}
   WorkerRounds& operator*() { return rounds_; }
-  WorkerRounds* operator->() { return &rounds_; }
 
  private:
   RoundView view_;
@@ -25,6 +33,6 @@ class PodRounds {
 
 // Workers of whom there is no answer, on standard error, and what may help them: "2 of 4 workers
 // failed: …".
-void ShowSilent(Wiring& wiring, const std::vector<WorkerAnswer>& answers);
+void ShowSilent(const std::vector<WorkerAnswer>& answers, const KnownPods& pods, Streams& streams);
 
 }  // namespace podctl

@@ -6,10 +6,10 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/pod_target.h"
-#include "cmd/commands/refused_key.h"
 #include "cmd/context.h"
-#include "cmd/reporter.h"
+#include "cmd/interrupt.h"
+#include "cmd/wiring.h"
+#include "plans/fleet/exec/options.h"
 #include "providers/ssh/interactive.h"
 #include "providers/ssh/openssh_shell.h"
 
@@ -19,67 +19,71 @@ namespace {
 constexpr int kUnheard = 141;     // what a shell shows for who died of SIGPIPE
 constexpr int kSignalBase = 128;  // what a shell adds to a signal's number; its name is shown
 
-Result<ssh::WorkerResult> RunSession(Wiring& wiring, const WorkerAccess& worker,
+Result<ssh::WorkerResult> RunSession(const TerminalDoors& doors, const WorkerAccess& worker,
                                      const std::string& command, std::optional<bool> tty) {
   ssh::ShellOptions shell;
   shell.command = command;
   if (worker.use_openssh) {
     shell.tty = tty.value_or(ssh::LocalTerminal().IsTerminal());
-    wiring.streams().out << std::flush;
-    return ssh::RunShellByProgram(worker, shell, wiring.environment(), wiring.interrupt().drain());
+    doors.streams.out << std::flush;
+    return ssh::RunShellByProgram(worker, shell, doors.environment, doors.stop);
   }
-  auto identities = wiring.keyring().For(worker.identity_file);
+  auto identities = doors.keyring.For(worker.identity_file);
   if (!identities) return identities.error();
   ssh::LocalTerminal terminal;
   shell.tty = tty.value_or(terminal.IsTerminal());
   if (const char* term = std::getenv("TERM"); term != nullptr && *term != '\0') shell.term = term;
   shell.on_trouble = [&](const std::string& text) {
-    wiring.streams().err << fmt::format("{}: {}; trying again\n", worker.Name(), text);
+    doors.streams.err << fmt::format("{}: {}; trying again\n", worker.Name(), text);
   };
-  return ssh::RunShell(worker, *identities, shell, terminal, wiring.clock(), wiring.random(),
-                       wiring.interrupt().drain());
+  return ssh::RunShell(worker, *identities, shell, terminal, doors.clock, doors.random, doors.stop);
 }
 
 }  // namespace
 
-std::optional<int> RunOnTerminal(Wiring& wiring, const PodTarget& target,
+std::optional<int> RunOnTerminal(const TerminalDoors& doors, const std::string& address,
                                  const WorkerAccess& worker, const std::string& command,
                                  std::optional<bool> tty) {
-  const auto session = RunSession(wiring, worker, command, tty);
+  const auto session = RunSession(doors, worker, command, tty);
   if (!session) {
-    wiring.reporter().ShowError("", session.error());
+    doors.reporter.ShowError("", session.error());
     return std::nullopt;
   }
   const ssh::WorkerResult& result = *session;
   if (result.learned_host_key) {
-    RememberHostKeys(wiring, target.address, {{worker.index, *result.learned_host_key}});
+    doors.pods.Remember(address, {{worker.index, *result.learned_host_key}});
   }
   switch (result.outcome) {
     case ssh::Outcome::kExited:
       return result.exit_code;
     case ssh::Outcome::kSignaled:
-      wiring.streams().err << fmt::format("{}: ended by signal {}\n", worker.Name(), result.signal);
+      doors.streams.err << fmt::format("{}: ended by signal {}\n", worker.Name(), result.signal);
       return kSignalBase + 1;
     case ssh::Outcome::kCancelled:
-      return wiring.interrupt().requested() ? kInterruptedExitCode : kUnheard;
+      return doors.reporter.interrupted() ? kInterruptedExitCode : kUnheard;
     default:
-      wiring.reporter().ShowError(
-          "",
-          MakeError(ErrorCode::kUnavailable, fmt::format("{}: {}", worker.Name(), result.message),
-                    result.outcome == ssh::Outcome::kAuthRefused
-                        ? RefusedKeyAdvice(wiring, worker.pod)
-                        : std::string()));
+      doors.reporter.ShowError("", MakeError(ErrorCode::kUnavailable,
+                                             fmt::format("{}: {}", worker.Name(), result.message),
+                                             result.outcome == ssh::Outcome::kAuthRefused
+                                                 ? doors.pods.RefusedKeyAdvice(worker.pod)
+                                                 : std::string()));
       return std::nullopt;
   }
 }
 
+namespace {
+
+// Exits with the remote side's code, or as every command does that failed when there was no
+// session.
 int RunSsh(Wiring& wiring, const PodOptions& options) {
-  const auto chosen = ChooseWorkers(wiring, options.pod, options.workers, "0");
-  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
+  Reporter& reporter = wiring.reporter();
+  const KnownPods pods(wiring.pod_doors());
+  const auto chosen = pods.Choose(options.pod, options.workers, "0");
+  if (!chosen) return reporter.ShowFailure(chosen.error());
   if (chosen->workers.size() != 1) {
-    return wiring.reporter().ShowFailure(MakeError(ErrorCode::kInvalidArgument,
-                                                   "a shell is opened on one worker only",
-                                                   "`podctl exec` runs a command on several."));
+    return reporter.ShowFailure(MakeError(ErrorCode::kInvalidArgument,
+                                          "a shell is opened on one worker only",
+                                          "`podctl exec` runs a command on several."));
   }
   // The program ssh says only that it knows no key.
   const WorkerAccess& worker = chosen->workers.front();
@@ -95,8 +99,16 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
   }
   std::optional<bool> tty = options.tty;
   if (options.command.empty() && !options.tty) tty.reset();
-  return RunOnTerminal(wiring, chosen->target, worker, command, tty)
-      .value_or(wiring.reporter().FailedExitCode());
+  const TerminalDoors doors{pods,
+                            reporter,
+                            wiring.streams(),
+                            wiring.keyring(),
+                            wiring.environment(),
+                            wiring.clock(),
+                            wiring.random(),
+                            wiring.interrupt().drain()};
+  return RunOnTerminal(doors, chosen->target.address, worker, command, tty)
+      .value_or(reporter.FailedExitCode());
 }
 
 using Of = FlagsOf<PodOptions>;
@@ -111,6 +123,8 @@ constexpr Flag kFlags[] = {
 
 const CommandOf<PodOptions> kCommand("ssh", "open an interactive shell on one worker", kFlags,
                                      WithWorld<RunSsh>);
+
+}  // namespace
 
 const Command& commands::kSsh = kCommand;
 

@@ -2,16 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
-#include <optional>
-#include <set>
 #include <string_view>
 
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/step/record.h"
 
 namespace podctl {
 namespace {
@@ -23,26 +19,6 @@ std::string_view FateOf(const Change& change) {
   if (IsReplace(change)) return "is replaced";
   if (change.verb == Verb::kUpdate) return "is changed";
   return IsDelete(change) && change.address.deposed.empty() ? "is destroyed" : "";
-}
-
-// Pods of which something was left undone.
-std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& result) {
-  std::set<Address> addresses;
-  std::set<std::string> pods;
-  for (const auto& failure : result.failures) pods.insert(PodNameOf(failure.change.address));
-  for (const auto& skip : result.skipped) addresses.insert(skip.address);
-  addresses.insert(result.unfinished.begin(), result.unfinished.end());
-  addresses.insert(result.queued.begin(), result.queued.end());
-  addresses.insert(result.behind_queued.begin(), result.behind_queued.end());
-  for (const PodSpec* pod : DeclaredPods(spec)) {
-    const std::string steps = pod->name + ".";
-    const bool left = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
-      return address == PodAddress(pod->name) ||
-             (address.kind == kStepKind && address.name.starts_with(steps));
-    });
-    if (left) pods.insert(pod->name);
-  }
-  return pods;
 }
 
 }  // namespace
@@ -64,23 +40,6 @@ std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan) {
                                 fate->second, starts ? "; it is started then" : ""));
   }
   return lines;
-}
-
-std::vector<DueJob> JobsDue(const Spec& spec, const Plan& plan, const ExecuteResult& result) {
-  std::map<std::string, bool> touched;  // pod -> whether its workers are new
-  for (const Change& change : plan.changes) {
-    const std::string pod = PodNameOf(change.address);
-    if (!pod.empty() && Makes(change)) touched[pod] = true;
-    if (change.verb == Verb::kRun) touched.emplace(pod, false);
-  }
-  const std::set<std::string> unfinished = UnfinishedPods(spec, result);
-  std::vector<DueJob> due;
-  for (const JobSpec& job : spec.jobs) {
-    const auto pod = touched.find(job.pod);
-    if (!job.autostart || pod == touched.end() || unfinished.contains(job.pod)) continue;
-    due.push_back({&job, pod->second});
-  }
-  return due;
 }
 
 }  // namespace podctl

@@ -9,7 +9,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/byte_count.h"
@@ -17,6 +16,7 @@
 #include "cmd/views/exec_summary.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/cp/copy.h"
+#include "plans/session/known_pods.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_names.h"
 #include "providers/tar/remote_texts.h"
@@ -37,22 +37,22 @@ std::string Amount(const Copy::Progress& progress) {
 }
 
 // What the workers said, and what was wrong with what they sent; how many have such problems.
-std::size_t TellProblems(Wiring& wiring, const CopyReport& report) {
+std::size_t TellProblems(const CopyReport& report, Reporter& reporter, Streams& streams) {
   std::size_t count = 0;
-  std::ostream& err = wiring.streams().err;
   const std::vector<ssh::Job>& jobs = report.outcome.jobs;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     for (const std::string& line : SplitLines(report.words[i])) {
-      err << fmt::format("{} | {}\n", jobs[i].worker.Name(), VisibleControls(line));
+      streams.err << fmt::format("{} | {}\n", jobs[i].worker.Name(), VisibleControls(line));
     }
   }
   const WorkerAccess& any = jobs.front().worker;
   for (const auto& group : report.problems.groups()) {
-    err << fmt::format("{}: {}\n", WorkersName(any.pod, group.workers, any.per_slice), group.what);
+    streams.err << fmt::format("{}: {}\n", WorkersName(any.pod, group.workers, any.per_slice),
+                               group.what);
     count += group.workers.size();
   }
   if (report.trouble) {
-    wiring.reporter().ShowError(
+    reporter.ShowError(
         report.upload ? "the copies are not whole" : "the files could not be written here",
         *report.trouble);
     ++count;
@@ -73,15 +73,14 @@ std::string Again(const CopyPlan& plan, const CopyReport& report) {
   return text + " " + ShellQuote(plan.upload ? place + plan.destination : plan.destination);
 }
 
-int Report(Wiring& wiring, const CopyPlan& plan, const CopyReport& report) {
-  Streams& streams = wiring.streams();
+int Report(const CopyPlan& plan, const CopyReport& report, Reporter& reporter, Streams& streams) {
   const ExecOutcome& outcome = report.outcome;
-  const std::size_t problems = TellProblems(wiring, report);
+  const std::size_t problems = TellProblems(report, reporter, streams);
   int code = ExecExitCode(outcome);
   if (code == tar::kNothingToPack) code = 1;  // for podctl's own eyes
   if (problems > 0 && code == 0) code = 1;
   const auto event = [&] { return ExecSummaryEvent(outcome, code, report.elapsed); };
-  if (wiring.reporter().Event(event)) return code;
+  if (reporter.Event(event)) return code;
   const std::string again = Again(plan, report);
   const std::string summary = ExecSummary(outcome, again);
   streams.err << summary;
@@ -98,22 +97,24 @@ int Report(Wiring& wiring, const CopyPlan& plan, const CopyReport& report) {
 }
 
 int RunCp(Wiring& wiring, const CpOptions& options) {
+  Reporter& reporter = wiring.reporter();
   auto plan = ReadCopy(options.paths, options.workers);
-  if (!plan) return wiring.reporter().ShowFailure(plan.error());
-  auto chosen = ChooseWorkers(wiring, plan->pod, plan->workers);
-  if (!chosen) return wiring.reporter().ShowFailure(chosen.error());
+  if (!plan) return reporter.ShowFailure(plan.error());
+  const KnownPods pods(wiring.pod_doors());
+  auto chosen = pods.Choose(plan->pod, plan->workers);
+  if (!chosen) return reporter.ShowFailure(chosen.error());
   Copy copy(wiring.files(), wiring.clock(), *std::move(plan), std::move(chosen->workers));
   if (auto ready = copy.Prepare(wiring.random()); !ready)
-    return wiring.reporter().ShowFailure(ready.error());
-  const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
+    return reporter.ShowFailure(ready.error());
+  const Stops stops = wiring.stops();
   ExecDesk::Wishes wishes;
   wishes.lines = copy.plan().upload;
   wishes.stops = stops;
   wishes.amount = [&copy] { return Amount(copy.HowFar()); };
   ExecDesk desk(wiring.streams(), wiring.clock(), std::move(wishes));
   const CopyReport report = copy.Run(wiring.ssh(), desk, stops);
-  RememberHostKeys(wiring, chosen->target.address, LearnedKeys(report.outcome));
-  return Report(wiring, copy.plan(), report);
+  pods.Remember(chosen->target.address, LearnedKeys(report.outcome));
+  return Report(copy.plan(), report, reporter, wiring.streams());
 }
 
 using Of = FlagsOf<CpOptions>;

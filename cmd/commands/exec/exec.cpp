@@ -4,17 +4,17 @@
 
 #include <utility>
 
-#include "cmd/commands/pod_target.h"
-#include "cmd/commands/refused_key.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/reporter.h"
 #include "cmd/views/exec_desk.h"
 #include "cmd/views/exec_summary.h"
 #include "cmd/views/gather_view.h"
+#include "cmd/wiring.h"
 #include "plans/fleet/exec/choice.h"
 #include "plans/fleet/exec/exec.h"
 #include "plans/fleet/exec/standard_input.h"
 #include "plans/fleet/exec/variables.h"
+#include "plans/session/known_pods.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -33,9 +33,9 @@ std::string RetryCommand(const ExecRecord& record, const std::string& pod,
 }
 
 // What the machine that podctl runs on refused: a full disk above all.
-bool TellTrouble(Wiring& wiring, const ExecRun& run, const StandardInput* input) {
+bool TellTrouble(const ExecRun& run, const StandardInput* input, Reporter& reporter) {
   const auto tell = [&](const std::string& what, const std::optional<Error>& trouble) {
-    if (trouble) wiring.reporter().ShowError(what, *trouble);
+    if (trouble) reporter.ShowError(what, *trouble);
     return trouble.has_value();
   };
   bool told =
@@ -46,31 +46,25 @@ bool TellTrouble(Wiring& wiring, const ExecRun& run, const StandardInput* input)
 }
 
 // A Ctrl-C while it is shown ends that; after one before, it may go on for a moment.
-void ShowOutputs(Wiring& wiring, const Gatherer& gatherer, bool diff, bool* interrupted) {
-  Clock& clock = wiring.clock();
-  const Interrupt& interrupt = wiring.interrupt();
+void ShowOutputs(const Gatherer& gatherer, bool diff, const Stops& stops, Clock& clock,
+                 Streams& streams, bool* interrupted) {
   const auto until = clock.Steady() + kLastWords;
-  const bool whole = ShowGathered(wiring.streams(), gatherer, diff, [&] {
-    return *interrupted ? interrupt.leave().stop_requested() || clock.Steady() >= until
-                        : interrupt.requested();
+  const bool whole = ShowGathered(streams, gatherer, diff, [&] {
+    return *interrupted ? stops.leave.stop_requested() || clock.Steady() >= until
+                        : stops.drain.stop_requested();
   });
-  *interrupted = interrupt.requested();
+  *interrupted = stops.drain.stop_requested();
   if (!whole && *interrupted) {
-    wiring.streams().err << "Interrupted: the rest of the outputs is left out.\n";
+    streams.err << "Interrupted: the rest of the outputs is left out.\n";
   }
 }
 
-int Report(Wiring& wiring, const ExecRun& run, bool diff, const StandardInput* input) {
-  Streams& streams = wiring.streams();
-  ExecOutcome outcome = run.outcome();
-  if (run.gatherer() && !run.gatherer()->trouble()) {
-    ShowOutputs(wiring, *run.gatherer(), diff, &outcome.interrupted);
-  }
-  const bool trouble = TellTrouble(wiring, run, input);
+// `trouble`: some was told.
+int Report(const ExecRun& run, const ExecOutcome& outcome, bool trouble, const KnownPods& pods,
+           Reporter& reporter, Streams& streams) {
   int code = ExecExitCode(outcome);
   if (trouble && code == 0) code = 1;
-  const bool said =
-      wiring.reporter().Event([&] { return ExecSummaryEvent(outcome, code, run.elapsed()); });
+  const bool said = reporter.Event([&] { return ExecSummaryEvent(outcome, code, run.elapsed()); });
   // main() says why, where anybody can be told.
   if (!streams.out && !outcome.interrupted) return 1;
   if (said) return code;
@@ -79,7 +73,7 @@ int Report(Wiring& wiring, const ExecRun& run, bool diff, const StandardInput* i
   const bool one = shown && outcome.jobs.size() == 1;
   streams.err << ExecSummary(outcome, one ? "" : RetryCommand(run.record(), pod, run.output_dir()),
                              shown);
-  const std::string advice = SilenceAdvice(wiring, pod, outcome.results);
+  const std::string advice = pods.SilenceAdvice(pod, outcome.results);
   if (!advice.empty()) streams.err << advice << "\n";
   if (run.folder() && !run.folder()->trouble()) {
     streams.err << fmt::format("The outputs are in {}, what came of it in {}.\n", run.output_dir(),
@@ -88,64 +82,69 @@ int Report(Wiring& wiring, const ExecRun& run, bool diff, const StandardInput* i
   return code;
 }
 
-int RunOnAll(Wiring& wiring, const ExecOptions& exec, LastRun& last, PodTarget target,
-             ExecChoice choice) {
+}  // namespace
+
+int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
+  Reporter& reporter = wiring.reporter();
+  Streams& streams = wiring.streams();
+  const KnownPods pods(wiring.pod_doors());
+  auto target = pods.Find(options.pod);
+  if (!target) return reporter.ShowFailure(target.error());
+  const std::string address = target->address;
+  LastRun last(wiring.files(), wiring.environment(), wiring.StatePath(), address);
+  auto choice = ChooseWork(wiring.files(), last, *target, options, exec);
+  if (!choice) return reporter.ShowFailure(choice.error());
+  if (choice->workers.empty()) {
+    streams.err << "Nothing to run again: the command ended with 0 on every worker.\n";
+    return 0;
+  }
+  if (options.tty && choice->workers.size() != 1) {
+    return reporter.ShowFailure(MakeError(
+        ErrorCode::kInvalidArgument,
+        fmt::format("`--tty` is for one worker, and {} are chosen", choice->workers.size()),
+        "Choose one: `--worker 0`."));
+  }
   auto variables = ReadVariables(exec.env, wiring.environment());
-  if (!variables) return wiring.reporter().ShowFailure(variables.error());
+  if (!variables) return reporter.ShowFailure(variables.error());
+  if (options.tty) {
+    const WorkerAccess& worker = choice->workers.front();
+    variables->insert(target->exec_env.begin(), target->exec_env.end());
+    variables->insert(worker.env.begin(), worker.env.end());
+    const TerminalDoors doors{pods,
+                              reporter,
+                              streams,
+                              wiring.keyring(),
+                              wiring.environment(),
+                              wiring.clock(),
+                              wiring.random(),
+                              wiring.interrupt().drain()};
+    return RunOnTerminal(doors, address, worker, RemoteCommand(choice->command, *variables), true)
+        .value_or(reporter.FailedExitCode());
+  }
   const std::string scratch = ScratchFolder(wiring.environment());
   const auto input = exec.no_stdin ? nullptr : StandardInput::OfThisProcess(scratch);
-  if (choice.earlier && choice.earlier->input && !input && !exec.no_stdin) {
-    return wiring.reporter().ShowFailure(
+  if (choice->earlier && choice->earlier->input && !input && !exec.no_stdin) {
+    return reporter.ShowFailure(
         MakeError(ErrorCode::kFailedPrecondition,
                   "the earlier run gave its workers standard input, which is not kept",
                   "Give it again, or `-n` to do without."));
   }
-  const std::string address = target.address;
-  ExecRun run(wiring.files(), wiring.clock(), last, exec, std::move(target), std::move(choice),
+  ExecRun run(wiring.files(), wiring.clock(), last, exec, *std::move(target), *std::move(choice),
               *std::move(variables), input.get(), scratch);
-  if (auto ready = run.Prepare(); !ready) return wiring.reporter().ShowFailure(ready.error());
-  const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
+  if (auto ready = run.Prepare(); !ready) return reporter.ShowFailure(ready.error());
+  const Stops stops = wiring.stops();
   ExecDesk::Wishes shown;
   shown.lines = !run.TakesOutput();
   shown.stops = stops;
-  ExecDesk desk(wiring.streams(), wiring.clock(), std::move(shown));
+  ExecDesk desk(streams, wiring.clock(), std::move(shown));
   run.Run(wiring.ssh(), desk, stops);
-  RememberHostKeys(wiring, address, LearnedKeys(run.outcome()));
-  return Report(wiring, run, exec.diff, input.get());
-}
-
-int RunOnOneTerminal(Wiring& wiring, const PodTarget& target, const ExecChoice& choice,
-                     const ExecOptions& exec) {
-  if (choice.workers.size() != 1) {
-    return wiring.reporter().ShowFailure(MakeError(
-        ErrorCode::kInvalidArgument,
-        fmt::format("`--tty` is for one worker, and {} are chosen", choice.workers.size()),
-        "Choose one: `--worker 0`."));
+  pods.Remember(address, LearnedKeys(run.outcome()));
+  ExecOutcome outcome = run.outcome();
+  if (run.gatherer() && !run.gatherer()->trouble()) {
+    ShowOutputs(*run.gatherer(), exec.diff, stops, wiring.clock(), streams, &outcome.interrupted);
   }
-  auto variables = ReadVariables(exec.env, wiring.environment());
-  if (!variables) return wiring.reporter().ShowFailure(variables.error());
-  Variables all = target.exec_env;
-  all.insert(choice.workers.front().env.begin(), choice.workers.front().env.end());
-  for (const auto& [name, value] : *variables) all[name] = value;
-  return RunOnTerminal(wiring, target, choice.workers.front(), RemoteCommand(choice.command, all),
-                       true)
-      .value_or(wiring.reporter().FailedExitCode());
-}
-
-}  // namespace
-
-int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) {
-  auto target = FindPod(wiring, options.pod);
-  if (!target) return wiring.reporter().ShowFailure(target.error());
-  LastRun last(wiring.files(), wiring.environment(), wiring.StatePath(), target->address);
-  auto choice = ChooseWork(wiring.files(), last, *target, options, exec);
-  if (!choice) return wiring.reporter().ShowFailure(choice.error());
-  if (choice->workers.empty()) {
-    wiring.streams().err << "Nothing to run again: the command ended with 0 on every worker.\n";
-    return 0;
-  }
-  if (options.tty) return RunOnOneTerminal(wiring, *target, *choice, exec);
-  return RunOnAll(wiring, exec, last, *std::move(target), *std::move(choice));
+  const bool trouble = TellTrouble(run, input.get(), reporter);
+  return Report(run, outcome, trouble, pods, reporter, streams);
 }
 
 }  // namespace podctl

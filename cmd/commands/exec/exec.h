@@ -1,10 +1,11 @@
 // podctl exec: a command on some or all workers of a pod.
 #pragma once
 
-#include "cmd/wiring.h"
 #include "plans/fleet/exec/options.h"
 
 namespace podctl {
+
+class Wiring;
 
 // Exits with the commands' own code when all workers agree, else 1; 130 when interrupted.
 int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec);

@@ -13,7 +13,6 @@ struct RunOptions : RunWishes {
   bool print = false;  // only show what would run
   bool detach = false;
   bool list = false;
-  bool tell = true;  // says what was started, and how to watch it
 };
 
 }  // namespace podctl

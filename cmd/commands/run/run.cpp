@@ -1,5 +1,4 @@
-#include "cmd/commands/run/run.h"
-
+// podctl run: a job of the spec, on its pod's workers or on this machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,16 +10,17 @@
 #include "cmd/commands/commands.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/pod_rounds.h"
-#include "cmd/commands/pod_target.h"
+#include "cmd/commands/run/options.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/job_view.h"
 #include "cmd/views/launch_view.h"
-#include "plans/fleet/run/prepare.h"
+#include "cmd/wiring.h"
 #include "plans/fleet/run/supervise.h"
 #include "plans/jobs/launch.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/session/known_pods.h"
 #include "plans/spec/near_words.h"
 #include "providers/base/text.h"
 #include "providers/os/become.h"
@@ -46,142 +46,113 @@ Error NoSuchJob(const Spec& spec, const std::string& name) {
                    hint);
 }
 
-int ListJobs(Wiring& wiring, const Spec& spec) {
-  wiring.reporter().Document([&] { return JobsOfSpecDocument(spec.jobs); },
-                             [&](Streams& streams) { streams.out << JobsOfSpecTable(spec.jobs); });
-  return 0;
-}
-
-void Show(Wiring& wiring, const JobSpec& job, const LaunchPod* pod, const Launch& launch) {
-  wiring.reporter().Document(
-      [&] { return LaunchDocument(job, pod, launch); },
-      [&](Streams& streams) { streams.out << ShowLaunch(job, pod, launch); });
+void Show(Reporter& reporter, const JobSpec& job, const LaunchPod* pod, const Launch& launch) {
+  reporter.Document([&] { return LaunchDocument(job, pod, launch); },
+                    [&](Streams& streams) { streams.out << ShowLaunch(job, pod, launch); });
 }
 
 // What would run, from the state where the pod is there, else from the spec.
-int PrintJob(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
+int PrintJob(Reporter& reporter, StateStore& store, const Spec& spec, const JobSpec& job,
+             const RunOptions& options) {
   const PodSpec* pod_spec = FindDeclaredPod(spec, job.pod);
   PODCTL_CHECK(pod_spec != nullptr);
-  auto stored = wiring.OpenStore(wiring.state_choice().For(spec))->Load();
-  if (!stored) return wiring.reporter().ShowFailure(stored.error());
+  auto stored = store.Load();
+  if (!stored) return reporter.ShowFailure(stored.error());
   const State state = std::move(stored->state).value_or(State{});
   const PodRecord* record = Pods(state).Get(PodAddress(job.pod));
   const auto pod = LaunchPodOf(*pod_spec, record);
   if (!pod) {
-    return wiring.reporter().ShowFailure(
-        MakeError(ErrorCode::kFailedPrecondition,
-                  fmt::format("pod.{} is not there yet, and how many workers it "
-                              "will have is not known",
-                              job.pod),
-                  "`podctl apply` makes it."));
+    return reporter.ShowFailure(MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("pod.{} is not there yet, and how many workers it will have is not known",
+                    job.pod),
+        "`podctl apply` makes it."));
   }
   const auto launch = MakeLaunch(job, *pod, {options.arguments, options.workers, 1, kNoRunYet});
-  if (!launch) return wiring.reporter().ShowFailure(launch.error());
-  Show(wiring, job, &*pod, *launch);
+  if (!launch) return reporter.ShowFailure(launch.error());
+  Show(reporter, job, &*pod, *launch);
   return 0;
 }
 
-int RunHere(Wiring& wiring, const JobSpec& job, const RunOptions& options) {
+int RunHere(Reporter& reporter, Streams& streams, const JobSpec& job, const RunOptions& options) {
   const auto made =
       MakeLocalLaunch(job, {options.arguments, "", 1, options.print ? kNoRunYet : "local"});
-  if (!made) return wiring.reporter().ShowFailure(made.error());
+  if (!made) return reporter.ShowFailure(made.error());
   const Launch& launch = *made;
   if (options.print) {
-    Show(wiring, job, nullptr, launch);
+    Show(reporter, job, nullptr, launch);
     return 0;
   }
   const WorkerLaunch& here = launch.workers.front();
-  wiring.streams().out << std::flush;
-  wiring.streams().err << std::flush;
+  streams.out << std::flush;
+  streams.err << std::flush;
   // Nothing is left to do here: the command is this process from now on, with its terminal, its
   // signals and its exit code.
-  return wiring.reporter().ShowFailure(
+  return reporter.ShowFailure(
       BecomeProgram({"/bin/sh", "-c", FilesText(job, launch) + here.script}, here.env));
 }
 
-std::string WhoRuns() {
-  return UserName() + "@" + HostName();
+int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job, const RunWishes& wishes,
+           const KnownPods& pods, Reporter& reporter, Streams& streams) {
+  const DetachHooks hooks{
+      .on_news = [&](const PrepareNews& news) { ShowRemark(streams, PrepareNewsText(news)); },
+      .on_ready =
+          [&] {
+            if (job.restart.attempts == 0 || streams.json) return;
+            streams.err << "A detached job is not started again: `podctl run` without `--detach` "
+                           "watches over it.\n";
+          },
+      .on_start = [&](const DetachedStart& start,
+                      const StartNews& news) { TellStart(start, news, streams); }};
+  return ShowStart(DetachJob(doors, spec, job, wishes, hooks), pods, reporter, streams);
 }
 
-class PodOfState final : public JobPod {
- public:
-  PodOfState(Wiring& wiring, const std::string& name) : wiring_(wiring), name_(name) {}
-  Result<PodRecord> Record() override { return FindRecord(wiring_, name_); }
-  Result<PodTarget> Target() override { return FindPod(wiring_, name_); }
-
- private:
-  Wiring& wiring_;
-  const std::string name_;
-};
-
-void ShowHindrance(Wiring& wiring, const Hindrance& hindrance) {
-  if (hindrance.error) {
-    wiring.reporter().ShowError("", *hindrance.error);
-  } else {
-    ShowSilent(wiring, hindrance.answers);
-  }
-}
-
-int WatchOver(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
-  const Stops stops{wiring.interrupt().drain(), wiring.interrupt().leave()};
-  JobView view(wiring.streams(), wiring.clock(), job, stops);
-  PodOfState pod(wiring, job.pod);
-  PodRounds rounds(wiring, PodAddress(job.pod).Text());
-  const auto provider = wiring.provider();
-  RunWishes wishes = options;
-  wishes.owner = WhoRuns();
-  const workers::Run run = RunOf(job, wishes, wiring.random().Uuid().substr(0, 8));
-  const JobDoors doors{
-      wiring.ssh(), *rounds, wiring.clock(), wiring.files(), provider ? *provider : nullptr, pod};
-  const RunReport report = SuperviseJob(doors, spec, job, run, wishes, view, stops);
-  if (report.hindrance) ShowHindrance(wiring, *report.hindrance);
-  return report.end == RunReport::End::kNotBegun ? wiring.reporter().FailedExitCode()
-                                                 : view.ShowEnd(report);
-}
-
-}  // namespace
-
-int StartDetached(Wiring& wiring, const Spec& spec, const JobSpec& job, const RunOptions& options) {
-  PodOfState pod(wiring, job.pod);
-  const auto ready = PrepareLaunch(pod, spec, job, {options.arguments, options.workers, 1, ""});
-  if (!ready) return wiring.reporter().ShowFailure(ready.error());
-  const auto tell = [&](const PrepareNews& news) {
-    ShowRemark(wiring.streams(), PrepareNewsText(news));
-  };
-  const auto stopped = [&](const std::optional<Hindrance>& why) {
-    if (why) ShowHindrance(wiring, *why);
-    return why.has_value();
-  };
-  PodRounds rounds(wiring, ready->target.address);
-  const DrainWishes drain{options.drain_jobs, true, "", WhoRuns()};
-  if ((options.drain && stopped(DrainForJob(*rounds, *ready, job, drain, tell))) ||
-      (options.sync && stopped(SyncForJob(*rounds, wiring.files(), ready->workers, job, tell)))) {
-    return wiring.reporter().FailedExitCode();
-  }
-  if (job.restart.attempts > 0 && options.tell && !wiring.streams().json) {
-    wiring.streams().err << "A detached job is not started again: `podctl run` without `--detach` "
-                            "watches over it.\n";
-  }
-  return StartOnWorkers(wiring, ready->target, StartOfJob(*ready, job), options.tell);
-}
-
+// Exits with 0 when the job ended well everywhere, with the command's own code where those that
+// failed agree on one, else 1; 130 when interrupted.
 int RunJob(Wiring& wiring, const RunOptions& options) {
+  Reporter& reporter = wiring.reporter();
+  Streams& streams = wiring.streams();
   Diagnostics diagnostics;
-  const Spec spec =
-      LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), diagnostics);
-  if (options.list && !diagnostics.has_errors()) return ListJobs(wiring, spec);
-  wiring.reporter().Show(diagnostics);
+  const Spec spec = wiring.ReadSpec(diagnostics);
+  if (options.list && !diagnostics.has_errors()) {
+    reporter.Document([&] { return JobsOfSpecDocument(spec.jobs); },
+                      [&](Streams&) { streams.out << JobsOfSpecTable(spec.jobs); });
+    return 0;
+  }
+  reporter.Show(diagnostics);
   if (diagnostics.has_errors()) return 1;
   const auto job = std::find_if(spec.jobs.begin(), spec.jobs.end(),
                                 [&](const JobSpec& each) { return each.name == options.job; });
-  if (job == spec.jobs.end()) return wiring.reporter().ShowFailure(NoSuchJob(spec, options.job));
-  if (options.local) return RunHere(wiring, *job, options);
-  if (options.print) return PrintJob(wiring, spec, *job, options);
-  if (options.detach) return StartDetached(wiring, spec, *job, options);
-  return WatchOver(wiring, spec, *job, options);
+  if (job == spec.jobs.end()) return reporter.ShowFailure(NoSuchJob(spec, options.job));
+  if (options.local) return RunHere(reporter, streams, *job, options);
+  if (options.print) {
+    const auto store = wiring.OpenStore(wiring.state_choice().For(spec));
+    return PrintJob(reporter, *store, spec, *job, options);
+  }
+  const KnownPods pods(wiring.pod_doors());
+  PodByName pod(pods, job->pod);
+  const Stops stops = wiring.stops();
+  PodRounds rounds(pods, PodAddress(job->pod).Text(), streams, wiring.clock(), wiring.ssh(), stops);
+  RunWishes wishes = options;
+  wishes.owner = UserName() + "@" + HostName();
+  if (options.detach) {
+    return Detach({*rounds, wiring.files(), wiring.random(), pod}, spec, *job, wishes, pods,
+                  reporter, streams);
+  }
+  JobView view(streams, wiring.clock(), *job, stops);
+  const auto provider = wiring.provider();
+  const JobDoors doors{
+      wiring.ssh(), *rounds, wiring.clock(), wiring.files(), provider ? *provider : nullptr, pod};
+  const workers::Run run = RunOf(*job, wishes, wiring.random().Uuid().substr(0, 8));
+  const RunReport report = SuperviseJob(doors, spec, *job, run, wishes, view, stops);
+  if (const auto& why = report.hindrance; why && why->error) {
+    reporter.ShowError("", *why->error);
+  } else if (why) {
+    ShowSilent(why->answers, pods, streams);
+  }
+  const bool begun = report.end != RunReport::End::kNotBegun;
+  return begun ? view.ShowEnd(report) : reporter.FailedExitCode();
 }
-
-namespace {
 
 // Flags that do not go together: what is wrong, or "".
 std::string RunConflict(const RunOptions& run, const GlobalOptions&) {

@@ -7,13 +7,11 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/pod_target.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
@@ -21,6 +19,7 @@
 #include "plans/fleet/tunnel/tunnels.h"
 #include "plans/fleet/tunnel/wanted.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/session/known_pods.h"
 #include "providers/http/curl_transport.h"
 #include "providers/ssh/openssh_tunnel.h"
 
@@ -29,13 +28,20 @@ namespace {
 
 class TunnelView final : public TunnelsWatcher {
  public:
-  TunnelView(Wiring& wiring, const std::string& address, bool browser)
-      : wiring_(wiring), address_(address), browser_(browser) {}
+  // `browser`: where it is opened by itself, by what this environment says; may be null.
+  TunnelView(const KnownPods& pods, const std::string& address, Reporter& reporter,
+             Streams& streams, Clock& clock, const Environment* browser)
+      : pods_(pods),
+        address_(address),
+        reporter_(reporter),
+        streams_(streams),
+        clock_(clock),
+        browser_(browser) {}
 
   void OnReady(const WorkerAccess& worker, int local_port, int remote_port) override {
     const std::lock_guard lock(mutex_);
     const std::string url = fmt::format("http://127.0.0.1:{}", local_port);
-    const bool said = wiring_.reporter().Event([&] {
+    const bool said = reporter_.Event([&] {
       Value event = Event("forward", worker);
       event.Set("local_port", local_port);
       event.Set("remote_port", remote_port);
@@ -46,11 +52,11 @@ class TunnelView final : public TunnelsWatcher {
   }
   void OnOpened(const WorkerAccess& worker, const OpenedDoor& opened) override {
     const std::lock_guard lock(mutex_);
-    for (const std::string& remark : opened.remarks) wiring_.streams().err << remark << "\n";
-    wiring_.streams().err << std::flush;
+    for (const std::string& remark : opened.remarks) streams_.err << remark << "\n";
+    streams_.err << std::flush;
     ShowOpened(worker, opened);
-    if (!browser_) return;
-    const auto command = BrowserCommand(wiring_.environment(), opened.url);
+    if (browser_ == nullptr) return;
+    const auto command = BrowserCommand(*browser_, opened.url);
     if (!command) return;
     RealProcessRunner processes;
     if (auto started = StartBrowser(processes, *command); !started) {
@@ -63,18 +69,18 @@ class TunnelView final : public TunnelsWatcher {
   }
   void OnHostKey(const WorkerAccess& worker, const HostKeyText& key) override {
     const std::lock_guard lock(mutex_);
-    RememberHostKeys(wiring_, address_, {{worker.index, key}});
+    pods_.Remember(address_, {{worker.index, key}});
   }
 
  private:
   // A client that tries again and again is told of once in a while.
   void Note(const std::string& text) {
     constexpr std::chrono::seconds kAgain{30};
-    const auto now = wiring_.clock().Steady();
+    const auto now = clock_.Steady();
     if (text == last_note_ && now < last_noted_ + kAgain) return;
     last_note_ = text;
     last_noted_ = now;
-    wiring_.streams().err << text << std::endl;
+    streams_.err << text << std::endl;
   }
   static Value Event(const char* type, const WorkerAccess& worker) {
     Value event;
@@ -84,7 +90,7 @@ class TunnelView final : public TunnelsWatcher {
     return event;
   }
   void ShowOpened(const WorkerAccess& worker, const OpenedDoor& opened) {
-    const bool said = wiring_.reporter().Event([&] {
+    const bool said = reporter_.Event([&] {
       Value event = Event("open", worker);
       event.Set("url", opened.url);
       if (!opened.colab_url.empty()) event.Set("colab_url", opened.colab_url);
@@ -96,67 +102,74 @@ class TunnelView final : public TunnelsWatcher {
     Print(
         fmt::format("In Colab (Connect, \"Connect to a local runtime\"):\n  {}", opened.colab_url));
   }
-  void Print(const std::string& line) { wiring_.streams().out << line << "\n" << std::flush; }
+  void Print(const std::string& line) { streams_.out << line << "\n" << std::flush; }
 
-  Wiring& wiring_;
+  const KnownPods& pods_;
   const std::string address_;
-  const bool browser_;
+  Reporter& reporter_;
+  Streams& streams_;
+  Clock& clock_;
+  const Environment* const browser_;
   std::mutex mutex_;  // of the streams, and of what follows
   std::string last_note_;
   Clock::SteadyTime last_noted_{};
 };
 
-Result<HoldTunnels> WayTo(Wiring& wiring, const WorkerAccess& given) {
+// All but the last are lent.
+Result<HoldTunnels> WayTo(ssh::Keyring& keyring, const Environment& environment, Clock& clock,
+                          Random& random, const WorkerAccess& given) {
   std::shared_ptr<const ssh::Identities> keys;
   if (!given.use_openssh) {  // ssh finds its own
-    auto found = wiring.keyring().For(given.identity_file);
+    auto found = keyring.For(given.identity_file);
     if (!found) return found.error();
     keys = *found;
   }
-  return HoldTunnels([&wiring, keys](const WorkerAccess& worker, const ssh::TunnelOptions& options,
-                                     ssh::TunnelObserver& observer, const std::stop_token& stop) {
+  return HoldTunnels([&environment, &clock, &random, keys](
+                         const WorkerAccess& worker, const ssh::TunnelOptions& options,
+                         ssh::TunnelObserver& observer, const std::stop_token& stop) {
     return worker.use_openssh
-               ? ssh::RunTunnelByProgram(worker, options, wiring.environment(), wiring.clock(),
-                                         wiring.random(), observer, stop)
-               : ssh::RunTunnel(worker, keys, options, wiring.clock(), wiring.random(), observer,
-                                stop);
+               ? ssh::RunTunnelByProgram(worker, options, environment, clock, random, observer,
+                                         stop)
+               : ssh::RunTunnel(worker, keys, options, clock, random, observer, stop);
   });
 }
 
-// Shows itself what is wrong with the spec; nullopt then.
-std::optional<std::vector<TunnelSpec>> TunnelsOfSpec(Wiring& wiring, const std::string& pod) {
-  Diagnostics diagnostics;
-  const Spec spec =
-      LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), diagnostics);
-  if (diagnostics.has_errors()) {
-    wiring.reporter().Show(diagnostics);
-    return std::nullopt;
-  }
+std::vector<TunnelSpec> TunnelsOf(const Spec& spec, const std::string& pod) {
   const PodSpec* found = FindDeclaredPod(spec, pod);
   return found == nullptr ? std::vector<TunnelSpec>() : found->tunnels;
 }
 
 int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
+  Reporter& reporter = wiring.reporter();
   std::vector<TunnelSpec> specified;
   if (NeedsSpec(options)) {
-    auto found = TunnelsOfSpec(wiring, BarePodName(options.pod));
-    if (!found) return 1;
-    specified = *std::move(found);
+    Diagnostics problems;
+    specified = TunnelsOf(wiring.ReadSpec(problems), BarePodName(options.pod));
+    if (problems.has_errors()) {
+      reporter.Show(problems);
+      return 1;
+    }
   }
-  auto target = FindPod(wiring, options.pod);
-  if (!target) return wiring.reporter().ShowFailure(target.error());
+  const KnownPods pods(wiring.pod_doors());
+  auto target = pods.Find(options.pod);
+  if (!target) return reporter.ShowFailure(target.error());
   auto wanted = ChooseTunnels(options, *target, specified);
-  if (!wanted) return wiring.reporter().ShowFailure(wanted.error());
+  if (!wanted) return reporter.ShowFailure(wanted.error());
 
-  TunnelView view(wiring, target->address,
-                  options.open == "browser" && wiring.streams().out_is_terminal);
+  Streams& streams = wiring.streams();
+  const bool browser = options.open == "browser" && streams.out_is_terminal;
+  TunnelView view(pods, target->address, reporter, streams, wiring.clock(),
+                  browser ? &wiring.environment() : nullptr);
   http::CurlTransport http(fmt::format("podctl/{}", kVersion));
-  const TunnelDoors doors{[&](const WorkerAccess& worker) { return WayTo(wiring, worker); },
+  const TunnelDoors doors{[&](const WorkerAccess& worker) {
+                            return WayTo(wiring.keyring(), wiring.environment(), wiring.clock(),
+                                         wiring.random(), worker);
+                          },
                           wiring.ssh(), http, wiring.clock()};
-  wiring.streams().err << "Press Ctrl-C to close the tunnel.\n" << std::flush;
+  streams.err << "Press Ctrl-C to close the tunnel.\n" << std::flush;
   const auto failure = RunTunnels(doors, *wanted, view, wiring.interrupt().drain());
   // Ctrl-C is how a tunnel is closed; it is no failure.
-  return failure ? wiring.reporter().ShowFailure(*failure) : 0;
+  return failure ? reporter.ShowFailure(*failure) : 0;
 }
 
 using Of = FlagsOf<TunnelOptions>;

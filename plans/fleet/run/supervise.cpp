@@ -266,4 +266,28 @@ RunReport SuperviseJob(const JobDoors& doors, const Spec& spec, const JobSpec& j
   return JobRun(doors, spec, job, run, wishes, watcher, stops).Run();
 }
 
+DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
+                       const RunWishes& wishes, const DetachHooks& hooks) {
+  DetachReport done;
+  auto ready = PrepareLaunch(doors.pod, spec, job, {wishes.arguments, wishes.workers, 1, ""});
+  if (!ready) {
+    done.hindrance = Hindrance{ready.error(), {}};
+    return done;
+  }
+  if (wishes.drain) {
+    const DrainWishes drain{wishes.drain_jobs, true, "", wishes.owner};
+    done.hindrance = DrainForJob(doors.rounds, *ready, job, drain, hooks.on_news);
+  }
+  if (wishes.sync && !done.hindrance) {
+    done.hindrance = SyncForJob(doors.rounds, doors.files, ready->workers, job, hooks.on_news);
+  }
+  if (done.hindrance) return done;
+  if (hooks.on_ready) hooks.on_ready();
+  done.start = StartOfJob(*ready, job);
+  done.target = std::move(ready->target);
+  done.report = StartJob(doors.rounds, doors.random, done.start,
+                         [&](const StartNews& news) { hooks.on_start(done.start, news); });
+  return done;
+}
+
 }  // namespace podctl

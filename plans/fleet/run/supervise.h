@@ -1,12 +1,14 @@
-// Runs a job of the spec to its end, and starts it again where the spec says so and why. Shows
-// nothing.
+// Runs a job of the spec to its end, and starts it again where the spec says so and why; or only
+// starts it. Shows nothing.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "plans/fleet/jobs.h"
 #include "plans/fleet/run/attempt.h"
 #include "plans/fleet/run/prepare.h"
 #include "plans/fleet/stops.h"
@@ -84,5 +86,30 @@ RunReport SuperviseJob(const JobDoors& doors, const Spec& spec, const JobSpec& j
 
 // `id`: of the run, the same for all its starts.
 workers::Run RunOf(const JobSpec& job, const RunWishes& wishes, const std::string& id);
+
+// What a job goes through that is started so that it outlives whoever starts it. All of it is lent.
+struct DetachDoors {
+  WorkerRounds& rounds;
+  FileSystem& files;
+  Random& random;
+  JobPod& pod;
+};
+
+// Who hears of it.
+struct DetachHooks {
+  TellNews on_news;
+  std::function<void()> on_ready = {};  // nothing hinders it any more; may be empty
+  std::function<void(const DetachedStart& start, const StartNews& news)> on_start;
+};
+
+struct DetachReport {
+  std::optional<Hindrance> hindrance = {};  // why it did not come to a start; else there is one:
+  PodTarget target = {};
+  DetachedStart start = {};
+  StartReport report = {};
+};
+
+DetachReport DetachJob(const DetachDoors& doors, const Spec& spec, const JobSpec& job,
+                       const RunWishes& wishes, const DetachHooks& hooks);
 
 }  // namespace podctl

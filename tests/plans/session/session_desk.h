@@ -10,6 +10,7 @@
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/session/apply.h"
+#include "plans/session/known_pods.h"
 #include "plans/session/plan.h"
 #include "providers/base/text.h"
 #include "state/lock_info.h"
@@ -112,6 +113,33 @@ class SessionDesk : public PlanListener {
     return {};
   }
 
+  // An apply that asks nobody; the test fails where it does not do all of it.
+  PlanRun Applied(ExecuteResult* result = nullptr) {
+    struct Yes final : ApplyListener {
+      bool Approve(const PlanRun&) override { return true; }
+      void OnNoLogin(const Error&) override {}
+      EventSink& OnBegin() override { return events; }
+      EventLog events;
+    } yes;
+    PlanRun run = Planned(Wishes(true));
+    const ApplyEnd end = Apply(ToApply(), {}, yes, &run);
+    EXPECT_TRUE(end.result.ok());
+    if (result != nullptr) *result = end.result;
+    run.lock.reset();
+    return run;
+  }
+  PodDoors ToPods() {
+    return {Entry(),
+            provider,
+            known_hosts,
+            [this] { return Opener()(kStatePath); },
+            "",
+            [] { return LockInfo{}; },
+            drain.get_token(),
+            [this](const std::string& remark) { told.push_back(remark); },
+            [this](const Error& why) { told.push_back("forgotten: " + why.message); }};
+  }
+
   State Stored() {
     const auto text = files.FileText(kStatePath);
     auto state = StateFromJson(text.value_or(""), kStatePath, RememberedKinds());
@@ -142,6 +170,7 @@ class SessionDesk : public PlanListener {
   FixedEnvironment environment{
       {{"HOME", "/home/a"}, {"TOKEN", "the-secret"}, {"OTHER", "another"}}};
   ssh::Keyring keyring{environment, files};
+  ssh::KnownHostsFiles known_hosts{environment, files};
   FakeLogin::World login;
   Result<Provider*> provider{&cloud};
   std::stop_source drain;

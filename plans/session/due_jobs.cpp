@@ -1,0 +1,99 @@
+#include "plans/session/due_jobs.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/spec.h"
+#include "plans/kinds/step/record.h"
+
+namespace podctl {
+namespace {
+
+// Pods of which something was left undone.
+std::set<std::string> UnfinishedPods(const Spec& spec, const ExecuteResult& result) {
+  std::set<Address> addresses;
+  std::set<std::string> pods;
+  for (const auto& failure : result.failures) pods.insert(PodNameOf(failure.change.address));
+  for (const auto& skip : result.skipped) addresses.insert(skip.address);
+  addresses.insert(result.unfinished.begin(), result.unfinished.end());
+  addresses.insert(result.queued.begin(), result.queued.end());
+  addresses.insert(result.behind_queued.begin(), result.behind_queued.end());
+  for (const PodSpec* pod : DeclaredPods(spec)) {
+    const std::string steps = pod->name + ".";
+    const bool left = std::any_of(addresses.begin(), addresses.end(), [&](const auto& address) {
+      return address == PodAddress(pod->name) ||
+             (address.kind == kStepKind && address.name.starts_with(steps));
+    });
+    if (left) pods.insert(pod->name);
+  }
+  return pods;
+}
+
+// Jobs that `autostart` is set for, and whose pod this plan has made, replaced or bootstrapped, all
+// of it as planned.
+struct DueJob {
+  const JobSpec* job = nullptr;  // of the spec
+  bool fresh = false;            // the pod's workers are new ones: nothing runs there
+};
+std::vector<DueJob> JobsDue(const Spec& spec, const Plan& plan, const ExecuteResult& result) {
+  std::map<std::string, bool> touched;  // pod -> whether its workers are new
+  for (const Change& change : plan.changes) {
+    const std::string pod = PodNameOf(change.address);
+    if (!pod.empty() && Makes(change)) touched[pod] = true;
+    if (change.verb == Verb::kRun) touched.emplace(pod, false);
+  }
+  const std::set<std::string> unfinished = UnfinishedPods(spec, result);
+  std::vector<DueJob> due;
+  for (const JobSpec& job : spec.jobs) {
+    const auto pod = touched.find(job.pod);
+    if (!job.autostart || pod == touched.end() || unfinished.contains(job.pod)) continue;
+    due.push_back({&job, pod->second});
+  }
+  return due;
+}
+
+// On some worker; where it cannot be asked, the start will say why.
+bool RunsAlready(const KnownPods& pods, WorkerRounds& rounds, const JobSpec& job) {
+  const auto target = pods.Find(job.pod);
+  return target && RunsSomewhere(ListJobs(rounds, target->workers, job.name));
+}
+
+}  // namespace
+
+bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteResult& result,
+                  const std::string& owner, DueJobsListener& listener) {
+  const std::stop_token& stop = doors.stops.drain;
+  const DetachHooks hooks{
+      .on_news = [&](const PrepareNews& news) { listener.OnNews(news); },
+      .on_start = [&](const DetachedStart& start,
+                      const StartNews& news) { listener.OnStart(start, news); }};
+  RunWishes wishes;
+  wishes.owner = owner;
+  bool all = true;
+  for (const DueJob& due : JobsDue(run.spec, run.plan, result)) {
+    if (stop.stop_requested()) return false;
+    const JobSpec& job = *due.job;
+    const auto watcher = listener.WatchRounds(PodAddress(job.pod).Text());
+    WorkerRounds rounds(doors.transport, *watcher, stop, doors.stops.leave);
+    if (!due.fresh && RunsAlready(doors.pods, rounds, job)) {
+      listener.OnRunsAlready(job);
+      continue;
+    }
+    PodByName pod(doors.pods, job.pod);
+    const DetachReport done =
+        DetachJob({rounds, doors.files, doors.random, pod}, run.spec, job, wishes, hooks);
+    if (done.report.Whole() && !stop.stop_requested()) {
+      listener.OnStarted(job);
+    } else {
+      listener.OnNotStarted(job, done);
+      all = false;
+    }
+  }
+  return all;
+}
+
+}  // namespace podctl

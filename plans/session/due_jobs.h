@@ -1,0 +1,44 @@
+// Starts the jobs that an apply starts by itself, once their pod is there.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "plans/engine/executor.h"
+#include "plans/fleet/run/supervise.h"
+#include "plans/fleet/stops.h"
+#include "plans/fleet/worker_round.h"
+#include "plans/session/known_pods.h"
+#include "plans/session/plan.h"
+#include "providers/ssh/transport.h"
+
+namespace podctl {
+
+// All of it is lent.
+struct DueJobDoors {
+  const KnownPods& pods;
+  ssh::Transport& transport;
+  FileSystem& files;
+  Random& random;
+  Stops stops;
+};
+
+class DueJobsListener {
+ public:
+  virtual ~DueJobsListener() = default;
+  // Who sees the workers of the pod with this address being asked.
+  virtual std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) = 0;
+  virtual void OnNews(const PrepareNews& news) = 0;
+  virtual void OnStart(const DetachedStart& start, const StartNews& news) = 0;
+  // How it ended for a job.
+  virtual void OnRunsAlready(const JobSpec& job) = 0;
+  virtual void OnStarted(const JobSpec& job) = 0;
+  virtual void OnNotStarted(const JobSpec& job, const DetachReport& why) = 0;
+};
+
+// False when one of them could not be started, or nobody waits for that any more. The state's lock
+// must be free. `owner`: who does it, "alice@laptop".
+bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteResult& result,
+                  const std::string& owner, DueJobsListener& listener);
+
+}  // namespace podctl

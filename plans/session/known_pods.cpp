@@ -1,0 +1,105 @@
+#include "plans/session/known_pods.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "plans/fleet/refused_key.h"
+#include "plans/kinds/pod/published_keys.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/way_in.h"
+#include "providers/ssh/reach_advice.h"
+
+namespace podctl {
+
+Result<PodRecord> KnownPods::Record(const std::string& name) const {
+  const auto store = doors_.open_store();
+  auto stored = store->Load();
+  if (!stored) return stored.error();
+  const std::string kept = stored->state ? "" : KeptWords(*store, doors_.flags);
+  return FindRecord(std::move(stored->state).value_or(State{}), name, kept);
+}
+
+Result<PodTarget> KnownPods::TargetOf(const std::string& name, PodRecord record) const {
+  std::optional<Error> unread;
+  if (LacksAttributes(record)) {
+    if (!doors_.provider) return doors_.provider.error();
+    unread = LearnAttributes(**doors_.provider, doors_.stop, &record);
+  }
+  if (const auto why = EnterAsMyself(*doors_.entry.login(), &record)) {
+    doors_.on_remark(why->asked
+                         ? why->why.message + ", and the spec says `publishKey: false`."
+                         : fmt::format("OS Login could not be asked ({}); entering as {}.",
+                                       why->why.message,
+                                       why->instead.empty() ? "the local user" : why->instead));
+  }
+  return podctl::TargetOf(name, record, unread, doors_.known_hosts);
+}
+
+Result<PodTarget> KnownPods::Find(const std::string& name) const {
+  auto record = Record(name);
+  if (!record) return record.error();
+  if (auto usable = CheckUsable(BarePodName(name), *record); !usable) return usable.error();
+  return TargetOf(name, *std::move(record));
+}
+
+Result<ChosenWorkers> KnownPods::Choose(const std::string& name, const std::string& selection,
+                                        const std::string& fallback) const {
+  auto target = Find(name);
+  if (!target) return target.error();
+  auto workers = SelectWorkers(*target, selection, fallback);
+  if (!workers) return workers.error();
+  return ChosenWorkers{*std::move(target), *std::move(workers)};
+}
+
+void KnownPods::Remember(const std::string& address,
+                         const std::map<int, HostKeyText>& learned) const {
+  if (learned.empty()) return;
+  const auto kept = RememberHostKeys(*doors_.open_store(), doors_.lock(), address, learned);
+  if (!kept) doors_.on_forgotten(kept.error());
+}
+
+std::string KnownPods::RefusedKeyAdvice(const std::string& pod) const {
+  const auto record = Record(pod);
+  if (!record || record->ssh.os_login_user) return {};
+  const auto ours = doors_.entry.Keys().For(record->ssh, false);
+  if (!ours || ours->empty() || !doors_.provider) return {};
+  const std::string& first = ours->front();
+  const std::string lack = fmt::format("The node's `ssh-keys` do not hold our key for `{}` ({})",
+                                       KeyUser(first), KeyWords(first));
+  switch (StandingOfKey(*record, *ours, **doors_.provider, doors_.stop)) {
+    case KeyStanding::kUnknown:
+      return {};
+    case KeyStanding::kNotTakenUp:
+      return fmt::format(
+          "The node's `ssh-keys` hold our key for `{}`, but the worker does not go by them yet: "
+          "its guest agent takes them up, within a minute when it is well.",
+          KeyUser(first));
+    case KeyStanding::kNotInSpec:
+      return lack + ": add it to `metadata.ssh-keys` of the spec.";
+    case KeyStanding::kWithheld:
+      return lack + ", and the spec says `publishKey: false`: list it under `ssh.publishKeys`.";
+    case KeyStanding::kUnpublished:
+      return lack + ": `podctl apply` publishes it.";
+  }
+  return {};
+}
+
+std::string KnownPods::SilenceAdvice(const std::string& pod,
+                                     const std::vector<ssh::WorkerResult>& results) const {
+  std::string advice;
+  for (const ssh::WorkerResult& result : results) {
+    if (result.outcome == ssh::Outcome::kAuthRefused) return RefusedKeyAdvice(pod);
+    if (result.outcome == ssh::Outcome::kHostKeyChanged) {
+      return "If the machine was made anew, the API has its new key: podctl apply --refresh-only";
+    }
+    if (result.outcome == ssh::Outcome::kUnreachable && advice.empty()) {
+      advice = ssh::ReachAdvice(result.cause);
+    }
+  }
+  return advice;
+}
+
+}  // namespace podctl

@@ -1,0 +1,80 @@
+// The pods of the state, by the names that a command line gives them: how their workers are
+// reached, what is remembered of them, and what to do about one that lets nobody in. The API is
+// asked only for what the state lacks (endpoints, host keys), and OS Login as whom to enter.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "plans/fleet/pod_target.h"
+#include "plans/fleet/run/supervise.h"
+#include "plans/session/entry.h"
+#include "providers/provider.h"
+#include "providers/ssh/known_hosts.h"
+#include "providers/ssh/transport.h"
+#include "state/store.h"
+
+namespace podctl {
+
+struct PodDoors {
+  EntryDoors entry;
+  Result<Provider*> provider;  // an error where the endpoint is none; told once it is asked
+  ssh::KnownHostsFiles& known_hosts;
+  std::function<std::unique_ptr<StateStore>()> open_store;
+  std::string flags;               // by which another command finds the same state
+  std::function<LockInfo()> lock;  // of who remembers host keys
+  std::stop_token stop;
+  // Of a pod that is not entered as who runs podctl.
+  std::function<void(const std::string& remark)> on_remark;
+  // Host keys seen for the first time could not be remembered.
+  std::function<void(const Error& why)> on_forgotten;
+};
+
+struct ChosenWorkers {
+  PodTarget target;
+  std::vector<WorkerAccess> workers;  // those that are meant
+};
+
+class KnownPods {
+ public:
+  explicit KnownPods(PodDoors doors) : doors_(std::move(doors)) {}
+
+  // `name` as it was given, with workers or without.
+  Result<PodRecord> Record(const std::string& name) const;
+  Result<PodTarget> TargetOf(const std::string& name, PodRecord record) const;
+  Result<PodTarget> Find(const std::string& name) const;
+  // `selection` as --worker has it; empty: `fallback`.
+  Result<ChosenWorkers> Choose(const std::string& name, const std::string& selection,
+                               const std::string& fallback = "all") const;
+
+  // Remembers keys that were trusted on first use. Best effort: nobody waits for the state's lock.
+  void Remember(const std::string& address, const std::map<int, HostKeyText>& learned) const;
+
+  // What to do about a worker that takes none of our keys, as far as its node tells: a sentence.
+  // Empty where nothing is known.
+  std::string RefusedKeyAdvice(const std::string& pod) const;
+  // The same for workers that were not reached, whatever the reason.
+  std::string SilenceAdvice(const std::string& pod,
+                            const std::vector<ssh::WorkerResult>& results) const;
+
+ private:
+  const PodDoors doors_;
+};
+
+// One of them, for a job. `pods` is lent.
+class PodByName final : public JobPod {
+ public:
+  PodByName(const KnownPods& pods, std::string name) : pods_(pods), name_(std::move(name)) {}
+  Result<PodRecord> Record() override { return pods_.Record(name_); }
+  Result<PodTarget> Target() override { return pods_.Find(name_); }
+
+ private:
+  const KnownPods& pods_;
+  const std::string name_;
+};
+
+}  // namespace podctl

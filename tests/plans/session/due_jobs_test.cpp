@@ -1,0 +1,153 @@
+// Jobs that an apply starts by itself: which, when not, and what is said of each.
+#include "plans/session/due_jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "providers/workers/jobs.h"
+#include "tests/plans/session/session_desk.h"
+#include "tests/support/fake_workers.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using ::testing::ElementsAre;
+using testing::FakeWorkers;
+using ::testing::IsEmpty;
+using testing::SessionDesk;
+
+using Answer = FakeWorkers::Answer;
+
+std::string Job(const std::string& name, const std::string& keys = "    autostart: true\n") {
+  return "  " + name + ":\n    pod: research\n    launcher: shell\n    command: [t]\n" + keys;
+}
+
+class Rounds final : public RoundWatcher {
+ public:
+  explicit Rounds(std::function<void()> on_end) : on_end_(std::move(on_end)) {}
+  void OnBegin(const std::vector<ssh::Job>&, const std::string&) override {}
+  void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnTryAgain(std::size_t, const ssh::Cause&) override {}
+  void OnAnswer(std::size_t, const WorkerAnswer&) override {}
+  void OnEnd() override { on_end_(); }
+  void OnHostKeys(const std::map<int, HostKeyText>&) override {}
+
+ private:
+  const std::function<void()> on_end_;
+};
+
+class DueJobsTest : public ::testing::Test, protected SessionDesk, protected DueJobsListener {
+ protected:
+  void Jobs(const std::string& jobs, const std::string& pod_keys = "") {
+    Pods(Desk::Pod("research", pod_keys) + "jobs:\n" + jobs);
+  }
+  bool ApplyAndStart() {
+    ExecuteResult result;
+    const PlanRun run = Applied(&result);
+    const KnownPods pods(ToPods());
+    said.clear();
+    started.clear();
+    return StartDueJobs(
+        {pods, transport, local_files, random, {drain.get_token(), leave.get_token()}}, run, result,
+        "alice@laptop", *this);
+  }
+  Answer Say(const ssh::Job& job) {
+    if (job.feed != nullptr) {
+      started.push_back(job.worker.index);
+      return {};
+    }
+    if (job.command == workers::ListCommand("serve")) return list;
+    if (job.command == workers::ListCommand("eval")) return {{"podctl-jobs 1", "end"}};
+    return earlier;
+  }
+
+  std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) override {
+    EXPECT_EQ(address, "pod.research");
+    return std::make_unique<Rounds>([this] {
+      if (++rounds == interrupt_after) drain.request_stop();
+    });
+  }
+  void OnNews(const PrepareNews&) override { said.emplace_back("news"); }
+  void OnStart(const DetachedStart& start, const StartNews&) override {
+    said.push_back("start " + start.name);
+  }
+  void OnRunsAlready(const JobSpec& job) override { said.push_back(job.name + " runs"); }
+  void OnStarted(const JobSpec& job) override { said.push_back(job.name + " started"); }
+  void OnNotStarted(const JobSpec& job, const DetachReport& why) override {
+    said.push_back(job.name + (why.hindrance ? " hindered" : " not started"));
+  }
+
+  Answer earlier{{"podctl-runs 1", "ended 0 left 0", "end"}};
+  Answer list{{"podctl-jobs 1", "end"}};
+  FakeWorkers transport{[this](const ssh::Job& job) { return Say(job); }};
+  RealFileSystem local_files;
+  std::vector<std::string> said;
+  std::vector<int> started;  // workers
+  int rounds = 0;            // over workers
+  int interrupt_after = 0;
+};
+
+constexpr const char* kRuns = "job serve r running 0 1795184000 0 0 t";
+constexpr const char* kStep = "    bootstrap:\n      - {name: x, run: 'true'}\n";
+
+TEST_F(DueJobsTest, StartOnAllWorkersOfAPodThatWasMade) {
+  Jobs(Job("serve") + Job("eval", ""));
+  EXPECT_TRUE(ApplyAndStart());
+  EXPECT_THAT(said, ElementsAre("start serve", "serve started"));
+  EXPECT_THAT(started, ElementsAre(0, 1, 2, 3));
+  EXPECT_TRUE(ApplyAndStart());
+  EXPECT_THAT(said, IsEmpty()) << "nothing was made";
+}
+
+TEST_F(DueJobsTest, OneThatRunsAlreadyIsLeftAlone) {
+  Jobs(Job("serve"));
+  ApplyAndStart();
+  list.out.insert(list.out.begin() + 1, kRuns);
+  Jobs(Job("serve"), kStep);
+  EXPECT_TRUE(ApplyAndStart());
+  EXPECT_THAT(said, ElementsAre("serve runs"));
+  EXPECT_THAT(started, IsEmpty());
+}
+
+TEST_F(DueJobsTest, OneThatDoesNotRunIsStartedAfterAStep) {
+  Jobs(Job("serve"));
+  ApplyAndStart();
+  Jobs(Job("serve"), kStep);
+  EXPECT_TRUE(ApplyAndStart());
+  EXPECT_THAT(said, ElementsAre("start serve", "serve started"));
+}
+
+TEST_F(DueJobsTest, OneThatCannotBeStartedHoldsNoOtherUp) {
+  // On a new pod nobody asks whether it runs.
+  list.out.insert(list.out.begin() + 1, kRuns);
+  Jobs(Job("serve") + Job("eval"));
+  EXPECT_FALSE(ApplyAndStart());
+  EXPECT_THAT(said, ElementsAre("serve not started", "start eval", "eval started"));
+}
+
+TEST_F(DueJobsTest, WhatIsInTheWayIsTold) {
+  earlier.out[1] = "ended 2 left 0";
+  Jobs(Job("serve"));
+  EXPECT_TRUE(ApplyAndStart());
+  EXPECT_THAT(said, ElementsAre("news", "start serve", "serve started"));
+}
+
+TEST_F(DueJobsTest, AWorkerWithoutAnAnswerHinders) {
+  earlier = {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "refused")};
+  Jobs(Job("serve"));
+  EXPECT_FALSE(ApplyAndStart());
+  EXPECT_THAT(said, ElementsAre("serve hindered"));
+  EXPECT_THAT(started, IsEmpty());
+}
+
+TEST_F(DueJobsTest, NobodyWaitsAfterAnInterrupt) {
+  Jobs(Job("eval") + Job("serve"));
+  interrupt_after = 3;  // what is left of earlier runs, what runs, the start
+  EXPECT_FALSE(ApplyAndStart());
+  EXPECT_THAT(started, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(said, ElementsAre("start eval", "eval not started")) << "serve is not tried";
+}
+
+}  // namespace
+}  // namespace podctl

@@ -1,0 +1,112 @@
+// Pods by name: what is asked of whom to reach one, and what is remembered and said of it.
+#include "plans/session/known_pods.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plans/session/state_edit.h"
+#include "tests/plans/session/session_desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::SessionDesk;
+using ::testing::SizeIs;
+
+class KnownPodsTest : public ::testing::Test, protected SessionDesk {
+ protected:
+  KnownPodsTest() {
+    Pods(Desk::Pod("research"));
+    Applied();
+    cloud.ForgetCalls();
+  }
+  // As another run left it.
+  void Edit(const std::function<void(PodRecord&)>& edit) {
+    StateEdit state(Opener()(kStatePath), random);
+    ASSERT_TRUE(state.Lock({[] { return LockInfo{}; }, {}}, {}));
+    ASSERT_TRUE(state.Load());
+    edit(podctl::Pods(state.state())[Addr("pod.research")]);
+    ASSERT_TRUE(state.Save());
+  }
+  KnownPods Known() { return KnownPods(ToPods()); }
+  std::string Advice(ssh::Outcome outcome) {
+    ssh::WorkerResult result;
+    result.outcome = outcome;
+    return Known().SilenceAdvice("research", {{}, result});
+  }
+};
+
+TEST_F(KnownPodsTest, NobodyIsAskedForWhatTheStateHas) {
+  const auto chosen = Known().Choose("research/1-2", "");
+  ASSERT_TRUE(chosen) << chosen.error().message;
+  EXPECT_EQ(chosen->target.address, "pod.research");
+  EXPECT_THAT(chosen->target.workers, SizeIs(4));
+  ASSERT_THAT(chosen->workers, SizeIs(2));
+  EXPECT_EQ(chosen->workers[0].index, 1);
+  EXPECT_FALSE(chosen->workers[0].host_keys.empty());
+  EXPECT_THAT(cloud.Calls(), IsEmpty());
+  EXPECT_THAT(told, IsEmpty());
+}
+
+TEST_F(KnownPodsTest, TheApiIsAskedForHostKeysThatTheStateLacks) {
+  Edit([](PodRecord& record) { record.host_keys.clear(); });
+  const auto target = Known().Find("research");
+  ASSERT_TRUE(target) << target.error().message;
+  EXPECT_FALSE(target->workers[3].host_keys.empty());
+  EXPECT_THAT(cloud.Calls("attributes"), SizeIs(1));
+  provider = MakeError(ErrorCode::kInvalidArgument, "no endpoint");
+  EXPECT_EQ(Known().Find("research").error().message, "no endpoint");
+  EXPECT_TRUE(Known().Record("research")) << "nobody is asked for it";
+}
+
+TEST_F(KnownPodsTest, APodThatIsGoneIsKnownAndNotFound) {
+  Edit([](PodRecord& record) { record.observed = Value(); });
+  EXPECT_TRUE(Known().Record("pod.research"));
+  EXPECT_THAT(Known().Find("research").error().message, HasSubstr("pod `research` is gone"));
+  EXPECT_EQ(Known().Find("other").error().code, ErrorCode::kNotFound);
+  files.SetFile(kStatePath, "{");
+  EXPECT_EQ(Known().Find("research").error().code, ErrorCode::kDataLoss);
+}
+
+TEST_F(KnownPodsTest, WhoRunsPodctlIsWhoOsLoginLetsIn) {
+  Edit([](PodRecord& record) { record.ssh.os_login_user = "bob"; });
+  EXPECT_EQ(Known().Find("research")->workers[0].user, "a_com");
+  EXPECT_THAT(told, IsEmpty());
+  login.user = std::string();
+  EXPECT_TRUE(Known().Find("research"));
+  login.user = MakeError(ErrorCode::kUnavailable, "down");
+  EXPECT_EQ(Known().Find("research")->workers[0].user, "bob");
+  EXPECT_THAT(told, ElementsAre("nobody in p, and the spec says `publishKey: false`.",
+                                "OS Login could not be asked (down); entering as bob."));
+}
+
+TEST_F(KnownPodsTest, HostKeysAreRememberedUnlessSomebodyElseIsAtTheState) {
+  Known().Remember("pod.research", {});
+  Edit([](PodRecord& record) { record.host_keys.clear(); });
+  opened.clear();
+  Known().Remember("pod.research", {{2, "ssh-ed25519 AAAA"}});
+  EXPECT_THAT(podctl::Pods(Stored()).Get(Addr("pod.research"))->host_keys.at(2),
+              ElementsAre("ssh-ed25519 AAAA"));
+  Lock();
+  Known().Remember("pod.research", {{2, "ssh-ed25519 BBBB"}});
+  EXPECT_THAT(told, ElementsAre(HasSubstr("forgotten: ")));
+  EXPECT_THAT(opened, SizeIs(2));
+}
+
+TEST_F(KnownPodsTest, AdviceIsAboutTheFirstThatHelps) {
+  EXPECT_EQ(Advice(ssh::Outcome::kExited), "");
+  EXPECT_THAT(Advice(ssh::Outcome::kHostKeyChanged), HasSubstr("podctl apply --refresh-only"));
+  EXPECT_THAT(Advice(ssh::Outcome::kAuthRefused), HasSubstr("does not go by them yet"));
+  cloud.EditNode({"p", "europe-west4-a", "research"},
+                 [](Value& node) { node.SetPath("metadata.ssh-keys", ""); });
+  EXPECT_THAT(Advice(ssh::Outcome::kAuthRefused), HasSubstr("`podctl apply` publishes it."));
+  provider = MakeError(ErrorCode::kInvalidArgument, "no endpoint");
+  EXPECT_EQ(Advice(ssh::Outcome::kAuthRefused), "");
+}
+
+}  // namespace
+}  // namespace podctl
