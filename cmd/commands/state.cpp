@@ -10,14 +10,18 @@
 #include "cmd/command_line.h"
 #include "cmd/commands/commands.h"
 #include "cmd/commands/plan_flags.h"
-#include "cmd/commands/saved_plan.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
+#include "cmd/views/markdown.h"
+#include "cmd/views/plan_view.h"
 #include "cmd/views/state_view.h"
+#include "cmd/views/terraform_json.h"
 #include "cmd/wiring.h"
-#include "plans/engine/observe.h"
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
+#include "plans/session/saved_plan.h"
+#include "plans/session/status.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -66,6 +70,30 @@ std::vector<Address> Matching(const State& state, const std::string& filter) {
   return addresses;
 }
 
+// Which state an apply writes, where it is not the usual one, and whether the plan bears its seal;
+// of one that bears none, who comes between podctl and the workers.
+std::vector<std::string> NotesOn(const SavedPlan& saved, Seal seal,
+                                 const std::string& other_state) {
+  std::vector<std::string> notes;
+  if (!other_state.empty()) {
+    notes.push_back(fmt::format("State: `podctl apply` writes {}.", VisibleControls(other_state)));
+  }
+  if (seal == Seal::kNone) {
+    for (const Change& change : saved.plan.changes) {
+      const PodChange* pod = change.verb == Verb::kCreate ? AsPod(change) : nullptr;
+      if (pod == nullptr || !pod->wanted.ssh.proxy_jump) continue;
+      notes.push_back(fmt::format("Jump host: {} is entered through {}.", change.address,
+                                  VisibleControls(*pod->wanted.ssh.proxy_jump)));
+    }
+  }
+  if (seal == Seal::kNotLookedAt) {
+    notes.emplace_back(
+        "Seal: not looked at, since its state is not here. `podctl apply` refuses a plan that was "
+        "altered.");
+  }
+  return notes;
+}
+
 }  // namespace
 
 int RunShow(Wiring& wiring) {
@@ -83,25 +111,47 @@ int RunShow(Wiring& wiring) {
   return 0;
 }
 
+// As text or, with --json, in the format of `terraform show -json`.
+int RunShowPlan(Wiring& wiring, const ApplyOptions& options) {
+  Reporter& reporter = wiring.reporter();
+  const auto saved = ReadPlanFile(options.plan_file, wiring.files(), wiring.kinds());
+  if (!saved) return reporter.ShowFailure(saved.error());
+  const StateChoice choice = wiring.state_choice();
+  const std::string state = StateOf(wiring.files(), choice, *saved);
+  const auto seal = CheckSeal(*saved, *wiring.OpenStore(state));
+  if (!seal) return reporter.ShowFailure(seal.error());
+  auto notes = NotesOn(*saved, *seal, state == choice.likely ? "" : state);
+  const std::string jobs = JobsText(saved->jobs);
+  const auto text = [&](Streams& streams) {
+    if (options.markdown) {
+      if (!jobs.empty()) notes.push_back(jobs);
+      streams.out << MarkdownOf(&saved->plan, {}, notes);
+      return;
+    }
+    PlanViewOptions view;
+    view.color = streams.color && streams.out_is_terminal;
+    view.whole = true;  // who reviews a file that came through other hands sees all of it
+    streams.out << ShowPlan(saved->plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n");
+    for (const std::string& note : notes) streams.out << "\n" << note << "\n";
+  };
+  reporter.Document([&] { return TerraformPlan(*saved); }, text, JsonStyle::kCompact);
+  return 0;
+}
+
 int RunStatus(Wiring& wiring) {
   Reporter& reporter = wiring.reporter();
-  const auto state = LoadStored(reporter, *wiring.OpenStore());
-  if (!state) return reporter.FailedExitCode();
-  auto provider = wiring.provider();
-  if (!provider) return reporter.ShowFailure(provider.error());
-  auto observation =
-      Observe({Spec{}, *state, true, PlaceFlags(wiring.options())}, wiring.kinds().all, **provider,
-              wiring.options().parallelism, wiring.interrupt().drain());
-  if (!observation) {
-    if (reporter.interrupted()) return kInterruptedExitCode;
-    return reporter.ShowFailure(observation.error());
+  const auto store = wiring.OpenStore();
+  const auto status =
+      GatherStatus(*store, wiring.provider(), wiring.kinds().all, PlaceFlags(wiring.options()),
+                   wiring.options().parallelism, wiring.interrupt().drain());
+  if (!status) {
+    return reporter.interrupted() ? kInterruptedExitCode : reporter.ShowFailure(status.error());
   }
-  std::vector<std::string> notes;
-  const State settled = Settle(*state, *observation, wiring.kinds().all, &notes);
-  const auto rows = StatusRows(settled, *observation);
+  const State& settled = status->settled;
+  const auto rows = StatusRows(settled, status->observation);
   const auto text = [&](Streams& streams) {
     const bool color = streams.color && streams.out_is_terminal;
-    const std::string others = OtherTables(settled, *observation, color);
+    const std::string others = OtherTables(settled, status->observation, color);
     if (!rows.empty()) streams.out << StatusTable(rows, color) << (others.empty() ? "" : "\n");
     streams.out << others;
     if (rows.empty() && others.empty()) streams.out << "There are no pods in the state.\n";

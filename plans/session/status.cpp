@@ -1,0 +1,25 @@
+#include "plans/session/status.h"
+
+#include <utility>
+#include <vector>
+
+#include "plans/engine/observe.h"
+#include "plans/spec/spec.h"
+
+namespace podctl {
+
+Result<Status> GatherStatus(StateStore& store, const Result<Provider*>& provider, Kinds kinds,
+                            const std::string& flags, int parallelism,
+                            const std::stop_token& stop) {
+  auto stored = store.Load();
+  if (!stored) return stored.error();
+  if (!provider) return provider.error();
+  State state = std::move(stored->state).value_or(State{});
+  auto observation = Observe({Spec{}, state, true, flags}, kinds, **provider, parallelism, stop);
+  if (!observation) return observation.error();
+  std::vector<std::string> notes;  // are of who goes on from here
+  State settled = Settle(std::move(state), *observation, kinds, &notes);
+  return Status{std::move(settled), *std::move(observation)};
+}
+
+}  // namespace podctl

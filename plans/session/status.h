@@ -1,0 +1,26 @@
+// What has become of the things that a state remembers. Saves nothing.
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "plans/engine/kind.h"
+#include "plans/engine/observation.h"
+#include "providers/base/error.h"
+#include "providers/provider.h"
+#include "state/state.h"
+#include "state/store.h"
+
+namespace podctl {
+
+struct Status {
+  State settled;  // brought up to what the API says
+  Observation observation;
+};
+
+// `provider`: an error where the endpoint is none; told once the state is read. `flags`: by which
+// another command finds the same state. Up to `parallelism` calls at once.
+Result<Status> GatherStatus(StateStore& store, const Result<Provider*>& provider, Kinds kinds,
+                            const std::string& flags, int parallelism, const std::stop_token& stop);
+
+}  // namespace podctl

@@ -1,0 +1,61 @@
+// What a look at the things of a state finds.
+#include "plans/session/status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/plans/session/session_desk.h"
+
+namespace podctl {
+namespace {
+
+using testing::AllKinds;
+using testing::Desk;
+using testing::SessionDesk;
+
+class StatusTest : public ::testing::Test, protected SessionDesk {
+ protected:
+  Result<Status> Look() {
+    const auto store = Opener()(kStatePath);
+    return GatherStatus(*store, provider, AllKinds().all, "", 10, drain.get_token());
+  }
+};
+
+TEST_F(StatusTest, IsWhatTheApiSaysAndIsNotSaved) {
+  Pods(Desk::Pod("research"));
+  Applied();
+  const std::string before = files.FileText(kStatePath).value_or("");
+  const NodeName node{"p", "europe-west4-a", "research"};
+  cloud.EditNode(node, [](Value& value) { value.Set("health", "UNHEALTHY_TPU"); });
+  auto status = Look();
+  ASSERT_TRUE(status) << status.error().message;
+  const auto observed = [&] {
+    return podctl::Pods(status->settled).Get(Addr("pod.research"))->observed;
+  };
+  EXPECT_EQ(observed()["health"].AsString(), "UNHEALTHY_TPU");
+  cloud.RemoveNode(node);
+  status = Look();
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(observed().is_null());
+  EXPECT_EQ(files.FileText(kStatePath), before);
+}
+
+TEST_F(StatusTest, NoStateIsAnEmptyOne) {
+  const auto status = Look();
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(status->settled.records.empty());
+}
+
+TEST_F(StatusTest, WhatCannotBeReadOrAskedIsAnError) {
+  Pods(Desk::Pod("research"));
+  Applied();
+  cloud.FailNext("", MakeError(ErrorCode::kUnavailable, "down"));
+  EXPECT_EQ(Look().error().code, ErrorCode::kUnavailable);
+  provider = MakeError(ErrorCode::kInvalidArgument, "no endpoint");
+  EXPECT_EQ(Look().error().message, "no endpoint");
+  files.SetFile(kStatePath, "{");
+  EXPECT_EQ(Look().error().code, ErrorCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace podctl
