@@ -26,53 +26,53 @@ struct Place {
   std::string zone;
 };
 
-Place WhereToAuthorize(Wiring& wiring) {
-  const LoadOptions options = wiring.SpecOptions();
-  // Problems elsewhere in the spec do not matter here.
-  Diagnostics ignored;
-  const Spec spec = LoadSpec(options, wiring.files(), wiring.environment(), ignored);
+// `given`: on the command line; `options`: there or elsewhere.
+Place WhereToAuthorize(const GlobalOptions& given, const LoadOptions& options, const Spec& spec) {
   Place place{spec.project, spec.zone};
-  if (wiring.options().project || place.project.empty()) {
-    place.project = options.project.value_or("");
-  }
-  if (wiring.options().zone || place.zone.empty()) place.zone = options.zone.value_or(kAnyZone);
+  if (given.project || place.project.empty()) place.project = options.project.value_or("");
+  if (given.zone || place.zone.empty()) place.zone = options.zone.value_or(kAnyZone);
   return place;
 }
 
 int RunAuthStatus(Wiring& wiring) {
+  Reporter& reporter = wiring.reporter();
   AuthReport report;
   report.endpoint = wiring.endpoint();
   // Before it is shown: one that is none may hold a password or a key.
   if (const auto good = gcp::ParseEndpoint(report.endpoint); !good) {
-    return wiring.reporter().ShowFailure(good.error());
+    return reporter.ShowFailure(good.error());
   }
   const auto endpoint = http::ParseUrl(report.endpoint);
   report.on_loopback = endpoint && http::IsLoopback(*endpoint);
   report.status = wiring.credentials().Status(wiring.interrupt().drain());
   report.now = wiring.clock().Now();
-  if (wiring.interrupt().requested()) return kInterruptedExitCode;
+  if (reporter.interrupted()) return kInterruptedExitCode;
   const bool usable = !report.status.error;
-  const bool told = wiring.reporter().Document([&] { return AuthDocument(report); },
-                                               [&](Streams& streams) {
-                                                 streams.out << AuthText(report) << std::flush;
-                                                 if (!usable) streams.err << "\n";
-                                               });
+  const bool told = reporter.Document([&] { return AuthDocument(report); },
+                                      [&](Streams& streams) {
+                                        streams.out << AuthText(report) << std::flush;
+                                        if (!usable) streams.err << "\n";
+                                      });
   if (usable) return 0;
-  return told ? 1 : wiring.reporter().ShowFailure(*report.status.error);
+  return told ? 1 : reporter.ShowFailure(*report.status.error);
 }
 
 int RunAuthorize(Wiring& wiring) {
-  const Place place = WhereToAuthorize(wiring);
+  Reporter& reporter = wiring.reporter();
+  // Problems elsewhere in the spec do not matter here.
+  Diagnostics ignored;
+  const Place place =
+      WhereToAuthorize(wiring.options(), wiring.SpecOptions(), wiring.ReadSpec(ignored));
   if (place.project.empty()) {
-    return wiring.reporter().ShowFailure(
+    return reporter.ShowFailure(
         MakeError(ErrorCode::kInvalidArgument, "there is no project",
                   "set `project` in the spec, --project or PODCTL_PROJECT"));
   }
   auto client = wiring.rest();
-  if (!client) return wiring.reporter().ShowFailure(client.error());
+  if (!client) return reporter.ShowFailure(client.error());
   const auto email =
       gcp::GenerateServiceIdentity(**client, place.project, place.zone, wiring.interrupt().drain());
-  if (!email) return wiring.reporter().ShowFailure(email.error());
+  if (!email) return reporter.ShowFailure(email.error());
   const std::string role = gcp::ServiceAgentRole(*email);
   // --condition=None: where the policy has conditions already, gcloud would ask.
   const std::string command = fmt::format(
@@ -87,7 +87,7 @@ int RunAuthorize(Wiring& wiring) {
     value.Set("command", command);
     return value;
   };
-  wiring.reporter().Document(document, [&](Streams& streams) {
+  reporter.Document(document, [&](Streams& streams) {
     streams.out << *email << "\n" << std::flush;
     streams.err << fmt::format(
         "This is the TPU service agent of {}. It needs {} there, once:\n\n  {}\n", place.project,

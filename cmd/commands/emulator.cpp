@@ -8,6 +8,7 @@
 #include "cmd/commands/commands.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
+#include "cmd/wiring.h"
 #include "providers/emulator/emulator.h"
 
 namespace podctl {

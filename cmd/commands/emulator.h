@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "cmd/wiring.h"
-
 namespace podctl {
 
 struct EmulatorOptions {
@@ -22,7 +20,5 @@ struct EmulatorOptions {
   std::vector<std::string> reservations;
   std::string faults;  // a file
 };
-
-int RunEmulator(Wiring& wiring, const EmulatorOptions& options);
 
 }  // namespace podctl

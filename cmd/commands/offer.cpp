@@ -18,11 +18,8 @@ namespace {
 
 // The command line comes first: who names a zone asks about that one, whatever the spec says.
 // Problems of the spec do not matter here.
-OfferPlace WhereToLook(Wiring& wiring) {
-  Diagnostics ignored;
-  const Spec spec = LoadSpec(wiring.SpecOptions(), wiring.files(), wiring.environment(), ignored);
-  return {wiring.options().project.value_or(spec.project),
-          wiring.options().zone.value_or(spec.zone)};
+OfferPlace WhereToLook(const GlobalOptions& given, const Spec& spec) {
+  return {given.project.value_or(spec.project), given.zone.value_or(spec.zone)};
 }
 
 std::string InZone(const OfferPlace& where) {
@@ -30,13 +27,14 @@ std::string InZone(const OfferPlace& where) {
 }
 
 int RunTypes(Wiring& wiring) {
-  const OfferPlace where = WhereToLook(wiring);
+  Diagnostics ignored;
+  const OfferPlace where = WhereToLook(wiring.options(), wiring.ReadSpec(ignored));
   Reporter& reporter = wiring.reporter();
   const auto door = wiring.zone_offer();
   const auto offer = OfferedTypes(door, where, wiring.interrupt().drain());
   if (!offer) {
-    return wiring.reporter().ShowFailure(offer.error(),
-                                         door ? "cannot list the types " + InZone(where) : "");
+    return reporter.ShowFailure(offer.error(),
+                                door ? "cannot list the types " + InZone(where) : "");
   }
   if (offer->unasked) {
     reporter.ShowWarning("the service was not asked: " + offer->unasked->message,
@@ -68,19 +66,20 @@ int RunTypes(Wiring& wiring) {
 }
 
 int RunVersions(Wiring& wiring) {
-  const OfferPlace where = WhereToLook(wiring);
+  Reporter& reporter = wiring.reporter();
+  Diagnostics ignored;
+  const OfferPlace where = WhereToLook(wiring.options(), wiring.ReadSpec(ignored));
   if (where.zone.empty() || where.project.empty()) {
     const char* what = where.zone.empty() ? "zone" : "project";
-    return wiring.reporter().ShowFailure(MakeError(ErrorCode::kInvalidArgument,
-                                                   fmt::format("no {} is set", what),
-                                                   fmt::format("give --{}", what)));
+    return reporter.ShowFailure(MakeError(ErrorCode::kInvalidArgument,
+                                          fmt::format("no {} is set", what),
+                                          fmt::format("give --{}", what)));
   }
   auto offer = wiring.zone_offer();
-  if (!offer) return wiring.reporter().ShowFailure(offer.error());
+  if (!offer) return reporter.ShowFailure(offer.error());
   const auto versions = OfferedVersions(**offer, where, wiring.interrupt().drain());
   if (!versions) {
-    return wiring.reporter().ShowFailure(versions.error(),
-                                         "cannot list the versions " + InZone(where));
+    return reporter.ShowFailure(versions.error(), "cannot list the versions " + InZone(where));
   }
   const auto document = [&] {
     Value value = Value::EmptyMap();
@@ -89,7 +88,7 @@ int RunVersions(Wiring& wiring) {
     value.Set("versions", Value::List(versions->begin(), versions->end()));
     return value;
   };
-  wiring.reporter().Document(document, [&](Streams& streams) {
+  reporter.Document(document, [&](Streams& streams) {
     for (const std::string& version : *versions) streams.out << VisibleControls(version) << "\n";
   });
   return 0;

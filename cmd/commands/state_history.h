@@ -5,14 +5,8 @@
 
 namespace podctl {
 
-class Wiring;
-
-int RunStateHistory(Wiring& wiring);
-
 struct StateRestoreOptions {
   std::uint64_t serial = 0;
 };
-
-int RunStateRestore(Wiring& wiring, const StateRestoreOptions& options);
 
 }  // namespace podctl

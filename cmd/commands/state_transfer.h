@@ -5,15 +5,9 @@
 
 namespace podctl {
 
-class Wiring;
-
-int RunStatePull(Wiring& wiring);
-
 struct StatePushOptions {
   std::string file;  // a path, or "-"
   bool force = false;
 };
-
-int RunStatePush(Wiring& wiring, const StatePushOptions& options);
 
 }  // namespace podctl

@@ -7,14 +7,12 @@
 namespace podctl {
 namespace {
 
-const CommandOf<NoOptions> kCommand(
-    "validate", "check the spec, offline", {},
-    [](Context& context, const NoOptions&) {
-      Wiring& wiring = context.wiring();
-      return RunValidate(wiring.SpecOptions(), wiring.files(), wiring.environment(),
-                         wiring.streams());
-    },
-    nullptr, NoState);
+int RunValidation(Wiring& wiring) {
+  return RunValidate(wiring.SpecOptions(), wiring.files(), wiring.environment(), wiring.streams());
+}
+
+const CommandOf<NoOptions> kCommand("validate", "check the spec, offline", {},
+                                    WithWorld<RunValidation>, nullptr, NoState);
 
 }  // namespace
 
