@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -261,6 +262,30 @@ std::vector<std::string> Violations(std::string_view file, std::string_view text
   return found;
 }
 
+// What of the commands sees the world, other than the functions that commands are run by: these
+// hand their helpers what each needs. `sources`: path -> text.
+std::vector<std::string> WhoSeesTheWorld(const std::map<std::string, std::string>& sources) {
+  const std::regex entry(R"(^int (Run\w*)\(Wiring& wiring[,)])");
+  std::string all;  // of the commands' code
+  for (const auto& [file, text] : sources) {
+    if (file.starts_with("cmd/commands/")) all += CodeOnly(text);
+  }
+  std::vector<std::string> found;
+  for (const auto& [file, text] : sources) {
+    if (!file.starts_with("cmd/commands/")) continue;
+    const std::vector<std::string> code = Lines(CodeOnly(text));
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      if (!HasWord(code[i], "Wiring") || code[i] == "class Wiring;") continue;
+      std::smatch match;
+      const bool runs = std::regex_search(code[i], match, entry) &&
+                        (all.find(fmt::format("WithWorld<{}>", match[1].str())) != all.npos ||
+                         all.find(match[1].str() + "(context.wiring()") != all.npos);
+      if (!runs) found.push_back(fmt::format("{}:{}: {}", file, i + 1, code[i]));
+    }
+  }
+  return found;
+}
+
 // Path from the top folder -> text, of every source of the five folders.
 std::map<std::string, std::string> Sources() {
   std::map<std::string, std::string> sources;
@@ -283,6 +308,13 @@ TEST(Layering, TheHouseKeepsItsRules) {
                                  << podctl::testing::SourceFolder();
   for (const auto& [file, text] : sources) {
     for (const std::string& violation : Violations(file, text)) ADD_FAILURE() << violation;
+  }
+}
+
+TEST(Layering, OnlyWhatRunsACommandSeesTheWorld) {
+  for (const std::string& violation : WhoSeesTheWorld(Sources())) {
+    ADD_FAILURE() << violation << ": only the function that runs a command may see the wiring; it "
+                  << "hands its helpers what each needs";
   }
 }
 
@@ -401,6 +433,23 @@ TEST(LayeringChecker, LetsTheRestPass) {
     const std::vector<std::string> found = Violations(sample.file, sample.line);
     EXPECT_TRUE(found.empty()) << found.front();
   }
+}
+
+TEST(LayeringChecker, SeesWhoElseSeesTheWorld) {
+  const auto seen = [](const std::string& code) {
+    return WhoSeesTheWorld({{"cmd/commands/x.cpp", code}}).size();
+  };
+  const std::string table =
+      "const CommandOf<XOptions> kCommand(\"x\", \"\", {}, WithWorld<RunX>);\n";
+  EXPECT_EQ(seen("class Wiring;\nint RunX(Wiring& wiring, const XOptions& options) {}\n" + table),
+            0U);
+  EXPECT_EQ(seen("int RunX(Wiring& wiring);\n  return RunX(context.wiring());\n"), 0U);
+  for (const char* code : {"int RunX(Wiring& wiring) {}\n", "int RunY(Wiring& wiring) {}\n",
+                           "void Show(Wiring& wiring, int code) {}\n", "  Wiring& wiring_;\n",
+                           "void Show(int code, Wiring* wiring) {}\n"}) {
+    EXPECT_EQ(seen(code), 1U) << code;
+  }
+  EXPECT_EQ(seen("int RunY(Wiring& wiring) {}\n" + table), 1U);
 }
 
 TEST(LayeringChecker, SeesCodeAfterAStringAndLongFiles) {
