@@ -55,6 +55,13 @@ class RecordShow {
   ~RecordShow() = default;
 };
 
+// An object of a record, lent by it, with its full name: "projects/p/locations/z/nodes/n".
+struct NamedObject {
+  std::string name;
+  const Object& object;
+  int parts = 1;  // 2 or more: it is those with "-0", "-1", … behind the name
+};
+
 class RecordCodec : public RecordShow {
  public:
   virtual std::string_view kind() const = 0;  // of its addresses, and the member `type`: "pod"
@@ -68,6 +75,9 @@ class RecordCodec : public RecordShow {
 
   // What is unusual about it, in a few words: "PREEMPTED, being deleted"; "": nothing.
   virtual std::string Remark(const AnyRecord&) const { return {}; }
+  // What the service calls the objects of `record`: no two of a state are the same one. Nothing of
+  // a kind whose things may have the name of another for a while.
+  virtual std::vector<NamedObject> Named(const AnyRecord& /*record*/) const { return {}; }
   // Takes the record for right as the world says it is (`seen`; null: it is gone). False: nothing
   // is left of it, and it is to be forgotten. `digest_key` is the state's, for what is sensitive.
   virtual bool Accept(const Value& /*seen*/, const std::string& /*digest_key*/, AnyRecord*) const {

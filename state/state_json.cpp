@@ -10,6 +10,7 @@
 #include "state/object_reader.h"
 #include "state/record_codec.h"
 #include "state/record_json.h"
+#include "state/shared_objects.h"
 #include "state/state_writer.h"
 
 namespace podctl {
@@ -238,6 +239,9 @@ Result<State> StateFromJson(std::string_view text, const std::string& origin, Re
   // The more telling of the two first.
   if (!problem.empty()) return Damaged(origin, problem);
   if (!whole) return Damaged(origin, "its content does not match its checksum");
+  if (const std::string shared = WhatIsShared(state); !shared.empty()) {
+    return Damaged(origin, shared);
+  }
   return state;
 }
 

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cctype>
 
+#include "providers/gcp/place_names.h"
+
 namespace podctl {
 namespace {
 
-bool IsLower(char c) {
-  return c >= 'a' && c <= 'z';
-}
 bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -32,10 +31,7 @@ bool IsThingName(std::string_view name) {
 }
 
 bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::string_view zone) {
-  const bool is_name = !zone.empty() && IsLower(zone[0]) &&
-                       std::all_of(zone.begin(), zone.end(),
-                                   [](char c) { return IsLower(c) || IsDigit(c) || c == '-'; });
-  if (is_name && !IsRegion(zone)) return true;
+  if (gcp::IsLocation(zone) && !IsRegion(zone)) return true;
   reader.Error(at, slot,
                fmt::format("`{}` is {}", zone, IsRegion(zone) ? "a region, not a zone" : "no zone"),
                IsRegion(zone) ? fmt::format("such as `{}-a`", zone) : "such as `europe-west4-a`");
@@ -44,10 +40,7 @@ bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::s
 
 bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,
                   std::string_view project) {
-  const bool is_name = !project.empty() && std::all_of(project.begin(), project.end(), [](char c) {
-    return IsLower(c) || IsDigit(c) || c == '-' || c == ':' || c == '.';
-  });
-  if (is_name) return true;
+  if (gcp::IsProjectId(project)) return true;
   reader.Error(at, slot, fmt::format("`{}` is no project id", project),
                "lower-case letters, digits and -");
   return false;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "providers/base/text.h"
+#include "providers/gcp/place_names.h"
 #include "providers/http/url.h"
 
 namespace podctl::gcp {
@@ -51,12 +52,6 @@ std::string ParentPath(const std::string& project, const std::string& region) {
                      http::PercentEncode(region));
 }
 
-bool IsRegion(std::string_view region) {
-  return !region.empty() && std::all_of(region.begin(), region.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-}
-
 }  // namespace
 
 VertexJobs::VertexJobs(std::optional<Endpoint> endpoint, http::Transport& transport,
@@ -70,7 +65,7 @@ VertexJobs::VertexJobs(std::optional<Endpoint> endpoint, http::Transport& transp
       policy_(policy) {}
 
 Result<RestClient*> VertexJobs::ClientOf(const std::string& region) {
-  if (!IsRegion(region)) {
+  if (!IsLocation(region)) {
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("`{}` is no region", VisibleControls(region)));
   }

@@ -115,6 +115,87 @@ TEST(StateJson, TheWayInComesBackAndAnotherIsRefused) {
   EXPECT_NE(error.message.find("iap"), std::string::npos) << error.message;
 }
 
+std::string WhySharing(const std::function<void(State&)>& edit) {
+  State state = SampleState();
+  edit(state);
+  auto read = StateFromJson(StateToJson(state), "x", RememberedKinds());
+  return read ? "" : read.error().message;
+}
+
+PodRecord AnotherPod(const std::string& node, const std::string& uid, Life life) {
+  PodRecord pod;
+  pod.project = "my-project";
+  pod.zone = "europe-west4-a";
+  pod.current = {node, uid, std::move(life)};
+  return pod;
+}
+
+// What is done to one would be done to the other: whoever deletes one deletes the other's node.
+TEST(StateJson, TwoRecordsOfOneNodeAreRefused) {
+  const auto with = [](const PodRecord& pod) {
+    return WhySharing([&](State& state) { Pods(state)[Addr("pod.twin")] = pod; });
+  };
+  const std::string research =
+      "pod.research and pod.twin stand for the same object, "
+      "projects/my-project/locations/europe-west4-a/nodes/";
+  EXPECT_THAT(with(AnotherPod("research", "", Present{})), HasSubstr(research + "research"));
+  EXPECT_THAT(with(AnotherPod("research", "4711", Deleting{})), HasSubstr("the same object"));
+  EXPECT_THAT(with(AnotherPod("lab", "", Present{})), HasSubstr(research + "lab")) << "deposed";
+  // A project may be called by its number.
+  PodRecord numbered = AnotherPod("research", "4711", Present{});
+  numbered.project = "123";
+  EXPECT_THAT(with(numbered),
+              HasSubstr("pod.research and pod.twin stand for the same object, uid"));
+  numbered.current.locator = "twin";
+  EXPECT_EQ(with(numbered), "");
+  PodRecord slices = AnotherPod("res", "", Present{});
+  slices.queued = QueuedRecord{"q", Value::EmptyMap(), 2, ""};
+  slices.auxiliary = {{"q", "", Present{}}};
+  EXPECT_EQ(with(slices), "");
+  EXPECT_THAT(WhySharing([&](State& state) {
+                Pods(state)[Addr("pod.one")] = AnotherPod("res-1", "", Present{});
+                Pods(state)[Addr("pod.twin")] = slices;
+              }),
+              HasSubstr("pod.twin and pod.one stand for the same object"));
+  EXPECT_EQ(WhySharing([&](State& state) {
+              Pods(state)[Addr("pod.one")] = AnotherPod("res-2", "", Present{});
+              Pods(state)[Addr("pod.two")] = AnotherPod("res", "", Present{});
+              Pods(state)[Addr("pod.twin")] = slices;
+            }),
+            "");
+}
+
+TEST(StateJson, OneNodeMayFollowAnotherUnderItsName) {
+  const auto with = [](const PodRecord& pod) {
+    return WhySharing([&](State& state) { Pods(state)[Addr("pod.next")] = pod; });
+  };
+  EXPECT_EQ(with(AnotherPod("research", "", Creating{})), "") << "nobody has seen it";
+  EXPECT_EQ(with(AnotherPod("research", "4712", Present{})), "") << "the first was deleted";
+  EXPECT_EQ(with(AnotherPod("research", "", Creating{{}, true})), "")
+      << "the deletion of the first is not settled";
+  PodRecord elsewhere = AnotherPod("research", "", Present{});
+  elsewhere.zone = "us-central2-b";
+  EXPECT_EQ(with(elsewhere), "");
+}
+
+// Of these the service would say that there is nothing, and the node would look as if it were gone.
+TEST(StateJson, NamesThatNothingHasAreRefused) {
+  const auto with = [](const std::function<void(PodRecord&)>& edit) {
+    return WhySharing([&](State& state) { edit(Pods(state).at(Addr("pod.research"))); });
+  };
+  for (const std::string name : {"my-project/../other", "My Project", "p?x", "p#"}) {
+    EXPECT_THAT(with([&](PodRecord& pod) { pod.project = name; }),
+                HasSubstr("pod.research.payload has a project that is none, `" + name + "`"));
+  }
+  EXPECT_THAT(with([](PodRecord& pod) { pod.zone = "europe-west4-a/nodes"; }),
+              HasSubstr("pod.research.payload has a zone that is none"));
+  EXPECT_THAT(with([](PodRecord& pod) { pod.current.locator = "../x"; }),
+              HasSubstr("pod.research.payload has a node that is none"));
+  EXPECT_THAT(with([](PodRecord& pod) { pod.deposed[0].locator = ".."; }),
+              HasSubstr("pod.research.payload has a node that is none"));
+  EXPECT_EQ(with([](PodRecord& pod) { pod.project = "example.com:lab-1"; }), "");
+}
+
 // Files of every version that was ever released stay in tests/golden/state, and are read for ever.
 std::string Stored(const std::string& name) {
   std::ifstream file(podctl::testing::SourceFolder() + "/tests/golden/state/" + name);

@@ -1,6 +1,7 @@
 #include "plans/kinds/pod/record.h"
 
 #include "providers/base/text.h"
+#include "providers/gcp/place_names.h"
 #include "state/record_codec.h"
 #include "state/record_json.h"
 
@@ -72,6 +73,21 @@ QueuedRecord ReadQueued(ObjectReader in, const Record& record, bool with_id) {
   return queued;
 }
 
+// No spec could have led to another: of such a name the service would say that there is nothing,
+// and it would look as if the node were gone.
+void CheckNames(ObjectReader& in, const PodRecord& pod) {
+  const auto check = [&](std::string_view what, const std::string& name,
+                         bool (*is_name)(std::string_view)) {
+    if (!name.empty() && !is_name(name))
+      in.Fail(fmt::format("has a {} that is none, `{}`", what, name));
+  };
+  check("project", pod.project, gcp::IsProjectId);
+  check("zone", pod.zone, gcp::IsLocation);
+  check("node", pod.current.locator, gcp::IsNodeId);
+  for (const Object& deposed : pod.deposed) check("node", deposed.locator, gcp::IsNodeId);
+  for (const Object& one : pod.auxiliary) check("queued resource", one.locator, gcp::IsNodeId);
+}
+
 std::string_view PendingWords(PendingAction::Kind kind) {
   switch (kind) {
     case PendingAction::Kind::kCreate:
@@ -104,10 +120,24 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
     return Join(words, ", ");
   }
 
+  std::vector<NamedObject> Named(const AnyRecord& any) const override {
+    const PodRecord& record = any.As<PodRecord>();
+    const std::string parent = fmt::format("projects/{}/locations/{}", record.project, record.zone);
+    const auto name = [&](std::string_view collection, const Object& object) {
+      return fmt::format("{}/{}/{}", parent, collection, object.locator);
+    };
+    std::vector<NamedObject> named = {
+        {name("nodes", record.current), record.current, record.queued ? record.queued->slices : 1}};
+    for (const Object& one : record.deposed) named.push_back({name("nodes", one), one});
+    for (const Object& one : record.auxiliary) named.push_back({name("queuedResources", one), one});
+    return named;
+  }
+
  private:
   void Read(ObjectReader& in, int version, PodRecord* pod) const override {
     pod->project = in.Text("project");
     pod->zone = in.Text("zone");
+    CheckNames(in, *pod);
     pod->applied = in.Any("applied");
     pod->metadata = in.SpareTextMap("metadata");
     pod->sensitive_keys = in.SpareTexts("sensitive_keys");

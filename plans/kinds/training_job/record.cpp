@@ -5,6 +5,7 @@
 #include <map>
 
 #include "providers/base/json.h"
+#include "providers/gcp/place_names.h"
 #include "state/record_codec.h"
 
 namespace podctl {
@@ -59,6 +60,12 @@ class TrainingCodec final : public RecordCodecOf<TrainingRecord> {
     return job;
   }
 
+  std::vector<NamedObject> Named(const AnyRecord& any) const override {
+    const Object& job = any.As<TrainingRecord>().current;
+    if (job.locator.empty()) return {};
+    return {{job.locator, job}};
+  }
+
   ShownObject Shown(const AnyRecord& any) const override {
     const auto& record = any.As<TrainingRecord>();
     ShownObject object;
@@ -95,6 +102,12 @@ class TrainingCodec final : public RecordCodecOf<TrainingRecord> {
   void Read(ObjectReader& in, int /*version*/, TrainingRecord* job) const override {
     job->project = in.Text("project");
     job->region = in.Text("region");
+    if (!job->project.empty() && !gcp::IsProjectId(job->project)) {
+      in.Fail(fmt::format("has a project that is none, `{}`", job->project));
+    }
+    if (!job->region.empty() && !gcp::IsLocation(job->region)) {
+      in.Fail(fmt::format("has a region that is none, `{}`", job->region));
+    }
     job->applied = in.Any("applied");
     job->state = in.Text("state");
     job->error = in.Text("error");

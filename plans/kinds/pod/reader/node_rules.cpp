@@ -10,6 +10,7 @@
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/spec/near_words.h"
 #include "providers/gcp/accelerator_catalog.h"
+#include "providers/gcp/place_names.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
@@ -281,13 +282,7 @@ void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& po
 
 bool CheckNodeId(ValueReader& reader, const YamlNode& at, const Slot& slot,
                  std::string_view node_id) {
-  const bool is_dots = node_id == "." || node_id == "..";  // these mean something else in a URL
-  const bool is_allowed =
-      !node_id.empty() && !is_dots && std::all_of(node_id.begin(), node_id.end(), [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-               std::string_view("_.~+%-").find(c) != std::string_view::npos;
-      });
-  if (!is_allowed) {
+  if (!gcp::IsNodeId(node_id)) {
     reader.Error(at, slot, fmt::format("`{}` is no node id", node_id),
                  "letters, digits and _ . ~ + % -");
     return false;
