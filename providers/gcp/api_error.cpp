@@ -38,7 +38,9 @@ std::optional<ErrorCode> CodeByName(const std::string& name) {
   return std::nullopt;
 }
 
-// Only where the body names no canonical status: 400, 409 and 500 each stand for several.
+// Only where the body names no canonical status: 400, 409 and 500 each stand for several. Of a
+// resource that is not there the API names it; a 404 without it comes from a server, a proxy or a
+// path that knows nothing of resources, and says nothing of them.
 ErrorCode CodeByHttp(int status) {
   switch (status) {
     case 400:
@@ -47,8 +49,6 @@ ErrorCode CodeByHttp(int status) {
       return ErrorCode::kUnauthenticated;
     case 403:
       return ErrorCode::kPermissionDenied;
-    case 404:
-      return ErrorCode::kNotFound;
     case 409:
       return ErrorCode::kAborted;
     case 412:
@@ -71,6 +71,11 @@ ErrorCode CodeByHttp(int status) {
       if (status >= 500) return ErrorCode::kInternal;
       return status >= 400 ? ErrorCode::kInvalidArgument : ErrorCode::kUnknown;
   }
+}
+
+// That there is no such method has the status of a resource that is not there.
+bool IsOfMethod(const Value& status) {
+  return status["message"].AsString().starts_with("Method not found");
 }
 
 bool Contains(std::string_view text, std::string_view part) {
@@ -224,9 +229,14 @@ Error ErrorFromAnswer(int http_status, const std::string& body, const std::strin
   Result<Value> parsed = ParseJson(body);
   const Value status = parsed ? (*parsed)["error"] : Value();
   const std::optional<ErrorCode> named = CodeByName(status["status"].AsString());
-  const ErrorCode code = named ? *named : CodeByHttp(http_status);
-  return MakeApiError(code, status, RefusedBy::kAnswer,
-                      fmt::format("{} answered with HTTP status {}", server, http_status));
+  const bool says_what = named && !(*named == ErrorCode::kNotFound && IsOfMethod(status));
+  const ErrorCode code = says_what ? *named : CodeByHttp(http_status);
+  Error error = MakeApiError(code, status, RefusedBy::kAnswer,
+                             fmt::format("{} answered with HTTP status {}", server, http_status));
+  if (http_status == 404 && !says_what && error.hint.empty()) {
+    error.hint = "is the endpoint really one of the Cloud TPU API?";
+  }
+  return error;
 }
 
 Error ErrorFromStatus(const Value& status) {

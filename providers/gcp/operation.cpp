@@ -7,7 +7,9 @@ Operation ParseOperation(const Value& json) {
   Operation operation;
   operation.name = json["name"].AsString();
   operation.done = json["done"].AsBool();
-  if (const Value* error = json.Find("error"); error != nullptr && error->is_map()) {
+  // Of an operation that went well there is no such member, so that any other is a failure, however
+  // odd it looks.
+  if (const Value* error = json.Find("error"); error != nullptr && !error->is_null()) {
     operation.error.push_back(ErrorFromStatus(*error));
   }
   operation.response = json["response"];

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "providers/base/text.h"
+#include "providers/gcp/answer.h"
 #include "providers/gcp/operation.h"
 #include "providers/http/url.h"
 
@@ -18,10 +19,15 @@ constexpr int kMaxPages = 1000;
 constexpr int kMostEmptyPages = 20;  // one after the other
 
 // What is no list would look as if everything had been deleted. An empty list has no member of the
-// collection's name (proto3's JSON).
-bool IsPageOf(const std::string& collection, const Value& answer) {
+// collection's name (proto3's JSON). What has a name has that of its place.
+bool IsPageOf(const std::string& collection, const std::string& parent, const Value& answer) {
   const Value* items = answer.Find(collection);
   const bool has_names = collection == "nodes" || collection == "queuedResources";
+  const auto belongs = [&](const std::string& name) {
+    const auto slash = name.rfind('/');
+    return slash != std::string::npos && slash + 1 < name.size() &&
+           IsSameResource(std::string_view(name).substr(0, slash), parent + "/" + collection);
+  };
   for (const auto& [key, member] : answer.AsMap()) {
     if (key == "nextPageToken" && !member.is_string()) return false;
     const bool known = key == collection || key == "nextPageToken" || key == "unreachable";
@@ -30,7 +36,8 @@ bool IsPageOf(const std::string& collection, const Value& answer) {
   if (items == nullptr) return true;
   return items->is_list() &&
          std::all_of(items->AsList().begin(), items->AsList().end(), [&](const Value& item) {
-           return item.is_map() && (!has_names || !item["name"].AsString().empty());
+           return item.is_map() && (!has_names || belongs(item["name"].AsString())) &&
+                  WhyNoNode(item).empty();
          });
 }
 
@@ -60,11 +67,15 @@ std::string MaskPath(std::string_view path) {
   return snake;
 }
 
-Result<Operation> AsOperation(const Result<Value>& answer, ErrorCode when_nameless) {
+Result<Operation> AsOperation(const Result<Value>& answer, ErrorCode when_none) {
   if (!answer) return answer.error();
+  const Value* done = answer->Find("done");
+  if (done != nullptr && !done->is_bool()) {
+    return MakeError(when_none, "the service's answer leaves open whether the operation is done");
+  }
   Operation operation = ParseOperation(*answer);
   if (operation.name.empty()) {
-    return MakeError(when_nameless, "the service's answer does not name an operation");
+    return MakeError(when_none, "the service's answer does not name an operation");
   }
   return operation;
 }
@@ -137,7 +148,7 @@ Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, cons
                                    VisibleControls(unreachable[0].AsString())),
                        "try again later");
     }
-    if (!IsPageOf(collection, *answer)) {
+    if (!IsPageOf(collection, NodeName{project, zone, ""}.Parent(), *answer)) {
       return MakeError(ErrorCode::kInternal,
                        fmt::format("the answer of the service is no list of {}", collection),
                        "is the endpoint really one of the Cloud TPU API?");
@@ -194,7 +205,7 @@ Result<Value> TpuProvider::GetNode(const NodeName& name, std::stop_token stop) {
   }
   Call call;
   call.path = NodePath(name);
-  return client_.Send(call, stop);
+  return CheckedResource(client_.Send(call, stop), name.Resource());
 }
 
 Result<Operation> TpuProvider::CreateNode(const NodeName& name, const Value& node,
@@ -271,7 +282,7 @@ Result<Operation> TpuProvider::GetOperation(const std::string& operation, std::s
   if (!path) return path.error();
   Call call;
   call.path = *path;
-  return AsOperation(client_.Send(call, stop), ErrorCode::kInternal);
+  return AsOperation(CheckedResource(client_.Send(call, stop), operation), ErrorCode::kInternal);
 }
 
 Result<std::vector<WorkerAttributes>> TpuProvider::GetGuestAttributes(const NodeName& name,
@@ -288,6 +299,11 @@ Result<std::vector<WorkerAttributes>> TpuProvider::GetGuestAttributes(const Node
   Result<Value> answer = client_.Send(call, stop);
   if (!answer) return answer.error();
   std::vector<WorkerAttributes> workers;
+  if ((*answer)["guestAttributes"].AsList().size() > kMostWorkersOfNode) {
+    return MakeError(ErrorCode::kInternal,
+                     fmt::format("the service shows guest attributes of more than {} workers",
+                                 kMostWorkersOfNode));
+  }
   for (const Value& worker : (*answer)["guestAttributes"].AsList()) {
     WorkerAttributes attributes;
     for (const Value& item : worker["queryValue"]["items"].AsList()) {
@@ -315,7 +331,7 @@ Result<Value> TpuQueue::Get(const QueuedName& name, std::stop_token stop) {
   }
   Call call;
   call.path = Path(name);
-  return owner_.client_.Send(call, stop);
+  return CheckedResource(owner_.client_.Send(call, stop), name.Resource());
 }
 
 Result<Operation> TpuQueue::Create(const QueuedName& name, const Value& body,

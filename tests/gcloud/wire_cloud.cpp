@@ -121,7 +121,7 @@ Value WireCloud::AnswerNode(const Request& request, const std::string& name,
 
 Value WireCloud::MakeNode(const std::string& name, Value node) {
   node.Set("name", name);
-  node.Set("id", "4711");
+  node.Set("id", std::to_string(4711 + ++serial_));
   node.Set("state", "READY");
   node.Set("networkEndpoints", *ParseJson(R"([{"ipAddress":"10.164.0.2","port":8470}])"));
   return node;

@@ -32,7 +32,6 @@ TEST(ApiError, TheCanonicalStatusDecidesAndNotTheNumber) {
 }
 
 TEST(ApiError, TheNumberDecidesWhereNothingElseIsSaid) {
-  EXPECT_EQ(FromAnswer(404, "").code, ErrorCode::kNotFound);
   EXPECT_EQ(FromAnswer(403, "{}").code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(FromAnswer(502, "<html>Bad Gateway</html>").code, ErrorCode::kUnavailable);
   EXPECT_EQ(FromAnswer(504, "[]").code, ErrorCode::kDeadlineExceeded);
@@ -41,6 +40,17 @@ TEST(ApiError, TheNumberDecidesWhereNothingElseIsSaid) {
   EXPECT_EQ(FromAnswer(302, "").code, ErrorCode::kUnknown);
   EXPECT_EQ(FromAnswer(502, "<html>Bad Gateway</html>").message,
             "tpu.googleapis.com answered with HTTP status 502");
+}
+
+// Else a wrong path would say that a node is gone.
+TEST(ApiError, ANotFoundThatIsNotOfAResourceSaysNothingOfOne) {
+  for (const char* body :
+       {"", "<html>Not Found</html>", "{}", R"({"error":"x"})", R"({"error":{"code":404}})",
+        R"({"error":{"code":404,"message":"Method not found.","status":"NOT_FOUND"}})"}) {
+    const Error error = FromAnswer(404, body);
+    EXPECT_EQ(error.code, ErrorCode::kInvalidArgument) << body;
+    EXPECT_EQ(error.hint, "is the endpoint really one of the Cloud TPU API?") << body;
+  }
 }
 
 TEST(ApiError, NodeNotFound) {

@@ -22,5 +22,17 @@ TEST(ParseOperation, ReadsBothForms) {
   EXPECT_EQ(failed.error[0].code, ErrorCode::kResourceExhausted);
 }
 
+TEST(ParseOperation, AnOddErrorIsAFailureAllTheSame) {
+  for (const char* error : {R"("no")", "[]", "[1]", "5", "true", "{}", R"({"code":0})",
+                            R"({"code":0,"message":"no"})", R"({"x":1})"}) {
+    const auto failed = ParseOperation(
+        *ParseJson(std::string(R"({"name":"o","done":true,"error":)") + error + "}"));
+    ASSERT_EQ(failed.error.size(), 1U) << error;
+    EXPECT_EQ(failed.error[0].code, ErrorCode::kUnknown) << error;
+    EXPECT_FALSE(failed.error[0].message.empty()) << error;
+  }
+  EXPECT_TRUE(ParseOperation(*ParseJson(R"({"name":"o","error":null})")).error.empty());
+}
+
 }  // namespace
 }  // namespace podctl::gcp

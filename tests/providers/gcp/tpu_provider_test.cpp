@@ -24,6 +24,7 @@ using ::testing::Not;
 
 constexpr const char* kOperation = R"({"name":"projects/p/locations/z/operations/o"})";
 const NodeName kNode{"p", "europe-west4-a", "n"};
+constexpr const char* kThere = R"({"name":"projects/p/locations/europe-west4-a/nodes/n"})";
 
 class TpuProviderTest : public ::testing::Test {
  protected:
@@ -49,7 +50,7 @@ class LoopbackProviderTest : public TpuProviderTest {
 
 TEST_F(TpuProviderTest, SendsATokenOverHttps) {
   gcloud_.Print("ya29.token");
-  transport_.Then(200, R"({"name":"x"})");
+  transport_.Then(200, kThere);
   EXPECT_TRUE(Make().GetNode(kNode, {}).has_value());
   EXPECT_EQ(Sent().url,
             "https://tpu.googleapis.com/v2/projects/p/locations/europe-west4-a/nodes/n?alt=json");
@@ -76,7 +77,7 @@ TEST_F(TpuProviderTest, NeverSendsATokenOverPlainHttpElsewhere) {
 }
 
 TEST_F(TpuProviderTest, NeedsNoTokenOnLoopbackAndDoesNotAskGcloud) {
-  transport_.Then(200, "{}");
+  transport_.Then(200, kThere);
   EXPECT_TRUE(Make("http://localhost:8470/").GetNode(kNode, {}).has_value());
   EXPECT_EQ(transport_.Header(0, "Authorization"), "");
   EXPECT_EQ(gcloud_.runs(), 0);
@@ -85,7 +86,7 @@ TEST_F(TpuProviderTest, NeedsNoTokenOnLoopbackAndDoesNotAskGcloud) {
 TEST_F(TpuProviderTest, NamesTheProjectWhoseQuotaIsUsed) {
   environment_ = FixedEnvironment({{"NO_GCE_CHECK", "true"}, {"GOOGLE_CLOUD_QUOTA_PROJECT", "q"}});
   gcloud_.Print("ya29.token");
-  transport_.Then(200, "{}");
+  transport_.Then(200, kThere);
   EXPECT_TRUE(Make().GetNode(kNode, {}).has_value());
   EXPECT_EQ(transport_.Header(0, "x-goog-user-project"), "q");
   EXPECT_TRUE(Make("http://127.0.0.1:8470/").GetNode(kNode, {}).has_value());
@@ -94,7 +95,7 @@ TEST_F(TpuProviderTest, NamesTheProjectWhoseQuotaIsUsed) {
 
 TEST_F(TpuProviderTest, NamesNoQuotaProjectWhereThereIsNone) {
   gcloud_.Print("ya29.token");
-  transport_.Then(200, "{}");
+  transport_.Then(200, kThere);
   EXPECT_TRUE(Make().GetNode(kNode, {}).has_value());
   for (const auto& [name, value] : Sent().headers) EXPECT_NE(name, "x-goog-user-project");
 }
@@ -130,7 +131,7 @@ TEST_F(TpuProviderTest, DoesNotAskForEverWithARefusedToken) {
 }
 
 TEST_F(LoopbackProviderTest, EncodesEveryNameAsOnePart) {
-  transport_.Then(200, "{}");
+  transport_.Then(200, R"({"name":"projects/p/q/locations/z?/nodes/n/../%41 #"})");
   EXPECT_TRUE(provider_.GetNode({"p/q", "z?", "n/../%41 #"}, {}).has_value());
   EXPECT_EQ(
       Sent().url,
@@ -138,7 +139,10 @@ TEST_F(LoopbackProviderTest, EncodesEveryNameAsOnePart) {
 }
 
 TEST_F(LoopbackProviderTest, SpeaksEitherVersionThroughout) {
-  transport_.Then(200, kOperation);
+  transport_.Then([](const http::Request& request) -> Result<http::Response> {
+    const bool looks = request.method == "GET" && request.url.find("/nodes/") != std::string::npos;
+    return http::Response{200, {}, looks ? kThere : kOperation};
+  });
   Provider& alpha = provider_.Speaking(ApiVersion::kV2Alpha1);
   EXPECT_TRUE(alpha.GetNode(kNode, {}).has_value());
   EXPECT_TRUE(alpha.CreateNode(kNode, Value::EmptyMap(), "", {}).has_value());
@@ -310,17 +314,25 @@ TEST_F(LoopbackProviderTest, DeletesWithoutABody) {
 }
 
 TEST_F(LoopbackProviderTest, ListsEveryPage) {
-  transport_.Then(200, R"({"nodes":[{"name":"a"},{"name":"b"}],"nextPageToken":"t/1="})");
+  transport_.Then(200, R"({"nodes":[{"name":"projects/p/locations/z/nodes/a"},
+      {"name":"projects/123/locations/z/nodes/b"}],"nextPageToken":"t/1="})");
   transport_.Then(200, R"({"nextPageToken":"t2"})");  // an empty page is no end
-  transport_.Then(200, R"({"nodes":[{"name":"c","newField":{"x":[1]}}],"newField":1})");
+  transport_.Then(200, R"({"nodes":[{"name":"projects/p/locations/z/nodes/c",
+      "newField":{"x":[1]}}],"newField":1})");
   const auto nodes = provider_.ListNodes("p", "z", {});
   ASSERT_TRUE(nodes.has_value());
   ASSERT_EQ(nodes->size(), 3U);
-  EXPECT_EQ((*nodes)[2]["name"].AsString(), "c");
+  EXPECT_EQ((*nodes)[2]["name"].AsString(), "projects/p/locations/z/nodes/c");
   EXPECT_EQ(Sent(0).url,
             "http://127.0.0.1:8470/v2/projects/p/locations/z/nodes?alt=json&pageSize=1000");
   EXPECT_THAT(Sent(1).url, HasSubstr("&pageToken=t%2F1%3D"));
   EXPECT_THAT(Sent(2).url, HasSubstr("&pageToken=t2"));
+}
+
+TEST_F(LoopbackProviderTest, AListOfEveryZoneShowsThoseOfAny) {
+  transport_.Then(200, R"({"nodes":[{"name":"projects/p/locations/z/nodes/a"},
+      {"name":"projects/p/locations/y/nodes/b"}]})");
+  EXPECT_EQ(provider_.ListNodes("p", "-", {})->size(), 2U);
 }
 
 TEST_F(LoopbackProviderTest, RefusesAListInCircles) {
@@ -338,7 +350,11 @@ TEST_F(LoopbackProviderTest, RefusesAListThatNeverEnds) {
   EXPECT_EQ(page, 21);
   transport_.Then([&](const http::Request&) -> Result<http::Response> {
     const std::string number = std::to_string(++page);
-    return http::Response{200, {}, R"({"nodes":[{"name":"n"}],"nextPageToken":")" + number + "\"}"};
+    return http::Response{
+        200,
+        {},
+        R"({"nodes":[{"name":"projects/p/locations/z/nodes/n"}],"nextPageToken":")" + number +
+            "\"}"};
   });
   page = 0;
   EXPECT_EQ(provider_.ListNodes("p", "z", {}).error().code, ErrorCode::kInternal);
@@ -354,7 +370,10 @@ TEST_F(LoopbackProviderTest, RefusesWhatIsNoList) {
   for (const char* each :
        {R"({"error":{"code":500,"message":"x"}})", R"({"foo":1})", R"({"nodes":null})",
         R"({"nodes":[null]})", R"({"nodes":"x"})", R"({"nodes":{"a":1}})", R"({"nodes":[{}]})",
-        R"({"nodes":[{"name":5}]})", R"({"nextPageToken":{"x":1}})"}) {
+        R"({"nodes":[{"name":5}]})", R"({"nextPageToken":{"x":1}})", R"({"nodes":[{"name":"n"}]})",
+        R"({"nodes":[{"name":"projects/p/locations/z/nodes/"}]})",
+        R"({"nodes":[{"name":"projects/p/locations/other/nodes/n"}]})",
+        R"({"nodes":[{"name":"projects/other/locations/z/nodes/n"}]})"}) {
     body = each;
     const auto nodes = provider_.ListNodes("p", "z", {});
     ASSERT_FALSE(nodes.has_value()) << body;
@@ -377,6 +396,54 @@ TEST_F(LoopbackProviderTest, AsksForAnOperationByItsName) {
   transport_.Then(200, R"({"name":"projects/p/locations/z/operations/o","done":true})");
   EXPECT_TRUE(provider_.GetOperation("projects/p/locations/z/operations/o", {})->done);
   EXPECT_EQ(Sent().url, "http://127.0.0.1:8470/v2/projects/p/locations/z/operations/o?alt=json");
+}
+
+TEST_F(LoopbackProviderTest, RefusesAnotherResourceThanItAskedFor) {
+  std::string body;
+  transport_.Then([&](const http::Request&) -> Result<http::Response> {
+    return http::Response{200, {}, body};
+  });
+  for (const char* each :
+       {"{}", R"({"name":"n"})", R"({"name":"projects/p/locations/europe-west4-a/nodes/m"})",
+        R"({"name":"projects/q/locations/europe-west4-a/nodes/n"})",
+        R"({"name":"projects/p/locations/us-central2-b/nodes/n"})", R"({"name":5})"}) {
+    body = each;
+    const auto node = provider_.GetNode(kNode, {});
+    ASSERT_FALSE(node.has_value()) << body;
+    EXPECT_EQ(node.error().code, ErrorCode::kInternal);
+    EXPECT_THAT(node.error().message,
+                HasSubstr("asked for projects/p/locations/europe-west4-a/nodes/n, the service"));
+    EXPECT_FALSE(provider_.GetOperation("projects/p/locations/z/operations/o", {})) << body;
+    EXPECT_FALSE(provider_.queued()->Get({"p", "z", "q"}, {})) << body;
+  }
+  body = R"({"name":"projects/1234567/locations/europe-west4-a/nodes/n"})";
+  EXPECT_TRUE(provider_.GetNode(kNode, {})) << "the service may call a project by its number";
+}
+
+// Far more workers than there can be take memory for nothing.
+TEST_F(LoopbackProviderTest, RefusesANodeWithMoreWorkersThanAnyHas) {
+  std::string endpoints = "{}";
+  for (int i = 0; i < 20'000; ++i) endpoints += ",{}";
+  const std::string node =
+      R"({"name":"projects/p/locations/europe-west4-a/nodes/n","networkEndpoints":[)" + endpoints +
+      "]}";
+  std::string body = node;
+  transport_.Then([&](const http::Request&) -> Result<http::Response> {
+    return http::Response{200, {}, body};
+  });
+  EXPECT_THAT(provider_.GetNode(kNode, {}).error().message,
+              HasSubstr("has 20001 network endpoints, and no node has more than 20000"));
+  body = R"({"nodes":[)" + node + "]}";
+  EXPECT_EQ(provider_.ListNodes("p", "europe-west4-a", {}).error().code, ErrorCode::kInternal);
+  body = R"({"guestAttributes":[)" + endpoints + "]}";
+  EXPECT_EQ(provider_.GetGuestAttributes(kNode, "", {}).error().code, ErrorCode::kInternal);
+}
+
+TEST_F(LoopbackProviderTest, RefusesAnOperationThatMayOrMayNotBeDone) {
+  transport_.Then(200, R"({"name":"projects/p/locations/z/operations/o","done":"true"})");
+  EXPECT_EQ(provider_.GetOperation("projects/p/locations/z/operations/o", {}).error().code,
+            ErrorCode::kInternal);
+  EXPECT_EQ(provider_.CreateNode(kNode, {}, "", {}).error().code, ErrorCode::kReplyLost);
 }
 
 TEST_F(LoopbackProviderTest, RefusesNamesThatAreNoOperations) {
