@@ -33,16 +33,20 @@ bool FoundNoUnit(const ssh::WorkerResult& result) {
   return result.outcome == ssh::Outcome::kExited && result.exit_code == kRestartNoUnit;
 }
 
+// In terraform's words; once for a step, whichever worker speaks first.
+constexpr std::string_view kSuppressed = "(output suppressed due to sensitive value in config)";
+
 // Passes lines on, keeps the last ones of each worker, and counts. The answers of a probe are kept
-// whole, and not passed on.
+// whole, and not passed on. Of a step that hides its output no line is passed on or kept.
 class Recorder final : public ssh::Observer {
  public:
-  Recorder(const std::vector<WorkerAccess>& workers, std::string marker, Step::Kind kind,
+  Recorder(const std::vector<WorkerAccess>& workers, std::string marker, const Step& step,
            StepObserver& observer)
       : workers_(workers),
         marker_(std::move(marker)),
-        probes_(kind == Step::Kind::kReadiness),
-        restarts_(kind == Step::Kind::kRestartRuntime),
+        probes_(step.kind == Step::Kind::kReadiness),
+        restarts_(step.kind == Step::Kind::kRestartRuntime),
+        hides_(step.hides_output),
         observer_(observer),
         endings_(workers.size()) {}
 
@@ -62,6 +66,12 @@ class Recorder final : public ssh::Observer {
     }
     if (!marker_.empty() && line == marker_) {
       ending.unpacking_failed = true;
+      return;
+    }
+    if (hides_) {
+      if (!std::exchange(told_hidden_, true)) {
+        observer_.OnStepLine(workers_[job].index, kSuppressed);
+      }
       return;
     }
     ending.lines.emplace_back(line);
@@ -116,6 +126,8 @@ class Recorder final : public ssh::Observer {
   const std::string marker_;
   const bool probes_;
   const bool restarts_;
+  const bool hides_;
+  bool told_hidden_ = false;
   StepObserver& observer_;
   std::vector<Ending> endings_;
   int ok_ = 0;
@@ -284,7 +296,7 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
       jobs.back().command = RunScriptCommand(id, worker.env, step.mark);
     }
   }
-  Recorder recorder(workers, id, step.kind, observer);
+  Recorder recorder(workers, id, step, observer);
   std::vector<ssh::WorkerResult> results = transport_.Run(jobs, limits, recorder, std::move(stop));
 
   std::vector<StepOutcome> outcomes;

@@ -34,6 +34,8 @@ struct Step {
   // Of kScript: by which a worker knows a run of the same step of the same state, so that what a
   // killed podctl has left running there is ended first. Empty: it is not looked for.
   std::string mark = {};
+  // It handles what nobody is to see: what the workers say is neither passed on nor kept.
+  bool hides_output = false;
 };
 
 struct StepOutcome {

@@ -159,6 +159,8 @@ TEST_F(StepsTest, ASecretStepIsMarked) {
       "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: s}}\npods:\n" +
       Step("run: \"echo ${var.t}\""));
   EXPECT_TRUE(IsSensitive(desk_.MakePlan(), kStep));
+  desk_.ApplyAll();
+  EXPECT_TRUE(desk_.workers.Calls().back().step.hides_output);
   Write(Step("run: echo"));
   EXPECT_FALSE(IsSensitive(desk_.MakePlan(), kStep));
 }

@@ -13,13 +13,14 @@ struct plan_file::Words<Step::Kind> {
 
 template <typename A, plan_file::Of<Step> S>
 void Members(A& archive, S& step) {
-  auto& [kind, script, env, files, timeout, mark] = step;
+  auto& [kind, script, env, files, timeout, mark, hides_output] = step;
   archive("kind", kind);
   archive("script", script);
   archive("env", env);
   archive("files", files);
   archive("timeout_ms", timeout);
-  static_cast<void>(mark);  // who runs it knows the state and the address
+  static_cast<void>(mark);          // who runs it knows the state and the address
+  static_cast<void>(hides_output);  // StepChange says whether it is sensitive
 }
 
 template <typename A, plan_file::Of<StepChange> S>

@@ -85,6 +85,7 @@ class StepTask final : public Task {
     }
     digest_ = rendered->digest;
     rendered->step.mark = fmt::format("{}/{}", context_.journal.state().lineage, address_);
+    rendered->step.hides_output = run_.sensitive;
     const PodRecord& record = *PodJournal(context_).Find(pod_address_);
     std::vector<WorkerAccess> workers = AccessToWorkers(pod_, record);
     if (ProgramsTakeFlags(context_.journal.state(), pod_, record)) {

@@ -142,6 +142,22 @@ TEST_F(SshStepRunnerTest, TellsHowAScriptFailedInItsOwnWords) {
   EXPECT_EQ(outcomes[0].last_lines.back(), "no space left");
 }
 
+// It may hold what was sensitive: "set -x" alone shows every value.
+TEST_F(SshStepRunnerTest, WhatASecretStepSaysIsNeitherShownNorKept) {
+  Step step = Script("echo the-$TOKEN; echo the-$TOKEN >&2; exit 3");
+  step.env = {{"TOKEN", "secret"}};
+  step.hides_output = true;
+  const auto outcomes = Run(step, 2);
+  for (const StepOutcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.message, "the script ended with exit code 3");
+    EXPECT_EQ(outcome.shared.find("secret"), std::string::npos);
+    EXPECT_TRUE(outcome.last_lines.empty());
+  }
+  ASSERT_EQ(log_.lines.size(), 1U) << "one worker stands for both";
+  EXPECT_THAT(log_.lines.begin()->second,
+              ElementsAre("(output suppressed due to sensitive value in config)"));
+}
+
 TEST_F(SshStepRunnerTest, TheSameFailureIsTheSameWordsOnEachWorker) {
   const auto outcomes = Run(Script("true\nno-such-program\n"), 2);
   EXPECT_THAT(outcomes[0].message,
