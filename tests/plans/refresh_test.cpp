@@ -270,6 +270,26 @@ TEST_F(RefreshTest, HostKeysBelongToOneNode) {
   EXPECT_TRUE(Pods(Settled(record)).at(Addr("pod.a")).host_keys.empty());
 }
 
+// Nobody would look at it again, and a pod of that name that is made later has nothing to do with
+// it.
+TEST_F(RefreshTest, AStepOfNoPodIsForgotten) {
+  State state;
+  Pods(state)[Addr("pod.a")] = Record("a");
+  Steps(state)[Addr("bootstrap.a.x")].pod = Addr("pod.a");
+  Steps(state)[Addr("bootstrap.gone.x")].pod = Addr("pod.gone");
+  Steps(state)[Addr("bootstrap.b.x")].pod = Addr("pod.a");
+  const auto observation = Observe({Spec{}, state}, AllKinds().all, cloud_, 10, {});
+  ASSERT_TRUE(observation.has_value());
+  const State settled = Settle(state, *observation, AllKinds().all, &notes_);
+  EXPECT_TRUE(Steps(settled).contains(Addr("bootstrap.a.x")));
+  EXPECT_EQ(Steps(settled).size(), 1U);
+  EXPECT_THAT(
+      notes_,
+      ElementsAre("bootstrap.b.x: is forgotten, since it is a step of no pod that the state has",
+                  "bootstrap.gone.x: is forgotten, since it is a step of no pod that the "
+                  "state has"));
+}
+
 // ---- The order of things.
 
 TEST(Graph, ACircleEndsInTheSpecsOrder) {

@@ -31,6 +31,18 @@ class StepKind final : public Kind {
   }
   Address WholeOf(const Address& address) const override { return PodAddress(PodNameOf(address)); }
 
+  // Those of a pod that the state does not know are of no use to anybody.
+  void SettleAll(const Observation& /*observation*/, State* state,
+                 std::vector<std::string>* notes) const override {
+    Steps(*state).EraseIf([&](const Address& address, const StepRecord& step) {
+      const Address pod = PodAddress(PodNameOf(address));
+      if (step.pod == pod && Pods(*state).contains(pod)) return false;
+      notes->push_back(fmt::format(
+          "{}: is forgotten, since it is a step of no pod that the state has", address));
+      return true;
+    });
+  }
+
   std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const override {
     return BeginStepPlan(*this, question);
   }
