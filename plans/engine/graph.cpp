@@ -1,6 +1,7 @@
 #include "plans/engine/graph.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -133,6 +134,28 @@ void DropIdleWaits(Plan* plan) {
     std::erase_if(changes[i].waits_for, [&](const Address& address) {
       return circles[active.at(address)] == circles[i];
     });
+  }
+}
+
+void DropImpliedWaits(Kinds kinds, Plan* plan) {
+  std::vector<Change>& changes = plan->changes;
+  std::map<Address, std::size_t> index;
+  for (std::size_t i = 0; i < changes.size(); ++i) index[changes[i].address] = i;
+  // Whoever is waited for mostly comes first, and is to be asked while it has all of its waits.
+  for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
+    std::set<std::size_t, std::greater<>> others;  // the last first, which imply most
+    for (const Address& address : change->waits_for) {
+      const auto other = index.find(address);
+      if (other != index.end()) others.insert(other->second);
+    }
+    std::set<Address> implied;
+    for (const std::size_t other : others) {
+      if (implied.contains(changes[other].address)) continue;
+      implied.insert(changes[other].waits_for.begin(), changes[other].waits_for.end());
+    }
+    implied.erase(WholeOf(kinds, change->address.WithoutDeposed()));
+    std::erase_if(change->waits_for,
+                  [&](const Address& address) { return implied.contains(address); });
   }
 }
 

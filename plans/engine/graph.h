@@ -6,6 +6,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/declared.h"
+#include "plans/engine/kind.h"
 
 namespace podctl {
 
@@ -16,6 +17,11 @@ std::vector<const Declared*> InDependencyOrder(std::vector<const Declared*> thin
 // Removes waits for addresses that this plan does not change, and waits of a delete for a change
 // that waits for it (a pod that is replaced while its former dependency goes).
 void DropIdleWaits(Plan* plan);
+
+// Removes waits that others of the same change imply, but for that of a part for its whole, and of
+// the end of a deposed object for its successor: a pod's thousandth step need not name the 999
+// before it in a file.
+void DropImpliedWaits(Kinds kinds, Plan* plan);
 
 // A change that waits for itself, however many others stand between; nullptr: there is none.
 const Change* FindCircle(const Plan& plan);

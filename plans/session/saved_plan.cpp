@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "plans/engine/graph.h"
 #include "plans/engine/observe.h"
 #include "plans/engine/plan_file/seal.h"
 #include "plans/engine/plan_file/secrets.h"
@@ -70,6 +71,7 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clo
     }
   }
   saved.plan = run.plan;
+  DropImpliedWaits(run.kinds, &saved.plan);
   if (run.generation.none()) {
     saved.check_key = NewDigestKey(random);
     // The state that its apply makes; so of two plans without a state only one can be applied.

@@ -320,6 +320,45 @@ TEST(Graph, ADeleteDoesNotWaitForWhatWaitsForIt) {
   EXPECT_LE(waits, 1U);
 }
 
+TEST(Graph, WhatIsImpliedNeedNotBeWaitedFor) {
+  Desk desk;
+  desk.Pods(Desk::Pod("a",
+                      "    bootstrap: [{name: x, run: echo}, {name: y, run: echo}, "
+                      "{name: z, run: echo}]\n") +
+            Desk::Pod("b", "    dependsOn: [pod.a]\n"));
+  Plan plan = desk.MakePlan();
+  DropImpliedWaits(AllKinds().all, &plan);
+  std::map<std::string, std::string> waits;
+  for (const Change& change : plan.changes) {
+    for (const Address& address : change.waits_for) {
+      waits[change.address.Text()] += " " + address.Text();
+    }
+  }
+  EXPECT_EQ(waits, (std::map<std::string, std::string>{{"bootstrap.a.x", " pod.a"},
+                                                       {"bootstrap.a.y", " bootstrap.a.x pod.a"},
+                                                       {"bootstrap.a.z", " bootstrap.a.y pod.a"},
+                                                       {"pod.b", " bootstrap.a.z"}}));
+}
+
+TEST(Graph, TheEndOfADeposedObjectWaitsForItsSuccessor) {
+  Plan plan;
+  for (const char* name : {"a", "b"}) {
+    Change change;
+    change.address = PodAddress(name);
+    change.verb = Verb::kCreateThenDelete;
+    plan.changes.push_back(change);
+  }
+  plan.changes[1].waits_for = {Addr("pod.a")};
+  Change end;
+  end.address = PodAddress("a");
+  end.address.deposed = "a-old";
+  end.verb = Verb::kDelete;
+  end.waits_for = {Addr("pod.a"), Addr("pod.b")};
+  plan.changes.push_back(end);
+  DropImpliedWaits(AllKinds().all, &plan);
+  EXPECT_THAT(plan.changes.back().waits_for, ElementsAre(Addr("pod.a"), Addr("pod.b")));
+}
+
 // ---- Reading nodes.
 
 TEST(NodeView, WorkersOfSeveralNetworksAreEveryNthEndpoint) {
