@@ -158,6 +158,12 @@ struct Stake {
 // A keyed digest, for what may be secret.
 using Digester = std::function<std::string(const std::string& text)>;
 
+// What carrying out a change goes by besides what a plan shows of it.
+struct Particular {
+  std::string path;  // as the spec says it: "ssh.proxyJump"
+  std::string text;  // with its references as they are written
+};
+
 // What a plan relies on. All are lent for the call.
 struct StakeQuestion {
   const Plan& plan;
@@ -302,6 +308,12 @@ class Kind {
                                                const ReferenceLookup& /*nodes*/) const {
     return {};
   }
+  // The rest that carrying it out goes by, for who reviews a plan that came through other hands;
+  // without what is as usual. `prior` is what the state remembered of the thing, or nullptr.
+  virtual std::vector<Particular> ParticularsOf(const Change& /*change*/,
+                                                const AnyRecord* /*prior*/) const {
+    return {};
+  }
   virtual void VisitSecrets(const Address& /*address*/, Payload* /*payload*/,
                             const SecretVisitor& /*visit*/) const {}
   // What has to be as it was when the plan is applied later, of things of this kind; by default
@@ -311,6 +323,11 @@ class Kind {
   // file, and may be anything.
   virtual std::string Otherwise(const Stake& stake, const Observation& observation,
                                 const Digester& digest) const;
+  // "", or what of a plan that was made of what was seen lacks a stake.
+  virtual std::string WhatLacksStake(const Plan& /*plan*/,
+                                     const std::vector<Stake>& /*stakes*/) const {
+    return {};
+  }
   virtual Value StakeOf(const Change& /*change*/, const Value& /*seen*/) const { return {}; }
   virtual std::string DiffersFrom(const Value& /*stake*/, const Value& /*seen*/) const {
     return {};

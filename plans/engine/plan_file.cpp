@@ -149,6 +149,21 @@ std::string CheckPlan(const Plan& plan, Kinds kinds) {
   return CheckWaits(plan, kinds);
 }
 
+// Without its stakes a plan would be applied whatever has become of what it acts on.
+std::string CheckStakes(const SavedPlan& saved, Kinds kinds) {
+  for (const Stake& stake : saved.stakes) {
+    if (FindKind(kinds, stake.address.kind) == nullptr) {
+      return fmt::format("`{}` is no address of a stake", stake.address);
+    }
+  }
+  if (!saved.plan.refreshed) return {};
+  for (const Kind* kind : kinds) {
+    const std::string lacks = kind->WhatLacksStake(saved.plan, saved.stakes);
+    if (!lacks.empty()) return fmt::format("it does not say how {} was", lacks);
+  }
+  return {};
+}
+
 // Those that were read as plain values; of a kind that is not known they are nobody's.
 void OpenPayloads(Kinds kinds, Plan* plan, std::string* problem) {
   for (std::size_t i = 0; i < plan->changes.size() && problem->empty(); ++i) {
@@ -185,12 +200,8 @@ std::string ReadDocument(const Value& document, Kinds kinds, SavedPlan* saved) {
   in.RefuseUnknown();
   if (problem.empty()) OpenPayloads(kinds, &saved->plan, &problem);
   if (!problem.empty()) return problem;
-  for (const Stake& stake : saved->stakes) {
-    if (FindKind(kinds, stake.address.kind) == nullptr) {
-      return fmt::format("`{}` is no address of a stake", stake.address);
-    }
-  }
-  return CheckPlan(saved->plan, kinds);
+  if (problem = CheckPlan(saved->plan, kinds); !problem.empty()) return problem;
+  return CheckStakes(*saved, kinds);
 }
 
 }  // namespace

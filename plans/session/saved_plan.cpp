@@ -86,14 +86,6 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clo
   return saved;
 }
 
-// Relative paths start where the plan was made; where that folder is not on this machine (another
-// checkout of a pipeline), here (empty).
-std::string FolderOf(FileSystem& files, const SavedPlan& saved) {
-  if (saved.folder.empty() || saved.folder == CurrentFolder()) return {};
-  const std::string spec = saved.spec_paths.empty() ? "podctl.yaml" : saved.spec_paths.front();
-  return files.Stat(PathFrom(saved.folder, spec)) ? saved.folder : std::string();
-}
-
 // What stands at `path` and is nobody's plan is not written over: a spec, a state.
 Result<void> CheckTarget(FileSystem& files, const std::string& path, const KnownKinds& kinds) {
   auto info = files.Stat(path);
@@ -173,7 +165,7 @@ class SavedRun {
   }
 
   void FindFolder() {
-    base_ = FolderOf(files_, saved_);
+    base_ = StartOf(files_, saved_);
     if (base_.empty()) return;
     for (Change& change : saved_.plan.changes) {
       change.payload.kind()->StartAt(base_, &change.payload);
@@ -342,8 +334,15 @@ class SavedRun {
 
 }  // namespace
 
+// Where the folder is not on this machine (another checkout of a pipeline), they start here.
+std::string StartOf(FileSystem& files, const SavedPlan& saved) {
+  if (saved.folder.empty() || saved.folder == CurrentFolder()) return {};
+  const std::string spec = saved.spec_paths.empty() ? "podctl.yaml" : saved.spec_paths.front();
+  return files.Stat(PathFrom(saved.folder, spec)) ? saved.folder : std::string();
+}
+
 std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPlan& saved) {
-  return choice.given ? choice.likely : PathFrom(FolderOf(files, saved), saved.state_path);
+  return choice.given ? choice.likely : PathFrom(StartOf(files, saved), saved.state_path);
 }
 
 Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWishes& wishes,

@@ -26,6 +26,10 @@ Result<void> SavePlan(const PlanRun& run, const std::string& path, const SaveWis
 // The state that its apply writes.
 std::string StateOf(FileSystem& files, const StateChoice& choice, const SavedPlan& saved);
 
+// Where its relative paths start: the folder in which it was made, if its spec is there; empty: the
+// current one.
+std::string StartOf(FileSystem& files, const SavedPlan& saved);
+
 // Whether a plan is as the state that it was made from has sealed it; kStalePlan: it is not.
 enum class Seal {
   kNone,         // there was no state

@@ -230,6 +230,10 @@ std::size_t EndOfText(std::string_view json, std::size_t begin) {
 Result<Value> ParseJson(std::string_view text, std::size_t readable) {
   if (auto value = ReadFast(text, readable)) return *std::move(value);
   ValueBuilder builder;
+  // The parser below takes a NUL for the end, and what follows would be read by nobody.
+  if (text.find('\0') != std::string_view::npos) {
+    return MakeError(ErrorCode::kInvalidArgument, "it holds a NUL, which is no JSON");
+  }
   const bool accepted = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return std::move(builder).Take(accepted);
 }

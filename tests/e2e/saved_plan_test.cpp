@@ -212,7 +212,19 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
   EXPECT_THAT(box_.Run({"show", "first.plan"}).out, Not(HasSubstr("State:")));
   forge("first.plan", alter_first("pod.wanted.ssh.proxy_jump", Value("evil.example")));
   EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
-              HasSubstr("\nJump host: pod.research is entered through evil.example.\n"));
+              AllOf(HasSubstr("Seal: none. The plan says that it was made before there was a "
+                              "state; nobody vouches for what it says.\n"),
+                    HasSubstr("\npod.research goes by these, too:\n"),
+                    HasSubstr("\n    ssh.proxyJump = \"evil.example\"\n")));
+  forge("first.plan", [&](Value& document) {
+    document.Set("spec_paths", Value(Value::List{Value("evil.yaml")}));
+  });
+  EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
+              HasSubstr("\nSpec: sensitive values and jobs are read from evil.yaml.\n"));
+  box_.WriteFile("evil/podctl.yaml", "project: p\n");
+  forge("first.plan", [&](Value& document) { document.Set("folder", box_.Path("evil")); });
+  EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
+              HasSubstr("\nFolder: relative paths start in " + box_.Path("evil") + ".\n"));
 
   box_.Apply();
   Write(Replace(kPods, "${var.team}", "speech"));
@@ -236,8 +248,29 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
   box_.WriteFile("else/forged.plan", box_.ReadFile("forged.plan"));
   const RunResult blind = box_.Run({"--state", "else/none.json", "show", "else/forged.plan"});
   EXPECT_EQ(blind.code, 0) << blind;
-  EXPECT_THAT(blind.out, HasSubstr("\nSeal: not looked at, since its state is not here."));
+  EXPECT_THAT(blind.out, HasSubstr("Seal: not looked at, since its state is not here."));
+  forge("change.plan", [&](Value& document) { document.Set("seal", ""); });
+  box_.WriteFile("else/forged.plan", box_.ReadFile("forged.plan"));
+  EXPECT_THAT(box_.Run({"--state", "else/none.json", "show", "else/forged.plan"}).out,
+              HasSubstr("Seal: none, and nobody vouches for what it says."));
   EXPECT_EQ(ApplySaved("change.plan").code, 0);
+}
+
+TEST_F(SavedPlanTest, ShowsTheTextOfAFileWithItsReferences) {
+  box_.WriteFile("podctl.yaml", box_.ReadFile("podctl.yaml") +
+                                    "files: {hosts: {path: hosts, content: \"[tpu]\\n"
+                                    "${pod.research.networkEndpoints[0].ipAddress} x=1\\n\"}}\n");
+  Save("a.plan");
+  EXPECT_THAT(box_.Run({"show", "a.plan"}).out,
+              HasSubstr("\nfile.hosts goes by these, too:\n    content = (2 lines)\n"
+                        "      | [tpu]\n"
+                        "      | ${pod.research.networkEndpoints[0].ipAddress} x=1\n"));
+}
+
+TEST_F(SavedPlanTest, AnAddressIsNoPlan) {
+  const RunResult shown = box_.Run({"show", "pod.research"});
+  EXPECT_EQ(shown.code, 1);
+  EXPECT_THAT(shown.err, HasSubstr("podctl state show pod.research"));
 }
 
 // The filter that GitLab documents for its merge-request widget (artifacts:reports:terraform).
@@ -263,7 +296,12 @@ TEST_F(SavedPlanTest, ACommentForAPullRequest) {
   EXPECT_TRUE(plan.out.starts_with("### podctl plan: 2 to add, 0 to change, 0 to destroy\n"));
   EXPECT_THAT(plan.err, HasSubstr("Saved the plan to: pr.plan"));
   const RunResult shown = box_.Run({"show", "--markdown", "pr.plan"});
-  EXPECT_EQ(shown.out, plan.out);
+  // The same, with notes on the file.
+  const auto notes = shown.out.find("\n**Notes**\n");
+  ASSERT_NE(notes, std::string::npos) << shown;
+  EXPECT_TRUE(plan.out.starts_with(shown.out.substr(0, notes))) << shown;
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("\n- Seal: none."),
+                               HasSubstr("\n- pod.other goes by these, too: project = ")));
   box_.WriteFile("podctl.yaml", "pods: {x: {}}\n");
   const RunResult failed = box_.Run({"plan", "--markdown"});
   EXPECT_EQ(failed.code, 1);

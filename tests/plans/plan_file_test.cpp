@@ -230,6 +230,7 @@ SavedPlan RandomPlan(unsigned seed) {
   for (Stake& stake : saved.stakes) stake.address = Addr("pod.a");
   dice("", saved.jobs);
   dice("", saved.plan);
+  saved.plan.refreshed = false;  // else its stakes have to be those of its changes
   dice("", saved.seal);
   saved.prior.emplace();
   saved.prior->lineage = "l";
@@ -550,6 +551,126 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
   // Which pod a step is of, its address alone says; and that, what else it can be.
   EXPECT_EQ(forged(2, "pod", "a"), damaged + "`plan.changes[2]` has an unknown key `pod`");
   EXPECT_EQ(forged(2, "address", "pod.c"), damaged + "`plan.changes[2].pod` is missing");
+}
+
+// A pod that is kept as it is needs no value of its own again.
+TEST_F(SavedPlanTest, OnlyWhatIsDoneNeedsItsSecrets) {
+  desk_.environment["TOKEN"] = "token";
+  const std::string secret = "    metadata: {token: {env: TOKEN, sensitive: true}}\n";
+  desk_.Pods(Desk::Pod("a", secret));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("a", secret) + Desk::Pod("b"));
+  SavedPlan saved = Save(desk_.MakePlan());
+  EXPECT_FALSE(NeedsSecrets(saved.plan));
+  EXPECT_TRUE(RestoreSecrets(key_, Spec{}, AllKinds().all, &saved.plan));
+}
+
+// Else the digest itself would be sent, or run.
+TEST_F(SavedPlanTest, ADigestStandsOnlyWhereSomethingIsSensitive) {
+  const SavedPlan good = Save(EveryKind());
+  const auto why = [&](const std::function<void(Plan&)>& edit) {
+    SavedPlan saved = good;
+    edit(saved.plan);
+    const auto read = PlanFromJson(Text(saved), "my.plan", AllKinds());
+    return read.has_value() ? "" : read.error().message;
+  };
+  const auto edit = [](Plan& plan, const std::string& address) -> Payload& {
+    const auto found =
+        std::find_if(plan.changes.begin(), plan.changes.end(),
+                     [&](const Change& change) { return change.address == Addr(address); });
+    return found->payload;
+  };
+  ASSERT_EQ(why([](Plan&) {}), "");
+  const std::string digest = key_.Digest("x");
+  EXPECT_THAT(why([&](Plan& plan) {
+                edit(plan, "pod.a").Edit<PodChange>()->wanted.metadata["token"].sensitive = false;
+              }),
+              HasSubstr("pod.a has the digest of a sensitive value where nothing is sensitive"));
+  EXPECT_THAT(why([&](Plan& plan) {
+                edit(plan, "bootstrap.a.s").Edit<StepChange>()->step.script = digest;
+              }),
+              HasSubstr("bootstrap.a.s has the digest of a sensitive value"));
+  EXPECT_THAT(why([&](Plan& plan) {
+                edit(plan, "bootstrap.a.s").Edit<StepChange>()->step.env["X"] = digest;
+              }),
+              HasSubstr("bootstrap.a.s has the digest of a sensitive value"));
+  EXPECT_EQ(why([&](Plan& plan) {
+              auto* run = edit(plan, "bootstrap.a.s").Edit<StepChange>();
+              run->step.script = digest;
+              run->sensitive = true;
+            }),
+            "");
+}
+
+TEST_F(SavedPlanTest, WithoutItsStakesItIsRefused) {
+  SavedPlan saved = Save(EveryKind());
+  saved.stakes.clear();
+  const auto read = PlanFromJson(Text(saved), "my.plan", AllKinds());
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("it does not say how pod.a was"));
+  saved.plan.refreshed = false;  // which is shown
+  EXPECT_TRUE(PlanFromJson(Text(saved), "my.plan", AllKinds()));
+}
+
+TEST_F(SavedPlanTest, NothingStandsBehindTheDocument) {
+  const std::string text = Text(Save(EveryKind()));
+  for (const std::string_view more : {std::string_view("\0", 1), std::string_view("\0{}", 3),
+                                      std::string_view("x"), std::string_view("{}")}) {
+    EXPECT_FALSE(PlanFromJson(text + std::string(more), "my.plan", AllKinds())) << more;
+  }
+  EXPECT_TRUE(PlanFromJson(text + "\n ", "my.plan", AllKinds()));
+}
+
+std::map<std::string, std::string> Particulars(const Change& change, const AnyRecord* prior) {
+  std::map<std::string, std::string> by_path;
+  for (const Particular& one : change.payload.kind()->ParticularsOf(change, prior)) {
+    by_path[one.path] = one.text;
+  }
+  return by_path;
+}
+
+// Who reviews a plan that came through other hands sees all that its apply goes by.
+TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShow) {
+  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    metadata: {m: \"echo ${pod.a.state}\"}\n"));
+  Plan plan = desk_.MakePlan();
+  using Map = std::map<std::string, std::string>;
+  EXPECT_EQ(Particulars(plan.changes[0], nullptr), (Map{{"project", "p"}}));
+  EXPECT_EQ(Particulars(plan.changes[1], nullptr),
+            (Map{{"project", "p"}, {"metadata.m", "echo ${pod.a.state}"}}));
+  PodSpec& pod = plan.changes[0].payload.Edit<PodChange>()->wanted;
+  pod.project = "other";
+  pod.runtime_env = {{"BASH_ENV", "/tmp/x"}};
+  pod.ssh.user = "eve";
+  pod.ssh.port = 2222;
+  pod.ssh.proxy_jump = "evil.example";
+  pod.ssh.transport = "openssh";
+  pod.check_ready = false;
+  pod.api_version = ApiVersion::kV2Alpha1;
+  pod.lifecycle.create_before_destroy = true;
+  pod.boot_timeout = std::chrono::minutes(9);
+  EXPECT_EQ(Particulars(plan.changes[0], nullptr), (Map{{"project", "other"},
+                                                        {"apiVersion", "v2alpha1"},
+                                                        {"runtimeEnv.BASH_ENV", "/tmp/x"},
+                                                        {"ssh.user", "eve"},
+                                                        {"ssh.port", "2222"},
+                                                        {"ssh.transport", "openssh"},
+                                                        {"ssh.proxyJump", "evil.example"},
+                                                        {"ssh.check", "false"},
+                                                        {"lifecycle.createBeforeDestroy", "true"},
+                                                        {"timeouts.boot", "9m"}}));
+}
+
+// Of one that stays as it is, what is written down beside its node.
+TEST_F(SavedPlanTest, TellsWhatIsToBeRememberedOfAPodThatIsKept) {
+  desk_.Pods(Desk::Pod("a"));
+  desk_.ApplyAll();
+  Plan plan = desk_.MakePlan();
+  ASSERT_TRUE(IsKeep(plan.changes[0]));
+  const State state = desk_.Stored();
+  const AnyRecord& prior = state.records.at(Addr("pod.a"));
+  EXPECT_TRUE(Particulars(plan.changes[0], &prior).empty());
+  plan.changes[0].payload.Edit<PodChange>()->wanted.ssh.proxy_jump = "evil.example";
+  EXPECT_EQ(Particulars(plan.changes[0], &prior)["ssh.proxyJump"], "evil.example");
 }
 
 TEST_F(SavedPlanTest, ItsOrderIsOneThatAPlannerMakes) {

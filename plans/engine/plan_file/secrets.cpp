@@ -13,6 +13,10 @@
 namespace podctl {
 namespace {
 
+constexpr std::string_view kHead = "hmac-sha256:";
+constexpr std::size_t kShortDigits = 4;
+constexpr std::size_t kWholeDigits = 64;
+
 void VisitChange(Change& change, const SecretVisitor& visit) {
   change.payload.kind()->VisitSecrets(change.address, &change.payload, visit);
 }
@@ -47,7 +51,14 @@ std::map<std::string, std::string> TextsOf(const Spec& spec, Kinds kinds) {
 
 std::string SecretKey::Digest(const std::string& value) const {
   const std::string digest = HmacSha256Hex(key, value);
-  return "hmac-sha256:" + (short_digests ? digest.substr(0, 4) : digest);
+  return std::string(kHead) + (short_digests ? digest.substr(0, kShortDigits) : digest);
+}
+
+bool IsSecretDigest(std::string_view text) {
+  if (!text.starts_with(kHead)) return false;
+  text.remove_prefix(kHead.size());
+  return (text.size() == kShortDigits || text.size() == kWholeDigits) &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 void HideSecrets(const SecretKey& key, Plan* plan) {
@@ -61,6 +72,7 @@ void HideSecrets(const SecretKey& key, Plan* plan) {
 bool NeedsSecrets(const Plan& plan) {
   bool needs = false;
   for (Change change : plan.changes) {
+    if (IsKeep(change)) continue;
     VisitChange(change, [&](const std::string&, std::string&) { needs = true; });
     if (needs) return true;
   }
@@ -87,7 +99,9 @@ Result<void> RestoreSecrets(const SecretKey& key, const Spec& spec, Kinds kinds,
       text = found->second;
     }
   };
-  for (Change& change : plan->changes) VisitChange(change, restore);
+  for (Change& change : plan->changes) {
+    if (!IsKeep(change)) VisitChange(change, restore);
+  }
   if (error) return *error;
   return {};
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "plans/engine/change.h"
 #include "plans/engine/kind.h"
@@ -22,6 +23,13 @@ struct SecretKey {
   std::string Digest(const std::string& value) const;
 };
 
+// Whether `text` has the form of such a digest: where nothing is sensitive, it would be taken for
+// the value itself.
+bool IsSecretDigest(std::string_view text);
+// Of a change that holds one there (Kind::WhatCannotBe).
+inline constexpr const char* kDigestInTheClear =
+    "has the digest of a sensitive value where nothing is sensitive";
+
 // Every sensitive text and value of `plan` becomes its digest.
 void HideSecrets(const SecretKey& key, Plan* plan);
 
@@ -29,8 +37,8 @@ void HideSecrets(const SecretKey& key, Plan* plan);
 bool NeedsSecrets(const Plan& plan);
 
 // The reverse, from the spec as it is now, for all that apply needs (the attributes, which are only
-// shown, stay digests). kFailedPrecondition, naming it, where the spec has no such value any more
-// or another one than the plan was made with.
+// shown, stay digests, and so does what is kept as it is). kFailedPrecondition, naming it, where
+// the spec has no such value any more or another one than the plan was made with.
 Result<void> RestoreSecrets(const SecretKey& key, const Spec& spec, Kinds kinds, Plan* plan);
 
 }  // namespace podctl

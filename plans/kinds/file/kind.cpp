@@ -6,6 +6,7 @@
 #include <map>
 
 #include "plans/engine/plan_file/archive.h"
+#include "plans/engine/plan_file/secrets.h"
 #include "plans/kinds/file/disk.h"
 #include "plans/kinds/file/plan.h"
 #include "plans/kinds/file/reader.h"
@@ -168,6 +169,7 @@ void FileKind::StartAt(const std::string& folder, Payload* payload) const {
 
 std::string FileKind::WhatCannotBe(const Change& change) const {
   if (change.address != FileAddress(FileOf(change).name)) return "is no address of a change";
+  if (!FileOf(change).sensitive && IsSecretDigest(FileOf(change).content)) return kDigestInTheClear;
   const bool can = change.verb != Verb::kCreateThenDelete && change.verb != Verb::kRun &&
                    !change.begun &&
                    (change.verb != Verb::kCreate || FileOf(change).replaces.empty());
@@ -177,6 +179,15 @@ std::string FileKind::WhatCannotBe(const Change& change) const {
 std::vector<AttributeChange> FileKind::ShownOf(const Change& change,
                                                const ReferenceLookup& nodes) const {
   return NewFileAttributes(FileOf(change), nodes);
+}
+
+// A text with references is shown as known after apply, or as it was read by who made the plan.
+std::vector<Particular> FileKind::ParticularsOf(const Change& change,
+                                                const AnyRecord* /*prior*/) const {
+  const FileSpec& file = FileOf(change);
+  if (IsKeep(change) || IsDelete(change) || file.sensitive) return {};
+  if (FindReferences(file.content).empty()) return {};
+  return {{"content", file.content}};
 }
 
 void FileKind::VisitSecrets(const Address& address, Payload* payload,

@@ -29,6 +29,8 @@ class FileKind final : public Kind {
   std::string WhatCannotBe(const Change& change) const override;
   std::vector<AttributeChange> ShownOf(const Change& change,
                                        const ReferenceLookup& nodes) const override;
+  std::vector<Particular> ParticularsOf(const Change& change,
+                                        const AnyRecord* prior) const override;
   void VisitSecrets(const Address& address, Payload* payload,
                     const SecretVisitor& visit) const override;
   std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override;

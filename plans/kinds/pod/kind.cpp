@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "plans/engine/plan_file/secrets.h"
 #include "plans/kinds/moves.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/drift.h"
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/members.h"
+#include "plans/kinds/pod/particulars.h"
 #include "plans/kinds/pod/plan.h"
 #include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/reader/node_fields.h"
@@ -88,6 +90,17 @@ void VisitPod(PodSpec& pod, const SecretVisitor& visit) {
   }
 }
 
+// One that VisitPod would not put its value back for.
+bool HoldsBareDigest(const PodSpec& pod) {
+  const auto is_bare = [](const auto& entry) {
+    return !entry.second.sensitive && IsSecretDigest(entry.second.text);
+  };
+  const auto is_digest = [](const auto& variable) { return IsSecretDigest(variable.second); };
+  return std::any_of(pod.metadata.begin(), pod.metadata.end(), is_bare) ||
+         (!RuntimeIsSensitive(pod) &&
+          std::any_of(pod.runtime_env.begin(), pod.runtime_env.end(), is_digest));
+}
+
 class PodKind final : public Kind {
  public:
   const RecordCodec& codec() const override { return PodRecord::Codec(); }
@@ -163,7 +176,8 @@ class PodKind final : public Kind {
       same = change.address == PodAddress(wanted.name) &&
              (IsKeep(change) || node == NodeName{wanted.project, wanted.zone, wanted.node_id});
     }
-    return same ? "" : "is the name of something else in it";
+    if (!same) return "is the name of something else in it";
+    return HoldsBareDigest(wanted) ? kDigestInTheClear : "";
   }
   std::vector<AttributeChange> ShownOf(const Change& change,
                                        const ReferenceLookup& nodes) const override {
@@ -187,6 +201,13 @@ class PodKind final : public Kind {
   std::string Otherwise(const Stake& stake, const Observation& observation,
                         const Digester& digest) const override {
     return OtherwiseOfPod(stake, observation, digest);
+  }
+  std::string WhatLacksStake(const Plan& plan, const std::vector<Stake>& stakes) const override {
+    return PodWithoutStake(plan, stakes);
+  }
+  std::vector<Particular> ParticularsOf(const Change& change,
+                                        const AnyRecord* prior) const override {
+    return ParticularsOfPod(change, prior);
   }
   std::map<Address, Value> PublishedThen(const Plan& plan,
                                          const std::vector<Stake>& stakes) const override {

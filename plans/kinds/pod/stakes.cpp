@@ -181,6 +181,22 @@ std::string OtherwiseOfPod(const Stake& stake, const Observation& observation,
   return ChangeOf(*before, Take(before->name, PodsIn(observation).Find(before->name), digest));
 }
 
+std::string PodWithoutStake(const Plan& plan, const std::vector<Stake>& stakes) {
+  std::set<NodeName> said;
+  for (const Stake& stake : stakes) {
+    if (stake.address.kind != kPodKind) continue;
+    if (auto node = Read(stake)) said.insert(std::move(node->name));
+  }
+  for (const Change& change : plan.changes) {
+    if (IsKeep(change) && change.previous_address.empty()) continue;
+    const PodChange* pod = AsPod(change);
+    const StepChange* step = AsStep(change);
+    if (pod == nullptr && step == nullptr) continue;
+    if (!said.contains(pod == nullptr ? step->node : pod->node)) return change.address.Text();
+  }
+  return {};
+}
+
 std::map<Address, Value> NodesThen(const Plan& plan, const std::vector<Stake>& stakes) {
   std::map<NodeName, Value> there;
   for (const Stake& stake : stakes) {

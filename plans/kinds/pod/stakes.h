@@ -15,6 +15,8 @@ std::vector<Stake> StakesOfPods(const StakeQuestion& question);
 // How it is otherwise now: "labels.team was changed"; "": it is not.
 std::string OtherwiseOfPod(const Stake& stake, const Observation& observation,
                            const Digester& digest);
+// The pod of a change, or of a step, of whose node there is none; "": there are all.
+std::string PodWithoutStake(const Plan& plan, const std::vector<Stake>& stakes);
 // The nodes of pods that live on, as they were.
 std::map<Address, Value> NodesThen(const Plan& plan, const std::vector<Stake>& stakes);
 

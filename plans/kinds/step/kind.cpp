@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "plans/engine/plan_file/secrets.h"
 #include "plans/kinds/pod/kind.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/tasks.h"
@@ -70,7 +73,13 @@ class StepKind final : public Kind {
         if (worker < 0 || worker >= kMostWorkers) return "names a worker that cannot be";
       }
     }
-    return run.expected_workers > kMostWorkers ? "has more workers than can be" : "";
+    if (run.expected_workers > kMostWorkers) return "has more workers than can be";
+    if (run.sensitive) return {};
+    const bool digest =
+        IsSecretDigest(run.step.script) ||
+        std::any_of(run.step.env.begin(), run.step.env.end(),
+                    [](const auto& variable) { return IsSecretDigest(variable.second); });
+    return digest ? kDigestInTheClear : "";
   }
   void VisitSecrets(const Address& address, Payload* payload,
                     const SecretVisitor& visit) const override {
