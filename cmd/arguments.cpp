@@ -218,6 +218,10 @@ class Parser {
       }
     }
     const std::string near = NearestWord(word.substr(0, word.find('=')), known);
+    if (command != nullptr && !command->IsGroup() && word == "--auto-approve") {
+      return {fmt::format("`podctl {}` has no `--auto-approve`: it does not ask", command->name()),
+              HintFor(command)};
+    }
     const std::string what = flag ? "flag" : (known.empty() ? "argument" : "command");
     return {fmt::format("unknown {} `{}`", what, word),
             near.empty() ? HintFor(command) : fmt::format("Did you mean `{}`?", near)};

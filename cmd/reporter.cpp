@@ -31,6 +31,18 @@ std::string NameOfHolder(const LockInfo& holder) {
   return VisibleControls(fmt::format("{} ({}{})", holder.who, process, what));
 }
 
+// " --var token=…".
+std::string VarFlags(const std::vector<std::string>& names) {
+  std::string flags;
+  for (const std::string& name : names) flags += fmt::format(" --var {}=…", name);
+  return flags;
+}
+
+std::string WhyAgain(const std::vector<std::string>& names) {
+  return fmt::format("A saved plan holds no sensitive values: apply has to be given {} again.",
+                     Join(names, ", "));
+}
+
 class TextReporter : public Reporter {
  public:
   TextReporter(Streams& streams, Clock& clock, std::stop_token interrupted)
@@ -49,7 +61,9 @@ class TextReporter : public Reporter {
     streams().out << podctl::ShowPlan(plan, view) << (jobs.empty() ? "" : "\n" + jobs + "\n")
                   << std::flush;
   }
-  void TellSaved(const std::string& path) override { WriteSaved(streams().out, path); }
+  void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
+    WriteSaved(streams().out, path, again);
+  }
   std::unique_ptr<EventSink> Progress() override { return MakeProgressView(streams(), clock_); }
   void ShowSummary(const ExecuteResult& result, bool destroy) override {
     ShowApplied(streams(), result, destroy);
@@ -60,12 +74,14 @@ class TextReporter : public Reporter {
 
  protected:
   // In terraform's words.
-  static void WriteSaved(std::ostream& stream, const std::string& path) {
+  static void WriteSaved(std::ostream& stream, const std::string& path,
+                         const std::vector<std::string>& again) {
     stream << fmt::format(
-                  "\nSaved the plan to: {}\n\nTo perform exactly these actions, run the following "
-                  "command to apply:\n    podctl apply {}\n",
-                  path, ShellQuote(path))
-           << std::flush;
+        "\nSaved the plan to: {}\n\nTo perform exactly these actions, run the following "
+        "command to apply:\n    podctl apply {}{}\n",
+        path, ShellQuote(path), VarFlags(again));
+    if (!again.empty()) stream << "\n" << WhyAgain(again) << "\n";
+    stream << std::flush;
   }
 
  private:
@@ -89,7 +105,9 @@ class MarkdownReporter final : public TextReporter {
     plan_ = &plan;
     if (std::string jobs = JobsText(clauses); !jobs.empty()) notes_.push_back(std::move(jobs));
   }
-  void TellSaved(const std::string& path) override { WriteSaved(streams().err, path); }
+  void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
+    WriteSaved(streams().err, path, again);
+  }
   void End() override { streams().out << MarkdownOf(plan_, told_, notes_) << std::flush; }
 
  private:
@@ -129,7 +147,10 @@ class JsonReporter final : public Reporter {
     events_.ShowPlan(plan, base, failed);
     if (const std::string jobs = JobsText(clauses); !jobs.empty()) events_.Log(jobs);
   }
-  void TellSaved(const std::string& path) override { events_.Log("Saved the plan to: " + path); }
+  void TellSaved(const std::string& path, const std::vector<std::string>& again) override {
+    events_.Log("Saved the plan to: " + path);
+    if (!again.empty()) events_.Log(WhyAgain(again));
+  }
   std::unique_ptr<EventSink> Progress() override {
     return std::make_unique<JsonEvents>(streams(), clock_);
   }

@@ -87,7 +87,8 @@ class Reporter {
   // clause each.
   virtual void ShowPlan(const Plan& plan, const State& base, bool failed,
                         const std::vector<std::string>& jobs) = 0;
-  virtual void TellSaved(const std::string& path) = 0;
+  // `again`: the variables whose values the plan does not hold, and its apply has to be given.
+  virtual void TellSaved(const std::string& path, const std::vector<std::string>& again) = 0;
   virtual std::unique_ptr<EventSink> Progress() = 0;
   virtual void ShowSummary(const ExecuteResult& result, bool destroy) = 0;
   virtual std::unique_ptr<WatchAccount> Watch() = 0;

@@ -193,6 +193,17 @@ int EndOfNothing(Reporter& reporter, const ApplyEnd& end, int declined, bool des
   _exit(kInterruptedExitCode);
 }
 
+// The sensitive variables that the command line gave, of which no plan holds the values.
+std::vector<std::string> SecretsGiven(const std::map<std::string, std::string>& given,
+                                      const Spec& spec) {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : given) {
+    const auto variable = spec.variables.find(name);
+    if (variable != spec.variables.end() && variable->second.sensitive) names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 int RunPlan(Wiring& wiring, const ApplyOptions& options) {
@@ -224,7 +235,8 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   }
   reporter.End();
   if (!sound || !saved) return 1;
-  if (!options.out.empty()) reporter.TellSaved(options.out);
+  if (!options.out.empty())
+    reporter.TellSaved(options.out, SecretsGiven(wiring.options().vars, run->spec));
   return options.detailed_exitcode && !run->plan.Empty() ? 2 : 0;
 }
 

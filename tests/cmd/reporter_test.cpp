@@ -117,9 +117,11 @@ TEST_F(ReporterTest, ACommentHoldsWhatWasSaidOfThePlan) {
   EXPECT_THAT(out_.str(), HasSubstr("the spec is gone"));
   EXPECT_THAT(err_.str(), HasSubstr("the spec is gone"));
   out_.str("");
-  reporter_->TellSaved("x.plan");
+  reporter_->TellSaved("x.plan", {"token"});
   EXPECT_EQ(out_.str(), "");
   EXPECT_THAT(err_.str(), HasSubstr("Saved the plan to: x.plan"));
+  EXPECT_THAT(err_.str(), HasSubstr("    podctl apply x.plan --var token=…\n"));
+  EXPECT_THAT(err_.str(), HasSubstr("apply has to be given token again"));
 }
 
 }  // namespace
