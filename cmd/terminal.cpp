@@ -10,6 +10,9 @@
 #include <iostream>
 #include <string_view>
 
+#include "providers/base/text.h"
+#include "providers/os/descriptor.h"
+
 namespace podctl {
 
 namespace {
@@ -45,6 +48,10 @@ StandardStreams::StandardStreams(bool no_color)
   streams_.color = WantsColor(no_color);
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) streams_.width = size.ws_col;
+}
+
+void RemarkOfAnyThread(std::string_view line) {
+  static_cast<void>(WriteAll(STDERR_FILENO, VisibleControls(line) + "\n"));
 }
 
 void OccupyStandardDescriptors() {

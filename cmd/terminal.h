@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ostream>
+#include <string_view>
 
 #include "cmd/outlet.h"
 #include "cmd/streams.h"
@@ -22,6 +23,10 @@ class StandardStreams {
   std::ostream err_;
   Streams streams_;
 };
+
+// A line on standard error from a thread that knows no streams, which belong to one thread at a
+// time: whole, and past them. What cannot be written is lost.
+void RemarkOfAnyThread(std::string_view line);
 
 // Makes sure that 0, 1 and 2 are taken: else the next file opened, the state's lock perhaps, would
 // be given the number of a stream that the user closed, and messages would go into it. What was

@@ -8,6 +8,7 @@
 
 #include "cmd/command_line.h"
 #include "cmd/reporter.h"
+#include "cmd/terminal.h"
 #include "plans/kinds/kinds.h"
 #include "plans/session/apply.h"
 #include "plans/session/google_login.h"
@@ -53,6 +54,19 @@ http::CaSettings CertificatesFor(const Environment& environment, FileSystem& fil
   if (auto file = FirstOf(environment, {kVariable})) return {*file, "", kVariable};
   const auto file = gcp::ReadGcloudConfig(environment, files).ca_certificates;
   return {file.value_or(""), "", "gcloud's core/custom_ca_certs_file"};
+}
+
+void TellOfWait(const http::Request& request, std::chrono::milliseconds wait) {
+  const auto url = http::ParseUrl(request.url);
+  RemarkOfAnyThread(fmt::format("{} is too busy or out of reach: the next try is in {}.",
+                                url ? url->Server() : std::string("the server"),
+                                FormatDuration(wait)));
+}
+
+http::RetryPolicy Patience() {
+  http::RetryPolicy policy;
+  policy.on_long_wait = TellOfWait;
+  return policy;
 }
 
 }  // namespace
@@ -138,8 +152,10 @@ Result<Provider*> Wiring::provider() {
   auto jobs_endpoint = JobsEndpoint();
   if (!jobs_endpoint) return jobs_endpoint.error();
   gcp::Credentials& tokens = credentials();
-  parts_->provider.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random);
-  parts_->jobs.emplace(*jobs_endpoint, *parts_->http, tokens, parts_->clock, parts_->random);
+  parts_->provider.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random,
+                           Patience());
+  parts_->jobs.emplace(*jobs_endpoint, *parts_->http, tokens, parts_->clock, parts_->random,
+                       Patience());
   parts_->provider->LendJobs(&*parts_->jobs);
   parts_->sliced.emplace(*parts_->provider);
   return &*parts_->sliced;
@@ -150,7 +166,7 @@ Result<gcp::RestClient*> Wiring::rest() {
   auto parsed = gcp::ParseEndpoint(endpoint());
   if (!parsed) return parsed.error();
   gcp::Credentials& tokens = credentials();
-  parts_->rest.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random);
+  parts_->rest.emplace(*parsed, *parts_->http, tokens, parts_->clock, parts_->random, Patience());
   return &*parts_->rest;
 }
 
@@ -166,7 +182,7 @@ Result<gcp::RestClient*> Wiring::Beside(std::optional<gcp::RestClient>& client,
   const auto named = FirstOf(parts_->environment, {variable});
   auto parsed = gcp::ParseEndpoint(named ? *named : local ? tpu->base_url + of_machine : of_google);
   if (!parsed) return parsed.error();
-  http::RetryPolicy policy;
+  http::RetryPolicy policy = Patience();
   policy.attempts = 3;
   policy.connection_attempts = 1;
   gcp::Credentials& tokens = credentials();

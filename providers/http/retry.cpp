@@ -73,6 +73,7 @@ Result<Response> SendWithRetry(Transport& transport, const Request& request, Rep
       }
     }
     if (clock.Steady() + wait - start > policy.total) return result;
+    if (policy.on_long_wait && wait >= policy.told_wait) policy.on_long_wait(request, wait);
     if (!clock.SleepFor(wait, stop)) {
       return MakeError(ErrorCode::kCancelled, "stopped while waiting to repeat a request");
     }

@@ -22,6 +22,10 @@ struct RetryPolicy {
   std::chrono::milliseconds longest_wait{20'000};
   std::chrono::milliseconds longest_retry_after{60'000};  // a server that asks for more gets this
   std::chrono::milliseconds total{180'000};               // no attempt starts later than this
+  // Told of a wait of `told_wait` or more before it begins, on the thread of the call; may be
+  // empty.
+  std::chrono::milliseconds told_wait{10'000};
+  std::function<void(const Request& request, std::chrono::milliseconds wait)> on_long_wait = {};
 };
 
 enum class Repeat {

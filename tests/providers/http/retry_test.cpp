@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_transport.h"
 
@@ -130,6 +132,21 @@ TEST_F(RetryTest, WaitsAsLongAsTheServerAsks) {
   transport_.Then(429, "", {{"retry-after", "17"}}).Then(200);
   EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
   EXPECT_EQ(clock_.Elapsed(), milliseconds(17'000));
+}
+
+// Else nobody knows whether it goes on.
+TEST_F(RetryTest, TellsOfALongWait) {
+  std::vector<milliseconds> told;
+  policy_.on_long_wait = [&](const Request&, milliseconds wait) {
+    EXPECT_LT(clock_.Elapsed(), wait) << "before it begins";
+    told.push_back(wait);
+  };
+  transport_.Then(429, "", {{"retry-after", "9"}})
+      .Then(429, "", {{"retry-after", "17"}})
+      .Then(429, "", {{"retry-after", "86400"}})
+      .Then(200);
+  EXPECT_EQ(Send(Repeat::kSafe)->status, 200);
+  EXPECT_EQ(told, (std::vector<milliseconds>{milliseconds(17'000), policy_.longest_retry_after}));
 }
 
 TEST_F(RetryTest, ReadsADateOfTheServer) {
