@@ -8,6 +8,7 @@
 
 #include "cmd/views/paint.h"
 #include "cmd/views/terraform_json.h"
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/unknown_fate.h"
@@ -264,15 +265,12 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
   for (const auto& [address, record] : Pods(settled)) {
     const std::string& pod = address.name;
     StatusRow row{pod, "GONE", "-", "-", record.zone, "-", {}};
-    const Value* queued = PodsIn(observation).FindQueued(record);
-    const bool over =
-        queued != nullptr && gcp::PhaseOf(gcp::QueuedState(*queued)) != gcp::QueuedPhase::kActive;
-    const Value* node = PodsIn(observation).Find(NameOf(record));
-    if (over) {
-      // Until it is ACTIVE, and when it is no more, the request says more than a node could.
-      row.state = gcp::QueuedState(*queued);
-      const Value::List& specs = (*queued)["tpu"]["nodeSpec"].AsList();
-      if (!specs.empty()) row.type = specs.front()["node"]["acceleratorType"].AsString();
+    const PodSurvey& survey = PodsIn(observation);
+    const Value* node = survey.Find(NameOf(record));
+    const Outlook outlook = BackingOf(record).Judge(record, node, survey);
+    if (!outlook.word.empty()) {
+      row.state = outlook.word;
+      if (outlook.asked != nullptr) row.type = (*outlook.asked)["acceleratorType"].AsString();
     } else if (node != nullptr) {
       row.state = NodeState(*node);
       row.health = NodeHealth(*node).empty() ? "-" : NodeHealth(*node);

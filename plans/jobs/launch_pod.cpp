@@ -4,6 +4,7 @@
 #include "plans/jobs/launch.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
@@ -66,7 +67,7 @@ std::optional<LaunchPod> LaunchPodOf(const PodSpec& spec, const PodRecord* recor
   pod.guessed = true;
   pod.node_id = spec.node_id;
   pod.node = spec.node;
-  const int slices = spec.queued ? spec.queued->slices : 1;
+  const int slices = NameOf(spec).slices;
   if (slices > 1) pod.per_slice = *hosts;
   for (int i = 0; i < slices * *hosts; ++i) {
     LaunchPod::Worker worker;

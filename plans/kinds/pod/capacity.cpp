@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
@@ -11,30 +12,8 @@
 
 namespace podctl {
 
-bool AsksForSpot(const Value& terms) {
-  return terms.Find("spot") != nullptr || terms["provisioningModel"] == Value("SPOT");
-}
-
-bool MayBePreempted(const PodSpec& pod) {
-  if (pod.queued) return AsksForSpot(pod.queued->terms);
-  const Value& scheduling = pod.node["schedulingConfig"];
-  return scheduling["spot"].AsBool() || scheduling["preemptible"].AsBool() ||
-         scheduling["provisioningModel"] == Value("SPOT");
-}
-
-bool AsksForReservation(const PodSpec& pod) {
-  if (pod.queued && (pod.queued->terms.Find("reservationName") != nullptr ||
-                     pod.queued->terms["guaranteed"]["reserved"].AsBool() ||
-                     pod.queued->terms["provisioningModel"] == Value("RESERVATION_BOUND"))) {
-    return true;
-  }
-  const Value& scheduling = pod.node["schedulingConfig"];
-  return scheduling["reserved"].AsBool() || scheduling.Find("reservationName") != nullptr ||
-         scheduling["provisioningModel"] == Value("RESERVATION_BOUND");
-}
-
 void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change) {
-  if (record.exists() && MayBePreempted(pod)) {
+  if (record.exists() && BackingOf(pod).TermsOf(pod).spot) {
     change->payload.Edit<PodChange>()->lost = "gone";
     change->reason = "its node is gone: preempted, or deleted outside of podctl";
   } else if (IsRecovering(record)) {

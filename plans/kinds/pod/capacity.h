@@ -10,15 +10,6 @@
 
 namespace podctl {
 
-// The terms of a queued resource (QueuedSpec::terms).
-bool AsksForSpot(const Value& terms);
-
-// Whether the pod is to come out of a reservation.
-bool AsksForReservation(const PodSpec& pod);
-
-// Whether the service may take the pod's node back: spot and preemptible ones.
-bool MayBePreempted(const PodSpec& pod);
-
 // Why there is no node, as the reason of the change that makes one, and whether it was lost.
 void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change);
 

@@ -102,7 +102,7 @@ class CapacityTask final : public Task {
     refusal_ = Refusal::kNone;
     // The old attempt may be what called this.
     std::swap(attempt_, before_);
-    attempt_ = MakePlainCreateTask(pod_, kind, context_, &refusal_);
+    attempt_ = MakeCreateTask(pod_, kind, context_, &refusal_);
     return Next(attempt_->Begin());
   }
 

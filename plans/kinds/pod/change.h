@@ -27,8 +27,8 @@ struct PodChange {
   // How the service took the pod's node away, for which it is made anew ("PREEMPTED", "SUSPENDED",
   // "gone"); empty: it did not.
   std::string lost = {};
-  // Of ReasonCode::kTainted: the state of the node that is of no more use; nullopt: its queued
-  // resource is not.
+  // Of ReasonCode::kTainted: the state of the node that is of no more use; nullopt: what it
+  // comes from is not.
   std::optional<std::string> node_state = {};
 };
 

@@ -51,7 +51,7 @@ class CreateTask final : public Task {
           fmt::format("{} refers to something that is not known", fmt::join(unknown, ", ")),
           "Is the path of the reference right?"));
     }
-    if (kind_ == CreateKind::kFromQueue) {
+    if (kind_ == CreateKind::kAwait) {
       earlier_ = true;
       return Read();
     }
@@ -188,7 +188,7 @@ class CreateTask final : public Task {
   Need OnRead(const Result<Value>& node) {
     if (!node) {
       const ErrorCode code = node.error().code;
-      const bool comes = kind_ == CreateKind::kFromQueue;
+      const bool comes = kind_ == CreateKind::kAwait;
       if (code == ErrorCode::kNotFound && comes) return PauseRead();
       if (code == ErrorCode::kNotFound && !wait_.watching()) return Send();
       if (code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost) return PauseRead();
@@ -199,7 +199,7 @@ class CreateTask final : public Task {
     }
     const std::string state = NodeState(*node);
     if (state == "READY") return Take(*node);
-    const bool comes = kind_ == CreateKind::kFromQueue;
+    const bool comes = kind_ == CreateKind::kAwait;
     if (comes && state == kMissingSlice) return PauseRead();
     if (state == "CREATING" && !comes && !wait_.watching() && ++finds_ <= kMaxFinds) return Find();
     // What a new word means is not known; it may well be a stage on the way to READY.
@@ -378,17 +378,8 @@ class CreateTask final : public Task {
 
 }  // namespace
 
-std::unique_ptr<Task> MakeCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context) {
-  if (pod.queued && kind != CreateKind::kFromQueue) {
-    return MakeQueuedCreateTask(pod, kind == CreateKind::kResume, context);
-  }
-  const bool seeks = kind == CreateKind::kNew || kind == CreateKind::kResume;
-  if (pod.capacity && seeks) return MakeCapacityTask(pod, kind, context);
-  return MakePlainCreateTask(pod, kind, context, nullptr);
-}
-
-std::unique_ptr<Task> MakePlainCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context,
-                                          gcp::Refusal* refusal) {
+std::unique_ptr<Task> MakeCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context,
+                                     gcp::Refusal* refusal) {
   return std::make_unique<CreateTask>(pod, kind, context, refusal);
 }
 

@@ -175,10 +175,6 @@ class DeleteTask final : public Task {
 }  // namespace
 
 std::unique_ptr<Task> MakeDeleteTask(const Address& address, bool forget, TaskContext& context) {
-  const PodRecord* record = PodJournal(context).Find(address.WithoutDeposed());
-  if (record != nullptr && record->queued && address.deposed.empty()) {
-    return MakeQueuedDeleteTask(address, forget, context);
-  }
   return std::make_unique<DeleteTask>(address, forget, context);
 }
 

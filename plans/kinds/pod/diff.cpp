@@ -4,13 +4,13 @@
 #include <map>
 #include <set>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/capacity.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/digest.h"
 #include "providers/base/ssh_key_lines.h"
-#include "providers/gcp/queued_resource.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
@@ -101,31 +101,6 @@ Value NormalForm(const Field& field, const Value& value, const std::string& proj
   return Value(std::move(items));
 }
 
-void ListLeaves(const std::string& path, const Value& value, std::vector<AttributeChange>* out) {
-  if (value.is_map()) {
-    for (const auto& [key, member] : value.AsMap()) {
-      ListLeaves(path.empty() ? key : path + "." + key, member, out);
-    }
-    return;
-  }
-  AttributeChange change;
-  change.path = path;
-  change.after = value;
-  out->push_back(std::move(change));
-}
-
-// As lines of a plan, by path.
-std::map<std::string, Value> QueuedLeaves(const std::optional<QueuedRecord>& queued) {
-  std::map<std::string, Value> leaves;
-  if (!queued) return leaves;
-  std::vector<AttributeChange> lines;
-  ListLeaves("queuedResource", gcp::TermsAsWritten(queued->terms), &lines);
-  for (AttributeChange& line : lines) leaves[line.path] = *std::move(line.after);
-  leaves["queuedResource.id"] = queued->id;
-  if (queued->slices > 1) leaves["slices"] = queued->slices;
-  return leaves;
-}
-
 class PodComparison {
  public:
   PodComparison(const PodSpec& pod, const PodRecord* record, const Value& observed,
@@ -147,7 +122,7 @@ class PodComparison {
       }
     }
     CompareMetadata();
-    CompareQueued();
+    CompareBackings();
     diff_.patch_fields.assign(fields_.begin(), fields_.end());
     std::sort(diff_.attributes.begin(), diff_.attributes.end(),
               [](const auto& a, const auto& b) { return a.path < b.path; });
@@ -241,17 +216,11 @@ class PodComparison {
     }
   }
 
-  // Queued resources have no update: whatever is otherwise replaces the pod.
-  void CompareQueued() {
-    if (record_ == nullptr || (!pod_.queued && !record_->queued)) return;
-    const std::map<std::string, Value> before = QueuedLeaves(record_->queued);
-    std::optional<QueuedRecord> wanted;
-    if (pod_.queued) {
-      const std::string& id = pod_.queued->id;
-      const std::string& usual = record_->queued ? record_->queued->id : pod_.node_id;
-      wanted = {id.empty() ? usual : id, pod_.queued->terms, pod_.queued->slices, ""};
-    }
-    const std::map<std::string, Value> after = QueuedLeaves(wanted);
+  // What is besides the node has no update: whatever is otherwise replaces the pod.
+  void CompareBackings() {
+    if (record_ == nullptr) return;
+    const std::map<std::string, Value> before = BackingOf(*record_).Lines(*record_);
+    const std::map<std::string, Value> after = BackingOf(pod_).Lines(pod_, record_);
     std::set<std::string> paths;
     for (const auto& [path, value] : before) paths.insert(path);
     for (const auto& [path, value] : after) paths.insert(path);
@@ -357,10 +326,17 @@ Value RenderMetadata(const PodSpec& pod, const ReferenceLookup& lookup,
 
 }  // namespace
 
-std::optional<QueuedRecord> RecordOf(const PodSpec& pod) {
-  if (!pod.queued) return std::nullopt;
-  const std::string& id = pod.queued->id;
-  return QueuedRecord{id.empty() ? pod.node_id : id, pod.queued->terms, pod.queued->slices, ""};
+void ListLeaves(const std::string& path, const Value& value, std::vector<AttributeChange>* out) {
+  if (value.is_map()) {
+    for (const auto& [key, member] : value.AsMap()) {
+      ListLeaves(path.empty() ? key : path + "." + key, member, out);
+    }
+    return;
+  }
+  AttributeChange change;
+  change.path = path;
+  change.after = value;
+  out->push_back(std::move(change));
 }
 
 bool IsIgnored(const PodSpec& pod, std::string_view path) {
@@ -440,7 +416,7 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const Referenc
   for (AttributeChange& key : KeyAttributes(KeysAtCreate(pod))) {
     attributes.push_back(std::move(key));
   }
-  for (auto& [path, value] : QueuedLeaves(RecordOf(pod))) {
+  for (auto& [path, value] : BackingOf(pod).Lines(pod, nullptr)) {
     AttributeChange change;
     change.path = path;
     change.after = value;
@@ -464,7 +440,7 @@ std::vector<AttributeChange> DeleteAttributes(const PodRecord& record) {
         std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
     attributes.push_back(std::move(change));
   }
-  for (auto& [path, value] : QueuedLeaves(record.queued)) {
+  for (auto& [path, value] : BackingOf(record).Lines(record)) {
     AttributeChange change;
     change.path = path;
     change.before = value;

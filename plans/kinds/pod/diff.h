@@ -33,8 +33,8 @@ PodDiff DiffPod(const PodSpec& pod, const PodRecord* record, const Value& observ
 std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& record,
                                        const Value& observed, const std::string& digest_key);
 
-// What the state remembers of the pod's queued resource once it is asked for; nullopt: none is.
-std::optional<QueuedRecord> RecordOf(const PodSpec& pod);
+// What is wanted in `value`, as lines of a plan below `path`.
+void ListLeaves(const std::string& path, const Value& value, std::vector<AttributeChange>* out);
 
 // Whether `lifecycle.ignoreChanges` names `path` or something above it.
 bool IsIgnored(const PodSpec& pod, std::string_view path);

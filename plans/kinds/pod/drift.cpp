@@ -10,7 +10,6 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "providers/base/text.h"
-#include "providers/gcp/queued_resource.h"
 
 namespace podctl {
 namespace {
@@ -23,7 +22,7 @@ class Finder {
       : address_(address), question_(question) {}
 
   std::vector<Drift> Run() {
-    if (FindQueued()) return std::move(found_);
+    if (FindEnd()) return std::move(found_);
     if (question_.node == nullptr) {
       if (question_.record.exists()) {
         Note(Drift::Kind::kVanished, "is gone: the node was deleted outside of podctl");
@@ -39,17 +38,11 @@ class Finder {
     found_.push_back({kind, address_, std::move(sentence), {}});
   }
 
-  // A queued resource that has come to its end says all there is to say.
-  bool FindQueued() {
-    if (question_.queued == nullptr) return false;
-    const gcp::QueuedPhase phase = gcp::PhaseOf(gcp::QueuedState(*question_.queued));
-    if (phase != gcp::QueuedPhase::kOver && phase != gcp::QueuedPhase::kGoing) return false;
-    const std::string& seen = question_.record.queued->state;
-    if (question_.only_news && seen == gcp::QueuedState(*question_.queued)) return true;
-    Note(Drift::Kind::kTerminal,
-         fmt::format("has a queued resource, {}, that {}; it holds its name and quota until it is "
-                     "deleted",
-                     question_.record.queued->id, gcp::QueuedSentence(*question_.queued)));
+  // What the node came from and has come to its end says all there is to say.
+  bool FindEnd() {
+    const Outlook& outlook = question_.outlook;
+    if (outlook.ended.empty()) return false;
+    if (!question_.only_news || !outlook.remembered) Note(Drift::Kind::kTerminal, outlook.ended);
     return true;
   }
 

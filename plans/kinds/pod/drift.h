@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plans/engine/change.h"
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/value.h"
@@ -21,7 +22,7 @@ struct DriftQuestion {
   // Only what `record.observed` does not say already: for plans that take drift into the state,
   // after which it is drift no more.
   bool only_news = false;
-  const Value* queued = nullptr;  // the pod's queued resource, where it has one and it is there
+  const Outlook& outlook;
 };
 std::vector<Drift> FindDrift(const Address& address, const DriftQuestion& question);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/bookkeeping.h"
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/published_keys.h"
@@ -114,9 +115,9 @@ void PodJournal::BeginCreate(const PodSpec& pod, const std::string& request_id) 
   record.project = pod.project;
   record.zone = pod.zone;
   CopyBookkeeping(pod, &record);
-  record.queued = RecordOf(pod);
-  podctl::BeginCreate(pod.node_id, record.queued ? record.queued->id : "",
-                      context_.journal.Begun(request_id), &record);
+  BackingOf(record).Forget(&record);
+  const std::string through = BackingOf(pod).NoteAsked(pod, &record);
+  podctl::BeginCreate(pod.node_id, through, context_.journal.Begun(request_id), &record);
 }
 
 void PodJournal::BeginCreateBeforeDelete(const PodSpec& pod, const std::string& request_id) {
@@ -134,14 +135,7 @@ void PodJournal::BeginDelete(const Address& address, const std::string& deposed,
     podctl::BeginDelete(deposed, context_.journal.Begun(request_id), &At(address));
 }
 
-void PodJournal::QueuedSeen(const Address& address, const std::string& state) {
-  const PodRecord* record = Find(address);
-  if (record != nullptr && record->queued && record->queued->state != state) {
-    At(address).queued->state = state;
-  }
-}
-
-void PodJournal::QueuedOver(const Address& address) {
+void PodJournal::RequestOver(const Address& address) {
   if (Find(address) != nullptr) EndRequest({}, &At(address));
 }
 

@@ -50,15 +50,13 @@ class PodJournal {
                    const std::string& request_id = {});
   void OperationStarted(const Address& address, const std::string& operation,
                         const std::string& deposed = {});
-  // The request changed nothing: forget the intent. Where no node exists (nor, after a delete, a
-  // queued resource) the record goes too, or the node that was deposed for the new one is the pod's
+  // The request changed nothing: forget the intent. Where no node exists (nor, after a delete, what
+  // it comes from) the record goes too, or the node that was deposed for the new one is the pod's
   // again.
   void Withdraw(const Address& address, const std::string& deposed = {});
 
-  // What the service says of the pod's queued resource.
-  void QueuedSeen(const Address& address, const std::string& state);
-  // Nothing will come of the pod's queued resource, which is there all the same.
-  void QueuedOver(const Address& address);
+  // Nothing will come of what was asked for, though the request is there all the same.
+  void RequestOver(const Address& address);
   // A node is there that this run or an earlier one began to make, whatever became of it.
   void NodeFound(const Address& address, const Value& node);
   // `sent` is the body of the create.

@@ -6,6 +6,7 @@
 
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/kinds/moves.h"
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/drift.h"
 #include "plans/kinds/pod/journal.h"
@@ -29,9 +30,16 @@
 namespace podctl {
 namespace {
 
+// What provides the objects that go, which need not be what the spec wants.
+const Backing& Going(const Change& change, TaskContext& context) {
+  const PodRecord* record = PodJournal(context).Find(change.address.WithoutDeposed());
+  return record == nullptr ? BackingOf(AsPod(change)->wanted) : BackingOf(*record);
+}
+
 std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
   const PodChange& pod = *AsPod(change);
   const PodSpec& wanted = pod.wanted;
+  const Backing& backing = BackingOf(wanted);
   std::vector<std::unique_ptr<Task>> tasks;
   switch (change.verb) {
     case Verb::kKeep:
@@ -39,30 +47,30 @@ std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
       return nullptr;
     case Verb::kDelete:
     case Verb::kForget:
-      return MakeDeleteTask(change.address, change.verb == Verb::kForget, context);
+      return Going(change, context).Delete(change.address, change.verb == Verb::kForget, context);
     case Verb::kUpdate:
       // A stopped node takes no updates.
-      if (pod.power == Power::kStart) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
-      tasks.push_back(MakePatchTask(wanted, pod.fields, context));
-      if (pod.power == Power::kStop) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
+      if (pod.power == Power::kStart) tasks.push_back(backing.Switch(wanted, *pod.power, context));
+      tasks.push_back(backing.Patch(wanted, pod.fields, context));
+      if (pod.power == Power::kStop) tasks.push_back(backing.Switch(wanted, *pod.power, context));
       return MakeSequence(std::move(tasks));
     case Verb::kDeleteThenCreate:
       // Each half is journaled by itself: a run that ends between them leaves a state from which
       // the next plan simply creates.
-      tasks.push_back(MakeDeleteTask(change.address, false, context));
+      tasks.push_back(Going(change, context).Delete(change.address, false, context));
       [[fallthrough]];
     case Verb::kCreate:
       tasks.push_back(
-          MakeCreateTask(wanted, change.begun ? CreateKind::kResume : CreateKind::kNew, context));
+          backing.Create(wanted, change.begun ? CreateKind::kResume : CreateKind::kNew, context));
       break;
     case Verb::kCreateThenDelete:
       // The old node is deleted by a change of its own, once nobody is built on it any more.
-      tasks.push_back(MakeCreateTask(wanted, CreateKind::kBeforeDelete, context));
+      tasks.push_back(backing.Create(wanted, CreateKind::kBeforeDelete, context));
       break;
   }
   // A node comes to life started.
   if (wanted.desired_state == "STOPPED") {
-    tasks.push_back(MakePowerTask(wanted, Power::kStop, context));
+    tasks.push_back(backing.Switch(wanted, Power::kStop, context));
   }
   return MakeSequence(std::move(tasks));
 }

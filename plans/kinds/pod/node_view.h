@@ -8,7 +8,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/spec/spec.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/value.h"
 #include "providers/node.h"
 #include "providers/provider.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plans/engine/plan_options.h"
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/capacity.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/diff.h"
@@ -17,7 +18,6 @@
 #include "plans/kinds/pod/node_ids.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/power.h"
-#include "plans/kinds/pod/queued_verdict.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
@@ -104,42 +104,16 @@ class PodPlan final : public KindPlan {
   }
 
   void PlanNew(const PodSpec& pod, Change* change) {
-    const NodeName& node = AsPod(*change)->node;
-    const NodeName first = node.slices > 1 ? SliceName(node, 0) : node;
-    if (survey_.Find(node) != nullptr || survey_.Find(first) != nullptr) {
-      RefuseTaken(pod, change->address, first);
-      return;
-    }
-    const auto queued = pod.queued ? survey_.queued.find(QueuedNameOf(pod)) : survey_.queued.end();
-    if (queued != survey_.queued.end()) {
-      refused_ = true;
-      verdict_.refusals.push_back(
-          QueueTaken(pod, change->address, queued->second, it_.state, it_.options.state_place));
-      return;
-    }
-    PlanCreate(pod, false, change);
+    if (!RefuseTaken(pod, change->address)) PlanCreate(pod, false, change);
   }
 
-  // `first`: the first node of those that it stands for.
-  void RefuseTaken(const PodSpec& pod, const Address& address, const NodeName& first) {
+  // False: nobody else has its name.
+  bool RefuseTaken(const PodSpec& pod, const Address& address) {
+    auto taken = BackingOf(pod).WhyTaken(pod, address, survey_, it_.state, it_.options.state_place);
+    if (!taken) return false;
     refused_ = true;
-    const Value* node = survey_.Find(NameOf(pod));
-    const Value* one = survey_.Find(first);
-    const bool going = IsGoing(node) || IsGoing(one);
-    std::string detail = going ? GoingHint("nodeId")
-                               : TakenHint(pod, address, node == nullptr ? one : node, it_.state,
-                                           it_.options.state_place);
-    for (const auto& [other, record] : Pods(it_.state)) {
-      if (NameOf(record) != NameOf(pod) || other == address) continue;
-      detail = fmt::format(
-          "It is {} in the state. Keep that name, say that it moved with `moved: [{{from: {}, to: "
-          "{}}}]`, or give this pod a `nodeId` of its own.",
-          other, other, address);
-    }
-    Refuse(pod.place, address,
-           fmt::format("a node named `{}` {} {}", pod.node_id,
-                       going ? "is still being deleted in" : "already exists in", pod.zone),
-           detail);
+    verdict_.refusals.push_back(*std::move(taken));
+    return true;
   }
 
   void PlanCreate(const PodSpec& pod, bool resume, Change* change) {
@@ -152,8 +126,8 @@ class PodPlan final : public KindPlan {
     const bool ours = record.exists() || record.pending().has_value();
     const Value* node = ours ? survey_.Find(NameOf(record)) : nullptr;
     NoteDrift(pod, record, node);
-    const Value* queued = survey_.FindQueued(record);
-    const bool told = queued != nullptr && PlanQueued({pod, record, node, *queued}, change);
+    const bool told =
+        PlanBacked(pod, record, BackingOf(record).Judge(record, node, survey_), change);
     if (!told && node == nullptr) PlanWithoutNode(pod, record, change);
     if (!told && node != nullptr) PlanWithNode(pod, record, *node, change);
     GoOnRecovering(record, change);
@@ -194,30 +168,28 @@ class PodPlan final : public KindPlan {
     NoteDifferences(*change, diff.attributes, &verdict_.facts);
   }
 
-  // A pod whose queued resource is there. False: its node says what is to be done.
-  bool PlanQueued(const QueuedPod& queue, Change* change) {
-    QueuedVerdict verdict = JudgeQueued(queue.record, queue.queued, queue.node != nullptr);
-    if (verdict.kind == QueuedVerdict::Kind::kNodeTells) return false;
+  // A pod of which more than its node is there. False: its node says what is to be done.
+  bool PlanBacked(const PodSpec& pod, const PodRecord& record, Outlook outlook, Change* change) {
+    if (outlook.kind == Outlook::Kind::kNodeTells) return false;
     PodDiff diff;
-    if (verdict.kind == QueuedVerdict::Kind::kWaits) {
-      const Value::List& specs = queue.queued["tpu"]["nodeSpec"].AsList();
-      if (!specs.empty()) diff = Diff(queue.pod, queue.record, specs.front()["node"]);
+    if (outlook.kind == Outlook::Kind::kWaits) {
+      if (outlook.asked != nullptr) diff = Diff(pod, record, *outlook.asked);
       std::erase_if(diff.attributes, [](const auto& each) { return !each.forces_replacement; });
-      change->reason = verdict.reason;
-      PlanCreate(queue.pod, true, change);
-      const bool same = !diff.forces_replacement && NameOf(queue.record) == AsPod(*change)->node;
+      change->reason = outlook.reason;
+      PlanCreate(pod, true, change);
+      const bool same = !diff.forces_replacement && NameOf(record) == AsPod(*change)->node;
       if (same && !again_) return true;
-      verdict.reason = same ? "it was requested" : "the spec asks for something else by now";
+      outlook.reason = same ? "it was requested" : "the spec asks for something else by now";
       change->reason_code = same ? ReasonCode::kByRequest : ReasonCode::kCannotUpdate;
     } else {
       change->reason_code = ReasonCode::kTainted;
     }
     // preventDestroy does not hold here: there is nothing (yet, or left) that it could protect.
-    change->reason = verdict.reason;
-    PodOf(change).lost = verdict.lost;
+    change->reason = outlook.reason;
+    PodOf(change).lost = outlook.lost;
     change->attributes =
-        diff.attributes.empty() ? CreateAttributes(queue.pod, it_.nodes) : diff.attributes;
-    ChooseReplace(queue.pod, queue.record, change);
+        diff.attributes.empty() ? CreateAttributes(pod, it_.nodes) : diff.attributes;
+    ChooseReplace(pod, record, change);
     NoteDifferences(*change, diff.attributes, &verdict_.facts);
     return true;
   }
@@ -230,7 +202,7 @@ class PodPlan final : public KindPlan {
   // The node has another place or name than the spec wants.
   void PlanMove(const PodSpec& pod, const PodRecord& record, PodDiff diff, Change* change) {
     const NodeName& node = AsPod(*change)->node;
-    if (survey_.Find(node) != nullptr) RefuseTaken(pod, change->address, node);
+    if (survey_.Find(node) != nullptr) RefuseTaken(pod, change->address);
     const auto add = [&](const char* path, const std::string& before, const std::string& after) {
       if (before != after) {
         diff.attributes.push_back({path, Value(before), Value(after), true, false, true});
@@ -314,10 +286,9 @@ class PodPlan final : public KindPlan {
              "give the pod of the new zone another name.");
       return;
     }
-    if (record.queued) {
+    if (std::string why = BackingOf(record).WhyAlone(); !why.empty()) {
       Refuse(pod.place, change->address, "createBeforeDestroy cannot be kept for this replacement",
-             "The old node comes from a queued resource, which is deleted with it. Remove "
-             "`lifecycle.createBeforeDestroy` to have it deleted first.");
+             std::move(why));
       return;
     }
     PodSpec fresh = pod;
@@ -355,16 +326,17 @@ class PodPlan final : public KindPlan {
       return;  // nobody looked
     }
     const bool only_news = it_.options.mode == PlanMode::kRefreshOnly;
-    verdict_.drift = FindDrift(verdict_.change.address, {pod, record, node, it_.state.digest_key,
-                                                         only_news, survey_.FindQueued(record)});
+    const Outlook outlook = BackingOf(record).Judge(record, node, survey_);
+    verdict_.drift = FindDrift(verdict_.change.address,
+                               {pod, record, node, it_.state.digest_key, only_news, outlook});
   }
 
   void PlanDelete(const PodRecord& record, Change* change) {
     const NodeName node = NameOf(record);
     change->payload = Pack({.wanted = {}, .node = node});
     const bool coming = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
-    const bool queued = survey_.FindQueued(record) != nullptr;
-    const bool there = queued || ((record.exists() || coming) && survey_.Find(node) != nullptr);
+    const Value* seen = record.exists() || coming ? survey_.Find(node) : nullptr;
+    const bool there = seen != nullptr || BackingOf(record).Judge(record, seen, survey_).stands;
     change->verb = there || coming ? Verb::kDelete : Verb::kForget;
     change->attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {

@@ -1,5 +1,5 @@
-// What the service says of pods: every node of every project and zone that the spec or the state
-// names, their queued resources, and what became of requests that an earlier run began.
+// What the services say of pods: every node of every project and zone that the spec or the state
+// names, what waits to become one, and what became of requests that an earlier run began.
 #pragma once
 
 #include <map>
@@ -26,18 +26,18 @@ struct PodSurvey {
   // Nodes that nobody looked at: they are as the state remembers them, and sensitive metadata
   // stands as its digest.
   std::set<NodeName> remembered;
-  // Queued resources of the zones where the spec or the state has one.
-  std::map<QueuedName, Value> queued;
+  // What stands for pods besides their nodes, by its resource name; only its backing reads it.
+  std::map<std::string, Value> auxiliary;
 
   const Value* Find(const NodeName& name) const;
-  // Of a pod that has one; nullptr when it has none, or it is not there.
-  const Value* FindQueued(const PodRecord& record) const;
+  // Whether what was begun goes on, as far as somebody looked.
+  bool IsRunning(const PendingAction& pending) const;
 };
 // The part of an observation that is of pods; empty where nobody looked.
 const PodSurvey& PodsIn(const Observation& observation);
 PodSurvey& PodsIn(Observation* observation);
 
-// With refresh one paged list for each project and zone; without, the state is believed. Either way
+// With refresh paged lists for each project and zone; without, the state is believed. Either way
 // pending operations are looked up, and what became of a create that was begun and is not in the
 // list. Errors name the zone.
 std::unique_ptr<KindSurvey> SurveyPods(const SurveyQuestion& question);
@@ -65,8 +65,6 @@ void SettleWantedId(PodRecord* record);
 const Operation* FindCreate(const std::vector<Operation>& operations, const NodeName& name,
                             const std::string& begun_at);
 
-QueuedName QueuedNameOf(const PodSpec& pod);  // of a pod with a queued resource
-QueuedName QueuedNameOf(const PodRecord& record);
 NodeName NameOf(const PodSpec& pod);
 NodeName NameOf(const PodRecord& record);
 NodeName NameOf(const PodRecord& record, const Object& deposed);

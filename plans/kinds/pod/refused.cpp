@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "plans/kinds/pod/capacity.h"
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 
@@ -17,7 +17,7 @@ std::string Said(const Error& error) {
 
 // What helps against a stock-out, as far as the spec does not say it already.
 std::string CapacityHint(const PodSpec& pod) {
-  if (pod.queued) return "";
+  if (BackingOf(pod).TermsOf(pod).waits) return "";
   if (!pod.capacity) {
     return "`capacity: {retry: 2h, zones: [...]}` on the pod waits and tries other zones.\n";
   }
@@ -53,7 +53,7 @@ std::string TypeOf(const PodSpec& pod) {
 Refusal RefusalOf(const Error& error, gcp::RefusedBy by, const PodSpec& pod) {
   const Refusal refusal = gcp::RefusalOf(error, by);
   // The service speaks of reserved capacity to those who asked for none, too.
-  const bool misleads = refusal == Refusal::kReservation && !AsksForReservation(pod);
+  const bool misleads = refusal == Refusal::kReservation && !BackingOf(pod).TermsOf(pod).reserved;
   return misleads ? Refusal::kNoCapacity : refusal;
 }
 
@@ -68,7 +68,7 @@ Error InPodsWords(const Error& error, Refusal refusal, const PodSpec& pod) {
       return MakeError(
           error.code, fmt::format("no room for {} in the reservation in {}", TypeOf(pod), pod.zone),
           fmt::format("Delete what is not needed in it, or have it increased.{}\n{}",
-                      pod.capacity || pod.queued
+                      pod.capacity || BackingOf(pod).TermsOf(pod).waits
                           ? ""
                           : " `capacity: {retry: 2h}` on the pod waits for room.",
                       Said(error)));

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
-#include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
 #include "state/transitions.h"
 
@@ -31,11 +31,6 @@ void NoteRuntime(const Address& address, const PodRecord& record, const Value& n
   Steps(*state)[RuntimeStepAddress(address)] = std::move(step);
 }
 
-bool StillRunning(const PendingAction& pending, const PodSurvey& observation) {
-  auto it = observation.operations.find(pending.operation);
-  return it != observation.operations.end() && !it->second.done;
-}
-
 void ForgetWorkers(PodRecord* record) {
   record->host_keys.clear();
   record->vm_names.clear();
@@ -54,20 +49,15 @@ class Settlement {
       PodRecord& record = Pods(state_).at(address);
       SettleDeposed(address, record);
       const Value* node = observation_.Find(NameOf(record));
-      const Value* queued = observation_.FindQueued(record);
-      if (record.queued) {
-        record.queued->state = queued == nullptr ? "" : gcp::QueuedState(*queued);
-      }
+      const bool may_come = BackingOf(record).Settle(observation_, &record);
       if (node != nullptr) {
         SettleThere(address, *node, record);
-      } else if (queued != nullptr) {
-        SettleQueued(*queued, record);
-      } else {
+      } else if (!may_come) {
         SettleGone(address, record);
       }
-      if (queued == nullptr && !record.exists() && !record.pending()) {
+      if (!may_come && !record.exists() && !record.pending()) {
         ComeFrom({}, &record);
-        record.queued.reset();
+        BackingOf(record).Forget(&record);
       }
       if (IsEmpty(record)) ForgetNode(address, &state_);
     }
@@ -94,22 +84,8 @@ class Settlement {
     }
     const bool unfinished = NodeState(node) == "CREATING" || NodeState(node) == "DELETING";
     const auto pending = record.pending();
-    if (pending && !unfinished && !StillRunning(*pending, observation_)) EndRequest({}, &record);
+    if (pending && !unfinished && !observation_.IsRunning(*pending)) EndRequest({}, &record);
     if (!record.pending()) StopSeeking(&record);  // found
-  }
-
-  // There is a request, and no node (yet, or any more).
-  void SettleQueued(const Value& queued, PodRecord& record) const {
-    record.observed = Value();
-    const auto pending = record.pending();
-    if (!pending) return;
-    using gcp::QueuedPhase;
-    const QueuedPhase phase = gcp::PhaseOf(record.queued->state);
-    const bool comes = phase != QueuedPhase::kOver && phase != QueuedPhase::kGoing;
-    const bool open = pending->kind == PendingAction::Kind::kCreate
-                          ? comes
-                          : gcp::QueuedState(queued) == "DELETING";
-    if (!open && !StillRunning(*pending, observation_)) EndRequest({}, &record);
   }
 
   void SettleGone(const Address& address, PodRecord& record) {
@@ -136,7 +112,7 @@ class Settlement {
       NoteOperation({}, begun->second, &record);
       pending = record.pending();
     }
-    if (StillRunning(*pending, observation_)) return;
+    if (observation_.IsRunning(*pending)) return;
     Note(address, "a creation begun by an earlier run left no node");
     if (!Reinstate(&record)) return ForgetOrKeep(record);
     SettleWantedId(&record);
@@ -147,7 +123,7 @@ class Settlement {
   // Run() forgets the record when nothing is left of it.
   static void ForgetOrKeep(PodRecord& record) {
     Lose({}, &record);
-    record.queued.reset();
+    BackingOf(record).Forget(&record);
     record.observed = Value();
   }
 
@@ -163,8 +139,7 @@ class Settlement {
                                   "else's, and is left alone",
                                   deposed.locator));
         Lose(deposed.locator, &record);
-      } else if (pending && NodeState(*node) != "DELETING" &&
-                 !StillRunning(*pending, observation_)) {
+      } else if (pending && NodeState(*node) != "DELETING" && !observation_.IsRunning(*pending)) {
         EndRequest(deposed.locator, &record);
       }
     }
@@ -194,7 +169,7 @@ void ForgetNode(const Address& address, State* state) {
     Pods(*state).erase(address);
     return;
   }
-  record.queued.reset();
+  BackingOf(record).Forget(&record);
   record.observed = Value();
   ForgetWorkers(&record);
 }

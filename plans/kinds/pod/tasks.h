@@ -1,4 +1,5 @@
-// The tasks that change a node (create, patch, delete, replace).
+// The tasks that change a Cloud TPU node (create, patch, delete), for the backings whose pods are
+// some, and what tasks of pods are composed of.
 #pragma once
 
 #include <chrono>
@@ -20,13 +21,12 @@ enum class CreateKind {
   kNew,
   kResume,        // begun by an earlier run: wait for it
   kBeforeDelete,  // for a pod that has a node, which is deposed
-  kFromQueue,     // its queued resource makes it: wait for it, send nothing
+  kAwait,         // something else makes it: wait for it, send nothing
 };
-std::unique_ptr<Task> MakeCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context);
 // In the pod's zone only, whatever its `capacity` says. `refusal` may be nullptr; else it is lent
 // for the task's life, and told why the service made no node.
-std::unique_ptr<Task> MakePlainCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context,
-                                          gcp::Refusal* refusal);
+std::unique_ptr<Task> MakeCreateTask(const PodSpec& pod, CreateKind kind, TaskContext& context,
+                                     gcp::Refusal* refusal);
 // In the zones of the pod's `capacity` in turn, as long as it says.
 std::unique_ptr<Task> MakeCapacityTask(const PodSpec& pod, CreateKind kind, TaskContext& context);
 // `fields`: Node field paths, as PodChange has them.
@@ -40,10 +40,6 @@ std::unique_ptr<Task> MakeSequence(std::vector<std::unique_ptr<Task>> tasks);
 std::unique_ptr<Task> MakeDeleteTask(const Address& address, bool forget, TaskContext& context);
 std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run,
                                    TaskContext& context);
-// The same for a pod with a queued resource; `resume`: it is there already.
-std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context);
-std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
-                                           TaskContext& context);
 // That the workers of a pod, which is in the state, can be used.
 // `limit`: how long they may take to boot; nullopt: the usual time.
 std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,

@@ -21,15 +21,6 @@ std::string WhatIsThere(const State& state) {
                      Plural(Pods(state).size(), "pod"));
 }
 
-// What has the name that a pod wants.
-struct Taken {
-  std::string_view kind;
-  std::string_view both;  // with all that an import takes over
-  std::string_view key;   // of the spec, for another name
-  std::string_view id;
-  std::string made_from;  // the lineage of the state; empty: not known
-};
-
 // Labels are anybody's to write, so what they say is no more than a hint.
 std::string Origin(const Taken& taken, const State& state) {
   if (taken.made_from.empty()) {
@@ -45,24 +36,6 @@ std::string Origin(const Taken& taken, const State& state) {
   return fmt::format(
       "By its label podctl made that {} with another state, of lineage {}, and leaves it alone.",
       taken.kind, VisibleControls(taken.made_from));
-}
-
-std::string WaysOut(const Taken& taken, const PodSpec& pod, const Address& address,
-                    const State& state, const StatePlace& place) {
-  const std::string name = fmt::format("{}/{}/{}", pod.project, pod.zone, taken.id);
-  const std::string looked =
-      place.path.empty()
-          ? ""
-          : fmt::format(" This run looked at {}, {}.{}", VisibleControls(place.path),
-                        WhatIsThere(state), place.kept.empty() ? "" : " " + place.kept + ".");
-  return fmt::format(
-      "{}\n"
-      "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
-      "runner that is gone.{} `--state` names another.\n"
-      "2. To take {} over: podctl import {} {}{}\n"
-      "3. To make another one: give this pod a `{}` of its own.",
-      Origin(taken, state), looked, taken.both, ShellQuote(address.Text()), ShellQuote(name),
-      place.flags, taken.key);
 }
 
 }  // namespace
@@ -90,18 +63,29 @@ std::string KeptWords(StateStore& store, const std::string& flags) {
                      good->serial, flags);
 }
 
+std::string TakenHint(const Taken& taken, const PodSpec& pod, const Address& address,
+                      const State& state, const StatePlace& place) {
+  const std::string name = fmt::format("{}/{}/{}", pod.project, pod.zone, taken.id);
+  const std::string looked =
+      place.path.empty()
+          ? ""
+          : fmt::format(" This run looked at {}, {}.{}", VisibleControls(place.path),
+                        WhatIsThere(state), place.kept.empty() ? "" : " " + place.kept + ".");
+  return fmt::format(
+      "{}\n"
+      "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
+      "runner that is gone.{} `--state` names another.\n"
+      "2. To take {} over: podctl import {} {}{}\n"
+      "3. To make another one: give this pod a `{}` of its own.",
+      Origin(taken, state), looked, taken.both, ShellQuote(address.Text()), ShellQuote(name),
+      place.flags, taken.key);
+}
+
 std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
                       const State& state, const StatePlace& place) {
   const std::string made_from = node == nullptr ? "" : LineageOf(*node);
-  return WaysOut({"node", "the node", "nodeId", pod.node_id, made_from}, pod, address, state,
-                 place);
-}
-
-std::string QueueTakenHint(const PodSpec& pod, const Address& address, const State& state,
-                           const StatePlace& place) {
-  const std::string id = QueuedNameOf(pod).id;
-  return WaysOut({"queued resource", "it, with its node,", "queuedResource.id", id, {}}, pod,
-                 address, state, place);
+  return TakenHint({"node", "the node", "nodeId", pod.node_id, made_from}, pod, address, state,
+                   place);
 }
 
 bool IsGoing(const Value* node) {

@@ -19,17 +19,25 @@ std::string_view PendingVerb(PendingAction::Kind kind);
 // team-a` brings the newest back"; empty where none can be read. `flags` as in StatePlace.
 std::string KeptWords(StateStore& store, const std::string& flags);
 
-// What to do about a node of the pod's name that is in no state at hand: where else the state may
-// be, how the node is taken over, and another name, in this order.
-// `node`: as it is there; nullptr: nobody has looked.
+// What has the name that a pod wants.
+struct Taken {
+  std::string_view kind;
+  std::string_view both;  // with all that an import takes over
+  std::string_view key;   // of the spec, for another name
+  std::string_view id;
+  std::string made_from;  // the lineage of the state; empty: not known
+};
+
+// What to do about what is in no state at hand: where else the state may be, how it is taken over,
+// and another name, in this order.
+std::string TakenHint(const Taken& taken, const PodSpec& pod, const Address& address,
+                      const State& state, const StatePlace& place);
+// Of a node of the pod's name. `node`: as it is there; nullptr: nobody has looked.
 std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
                       const State& state, const StatePlace& place);
 bool IsGoing(const Value* node);  // nullptr: there is none
 // Of one that somebody is deleting: there is nothing to take over. `key` of the spec names another.
 std::string GoingHint(std::string_view key);
-// TakenHint of a queued resource that has the name of the pod's.
-std::string QueueTakenHint(const PodSpec& pod, const Address& address, const State& state,
-                           const StatePlace& place);
 
 // What an earlier run left under way in a zone that cannot be asked now, and how to go on without
 // knowing; empty where there is nothing. `flags` as in StatePlace.

@@ -9,6 +9,7 @@
 #include "plans/kinds/pod/facts.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
@@ -63,7 +64,7 @@ class StepPlan final : public KindPlan {
 
  private:
   const PodSpec& Pod() const { return pod_->change.As<PodChange>()->wanted; }
-  int Slices() const { return Pod().queued ? Pod().queued->slices : 1; }
+  int Slices() const { return NameOf(Pod()).slices; }
 
   void Refuse(std::string summary) {
     Diagnostic diagnostic;

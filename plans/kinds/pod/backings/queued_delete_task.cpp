@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "plans/kinds/pod/backings/queued.h"
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
@@ -84,7 +85,7 @@ class QueuedDeleteTask final : public Task {
     const std::string state = gcp::QueuedState(*queued);
     if (state != state_) {
       state_ = state;
-      PodJournal(context_).QueuedSeen(address_, state);
+      NoteQueuedState(address_, state, context_);
       if (state == "SUSPENDING") {
         context_.note(address_, fmt::format("its queued resource {} is SUSPENDING, and is deleted "
                                             "when that is over",

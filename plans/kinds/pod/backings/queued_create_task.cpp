@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "plans/kinds/pod/backings/queued.h"
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
@@ -162,7 +163,7 @@ class QueuedCreateTask final : public Task {
     const QueuedPhase phase = gcp::PhaseOf(state);
     if (state != state_) {
       state_ = state;
-      PodJournal(context_).QueuedSeen(address_, state);
+      NoteQueuedState(address_, state, context_);
       if (phase == QueuedPhase::kQueued || phase == QueuedPhase::kProvisioning) {
         context_.note(address_, fmt::format("its queued resource {} is {}", name_.id, state));
       }
@@ -187,7 +188,7 @@ class QueuedCreateTask final : public Task {
       case QueuedPhase::kGoing:
         break;
     }
-    PodJournal(context_).QueuedOver(address_);
+    PodJournal(context_).RequestOver(address_);
     return Failed(MakeError(
         ErrorCode::kFailedPrecondition,
         fmt::format("the queued resource {} {}", name_.id, gcp::QueuedSentence(*queued)),
@@ -233,7 +234,7 @@ class QueuedCreateTask final : public Task {
 
   Need TakeNode() {
     phase_ = Phase::kNode;
-    node_ = MakeCreateTask(pod_, CreateKind::kFromQueue, context_);
+    node_ = MakeCreateTask(pod_, CreateKind::kAwait, context_, nullptr);
     return node_->Begin();
   }
 

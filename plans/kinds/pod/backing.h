@@ -1,0 +1,125 @@
+// What provides a pod: the door between pods and the objects of a service that make one up. Behind
+// it stand Cloud TPU nodes and queued resources, which give nodes in the end (backings/).
+//
+// In whatever way a pod comes to be, it is seen, compared, patched and reached as one thing in the
+// form of a node (PodSurvey::nodes). What is besides it, a request that waits for one, only its
+// backing knows.
+//
+// A Backing holds no state, and may be used by several threads at once. What does not say otherwise
+// is pure.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "plans/engine/kind.h"
+#include "plans/engine/plan_options.h"
+#include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/spec/spec.h"
+#include "providers/base/diagnostic.h"
+#include "providers/base/value.h"
+#include "providers/provider.h"
+
+namespace podctl {
+
+enum class CreateKind;  // tasks.h
+
+// The pods of one backing, lent by a survey's question.
+struct BackedPods {
+  std::vector<const PodSpec*> wanted;
+  std::vector<const PodRecord*> known;
+};
+
+// What the objects of a pod say of it before its node is looked at.
+struct Outlook {
+  enum class Kind {
+    kNodeTells,  // there is a node, or nothing besides it
+    kWaits,      // the request is on its way
+    kDead        // nothing will come of it, or what came is gone: it is replaced
+  };
+  Kind kind = Kind::kNodeTells;
+  std::string reason = {};  // of the others: a clause
+  std::string lost =
+      {};  // of kDead: how the service took the node away (PodChange::lost); "": it did not
+  bool stands = false;      // there is something besides the node
+  std::string word = {};    // its state, where that says more than a node could
+  std::string ended = {};   // the sentence of a drift, where it has come to its end
+  bool remembered = false;  // the record holds that state already
+  const Value* asked =
+      nullptr;  // the node that was asked for, lent by the survey; nullptr: not known
+};
+
+// On what terms the service is asked for a pod.
+struct Terms {
+  bool spot = false;      // it may take the node back: spot and preemptible ones
+  bool reserved = false;  // the node is to come out of a reservation
+  bool waits = false;     // the request waits for capacity by itself
+};
+
+class Backing {
+ public:
+  virtual ~Backing() = default;
+
+  // The one whose objects these become: that looks for them too. nullptr: they become nobody's.
+  virtual const Backing* below() const { return nullptr; }
+
+  // ---- World.
+  // With refresh what stands in the service's lists; without, only what an earlier run left open.
+  // Each pods' survey runs those of all backings side by side. Errors name the zone.
+  virtual std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
+                                             BackedPods pods) const = 0;
+  // Puts into `seen` what the record says, for when nobody looks.
+  virtual void Remember(const PodRecord& record, PodSurvey* seen) const = 0;
+  // Brings `record` up to what was seen of it besides its node. True: something stands, so that a
+  // node that is not there may still come.
+  virtual bool Settle(const PodSurvey& survey, PodRecord* record) const = 0;
+
+  // ---- Record.
+  // What is remembered from the moment when it is asked for. Returns what the node comes through
+  // (state/transitions.h, BeginCreate).
+  virtual std::string NoteAsked(const PodSpec& pod, PodRecord* record) const = 0;
+  virtual void Forget(PodRecord* record) const = 0;  // that
+  virtual int SlicesOf(const PodSpec& pod) const = 0;
+  virtual int SlicesOf(const PodRecord& record) const = 0;
+
+  // ---- Plan.
+  // `node`: the pod's own; nullptr: there is none.
+  virtual Outlook Judge(const PodRecord& record, const Value* node,
+                        const PodSurvey& survey) const = 0;
+  // Why a pod that has no objects cannot be asked for: somebody else's have its name.
+  virtual std::optional<Diagnostic> WhyTaken(const PodSpec& pod, const Address& address,
+                                             const PodSurvey& survey, const State& state,
+                                             const StatePlace& place) const = 0;
+  // Why no new node can be made beside the old one; empty: one can.
+  virtual std::string WhyAlone() const = 0;
+  // What a plan shows besides the node's own fields, by path. None of it can be changed in place.
+  // `record` (may be nullptr) tells what the spec leaves open.
+  virtual std::map<std::string, Value> Lines(const PodSpec& pod, const PodRecord* record) const = 0;
+  virtual std::map<std::string, Value> Lines(const PodRecord& record) const = 0;
+  virtual Terms TermsOf(const PodSpec& pod) const = 0;
+
+  // ---- Operations, as tasks that keep the pod's record in the run's journal.
+  virtual std::unique_ptr<Task> Create(const PodSpec& pod, CreateKind kind,
+                                       TaskContext& context) const = 0;
+  // Of a pod or of its deposed node. `forget`: nothing is sent, only the state forgets it.
+  virtual std::unique_ptr<Task> Delete(const Address& address, bool forget,
+                                       TaskContext& context) const = 0;
+  // `fields`: as PodChange has them.
+  virtual std::unique_ptr<Task> Patch(const PodSpec& pod, std::vector<std::string> fields,
+                                      TaskContext& context) const = 0;
+  virtual std::unique_ptr<Task> Switch(const PodSpec& pod, Power power,
+                                       TaskContext& context) const = 0;
+};
+
+// The one place where it is chosen. They live as long as the program.
+const Backing& BackingOf(const PodSpec& pod);
+const Backing& BackingOf(const PodRecord& record);
+const std::vector<const Backing*>& Backings();
+
+}  // namespace podctl

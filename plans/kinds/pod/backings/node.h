@@ -1,0 +1,45 @@
+// Pods that are Cloud TPU nodes, asked for by themselves.
+#pragma once
+
+#include "plans/kinds/pod/backing.h"
+
+namespace podctl {
+
+class NodeBacking : public Backing {
+ public:
+  std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
+                                     BackedPods pods) const override;
+  void Remember(const PodRecord& record, PodSurvey* seen) const override;
+  bool Settle(const PodSurvey& /*survey*/, PodRecord* /*record*/) const override { return false; }
+
+  std::string NoteAsked(const PodSpec& /*pod*/, PodRecord* /*record*/) const override { return {}; }
+  void Forget(PodRecord* /*record*/) const override {}
+  int SlicesOf(const PodSpec& /*pod*/) const override { return 1; }
+  int SlicesOf(const PodRecord& /*record*/) const override { return 1; }
+
+  Outlook Judge(const PodRecord& /*record*/, const Value* /*node*/,
+                const PodSurvey& /*survey*/) const override {
+    return {};
+  }
+  std::optional<Diagnostic> WhyTaken(const PodSpec& pod, const Address& address,
+                                     const PodSurvey& survey, const State& state,
+                                     const StatePlace& place) const override;
+  std::string WhyAlone() const override { return {}; }
+  std::map<std::string, Value> Lines(const PodSpec& /*pod*/,
+                                     const PodRecord* /*record*/) const override {
+    return {};
+  }
+  std::map<std::string, Value> Lines(const PodRecord& /*record*/) const override { return {}; }
+  Terms TermsOf(const PodSpec& pod) const override;
+
+  std::unique_ptr<Task> Create(const PodSpec& pod, CreateKind kind,
+                               TaskContext& context) const override;
+  std::unique_ptr<Task> Delete(const Address& address, bool forget,
+                               TaskContext& context) const override;
+  std::unique_ptr<Task> Patch(const PodSpec& pod, std::vector<std::string> fields,
+                              TaskContext& context) const override;
+  std::unique_ptr<Task> Switch(const PodSpec& pod, Power power,
+                               TaskContext& context) const override;
+};
+
+}  // namespace podctl

@@ -1,0 +1,187 @@
+#include "plans/kinds/pod/backings/queued.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/journal.h"
+#include "plans/kinds/pod/tasks.h"
+#include "plans/kinds/pod/unknown_fate.h"
+#include "providers/gcp/queued_resource.h"
+#include "state/transitions.h"
+
+namespace podctl {
+namespace {
+
+using gcp::QueuedPhase;
+
+bool AsksForSpot(const Value& terms) {
+  return terms.Find("spot") != nullptr || terms["provisioningModel"] == Value("SPOT");
+}
+
+bool IsOver(QueuedPhase phase) {
+  return phase == QueuedPhase::kOver || phase == QueuedPhase::kGoing;
+}
+
+// `usual`: its id where the spec gives none.
+QueuedRecord RecordOf(const PodSpec& pod, const std::string& usual) {
+  const std::string& id = pod.queued->id;
+  return {id.empty() ? usual : id, pod.queued->terms, pod.queued->slices, ""};
+}
+
+std::map<std::string, Value> LinesOf(const QueuedRecord& queued) {
+  std::map<std::string, Value> lines;
+  std::vector<AttributeChange> leaves;
+  ListLeaves("queuedResource", gcp::TermsAsWritten(queued.terms), &leaves);
+  for (AttributeChange& leaf : leaves) lines[leaf.path] = *std::move(leaf.after);
+  lines["queuedResource.id"] = queued.id;
+  if (queued.slices > 1) lines["slices"] = queued.slices;
+  return lines;
+}
+
+}  // namespace
+
+void QueuedBacking::Remember(const PodRecord& record, PodSurvey* seen) const {
+  NodeBacking::Remember(record, seen);
+  if (record.pending()) return;
+  const std::string name = QueuedNameOf(record).Resource();
+  Value queued = Value::EmptyMap();
+  queued.Set("name", name);
+  queued.SetPath("state.state", record.queued->state);
+  seen->auxiliary[name] = std::move(queued);
+}
+
+bool QueuedBacking::Settle(const PodSurvey& survey, PodRecord* record) const {
+  const Value* queued = FindQueued(survey, QueuedNameOf(*record));
+  record->queued->state = queued == nullptr ? "" : gcp::QueuedState(*queued);
+  if (queued == nullptr) return false;
+  if (survey.Find(NameOf(*record)) != nullptr) return true;
+  // There is a request, and no node (yet, or any more).
+  record->observed = Value();
+  const auto pending = record->pending();
+  if (!pending) return true;
+  const std::string& state = record->queued->state;
+  const bool open = pending->kind == PendingAction::Kind::kCreate ? !IsOver(gcp::PhaseOf(state))
+                                                                  : state == "DELETING";
+  if (!open && !survey.IsRunning(*pending)) EndRequest({}, record);
+  return true;
+}
+
+std::string QueuedBacking::NoteAsked(const PodSpec& pod, PodRecord* record) const {
+  record->queued = RecordOf(pod, pod.node_id);
+  return record->queued->id;
+}
+
+Outlook QueuedBacking::Judge(const PodRecord& record, const Value* node,
+                             const PodSurvey& survey) const {
+  const Value* queued = FindQueued(survey, QueuedNameOf(record));
+  if (queued == nullptr) return {};
+  const std::string& id = record.queued->id;
+  const std::string state = gcp::QueuedState(*queued);
+  const QueuedPhase phase = gcp::PhaseOf(state);
+  Outlook outlook;
+  outlook.stands = true;
+  if (phase != QueuedPhase::kActive) outlook.word = state;
+  outlook.remembered = record.queued->state == state;
+  const Value::List& specs = (*queued)["tpu"]["nodeSpec"].AsList();
+  if (!specs.empty()) outlook.asked = &specs.front()["node"];
+  if (IsOver(phase)) {
+    const std::string sentence = gcp::QueuedSentence(*queued);
+    outlook.kind = Outlook::Kind::kDead;
+    outlook.reason = fmt::format("its queued resource {} {}", id, sentence);
+    outlook.ended = fmt::format(
+        "has a queued resource, {}, that {}; it holds its name and quota until it is deleted", id,
+        sentence);
+    const bool suspended = state == "SUSPENDING" || state == "SUSPENDED";
+    const bool by_user = (*queued)["state"]["stateInitiator"] == Value("USER");
+    if (suspended && !by_user) outlook.lost = "SUSPENDED";
+  } else if (node == nullptr && phase == QueuedPhase::kActive && !record.pending()) {
+    outlook.kind = Outlook::Kind::kDead;
+    outlook.reason = fmt::format("its queued resource {} is ACTIVE, but its node is gone", id);
+    if (AsksForSpot(record.queued->terms)) outlook.lost = "gone";
+  } else if (node == nullptr) {
+    outlook.kind = Outlook::Kind::kWaits;
+    outlook.reason = fmt::format("its queued resource {} is {}", id, state);
+  }
+  return outlook;
+}
+
+std::optional<Diagnostic> QueuedBacking::WhyTaken(const PodSpec& pod, const Address& address,
+                                                  const PodSurvey& survey, const State& state,
+                                                  const StatePlace& place) const {
+  if (auto taken = NodeBacking::WhyTaken(pod, address, survey, state, place)) return taken;
+  const std::string id = QueuedNameOf(pod).id;
+  const Value* queued = FindQueued(survey, QueuedNameOf(pod));
+  if (queued == nullptr) return std::nullopt;
+  const bool going = gcp::QueuedState(*queued) == "DELETING";
+  Diagnostic taken;
+  taken.summary = fmt::format("a queued resource named `{}` {} {}", id,
+                              going ? "is still being deleted in" : "already exists in", pod.zone);
+  taken.place = pod.place;
+  taken.context = address.Text();
+  taken.detail =
+      going ? GoingHint("queuedResource.id")
+            : TakenHint({"queued resource", "it, with its node,", "queuedResource.id", id, {}}, pod,
+                        address, state, place);
+  return taken;
+}
+
+std::string QueuedBacking::WhyAlone() const {
+  return "The old node comes from a queued resource, which is deleted with it. Remove "
+         "`lifecycle.createBeforeDestroy` to have it deleted first.";
+}
+
+std::map<std::string, Value> QueuedBacking::Lines(const PodSpec& pod,
+                                                  const PodRecord* record) const {
+  const bool known = record != nullptr && record->queued;
+  return LinesOf(RecordOf(pod, known ? record->queued->id : pod.node_id));
+}
+
+std::map<std::string, Value> QueuedBacking::Lines(const PodRecord& record) const {
+  return LinesOf(*record.queued);
+}
+
+Terms QueuedBacking::TermsOf(const PodSpec& pod) const {
+  const Value& asked = pod.queued->terms;
+  Terms terms = NodeBacking::TermsOf(pod);
+  terms.spot = AsksForSpot(asked);
+  terms.reserved = terms.reserved || asked.Find("reservationName") != nullptr ||
+                   asked["guaranteed"]["reserved"].AsBool() ||
+                   asked["provisioningModel"] == Value("RESERVATION_BOUND");
+  terms.waits = true;
+  return terms;
+}
+
+std::unique_ptr<Task> QueuedBacking::Create(const PodSpec& pod, CreateKind kind,
+                                            TaskContext& context) const {
+  return MakeQueuedCreateTask(pod, kind == CreateKind::kResume, context);
+}
+
+std::unique_ptr<Task> QueuedBacking::Delete(const Address& address, bool forget,
+                                            TaskContext& context) const {
+  if (!address.deposed.empty()) return NodeBacking::Delete(address, forget, context);
+  return MakeQueuedDeleteTask(address, forget, context);
+}
+
+QueuedName QueuedNameOf(const PodSpec& pod) {
+  const std::string& id = pod.queued->id;
+  return {pod.project, pod.zone, id.empty() ? pod.node_id : id};
+}
+
+QueuedName QueuedNameOf(const PodRecord& record) {
+  return {record.project, record.zone, record.queued->id};
+}
+
+const Value* FindQueued(const PodSurvey& survey, const QueuedName& name) {
+  const auto it = survey.auxiliary.find(name.Resource());
+  return it == survey.auxiliary.end() ? nullptr : &it->second;
+}
+
+void NoteQueuedState(const Address& address, const std::string& state, TaskContext& context) {
+  const PodRecord* record = PodJournal(context).Find(address);
+  if (record == nullptr || !record->queued || record->queued->state == state) return;
+  Pods(context.journal.EditState())[address].queued->state = state;
+}
+
+}  // namespace podctl

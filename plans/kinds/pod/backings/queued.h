@@ -1,0 +1,57 @@
+// Pods that are asked for through a queued resource, which waits for capacity and makes their node
+// or nodes.
+#pragma once
+
+#include "plans/kinds/pod/backings/node.h"
+
+namespace podctl {
+
+class QueuedBacking final : public NodeBacking {
+ public:
+  explicit constexpr QueuedBacking(const NodeBacking& nodes) : nodes_(nodes) {}
+
+  const Backing* below() const override { return &nodes_; }
+
+  std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
+                                     BackedPods pods) const override;
+  void Remember(const PodRecord& record, PodSurvey* seen) const override;
+  bool Settle(const PodSurvey& survey, PodRecord* record) const override;
+
+  std::string NoteAsked(const PodSpec& pod, PodRecord* record) const override;
+  void Forget(PodRecord* record) const override { record->queued.reset(); }
+  int SlicesOf(const PodSpec& pod) const override { return pod.queued->slices; }
+  int SlicesOf(const PodRecord& record) const override { return record.queued->slices; }
+
+  Outlook Judge(const PodRecord& record, const Value* node, const PodSurvey& survey) const override;
+  std::optional<Diagnostic> WhyTaken(const PodSpec& pod, const Address& address,
+                                     const PodSurvey& survey, const State& state,
+                                     const StatePlace& place) const override;
+  std::string WhyAlone() const override;
+  std::map<std::string, Value> Lines(const PodSpec& pod, const PodRecord* record) const override;
+  std::map<std::string, Value> Lines(const PodRecord& record) const override;
+  Terms TermsOf(const PodSpec& pod) const override;
+
+  std::unique_ptr<Task> Create(const PodSpec& pod, CreateKind kind,
+                               TaskContext& context) const override;
+  std::unique_ptr<Task> Delete(const Address& address, bool forget,
+                               TaskContext& context) const override;
+
+ private:
+  const NodeBacking& nodes_;
+};
+
+// Both of a pod that has one.
+QueuedName QueuedNameOf(const PodSpec& pod);
+QueuedName QueuedNameOf(const PodRecord& record);
+// As it was seen; nullptr: it is not there.
+const Value* FindQueued(const PodSurvey& survey, const QueuedName& name);
+
+// `resume`: it is there already.
+std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, TaskContext& context);
+std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
+                                           TaskContext& context);
+
+// What of a queued resource has been seen last.
+void NoteQueuedState(const Address& address, const std::string& state, TaskContext& context);
+
+}  // namespace podctl
