@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/way_in.h"
 #include "plans/kinds/step/runtime_unit.h"
 #include "providers/base/text.h"
@@ -67,8 +67,7 @@ Result<PodRecord> FindRecord(const State& state, const std::string& name, const 
 
 std::optional<Error> LearnAttributes(Provider& provider, const std::stop_token& stop,
                                      PodRecord* record) {
-  auto attributes = provider.Speaking(record->api_version)
-                        .GetGuestAttributes(NameOf(*record), AttributesQuery(record->ssh), stop);
+  auto attributes = BackingOf(*record).AskWorkers(provider, *record, stop);
   if (!attributes) return attributes.error();
   // What was learned on first use stays, unless the API knows better.
   for (auto& [worker, keys] : HostKeysOf(*attributes)) record->host_keys[worker] = keys;

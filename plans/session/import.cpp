@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/import.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/reader/pod_reader.h"
@@ -436,8 +437,6 @@ class Importer {
       if (own) pod_->own_keys = *own;
     }
     TakeOver(*pod_, name_, node_, Lookup(), FormatTimestamp(clock_.Now()), &state);
-    // No keys is no failure: whoever connects asks again.
-    const auto attributes = provider_->GetGuestAttributes(name_, "hostkeys/", doors_.stop);
     PodRecord& record = Pods(state)[address_];
     record.queued = queued_;
     ComeFrom(queued_ ? queued_->id : "", &record);
@@ -446,6 +445,8 @@ class Importer {
       BeginCreate(name_.node, queued_ ? queued_->id : "",
                   {"", FormatTimestamp(clock_.Now()), state.serial}, &record);
     }
+    // No keys is no failure: whoever connects asks again.
+    const auto attributes = BackingOf(record).AskWorkers(*provider_, record, doors_.stop);
     if (attributes) record.host_keys = HostKeysOf(*attributes);
     if (!record.host_keys.empty()) record.host_keys_source = "guestAttributes";
     if (doors_.stop.stop_requested()) {

@@ -62,6 +62,13 @@ struct Terms {
   bool waits = false;     // the request waits for capacity by itself
 };
 
+// Where a worker is reached; an address that it has not is empty.
+struct Endpoint {
+  std::string internal;
+  std::string external;
+  std::string gcloud_alias;  // in the known hosts that gcloud writes; empty: it has none yet
+};
+
 class Backing {
  public:
   virtual ~Backing() = default;
@@ -115,6 +122,15 @@ class Backing {
                                       TaskContext& context) const = 0;
   virtual std::unique_ptr<Task> Switch(const PodSpec& pod, Power power,
                                        TaskContext& context) const = 0;
+
+  // ---- Workers.
+  // In worker order, as last seen.
+  virtual std::vector<Endpoint> EndpointsOf(const PodRecord& record) const = 0;
+  // What the workers tell of themselves through the service, their host keys above all (HostKeysOf,
+  // VmNamesOf). Asks the service.
+  virtual Result<std::vector<WorkerAttributes>> AskWorkers(Provider& provider,
+                                                           const PodRecord& record,
+                                                           std::stop_token stop) const = 0;
 };
 
 // The one place where it is chosen. They live as long as the program.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
@@ -283,9 +284,9 @@ class CreateTask final : public Task {
   Need AskHostKeys() {
     phase_ = Phase::kHostKeys;
     return CallFor(
-        [&provider = Cloud(), name = name_, query = AttributesQuery(pod_.ssh)](
+        [&provider = context_.provider, record = *PodJournal(context_).Find(address_)](
             StepObserver&, std::stop_token stop) {
-          return Reply(provider.GetGuestAttributes(name, query, std::move(stop)));
+          return Reply(BackingOf(record).AskWorkers(provider, record, std::move(stop)));
         },
         false);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/way_in.h"
 #include "providers/gcp/tpu_schema.h"
@@ -80,33 +81,21 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
   std::string user = record.ssh.user;
   if (user.empty()) user = record.ssh.os_login_user.value_or("");
   if (user.empty()) user = UserName();
-  const Value::List& endpoints = record.observed["networkEndpoints"].AsList();
-  const std::size_t stride = EndpointsPerWorker(record.observed);
-  const Value::List& slices = record.observed["slices"].AsList();
-  const int per_slice = WorkersPerSlice(record.observed);
-  for (std::size_t i = 0; i + stride <= endpoints.size(); i += stride) {
-    const Value& endpoint = endpoints[i];
-    const int index = static_cast<int>(i / stride);
+  for (const Endpoint& endpoint : BackingOf(record).EndpointsOf(record)) {
     WorkerAccess worker;
     worker.pod = pod;
-    worker.index = index;
-    const std::string& external = endpoint["accessConfig"]["externalIp"].AsString();
-    const std::string& internal = endpoint["ipAddress"].AsString();
-    const bool inside = record.ssh.internal_address || external.empty();
-    worker.host = inside ? internal : external;
+    worker.index = static_cast<int>(workers.size());
+    const bool inside = record.ssh.internal_address || endpoint.external.empty();
+    worker.host = inside ? endpoint.internal : endpoint.external;
     worker.port = record.ssh.port;
     worker.user = user;
     worker.identity_file = record.ssh.identity_file;
+    worker.gcloud_alias = endpoint.gcloud_alias;
     JoinSlice(record.observed, &worker);
-    const int slice_worker = per_slice > 0 ? index % per_slice : index;
-    const std::string& uid = per_slice > 0
-                                 ? slices[static_cast<std::size_t>(worker.slice())]["id"].AsString()
-                                 : record.current.uid;
-    if (!uid.empty()) worker.gcloud_alias = fmt::format("tpu.{}-{}", uid, slice_worker);
     worker.trust_first_use = !record.ssh.strict_host_keys;
     worker.use_openssh = record.ssh.transport.has_value();
-    ChooseWay(record, !external.empty(), &worker);
-    if (auto keys = record.host_keys.find(index); keys != record.host_keys.end()) {
+    ChooseWay(record, !endpoint.external.empty(), &worker);
+    if (auto keys = record.host_keys.find(worker.index); keys != record.host_keys.end()) {
       worker.host_keys = keys->second;
     }
     workers.push_back(std::move(worker));

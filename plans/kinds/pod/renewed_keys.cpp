@@ -9,10 +9,9 @@
 #include <thread>
 #include <utility>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/refresh.h"
-#include "plans/kinds/pod/way_in.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -33,9 +32,7 @@ void AskAll(Provider& provider, int parallelism, const std::stop_token& stop,
     askers.emplace_back([&] {
       for (std::size_t at = next++; at < questions->size() && !stop.stop_requested(); at = next++) {
         Question& question = (*questions)[at];
-        question.answer = provider.Speaking(question.record->api_version)
-                              .GetGuestAttributes(NameOf(*question.record),
-                                                  AttributesQuery(question.record->ssh), stop);
+        question.answer = BackingOf(*question.record).AskWorkers(provider, *question.record, stop);
       }
     });
   }

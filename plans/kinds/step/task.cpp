@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
@@ -37,9 +38,8 @@ class StepTask final : public Task {
     }
     if (!LacksAttributes(*record)) return Run();
     return CallFor(
-        [&provider = context_.provider.Speaking(record->api_version), name = NameOf(*record),
-         query = AttributesQuery(record->ssh)](StepObserver&, std::stop_token stop) {
-          return Reply(provider.GetGuestAttributes(name, query, std::move(stop)));
+        [&provider = context_.provider, pod = *record](StepObserver&, std::stop_token stop) {
+          return Reply(BackingOf(pod).AskWorkers(provider, pod, std::move(stop)));
         },
         false);
   }

@@ -8,6 +8,7 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/way_in.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/slices.h"
 
@@ -102,6 +103,35 @@ std::unique_ptr<Task> NodeBacking::Patch(const PodSpec& pod, std::vector<std::st
 std::unique_ptr<Task> NodeBacking::Switch(const PodSpec& pod, Power power,
                                           TaskContext& context) const {
   return MakePowerTask(pod, power, context);
+}
+
+std::vector<Endpoint> NodeBacking::EndpointsOf(const PodRecord& record) const {
+  std::vector<Endpoint> all;
+  const Value::List& endpoints = record.observed["networkEndpoints"].AsList();
+  const std::size_t stride = EndpointsPerWorker(record.observed);
+  const Value::List& slices = record.observed["slices"].AsList();
+  const auto per_slice = static_cast<std::size_t>(WorkersPerSlice(record.observed));
+  for (std::size_t i = 0; i + stride <= endpoints.size(); i += stride) {
+    const std::size_t worker = i / stride;
+    Endpoint endpoint{endpoints[i]["ipAddress"].AsString(),
+                      endpoints[i]["accessConfig"]["externalIp"].AsString(),
+                      {}};
+    const std::string& uid =
+        per_slice > 0 ? slices[worker / per_slice]["id"].AsString() : record.current.uid;
+    if (!uid.empty()) {
+      endpoint.gcloud_alias =
+          fmt::format("tpu.{}-{}", uid, per_slice > 0 ? worker % per_slice : worker);
+    }
+    all.push_back(std::move(endpoint));
+  }
+  return all;
+}
+
+Result<std::vector<WorkerAttributes>> NodeBacking::AskWorkers(Provider& provider,
+                                                              const PodRecord& record,
+                                                              std::stop_token stop) const {
+  return provider.Speaking(record.api_version)
+      .GetGuestAttributes(NameOf(record), AttributesQuery(record.ssh), std::move(stop));
 }
 
 }  // namespace podctl
