@@ -106,6 +106,19 @@ const std::vector<std::string_view> kBareOutput = {
 const std::vector<std::string_view> kMayNameBareOutput = {"cmd/terminal.cpp", "cmd/interrupt.cpp",
                                                           "cmd/views/live_block.cpp"};
 
+// What provides pods stands behind a door, plans/kinds/pod/backing.h. Its rooms are named where one
+// is chosen; whether a pod has a queued resource is asked there and by who reads and writes it.
+constexpr std::string_view kBackings = "plans/kinds/pod/backings/";
+constexpr std::string_view kChoosesBacking = "plans/kinds/pod/backing.cpp";
+const std::vector<std::string_view> kBeforeTheDoor = {"plans/kinds/pod/", "plans/kinds/step/",
+                                                      "plans/jobs/", "plans/fleet/"};
+const std::vector<std::string_view> kMayAskForQueue = {kBackings,
+                                                       kChoosesBacking,
+                                                       "plans/kinds/pod/members.h",
+                                                       "plans/kinds/pod/reader/",
+                                                       "plans/kinds/pod/record.",
+                                                       "plans/kinds/pod/spec.h"};
+
 bool StartsWithAny(std::string_view text, const std::vector<std::string_view>& prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](std::string_view prefix) { return text.starts_with(prefix); });
@@ -168,6 +181,9 @@ std::optional<std::string> WhyNotInclude(std::string_view file, std::string_view
   if (!own_kind.empty() && !other_kind.empty() && own_kind != other_kind && !parts) {
     return fmt::format("{} may not include {}: what it must know of it is a fact of the engine's",
                        own_kind, other_kind);
+  }
+  if (included.starts_with(kBackings) && !file.starts_with(kBackings) && file != kChoosesBacking) {
+    return "what provides a pod is known by plans/kinds/pod/backing.h alone";
   }
   const Room* mine = RoomOf(file);
   if (mine == theirs) return std::nullopt;
@@ -251,7 +267,13 @@ std::vector<std::string> Violations(std::string_view file, std::string_view text
   const bool in_cmd = file.starts_with("cmd/");
   if (in_cmd && StartsWithAny(file, kMayNameBareOutput)) return found;
   const std::vector<std::string> code = Lines(CodeOnly(text));
+  const bool asks_no_queue =
+      StartsWithAny(file, kBeforeTheDoor) && !StartsWithAny(file, kMayAskForQueue);
   for (std::size_t i = 0; i < code.size(); ++i) {
+    if (asks_no_queue && HasWord(code[i], "queued")) {
+      found.push_back(fmt::format("{}:{}: asks what provides the pod, which is told by {}", file,
+                                  i + 1, "plans/kinds/pod/backing.h"));
+    }
     for (std::string_view word : in_cmd ? kBareOutput : kOnlyInCmd) {
       if (!HasWord(code[i], word)) continue;
       found.push_back(
@@ -374,6 +396,10 @@ TEST(LayeringChecker, SeesEveryKindOfViolation) {
       {"plans/engine/planner.cpp", "#include \"state/stores/local_store.h\""},
       {"plans/engine/planner.cpp", "#include \"providers/emulator/server.h\""},
       {"plans/engine/planner.cpp", "#include \"tests/support/fake_clock.h\""},
+      {"plans/kinds/pod/plan.cpp", "#include \"plans/kinds/pod/backings/node.h\""},
+      {"cmd/views/plan_view.cpp", "#include \"plans/kinds/pod/backings/node.h\""},
+      {"plans/kinds/pod/plan.cpp", "  if (record.queued) return;"},
+      {"plans/fleet/exec/exec.cpp", "  return pod->queued->slices;"},
       {"cmd/main.cpp", "#include \"../plans/engine/change.h\""},
       {"providers/gcp/rest_client.cpp", "#include <curl/curl.h>"},
       {"cmd/main.cpp", "#  include <libssh2.h>"},
@@ -413,6 +439,10 @@ TEST(LayeringChecker, LetsTheRestPass) {
       {"plans/engine/executor.cpp", "#include \"plans/engine/change.h\""},
       {"plans/engine/planner.cpp", "#include \"plans/spec/spec.h\""},
       {"plans/spec/spec.h", "#include \"state/state.h\""},
+      {"plans/kinds/pod/backing.cpp", "#include \"plans/kinds/pod/backings/node.h\""},
+      {"plans/kinds/pod/backings/node.cpp", "#include \"plans/kinds/pod/backings/node.h\""},
+      {"plans/kinds/pod/record.cpp", "  if (pod.queued) out.Member(\"queued\", *pod.queued);"},
+      {"plans/engine/executor.cpp", "  result_.queued.push_back(address);"},
       {"providers/base/digest.cpp", "#include <openssl/evp.h>"},
       {"state/state.h", "#include \"providers/base/value.h\""},
       {"providers/bootstrap/step_runner.h", "#include \"providers/worker.h\""},

@@ -139,7 +139,7 @@ class PodKind final : public Kind {
   }
   std::optional<JobHost> HostOf(const Declared& declared) const override {
     const PodSpec& pod = WantedPod(declared);
-    return JobHost{pod.node, pod.queued ? pod.queued->slices : 1};
+    return JobHost{pod.node, BackingOf(pod).SlicesOf(pod)};
   }
   std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& all) const override {
     return PodsOfOneNode(all);

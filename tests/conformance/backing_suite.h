@@ -1,0 +1,194 @@
+// What everything that provides pods promises (plans/kinds/pod/backing.h), whoever stands behind
+// it. Runs whole plans and applies against a cloud. A test file makes it run by
+//   INSTANTIATE_TEST_SUITE_P(Name, BackingSuite, ::testing::Values(BackedCloudFactory{...}));
+// in an executable of its own.
+#pragma once
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plans/engine/observe.h"
+#include "plans/kinds/pod/backing.h"
+#include "plans/kinds/pod/node_view.h"
+#include "providers/os/clock.h"
+#include "state/transitions.h"
+#include "tests/plans/desk.h"
+#include "tests/support/kinds.h"
+
+namespace podctl::testing {
+
+// A cloud with nothing in it, and what is special of pods that come from the backing under test.
+// All of it is in project p and zone europe-west4-a.
+class BackedCloud {
+ public:
+  virtual ~BackedCloud() = default;
+  virtual Provider& provider() = 0;
+  // What the spec of a pod says for it, as keys indented by four.
+  virtual std::string keys() const = 0;
+  // The resource names of all that there is, sorted; and of what a pod `a` of it consists of.
+  virtual std::vector<std::string> Objects() = 0;
+  virtual std::vector<std::string> Whole() const = 0;
+  // The service takes the next create, and its answer is lost.
+  virtual void LoseReplyOfCreate() = 0;
+  virtual bool LostReply() = 0;  // it was
+  // Somebody else makes or deletes what a pod `a` would consist of.
+  virtual void MakeByHand() = 0;
+  virtual void DeleteByHand() = 0;
+
+  std::function<void()> on_answer;  // called when the service has answered, on any thread
+};
+
+struct CloudWishes {
+  bool workers = false;  // that have host keys
+  bool slow = false;     // a create is still under way when the next run looks
+};
+using BackedCloudFactory = std::function<std::unique_ptr<BackedCloud>(
+    const CloudWishes& wishes, Clock& clock, Random& random)>;
+
+class BackingSuite : public ::testing::TestWithParam<BackedCloudFactory> {
+ protected:
+  // A new desk before an empty cloud, with a spec of one pod.
+  void Begin(const CloudWishes& wishes = {}) {
+    cloud_.reset();
+    desk_ = std::make_unique<Desk>();
+    cloud_ = GetParam()(wishes, desk_->clock, desk_->random);
+    ASSERT_NE(cloud_, nullptr);
+    desk_->provider_door = &cloud_->provider();
+    // The clock of the desk is quicker than the cloud.
+    desk_->options.operation_timeout = std::chrono::hours(10'000);
+    desk_->Pods(Desk::Pod("a", cloud_->keys()));
+  }
+  PodRecord Record() { return Pods(desk_->Stored()).at(Addr("pod.a")); }
+  PodSurvey Look(const State& state, bool refresh) {
+    const Spec spec;
+    const auto seen = Observe({spec, state, refresh}, AllKinds().all, cloud_->provider(), 2, {});
+    EXPECT_TRUE(seen.has_value()) << seen.error().message;
+    return seen ? PodsIn(*seen) : PodSurvey{};
+  }
+  void ExpectNothingLeft() {
+    EXPECT_THAT(cloud_->Objects(), ::testing::IsEmpty());
+    EXPECT_THAT(desk_->Stored().records, ::testing::IsEmpty());
+  }
+
+  std::unique_ptr<Desk> desk_;
+  std::unique_ptr<BackedCloud> cloud_;
+};
+
+TEST_P(BackingSuite, APodIsMadeSeenReachedAndDeleted) {
+  Begin({.workers = true});
+  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
+  EXPECT_EQ(cloud_->Objects(), cloud_->Whole());
+  const PodRecord record = Record();
+  EXPECT_TRUE(record.exists());
+  EXPECT_FALSE(record.pending().has_value());
+  EXPECT_EQ(NodeState(record.observed), "READY");
+  const Backing& backing = BackingOf(record);
+  std::set<std::string> addresses;
+  for (const Endpoint& endpoint : backing.EndpointsOf(record)) {
+    addresses.insert(endpoint.internal);
+    EXPECT_NE(endpoint.gcloud_alias, "");
+  }
+  EXPECT_EQ(addresses.size(), 4U);  // v3-32: four workers
+  EXPECT_FALSE(addresses.contains(""));
+  const auto told = backing.AskWorkers(cloud_->provider(), record, {});
+  ASSERT_TRUE(told.has_value()) << told.error().message;
+  const auto keys = HostKeysOf(*told);
+  EXPECT_EQ(keys.size(), 4U);
+  EXPECT_EQ(keys, record.host_keys);
+  EXPECT_TRUE(desk_->Destroy().ok());
+  ExpectNothingLeft();
+}
+
+TEST_P(BackingSuite, ALostReplyOfTheCreateLeadsToOneObject) {
+  Begin();
+  cloud_->LoseReplyOfCreate();
+  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
+  EXPECT_TRUE(cloud_->LostReply());
+  EXPECT_EQ(cloud_->Objects(), cloud_->Whole());
+  EXPECT_TRUE(desk_->Destroy().ok());
+  ExpectNothingLeft();
+}
+
+TEST_P(BackingSuite, ANameThatSomebodyElseHasIsRefused) {
+  Begin();
+  cloud_->MakeByHand();
+  const std::vector<std::string> before = cloud_->Objects();
+  const Diagnostics diagnostics = desk_->TryPlan();
+  ASSERT_EQ(diagnostics.items().size(), 1U);
+  EXPECT_THAT(diagnostics.items()[0].summary, ::testing::HasSubstr("already exists"));
+  EXPECT_THAT(diagnostics.items()[0].detail, ::testing::HasSubstr("podctl import"));
+  // Nor is it taken by who did not look.
+  desk_->plan_options.refresh = false;
+  const ExecuteResult result = desk_->Apply();
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_EQ(result.failures[0].error.code, ErrorCode::kAlreadyExists);
+  EXPECT_THAT(desk_->Stored().records, ::testing::IsEmpty());
+  EXPECT_EQ(cloud_->Objects(), before);
+}
+
+TEST_P(BackingSuite, ADeleteOfWhatIsGoneEndsWell) {
+  Begin();
+  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
+  cloud_->DeleteByHand();
+  desk_->plan_options.refresh = false;  // so that it is sent
+  EXPECT_TRUE(desk_->Destroy().ok());
+  desk_->events.At("done pod.a");
+  ExpectNothingLeft();
+}
+
+TEST_P(BackingSuite, ListAndGetAgree) {
+  Begin();
+  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
+  State state = desk_->Stored();
+  // Without refresh only what was begun is looked at, and each of it by itself.
+  BeginChange({"", "2026-11-20T14:30:00Z"}, &Pods(state)[Addr("pod.a")]);
+  const PodSurvey listed = Look(state, true);
+  const PodSurvey got = Look(state, false);
+  EXPECT_EQ(listed.nodes.size() + listed.auxiliary.size(), cloud_->Whole().size());
+  EXPECT_EQ(listed.nodes, got.nodes);
+  EXPECT_EQ(listed.auxiliary, got.auxiliary);
+  EXPECT_THAT(got.remembered, ::testing::IsEmpty());
+}
+
+TEST_P(BackingSuite, WhatIsRememberedIsEnoughToSeeThatNothingIsToBeDone) {
+  Begin();
+  ASSERT_NO_FATAL_FAILURE(desk_->ApplyAll());
+  const PodSurvey seen = Look(desk_->Stored(), true);
+  const PodSurvey remembered = Look(desk_->Stored(), false);
+  EXPECT_EQ(remembered.nodes.size(), seen.nodes.size());
+  EXPECT_EQ(remembered.auxiliary.size(), seen.auxiliary.size());
+  desk_->plan_options.refresh = false;
+  EXPECT_TRUE(desk_->MakePlan().Empty());
+}
+
+TEST_P(BackingSuite, ARunThatIsDroppedInTheMiddleIsTakenUp) {
+  constexpr int kAnswers = 8;  // lists, the create, and some looks at what it began
+  for (const bool disk_dies : {false, true}) {
+    for (int k = 1; k <= kAnswers && !HasFailure(); ++k) {
+      SCOPED_TRACE(fmt::format("{} {}", disk_dies, k));
+      Begin({.slow = true});
+      std::atomic<int> answers{0};
+      cloud_->on_answer = [&] {
+        if (++answers != k) return;
+        if (disk_dies) desk_->files.StopAfter(0);
+        desk_->leave.request_stop();
+      };
+      EXPECT_FALSE(desk_->Apply().ok());
+      cloud_->on_answer = nullptr;
+      desk_->leave = {};
+      desk_->files.Restart();
+      desk_->ApplyAll();
+      EXPECT_EQ(cloud_->Objects(), cloud_->Whole());
+    }
+  }
+}
+
+}  // namespace podctl::testing
