@@ -6,7 +6,7 @@
 namespace podctl {
 namespace {
 
-constinit const NodeBacking kNodes;
+constinit const NodeBacking kNodes{};
 constinit const QueuedBacking kQueued(kNodes);
 
 }  // namespace

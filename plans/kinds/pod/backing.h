@@ -6,7 +6,7 @@
 // backing knows.
 //
 // A Backing holds no state, and may be used by several threads at once. What does not say otherwise
-// is pure.
+// is pure. The defaults are those of a backing that has nothing besides what is seen as the node.
 #pragma once
 
 #include <map>
@@ -45,14 +45,14 @@ struct Outlook {
   };
   Kind kind = Kind::kNodeTells;
   std::string reason = {};  // of the others: a clause
-  std::string lost =
-      {};  // of kDead: how the service took the node away (PodChange::lost); "": it did not
+  // Of kDead: how the service took the node away (PodChange::lost); "": it did not.
+  std::string lost = {};
   bool stands = false;      // there is something besides the node
   std::string word = {};    // its state, where that says more than a node could
   std::string ended = {};   // the sentence of a drift, where it has come to its end
   bool remembered = false;  // the record holds that state already
-  const Value* asked =
-      nullptr;  // the node that was asked for, lent by the survey; nullptr: not known
+  // The node that was asked for, lent by the survey; nullptr: not known.
+  const Value* asked = nullptr;
 };
 
 // On what terms the service is asked for a pod.
@@ -78,37 +78,42 @@ class Backing {
 
   // ---- World.
   // With refresh what stands in the service's lists; without, only what an earlier run left open.
-  // Each pods' survey runs those of all backings side by side. Errors name the zone.
+  // The pods' survey runs those of all backings side by side. Errors name the zone.
   virtual std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
                                              BackedPods pods) const = 0;
   // Puts into `seen` what the record says, for when nobody looks.
   virtual void Remember(const PodRecord& record, PodSurvey* seen) const = 0;
   // Brings `record` up to what was seen of it besides its node. True: something stands, so that a
   // node that is not there may still come.
-  virtual bool Settle(const PodSurvey& survey, PodRecord* record) const = 0;
+  virtual bool Settle(const PodSurvey& /*survey*/, PodRecord* /*record*/) const { return false; }
 
   // ---- Record.
   // What is remembered from the moment when it is asked for. Returns what the node comes through
   // (state/transitions.h, BeginCreate).
-  virtual std::string NoteAsked(const PodSpec& pod, PodRecord* record) const = 0;
-  virtual void Forget(PodRecord* record) const = 0;  // that
-  virtual int SlicesOf(const PodSpec& pod) const = 0;
-  virtual int SlicesOf(const PodRecord& record) const = 0;
+  virtual std::string NoteAsked(const PodSpec& /*pod*/, PodRecord* /*record*/) const { return {}; }
+  virtual void Forget(PodRecord* /*record*/) const {}  // that
+  virtual int SlicesOf(const PodSpec& /*pod*/) const { return 1; }
+  virtual int SlicesOf(const PodRecord& /*record*/) const { return 1; }
 
   // ---- Plan.
   // `node`: the pod's own; nullptr: there is none.
-  virtual Outlook Judge(const PodRecord& record, const Value* node,
-                        const PodSurvey& survey) const = 0;
+  virtual Outlook Judge(const PodRecord& /*record*/, const Value* /*node*/,
+                        const PodSurvey& /*survey*/) const {
+    return {};
+  }
   // Why a pod that has no objects cannot be asked for: somebody else's have its name.
   virtual std::optional<Diagnostic> WhyTaken(const PodSpec& pod, const Address& address,
                                              const PodSurvey& survey, const State& state,
                                              const StatePlace& place) const = 0;
   // Why no new node can be made beside the old one; empty: one can.
-  virtual std::string WhyAlone() const = 0;
+  virtual std::string WhyAlone() const { return {}; }
   // What a plan shows besides the node's own fields, by path. None of it can be changed in place.
   // `record` (may be nullptr) tells what the spec leaves open.
-  virtual std::map<std::string, Value> Lines(const PodSpec& pod, const PodRecord* record) const = 0;
-  virtual std::map<std::string, Value> Lines(const PodRecord& record) const = 0;
+  virtual std::map<std::string, Value> Lines(const PodSpec& /*pod*/,
+                                             const PodRecord* /*record*/) const {
+    return {};
+  }
+  virtual std::map<std::string, Value> Lines(const PodRecord& /*record*/) const { return {}; }
   virtual Terms TermsOf(const PodSpec& pod) const = 0;
 
   // ---- Operations, as tasks that keep the pod's record in the run's journal.

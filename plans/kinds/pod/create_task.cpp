@@ -175,15 +175,7 @@ class CreateTask final : public Task {
   Need Read() {
     if (phase_ != Phase::kRead) read_since_ = context_.clock.Steady();
     phase_ = Phase::kRead;
-    return ReadNode();
-  }
-
-  Need ReadNode() const {
-    return CallFor(
-        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(provider.GetNode(name, std::move(stop)));
-        },
-        false);
+    return LookAtNode(Cloud(), name_);
   }
 
   Need OnRead(const Result<Value>& node) {
@@ -226,11 +218,7 @@ class CreateTask final : public Task {
   // whether the node will ever be READY.
   Need Find() {
     phase_ = Phase::kFind;
-    return CallFor(
-        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(provider.ListOperations(name.project, name.zone, std::move(stop)));
-        },
-        false);
+    return ListOperations(Cloud(), name_);
   }
 
   Need OnListed(const Result<std::vector<Operation>>& operations) {
@@ -319,7 +307,7 @@ class CreateTask final : public Task {
   // A failed create may leave a half-made node that holds the name.
   Need CleanUp() {
     phase_ = Phase::kCleanUp;
-    return ReadNode();
+    return LookAtNode(Cloud(), name_);
   }
 
   Need OnCleanUpRead(const Result<Value>& node) {

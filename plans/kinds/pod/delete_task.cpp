@@ -136,11 +136,7 @@ class DeleteTask final : public Task {
 
   Need Verify() {
     phase_ = Phase::kVerify;
-    return CallFor(
-        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(provider.GetNode(name, std::move(stop)));
-        },
-        false);
+    return LookAtNode(Cloud(), name_);
   }
 
   Need OnVerified(const Result<Value>& node) {

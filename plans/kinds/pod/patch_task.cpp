@@ -109,20 +109,12 @@ class PatchTask final : public Task {
 
   Need List(Phase phase) {
     phase_ = phase;
-    return CallFor(
-        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(provider.ListOperations(name.project, name.zone, std::move(stop)));
-        },
-        false);
+    return ListOperations(Cloud(), name_);
   }
 
   Need Read(Phase phase) {
     phase_ = phase;
-    return CallFor(
-        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(provider.GetNode(name, std::move(stop)));
-        },
-        false);
+    return LookAtNode(Cloud(), name_);
   }
 
   Need OnListed(const Result<std::vector<Operation>>& operations) {

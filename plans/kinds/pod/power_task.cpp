@@ -64,11 +64,7 @@ class PowerTask final : public Task {
 
   Need Read() {
     phase_ = Phase::kRead;
-    return CallFor(
-        [&provider = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(provider.GetNode(name, std::move(stop)));
-        },
-        false);
+    return LookAtNode(Cloud(), name_);
   }
 
   Need OnRead(const Result<Value>& node) {

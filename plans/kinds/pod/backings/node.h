@@ -10,26 +10,9 @@ class NodeBacking : public Backing {
   std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
                                      BackedPods pods) const override;
   void Remember(const PodRecord& record, PodSurvey* seen) const override;
-  bool Settle(const PodSurvey& /*survey*/, PodRecord* /*record*/) const override { return false; }
-
-  std::string NoteAsked(const PodSpec& /*pod*/, PodRecord* /*record*/) const override { return {}; }
-  void Forget(PodRecord* /*record*/) const override {}
-  int SlicesOf(const PodSpec& /*pod*/) const override { return 1; }
-  int SlicesOf(const PodRecord& /*record*/) const override { return 1; }
-
-  Outlook Judge(const PodRecord& /*record*/, const Value* /*node*/,
-                const PodSurvey& /*survey*/) const override {
-    return {};
-  }
   std::optional<Diagnostic> WhyTaken(const PodSpec& pod, const Address& address,
                                      const PodSurvey& survey, const State& state,
                                      const StatePlace& place) const override;
-  std::string WhyAlone() const override { return {}; }
-  std::map<std::string, Value> Lines(const PodSpec& /*pod*/,
-                                     const PodRecord* /*record*/) const override {
-    return {};
-  }
-  std::map<std::string, Value> Lines(const PodRecord& /*record*/) const override { return {}; }
   Terms TermsOf(const PodSpec& pod) const override;
 
   std::unique_ptr<Task> Create(const PodSpec& pod, CreateKind kind,

@@ -2,6 +2,7 @@
 // or nodes.
 #pragma once
 
+#include "plans/engine/task.h"
 #include "plans/kinds/pod/backings/node.h"
 
 namespace podctl {
@@ -51,7 +52,9 @@ std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, Task
 std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
                                            TaskContext& context);
 
-// What of a queued resource has been seen last.
+// A call that only looks.
+Need LookAtQueued(Provider& provider, const QueuedName& name);
+// What has been seen of it last.
 void NoteQueuedState(const Address& address, const std::string& state, TaskContext& context);
 
 }  // namespace podctl

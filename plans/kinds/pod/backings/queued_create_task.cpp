@@ -151,10 +151,7 @@ class QueuedCreateTask final : public Task {
 
   Need Look() {
     phase_ = Phase::kQueue;
-    return CallFor([queue = context_.provider.Speaking(version_).queued(), name = name_](
-                       StepObserver&,
-                       std::stop_token stop) { return Reply(queue->Get(name, std::move(stop))); },
-                   false);
+    return LookAtQueued(context_.provider.Speaking(version_), name_);
   }
 
   Need OnLooked(const Result<Value>& queued) {

@@ -70,17 +70,14 @@ class QueuedDeleteTask final : public Task {
 
   Need Look() {
     phase_ = Phase::kLook;
-    return CallFor([queue = context_.provider.Speaking(version_).queued(), name = name_](
-                       StepObserver&,
-                       std::stop_token stop) { return Reply(queue->Get(name, std::move(stop))); },
-                   false);
+    return LookAtQueued(context_.provider.Speaking(version_), name_);
   }
 
   Need OnLooked(const Result<Value>& queued) {
     if (!queued) {
       if (queued.error().code != ErrorCode::kNotFound) return Failed(queued.error());
       state_.clear();
-      return LookAtNode();
+      return ReadNode();
     }
     const std::string state = gcp::QueuedState(*queued);
     if (state != state_) {
@@ -163,14 +160,9 @@ class QueuedDeleteTask final : public Task {
     return Look();
   }
 
-  Need LookAtNode() {
+  Need ReadNode() {
     phase_ = Phase::kNode;
-    return CallFor(
-        [&provider = context_.provider.Speaking(version_), name = node_](StepObserver&,
-                                                                         std::stop_token stop) {
-          return Reply(provider.GetNode(name, std::move(stop)));
-        },
-        false);
+    return LookAtNode(context_.provider.Speaking(version_), node_);
   }
 
   Need OnNode(const Result<Value>& node) {
