@@ -194,6 +194,11 @@ void JsonEvents::OnStart(const Change& change) {
 }
 
 void JsonEvents::OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) {
+  // That a step has begun was just told; of a long wait a heartbeat tells.
+  constexpr std::chrono::seconds kNoNews{9};
+  const bool nobody =
+      progress.workers_ok == 0 && progress.workers_failed == 0 && progress.workers_retrying == 0;
+  if (progress.workers > 0 && nobody && elapsed < kNoNews) return;
   Value hook = Hook(change);
   hook.Set("elapsed_seconds", elapsed.count() / 1000);
   if (progress.workers > 0) {
