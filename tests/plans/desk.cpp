@@ -135,6 +135,7 @@ ExecuteResult Desk::Run(bool destroy) {
   failed.save_error = MakeError(ErrorCode::kIo, "the run could not begin");
   if (!run) return failed;
   EXPECT_FALSE(run->diagnostics.has_errors()) << Text(run->diagnostics);
+  if (alter_plan) alter_plan(&run->plan);
   return Execute(&*run);
 }
 

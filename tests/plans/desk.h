@@ -125,6 +125,7 @@ class Desk {
   std::stop_source leave;
   std::vector<std::string> own_keys;  // lines of `ssh-keys`, given to every pod as cmd does
   std::map<std::string, std::string> environment;
+  std::function<void(Plan*)> alter_plan;  // before it is carried out: into one that nobody makes
   ChangeLog* log = nullptr;  // set: the state is kept in a store that writes each change down
 
  private:

@@ -305,6 +305,28 @@ TEST_F(ExecutorTest, AnInterruptStartsNothingNewAndLeavesOperationsToTheNextRun)
   EXPECT_THAT(slow.Requests(), ElementsAre("create a", "create b"));
 }
 
+TEST_F(ExecutorTest, WhatWasNeverBegunIsNoSuccess) {
+  desk_.Pods(Desk::Pod("a") + Desk::Pod("b"));
+  desk_.alter_plan = [](Plan* plan) {
+    plan->changes[0].waits_for = {Addr("pod.b")};
+    plan->changes[1].waits_for = {Addr("pod.a")};
+  };
+  const ExecuteResult result = desk_.Apply();
+  EXPECT_EQ(result.skipped.size(), 2U);
+  EXPECT_FALSE(result.ok());
+  EXPECT_THAT(desk_.Requests(), IsEmpty());
+}
+
+TEST_F(ExecutorTest, AStepThatFindsNoWorkerFails) {
+  desk_.Pods(Desk::Pod("a", "    ssh: {check: false}\n    bootstrap: [{name: x, run: echo}]\n"));
+  desk_.cloud.Before("get", [](FakeProvider& cloud) {
+    cloud.EditNode(Desk::Name("a"), [](Value& node) { node.Erase("networkEndpoints"); });
+  });
+  const ExecuteResult result = desk_.Apply();
+  ASSERT_EQ(result.failures.size(), 1U);
+  EXPECT_THAT(result.failures[0].error.message, HasSubstr("no worker that is known"));
+}
+
 TEST_F(ExecutorTest, AnInterruptBeforeTheAnswerStillWritesTheOperationsName) {
   Desk slow(FakeProvider::Options{.looks = 1000});
   slow.Pods(Desk::Pod("a"));
