@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plans/engine/plan_file/secrets.h"
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/bookkeeping.h"
 #include "plans/kinds/pod/diff.h"
@@ -179,8 +180,17 @@ void PodJournal::Own(const PodSpec& pod, PodRecord* record) const {
   }
   for (const auto& [key, entry] : pod.metadata) {
     if (IsIgnored(pod, "metadata." + key)) continue;
-    if (const auto text = RenderText(entry.text, context_.Lookup()))
+    const auto text = RenderText(entry.text, context_.Lookup());
+    if (!text) continue;
+    // A saved plan names what it keeps as it is by a digest: its value is not given again.
+    if (entry.sensitive && IsSecretDigest(*text)) {
+      const auto known = before.metadata.find(key);
+      if (known == before.metadata.end()) continue;
+      record->metadata[key] = known->second;
+      record->sensitive_keys.push_back(key);
+    } else {
       Remember(entry, key, *text, record);
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "providers/base/json.h"
@@ -315,6 +316,28 @@ TEST_F(ExecutorTest, WhatWasNeverBegunIsNoSuccess) {
   EXPECT_EQ(result.skipped.size(), 2U);
   EXPECT_FALSE(result.ok());
   EXPECT_THAT(desk_.Requests(), IsEmpty());
+}
+
+// A saved plan holds no value of what it keeps as it is, and its apply is given none.
+TEST_F(ExecutorTest, WhatIsKeptNeedsNoSecretAgain) {
+  const std::string a = Desk::Pod("a", "    metadata: {token: {env: TOKEN, sensitive: true}}\n");
+  desk_.environment = {{"TOKEN", "the-token"}};
+  desk_.Pods(a);
+  ASSERT_TRUE(desk_.Apply().ok());
+  const PodRecord before = Pods(desk_.Stored()).at(Addr("pod.a"));
+  desk_.Pods(a + Desk::Pod("b"));
+  desk_.alter_plan = [](Plan* plan) {
+    for (Change& change : plan->changes) {
+      if (change.address != Addr("pod.a")) continue;
+      ASSERT_EQ(change.verb, Verb::kKeep);
+      change.payload.Edit<PodChange>()->wanted.metadata["token"].text =
+          "hmac-sha256:" + std::string(64, 'a');
+    }
+  };
+  EXPECT_TRUE(desk_.Apply().ok());
+  const PodRecord after = Pods(desk_.Stored()).at(Addr("pod.a"));
+  EXPECT_EQ(after.metadata, before.metadata);
+  EXPECT_EQ(after.sensitive_keys, before.sensitive_keys);
 }
 
 TEST_F(ExecutorTest, AStepThatFindsNoWorkerFails) {
