@@ -36,6 +36,16 @@ bool MayFollow(const Object& a, const Object& b) {
   return (IsDeleting(a) && IsCreating(b)) || (IsCreating(a) && IsDeleting(b));
 }
 
+// The uid of one part; that of the whole is made of them all, "1+2".
+std::string PartOfUid(std::string_view whole, int part) {
+  for (; part > 0; --part) {
+    const auto end = whole.find('+');
+    if (end == std::string_view::npos) return {};
+    whole.remove_prefix(end + 1);
+  }
+  return std::string(whole.substr(0, whole.find('+')));
+}
+
 class Search {
  public:
   explicit Search(const State& state) {
@@ -76,7 +86,10 @@ class Search {
       int part = 0;
       std::from_chars(number.data(), number.data() + number.size(), part);
       const bool is_part = part < whole.parts && number == std::to_string(part);
-      if (is_part && other->second.parts == 1) Compare(whole, other->second, other->first);
+      if (!is_part || other->second.parts != 1) continue;
+      Object one = whole.object;
+      one.uid = PartOfUid(one.uid, part);
+      Compare({whole.address, one, 1}, other->second, other->first);
     }
   }
 

@@ -309,7 +309,11 @@ class Importer {
           record.project == name_.project && record.zone == name_.zone &&
           std::any_of(record.deposed.begin(), record.deposed.end(),
                       [&](const Object& each) { return each.locator == name_.node; });
-      if (NameOf(record) != name_ && !is_deposed) {
+      // A project has an id and a number, so that one node may have two names.
+      const bool is_same = NameOf(record) == name_ ||
+                           (record.zone == name_.zone && record.current.locator == name_.node &&
+                            !record.uid().empty() && record.uid() == NodeUid(node_));
+      if (!is_same && !is_deposed) {
         if (address != address_) continue;
         return Fail(MakeError(
             ErrorCode::kAlreadyExists,

@@ -157,6 +157,15 @@ TEST(StateJson, TwoRecordsOfOneNodeAreRefused) {
                 Pods(state)[Addr("pod.twin")] = slices;
               }),
               HasSubstr("pod.twin and pod.one stand for the same object"));
+  slices.current.uid = "7+8";
+  for (const auto& [uid, shared] : {std::pair{"8", true}, {"7", false}, {"9", false}}) {
+    const std::string why = WhySharing([&, uid = uid](State& state) {
+      Pods(state)[Addr("pod.one")] = AnotherPod("res-1", uid, Present{});
+      Pods(state)[Addr("pod.twin")] = slices;
+    });
+    EXPECT_EQ(!why.empty(), shared) << uid;
+  }
+  slices.current.uid = "";
   EXPECT_EQ(WhySharing([&](State& state) {
               Pods(state)[Addr("pod.one")] = AnotherPod("res-2", "", Present{});
               Pods(state)[Addr("pod.two")] = AnotherPod("res", "", Present{});

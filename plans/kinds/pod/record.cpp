@@ -123,13 +123,14 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
   std::vector<NamedObject> Named(const AnyRecord& any) const override {
     const PodRecord& record = any.As<PodRecord>();
     const std::string parent = fmt::format("projects/{}/locations/{}", record.project, record.zone);
-    const auto name = [&](std::string_view collection, const Object& object) {
-      return fmt::format("{}/{}/{}", parent, collection, object.locator);
+    const auto name = [&](const Object& object) {
+      return fmt::format("{}/nodes/{}", parent, object.locator);
     };
     std::vector<NamedObject> named = {
-        {name("nodes", record.current), record.current, record.queued ? record.queued->slices : 1}};
-    for (const Object& one : record.deposed) named.push_back({name("nodes", one), one});
-    for (const Object& one : record.auxiliary) named.push_back({name("queuedResources", one), one});
+        {name(record.current), record.current, record.queued ? record.queued->slices : 1}};
+    for (const Object& one : record.deposed) named.push_back({name(one), one});
+    // Not its queued resource, which has no uid: one that is remembered and long gone could not be
+    // told from its successor.
     return named;
   }
 

@@ -87,6 +87,17 @@ TEST_F(ImportSession, WhatIsThereAlreadyIsRefused) {
   EXPECT_EQ(Refused().message, "the node `made-by-hand` is pod.a in the state already");
 }
 
+TEST_F(ImportSession, ANodeIsTheSameByItsProjectsNumber) {
+  Done();
+  const NodeName numbered{"123", "europe-west4-a", "made-by-hand"};
+  const Value node = *cloud.Node(Desk::Name("made-by-hand"));
+  cloud.PutNode(numbered, node);
+  cloud.EditNode(numbered, [&](Value& same) { same.Set("id", node["id"]); });
+  wishes_.address = "pod.b";
+  wishes_.id = numbered.Resource();
+  EXPECT_EQ(Refused().message, "the node `made-by-hand` is pod.a in the state already");
+}
+
 TEST_F(ImportSession, TheSpecOfWhatIsImportedCanBeWrittenLater) {
   const std::string text = Done().text;
   const std::string before = *files.FileText(kStatePath);
