@@ -377,6 +377,20 @@ TEST(NodeView, WorkersOfSeveralNetworksAreEveryNthEndpoint) {
   EXPECT_EQ(workers[1].index, 1);
 }
 
+TEST(NodeView, WorkersBeyondWhatSlicesShowHaveNoAlias) {
+  PodRecord record;
+  Value::List slices;
+  for (const char* id : {"11", "12"}) slices.emplace_back().Set("id", id);
+  record.observed.Set("slices", slices);
+  Value::List endpoints(7);
+  for (Value& endpoint : endpoints) endpoint.Set("ipAddress", "10.0.0.1");
+  record.observed.Set("networkEndpoints", endpoints);
+  const auto workers = AccessToWorkers("a", record);
+  ASSERT_EQ(workers.size(), 7U);
+  EXPECT_EQ(workers[5].gcloud_alias, "tpu.12-2");
+  EXPECT_EQ(workers[6].gcloud_alias, "");
+}
+
 TEST(NodeView, TheExternalAddressIsTakenWhereThereIsOne) {
   PodRecord record;
   Value endpoint;

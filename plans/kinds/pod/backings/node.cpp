@@ -116,8 +116,12 @@ std::vector<Endpoint> NodeBacking::EndpointsOf(const PodRecord& record) const {
     Endpoint endpoint{endpoints[i]["ipAddress"].AsString(),
                       endpoints[i]["accessConfig"]["externalIp"].AsString(),
                       {}};
-    const std::string& uid =
-        per_slice > 0 ? slices[worker / per_slice]["id"].AsString() : record.current.uid;
+    std::string uid = record.current.uid;
+    // Where one slice shows fewer workers than another, it is not known whose the last ones are.
+    if (per_slice > 0) {
+      const std::size_t slice = worker / per_slice;
+      uid = slice < slices.size() ? slices[slice]["id"].AsString() : "";
+    }
     if (!uid.empty()) {
       endpoint.gcloud_alias =
           fmt::format("tpu.{}-{}", uid, per_slice > 0 ? worker % per_slice : worker);
