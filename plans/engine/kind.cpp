@@ -113,6 +113,7 @@ std::vector<const Declared*> DeclaredIn(const Spec& spec, const Kind& kind) {
 std::optional<ReferenceProblem> Kind::CheckReference(const FoundReference& reference,
                                                      const Declared& /*to*/) const {
   const std::vector<std::string> paths = published();
+  if (reference.path.empty()) return std::nullopt;  // the thing as a whole
   if (std::find(paths.begin(), paths.end(), reference.path) != paths.end()) return std::nullopt;
   return ReferenceProblem{
       fmt::format("a {} has no `{}` to refer to", codec().noun(), reference.path),

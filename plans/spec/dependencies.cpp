@@ -114,6 +114,7 @@ class Resolver {
 
   void ReportCircle(const std::vector<std::pair<std::size_t, std::size_t>>& path,
                     std::size_t first) {
+    if (problems_.is_full()) return;
     constexpr std::size_t kMostNamed = 10;
     std::vector<std::string> names;
     bool inside = false;

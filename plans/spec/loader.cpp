@@ -172,13 +172,15 @@ class Loader {
   }
 
   bool TooManyThings() {
-    for (const auto& [kind, entries] : sections_) {
-      if (entries.size() <= kMostThings) continue;
-      problems_.AddForFile("", fmt::format("{} {}s are too many, {} at most", entries.size(),
+    bool too_many = false;
+    for (const Kind* kind : options_.kinds.all) {
+      const std::size_t count = sections_[kind].size();
+      if (count <= kMostThings) continue;
+      problems_.AddForFile("", fmt::format("{} {}s are too many, {} at most", count,
                                            kind->codec().noun(), kMostThings));
-      return true;
+      too_many = true;
     }
-    return false;
+    return too_many;
   }
 
   // Counted before any of them is copied under a thing.
@@ -258,6 +260,7 @@ class Loader {
       std::vector<std::string> lacks;
       spec.declared.push_back(
           kind.Read(merged, section_at(scopes_.PlaceOf(*entry.key->file), &lacks)));
+      PODCTL_CHECK(spec.declared.back().wanted.kind() == &kind);
       references_.push_back(reader.TakeReferences());
       for (const std::string& what : lacks) lacking[what].push_back(entry.key.get());
     }

@@ -151,7 +151,7 @@ bool MovesReader::CheckEnds(const Entry& entry, const std::set<Address>& declare
   const auto& [kind, name, key, deposed] = entry.move.to;
   std::vector<std::string> names;
   for (const Address& address : declared) {
-    if (address.kind == kind) names.push_back(address.name);
+    if (address.kind == kind && !reader_.has_enough()) names.push_back(address.name);
   }
   const std::string near = SuggestWord(name, names);
   reader_.Error(*entry.to, entry.slot, fmt::format("there is no {} `{}`", noun, name),

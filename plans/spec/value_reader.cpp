@@ -345,7 +345,10 @@ void ValueReader::Report(const FoundReference& reference, std::string summary,
 }
 
 std::vector<FoundReference> ValueReader::TakeReferences() {
-  return std::exchange(references_, {});
+  std::vector<FoundReference> all = std::exchange(added_, {});
+  std::move(references_.begin(), references_.end(), std::back_inserter(all));
+  references_.clear();
+  return all;
 }
 
 }  // namespace podctl

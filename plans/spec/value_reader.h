@@ -104,8 +104,8 @@ class ValueReader {
   // Of a reference, at its place.
   void Report(const FoundReference& reference, std::string summary, std::string suggestion);
   // One that stands in no text.
-  void AddReference(FoundReference reference) { references_.push_back(std::move(reference)); }
-  // References found since the last call.
+  void AddReference(FoundReference reference) { added_.push_back(std::move(reference)); }
+  // References found since the last call: those that were added, then those in texts.
   std::vector<FoundReference> TakeReferences();
 
   // Enough problems have been found: what costs time to explain need not be.
@@ -131,6 +131,7 @@ class ValueReader {
   const Environment& environment_;
   Problems& problems_;
   const std::vector<std::string> targets_;
+  std::vector<FoundReference> added_;
   std::vector<FoundReference> references_;
   bool hide_source_ = false;
 };
