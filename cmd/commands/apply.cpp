@@ -22,6 +22,7 @@
 #include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
 #include "plans/engine/executor.h"
+#include "plans/engine/plan_file/secrets.h"
 #include "plans/session/affected_jobs.h"
 #include "plans/session/apply.h"
 #include "plans/session/due_jobs.h"
@@ -193,10 +194,12 @@ int EndOfNothing(Reporter& reporter, const ApplyEnd& end, int declined, bool des
   _exit(kInterruptedExitCode);
 }
 
-// The sensitive variables that the command line gave, of which no plan holds the values.
+// The sensitive variables that the command line gave, of which no plan holds the values; none where
+// its apply needs none.
 std::vector<std::string> SecretsGiven(const std::map<std::string, std::string>& given,
-                                      const Spec& spec) {
+                                      const Spec& spec, const Plan& plan) {
   std::vector<std::string> names;
+  if (!NeedsSecrets(plan)) return names;
   for (const auto& [name, text] : given) {
     const auto variable = spec.variables.find(name);
     if (variable != spec.variables.end() && variable->second.sensitive) names.push_back(name);
@@ -236,7 +239,7 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options) {
   reporter.End();
   if (!sound || !saved) return 1;
   if (!options.out.empty())
-    reporter.TellSaved(options.out, SecretsGiven(wiring.options().vars, run->spec));
+    reporter.TellSaved(options.out, SecretsGiven(wiring.options().vars, run->spec, run->plan));
   return options.detailed_exitcode && !run->plan.Empty() ? 2 : 0;
 }
 

@@ -61,7 +61,7 @@ struct Change {
   std::string reason;              // a clause: "acceleratorType cannot be changed in place"
   std::vector<Address> waits_for;  // changes in this plan
   SourcePlace place;               // in the spec; may be empty
-  Payload payload;                 // what its kind says besides: pod_change.h, step_change.h, …
+  Payload payload;                 // what its kind says besides: kinds/*/change.h
 };
 
 // What is otherwise than podctl left it.

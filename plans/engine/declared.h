@@ -12,8 +12,8 @@ namespace podctl {
 struct Declared {
   Address address;
   SourcePlace place;  // of its key
-  Payload wanted;     // the payload of its changes, too
-  // What it builds on, of kinds before it: its changes wait for theirs.
+  Payload wanted;     // of its kind, which knows the type
+  // What it builds on, of its own kind or one before it: its changes wait for theirs.
   std::vector<Address> builds_on = {};
 };
 

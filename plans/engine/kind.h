@@ -222,7 +222,7 @@ class Kind {
   std::string_view name() const { return codec().kind(); }
 
   // ---- Spec. What is wrong is reported to the section's reader, and the rest read all the same.
-  // "pods"; empty: a spec declares none of them by themselves, and the next four are not asked.
+  // "pods"; empty: a spec declares none of them by themselves. `Read` always gives a payload.
   virtual std::string_view section() const { return codec().section(); }
   virtual Declared Read(const YamlEntry& /*entry*/, const Section& /*section*/) const { return {}; }
   // Whether the spec's `defaults` are put under each; then what is wrong with them, whatever the

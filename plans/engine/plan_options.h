@@ -23,7 +23,7 @@ struct PlanOptions {
   std::vector<std::string> targets;
   // Things to make anew although they are as wanted, and steps to run again on all their workers.
   std::vector<std::string> replace;
-  bool refresh = true;  // false: the observation was made from the state (ObservationFrom)
+  bool refresh = true;  // false: the observation was made from the state
   // Of things that moved: the address now -> what the stored state calls it (moves.h).
   std::map<Address, Address> moved;
   StatePlace state_place = {};

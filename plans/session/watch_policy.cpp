@@ -118,9 +118,6 @@ class Policy {
       const Address address = open.back();
       open.pop_back();
       if (!grounds.insert(address).second) continue;
-      if (const auto pod = pods_.find(address); pod != pods_.end()) {
-        for (const Address& dependency : pod->second->depends_on) open.push_back(dependency);
-      }
       if (const auto thing = declared_.find(address); thing != declared_.end()) {
         for (const Address& base : thing->second->builds_on) open.push_back(base);
       }
@@ -151,7 +148,7 @@ class Policy {
   const State& state_;
   const Plan& plan_;
   std::map<Address, const PodSpec*> pods_;
-  std::map<Address, const Declared*> declared_;  // of other kinds
+  std::map<Address, const Declared*> declared_;
   std::map<Address, const Change*> changes_;
   std::set<Address> allowed_;
   std::map<Address, Address> held_;  // for what

@@ -23,7 +23,7 @@ std::optional<int> ParsePort(std::string_view text, int least) {
   return whole && port >= least && port <= 65535 ? std::make_optional(port) : std::nullopt;
 }
 
-// As for names in the spec (plans/spec/tunnel_reader.cpp).
+// As for names in the spec (plans/kinds/pod/reader/tunnel_reader.cpp).
 bool LooksLikeName(std::string_view word) {
   return !word.empty() && word[0] >= 'a' && word[0] <= 'z' &&
          word.find(':') == std::string_view::npos;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plans/kinds/pod/spec.h"
+#include "plans/kinds/step/record.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
@@ -19,8 +20,8 @@ namespace {
 constexpr std::string_view kWorkersHint = "`all`, or numbers and ranges such as \"0,2-3\"";
 
 // podctl's own step, the restart after a change of flags, has this name.
-// podctl's own steps (planner.h).
-constexpr std::string_view kReservedNames[] = {"tpu-runtime", "readiness"};
+// podctl's own steps.
+constexpr std::string_view kReservedNames[] = {kRuntimeStepName, kReadinessStepName};
 constexpr std::size_t kMostSteps = 1000;
 constexpr TextRules kStepText{.pods = true, .secrets = true};
 
