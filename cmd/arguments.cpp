@@ -10,7 +10,6 @@
 #include "cmd/command_line.h"
 #include "cmd/command_table.h"
 #include "cmd/commands/commands.h"
-#include "cmd/help_text.h"
 #include "providers/base/text.h"
 
 namespace podctl {

@@ -29,4 +29,15 @@ std::vector<std::string> GlobalFlagNames();
 // Every flag that takes a value in a word of its own: {"--file", "--zone", "-f", …}.
 std::vector<std::string> FlagsWithValue();
 
+// What `podctl help` shows, made from the table of commands.
+
+// Of all commands: `podctl help`.
+std::string HelpText();
+// Of one: `podctl help plan`.
+std::string HelpText(const Command& command);
+
+// "podctl exec POD [-- COMMAND…]". `flags` stands where flags may: before the dashes that begin
+// somebody else's command.
+std::string UsageOf(const Command& command, std::string_view flags = "");
+
 }  // namespace podctl

@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "cmd/options.h"
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 
 namespace podctl {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cmd/arguments.h"
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 
 namespace podctl {
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "plans/fleet/exec/options.h"
+#include "plans/fleet/exec/request.h"
 
 namespace podctl {
 

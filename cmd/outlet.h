@@ -13,6 +13,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <ostream>
 #include <streambuf>
 #include <string>
 #include <string_view>
@@ -59,5 +60,19 @@ class Outlet final : public std::streambuf {
 // any text.
 void PassOwn(std::ostream& stream, std::string_view sequence);
 bool IsOutlet(const std::ostream& stream);
+
+// The door to the terminal: where a command writes, and what stands at the other end.
+//
+// `out` carries the result, `err` everything else. Knows nothing of what is written.
+
+struct Streams {
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool color = false;  // wanted (no NO_COLOR, no --no-color); used where a terminal is
+  int width = 100;     // columns
+  bool json = false;   // a program reads `out` (--json)
+};
 
 }  // namespace podctl

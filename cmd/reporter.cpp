@@ -9,7 +9,6 @@
 #include "cmd/views/json_events.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"
-#include "cmd/views/progress.h"
 #include "cmd/views/snippet.h"
 #include "cmd/views/watch_view.h"
 #include "providers/base/text.h"

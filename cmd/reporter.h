@@ -16,17 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 #include "plans/engine/change.h"
-#include "plans/engine/event.h"
 #include "plans/engine/executor.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/error.h"
 #include "providers/base/json.h"
 #include "providers/base/value.h"
 #include "providers/os/clock.h"
-#include "state/lock_info.h"
 #include "state/state.h"
+#include "state/store.h"
 
 namespace podctl {
 

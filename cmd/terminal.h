@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "cmd/outlet.h"
-#include "cmd/streams.h"
 
 namespace podctl {
 

@@ -9,8 +9,8 @@
 
 #include "cmd/interrupt.h"
 #include "cmd/options.h"
-#include "cmd/streams.h"
-#include "plans/fleet/stops.h"
+#include "cmd/outlet.h"
+#include "plans/fleet/worker_round.h"
 #include "plans/session/plan.h"
 #include "plans/spec/loader.h"
 #include "providers/bootstrap/step_runner.h"
@@ -21,7 +21,6 @@
 #include "providers/ssh/identities.h"
 #include "providers/ssh/known_hosts.h"
 #include "providers/ssh/transport.h"
-#include "providers/zone_offer.h"
 #include "state/store.h"
 
 namespace podctl {

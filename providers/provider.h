@@ -133,4 +133,21 @@ class Provider {
   virtual CustomJobs* custom_jobs() { return nullptr; }
 };
 
+// The door to what a zone offers to make nodes of. Resources travel as Value with the JSON names of
+// the Cloud TPU API, every page of a list together. Calls behave as those of provider.h.
+
+class ZoneOffer {
+ public:
+  virtual ~ZoneOffer() = default;
+
+  // AcceleratorType: `type`, and `acceleratorConfigs` with their `topology`.
+  virtual Result<std::vector<Value>> ListAcceleratorTypes(const std::string& project,
+                                                          const std::string& zone,
+                                                          std::stop_token stop) = 0;
+  // RuntimeVersion: `version`.
+  virtual Result<std::vector<Value>> ListRuntimeVersions(const std::string& project,
+                                                         const std::string& zone,
+                                                         std::stop_token stop) = 0;
+};
+
 }  // namespace podctl

@@ -11,8 +11,7 @@
 
 #include "providers/base/value.h"
 #include "state/any_record.h"
-#include "state/object_reader.h"
-#include "state/object_writer.h"
+#include "state/object_json.h"
 
 namespace podctl {
 

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "providers/base/error.h"
+#include "state/object_json.h"
+#include "state/record.h"
 #include "state/record_codec.h"
 #include "state/state.h"
 
@@ -43,5 +45,50 @@ class StateText {
 // newer format version, naming it. The message names `origin` (a path or URL).
 Result<State> StateFromJson(std::string_view text, const std::string& origin, RecordKinds kinds,
                             std::size_t readable = 0);
+
+// The canonical text of a state: compact JSON with sorted keys, piece by piece and without a tree.
+// state_json.h lays it out for people, and makes the checksum over it.
+
+inline constexpr std::string_view kCurrentRole = "current";
+inline constexpr std::string_view kDeposedRole = "deposed";
+inline constexpr std::string_view kAuxiliaryRole = "auxiliary";
+
+// "absent", "creating", … and "settled", "seeking", …
+std::string_view LifeName(const Life& life);
+std::string_view GoalName(const Goal& goal);
+
+// The member `resources`: {"bootstrap.…":{…},"pod.…":{…}}.
+std::string CanonicalResources(const State& state);
+
+std::string CanonicalRecord(const AnyRecord& record);
+
+// What the members of the document besides `resources` say.
+struct StateHeader {
+  int format_version = 0;
+  std::string podctl_version;
+  std::string lineage;
+  std::uint64_t serial = 0;
+  std::string digest_key;
+};
+
+// "sha256:…" over the whole document with an empty checksum, compact and with sorted keys. It does
+// not change when a person or an editor lays the file out anew.
+std::string ChecksumOf(const StateHeader& header, std::string_view canonical_resources);
+
+// Reads what a stored record says of its objects and its goal. For state_json.cpp alone.
+
+// The format version since which records have `objects`, a `goal` and a `payload`.
+inline constexpr int kFormatOfObjects = 5;
+
+// "create", "patch", "delete": the kinds of what was under way before version 5.
+std::string_view PendingKindName(PendingAction::Kind kind);
+
+// Remembers in `problem` what is wrong, also where the record cannot be.
+void ReadRecord(ObjectReader& in, const std::string& address, Record* record, std::string& problem);
+
+// Versions 1 to 4 had a member for each thing that can be said of a record, and could say what
+// cannot be; `locator` is the name of the one that names the object.
+void ReadRecordBefore5(ObjectReader& in, const std::string& address, std::string_view locator,
+                       Record* record, std::string& problem);
 
 }  // namespace podctl

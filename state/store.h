@@ -11,10 +11,10 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "providers/base/error.h"
-#include "state/record_change.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -147,5 +147,27 @@ class StateStore {
   }
   virtual std::string Where() const = 0;  // for messages
 };
+
+// What `podctl state push` may put in the place of the stored state, by the rules that Terraform
+// has for the same command (statemgr.CheckValidImport). Pure.
+
+// kFailedPrecondition when `pushed` belongs to another lineage, is older than what is stored, or
+// has its serial with another content. Everything may replace a state without resources, and with
+// `force` everything may replace everything.
+Result<void> CheckPush(const Snapshot& stored, const State& pushed, bool force);
+
+// The text of a lock, as written into the lock and as shown to people. Terraform's member names and
+// its "Lock Info:" block, which runners read (terraform-exec, tofu-controller).
+
+std::string LockInfoToJson(const LockInfo& info);
+// nullopt for a text that names no holder: empty, cut or somebody else's.
+std::optional<LockInfo> LockInfoFromJson(std::string_view text);
+// Whether a run may have left `text`, which is no LockInfo, when it died: nothing yet, the
+// beginning of one, or what a loss of power makes of one. Anything else belongs to somebody else.
+bool MayBeCutLockInfo(std::string_view text);
+
+// "Lock Info:\n  ID:        …" with every line filled, without a final newline. Control characters
+// are made visible: the text comes from a file that others write.
+std::string LockInfoBlock(const LockInfo& info);
 
 }  // namespace podctl

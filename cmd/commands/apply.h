@@ -4,6 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "cmd/reporter.h"
+#include "plans/engine/executor.h"
+#include "providers/base/diagnostic.h"
+#include "providers/os/file_system.h"
+
 namespace podctl {
 
 class Wiring;
@@ -25,5 +30,17 @@ struct ApplyOptions {  // plan, apply, destroy and show
 int RunPlan(Wiring& wiring, const ApplyOptions& options);
 // With `options.destroy` the empty spec is applied.
 int RunApply(Wiring& wiring, const ApplyOptions& options);
+
+// What apply and watch say of a run after it: which changes failed and where they stand in the
+// spec, and what became of a state that could not be saved.
+
+// Each failure as a diagnostic at the pod's or step's place in the spec.
+Diagnostics FailureDiagnostics(FileSystem& files, const ExecuteResult& result);
+
+// Of a run with a `save_error`.
+void ShowSaveError(Reporter& reporter, const ExecuteResult& result);
+
+// Those of the store.
+void ShowWarnings(Reporter& reporter, const ExecuteResult& result);
 
 }  // namespace podctl

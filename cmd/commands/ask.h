@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "cmd/outlet.h"
 #include "cmd/reporter.h"
-#include "cmd/streams.h"
 
 namespace podctl {
 

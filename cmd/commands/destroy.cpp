@@ -1,6 +1,6 @@
 // podctl destroy: apply, of the empty spec.
 #include "cmd/commands/commands.h"
-#include "cmd/commands/plan_flags.h"
+#include "cmd/commands/plan.h"
 #include "cmd/context.h"
 
 namespace podctl {

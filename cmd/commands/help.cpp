@@ -7,7 +7,6 @@
 #include "cmd/command_table.h"
 #include "cmd/commands/commands.h"
 #include "cmd/context.h"
-#include "cmd/help_text.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
 #include "providers/base/text.h"

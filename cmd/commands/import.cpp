@@ -11,7 +11,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/plan_run.h"
+#include "cmd/commands/plan.h"
 #include "cmd/commands/state_access.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"

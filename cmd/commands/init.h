@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 #include "providers/base/error.h"
 #include "providers/os/file_system.h"
 

@@ -12,9 +12,9 @@
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
 #include "cmd/wiring.h"
-#include "plans/fleet/exec/variables.h"
+#include "plans/fleet/exec/request.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 #include "providers/os/this_process.h"
 
 namespace podctl {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "cmd/outlet.h"
 #include "cmd/reporter.h"
-#include "cmd/streams.h"
-#include "plans/fleet/exec/options.h"
+#include "plans/fleet/exec/request.h"
 #include "plans/fleet/run/supervise.h"
 #include "plans/session/known_pods.h"
 

@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 #include "cmd/views/round_view.h"
-#include "plans/fleet/stops.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/known_pods.h"
 #include "providers/os/clock.h"

@@ -9,7 +9,7 @@
 #include "cmd/context.h"
 #include "cmd/interrupt.h"
 #include "cmd/wiring.h"
-#include "plans/fleet/exec/options.h"
+#include "plans/fleet/exec/request.h"
 #include "providers/ssh/interactive.h"
 #include "providers/ssh/openssh_shell.h"
 

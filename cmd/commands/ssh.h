@@ -5,8 +5,8 @@
 #include <stop_token>
 #include <string>
 
+#include "cmd/outlet.h"
 #include "cmd/reporter.h"
-#include "cmd/streams.h"
 #include "plans/session/known_pods.h"
 #include "providers/os/clock.h"
 #include "providers/os/environment.h"

@@ -9,7 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/command_line.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/plan_flags.h"
+#include "cmd/commands/plan.h"
 #include "cmd/commands/show_plan.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"

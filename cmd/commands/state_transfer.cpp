@@ -19,8 +19,8 @@
 #include "cmd/wiring.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
-#include "state/push.h"
 #include "state/state_json.h"
+#include "state/store.h"
 
 namespace podctl {
 namespace {

@@ -11,14 +11,13 @@
 #include <vector>
 
 #include "cmd/command.h"
+#include "cmd/commands/apply.h"
 #include "cmd/commands/commands.h"
-#include "cmd/commands/execute_report.h"
-#include "cmd/commands/plan_run.h"
+#include "cmd/commands/plan.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
-#include "plans/session/watch_loop.h"
 #include "providers/base/text.h"
 
 namespace podctl {

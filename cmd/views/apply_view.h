@@ -1,10 +1,13 @@
 // How an apply or a destroy ended, for people.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 #include "plans/engine/executor.h"
+#include "providers/os/clock.h"
 
 namespace podctl {
 
@@ -14,5 +17,19 @@ void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy);
 // Of what an interrupt, or the end of waiting, has left to the next run; "" of nothing. A line, and
 // one more for each step that was asked to end; without a newline at the end.
 std::string UnfinishedText(const ExecuteResult& result);
+
+// What happens during an apply, for people: plain lines, and on a terminal one live line for each
+// running operation.
+
+// What to call a change while it is made, in terraform's words.
+struct ProgressWords {
+  std::string start;     // "Creating"
+  std::string still;     // "Still creating"
+  std::string complete;  // "Creation complete"
+};
+ProgressWords WordsFor(const Change& change);
+
+// Writes to `streams.err`. With a terminal there it keeps a block of live lines at the bottom.
+std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock);
 
 }  // namespace podctl

@@ -7,7 +7,7 @@
 
 #include "cmd/views/paint.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 
 namespace podctl {
 namespace {

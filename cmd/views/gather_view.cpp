@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "cmd/views/paint.h"
-#include "cmd/views/unified_diff.h"
+#include "cmd/views/text_diff.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 #include "providers/ssh/line_splitter.h"
 
 namespace podctl {

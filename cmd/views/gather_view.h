@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "cmd/streams.h"
-#include "plans/fleet/exec/gather.h"
+#include "cmd/outlet.h"
+#include "plans/fleet/exec/outcome.h"
 
 namespace podctl {
 

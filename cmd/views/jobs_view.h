@@ -2,10 +2,15 @@
 // for.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cmd/outlet.h"
+#include "cmd/views/exec_output.h"
 #include "plans/fleet/jobs.h"
+#include "plans/fleet/run/supervise.h"
+#include "plans/spec/job_spec.h"
 #include "providers/base/value.h"
 
 namespace podctl {
@@ -22,5 +27,41 @@ std::string KilledText(const std::string& job, const std::string& pod, int per_s
 std::string StartedText(const std::string& job, const std::string& pod, int per_slice,
                         const StartReport& report);
 Value StartedDocument(const std::string& job, const std::string& pod, const StartReport& report);
+
+// What is seen of a job on a pod while `podctl run` watches over it: its lines, what is done before
+// its starts and between them, and how it ended. As text, or as events.
+
+// "research/[0-3]: ended 4 processes of an earlier run of train.".
+std::string PrepareNewsText(const PrepareNews& news);
+// On standard error, or as the event "remark" on standard output.
+void ShowRemark(Streams& streams, const std::string& text);
+
+class JobView final : public JobWatcher {
+ public:
+  // `streams`, `clock` and `job` are lent.
+  JobView(Streams& streams, Clock& clock, const JobSpec& job, const Stops& stops)
+      : streams_(streams), job_(job), desk_(streams, clock, {true, {}, stops}) {}
+
+  ExecWatcher& Commands() override { return desk_; }
+  void OnOwnLine(std::string_view line) override { desk_.CountAsShown(line); }
+  void OnStarted(std::size_t workers) override;
+  void OnFailure(const AttemptFailure& failure) override;
+
+  void OnNews(const PrepareNews& news) override;
+  void OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) override;
+  void OnWaiting(bool absent) override;
+  bool IsHeard() override { return static_cast<bool>(streams_.out); }
+
+  // Shows how a run ended that had begun; the exit code.
+  int ShowEnd(const RunReport& report);
+
+ private:
+  Value Event(const std::string& type) const;
+  void Tell(const std::string& text, Value event);
+
+  Streams& streams_;
+  const JobSpec& job_;
+  ExecDesk desk_;
+};
 
 }  // namespace podctl

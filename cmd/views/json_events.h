@@ -4,9 +4,8 @@
 
 #include <string>
 
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 #include "plans/engine/change.h"
-#include "plans/engine/event.h"
 #include "plans/engine/executor.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/clock.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 
 namespace podctl {
 

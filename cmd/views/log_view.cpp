@@ -7,7 +7,7 @@
 
 #include "cmd/views/paint.h"
 #include "cmd/views/round_view.h"
-#include "providers/base/exit_code.h"
+#include "providers/base/error.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"

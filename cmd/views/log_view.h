@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 #include "plans/fleet/logs.h"
 
 namespace podctl {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "cmd/views/line_diff.h"
 #include "cmd/views/paint.h"
+#include "cmd/views/text_diff.h"
 #include "plans/engine/kind.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"

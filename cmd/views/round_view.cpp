@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 
 namespace podctl {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "cmd/streams.h"
+#include "cmd/outlet.h"
 #include "cmd/views/exec_output.h"
 #include "cmd/views/exec_progress.h"
 #include "plans/fleet/worker_round.h"

@@ -15,7 +15,7 @@
 #include "plans/kinds/step/record.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 #include "providers/gcp/queued_resource.h"
 
 namespace podctl {

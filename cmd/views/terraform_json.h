@@ -8,6 +8,8 @@
 
 #include <string_view>
 
+#include "plans/engine/change.h"
+#include "plans/engine/kind.h"
 #include "plans/engine/plan_file.h"
 #include "providers/base/value.h"
 #include "state/state.h"
@@ -21,5 +23,18 @@ Value TerraformPlan(const SavedPlan& saved);
 
 // {format_version, terraform_version, values}. `format_version` and `values` as terraform has them.
 Value TerraformState(const State& state);
+
+// How things are named in terraform's JSON, and what of their drift is shown there.
+
+// `state` is the plan's prior one.
+ShownSides SidesOf(const Drift& drift, const State& state);
+
+// Whether `change` deletes the node that a replacement in the same plan has deposed: for terraform
+// that is a part of the replacement, and is not listed a second time.
+bool IsPartOfReplacement(const Change& change, const Plan& plan);
+
+// The members that name a resource: address, mode, type, name, provider_name, and `deposed` for a
+// node that was replaced ("pod.a (deposed ID)").
+Value TerraformName(const Address& address);
 
 }  // namespace podctl

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cmd/views/progress.h"
+#include "cmd/views/apply_view.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 

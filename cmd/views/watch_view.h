@@ -11,10 +11,10 @@
 #include <set>
 #include <string>
 
+#include "cmd/outlet.h"
 #include "cmd/reporter.h"
-#include "cmd/streams.h"
 #include "cmd/views/live_block.h"
-#include "plans/engine/event.h"
+#include "plans/engine/executor.h"
 #include "providers/os/clock.h"
 
 namespace podctl {

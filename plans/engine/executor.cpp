@@ -11,7 +11,6 @@
 #include "plans/engine/call_pool.h"
 #include "plans/engine/journal.h"
 #include "plans/engine/kind.h"
-#include "plans/engine/save_pace.h"
 #include "plans/engine/task.h"
 
 namespace podctl {

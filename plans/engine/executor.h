@@ -5,14 +5,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plans/engine/change.h"
-#include "plans/engine/event.h"
 #include "plans/engine/kind.h"
+#include "providers/base/error.h"
 #include "providers/bootstrap/step_runner.h"
 #include "providers/os/clock.h"
 #include "providers/provider.h"
@@ -20,6 +22,43 @@
 #include "state/store.h"
 
 namespace podctl {
+
+// What happens while a plan is carried out, for whoever shows it.
+//
+// Events are delivered on the thread that called Executor::Run, in order.
+
+struct Progress {
+  std::size_t workers = 0;  // of a step; 0 for a pod
+  std::size_t workers_ok = 0;
+  std::size_t workers_failed = 0;
+  std::size_t workers_retrying = 0;
+  std::string status;  // of a pod: what is waited for, "WAITING_FOR_RESOURCES"; may be empty
+};
+
+class EventSink {
+ public:
+  using Elapsed = std::chrono::milliseconds;
+
+  virtual ~EventSink() = default;
+  virtual void OnStart(const Change& change) = 0;
+  // Now and then while a change is under way (about every 10 s), and at each change of `progress`.
+  virtual void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) = 0;
+  virtual void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) = 0;
+  virtual void OnError(const Change& change, Elapsed elapsed, const Error& error) = 0;
+  // Never started, because `cause` (an address) failed, on which it builds, however indirectly; or
+  // because the run ended early (`cause` empty): an interrupt, or a state that cannot be saved.
+  virtual void OnSkip(const Change& change, const Address& cause) = 0;
+  // A line of a worker's output; `label` is how people call the worker: "research/3".
+  virtual void OnStepLine(const Change& change, int worker, const std::string& label,
+                          std::string_view line) = 0;
+  // A remark for the user about an address.
+  virtual void OnNote(const Address& address, const std::string& text) = 0;
+  // The first interrupt came: nothing new is started, and the run ends within seconds.
+  virtual void OnInterrupt() {}
+  // Called at this pace while the executor waits, for live displays; zero: never.
+  virtual std::chrono::milliseconds TickInterval() const { return std::chrono::milliseconds(0); }
+  virtual void OnTick() {}
+};
 
 struct ExecuteOptions {
   // API calls at once. 0: no threads at all, calls and steps are made one after the other in an
@@ -97,5 +136,41 @@ struct Doors {
 ExecuteResult Execute(const Plan& plan, State& state, const Observation& observation,
                       const Doors& doors, const ExecuteOptions& options, EventSink& events,
                       std::stop_token drain, const std::stop_token& leave);
+
+// When the executor may save again: often enough that little is lost, seldom enough that saving
+// takes no more than about a tenth of the time, so that what is written grows with the number of
+// changes and not with its square.
+//
+// Not thread safe. Knows no store.
+
+class SavePace {
+ public:
+  using Milliseconds = std::chrono::milliseconds;
+
+  void Saved(Clock::SteadyTime began, Clock::SteadyTime ended) {
+    saved_ = true;
+    ended_ = ended;
+    rest_ = 10 * std::chrono::duration_cast<Milliseconds>(ended - began);
+  }
+
+  // From when on a save for requests that wait for it is due. Requests that come a moment after one
+  // another share a save; none waits longer than the limit.
+  Clock::SteadyTime ForActs() const {
+    return saved_ ? ended_ + std::clamp(rest_, kActsTogether, kLongestHold) : ended_;
+  }
+  // The same for results that nobody waits for.
+  Clock::SteadyTime ForResults() const {
+    return saved_ ? ended_ + std::max(rest_, kResultsTogether) : ended_;
+  }
+
+ private:
+  static constexpr Milliseconds kActsTogether{20};
+  static constexpr Milliseconds kLongestHold{2'000};
+  static constexpr Milliseconds kResultsTogether{250};
+
+  bool saved_ = false;
+  Clock::SteadyTime ended_{};
+  Milliseconds rest_{0};
+};
 
 }  // namespace podctl

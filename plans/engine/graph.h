@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "plans/engine/change.h"
-#include "plans/engine/declared.h"
 #include "plans/engine/kind.h"
+#include "plans/engine/payload.h"
 
 namespace podctl {
 

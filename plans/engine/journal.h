@@ -13,7 +13,6 @@
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/os/clock.h"
-#include "state/records_of.h"
 #include "state/state.h"
 #include "state/store.h"
 

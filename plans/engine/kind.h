@@ -17,8 +17,6 @@
 #include <vector>
 
 #include "plans/engine/change.h"
-#include "plans/engine/declared.h"
-#include "plans/engine/observation.h"
 #include "plans/engine/payload.h"
 #include "plans/spec/references.h"
 #include "providers/base/diagnostic.h"
@@ -30,6 +28,21 @@
 #include "state/state.h"
 
 namespace podctl {
+
+// What the world says now of all that a spec declares and a state remembers. Plain values.
+
+struct Observation {
+  // Of things that were asked about one by one; null: it is gone.
+  std::map<Address, Value> seen;
+  // Of kinds that look at many things at once, in their own words; by the kind's name.
+  std::map<std::string, Payload, std::less<>> surveys;
+
+  // nullptr: nobody looked.
+  const Value* Seen(const Address& address) const {
+    const auto found = seen.find(address);
+    return found == seen.end() ? nullptr : &found->second;
+  }
+};
 
 struct PlanOptions;  // plan_options.h
 class ListAhead;     // list_ahead.h

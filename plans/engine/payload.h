@@ -5,6 +5,10 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "providers/base/diagnostic.h"
+#include "state/address.h"
 
 namespace podctl {
 
@@ -49,6 +53,16 @@ class Payload {
 
   std::shared_ptr<Cell> cell_;
   const Kind* kind_ = nullptr;
+};
+
+// What a spec says of one thing, whatever its kind.
+
+struct Declared {
+  Address address;
+  SourcePlace place;  // of its key
+  Payload wanted;     // of its kind, which knows the type
+  // What it builds on, of its own kind or one before it: its changes wait for theirs.
+  std::vector<Address> builds_on = {};
 };
 
 }  // namespace podctl

@@ -8,8 +8,7 @@
 
 #include "plans/engine/graph.h"
 #include "plans/engine/plan_file/archive.h"
-#include "plans/engine/plan_file/members.h"
-#include "plans/engine/plan_file/shown.h"
+#include "plans/engine/plan_file/staleness.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"

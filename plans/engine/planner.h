@@ -2,18 +2,58 @@
 // Asks each kind for verdicts, and knows none.
 #pragma once
 
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "plans/engine/change.h"
 #include "plans/engine/kind.h"
-#include "plans/engine/plan_options.h"
 #include "providers/base/diagnostic.h"
+#include "state/address.h"
 #include "state/state.h"
 
 namespace podctl {
+
+// What a plan is asked to be: its mode, what it is narrowed to, and where its state is.
+
+// Where this run looked for the state, and how its commands are spelled; for hints.
+struct StatePlace {
+  std::string path;   // empty: not known here
+  std::string flags;  // what has to stand behind `podctl import`, for a shell: " -f team-a"
+  std::string kept;   // KeptWords of what is kept beside a state that is gone
+};
+
+struct PlanOptions {
+  PlanMode mode = PlanMode::kNormal;
+  // Addresses: only these with their parts, and what they depend on. Empty: everything.
+  std::vector<std::string> targets;
+  // Things to make anew although they are as wanted, and steps to run again on all their workers.
+  std::vector<std::string> replace;
+  bool refresh = true;  // false: the observation was made from the state
+  // Of things that moved: the address now -> what the stored state calls it (moves.h).
+  std::map<Address, Address> moved;
+  StatePlace state_place = {};
+};
 
 // `state` is the settled one (Settle). What makes the plan impossible (a node of that name is there
 // that podctl did not make, a pod protected by preventDestroy would go) is an error in
 // `diagnostics`.
 Plan MakePlan(const Spec& spec, const State& state, const Observation& observation,
               const PlanOptions& options, Kinds kinds, Diagnostics& diagnostics);
+
+// `--target` and `--replace`: whether what they name is there, and what of a plan belongs to it.
+// Pure.
+
+// Those that can be read; CheckAddresses names the others.
+std::set<Address> AddressesIn(const std::vector<std::string>& texts);
+
+// An error for each of `given` that is not among `known`; `flag` is "--target" or "--replace".
+void CheckAddresses(const std::string& flag, const std::vector<std::string>& given,
+                    const std::set<Address>& known, Kinds kinds, Diagnostics& diagnostics);
+
+// The addresses of the changes that the targets name, and of all those that they wait for. A thing
+// stands for its parts too. `plan` must still have its waits for what is kept (graph.h).
+std::set<Address> ReachOf(const std::set<Address>& targets, const Plan& plan, Kinds kinds);
 
 }  // namespace podctl

@@ -1,6 +1,11 @@
 #include "plans/engine/task.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
+
+#include "providers/base/text.h"
 
 namespace podctl {
 
@@ -49,6 +54,85 @@ Need Later() {
   Need need;
   need.kind = Need::Kind::kLater;
   return need;
+}
+
+namespace {
+
+// What one look and the pause before it can take. Where more time went by, this process was stopped
+// (Ctrl-Z, a suspended machine), and that is not held against the operation.
+constexpr std::chrono::minutes kMostBetweenLooks{5};
+
+}  // namespace
+
+void Stopwatch::Start(Clock& clock) {
+  waited_ = {};
+  looked_at_ = clock.Steady();
+}
+
+std::chrono::milliseconds Stopwatch::Read(Clock& clock) {
+  const Clock::SteadyTime now = clock.Steady();
+  waited_ += std::min<Clock::SteadyTime::duration>(now - std::exchange(looked_at_, now),
+                                                   kMostBetweenLooks);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(waited_);
+}
+
+Need OperationWait::Follow(Operation operation) {
+  operation_ = std::move(operation);
+  pace_ = PollPace(context_.random);
+  watch_.Start(context_.clock);
+  return operation_.done ? Done() : Pause();
+}
+
+Need OperationWait::GoOn(const std::string& operation) {
+  static_cast<void>(Follow({operation, false, {}, {}}));
+  return Look();
+}
+
+Need OperationWait::Look() const {
+  return CallFor(
+      [&provider = *provider_, name = operation_.name](StepObserver&, std::stop_token stop) {
+        return Reply(provider.GetOperation(name, std::move(stop)));
+      },
+      false);
+}
+
+Need OperationWait::Pause() {
+  if (watch_.Read(context_.clock) > limit_) {
+    return Failed(
+        MakeError(ErrorCode::kDeadlineExceeded,
+                  fmt::format("the operation {} is still running after {}", operation_.name,
+                              FormatDuration(limit_)),
+                  "It is written down in the state; the next `podctl apply` takes it up."));
+  }
+  return Sleep(pace_.Next());
+}
+
+Need OperationWait::Take(Reply reply) {
+  auto& looked = std::get<Result<Operation>>(reply);
+  if (looked) {
+    operation_.done = looked->done;
+    operation_.error = looked->error;
+    operation_.response = looked->response;
+    return operation_.done ? Done() : Pause();
+  }
+  // The service forgets finished operations after a while; the node itself tells the rest.
+  if (looked.error().code == ErrorCode::kNotFound) {
+    operation_.done = true;
+    return Done();
+  }
+  // A look that fails says nothing about the operation: only what will not pass ends the wait.
+  switch (looked.error().code) {
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kReplyLost:
+    case ErrorCode::kInternal:
+    case ErrorCode::kUnknown:
+    case ErrorCode::kDeadlineExceeded:
+    case ErrorCode::kResourceExhausted:
+    case ErrorCode::kAborted:
+      return Pause();
+    default:
+      return Failed(looked.error());
+  }
 }
 
 }  // namespace podctl

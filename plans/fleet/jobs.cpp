@@ -10,9 +10,9 @@
 #include "plans/jobs/ranks.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/digest.h"
-#include "providers/base/exit_code.h"
+#include "providers/base/error.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 #include "providers/workers/runs.h"
 
 namespace podctl {

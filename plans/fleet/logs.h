@@ -2,18 +2,136 @@
 // nothing itself.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <list>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "plans/fleet/kept_file.h"
-#include "plans/fleet/log_follower.h"
 #include "providers/os/clock.h"
 #include "providers/ssh/transport.h"
 #include "providers/workers/jobs.h"
 
 namespace podctl {
+
+// Reads the logs of one job on many workers, and goes on where it stopped when a connection breaks.
+//
+// Each worker's place in its log is counted in bytes, so nothing is told twice and nothing is left
+// out. Lines are delivered one at a time, from several threads in turn.
+
+// How far the log of one worker was read.
+struct LogPlace {
+  std::string run;         // of the job; another run is read from its beginning
+  std::uint64_t seen = 0;  // bytes
+};
+using LogPlaces = std::map<int, LogPlace>;  // by worker
+
+struct LogEnd {
+  enum class Kind {
+    kOpen,   // not followed, and there will be more
+    kEnded,  // with `exit_code`
+    kDied,   // the job is gone without an exit code
+    kNoSuchJob,
+    kFailed,   // `message` says why the log cannot be read
+    kStopped,  // by the caller
+  };
+  Kind kind = Kind::kStopped;
+  int exit_code = 0;
+  std::string message;
+};
+
+// What there is to tell of a worker while its log is read.
+struct LogRemark {
+  enum class Kind {
+    kBack,     // after it was lost
+    kBroke,    // the connection did; it is tried again
+    kTrouble,  // so is this, for another reason: `message`
+    kDied,     // the job there, without an exit code, while `followed` others are followed
+    kFailed,   // likewise, with `exit_code`
+  };
+  Kind kind = Kind::kBack;
+  std::string message = {};
+  int exit_code = 0;
+  std::size_t followed = 0;
+};
+
+// Who is shown it: one call at a time, from several threads in turn.
+class LogWatcher {
+ public:
+  virtual ~LogWatcher() = default;
+  virtual void OnLine(const WorkerAccess& worker, std::string_view line) = 0;
+  virtual void OnRemark(const WorkerAccess& worker, const LogRemark& remark) = 0;
+};
+
+class LogFollower {
+ public:
+  // All but the request are lent. `patience`: how long a worker that was lost is tried again.
+  LogFollower(ssh::Transport& transport, Clock& clock, workers::LogRequest request,
+              std::chrono::milliseconds patience, LogWatcher& watcher);
+  ~LogFollower();
+  LogFollower(const LogFollower&) = delete;
+  LogFollower& operator=(const LogFollower&) = delete;
+
+  // One end for each worker, in their order. Goes on at `from`, where a worker is named there.
+  // Returns within seconds of `stop`.
+  std::vector<LogEnd> Run(const std::vector<WorkerAccess>& workers, const LogPlaces& from,
+                          const std::stop_token& stop);
+  // Where it is now; also while Run is under way. Empty: no worker has said anything yet.
+  LogPlaces Places();
+  // Host keys seen for the first time, by worker; when Run is over.
+  const std::map<int, HostKeyText>& learned() const { return learned_; }
+
+ private:
+  class Round;
+  struct Place {
+    WorkerAccess worker;
+    bool open = true;
+    bool reading = false;
+    bool lost = false;                     // told so, and not yet back
+    std::uint64_t before = 0;              // what was seen when this connection began
+    std::uint64_t since = 0;               // bytes of lines that came over it
+    std::optional<std::uint64_t> begin;    // where the log was taken up, as the worker says
+    std::optional<workers::LogNote> note;  // the last word of this connection
+    std::string run;
+    Clock::SteadyTime heard{};  // when it last said something
+    Clock::SteadyTime again{};  // not before
+    int failures = 0;           // in a row
+    LogEnd end;
+
+    std::uint64_t Seen() const { return begin.value_or(before) + since; }
+  };
+
+  void Launch(std::vector<std::size_t> indexes, const std::stop_token& stop);
+  void Read(const std::vector<std::size_t>& indexes, const std::stop_token& stop);
+  void OnLine(std::size_t index, ssh::Stream stream, std::string_view line);
+  void OnResult(std::size_t index, const ssh::WorkerResult& result);
+  void TellDeath(const Place& place);
+  void Retry(Place* place, const ssh::WorkerResult& result);
+  bool StillOpen(std::vector<std::size_t>* due);
+
+  ssh::Transport& transport_;
+  Clock& clock_;
+  const workers::LogRequest request_;
+  const std::chrono::milliseconds patience_;
+  LogWatcher& watcher_;
+  std::mutex mutex_;  // guards what follows, and the watcher
+  std::map<int, HostKeyText> learned_;
+  std::vector<Place> places_;
+  bool in_turn_ = false;  // more workers than can be read at once: each is asked again and again
+  bool stopping_ = false;
+  struct Reader {
+    bool done = false;
+    std::jthread thread;
+  };
+  std::list<Reader> readers_;
+};
 
 struct LogsReport {
   std::vector<LogEnd> ends;            // of the workers, in their order

@@ -8,8 +8,10 @@
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/way_in.h"
 #include "plans/kinds/step/runtime_unit.h"
+#include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 
@@ -167,6 +169,18 @@ std::string RemoteCommand(const std::vector<std::string>& words,
   std::vector<std::string> quoted;
   for (const std::string& word : words) quoted.push_back(ShellQuote(word));
   return text + Join(quoted, " ");
+}
+
+KeyStanding StandingOfKey(const PodRecord& record, const std::vector<std::string>& ours,
+                          Provider& provider, const std::stop_token& stop) {
+  const auto node = provider.Speaking(record.api_version).GetNode(NameOf(record), stop);
+  if (!node) return KeyStanding::kUnknown;
+  const std::string& keys = (*node)["metadata"][kSshKeys].AsString();
+  const bool held = std::any_of(ours.begin(), ours.end(),
+                                [&](const std::string& line) { return HoldsSshKey(keys, line); });
+  if (held) return KeyStanding::kNotTakenUp;
+  if (record.metadata.contains(kSshKeys)) return KeyStanding::kNotInSpec;
+  return record.ssh.withhold_key ? KeyStanding::kWithheld : KeyStanding::kUnpublished;
 }
 
 }  // namespace podctl

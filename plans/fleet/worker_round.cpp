@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "providers/base/exit_code.h"
+#include "providers/base/error.h"
 #include "providers/base/text.h"
 #include "providers/workers/runs.h"
 

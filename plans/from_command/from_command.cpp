@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cctype>
 
-#include "plans/from_command/spec_text.h"
+#include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
+#include "plans/spec/spec_writer.h"
+#include "providers/base/json.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -114,6 +116,88 @@ Result<FromCommand> SpecFromCommand(std::string_view line, const LineWorld& worl
   head.Blank();
   made->text = head.text() + made->text;
   return made;
+}
+
+void ToolLine::Left(const std::string& subject, std::string_view reason) {
+  made_.remarks.push_back({VisibleControls(subject), std::string(reason)});
+}
+
+void ToolLine::Refuse(const std::string& subject, std::string_view reason) {
+  refused_.push_back({VisibleControls(subject), std::string(reason)});
+}
+
+std::optional<Error> ToolLine::Refused() const {
+  if (refused_.empty()) return std::nullopt;
+  std::vector<std::string> lines;
+  if (refused_.size() > 1) lines.push_back(fmt::format("{} things in the line", refused_.size()));
+  for (const Remark& each : refused_) lines.push_back(each.subject + ": " + each.reason);
+  const char* it = refused_.size() == 1 ? "it" : "them";
+  return MakeError(ErrorCode::kInvalidArgument, Join(lines, "\n"),
+                   fmt::format("Put {0} right, or take {0} out of the line and say in the spec "
+                               "what is meant.",
+                               it));
+}
+
+std::string ToolLine::Shown(const GivenFlag& flag) {
+  return flag.name.starts_with('-') ? flag.name : "--" + flag.name;
+}
+
+bool ToolLine::CanBeTaken(const GivenFlag& flag) {
+  if (!flag.known) {
+    Refuse(Shown(flag),
+           flag.near.empty()
+               ? "podctl does not know this flag"
+               : fmt::format("podctl does not know this flag; did you mean `--{}`?", flag.near));
+  } else if (flag.lacks_value) {
+    Refuse(Shown(flag), "its value is missing");
+  }
+  return flag.known && !flag.lacks_value;
+}
+
+namespace {
+
+bool IsEmpty(const Value& value) {
+  return (value.is_map() && value.AsMap().empty()) || (value.is_list() && value.AsList().empty());
+}
+
+}  // namespace
+
+void SpecText::Line(const std::string& text) {
+  out_ += std::string(indent_, ' ') + text + "\n";
+}
+
+void SpecText::Comment(std::string_view text) {
+  for (const std::string& line : SplitLines(text)) Line("# " + VisibleControls(line));
+}
+
+std::string SpecText::Scalar(const Value& value) const {
+  if (value.is_string()) return YamlScalar(EscapeTemplate(value.AsString()), indent_ + kStep);
+  if (IsEmpty(value)) return value.is_map() ? "{}" : "[]";
+  return ToJson(value);  // numbers and truth values are JSON's
+}
+
+void SpecText::Member(std::string_view key, const Value& value) {
+  const bool nests = (value.is_map() || value.is_list()) && !IsEmpty(value);
+  if (!nests) return Line(YamlScalar(key, 0) + ": " + Scalar(value));
+  Begin(key);
+  for (const auto& [name, member] : value.AsMap()) Member(name, member);
+  for (const Value& item : value.AsList()) Item(item);
+  End();
+}
+
+void SpecText::Begin(std::string_view key) {
+  Line(YamlScalar(key, 0) + ":");
+  indent_ += kStep;
+}
+
+void SpecText::Item(const Value& item) {
+  if (!item.is_map() || IsEmpty(item)) return Line("- " + Scalar(item));
+  // The dash stands where the first member's indentation would.
+  const std::size_t start = out_.size();
+  indent_ += kStep;
+  for (const auto& [name, member] : item.AsMap()) Member(name, member);
+  indent_ -= kStep;
+  out_[start + indent_] = '-';
 }
 
 }  // namespace podctl

@@ -6,15 +6,18 @@
 // line itself is not repeated, as it may hold a secret.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "plans/from_command/flag_words.h"
 #include "plans/from_command/shell_words.h"
 #include "plans/kinds/training_job/spec.h"
 #include "providers/base/error.h"
+#include "providers/base/value.h"
 
 namespace podctl {
 
@@ -55,5 +58,53 @@ inline constexpr const char* kNoProject =
 std::string NameFrom(std::string_view text);
 // Whether a shell would put something in.
 bool HasExpansion(std::string_view text);
+
+// What the readers of all tools' lines share: what they make, and what is told of a flag before
+// anybody looks at what it means.
+
+class ToolLine {
+ protected:
+  // `subject` is not carried over as it was, and why: a clause.
+  void Left(const std::string& subject, std::string_view reason);
+  // It cannot be carried over, and would be lost.
+  void Refuse(const std::string& subject, std::string_view reason);
+  // What was refused, all of it, a line each; nullopt: nothing was.
+  std::optional<Error> Refused() const;
+  // "--zone"; of an unknown short one "-z".
+  static std::string Shown(const GivenFlag& flag);
+  // False (refused) for a flag that nobody knows, and for one that lacks its value.
+  bool CanBeTaken(const GivenFlag& flag);
+
+  FromCommand made_;
+
+ private:
+  std::vector<Remark> refused_;
+};
+
+// YAML in the order in which it is written, with comments: what `init --from-command` makes. All
+// text is literal: a `${` in it is written as `$${`.
+
+class SpecText {
+ public:
+  // A line of its own; several lines stay several.
+  void Comment(std::string_view text);
+  void Blank() { out_ += "\n"; }
+  // `value` may be anything; the members of maps come in the order of their names.
+  void Member(std::string_view key, const Value& value);
+  // The members until End are those of this key.
+  void Begin(std::string_view key);
+  void End() { indent_ -= kStep; }
+  const std::string& text() const { return out_; }
+
+ private:
+  static constexpr std::size_t kStep = 2;  // blanks a level
+
+  void Line(const std::string& text);
+  void Item(const Value& item);
+  std::string Scalar(const Value& value) const;
+
+  std::size_t indent_ = 0;
+  std::string out_;
+};
 
 }  // namespace podctl

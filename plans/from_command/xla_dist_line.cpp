@@ -5,9 +5,7 @@
 
 #include "plans/from_command/flag_words.h"
 #include "plans/from_command/from_command.h"
-#include "plans/from_command/spec_text.h"
-#include "plans/from_command/tool_line.h"
-#include "plans/spec/launcher_rules.h"
+#include "plans/spec/job_reader.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
 

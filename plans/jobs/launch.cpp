@@ -3,18 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 #include <utility>
 
 #include "plans/jobs/command_text.h"
-#include "plans/jobs/launch_texts.h"
 #include "plans/jobs/ranks.h"
 #include "plans/jobs/xla_dist.h"
+#include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/devices.h"
-#include "plans/spec/launcher_rules.h"
+#include "plans/spec/expressions.h"
+#include "plans/spec/job_reader.h"
+#include "plans/spec/references.h"
 #include "plans/spec/run_config.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
+#include "providers/gcp/offered_types.h"
 
 namespace podctl {
 namespace {
@@ -248,6 +257,151 @@ std::string WorkerText(const WorkerLaunch& worker) {
     text += fmt::format("export {}={}\n", name, ShellQuote(value));
   }
   return text + worker.script;
+}
+
+namespace {
+
+// Nothing that a shell reads as more than itself.
+bool IsPlainWord(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("._-:/@%+=,").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+enum class Into { kWord, kShellText };
+
+Result<std::string> Rendered(const std::string& text, const LaunchPod& pod, Into into) {
+  std::string plain;
+  for (const TemplatePart& part : SplitTemplate(text)) {
+    if (part.kind != TemplatePart::Kind::kReference) {
+      plain += part.text;
+      continue;
+    }
+    const auto value =
+        RenderText(part.text, [&](const Address&) -> const Value* { return &pod.node; });
+    if (!value && pod.guessed) {
+      plain += fmt::format("<{} of {}>", part.path, part.name);
+      continue;
+    }
+    if (!value) {
+      return MakeError(ErrorCode::kFailedPrecondition,
+                       fmt::format("`{}`: pod.{} has no such field", part.text, part.name),
+                       fmt::format("`podctl state show pod.{}` shows those it has.", part.name));
+    }
+    if (into == Into::kShellText && !IsPlainWord(*value)) {
+      return MakeError(ErrorCode::kInvalidArgument,
+                       fmt::format("`{}` holds characters that a shell would read", part.text),
+                       "Put it into `env` and use the variable, or write the command as a list of "
+                       "several words.");
+    }
+    plain += *value;
+  }
+  return plain;
+}
+
+}  // namespace
+
+Result<JobSpec> RenderJob(const JobSpec& job, const LaunchPod& pod) {
+  JobSpec plain = job;
+  const Into into = job.command.size() == 1 ? Into::kShellText : Into::kWord;
+  for (std::string& word : plain.command) {
+    auto text = Rendered(word, pod, into);
+    if (!text) return text.error();
+    word = *std::move(text);
+  }
+  for (auto& [name, value] : plain.flags) {
+    if (!value) continue;
+    auto text = Rendered(*value, pod, Into::kWord);
+    if (!text) return text.error();
+    value = *std::move(text);
+  }
+  for (auto& [name, value] : plain.env) {
+    auto text = Rendered(value, pod, Into::kWord);
+    if (!text) return text.error();
+    value = *std::move(text);
+  }
+  return plain;
+}
+
+std::string TemplateAsWritten(const std::string& text) {
+  std::string written;
+  for (const TemplatePart& part : SplitTemplate(text)) written += part.text;
+  return written;
+}
+
+// LaunchPodOf: what the state and the spec tell of a pod.
+
+namespace {
+
+// The flags that the node has; the spec's where the state keeps only a digest of them.
+void ReadLibtpuFlags(const PodSpec& spec, const PodRecord* record, LaunchPod* pod) {
+  const std::string variable(kRuntimeFlagsVariable);
+  const std::string key(kRuntimeVariablesKey);
+  const auto wanted = spec.runtime_env.find(variable);
+  if (const auto entry = spec.metadata.find(key); entry != spec.metadata.end()) {
+    pod->libtpu_secret = entry->second.sensitive;
+  }
+  if (record != nullptr && !pod->libtpu_secret) {
+    if (const auto here = record->exec_env.find(variable); here != record->exec_env.end()) {
+      pod->libtpu_flags = here->second;
+      return;
+    }
+    const auto entry = record->metadata.find(key);
+    if (entry == record->metadata.end()) return;
+    if (const auto keys = SplitRuntimeVariables(entry->second)) {
+      pod->libtpu_flags = JoinFlags(keys->flags);
+      return;
+    }
+  }
+  if (wanted == spec.runtime_env.end()) return;
+  const auto nobody = [](const Address&) -> const Value* { return nullptr; };
+  pod->libtpu_flags = RenderText(wanted->second, nobody).value_or("");
+}
+
+}  // namespace
+
+LaunchPod LaunchPodOf(const std::string& name, const PodRecord& record) {
+  LaunchPod pod;
+  pod.name = name;
+  pod.node_id = record.current.locator;
+  pod.node = record.observed;
+  const auto& endpoints = record.observed["networkEndpoints"].AsList();
+  const auto workers = AccessToWorkers(name, record);
+  const std::size_t stride = EndpointsPerWorker(record.observed);
+  for (const WorkerAccess& worker : workers) {
+    pod.per_slice = worker.per_slice;
+    const auto at = static_cast<std::size_t>(worker.index) * stride;
+    pod.workers.push_back({endpoints[at]["ipAddress"].AsString(), worker.env});
+  }
+  return pod;
+}
+
+std::optional<LaunchPod> LaunchPodOf(const PodSpec& spec, const PodRecord* record) {
+  const bool there = record != nullptr && record->exists() && WorkerCount(record->observed) > 0;
+  LaunchPod pod = there ? LaunchPodOf(spec.name, *record) : LaunchPod{};
+  ReadLibtpuFlags(spec, there ? record : nullptr, &pod);
+  if (there) return pod;
+  pod.name = spec.name;
+  const auto hosts = gcp::ExpectedWorkers(spec.node);
+  if (!hosts || *hosts < 1) return std::nullopt;
+  pod.guessed = true;
+  pod.node_id = spec.node_id;
+  pod.node = spec.node;
+  const int slices = NameOf(spec).slices;
+  if (slices > 1) pod.per_slice = *hosts;
+  for (int i = 0; i < slices * *hosts; ++i) {
+    LaunchPod::Worker worker;
+    worker.address = fmt::format("<address of {}>", WorkerLabel(spec.name, i, pod.per_slice));
+    if (slices > 1) {
+      worker.env = {{"MEGASCALE_COORDINATOR_ADDRESS",
+                     fmt::format("<address of {}>", WorkerLabel(spec.name, 0, pod.per_slice))},
+                    {"MEGASCALE_NUM_SLICES", std::to_string(slices)},
+                    {"MEGASCALE_SLICE_ID", std::to_string(i / *hosts)}};
+    }
+    pod.workers.push_back(std::move(worker));
+  }
+  return pod;
 }
 
 }  // namespace podctl

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plans/spec/devices.h"
-#include "providers/gcp/accelerator_catalog.h"
+#include "providers/gcp/offered_types.h"
 
 namespace podctl {
 namespace {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <stop_token>
 
-#include "plans/engine/event.h"
 #include "plans/engine/executor.h"
 #include "plans/session/entry.h"
 #include "plans/session/plan.h"

@@ -3,13 +3,15 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "plans/engine/change.h"
 #include "plans/engine/executor.h"
 #include "plans/fleet/run/supervise.h"
-#include "plans/fleet/stops.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/known_pods.h"
 #include "plans/session/plan.h"
+#include "plans/spec/spec.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl {
@@ -40,5 +42,11 @@ class DueJobsListener {
 // must be free. `owner`: who does it, "alice@laptop".
 bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteResult& result,
                   const std::string& owner, DueJobsListener& listener);
+
+// What a plan means for the jobs of the spec. Pure.
+
+// "train runs on pod.research, which is replaced", for each job whose pod is made, changed,
+// replaced or deleted.
+std::vector<std::string> JobsAffected(const Spec& spec, const Plan& plan);
 
 }  // namespace podctl

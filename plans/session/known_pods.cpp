@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "plans/fleet/refused_key.h"
+#include "plans/fleet/pod_target.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/unknown_fate.h"

@@ -9,7 +9,7 @@
 
 #include "providers/base/error.h"
 #include "providers/gcp/offered_types.h"
-#include "providers/zone_offer.h"
+#include "providers/provider.h"
 
 namespace podctl {
 

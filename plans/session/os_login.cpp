@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
+#include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/os_login.h"
+#include "providers/http/url.h"
 
 namespace podctl {
 namespace {
@@ -83,6 +87,90 @@ std::optional<NotAsMyself> EnterAsMyself(OsLogin& login, PodRecord* record) {
   if (user->empty()) return NotAsMyself{login.NoUser(record->project), true, ""};
   record->ssh.os_login_user = *user;
   return std::nullopt;
+}
+
+namespace {
+
+constexpr std::chrono::hours kKeyLife{24};
+constexpr std::chrono::hours kKeyMustLast{12};
+
+}  // namespace
+
+bool GoogleLogin::IsOnIn(const std::string& project) {
+  if (const auto found = projects_.find(project); found != projects_.end()) return found->second;
+  bool on = false;
+  if (doors_.compute) {
+    const auto said = gcp::ProjectOsLogin(**doors_.compute, project, doors_.stop);
+    on = said && said->value_or(false);
+  }
+  return projects_[project] = on;
+}
+
+// As `podctl auth status` finds it; before a server of this machine, which takes any credentials,
+// nobody else's servers are asked if gcloud's settings tell.
+Result<std::string> GoogleLogin::Email() {
+  if (email_) return *email_;
+  std::string account = doors_.environment.Get("CLOUDSDK_CORE_ACCOUNT").value_or("");
+  if (account.empty()) {
+    account = gcp::ReadGcloudConfig(doors_.environment, doors_.files).account.value_or("");
+  }
+  const auto endpoint = http::ParseUrl(doors_.endpoint);
+  const bool local = endpoint && http::IsLoopback(*endpoint);
+  if (!local || account.empty()) {
+    const auto status = doors_.credentials.Status(doors_.stop);
+    if (!status.account.empty()) account = status.account;
+  }
+  if (!account.empty()) {
+    email_ = account;
+  } else {
+    email_ = MakeError(ErrorCode::kUnauthenticated,
+                       "nobody tells whose credentials these are, which OS Login goes by",
+                       "`podctl auth status` shows what is found; CLOUDSDK_CORE_ACCOUNT names "
+                       "the e-mail.");
+  }
+  return *email_;
+}
+
+Result<std::string> GoogleLogin::User(const std::string& project, const std::string& identity_file,
+                                      bool import) {
+  const std::string which = fmt::format("{}\n{}\n{}", project, identity_file, import);
+  const auto known = users_.find(which);
+  if (known != users_.end()) return known->second;
+  return users_.emplace(which, AskUser(project, identity_file, import)).first->second;
+}
+
+// Who has never published a key is not known there.
+Error GoogleLogin::NoUser(const std::string& project) {
+  const auto email = Email();
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("OS Login has no user name for {} in {}",
+                               email ? *email : "these credentials", project),
+                   "Publish a key (`gcloud compute os-login ssh-keys add --key-file=KEY.pub`), or "
+                   "let podctl do it: leave out `ssh: {publishKey: false}`.");
+}
+
+Result<std::string> GoogleLogin::AskUser(const std::string& project,
+                                         const std::string& identity_file, bool import) {
+  const auto email = Email();
+  if (!email) return email.error();
+  if (!doors_.os_login) return doors_.os_login.error();
+  gcp::RestClient& client = **doors_.os_login;
+  auto profile = gcp::GetLoginProfile(client, *email, project, doors_.stop);
+  const bool none = !profile && profile.error().code == ErrorCode::kNotFound;
+  if (!profile && !none) return profile.error();
+  if (none) profile = gcp::LoginProfile();
+  if (!import) return profile->user;
+  auto keys = doors_.keyring.For(identity_file);
+  if (!keys) return keys.error();
+  const std::string key = (*keys)->PublicKeyLine();
+  const auto now = doors_.clock.Now();
+  if (!profile->user.empty() && profile->Holds(key, now + kKeyMustLast)) return profile->user;
+  profile = gcp::ImportSshPublicKey(client, *email, project, key, now + kKeyLife, doors_.stop);
+  if (!profile) return profile.error();
+  if (!profile->user.empty()) return profile->user;
+  return MakeError(ErrorCode::kFailedPrecondition,
+                   fmt::format("OS Login has no user name for {} in {}", *email, project),
+                   "It wants the role roles/compute.osLogin there, or osAdminLogin for sudo.");
 }
 
 }  // namespace podctl

@@ -4,12 +4,11 @@
 #include <set>
 #include <utility>
 
-#include "plans/engine/list_ahead.h"
 #include "plans/engine/moves.h"
 #include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
+#include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/renewed_keys.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "providers/base/text.h"

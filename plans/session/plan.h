@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plans/engine/change.h"
-#include "plans/engine/plan_options.h"
+#include "plans/engine/planner.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/session/entry.h"
 #include "plans/spec/loader.h"

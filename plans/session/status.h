@@ -5,7 +5,6 @@
 #include <string>
 
 #include "plans/engine/kind.h"
-#include "plans/engine/observation.h"
 #include "providers/base/error.h"
 #include "providers/provider.h"
 #include "state/state.h"

@@ -2,20 +2,68 @@
 // said, so that the same trouble is told once. How it is told is the listener's.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
-#include "plans/engine/event.h"
+#include "plans/engine/change.h"
 #include "plans/engine/executor.h"
 #include "plans/session/apply.h"
 #include "plans/session/plan.h"
-#include "plans/session/watch_loop.h"
-#include "plans/session/watch_policy.h"
+#include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
+#include "providers/os/clock.h"
+#include "state/state.h"
 
 namespace podctl {
+
+// The rhythm of `podctl watch`: a round, a pause, a round, until it is asked to end. Knows nothing
+// of what a round does.
+
+enum class RoundEnd {
+  kNothing,      // there was nothing to do
+  kActed,        // something was done
+  kBlocked,      // by what costs nothing to look at again: a broken spec, somebody else's lock
+  kFailed,       // it will be tried again, after a longer pause each time
+  kWrongUsage,   // no round can come to anything
+  kInterrupted,  // the user asked to stop
+};
+
+class WatchRound {
+ public:
+  virtual ~WatchRound() = default;
+  virtual RoundEnd Run() = 0;
+  // Before each pause.
+  virtual void OnPause(Clock::SystemTime until) = 0;
+};
+
+struct WatchPace {
+  std::chrono::milliseconds interval{60'000};
+  // After failures in a row the pause doubles up to this, or to the interval where that is longer.
+  std::chrono::milliseconds longest{10 * 60'000};
+  bool once = false;
+};
+
+// How the last round ended; kInterrupted also when `stop` came in a pause.
+RoundEnd Watch(WatchRound& round, const WatchPace& pace, Clock& clock, Random& random,
+               const std::stop_token& stop);
+
+// What `podctl watch` does of a plan: it makes pods anew that the service took away, where their
+// `onPreemption` says so, with their bootstrap, and nothing else. Pure.
+
+struct WatchedPlan {
+  Plan plan;  // what is done, and the pods it builds on as Keep
+  bool acts = false;
+  // What is left to `podctl apply`, a clause for each address: "pod.a is PREEMPTED, and its
+  // `onPreemption` is report".
+  std::vector<std::string> left;
+};
+
+// `state` is the settled one.
+WatchedPlan ApplyWatchPolicy(const Spec& spec, const State& state, const Plan& plan);
 
 // How things stand between two rounds.
 struct WatchStanding {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "plans/spec/near_words.h"
+#include "plans/spec/names.h"
 #include "providers/base/text.h"
 
 namespace podctl {

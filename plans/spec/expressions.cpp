@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "plans/spec/near_words.h"
+#include "plans/spec/names.h"
 #include "providers/base/text.h"
 
 namespace podctl {

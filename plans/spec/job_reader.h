@@ -5,9 +5,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plans/engine/kind.h"
+#include "plans/spec/job_spec.h"
 #include "plans/spec/spec.h"
 #include "plans/spec/value_reader.h"
 
@@ -46,5 +48,17 @@ class JobReader {
   ValueReader& reader_;
   const std::map<std::string, const Declared*>& pods_;
 };
+
+// What the readers of jobs and those who start them must both know of launchers. What each launcher
+// sets on a worker is plans/jobs/.
+
+// The program runs on worker 0 alone; the other workers serve it through tpu-runtime.
+bool RunsOnWorkerZero(Launcher launcher);
+
+// One of those that podctl sets for each process, PODCTL_WORKER and the like.
+bool IsPlaceVariable(std::string_view name);
+
+// A variable that xla_dist sets by itself on each worker, and has always refused to take.
+bool IsXlaDistVariable(std::string_view name);
 
 }  // namespace podctl

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "plans/spec/dependencies.h"
-#include "plans/spec/file_scopes.h"
 #include "plans/spec/job_reader.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/moves_reader.h"

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "plans/spec/names.h"
-#include "plans/spec/near_words.h"
 
 namespace podctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plans/engine/declared.h"
+#include "plans/engine/payload.h"
 #include "plans/spec/job_spec.h"
 #include "providers/base/diagnostic.h"
 #include "state/address.h"

@@ -4,10 +4,13 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "plans/engine/kind.h"
 #include "plans/spec/problems.h"
+#include "plans/spec/value_reader.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/os/file_system.h"
 
@@ -35,5 +38,60 @@ std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths,
                                         const std::map<std::string, std::string>& texts = {});
 // One more file that holds a map, for variables.
 SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& problems);
+
+// Which `project`, `zone` and `defaults` hold for what which file of a spec declares.
+//
+// What a file says holds for its own things; what a file without any says, for those of all files.
+// A project or zone that a file does not say is the one that all others agree on. Knows nothing of
+// what stands in a thing.
+
+struct DefaultPlace {
+  std::optional<std::string> project;
+  std::optional<std::string> zone;
+};
+
+class FileScopes {
+ public:
+  // One file after the other, in their order. `root` is lent and must outlive this. `kinds`: what
+  // a file may declare.
+  void Add(const YamlNode& root, Kinds kinds);
+
+  // After all files: reports what contradicts itself. `otherwise`: where no file says it.
+  void Settle(ValueReader& reader, const DefaultPlace& otherwise, Problems& problems);
+
+  // For the things of the file; after Settle.
+  const DefaultPlace& PlaceOf(const SourceFile& file) const { return scopes_.at(&file).place; }
+  const YamlNodePtr& DefaultsOf(const SourceFile& file) const {  // nullptr: none
+    return scopes_.at(&file).defaults;
+  }
+  // For who has no file: what all files agree on, else `otherwise`; "" where they differ.
+  const DefaultPlace& place() const { return place_; }
+  // Each `defaults` once.
+  const std::vector<YamlNodePtr>& all_defaults() const { return all_defaults_; }
+  // What is to be done about a project or zone that a thing lacks; empty: files do not differ on
+  // it.
+  std::string Cure(const std::string& key) const;
+
+ private:
+  struct Scope {
+    const YamlNode* root = nullptr;
+    bool has_things = false;
+    DefaultPlace place;
+    YamlNodePtr defaults;
+  };
+  using Member = std::optional<std::string> DefaultPlace::*;
+
+  void SettleKey(ValueReader& reader, const std::string& key, Member member,
+                 const std::optional<std::string>& otherwise);
+  void SettleDefaults(ValueReader& reader, Problems& problems);
+  void WarnOfOthers(ValueReader& reader, const YamlNode& others, const YamlNode& root) const;
+
+  Kinds kinds_;
+  std::vector<const SourceFile*> files_;
+  std::map<const SourceFile*, Scope> scopes_;
+  std::vector<YamlNodePtr> all_defaults_;
+  DefaultPlace place_;
+  std::map<std::string, std::string> differ_;  // key -> files that differ on it, for people
+};
 
 }  // namespace podctl

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "plans/spec/near_words.h"
+#include "plans/spec/names.h"
 #include "plans/spec/references.h"
 #include "providers/base/text.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "plans/spec/expressions.h"
-#include "plans/spec/near_words.h"
+#include "plans/spec/names.h"
 
 namespace podctl {
 namespace {

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
+
+#include "plans/spec/source_file.h"
 
 namespace podctl {
 
@@ -22,5 +25,10 @@ std::size_t CommentAtBlock(std::string_view source, std::size_t begin);
 // Whether no `:` stands behind the key of a block's map at byte `key`, `length` bytes long, which
 // has no value. yaml-cpp takes the last line of a block for such a key: `spot` for `spot:`.
 bool LacksColon(std::string_view source, std::size_t key, std::size_t length);
+
+// What people usually did where yaml-cpp says that a text is no YAML. Pure.
+
+// A hint for what yaml-cpp says (`message`) of the byte at `offset`; "" when there is no usual one.
+std::string UsualCause(const SourceFile& file, std::size_t offset, std::string_view message);
 
 }  // namespace podctl

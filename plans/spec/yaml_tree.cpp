@@ -16,8 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "plans/spec/pods_cut.h"
-#include "plans/spec/yaml_causes.h"
+#include "plans/spec/spec_writer.h"
 #include "plans/spec/yaml_strictness.h"
 
 namespace podctl {

@@ -5,7 +5,9 @@
 // (google/rpc/status.proto, error_details.proto).
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "providers/base/error.h"
 #include "providers/base/value.h"
@@ -21,5 +23,21 @@ Error ErrorFromStatus(const Value& status);
 // Whether a 429 asks to slow down, rather than saying that a quota is used up: only the first is
 // worth a repeat.
 bool IsRateLimit(const std::string& body);
+
+// What the service may answer, as far as podctl relies on it: that a resource is the one that was
+// asked for, and no larger than it can be. Pure.
+
+// Far more workers than the largest node has (accelerator_catalog.h).
+inline constexpr std::size_t kMostWorkersOfNode = 20'000;
+
+// Whether `name`, as the service calls a resource, stands for `asked`. The service may name a
+// project by its number, and who asks of the zone `-` asks of all.
+bool IsSameResource(std::string_view name, std::string_view asked);
+
+// kInternal for an answer that is another resource than `asked`, or that nobody can have.
+Result<Value> CheckedResource(Result<Value> answer, const std::string& asked);
+
+// "" or why there is no such node.
+std::string WhyNoNode(const Value& node);
 
 }  // namespace podctl::gcp

@@ -29,4 +29,40 @@ std::vector<OfferedType> BuiltInTypes(std::string_view zone);
 // "tpu-vm-tf-2.9.1" before "tpu-vm-tf-2.11.0": numbers in names by their size.
 bool NaturallyBefore(std::string_view a, std::string_view b);
 
+// The accelerator types that are publicly known, with their sizes.
+//
+// Only for what is said before the service has answered: the number of workers "known after apply"
+// in a plan, and a warning on a type that looks mistyped. The truth is the node's networkEndpoints.
+//
+// Sources: cloud.google.com/tpu/docs (v4, v5e, v5p, v6e, regions-zones), the tables of pytorch/xla
+// and maxtext. v2, v3, v4, v5p and tpu7x count TensorCores in their names (two a chip), v5litepod
+// and v6e count chips.
+
+struct Accelerator {
+  std::string type;      // "v3-32"
+  std::string topology;  // "4x4"; chips along each side
+  int chips = 0;
+  int workers = 0;  // TPU VMs
+};
+
+// nullopt when the type is not in the catalogue; lower case is expected.
+std::optional<Accelerator> FindAccelerator(std::string_view type);
+// By AcceleratorConfig: ("V4", "2x2x2"). The type is left empty.
+std::optional<Accelerator> FindAccelerator(std::string_view config_type, std::string_view topology);
+
+// The known type that is most likely meant: of the same generation the one next in size, else the
+// one spelled most alike; "" when nothing is near.
+std::string NearestAccelerator(std::string_view type);
+
+// Every known type, generation by generation, in growing size.
+std::vector<std::string> AcceleratorTypes();
+
+// The zones that the documentation names for a known type; they move, and the service knows better.
+// Empty for a type that is made in other ways than through the Cloud TPU API.
+std::vector<std::string> ZonesOf(std::string_view type);
+
+// How many workers a node (acceleratorType or acceleratorConfig set) will have; nullopt when the
+// catalogue does not know.
+std::optional<int> ExpectedWorkers(const Value& node);
+
 }  // namespace podctl::gcp

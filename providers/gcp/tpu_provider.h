@@ -6,7 +6,6 @@
 
 #include "providers/gcp/rest_client.h"
 #include "providers/provider.h"
-#include "providers/zone_offer.h"
 
 namespace podctl::gcp {
 
@@ -92,5 +91,11 @@ class TpuProvider final : public Provider, public ZoneOffer {
   TpuQueue queue_{*this};
   CustomJobs* jobs_ = nullptr;
 };
+
+// Reads a long-running operation (google.longrunning.Operation with the OperationMetadata of the
+// Cloud TPU API). Waiting for one is the executor's business.
+
+// Reads google.longrunning.Operation; `done` absent is false.
+Operation ParseOperation(const Value& json);
 
 }  // namespace podctl::gcp

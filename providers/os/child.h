@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,5 +43,13 @@ class Child {
   int exit_fd_ = -1;
   std::optional<int> code_;
 };
+
+// This process becomes another program: its terminal, its signals and its exit code are then that
+// program's own.
+
+// Replaces this process by `words[0]`, an absolute path, with `variables` set over what it has in
+// its environment. Returns only to say why that failed.
+Error BecomeProgram(const std::vector<std::string>& words,
+                    const std::map<std::string, std::string>& variables);
 
 }  // namespace podctl

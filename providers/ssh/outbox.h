@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "providers/os/scratch_file.h"
+#include "providers/os/spill_file.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl::ssh {

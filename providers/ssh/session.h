@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "providers/os/bridge.h"
+#include "providers/os/process.h"
 #include "providers/ssh/endpoint.h"
 #include "providers/ssh/host_key.h"
 #include "providers/ssh/identities.h"

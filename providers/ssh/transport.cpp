@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "providers/base/exit_code.h"
+#include "providers/base/error.h"
 
 namespace podctl::ssh {
 

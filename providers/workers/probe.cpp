@@ -10,7 +10,6 @@
 
 #include "providers/base/text.h"
 #include "providers/workers/shell.h"
-#include "providers/workers/words.h"
 
 namespace podctl::workers {
 namespace {

@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "providers/base/text.h"
-#include "providers/workers/job_texts.h"
+#include "providers/workers/jobs.h"
 #include "providers/workers/shell.h"
-#include "providers/workers/words.h"
 
 namespace podctl::workers {
 namespace {

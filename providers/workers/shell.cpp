@@ -78,4 +78,5 @@ done
 )sh";
 
 }  // namespace workers
+
 }  // namespace podctl

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "providers/base/text.h"
-#include "state/lock_info.h"
+#include "state/store.h"
 #include "state/stores/local_store.h"
 
 namespace podctl {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "plans/engine/change.h"
-#include "plans/engine/event.h"
 #include "plans/engine/executor.h"
 #include "plans/engine/planner.h"
 #include "plans/kinds/kinds.h"

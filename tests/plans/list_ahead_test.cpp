@@ -1,10 +1,9 @@
 // Lists that were begun early: the same answers, each asked for once, and no thread left behind.
-#include "plans/engine/list_ahead.h"
-
 #include <gtest/gtest.h>
 
 #include <condition_variable>
 
+#include "plans/engine/observe.h"
 #include "tests/support/fake_provider.h"
 
 namespace podctl {

@@ -9,8 +9,6 @@
 
 #include "plans/engine/observe.h"
 #include "plans/engine/plan_file/archive.h"
-#include "plans/engine/plan_file/members.h"
-#include "plans/engine/plan_file/seal.h"
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/engine/plan_file/staleness.h"
 #include "plans/kinds/pod/change.h"
@@ -18,7 +16,6 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
-#include "plans/kinds/step/members.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/plan.h"
 #include "plans/kinds/training_job/record.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "state/record_codec.h"
-#include "state/records_of.h"
+#include "state/state.h"
 #include "state/state_json.h"
 #include "tests/support/addresses.h"
 

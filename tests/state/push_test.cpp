@@ -1,8 +1,7 @@
-#include "state/push.h"
-
 #include <gtest/gtest.h>
 
 #include "plans/kinds/pod/record.h"
+#include "state/store.h"
 #include "tests/support/addresses.h"
 #include "tests/support/golden.h"
 #include "tests/support/sample_state.h"

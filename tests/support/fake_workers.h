@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "plans/fleet/exec/watcher.h"
+#include "plans/fleet/exec/exec.h"
 #include "plans/fleet/worker_round.h"
 #include "providers/ssh/transport.h"
 #include "providers/workers/runs.h"

@@ -32,7 +32,7 @@
 #include <string>
 #include <vector>
 
-#include "providers/bootstrap/worker_scripts.h"
+#include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/emulator/light/host_key.h"
 #include "providers/emulator/light/inline_command.h"
 #include "providers/emulator/light/server.h"

@@ -10,7 +10,7 @@
 
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
-#include "state/record_change.h"
+#include "state/state.h"
 #include "state/state_json.h"
 #include "state/stores/local_store.h"
 

@@ -12,13 +12,13 @@
 #include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/byte_count.h"
-#include "cmd/views/exec_desk.h"
-#include "cmd/views/exec_summary.h"
+#include "cmd/views/exec_output.h"
+#include "cmd/views/exec_progress.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/cp/copy.h"
 #include "plans/session/known_pods.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 #include "providers/tar/remote_texts.h"
 
 namespace podctl {

@@ -1,7 +1,7 @@
 // podctl exec: a command on some or all workers of a pod.
 #pragma once
 
-#include "plans/fleet/exec/options.h"
+#include "plans/fleet/exec/request.h"
 
 namespace podctl {
 

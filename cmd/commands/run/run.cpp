@@ -1,4 +1,6 @@
 // podctl run: a job of the spec, on its pod's workers or on this machine.
+#include "cmd/commands/run/run.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +12,9 @@
 #include "cmd/commands/commands.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/pod_rounds.h"
-#include "cmd/commands/run/options.h"
 #include "cmd/context.h"
 #include "cmd/reporter.h"
-#include "cmd/views/job_view.h"
+#include "cmd/views/jobs_view.h"
 #include "cmd/views/launch_view.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/run/supervise.h"
@@ -21,9 +22,9 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/session/known_pods.h"
-#include "plans/spec/near_words.h"
+#include "plans/spec/names.h"
 #include "providers/base/text.h"
-#include "providers/os/become.h"
+#include "providers/os/child.h"
 #include "providers/os/this_process.h"
 
 namespace podctl {

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
+
+#include "plans/engine/kind.h"
 
 namespace podctl {
 namespace {
@@ -41,6 +44,56 @@ std::vector<std::string> FindOtherwise(const std::vector<Stake>& stakes,
     std::sort(all.begin() + first, all.end());
   }
   return all;
+}
+
+namespace {
+
+// `derived` from the payload may know less: a reference to what the file does not hold.
+bool IsSameLine(const AttributeChange& shown, const AttributeChange& derived) {
+  if (shown.path != derived.path || shown.before) return false;
+  if (!derived.known || (derived.sensitive && !shown.known)) return true;
+  if (!shown.known || shown.sensitive != derived.sensitive) return false;
+  return derived.sensitive || shown.after == derived.after;
+}
+
+std::string CompareLines(const Change& change, const std::vector<AttributeChange>& derived) {
+  const std::vector<AttributeChange>& shown = change.attributes;
+  for (std::size_t i = 0; i < std::max(shown.size(), derived.size()); ++i) {
+    if (i < shown.size() && i < derived.size() && IsSameLine(shown[i], derived[i])) continue;
+    const bool said = i < shown.size() && (i >= derived.size() || shown[i].path <= derived[i].path);
+    return fmt::format("what it shows of {} is not what it does: {}", change.address,
+                       said ? shown[i].path : derived[i].path);
+  }
+  return {};
+}
+
+std::string CheckChange(const Change& change, bool has_prior, const ReferenceLookup& lookup) {
+  const bool acts_on_there =
+      change.begun || change.verb == Verb::kUpdate || IsReplace(change) || IsDelete(change);
+  if (!has_prior && acts_on_there) {
+    return fmt::format("it acts on {}, which no state knew when it was made", change.address);
+  }
+  const bool told = change.verb == Verb::kCreate && !change.begun;
+  return told ? CompareLines(change, change.payload.kind()->ShownOf(change, lookup)) : "";
+}
+
+}  // namespace
+
+std::string WhyShownOtherwise(const SavedPlan& saved, Kinds kinds) {
+  // What references could be read from when the plan was made.
+  std::map<Address, Value> published;
+  for (const Kind* kind : kinds) published.merge(kind->PublishedThen(saved.plan, saved.stakes));
+  const ReferenceLookup lookup = [&](const Address& of) -> const Value* {
+    const auto found = published.find(of);
+    return found == published.end() ? nullptr : &found->second;
+  };
+  for (const Change& change : saved.plan.changes) {
+    if (std::string problem = CheckChange(change, saved.prior.has_value(), lookup);
+        !problem.empty()) {
+      return problem;
+    }
+  }
+  return {};
 }
 
 }  // namespace podctl

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plans/engine/kind.h"
+#include "plans/engine/plan_file.h"
 #include "plans/engine/plan_file/secrets.h"
 
 namespace podctl {
@@ -18,5 +19,13 @@ std::vector<Stake> TakeStakes(const Plan& plan, const State& state, const Observ
 std::vector<std::string> FindOtherwise(const std::vector<Stake>& stakes,
                                        const Observation& observation, const SecretKey& key,
                                        Kinds kinds);
+
+// Whether a saved plan does what it shows: for the reader the file holds lines beside the action
+// that is carried out, and who alters one need not alter the other. Pure.
+
+// What speaks against it, a clause that names the address; "": nothing. Of what is made, all lines
+// have to be those that its action gives. What is changed or replaced was compared with a node
+// that is not in the file: for that the seal stands, so it needs a state.
+std::string WhyShownOtherwise(const SavedPlan& saved, Kinds kinds);
 
 }  // namespace podctl

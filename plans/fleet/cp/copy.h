@@ -1,27 +1,70 @@
 // One copy of files between this machine and workers of a pod. Shows nothing.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "plans/fleet/cp/archive_feed.h"
-#include "plans/fleet/cp/ends.h"
 #include "plans/fleet/cp/received_files.h"
+#include "plans/fleet/exec/exec.h"
 #include "plans/fleet/exec/outcome.h"
-#include "plans/fleet/exec/watcher.h"
-#include "plans/fleet/stops.h"
 #include "plans/fleet/worker_round.h"
+#include "providers/base/error.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
+#include "providers/ssh/transport.h"
 #include "providers/tar/archive.h"
 #include "providers/tar/asked_names.h"
 
 namespace podctl {
+
+// A tar archive as what all workers read, each at its own pace.
+
+class ArchiveFeed final : public ssh::InputFeed {
+ public:
+  explicit ArchiveFeed(tar::Archive& archive) : archive_(archive) {}  // lent
+  std::size_t Read(std::uint64_t offset, char* bytes, std::size_t size) override {
+    const std::size_t got = archive_.Read(offset, bytes, size);
+    sent_ += got;
+    return got;
+  }
+  bool EndsAt(std::uint64_t offset) override { return offset >= archive_.size(); }
+  void Listen(std::function<void()>) override {}  // all of it is there
+  std::uint64_t sent() const { return sent_; }
+
+ private:
+  tar::Archive& archive_;
+  std::atomic<std::uint64_t> sent_{0};
+};
+
+// What the words of `podctl cp SRC… DST` mean: which of them lie on a pod's workers.
+
+struct CopyPlan {
+  bool upload = false;               // from here to the workers; else from them
+  std::string pod;                   // without "pod."
+  std::string workers;               // as WorkerSelection reads them; empty: none were named
+  std::vector<std::string> sources;  // local paths, or remote ones without their pod
+  std::string destination;           // likewise; empty: the home folder
+};
+
+// "research:~/x", "research/0,2-3:x", "pod.research:". A word is a local path when what stands
+// before its first colon cannot name workers: "./a:b", "/tmp/a:b".
+struct RemotePath {
+  std::string pod;
+  std::string workers;
+  std::string path;
+};
+std::optional<RemotePath> ReadRemotePath(std::string_view word);
+
+// `workers`: of --worker; may be empty. kInvalidArgument says what to write in place of it.
+Result<CopyPlan> ReadCopy(const std::vector<std::string>& words, const std::string& workers);
 
 struct CopyReport {
   bool upload = false;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plans/fleet/exec/output_sink.h"
+#include "plans/fleet/exec/output_store.h"
 #include "providers/tar/unpacker.h"
 
 namespace podctl {

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <thread>
 
-#include "plans/fleet/farewell_limit.h"
+#include "plans/fleet/worker_round.h"
 
 namespace podctl {
 namespace {

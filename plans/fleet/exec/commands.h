@@ -7,10 +7,10 @@
 #include <optional>
 #include <stop_token>
 
+#include "plans/fleet/exec/exec.h"
 #include "plans/fleet/exec/outcome.h"
-#include "plans/fleet/exec/output_sink.h"
-#include "plans/fleet/exec/watcher.h"
-#include "plans/fleet/stops.h"
+#include "plans/fleet/exec/output_store.h"
+#include "plans/fleet/worker_round.h"
 #include "providers/os/clock.h"
 #include "providers/ssh/transport.h"
 

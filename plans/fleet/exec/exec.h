@@ -4,22 +4,34 @@
 
 #include <chrono>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <vector>
 
-#include "plans/fleet/exec/choice.h"
-#include "plans/fleet/exec/gather.h"
-#include "plans/fleet/exec/last_run.h"
 #include "plans/fleet/exec/outcome.h"
-#include "plans/fleet/exec/output_folder.h"
+#include "plans/fleet/exec/output_store.h"
+#include "plans/fleet/exec/record.h"
+#include "plans/fleet/exec/request.h"
 #include "plans/fleet/exec/standard_input.h"
-#include "plans/fleet/exec/variables.h"
-#include "plans/fleet/exec/watcher.h"
-#include "plans/fleet/stops.h"
+#include "plans/fleet/worker_round.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl {
+
+// Who sees commands while they run on many workers: what the transport tells, and between what.
+
+class ExecWatcher : public ssh::Observer {
+ public:
+  // Before anything else; both are lent until OnEnd. `unheard` is to be asked to stop when nobody
+  // takes what is told any more: `podctl exec POD -- yes | head -1` ends as `ssh HOST yes | head
+  // -1` does.
+  virtual void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) = 0;
+  // Some 20 times a second, on a thread of its own.
+  virtual void Tick() = 0;
+  virtual void OnEnd() = 0;  // after everything else
+};
 
 class ExecRun {
  public:

@@ -7,16 +7,22 @@
 // memory, what is more in a scratch file. One thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "plans/fleet/exec/record.h"
+#include "providers/base/error.h"
+#include "providers/os/file_system.h"
 #include "providers/os/spill_file.h"
+#include "providers/ssh/transport.h"
 
 namespace podctl {
 
@@ -76,6 +82,94 @@ class OutputStore {
   std::uint64_t in_memory_ = 0;
   mutable std::string buffer_;            // of Piece
   mutable std::optional<Error> trouble_;  // a read can fail as well
+};
+
+// What becomes of the bytes that commands write on the workers: shown line by line, gathered, or
+// written to files.
+
+class OutputSink {
+ public:
+  virtual ~OutputSink() = default;
+  // As they come: pieces of any length, of one stream in their order.
+  virtual void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) = 0;
+  // Once for each job; nothing of it comes afterwards.
+  virtual void OnEnd(std::size_t job, const ssh::WorkerResult& result) = 0;
+  // Why not everything could be kept; nullopt: it could.
+  virtual std::optional<Error> trouble() const = 0;
+};
+
+// Two sinks that take the same. Lent.
+class SinkPair final : public OutputSink {
+ public:
+  SinkPair(OutputSink& first, OutputSink& second) : first_(first), second_(second) {}
+  void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override {
+    first_.OnBytes(job, stream, bytes);
+    second_.OnBytes(job, stream, bytes);
+  }
+  void OnEnd(std::size_t job, const ssh::WorkerResult& result) override {
+    first_.OnEnd(job, result);
+    second_.OnEnd(job, result);
+  }
+  std::optional<Error> trouble() const override {
+    return first_.trouble() ? first_.trouble() : second_.trouble();
+  }
+
+ private:
+  OutputSink& first_;
+  OutputSink& second_;
+};
+
+// --output-dir: the outputs of the workers as files, and results.json beside them.
+//
+//   research-3.out, research-3.err    what worker 3 wrote, byte by byte; made when its command ran
+//   results.json                      what came of it (record.h), whole at any moment, also after
+//                                     a power cut
+//
+// results.json is there from the beginning, says what is known so far, and is what --retry-failed
+// reads: a run that was killed left it behind too.
+
+class OutputFolder final : public OutputSink {
+ public:
+  enum class Found { kRefuse, kReplace };  // what to do about results that are there already
+
+  // Makes the folder. kAlreadyExists for one that holds anything, unless it is to be replaced: then
+  // the files of these jobs and results.json are, and others stay. `jobs` and `files` are lent.
+  static Result<std::unique_ptr<OutputFolder>> Open(const std::vector<ssh::Job>& jobs,
+                                                    FileSystem& files, const std::string& path,
+                                                    Found found);
+
+  void OnBytes(std::size_t job, ssh::Stream stream, std::string_view bytes) override;
+  void OnEnd(std::size_t job, const ssh::WorkerResult& result) override;
+  std::optional<Error> trouble() const override { return trouble_; }
+
+  // Names the files of a worker in its entry; empty where the command never ran.
+  void Name(std::size_t job, WorkerEntry& entry) const;
+  // Replaces results.json.
+  void Save(const ExecRecord& record);
+
+  static std::string RecordPath(const std::string& folder) { return folder + "/results.json"; }
+
+ private:
+  struct File {
+    std::string name;
+    std::string pending;  // not written yet
+    bool made = false;
+  };
+  struct Worker {
+    File out;
+    File err;
+  };
+
+  OutputFolder(const std::vector<ssh::Job>& jobs, FileSystem& files, std::string path);
+  void Write(File& file);
+  void WriteAll();
+  void Fail(const Error& error);
+
+  FileSystem& files_;  // of results.json
+  const std::string path_;
+  std::vector<Worker> workers_;
+  std::size_t pending_ = 0;  // bytes, of all files
+  std::optional<Error> trouble_;
 };
 
 }  // namespace podctl

@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "plans/fleet/farewell_limit.h"
 #include "plans/fleet/run/start_gate.h"
-#include "providers/base/exit_code.h"
+#include "plans/fleet/worker_round.h"
+#include "providers/base/error.h"
 
 namespace podctl {
 namespace {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "plans/fleet/exec/exec.h"
 #include "plans/fleet/exec/outcome.h"
-#include "plans/fleet/exec/watcher.h"
-#include "plans/fleet/stops.h"
+#include "plans/fleet/worker_round.h"
 #include "plans/jobs/heartbeat.h"
 #include "plans/jobs/restart.h"
 #include "providers/os/clock.h"

@@ -9,16 +9,16 @@
 #include <set>
 #include <utility>
 
-#include "plans/fleet/cp/archive_feed.h"
+#include "plans/fleet/cp/copy.h"
 #include "plans/jobs/command_text.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 #include "providers/tar/archive.h"
 #include "providers/tar/remote_texts.h"
 #include "providers/workers/drain.h"
 #include "providers/workers/jobs.h"
 #include "providers/workers/runs.h"
-#include "providers/workers/words.h"
+#include "providers/workers/shell.h"
 
 namespace podctl {
 namespace {

@@ -11,7 +11,6 @@
 #include "plans/fleet/jobs.h"
 #include "plans/fleet/run/attempt.h"
 #include "plans/fleet/run/prepare.h"
-#include "plans/fleet/stops.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/jobs/launch.h"
 #include "plans/jobs/restart.h"

@@ -5,7 +5,7 @@
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "state/record_codec.h"
-#include "state/record_json.h"
+#include "state/state_json.h"
 
 namespace podctl {
 namespace {

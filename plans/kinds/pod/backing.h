@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "plans/engine/kind.h"
-#include "plans/engine/plan_options.h"
+#include "plans/engine/planner.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "plans/engine/change.h"
+#include "plans/engine/payload.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
+#include "providers/base/value.h"
 #include "providers/provider.h"
 
 namespace podctl {
@@ -42,5 +44,19 @@ inline std::string PodNameOf(const Address& address) {
   if (address.kind == kPodKind) return address.name;
   return address.kind == kStepKind ? address.name.substr(0, address.name.find('.')) : "";
 }
+
+// What becomes of a pod, as far as its steps have to know it.
+
+// Lent while a plan is made. There are none of a pod on which no step can run.
+struct PodFacts {
+  Payload change;  // the pod's PodChange
+  NodeName node;
+  const PodRecord* record = nullptr;
+  // As the service has it; nullptr when it is about to be made: every step runs, and the runtime
+  // starts with the new metadata by itself.
+  const Value* seen = nullptr;
+  bool replaced = false;
+  bool changes_flags = false;  // the metadata entry that tpu-runtime reads when it starts
+};
 
 }  // namespace podctl

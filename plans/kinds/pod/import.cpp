@@ -7,8 +7,8 @@
 #include <cctype>
 #include <utility>
 
-#include "plans/kinds/pod/bookkeeping.h"
 #include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"

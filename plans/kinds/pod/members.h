@@ -2,7 +2,6 @@
 #pragma once
 
 #include "plans/engine/plan_file/archive.h"
-#include "plans/engine/plan_file/places.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"

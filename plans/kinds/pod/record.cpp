@@ -3,7 +3,7 @@
 #include "providers/base/text.h"
 #include "providers/gcp/place_names.h"
 #include "state/record_codec.h"
-#include "state/record_json.h"
+#include "state/state_json.h"
 
 namespace podctl {
 

@@ -12,7 +12,7 @@
 #include "providers/base/value.h"
 #include "state/address.h"
 #include "state/record.h"
-#include "state/records_of.h"
+#include "state/state.h"
 
 namespace podctl {
 

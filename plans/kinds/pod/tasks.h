@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "plans/engine/operation_wait.h"
 #include "plans/engine/task.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/spec.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "plans/engine/plan_options.h"
+#include "plans/engine/planner.h"
 #include "plans/kinds/pod/spec.h"
 #include "state/state.h"
 #include "state/store.h"

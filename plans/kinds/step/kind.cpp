@@ -9,13 +9,11 @@
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/step/change.h"
-#include "plans/kinds/step/members.h"
 #include "plans/kinds/step/plan.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/shown.h"
-#include "plans/kinds/step/words.h"
 #include "plans/spec/local_files.h"
-#include "providers/base/worker_names.h"
+#include "providers/base/worker_selection.h"
 
 namespace podctl {
 

@@ -6,7 +6,6 @@
 
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/diff.h"
-#include "plans/kinds/pod/facts.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -19,7 +18,7 @@
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
-#include "providers/gcp/accelerator_catalog.h"
+#include "providers/gcp/offered_types.h"
 
 namespace podctl {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "state/address.h"
-#include "state/records_of.h"
+#include "state/state.h"
 
 namespace podctl {
 

@@ -1,11 +1,17 @@
 #include "plans/kinds/step/shown.h"
 
+#include <fmt/format.h>
+
 #include <set>
 #include <string>
+#include <utility>
 
 #include "plans/engine/overlay.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/step/change.h"
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+#include "providers/base/worker_selection.h"
 
 namespace podctl {
 namespace {
@@ -94,6 +100,114 @@ ShownSides SidesOfStep(const Change& change, const State& state) {
   if (known != nullptr) sides.before = ObjectOf(address, *known);
   sides.after = StepAfter(address, *AsStep(change), known);
   return sides;
+}
+
+namespace {
+
+// On how many workers the steps of a plan will run, each worker counted once.
+struct StepReach {
+  std::size_t workers = 0;
+  bool known = true;  // false: of some pod that is yet to be made it is not
+};
+
+StepReach ReachOfSteps(const Plan& plan) {
+  StepReach reach;
+  std::set<std::pair<std::string, int>> workers;
+  for (const Change& change : plan.changes) {
+    const StepChange* run = AsStep(change);
+    if (run == nullptr) continue;
+    const std::string pod = PodNameOf(change.address);
+    if (run->workers) {
+      for (int worker : *run->workers) workers.emplace(pod, worker);
+    } else if (run->expected_workers > 0) {
+      for (std::size_t i = 0; i < run->expected_workers; ++i) {
+        workers.emplace(pod, static_cast<int>(i));
+      }
+    } else {
+      reach.known = false;
+    }
+  }
+  reach.workers = workers.size();
+  return reach;
+}
+
+std::string Headline(const StepChange& run, std::string_view verb) {
+  const std::size_t count = run.workers ? run.workers->size() : run.expected_workers;
+  if (count == 0) return fmt::format("{} on every worker (how many is known after apply)", verb);
+  return fmt::format("{} on {}", verb, Plural(count, "worker"));
+}
+
+// "workers 0-3"; `all` where they are not known.
+std::string Where(const StepChange& run, std::string_view all) {
+  if (run.workers) {
+    return fmt::format("{} {}", run.workers->size() == 1 ? "worker" : "workers",
+                       FormatWorkers(*run.workers, run.per_slice));
+  }
+  return run.workers_by_slice.empty() ? std::string(all) : "workers " + run.workers_by_slice;
+}
+
+std::vector<std::string> BodyOfScript(const StepChange& run, const std::string& where) {
+  std::vector<std::string> body = {"on " + where};
+  for (const StepFile& file : run.step.files) {
+    body.push_back(fmt::format("copy {} to {}", file.source, file.destination));
+  }
+  for (const auto& [name, value] : run.step.env) {
+    body.push_back(fmt::format("with {}={}", name,
+                               run.sensitive ? "(sensitive value)" : ShortJson(Value(value))));
+  }
+  if (run.sensitive) body.emplace_back("| (sensitive script)");
+  return body;
+}
+
+}  // namespace
+
+ChangeWords WordsOfStep(const Change& change) {
+  const StepChange& run = *AsStep(change);
+  ChangeWords words;
+  words.title = change.address.Text();
+  words.workers = run.workers;
+  const std::string where = Where(run, "all workers");
+  const std::string on = " on " + Where(run, "every worker");
+  switch (run.step.kind) {
+    case Step::Kind::kRestartRuntime:
+      words.headline = Headline(run, "will restart tpu-runtime");
+      words.action = "restart tpu-runtime" + on;
+      words.doing = "Restarting tpu-runtime";
+      words.still = "Still restarting";
+      words.done = "Restart complete";
+      words.body = {"systemctl restart tpu-runtime, then verified as active, on " + where};
+      return words;
+    case Step::Kind::kReadiness:
+      words.headline = Headline(run, "will check for readiness");
+      words.action = "check for readiness" + on;
+      words.doing = "Checking for readiness";
+      words.still = "Still checking";
+      words.done = "Check complete";
+      words.body = {fmt::format("look over {}; nothing is changed there", where)};
+      return words;
+    case Step::Kind::kRequestXrt:
+      words.body = {fmt::format("ask the runtime on {} for XRT {}", where, run.step.script)};
+      break;
+    case Step::Kind::kScript:
+      words.body = BodyOfScript(run, where);
+      if (!run.sensitive) words.script = run.step.script;
+      break;
+  }
+  words.headline = Headline(run, "will run");
+  words.action = "run" + on;
+  words.doing = "Running";
+  words.still = "Still running";
+  words.done = "Step complete";
+  return words;
+}
+
+std::string SummaryOfSteps(const Plan& plan) {
+  const std::size_t steps = plan.Counts().steps;
+  if (steps == 0) return {};
+  const StepReach reach = ReachOfSteps(plan);
+  return fmt::format(
+      "Bootstrap: {} to run on {}.", Plural(steps, "step"),
+      reach.known ? Plural(reach.workers, "worker") : std::string("workers known after apply"));
 }
 
 }  // namespace podctl

@@ -15,7 +15,6 @@
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
 #include "providers/base/worker_selection.h"
 
 namespace podctl {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "plans/engine/plan_file/archive.h"
-#include "plans/engine/plan_file/places.h"
 #include "plans/kinds/training_job/plan.h"
 #include "plans/kinds/training_job/reader.h"
 #include "plans/kinds/training_job/record.h"

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <utility>
 
-#include "plans/kinds/training_job/accelerators.h"
 #include "plans/kinds/training_job/requests.h"
 #include "plans/spec/names.h"
 

@@ -1,5 +1,5 @@
 // Reads `trainingJobs`: jobs in the manner of Caliban, checked against its grammar and its tables
-// (plans/kinds/training_job/accelerators.h).
+// (plans/kinds/training_job/requests.h).
 #pragma once
 
 #include <optional>

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "plans/engine/operation_wait.h"
+#include "plans/engine/task.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
 #include "plans/kinds/training_job/spec.h"

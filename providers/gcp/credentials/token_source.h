@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "providers/base/error.h"
-#include "providers/gcp/credentials/secret.h"
 #include "providers/http/transport.h"
 #include "providers/os/clock.h"
 #include "providers/os/environment.h"
@@ -17,6 +16,19 @@
 #include "providers/os/process.h"
 
 namespace podctl::gcp {
+
+// Text that does not get into messages by accident: it can be read on purpose only.
+
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string text) : text_(std::move(text)) {}
+  const std::string& Reveal() const { return text_; }
+  friend bool operator==(const Secret&, const Secret&) = default;
+
+ private:
+  std::string text_;
+};
 
 // How credentials reach the world. All are lent, and must outlive who holds this.
 struct CredentialDoors {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cmd/views/gather_view.h"
-#include "cmd/views/unified_diff.h"
+#include "cmd/views/text_diff.h"
 #include "tests/support/golden.h"
 
 namespace podctl {

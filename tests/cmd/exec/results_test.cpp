@@ -12,10 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "plans/fleet/exec/choice.h"
-#include "plans/fleet/exec/last_run.h"
-#include "plans/fleet/exec/output_folder.h"
+#include "plans/fleet/exec/output_store.h"
 #include "plans/fleet/exec/record.h"
+#include "plans/fleet/exec/request.h"
 #include "tests/support/fake_file_system.h"
 #include "tests/support/golden.h"
 

@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "cmd/views/exec_desk.h"
 #include "cmd/views/exec_output.h"
 #include "cmd/views/exec_progress.h"
-#include "cmd/views/exec_summary.h"
 #include "providers/base/json.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/golden.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cmd/views/run_summary.h"
+#include "cmd/views/launch_view.h"
 #include "plans/fleet/run/prepare.h"
 #include "plans/fleet/run/start_gate.h"
 #include "tests/support/golden.h"

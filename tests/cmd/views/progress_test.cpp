@@ -1,6 +1,4 @@
 // What is seen during an apply: plain lines in a log, live lines on a terminal.
-#include "cmd/views/progress.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "cmd/interrupt.h"
+#include "cmd/views/apply_view.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/step/change.h"
 #include "providers/bootstrap/step_runner.h"

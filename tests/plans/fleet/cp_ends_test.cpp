@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plans/fleet/cp/ends.h"
+#include "plans/fleet/cp/copy.h"
 
 namespace podctl {
 namespace {

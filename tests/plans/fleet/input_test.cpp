@@ -12,8 +12,8 @@
 #include <mutex>
 #include <string>
 
+#include "plans/fleet/exec/request.h"
 #include "plans/fleet/exec/standard_input.h"
-#include "plans/fleet/exec/variables.h"
 #include "providers/os/process.h"
 
 namespace podctl {

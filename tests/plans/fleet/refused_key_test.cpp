@@ -1,8 +1,7 @@
 // What a node tells of a key that its workers refuse.
-#include "plans/fleet/refused_key.h"
-
 #include <gtest/gtest.h>
 
+#include "plans/fleet/pod_target.h"
 #include "tests/support/fake_provider.h"
 
 namespace podctl {

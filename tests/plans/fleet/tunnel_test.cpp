@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "plans/fleet/tunnel/browser.h"
-#include "plans/fleet/tunnel/door.h"
+#include "plans/fleet/tunnel/tunnels.h"
 #include "plans/fleet/tunnel/wanted.h"
 #include "plans/kinds/pod/spec.h"
 #include "tests/support/fake_clock.h"

@@ -14,7 +14,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/devices.h"
-#include "plans/spec/launcher_rules.h"
+#include "plans/spec/job_reader.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/base/json.h"

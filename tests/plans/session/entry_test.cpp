@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plans/kinds/pod/spec.h"
-#include "plans/session/google_login.h"
+#include "plans/session/os_login.h"
 #include "tests/plans/session/session_desk.h"
 #include "tests/providers/gcp/fake_gcloud.h"
 #include "tests/support/fake_transport.h"

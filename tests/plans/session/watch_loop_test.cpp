@@ -1,11 +1,10 @@
 // The rhythm of `podctl watch`, on a clock that moves only when it sleeps.
-#include "plans/session/watch_loop.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "plans/session/watch.h"
 #include "tests/support/fake_clock.h"
 
 namespace podctl {

@@ -1,6 +1,4 @@
 // What `podctl watch` does of a plan, and what it leaves.
-#include "plans/session/watch_policy.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "plans/kinds/pod/record.h"
+#include "plans/session/watch.h"
 #include "plans/spec/loader.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"

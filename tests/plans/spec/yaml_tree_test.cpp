@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plans/spec/pods_cut.h"
+#include "plans/spec/spec_writer.h"
 
 namespace podctl {
 namespace {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "providers/base/text.h"
-#include "providers/base/worker_names.h"
 
 namespace podctl {
 namespace {

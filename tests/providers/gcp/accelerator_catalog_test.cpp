@@ -1,9 +1,9 @@
-#include "providers/gcp/accelerator_catalog.h"
-
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
+
+#include "providers/gcp/offered_types.h"
 
 namespace podctl::gcp {
 namespace {

@@ -1,8 +1,7 @@
-#include "providers/gcp/operation.h"
-
 #include <gtest/gtest.h>
 
 #include "providers/base/json.h"
+#include "providers/gcp/tpu_provider.h"
 
 namespace podctl::gcp {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
-#include "state/push.h"
 #include "state/state_json.h"
+#include "state/store.h"
 #include "tests/state/stores/bench.h"
 #include "tests/support/addresses.h"
 #include "tests/support/sample_state.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "plans/kinds/kinds.h"
-#include "state/lock_info.h"
+#include "state/store.h"
 #include "state/stores/local_store.h"
 #include "tests/state/stores/bench.h"
 #include "tests/support/golden.h"

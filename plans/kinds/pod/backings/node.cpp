@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "plans/kinds/pod/backings/survey.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/tasks.h"
@@ -136,6 +138,182 @@ Result<std::vector<WorkerAttributes>> NodeBacking::AskWorkers(Provider& provider
                                                               std::stop_token stop) const {
   return provider.Speaking(record.api_version)
       .GetGuestAttributes(NameOf(record), AttributesQuery(record.ssh), std::move(stop));
+}
+
+namespace {
+
+class NodeSurvey final : public KindSurvey {
+ public:
+  NodeSurvey(const SurveyQuestion& question, BackedPods pods)
+      : question_(question), pods_(std::move(pods)) {}
+
+  std::vector<Errand> Next(Observation* observation) override {
+    PodSurvey& seen = PodsIn(observation);
+    switch (round_++) {
+      case 0:
+        AskFirst();
+        break;
+      case 1:
+        AskForOperations(seen);
+        break;
+      case 2:
+        TakeCreates(&seen);
+        break;
+      default:
+        return {};
+    }
+    if (errands_.empty()) return Next(observation);
+    return std::exchange(errands_, {});
+  }
+
+ private:
+  // With what the state has under way in that zone, which nobody can know the end of now.
+  Error InZone(const Error& error, const std::string& cannot, const std::string& project,
+               const std::string& zone) const {
+    std::string hint = error.hint;
+    if (error.code != ErrorCode::kCancelled) {
+      const std::string pending = PendingHint(question_.state, project, zone, question_.flags);
+      if (!pending.empty()) hint += (hint.empty() ? "" : "\n") + pending;
+    }
+    return MakeError(error.code, fmt::format("{}: {}", cannot, error.message), hint);
+  }
+
+  template <typename Call, typename Take>
+  void Ask(Call call, Take take) {
+    errands_.push_back(MakeErrand(std::move(call), std::move(take)));
+  }
+
+  void List(const ZoneName& zone, ApiVersion version) {
+    ListAhead* ahead = version == ApiVersion::kV2 ? question_.ahead : nullptr;
+    Ask(
+        [=](Provider& provider, const std::stop_token& stop) {
+          return ahead != nullptr
+                     ? ahead->ListNodes(zone.first, zone.second, stop)
+                     : provider.Speaking(version).ListNodes(zone.first, zone.second, stop);
+        },
+        [this, zone](Result<std::vector<Value>>& nodes, PodSurvey* seen) -> Result<void> {
+          const auto& [project, place] = zone;
+          if (!nodes) {
+            return InZone(nodes.error(),
+                          fmt::format("cannot list the nodes of {} in {}", project, place), project,
+                          place);
+          }
+          for (Value& node : *nodes) {
+            NodeName name{project, place, NodeId(node)};
+            seen->nodes[std::move(name)] = std::move(node);
+          }
+          return {};
+        });
+  }
+
+  void LookUp(const std::string& name, const ZoneName& zone, ApiVersion version) {
+    Ask(
+        [=](Provider& provider, const std::stop_token& stop) {
+          return provider.Speaking(version).GetOperation(name, stop);
+        },
+        [this, name, zone](Result<Operation>& operation, PodSurvey* seen) -> Result<void> {
+          if (operation) {
+            seen->operations[name] = std::move(*operation);
+          } else if (operation.error().code != ErrorCode::kNotFound) {
+            return InZone(operation.error(), fmt::format("cannot look up {}", name), zone.first,
+                          zone.second);
+          }  // a forgotten operation: the list of nodes alone decides
+          return {};
+        });
+  }
+
+  void ListOperations(const ZoneName& zone, ApiVersion version) {
+    Ask(
+        [=](Provider& provider, const std::stop_token& stop) {
+          return provider.Speaking(version).ListOperations(zone.first, zone.second, stop);
+        },
+        [this](Result<std::vector<Operation>>& operations, PodSurvey*) -> Result<void> {
+          if (!operations) return {};  // not everybody may; the node itself tells in the end
+          std::move(operations->begin(), operations->end(), std::back_inserter(listed_));
+          return {};
+        });
+  }
+
+  void Get(const NodeName& name, ApiVersion version) {
+    Ask([=](Provider& provider,
+            const std::stop_token& stop) { return provider.Speaking(version).GetNode(name, stop); },
+        [this, name](Result<Value>& node, PodSurvey* seen) -> Result<void> {
+          if (node) {
+            seen->nodes[name] = std::move(*node);
+          } else if (node.error().code != ErrorCode::kNotFound) {
+            return InZone(node.error(), fmt::format("cannot look at {}", name.Resource()),
+                          name.project, name.zone);
+          }
+          return {};
+        });
+  }
+
+  // Everything there is, or only what an earlier run left open.
+  void AskFirst() {
+    const bool refresh = question_.refresh;
+    if (refresh) {
+      for (const auto& [zone, version] : ZonesOf(pods_)) List(zone, version);
+    }
+    const auto follow = [&](const std::optional<PendingAction>& pending, const NodeName& name,
+                            ApiVersion version) {
+      if (!pending) return;
+      if (!pending->operation.empty()) {
+        LookUp(pending->operation, ZoneName(name.project, name.zone), version);
+      }
+      if (!refresh) Get(name, version);
+    };
+    for (const PodRecord* record : pods_.known) {
+      follow(record->pending(), NameOf(*record), record->api_version);
+      for (const Object& deposed : record->deposed) {
+        follow(deposed.pending(), NameOf(*record, deposed), record->api_version);
+      }
+    }
+  }
+
+  // A create that was begun and whose node is not in the list: the list may lag behind, and a run
+  // that was killed before it heard the answer does not even know the operation's name.
+  void AskForOperations(const PodSurvey& seen) {
+    std::map<ZoneName, ApiVersion> zones;
+    for (const PodRecord* record : pods_.known) {
+      if (!IsUnheard(*record) || seen.Find(NameOf(*record)) != nullptr) continue;
+      missing_.push_back(record);
+      if (!IsUnanswered(*record)) continue;
+      ApiVersion& version = zones[{record->project, record->zone}];
+      version = std::max(version, record->api_version);
+    }
+    for (const auto& [zone, version] : zones) ListOperations(zone, version);
+  }
+
+  // What the node comes through tells what became of the request: it need not be guessed.
+  static bool IsUnanswered(const PodRecord& record) {
+    return record.pending()->operation.empty() && record.auxiliary.empty();
+  }
+
+  // After the operations: one that is done by now has left its node.
+  void TakeCreates(PodSurvey* seen) {
+    for (const PodRecord* record : missing_) {
+      Get(NameOf(*record), record->api_version);
+      if (!IsUnanswered(*record)) continue;
+      const Operation* newest = FindCreate(listed_, NameOf(*record), record->pending()->begun_at);
+      if (newest == nullptr) continue;
+      seen->begun[NameOf(*record)] = newest->name;
+      seen->operations[newest->name] = *newest;
+    }
+  }
+
+  const SurveyQuestion question_;
+  const BackedPods pods_;
+  int round_ = 0;
+  std::vector<Errand> errands_;
+  std::vector<const PodRecord*> missing_;
+  std::vector<Operation> listed_;  // a zone whose operations may not be listed has none
+};
+
+}  // namespace
+
+std::unique_ptr<KindSurvey> NodeBacking::Survey(const SurveyQuestion& question,
+                                                BackedPods pods) const {
+  return std::make_unique<NodeSurvey>(question, std::move(pods));
 }
 
 }  // namespace podctl

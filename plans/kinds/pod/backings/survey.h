@@ -8,7 +8,7 @@
 #include <string>
 
 #include "plans/engine/kind.h"
-#include "plans/engine/list_ahead.h"
+#include "plans/engine/observe.h"
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/refresh.h"
 #include "providers/provider.h"

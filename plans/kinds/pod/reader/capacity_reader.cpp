@@ -4,8 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <vector>
 
+#include "plans/kinds/pod/reader/node_fields.h"
+#include "plans/kinds/pod/spec.h"
 #include "plans/spec/names.h"
+#include "providers/gcp/queued_resource.h"
 
 namespace podctl {
 namespace {
@@ -79,6 +84,228 @@ void CapacityReader::Check(const YamlNode& pod, const std::string& context) {
     reader_.Error(*capacity->key, slot,
                   "`createBeforeDestroy` does not go together with `capacity`", "leave it out",
                   "While a node waits for room, its predecessor would hold what may be the last.");
+  }
+}
+
+namespace {
+
+using gcp::Term;
+using gcp::TermType;
+
+constexpr int kMostSlices = 256;
+constexpr const char* kQueued = "queuedResource";
+
+std::vector<std::string> MembersOf(const std::string& prefix) {
+  std::vector<std::string> names;
+  if (prefix.empty()) names.emplace_back("id");
+  for (const Term& term : gcp::QueuedTerms()) {
+    if (!term.path.starts_with(prefix)) continue;
+    const std::string_view rest = term.path.substr(prefix.size());
+    if (rest.find('.') == std::string_view::npos) names.emplace_back(rest);
+  }
+  return names;
+}
+
+std::vector<std::string> WordsOf(const Term& term) {
+  std::vector<std::string> words;
+  for (std::string_view rest = term.words; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    words.emplace_back(word);
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return words;
+}
+
+// "21600s": how the service writes a duration (google.protobuf.Duration as JSON).
+std::string Seconds(std::chrono::milliseconds duration) {
+  const auto count = duration.count();
+  if (count % 1000 == 0) return fmt::format("{}s", count / 1000);
+  return fmt::format("{}.{:03}s", count / 1000, count % 1000);
+}
+
+// 2026-11-22T08:00:00Z, as far as a slip is worth noticing; the service checks the rest.
+bool LooksLikeTime(std::string_view text) {
+  constexpr std::string_view kPattern = "dddd-dd-ddTdd:dd:dd";
+  if (text.size() <= kPattern.size()) return false;
+  for (std::size_t i = 0; i < kPattern.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (kPattern[i] == 'd' ? !digit : text[i] != kPattern[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void QueueReader::ReadQueuedResource(const YamlEntry& entry, const Slot& slot) {
+  QueuedSpec& queued = pod_.queued.emplace();
+  queued.terms = Value::EmptyMap();
+  const YamlNode& node = *entry.value;
+  if (node.kind == YamlNode::Kind::kNull) return;  // `queuedResource:`, on demand
+  if (node.is_scalar() && node.text.starts_with("projects/")) {
+    return reader_.Error(*entry.key, slot,
+                         "`queuedResource` as a name is written by the service and cannot be set",
+                         "leave it out, or ask for one: `queuedResource: {spot: true}`");
+  }
+  if (!reader_.ExpectMap(node, slot)) return;
+  ReadTerms(node, slot, "", false);
+  CheckTier(node, slot);
+}
+
+void QueueReader::ReadTerms(const YamlNode& node, const Slot& slot, const std::string& prefix,
+                            bool exclusive) {
+  const YamlEntry* first = nullptr;
+  for (const YamlEntry& entry : node.entries) {
+    const std::string& key = entry.key->text;
+    const Slot below = slot.Below(key);
+    if (prefix.empty() && key == "id") {
+      const auto id = reader_.ReadPlain(*entry.value, below);
+      if (id && CheckNodeId(reader_, *entry.value, below, *id)) pod_.queued->id = *id;
+      continue;
+    }
+    if (gcp::FindQueuedTerm(prefix + key) == nullptr) {
+      reader_.UnknownKey(*entry.key, slot.Path(), MembersOf(prefix));
+      continue;
+    }
+    if (exclusive && first != nullptr) {
+      reader_.Conflict(*entry.key, below,
+                       fmt::format("`{}` and `{}` exclude each other", first->key->text, key),
+                       *first->key, fmt::format("`{}` is set here", first->key->text));
+      continue;
+    }
+    first = &entry;
+    ReadTerm(entry, below, prefix + key);
+  }
+}
+
+void QueueReader::ReadTerm(const YamlEntry& entry, const Slot& slot, const std::string& path) {
+  const YamlNode& node = *entry.value;
+  const Term& term = *gcp::FindQueuedTerm(path);
+  Value& terms = pod_.queued->terms;
+  switch (term.type) {
+    case TermType::kTier:
+      if (!node.is_map()) {
+        if (reader_.ReadBool(node, slot).value_or(false)) terms.SetPath(path, true);
+        return;
+      }
+      terms.SetPath(path, true);
+      return ReadTerms(node, slot, path + ".", term.exclusive);
+    case TermType::kMessage:
+      if (reader_.ExpectMap(node, slot)) ReadTerms(node, slot, path + ".", term.exclusive);
+      return;
+    case TermType::kDuration:
+      if (const auto duration = reader_.ReadDuration(node, slot)) {
+        terms.SetPath(path, Seconds(*duration));
+      }
+      return;
+    case TermType::kTime: {
+      const auto text = reader_.ReadPlain(node, slot);
+      if (!text) return;
+      if (!LooksLikeTime(*text)) {
+        return reader_.Error(node, slot, fmt::format("{} is no moment", FoundWords(node)),
+                             "such as `2026-11-22T08:00:00Z`");
+      }
+      return terms.SetPath(path, *text);
+    }
+    case TermType::kFlag:
+      if (reader_.ReadBool(node, slot).value_or(false)) terms.SetPath(path, true);
+      return;
+    case TermType::kEnum:
+      if (const auto word = reader_.ReadWord(node, slot, WordsOf(term))) terms.SetPath(path, *word);
+      return;
+    case TermType::kText:
+      if (const auto text = reader_.ReadPlain(node, slot)) terms.SetPath(path, *text);
+      return;
+  }
+}
+
+void QueueReader::CheckTier(const YamlNode& queued, const Slot& slot) {
+  const YamlEntry* first = nullptr;
+  for (const YamlEntry& entry : queued.entries) {
+    const std::string& key = entry.key->text;
+    const Term* term = gcp::FindQueuedTerm(key);
+    if (term == nullptr || term->type != TermType::kTier) continue;
+    if (pod_.queued->terms.Find(key) == nullptr) continue;
+    if (first == nullptr) {
+      first = &entry;
+      continue;
+    }
+    reader_.Conflict(*entry.key, slot.Below(key),
+                     fmt::format("`{}` and `{}` exclude each other", first->key->text, key),
+                     *first->key, fmt::format("`{}` is set here", first->key->text));
+  }
+}
+
+void QueueReader::CheckVersion(const YamlNode& queued, const Slot& slot,
+                               const std::string& prefix) {
+  if (pod_.api_version.value_or(ApiVersion::kV2) == ApiVersion::kV2Alpha1) return;
+  for (const YamlEntry& entry : queued.entries) {
+    const std::string& key = entry.key->text;
+    const Term* term = gcp::FindQueuedTerm(prefix + key);
+    if (term == nullptr) continue;
+    if (term->version != ApiVersion::kV2) {
+      reader_.Error(*entry.key, slot.Below(key), fmt::format("only v2alpha1 has `{}`", key),
+                    "set `apiVersion: v2alpha1` for this pod");
+    } else if (entry.value->is_map()) {
+      CheckVersion(*entry.value, slot.Below(key), prefix + key + ".");
+    }
+  }
+}
+
+void QueueReader::CheckWorkload(const YamlNode& queued, const Slot& slot) {
+  const YamlEntry* workload = queued.Find(gcp::kWorkloadType);
+  if (workload == nullptr || pod_.queued->slices > 1) return;
+  reader_.Error(*workload->key, slot.Below(workload->key->text),
+                fmt::format("`{}` is about several slices", gcp::kWorkloadType),
+                "add `slices: 2` to the pod, or leave it out");
+}
+
+void QueueReader::ReadTimeouts(const YamlNode& node, const Slot& slot) {
+  if (!reader_.ExpectMap(node, slot)) return;
+  for (const YamlEntry& entry : node.entries) {
+    const std::string& key = entry.key->text;
+    std::optional<std::chrono::milliseconds>* timeout = key == "queue"    ? &pod_.queue_timeout
+                                                        : key == "create" ? &pod_.create_timeout
+                                                        : key == "boot"   ? &pod_.boot_timeout
+                                                                          : nullptr;
+    if (timeout == nullptr) {
+      reader_.UnknownKey(*entry.key, slot.Path(), {"queue", "create", "boot"});
+      continue;
+    }
+    *timeout = reader_.ReadDuration(*entry.value, slot.Below(key));
+    if (*timeout && (*timeout)->count() == 0) {
+      reader_.Error(*entry.value, slot.Below(key), fmt::format("`{}` cannot be zero", key),
+                    "leave it out for the usual time");
+    }
+  }
+}
+
+void QueueReader::Check(const YamlNode& pod, const std::string& context) {
+  if (const YamlEntry* slices = pod.Find("slices")) {
+    const Slot slot{context, "slices"};
+    const auto count = reader_.ReadInt(*slices->value, slot, 1, kMostSlices);
+    if (!pod_.queued && count.value_or(1) > 1) {
+      reader_.Error(*slices->key, slot, "`slices` needs a queued resource",
+                    "add `queuedResource: {}`");
+    } else if (pod_.queued) {
+      pod_.queued->slices = static_cast<int>(count.value_or(1));
+    }
+  }
+  if (!pod_.queued) return;
+  const YamlEntry& queued = *pod.Find(kQueued);
+  CheckVersion(*queued.value, {context, kQueued}, "");
+  CheckWorkload(*queued.value, {context, kQueued});
+  for (const char* terms : {"spot", "preemptible", "reserved"}) {
+    if (!pod_.node["schedulingConfig"][terms].AsBool()) continue;
+    const YamlEntry& scheduling = *pod.Find("schedulingConfig");
+    reader_.Conflict(
+        *scheduling.key, {context, "schedulingConfig"},
+        fmt::format("`schedulingConfig.{}` and `{}` exclude each other", terms, kQueued),
+        *queued.key, "a queued resource says itself on what terms capacity is given");
+  }
+  if (pod_.lifecycle.create_before_destroy) {
+    reader_.Error(*queued.key, {context, kQueued},
+                  "`createBeforeDestroy` does not go together with a queued resource",
+                  "leave it out", "Two requests would wait for the same capacity.");
   }
 }
 

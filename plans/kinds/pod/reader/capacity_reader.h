@@ -26,4 +26,28 @@ class CapacityReader {
   PodSpec& pod_;
 };
 
+// Reads what a pod says of waiting: `queuedResource`, `slices` and `timeouts`. What a queued
+// resource may be asked is told by the table in providers/gcp/queued_resource.h.
+
+class QueueReader {
+ public:
+  QueueReader(ValueReader& reader, PodSpec& pod) : reader_(reader), pod_(pod) {}
+
+  void ReadQueuedResource(const YamlEntry& entry, const Slot& slot);
+  void ReadTimeouts(const YamlNode& node, const Slot& slot);
+  // After all keys: `slices`, and what does not go together with a queued resource.
+  void Check(const YamlNode& pod, const std::string& context);
+
+ private:
+  void ReadTerms(const YamlNode& node, const Slot& slot, const std::string& prefix, bool exclusive);
+  void ReadTerm(const YamlEntry& entry, const Slot& slot, const std::string& path);
+  void CheckTier(const YamlNode& queued, const Slot& slot);
+  // That the pod's API version knows them all.
+  void CheckVersion(const YamlNode& queued, const Slot& slot, const std::string& prefix);
+  void CheckWorkload(const YamlNode& queued, const Slot& slot);
+
+  ValueReader& reader_;
+  PodSpec& pod_;
+};
+
 }  // namespace podctl

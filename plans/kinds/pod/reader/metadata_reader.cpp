@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "plans/spec/local_files.h"
 #include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
+#include "providers/base/encoding.h"
+#include "providers/base/ssh_key_lines.h"
+#include "providers/base/text.h"
+#include "providers/ssh/wire.h"
 
 namespace podctl {
 namespace {
@@ -189,6 +195,161 @@ void MetadataReader::Compose(const YamlNode& pod, const std::string& context) {
   if (pod_.runtime_env.empty()) return;
   pod_.metadata[key] = {ComposeRuntimeVariables(pod_.runtime_env), runtime_is_sensitive_,
                         from->key->Place()};
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 7> kTypes = {"ssh-ed25519",
+                                                    "ssh-rsa",
+                                                    "ecdsa-sha2-nistp256",
+                                                    "ecdsa-sha2-nistp384",
+                                                    "ecdsa-sha2-nistp521",
+                                                    "sk-ssh-ed25519@openssh.com",
+                                                    "sk-ecdsa-sha2-nistp256@openssh.com"};
+constexpr std::string_view kPrivate = "PRIVATE KEY";
+
+bool BeginsWithType(std::string_view text) {
+  return std::any_of(kTypes.begin(), kTypes.end(), [&](std::string_view type) {
+    return text.starts_with(type) && text.substr(type.size()).starts_with(' ');
+  });
+}
+
+// Where the key begins in "user:ssh-ed25519 …" and "ssh-ed25519 …"; npos where none does.
+std::size_t KeyBegin(std::string_view text) {
+  if (BeginsWithType(text)) return 0;
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos || !BeginsWithType(text.substr(colon + 1))) {
+    return std::string_view::npos;
+  }
+  return colon + 1;
+}
+
+// The blob says its type once more.
+bool IsWhole(const SshKeyLine& key) {
+  const auto blob = Base64Decode(key.blob);
+  if (!blob) return false;
+  ssh::WireReader wire(*blob);
+  const std::string_view type = wire.String();
+  return wire.ok() && type == key.type && !wire.rest().empty();
+}
+
+}  // namespace
+
+bool IsUserName(std::string_view name) {
+  return !name.empty() && name[0] != '-' && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  });
+}
+
+void PublishKeysReader::Read(const YamlNode& list, const Slot& slot) {
+  if (!reader_.ExpectList(list, slot)) return;
+  for (const YamlNodePtr& item : list.items) ReadItem(*item, slot);
+}
+
+void PublishKeysReader::Check(const YamlNode& pod, const std::string& context) {
+  const YamlEntry* ssh = pod.Find("ssh");
+  const YamlEntry* metadata = pod.Find("metadata");
+  if (ssh == nullptr || metadata == nullptr) return;
+  const YamlEntry* keys = ssh->value->Find("publishKeys");
+  const YamlEntry* written = metadata->value->Find(kSshKeys);
+  if (keys == nullptr || written == nullptr) return;
+  reader_.Conflict(*keys->key, {context + ".ssh", "publishKeys"},
+                   "`publishKeys` adds lines to `ssh-keys`, which the spec writes itself",
+                   *written->key, "`ssh-keys` is set here");
+}
+
+void PublishKeysReader::ReadItem(const YamlNode& item, const Slot& slot) {
+  if (item.is_map()) return ReadMap(item, slot);
+  // What stands here may be a private key, by mistake.
+  reader_.HideSource(item.text.find(kPrivate) != std::string::npos);
+  if (const auto text = reader_.ReadPlain(item, slot)) {
+    const std::string line(TrimBlanks(*text));
+    if (KeyBegin(line) != std::string::npos || line.find(kPrivate) != std::string::npos) {
+      TakeKey(item, slot, line, "", "");
+    } else {
+      ReadFile(item, slot, line, "");
+    }
+  }
+  reader_.HideSource(false);
+}
+
+void PublishKeysReader::ReadMap(const YamlNode& map, const Slot& slot) {
+  std::optional<std::string> path;
+  std::string user;
+  const YamlNode* file = nullptr;
+  for (const YamlEntry& entry : map.entries) {
+    const Slot below = slot.Below(entry.key->text);
+    if (entry.key->text == "file") {
+      file = entry.value.get();
+      path = reader_.ReadPlain(*entry.value, below);
+    } else if (entry.key->text == "user") {
+      user = reader_.ReadPlain(*entry.value, below).value_or("");
+      if (!IsUserName(user)) {
+        reader_.Error(*entry.value, below,
+                      fmt::format("{} is no user's name", FoundWords(*entry.value)),
+                      "letters, digits and - _ .");
+        return;
+      }
+    } else {
+      reader_.UnknownKey(*entry.key, slot.Path(), {"file", "user"});
+    }
+  }
+  if (file == nullptr) {
+    reader_.Error(map, slot, "this entry names no file", "{file: keys/carol.pub, user: carol}");
+  } else if (path) {
+    ReadFile(*file, slot.Below("file"), *path, user);
+  }
+}
+
+void PublishKeysReader::ReadFile(const YamlNode& at, const Slot& slot, const std::string& path,
+                                 const std::string& user) {
+  const auto text = ReadTextFile(reader_, files_, at, slot, PathFromSpec(at, path));
+  if (!text) return;
+  std::size_t number = 0;
+  std::size_t keys = 0;
+  for (const std::string& each : SplitLines(*text)) {
+    ++number;
+    const std::string line(TrimBlanks(each));
+    if (line.empty() || line.starts_with('#')) continue;
+    if (++keys; text->find(kPrivate) != std::string::npos) {
+      reader_.Error(at, slot, fmt::format("{} holds a private key", VisibleControls(path)),
+                    fmt::format("{}.pub", VisibleControls(path)));
+      return;
+    }
+    TakeKey(at, slot, line, user, fmt::format("line {} of {}", number, VisibleControls(path)));
+  }
+  if (keys == 0) {
+    reader_.Error(at, slot, fmt::format("{} holds no key", VisibleControls(path)));
+  }
+}
+
+void PublishKeysReader::TakeKey(const YamlNode& at, const Slot& slot, const std::string& line,
+                                const std::string& user, const std::string& where) {
+  const std::string what = where.empty() ? "this" : where;
+  const auto begin = KeyBegin(line);
+  std::string name = begin == 0 || begin == std::string::npos ? user : line.substr(0, begin - 1);
+  if (name.empty()) name = pod_.ssh.user;
+  const bool printable =
+      std::none_of(line.begin(), line.end(), [](unsigned char c) { return std::iscntrl(c) != 0; });
+  const auto key = begin == std::string::npos || !printable
+                       ? std::nullopt
+                       : ParseSshKeyLine("x:" + line.substr(begin));
+  if (!key || !IsWhole(*key)) {
+    reader_.Error(at, slot, fmt::format("{} is no public key", what),
+                  "USER:TYPE BASE64 COMMENT, as a .pub file has it after USER:");
+  } else if (name.empty()) {
+    reader_.Error(at, slot, fmt::format("{} does not say whose account it opens", what),
+                  where.empty() ? "write `USER:` before the key, or set `ssh.user`"
+                                : "{file: PATH, user: NAME}, or set `ssh.user`");
+  } else if (!IsUserName(name) || (!user.empty() && name != user)) {
+    reader_.Error(at, slot,
+                  IsUserName(name)
+                      ? fmt::format("{} is of `{}`, and `user` says `{}`", what, name, user)
+                      : fmt::format("{} begins with no user's name", what),
+                  "letters, digits and - _ .");
+  } else {
+    pod_.team_keys.push_back(name + ":" + line.substr(begin));
+  }
 }
 
 }  // namespace podctl

@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <limits>
 #include <utility>
 
-#include "plans/spec/near_words.h"
-#include "providers/base/split_words.h"
+#include "plans/kinds/pod/lineage_label.h"
+#include "plans/spec/names.h"
+#include "providers/base/text.h"
+#include "providers/gcp/offered_types.h"
+#include "providers/gcp/place_names.h"
+#include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
 namespace {
@@ -217,6 +223,287 @@ PathCheck CheckNodePath(std::string_view path) {
   }
   check.problem = fmt::format("a node has no `{}`", path);
   return check;
+}
+
+namespace {
+
+constexpr std::size_t kLongestDescription = 512;  // characters
+constexpr std::size_t kLongestLabelPart = 63;     // characters
+
+bool IsLower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::size_t Characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+bool HasReference(std::string_view text) {
+  return text.find("${") != std::string_view::npos;
+}
+
+// Of letters beyond ASCII only the service knows which are lower case.
+bool IsLabelText(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return IsLower(c) || IsDigit(c) || c == '_' || c == '-' || (c & 0x80) != 0;
+  });
+}
+
+std::string AsLabel(std::string_view text) {
+  std::string label;
+  for (char c : text) {
+    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    label += IsLabelText(std::string_view(&lower, 1)) ? lower : '-';
+  }
+  return label;
+}
+
+void CheckLabel(ValueReader& reader, const YamlEntry& entry, const Slot& slot,
+                const std::string& value) {
+  const std::string& key = entry.key->text;
+  const bool starts_well = !key.empty() && (IsLower(key[0]) || (key[0] & 0x80) != 0);
+  if (!starts_well || !IsLabelText(key) || Characters(key) > kLongestLabelPart) {
+    const std::string better = AsLabel(key);
+    const bool is_better = better != key && !better.empty() && IsLower(better[0]);
+    reader.Error(*entry.key, slot, fmt::format("{} is no label", FoundWords(*entry.key)),
+                 is_better ? fmt::format("did you mean `{}`?", better) : "",
+                 "A label begins with a lower-case letter and goes on with lower-case letters, "
+                 "digits, _ and -, 63 characters at most.");
+  }
+  if (HasReference(value)) return;
+  if (!IsLabelText(value) || Characters(value) > kLongestLabelPart) {
+    const std::string better = AsLabel(value);
+    reader.Error(*entry.value, slot,
+                 fmt::format("`{}` cannot have the value {}", key, FoundWords(*entry.value)),
+                 better != value ? fmt::format("did you mean `{}`?", better) : "",
+                 "A label's value consists of lower-case letters, digits, _ and -, 63 characters "
+                 "at most.");
+  }
+}
+
+void CheckLabels(ValueReader& reader, const YamlNode& pod, const std::string& context,
+                 const Value& node) {
+  const YamlEntry* labels = pod.Find("labels");
+  if (labels == nullptr || !labels->value->is_map()) return;
+  const Slot slot{context, "labels"};
+  for (const YamlEntry& entry : labels->value->entries) {
+    if (entry.key->text == kLineageLabel) {
+      reader.Error(*entry.key, slot.Below(entry.key->text),
+                   fmt::format("`{}` is podctl's own label", kLineageLabel), "",
+                   "It holds the lineage of the state that a node was made from. Give this label "
+                   "another name.");
+    }
+    const Value* value = node["labels"].Find(entry.key->text);
+    if (value != nullptr) CheckLabel(reader, entry, slot.Below(entry.key->text), value->AsString());
+  }
+  const std::size_t count = labels->value->entries.size();
+  if (count > kMostLabels) {
+    reader.Error(*labels->key, slot, fmt::format("{} labels", count),
+                 fmt::format("{} at most", kMostLabels));
+  }
+}
+
+bool IsOctet(std::string_view text) {
+  int number = 0;
+  const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc() && rest == text.data() + text.size() && number >= 0 && number <= 255 &&
+         IsDigit(text[0]) && text.size() <= 3;
+}
+
+bool IsIpv4(std::string_view text) {
+  for (int i = 0; i < 3; ++i) {
+    const auto dot = text.find('.');
+    if (dot == std::string_view::npos || !IsOctet(text.substr(0, dot))) return false;
+    text.remove_prefix(dot + 1);
+  }
+  return IsOctet(text);
+}
+
+void CheckTexts(ValueReader& reader, const YamlNode& pod, const std::string& context,
+                const Value& node) {
+  const std::string& description = node["description"].AsString();
+  if (Characters(description) > kLongestDescription && !HasReference(description)) {
+    reader.Error(*pod.Find("description")->key, {context, "description"},
+                 fmt::format("the description has {} characters", Characters(description)),
+                 fmt::format("{} at most", kLongestDescription));
+  }
+  const std::string& cidr = node["cidrBlock"].AsString();
+  if (cidr.empty() || HasReference(cidr)) return;
+  const auto slash = cidr.find('/');
+  const std::string_view address = std::string_view(cidr).substr(0, slash);
+  const std::string_view bits =
+      slash == std::string::npos ? "" : std::string_view(cidr).substr(slash + 1);
+  if (!IsIpv4(address) || bits != "29") {
+    reader.Error(*pod.Find("cidrBlock")->value, {context, "cidrBlock"},
+                 fmt::format("`{}` is no /29 block", cidr),
+                 IsIpv4(address) ? fmt::format("did you mean `{}/29`?", address)
+                                 : "such as `10.240.0.0/29`");
+  }
+}
+
+void CheckExclusive(ValueReader& reader, const YamlNode& pod, const std::string& context,
+                    std::string_view first, std::string_view second) {
+  const YamlEntry* a = pod.Find(first);
+  const YamlEntry* b = pod.Find(second);
+  if (a == nullptr || b == nullptr) return;
+  // Written one after the other: the later one is the problem.
+  if (a->key->offset > b->key->offset) std::swap(a, b);
+  reader.Conflict(*b->key, {context, b->key->text},
+                  fmt::format("`{}` and `{}` exclude each other", first, second), *a->key,
+                  fmt::format("`{}` is set here", a->key->text));
+}
+
+void CheckScheduling(ValueReader& reader, const YamlNode& pod, const std::string& context,
+                     const Value& node) {
+  const YamlEntry* scheduling = pod.Find("schedulingConfig");
+  if (scheduling == nullptr) return;
+  const YamlEntry* first = nullptr;
+  for (const YamlEntry& entry : scheduling->value->entries) {
+    const Value& value = node["schedulingConfig"][entry.key->text];
+    if (!value.AsBool()) continue;
+    if (first == nullptr) {
+      first = &entry;
+      continue;
+    }
+    reader.Conflict(
+        *entry.key, {context + ".schedulingConfig", entry.key->text},
+        fmt::format("`{}` and `{}` exclude each other", first->key->text, entry.key->text),
+        *first->key, fmt::format("`{}` is set here", first->key->text));
+  }
+}
+
+// Whether some key of the pod is this one misspelled, which has been reported: then "is missing"
+// would only repeat it.
+bool IsMisspelled(const YamlNode& pod, const std::string& wanted) {
+  constexpr std::size_t kMostKeys = 200;  // more than a pod has: no need to look at each
+  if (pod.entries.size() > kMostKeys) return false;
+  return std::any_of(pod.entries.begin(), pod.entries.end(), [&](const YamlEntry& entry) {
+    return gcp::FindNodeField(entry.key->text) == nullptr &&
+           SuggestWord(entry.key->text, {wanted}) == wanted;
+  });
+}
+
+void CheckAccelerator(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
+                      const std::string& context, const Value& node) {
+  const YamlEntry* type = pod.Find("acceleratorType");
+  const YamlEntry* config = pod.Find("acceleratorConfig");
+  if (type == nullptr && config == nullptr) {
+    if (IsMisspelled(pod, "acceleratorType") || IsMisspelled(pod, "acceleratorConfig")) return;
+    reader.Error(key, {context, ""}, "no TPU is asked for",
+                 "set `acceleratorType`, such as `v3-8`");
+    return;
+  }
+  CheckExclusive(reader, pod, context, "acceleratorType", "acceleratorConfig");
+  if (config != nullptr && config->value->is_map()) {
+    for (const char* member : {"type", "topology"}) {
+      if (config->value->Find(member) != nullptr) continue;
+      reader.Error(*config->key, {context, "acceleratorConfig"},
+                   fmt::format("`acceleratorConfig` lacks `{}`", member),
+                   "such as {type: V4, topology: 2x2x2}");
+    }
+  }
+  const std::string& name = node["acceleratorType"].AsString();
+  if (name.empty() || HasReference(name) || gcp::FindAccelerator(name)) return;
+  const std::string near = gcp::NearestAccelerator(name);
+  reader.Warn(*type->value, {context, "acceleratorType"}, fmt::format("{} is unknown", name),
+              near.empty() ? "" : "near: " + near,
+              "podctl does not know this accelerator type; it is sent as it is.");
+}
+
+// What only v2alpha1 has, in the map of the node or of a message in it. `prefix`: "",
+// "schedulingConfig.", "dataDisks[].".
+void CheckVersion(ValueReader& reader, const YamlNode& map, const std::string& context,
+                  const std::string& prefix) {
+  constexpr const char* kFix = "set `apiVersion: v2alpha1` for this pod";
+  for (const YamlEntry& entry : map.entries) {
+    const std::string& key = entry.key->text;
+    const gcp::Field* field =
+        key.find('.') == std::string::npos ? gcp::FindNodeField(prefix + key) : nullptr;
+    if (field == nullptr || field->field_class == gcp::FieldClass::kOutputOnly) continue;
+    const Slot slot{context, key};
+    const YamlNode& value = *entry.value;
+    if (field->version != ApiVersion::kV2) {
+      reader.Error(*entry.key, slot, fmt::format("only v2alpha1 has `{}`", key), kFix);
+    } else if (field->type == gcp::FieldType::kMessage && value.is_map()) {
+      CheckVersion(reader, value, slot.Path(), prefix + key + ".");
+    } else if (field->type == gcp::FieldType::kMessageList && value.is_list()) {
+      for (std::size_t i = 0; i < value.items.size(); ++i) {
+        if (!value.items[i]->is_map()) continue;
+        CheckVersion(reader, *value.items[i], fmt::format("{}[{}]", slot.Path(), i),
+                     prefix + key + "[].");
+      }
+    }
+  }
+}
+
+// Documentation of StopNode: only single-host nodes can be stopped.
+void CheckStop(ValueReader& reader, const YamlNode& pod, const std::string& context,
+               const Value& node) {
+  const YamlEntry* entry = pod.Find("desiredState");
+  if (entry == nullptr || entry->value->text != "STOPPED") return;
+  const auto hosts = gcp::ExpectedWorkers(node);
+  if (!hosts || *hosts < 2) return;
+  reader.Error(*entry->value, {context, "desiredState"},
+               fmt::format("a pod of {} hosts cannot be stopped", *hosts),
+               "leave it out; only single-host nodes can be stopped",
+               "A pod that is not needed can be taken out of the spec, which deletes it.");
+}
+
+bool IsGceName(std::string_view name) {
+  constexpr std::size_t kLongest = 63;
+  return !name.empty() && name.size() <= kLongest && IsLower(name[0]) && name.back() != '-' &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return IsLower(c) || IsDigit(c) || c == '-'; });
+}
+
+}  // namespace
+
+void CheckNodeRules(ValueReader& reader, const YamlNode& key, const YamlNode& pod,
+                    const std::string& context, const Value& node, ApiVersion version) {
+  if (version == ApiVersion::kV2) CheckVersion(reader, pod, context, "");
+  CheckStop(reader, pod, context, node);
+  CheckAccelerator(reader, key, pod, context, node);
+  for (const char* required : {"acceleratorType", "runtimeVersion"}) {
+    const Value* value = node.Find(required);
+    if (value == nullptr || !value->AsString().empty()) continue;
+    reader.Error(*pod.Find(required)->value, {context, required},
+                 fmt::format("`{}` is empty", required));
+  }
+  if (pod.Find("runtimeVersion") == nullptr && !IsMisspelled(pod, "runtimeVersion")) {
+    reader.Error(key, {context, ""}, "`runtimeVersion` is missing",
+                 "such as `tpu-ubuntu2204-base`");
+  }
+  CheckExclusive(reader, pod, context, "networkConfig", "networkConfigs");
+  CheckScheduling(reader, pod, context, node);
+  CheckLabels(reader, pod, context, node);
+  CheckTexts(reader, pod, context, node);
+  const YamlEntry* disks = pod.Find("dataDisks");
+  if (disks == nullptr) return;
+  for (std::size_t i = 0; i < disks->value->items.size(); ++i) {
+    const YamlNode& disk = *disks->value->items[i];
+    if (!disk.is_map() || disk.Find("sourceDisk") != nullptr) continue;
+    reader.Error(disk, {context, "dataDisks"}, fmt::format("`dataDisks[{}]` lacks `sourceDisk`", i),
+                 "such as `projects/P/zones/Z/disks/D`");
+  }
+}
+
+bool CheckNodeId(ValueReader& reader, const YamlNode& at, const Slot& slot,
+                 std::string_view node_id) {
+  if (!gcp::IsNodeId(node_id)) {
+    reader.Error(at, slot, fmt::format("`{}` is no node id", node_id),
+                 "letters, digits and _ . ~ + % -");
+    return false;
+  }
+  if (!IsGceName(node_id)) {
+    reader.Warn(at, slot, fmt::format("`{}` may be refused as a node id", node_id), "",
+                "Safe are up to 63 lower-case letters, digits and -, with a letter first and no - "
+                "at the end.");
+  }
+  return true;
 }
 
 }  // namespace podctl

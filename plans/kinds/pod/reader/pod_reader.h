@@ -44,4 +44,16 @@ class PodReader {
 // `pod.NAME`; nullopt: it is none.
 std::optional<Address> ReadPodAddress(std::string_view text);
 
+// What is between pods: what a reference may name, and nodes that must not be claimed twice.
+
+// nullopt: it may.
+std::optional<ReferenceProblem> CheckPodReference(const FoundReference& reference,
+                                                  const PodSpec& pod);
+
+// What can be referred to of a pod: the fields of its Node, which have paths below them.
+std::vector<std::string> PublishedMembers();
+
+// Two pods with the same project, zone and node id are one problem with both places.
+std::vector<Diagnostic> PodsOfOneNode(const std::vector<const Declared*>& pods);
+
 }  // namespace podctl

@@ -1,11 +1,11 @@
 // Caliban's grammar and tables.
-#include "plans/kinds/training_job/accelerators.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <string>
+
+#include "plans/kinds/training_job/requests.h"
 
 namespace podctl {
 namespace {

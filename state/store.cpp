@@ -1,0 +1,98 @@
+#include "state/store.h"
+
+#include <fmt/format.h>
+
+#include "providers/base/json.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+namespace {
+
+Error Refused(std::string message) {
+  return MakeError(ErrorCode::kFailedPrecondition, std::move(message),
+                   "Make sure that it is the state you mean; `--force` pushes it all the same.");
+}
+
+}  // namespace
+
+Result<void> CheckPush(const Snapshot& stored, const State& pushed, bool force) {
+  if (force || !stored.state) return {};
+  const State& present = *stored.state;
+  if (present.records.empty()) return {};
+  if (pushed.lineage != present.lineage) {
+    return Refused(
+        fmt::format("cannot import state with lineage \"{}\" over unrelated state with lineage "
+                    "\"{}\"",
+                    pushed.lineage, present.lineage));
+  }
+  if (pushed.serial < present.serial) {
+    return Refused(fmt::format("cannot import state with serial {} over newer state with serial {}",
+                               pushed.serial, present.serial));
+  }
+  if (pushed.serial == present.serial && !(pushed == present)) {
+    return Refused(
+        fmt::format("cannot overwrite existing state with serial {} with a different "
+                    "state that has the same serial",
+                    pushed.serial));
+  }
+  return {};
+}
+
+std::string LockInfoToJson(const LockInfo& info) {
+  Value out = Value::EmptyMap();
+  out.Set("ID", info.id);
+  out.Set("Operation", info.operation);
+  out.Set("Info", info.command);
+  out.Set("Who", info.who);
+  out.Set("Version", info.version);
+  out.Set("Created", info.created);
+  out.Set("Path", info.path);
+  out.Set("Host", info.host);
+  out.Set("Pid", info.pid);
+  return ToJson(out) + "\n";
+}
+
+std::optional<LockInfo> LockInfoFromJson(std::string_view text) {
+  Result<Value> value = ParseJson(text);
+  if (!value || (*value)["ID"].AsString().empty()) return std::nullopt;
+  LockInfo info;
+  info.id = (*value)["ID"].AsString();
+  info.operation = (*value)["Operation"].AsString();
+  info.command = (*value)["Info"].AsString();
+  info.who = (*value)["Who"].AsString();
+  info.version = (*value)["Version"].AsString();
+  info.created = (*value)["Created"].AsString();
+  info.path = (*value)["Path"].AsString();
+  info.host = (*value)["Host"].AsString();
+  const std::int64_t pid = (*value)["Pid"].AsInt();
+  if (pid > 0 && pid <= INT32_MAX) info.pid = static_cast<int>(pid);
+  return info;
+}
+
+bool MayBeCutLockInfo(std::string_view text) {
+  if (text.find_first_not_of('\0') == std::string_view::npos) return true;
+  const std::string whole = LockInfoToJson({});
+  const std::string_view begin = std::string_view(whole).substr(0, whole.find(':'));
+  return text.starts_with(begin) || begin.starts_with(text);
+}
+
+std::string LockInfoBlock(const LockInfo& info) {
+  std::string block = "Lock Info:";
+  auto line = [&](std::string_view label, const std::string& text) {
+    block +=
+        fmt::format("\n  {:<10} {}", label, text.empty() ? "(unknown)" : VisibleControls(text));
+  };
+  line("ID:", info.id);
+  line("Path:", info.path);
+  line("Operation:", info.operation);
+  line("Who:", info.who);
+  line("Version:", info.version);
+  line("Created:", info.created);
+  // What follows is read by people only: the tools' patterns end with the line above.
+  if (!info.command.empty()) line("Info:", info.command);
+  if (!info.host.empty()) line("Host:", info.host);
+  if (info.pid > 0) line("Process:", fmt::format("{}", info.pid));
+  return block;
+}
+
+}  // namespace podctl
