@@ -15,9 +15,9 @@
 namespace podctl {
 namespace {
 
-using Words = Flag::Words;
+using FlagWords = Flag::Words;
 
-bool Contains(const Words& words, std::string_view word) {
+bool Contains(const FlagWords& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -31,14 +31,14 @@ const Flag* CommandFlag(const Command& command) {
 
 // The words behind `--` of exec, ssh and run are not ours to read: CLI11 would take `[ -e x ]` for
 // a list and its brackets away. One word stands in for them.
-Words CutCommand(Words* arguments) {
+FlagWords CutCommand(FlagWords* arguments) {
   const auto dashes = std::find(arguments->begin(), arguments->end(), "--");
   const bool runs = std::any_of(arguments->begin(), dashes, [](const std::string& word) {
     const Command* command = FindCommand(word);
     return command != nullptr && CommandFlag(*command) != nullptr;
   });
   if (!runs || arguments->end() - dashes < 2) return {};
-  Words command(dashes + 1, arguments->end());
+  FlagWords command(dashes + 1, arguments->end());
   arguments->erase(dashes + 1, arguments->end());
   arguments->push_back("command");
   return command;
@@ -47,7 +47,7 @@ Words CutCommand(Words* arguments) {
 class Parser {
  public:
   // Of all commands those that `arguments` can mean: they alone cost anything.
-  explicit Parser(const Words& arguments) : app_("", "podctl"), global_(GlobalOptions()) {
+  explicit Parser(const FlagWords& arguments) : app_("", "podctl"), global_(GlobalOptions()) {
     app_.set_help_flag(NamesOf(kHelpFlag));
     app_.set_version_flag("--version", std::string(kVersion));
     app_.require_subcommand(0, 1);
@@ -58,8 +58,8 @@ class Parser {
     }
   }
 
-  std::variant<Invocation, UsageError, HelpWanted> Parse(Words arguments) {
-    const Words behind_dashes = CutCommand(&arguments);
+  std::variant<Invocation, UsageError, HelpWanted> Parse(FlagWords arguments) {
+    const FlagWords behind_dashes = CutCommand(&arguments);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
       app_.parse(std::move(arguments));
@@ -127,7 +127,7 @@ class Parser {
 
   void AddFlag(CLI::App* app, const Flag& flag, std::any* options) {
     if (flag.set == nullptr) return;  // --help, --version
-    const auto set = [this, &flag, options](const Words& words) {
+    const auto set = [this, &flag, options](const FlagWords& words) {
       if (const std::string wrong = flag.set(flag, *options, words); !wrong.empty()) {
         throw CLI::ValidationError(std::string(flag.name), wrong);
       }
@@ -157,7 +157,7 @@ class Parser {
             ->required(flag.required);
         return;
       case Flag::Takes::kWords:
-        auto* option = app->add_option_function<Words>(names, set);
+        auto* option = app->add_option_function<FlagWords>(names, set);
         option->required(flag.required);
         if (!flag.IsArgument()) option->allow_extra_args(false);
     }
@@ -181,7 +181,7 @@ class Parser {
     const Entry* entry = Deepest();
     const Command* command = entry == nullptr ? nullptr : entry->command;
     const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-    const Words extras = app_.remaining(true);
+    const FlagWords extras = app_.remaining(true);
     // What is missing may be what somebody meant by it.
     const bool strange =
         missing && !extras.empty() && extras.front().starts_with("-") && extras.front() != "--";
@@ -204,10 +204,10 @@ class Parser {
   }
 
   UsageError Extra(const Command* command) {
-    const Words extras = app_.remaining(true);
+    const FlagWords extras = app_.remaining(true);
     const std::string word = extras.empty() ? "" : extras.front();
     const bool flag = word.starts_with("-");
-    Words known;
+    FlagWords known;
     if (flag) {
       if (command != nullptr) known = FlagNames(*command);
       for (std::string& name : GlobalFlagNames()) known.push_back(std::move(name));
@@ -229,7 +229,7 @@ class Parser {
   CLI::App app_;
   std::any global_;
   std::list<Entry> entries_;  // their options are lent to `app_`
-  Words command_words_;
+  FlagWords command_words_;
   std::string attached_;  // CLI11 wants a place for it
 };
 

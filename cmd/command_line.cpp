@@ -11,14 +11,14 @@ namespace {
 
 // What they are given may be a secret.
 constexpr std::array<std::string_view, 2> kAssigning = {"--var", "--env"};
-constexpr std::string_view kHidden = "…";
-constexpr std::size_t kMostBytes = 1000;
+constexpr std::string_view kHiddenValue = "…";
+constexpr std::size_t kLongestLine = 1000;
 
 // "NAME=VALUE"; a name alone stays as it is.
 std::string WithoutValue(std::string_view assignment) {
   const auto equals = assignment.find('=');
   if (equals == std::string_view::npos) return std::string(assignment);
-  return std::string(assignment.substr(0, equals)) + "=" + std::string(kHidden);
+  return std::string(assignment.substr(0, equals)) + "=" + std::string(kHiddenValue);
 }
 
 bool IsAssigning(std::string_view flag) {
@@ -30,10 +30,10 @@ std::string WithoutPassword(std::string word) {
   const auto scheme = word.find("://");
   if (scheme == std::string::npos) return word;
   const auto query = word.find_first_of("?#", scheme);
-  if (query != std::string::npos) word = word.substr(0, query + 1) + std::string(kHidden);
+  if (query != std::string::npos) word = word.substr(0, query + 1) + std::string(kHiddenValue);
   const auto at = word.rfind('@');
   if (at == std::string::npos || at < scheme) return word;
-  return word.substr(0, scheme + 3) + std::string(kHidden) + word.substr(at);
+  return word.substr(0, scheme + 3) + std::string(kHiddenValue) + word.substr(at);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ std::string CommandLineForOthers(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     std::string shown;
     if (word == "--") {
-      shown = "-- " + std::string(kHidden);
+      shown = "-- " + std::string(kHiddenValue);
     } else if (value_next) {
       shown = WithoutValue(word);
     } else if (IsAssigning(word.substr(0, word.find('='))) && !IsAssigning(word)) {
@@ -53,7 +53,7 @@ std::string CommandLineForOthers(const std::vector<std::string>& words) {
     } else {
       shown = ShellQuote(WithoutPassword(word));
     }
-    if (line.size() + shown.size() > kMostBytes) return line + " " + std::string(kHidden);
+    if (line.size() + shown.size() > kLongestLine) return line + " " + std::string(kHiddenValue);
     line += " " + shown;
     if (word == "--") break;
     value_next = !value_next && IsAssigning(word);

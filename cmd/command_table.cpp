@@ -13,7 +13,7 @@
 namespace podctl {
 namespace {
 
-using Of = FlagsOf<GlobalOptions>;
+using GlobalFlag = FlagsOf<GlobalOptions>;
 
 std::string SetVariables(const Flag&, std::any& options, const Flag::Words& words) {
   auto& vars = std::any_cast<GlobalOptions&>(options).vars;
@@ -30,35 +30,36 @@ std::string SetVariables(const Flag&, std::any& options, const Flag::Words& word
 constexpr Flag kGlobalFlags[] = {
     kHelpFlag,
     {.name = "--version", .help = "show the version"},
-    WithLetter('f', Of::Values<&GlobalOptions::files>("--file", "FILE|DIR",
-                                                      "spec file or folder; repeatable")),
-    WithLetter('R', Of::Switch<&GlobalOptions::recursive>("--recursive",
-                                                          "with -f DIR: what is below it, too")),
-    Of::Value<&GlobalOptions::state>("--state", "FILE", "state file"),
-    Of::Value<&GlobalOptions::project>("--project", "ID",
-                                       "Google Cloud project where the spec names none"),
-    Of::Value<&GlobalOptions::zone>("--zone", "ZONE", "zone where the spec names none"),
-    Of::Value<&GlobalOptions::endpoint>("--endpoint", "URL", "base URL of the Cloud TPU API"),
+    WithLetter('f', GlobalFlag::Values<&GlobalOptions::files>("--file", "FILE|DIR",
+                                                              "spec file or folder; repeatable")),
+    WithLetter('R', GlobalFlag::Switch<&GlobalOptions::recursive>(
+                        "--recursive", "with -f DIR: what is below it, too")),
+    GlobalFlag::Value<&GlobalOptions::state>("--state", "FILE", "state file"),
+    GlobalFlag::Value<&GlobalOptions::project>("--project", "ID",
+                                               "Google Cloud project where the spec names none"),
+    GlobalFlag::Value<&GlobalOptions::zone>("--zone", "ZONE", "zone where the spec names none"),
+    GlobalFlag::Value<&GlobalOptions::endpoint>("--endpoint", "URL",
+                                                "base URL of the Cloud TPU API"),
     {.name = "--var",
      .takes = Flag::Takes::kWords,
      .value = "NAME=VALUE",
      .help = "value of a variable of the spec; repeatable",
      .set = SetVariables},
-    Of::Values<&GlobalOptions::var_files>("--var-file", "FILE",
-                                          "YAML file of variables; repeatable"),
+    GlobalFlag::Values<&GlobalOptions::var_files>("--var-file", "FILE",
+                                                  "YAML file of variables; repeatable"),
     Within(1, 256,
-           Of::Value<&GlobalOptions::parallelism>("--parallelism", "N",
-                                                  "API calls at once (default 10)")),
+           GlobalFlag::Value<&GlobalOptions::parallelism>("--parallelism", "N",
+                                                          "API calls at once (default 10)")),
     Within(1, 1000,
-           Of::Value<&GlobalOptions::state_history>(
+           GlobalFlag::Value<&GlobalOptions::state_history>(
                "--state-history", "N", "generations of the state that are kept (default 5)")),
-    Of::Value<&GlobalOptions::lock_timeout>(
+    GlobalFlag::Value<&GlobalOptions::lock_timeout>(
         "--lock-timeout", "DURATION",
         "how long to wait for the state's lock (default: not at all)"),
-    Of::Switch<&GlobalOptions::json>("--json", "machine-readable output"),
-    Of::Switch<&GlobalOptions::no_color>("--no-color", "no colours (also: NO_COLOR)"),
-    Of::Value<&GlobalOptions::input>("--input", "true|false",
-                                     "ask where needed; --input=false never asks"),
+    GlobalFlag::Switch<&GlobalOptions::json>("--json", "machine-readable output"),
+    GlobalFlag::Switch<&GlobalOptions::no_color>("--no-color", "no colours (also: NO_COLOR)"),
+    GlobalFlag::Value<&GlobalOptions::input>("--input", "true|false",
+                                             "ask where needed; --input=false never asks"),
 };
 
 void AddNames(std::span<const Flag> flags, std::vector<std::string>* names) {
@@ -152,7 +153,7 @@ void AppendFlag(const Flag& flag, std::string* text) {
                        flag.help);
 }
 
-std::string Sentence(std::string_view summary) {
+std::string AsSentence(std::string_view summary) {
   std::string text(summary);
   if (!text.empty()) {
     text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
@@ -177,7 +178,7 @@ std::string UsageOf(const Command& command, std::string_view flags) {
 
 std::string HelpText(const Command& command) {
   std::string text =
-      fmt::format("{}\n\nUsage: {}\n", Sentence(command.summary()), UsageOf(command, " [flags]"));
+      fmt::format("{}\n\nUsage: {}\n", AsSentence(command.summary()), UsageOf(command, " [flags]"));
   if (command.IsGroup()) AppendCommands(CommandsIn(command.name()), &text);
   text += "\nFlags:\n";
   AppendFlag(kHelpFlag, &text);

@@ -288,7 +288,7 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   return options.detailed_exitcode ? 2 : 0;
 }
 
-constexpr Flag kFlags[] = {
+constexpr Flag kApplyFlags[] = {
     kAutoApproveFlag,
     PlanFlags::Switch<&ApplyOptions::wait, false>(
         "--no-wait", "leave what is queued in the queue; the next apply goes on"),
@@ -302,14 +302,14 @@ constexpr Flag kFlags[] = {
         "FILE", "", "a saved plan, which is carried out as it stands, without a question"),
 };
 
-const CommandOf<ApplyOptions> kCommand("apply", "make the cloud match the spec", kFlags,
-                                       WithWorld<RunApply>, PlanConflict,
-                                       // A saved plan knows its own.
-                                       [](const ApplyOptions& options) {
-                                         return options.plan_file.empty();
-                                       });
+const CommandOf<ApplyOptions> kApplyCommand("apply", "make the cloud match the spec", kApplyFlags,
+                                            WithWorld<RunApply>, PlanConflict,
+                                            // A saved plan knows its own.
+                                            [](const ApplyOptions& options) {
+                                              return options.plan_file.empty();
+                                            });
 
-const Command& commands::kApply = kCommand;
+const Command& commands::kApply = kApplyCommand;
 
 namespace {
 

@@ -115,17 +115,18 @@ int Run(Context& context, const CompletionOptions&) {
   return 0;
 }
 
-using Of = FlagsOf<CompletionOptions>;
+using CompletionFlags = FlagsOf<CompletionOptions>;
 
-constexpr Flag kFlags[] = {
-    Required(OneOf("bash", Of::Value<&CompletionOptions::shell>("SHELL", "", "bash"))),
+constexpr Flag kCompletionFlags[] = {
+    Required(OneOf("bash", CompletionFlags::Value<&CompletionOptions::shell>("SHELL", "", "bash"))),
 };
 
-const CommandOf<CompletionOptions> kCommand("completion", "print a shell's completion script",
-                                            kFlags, Run, nullptr, NoState);
+const CommandOf<CompletionOptions> kCompletionCommand("completion",
+                                                      "print a shell's completion script",
+                                                      kCompletionFlags, Run, nullptr, NoState);
 
 }  // namespace
 
-const Command& commands::kCompletion = kCommand;
+const Command& commands::kCompletion = kCompletionCommand;
 
 }  // namespace podctl

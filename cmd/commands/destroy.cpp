@@ -6,21 +6,22 @@
 namespace podctl {
 namespace {
 
-constexpr Flag kFlags[] = {
+constexpr Flag kDestroyFlags[] = {
     kAutoApproveFlag,
     kTargetFlag,
     kRefreshFlag,
 };
 
-const CommandOf<ApplyOptions> kCommand("destroy", "delete everything podctl made", kFlags,
-                                       [](Context& context, const ApplyOptions& given) {
-                                         ApplyOptions options = given;
-                                         options.destroy = true;
-                                         return RunApply(context.wiring(), options);
-                                       });
+const CommandOf<ApplyOptions> kDestroyCommand("destroy", "delete everything podctl made",
+                                              kDestroyFlags,
+                                              [](Context& context, const ApplyOptions& given) {
+                                                ApplyOptions options = given;
+                                                options.destroy = true;
+                                                return RunApply(context.wiring(), options);
+                                              });
 
 }  // namespace
 
-const Command& commands::kDestroy = kCommand;
+const Command& commands::kDestroy = kDestroyCommand;
 
 }  // namespace podctl

@@ -54,19 +54,19 @@ int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   return report.Healthy() ? 0 : 1;
 }
 
-using Of = FlagsOf<DoctorOptions>;
+using DoctorFlags = FlagsOf<DoctorOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Pod<&DoctorOptions::pod>(),
-    Of::Workers<&DoctorOptions::workers>(),
+constexpr Flag kDoctorFlags[] = {
+    DoctorFlags::Pod<&DoctorOptions::pod>(),
+    DoctorFlags::Workers<&DoctorOptions::workers>(),
 };
 
-const CommandOf<DoctorOptions> kCommand("doctor",
-                                        "look a pod over, and say what is wrong and what to do",
-                                        kFlags, WithWorld<RunDoctor>);
+const CommandOf<DoctorOptions> kDoctorCommand(
+    "doctor", "look a pod over, and say what is wrong and what to do", kDoctorFlags,
+    WithWorld<RunDoctor>);
 
 }  // namespace
 
-const Command& commands::kDoctor = kCommand;
+const Command& commands::kDoctor = kDoctorCommand;
 
 }  // namespace podctl

@@ -70,22 +70,23 @@ int RunDrain(Wiring& wiring, const DrainOptions& options) {
   return survey.Whole() && !outcome.something_left ? 0 : 1;
 }
 
-using Of = FlagsOf<DrainOptions>;
+using DrainFlags = FlagsOf<DrainOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Pod<&DrainOptions::pod>(),
-    Of::Workers<&DrainOptions::workers>(),
-    Of::Value<&DrainOptions::grace>("--grace", "DURATION", "from TERM to KILL (default 30s)"),
-    Of::Switch<&DrainOptions::with_jobs>("--jobs", "also jobs of podctl"),
-    Of::Switch<&DrainOptions::dry_run>("--dry-run", "only show what would be ended"),
-    Of::Switch<&DrainOptions::auto_approve>("--auto-approve", "do not ask"),
+constexpr Flag kDrainFlags[] = {
+    DrainFlags::Pod<&DrainOptions::pod>(),
+    DrainFlags::Workers<&DrainOptions::workers>(),
+    DrainFlags::Value<&DrainOptions::grace>("--grace", "DURATION",
+                                            "from TERM to KILL (default 30s)"),
+    DrainFlags::Switch<&DrainOptions::with_jobs>("--jobs", "also jobs of podctl"),
+    DrainFlags::Switch<&DrainOptions::dry_run>("--dry-run", "only show what would be ended"),
+    DrainFlags::Switch<&DrainOptions::auto_approve>("--auto-approve", "do not ask"),
 };
 
-const CommandOf<DrainOptions> kCommand("drain", "end leftover processes that hold the TPU", kFlags,
-                                       WithWorld<RunDrain>);
+const CommandOf<DrainOptions> kDrainCommand("drain", "end leftover processes that hold the TPU",
+                                            kDrainFlags, WithWorld<RunDrain>);
 
 }  // namespace
 
-const Command& commands::kDrain = kCommand;
+const Command& commands::kDrain = kDrainCommand;
 
 }  // namespace podctl

@@ -86,42 +86,44 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
 
 namespace {
 
-using Of = FlagsOf<EmulatorOptions>;
+using EmulatorFlags = FlagsOf<EmulatorOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Value<&EmulatorOptions::listen>("--listen", "ADDRESS:PORT",
-                                        "address and port (default 127.0.0.1:8470)"),
-    Of::Value<&EmulatorOptions::data>("--data", "DIR",
-                                      "folder that survives a restart (default: none)"),
+constexpr Flag kEmulatorFlags[] = {
+    EmulatorFlags::Value<&EmulatorOptions::listen>("--listen", "ADDRESS:PORT",
+                                                   "address and port (default 127.0.0.1:8470)"),
+    EmulatorFlags::Value<&EmulatorOptions::data>("--data", "DIR",
+                                                 "folder that survives a restart (default: none)"),
     OneOf("sshd|light|none",
-          Of::Value<&EmulatorOptions::workers>(
+          EmulatorFlags::Value<&EmulatorOptions::workers>(
               "--workers", "KIND",
               "sshd (default; light without namespaces); light: one process, for thousands; none")),
     OneOf("private|host",
-          Of::Value<&EmulatorOptions::worker_network>(
+          EmulatorFlags::Value<&EmulatorOptions::worker_network>(
               "--worker-network", "KIND",
               "private: ports of their own, no way out (default where possible), or host")),
-    Of::Value<&EmulatorOptions::operation_delay>("--operation-delay", "DURATION",
-                                                 "how long operations take (default 2s)"),
+    EmulatorFlags::Value<&EmulatorOptions::operation_delay>(
+        "--operation-delay", "DURATION", "how long operations take (default 2s)"),
     Within(1, 65535,
-           Of::Value<&EmulatorOptions::ssh_port>(
+           EmulatorFlags::Value<&EmulatorOptions::ssh_port>(
                "--ssh-port", "PORT",
                "SSH port of the workers (default 22, or 2222 without the right to it)")),
-    Of::Values<&EmulatorOptions::capacity>("--capacity", "[ZONE/]TYPE=N",
-                                           "how many nodes of a type fit; repeatable"),
-    Of::Values<&EmulatorOptions::quotas>(
+    EmulatorFlags::Values<&EmulatorOptions::capacity>("--capacity", "[ZONE/]TYPE=N",
+                                                      "how many nodes of a type fit; repeatable"),
+    EmulatorFlags::Values<&EmulatorOptions::quotas>(
         "--quota", "[REGION/]GEN=N",
         "most that a project may hold, v3=64, v3-spot=0; creates-per-minute=90"),
-    Of::Values<&EmulatorOptions::reservations>("--reservation", "ZONE/NAME/TYPE=N",
-                                               "nodes set aside; repeatable"),
-    Of::Value<&EmulatorOptions::faults>("--faults", "FILE", "trouble on order, from a JSON file"),
+    EmulatorFlags::Values<&EmulatorOptions::reservations>("--reservation", "ZONE/NAME/TYPE=N",
+                                                          "nodes set aside; repeatable"),
+    EmulatorFlags::Value<&EmulatorOptions::faults>("--faults", "FILE",
+                                                   "trouble on order, from a JSON file"),
 };
 
-const CommandOf<EmulatorOptions> kCommand("emulator", "serve the Cloud TPU API on loopback", kFlags,
-                                          WithWorld<RunEmulator>, nullptr, NoState);
+const CommandOf<EmulatorOptions> kEmulatorCommand("emulator", "serve the Cloud TPU API on loopback",
+                                                  kEmulatorFlags, WithWorld<RunEmulator>, nullptr,
+                                                  NoState);
 
 }  // namespace
 
-const Command& commands::kEmulator = kCommand;
+const Command& commands::kEmulator = kEmulatorCommand;
 
 }  // namespace podctl

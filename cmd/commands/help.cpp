@@ -30,17 +30,17 @@ int Run(Context& context, const HelpOptions& options) {
   return 0;
 }
 
-using Of = FlagsOf<HelpOptions>;
+using HelpFlags = FlagsOf<HelpOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Values<&HelpOptions::words>("COMMAND", "", "the command"),
+constexpr Flag kHelpFlags[] = {
+    HelpFlags::Values<&HelpOptions::words>("COMMAND", "", "the command"),
 };
 
-const CommandOf<HelpOptions> kCommand("help", "show help for a command", kFlags, Run, nullptr,
-                                      NoState);
+const CommandOf<HelpOptions> kHelpCommand("help", "show help for a command", kHelpFlags, Run,
+                                          nullptr, NoState);
 
 }  // namespace
 
-const Command& commands::kHelp = kCommand;
+const Command& commands::kHelp = kHelpCommand;
 
 }  // namespace podctl

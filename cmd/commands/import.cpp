@@ -120,20 +120,22 @@ int RunImport(Wiring& wiring, const ImportOptions& options) {
   return 0;
 }
 
-using Of = FlagsOf<ImportOptions>;
+using ImportFlags = FlagsOf<ImportOptions>;
 
-constexpr Flag kFlags[] = {
-    Required(Of::Value<&ImportOptions::address>("ADDRESS", "", "e.g. pod.research")),
-    Required(Of::Value<&ImportOptions::id>("ID", "", "NODE, ZONE/NODE or the node's full name")),
-    Of::Value<&ImportOptions::write_spec>(
+constexpr Flag kImportFlags[] = {
+    Required(ImportFlags::Value<&ImportOptions::address>("ADDRESS", "", "e.g. pod.research")),
+    Required(ImportFlags::Value<&ImportOptions::id>("ID", "",
+                                                    "NODE, ZONE/NODE or the node's full name")),
+    ImportFlags::Value<&ImportOptions::write_spec>(
         "--write-spec", "FILE", "write the pod to this file: a new one, or below its pods"),
 };
 
-const CommandOf<ImportOptions> kCommand("import", "take over a pod that exists, and print its spec",
-                                        kFlags, WithWorld<RunImport>);
+const CommandOf<ImportOptions> kImportCommand("import",
+                                              "take over a pod that exists, and print its spec",
+                                              kImportFlags, WithWorld<RunImport>);
 
 }  // namespace
 
-const Command& commands::kImport = kCommand;
+const Command& commands::kImport = kImportCommand;
 
 }  // namespace podctl

@@ -34,24 +34,25 @@ int Run(Context& context, const InitOptions& given) {
   return done ? 0 : context.wiring().reporter().ShowFailure(done.error());
 }
 
-using Of = FlagsOf<InitOptions>;
+using InitFlags = FlagsOf<InitOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Value<&InitOptions::template_name>("--template", "NAME", "which one (default minimal)"),
-    Of::Value<&InitOptions::from_command>(
+constexpr Flag kInitFlags[] = {
+    InitFlags::Value<&InitOptions::template_name>("--template", "NAME",
+                                                  "which one (default minimal)"),
+    InitFlags::Value<&InitOptions::from_command>(
         "--from-command", "LINE",
         "from a line of gcloud, xla_dist or caliban; DIR - prints the spec"),
-    Of::Switch<&InitOptions::legacy_request>(
+    InitFlags::Switch<&InitOptions::legacy_request>(
         "--legacy-request", "print what caliban sent to the service that has ended"),
-    Of::Value<&InitOptions::folder>("DIR", "", "folder to write to (default: here)"),
-    Of::Switch<&InitOptions::list>("--list", "show the templates"),
+    InitFlags::Value<&InitOptions::folder>("DIR", "", "folder to write to (default: here)"),
+    InitFlags::Switch<&InitOptions::list>("--list", "show the templates"),
 };
 
-const CommandOf<InitOptions> kCommand("init", "write a starter spec", kFlags, Run, InitConflict,
-                                      NoState);
+const CommandOf<InitOptions> kInitCommand("init", "write a starter spec", kInitFlags, Run,
+                                          InitConflict, NoState);
 
 }  // namespace
 
-const Command& commands::kInit = kCommand;
+const Command& commands::kInit = kInitCommand;
 
 }  // namespace podctl

@@ -12,7 +12,7 @@
 namespace podctl {
 namespace {
 
-constexpr const char* kFormatVersion = "1.0";
+constexpr const char* kFromCommandVersion = "1.0";
 
 void Warn(std::string summary, std::string detail, Streams& streams) {
   Diagnostic diagnostic;
@@ -54,7 +54,7 @@ Result<void> PrintLegacy(const FromCommand& made, const InitOptions& options, St
 
 void PrintJson(const FromCommand& made, const std::string& path, Streams& streams) {
   Value document;
-  document.Set("format_version", kFormatVersion);
+  document.Set("format_version", kFromCommandVersion);
   document.Set("tool", made.tool);
   if (path.empty()) {
     document.Set("text", made.text);

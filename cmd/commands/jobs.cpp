@@ -25,7 +25,7 @@ std::string KillWords(const std::string& pod, const std::string& job) {
   return fmt::format("{}@{}: podctl kill {} {}", UserName(), HostName(), pod, job);
 }
 
-// Of a job that others of the pod do not have, `logs` is to be told on whom it runs.
+// JobsFlags a job that others of the pod do not have, `logs` is to be told on whom it runs.
 std::string ChoiceFlag(const PodTarget& target, const DetachedStart& start) {
   if (start.workers.size() >= target.workers.size()) return "";
   std::vector<int> numbers;
@@ -113,7 +113,7 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
       [&](Streams& streams) {
         const bool any = std::any_of(report.found.begin(), report.found.end(),
                                      [](const WorkerJobs& each) { return !each.jobs.empty(); });
-        // Of who did not answer nobody knows.
+        // JobsFlags who did not answer nobody knows.
         if (!any && !AllAnswered(report.answers)) return;
         streams.out << JobsTable(report.found, streams.color && streams.out_is_terminal,
                                  chosen->workers.front().per_slice);
@@ -149,16 +149,17 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
   return report.runs || !all ? 1 : 0;
 }
 
-using Of = FlagsOf<JobsOptions>;
+using JobsFlags = FlagsOf<JobsOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Pod<&JobsOptions::pod>(),
-    Of::Workers<&JobsOptions::workers>(),
+constexpr Flag kJobsFlags[] = {
+    JobsFlags::Pod<&JobsOptions::pod>(),
+    JobsFlags::Workers<&JobsOptions::workers>(),
 };
 
-const CommandOf<JobsOptions> kCommand("jobs", "list what `run` and `exec --detach` have started",
-                                      kFlags, WithWorld<RunJobs>);
+const CommandOf<JobsOptions> kJobsCommand("jobs",
+                                          "list what `run` and `exec --detach` have started",
+                                          kJobsFlags, WithWorld<RunJobs>);
 
-const Command& commands::kJobs = kCommand;
+const Command& commands::kJobs = kJobsCommand;
 
 }  // namespace podctl

@@ -5,19 +5,19 @@
 #include "cmd/context.h"
 
 namespace podctl {
-using Of = FlagsOf<KillOptions>;
+using KillFlags = FlagsOf<KillOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Pod<&KillOptions::pod>(),
-    Of::Workers<&KillOptions::workers>(),
-    Required(Of::Value<&KillOptions::job>("JOB", "", "name of the job")),
-    Of::Value<&KillOptions::grace>(
+constexpr Flag kKillFlags[] = {
+    KillFlags::Pod<&KillOptions::pod>(),
+    KillFlags::Workers<&KillOptions::workers>(),
+    Required(KillFlags::Value<&KillOptions::job>("JOB", "", "name of the job")),
+    KillFlags::Value<&KillOptions::grace>(
         "--grace", "DURATION",
         "from TERM to KILL (default: the job's terminationGracePeriod, 30s)"),
 };
 
-const CommandOf<KillOptions> kCommand("kill", "end a job", kFlags, WithWorld<RunKill>);
+const CommandOf<KillOptions> kKillCommand("kill", "end a job", kKillFlags, WithWorld<RunKill>);
 
-const Command& commands::kKill = kCommand;
+const Command& commands::kKill = kKillCommand;
 
 }  // namespace podctl

@@ -55,24 +55,26 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   return report.ExitCode();
 }
 
-constexpr int kMostLines = 1'000'000;
+constexpr int kMostTail = 1'000'000;
 
-using Of = FlagsOf<LogsOptions>;
+using LogsFlags = FlagsOf<LogsOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Pod<&LogsOptions::pod>(),
-    Of::Workers<&LogsOptions::workers>(),
-    Required(Of::Value<&LogsOptions::job>("JOB", "", "name of the job")),
-    Of::Switch<&LogsOptions::follow>("--follow", "until the job has ended, with its exit code"),
-    Of::Switch<&LogsOptions::resume>("--resume", "only what was not shown here before"),
-    Within(1, kMostLines, Of::Value<&LogsOptions::tail>("--tail", "N", "only so many last lines")),
+constexpr Flag kLogsFlags[] = {
+    LogsFlags::Pod<&LogsOptions::pod>(),
+    LogsFlags::Workers<&LogsOptions::workers>(),
+    Required(LogsFlags::Value<&LogsOptions::job>("JOB", "", "name of the job")),
+    LogsFlags::Switch<&LogsOptions::follow>("--follow",
+                                            "until the job has ended, with its exit code"),
+    LogsFlags::Switch<&LogsOptions::resume>("--resume", "only what was not shown here before"),
+    Within(1, kMostTail,
+           LogsFlags::Value<&LogsOptions::tail>("--tail", "N", "only so many last lines")),
 };
 
-const CommandOf<LogsOptions> kCommand("logs", "show what a job has written", kFlags,
-                                      WithWorld<RunLogs>);
+const CommandOf<LogsOptions> kLogsCommand("logs", "show what a job has written", kLogsFlags,
+                                          WithWorld<RunLogs>);
 
 }  // namespace
 
-const Command& commands::kLogs = kCommand;
+const Command& commands::kLogs = kLogsCommand;
 
 }  // namespace podctl

@@ -47,7 +47,7 @@ std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& globa
   return {};
 }
 
-constexpr Flag kFlags[] = {
+constexpr Flag kPlanFlags[] = {
     kDestroyFlag,
     kRefreshOnlyFlag,
     kTargetFlag,
@@ -58,9 +58,9 @@ constexpr Flag kFlags[] = {
     kMarkdownFlag,
 };
 
-const CommandOf<ApplyOptions> kCommand("plan", "show what apply would do", kFlags,
-                                       WithWorld<RunPlan>, PlanConflict);
+const CommandOf<ApplyOptions> kPlanCommand("plan", "show what apply would do", kPlanFlags,
+                                           WithWorld<RunPlan>, PlanConflict);
 
-const Command& commands::kPlan = kCommand;
+const Command& commands::kPlan = kPlanCommand;
 
 }  // namespace podctl

@@ -111,21 +111,21 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
       .value_or(reporter.FailedExitCode());
 }
 
-using Of = FlagsOf<PodOptions>;
+using SshFlags = FlagsOf<PodOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Pod<&PodOptions::pod>(),
-    Of::Workers<&PodOptions::workers>("number of the worker (default 0)", "N"),
-    WithLetter('t', Of::Switch<&PodOptions::tty>("--tty", "a terminal also for a command")),
-    BehindDashes(true, Of::Values<&PodOptions::command>("COMMAND", "",
-                                                        "run this instead of a shell, after --")),
+constexpr Flag kSshFlags[] = {
+    SshFlags::Pod<&PodOptions::pod>(),
+    SshFlags::Workers<&PodOptions::workers>("number of the worker (default 0)", "N"),
+    WithLetter('t', SshFlags::Switch<&PodOptions::tty>("--tty", "a terminal also for a command")),
+    BehindDashes(true, SshFlags::Values<&PodOptions::command>(
+                           "COMMAND", "", "run this instead of a shell, after --")),
 };
 
-const CommandOf<PodOptions> kCommand("ssh", "open an interactive shell on one worker", kFlags,
-                                     WithWorld<RunSsh>);
+const CommandOf<PodOptions> kSshCommand("ssh", "open an interactive shell on one worker", kSshFlags,
+                                        WithWorld<RunSsh>);
 
 }  // namespace
 
-const Command& commands::kSsh = kCommand;
+const Command& commands::kSsh = kSshCommand;
 
 }  // namespace podctl

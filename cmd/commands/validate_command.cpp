@@ -11,11 +11,11 @@ int RunValidation(Wiring& wiring) {
   return RunValidate(wiring.SpecOptions(), wiring.files(), wiring.environment(), wiring.streams());
 }
 
-const CommandOf<NoOptions> kCommand("validate", "check the spec, offline", {},
-                                    WithWorld<RunValidation>, nullptr, NoState);
+const CommandOf<NoOptions> kValidateCommand("validate", "check the spec, offline", {},
+                                            WithWorld<RunValidation>, nullptr, NoState);
 
 }  // namespace
 
-const Command& commands::kValidate = kCommand;
+const Command& commands::kValidate = kValidateCommand;
 
 }  // namespace podctl

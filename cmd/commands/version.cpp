@@ -19,10 +19,11 @@ int Run(Context& context, const NoOptions&) {
   return 0;
 }
 
-const CommandOf<NoOptions> kCommand("version", "show the version", {}, Run, nullptr, NoState);
+const CommandOf<NoOptions> kVersionCommand("version", "show the version", {}, Run, nullptr,
+                                           NoState);
 
 }  // namespace
 
-const Command& commands::kVersion = kCommand;
+const Command& commands::kVersion = kVersionCommand;
 
 }  // namespace podctl

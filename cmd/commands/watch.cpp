@@ -174,23 +174,24 @@ std::string WatchConflict(const WatchOptions& options, const GlobalOptions&) {
   return {};
 }
 
-using Of = FlagsOf<WatchOptions>;
+using WatchFlags = FlagsOf<WatchOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Value<&WatchOptions::interval>("--interval", "DURATION", "between two looks (default 60s)"),
-    Of::Switch<&WatchOptions::once>("--once", "look once, do what is to be done, and end"),
-    Of::Switch<&WatchOptions::detailed_exitcode>(
+constexpr Flag kWatchFlags[] = {
+    WatchFlags::Value<&WatchOptions::interval>("--interval", "DURATION",
+                                               "between two looks (default 60s)"),
+    WatchFlags::Switch<&WatchOptions::once>("--once", "look once, do what is to be done, and end"),
+    WatchFlags::Switch<&WatchOptions::detailed_exitcode>(
         "--detailed-exitcode", "with --once: exit 2 when something was done, or is left to do"),
-    Of::Values<&WatchOptions::targets>("--target", "ADDRESS",
-                                       "only this pod, and what it depends on; repeatable"),
+    WatchFlags::Values<&WatchOptions::targets>("--target", "ADDRESS",
+                                               "only this pod, and what it depends on; repeatable"),
 };
 
-const CommandOf<WatchOptions> kCommand("watch",
-                                       "make pods anew that were preempted, as their spec allows",
-                                       kFlags, WithWorld<RunWatch>, WatchConflict);
+const CommandOf<WatchOptions> kWatchCommand(
+    "watch", "make pods anew that were preempted, as their spec allows", kWatchFlags,
+    WithWorld<RunWatch>, WatchConflict);
 
 }  // namespace
 
-const Command& commands::kWatch = kCommand;
+const Command& commands::kWatch = kWatchCommand;
 
 }  // namespace podctl

@@ -21,7 +21,7 @@ namespace {
 
 using workers::JobStatus;
 
-struct Row {
+struct JobRow {
   std::string name;
   std::vector<int> running;
   std::vector<int> ok;
@@ -48,11 +48,11 @@ struct Row {
   }
 };
 
-std::vector<Row> Rows(const std::vector<WorkerJobs>& all) {
-  std::map<std::string, Row> by_name;
+std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
+  std::map<std::string, JobRow> by_name;
   for (const WorkerJobs& worker : all) {
     for (const JobStatus& job : worker.jobs) {
-      Row& row = by_name[job.name];
+      JobRow& row = by_name[job.name];
       row.name = job.name;
       if (row.started == 0 || job.started < row.started) row.started = job.started;
       // A job of `run` becomes its command; who reads the table has not written that word.
@@ -70,10 +70,10 @@ std::vector<Row> Rows(const std::vector<WorkerJobs>& all) {
       }
     }
   }
-  std::vector<Row> rows;
+  std::vector<JobRow> rows;
   for (auto& [name, row] : by_name) rows.push_back(std::move(row));
   std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.started > b.started; });
+                   [](const JobRow& a, const JobRow& b) { return a.started > b.started; });
   return rows;
 }
 
@@ -88,12 +88,12 @@ Ink InkOf(const std::string& state) {
 }  // namespace
 
 std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice) {
-  const std::vector<Row> rows = Rows(all);
+  const std::vector<JobRow> rows = Rows(all);
   if (rows.empty()) return "There are no jobs.\n";
   const Paint paint(color);
   std::size_t names = 3;
   std::size_t workers = 7;
-  for (const Row& row : rows) {
+  for (const JobRow& row : rows) {
     names = std::max(names, row.name.size());
     workers = std::max(workers, row.Workers(per_slice).size());
   }
@@ -101,7 +101,7 @@ std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_sl
       paint(Ink::kBold, fmt::format("{:<{}}  {:<7}  {:<{}}  {:<20}  {}", "JOB", names, "STATE",
                                     "WORKERS", workers, "STARTED", "COMMAND")) +
       "\n";
-  for (const Row& row : rows) {
+  for (const JobRow& row : rows) {
     text += fmt::format("{:<{}}  {}  {:<{}}  {:<20}  {}\n", row.name, names,
                         paint(InkOf(row.State()), fmt::format("{:<7}", row.State())),
                         row.Workers(per_slice), workers, Time(row.started), row.command);
@@ -127,7 +127,7 @@ Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
     }
   }
   Value::List jobs;
-  for (const Row& row : Rows(all)) {
+  for (const JobRow& row : Rows(all)) {
     Value job = Value::EmptyMap();
     job.Set("name", row.name);
     job.Set("state", row.State());

@@ -14,7 +14,7 @@
 namespace podctl {
 namespace {
 
-constexpr std::size_t kMostLines = 12;
+constexpr std::size_t kMostBlockLines = 12;
 
 struct Size {
   int columns;
@@ -31,7 +31,7 @@ Size TerminalSize(const Streams& streams) {
 }
 
 // Counting a UTF-8 character as one.
-int Columns(std::string_view text) {
+int ScreenColumns(std::string_view text) {
   return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
@@ -64,9 +64,9 @@ int LiveBlock::Width() const {
 
 std::size_t LiveBlock::MostLines() const {
   const int rows = TerminalSize(streams_).rows;
-  if (rows <= 0) return kMostLines;
+  if (rows <= 0) return kMostBlockLines;
   // One row is the cursor's, and one is for the line that says how many are not shown.
-  return std::clamp<std::size_t>(static_cast<std::size_t>(rows), 3, kMostLines + 2) - 2;
+  return std::clamp<std::size_t>(static_cast<std::size_t>(rows), 3, kMostBlockLines + 2) - 2;
 }
 
 // A terminal that was made narrower has folded the lines.
@@ -105,7 +105,7 @@ void LiveBlock::Draw(const std::vector<std::string>& lines) {
   std::string block;
   for (const std::string& line : lines) {
     const std::string shown = Clip(line, width - 1);
-    drawn_.push_back(Columns(shown));
+    drawn_.push_back(ScreenColumns(shown));
     block += shown + "\n";
   }
   streams_.err << block << std::flush;

@@ -14,7 +14,7 @@ namespace {
 
 // Below 65,536 with room for what a pipeline adds around it. Bytes, which are never fewer than
 // characters.
-constexpr std::size_t kMostBytes = 60'000;
+constexpr std::size_t kMostCommentBytes = 60'000;
 constexpr std::size_t kMostRows = 50;
 constexpr std::size_t kMostCellBytes = 300;
 // By which a pipeline finds its comment again to renew it.
@@ -75,12 +75,12 @@ std::string Prose(std::string_view text) {
   return safe;
 }
 
-struct Row {
+struct PlanRow {
   std::string_view symbol;
   std::string what;
 };
 
-Row RowOf(const Change& change) {
+PlanRow RowOf(const Change& change) {
   const std::string action = WordsOf(change).action;
   switch (change.verb) {
     case Verb::kKeep:
@@ -113,7 +113,7 @@ std::string Table(const Plan& plan) {
       ++left;
       continue;
     }
-    const Row row = RowOf(change);
+    const PlanRow row = RowOf(change);
     text += fmt::format("| `{}` | {} | {} | {} |\n", row.symbol, Code(change.address.Text()),
                         Prose(row.what), change.reason.empty() ? "" : Prose(change.reason));
   }
@@ -122,7 +122,7 @@ std::string Table(const Plan& plan) {
 }
 
 // A line of the plan's text with its mark in the first column, where a `diff` block looks for it.
-std::string DiffLine(const std::string& line) {
+std::string MarkedLine(const std::string& line) {
   const auto begin = line.find_first_not_of(' ');
   if (begin == std::string::npos) return line;
   const auto end = std::min(line.find(' ', begin), line.size());
@@ -141,7 +141,7 @@ std::string Details(const Plan& plan, std::size_t room) {
   std::string body;
   std::size_t shown = 0;
   for (const std::string& line : lines) {
-    const std::string marked = DiffLine(line);
+    const std::string marked = MarkedLine(line);
     if (body.size() + marked.size() + 1 > room) break;
     body += marked + "\n";
     ++shown;
@@ -227,9 +227,9 @@ std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
     if (plan->mode != PlanMode::kRefreshOnly) text += "\n" + Table(*plan);
     text += "\n";
     const std::size_t used = text.size() + rest.size() + 400;
-    text += Details(*plan, used < kMostBytes ? kMostBytes - used : 0);
+    text += Details(*plan, used < kMostCommentBytes ? kMostCommentBytes - used : 0);
   }
-  return Cut(text + rest, kMostBytes) + "\n" + std::string(kMarker);
+  return Cut(text + rest, kMostCommentBytes) + "\n" + std::string(kMarker);
 }
 
 }  // namespace podctl

@@ -202,7 +202,7 @@ Value Configuration(const SavedPlan& saved) {
   return configuration;
 }
 
-Value Variables(const SavedPlan& saved) {
+Value VariablesJson(const SavedPlan& saved) {
   Value variables = Value::EmptyMap();
   for (const auto& [name, text] : saved.variables) {
     variables.MutableMap()[name].Set("value", text);
@@ -282,7 +282,7 @@ Value TerraformPlan(const SavedPlan& saved) {
   document.Set("format_version", "1.2");
   document.Set("terraform_version", kTerraformVersion);
   document.Set("podctl_version", saved.podctl_version);
-  Value variables = Variables(saved);
+  Value variables = VariablesJson(saved);
   if (!variables.AsMap().empty()) document.Set("variables", std::move(variables));
   document.Set("planned_values", RootModule(std::move(planned)));
   if (!drift.empty()) document.Set("resource_drift", std::move(drift));

@@ -9,8 +9,7 @@
 namespace podctl {
 namespace {
 
-using Kind = DiffLine::Kind;
-constexpr std::size_t kMostLines = 500;
+constexpr std::size_t kMostDiffLines = 500;
 constexpr std::size_t kContext = 2;
 
 // length[i][j]: the longest common lines of a from i on and b from j on.
@@ -32,15 +31,16 @@ std::vector<DiffLine> Shorten(const std::vector<DiffLine>& lines) {
   std::vector<DiffLine> kept;
   std::size_t skipped = 0;
   const auto flush = [&] {
-    if (skipped > 0) kept.push_back({Kind::kSkipped, Plural(skipped, "unchanged line")});
+    if (skipped > 0) kept.push_back({DiffLine::Kind::kSkipped, Plural(skipped, "unchanged line")});
     skipped = 0;
   };
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::size_t from = i < kContext ? 0 : i - kContext;
     const std::size_t to = std::min(lines.size(), i + kContext + 1);
-    const bool near = std::any_of(lines.begin() + static_cast<std::ptrdiff_t>(from),
-                                  lines.begin() + static_cast<std::ptrdiff_t>(to),
-                                  [](const DiffLine& line) { return line.kind != Kind::kSame; });
+    const bool near =
+        std::any_of(lines.begin() + static_cast<std::ptrdiff_t>(from),
+                    lines.begin() + static_cast<std::ptrdiff_t>(to),
+                    [](const DiffLine& line) { return line.kind != DiffLine::Kind::kSame; });
     if (!near) {
       ++skipped;
       continue;
@@ -57,19 +57,19 @@ std::vector<DiffLine> Shorten(const std::vector<DiffLine>& lines) {
 std::vector<DiffLine> DiffLines(const std::string& before, const std::string& after) {
   const std::vector<std::string> a = SplitLines(before);
   const std::vector<std::string> b = SplitLines(after);
-  if (a.size() > kMostLines || b.size() > kMostLines) return {};
+  if (a.size() > kMostDiffLines || b.size() > kMostDiffLines) return {};
   const auto length = CommonLengths(a, b);
   std::vector<DiffLine> lines;
   std::size_t i = 0;
   std::size_t j = 0;
   while (i < a.size() || j < b.size()) {
     if (i < a.size() && j < b.size() && a[i] == b[j]) {
-      lines.push_back({Kind::kSame, a[i++]});
+      lines.push_back({DiffLine::Kind::kSame, a[i++]});
       ++j;
     } else if (j == b.size() || (i < a.size() && length[i + 1][j] >= length[i][j + 1])) {
-      lines.push_back({Kind::kGone, a[i++]});
+      lines.push_back({DiffLine::Kind::kGone, a[i++]});
     } else {
-      lines.push_back({Kind::kNew, b[j++]});
+      lines.push_back({DiffLine::Kind::kNew, b[j++]});
     }
   }
   return Shorten(lines);
@@ -78,7 +78,7 @@ std::vector<DiffLine> DiffLines(const std::string& before, const std::string& af
 namespace {
 
 constexpr int kMostChanges = 1'000;
-constexpr std::size_t kContext = 3;
+constexpr std::size_t kUnifiedContext = 3;
 
 using Lines = std::vector<std::string_view>;
 
@@ -174,15 +174,15 @@ class HunkWriter {
     for (std::size_t i = 0; i < steps.size();) {
       const std::size_t change = NextChange(steps, i);
       if (change == steps.size()) return;
-      const std::size_t begin = std::max(i, change - std::min(change, kContext));
+      const std::size_t begin = std::max(i, change - std::min(change, kUnifiedContext));
       x += begin - i;
       y += begin - i;
       std::size_t end = change;
-      for (std::size_t next = change; next < steps.size() && next - end <= 2 * kContext;
+      for (std::size_t next = change; next < steps.size() && next - end <= 2 * kUnifiedContext;
            next = NextChange(steps, next)) {
         end = ++next;
       }
-      end = std::min(steps.size(), end + kContext);
+      end = std::min(steps.size(), end + kUnifiedContext);
       Hunk({steps.begin() + static_cast<std::ptrdiff_t>(begin),
             steps.begin() + static_cast<std::ptrdiff_t>(end)},
            x, y);
@@ -233,8 +233,8 @@ std::optional<std::vector<std::string>> UnifiedDiff(const DiffText& before, cons
   }
   std::vector<std::string> lines;
   if (head == a.size() && head == b.size()) return lines;
-  const std::size_t skipped = head - std::min(head, kContext);
-  const std::size_t left = tail - std::min(tail, kContext);
+  const std::size_t skipped = head - std::min(head, kUnifiedContext);
+  const std::size_t left = tail - std::min(tail, kUnifiedContext);
   const auto part = [&](const Lines& all) {
     return Lines(all.begin() + static_cast<std::ptrdiff_t>(skipped),
                  all.end() - static_cast<std::ptrdiff_t>(left));

@@ -20,7 +20,7 @@ namespace {
 
 using workers::JobStatus;
 
-constexpr std::chrono::hours kLongestGrace{1};
+constexpr std::chrono::hours kLongestKillGrace{1};
 
 // What the answers tell; one that cannot be read counts as none.
 std::vector<WorkerJobs> ReadJobs(std::vector<WorkerAnswer>* answers) {
@@ -191,7 +191,8 @@ KillReport KillJob(WorkerRounds& rounds, const std::vector<WorkerAccess>& chosen
   }
   KillReport report;
   // Without a grace the worker knows how long.
-  report.answers = rounds.Ask(jobs, kill.grace.value_or(kLongestGrace) + std::chrono::minutes(1));
+  report.answers =
+      rounds.Ask(jobs, kill.grace.value_or(kLongestKillGrace) + std::chrono::minutes(1));
   report.found = ReadJobs(&report.answers);
   for (const WorkerJobs& worker : report.found) {
     for (const JobStatus& job : worker.jobs) {

@@ -15,8 +15,8 @@ namespace podctl {
 namespace {
 
 // A line of this length may be a piece of a longer one (ssh::Observer::OnLine).
-constexpr std::size_t kPiece = std::size_t{64} * 1024;
-constexpr std::chrono::milliseconds kTick{200};
+constexpr std::size_t kLogPiece = std::size_t{64} * 1024;
+constexpr std::chrono::milliseconds kLogTick{200};
 constexpr std::chrono::milliseconds kFirstPause{500};
 constexpr std::chrono::milliseconds kLongestPause{15'000};
 constexpr std::chrono::milliseconds kTurnPause{3'000};  // where logs are followed in turn
@@ -86,7 +86,7 @@ std::vector<LogEnd> LogFollower::Run(const std::vector<WorkerAccess>& workers,
   Launch(std::move(due), stop);
   while (StillOpen(&due)) {
     if (!due.empty()) Launch(std::move(due), stop);
-    if (!clock_.SleepFor(kTick, stop)) break;
+    if (!clock_.SleepFor(kLogTick, stop)) break;
   }
   {
     std::lock_guard lock(mutex_);
@@ -181,7 +181,7 @@ void LogFollower::OnLine(std::size_t index, ssh::Stream stream, std::string_view
     }
     return;
   }
-  place.since += line.size() + (line.size() == kPiece ? 0 : 1);
+  place.since += line.size() + (line.size() == kLogPiece ? 0 : 1);
   watcher_.OnLine(place.worker, line);
 }
 
@@ -253,11 +253,11 @@ void LogFollower::Retry(Place* place, const ssh::WorkerResult& result) {
 namespace {
 
 // A laptop that slept, a network that comes back: nobody wants to type it again.
-constexpr std::chrono::minutes kPatience{30};
+constexpr std::chrono::minutes kLogPatience{30};
 
 // How often it is written down how far the logs were shown: after a kill no more than that comes
 // again.
-constexpr std::chrono::seconds kKeepPace{2};
+constexpr std::chrono::seconds kLogKeepPace{2};
 
 std::string PlacesText(const LogPlaces& places) {
   Value document = Value::EmptyMap();
@@ -296,7 +296,7 @@ class PlaceKeeper {
   PlaceKeeper(KeptFile& file, LogFollower& follower, Clock& clock)
       : file_(file), follower_(follower), places_(ReadPlaces(file)) {
     thread_ = std::jthread([this, &clock](const std::stop_token& end) {
-      while (clock.SleepFor(kKeepPace, end)) Keep();
+      while (clock.SleepFor(kLogKeepPace, end)) Keep();
       Keep();
     });
   }
@@ -339,7 +339,7 @@ int LogsReport::ExitCode() const {
 LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,
                     const std::vector<WorkerAccess>& workers, const workers::LogRequest& request,
                     bool resume, LogWatcher& watcher, const std::stop_token& stop) {
-  LogFollower follower(transport, clock, request, kPatience, watcher);
+  LogFollower follower(transport, clock, request, kLogPatience, watcher);
   const PlaceKeeper keeper(places, follower, clock);
   auto ends = follower.Run(workers, resume ? keeper.before() : LogPlaces(), stop);
   return {std::move(ends), follower.learned()};

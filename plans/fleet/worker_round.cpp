@@ -13,14 +13,15 @@ namespace podctl {
 namespace {
 
 // Somebody is watching, so not for minutes.
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kRoundPatience{20};
 constexpr std::size_t kMostLines = 2000;
-constexpr std::uint64_t kMostBytes = 1024 * 1024;  // of an answer: a thousand jobs have a third
+constexpr std::uint64_t kMostAnswerBytes =
+    1024 * 1024;  // of an answer: a thousand jobs have a third
 
-class Listener final : public ssh::Observer {
+class RoundListener final : public ssh::Observer {
  public:
-  Listener(const std::vector<std::size_t>& order, std::vector<WorkerAnswer>& answers,
-           const AskHooks& hooks, RoundWatcher& watcher)
+  RoundListener(const std::vector<std::size_t>& order, std::vector<WorkerAnswer>& answers,
+                const AskHooks& hooks, RoundWatcher& watcher)
       : order_(order), answers_(answers), hooks_(hooks), watcher_(watcher) {}
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
@@ -76,13 +77,13 @@ std::vector<WorkerAnswer> WorkerRounds::Ask(const std::vector<ssh::Job>& jobs,
     reachable.push_back(job);
   }
   ssh::Limits limits;
-  limits.retry = kPatience;
+  limits.retry = kRoundPatience;
   limits.command = command_limit;
-  limits.output = kMostBytes;
+  limits.output = kMostAnswerBytes;
   limits.abandon = leave_;
   // Where they wait for one another, none may wait for another's connection to be free.
   limits.max_open = std::max(limits.max_open, static_cast<int>(reachable.size()));
-  Listener listener(order, answers, hooks, watcher_);
+  RoundListener listener(order, answers, hooks, watcher_);
   auto results = transport_.Run(reachable, limits, listener, stop_);
   std::map<int, HostKeyText> learned;
   for (std::size_t i = 0; i < results.size(); ++i) {

@@ -122,9 +122,9 @@ Result<std::vector<Flags>> ExpandExperiments(std::string_view json) {
 
 namespace {
 
-constexpr bool kSwitch = false;
+constexpr bool kCalibanSwitch = false;
 
-constexpr FlagRule kFlags[] = {
+constexpr FlagRule kCalibanFlags[] = {
     {"tpu_spec"},
     {"gpu_spec"},
     {"machine_type"},
@@ -134,10 +134,10 @@ constexpr FlagRule kFlags[] = {
     {"label", true, 'l'},
     {"image_tag"},
     {"image_id"},
-    {"nogpu", kSwitch},
-    {"force", kSwitch},
-    {"dry_run", kSwitch},
-    {"no_cache", kSwitch},
+    {"nogpu", kCalibanSwitch},
+    {"force", kCalibanSwitch},
+    {"dry_run", kCalibanSwitch},
+    {"no_cache", kCalibanSwitch},
     {"docker_run_args"},
     {"experiment_config"},
     {"flagfile"},
@@ -148,7 +148,7 @@ constexpr FlagRule kFlags[] = {
     {"dir", true, 'd'},
 };
 
-const std::map<std::string_view, std::string_view>& Aside() {
+const std::map<std::string_view, std::string_view>& CalibanAsides() {
   static const std::map<std::string_view, std::string_view> aside = {
       {"force", "podctl checks what goes together all the same"},
       {"dry_run", "`podctl plan` shows what would be sent"},
@@ -253,7 +253,7 @@ class CalibanLine : ToolLine {
   void Take(const GivenFlag& flag) {
     if (!CanBeTaken(flag)) return;
     const std::string shown = Shown(flag);
-    if (const auto aside = Aside().find(flag.name); aside != Aside().end()) {
+    if (const auto aside = CalibanAsides().find(flag.name); aside != CalibanAsides().end()) {
       return Left(shown, aside->second);
     }
     const std::string value = flag.value.value_or("");
@@ -429,7 +429,7 @@ class CalibanLine : ToolLine {
 Result<FromCommand> FromCaliban(const std::vector<std::string>& words, const LineWorld& world) {
   const auto all = WithFlagFiles(words, world, 0);
   if (!all) return all.error();
-  return CalibanLine(ReadFlagWords(*all, kFlags, Positionals::kAnywhere), world).Convert();
+  return CalibanLine(ReadFlagWords(*all, kCalibanFlags, Positionals::kAnywhere), world).Convert();
 }
 
 }  // namespace podctl

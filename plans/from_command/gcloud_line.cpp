@@ -17,9 +17,9 @@
 namespace podctl {
 namespace {
 
-constexpr bool kSwitch = false;
+constexpr bool kGcloudSwitch = false;
 
-constexpr FlagRule kFlags[] = {
+constexpr FlagRule kGcloudFlags[] = {
     {"accelerator-type"},
     {"type"},
     {"topology"},
@@ -28,11 +28,11 @@ constexpr FlagRule kFlags[] = {
     {"description"},
     {"network"},
     {"subnetwork"},
-    {"internal-ips", kSwitch},
+    {"internal-ips", kGcloudSwitch},
     {"queue-count"},
-    {"preemptible", kSwitch},
-    {"spot", kSwitch},
-    {"reserved", kSwitch},
+    {"preemptible", kGcloudSwitch},
+    {"spot", kGcloudSwitch},
+    {"reserved", kGcloudSwitch},
     {"range"},
     {"service-account"},
     {"scopes"},
@@ -41,21 +41,21 @@ constexpr FlagRule kFlags[] = {
     {"metadata-from-file"},
     {"tags"},
     {"data-disk"},
-    {"shielded-secure-boot", kSwitch},
+    {"shielded-secure-boot", kGcloudSwitch},
     {"boot-disk"},
-    {"autocheckpoint-enabled", kSwitch},
+    {"autocheckpoint-enabled", kGcloudSwitch},
     {"reservation"},
     {"provisioning-model"},
     {"zone"},
-    {"async", kSwitch},
-    {"use-service-networking", kSwitch},
+    {"async", kGcloudSwitch},
+    {"use-service-networking", kGcloudSwitch},
     // queued-resources
     {"node-id"},
     {"node-count"},
     {"node-prefix"},
     {"workload-type"},
-    {"best-effort", kSwitch},
-    {"guaranteed", kSwitch},
+    {"best-effort", kGcloudSwitch},
+    {"guaranteed", kGcloudSwitch},
     {"max-run-duration"},
     {"min-duration"},
     {"valid-after-duration"},
@@ -69,21 +69,21 @@ constexpr FlagRule kFlags[] = {
     // Of every gcloud command.
     {"project"},
     {"format"},
-    {"quiet", kSwitch, 'q'},
+    {"quiet", kGcloudSwitch, 'q'},
     {"verbosity"},
     {"account"},
     {"impersonate-service-account"},
     {"billing-project"},
     {"configuration"},
-    {"log-http", kSwitch},
-    {"user-output-enabled", kSwitch},
+    {"log-http", kGcloudSwitch},
+    {"user-output-enabled", kGcloudSwitch},
     {"access-token-file"},
     {"trace-token"},
     {"flatten"},
 };
 
 // Flags that say nothing about the pod, and what podctl has instead.
-const std::map<std::string_view, std::string_view>& Aside() {
+const std::map<std::string_view, std::string_view>& GcloudAsides() {
   static const std::map<std::string_view, std::string_view> aside = {
       {"async",
        "apply waits; Ctrl-C leaves the rest to the next run, --no-wait leaves a request in "
@@ -109,12 +109,12 @@ const std::map<std::string_view, std::string_view>& Aside() {
 }  // namespace
 
 std::span<const FlagRule> GcloudFlags() {
-  return kFlags;
+  return kGcloudFlags;
 }
 
 std::string_view WhyLeftAside(std::string_view flag) {
-  const auto found = Aside().find(flag);
-  return found == Aside().end() ? std::string_view() : found->second;
+  const auto found = GcloudAsides().find(flag);
+  return found == GcloudAsides().end() ? std::string_view() : found->second;
 }
 
 // `gcloud [alpha|beta] compute tpus {tpu-vm|queued-resources} create`, and `compute tpus create` of

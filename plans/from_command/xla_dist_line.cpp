@@ -12,9 +12,9 @@
 namespace podctl {
 namespace {
 
-constexpr bool kSwitch = false;
+constexpr bool kXlaDistSwitch = false;
 
-constexpr FlagRule kFlags[] = {
+constexpr FlagRule kXlaDistFlags[] = {
     {"tpu"},
     {"vm"},
     {"docker-container"},
@@ -22,8 +22,8 @@ constexpr FlagRule kFlags[] = {
     {"docker-run-flag"},
     {"conda-env"},
     {"env"},
-    {"restart-tpuvm-pod", kSwitch},
-    {"restart-tpuvm-pod-server", kSwitch},
+    {"restart-tpuvm-pod", kXlaDistSwitch},
+    {"restart-tpuvm-pod-server", kXlaDistSwitch},
     {"tpuvm-server-port"},
 };
 
@@ -136,7 +136,7 @@ class XlaDistLine : ToolLine {
 }  // namespace
 
 Result<FromCommand> FromXlaDist(const std::vector<std::string>& words) {
-  return XlaDistLine(ReadFlagWords(words, kFlags, Positionals::kEndTheFlags)).Convert();
+  return XlaDistLine(ReadFlagWords(words, kXlaDistFlags, Positionals::kEndTheFlags)).Convert();
 }
 
 }  // namespace podctl

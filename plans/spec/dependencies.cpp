@@ -14,10 +14,10 @@
 namespace podctl {
 namespace {
 
-class Resolver {
+class DependencyResolver {
  public:
-  Resolver(const std::vector<std::vector<FoundReference>>& references, Kinds kinds,
-           Problems& problems, std::vector<Declared>& declared)
+  DependencyResolver(const std::vector<std::vector<FoundReference>>& references, Kinds kinds,
+                     Problems& problems, std::vector<Declared>& declared)
       : references_(references), kinds_(kinds), problems_(problems), declared_(declared) {}
 
   void Resolve() {
@@ -155,7 +155,7 @@ class Resolver {
 
 void ResolveReferences(const std::vector<std::vector<FoundReference>>& references, Kinds kinds,
                        Problems& problems, std::vector<Declared>* declared) {
-  Resolver(references, kinds, problems, *declared).Resolve();
+  DependencyResolver(references, kinds, problems, *declared).Resolve();
 }
 
 }  // namespace podctl

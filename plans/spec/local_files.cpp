@@ -29,9 +29,9 @@ std::string Sentence(const Error& error) {
 }
 
 // Walks the sources of one step.
-class Digester {
+class ContentDigest {
  public:
-  explicit Digester(FileSystem& files) : files_(files) {}
+  explicit ContentDigest(FileSystem& files) : files_(files) {}
 
   // What went wrong, or "".
   std::string Add(const std::string& path, const std::string& name, int depth) {
@@ -108,7 +108,7 @@ std::optional<std::string> ReadTextFile(ValueReader& reader, FileSystem& files,
 std::optional<std::string> DigestFiles(ValueReader& reader, FileSystem& files,
                                        const std::vector<StepFile>& sources,
                                        const std::vector<const YamlNode*>& at, const Slot& slot) {
-  Digester digester(files);
+  ContentDigest digester(files);
   bool ok = true;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const std::string problem = digester.Add(sources[i].source, sources[i].destination, 0);
@@ -121,7 +121,7 @@ std::optional<std::string> DigestFiles(ValueReader& reader, FileSystem& files,
 }
 
 Result<std::string> DigestFiles(FileSystem& files, const std::vector<StepFile>& sources) {
-  Digester digester(files);
+  ContentDigest digester(files);
   for (const StepFile& source : sources) {
     const std::string problem = digester.Add(source.source, source.destination, 0);
     if (!problem.empty()) return MakeError(ErrorCode::kIo, problem);

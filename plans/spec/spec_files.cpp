@@ -42,7 +42,7 @@ std::string WithoutDotSlash(std::string path) {
 }
 
 // `name` in `folder`, as a user would write it.
-std::string Below(const std::string& folder, const std::string& name) {
+std::string InFolder(const std::string& folder, const std::string& name) {
   if (folder == ".") return name;
   return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", name);
 }
@@ -83,7 +83,7 @@ class FolderWalk {
     }
     for (const std::string& name : *names) {
       if (name.starts_with(".")) continue;
-      const std::string path = Below(folder, name);
+      const std::string path = InFolder(folder, name);
       if (search_.recursive && IsOwnFolder(path)) {
         if (!Walk(path, level + 1)) return false;
       } else if (IsYamlName(name) && !var_files_.contains(WithoutDotSlash(path))) {

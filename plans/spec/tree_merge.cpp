@@ -46,10 +46,10 @@ YamlNodePtr MergeLevels(const YamlNodePtr& under, const YamlNodePtr& over, int l
 
 constexpr int kAllLevels = 64;  // what yaml_tree lets through
 
-bool IsSame(const YamlNode& a, const YamlNode& b) {
+bool IsSameScalarOrList(const YamlNode& a, const YamlNode& b) {
   if (a.kind != b.kind || a.text != b.text || a.items.size() != b.items.size()) return false;
   for (std::size_t i = 0; i < a.items.size(); ++i) {
-    if (!IsSame(*a.items[i], *b.items[i])) return false;
+    if (!IsSameScalarOrList(*a.items[i], *b.items[i])) return false;
   }
   return a.entries.empty() && b.entries.empty();
 }
@@ -76,7 +76,7 @@ YamlNodePtr MergeEqual(const YamlNodePtr& first, const YamlNodePtr& second,
     YamlEntry& known = merged->entries[it->second];
     if (known.value->is_map() && entry.value->is_map()) {
       known.value = MergeEqual(known.value, entry.value, context + "." + entry.key->text, problems);
-    } else if (!IsSame(*known.value, *entry.value)) {
+    } else if (!IsSameScalarOrList(*known.value, *entry.value)) {
       Diagnostic diagnostic =
           DiagnosticAt(*entry.key, entry.key->Place(),
                        fmt::format("`{}.{}` has two values", context, entry.key->text));

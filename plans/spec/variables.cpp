@@ -24,9 +24,9 @@ bool IsVariableName(std::string_view name) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-class Resolver {
+class VariableResolver {
  public:
-  Resolver(const VariableSources& sources, Problems& problems)
+  VariableResolver(const VariableSources& sources, Problems& problems)
       : sources_(sources), reader_(none_, sources.environment, problems), problems_(problems) {}
 
   Variables Resolve(const std::vector<YamlEntry>& declarations) {
@@ -149,7 +149,7 @@ class Resolver {
 
 Variables ResolveVariables(const std::vector<YamlEntry>& declarations,
                            const VariableSources& sources, Problems& problems) {
-  return Resolver(sources, problems).Resolve(declarations);
+  return VariableResolver(sources, problems).Resolve(declarations);
 }
 
 }  // namespace podctl

@@ -25,7 +25,7 @@ What can be done (POST; an id that two zones have needs the full name):
   curl $E/emulator/faults    curl $E/emulator/requests
 )";
 
-std::string Limits(const Value& limits) {
+std::string LimitRows(const Value& limits) {
   std::string text;
   for (const auto& [kind, rules] : limits.AsMap()) {
     for (const auto& [rule, count] : rules.AsMap()) {
@@ -65,9 +65,9 @@ std::string Queue(const Value& queue) {
 std::string AdminPage(const Value& overview) {
   return fmt::format(
       "The Cloud TPU emulator of podctl. Its time is {}.\n\nNodes\n{}\nQueued resources\n{}\n"
-      "Limits\n{}{}",
+      "LimitRows\n{}{}",
       overview["time"].AsString(), Nodes(overview["nodes"]), Queue(overview["queuedResources"]),
-      Limits(overview["limits"]), kVerbs);
+      LimitRows(overview["limits"]), kVerbs);
 }
 
 }  // namespace podctl::emulator

@@ -145,7 +145,7 @@ bool IsLabelText(const std::string& text) {
          });
 }
 
-Refusal CheckLabels(const Value& labels) {
+Refusal CheckJobLabels(const Value& labels) {
   if (labels.AsMap().size() > kMostLabels) return InvalidArgument("There are too many labels.");
   for (const auto& [key, value] : labels.AsMap()) {
     const bool good =
@@ -299,7 +299,7 @@ Refusal CheckCustomJob(const Value& body) {
     return FieldViolation("custom_job.display_name", "Display name must be specified.");
   }
   if (name.size() > kLongestName) return InvalidArgument("The display name is too long.");
-  if (auto refused = CheckLabels(body["labels"])) return refused;
+  if (auto refused = CheckJobLabels(body["labels"])) return refused;
   const Value::List& pools = body["jobSpec"]["workerPoolSpecs"].AsList();
   if (pools.empty()) {
     return FieldViolation("custom_job.job_spec.worker_pool_specs",

@@ -17,7 +17,7 @@ struct Unit {
 constexpr std::array<Unit, 3> kUnits = {{{'s', 1'000}, {'m', 60'000}, {'h', 3'600'000}}};
 
 // Takes ".5" off the text, as milliseconds.
-std::int64_t TakeFraction(std::string_view* text) {
+std::int64_t TakeDigits(std::string_view* text) {
   std::int64_t milliseconds = 0;
   text->remove_prefix(1);
   for (std::int64_t weight = 100; !text->empty() && text->front() >= '0' && text->front() <= '9';
@@ -39,7 +39,7 @@ std::optional<std::chrono::milliseconds> ReadDuration(std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     if (problem != std::errc{} || number < 0 || number > kMaxMs) return std::nullopt;
     const bool has_fraction = !text.empty() && text.front() == '.';
-    const std::int64_t fraction = has_fraction ? TakeFraction(&text) : 0;
+    const std::int64_t fraction = has_fraction ? TakeDigits(&text) : 0;
     std::int64_t unit = 0;
     for (const Unit& known : kUnits) {
       if (!text.empty() && text.front() == known.letter) unit = known.milliseconds;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kShown = 80;  // of what a stranger sent
 
-std::string Lower(std::string_view text) {
+std::string LowerHost(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -31,9 +31,9 @@ std::optional<std::string> NameOf(std::string_view host, int port) {
   const bool named = colon != std::string_view::npos;
   if (named ? host.substr(colon + 1) != std::to_string(port) : port != 80) return std::nullopt;
   host = host.substr(0, colon);
-  if (!host.starts_with('[')) return Lower(host);
+  if (!host.starts_with('[')) return LowerHost(host);
   if (bracket + 1 != host.size()) return std::nullopt;
-  return Lower(host.substr(1, bracket - 1));
+  return LowerHost(host.substr(1, bracket - 1));
 }
 
 bool IsOurs(const Gate& gate, std::string_view host) {
@@ -61,7 +61,7 @@ Refusal CheckHost(const Gate& gate, const Arrival& arrival) {
 Refusal CheckOrigin(const Arrival& arrival) {
   const bool reads = arrival.method == "GET" || arrival.method == "HEAD";
   for (const std::string& origin : arrival.origins) {
-    if (Lower(origin) == "http://" + Lower(arrival.hosts[0])) continue;
+    if (LowerHost(origin) == "http://" + LowerHost(arrival.hosts[0])) continue;
     return Denied(
         fmt::format("The request comes from the origin \"{}\"; pages in a browser may "
                     "not use this emulator.",
@@ -85,7 +85,7 @@ Refusal CheckType(const Arrival& arrival) {
   }
   if (arrival.types.empty() && !arrival.has_body) return std::nullopt;
   if (arrival.types.size() == 1) {
-    const std::string type = Lower(arrival.types[0].substr(0, arrival.types[0].find(';')));
+    const std::string type = LowerHost(arrival.types[0].substr(0, arrival.types[0].find(';')));
     const std::size_t end = type.find_last_not_of(" \t");
     if (end != std::string::npos && type.substr(0, end + 1) == "application/json") {
       return std::nullopt;

@@ -30,7 +30,7 @@ namespace podctl::emulator {
 namespace {
 
 // A request that waits holds one, and podctl may send 256 at once (--parallelism).
-constexpr std::size_t kThreads = 320;
+constexpr std::size_t kHttpThreads = 320;
 // From so many on, connections of strangers are cut: each holds a thread for as long as it sends a
 // byte now and then, and whose it is is asked only when its request is there.
 constexpr int kCrowd = 288;
@@ -111,7 +111,7 @@ class Threads final : public httplib::TaskQueue {
  private:
   const std::function<void()> on_crowd_;
   std::atomic<int> taken_ = 0;
-  httplib::ThreadPool pool_{kThreads};
+  httplib::ThreadPool pool_{kHttpThreads};
 };
 
 std::vector<std::string> Values(const httplib::Request& from, const char* name) {

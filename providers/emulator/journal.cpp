@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kSlackBytes = std::size_t{16}
                                     << 20;  // dead lines that are not worth a rewrite
 
-Error IoError(std::string_view what, const std::string& path) {
+Error JournalError(std::string_view what, const std::string& path) {
   return MakeError(ErrorCode::kIo, fmt::format("cannot {} {}: {}", what, path,
                                                std::generic_category().message(errno)));
 }
@@ -30,7 +30,7 @@ Result<void> WriteAll(int file, std::string_view text, const std::string& path) 
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return IoError("write", path);
+    if (written <= 0) return JournalError("write", path);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Journal>> Journal::Open(const std::string& folder) {
   journal->folder_ = folder;
   const std::string lock = folder + "/lock";
   journal->lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | kOwn, 0600);
-  if (journal->lock_ < 0) return IoError("open", lock);
+  if (journal->lock_ < 0) return JournalError("open", lock);
   if (::flock(journal->lock_, LOCK_EX | LOCK_NB) != 0) {
     return MakeError(ErrorCode::kLocked,
                      fmt::format("the data folder {} is in use by another emulator", folder));
@@ -86,7 +86,7 @@ Result<void> Journal::Load() {
                      "Give --data a folder of its own.");
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) return IoError("open", path);
+  if (!file) return JournalError("open", path);
   std::string line;
   std::size_t number = 0;
   while (std::getline(file, line)) {
@@ -114,12 +114,13 @@ Result<void> Journal::Rewrite() {
   const std::string temporary = path + ".new";
   ::unlink(temporary.c_str());  // of a run that was killed
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | kOwn, 0600);
-  if (file < 0) return IoError("open", temporary);
+  if (file < 0) return JournalError("open", temporary);
   std::string text;
   for (const auto& [key, line] : lines_) text += line;
   Result<void> done = WriteAll(file, text, temporary);
-  if (done && ::fsync(file) != 0) done = IoError("sync", temporary);
-  if (done && ::rename(temporary.c_str(), path.c_str()) != 0) done = IoError("rename", temporary);
+  if (done && ::fsync(file) != 0) done = JournalError("sync", temporary);
+  if (done && ::rename(temporary.c_str(), path.c_str()) != 0)
+    done = JournalError("rename", temporary);
   if (!done) {
     ::close(file);
     return done;

@@ -27,29 +27,11 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxKeys = 1000;  // of one node
 constexpr std::string_view kKeyEnd = "-----END OPENSSH PRIVATE KEY-----\n";
 
-Error IoError(const char* what, const std::string& path) {
-  return MakeError(ErrorCode::kIo, fmt::format("cannot {} {}: {}", what, path,
-                                               std::generic_category().message(errno)));
-}
-
 Result<void> MakeFolder(const std::string& path) {
   std::error_code problem;
   fs::create_directories(path, problem);
   if (!problem) return {};
   return MakeError(ErrorCode::kIo, fmt::format("cannot make {}: {}", path, problem.message()));
-}
-
-// Whole or not at all, since a worker may read at any moment.
-Result<void> WriteFile(const std::string& path, std::string_view text, mode_t mode) {
-  const std::string temporary = path + ".new";
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    ::chmod(temporary.c_str(), mode);
-    file << text;
-    if (!file.flush()) return IoError("write", temporary);
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return IoError("rename", temporary);
-  return {};
 }
 
 std::string Quoted(std::string_view text) {

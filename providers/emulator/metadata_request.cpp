@@ -163,7 +163,7 @@ std::string_view Reason(int status) {
     case 405:
       return "Method Not Allowed";
     default:
-      return "Not Found";
+      return "Not Answered";
   }
 }
 
@@ -178,7 +178,7 @@ MetadataReply Refused(int status, std::string_view why) {
   return reply;
 }
 
-MetadataReply Found(std::string body, bool is_json) {
+MetadataReply Answered(std::string body, bool is_json) {
   MetadataReply reply;
   reply.etag = EtagOf(body);
   reply.body = std::move(body);
@@ -200,13 +200,13 @@ MetadataReply Look(const MetadataRequest& request, const Value& tree, std::strin
                    bool ends_with_slash, std::int64_t now) {
   if (const auto account = AccountOf(tree, path, "token"); !account.empty()) {
     const Value& email = tree["instance"]["service-accounts"][account]["email"];
-    return Found(ToJson(MakeToken(email.AsString())), true);
+    return Answered(ToJson(MakeToken(email.AsString())), true);
   }
   if (const auto account = AccountOf(tree, path, "identity"); !account.empty()) {
     const std::string_view audience = Parameter(request, "audience");
     if (audience.empty()) return Refused(400, "non-empty audience parameter required");
     const Value& email = tree["instance"]["service-accounts"][account]["email"];
-    return Found(MakeIdentity(email.AsString(), audience, now), false);
+    return Answered(MakeIdentity(email.AsString(), audience, now), false);
   }
   const Value* const found = FindIn(tree, path);
   if (found == nullptr) return Refused(404, "There is nothing of this name here.");
@@ -215,10 +215,10 @@ MetadataReply Look(const MetadataRequest& request, const Value& tree, std::strin
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const bool names_are_users = name == "attributes" || name == "service-accounts";
   if (IsTrue(Parameter(request, "recursive")) && IsFolder(*found)) {
-    if (alt != "text") return Found(ToJson(Recursive(*found, names_are_users)), true);
+    if (alt != "text") return Answered(ToJson(Recursive(*found, names_are_users)), true);
     std::string text;
     AppendLines(*found, "", &text);
-    return Found(std::move(text), false);
+    return Answered(std::move(text), false);
   }
   if (IsFolder(*found)) {
     if (!ends_with_slash) {
@@ -227,9 +227,9 @@ MetadataReply Look(const MetadataRequest& request, const Value& tree, std::strin
                                    path.empty() ? "" : "/", path);
       return moved;
     }
-    return Found(Listing(*found, !AccountOf(tree, path, "").empty()), false);
+    return Answered(Listing(*found, !AccountOf(tree, path, "").empty()), false);
   }
-  return alt == "json" ? Found(ToJson(*found), true) : Found(AsText(*found, name), false);
+  return alt == "json" ? Answered(ToJson(*found), true) : Answered(AsText(*found, name), false);
 }
 
 }  // namespace
@@ -279,8 +279,8 @@ MetadataReply AnswerMetadata(const MetadataRequest& request, const Value& tree, 
     return Refused(403, "A request that was forwarded (X-Forwarded-For) is not answered.");
   }
   std::string_view path = request.path;
-  if (path == "/" || path.empty()) return Found("computeMetadata/\n", false);
-  if (path == "/computeMetadata/") return Found("v1/\n", false);
+  if (path == "/" || path.empty()) return Answered("computeMetadata/\n", false);
+  if (path == "/computeMetadata/") return Answered("v1/\n", false);
   if (path.rfind(kRoot, 0) != 0 || (path.size() > kRoot.size() && path[kRoot.size()] != '/')) {
     return Refused(404, "There is nothing of this name here.");
   }

@@ -23,7 +23,7 @@ using std::chrono::seconds;
 constexpr int kGuestsOfOne = 64;  // connections of one worker; more are closed at once
 constexpr seconds kIdle{60};      // a connection without a question ends
 constexpr seconds kLongestWait{3600};
-constexpr int kBacklog = 64;
+constexpr int kMetadataBacklog = 64;
 
 std::int64_t Now() {
   return std::chrono::duration_cast<seconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -67,7 +67,7 @@ void MetadataServer::Tell(const MachineSet& machines) {
 
 void MetadataServer::Open(const std::string& uid, std::size_t worker, Descriptor socket) {
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
-  ::listen(socket.get(), kBacklog);
+  ::listen(socket.get(), kMetadataBacklog);
   {
     const std::lock_guard lock(mutex_);
     doors_[{uid, worker}] = std::move(socket);

@@ -43,13 +43,13 @@ std::string UidOf(const Value& node) {
 }
 
 // "projects/P/locations/Z/nodes/N".
-struct NodeName {
+struct NamedNode {
   std::string project, zone, id;
 };
 
-NodeName ReadName(const std::string& name) {
+NamedNode ReadName(const std::string& name) {
   std::istringstream parts(name);
-  NodeName read;
+  NamedNode read;
   std::string word;
   std::getline(parts, word, '/');
   std::getline(parts, read.project, '/');
@@ -63,7 +63,7 @@ NodeName ReadName(const std::string& name) {
 // Lines "KEY: 'value'", in order of the keys.
 std::string TpuEnv(const MachineSet& machines, std::size_t worker) {
   const Value& node = machines.node;
-  const NodeName name = ReadName(node["name"].AsString());
+  const NamedNode name = ReadName(node["name"].AsString());
   const Value& config = node["acceleratorConfig"];
   const Bounds topology = ReadTopology(config["topology"].AsString());
   const Bounds chips = ChipsOfHost(topology, machines.addresses.size());
@@ -121,7 +121,7 @@ Value NetworkInterfaces(const MachineSet& machines, std::size_t worker) {
   const Value& first = cards.empty() ? machines.node["networkConfig"] : cards.front();
   Value card;
   card.Set("ip", address);
-  const NodeName name = ReadName(machines.node["name"].AsString());
+  const NamedNode name = ReadName(machines.node["name"].AsString());
   const std::string& written = first["network"].AsString();
   const std::string short_name = written.substr(written.rfind('/') + 1);
   card.Set("network", fmt::format("projects/{}/networks/{}", ProjectNumber(name.project),
@@ -170,7 +170,7 @@ std::string Base64Url(std::string_view text) {
 
 Value MetadataTree(const MachineSet& machines, std::size_t worker) {
   const Value& node = machines.node;
-  const NodeName name = ReadName(node["name"].AsString());
+  const NamedNode name = ReadName(node["name"].AsString());
   const std::string number = ProjectNumber(name.project);
   const std::string host = fmt::format("{}-w-{}", machines.host, worker);
   const Value& scheduling = node["schedulingConfig"];

@@ -21,10 +21,10 @@ namespace podctl::emulator {
 namespace {
 
 // A request in the making: a header and attributes, each padded to four bytes, which may nest.
-class Message {
+class NetlinkMessage {
  public:
   template <typename Header>
-  Message(int type, int flags, const Header& header) {
+  NetlinkMessage(int type, int flags, const Header& header) {
     nlmsghdr start{};
     start.nlmsg_type = static_cast<std::uint16_t>(type);
     start.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
@@ -76,12 +76,13 @@ std::string_view WithEnd(const std::string& name) {
   return {name.c_str(), name.size() + 1};
 }
 
-Message AddressMessage(int type, int flags, int index, const std::string& address, int prefix) {
+NetlinkMessage AddressMessage(int type, int flags, int index, const std::string& address,
+                              int prefix) {
   ifaddrmsg header{};
   header.ifa_family = AF_INET;
   header.ifa_prefixlen = static_cast<unsigned char>(prefix);
   header.ifa_index = static_cast<unsigned>(index);
-  Message message(type, flags, header);
+  NetlinkMessage message(type, flags, header);
   in_addr binary{};
   ::inet_pton(AF_INET, address.c_str(), &binary);
   message.AttributeOf(IFA_LOCAL, binary);
@@ -89,7 +90,7 @@ Message AddressMessage(int type, int flags, int index, const std::string& addres
   return message;
 }
 
-Message LinkMessage(int type, int flags, int index) {
+NetlinkMessage LinkMessage(int type, int flags, int index) {
   ifinfomsg header{};
   header.ifi_index = index;
   return {type, flags, header};
@@ -146,13 +147,13 @@ Result<void> Netlink::Order(std::string_view what, std::string message) {
 }
 
 Result<int> Netlink::IndexOf(const std::string& name) {
-  Message message = LinkMessage(RTM_GETLINK, 0, 0);
+  NetlinkMessage message = LinkMessage(RTM_GETLINK, 0, 0);
   message.Attribute(IFLA_IFNAME, WithEnd(name));
   return Ask("find a network device", message.Take());
 }
 
 Result<void> Netlink::AddBridge(const std::string& name) {
-  Message message = LinkMessage(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
+  NetlinkMessage message = LinkMessage(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
   message.Attribute(IFLA_IFNAME, WithEnd(name));
   const std::size_t info = message.Begin(IFLA_LINKINFO);
   message.Attribute(IFLA_INFO_KIND, "bridge");
@@ -164,7 +165,7 @@ Result<void> Netlink::AddPair(int bridge, const std::string& name, int space) {
   ifinfomsg up{};
   up.ifi_flags = IFF_UP;
   up.ifi_change = IFF_UP;
-  Message message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, up);
+  NetlinkMessage message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, up);
   message.AttributeOf(IFLA_MASTER, bridge);
   const std::size_t info = message.Begin(IFLA_LINKINFO);
   message.Attribute(IFLA_INFO_KIND, "veth");
@@ -184,12 +185,12 @@ Result<void> Netlink::Raise(int index) {
   up.ifi_index = index;
   up.ifi_flags = IFF_UP;
   up.ifi_change = IFF_UP;
-  return Order("raise a network device", Message(RTM_NEWLINK, 0, up).Take());
+  return Order("raise a network device", NetlinkMessage(RTM_NEWLINK, 0, up).Take());
 }
 
 Result<void> Netlink::RouteLoopbackAddresses(int index) {
   // Not by /proc/sys, which containers see read-only.
-  Message message = LinkMessage(RTM_SETLINK, 0, index);
+  NetlinkMessage message = LinkMessage(RTM_SETLINK, 0, index);
   const std::size_t families = message.Begin(IFLA_AF_SPEC);
   const std::size_t family = message.Begin(AF_INET);
   const std::size_t settings = message.Begin(IFLA_INET_CONF);

@@ -13,11 +13,6 @@ std::string QueuedName(const Place& place, std::string_view id) {
   return fmt::format("{}/queuedResources/{}", place.Parent(), id);
 }
 
-std::string RequestKey(std::string_view method, const Place& place, const CallContext& context) {
-  if (context.request_id.empty()) return {};
-  return fmt::format("{} {} {}", method, place.Parent(), context.request_id);
-}
-
 }  // namespace
 
 Result<void> Service::SaveQueued(const std::string& name) {

@@ -13,19 +13,12 @@
 namespace podctl::emulator {
 namespace {
 
-constexpr std::int64_t kRetryMs = 20;  // between two looks at machines that still go down
+constexpr std::int64_t kLookAgainMs = 20;  // between two looks at machines that still go down
 
 Value TypedQueued(const Value& resource, ApiVersion version) {
   Value response = QueuedView(resource, version);
   response.Set("@type", fmt::format("type.googleapis.com/google.cloud.tpu.{}.QueuedResource",
                                     VersionName(version)));
-  return response;
-}
-
-// The answer to a delete is declared to be a QueuedResource, but is none.
-Value TypedEmpty() {
-  Value response;
-  response.Set("@type", "type.googleapis.com/google.protobuf.Empty");
   return response;
 }
 
@@ -211,7 +204,7 @@ std::int64_t Service::TendSuspending(const std::string& name, Queued* queued, st
       EraseNode(node);
     }
   }
-  if (!gone) return now + kRetryMs;
+  if (!gone) return now + kLookAgainMs;
   const std::string initiator = queued->request.resource["state"]["stateInitiator"].AsString();
   Enter(name, queued, "SUSPENDED", initiator);
   return kNever;

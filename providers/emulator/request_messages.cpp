@@ -3,18 +3,18 @@
 namespace podctl::emulator {
 namespace {
 
-const Descriptor& NetworkConfigDescriptor() {
-  static const Descriptor network_config{"NetworkConfig",
-                                         {{.name = "network"},
-                                          {.name = "subnetwork"},
-                                          {.name = "enableExternalIps", .type = Type::kBool},
-                                          {.name = "canIpForward", .type = Type::kBool},
-                                          {.name = "queueCount", .type = Type::kInt32}}};
+const MessageType& NetworkConfigDescriptor() {
+  static const MessageType network_config{"NetworkConfig",
+                                          {{.name = "network"},
+                                           {.name = "subnetwork"},
+                                           {.name = "enableExternalIps", .type = Type::kBool},
+                                           {.name = "canIpForward", .type = Type::kBool},
+                                           {.name = "queueCount", .type = Type::kInt32}}};
   return network_config;
 }
 
-const Descriptor& SchedulingConfigDescriptor() {
-  static const Descriptor scheduling_config{
+const MessageType& SchedulingConfigDescriptor() {
+  static const MessageType scheduling_config{
       "SchedulingConfig",
       {{.name = "preemptible", .type = Type::kBool},
        {.name = "reserved", .type = Type::kBool},
@@ -28,8 +28,8 @@ const Descriptor& SchedulingConfigDescriptor() {
   return scheduling_config;
 }
 
-const Descriptor& AttachedDiskDescriptor() {
-  static const Descriptor attached_disk{
+const MessageType& AttachedDiskDescriptor() {
+  static const MessageType attached_disk{
       "AttachedDisk",
       {{.name = "sourceDisk"},
        {.name = "mode",
@@ -39,9 +39,9 @@ const Descriptor& AttachedDiskDescriptor() {
   return attached_disk;
 }
 
-const Descriptor& BootDiskDescriptor() {
-  static const Descriptor key{"CustomerEncryptionKey", {{.name = "kmsKeyName"}}};
-  static const Descriptor boot_disk{
+const MessageType& BootDiskDescriptor() {
+  static const MessageType key{"CustomerEncryptionKey", {{.name = "kmsKeyName"}}};
+  static const MessageType boot_disk{
       "BootDiskConfig",
       {{.name = "customerEncryptionKey", .type = Type::kMessage, .message = &key},
        {.name = "diskSizeGb", .type = Type::kInt64, .in = In::kAlpha},
@@ -53,10 +53,10 @@ const Descriptor& BootDiskDescriptor() {
   return boot_disk;
 }
 
-const Descriptor& NodeSpecDescriptor() {
-  static const Descriptor multislice{
+const MessageType& NodeSpecDescriptor() {
+  static const MessageType multislice{
       "MultisliceParams", {{.name = "nodeCount", .type = Type::kInt32}, {.name = "nodeIdPrefix"}}};
-  static const Descriptor multi_node{
+  static const MessageType multi_node{
       "MultiNodeParams",
       {{.name = "nodeCount", .type = Type::kInt32},
        {.name = "nodeIdPrefix"},
@@ -64,7 +64,7 @@ const Descriptor& NodeSpecDescriptor() {
         .type = Type::kEnum,
         .values = {"WORKLOAD_TYPE_UNSPECIFIED", "THROUGHPUT_OPTIMIZED",
                    "AVAILABILITY_OPTIMIZED"}}}};
-  static const Descriptor node_spec{
+  static const MessageType node_spec{
       "NodeSpec",
       {{.name = "parent"},
        {.name = "nodeId"},
@@ -77,12 +77,12 @@ const Descriptor& NodeSpecDescriptor() {
   return node_spec;
 }
 
-const Descriptor& QueueingPolicyDescriptor() {
-  static const Descriptor interval{"Interval",
-                                   {{.name = "startTime", .type = Type::kTimestamp},
-                                    {.name = "endTime", .type = Type::kTimestamp}}};
+const MessageType& QueueingPolicyDescriptor() {
+  static const MessageType interval{"Interval",
+                                    {{.name = "startTime", .type = Type::kTimestamp},
+                                     {.name = "endTime", .type = Type::kTimestamp}}};
   constexpr std::string_view kOne = "start_timing_constraints";
-  static const Descriptor policy{
+  static const MessageType policy{
       "QueueingPolicy",
       {{.name = "validAfterDuration", .type = Type::kDuration, .oneof = kOne},
        {.name = "validAfterTime", .type = Type::kTimestamp, .oneof = kOne},
@@ -94,19 +94,19 @@ const Descriptor& QueueingPolicyDescriptor() {
 
 }  // namespace
 
-const Descriptor& NodeDescriptor() {
-  static const Descriptor accelerator_config{
+const MessageType& NodeDescriptor() {
+  static const MessageType accelerator_config{
       "AcceleratorConfig",
       {{.name = "type",
         .type = Type::kEnum,
         .values = {"TYPE_UNSPECIFIED", "V2", "V3", "V4", "V5LITE_POD", "V5P", "V6E"},
         .numbers = {0, 2, 4, 7, 9, 10, 11}},
        {.name = "topology"}}};
-  static const Descriptor service_account{"ServiceAccount",
-                                          {{.name = "email"}, {.name = "scope", .repeated = true}}};
-  static const Descriptor shielded{"ShieldedInstanceConfig",
-                                   {{.name = "enableSecureBoot", .type = Type::kBool}}};
-  static const Descriptor node{
+  static const MessageType service_account{
+      "ServiceAccount", {{.name = "email"}, {.name = "scope", .repeated = true}}};
+  static const MessageType shielded{"ShieldedInstanceConfig",
+                                    {{.name = "enableSecureBoot", .type = Type::kBool}}};
+  static const MessageType node{
       "Node",
       {{.name = "acceleratorConfig", .type = Type::kMessage, .message = &accelerator_config},
        {.name = "acceleratorType"},
@@ -148,22 +148,23 @@ const Descriptor& NodeDescriptor() {
   return node;
 }
 
-const Descriptor& QueuedResourceDescriptor() {
-  static const Descriptor spot{"Spot", {}};
-  static const Descriptor best_effort{"BestEffort", {}};
-  static const Descriptor guaranteed{"Guaranteed",
-                                     {{.name = "minDuration", .type = Type::kDuration},
-                                      {.name = "reserved", .type = Type::kBool, .in = In::kAlpha}}};
-  static const Descriptor tpu{"Tpu",
-                              {{.name = "nodeSpec",
-                                .type = Type::kMessage,
-                                .repeated = true,
-                                .message = &NodeSpecDescriptor()}}};
-  static const Descriptor run_duration{
+const MessageType& QueuedResourceDescriptor() {
+  static const MessageType spot{"Spot", {}};
+  static const MessageType best_effort{"BestEffort", {}};
+  static const MessageType guaranteed{
+      "Guaranteed",
+      {{.name = "minDuration", .type = Type::kDuration},
+       {.name = "reserved", .type = Type::kBool, .in = In::kAlpha}}};
+  static const MessageType tpu{"Tpu",
+                               {{.name = "nodeSpec",
+                                 .type = Type::kMessage,
+                                 .repeated = true,
+                                 .message = &NodeSpecDescriptor()}}};
+  static const MessageType run_duration{
       "RunDuration",
       {{.name = "maxRunDuration", .type = Type::kDuration, .oneof = "run_duration"},
        {.name = "terminationTime", .type = Type::kTimestamp, .oneof = "run_duration"}}};
-  static const Descriptor queued{
+  static const MessageType queued{
       "QueuedResource",
       {{.name = "tpu", .type = Type::kMessage, .message = &tpu},
        {.name = "spot", .type = Type::kMessage, .message = &spot, .oneof = "tier"},
@@ -188,27 +189,27 @@ const Descriptor& QueuedResourceDescriptor() {
   return queued;
 }
 
-const Descriptor& GetGuestAttributesDescriptor() {
-  static const Descriptor guest_attributes{
+const MessageType& GetGuestAttributesDescriptor() {
+  static const MessageType guest_attributes{
       "GetGuestAttributesRequest",
       {{.name = "queryPath"}, {.name = "workerIds", .repeated = true}}};
   return guest_attributes;
 }
 
-const Descriptor& SimulateMaintenanceDescriptor() {
-  static const Descriptor simulate{"SimulateMaintenanceEventRequest",
-                                   {{.name = "workerIds", .repeated = true}}};
+const MessageType& SimulateMaintenanceDescriptor() {
+  static const MessageType simulate{"SimulateMaintenanceEventRequest",
+                                    {{.name = "workerIds", .repeated = true}}};
   return simulate;
 }
 
-const Descriptor& QueuedMaintenanceDescriptor() {
-  static const Descriptor perform{"PerformMaintenanceQueuedResourceRequest",
-                                  {{.name = "nodeNames", .repeated = true}}};
+const MessageType& QueuedMaintenanceDescriptor() {
+  static const MessageType perform{"PerformMaintenanceQueuedResourceRequest",
+                                   {{.name = "nodeNames", .repeated = true}}};
   return perform;
 }
 
-const Descriptor& EmptyDescriptor() {
-  static const Descriptor empty{"Empty", {}};
+const MessageType& EmptyDescriptor() {
+  static const MessageType empty{"Empty", {}};
   return empty;
 }
 

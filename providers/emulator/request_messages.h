@@ -23,30 +23,30 @@ enum class Type {
 
 enum class In { kBoth, kV2, kAlpha };
 
-struct Descriptor;
+struct MessageType;
 
 struct Field {
   std::string_view name;
   Type type = Type::kString;
   bool repeated = false;
   bool output_only = false;
-  const Descriptor* message = nullptr;        // kMessage
+  const MessageType* message = nullptr;       // kMessage
   std::vector<std::string_view> values = {};  // kEnum
   std::vector<int> numbers = {};              // kEnum: of the values; empty: 0, 1, 2 and so on
   In in = In::kBoth;
   std::string_view oneof = {};  // of those with the same, one may be set
 };
 
-struct Descriptor {
+struct MessageType {
   std::string_view name;  // "AcceleratorConfig"
   std::vector<Field> fields;
 };
 
-const Descriptor& NodeDescriptor();
-const Descriptor& QueuedResourceDescriptor();
-const Descriptor& GetGuestAttributesDescriptor();
-const Descriptor& SimulateMaintenanceDescriptor();
-const Descriptor& QueuedMaintenanceDescriptor();
-const Descriptor& EmptyDescriptor();
+const MessageType& NodeDescriptor();
+const MessageType& QueuedResourceDescriptor();
+const MessageType& GetGuestAttributesDescriptor();
+const MessageType& SimulateMaintenanceDescriptor();
+const MessageType& QueuedMaintenanceDescriptor();
+const MessageType& EmptyDescriptor();
 
 }  // namespace podctl::emulator

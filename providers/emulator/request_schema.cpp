@@ -14,7 +14,7 @@
 namespace podctl::emulator {
 namespace {
 
-const Descriptor& Find(Message message) {
+const MessageType& Find(Message message) {
   switch (message) {
     case Message::kNode:
       return NodeDescriptor();
@@ -32,7 +32,7 @@ const Descriptor& Find(Message message) {
   return EmptyDescriptor();
 }
 
-const Field* FindField(const Descriptor& descriptor, std::string_view name, ApiVersion version) {
+const Field* FindField(const MessageType& descriptor, std::string_view name, ApiVersion version) {
   const std::string camel = CamelCase(name);
   const In other = version == ApiVersion::kV2 ? In::kAlpha : In::kV2;
   for (const Field& field : descriptor.fields) {
@@ -74,7 +74,7 @@ ApiError WrongType(std::string_view path, std::string_view type, const Value& va
                         fmt::format("Invalid value at '{}' ({}), {}", path, type, ToJson(value)));
 }
 
-Answer ReadMessage(const Descriptor& descriptor, const Value& body, const std::string& root,
+Answer ReadMessage(const MessageType& descriptor, const Value& body, const std::string& root,
                    ApiVersion version);
 
 Answer ReadInteger(const Field& field, const Value& value, const std::string& path) {
@@ -110,7 +110,7 @@ std::string TypeName(std::string_view message, ApiVersion version) {
   return fmt::format("type.googleapis.com/google.cloud.tpu.{}.{}", VersionName(version), message);
 }
 
-Answer ReadEnum(const Descriptor& owner, const Field& field, const Value& value,
+Answer ReadEnum(const MessageType& owner, const Field& field, const Value& value,
                 const std::string& path, ApiVersion version) {
   // By name or by number: Google's REST clients send numbers.
   for (std::size_t i = 0; i < field.values.size(); ++i) {
@@ -135,7 +135,7 @@ Answer ReadTime(const Field& field, const Value& value, const std::string& path)
                    value);
 }
 
-Answer ReadSingle(const Descriptor& owner, const Field& field, const Value& value,
+Answer ReadSingle(const MessageType& owner, const Field& field, const Value& value,
                   const std::string& path, ApiVersion version) {
   if (value.is_list()) {
     return FieldViolation(path, fmt::format("Invalid JSON payload received. Unknown name \"{}\": "
@@ -169,7 +169,7 @@ Answer ReadSingle(const Descriptor& owner, const Field& field, const Value& valu
   return value;
 }
 
-Answer ReadField(const Descriptor& owner, const Field& field, const Value& value,
+Answer ReadField(const MessageType& owner, const Field& field, const Value& value,
                  const std::string& path, ApiVersion version) {
   if (!field.repeated) return ReadSingle(owner, field, value, path, version);
   // A single value where a list belongs is taken as a list of one (JSON mapping of googleapis).
@@ -189,7 +189,7 @@ ApiError AlreadySet(std::string_view root, std::string_view oneof, std::string_v
                                           root, oneof, field));
 }
 
-Answer ReadMessage(const Descriptor& descriptor, const Value& body, const std::string& root,
+Answer ReadMessage(const MessageType& descriptor, const Value& body, const std::string& root,
                    ApiVersion version) {
   Value read = Value::EmptyMap();
   std::vector<std::string_view> oneofs;
@@ -309,7 +309,7 @@ std::optional<std::int64_t> TimestampMs(std::string_view text) {
 }
 
 std::optional<std::string> NodeMaskPath(std::string_view path, ApiVersion version) {
-  const Descriptor* descriptor = &NodeDescriptor();
+  const MessageType* descriptor = &NodeDescriptor();
   std::string camel;
   while (!path.empty()) {
     const std::size_t dot = path.find('.');

@@ -24,12 +24,6 @@ std::string NodeName(const Place& place, std::string_view node_id) {
   return fmt::format("{}/nodes/{}", place.Parent(), node_id);
 }
 
-// The key under which a request's operation is found again; "" without a request id.
-std::string RequestKey(std::string_view method, const Place& place, const CallContext& context) {
-  if (context.request_id.empty()) return {};
-  return fmt::format("{} {} {}", method, place.Parent(), context.request_id);
-}
-
 std::string ReservationOf(const Value& node) {
   const Value& scheduling = node["schedulingConfig"];
   const std::string& name = scheduling["reservationName"].AsString();
@@ -70,6 +64,17 @@ Value StringList(const std::vector<std::string>& items) {
 }
 
 }  // namespace
+
+std::string RequestKey(std::string_view method, const Place& place, const CallContext& context) {
+  if (context.request_id.empty()) return {};
+  return fmt::format("{} {} {}", method, place.Parent(), context.request_id);
+}
+
+Value TypedEmpty() {
+  Value response;
+  response.Set("@type", "type.googleapis.com/google.protobuf.Empty");
+  return response;
+}
 
 Place PlaceOf(std::string_view resource_name) {
   std::array<std::string_view, 4> parts;  // projects/P/locations/Z

@@ -56,6 +56,12 @@ struct CallContext {
   Value failure;
 };
 
+// The key under which a request's operation is found again; "" without a request id.
+std::string RequestKey(std::string_view method, const Place& place, const CallContext& context);
+
+// The answer to a delete: google.protobuf.Empty, whatever it is declared to be.
+Value TypedEmpty();
+
 class Service {
  public:
   struct Settings {

@@ -14,12 +14,6 @@ namespace {
 constexpr std::int64_t kRetryMs = 20;           // between two looks at machines that still boot
 constexpr std::int64_t kBootLimitMs = 120'000;  // after the due time, then the operation fails
 
-Value TypedEmpty() {
-  Value response;
-  response.Set("@type", "type.googleapis.com/google.protobuf.Empty");
-  return response;
-}
-
 ApiError WorkersFailed(const std::string& why) {
   return {.status = "INTERNAL",
           .message = fmt::format("The workers did not start: {}", why),

@@ -28,29 +28,11 @@ constexpr int kFirstUser = 1001;  // Ubuntu's own first user has 1000
 constexpr char kMetadataHosts[] = "169.254.169.254 metadata.google.internal metadata\n";
 constexpr std::size_t kMaxUsers = 200;
 
-Error IoError(std::string_view what, const std::string& path) {
-  return MakeError(ErrorCode::kIo, fmt::format("cannot {} {}: {}", what, path,
-                                               std::generic_category().message(errno)));
-}
-
-std::string ReadText(const std::string& path) {
+std::string FileText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
-}
-
-// Whole or not at all, since the VM may read at any moment.
-Result<void> WriteFile(const std::string& path, std::string_view text, mode_t mode) {
-  const std::string temporary = path + ".new";
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file << text;
-    if (!file.flush()) return IoError("write", temporary);
-  }
-  if (::chmod(temporary.c_str(), mode) != 0) return IoError("chmod", temporary);
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return IoError("rename", temporary);
-  return {};
 }
 
 // In place, by one write: the file is bound into the VM, where a renamed one would not appear.
@@ -66,7 +48,7 @@ Result<void> AppendLine(const std::string& path, const std::string& line) {
 
 // The accounts of the system itself: those that packages made, and nobody.
 std::string SystemLines(const std::string& path) {
-  std::istringstream file(ReadText(path));
+  std::istringstream file(FileText(path));
   std::string kept;
   std::string line;
   while (std::getline(file, line)) {
@@ -109,7 +91,7 @@ Result<void> MakeHome(const std::string& homes, const std::string& user, uid_t o
     const int file = ::openat(home, entry.path().filename().c_str(),
                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0) continue;  // it is there
-    const std::string text = ReadText(entry.path().string());
+    const std::string text = FileText(entry.path().string());
     const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     const bool given = ::fchown(file, owner, owner) == 0;
     ::close(file);
@@ -139,6 +121,24 @@ bool IsUserName(std::string_view name) {
 }
 
 }  // namespace
+
+Error IoError(std::string_view what, const std::string& path) {
+  return MakeError(ErrorCode::kIo, fmt::format("cannot {} {}: {}", what, path,
+                                               std::generic_category().message(errno)));
+}
+
+Result<void> WriteFile(const std::string& path, std::string_view text, mode_t mode) {
+  const std::string temporary = path + ".new";
+  {
+    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+    // Before there is anything in it to be read.
+    if (::chmod(temporary.c_str(), mode) != 0) return IoError("chmod", temporary);
+    file << text;
+    if (!file.flush()) return IoError("write", temporary);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return IoError("rename", temporary);
+  return {};
+}
 
 std::vector<std::pair<std::string, std::string>> ReadSshKeys(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> keys;
@@ -214,7 +214,7 @@ Result<void> WorkerFiles::WriteSystem() const {
   if (done) {
     done = WriteFile(
         etc + "profile",
-        ReadText("/etc/profile") + fmt::format("\nPATH={}/bin:$PATH\nexport PATH\n", Inside()),
+        FileText("/etc/profile") + fmt::format("\nPATH={}/bin:$PATH\nexport PATH\n", Inside()),
         0644);
   }
   if (!done || fs::exists(etc + "passwd")) return done;
@@ -328,7 +328,7 @@ Result<void> WorkerFiles::WriteAccounts(const std::string& accounts) const {
 
 Result<void> WorkerFiles::AddAccount(const std::string& user) const {
   const std::string etc = folder + "/etc/";
-  std::istringstream accounts(ReadText(etc + "passwd"));
+  std::istringstream accounts(FileText(etc + "passwd"));
   std::string line;
   int id = kFirstUser;
   while (std::getline(accounts, line)) {
@@ -351,7 +351,7 @@ Result<void> WorkerFiles::AddAccount(const std::string& user) const {
 std::vector<std::pair<std::string, std::string>> WorkerFiles::HostKeys() const {
   std::vector<std::pair<std::string, std::string>> keys;
   for (const char* type : {"ed25519", "ecdsa", "rsa"}) {
-    std::istringstream file(ReadText(fmt::format("{}/ssh/ssh_host_{}_key.pub", folder, type)));
+    std::istringstream file(FileText(fmt::format("{}/ssh/ssh_host_{}_key.pub", folder, type)));
     std::string name;
     std::string key;
     if (file >> name >> key) keys.emplace_back(name, key);

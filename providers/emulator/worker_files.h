@@ -6,7 +6,10 @@
 // folder.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +45,11 @@ struct WorkerFiles {
   Result<void> WriteSystem() const;
   std::string SshdConfig() const;
 };
+
+// Of the system call that has just failed: errno.
+Error IoError(std::string_view what, const std::string& path);
+// Whole or not at all, since a worker may read at any moment.
+Result<void> WriteFile(const std::string& path, std::string_view text, mode_t mode);
 
 // "user:key" lines in order; other lines are left out, as are names that no system would take.
 std::vector<std::pair<std::string, std::string>> ReadSshKeys(const std::string& text);

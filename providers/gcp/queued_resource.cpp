@@ -9,36 +9,37 @@
 namespace podctl::gcp {
 namespace {
 
-using enum TermType;
-
 constexpr Term kTerms[] = {
-    {"bestEffort", kTier, false, "Spare capacity, as it was had before there was `spot`.",
+    {"bestEffort", TermType::kTier, false, "Spare capacity, as it was had before there was `spot`.",
      ApiVersion::kV2Alpha1},
-    {"guaranteed", kTier, false, "Capacity that is guaranteed to last."},
-    {"guaranteed.minDuration", kDuration, false,
+    {"guaranteed", TermType::kTier, false, "Capacity that is guaranteed to last."},
+    {"guaranteed.minDuration", TermType::kDuration, false,
      "How long it has to last; without it there is no capacity to be had."},
-    {"guaranteed.reserved", kFlag, false, "Out of a reservation of the project.",
+    {"guaranteed.reserved", TermType::kFlag, false, "Out of a reservation of the project.",
      ApiVersion::kV2Alpha1},
-    {"provisioningModel", kEnum, false, "How capacity is given.", ApiVersion::kV2Alpha1,
+    {"provisioningModel", TermType::kEnum, false, "How capacity is given.", ApiVersion::kV2Alpha1,
      "STANDARD SPOT RESERVATION_BOUND FLEX_START"},
-    {"queueingPolicy", kMessage, true, "When the request may be fulfilled."},
-    {"queueingPolicy.validAfterDuration", kDuration, false, "Not before this much time is over."},
-    {"queueingPolicy.validAfterTime", kTime, false, "Not before this moment."},
-    {"queueingPolicy.validInterval", kMessage, false, "Between two moments."},
-    {"queueingPolicy.validInterval.endTime", kTime, false, "Before this moment."},
-    {"queueingPolicy.validInterval.startTime", kTime, false, "Not before this moment."},
-    {"queueingPolicy.validUntilDuration", kDuration, false,
+    {"queueingPolicy", TermType::kMessage, true, "When the request may be fulfilled."},
+    {"queueingPolicy.validAfterDuration", TermType::kDuration, false,
+     "Not before this much time is over."},
+    {"queueingPolicy.validAfterTime", TermType::kTime, false, "Not before this moment."},
+    {"queueingPolicy.validInterval", TermType::kMessage, false, "Between two moments."},
+    {"queueingPolicy.validInterval.endTime", TermType::kTime, false, "Before this moment."},
+    {"queueingPolicy.validInterval.startTime", TermType::kTime, false, "Not before this moment."},
+    {"queueingPolicy.validUntilDuration", TermType::kDuration, false,
      "Until this much time is over; then the request fails."},
-    {"queueingPolicy.validUntilTime", kTime, false, "Until this moment; then the request fails."},
-    {"reservationName", kText, false,
+    {"queueingPolicy.validUntilTime", TermType::kTime, false,
+     "Until this moment; then the request fails."},
+    {"reservationName", TermType::kText, false,
      "The reservation, projects/P/locations/Z/reservations/R; - for any of the project."},
-    {"runDuration", kMessage, true, "When the nodes end.", ApiVersion::kV2Alpha1},
-    {"runDuration.maxRunDuration", kDuration, false, "After this much time.",
+    {"runDuration", TermType::kMessage, true, "When the nodes end.", ApiVersion::kV2Alpha1},
+    {"runDuration.maxRunDuration", TermType::kDuration, false, "After this much time.",
      ApiVersion::kV2Alpha1},
-    {"runDuration.terminationTime", kTime, false, "At this moment.", ApiVersion::kV2Alpha1},
-    {"spot", kTier, false, "Spare capacity, which may be taken back at any time."},
-    {kWorkloadType, kEnum, false, "What the slices are placed for.", ApiVersion::kV2Alpha1,
-     "THROUGHPUT_OPTIMIZED AVAILABILITY_OPTIMIZED"},
+    {"runDuration.terminationTime", TermType::kTime, false, "At this moment.",
+     ApiVersion::kV2Alpha1},
+    {"spot", TermType::kTier, false, "Spare capacity, which may be taken back at any time."},
+    {kWorkloadType, TermType::kEnum, false, "What the slices are placed for.",
+     ApiVersion::kV2Alpha1, "THROUGHPUT_OPTIMIZED AVAILABILITY_OPTIMIZED"},
 };
 
 }  // namespace
@@ -57,7 +58,7 @@ Value QueuedBody(const Value& terms, const NodeName& name, const Value& node, in
                  ApiVersion version) {
   Value body = terms.is_map() ? terms : Value::EmptyMap();
   for (const Term& term : kTerms) {
-    if (term.type != kTier || body[term.path] != Value(true)) continue;
+    if (term.type != TermType::kTier || body[term.path] != Value(true)) continue;
     body.Set(term.path, Value::EmptyMap());
   }
   body.Erase(kWorkloadType);
@@ -82,9 +83,9 @@ Value TermsOf(const Value& queued) {
   for (const Term& term : kTerms) {
     const Value* there = queued.FindPath(term.path);
     if (there == nullptr) continue;
-    if (term.type == kTier) {
+    if (term.type == TermType::kTier) {
       terms.Set(term.path, true);
-    } else if (term.type != kMessage && *there != Value(false)) {
+    } else if (term.type != TermType::kMessage && *there != Value(false)) {
       terms.SetPath(term.path, *there);
     }
   }
@@ -93,7 +94,7 @@ Value TermsOf(const Value& queued) {
 
 Value TermsAsWritten(Value terms) {
   for (const Term& term : kTerms) {
-    const Value* there = term.type == kDuration ? terms.FindPath(term.path) : nullptr;
+    const Value* there = term.type == TermType::kDuration ? terms.FindPath(term.path) : nullptr;
     if (there == nullptr || there->AsString().find('.') != std::string::npos) continue;
     if (const auto duration = ParseDuration(there->AsString())) {
       terms.SetPath(term.path, FormatDuration(*duration));

@@ -15,13 +15,13 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-bool Contains(std::string_view text, std::string_view part) {
+bool Mentions(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
 bool MentionsRate(std::string_view lower) {
-  return Contains(lower, "per minute") || Contains(lower, "/qps") ||
-         Contains(lower, "rate limit") || Contains(lower, "rate_limit");
+  return Mentions(lower, "per minute") || Mentions(lower, "/qps") ||
+         Mentions(lower, "rate limit") || Mentions(lower, "rate_limit");
 }
 
 }  // namespace
@@ -33,14 +33,14 @@ Refusal RefusalOf(const Error& error, RefusedBy by) {
                                  error.code == ErrorCode::kUnavailable;
   if (!may_lack_capacity) return Refusal::kNone;
   const std::string lower = Lower(error.message);
-  if (Contains(lower, "capacity")) {
-    return Contains(lower, "reserved capacity") ? Refusal::kReservation : Refusal::kNoCapacity;
+  if (Mentions(lower, "capacity")) {
+    return Mentions(lower, "reserved capacity") ? Refusal::kReservation : Refusal::kNoCapacity;
   }
   if (!exhausted) return Refusal::kNone;
   if (MentionsRate(lower)) return Refusal::kRate;
-  const bool of_requests = Contains(lower, "quota metric") && Contains(lower, "requests");
-  const bool vague = Contains(lower, "check quota");
-  if (Contains(lower, "quota") && !of_requests && !vague) return Refusal::kQuota;
+  const bool of_requests = Mentions(lower, "quota metric") && Mentions(lower, "requests");
+  const bool vague = Mentions(lower, "check quota");
+  if (Mentions(lower, "quota") && !of_requests && !vague) return Refusal::kQuota;
   return by == RefusedBy::kAnswer ? Refusal::kRate : Refusal::kNoCapacity;
 }
 

@@ -13,8 +13,8 @@
 namespace podctl::gcp {
 namespace {
 
-constexpr const char* kPageSize = "100";
-constexpr int kMaxPages = 100;
+constexpr const char* kJobsPageSize = "100";
+constexpr int kMaxJobsPages = 100;
 
 struct JobName {
   std::string project;
@@ -98,10 +98,11 @@ Result<Value> VertexJobs::Find(const std::string& project, const std::string& re
   std::optional<Value> earliest;
   std::set<std::string> seen;
   std::string token;
-  for (int page = 0; page < kMaxPages; ++page) {
+  for (int page = 0; page < kMaxJobsPages; ++page) {
     Call call;
     call.path = ParentPath(project, region);
-    call.query = {{"filter", fmt::format("labels.{}={}", label, value)}, {"pageSize", kPageSize}};
+    call.query = {{"filter", fmt::format("labels.{}={}", label, value)},
+                  {"pageSize", kJobsPageSize}};
     if (!token.empty()) call.query.emplace_back("pageToken", token);
     const Result<Value> answer = (*client)->Send(call, stop);
     if (!answer) return answer.error();

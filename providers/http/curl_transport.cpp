@@ -12,17 +12,18 @@
 #include "providers/http/url.h"
 
 namespace podctl::http {
+
+struct CloseHandle {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+};
+using Handle = std::unique_ptr<CURL, CloseHandle>;
+
 namespace {
 
 constexpr std::size_t kMaxBodyBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMaxHeaders = 200;
 constexpr std::size_t kMaxIdleHandles = 16;
 constexpr std::chrono::milliseconds kMaxConnectTime{15'000};
-
-struct CloseHandle {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-};
-using Handle = std::unique_ptr<CURL, CloseHandle>;
 
 struct CloseList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }

@@ -18,10 +18,10 @@
 namespace podctl::ssh {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{32} * 1024;
+constexpr std::size_t kTerminalChunk = std::size_t{32} * 1024;
 constexpr std::size_t kMaxPending = std::size_t{64} * 1024;  // bytes waiting for one local stream
-constexpr unsigned kWindow = 1024 * 1024;
-constexpr int kStallMs = 1'000;
+constexpr unsigned kTerminalWindow = 1024 * 1024;
+constexpr int kTerminalStallMs = 1'000;
 // A terminal or pipe that poll calls writable takes at least this much at once (PIPE_BUF).
 constexpr std::size_t kWriteAtOnce = 4096;
 
@@ -93,7 +93,7 @@ bool Shell::Await(const std::function<int()>& call) {
     const int code = call();
     if (code != LIBSSH2_ERROR_EAGAIN) return code == 0;
     pollfd fds[] = {{session_.fd(), session_.WaitsFor(), 0}, {wakeup_.fd(), POLLIN, 0}};
-    poll(fds, 2, kStallMs);
+    poll(fds, 2, kTerminalStallMs);
   }
   return false;
 }
@@ -101,7 +101,7 @@ bool Shell::Await(const std::function<int()>& call) {
 bool Shell::Open() {
   const bool opened = Await([this] {
     channel_ = libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"),
-                                       kWindow, kChunk, nullptr, 0);
+                                       kTerminalWindow, kTerminalChunk, nullptr, 0);
     return channel_ != nullptr ? 0 : libssh2_session_last_errno(session_.handle());
   });
   if (!opened) return false;
@@ -156,7 +156,7 @@ bool Shell::Do(Call call) {
 }
 
 bool Shell::Read(int stream, Outlet& outlet, Call call) {
-  std::array<char, kChunk> buffer;
+  std::array<char, kTerminalChunk> buffer;
   const ssize_t size = libssh2_channel_read_ex(channel_, stream, buffer.data(), buffer.size());
   if (size == LIBSSH2_ERROR_EAGAIN) {
     if ((session_.WaitsFor() & POLLOUT) != 0) half_ = call;
@@ -197,7 +197,7 @@ bool Shell::Pump() {
 }
 
 void Shell::ReadInput() {
-  std::array<char, kChunk> buffer;
+  std::array<char, kTerminalChunk> buffer;
   const ssize_t size = read(terminal_.input(), buffer.data(), buffer.size());
   if (size > 0) {
     input_.append(buffer.data(), static_cast<std::size_t>(size));
@@ -220,7 +220,7 @@ void Shell::Wait() {
       {options_.tty && !half ? terminal_.resized() : -1, POLLIN, 0},
       {wakeup_.fd(), POLLIN, 0},
   };
-  if (poll(fds, std::size(fds), kStallMs) <= 0) return;
+  if (poll(fds, std::size(fds), kTerminalStallMs) <= 0) return;
   if (fds[kInput].revents != 0) ReadInput();
   if (fds[kOut].revents != 0) out_.Flush();
   if (fds[kErr].revents != 0) err_.Flush();
@@ -237,7 +237,7 @@ void Shell::FlushAll() {
   for (Outlet* outlet : {&out_, &err_}) {
     while (!outlet->pending.empty() && !stop_.stop_requested()) {
       pollfd fds[] = {{outlet->fd, POLLOUT, 0}, {wakeup_.fd(), POLLIN, 0}};
-      if (poll(fds, 2, 5 * kStallMs) <= 0) break;
+      if (poll(fds, 2, 5 * kTerminalStallMs) <= 0) break;
       if (fds[0].revents != 0) outlet->Flush();
     }
   }

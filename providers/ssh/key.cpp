@@ -20,7 +20,7 @@
 namespace podctl::ssh {
 namespace {
 
-struct Free {
+struct FreeOpenSsl {
   void operator()(EVP_PKEY* p) const { EVP_PKEY_free(p); }
   void operator()(EVP_PKEY_CTX* p) const { EVP_PKEY_CTX_free(p); }
   void operator()(EVP_MD_CTX* p) const { EVP_MD_CTX_free(p); }
@@ -32,7 +32,7 @@ struct Free {
   void operator()(OSSL_PARAM* p) const { OSSL_PARAM_free(p); }
 };
 template <typename T>
-using Owned = std::unique_ptr<T, Free>;
+using Owned = std::unique_ptr<T, FreeOpenSsl>;
 using SharedPkey = std::shared_ptr<EVP_PKEY>;
 
 const unsigned char* Raw(std::string_view bytes) {
@@ -119,7 +119,7 @@ class FileKey final : public Key {
 };
 
 SharedPkey Share(EVP_PKEY* pkey) {
-  return SharedPkey(pkey, Free());
+  return SharedPkey(pkey, FreeOpenSsl());
 }
 
 SharedPkey FromParameters(const char* algorithm, OSSL_PARAM_BLD* builder) {
@@ -307,7 +307,8 @@ int NoPassphrase(char*, int, int, void* asked) {
 Result<KeyFile> ParsePem(std::string_view text, const std::string& path) {
   const Owned<BIO> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   bool asked = false;
-  const SharedPkey pkey(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, &asked), Free());
+  const SharedPkey pkey(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, &asked),
+                        FreeOpenSsl());
   if (asked) return KeyFile{};
   std::string blob = pkey == nullptr ? std::string() : PublicBlob(pkey.get());
   if (blob.empty()) return NotAKey(path);

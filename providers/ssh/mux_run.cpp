@@ -21,13 +21,13 @@ namespace {
 using std::chrono::milliseconds;
 using Time = Clock::SteadyTime;
 
-constexpr milliseconds kLastWords{1'000};  // for what is left in the pipes
+constexpr milliseconds kMuxLastWords{1'000};  // for what is left in the pipes
 // For a worker to take over what it has to end, when nobody waits for that end.
-constexpr milliseconds kHandOver{1'000};
+constexpr milliseconds kMuxHandOver{1'000};
 // How often it is looked whether time is over, and whether nobody waits for a farewell any more.
 constexpr milliseconds kPace{1'000};
 constexpr milliseconds kAbandonPace{100};
-constexpr std::size_t kChunk = std::size_t{32} * 1024;
+constexpr std::size_t kMuxChunk = std::size_t{32} * 1024;
 
 class MuxRun {
  public:
@@ -143,14 +143,14 @@ void MuxRun::Step() {
   } else if (session_->over() && session_->out_fd() < 0 && session_->err_fd() < 0) {
     Judge();
   } else if (session_->over() && fds[0].revents != 0 && !saying_farewell_) {
-    deadline_ = clock_.Steady() + kLastWords;
+    deadline_ = clock_.Steady() + kMuxLastWords;
   } else {
     CheckTime();
   }
 }
 
 void MuxRun::Read(Stream stream) {
-  std::array<char, kChunk> buffer;
+  std::array<char, kMuxChunk> buffer;
   const bool is_out = stream == Stream::kOut;
   const ssize_t got =
       read(is_out ? session_->out_fd() : session_->err_fd(), buffer.data(), buffer.size());
@@ -182,9 +182,9 @@ void MuxRun::Feed() {
 void MuxRun::FindInput() {
   const std::uint64_t text = job_.input == nullptr ? 0 : job_.input->size();
   if (input_read_ < text) {
-    input_ = job_.input->substr(input_read_, kChunk);
+    input_ = job_.input->substr(input_read_, kMuxChunk);
   } else if (job_.feed != nullptr && !job_.feed->EndsAt(input_read_ - text)) {
-    input_.resize(kChunk);
+    input_.resize(kMuxChunk);
     input_.resize(job_.feed->Read(input_read_ - text, input_.data(), input_.size()));
   } else {
     session_->CloseIn();
@@ -209,7 +209,7 @@ void MuxRun::HearFarewell() {
   if (!farewell_->over()) return;
   if (farewell_->exit_code()) has_ended_ = EndedByCode(*farewell_->exit_code());
   farewell_.reset();
-  deadline_ = clock_.Steady() + kLastWords;
+  deadline_ = clock_.Steady() + kMuxLastWords;
 }
 
 void MuxRun::FinishFarewell() {
@@ -223,7 +223,7 @@ void MuxRun::CheckTime() {
   // Nobody waits: but for the worker to have taken over what it has to end.
   if (saying_farewell_ && limits_.abandon.stop_requested() && !abandoned_) {
     abandoned_ = true;
-    deadline_ = std::min(deadline_, clock_.Steady() + kHandOver);
+    deadline_ = std::min(deadline_, clock_.Steady() + kMuxHandOver);
   }
   const bool told = job_.ending.empty() ? farewell_spoke_ : farewell_ && farewell_->opened();
   const bool left = abandoned_ && (!farewell_ || told);

@@ -17,12 +17,12 @@
 namespace podctl::ssh {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{32} * 1024;
+constexpr std::size_t kTunnelChunk = std::size_t{32} * 1024;
 // Of the replies to one client, read at a time: the next are read when it has taken these.
 constexpr std::size_t kReplyChunk = std::size_t{256} * 1024;
-constexpr unsigned kWindow = 1024 * 1024;
+constexpr unsigned kTunnelWindow = 1024 * 1024;
 constexpr int kRoundsBetweenWaits = 16;
-constexpr int kStallMs = 1'000;
+constexpr int kTunnelStallMs = 1'000;
 constexpr int kOutOfFilesMs = 200;
 
 }  // namespace
@@ -97,8 +97,8 @@ void TunnelSession::Waits(Local* local, Call call) {
 
 bool TunnelSession::OpenAnchor() {
   if (anchor_ != nullptr) return true;
-  anchor_ = libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"), kWindow,
-                                    kChunk, nullptr, 0);
+  anchor_ = libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"),
+                                    kTunnelWindow, kTunnelChunk, nullptr, 0);
   if (anchor_ != nullptr) return true;
   dropped_ = libssh2_session_last_errno(session_.handle()) != LIBSSH2_ERROR_EAGAIN;
   if (!dropped_) Waits(nullptr, Call::kOpen);
@@ -175,7 +175,7 @@ void TunnelSession::DoOpen(Local& local) {
     AppendNumber(local.open_message, static_cast<std::uint32_t>(local.forward.local_port));
   }
   local.channel = libssh2_channel_open_ex(
-      session_.handle(), "direct-tcpip", std::strlen("direct-tcpip"), kWindow, kChunk,
+      session_.handle(), "direct-tcpip", std::strlen("direct-tcpip"), kTunnelWindow, kTunnelChunk,
       local.open_message.data(), static_cast<unsigned>(local.open_message.size()));
   if (local.channel != nullptr) {
     opening_ = nullptr;
@@ -275,7 +275,7 @@ void TunnelSession::Close(Local& local) {
 }
 
 void TunnelSession::ReadLocal(Local& local) {
-  local.to_remote.resize(kChunk);
+  local.to_remote.resize(kTunnelChunk);
   const ssize_t size = recv(local.fd, local.to_remote.data(), local.to_remote.size(), 0);
   local.to_remote.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   if (size == 0) {
@@ -306,7 +306,7 @@ void TunnelSession::WriteLocal(Local& local) {
 void TunnelSession::Wait(bool look_only) {
   const bool half = half_ != Call::kNone;
   const bool accepting = locals_.size() < kMaxTunnelClients && !out_of_files_;
-  const int patience = look_only ? 0 : out_of_files_ ? kOutOfFilesMs : kStallMs;
+  const int patience = look_only ? 0 : out_of_files_ ? kOutOfFilesMs : kTunnelStallMs;
   out_of_files_ = false;
   // A negative descriptor is skipped: nothing, not even a hang-up, is wanted from it now.
   std::vector<pollfd> fds;

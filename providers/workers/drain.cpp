@@ -12,8 +12,8 @@
 namespace podctl::workers {
 namespace {
 
-constexpr const char* kFirstLine = "podctl-drain 1";
-constexpr std::size_t kMostLines = 1000;
+constexpr const char* kDrainFirstLine = "podctl-drain 1";
+constexpr std::size_t kMostHolders = 1000;
 
 // "$1": seconds of grace; "$2": as in kScanHolders; then PID:START for each process.
 constexpr const char* kDrain = R"sh(
@@ -90,15 +90,15 @@ std::string DrainCommand(const std::vector<Holder>& victims, std::chrono::second
                   "echo '{}'\n"
                   "$root /bin/sh -c \"$drain\" sh {} {}{}\n"
                   "echo end\n",
-                  kDrain, kFindRoot, kFirstLine, grace.count(), ShellQuote(root), processes));
+                  kDrain, kFindRoot, kDrainFirstLine, grace.count(), ShellQuote(root), processes));
 }
 
 Result<DrainReport> ParseDrain(const std::vector<std::string>& lines) {
   const auto broken = [] {
     return MakeError(ErrorCode::kDataLoss, "its answer to the drain cannot be read");
   };
-  auto line = std::find(lines.begin(), lines.end(), kFirstLine);
-  if (static_cast<std::size_t>(lines.end() - line) > kMostLines) return broken();
+  auto line = std::find(lines.begin(), lines.end(), kDrainFirstLine);
+  if (static_cast<std::size_t>(lines.end() - line) > kMostHolders) return broken();
   static const std::map<std::string, DrainReport::Ended::How> kHows = {
       {"gone", DrainReport::Ended::How::kGone},
       {"term", DrainReport::Ended::How::kTerm},

@@ -13,7 +13,7 @@
 namespace podctl::workers {
 namespace {
 
-constexpr std::string_view kFirstLine = "podctl-jobs 1";
+constexpr std::string_view kJobsFirstLine = "podctl-jobs 1";
 constexpr std::string_view kNoteMark = "podctl-log ";
 constexpr std::size_t kMostJobs = 1000;
 constexpr std::size_t kLongestText = 200;
@@ -248,7 +248,7 @@ Result<std::vector<JobStatus>> ParseJobs(const std::vector<std::string>& lines) 
     return MakeError(ErrorCode::kDataLoss, "its list of jobs cannot be read");
   };
   std::vector<JobStatus> jobs;
-  auto line = std::find(lines.begin(), lines.end(), kFirstLine);
+  auto line = std::find(lines.begin(), lines.end(), kJobsFirstLine);
   while (line != lines.end() && ++line != lines.end()) {
     if (*line == "end") return jobs;
     auto job = ReadJob(*line);

@@ -9,7 +9,7 @@
 namespace podctl::workers {
 namespace {
 
-constexpr std::string_view kFirstLine = "podctl-notebooks 1";
+constexpr std::string_view kNotebooksFirstLine = "podctl-notebooks 1";
 constexpr std::size_t kMostNotebooks = 100;
 constexpr int kLastPort = 65535;
 
@@ -53,7 +53,7 @@ std::string NotebooksCommand() {
 }
 
 Result<std::vector<Notebook>> ParseNotebooks(const std::vector<std::string>& lines) {
-  if (lines.size() < 2 || lines.front() != kFirstLine || lines.back() != "end") {
+  if (lines.size() < 2 || lines.front() != kNotebooksFirstLine || lines.back() != "end") {
     return MakeError(ErrorCode::kInvalidArgument, "its list of notebooks did not come over whole");
   }
   std::vector<Notebook> notebooks;

@@ -14,9 +14,9 @@
 namespace podctl::workers {
 namespace {
 
-constexpr std::string_view kFirstLine = "podctl-probe 1";
-constexpr std::size_t kMostLines = 2000;
-constexpr std::size_t kLongestText = 200;
+constexpr std::string_view kProbeFirstLine = "podctl-probe 1";
+constexpr std::size_t kMostProbeLines = 2000;
+constexpr std::size_t kLongestFact = 200;
 constexpr std::size_t kMostVariables = 64;
 constexpr int kFullPercent = 99;
 constexpr std::uint64_t kLittleKib = 64 * 1024;
@@ -121,7 +121,7 @@ bool IsVariableName(const std::string& name) {
 
 // The next word of `rest`, which loses it and the blank behind it.
 std::string Text(std::string_view text) {
-  return VisibleControls(TrimBlanks(text.substr(0, kLongestText)));
+  return VisibleControls(TrimBlanks(text.substr(0, kLongestFact)));
 }
 
 bool TakeDisk(std::string_view rest, ProbeReport* report) {
@@ -287,16 +287,17 @@ Result<ProbeReport> ParseProbe(const std::vector<std::string>& lines) {
     return MakeError(ErrorCode::kDataLoss,
                      fmt::format("its answer to the probe cannot be read: {}", why));
   };
-  auto line = std::find(lines.begin(), lines.end(), kFirstLine);
+  auto line = std::find(lines.begin(), lines.end(), kProbeFirstLine);
   if (line == lines.end()) return broken("it has no beginning");
-  if (static_cast<std::size_t>(lines.end() - line) > kMostLines) return broken("it is too long");
+  if (static_cast<std::size_t>(lines.end() - line) > kMostProbeLines)
+    return broken("it is too long");
   ProbeReport report;
   while (++line != lines.end()) {
     if (*line == "end") {
       return report.user.empty() ? Result<ProbeReport>(broken("it lacks a part")) : report;
     }
     if (!TakeLine(*line, &report)) {
-      return broken(fmt::format("`{}`", VisibleControls(line->substr(0, kLongestText))));
+      return broken(fmt::format("`{}`", VisibleControls(line->substr(0, kLongestFact))));
     }
   }
   return broken("it has no end");

@@ -11,7 +11,7 @@
 namespace podctl::workers {
 namespace {
 
-constexpr std::string_view kFirstLine = "podctl-runs 1";
+constexpr std::string_view kRunsFirstLine = "podctl-runs 1";
 constexpr std::string_view kEndedByMark = "podctl-run ended-by ";
 constexpr std::size_t kLongestOwner = 200;
 
@@ -205,7 +205,7 @@ std::string EndRunsCommand(const RunsEnd& wanted) {
 }
 
 Result<RunsEnded> ParseEndRuns(const std::vector<std::string>& lines) {
-  const auto line = std::find(lines.begin(), lines.end(), kFirstLine);
+  const auto line = std::find(lines.begin(), lines.end(), kRunsFirstLine);
   if (lines.end() - line >= 3 && *(line + 2) == "end") {
     std::string_view rest = *(line + 1);
     const std::string_view word = TakeWord(&rest);

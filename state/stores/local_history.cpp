@@ -21,10 +21,10 @@
 namespace podctl {
 namespace {
 
-constexpr unsigned kPrivate = 0600;
+constexpr unsigned kPrivateFile = 0600;
 constexpr unsigned kPrivateFolder = 0700;
 constexpr int kMostAside = 10;  // files of one name that SaveAside finds taken before it gives up
-constexpr std::string_view kSuffix = ".json";
+constexpr std::string_view kKeptSuffix = ".json";
 constexpr std::string_view kTimePattern =
     "dddddddd"
     "T"
@@ -55,10 +55,10 @@ struct KeptFile {
 // nullopt for a name that was not given by this room.
 std::optional<KeptFile> KeptFileOf(const std::string& name) {
   std::string_view rest = name;
-  if (!rest.ends_with(kSuffix) || rest.size() <= kTimePattern.size() + kSuffix.size()) {
+  if (!rest.ends_with(kKeptSuffix) || rest.size() <= kTimePattern.size() + kKeptSuffix.size()) {
     return std::nullopt;
   }
-  rest.remove_suffix(kSuffix.size());
+  rest.remove_suffix(kKeptSuffix.size());
   for (std::size_t i = 0; i < kTimePattern.size(); ++i) {
     const bool fits = kTimePattern[i] == 'd'
                           ? std::isdigit(static_cast<unsigned char>(rest[i])) != 0
@@ -133,7 +133,7 @@ Result<void> LinkOrCopy(FileSystem& files, const std::string& target, const std:
   // Not in place: a copy that was interrupted must not look like a generation.
   const std::string part = to + ".part";
   (void)files.Remove(part);
-  if (Result<void> written = files.WriteNew(part, text, kPrivate); !written) {
+  if (Result<void> written = files.WriteNew(part, text, kPrivateFile); !written) {
     (void)files.Remove(part);
     return written;
   }
@@ -151,8 +151,9 @@ Result<void> LocalStore::Keep(const std::string& target, const std::string& text
   if (!made && made.error().code != ErrorCode::kAlreadyExists) return made;
   Result<FileInfo> info = files_.Stat(target);
   if (!info) return info.error();
-  const std::string name = fmt::format(
-      "{}/{}-{}{}", folder, CompactTime(FormatTimestamp(info->modified)), known_->serial, kSuffix);
+  const std::string name =
+      fmt::format("{}/{}-{}{}", folder, CompactTime(FormatTimestamp(info->modified)),
+                  known_->serial, kKeptSuffix);
   Result<void> kept = LinkOrCopy(files_, target, text, name);
   if (!kept && kept.error().code == ErrorCode::kAlreadyExists) {
     // Kept already, by a run whose save failed afterwards; or another lineage's of that second.
@@ -255,7 +256,7 @@ Result<std::string> LocalStore::SaveAside(const State& state) {
     for (int number = 1; number <= kMostAside; ++number) {
       const std::string path = (folder == "." ? "" : folder + "/") + name +
                                (number > 1 ? fmt::format("-{}", number) : "");
-      Result<void> written = files_.WriteNew(path, text, kPrivate);
+      Result<void> written = files_.WriteNew(path, text, kPrivateFile);
       if (written) {
         // The bytes are on the disk; a name that gets lost would take a loss of power as well.
         (void)files_.SyncFolder(folder);

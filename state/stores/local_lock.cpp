@@ -17,7 +17,7 @@
 namespace podctl {
 namespace {
 
-constexpr std::string_view kSuffix = ".lock";
+constexpr std::string_view kLockSuffix = ".lock";
 constexpr std::uint64_t kMaxLockTextBytes = 65536;
 // A look costs three system calls, and a lock that is free should not lie idle while twenty wait.
 constexpr std::chrono::milliseconds kFirstPause{100};
@@ -120,7 +120,7 @@ Result<FileSystem::Locked> LocalStore::TryHold(const std::string& path, bool aga
 Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& target,
                                                            const LockInfo& info, bool again,
                                                            LockInfo* holder) {
-  const std::string path = target + std::string(kSuffix);
+  const std::string path = target + std::string(kLockSuffix);
   Result<FileSystem::Locked> taken = TryHold(path, again, holder);
   if (!taken && taken.error().code == ErrorCode::kLocked) {
     return Locked("another run holds it", *holder, path_,
@@ -182,7 +182,7 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
 Result<void> LocalStore::ForceUnlock(const std::string& id) {
   Result<std::string> target = Target();
   if (!target) return target.error();
-  const std::string path = *target + std::string(kSuffix);
+  const std::string path = *target + std::string(kLockSuffix);
   const Error not_locked =
       MakeError(ErrorCode::kNotFound, fmt::format("the state {} is not locked", path_));
   Result<std::string> text = files_.Read(path, kMaxLockTextBytes);

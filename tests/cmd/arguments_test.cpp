@@ -34,9 +34,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
-using Words = Flag::Words;
+using FlagWords = Flag::Words;
 
-Invocation Parse(const Words& words) {
+Invocation Parse(const FlagWords& words) {
   auto parsed = ParseArguments(words);
   if (const auto* error = std::get_if<UsageError>(&parsed)) ADD_FAILURE() << error->message;
   const auto* invocation = std::get_if<Invocation>(&parsed);
@@ -49,7 +49,7 @@ std::string NameOf(const Invocation& call) {
 
 // The command's own options.
 template <typename Options>
-Options Parse(const Words& words) {
+Options Parse(const FlagWords& words) {
   const Invocation call = Parse(words);
   const auto* options = std::any_cast<Options>(&call.options);
   EXPECT_NE(options, nullptr) << NameOf(call);
@@ -57,7 +57,7 @@ Options Parse(const Words& words) {
 }
 
 // What a command that needs no world writes, with its exit code before it where that is not 0.
-std::string Output(const Words& words) {
+std::string Output(const FlagWords& words) {
   const Invocation call = Parse(words);
   std::ostringstream out;
   Streams streams{out, out};
@@ -67,13 +67,13 @@ std::string Output(const Words& words) {
 }
 
 // "message | hint".
-std::string Refusal(const Words& words) {
+std::string Refusal(const FlagWords& words) {
   auto parsed = ParseArguments(words);
   const auto* error = std::get_if<UsageError>(&parsed);
   return error == nullptr ? "" : error->message + " | " + error->hint;
 }
 
-std::string Help(const Words& words) {
+std::string Help(const FlagWords& words) {
   auto parsed = ParseArguments(words);
   const auto* help = std::get_if<HelpWanted>(&parsed);
   return help == nullptr ? "" : help->text;
@@ -105,9 +105,9 @@ TEST(Arguments, TheCommandLineIsKeptAsOthersMayReadIt) {
 }
 
 TEST(Arguments, GlobalFlagsStandBeforeOrAfterTheCommand) {
-  for (const Words& words :
-       {Words{"-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z", "plan"},
-        Words{"plan", "-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z"}}) {
+  for (const FlagWords& words :
+       {FlagWords{"-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z", "plan"},
+        FlagWords{"plan", "-f", "a.yaml", "-f", "b", "--json", "--project=p", "--zone", "z"}}) {
     const Invocation call = Parse(words);
     EXPECT_EQ(NameOf(call), "plan");
     EXPECT_THAT(call.global.files, ElementsAre("a.yaml", "b"));
@@ -168,11 +168,11 @@ TEST(Arguments, WhatStandsAfterDashesIsTheCommands) {
 
 // `--worker "$FAILED"` where nothing has failed.
 TEST(Arguments, AnEmptySelectionOfWorkersIsNotAllOfThem) {
-  for (const Words& words :
-       {Words{"exec", "research", "--worker", "", "--", "ls"},
-        Words{"drain", "research", "--worker", " "},
-        Words{"kill", "research", "train", "--worker", ""},
-        Words{"cp", "a", "research:b", "--worker", ""}, Words{"ssh", "research", "--worker", ""}}) {
+  for (const FlagWords& words : {FlagWords{"exec", "research", "--worker", "", "--", "ls"},
+                                 FlagWords{"drain", "research", "--worker", " "},
+                                 FlagWords{"kill", "research", "train", "--worker", ""},
+                                 FlagWords{"cp", "a", "research:b", "--worker", ""},
+                                 FlagWords{"ssh", "research", "--worker", ""}}) {
     EXPECT_EQ(Refusal(words).rfind("--worker: is empty, which names no worker", 0), 0U)
         << words[0] << ": " << Refusal(words);
   }
@@ -280,7 +280,7 @@ TEST(Arguments, AnEmptyPlaceIsNone) {
 }
 
 TEST(Arguments, RefusalsSayWhatWasMeant) {
-  const std::vector<Words> lines = {
+  const std::vector<FlagWords> lines = {
       {"aply"},
       {"frobnicate"},
       {"plan", "--detailed-exitcod"},
@@ -329,7 +329,7 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"destroy", "--replace", "pod.a"},
   };
   std::string text;
-  for (const Words& words : lines) {
+  for (const FlagWords& words : lines) {
     text += "podctl";
     for (const std::string& word : words) text += " " + word;
     text += "\n  " + Refusal(words) + "\n";
@@ -371,7 +371,7 @@ TEST(Arguments, HelpTexts) {
 
 TEST(Arguments, EachCommandAnswersToItsNameAndToHelp) {
   for (const Command* command : Commands()) {
-    Words words;
+    FlagWords words;
     if (!command->group().empty()) words.emplace_back(command->group());
     words.emplace_back(command->word());
     EXPECT_EQ(FindCommand(command->name()), command) << command->name();
@@ -391,7 +391,7 @@ TEST(Arguments, EachFlagIsOfItsCommandsOptions) {
     for (const Flag& flag : command->flags()) {
       std::any options = command->NewOptions();
       const bool takes = flag.takes != Flag::Takes::kNothing;
-      EXPECT_NO_THROW(flag.set(flag, options, takes ? Words{"x"} : Words{}))
+      EXPECT_NO_THROW(flag.set(flag, options, takes ? FlagWords{"x"} : FlagWords{}))
           << command->name() << " " << flag.name;
       EXPECT_NE(flag.help, "") << command->name() << " " << flag.name;
     }
@@ -399,7 +399,7 @@ TEST(Arguments, EachFlagIsOfItsCommandsOptions) {
 }
 
 TEST(Arguments, SomeCommandsLookForNoState) {
-  Words without;
+  FlagWords without;
   for (const Command* command : Commands()) {
     if (!command->IsGroup() && !command->UsesState(command->NewOptions())) {
       without.emplace_back(command->name());

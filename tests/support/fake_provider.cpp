@@ -8,7 +8,7 @@
 namespace podctl::testing {
 namespace {
 
-Error NotFound(const std::string& resource) {
+Error NoSuchNode(const std::string& resource) {
   return MakeError(ErrorCode::kNotFound, fmt::format("Resource '{}' was not found", resource));
 }
 
@@ -236,7 +236,7 @@ Result<Value> FakeProvider::GetNode(const NodeName& name, std::stop_token stop) 
   if (ReplyIsLost("get")) return MakeError(ErrorCode::kReplyLost, "the connection broke");
   LookAt(name.Resource());
   auto it = nodes_.find(name.Resource());
-  if (it == nodes_.end()) return NotFound(name.Resource());
+  if (it == nodes_.end()) return NoSuchNode(name.Resource());
   return it->second;
 }
 
@@ -273,7 +273,7 @@ Result<Operation> FakeProvider::PatchNode(const NodeName& name, const Value& nod
     return *std::move(error);
   }
   auto it = nodes_.find(name.Resource());
-  if (it == nodes_.end()) return NotFound(name.Resource());
+  if (it == nodes_.end()) return NoSuchNode(name.Resource());
   if (update_mask.empty()) {
     return MakeError(ErrorCode::kInvalidArgument, "the update mask is empty");
   }
@@ -301,7 +301,7 @@ Result<Operation> FakeProvider::DeleteNode(const NodeName& name, const std::stri
   }
   if (auto known = Repeated(request_id)) return Answer("delete", *std::move(known));
   auto it = nodes_.find(name.Resource());
-  if (it == nodes_.end()) return NotFound(name.Resource());
+  if (it == nodes_.end()) return NoSuchNode(name.Resource());
   // What else was going on with this node ends here.
   for (auto& [key, work] : works_) {
     if (work.target != name.Resource() || work.operation.done || work.method == "delete") continue;
@@ -321,7 +321,7 @@ Result<Operation> FakeProvider::Power(const std::string& method, const NodeName&
   std::lock_guard lock(mutex_);
   if (auto error = Enter({method, name.Resource(), {}, {}}, stop)) return *std::move(error);
   auto it = nodes_.find(name.Resource());
-  if (it == nodes_.end()) return NotFound(name.Resource());
+  if (it == nodes_.end()) return NoSuchNode(name.Resource());
   const std::string state = it->second["state"].AsString();
   if (it->second["networkEndpoints"].AsList().size() > 1 ||
       state != (method == "stop" ? "READY" : "STOPPED")) {
@@ -346,7 +346,7 @@ Result<Operation> FakeProvider::GetOperation(const std::string& operation, std::
   if (auto error = Enter({"operation", operation, {}, {}}, stop)) return *std::move(error);
   if (ReplyIsLost("operation")) return MakeError(ErrorCode::kReplyLost, "the connection broke");
   auto it = works_.find(operation);
-  if (it == works_.end()) return NotFound(operation);
+  if (it == works_.end()) return NoSuchNode(operation);
   Look(it->second);
   return it->second.operation;
 }
@@ -369,7 +369,7 @@ Result<std::vector<WorkerAttributes>> FakeProvider::GetGuestAttributes(
   std::lock_guard lock(mutex_);
   if (auto error = Enter({"attributes", name.Resource(), {}, {}}, stop)) return *std::move(error);
   auto it = nodes_.find(name.Resource());
-  if (it == nodes_.end()) return NotFound(name.Resource());
+  if (it == nodes_.end()) return NoSuchNode(name.Resource());
   const bool wanted = query_path.empty() || query_path.starts_with("hostkeys");
   std::vector<WorkerAttributes> workers(it->second["networkEndpoints"].AsList().size());
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {

@@ -7,7 +7,7 @@
 namespace podctl::testing {
 namespace {
 
-Error NotFound(const std::string& resource) {
+Error NoSuchRequest(const std::string& resource) {
   return MakeError(ErrorCode::kNotFound, fmt::format("Resource '{}' was not found", resource));
 }
 
@@ -62,7 +62,7 @@ Result<Value> FakeQueue::Get(const QueuedName& name, std::stop_token stop) {
   }
   Advance(name.Resource());
   const auto item = items_.find(name.Resource());
-  if (item == items_.end()) return NotFound(name.Resource());
+  if (item == items_.end()) return NoSuchRequest(name.Resource());
   return item->second;
 }
 
@@ -92,7 +92,7 @@ Result<Operation> FakeQueue::Delete(const QueuedName& name, bool force,
   if (force) call.mask.emplace_back("force");
   if (auto error = owner_.Enter(call, stop)) return *std::move(error);
   const auto item = items_.find(name.Resource());
-  if (item == items_.end()) return NotFound(name.Resource());
+  if (item == items_.end()) return NoSuchRequest(name.Resource());
   const std::string state = item->second["state"]["state"].AsString();
   const bool idle = state == "ACCEPTED" || state == "WAITING_FOR_RESOURCES" || state == "FAILED" ||
                     state == "SUSPENDED";

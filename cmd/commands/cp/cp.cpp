@@ -117,21 +117,21 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
   return Report(copy.plan(), report, reporter, wiring.streams());
 }
 
-using Of = FlagsOf<CpOptions>;
+using CpFlags = FlagsOf<CpOptions>;
 
-constexpr Flag kFlags[] = {
-    Required(Of::Values<&CpOptions::paths>("PATH", "",
-                                           "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")),
-    Of::Workers<&CpOptions::workers>(),
-    WithLetter('r', Of::Switch<&CpOptions::recursive>("--recursive",
-                                                      "as for scp: folders are copied anyway")),
+constexpr Flag kCpFlags[] = {
+    Required(CpFlags::Values<&CpOptions::paths>(
+        "PATH", "", "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")),
+    CpFlags::Workers<&CpOptions::workers>(),
+    WithLetter('r', CpFlags::Switch<&CpOptions::recursive>(
+                        "--recursive", "as for scp: folders are copied anyway")),
 };
 
-const CommandOf<CpOptions> kCommand("cp", "copy files to or from a pod's workers", kFlags,
-                                    WithWorld<RunCp>);
+const CommandOf<CpOptions> kCpCommand("cp", "copy files to or from a pod's workers", kCpFlags,
+                                      WithWorld<RunCp>);
 
 }  // namespace
 
-const Command& commands::kCp = kCommand;
+const Command& commands::kCp = kCpCommand;
 
 }  // namespace podctl

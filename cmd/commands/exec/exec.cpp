@@ -27,7 +27,7 @@ namespace podctl {
 namespace {
 
 // For what was gathered, after a Ctrl-C.
-constexpr std::chrono::seconds kLastWords{2};
+constexpr std::chrono::seconds kGatherLastWords{2};
 
 // What to type for those that were not ok.
 std::string RetryCommand(const ExecRecord& record, const std::string& pod,
@@ -54,7 +54,7 @@ bool TellTrouble(const ExecRun& run, const StandardInput* input, Reporter& repor
 // A Ctrl-C while it is shown ends that; after one before, it may go on for a moment.
 void ShowOutputs(const Gatherer& gatherer, bool diff, const Stops& stops, Clock& clock,
                  Streams& streams, bool* interrupted) {
-  const auto until = clock.Steady() + kLastWords;
+  const auto until = clock.Steady() + kGatherLastWords;
   const bool whole = ShowGathered(streams, gatherer, diff, [&] {
     return *interrupted ? stops.leave.stop_requested() || clock.Steady() >= until
                         : stops.drain.stop_requested();
@@ -229,44 +229,47 @@ std::string ExecConflict(const ExecLine& exec, const GlobalOptions& global) {
   return {};
 }
 
-using Of = FlagsOf<ExecLine>;
+using ExecFlags = FlagsOf<ExecLine>;
 
-constexpr Flag kFlags[] = {
-    Of::Pod<&ExecLine::pod>(),
-    Of::Workers<&ExecLine::workers>(),
-    Of::Switch<&ExecLine::gather>("--gather",
-                                  "show equal outputs once, with their workers, at the end"),
-    Of::Switch<&ExecLine::diff>(
+constexpr Flag kExecFlags[] = {
+    ExecFlags::Pod<&ExecLine::pod>(),
+    ExecFlags::Workers<&ExecLine::workers>(),
+    ExecFlags::Switch<&ExecLine::gather>("--gather",
+                                         "show equal outputs once, with their workers, at the end"),
+    ExecFlags::Switch<&ExecLine::diff>(
         "--diff", "gather, and show the smaller groups as differences from the biggest"),
-    Of::Value<&ExecLine::output_dir>("--output-dir", "DIR",
-                                     "write outputs to files in DIR, with results.json"),
-    Of::Switch<&ExecLine::overwrite>("--overwrite", "replace the results that DIR holds"),
-    Of::Value<&ExecLine::retry_failed>(
+    ExecFlags::Value<&ExecLine::output_dir>("--output-dir", "DIR",
+                                            "write outputs to files in DIR, with results.json"),
+    ExecFlags::Switch<&ExecLine::overwrite>("--overwrite", "replace the results that DIR holds"),
+    ExecFlags::Value<&ExecLine::retry_failed>(
         "--retry-failed", "DIR|last",
         "only the workers that failed in DIR's results, or in the last run"),
     Within(1, kMostWorkers,
-           Of::Value<&ExecLine::batch>("--batch", "N|P%",
-                                       "so many workers at a time; none after a failure")),
+           ExecFlags::Value<&ExecLine::batch>("--batch", "N|P%",
+                                              "so many workers at a time; none after a failure")),
     Within(0, kMostWorkers,
-           Of::Value<&ExecLine::max_failures>(
+           ExecFlags::Value<&ExecLine::max_failures>(
                "--max-failures", "N|P%", "start no more workers after more failures than this")),
-    Of::Switch<&ExecLine::fail_fast>("--fail-fast", "the same as --max-failures 0"),
-    Of::Value<&ExecLine::timeout>("--timeout", "DURATION", "end the command after this long"),
+    ExecFlags::Switch<&ExecLine::fail_fast>("--fail-fast", "the same as --max-failures 0"),
+    ExecFlags::Value<&ExecLine::timeout>("--timeout", "DURATION",
+                                         "end the command after this long"),
     {.name = "--env",
      .takes = Flag::Takes::kWords,
      .value = "NAME[=VALUE]",
      .help = "set a variable for the command; NAME alone: as it is here; repeatable",
      .set = SetEnvironment},
-    Of::Value<&ExecLine::detach>("--detach", "NAME",
-                                 "start it as a job of this name that outlives the connection"),
-    WithLetter('n', Of::Switch<&ExecLine::no_stdin>("--no-stdin", "leave standard input alone")),
-    WithLetter('t',
-               Of::Switch<&ExecLine::tty>("--tty", "a terminal for the command, on one worker")),
-    BehindDashes(true, Of::Values<&ExecLine::command>("COMMAND", "", "the command, after --")),
+    ExecFlags::Value<&ExecLine::detach>(
+        "--detach", "NAME", "start it as a job of this name that outlives the connection"),
+    WithLetter('n',
+               ExecFlags::Switch<&ExecLine::no_stdin>("--no-stdin", "leave standard input alone")),
+    WithLetter('t', ExecFlags::Switch<&ExecLine::tty>("--tty",
+                                                      "a terminal for the command, on one worker")),
+    BehindDashes(true,
+                 ExecFlags::Values<&ExecLine::command>("COMMAND", "", "the command, after --")),
 };
 
-const CommandOf<ExecLine> kCommand(
-    "exec", "run a command on a pod's workers", kFlags,
+const CommandOf<ExecLine> kExecCommand(
+    "exec", "run a command on a pod's workers", kExecFlags,
     [](Context& context, const ExecLine& line) {
       return line.detach.empty() ? RunExec(context.wiring(), line, line)
                                  : RunDetach(context.wiring(), line, line);
@@ -275,6 +278,6 @@ const CommandOf<ExecLine> kCommand(
 
 }  // namespace
 
-const Command& commands::kExec = kCommand;
+const Command& commands::kExec = kExecCommand;
 
 }  // namespace podctl

@@ -181,30 +181,32 @@ std::string RunConflict(const RunOptions& run, const GlobalOptions&) {
   return {};
 }
 
-using Of = FlagsOf<RunOptions>;
+using RunFlags = FlagsOf<RunOptions>;
 
-constexpr Flag kFlags[] = {
-    Naming(Flag::Names::kJob, Of::Value<&RunOptions::job>("JOB", "", "name of the job")),
-    Of::Switch<&RunOptions::detach>(
+constexpr Flag kRunFlags[] = {
+    Naming(Flag::Names::kJob, RunFlags::Value<&RunOptions::job>("JOB", "", "name of the job")),
+    RunFlags::Switch<&RunOptions::detach>(
         "--detach", "start it so that it outlives the connection; see jobs, logs and kill"),
-    Of::Switch<&RunOptions::local>("--local", "the same command on this machine, without a TPU"),
-    Of::Switch<&RunOptions::print>("--print", "only show what would run where"),
-    Of::Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
-    Of::Workers<&RunOptions::workers>("all, 0,2-3, … in place of the job's own"),
-    Of::Switch<&RunOptions::drain, false>("--no-drain", "leave what earlier runs left alone"),
-    Of::Switch<&RunOptions::drain_jobs>(
+    RunFlags::Switch<&RunOptions::local>("--local",
+                                         "the same command on this machine, without a TPU"),
+    RunFlags::Switch<&RunOptions::print>("--print", "only show what would run where"),
+    RunFlags::Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
+    RunFlags::Workers<&RunOptions::workers>("all, 0,2-3, … in place of the job's own"),
+    RunFlags::Switch<&RunOptions::drain, false>("--no-drain", "leave what earlier runs left alone"),
+    RunFlags::Switch<&RunOptions::drain_jobs>(
         "--drain-jobs",
         "end other jobs of podctl that hold the chips it needs, and an earlier start of this one"),
-    Of::Switch<&RunOptions::sync, false>("--no-sync", "leave the job's files as they are there"),
-    BehindDashes(false, Of::Values<&RunOptions::arguments>(
+    RunFlags::Switch<&RunOptions::sync, false>("--no-sync",
+                                               "leave the job's files as they are there"),
+    BehindDashes(false, RunFlags::Values<&RunOptions::arguments>(
                             "ARGUMENT", "", "further arguments of the command, after --")),
 };
 
-const CommandOf<RunOptions> kCommand("run", "run a job of the spec on its pod's workers", kFlags,
-                                     WithWorld<RunJob>, RunConflict);
+const CommandOf<RunOptions> kRunCommand("run", "run a job of the spec on its pod's workers",
+                                        kRunFlags, WithWorld<RunJob>, RunConflict);
 
 }  // namespace
 
-const Command& commands::kRun = kCommand;
+const Command& commands::kRun = kRunCommand;
 
 }  // namespace podctl

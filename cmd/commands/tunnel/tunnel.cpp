@@ -172,25 +172,25 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
   return failure ? reporter.ShowFailure(*failure) : 0;
 }
 
-using Of = FlagsOf<TunnelOptions>;
+using TunnelFlags = FlagsOf<TunnelOptions>;
 
-constexpr Flag kFlags[] = {
-    Of::Pod<&TunnelOptions::pod>(),
-    Of::Values<&TunnelOptions::ports>(
+constexpr Flag kTunnelFlags[] = {
+    TunnelFlags::Pod<&TunnelOptions::pod>(),
+    TunnelFlags::Values<&TunnelOptions::ports>(
         "PORT", "", "[LOCAL:]REMOTE, or a name of the pod's `tunnels`; none: all of these"),
     IfAttached(
         OneOf("browser|url",
-              Of::Value<&TunnelOptions::open>(
+              TunnelFlags::Value<&TunnelOptions::open>(
                   "--open", "",
                   "wait until it answers, show its URL, and open that; =url: only show it"))),
-    Of::Workers<&TunnelOptions::workers>("number of the worker (default 0)", "N"),
+    TunnelFlags::Workers<&TunnelOptions::workers>("number of the worker (default 0)", "N"),
 };
 
-const CommandOf<TunnelOptions> kCommand("tunnel", "forward local ports to a worker", kFlags,
-                                        WithWorld<RunTunnel>);
+const CommandOf<TunnelOptions> kTunnelCommand("tunnel", "forward local ports to a worker",
+                                              kTunnelFlags, WithWorld<RunTunnel>);
 
 }  // namespace
 
-const Command& commands::kTunnel = kCommand;
+const Command& commands::kTunnel = kTunnelCommand;
 
 }  // namespace podctl

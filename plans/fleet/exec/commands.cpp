@@ -8,13 +8,13 @@
 namespace podctl {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{50};
+constexpr std::chrono::milliseconds kCommandTick{50};
 // For a worker that is READY but does not answer yet; somebody is watching, so not for minutes.
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kCommandPatience{20};
 
-class Listener final : public ssh::Observer {
+class CommandListener final : public ssh::Observer {
  public:
-  Listener(const CommandWishes& wishes, ExecWatcher& watcher)
+  CommandListener(const CommandWishes& wishes, ExecWatcher& watcher)
       : wishes_(wishes), watcher_(watcher) {}
 
   bool TakesBytes() const override { return wishes_.sink != nullptr; }
@@ -56,17 +56,17 @@ void RunCommands(ssh::Transport& transport, Clock& clock, ExecOutcome* outcome,
                  const Stops& stops) {
   const std::stop_callback on_drain(stops.drain, [&stop] { stop.request_stop(); });
   watcher.OnBegin(outcome->jobs, stop);
-  Listener listener(wishes, watcher);
+  CommandListener listener(wishes, watcher);
   FarewellLimit farewell(stops.leave, clock);
   {
     const std::jthread ticker([&](const std::stop_token& end) {
-      while (clock.SleepFor(kTick, end)) {
+      while (clock.SleepFor(kCommandTick, end)) {
         listener.Tick();
         farewell.Tick(stop.stop_requested());
       }
     });
     ssh::Limits limits = wishes.limits;
-    limits.retry = kPatience;
+    limits.retry = kCommandPatience;
     limits.abandon = stops.leave;
     if (wishes.grace) farewell.SetOn(limits, *wishes.grace);
     outcome->results = transport.Run(outcome->jobs, limits, listener, stop.get_token());

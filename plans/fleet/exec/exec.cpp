@@ -25,7 +25,7 @@ ssh::Limits LimitsOf(const ExecOptions& exec, std::size_t workers) {
 }  // namespace
 
 ExecRun::ExecRun(FileSystem& files, Clock& clock, LastRun& last, const ExecOptions& exec,
-                 PodTarget target, ExecChoice choice, Variables variables, StandardInput* input,
+                 PodTarget target, ExecChoice choice, ExecVariables variables, StandardInput* input,
                  std::string scratch)
     : files_(files),
       clock_(clock),

@@ -39,7 +39,7 @@ class ExecRun {
   // the command, their values are in no record. `scratch`: a folder for what is too much for the
   // memory.
   ExecRun(FileSystem& files, Clock& clock, LastRun& last, const ExecOptions& exec, PodTarget target,
-          ExecChoice choice, Variables variables, StandardInput* input, std::string scratch);
+          ExecChoice choice, ExecVariables variables, StandardInput* input, std::string scratch);
 
   // Opens what the outputs go to, and keeps the record for the first time.
   Result<void> Prepare();
@@ -62,7 +62,7 @@ class ExecRun {
   const ExecOptions& exec_;
   const PodTarget target_;
   const ExecChoice choice_;
-  const Variables variables_;
+  const ExecVariables variables_;
   StandardInput* const input_;
   const std::string scratch_;
   ExecRecord record_;

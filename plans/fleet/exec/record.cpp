@@ -137,7 +137,7 @@ Result<ExecRecord> ParseExecRecord(std::string_view text) {
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
+constexpr std::uint64_t kMostRecordBytes = std::uint64_t{64} << 20;
 
 Result<ExecRecord> Parse(std::string_view text, const std::string& path) {
   auto record = ParseExecRecord(text);
@@ -171,7 +171,7 @@ Result<ExecRecord> LastRun::Load() const {
 
 Result<ExecRecord> LoadExecRecord(FileSystem& files, const std::string& folder) {
   const std::string path = OutputFolder::RecordPath(folder);
-  const auto text = files.Read(path, kMostBytes);
+  const auto text = files.Read(path, kMostRecordBytes);
   if (!text && text.error().code == ErrorCode::kNotFound) {
     return MakeError(ErrorCode::kNotFound, fmt::format("there is no results.json in {}", folder),
                      "`--output-dir` writes one; `--retry-failed last` takes the last run.");

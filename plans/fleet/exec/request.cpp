@@ -83,9 +83,9 @@ Result<ExecChoice> ChooseWork(FileSystem& files, const LastRun& last, const PodT
   return choice;
 }
 
-Result<Variables> ReadVariables(const std::vector<std::string>& texts,
-                                const Environment& environment) {
-  Variables variables;
+Result<ExecVariables> ReadVariables(const std::vector<std::string>& texts,
+                                    const Environment& environment) {
+  ExecVariables variables;
   for (const std::string& text : texts) {
     const auto equals = text.find('=');
     const std::string name = text.substr(0, equals);
@@ -104,7 +104,7 @@ Result<Variables> ReadVariables(const std::vector<std::string>& texts,
   return variables;
 }
 
-std::string CommandWithVariables(const std::string& command, const Variables& variables) {
+std::string CommandWithVariables(const std::string& command, const ExecVariables& variables) {
   if (variables.empty()) return command;
   // `read` takes one byte after the other, so that the rest is left for the command. The newline is
   // what a value with several lines is put together with.
@@ -113,7 +113,7 @@ std::string CommandWithVariables(const std::string& command, const Variables& va
          command;
 }
 
-std::string VariablesLine(const Variables& variables) {
+std::string VariablesLine(const ExecVariables& variables) {
   if (variables.empty()) return {};
   std::string line = "export";
   for (const auto& [name, value] : variables) {

@@ -77,15 +77,15 @@ Result<ExecChoice> ChooseAgain(const PodTarget& target, const PodOptions& option
 // come as the first line of the command's standard input, which the remote shell reads before it
 // begins. What follows that line is the command's own input.
 
-using Variables = std::map<std::string, std::string>;
+using ExecVariables = std::map<std::string, std::string>;
 
 // Of "NAME=VALUE" and "NAME", whose value is the environment's: kNotFound when it has none.
-Result<Variables> ReadVariables(const std::vector<std::string>& texts,
-                                const Environment& environment);
+Result<ExecVariables> ReadVariables(const std::vector<std::string>& texts,
+                                    const Environment& environment);
 
 // `command` for a POSIX shell that takes the variables from its standard input, and the line that
 // brings them. Without variables the command as it is, and "".
-std::string CommandWithVariables(const std::string& command, const Variables& variables);
-std::string VariablesLine(const Variables& variables);
+std::string CommandWithVariables(const std::string& command, const ExecVariables& variables);
+std::string VariablesLine(const ExecVariables& variables);
 
 }  // namespace podctl

@@ -19,8 +19,8 @@ namespace {
 using ssh::Outcome;
 
 // For a worker that is READY but does not answer yet; somebody is watching, so not for minutes.
-constexpr std::chrono::seconds kPatience{20};
-constexpr std::chrono::milliseconds kTick{50};
+constexpr std::chrono::seconds kAttemptPatience{20};
+constexpr std::chrono::milliseconds kAttemptTick{50};
 // Until the last worker is ready, a pull of the image or a slow disk included.
 constexpr std::chrono::minutes kStaging{10};
 // After the first failure, for the others to fail by themselves and say so.
@@ -222,7 +222,7 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
   FarewellLimit farewell(stops.leave, clock);
   {
     const std::jthread ticker([&](const std::stop_token& end) {
-      while (clock.SleepFor(kTick, end)) {
+      while (clock.SleepFor(kAttemptTick, end)) {
         watcher.Commands().Tick();
         supervisor.Tick();
         farewell.Tick(stops.drain.stop_requested());
@@ -237,7 +237,7 @@ AttemptResult RunAttempt(ssh::Transport& transport, Clock& clock, const AttemptP
       });
     }
     ssh::Limits limits;
-    limits.retry = kPatience;
+    limits.retry = kAttemptPatience;
     farewell.SetOn(limits, plan.run.grace);
     // All of them wait for the last one, so none may wait for another's connection to be free.
     limits.max_open = std::max(limits.max_open, static_cast<int>(jobs.size()));

@@ -26,7 +26,7 @@ namespace {
 using workers::Holder;
 
 // Of a job that is asked to make room.
-constexpr std::chrono::minutes kLongestGrace{60};
+constexpr std::chrono::minutes kLongestMakeRoom{60};
 constexpr std::chrono::hours kLongestCopy{6};
 
 Hindrance Refusal(Error error) {
@@ -207,7 +207,7 @@ std::optional<Hindrance> SortJobs(WorkerRounds& rounds, const ReadyLaunch& ready
     }
   }
   if (asked.empty()) return std::nullopt;
-  const auto answers = AskToEnd(rounds, std::move(asked), kLongestGrace,
+  const auto answers = AskToEnd(rounds, std::move(asked), kLongestMakeRoom,
                                 end_them ? "Waiting until the jobs in the way have ended." : "");
   if (auto silent = WhoIsSilent(rounds, answers)) return silent;
   std::map<std::string, std::vector<int>> ended;  // the job's name: where

@@ -31,7 +31,7 @@ constexpr seconds kOneAnswer{10};
 constexpr int kTriesForToken = 5;
 constexpr std::string_view kColab = "https://colab.research.google.com";
 
-class Listener final : public ssh::Observer {
+class DoorListener final : public ssh::Observer {
  public:
   void OnLine(std::size_t, ssh::Stream stream, std::string_view line) override {
     constexpr std::size_t kMostLines = 500;
@@ -114,7 +114,7 @@ class Opener {
       ssh::Limits limits;
       limits.retry = seconds(20);
       limits.command = seconds(60);
-      Listener listener;
+      DoorListener listener;
       const auto results = world_.ssh.Run({{door_.worker, workers::NotebooksCommand(), nullptr}},
                                           limits, listener, stop_);
       const auto notebooks =

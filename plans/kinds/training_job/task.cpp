@@ -21,7 +21,7 @@ constexpr int kMostLooks = 5;  // for a job whose creation nobody heard of, befo
 constexpr int kMostSends = 3;
 constexpr int kMostBlindLooks = 20;  // without an answer
 
-enum class Errand { kSubmit, kReplace, kCancel };
+enum class JobErrand { kSubmit, kReplace, kCancel };
 
 // Submits a training job, cancels one, or one after the other.
 //
@@ -30,13 +30,13 @@ enum class Errand { kSubmit, kReplace, kCancel };
 class TrainingTask final : public Task {
  public:
   // `known`: the job is there, and is waited for; else a record of one is of none any more.
-  TrainingTask(const Address& address, TrainingJobSpec job, Errand goal, bool known,
+  TrainingTask(const Address& address, TrainingJobSpec job, JobErrand goal, bool known,
                TaskContext& context)
       : address_(address), job_(std::move(job)), goal_(goal), known_(known), context_(context) {}
 
   Need Begin() override {
     const TrainingRecord* record = context_.journal.Get<TrainingRecord>(address_);
-    if (goal_ == Errand::kCancel && (!known_ || record == nullptr)) return Gone();
+    if (goal_ == JobErrand::kCancel && (!known_ || record == nullptr)) return Gone();
     if (context_.provider.custom_jobs() == nullptr) {
       return Failed(MakeError(ErrorCode::kUnimplemented, "this service has no training jobs"));
     }
@@ -48,7 +48,7 @@ class TrainingTask final : public Task {
       return request_id_.empty() ? Submit() : Find();
     }
     watch_.Start(context_.clock);
-    if (goal_ != Errand::kSubmit) return Look(Phase::kBeforeCancel);
+    if (goal_ != JobErrand::kSubmit) return Look(Phase::kBeforeCancel);
     return known_ ? Look(Phase::kWatch) : Submit();
   }
 
@@ -136,11 +136,11 @@ class TrainingTask final : public Task {
   Need OnFound(const Result<Value>& found) {
     if (found) {
       NoteName(*found);
-      return goal_ == Errand::kSubmit ? Submitted(*found) : Cancel();
+      return goal_ == JobErrand::kSubmit ? Submitted(*found) : Cancel();
     }
     if (found.error().code != ErrorCode::kNotFound) return LookLater(found.error());
     if (++looks_ < kMostLooks) return Sleep(pace_.Next());
-    if (goal_ == Errand::kCancel) return Gone();
+    if (goal_ == JobErrand::kCancel) return Gone();
     return Submit();
   }
 
@@ -300,11 +300,11 @@ class TrainingTask final : public Task {
   }
 
   Need Ended() {
-    if (goal_ == Errand::kCancel) return Gone();
+    if (goal_ == JobErrand::kCancel) return Gone();
     name_.clear();
     state_.clear();
     request_id_.clear();
-    goal_ = Errand::kSubmit;
+    goal_ = JobErrand::kSubmit;
     pace_ = PollPace(context_.random);
     return Submit();
   }
@@ -316,7 +316,7 @@ class TrainingTask final : public Task {
 
   const Address address_;
   const TrainingJobSpec job_;
-  Errand goal_;
+  JobErrand goal_;
   const bool known_;
   TaskContext& context_;
   PollPace pace_{context_.random};
@@ -337,9 +337,9 @@ class TrainingTask final : public Task {
 
 std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context) {
   const bool submits = change.verb == Verb::kCreate;
-  const Errand goal = submits            ? Errand::kSubmit
-                      : IsDelete(change) ? Errand::kCancel
-                                         : Errand::kReplace;
+  const JobErrand goal = submits            ? JobErrand::kSubmit
+                         : IsDelete(change) ? JobErrand::kCancel
+                                            : JobErrand::kReplace;
   const bool known = submits ? change.begun : change.verb != Verb::kForget;
   return std::make_unique<TrainingTask>(change.address, *change.payload.As<TrainingJobSpec>(), goal,
                                         known, context);

@@ -14,8 +14,8 @@
 namespace podctl::gcp {
 namespace {
 
-constexpr std::int64_t kShortestLife = 600;   // seconds
-constexpr std::int64_t kLongestLife = 43200;  // seconds
+constexpr std::int64_t kShortestAskedLife = 600;   // seconds
+constexpr std::int64_t kLongestAskedLife = 43200;  // seconds
 
 class ExternalAccount final : public TokenSource {
  public:
@@ -84,7 +84,7 @@ Result<std::optional<Impersonation>> ReadImpersonation(const Fields& fields) {
   const Value& life = fields["service_account_impersonation"]["token_lifetime_seconds"];
   if (!life.is_null()) {
     impersonation.lifetime = life.AsInt(-1);
-    if (impersonation.lifetime < kShortestLife || impersonation.lifetime > kLongestLife) {
+    if (impersonation.lifetime < kShortestAskedLife || impersonation.lifetime > kLongestAskedLife) {
       return fields.Wrong("service_account_impersonation.token_lifetime_seconds",
                           "is not from 600 to 43200");
     }

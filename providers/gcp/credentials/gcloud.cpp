@@ -10,7 +10,7 @@ namespace podctl::gcp {
 namespace {
 
 constexpr std::chrono::milliseconds kLimit{60'000};
-constexpr std::size_t kMaxQuotedBytes = 300;
+constexpr std::size_t kMaxQuotedGcloudBytes = 300;
 constexpr const char* kCommand = "gcloud config config-helper";
 constexpr const char* kHowToLogIn =
     "log in with `gcloud auth application-default login` or `gcloud auth login`, or name a "
@@ -19,7 +19,7 @@ constexpr const char* kHowToLogIn =
 // The line of gcloud's stderr that says what is wrong: "ERROR: (gcloud.config…) You do not …".
 std::string Complaint(const std::string& err) {
   for (const std::string& line : SplitLines(err)) {
-    if (line.starts_with("ERROR:")) return VisibleControls(line.substr(0, kMaxQuotedBytes));
+    if (line.starts_with("ERROR:")) return VisibleControls(line.substr(0, kMaxQuotedGcloudBytes));
   }
   return {};
 }

@@ -14,7 +14,7 @@
 namespace podctl::gcp {
 namespace {
 
-constexpr std::uint64_t kMaxTokenBytes = 1 << 20;
+constexpr std::uint64_t kMaxSubjectTokenBytes = 1 << 20;
 
 // How a token stands in a text: alone, or as a member of a JSON object.
 class Format {
@@ -49,16 +49,16 @@ class Format {
   std::optional<std::string> member_;
 };
 
-class TokenFile final : public SubjectToken {
+class SubjectTokenFile final : public SubjectToken {
  public:
-  TokenFile(const CredentialDoors& doors, std::string path, Format format, std::string where)
+  SubjectTokenFile(const CredentialDoors& doors, std::string path, Format format, std::string where)
       : doors_(doors),
         path_(std::move(path)),
         format_(std::move(format)),
         where_(std::move(where)) {}
 
   Result<Secret> Get(const std::stop_token&) override {
-    const Result<std::string> text = doors_.files.Read(path_, kMaxTokenBytes);
+    const Result<std::string> text = doors_.files.Read(path_, kMaxSubjectTokenBytes);
     if (!text) {
       return MakeError(ErrorCode::kUnauthenticated,
                        fmt::format("{}: {}", where_, text.error().message));
@@ -129,7 +129,7 @@ Result<std::unique_ptr<SubjectToken>> MakeSubjectToken(const CredentialDoors& do
   }
   Result<std::string> path = source.Text("file");
   if (!path) return path.error();
-  return std::unique_ptr<SubjectToken>(std::make_unique<TokenFile>(
+  return std::unique_ptr<SubjectToken>(std::make_unique<SubjectTokenFile>(
       doors, *std::move(path), *std::move(format), source.Named("file")));
 }
 
@@ -141,8 +141,8 @@ constexpr const char* kAllow = "GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES";
 constexpr milliseconds kUsualLimit{30'000};
 constexpr milliseconds kShortestLimit{5'000};
 constexpr milliseconds kLongestLimit{120'000};
-constexpr std::uint64_t kMaxFileBytes = 1 << 20;
-constexpr std::size_t kMaxQuotedBytes = 200;
+constexpr std::uint64_t kMaxOutputFileBytes = 1 << 20;
+constexpr std::size_t kMaxQuotedProgramBytes = 200;
 
 class ExecutableToken final : public SubjectToken {
  public:
@@ -174,7 +174,7 @@ class ExecutableToken final : public SubjectToken {
   // What an earlier run left, while it is good.
   std::optional<Secret> FromOutputFile() {
     if (program_.output_file.empty()) return std::nullopt;
-    const Result<std::string> text = doors_.files.Read(program_.output_file, kMaxFileBytes);
+    const Result<std::string> text = doors_.files.Read(program_.output_file, kMaxOutputFileBytes);
     if (!text) return std::nullopt;
     const Result<Value> answer = ParseJson(*text);
     if (!answer || (*answer)["expiration_time"].is_null()) return std::nullopt;
@@ -220,7 +220,7 @@ class ExecutableToken final : public SubjectToken {
       const std::string words =
           fmt::format("{}: {}", answer["code"].AsString(), answer["message"].AsString());
       return Failure(fmt::format("{} gives no token: {}", program,
-                                 VisibleControls(words.substr(0, kMaxQuotedBytes))));
+                                 VisibleControls(words.substr(0, kMaxQuotedProgramBytes))));
     }
     const std::int64_t expires = answer["expiration_time"].AsInt(-1);
     const auto now = doors_.clock.Now().time_since_epoch();

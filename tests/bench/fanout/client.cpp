@@ -47,7 +47,7 @@ struct Report {
   int status = 0;
 };
 
-double Seconds(const timeval& time) {
+double SecondsOf(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
@@ -100,7 +100,7 @@ void EndLeftovers() {
   EndLeftovers();
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
-  report.cpu_seconds = Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+  report.cpu_seconds = SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime);
   report.largest_mib = static_cast<double>(usage.ru_maxrss) / 1024;
   _exit(write(report_to, &report, sizeof(report)) == sizeof(report) ? 0 : 1);
 }

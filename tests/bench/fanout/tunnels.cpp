@@ -106,7 +106,7 @@ int Connect(int port) {
   return -1;
 }
 
-struct Way {
+struct TunnelWay {
   std::string name;
   int port = 0;
   pid_t process = -1;
@@ -115,7 +115,7 @@ struct Way {
 };
 
 // One download; false when not all came.
-bool Download(Way* way) {
+bool Download(TunnelWay* way) {
   const double cpu_before = way->process < 0 ? 0 : CpuSeconds(way->process);
   const auto start = std::chrono::steady_clock::now();
   const int fd = Connect(way->port);
@@ -160,19 +160,19 @@ void CompareTunnels(const Settings& settings, Score* score) {
                        fleet->addresses().front()},
                       -1, settings.folder + "/tunnel.ssh.log");
   ours.WaitFor("http://127.0.0.1:", 1);
-  Way ways[] = {{"podctl tunnel", PortIn(ours.Log()), ours.process(), {}, 0},
-                {"ssh -L", ssh_port, theirs.process(), {}, 0},
-                {"(no tunnel)", source.port(), -1, {}, 0}};
+  TunnelWay ways[] = {{"podctl tunnel", PortIn(ours.Log()), ours.process(), {}, 0},
+                      {"ssh -L", ssh_port, theirs.process(), {}, 0},
+                      {"(no tunnel)", source.port(), -1, {}, 0}};
   fmt::print("\n{} MiB through a tunnel, OpenSSH's sshd\n", kBytes >> 20);
   for (int run = 0; run < settings.runs; ++run) {
-    for (Way& way : ways) {
+    for (TunnelWay& way : ways) {
       if (Download(&way)) continue;
       fmt::print("  {}: FAILED, not all bytes came\n", way.name);
       score->Failed("tunnel");
       return;
     }
   }
-  for (const Way& way : ways) {
+  for (const TunnelWay& way : ways) {
     fmt::print("  {:<28} {:>4} {:>8.0f} MB/s {:>8} s of CPU each\n", way.name, way.rates.size(),
                Median(way.rates),
                way.process < 0 ? "-" : fmt::format("{:.2f}", way.cpu_seconds / settings.runs));

@@ -34,7 +34,7 @@ std::string Read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-ssh::WorkerResult Exit(int code) {
+ssh::WorkerResult Exited(int code) {
   ssh::WorkerResult result;
   result.outcome = Outcome::kExited;
   result.exit_code = code;
@@ -45,7 +45,7 @@ ssh::WorkerResult Exit(int code) {
   return result;
 }
 
-ssh::WorkerResult Trouble(Outcome outcome, const std::string& message) {
+ssh::WorkerResult Troubled(Outcome outcome, const std::string& message) {
   ssh::WorkerResult result;
   result.outcome = outcome;
   result.message = message;
@@ -61,12 +61,12 @@ ExecRecord Sample() {
   record.started = "2026-11-21T20:30:00Z";
   record.ended = "2026-11-21T20:31:00Z";
   record.workers = {0, 1, 2, 3, 5};
-  record.results[0] = EntryOf(Exit(0));
+  record.results[0] = EntryOf(Exited(0));
   record.results[0].out_file = "research-0.out";
   record.results[0].err_file = "research-0.err";
-  record.results[1] = EntryOf(Exit(255));
-  record.results[2] = EntryOf(Trouble(Outcome::kLost, "reset"));
-  record.results[3] = EntryOf(Trouble(Outcome::kSkipped, "not started"));
+  record.results[1] = EntryOf(Exited(255));
+  record.results[2] = EntryOf(Troubled(Outcome::kLost, "reset"));
+  record.results[3] = EntryOf(Troubled(Outcome::kSkipped, "not started"));
   return record;
 }
 
@@ -129,9 +129,9 @@ TEST_F(ResultsTest, OutputsAreFilesByteByByte) {
   folder->OnBytes(2, Stream::kErr, much);
   folder->OnBytes(0, Stream::kOut, bytes.substr(3));
   folder->OnBytes(2, Stream::kErr, "end");
-  folder->OnEnd(0, Exit(0));
-  folder->OnEnd(2, Trouble(Outcome::kLost, "reset"));
-  folder->OnEnd(1, Trouble(Outcome::kUnreachable, "refused"));
+  folder->OnEnd(0, Exited(0));
+  folder->OnEnd(2, Troubled(Outcome::kLost, "reset"));
+  folder->OnEnd(1, Troubled(Outcome::kUnreachable, "refused"));
   EXPECT_FALSE(folder->trouble());
   EXPECT_EQ(Read(folder_ / "out/research-0.out"), bytes);
   EXPECT_EQ(Read(folder_ / "out/research-14.err"), much + "end");
@@ -149,9 +149,9 @@ TEST_F(ResultsTest, OutputsAreFilesByteByByte) {
 TEST_F(ResultsTest, AFolderThatHoldsSomethingIsRefusedUnlessItIsToBeReplaced) {
   auto folder = Open();
   folder->OnBytes(0, Stream::kOut, "first and long\n");
-  folder->OnEnd(0, Exit(0));
+  folder->OnEnd(0, Exited(0));
   folder->OnBytes(1, Stream::kOut, "stays\n");
-  folder->OnEnd(1, Exit(0));
+  folder->OnEnd(1, Exited(0));
   folder->Save(Sample());
   const auto refused =
       OutputFolder::Open(jobs_, files_, folder_ / "out", OutputFolder::Found::kRefuse);
@@ -161,7 +161,7 @@ TEST_F(ResultsTest, AFolderThatHoldsSomethingIsRefusedUnlessItIsToBeReplaced) {
 
   auto again = Open(OutputFolder::Found::kReplace);
   again->OnBytes(0, Stream::kOut, "second\n");
-  again->OnEnd(0, Exit(0));
+  again->OnEnd(0, Exited(0));
   EXPECT_EQ(Read(folder_ / "out/research-0.out"), "second\n");
   EXPECT_EQ(Read(folder_ / "out/research-7.out"), "stays\n");
 }
@@ -175,7 +175,7 @@ TEST_F(ResultsTest, AFullDiskIsToldAndNoFileIsCutWithoutAWord) {
   small.rlim_cur = 100'000;
   setrlimit(RLIMIT_FSIZE, &small);
   folder->OnBytes(0, Stream::kOut, std::string(300'000, 'x'));
-  folder->OnEnd(0, Exit(0));
+  folder->OnEnd(0, Exited(0));
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   ASSERT_TRUE(folder->trouble());
@@ -187,7 +187,7 @@ TEST_F(ResultsTest, ASymbolicLinkIsNotWrittenThrough) {
   std::ofstream(folder_ / "precious") << "precious";
   fs::create_symlink(folder_ / "precious", folder_ / "out/research-0.out");
   folder->OnBytes(0, Stream::kOut, "x");
-  folder->OnEnd(0, Exit(0));
+  folder->OnEnd(0, Exited(0));
   EXPECT_TRUE(folder->trouble());
   EXPECT_EQ(Read(folder_ / "precious"), "precious");
 }
@@ -339,7 +339,7 @@ TEST_F(ChoiceTest, OnlyThoseThatWereNotOkRunTheSameCommandAgain) {
   EXPECT_TRUE(choice->into_earlier);
   options_.workers = "!2";
   EXPECT_THAT(Chosen(), ElementsAre(1, 3, 5));
-  for (const int worker : earlier_.workers) earlier_.results[worker] = EntryOf(Exit(0));
+  for (const int worker : earlier_.workers) earlier_.results[worker] = EntryOf(Exited(0));
   EXPECT_THAT(Chosen(), IsEmpty());
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using testing::ExpectGolden;
 
-AuthReport Sample() {
+AuthReport SampleLogin() {
   testing::FakeClock clock;
   AuthReport report;
   report.endpoint = "https://tpu.googleapis.com/";
@@ -31,7 +31,7 @@ AuthReport Sample() {
 }
 
 AuthReport Nothing() {
-  AuthReport report = Sample();
+  AuthReport report = SampleLogin();
   report.status.looks.back().finding += " is not there";
   report.status.looks.push_back(
       {"the metadata server", "this machine is not one of Google's (X1)"});
@@ -49,8 +49,9 @@ AuthReport Nothing() {
 }
 
 TEST(AuthView, TellsWhoseCredentialsAreUsed) {
-  ExpectGolden("cmd/auth/login.txt", AuthText(Sample()));
-  ExpectGolden("cmd/auth/login.json", ToJson(AuthDocument(Sample()), JsonStyle::kIndented) + "\n");
+  ExpectGolden("cmd/auth/login.txt", AuthText(SampleLogin()));
+  ExpectGolden("cmd/auth/login.json",
+               ToJson(AuthDocument(SampleLogin()), JsonStyle::kIndented) + "\n");
 }
 
 TEST(AuthView, TellsWhatWasLookedForInVain) {

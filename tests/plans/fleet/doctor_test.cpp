@@ -26,7 +26,7 @@ using testing::SomeWorkers;
 
 constexpr std::int64_t kNow = 1'795'185'000;  // of FakeClock
 
-std::vector<std::string> Probe(const std::string& more = {}) {
+std::vector<std::string> ProbeAnswer(const std::string& more = {}) {
   std::vector<std::string> lines = {
       "podctl-probe 1",    "user alice",          "home ok", "clock " + std::to_string(kNow),
       "disk 40 1000000 /", "runtime unit active", "chips 4", "devices 4"};
@@ -34,7 +34,7 @@ std::vector<std::string> Probe(const std::string& more = {}) {
   lines.push_back("end");
   return lines;
 }
-std::vector<std::string> Jobs(const std::string& job = {}) {
+std::vector<std::string> JobsAnswer(const std::string& job = {}) {
   std::vector<std::string> lines = {"podctl-jobs 1"};
   if (!job.empty()) lines.push_back("job " + job);
   lines.push_back("end");
@@ -127,10 +127,10 @@ DoctorReport Look(const Script& probe, const Script& jobs, int count = 3,
   return report;
 }
 FakeWorkers::Answer Well(int) {
-  return {Probe()};
+  return {ProbeAnswer()};
 }
 FakeWorkers::Answer NoJobs(int) {
-  return {Jobs()};
+  return {JobsAnswer()};
 }
 
 TEST(DoctorWorkers, AllWell) {
@@ -144,7 +144,7 @@ TEST(DoctorWorkers, ASilentOneIsNotAskedTwice) {
   FakeWorkers* seen = nullptr;
   const DoctorReport report = Look(
       [](int worker) -> FakeWorkers::Answer {
-        if (worker != 1) return {Probe()};
+        if (worker != 1) return {ProbeAnswer()};
         return {{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "connection refused")};
       },
       NoJobs, 3, &seen);
@@ -195,7 +195,7 @@ TEST(DoctorWorkers, AnAnswerThatIsNoneIsAFinding) {
 
 TEST(DoctorWorkers, APartOfAJobThatIsGoneWhileOthersWaitIsTrouble) {
   const DoctorReport report = Look(Well, [](int worker) -> FakeWorkers::Answer {
-    return {Jobs(worker == 2 ? "train run-1 ended 3 1795184000 1795184010 0 python3 t.py"
+    return {JobsAnswer(worker == 2 ? "train run-1 ended 3 1795184000 1795184010 0 python3 t.py"
                              : "train run-1 running 0 1795184000 0 0 python3 t.py")};
   });
   EXPECT_THAT(Codes(report.workers[2].findings), ElementsAre("job-died"));
@@ -205,7 +205,7 @@ TEST(DoctorWorkers, APartOfAJobThatIsGoneWhileOthersWaitIsTrouble) {
 
 TEST(DoctorWorkers, AJobThatDiedEverywhereIsOnlyWorthANote) {
   const DoctorReport report = Look(Well, [](int worker) -> FakeWorkers::Answer {
-    return {Jobs(worker == 0 ? "" : "train run-1 died 0 1795184000 0 0 python3 t.py")};
+    return {JobsAnswer(worker == 0 ? "" : "train run-1 died 0 1795184000 0 0 python3 t.py")};
   });
   EXPECT_TRUE(report.Healthy());
   ASSERT_THAT(report.died.groups(), SizeIs(1));
@@ -216,8 +216,8 @@ TEST(DoctorWorkers, AJobThatDiedEverywhereIsOnlyWorthANote) {
 TEST(DoctorWorkers, AJobOnTheTpuIsNoTrouble) {
   const DoctorReport report = Look(
       [](int worker) -> FakeWorkers::Answer {
-        return {Probe(worker == 1 ? "holder 4711 100 alice 7500 job:train:alice /dev/accel0 python3"
-                                  : "")};
+        return {ProbeAnswer(
+            worker == 1 ? "holder 4711 100 alice 7500 job:train:alice /dev/accel0 python3" : "")};
       },
       NoJobs);
   EXPECT_TRUE(report.Healthy());
@@ -228,7 +228,7 @@ TEST(DoctorWorkers, AJobOnTheTpuIsNoTrouble) {
 TEST(DoctorWorkers, ComparesTheirClockWithOurs) {
   const DoctorReport report = Look(
       [](int) -> FakeWorkers::Answer {
-        auto lines = Probe();
+        auto lines = ProbeAnswer();
         for (std::string& line : lines) {
           if (line.starts_with("clock ")) line = "clock " + std::to_string(kNow - 600);
         }

@@ -17,7 +17,7 @@ using testing::NotedRounds;
 using ::testing::SizeIs;
 using testing::SomeWorkers;
 
-FakeWorkers::Answer Probe(const std::vector<std::string>& more) {
+FakeWorkers::Answer HoldersAnswer(const std::vector<std::string>& more) {
   std::vector<std::string> lines = {"podctl-probe 1", "user alice"};
   lines.insert(lines.end(), more.begin(), more.end());
   lines.push_back("end");
@@ -41,7 +41,7 @@ std::vector<int> Pids(const Leftover& left) {
 }
 
 TEST(DrainSurvey, FindsWhatBelongsToNobody) {
-  const DrainSurvey survey = Survey({Probe({}), Probe({kNobodys, kRuntime})});
+  const DrainSurvey survey = Survey({HoldersAnswer({}), HoldersAnswer({kNobodys, kRuntime})});
   ASSERT_THAT(survey.leftovers, SizeIs(1));
   EXPECT_EQ(survey.leftovers[0].worker.index, 1);
   EXPECT_THAT(Pids(survey.leftovers[0]), ElementsAre(11));
@@ -49,25 +49,25 @@ TEST(DrainSurvey, FindsWhatBelongsToNobody) {
 }
 
 TEST(DrainSurvey, LeavesJobsUnlessToldOtherwise) {
-  EXPECT_THAT(Survey({Probe({kOfAJob})}).leftovers, IsEmpty());
-  const DrainSurvey survey = Survey({Probe({kOfAJob, kRuntime})}, true);
+  EXPECT_THAT(Survey({HoldersAnswer({kOfAJob})}).leftovers, IsEmpty());
+  const DrainSurvey survey = Survey({HoldersAnswer({kOfAJob, kRuntime})}, true);
   ASSERT_THAT(survey.leftovers, SizeIs(1));
   EXPECT_THAT(Pids(survey.leftovers[0]), ElementsAre(12));
 }
 
 // libtpu's lock file is somebody's as long as one is there whom nobody ends.
 TEST(DrainSurvey, ALockFileIsLeftWhereNobodyElseHoldsTheTpu) {
-  const DrainSurvey alone = Survey({Probe({"lock alice"})});
+  const DrainSurvey alone = Survey({HoldersAnswer({"lock alice"})});
   ASSERT_THAT(alone.leftovers, SizeIs(1));
   EXPECT_TRUE(alone.leftovers[0].lock_file);
-  EXPECT_THAT(Survey({Probe({"lock alice", kOfAJob})}).leftovers, IsEmpty());
-  const DrainSurvey with_victim = Survey({Probe({"lock alice", kNobodys})});
+  EXPECT_THAT(Survey({HoldersAnswer({"lock alice", kOfAJob})}).leftovers, IsEmpty());
+  const DrainSurvey with_victim = Survey({HoldersAnswer({"lock alice", kNobodys})});
   ASSERT_THAT(with_victim.leftovers, SizeIs(1));
   EXPECT_TRUE(with_victim.leftovers[0].lock_file);
 }
 
 TEST(DrainSurvey, WhoseAnswerCannotBeReadHasGivenNone) {
-  const DrainSurvey survey = Survey({{{"hello"}}, Probe({kNobodys})});
+  const DrainSurvey survey = Survey({{{"hello"}}, HoldersAnswer({kNobodys})});
   EXPECT_FALSE(survey.Whole());
   EXPECT_EQ(CauseOfSilence(survey.answers[0]), "its answer to the probe cannot be read");
   EXPECT_THAT(survey.leftovers, SizeIs(1));
@@ -75,19 +75,19 @@ TEST(DrainSurvey, WhoseAnswerCannotBeReadHasGivenNone) {
 
 // --- The end.
 
-DrainOutcome End(const FakeWorkers::Answer& answer, FakeWorkers** seen = nullptr) {
+DrainOutcome EndPods(const FakeWorkers::Answer& answer, FakeWorkers** seen = nullptr) {
   static std::unique_ptr<FakeWorkers> workers;
   workers = std::make_unique<FakeWorkers>([&](const ssh::Job&) { return answer; });
   if (seen != nullptr) *seen = workers.get();
   NotedRounds noted;
   WorkerRounds rounds(*workers, noted, {}, {});
-  const DrainSurvey survey = Survey({Probe({kNobodys})});
+  const DrainSurvey survey = Survey({HoldersAnswer({kNobodys})});
   return EndLeftovers(rounds, survey.leftovers, std::chrono::seconds(7));
 }
 
 TEST(DrainEnd, EndsJustWhomItWasGiven) {
   FakeWorkers* seen = nullptr;
-  const DrainOutcome outcome = End({{"podctl-drain 1", "ended 11 term", "end"}}, &seen);
+  const DrainOutcome outcome = EndPods({{"podctl-drain 1", "ended 11 term", "end"}}, &seen);
   EXPECT_FALSE(outcome.something_left);
   ASSERT_THAT(outcome.reports, SizeIs(1));
   EXPECT_EQ(outcome.reports[0]->ended[0].how, workers::DrainReport::Ended::How::kTerm);
@@ -98,19 +98,19 @@ TEST(DrainEnd, EndsJustWhomItWasGiven) {
 }
 
 TEST(DrainEnd, WhoCouldNotBeEndedIsLeft) {
-  EXPECT_TRUE(End({{"podctl-drain 1", "ended 11 refused", "end"}}).something_left);
-  EXPECT_TRUE(End({{"podctl-drain 1", "ended 11 kill", "lock refused", "end"}}).something_left);
+  EXPECT_TRUE(EndPods({{"podctl-drain 1", "ended 11 refused", "end"}}).something_left);
+  EXPECT_TRUE(EndPods({{"podctl-drain 1", "ended 11 kill", "lock refused", "end"}}).something_left);
   // Of a process that was never asked for nobody says that it is left.
   EXPECT_FALSE(
-      End({{"podctl-drain 1", "ended 11 kill", "ended 99 refused", "end"}}).something_left);
+      EndPods({{"podctl-drain 1", "ended 11 kill", "ended 99 refused", "end"}}).something_left);
 }
 
 TEST(DrainEnd, WithoutAnAnswerSomethingMayBeLeft) {
   const DrainOutcome silent =
-      End({{}, {}, FakeWorkers::Trouble(ssh::Outcome::kLost, "the connection broke")});
+      EndPods({{}, {}, FakeWorkers::Trouble(ssh::Outcome::kLost, "the connection broke")});
   EXPECT_TRUE(silent.something_left);
   EXPECT_FALSE(silent.reports[0].has_value());
-  const DrainOutcome unreadable = End({{"hello"}});
+  const DrainOutcome unreadable = EndPods({{"hello"}});
   EXPECT_TRUE(unreadable.something_left);
   EXPECT_EQ(unreadable.answers[0].result.outcome, ssh::Outcome::kLost);
 }

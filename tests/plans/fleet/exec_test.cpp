@@ -52,7 +52,7 @@ class ExecRunTest : public ::testing::Test {
   PodTarget target_;
   ExecChoice choice_;
   ExecOptions exec_;
-  Variables variables_;
+  ExecVariables variables_;
   std::vector<std::string> lines_;
   NotedCommands watcher_{lines_};
   std::stop_source stop_;

@@ -167,7 +167,7 @@ TEST(StandardInput, OneThatCannotBeReadHasEnded) {
   close(write_only);
 }
 
-std::string RunInShell(const std::string& command, const Variables& variables,
+std::string RunInShell(const std::string& command, const ExecVariables& variables,
                        const std::string& input) {
   std::string folder = ::testing::TempDir() + "/podctl-input-XXXXXX";
   const int fd = mkstemp(folder.data());
@@ -184,7 +184,7 @@ std::string RunInShell(const std::string& command, const Variables& variables,
 }
 
 TEST(ExecVariables, ArriveWhateverTheyHold) {
-  const Variables variables = {
+  const ExecVariables variables = {
       {"A", "plain"}, {"B", "it's $HOME \"x\" \\ `id`"}, {"C", "two\nlines\n"}, {"D", ""}};
   EXPECT_EQ(
       RunInShell("printf '%s|' \"$A\" \"$B\" \"$C\" \"$D\" \"$podctl_env\"; env | grep -c ^A=",
@@ -204,10 +204,10 @@ TEST(ExecVariables, StandInNoCommandLine) {
 }
 
 TEST(ExecVariables, AreReadFromTheEnvironmentWhereOnlyTheirNameIsGiven) {
-  const FixedEnvironment environment(Variables{{"HERE", "x=y"}});
+  const FixedEnvironment environment(ExecVariables{{"HERE", "x=y"}});
   const auto variables = ReadVariables({"HERE", "A=1=2", "B="}, environment);
   ASSERT_TRUE(variables.has_value());
-  EXPECT_EQ(*variables, (Variables{{"HERE", "x=y"}, {"A", "1=2"}, {"B", ""}}));
+  EXPECT_EQ(*variables, (ExecVariables{{"HERE", "x=y"}, {"A", "1=2"}, {"B", ""}}));
   const auto missing = ReadVariables({"GONE"}, environment);
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().message, "`--env GONE`: there is no such variable here");

@@ -17,8 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::Reply;
 
-const std::string kNodes = "/v2/projects/demo/locations/europe-west4-a/nodes";
-const std::string kSingle = "{acceleratorType:'v3-8',runtimeVersion:'tpu-vm-tf-2.11.0'}";
+const std::string kFaultsNodes = "/v2/projects/demo/locations/europe-west4-a/nodes";
+const std::string kFaultsSingle = "{acceleratorType:'v3-8',runtimeVersion:'tpu-vm-tf-2.11.0'}";
 
 class FaultFileTest : public testing::EmulatorFixture {
  protected:
@@ -39,7 +39,7 @@ class FaultFileTest : public testing::EmulatorFixture {
     EXPECT_FALSE(loaded) << text;
     return loaded ? "" : loaded.error().message.substr(folder_.size() + 1);
   }
-  std::vector<int> Statuses(int count, const std::string& path = kNodes) {
+  std::vector<int> Statuses(int count, const std::string& path = kFaultsNodes) {
     std::vector<int> statuses;
     for (int i = 0; i < count; ++i) statuses.push_back(Send("GET", path).status);
     return statuses;
@@ -48,7 +48,7 @@ class FaultFileTest : public testing::EmulatorFixture {
 
 TEST_F(FaultFileTest, StrikesTheNthRequestThatMatches) {
   RestartWith(R"({"call": "nodes.list", "nth": [2, 4], "status": 503})");
-  EXPECT_THAT(Statuses(2, kNodes + "/none"), ElementsAre(404, 404));
+  EXPECT_THAT(Statuses(2, kFaultsNodes + "/none"), ElementsAre(404, 404));
   EXPECT_THAT(Statuses(6), ElementsAre(200, 503, 200, 503, 200, 200));
 }
 
@@ -56,37 +56,38 @@ TEST_F(FaultFileTest, StrikesEveryThirdAndByPattern) {
   RestartWith(R"({"path": "*/nodes", "every": 3, "status": 500},
                  {"path": "*/nodes/?", "every": 1, "status": 502})");
   EXPECT_THAT(Statuses(6), ElementsAre(200, 200, 500, 200, 200, 500));
-  EXPECT_THAT(Statuses(1, kNodes + "/a"), ElementsAre(502));
-  EXPECT_THAT(Statuses(1, kNodes + "/ab"), ElementsAre(404));
+  EXPECT_THAT(Statuses(1, kFaultsNodes + "/a"), ElementsAre(502));
+  EXPECT_THAT(Statuses(1, kFaultsNodes + "/ab"), ElementsAre(404));
 }
 
 TEST_F(FaultFileTest, AConnectionDroppedAfterTheActHasActed) {
   RestartWith(R"({"call": "nodes.create", "nth": 2, "drop": "after"},
                  {"call": "nodes.create", "nth": 3, "drop": "before"})");
-  EXPECT_EQ(Send("POST", kNodes + "?nodeId=a", kSingle).status, 200);
-  EXPECT_EQ(Send("POST", kNodes + "?nodeId=b", kSingle).status, 0);
-  EXPECT_EQ(Send("POST", kNodes + "?nodeId=c", kSingle).status, 0);
-  EXPECT_EQ(Send("GET", kNodes + "/b").status, 200);
-  EXPECT_EQ(Send("GET", kNodes + "/c").status, 404);
+  EXPECT_EQ(Send("POST", kFaultsNodes + "?nodeId=a", kFaultsSingle).status, 200);
+  EXPECT_EQ(Send("POST", kFaultsNodes + "?nodeId=b", kFaultsSingle).status, 0);
+  EXPECT_EQ(Send("POST", kFaultsNodes + "?nodeId=c", kFaultsSingle).status, 0);
+  EXPECT_EQ(Send("GET", kFaultsNodes + "/b").status, 200);
+  EXPECT_EQ(Send("GET", kFaultsNodes + "/c").status, 404);
 }
 
 TEST_F(FaultFileTest, ACutReplyIsNoReply) {
   RestartWith(R"({"call": "nodes.create", "cutAfter": 10}, {"call": "nodes.get", "cutAfter": 0})");
-  EXPECT_EQ(Send("POST", kNodes + "?nodeId=a", kSingle).status, 0);
-  EXPECT_EQ(Send("GET", kNodes + "/a").status, 0);
-  EXPECT_EQ(Send("GET", kNodes + "/a").status, 200) << "the act was done";
+  EXPECT_EQ(Send("POST", kFaultsNodes + "?nodeId=a", kFaultsSingle).status, 0);
+  EXPECT_EQ(Send("GET", kFaultsNodes + "/a").status, 0);
+  EXPECT_EQ(Send("GET", kFaultsNodes + "/a").status, 200) << "the act was done";
 }
 
 TEST_F(FaultFileTest, ARefusalCarriesDetailsAndAnOperationFails) {
   RestartWith(R"({"call": "nodes.create", "nth": 1, "status": 429, "message": "slowly",
                   "details": [{"@type": "type.googleapis.com/google.rpc.QuotaFailure"}]},
                  {"call": "nodes.create", "nth": 2, "operationError": {"code": 8, "message": "no"}})");
-  const Reply refused = Send("POST", kNodes + "?nodeId=a", kSingle);
+  const Reply refused = Send("POST", kFaultsNodes + "?nodeId=a", kFaultsSingle);
   EXPECT_EQ(Status(refused), "RESOURCE_EXHAUSTED");
   EXPECT_EQ(Message(refused), "slowly");
   EXPECT_EQ(refused.body["error"]["details"].AsList().size(), 1U);
-  EXPECT_EQ(client_->Finish(Send("POST", kNodes + "?nodeId=a", kSingle))["error"]["code"],
-            Value(8));
+  EXPECT_EQ(
+      client_->Finish(Send("POST", kFaultsNodes + "?nodeId=a", kFaultsSingle))["error"]["code"],
+      Value(8));
   EXPECT_EQ(Send("GET", "/emulator/faults").text, R"({"faults":[]})");
 }
 

@@ -25,7 +25,7 @@ using ::testing::Not;
 
 constexpr uid_t kNobody = 65534;
 constexpr char kNode[] = R"({"acceleratorType":"v3-8","runtimeVersion":"tpu-vm-tf-2.11.0"})";
-constexpr char kNodes[] = "/v2/projects/p/locations/europe-west4-a/nodes";
+constexpr char kGateNodes[] = "/v2/projects/p/locations/europe-west4-a/nodes";
 
 // ---- The rules.
 
@@ -210,13 +210,13 @@ class GateOnTheWireTest : public testing::EmulatorFixture {
   // A create as podctl sends it, but for the headers.
   std::string Create(const std::string& headers) {
     const std::string body = kNode;
-    return std::string("POST ") + kNodes + "?nodeId=pwn HTTP/1.1\r\n" + headers +
+    return std::string("POST ") + kGateNodes + "?nodeId=pwn HTTP/1.1\r\n" + headers +
            "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
   std::string Good() {
     return Create("Host: " + Host() + "\r\nContent-Type: application/json\r\n");
   }
-  std::size_t Count() { return Send("GET", kNodes).body["nodes"].AsList().size(); }
+  std::size_t Count() { return Send("GET", kGateNodes).body["nodes"].AsList().size(); }
 };
 
 TEST_F(GateOnTheWireTest, AnIssuersRequestIsRefusedAndPodctlsIsNot) {
@@ -235,7 +235,7 @@ TEST_F(GateOnTheWireTest, AnIssuersRequestIsRefusedAndPodctlsIsNot) {
               HasSubstr("HTTP/1.1 400"));
   EXPECT_THAT(Ask(Port(), "CONNECT " + Host() + " HTTP/1.1\r\n" + host + "\r\n"),
               HasSubstr("HTTP/1.1 400"));
-  EXPECT_THAT(Ask(Port(), std::string("GET ") + kNodes + "?nodeId=pwn HTTP/1.1\r\n" + host +
+  EXPECT_THAT(Ask(Port(), std::string("GET ") + kGateNodes + "?nodeId=pwn HTTP/1.1\r\n" + host +
                               "X-HTTP-Method-Override: POST\r\n\r\n"),
               Not(HasSubstr("operations")));
   EXPECT_EQ(Count(), 0U);

@@ -16,8 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using testing::Reply;
 
-const std::string kZone = "/v2/projects/demo/locations/europe-west4-a";
-const std::string kNodes = kZone + "/nodes";
+const std::string kLimitsZone = "/v2/projects/demo/locations/europe-west4-a";
+const std::string kLimitsNodes = kLimitsZone + "/nodes";
 
 std::string Node(const std::string& type, const std::string& scheduling = "") {
   return "{acceleratorType:'" + type + "',runtimeVersion:'tpu-vm-base',schedulingConfig:{" +
@@ -35,7 +35,7 @@ class LimitsTest : public testing::EmulatorFixture {
     Restart(std::chrono::milliseconds(0), options);
   }
   Reply Ask(const std::string& id, const std::string& body) {
-    return Send("POST", kNodes + "?nodeId=" + id, body);
+    return Send("POST", kLimitsNodes + "?nodeId=" + id, body);
   }
   Value Create(const std::string& id, const std::string& body) {
     return client_->Finish(Ask(id, body));
@@ -51,23 +51,23 @@ TEST_F(LimitsTest, AStockOutEndsTheOperationWithTheTextOfTheService) {
               MatchesRegex("There is no more capacity in the zone \"europe-west4-a\"; you can try "
                            "in another zone where Cloud TPU Nodes are offered \\(see "
                            "https://cloud.google.com/tpu/docs/regions\\) \\[EID: 0x[0-9a-f]+\\]"));
-  EXPECT_EQ(Send("GET", kNodes + "/b").status, 404);
+  EXPECT_EQ(Send("GET", kLimitsNodes + "/b").status, 404);
   EXPECT_NE(Create("c", Node("v3-8")).Find("response"), nullptr) << "another zone is sold out";
-  client_->Finish(Send("DELETE", kNodes + "/a"));
+  client_->Finish(Send("DELETE", kLimitsNodes + "/a"));
   EXPECT_NE(Create("b", Node("v3-32")).Find("response"), nullptr) << "room again";
 }
 
 TEST_F(LimitsTest, AStoppedNodeGivesItsRoomAway) {
   Limit({"v3-8=1"});
   Create("a", Node("v3-8"));
-  client_->Finish(Send("POST", kNodes + "/a:stop", "{}"));
+  client_->Finish(Send("POST", kLimitsNodes + "/a:stop", "{}"));
   Create("b", Node("v3-8"));
-  const Value started = client_->Finish(Send("POST", kNodes + "/a:start", "{}"));
+  const Value started = client_->Finish(Send("POST", kLimitsNodes + "/a:start", "{}"));
   EXPECT_EQ(started["error"]["code"], Value(8));
-  EXPECT_EQ(Send("GET", kNodes + "/a").body["state"], Value("STOPPED"));
-  client_->Finish(Send("DELETE", kNodes + "/b"));
-  client_->Finish(Send("POST", kNodes + "/a:start", "{}"));
-  EXPECT_EQ(Send("GET", kNodes + "/a").body["state"], Value("READY"));
+  EXPECT_EQ(Send("GET", kLimitsNodes + "/a").body["state"], Value("STOPPED"));
+  client_->Finish(Send("DELETE", kLimitsNodes + "/b"));
+  client_->Finish(Send("POST", kLimitsNodes + "/a:start", "{}"));
+  EXPECT_EQ(Send("GET", kLimitsNodes + "/a").body["state"], Value("READY"));
 }
 
 TEST_F(LimitsTest, QuotasRefuseAtOnceAndSayWhich) {
@@ -91,7 +91,7 @@ TEST_F(LimitsTest, QuotasRefuseAtOnceAndSayWhich) {
 
 TEST_F(LimitsTest, AQueuedResourceHoldsItsQuotaUntilItIsDeleted) {
   Limit({"v3-32=0"}, {"v3=32"});
-  const std::string queue = kZone + "/queuedResources";
+  const std::string queue = kLimitsZone + "/queuedResources";
   const std::string body =
       "{queueingPolicy:{validUntilDuration:'60s'},tpu:{nodeSpec:[{parent:"
       "'projects/demo/locations/europe-west4-a',nodeId:'n',node:" +
@@ -126,13 +126,13 @@ TEST_F(LimitsTest, ReservationsAreFullOrUnknown) {
               HasSubstr("Insufficient reserved capacity. Contact customer support to increase your "
                         "reservation."));
   const Reply unknown = Send(
-      "POST", kZone + "/queuedResources?queuedResourceId=q",
+      "POST", kLimitsZone + "/queuedResources?queuedResourceId=q",
       "{reservationName:'projects/demo/locations/europe-west4-a/reservations/no',tpu:{nodeSpec:[{"
       "parent:'projects/demo/locations/europe-west4-a',nodeId:'n',node:" +
           Node("v3-32") + "}]}}");
   EXPECT_EQ(unknown.status, 400);
   EXPECT_THAT(Message(unknown), HasSubstr("reservation for request queue"));
-  EXPECT_EQ(Send("GET", kZone + "/reservations").status, 404) << "v2 does not have it";
+  EXPECT_EQ(Send("GET", kLimitsZone + "/reservations").status, 404) << "v2 does not have it";
   const Value listed =
       Send("GET", "/v2alpha1/projects/demo/locations/europe-west4-a/reservations").body;
   ASSERT_EQ(listed["reservations"].AsList().size(), 1U);

@@ -15,17 +15,17 @@ namespace {
 using ::testing::HasSubstr;
 using testing::Reply;
 
-const std::string kParent = "projects/demo/locations/europe-west4-a";
-const std::string kZone = "/v2/" + kParent;
-const std::string kQueue = kZone + "/queuedResources";
-const std::string kNodes = kZone + "/nodes";
-const std::string kUuid = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
+const std::string kQueueParent = "projects/demo/locations/europe-west4-a";
+const std::string kQueueZone = "/v2/" + kQueueParent;
+const std::string kQueue = kQueueZone + "/queuedResources";
+const std::string kQueueNodes = kQueueZone + "/nodes";
+const std::string kQueueUuid = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
 const std::string kOther = "7f9619ff-8b86-4d01-b42d-00cf4fc964ff";
 constexpr auto kSlow = std::chrono::hours(1);  // until the test moves the clock
 
 std::string Spec(const std::string& naming, const std::string& type, const std::string& more = "") {
-  return "{tpu:{nodeSpec:[{parent:'" + kParent + "'," + naming + ",node:{acceleratorType:'" + type +
-         "',runtimeVersion:'tpu-vm-tf-2.11.0-pod'}}]}" + more + "}";
+  return "{tpu:{nodeSpec:[{parent:'" + kQueueParent + "'," + naming + ",node:{acceleratorType:'" +
+         type + "',runtimeVersion:'tpu-vm-tf-2.11.0-pod'}}]}" + more + "}";
 }
 
 class QueueTest : public testing::EmulatorFixture {
@@ -37,7 +37,7 @@ class QueueTest : public testing::EmulatorFixture {
   Value Get(const std::string& id) { return Send("GET", kQueue + "/" + id).body; }
   std::string State(const std::string& id) { return Get(id)["state"]["state"].AsString(); }
   std::string NodeState(const std::string& id) {
-    return Send("GET", kNodes + "/" + id).body["state"].AsString();
+    return Send("GET", kQueueNodes + "/" + id).body["state"].AsString();
   }
   // What the clockwork does on its own thread is there a moment later.
   std::string Reaches(const std::string& id, const std::string& state) {
@@ -59,7 +59,7 @@ TEST_F(QueueTest, ARequestBecomesActiveAndItsNodeNamesIt) {
   const Reply created =
       Send("POST", kQueue + "?queuedResourceId=q&alt=json", Spec("nodeId:'n'", "v3-32"));
   ASSERT_EQ(created.status, 200) << created.text;
-  EXPECT_EQ(created.body["metadata"]["target"], Value(kParent + "/queuedResources/q"));
+  EXPECT_EQ(created.body["metadata"]["target"], Value(kQueueParent + "/queuedResources/q"));
   EXPECT_EQ(State("q"), "CREATING");
   EXPECT_NE(Get("q").FindPath("state.creatingData"), nullptr);
 
@@ -70,19 +70,19 @@ TEST_F(QueueTest, ARequestBecomesActiveAndItsNodeNamesIt) {
   EXPECT_EQ(operation["response"]["state"]["state"], Value("ACCEPTED"));
   EXPECT_EQ(Reaches("q", "ACCEPTED"), "ACCEPTED");
   EXPECT_NE(Get("q").FindPath("state.acceptedData"), nullptr);
-  EXPECT_EQ(Send("GET", kNodes + "/n").status, 404) << "accepted is not provisioned";
+  EXPECT_EQ(Send("GET", kQueueNodes + "/n").status, 404) << "accepted is not provisioned";
 
   Advance("3600s");
   EXPECT_EQ(Reaches("q", "PROVISIONING"), "PROVISIONING");
   EXPECT_EQ(NodeState("n"), "CREATING");
   Advance("3600s");
   EXPECT_EQ(Reaches("q", "ACTIVE"), "ACTIVE");
-  const Value node = Send("GET", kNodes + "/n").body;
+  const Value node = Send("GET", kQueueNodes + "/n").body;
   EXPECT_EQ(node["state"], Value("READY"));
-  EXPECT_EQ(node["queuedResource"], Value(kParent + "/queuedResources/q"));
+  EXPECT_EQ(node["queuedResource"], Value(kQueueParent + "/queuedResources/q"));
   EXPECT_EQ(node.Find("multisliceNode"), nullptr);
   EXPECT_EQ(node["networkEndpoints"].AsList().size(), 4U);
-  EXPECT_EQ(Get("q")["name"], Value(kParent + "/queuedResources/q"));
+  EXPECT_EQ(Get("q")["name"], Value(kQueueParent + "/queuedResources/q"));
   EXPECT_FALSE(Get("q")["createTime"].AsString().empty());
 }
 
@@ -94,7 +94,7 @@ TEST_F(QueueTest, AMultisliceHasNodesOfItsOwn) {
   EXPECT_EQ(Reaches("q", "ACTIVE"), "ACTIVE");
   std::set<std::string> addresses;
   for (const char* id : {"ms-0", "ms-1", "ms-2"}) {
-    const Value node = Send("GET", kNodes + "/" + id).body;
+    const Value node = Send("GET", kQueueNodes + "/" + id).body;
     EXPECT_EQ(node["multisliceNode"], Value(true)) << id;
     EXPECT_EQ(node["schedulingConfig"]["spot"], Value(true)) << id;
     for (const Value& endpoint : node["networkEndpoints"].AsList()) {
@@ -148,22 +148,22 @@ TEST_F(QueueTest, NamesAreTakenOnce) {
 TEST_F(QueueTest, TheSameRequestIdIsTheSameOperation) {
   const std::string create = kQueue + "?queuedResourceId=q&requestId=";
   const std::string body = Spec("nodeId:'n'", "v3-32");
-  const Reply first = Send("POST", create + kUuid, body);
-  const Reply again = Send("POST", create + kUuid, body);
+  const Reply first = Send("POST", create + kQueueUuid, body);
+  const Reply again = Send("POST", create + kQueueUuid, body);
   EXPECT_EQ(again.status, 200) << again.text;
   EXPECT_EQ(again.body["name"], first.body["name"]);
   EXPECT_EQ(Send("POST", create + kOther, body).status, 409);
   EXPECT_THAT(Message(Send("POST", create + "7", body)), HasSubstr("no UUID"));
   EXPECT_EQ(Send("POST", create + "00000000-0000-0000-0000-000000000000", body).status, 400);
-  EXPECT_THAT(Message(Send("POST", kQueue + "?queuedResourceId=p&requestId=" + kUuid, body)),
+  EXPECT_THAT(Message(Send("POST", kQueue + "?queuedResourceId=p&requestId=" + kQueueUuid, body)),
               HasSubstr("used for another resource"));
   Restart(std::chrono::milliseconds(0));
-  EXPECT_EQ(Send("POST", create + kUuid, body).body["name"], first.body["name"]);
+  EXPECT_EQ(Send("POST", create + kQueueUuid, body).body["name"], first.body["name"]);
   EXPECT_EQ(Reaches("q", "ACTIVE"), "ACTIVE");
 
-  const Reply gone = Send("DELETE", kQueue + "/q?force=true&requestId=" + kUuid);
+  const Reply gone = Send("DELETE", kQueue + "/q?force=true&requestId=" + kQueueUuid);
   client_->Finish(gone);
-  EXPECT_EQ(Send("DELETE", kQueue + "/q?force=true&requestId=" + kUuid).body["name"],
+  EXPECT_EQ(Send("DELETE", kQueue + "/q?force=true&requestId=" + kQueueUuid).body["name"],
             gone.body["name"]);
   EXPECT_EQ(Send("DELETE", kQueue + "/q?force=true&requestId=" + kOther).status, 404);
 }
@@ -178,7 +178,7 @@ TEST_F(QueueTest, DeletionHeedsForce) {
   const Value operation = client_->Finish(Send("DELETE", kQueue + "/q?force=True"));
   EXPECT_EQ(operation["response"]["@type"], Value("type.googleapis.com/google.protobuf.Empty"));
   EXPECT_EQ(Send("GET", kQueue + "/q").status, 404);
-  EXPECT_EQ(Send("GET", kNodes + "/n").status, 404);
+  EXPECT_EQ(Send("GET", kQueueNodes + "/n").status, 404);
 }
 
 TEST_F(QueueTest, WhileItIsDeletedNodesAndRequestSaySo) {
@@ -195,9 +195,9 @@ TEST_F(QueueTest, WhileItIsDeletedNodesAndRequestSaySo) {
 TEST_F(QueueTest, WhenItsLastNodeIsDeletedItIsSuspendedByTheUser) {
   Create("q", Spec("multisliceParams:{nodeCount:2}", "v6e-16"));
   EXPECT_EQ(Reaches("q", "ACTIVE"), "ACTIVE");
-  client_->Finish(Send("DELETE", kNodes + "/q-0"));
+  client_->Finish(Send("DELETE", kQueueNodes + "/q-0"));
   EXPECT_EQ(State("q"), "ACTIVE") << "one slice is left";
-  client_->Finish(Send("DELETE", kNodes + "/q-1"));
+  client_->Finish(Send("DELETE", kQueueNodes + "/q-1"));
   EXPECT_EQ(Reaches("q", "SUSPENDED"), "SUSPENDED");
   EXPECT_EQ(Get("q")["state"]["stateInitiator"], Value("USER"));
   EXPECT_NE(Get("q").FindPath("state.suspendedData"), nullptr);
@@ -220,8 +220,8 @@ TEST_F(QueueTest, APreemptionSuspendsTheWholeRequest) {
   Advance("3600s");
   EXPECT_EQ(Reaches("q", "SUSPENDED"), "SUSPENDED");
   EXPECT_EQ(Get("q")["state"]["stateInitiator"], Value("SERVICE"));
-  EXPECT_EQ(Send("GET", kNodes + "/q-0").status, 404);
-  EXPECT_EQ(Send("GET", kNodes + "/q-1").status, 404);
+  EXPECT_EQ(Send("GET", kQueueNodes + "/q-0").status, 404);
+  EXPECT_EQ(Send("GET", kQueueNodes + "/q-1").status, 404);
 }
 
 TEST_F(QueueTest, OnlySpotNodesArePreempted) {
@@ -277,7 +277,7 @@ TEST_F(QueueTest, AResetRestartsTheNodes) {
   EXPECT_EQ(Status(Send("POST", kQueue + "/q:reset", "{}")), "FAILED_PRECONDITION");
   Advance("3600s");
   const Value operation = client_->Finish(reset);
-  EXPECT_EQ(operation["response"]["name"], Value(kParent + "/queuedResources/q"));
+  EXPECT_EQ(operation["response"]["name"], Value(kQueueParent + "/queuedResources/q"));
   EXPECT_EQ(NodeState("n"), "READY");
 }
 

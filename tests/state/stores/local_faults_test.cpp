@@ -19,11 +19,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kPath[] = "/project/podctl.state.json";
+constexpr char kFaultyPath[] = "/project/podctl.state.json";
 
 // Two kept generations are enough to see the third go.
 LocalRun OpenRun(FakeMachine& machine) {
-  return machine.Open(kPath, "here", {.keep = 2});
+  return machine.Open(kFaultyPath, "here", {.keep = 2});
 }
 
 // As RealFileSystem words what the system says.
@@ -74,7 +74,7 @@ std::optional<State> SetTheScene(FakeMachine& machine, const Scene& scene) {
   static const Past one_run = PastOf(1);
   static const Past four_runs = PastOf(4);
   const Past& past = scene.kept ? four_runs : one_run;
-  if (scene.kept) machine.files.SetFolder(std::string(kPath) + ".history");
+  if (scene.kept) machine.files.SetFolder(std::string(kFaultyPath) + ".history");
   machine.clock.Advance(std::chrono::minutes(7));
   for (const auto& [path, bytes] : past.files) machine.files.SetFile(path, bytes);
   machine.clock.Advance(std::chrono::minutes(1));
@@ -191,9 +191,9 @@ TEST(LocalStoreFaults, OnlyThePastAndTheTidyingUpMayFailQuietly) {
     if (!end.result) continue;
     const std::string& failed = log[static_cast<std::size_t>(call) - 1];
     const bool past = failed.starts_with("MakeFolder ") || failed.starts_with("Link ") ||
-                      failed == std::string("Stat ") + kPath ||
-                      failed == std::string("SyncFolder ") + kPath + ".history";
-    const bool looks = failed == std::string("FollowLinks ") + kPath + ".history";
+                      failed == std::string("Stat ") + kFaultyPath ||
+                      failed == std::string("SyncFolder ") + kFaultyPath + ".history";
+    const bool looks = failed == std::string("FollowLinks ") + kFaultyPath + ".history";
     const bool tidying = failed.starts_with("List ") || failed.starts_with("Remove ") ||
                          failed.starts_with("Unlock ");
     EXPECT_TRUE(past || tidying || looks) << failed;
@@ -206,7 +206,7 @@ TEST(LocalStoreFaults, OnlyThePastAndTheTidyingUpMayFailQuietly) {
 TEST(LocalStoreFaults, ADiskThatFillsUpAtAnyByteKeepsTheGenerationBefore) {
   FakeMachine sizes;
   SetTheScene(sizes, {});
-  const std::uint64_t size = sizes.files.FileText(kPath)->size();
+  const std::uint64_t size = sizes.files.FileText(kFaultyPath)->size();
   int cases = 0;
   for (std::uint64_t space = 0; space < 2 * size + 1000; space += 97) {
     FakeMachine machine;
@@ -280,13 +280,13 @@ TEST(LocalStoreFaults, NoBadStateIsTakenForNoneOrWrittenOver) {
   const std::vector<std::string> bad = BadStates();
   FakeMachine machine;
   for (const std::string& bytes : bad) {
-    machine.files.SetFile(kPath, bytes);
+    machine.files.SetFile(kFaultyPath, bytes);
     LocalRun store = machine.Open();
     auto loaded = store.Load();
     ASSERT_FALSE(loaded) << bytes;
     EXPECT_TRUE(loaded.error().code == ErrorCode::kDataLoss ||
                 loaded.error().code == ErrorCode::kUnimplemented);
-    EXPECT_THAT(loaded.error().message, HasSubstr(kPath));
+    EXPECT_THAT(loaded.error().message, HasSubstr(kFaultyPath));
     State mine = SampleState();
     EXPECT_FALSE(store.Save(mine));
     EXPECT_FALSE(store.Push(mine));
@@ -295,7 +295,7 @@ TEST(LocalStoreFaults, NoBadStateIsTakenForNoneOrWrittenOver) {
     EXPECT_FALSE(store.Save(mine, &fits));
     EXPECT_FALSE(store.Push(mine, &fits));
     EXPECT_EQ(mine, SampleState());
-    ASSERT_EQ(machine.files.FileText(kPath), bytes);
+    ASSERT_EQ(machine.files.FileText(kFaultyPath), bytes);
     ASSERT_EQ(machine.files.AllFiles().size(), 1U);
   }
   RecordProperty("cases", static_cast<int>(bad.size()));
@@ -305,7 +305,7 @@ TEST(LocalStoreFaults, TheLastSerialIsReadButHasNoSuccessor) {
   FakeMachine machine;
   State state = SampleState();
   state.serial = static_cast<std::uint64_t>(INT64_MAX);
-  machine.files.SetFile(kPath, StateToJson(state));
+  machine.files.SetFile(kFaultyPath, StateToJson(state));
   LocalRun store = machine.Open();
   EXPECT_EQ(store.Load()->state, state);
   State next = state;
