@@ -43,7 +43,7 @@ class DueJobsListener {
 bool StartDueJobs(const DueJobDoors& doors, const PlanRun& run, const ExecuteResult& result,
                   const std::string& owner, DueJobsListener& listener);
 
-// What a plan means for the jobs of the spec. Pure.
+// ---- What a plan means for the jobs of the spec. Pure.
 
 // "train runs on pod.research, which is replaced", for each job whose pod is made, changed,
 // replaced or deleted.

@@ -56,8 +56,8 @@ struct NotAsMyself {
 };
 std::optional<NotAsMyself> EnterAsMyself(OsLogin& login, PodRecord* record);
 
-// OS Login as Google has it: Compute Engine tells where it is on, the OS Login API as whom it lets
-// in. Each question is asked once in a run.
+// ---- OS Login as Google has it: Compute Engine tells where it is on, the OS Login API as whom it
+// lets in. Each question is asked once in a run.
 
 struct GoogleLoginDoors {
   Result<gcp::RestClient*> compute;

@@ -7,10 +7,11 @@
 #include "plans/engine/moves.h"
 #include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
-#include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/renewed_keys.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
+#include "plans/spec/source_file.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -96,9 +97,8 @@ Diagnostics WithSourceLines(FileSystem& files, const Diagnostics& diagnostics) {
   for (Diagnostic diagnostic : diagnostics.items()) {
     if (diagnostic.place.line > 0 && diagnostic.source_line.empty()) {
       if (auto text = files.Read(diagnostic.place.file, kMostBytes)) {
-        const auto lines = SplitLines(*text);
-        const auto index = static_cast<std::size_t>(diagnostic.place.line) - 1;
-        if (index < lines.size()) diagnostic.source_line = lines[index];
+        diagnostic.source_line =
+            SourceFile(diagnostic.place.file, std::move(*text)).ShownLine(diagnostic.place.line);
       }
     }
     complete.Add(std::move(diagnostic));

@@ -244,8 +244,15 @@ class SavedRun {
     for (const auto& [name, text] : given) load.vars[name] = text;
     Diagnostics problems;
     run_.spec = LoadSpec(load, files_, doors_.entry.environment, problems);
-    if (problems.has_errors()) run_.spec.jobs.clear();  // none is started that may be half read
-    if (!run_.spec.digest.empty() && run_.spec.digest != saved_.spec_digest) WarnOfEdit();
+    const bool edited = !run_.spec.digest.empty() && run_.spec.digest != saved_.spec_digest;
+    // What a job runs stands in the spec alone: none is started that nobody has reviewed, nor one
+    // that may be half read.
+    const bool reviewed = !edited && JobsAffected(run_.spec, saved_.plan) == saved_.jobs;
+    const bool withheld =
+        !reviewed && std::any_of(run_.spec.jobs.begin(), run_.spec.jobs.end(),
+                                 [](const JobSpec& job) { return job.autostart; });
+    if (problems.has_errors() || !reviewed) run_.spec.jobs.clear();
+    if (edited || withheld) WarnOfEdit(withheld);
     if (!NeedsSecrets(saved_.plan)) return true;
     if (problems.has_errors()) {
       listener_.OnSpec(problems);
@@ -258,11 +265,16 @@ class SavedRun {
     return true;
   }
 
-  void WarnOfEdit() {
+  void WarnOfEdit(bool jobs_withheld) {
     Diagnostic warning;
     warning.severity = Severity::kWarning;
     warning.summary = "the spec was edited after the plan was created";
     warning.detail = "The plan is applied as it was reviewed; `podctl plan` shows what is left.";
+    if (jobs_withheld) {
+      warning.detail +=
+          "\nNo job is started by itself, since the spec's may not be those that were "
+          "reviewed: `podctl run JOB` starts one.";
+    }
     Diagnostics warnings;
     warnings.Add(std::move(warning));
     listener_.OnSpec(warnings);

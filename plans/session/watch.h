@@ -20,8 +20,8 @@
 
 namespace podctl {
 
-// The rhythm of `podctl watch`: a round, a pause, a round, until it is asked to end. Knows nothing
-// of what a round does.
+// ---- The rhythm of `podctl watch`: a round, a pause, a round, until it is asked to end. Knows
+// nothing of what a round does.
 
 enum class RoundEnd {
   kNothing,      // there was nothing to do
@@ -51,8 +51,8 @@ struct WatchPace {
 RoundEnd Watch(WatchRound& round, const WatchPace& pace, Clock& clock, Random& random,
                const std::stop_token& stop);
 
-// What `podctl watch` does of a plan: it makes pods anew that the service took away, where their
-// `onPreemption` says so, with their bootstrap, and nothing else. Pure.
+// ---- What `podctl watch` does of a plan: it makes pods anew that the service took away, where
+// their `onPreemption` says so, with their bootstrap, and nothing else. Pure.
 
 struct WatchedPlan {
   Plan plan;  // what is done, and the pods it builds on as Keep

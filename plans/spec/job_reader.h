@@ -49,8 +49,8 @@ class JobReader {
   const std::map<std::string, const Declared*>& pods_;
 };
 
-// What the readers of jobs and those who start them must both know of launchers. What each launcher
-// sets on a worker is plans/jobs/.
+// ---- What the readers of jobs and those who start them must both know of launchers. What each
+// launcher sets on a worker is plans/jobs/.
 
 // The program runs on worker 0 alone; the other workers serve it through tpu-runtime.
 bool RunsOnWorkerZero(Launcher launcher);

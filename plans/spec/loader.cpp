@@ -120,7 +120,7 @@ class Loader {
   void LoadVariables() {
     std::vector<VariableFile> variable_files;
     for (const std::string& path : options_.var_files) {
-      variable_documents_.push_back(ReadYamlFile(path, files_, problems_));
+      variable_documents_.push_back(ReadVariableFile(path, files_, problems_));
       if (variable_documents_.back().root != nullptr) {
         variable_files.push_back({variable_documents_.back().root});
       }

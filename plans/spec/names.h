@@ -18,7 +18,7 @@ bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::s
 bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,
                   std::string_view project);
 
-// What a person meant by a word that is not known. Knows nothing of specs.
+// ---- What a person meant by a word that is not known. Knows nothing of specs.
 
 std::string BareWord(std::string_view word);  // "Spot_VM" -> "spotvm"
 // The word among `known` that is meant by `word`: the same but for case, _ and -; else one that is

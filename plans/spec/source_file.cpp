@@ -1,11 +1,56 @@
 #include "plans/spec/source_file.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "plans/spec/names.h"
+#include "providers/base/text.h"
 #include "providers/os/file_system.h"
 
 namespace podctl {
+namespace {
+
+// Columns before the first key of a line, with the dash of a list; nullopt of one without any.
+std::optional<std::size_t> DepthOf(std::string_view line) {
+  const auto first = line.find_first_not_of(" \t-");
+  if (first == std::string_view::npos || line[first] == '#') return std::nullopt;
+  return first;
+}
+
+// Whether the text up to a colon ends with `sensitive` or with what was meant to be it, and what
+// stands behind does not deny it.
+bool IsSensitiveKey(std::string_view before, std::string_view behind) {
+  constexpr std::size_t kShortest = 6;  // of a misspelled one
+  while (!before.empty() &&
+         std::string_view(" \t\"'").find(before.back()) != std::string_view::npos) {
+    before.remove_suffix(1);
+  }
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+  };
+  std::size_t start = before.size();
+  while (start > 0 && is_letter(before[start - 1])) --start;
+  const std::string_view word = before.substr(start);
+  return word.size() >= kShortest && !SuggestWord(word, {"sensitive"}).empty() &&
+         !TrimBlanks(behind).starts_with("false");
+}
+
+bool NamesSensitive(std::string_view line) {
+  for (auto colon = line.find(':'); colon != std::string_view::npos;
+       colon = line.find(':', colon + 1)) {
+    if (IsSensitiveKey(line.substr(0, colon), line.substr(colon + 1))) return true;
+  }
+  return false;
+}
+
+bool BeginsSensitive(std::string_view line) {
+  const auto colon = line.find(':');
+  return colon != std::string_view::npos &&
+         IsSensitiveKey(line.substr(0, colon), line.substr(colon + 1));
+}
+
+}  // namespace
 
 SourceFile::SourceFile(std::string name, std::string text)
     : name_(std::move(name)), text_(std::move(text)) {
@@ -42,7 +87,41 @@ std::string_view SourceFile::Line(int line) const {
 std::string SourceFile::ShownLine(int line) const {
   constexpr std::size_t kLongestLine = 16u << 10;
   const std::string_view text = Line(line);
-  return text.size() > kLongestLine ? std::string() : std::string(text);
+  const bool shown = text.size() <= kLongestLine && !hidden_ && !MayHoldSecret(line);
+  return shown ? std::string(text) : std::string();
+}
+
+// By the text alone, since it may be one that cannot be parsed.
+bool SourceFile::MayHoldSecret(int line) const {
+  const auto depth = DepthOf(Line(line));
+  if (NamesSensitive(Line(line))) return true;
+  if (!depth) return false;
+  // What the line is a part of, from the inside, and what stands beside these.
+  std::vector<std::size_t> levels = {*depth};
+  for (int above = line - 1; above >= 1 && levels.back() > 0; --above) {
+    const auto at = DepthOf(Line(above));
+    if (!at || *at > levels.back()) continue;
+    if (*at < levels.back()) {
+      levels.push_back(*at);
+      if (NamesSensitive(Line(above))) return true;
+    } else if (BeginsSensitive(Line(above))) {
+      return true;
+    }
+  }
+  const auto lines = static_cast<int>(line_starts_.size());
+  bool inside = true;  // of a map that the line opens
+  for (int below = line + 1; below <= lines && (inside || !levels.empty()); ++below) {
+    const auto at = DepthOf(Line(below));
+    if (!at) continue;
+    inside = inside && *at > *depth;
+    std::erase_if(levels, [&](std::size_t level) { return level > *at || level == 0; });
+    const bool beside = std::find(levels.begin(), levels.end(), *at) != levels.end();
+    if (beside && BeginsSensitive(Line(below))) return true;
+    if (inside && Line(line).find('{') != std::string_view::npos && NamesSensitive(Line(below))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::string SourceFile::Folder() const {

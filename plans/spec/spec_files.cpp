@@ -109,9 +109,11 @@ class FolderWalk {
   std::size_t names_ = 0;
 };
 
-SpecDocument ParseDocument(const std::string& path, std::string text, Problems& problems) {
+SpecDocument ParseDocument(const std::string& path, std::string text, Problems& problems,
+                           bool of_variables = false) {
   SpecDocument document;
   document.file = std::make_unique<SourceFile>(path, std::move(text));
+  if (of_variables) document.file->HideLines();
   Diagnostics found;
   document.root = ParseYaml(*document.file, found, kLimits);
   for (const Diagnostic& diagnostic : found.items()) problems.Add(diagnostic);
@@ -127,15 +129,20 @@ SpecDocument ParseDocument(const std::string& path, std::string text, Problems& 
   return document;
 }
 
-}  // namespace
-
-SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& problems) {
+SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& problems,
+                          bool of_variables = false) {
   auto text = files.Read(path, kLimits.max_bytes);
-  if (text) return ParseDocument(path, std::move(*text), problems);
+  if (text) return ParseDocument(path, std::move(*text), problems, of_variables);
   ReportUnreadable(path, text.error(), path == kDefaultSpecFile, problems);
   SpecDocument document;
   document.file = std::make_unique<SourceFile>(path, "");
   return document;
+}
+
+}  // namespace
+
+SpecDocument ReadVariableFile(const std::string& path, FileSystem& files, Problems& problems) {
+  return ReadYamlFile(path, files, problems, true);
 }
 
 std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths,

@@ -36,10 +36,10 @@ std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths,
                                         const SpecSearch& search, FileSystem& files,
                                         Problems& problems,
                                         const std::map<std::string, std::string>& texts = {});
-// One more file that holds a map, for variables.
-SpecDocument ReadYamlFile(const std::string& path, FileSystem& files, Problems& problems);
+// A file that holds a map of variables. No message shows its lines: any may be sensitive.
+SpecDocument ReadVariableFile(const std::string& path, FileSystem& files, Problems& problems);
 
-// Which `project`, `zone` and `defaults` hold for what which file of a spec declares.
+// ---- Which `project`, `zone` and `defaults` hold for what which file of a spec declares.
 //
 // What a file says holds for its own things; what a file without any says, for those of all files.
 // A project or zone that a file does not say is the one that all others agree on. Knows nothing of

@@ -40,8 +40,8 @@ std::string WriteSpec(const std::string& project, const std::string& zone, const
 // text, else a block of lines indented by `indent` blanks, else in double quotes.
 std::string YamlScalar(std::string_view text, std::size_t indent);
 
-// Where a long spec can be cut in two, so that both halves are read at once. Knows text, no YAML:
-// whoever cuts must make sure that both halves are what the whole is.
+// ---- Where a long spec can be cut in two, so that both halves are read at once. Knows text, no
+// YAML: whoever cuts must make sure that both halves are what the whole is.
 
 // The offset of a line behind the middle of `text` that looks like the key of a pod: below a
 // `pods:` that stands at the beginning of a line, and indented as the first pod is. nullopt: there

@@ -26,7 +26,7 @@ std::size_t CommentAtBlock(std::string_view source, std::size_t begin);
 // has no value. yaml-cpp takes the last line of a block for such a key: `spot` for `spot:`.
 bool LacksColon(std::string_view source, std::size_t key, std::size_t length);
 
-// What people usually did where yaml-cpp says that a text is no YAML. Pure.
+// ---- What people usually did where yaml-cpp says that a text is no YAML. Pure.
 
 // A hint for what yaml-cpp says (`message`) of the byte at `offset`; "" when there is no usual one.
 std::string UsualCause(const SourceFile& file, std::size_t offset, std::string_view message);

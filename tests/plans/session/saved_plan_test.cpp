@@ -60,6 +60,24 @@ TEST_F(SavedPlanSession, IsAppliedAsItWasMade) {
   EXPECT_THAT(told, ElementsAre("the spec was edited after the plan was created"));
 }
 
+// What a job runs stands in the spec alone.
+TEST_F(SavedPlanSession, StartsNoJobThatWasNotReviewed) {
+  const auto job = [](const std::string& words) {
+    return Desk::Pod("a") +
+           "jobs:\n  train:\n    pod: a\n    launcher: shell\n    command: [echo, " + words +
+           "]\n    autostart: true\n";
+  };
+  Pods(job("reviewed"));
+  Save();
+  EXPECT_EQ(Take(PrepareIt(ToApplyIt())).spec.jobs.size(), 1U);
+  Pods(job("edited"));
+  EXPECT_TRUE(Take(PrepareIt(ToApplyIt())).spec.jobs.empty());
+  Pods(Desk::Pod("a"));
+  Save();
+  Pods(job("added"));
+  EXPECT_TRUE(Take(PrepareIt(ToApplyIt())).spec.jobs.empty());
+}
+
 TEST_F(SavedPlanSession, IsStaleOnceAnotherRunChangedTheState) {
   Pods(Desk::Pod("a"));
   Save();
