@@ -29,7 +29,7 @@ std::vector<std::string> GlobalFlagNames();
 // Every flag that takes a value in a word of its own: {"--file", "--zone", "-f", …}.
 std::vector<std::string> FlagsWithValue();
 
-// What `podctl help` shows, made from the table of commands.
+// ---- What `podctl help` shows, made from the table of commands.
 
 // Of all commands: `podctl help`.
 std::string HelpText();

@@ -61,7 +61,7 @@ class Outlet final : public std::streambuf {
 void PassOwn(std::ostream& stream, std::string_view sequence);
 bool IsOutlet(const std::ostream& stream);
 
-// The door to the terminal: where a command writes, and what stands at the other end.
+// ---- The door to the terminal: where a command writes, and what stands at the other end.
 //
 // `out` carries the result, `err` everything else. Knows nothing of what is written.
 

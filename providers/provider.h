@@ -133,8 +133,8 @@ class Provider {
   virtual CustomJobs* custom_jobs() { return nullptr; }
 };
 
-// The door to what a zone offers to make nodes of. Resources travel as Value with the JSON names of
-// the Cloud TPU API, every page of a list together. Calls behave as those of provider.h.
+// ---- The door to what a zone offers to make nodes of. Resources travel as Value with the JSON
+// names of the Cloud TPU API, every page of a list together. Calls behave as those of Provider.
 
 class ZoneOffer {
  public:

@@ -1,6 +1,6 @@
 // One record of the state, whatever its kind: what is remembered of one pod, of one step. state/
 // keeps, compares and writes it without knowing what it says; it is opened only by who knows its
-// kind (records_of.h).
+// kind (state.h).
 //
 // Copies are cheap and share one record until one of them is changed, of which the others see
 // nothing: so what a state said before a change is kept by copying the state. A record may be read

@@ -165,8 +165,8 @@ class ObjectReader {
   Value missing_;
 };
 
-// Writes one JSON object of a state in its canonical form: compact, its members in the order of
-// their keys, which is the order in which they must be given.
+// ---- Writes one JSON object of a state in its canonical form: compact, its members in the order
+// of their keys, which is the order in which they must be given.
 
 class ObjectWriter {
  public:

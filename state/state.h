@@ -2,7 +2,7 @@
 // kind.
 //
 // A plain value: no files, no locks (store.h), no JSON (state_json.h). Which kinds there are is not
-// known here; to read the records of one: records_of.h.
+// known here; to read the records of one: RecordsOf, below.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,8 @@ std::string RecoveryStory(const Recovery& recovery);
 // The things that are not as usual, and how: "research: PREEMPTED, being deleted"; "" for none.
 std::string Remarks(const State& state);
 
-// The records of one kind in a state, as a map from address to record. They stand in the one map of
-// all kinds, side by side, since addresses are sorted by kind.
+// ---- The records of one kind in a state, as a map from address to record. They stand in the one
+// map of all kinds, side by side, since addresses are sorted by kind.
 //
 // Reading copies nothing; what is changed, and shared with a copy of the state, is copied then.
 
@@ -145,7 +145,8 @@ class EditableRecordsOf : public RecordsOf<T> {
   State& state_;
 };
 
-// What became of one record between two states: the unit in which a run tells a store what it did.
+// ---- What became of one record between two states: the unit in which a run tells a store what it
+// did.
 
 struct RecordChange {
   Address address;

@@ -46,8 +46,8 @@ class StateText {
 Result<State> StateFromJson(std::string_view text, const std::string& origin, RecordKinds kinds,
                             std::size_t readable = 0);
 
-// The canonical text of a state: compact JSON with sorted keys, piece by piece and without a tree.
-// state_json.h lays it out for people, and makes the checksum over it.
+// ---- The canonical text of a state: compact JSON with sorted keys, piece by piece and without a
+// tree. What stands above lays it out for people, and makes the checksum over it.
 
 inline constexpr std::string_view kCurrentRole = "current";
 inline constexpr std::string_view kDeposedRole = "deposed";
@@ -75,7 +75,7 @@ struct StateHeader {
 // not change when a person or an editor lays the file out anew.
 std::string ChecksumOf(const StateHeader& header, std::string_view canonical_resources);
 
-// Reads what a stored record says of its objects and its goal. For state_json.cpp alone.
+// ---- Reads what a stored record says of its objects and its goal.
 
 // The format version since which records have `objects`, a `goal` and a `payload`.
 inline constexpr int kFormatOfObjects = 5;

@@ -109,7 +109,7 @@ class StateStore {
 
   // As Save, but `state` need not continue what is stored: for `podctl state push`. It keeps its
   // lineage, and its serial when that is above the stored one (else it gets the next one). Rules
-  // are the caller's (push.h).
+  // are the caller's (CheckPush).
   virtual Result<void> Push(State& state, Generation* at) = 0;
 
   // The generations kept, the newest first, without the stored one. The first save of a store
@@ -148,16 +148,16 @@ class StateStore {
   virtual std::string Where() const = 0;  // for messages
 };
 
-// What `podctl state push` may put in the place of the stored state, by the rules that Terraform
-// has for the same command (statemgr.CheckValidImport). Pure.
+// ---- What `podctl state push` may put in the place of the stored state, by the rules that
+// Terraform has for the same command (statemgr.CheckValidImport). Pure.
 
 // kFailedPrecondition when `pushed` belongs to another lineage, is older than what is stored, or
 // has its serial with another content. Everything may replace a state without resources, and with
 // `force` everything may replace everything.
 Result<void> CheckPush(const Snapshot& stored, const State& pushed, bool force);
 
-// The text of a lock, as written into the lock and as shown to people. Terraform's member names and
-// its "Lock Info:" block, which runners read (terraform-exec, tofu-controller).
+// ---- The text of a lock, as written into the lock and as shown to people. Terraform's member
+// names and its "Lock Info:" block, which runners read (terraform-exec, tofu-controller).
 
 std::string LockInfoToJson(const LockInfo& info);
 // nullopt for a text that names no holder: empty, cut or somebody else's.

@@ -31,7 +31,7 @@ int RunPlan(Wiring& wiring, const ApplyOptions& options);
 // With `options.destroy` the empty spec is applied.
 int RunApply(Wiring& wiring, const ApplyOptions& options);
 
-// What apply and watch say of a run after it: which changes failed and where they stand in the
+// ---- What apply and watch say of a run after it: which changes failed and where they stand in the
 // spec, and what became of a state that could not be saved.
 
 // Each failure as a diagnostic at the pod's or step's place in the spec.

@@ -32,7 +32,7 @@ inline constexpr Flag kMarkdownFlag = PlanFlags::Switch<&ApplyOptions::markdown>
 // Flags that do not go together: what is wrong, or "".
 std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& global);
 
-// How commands that plan tell what the session says, and why there is no plan.
+// ---- How commands that plan tell what the session says, and why there is no plan.
 
 class PlanTeller final : public PlanListener {
  public:

@@ -18,8 +18,8 @@ void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy);
 // one more for each step that was asked to end; without a newline at the end.
 std::string UnfinishedText(const ExecuteResult& result);
 
-// What happens during an apply, for people: plain lines, and on a terminal one live line for each
-// running operation.
+// ---- What happens during an apply, for people: plain lines, and on a terminal one live line for
+// each running operation.
 
 // What to call a change while it is made, in terraform's words.
 struct ProgressWords {

@@ -78,7 +78,8 @@ Value ExecOutputEvent(const ssh::Job& job, ssh::Stream stream, std::string_view 
 Value ExecPhaseEvent(const ssh::Job& job, ssh::Phase phase);
 Value ExecResultEvent(const ssh::Job& job, const ssh::WorkerResult& result);
 
-// Between who runs commands on workers and what a user sees of it: lines or events, and progress.
+// ---- Between who runs commands on workers and what a user sees of it: lines or events, and
+// progress.
 //
 // Tick comes from a thread of its own, everything else from the one that runs the commands.
 

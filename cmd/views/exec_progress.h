@@ -75,8 +75,8 @@ class ExecProgress {
   std::deque<Sample> samples_;  // of the last seconds
 };
 
-// What is said when a command has ended on all workers: who failed and why, in few lines however
-// many they are, and the exit code that tells the truth.
+// ---- What is said when a command has ended on all workers: who failed and why, in few lines
+// however many they are, and the exit code that tells the truth.
 
 // The workers that were not ok: failed ones by cause, the most frequent first; then lost ones,
 // which may have run the command; then those it was never started on. Empty when there is nothing

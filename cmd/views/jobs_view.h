@@ -28,8 +28,8 @@ std::string StartedText(const std::string& job, const std::string& pod, int per_
                         const StartReport& report);
 Value StartedDocument(const std::string& job, const std::string& pod, const StartReport& report);
 
-// What is seen of a job on a pod while `podctl run` watches over it: its lines, what is done before
-// its starts and between them, and how it ended. As text, or as events.
+// ---- What is seen of a job on a pod while `podctl run` watches over it: its lines, what is done
+// before its starts and between them, and how it ended. As text, or as events.
 
 // "research/[0-3]: ended 4 processes of an earlier run of train.".
 std::string PrepareNewsText(const PrepareNews& news);

@@ -23,8 +23,8 @@ Value LaunchDocument(const JobSpec& job, const LaunchPod* pod, const Launch& lau
 std::string JobsOfSpecTable(const std::vector<JobSpec>& jobs);
 Value JobsOfSpecDocument(const std::vector<JobSpec>& jobs);
 
-// What is said of a job's end: who failed first and of what, who failed after it, and who was ended
-// because of it.
+// ---- What is said of a job's end: who failed first and of what, who failed after it, and who was
+// ended because of it.
 
 // Told while others go on: "research/2 failed: …", and what becomes of them. `aftermath` is what
 // they are given to end by themselves; nullopt: nobody ends them.

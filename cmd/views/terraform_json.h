@@ -24,7 +24,7 @@ Value TerraformPlan(const SavedPlan& saved);
 // {format_version, terraform_version, values}. `format_version` and `values` as terraform has them.
 Value TerraformState(const State& state);
 
-// How things are named in terraform's JSON, and what of their drift is shown there.
+// ---- How things are named in terraform's JSON, and what of their drift is shown there.
 
 // `state` is the plan's prior one.
 ShownSides SidesOf(const Drift& drift, const State& state);

@@ -18,8 +18,8 @@ struct DiffLine {
 // Empty when either text is too long to compare (over 500 lines).
 std::vector<DiffLine> DiffLines(const std::string& before, const std::string& after);
 
-// Two texts of any length compared line by line, as `diff -u` shows it. For two values of a few
-// lines, shown without places, there is line_diff.h.
+// ---- Two texts of any length compared line by line, as `diff -u` shows it. For two values of a
+// few lines, shown without places, there is the one above.
 
 struct DiffText {
   std::string name;

@@ -1,6 +1,7 @@
 // A plan as data: what would be done, to which address, why, and in which order.
 //
-// No pointers to clients and no callbacks: a Plan can be printed, compared, saved and replayed.
+// No clients and no callbacks, but for the door of its kind in each payload: a Plan can be printed,
+// saved and replayed.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +62,7 @@ struct Change {
   std::string reason;              // a clause: "acceleratorType cannot be changed in place"
   std::vector<Address> waits_for;  // changes in this plan
   SourcePlace place;               // in the spec; may be empty
-  Payload payload;                 // what its kind says besides: kinds/*/change.h
+  Payload payload;                 // what its kind says besides: PodChange, FileSpec, …
 };
 
 // What is otherwise than podctl left it.

@@ -23,9 +23,9 @@
 
 namespace podctl {
 
-// What happens while a plan is carried out, for whoever shows it.
+// ---- What happens while a plan is carried out, for whoever shows it.
 //
-// Events are delivered on the thread that called Executor::Run, in order.
+// Events are delivered on the thread that called Execute, in order.
 
 struct Progress {
   std::size_t workers = 0;  // of a step; 0 for a pod
@@ -137,9 +137,9 @@ ExecuteResult Execute(const Plan& plan, State& state, const Observation& observa
                       const Doors& doors, const ExecuteOptions& options, EventSink& events,
                       std::stop_token drain, const std::stop_token& leave);
 
-// When the executor may save again: often enough that little is lost, seldom enough that saving
-// takes no more than about a tenth of the time, so that what is written grows with the number of
-// changes and not with its square.
+// ---- When the executor may save again: often enough that little is lost, seldom enough that
+// saving takes no more than about a tenth of the time, so that what is written grows with the
+// number of changes and not with its square.
 //
 // Not thread safe. Knows no store.
 

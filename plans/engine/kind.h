@@ -29,7 +29,7 @@
 
 namespace podctl {
 
-// What the world says now of all that a spec declares and a state remembers. Plain values.
+// ---- What the world says now of all that a spec declares and a state remembers. Plain values.
 
 struct Observation {
   // Of things that were asked about one by one; null: it is gone.
@@ -44,8 +44,8 @@ struct Observation {
   }
 };
 
-struct PlanOptions;  // plan_options.h
-class ListAhead;     // list_ahead.h
+struct PlanOptions;  // plans/engine/planner.h
+class ListAhead;     // plans/engine/observe.h
 class Provider;      // providers/provider.h
 class Task;          // plans/engine/task.h
 class FileSystem;    // providers/os/file_system.h

@@ -28,8 +28,8 @@ Result<Observation> Observe(const SurveyQuestion& question, Kinds kinds, Provide
 State Settle(State state, const Observation& observation, Kinds kinds,
              std::vector<std::string>* notes);
 
-// Lists nodes before anybody asks: some zones are begun while whoever wants them still reads the
-// spec and the state.
+// ---- Lists nodes before anybody asks: some zones are begun while whoever wants them still reads
+// the spec and the state.
 
 using ZoneName = std::pair<std::string, std::string>;  // project, zone
 

@@ -17,8 +17,7 @@ class Kind;  // kind.h
 class Payload {
  public:
   Payload() = default;
-  // `kind`: whose it is, which outlives the payload; nullptr: of a kind that has no room of its own
-  // yet.
+  // `kind`: whose it is, which outlives the payload; nullptr: while a saved plan is being read.
   template <typename T>
   requires(!std::is_same_v<std::remove_cvref_t<T>, Payload>)
       Payload(T value, const Kind* kind = nullptr)  // NOLINT: implicit
@@ -55,7 +54,7 @@ class Payload {
   const Kind* kind_ = nullptr;
 };
 
-// What a spec says of one thing, whatever its kind.
+// ---- What a spec says of one thing, whatever its kind.
 
 struct Declared {
   Address address;

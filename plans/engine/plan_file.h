@@ -4,9 +4,9 @@
 // One JSON document with a checksum, readable by its owner only. Nothing sensitive is in it: a
 // keyed digest stands for each such value (plan_file/secrets.h), and apply takes the values from
 // the spec and its variables again. It travels through places where others can write, such as the
-// artifacts of a pipeline: what it shows has to agree with what it does (plan_file/shown.h), and
-// where there is a state its key seals all of it (plan_file/seal.h). Knows no API and no terminal.
-// Pure but for the two functions that take a FileSystem.
+// artifacts of a pipeline: what it shows has to agree with what it does (plan_file/staleness.h),
+// and where there is a state its key seals all of it (plan_file/secrets.h). Knows no API and no
+// terminal. Pure but for the two functions that take a FileSystem.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct SavedPlan {
   // Keys the digests while there is no state that could (secrets.h); else empty.
   std::string check_key;
   Plan plan;  // sensitive texts are digests
-  // By the state that it was made from (plan_file/seal.h); empty: by none.
+  // By the state that it was made from (plan_file/secrets.h); empty: by none.
   std::string seal;
   std::string content;  // the digest of all else, as it was read; not in the file
 };

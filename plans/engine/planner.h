@@ -15,7 +15,7 @@
 
 namespace podctl {
 
-// What a plan is asked to be: its mode, what it is narrowed to, and where its state is.
+// ---- What a plan is asked to be: its mode, what it is narrowed to, and where its state is.
 
 // Where this run looked for the state, and how its commands are spelled; for hints.
 struct StatePlace {
@@ -42,8 +42,8 @@ struct PlanOptions {
 Plan MakePlan(const Spec& spec, const State& state, const Observation& observation,
               const PlanOptions& options, Kinds kinds, Diagnostics& diagnostics);
 
-// `--target` and `--replace`: whether what they name is there, and what of a plan belongs to it.
-// Pure.
+// ---- `--target` and `--replace`: whether what they name is there, and what of a plan belongs to
+// it. Pure.
 
 // Those that can be read; CheckAddresses names the others.
 std::set<Address> AddressesIn(const std::vector<std::string>& texts);

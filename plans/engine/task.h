@@ -77,7 +77,7 @@ class Task {
 };
 
 // Growing pauses between two looks at an operation: 1 s, then ×1.4 with up to 20 % jitter, at most
-// 15 s, as gcloud does but for its higher cap (tpu-api.md's source: command_lib of the SDK).
+// 15 s, as gcloud does but for its higher cap (command_lib of its SDK).
 class PollPace {
  public:
   explicit PollPace(Random& random) : random_(&random) {}
@@ -94,7 +94,7 @@ Need CallFor(Call call, bool acts);
 Need Sleep(std::chrono::milliseconds duration);
 Need Later();
 
-// Parts of tasks: waiting for a long-running operation of the service, and for how long.
+// ---- Parts of tasks: waiting for a long-running operation of the service, and for how long.
 
 // How long something has been waited for, without the time that this process was stopped (Ctrl-Z, a
 // suspended machine), which is not held against it.

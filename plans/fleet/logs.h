@@ -21,7 +21,8 @@
 
 namespace podctl {
 
-// Reads the logs of one job on many workers, and goes on where it stopped when a connection breaks.
+// ---- Reads the logs of one job on many workers, and goes on where it stopped when a connection
+// breaks.
 //
 // Each worker's place in its log is counted in bytes, so nothing is told twice and nothing is left
 // out. Lines are delivered one at a time, from several threads in turn.

@@ -63,7 +63,7 @@ std::string ExportLine(const std::map<std::string, std::string>& env);
 std::string RemoteCommand(const std::vector<std::string>& words,
                           const std::map<std::string, std::string>& env);
 
-// Why a worker lets nobody in with a key that is ours, as far as its node tells.
+// ---- Why a worker lets nobody in with a key that is ours, as far as its node tells.
 
 enum class KeyStanding {
   kUnknown,      // the node could not be asked

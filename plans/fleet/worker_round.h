@@ -111,7 +111,7 @@ class WorkerGroups {
   std::map<std::string, std::size_t> index_;
 };
 
-// How long it is waited for commands on workers to have ended, once they were asked to: all of
+// ---- How long it is waited for commands on workers to have ended, once they were asked to: all of
 // their grace as long as nobody is in a hurry; some seconds after a Ctrl-C, and not at all after a
 // second one. What is still at it by then is ended by the worker itself.
 
@@ -145,7 +145,7 @@ class FarewellLimit {
   const std::stop_callback<std::function<void()>> on_leave_;  // last: it uses the one before
 };
 
-// How somebody ends what is under way on workers.
+// ---- How somebody ends what is under way on workers.
 
 struct Stops {
   std::stop_token drain;  // nothing more is begun, and what runs is asked to end

@@ -59,8 +59,8 @@ std::string NameFrom(std::string_view text);
 // Whether a shell would put something in.
 bool HasExpansion(std::string_view text);
 
-// What the readers of all tools' lines share: what they make, and what is told of a flag before
-// anybody looks at what it means.
+// ---- What the readers of all tools' lines share: what they make, and what is told of a flag
+// before anybody looks at what it means.
 
 class ToolLine {
  protected:
@@ -81,8 +81,8 @@ class ToolLine {
   std::vector<Remark> refused_;
 };
 
-// YAML in the order in which it is written, with comments: what `init --from-command` makes. All
-// text is literal: a `${` in it is written as `$${`.
+// ---- YAML in the order in which it is written, with comments: what `init --from-command` makes.
+// All text is literal: a `${` in it is written as `$${`.
 
 class SpecText {
  public:

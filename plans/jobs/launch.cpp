@@ -330,7 +330,7 @@ std::string TemplateAsWritten(const std::string& text) {
   return written;
 }
 
-// LaunchPodOf: what the state and the spec tell of a pod.
+// ---- LaunchPodOf: what the state and the spec tell of a pod.
 
 namespace {
 

@@ -81,8 +81,8 @@ std::string FilesText(const JobSpec& job, const Launch& launch);
 // POSIX shell: sets the variables, and then what the worker runs.
 std::string WorkerText(const WorkerLaunch& worker);
 
-// Puts a pod's fields into the texts of its jobs: `${pod.research.networkEndpoints[0].ipAddress}`
-// in `command`, `flags` and `env`.
+// ---- Puts a pod's fields into the texts of its jobs:
+// `${pod.research.networkEndpoints[0].ipAddress}` in `command`, `flags` and `env`.
 
 // The job with plain text in place of template text. Where the pod is not there yet (`guessed`),
 // what is not known stands as `<networkEndpoints[0].ipAddress of research>`. kFailedPrecondition

@@ -116,7 +116,7 @@ class [[nodiscard]] Result<void> {
   std::optional<Error> error_;
 };
 
-// What an exit code tells, in words.
+// ---- What an exit code tells, in words.
 
 // The signal that a shell tells by an exit code from 129, "KILL" for 137 (POSIX, "Exit Status for
 // Commands"); empty: none.

@@ -40,7 +40,7 @@ std::vector<std::string> SplitLines(std::string_view text);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view TrimBlanks(std::string_view text);  // blanks, tabs, CR, LF at both ends
 
-// The words of a table's cell.
+// ---- The words of a table's cell.
 
 // "1 2 4" -> {"1", "2", "4"}. Words are parted by one blank each.
 inline std::vector<std::string> SplitWords(std::string_view text) {

@@ -63,7 +63,7 @@ class WorkerSelection {
   std::size_t named_ = 0;  // numbers, twice where two pieces name them
 };
 
-// Many workers named in a few words.
+// ---- Many workers named in a few words.
 
 // Worker numbers as ranges, "0-2,5"; of a multislice with `per_slice` workers in each slice
 // "[0-1]/0-3,[2]/1", which WorkerSelection reads. 0: there are no slices.

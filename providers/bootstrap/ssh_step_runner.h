@@ -35,8 +35,9 @@ class SshStepRunner final : public StepRunner {
   const ssh::Limits limits_;
 };
 
-// The shell texts that bootstrap steps run on a worker. They are one argument of the remote shell,
-// so nothing secret may stand in them: every user of the worker sees them in its process list.
+// ---- The shell texts that bootstrap steps run on a worker. They are one argument of the remote
+// shell, so nothing secret may stand in them: every user of the worker sees them in its process
+// list.
 
 // Unpacks the tar archive on standard input into the home folder, runs its member `id`/script,
 // which lands in a temporary folder, with bash (else sh) and -e, and removes that folder again.

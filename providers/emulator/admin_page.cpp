@@ -65,7 +65,7 @@ std::string Queue(const Value& queue) {
 std::string AdminPage(const Value& overview) {
   return fmt::format(
       "The Cloud TPU emulator of podctl. Its time is {}.\n\nNodes\n{}\nQueued resources\n{}\n"
-      "LimitRows\n{}{}",
+      "Limits\n{}{}",
       overview["time"].AsString(), Nodes(overview["nodes"]), Queue(overview["queuedResources"]),
       LimitRows(overview["limits"]), kVerbs);
 }

@@ -1,4 +1,4 @@
-// The sixth part of service.h: custom jobs of Vertex AI are taken, looked at and ended. Nothing of
+// A part of service.h: custom jobs of Vertex AI are taken, looked at and ended. Nothing of
 // them runs: their states follow the clock.
 #include <fmt/format.h>
 

@@ -163,7 +163,7 @@ std::string_view Reason(int status) {
     case 405:
       return "Method Not Allowed";
     default:
-      return "Not Answered";
+      return "Not Found";
   }
 }
 

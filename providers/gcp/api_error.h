@@ -24,10 +24,10 @@ Error ErrorFromStatus(const Value& status);
 // worth a repeat.
 bool IsRateLimit(const std::string& body);
 
-// What the service may answer, as far as podctl relies on it: that a resource is the one that was
-// asked for, and no larger than it can be. Pure.
+// ---- What the service may answer, as far as podctl relies on it: that a resource is the one that
+// was asked for, and no larger than it can be. Pure.
 
-// Far more workers than the largest node has (accelerator_catalog.h).
+// Far more workers than the largest node has (offered_types.h).
 inline constexpr std::size_t kMostWorkersOfNode = 20'000;
 
 // Whether `name`, as the service calls a resource, stands for `asked`. The service may name a

@@ -29,7 +29,7 @@ std::vector<OfferedType> BuiltInTypes(std::string_view zone);
 // "tpu-vm-tf-2.9.1" before "tpu-vm-tf-2.11.0": numbers in names by their size.
 bool NaturallyBefore(std::string_view a, std::string_view b);
 
-// The accelerator types that are publicly known, with their sizes.
+// ---- The accelerator types that are publicly known, with their sizes.
 //
 // Only for what is said before the service has answered: the number of workers "known after apply"
 // in a plan, and a warning on a type that looks mistyped. The truth is the node's networkEndpoints.

@@ -92,8 +92,8 @@ class TpuProvider final : public Provider, public ZoneOffer {
   CustomJobs* jobs_ = nullptr;
 };
 
-// Reads a long-running operation (google.longrunning.Operation with the OperationMetadata of the
-// Cloud TPU API). Waiting for one is the executor's business.
+// ---- Reads a long-running operation (google.longrunning.Operation with the OperationMetadata of
+// the Cloud TPU API). Waiting for one is the executor's business.
 
 // Reads google.longrunning.Operation; `done` absent is false.
 Operation ParseOperation(const Value& json);

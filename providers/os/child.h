@@ -44,8 +44,8 @@ class Child {
   std::optional<int> code_;
 };
 
-// This process becomes another program: its terminal, its signals and its exit code are then that
-// program's own.
+// ---- This process becomes another program: its terminal, its signals and its exit code are then
+// that program's own.
 
 // Replaces this process by `words[0]`, an absolute path, with `variables` set over what it has in
 // its environment. Returns only to say why that failed.

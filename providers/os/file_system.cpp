@@ -188,7 +188,7 @@ std::string ExpandHome(std::string_view path) {
   return std::string(home) + std::string(path.substr(1));
 }
 
-// The part of RealFileSystem that locks files: flock(2), which the kernel frees when a process
+// ---- The part of RealFileSystem that locks files: flock(2), which the kernel frees when a process
 // dies.
 
 namespace {

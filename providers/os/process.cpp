@@ -27,27 +27,10 @@
 #include <boost/process/v1/args.hpp>
 #include <boost/process/v1/child.hpp>
 #include <boost/process/v1/exe.hpp>
+#include <boost/process/v1/extend.hpp>
 #include <boost/process/v1/group.hpp>
 #include <boost/process/v1/io.hpp>
 #include <boost/process/v1/pipe.hpp>
-namespace bp = boost::process::v1;
-#else
-#include <boost/process/args.hpp>
-#include <boost/process/child.hpp>
-#include <boost/process/exe.hpp>
-#include <boost/process/group.hpp>
-#include <boost/process/io.hpp>
-#include <boost/process/pipe.hpp>
-namespace bp = boost::process;
-#endif
-
-// As in process.cpp.
-#if __has_include(<boost/process/v1/child.hpp>)
-#include <boost/process/v1/args.hpp>
-#include <boost/process/v1/child.hpp>
-#include <boost/process/v1/exe.hpp>
-#include <boost/process/v1/extend.hpp>
-#include <boost/process/v1/group.hpp>
 #include <boost/process/v1/posix.hpp>
 namespace bp = boost::process::v1;
 #else
@@ -56,6 +39,8 @@ namespace bp = boost::process::v1;
 #include <boost/process/exe.hpp>
 #include <boost/process/extend.hpp>
 #include <boost/process/group.hpp>
+#include <boost/process/io.hpp>
+#include <boost/process/pipe.hpp>
 #include <boost/process/posix.hpp>
 namespace bp = boost::process;
 #endif

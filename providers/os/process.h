@@ -37,8 +37,8 @@ class RealProcessRunner final : public ProcessRunner {
                             std::chrono::milliseconds limit, std::stop_token stop = {}) override;
 };
 
-// A program in the background that carries bytes to somewhere else: what is written to its socket
-// it reads as standard input, and what it writes to standard output is read there (`ssh -W`,
+// ---- A program in the background that carries bytes to somewhere else: what is written to its
+// socket it reads as standard input, and what it writes to standard output is read there (`ssh -W`,
 // gcloud's tunnel). The caller polls the socket; nothing here waits. Knows nothing of what the
 // bytes are.
 //

@@ -1,6 +1,6 @@
 // A file without a name, for what is too much for memory: nobody else can open it, and it goes with
 // this process, however that ends. Grows at its end only, as an output does; what comes and goes in
-// blocks has scratch_file.h. Knows nothing of what the bytes mean.
+// blocks has ScratchFile, below. Knows nothing of what the bytes mean.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ class SpillFile {
   std::uint64_t size_ = 0;
 };
 
-// Room on disk for what is not wanted in memory: one file without a name, cut into blocks that are
-// given out, taken back and given out again. It goes with the process, however that ends.
+// ---- Room on disk for what is not wanted in memory: one file without a name, cut into blocks that
+// are given out, taken back and given out again. It goes with the process, however that ends.
 //
 // Lies in $TMPDIR, else /var/tmp (which is on a disk where /tmp may be memory), else /tmp, readable
 // by nobody else. Knows nothing of what is kept in it.

@@ -113,7 +113,8 @@ struct JobKill {
 // kEndedInPart when something is left that could not be ended.
 std::string KillCommand(const JobKill& kill);
 
-// What the shell texts about jobs and runs share: how a job's folder is read, and how it is ended.
+// ---- What the shell texts about jobs and runs share: how a job's folder is read, and how it is
+// ended.
 
 // POSIX shell without a single quote: sets $podctl_jobs, the folder of this machine's jobs. Several
 // workers may have one home folder (NFS), where the jobs of one are not those of another.

@@ -32,7 +32,7 @@ extern const char* const kScanHolders;
 
 namespace podctl::workers {
 
-// The words of the lines in which the shell texts of this room answer.
+// ---- The words of the lines in which the shell texts of this room answer.
 
 // What stands before the first blank of `rest`, which then begins behind that blank.
 inline std::string_view TakeWord(std::string_view* rest) {

@@ -153,7 +153,7 @@ int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) 
   return Report(run, outcome, trouble, pods, reporter, streams);
 }
 
-// The command line of `podctl exec`.
+// ---- The command line of `podctl exec`.
 
 namespace {
 

@@ -1,4 +1,5 @@
-// Turns structs into Values and back from one description each (members.h), so that what is written
+// Turns structs into Values and back from one description each (Members, below and in
+// the kinds), so that what is written
 // and what is read cannot drift apart.
 //
 // A description is a function Members(archive, struct) that calls archive(name, member) for every
@@ -35,7 +36,7 @@ namespace podctl::plan_file {
 template <typename S, typename T>
 concept Of = std::same_as<std::remove_const_t<S>, T>;
 
-// The words of an enum, in the order of its values; specialised in members.h.
+// The words of an enum, in the order of its values; specialised beside its Members.
 template <typename E>
 struct Words;
 
@@ -217,7 +218,7 @@ class Reader {
 
 namespace podctl {
 
-// Places in a spec, as saved plans hold them (archive.h).
+// ---- Places in a spec, as saved plans hold them.
 
 template <typename A, plan_file::Of<SourcePlace> S>
 void Members(A& archive, S& place) {
@@ -229,7 +230,8 @@ void Members(A& archive, S& place) {
   archive("byte", byte);
 }
 
-// What each struct of a saved plan consists of, for archive.h: the only list of names in the file.
+// ---- What the structs of the engine consist of in a saved plan: the only list of their names
+// in the file. Kinds have Members of their own.
 //
 // Every function takes its struct apart with a structured binding, which no longer compiles when a
 // member is added: whoever adds one decides here what it is called in the file, and whether an old

@@ -42,11 +42,11 @@ bool NeedsSecrets(const Plan& plan);
 // the spec has no such value any more or another one than the plan was made with.
 Result<void> RestoreSecrets(const SecretKey& key, const Spec& spec, Kinds kinds, Plan* plan);
 
-// By which an apply knows a saved plan for one that was made with its own state: the file goes
+// ---- By which an apply knows a saved plan for one that was made with its own state: the file goes
 // through other hands, and its checksum anybody can make.
 //
 // The key is derived from the state's digest_key, which no plan holds. A plan that was made before
-// there was a state has no seal; what it can do is all in what it shows (shown.h).
+// there was a state has no seal; what it can do is all in what it shows (staleness.h).
 
 // Once nothing of `saved` will change any more. Fails as PlanToJson does.
 Result<void> SealPlan(const std::string& digest_key, SavedPlan* saved);

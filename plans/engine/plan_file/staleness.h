@@ -20,8 +20,8 @@ std::vector<std::string> FindOtherwise(const std::vector<Stake>& stakes,
                                        const Observation& observation, const SecretKey& key,
                                        Kinds kinds);
 
-// Whether a saved plan does what it shows: for the reader the file holds lines beside the action
-// that is carried out, and who alters one need not alter the other. Pure.
+// ---- Whether a saved plan does what it shows: for the reader the file holds lines beside the
+// action that is carried out, and who alters one need not alter the other. Pure.
 
 // What speaks against it, a clause that names the address; "": nothing. Of what is made, all lines
 // have to be those that its action gives. What is changed or replaced was compared with a node

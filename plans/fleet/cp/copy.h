@@ -25,7 +25,7 @@
 
 namespace podctl {
 
-// A tar archive as what all workers read, each at its own pace.
+// ---- A tar archive as what all workers read, each at its own pace.
 
 class ArchiveFeed final : public ssh::InputFeed {
  public:
@@ -44,7 +44,7 @@ class ArchiveFeed final : public ssh::InputFeed {
   std::atomic<std::uint64_t> sent_{0};
 };
 
-// What the words of `podctl cp SRC… DST` mean: which of them lie on a pod's workers.
+// ---- What the words of `podctl cp SRC… DST` mean: which of them lie on a pod's workers.
 
 struct CopyPlan {
   bool upload = false;               // from here to the workers; else from them

@@ -20,7 +20,8 @@
 
 namespace podctl {
 
-// Who sees commands while they run on many workers: what the transport tells, and between what.
+// ---- Who sees commands while they run on many workers: what the transport tells, and between
+// what.
 
 class ExecWatcher : public ssh::Observer {
  public:

@@ -36,7 +36,7 @@ std::array<std::vector<CauseGroup>, kFates> GroupsByFate(const ExecOutcome& outc
 // Host keys seen for the first time, by worker.
 std::map<int, HostKeyText> LearnedKeys(const ExecOutcome& outcome);
 
-// --gather: equal outputs once, with the workers that wrote them.
+// ---- --gather: equal outputs once, with the workers that wrote them.
 //
 // A group is who wrote the same on both streams and ended the same way. Memory is bounded
 // (output_store.h), whatever the outputs are.

@@ -84,8 +84,8 @@ class OutputStore {
   mutable std::optional<Error> trouble_;  // a read can fail as well
 };
 
-// What becomes of the bytes that commands write on the workers: shown line by line, gathered, or
-// written to files.
+// ---- What becomes of the bytes that commands write on the workers: shown line by line, gathered,
+// or written to files.
 
 class OutputSink {
  public:
@@ -119,7 +119,7 @@ class SinkPair final : public OutputSink {
   OutputSink& second_;
 };
 
-// --output-dir: the outputs of the workers as files, and results.json beside them.
+// ---- --output-dir: the outputs of the workers as files, and results.json beside them.
 //
 //   research-3.out, research-3.err    what worker 3 wrote, byte by byte; made when its command ran
 //   results.json                      what came of it (record.h), whole at any moment, also after

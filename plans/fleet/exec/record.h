@@ -53,10 +53,10 @@ std::string ExecRecordText(const ExecRecord& record);
 // kInvalidArgument for anything that ExecRecordText did not write, or a later format.
 Result<ExecRecord> ParseExecRecord(std::string_view text);
 
-// Where --retry-failed finds what came of an earlier run: in a folder that --output-dir wrote, or,
-// for `last`, in $XDG_STATE_HOME/podctl/exec (~/.local/state where that is not set): one file for
-// each pod of each state file, readable by its owner only, whole at any moment, also after
-// a power cut. The newest 100 are kept.
+// ---- Where --retry-failed finds what came of an earlier run: in a folder that --output-dir wrote,
+// or, for `last`, in $XDG_STATE_HOME/podctl/exec (~/.local/state where that is not set): one file
+// for each pod of each state file, readable by its owner only, whole at any moment, also after a
+// power cut. The newest 100 are kept.
 
 class LastRun {
  public:

@@ -53,7 +53,7 @@ struct ExecOptions {                     // exec, beside PodOptions
 // All that stands on one line.
 struct ExecLine : PodOptions, ExecOptions {};
 
-// What a `podctl exec` is about to do: which command on which workers, after --worker and
+// ---- What a `podctl exec` is about to do: which command on which workers, after --worker and
 // --retry-failed were looked at.
 
 struct ExecChoice {
@@ -73,9 +73,9 @@ Result<ExecChoice> ChooseWork(FileSystem& files, const LastRun& last, const PodT
 Result<ExecChoice> ChooseAgain(const PodTarget& target, const PodOptions& options,
                                const ExecOptions& exec, const ExecRecord& earlier);
 
-// --env: variables for a remote command whose values stand in no process list and no record: they
-// come as the first line of the command's standard input, which the remote shell reads before it
-// begins. What follows that line is the command's own input.
+// ---- --env: variables for a remote command whose values stand in no process list and no record:
+// they come as the first line of the command's standard input, which the remote shell reads before
+// it begins. What follows that line is the command's own input.
 
 using ExecVariables = std::map<std::string, std::string>;
 

@@ -18,8 +18,8 @@
 
 namespace podctl {
 
-// `podctl tunnel --open`: waits until what a forwarded port leads to answers, and finds out how to
-// get in. Prints nothing.
+// ---- `podctl tunnel --open`: waits until what a forwarded port leads to answers, and finds out
+// how to get in. Prints nothing.
 //
 // What is returned holds a token, which is to be shown to who asked for it and to nobody else.
 

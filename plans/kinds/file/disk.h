@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "plans/kinds/file/record.h"
+#include "plans/kinds/file/spec.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/os/file_system.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plans/engine/kind.h"
-#include "plans/kinds/file/record.h"
+#include "plans/kinds/file/spec.h"
 
 namespace podctl {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plans/engine/kind.h"
-#include "plans/kinds/file/record.h"
+#include "plans/kinds/file/spec.h"
 
 namespace podctl {
 

@@ -8,6 +8,7 @@
 #include "plans/kinds/file/disk.h"
 #include "plans/kinds/file/plan.h"
 #include "plans/kinds/file/record.h"
+#include "plans/kinds/file/spec.h"
 #include "plans/spec/references.h"
 #include "providers/base/text.h"
 #include "state/transitions.h"

@@ -45,7 +45,7 @@ inline std::string PodNameOf(const Address& address) {
   return address.kind == kStepKind ? address.name.substr(0, address.name.find('.')) : "";
 }
 
-// What becomes of a pod, as far as its steps have to know it.
+// ---- What becomes of a pod, as far as its steps have to know it.
 
 // Lent while a plan is made. There are none of a pod on which no step can run.
 struct PodFacts {

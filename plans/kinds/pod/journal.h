@@ -91,8 +91,8 @@ class PodJournal {
   TaskContext& context_;
 };
 
-// What the state keeps of a pod beside the node itself, so that exec, ssh and destroy need no spec:
-// how the workers are reached, what it depends on, whether it is protected. Pure.
+// ---- What the state keeps of a pod beside the node itself, so that exec, ssh and destroy need no
+// spec: how the workers are reached, what it depends on, whether it is protected. Pure.
 
 // `lookup` is what references of the pod's runtimeEnv are read from. A sensitive value is never
 // kept.

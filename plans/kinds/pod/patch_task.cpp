@@ -1,3 +1,4 @@
+// Declared in tasks.h.
 #include <fmt/format.h>
 
 #include <algorithm>

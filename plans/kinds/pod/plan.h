@@ -13,7 +13,8 @@ namespace podctl {
 
 std::unique_ptr<KindPlan> BeginPodPlan(const Kind& kind, const PlanQuestion& question);
 
-// `lifecycle.replaceTriggeredBy`: whether what is planned for one address replaces another. Pure.
+// ---- `lifecycle.replaceTriggeredBy`: whether what is planned for one address replaces another.
+// Pure.
 
 // Takes down what others may be triggered by. `differences`: what the spec wants otherwise than it
 // is, of a pod that is patched or replaced.

@@ -6,7 +6,6 @@
 // added, by themselves: that another's is gone is shown, and not undone.
 #pragma once
 
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +14,6 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/value.h"
-#include "providers/provider.h"
 #include "state/state.h"
 
 namespace podctl {
@@ -50,14 +48,5 @@ std::vector<AttributeChange> KeyAttributes(std::string_view text);
 // "alice" and "ssh-ed25519 SHA256:… alice@laptop" of a line.
 std::string KeyUser(std::string_view line);
 std::string KeyWords(std::string_view line);
-
-// Host keys of workers that were made anew behind the same node: what `--refresh-only` asks the API
-// for besides the lists, which do not show them.
-
-// Takes the keys that the API now shows for workers whose keys `state` has, and tells of each
-// change in `notes`. Where the API shows none or does not answer, what is known stays. At most
-// `parallelism` calls at once.
-void TakeRenewedKeys(Provider& provider, int parallelism, const std::stop_token& stop, State* state,
-                     std::vector<std::string>* notes);
 
 }  // namespace podctl

@@ -1,3 +1,4 @@
+// Declared in refresh.h.
 #include <fmt/format.h>
 
 #include "plans/kinds/pod/backing.h"

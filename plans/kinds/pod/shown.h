@@ -15,12 +15,12 @@ ShownSides SidesOfPod(const Change& change, const State& state);
 // The pod as the spec has it, and its steps.
 std::vector<Configured> ConfiguredPod(const Change& change);
 
-// How changes of pods are told. Pure.
+// ---- How changes of pods are told. Pure.
 
 ChangeWords WordsOfPod(const Change& change);
 
-// What of a pod's change a plan does not show, although its apply goes by it: where the node is,
-// how its workers are reached, how long is waited, what its programs get as their environment.
+// ---- What of a pod's change a plan does not show, although its apply goes by it: where the node
+// is, how its workers are reached, how long is waited, what its programs get as their environment.
 // Pure.
 
 // As Kind::ParticularsOf. Of a pod that stays as it is: nothing, unless what is remembered of it

@@ -1,5 +1,6 @@
-// The tasks that change a Cloud TPU node (create, patch, delete), for the backings whose pods are
-// some, and what tasks of pods are composed of.
+// The tasks that change a Cloud TPU node, for the backings whose pods are some (each in a file of
+// its name: create_task, patch_task, delete_task, power_task, capacity_task; those of steps in
+// plans/kinds/step/task), and what tasks of pods are composed of.
 #pragma once
 
 #include <chrono>

@@ -33,7 +33,7 @@ inline const StepChange* AsStep(const Change& change) {
   return change.payload.As<StepChange>();
 }
 
-// What a saved plan holds of steps (plans/engine/plan_file/archive.h).
+// ---- What a saved plan holds of steps (plans/engine/plan_file/archive.h).
 
 template <>
 struct plan_file::Words<Step::Kind> {

@@ -13,7 +13,7 @@ ShownObject ObjectOf(const Address& address, const StepRecord& record);
 // A run's two sides; `state` is the plan's prior one.
 ShownSides SidesOfStep(const Change& change, const State& state);
 
-// How the run of a step is told. Pure.
+// ---- How the run of a step is told. Pure.
 
 ChangeWords WordsOfStep(const Change& change);
 // "Bootstrap: 3 steps to run on 8 workers."; "" where none runs.

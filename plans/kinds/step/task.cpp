@@ -1,3 +1,4 @@
+// Declared in plans/kinds/pod/tasks.h.
 #include <fmt/format.h>
 
 #include <algorithm>

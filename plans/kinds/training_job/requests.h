@@ -33,7 +33,7 @@ inline constexpr std::string_view kLegacyEnd =
 std::string SanitizedLabelKey(std::string_view key);
 std::string SanitizedLabelValue(std::string_view value);
 
-// Caliban's grammar of accelerators, and its tables of what goes together: counts, machines,
+// ---- Caliban's grammar of accelerators, and its tables of what goes together: counts, machines,
 // regions. The tables are those of its `cloud` command (google/caliban,
 // caliban/platform/cloud/types.py). Pure; knows no files and no service.
 

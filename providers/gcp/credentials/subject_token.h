@@ -28,7 +28,7 @@ class SubjectToken {
 Result<std::unique_ptr<SubjectToken>> MakeSubjectToken(const CredentialDoors& doors,
                                                        const Fields& source, Federation federation);
 
-// A program that prints the token to be exchanged (google's "executable-sourced credentials").
+// ---- A program that prints the token to be exchanged (google's "executable-sourced credentials").
 
 // The program runs only where GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES is 1, without a shell, its
 // words cut at blanks, for at most `timeout_millis` (5,000 to 120,000; 30,000 by default). What it

@@ -17,7 +17,7 @@
 
 namespace podctl::gcp {
 
-// Text that does not get into messages by accident: it can be read on purpose only.
+// ---- Text that does not get into messages by accident: it can be read on purpose only.
 
 class Secret {
  public:

@@ -1,3 +1,4 @@
+// Declared in queued.h.
 #include <fmt/format.h>
 
 #include <utility>

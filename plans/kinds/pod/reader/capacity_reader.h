@@ -26,7 +26,7 @@ class CapacityReader {
   PodSpec& pod_;
 };
 
-// Reads what a pod says of waiting: `queuedResource`, `slices` and `timeouts`. What a queued
+// ---- Reads what a pod says of waiting: `queuedResource`, `slices` and `timeouts`. What a queued
 // resource may be asked is told by the table in providers/gcp/queued_resource.h.
 
 class QueueReader {

@@ -32,7 +32,8 @@ class MetadataReader {
   bool runtime_is_sensitive_ = false;
 };
 
-// Reads `ssh.publishKeys` of a pod: public keys that are let in beside that of whoever applies.
+// ---- Reads `ssh.publishKeys` of a pod: public keys that are let in beside that of whoever
+// applies.
 
 class PublishKeysReader {
  public:

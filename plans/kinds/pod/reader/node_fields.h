@@ -1,5 +1,5 @@
 // Reads the keys of a pod that are fields of the Cloud TPU Node, by the field table
-// (providers/gcp/tpu_schema.h). Knows no rules between fields (node_rules.h), and not `metadata`,
+// (providers/gcp/tpu_schema.h). The rules between fields stand below. Knows not `metadata`,
 // which has a form of its own (metadata_reader.h).
 #pragma once
 
@@ -43,8 +43,8 @@ struct PathCheck {
 };
 PathCheck CheckNodePath(std::string_view path);
 
-// The rules of a node that are not about one value's type: limits of labels and names, fields that
-// exclude each other, what has to be there. What the service checks better is left to it.
+// ---- The rules of a node that are not about one value's type: limits of labels and names, fields
+// that exclude each other, what has to be there. What the service checks better is left to it.
 //
 // Sources: docs of the Node message (description, cidrBlock, networkConfig(s)), the label rules
 // that gcloud applies, the node id's documented pattern.

@@ -44,7 +44,7 @@ class PodReader {
 // `pod.NAME`; nullopt: it is none.
 std::optional<Address> ReadPodAddress(std::string_view text);
 
-// What is between pods: what a reference may name, and nodes that must not be claimed twice.
+// ---- What is between pods: what a reference may name, and nodes that must not be claimed twice.
 
 // nullopt: it may.
 std::optional<ReferenceProblem> CheckPodReference(const FoundReference& reference,

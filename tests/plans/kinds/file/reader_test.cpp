@@ -8,6 +8,7 @@
 
 #include "cmd/views/snippet.h"
 #include "plans/kinds/file/record.h"
+#include "plans/kinds/file/spec.h"
 #include "plans/spec/loader.h"
 #include "providers/os/environment.h"
 #include "tests/support/fake_file_system.h"
