@@ -97,8 +97,10 @@ bool SourceFile::MayHoldSecret(int line) const {
   if (NamesSensitive(Line(line))) return true;
   if (!depth) return false;
   // What the line is a part of, from the inside, and what stands beside these.
+  constexpr int kFarthest = 2'000;  // lines to either side
   std::vector<std::size_t> levels = {*depth};
-  for (int above = line - 1; above >= 1 && levels.back() > 0; --above) {
+  const int first = std::max(1, line - kFarthest);
+  for (int above = line - 1; above >= first && levels.back() > 0; --above) {
     const auto at = DepthOf(Line(above));
     if (!at || *at > levels.back()) continue;
     if (*at < levels.back()) {
@@ -108,7 +110,7 @@ bool SourceFile::MayHoldSecret(int line) const {
       return true;
     }
   }
-  const auto lines = static_cast<int>(line_starts_.size());
+  const int lines = std::min(static_cast<int>(line_starts_.size()), line + kFarthest);
   bool inside = true;  // of a map that the line opens
   for (int below = line + 1; below <= lines && (inside || !levels.empty()); ++below) {
     const auto at = DepthOf(Line(below));
