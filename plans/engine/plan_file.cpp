@@ -94,6 +94,14 @@ Error Damaged(const std::string& origin, const std::string& what) {
                    "Make a new one with `podctl plan --out FILE`.");
 }
 
+// It can be read, and is not what a podctl wrote: nobody has reviewed this one.
+Error Altered(const std::string& origin, const std::string& what) {
+  return MakeError(ErrorCode::kStalePlan,
+                   fmt::format("the plan {} was altered: {}", origin, Shown(what)),
+                   "Somebody has changed what it says since it was made, or a disk or a transfer "
+                   "has. Make a new one with `podctl plan --out FILE`.");
+}
+
 Error Foreign(const std::string& origin) {
   return MakeError(ErrorCode::kInvalidArgument, fmt::format("{} is not a saved plan", origin),
                    "A saved plan is made by `podctl plan --out FILE`; a spec is given with `-f`.");
@@ -198,9 +206,14 @@ std::string ReadDocument(const Value& document, Kinds kinds, SavedPlan* saved) {
   if (document.Find("seal") != nullptr) in("seal", saved->seal);  // older podctls set none
   in.RefuseUnknown();
   if (problem.empty()) OpenPayloads(kinds, &saved->plan, &problem);
-  if (!problem.empty()) return problem;
-  if (problem = CheckPlan(saved->plan, kinds); !problem.empty()) return problem;
-  return CheckStakes(*saved, kinds);
+  return problem;
+}
+
+// Whether it says what a planner could have said, and shows what it does. Empty: it does.
+std::string WhyNobodyMadeIt(const SavedPlan& saved, Kinds kinds) {
+  if (std::string problem = CheckPlan(saved.plan, kinds); !problem.empty()) return problem;
+  if (std::string problem = CheckStakes(saved, kinds); !problem.empty()) return problem;
+  return WhyShownOtherwise(saved, kinds);
 }
 
 }  // namespace
@@ -257,7 +270,7 @@ Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin,
     return Damaged(origin, "it has no format version that ever was");
   }
   if ((*document)["checksum"].AsString() != ChecksumOf(*document)) {
-    return Damaged(origin, "its content does not match its checksum");
+    return Altered(origin, "its content does not match its checksum");
   }
   SavedPlan saved;
   if (const std::string problem = ReadDocument(*document, kinds.all, &saved); !problem.empty()) {
@@ -268,8 +281,8 @@ Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin,
     if (!state) return state.error();
     saved.prior = std::move(*state);
   }
-  if (const std::string problem = WhyShownOtherwise(saved, kinds.all); !problem.empty()) {
-    return Damaged(origin, problem);
+  if (const std::string problem = WhyNobodyMadeIt(saved, kinds.all); !problem.empty()) {
+    return Altered(origin, problem);
   }
   saved.content = ContentOf(*std::move(document));
   return saved;

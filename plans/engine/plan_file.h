@@ -60,10 +60,12 @@ Result<std::string> PlanToJson(const SavedPlan& saved);
 // The digest of all that such a document says, its checksum and its seal left out.
 Result<std::string> PlanContent(const SavedPlan& saved);
 
-// kDataLoss for an empty, cut, altered or foreign text; kUnimplemented for a newer format version,
-// naming it. The message names `origin` (a path). What is returned is safe to show and to carry
-// out: worker numbers, counts and durations are within their limits, and what it shows is what it
-// does.
+// kDataLoss for an empty or cut text, or one that is no plan in its parts; kInvalidArgument for a
+// foreign one; kUnimplemented for a newer format version, naming it; kStalePlan for a plan that can
+// be read and is not as it was written: its checksum does not fit, or it says what no podctl says,
+// or shows something other than it does. The message names `origin` (a path). What is returned is
+// safe to show and to carry out: worker numbers, counts and durations are within their limits, and
+// what it shows is what it does.
 Result<SavedPlan> PlanFromJson(std::string_view text, const std::string& origin,
                                const KnownKinds& kinds);
 

@@ -201,9 +201,9 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
   for (const Arguments& words :
        {Arguments{"show", "forged.plan"}, Arguments{"apply", "forged.plan"}}) {
     const RunResult refused = box_.Run(words);
-    EXPECT_EQ(refused.code, 1) << refused;
+    EXPECT_EQ(refused.code, 4) << refused;
     EXPECT_THAT(refused.err,
-                HasSubstr("forged.plan is damaged: what it shows of pod.research is not "
+                HasSubstr("forged.plan was altered: what it shows of pod.research is not "
                           "what it does: acceleratorType"));
   }
   forge("first.plan", [&](Value& document) { document.Set("state_path", "/nowhere/x.json"); });
@@ -235,7 +235,7 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
                                     {"pod.wanted.ssh.proxy_jump", Value("evil.example")},
                                     {"reason", Value("all is well")}}) {
     forge("change.plan", alter_first(path, value));
-    // What is seen from the file alone counts as damage; the rest the seal tells.
+    // An entry of which members are missing cannot be read; the rest the seal tells.
     const int code = path.ends_with("startup-script.text") ? 1 : 4;
     EXPECT_EQ(box_.Run({"show", "forged.plan"}).code, code) << path;
     EXPECT_EQ(ApplySaved("forged.plan").code, code) << path;
@@ -254,6 +254,23 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
   EXPECT_THAT(box_.Run({"--state", "else/none.json", "show", "else/forged.plan"}).out,
               HasSubstr("Seal: none, and nobody vouches for what it says."));
   EXPECT_EQ(ApplySaved("change.plan").code, 0);
+}
+
+// Exit code 4: it is not the plan that was reviewed. What cannot be read is no plan at all.
+TEST_F(SavedPlanTest, AnEditedPlanIsNotTheOneThatWasReviewed) {
+  Save("a.plan");
+  const std::string text = box_.ReadFile("a.plan");
+  box_.WriteFile("edited.plan", Replace(text, "v3-8", "v3-9"));
+  box_.WriteFile("cut.plan", text.substr(0, text.size() / 2));
+  for (const char* command : {"show", "apply"}) {
+    const RunResult edited = box_.Run({command, "edited.plan"});
+    EXPECT_EQ(edited.code, 4) << edited;
+    EXPECT_THAT(edited.err, HasSubstr("edited.plan was altered: its content does not match its "
+                                      "checksum"));
+    const RunResult cut = box_.Run({command, "cut.plan"});
+    EXPECT_EQ(cut.code, 1) << cut;
+    EXPECT_THAT(cut.err, HasSubstr("cut.plan is damaged"));
+  }
 }
 
 TEST_F(SavedPlanTest, ShowsTheTextOfAFileWithItsReferences) {

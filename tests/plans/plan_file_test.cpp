@@ -527,7 +527,8 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
   ASSERT_EQ(first["address"], Value("pod.a"));
   EXPECT_EQ(forged(0, "reason", "x"), "read");
   const std::string damaged = "the plan my.plan is damaged: ";
-  const std::string otherwise = damaged + "what it shows of pod.a is not what it does: ";
+  const std::string altered = "the plan my.plan was altered: ";
+  const std::string otherwise = altered + "what it shows of pod.a is not what it does: ";
   EXPECT_EQ(forged(0, "pod.wanted.node.acceleratorType", "v3-64"), otherwise + "acceleratorType");
   EXPECT_EQ(forged(0, "pod.wanted.node.description", "x"), otherwise + "description");
   EXPECT_EQ(forged(0, "pod.wanted.metadata.m.text", "2"), otherwise + "metadata.m");
@@ -540,14 +541,35 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
   lines.erase(lines.begin());
   EXPECT_EQ(forged(0, "attributes", Value(std::move(lines))), otherwise + gone);
   EXPECT_EQ(forged(0, "pod.wanted.name", "b"),
-            damaged + "pod.a is the name of something else in it");
+            altered + "pod.a is the name of something else in it");
   EXPECT_EQ(forged(0, "pod.wanted.zone", "us-east1-d"),
-            damaged + "pod.a is the name of something else in it");
+            altered + "pod.a is the name of something else in it");
   EXPECT_EQ(forged(0, "begun", true),
-            damaged + "it acts on pod.a, which no state knew when it was made");
+            altered + "it acts on pod.a, which no state knew when it was made");
   // Which pod a step is of, its address alone says; and that, what else it can be.
   EXPECT_EQ(forged(2, "pod", "a"), damaged + "`plan.changes[2]` has an unknown key `pod`");
   EXPECT_EQ(forged(2, "address", "pod.c"), damaged + "`plan.changes[2].pod` is missing");
+}
+
+TEST_F(SavedPlanTest, WhatWasAlteredIsToldFromWhatCannotBeRead) {
+  const std::string text = Text(Save(EveryKind()));
+  const auto code = [](std::string_view file) {
+    return PlanFromJson(file, "my.plan", AllKinds()).error().code;
+  };
+  EXPECT_EQ(code(""), ErrorCode::kDataLoss);
+  EXPECT_EQ(code(text.substr(0, text.size() / 2)), ErrorCode::kDataLoss) << "cut";
+  EXPECT_EQ(code("PK"), ErrorCode::kInvalidArgument);
+  std::string edited = text;
+  const auto at = edited.find("2026-11-20");
+  ASSERT_NE(at, std::string::npos);
+  edited.replace(at, 4, "2027");
+  EXPECT_EQ(code(edited), ErrorCode::kStalePlan) << "its checksum does not fit";
+  Value document = *ParseJson(text);
+  document.Set("extra", 1);
+  EXPECT_EQ(code(ToJson(Sealed(document))), ErrorCode::kDataLoss) << "no podctl knows that";
+  document.Erase("extra");
+  document.Set("stakes", Value::EmptyList());
+  EXPECT_EQ(code(ToJson(Sealed(document))), ErrorCode::kStalePlan) << "it says what nobody planned";
 }
 
 // A pod that is kept as it is needs no value of its own again.
