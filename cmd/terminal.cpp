@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -65,6 +66,11 @@ void OccupyStandardDescriptors() {
 }
 
 bool ReaderOfOutputIsGone() {
+  // Nobody reads from a file or another device, whatever poll says of it.
+  struct stat out_is {};
+  const bool has_reader =
+      fstat(STDOUT_FILENO, &out_is) == 0 && (S_ISFIFO(out_is.st_mode) || S_ISSOCK(out_is.st_mode));
+  if (!has_reader && isatty(STDOUT_FILENO) == 0) return false;
   pollfd out{STDOUT_FILENO, POLLOUT, 0};
   return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }

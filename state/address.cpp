@@ -9,6 +9,12 @@ constexpr std::string_view kOpen = "[\"";
 constexpr std::string_view kClose = "\"]";
 constexpr std::string_view kDeposed = " (deposed ";
 
+// "research.jupyter": each part is one.
+bool HasEmptyPart(std::string_view name) {
+  return name.empty() || name.front() == '.' || name.back() == '.' ||
+         name.find("..") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::string Address::Text() const {
@@ -42,7 +48,7 @@ std::optional<Address> ParseAddress(std::string_view text) {
     address.key = key;
     name = name.substr(0, open);
   }
-  if (name.empty()) return std::nullopt;
+  if (HasEmptyPart(name)) return std::nullopt;
   address.name = name;
   return address;
 }

@@ -37,8 +37,8 @@ struct Address {
   friend auto operator<=>(const Address&, const Address&) = default;
 };
 
-// nullopt where `text` is no address: no kind or no name, a bracket that does not belong there, or
-// a character that makes no part of a name.
+// nullopt where `text` is no address: no kind, no name or an empty part of one, a bracket that does
+// not belong there, or a character that makes no part of a name.
 std::optional<Address> ParseAddress(std::string_view text);
 
 }  // namespace podctl

@@ -68,7 +68,7 @@ State StateFromDocument(Value& document, RecordKinds kinds, std::string& problem
   for (auto& [text, value] : in.Map("resources")) {
     const std::string type = std::as_const(value)["type"].AsString();
     auto address = ParseAddress(text);
-    if (!address) {
+    if (!address || !address->deposed.empty()) {
       in.Fail(fmt::format("has a resource `{}`, which is no address", text));
     } else if (const RecordCodec* codec = CodecOf(kinds, type, version);
                codec != nullptr && type == address->kind) {

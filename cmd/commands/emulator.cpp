@@ -78,7 +78,8 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
   // It ends its workers' processes itself.
   wiring.interrupt().NeverHurry();
   const std::stop_token drain = wiring.interrupt().drain();
-  while (wiring.clock().SleepFor(std::chrono::hours(1), drain)) {
+  // Whoever waits for that line would wait for ever.
+  while (streams.out && wiring.clock().SleepFor(std::chrono::hours(1), drain)) {
   }
   (*emulator)->Stop();
   return 0;

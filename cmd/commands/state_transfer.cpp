@@ -55,8 +55,17 @@ int RunStatePull(Wiring& wiring) {
   Reporter& reporter = wiring.reporter();
   StateAccess access(wiring.OpenStore(), wiring.random(), reporter, wiring.interrupt().drain());
   if (!access.Load()) return access.exit_code();
-  // Nothing stored: nothing on stdout, as terraform does.
-  if (access.edit().exists()) wiring.streams().out << StateToJson(access.state()) << std::flush;
+  if (access.edit().exists()) {
+    wiring.streams().out << StateToJson(access.state()) << std::flush;
+    return 0;
+  }
+  // Nothing stored: nothing on stdout, as terraform does; but a program is promised a document.
+  const auto document = [] {
+    Value none = Value::EmptyMap();
+    none.Set("state", Value());
+    return none;
+  };
+  reporter.Document(document, [](Streams&) {});
   return 0;
 }
 

@@ -170,7 +170,31 @@ TEST_F(LostReaderTest, PlanIsQuiet) {
 
 TEST_F(LostReaderTest, AFullDiskIsTold) {
   Begin();
-  const RunResult run = Shell("\"$PODCTL\" plan > /dev/full");
+  const auto expect_told = [this](const std::string& words) {
+    const RunResult run = Shell("\"$PODCTL\" " + words + " > /dev/full");
+    EXPECT_EQ(run.code, 1) << words << "\n" << run;
+    EXPECT_THAT(run.err, HasSubstr("standard output could not be written")) << words << "\n" << run;
+  };
+  for (const char* words :
+       {"version", "help", "help plan", "completion bash", "init --list", "validate",
+        "validate --json", "plan", "plan --json", "plan --markdown", "plan --out a.plan",
+        "show a.plan", "show --json a.plan", "show --markdown a.plan", "types", "versions --json",
+        "nonsense --json", "apply --auto-approve"}) {
+    expect_told(words);
+  }
+  // The apply has done what it was to do all the same; there is a state now.
+  for (const char* words :
+       {"plan", "show", "show --json", "status", "status --json", "state list",
+        "state show pod.research", "state pull", "state history", "state mv pod.research pod.other",
+        "state rm pod.other --json", "destroy --auto-approve --json"}) {
+    expect_told(words);
+  }
+}
+
+// Whoever waits for the line that says where it serves would wait for ever.
+TEST_F(LostReaderTest, TheEmulatorDoesNotServeWhoeverCannotHear) {
+  const RunResult run =
+      Shell("\"$PODCTL\" emulator --workers none --listen 127.0.0.1:0 > /dev/full");
   EXPECT_EQ(run.code, 1) << run;
   EXPECT_THAT(run.err, HasSubstr("standard output could not be written")) << run;
 }

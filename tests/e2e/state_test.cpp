@@ -224,6 +224,9 @@ TEST_F(StateTest, WhatIsPendingInAClosedZoneIsNamedAndForgottenByTheLineThatIsSh
 
 TEST_F(StateTest, APulledStateCanBePushedBackByTerraformsRules) {
   EXPECT_EQ(box_.Run({"state", "pull"}).out, "");
+  const RunResult none = box_.Run({"state", "pull", "--json"});
+  EXPECT_EQ(none.code, 0) << none;
+  EXPECT_EQ(ToJson(*ParseJson(none.out)), R"({"format_version":"1.0","state":null})");
   box_.WriteSpec(kPods);
   box_.Apply();
   const RunResult pulled = box_.Run({"state", "pull"});

@@ -205,6 +205,29 @@ TEST(StateJson, NamesThatNothingHasAreRefused) {
   EXPECT_EQ(with([](PodRecord& pod) { pod.project = "example.com:lab-1"; }), "");
 }
 
+TEST(StateJson, ANodeWithoutANameIsRefused) {
+  const auto with = [](const std::function<void(PodRecord&)>& edit) {
+    return WhySharing([&](State& state) { edit(Pods(state).at(Addr("pod.research"))); });
+  };
+  const std::string why = "pod.research.payload has a node without a name";
+  EXPECT_THAT(with([](PodRecord& pod) { pod.project = ""; }), HasSubstr(why));
+  EXPECT_THAT(with([](PodRecord& pod) { pod.zone = ""; }), HasSubstr(why));
+  EXPECT_THAT(with([](PodRecord& pod) { pod.current.locator = ""; }), HasSubstr(why));
+}
+
+TEST(StateJson, AnAddressWithAnEmptyPartIsRefused) {
+  for (const std::string name :
+       {"", "pod", "pod.", ".research", "bootstrap.research.", "bootstrap..jupyter", "pod.[\"a\"]",
+        "pod.a[\"\"]", "pod.a (deposed a-1)", "pod. (deposed a-1)"}) {
+    const Error error = MustRefuse(Resealed([&](Value& document) {
+      Value& resources = document.MutableMap()["resources"];
+      const bool is_step = name.starts_with("bootstrap");
+      resources.Set(name, resources[is_step ? "bootstrap.research.jupyter" : "pod.research"]);
+    }));
+    EXPECT_THAT(error.message, HasSubstr("has a resource `" + name + "`, which is no address"));
+  }
+}
+
 // Files of every version that was ever released stay in tests/golden/state, and are read for ever.
 std::string Stored(const std::string& name) {
   std::ifstream file(podctl::testing::SourceFolder() + "/tests/golden/state/" + name);

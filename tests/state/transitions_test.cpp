@@ -235,6 +235,9 @@ State With(const Record& record) {
   state.lineage = "l";
   PodRecord& pod = Pods(state)[Addr("pod.a")];
   static_cast<Record&>(pod) = record;
+  pod.project = "p";
+  pod.zone = "europe-west4-a";
+  if (pod.current.locator.empty()) pod.current.locator = "a";
   pod.applied = Value::EmptyMap();
   pod.observed = Value::EmptyMap();
   if (!record.auxiliary.empty()) {

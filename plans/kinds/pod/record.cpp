@@ -79,6 +79,9 @@ void CheckNames(ObjectReader& in, const PodRecord& pod) {
   const auto check = [&](std::string_view what, const std::string& name,
                          bool (*is_name)(std::string_view)) {
     if (!name.empty() && !is_name(name))
+  // Of one that is not there yet an older podctl may have known less.
+  const bool nameless = pod.project.empty() || pod.zone.empty() || pod.current.locator.empty();
+  if (pod.exists() && nameless) in.Fail("has a node without a name, or without a project or zone");
       in.Fail(fmt::format("has a {} that is none, `{}`", what, name));
   };
   check("project", pod.project, gcp::IsProjectId);

@@ -39,8 +39,9 @@ TEST(MoveAddress, AStepStaysWithItsPod) {
       MoveAddress(state, Addr("bootstrap.research.jupyter"), Addr("bootstrap.research.lab")));
   EXPECT_TRUE(Steps(state).contains(Addr("bootstrap.research.lab")));
   EXPECT_EQ(Steps(state).size(), 1U);
-  for (const char* to : {"bootstrap.other.lab", "bootstrap.research.", "bootstrap.x"}) {
-    EXPECT_EQ(MoveAddress(state, Addr("bootstrap.research.lab"), Addr(to)).error().code,
+  for (const char* to : {"other.lab", "research.", "x"}) {
+    const Address address("bootstrap", to);
+    EXPECT_EQ(MoveAddress(state, Addr("bootstrap.research.lab"), address).error().code,
               ErrorCode::kInvalidArgument)
         << to;
   }
