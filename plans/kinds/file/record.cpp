@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "state/record_codec.h"
@@ -11,6 +13,40 @@ namespace podctl {
 namespace {
 
 constexpr int kMostMode = 0777;
+
+bool IsDigest(std::string_view text) {
+  constexpr std::size_t kDigits = 64;
+  for (const std::string_view head : {"sha256:", "hmac-sha256:"}) {
+    if (text.size() != head.size() + kDigits || !text.starts_with(head)) continue;
+    text.remove_prefix(head.size());
+    return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  }
+  return false;
+}
+
+std::string InNormalForm(const std::string& path) {
+  return std::filesystem::path(path).lexically_normal().string();
+}
+
+// What the spec's reader lets pass (reader.cpp), and what is made of it: a record of another place
+// would have podctl look there, and remove a file.
+std::string_view WhatIsWrongWithPlace(const std::string& path, const std::string& locator) {
+  const std::string whole = "/" + path + "/";
+  const bool is_file = !path.empty() && !path.ends_with('/') && !path.ends_with("/.");
+  const bool is_own = (locator + "/").find("/podctl.state.json") != std::string::npos;
+  if (!is_file || is_own) return "has a `path` at which no file of a spec can be";
+  if (locator == "/" || !locator.starts_with('/') || locator.ends_with('/') ||
+      InNormalForm(locator) != locator) {
+    return "has a `locator` that is no path from the root";
+  }
+  const bool is_absolute = path.starts_with('/');
+  if (!is_absolute && whole.find("/../") != std::string::npos) {
+    return "has a `path` that leads out of its folder";
+  }
+  const bool fits =
+      is_absolute ? locator == InNormalForm(path) : locator.ends_with("/" + InNormalForm(path));
+  return fits ? "" : "has a `locator` and a `path` that are not of one place";
+}
 
 class FileCodec final : public RecordCodecOf<FileRecord> {
  public:
@@ -84,6 +120,15 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
       file->old_mode = static_cast<int>(in.Number("old_mode", 0, kMostMode));
     }
     file->path = in.Text("path");
+    if (!IsDigest(file->digest)) in.Fail("has a `digest` that is none");
+    if (!file->old_digest.empty() && !IsDigest(file->old_digest)) {
+      in.Fail("has an `old_digest` that is none");
+    }
+    const std::string_view wrong = WhatIsWrongWithPlace(file->path, file->current.locator);
+    if (!wrong.empty()) in.Fail(std::string(wrong));
+    if (!file->deposed.empty() || !file->auxiliary.empty()) {
+      in.Fail("has other objects than its one file");
+    }
   }
 
   void Write(const FileRecord& file, ObjectWriter& out) const override {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -279,12 +280,12 @@ TEST_F(FileTest, WhatWasEditedByHandStaysWhenItsEntryGoes) {
 TEST_F(FileTest, OnlyWhatHasItsDigestIsRemoved) {
   Hosts("one\\n");
   desk_.ApplyAll();
-  desk_.files.SetFile("/etc/passwd", "root\n");
+  desk_.files.SetFile("/etc/hosts", "root\n");
   State state = desk_.Stored();
-  EditableRecordsOf<FileRecord>(state)[Addr("file.hosts")].current.locator = "/etc/passwd";
+  EditableRecordsOf<FileRecord>(state)[Addr("file.hosts")].current.locator = "/etc/hosts";
   desk_.files.SetFile("/project/podctl.state.json", StateToJson(state));
   EXPECT_TRUE(desk_.Destroy().ok());
-  EXPECT_EQ(Text("/etc/passwd"), "root\n");
+  EXPECT_EQ(Text("/etc/hosts"), "root\n");
 }
 
 TEST_F(FileTest, AFileThatCannotBeReadConcernsNoOther) {
@@ -438,6 +439,76 @@ TEST_F(FileTest, RefreshOnlyTakesItAsItIs) {
   EXPECT_THAT(desk_.MakePlan().drift, IsEmpty());
   EXPECT_EQ(Text(), "other\n");
   EXPECT_FALSE(IsRemembered("file.gone"));
+}
+
+// ---- What a state says of one: podctl looks there, and removes what it finds as it was written.
+
+std::string WhyRefused(const std::function<void(FileRecord&)>& edit) {
+  FileRecord record;
+  record.path = "out/hosts";
+  record.current = {"/project/out/hosts", "", Present{}};
+  record.digest = DigestOf("x", false, "");
+  record.mode = 0644;
+  edit(record);
+  State state;
+  state.lineage = "l";
+  state.records.emplace(Addr("file.hosts"), record);
+  const auto read = StateFromJson(StateToJson(state), "x", testing::AllKinds().remembered);
+  return read ? "" : read.error().message;
+}
+
+TEST(FileRecordTest, ItsPlaceIsOneThatASpecCanHave) {
+  const auto at = [](const std::string& path, const std::string& locator) {
+    return WhyRefused([&](FileRecord& record) {
+      record.path = path;
+      record.current.locator = locator;
+    });
+  };
+  EXPECT_EQ(at("out/hosts", "/project/out/hosts"), "");
+  EXPECT_EQ(at("./out//hosts", "/project/out/hosts"), "");
+  EXPECT_EQ(at("/etc/../srv/hosts", "/srv/hosts"), "");
+  const std::string head = "file.hosts.payload has a ";
+  for (const auto& [path, locator] : std::vector<std::pair<std::string, std::string>>{
+           {"hosts", "/etc/passwd"},
+           {"hosts", "/project/nohosts"},
+           {"/project/hosts", "/project/other"},
+           {"project/out/hosts/x", "/project/out/hosts"}}) {
+    EXPECT_THAT(at(path, locator),
+                HasSubstr(head + "`locator` and a `path` that are not of one place"))
+        << path;
+  }
+  for (const std::string locator :
+       {"", "/", "hosts", "/project/../etc/hosts", "/project//hosts", "/project/hosts/"}) {
+    EXPECT_THAT(at("hosts", locator), HasSubstr(head + "`locator` that is no path from the root"))
+        << locator;
+  }
+  EXPECT_THAT(at("../hosts", "/hosts"), HasSubstr("leads out of its folder"));
+  for (const std::string path : {"", "hosts/", "hosts/."}) {
+    EXPECT_THAT(at(path, "/project/hosts"), HasSubstr("at which no file of a spec can be")) << path;
+  }
+  EXPECT_THAT(at("podctl.state.json", "/project/podctl.state.json"),
+              HasSubstr("at which no file of a spec can be"));
+}
+
+TEST(FileRecordTest, ItsDigestsAreDigests) {
+  const std::string keyed = DigestOf("x", true, "key");
+  EXPECT_EQ(WhyRefused([&](FileRecord& record) { record.digest = keyed; }), "");
+  for (const std::string& digest :
+       std::vector<std::string>{"", "sha256:", "sha256:00ff", keyed + "0",
+                                "md5:" + std::string(64, '0'), "sha256:" + std::string(64, 'F')}) {
+    EXPECT_THAT(WhyRefused([&](FileRecord& record) { record.digest = digest; }),
+                HasSubstr("file.hosts.payload has a `digest` that is none"));
+    if (digest.empty()) continue;
+    EXPECT_THAT(WhyRefused([&](FileRecord& record) { record.old_digest = digest; }),
+                HasSubstr("file.hosts.payload has an `old_digest` that is none"));
+  }
+}
+
+TEST(FileRecordTest, ItIsOneFile) {
+  EXPECT_THAT(WhyRefused([](FileRecord& record) {
+                record.deposed.push_back({"/etc/passwd", "", Present{}});
+              }),
+              HasSubstr("has other objects than its one file"));
 }
 
 }  // namespace
