@@ -75,7 +75,20 @@ Value DocumentOf(const Imported& done, const std::string& address) {
   document.Set("differs_in", Value::List(done.differs.begin(), done.differs.end()));
   const auto notes = NotesOn(done);
   document.Set("notes", Value::List(notes.begin(), notes.end()));
+  document.Set("made_with_lineage", done.made_with.empty() ? Value() : Value(done.made_with));
   return document;
+}
+
+// That of another state may plan for the same node.
+void WarnOfOtherState(Reporter& reporter, const Imported& done) {
+  if (done.known || done.made_with.empty()) return;
+  reporter.ShowWarning(
+      fmt::format("podctl made `{}` with another state, which may still manage it", done.name.node),
+      fmt::format("Its label podctl-lineage says {}. As long as two states know one node, each "
+                  "plans for it by a spec of its own: what one has applied the other undoes, and a "
+                  "destroy with either deletes it. Have the other one forget it, with its spec or "
+                  "--state:\n    podctl state rm ADDRESS\nThe label stays as it is.",
+                  VisibleControls(done.made_with)));
 }
 
 // `implied`: no -f was given.
@@ -113,6 +126,7 @@ int RunImport(Wiring& wiring, const ImportOptions& options) {
   }
   const Imported& done = std::get<Imported>(made);
   ShowStoreWarnings(reporter, done.warnings);
+  WarnOfOtherState(reporter, done);
   reporter.Document([&] { return DocumentOf(done, options.address); },
                     [&](Streams& streams) {
                       ShowAsText(streams, done, options.address, wiring.options().files.empty());

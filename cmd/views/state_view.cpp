@@ -266,7 +266,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
     const std::string& pod = address.name;
     StatusRow row{pod, "GONE", "-", "-", record.zone, "-", {}};
     const PodSurvey& survey = PodsIn(observation);
-    const Value* node = survey.Find(NameOf(record));
+    const Value* node = NodeOf(survey, settled, address, record);
     const Outlook outlook = BackingOf(record).Judge(record, node, survey);
     if (!outlook.word.empty()) {
       row.state = outlook.word;

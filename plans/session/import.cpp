@@ -8,6 +8,7 @@
 
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/import.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/reader/pod_reader.h"
 #include "plans/kinds/pod/record.h"
@@ -82,6 +83,7 @@ class Importer {
                       WriteDraft() && WriteFile() && Take();
     if (!done) return std::move(none_);
     const Address runtime = StepAddress(address_.name, kRuntimeStepName);
+    std::string made_with = MadeWith();
     return Imported{address_,
                     name_,
                     std::move(node_),
@@ -94,10 +96,16 @@ class Importer {
                     *std::move(pod_),
                     Steps(edit_->state()).contains(runtime),
                     known_,
+                    std::move(made_with),
                     edit_->TakeWarnings()};
   }
 
  private:
+  std::string MadeWith() const {
+    const std::string& lineage = LineageOf(node_);
+    return lineage == edit_->state().lineage ? "" : lineage;
+  }
+
   bool Fail(const Error& error, const std::string& summary = {}) {
     none_.error = error;
     none_.summary = summary;
@@ -326,6 +334,15 @@ class Importer {
           is_deposed ? "it was replaced, and the next apply deletes it"
                      : fmt::format("`podctl state mv {} {}` renames it", ShellQuote(address.Text()),
                                    ShellQuote(wishes_.address))));
+    }
+    // The node to come bears that label, too, and by it alone could not be told from another's.
+    if (waits_ && !MadeWith().empty()) {
+      return Fail(MakeError(
+          ErrorCode::kFailedPrecondition,
+          fmt::format("the queued resource `{}` cannot be imported while it waits: podctl asked "
+                      "for it with another state, of lineage {}",
+                      queued_->id, MadeWith()),
+          "import it once its node is there"));
     }
     const std::string why = WhyNotNow(node_);
     if (why.empty()) return true;

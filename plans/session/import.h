@@ -39,8 +39,10 @@ struct Imported {
   std::string target;                  // the file that it was written to; empty: none
   std::vector<std::string> differs;    // what the spec wants otherwise
   PodSpec pod;
-  bool restarts_runtime = false;      // the state has a step for it
-  bool known = false;                 // the state had it: only its spec was wanted
+  bool restarts_runtime = false;  // the state has a step for it
+  bool known = false;             // the state had it: only its spec was wanted
+  // By its label podctl made it with the state of this lineage, another than that which has it now.
+  std::string made_with;
   std::vector<std::string> warnings;  // of the store
 };
 

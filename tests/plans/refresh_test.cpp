@@ -9,6 +9,7 @@
 #include "plans/engine/graph.h"
 #include "plans/engine/observe.h"
 #include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
@@ -251,6 +252,87 @@ TEST_F(RefreshTest, APendingPatchIsOverWhenItsOperationIs) {
   const auto over = Observe({Spec{}, state}, AllKinds().all, slow, 1, {});
   EXPECT_FALSE(
       Pods(Settle(state, *over, AllKinds().all, &notes_)).at(Addr("pod.a")).pending().has_value());
+}
+
+// ---- A node that podctl made from another state, under the name that the record has.
+
+class OtherStateTest : public RefreshTest {
+ protected:
+  OtherStateTest() {
+    cloud_.PutNode(Desk::Name("a"), WithLineage(Node(), "theirs"));
+    state_.lineage = "ours";
+  }
+  PodRecord* Settled(PodRecord record) {
+    Pods(state_)[Addr("pod.a")] = std::move(record);
+    const auto observation = Observe({Spec{}, state_}, AllKinds().all, cloud_, 10, {});
+    state_ = Settle(state_, *observation, AllKinds().all, &notes_);
+    return Pods(state_).contains(Addr("pod.a")) ? &Pods(state_).at(Addr("pod.a")) : nullptr;
+  }
+  std::string Uid() { return NodeUid(*cloud_.Node(Desk::Name("a"))); }
+
+  State state_;
+};
+
+constexpr const char* kMadeByOthers =
+    "was made with another state, of lineage theirs, and is left alone";
+
+TEST_F(OtherStateTest, ACreateWhoseAnswerWasLostDoesNotTakeItUp) {
+  PodRecord record = Record("a", false);
+  record.current.life = Creating{Begun()};
+  EXPECT_EQ(Settled(record), nullptr);
+  EXPECT_THAT(notes_, ElementsAre(std::string("pod.a: a creation begun by an earlier run left no "
+                                              "node; what has its name ") +
+                                  kMadeByOthers));
+  // By its label the node is this state's, or nobody says whose it is.
+  for (const Value& node : {WithLineage(Node(), "ours"), Node()}) {
+    cloud_.RemoveNode(Desk::Name("a"));
+    cloud_.PutNode(Desk::Name("a"), node);
+    ASSERT_NE(Settled(record), nullptr);
+    EXPECT_TRUE(Settled(record)->exists());
+  }
+}
+
+// The operation that is found for it is the other state's.
+TEST_F(OtherStateTest, NorWhileItsOperationIsNotKnown) {
+  FakeProvider slow(FakeProvider::Options{.looks = 9});
+  ASSERT_TRUE(slow.CreateNode(Desk::Name("a"), WithLineage(Node("CREATING"), "theirs"), "", {}));
+  PodRecord record = Record("a", false);
+  record.current.life = Creating{Begun()};
+  Pods(state_)[Addr("pod.a")] = record;
+  const auto observation = Observe({Spec{}, state_}, AllKinds().all, slow, 10, {});
+  EXPECT_THAT(Pods(Settle(state_, *observation, AllKinds().all, &notes_)), IsEmpty());
+}
+
+TEST_F(OtherStateTest, ANodeOfAnotherUidIsNotTheRecords) {
+  PodRecord record = Record("a");
+  for (const std::string uid : {"4711", ""}) {
+    record.current.uid = uid;
+    notes_.clear();
+    const PodRecord* settled = Settled(record);
+    ASSERT_NE(settled, nullptr) << "the plan says that it is gone";
+    EXPECT_EQ(settled->uid(), uid);
+    EXPECT_TRUE(settled->observed.is_null());
+    EXPECT_THAT(notes_, ElementsAre(std::string("pod.a: its node is gone; what has its name now ") +
+                                    kMadeByOthers));
+  }
+}
+
+// As after an import, which leaves the label as it is.
+TEST_F(OtherStateTest, ANodeOfTheKnownUidIsTheRecordsWhateverItsLabelSays) {
+  PodRecord record = Record("a");
+  record.current.uid = Uid();
+  EXPECT_FALSE(Settled(record)->observed.is_null());
+  EXPECT_THAT(notes_, IsEmpty());
+}
+
+TEST_F(OtherStateTest, ADeletionIsCompleteAndADeposedNodeIsGone) {
+  PodRecord record = Record("a");
+  record.current.life = Deleting{Begun()};
+  EXPECT_EQ(Settled(record), nullptr);
+  record = Record("b");
+  record.deposed = {{"a", "", Present{}}};
+  cloud_.PutNode(Desk::Name("b"), Node());
+  EXPECT_THAT(Settled(record)->deposed, IsEmpty());
 }
 
 TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {

@@ -40,7 +40,8 @@ class FakeQueue final : public QueuedResources {
   int deletes_to_drop = 0;  // that many are accepted and forgotten
   // As somebody else, or the service: the state, with `why` for FAILED.
   void Put(const QueuedName& name, const std::string& state, const std::string& why = {});
-  std::string StateOf(const QueuedName& name) const;  // "" when there is none
+  void Lose(const QueuedName& name) { items_.erase(name.Resource()); }  // its nodes stay
+  std::string StateOf(const QueuedName& name) const;                    // "" when there is none
   std::size_t Count() const { return items_.size(); }
 
  private:

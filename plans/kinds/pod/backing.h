@@ -83,9 +83,12 @@ class Backing {
                                              BackedPods pods) const = 0;
   // Puts into `seen` what the record says, for when nobody looks.
   virtual void Remember(const PodRecord& record, PodSurvey* seen) const = 0;
-  // Brings `record` up to what was seen of it besides its node. True: something stands, so that a
-  // node that is not there may still come.
-  virtual bool Settle(const PodSurvey& /*survey*/, PodRecord* /*record*/) const { return false; }
+  // Brings `record` up to what was seen of it besides its `node` (nullptr: it is not there). True:
+  // something stands, so that a node that is not there may still come.
+  virtual bool Settle(const PodSurvey& /*survey*/, const Value* /*node*/,
+                      PodRecord* /*record*/) const {
+    return false;
+  }
 
   // ---- Record.
   // What is remembered from the moment when it is asked for. Returns what the node comes through

@@ -191,6 +191,7 @@ class CreateTask final : public Task {
       return Failed(MakeError(code, "the creation ended, but the node is not there",
                               "Somebody may have deleted it; `podctl apply` makes it anew."));
     }
+    if (IsAnothers(*node)) return LeaveAlone(*node);
     const std::string state = NodeState(*node);
     if (state == "READY") return Take(*node);
     const bool comes = kind_ == CreateKind::kAwait;
@@ -204,6 +205,25 @@ class CreateTask final : public Task {
     return Failed(MakeError(ErrorCode::kFailedPrecondition,
                             fmt::format("the new node is {} instead of READY", state),
                             "Run `podctl plan` to see what is to be done about it."));
+  }
+
+  bool IsAnothers(const Value& node) const {
+    const PodRecord* record = PodJournal(context_).Find(address_);
+    const State& state = context_.journal.state();
+    return record != nullptr && !WhoseNode(node, state, address_, name_, record->current).empty();
+  }
+
+  // Somebody was faster, and the answer that said so was lost.
+  Need LeaveAlone(const Value& node) {
+    if (kind_ == CreateKind::kAwait) {
+      PodJournal(context_).RequestOver(address_);  // what was to make it is still there
+    } else {
+      PodJournal(context_).Withdraw(address_);
+    }
+    return Failed(
+        MakeError(ErrorCode::kAlreadyExists,
+                  fmt::format("a node named `{}` already exists in {}", name_.node, name_.zone),
+                  TakenHint(pod_, address_, &node, context_.journal.state(), {})));
   }
 
   // The intent stays in the state, and the next run meets it.
@@ -322,6 +342,10 @@ class CreateTask final : public Task {
       return OperationFailed();
     }
     if (!node) return OperationFailed();  // the intent stays: the next run looks
+    if (IsAnothers(*node)) {
+      PodJournal(context_).Withdraw(address_);
+      return OperationFailed();
+    }
     if (NodeState(*node) == "READY") return Take(*node);
     PodJournal(context_).NodeFound(address_, *node);
     context_.note(address_, "the creation failed and left a half-made node, which is deleted");

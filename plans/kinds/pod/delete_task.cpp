@@ -13,7 +13,8 @@ namespace podctl {
 namespace {
 
 // Deletes the node of an address and makes sure of it: a delete that is sent while another
-// operation settles may be dropped silently, so the node is read again until it is gone.
+// operation settles may be dropped silently, so the node is read again until it is gone. One that
+// nobody has seen is read first: what has its name by now may be another state's.
 class DeleteTask final : public Task {
  public:
   DeleteTask(const Address& address, bool forget, TaskContext& context)
@@ -30,12 +31,14 @@ class DeleteTask final : public Task {
     version_ = record->api_version;
     wait_.Speak(version_);
     std::optional<PendingAction> pending = record->pending();
+    uid_ = record->uid();
     if (!deposed_.empty()) {
       const auto node = std::find_if(record->deposed.begin(), record->deposed.end(),
                                      [&](const Object& each) { return each.locator == deposed_; });
       if (node == record->deposed.end()) return Done();
       name_.node = deposed_;
       pending = node->pending();
+      uid_ = node->uid;
     }
     if (forget_) return Gone();
     if (pending && !pending->operation.empty()) {
@@ -47,7 +50,7 @@ class DeleteTask final : public Task {
     // Begun by an earlier run that did not learn whether it arrived: the node tells.
     const bool begun = pending && pending->kind == PendingAction::Kind::kDelete;
     if (begun) request_id_ = pending->request_id;
-    return begun ? Verify() : Send();
+    return begun || uid_.empty() ? Verify() : Send();
   }
 
   Need OnReply(Reply reply) override {
@@ -55,7 +58,8 @@ class DeleteTask final : public Task {
       case Phase::kEarlier: {
         Need need = wait_.Take(std::move(reply));
         if (!OperationWait::Over(need)) return need;
-        return earlier_delete_ && wait_.operation().error.empty() ? Verify() : Send();
+        const bool done = earlier_delete_ && wait_.operation().error.empty();
+        return done || uid_.empty() ? Verify() : Send();
       }
       case Phase::kSend:
         return OnSent(std::get<Result<Operation>>(reply));
@@ -144,8 +148,22 @@ class DeleteTask final : public Task {
     if (!node) {
       return node.error().code == ErrorCode::kNotFound ? Gone() : Failed(node.error());
     }
+    if (const std::string whose = Whose(*node); !whose.empty()) {
+      context_.note(address_, fmt::format("the node {} {}, and is left alone", name_.node, whose));
+      return Gone();
+    }
     if (NodeState(*node) == "DELETING" && ++reads_ < kMaxReads) return Sleep(pace_.Next());
     return Send();
+  }
+
+  std::string Whose(const Value& node) const {
+    const PodRecord* record = PodJournal(context_).Find(address_);
+    if (record == nullptr) return {};
+    const auto deposed = std::find_if(record->deposed.begin(), record->deposed.end(),
+                                      [&](const Object& each) { return each.locator == deposed_; });
+    const bool is_deposed = !deposed_.empty() && deposed != record->deposed.end();
+    return WhoseNode(node, context_.journal.state(), address_, name_,
+                     is_deposed ? *deposed : record->current);
   }
 
   Need Gone() {
@@ -160,6 +178,7 @@ class DeleteTask final : public Task {
   OperationWait wait_;
   PollPace pace_{context_.random};
   NodeName name_;
+  std::string uid_;  // empty: nobody has seen it
   ApiVersion version_ = ApiVersion::kV2;
   std::string request_id_;  // of v2alpha1: the one to send, or empty for a new one
   Phase phase_ = Phase::kSend;

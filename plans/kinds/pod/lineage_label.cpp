@@ -2,7 +2,20 @@
 
 #include <utility>
 
+#include "providers/node.h"
+
 namespace podctl {
+namespace {
+
+// Takes the uid of the next slice off the front.
+std::string_view NextUid(std::string_view* uids) {
+  const auto end = uids->find('+');
+  const std::string_view uid = uids->substr(0, end);
+  uids->remove_prefix(end == std::string_view::npos ? uids->size() : end + 1);
+  return uid;
+}
+
+}  // namespace
 
 Value WithLineage(Value node, const std::string& lineage) {
   Value labels = node["labels"].is_map() ? node["labels"] : Value::EmptyMap();
@@ -26,6 +39,19 @@ Value WithoutLineage(Value node) {
 
 const std::string& LineageOf(const Value& node) {
   return node["labels"][kLineageLabel].AsString();
+}
+
+bool IsOfAnotherState(const Value& node, const std::string& uid, const std::string& lineage) {
+  const std::string& made_from = LineageOf(node);
+  return !made_from.empty() && made_from != lineage && !IsSameUid(uid, NodeUid(node));
+}
+
+bool IsSameUid(std::string_view known, std::string_view seen) {
+  while (!known.empty() && !seen.empty()) {
+    const std::string_view one = NextUid(&known);
+    if (one == NextUid(&seen) && !one.empty()) return true;
+  }
+  return false;
 }
 
 }  // namespace podctl

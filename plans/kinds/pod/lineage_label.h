@@ -22,4 +22,13 @@ Value WithoutLineage(Value node);
 // What the label of `node` says; empty: it has none.
 const std::string& LineageOf(const Value& node);
 
+// Whether `node`, found under the name of one that the state of `lineage` knows by `uid` (empty: it
+// has never heard it), is another one, which podctl made from another state. A node of the known
+// uid is the known one, whatever its label says: one that was imported keeps the label it had.
+bool IsOfAnotherState(const Value& node, const std::string& uid, const std::string& lineage);
+
+// Of nodes with their uids; of a multislice ("1+2") one slice is enough, since others may be
+// missing.
+bool IsSameUid(std::string_view known, std::string_view seen);
+
 }  // namespace podctl

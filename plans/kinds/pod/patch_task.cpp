@@ -5,12 +5,14 @@
 
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/journal.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/lost_update.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/tasks.h"
+#include "plans/kinds/pod/unknown_fate.h"
 
 namespace podctl {
 namespace {
@@ -137,6 +139,10 @@ class PatchTask final : public Task {
 
   Need OnRead(const Result<Value>& node) {
     if (!node) return Failed(node.error());
+    if (IsOfAnotherState(*node, before_.uid(), context_.journal.state().lineage)) {
+      PodJournal(context_).Withdraw(address_);
+      return Failed(NotOurs(name_));
+    }
     const bool restores = guard_.HasRepairs(*node);
     if (!restores && Holds(*node))
       return Written(*node);  // an earlier run, or somebody, was faster

@@ -14,6 +14,7 @@
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/drift.h"
 #include "plans/kinds/pod/kind.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_ids.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/power.h"
@@ -124,13 +125,20 @@ class PodPlan final : public KindPlan {
 
   void PlanKnown(const PodSpec& pod, const PodRecord& record, Change* change) {
     const bool ours = record.exists() || record.pending().has_value();
-    const Value* node = ours ? survey_.Find(NameOf(record)) : nullptr;
+    const Value* node = ours ? NodeOf(survey_, it_.state, change->address, record) : nullptr;
     NoteDrift(pod, record, node);
     const bool told =
         PlanBacked(pod, record, BackingOf(record).Judge(record, node, survey_), change);
+    if (told && node == nullptr && IsAnotherStates(pod, record)) RefuseTaken(pod, change->address);
     if (!told && node == nullptr) PlanWithoutNode(pod, record, change);
     if (!told && node != nullptr) PlanWithNode(pod, record, *node, change);
     GoOnRecovering(record, change);
+  }
+
+  // What its queued resource is to make would find its name taken.
+  bool IsAnotherStates(const PodSpec& pod, const PodRecord& record) const {
+    const Value* node = survey_.Find(NameOf(pod));
+    return node != nullptr && IsOfAnotherState(*node, record.uid(), it_.state.lineage);
   }
 
   void PlanWithoutNode(const PodSpec& pod, const PodRecord& record, Change* change) {
@@ -335,7 +343,8 @@ class PodPlan final : public KindPlan {
     const NodeName node = NameOf(record);
     change->payload = Pack({.wanted = {}, .node = node});
     const bool coming = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
-    const Value* seen = record.exists() || coming ? survey_.Find(node) : nullptr;
+    const Value* seen =
+        record.exists() || coming ? NodeOf(survey_, it_.state, change->address, record) : nullptr;
     const bool there = seen != nullptr || BackingOf(record).Judge(record, seen, survey_).stands;
     change->verb = there || coming ? Verb::kDelete : Verb::kForget;
     change->attributes = DeleteAttributes(record);
@@ -361,7 +370,9 @@ class PodPlan final : public KindPlan {
   void PlanRefresh(const Declared* declared, const PodRecord& record) {
     PodSpec pod = declared == nullptr ? PodSpec{} : WantedPod(*declared);
     SettleNode(&record, &pod);
-    if (record.exists()) NoteDrift(pod, record, survey_.Find(NameOf(record)));
+    if (record.exists()) {
+      NoteDrift(pod, record, NodeOf(survey_, it_.state, verdict_.change.address, record));
+    }
     verdict_.planned = declared != nullptr;
     verdict_.change.payload = Pack({.wanted = std::move(pod), .node = NameOf(record)});
   }

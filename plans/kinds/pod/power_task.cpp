@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "plans/kinds/pod/journal.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/tasks.h"
+#include "plans/kinds/pod/unknown_fate.h"
 
 namespace podctl {
 namespace {
@@ -73,6 +75,11 @@ class PowerTask final : public Task {
       const ErrorCode code = node.error().code;
       const bool passes = code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost;
       return passes ? Pause() : Failed(node.error());
+    }
+    const PodRecord* record = PodJournal(context_).Find(address_);
+    if (record != nullptr &&
+        IsOfAnotherState(*node, record->uid(), context_.journal.state().lineage)) {
+      return GiveUp(NotOurs(name_));
     }
     const std::string state = NodeState(*node);
     if (state == Goal()) return Reached(*node);

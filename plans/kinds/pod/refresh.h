@@ -59,6 +59,16 @@ void ForgetDeposed(const Address& address, const std::string& node_id, State* st
 // Nothing is to be remembered of the spec's node id where it is the node's own again.
 void SettleWantedId(PodRecord* record);
 
+// The node of a record as it was seen; nullptr: it is not there, or what has its name is not the
+// record's (WhoseNode). Of a record that neither has nor awaits a node nobody should ask.
+const Value* NodeOf(const PodSurvey& survey, const State& state, const Address& address,
+                    const PodRecord& record);
+// Of a node that has the `name` of an object of the record at `address` and is not that object,
+// whose it is, in words that go on after "what has its name now": podctl made it from another
+// state. Empty: it is the object, as far as can be told.
+std::string WhoseNode(const Value& node, const State& state, const Address& address,
+                      const NodeName& name, const Object& object);
+
 // The create of that node that was begun at `begun_at` (RFC 3339; empty: at any time) or later, for
 // who did not hear its answer; nullptr when there is none among `operations`, into which the
 // pointer points.

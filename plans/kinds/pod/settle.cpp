@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include "plans/kinds/pod/backing.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
+#include "providers/base/text.h"
 #include "providers/slices.h"
 #include "state/transitions.h"
 
@@ -49,8 +51,8 @@ class Settlement {
     for (const Address& address : addresses) {
       PodRecord& record = Pods(state_).at(address);
       SettleDeposed(address, record);
-      const Value* node = observation_.Find(NameOf(record));
-      const bool may_come = BackingOf(record).Settle(observation_, &record);
+      const Value* node = NodeOf(observation_, state_, address, record);
+      const bool may_come = BackingOf(record).Settle(observation_, node, &record);
       if (node != nullptr) {
         SettleThere(address, *node, record);
       } else if (!may_come) {
@@ -91,8 +93,15 @@ class Settlement {
 
   void SettleGone(const Address& address, PodRecord& record) {
     auto pending = record.pending();
+    const Value* other = observation_.Find(NameOf(record));
+    const std::string whose =
+        other == nullptr ? "" : WhoseNode(*other, state_, address, NameOf(record), record.current);
     if (!pending) {
       record.observed = Value();  // vanished: the planner says so
+      if (record.exists() && !whose.empty()) {
+        Note(address,
+             fmt::format("its node is gone; what has its name now {}, and is left alone", whose));
+      }
       return;
     }
     switch (pending->kind) {
@@ -106,7 +115,9 @@ class Settlement {
       case PendingAction::Kind::kCreate:
         break;
     }
-    if (pending->operation.empty()) {
+    // Where another state's node has the name, it was refused, whatever became of the answer.
+    const bool refused = other != nullptr && IsOfAnotherState(*other, record.uid(), state_.lineage);
+    if (pending->operation.empty() && !refused) {
       const auto begun = observation_.begun.find(NameOf(record));
       // It may have been sent a moment before the run ended, and not be seen anywhere yet.
       if (begun == observation_.begun.end()) return;
@@ -114,7 +125,14 @@ class Settlement {
       pending = record.pending();
     }
     if (observation_.IsRunning(*pending)) return;
-    Note(address, "a creation begun by an earlier run left no node");
+    if (refused) {
+      Note(address,
+           fmt::format("a creation begun by an earlier run left no node; what has its name "
+                       "{}, and is left alone",
+                       whose));
+    } else {
+      Note(address, "a creation begun by an earlier run left no node");
+    }
     if (!Reinstate(&record)) return ForgetOrKeep(record);
     SettleWantedId(&record);
     const Value* old = observation_.Find(NameOf(record));
@@ -135,7 +153,8 @@ class Settlement {
       const auto pending = deposed.pending();
       if (node == nullptr) {
         Lose(deposed.locator, &record);
-      } else if (!deposed.uid.empty() && deposed.uid != NodeUid(*node)) {
+      } else if ((!deposed.uid.empty() && deposed.uid != NodeUid(*node)) ||
+                 !WhoseNode(*node, state_, address, NameOf(record, deposed), deposed).empty()) {
         Note(address, fmt::format("the deposed node {} is gone; what has its name now is somebody "
                                   "else's, and is left alone",
                                   deposed.locator));
@@ -152,6 +171,25 @@ class Settlement {
 };
 
 }  // namespace
+
+std::string WhoseNode(const Value& node, const State& state, const Address& /*address*/,
+                      const NodeName& /*name*/, const Object& object) {
+  const std::string uid = NodeUid(node);
+  if (object.exists() && object.uid == uid && !uid.empty()) return {};
+  if (IsOfAnotherState(node, object.uid, state.lineage)) {
+    return fmt::format("was made with another state, of lineage {}",
+                       VisibleControls(LineageOf(node)));
+  }
+  return {};
+}
+
+const Value* NodeOf(const PodSurvey& survey, const State& state, const Address& address,
+                    const PodRecord& record) {
+  const Value* node = survey.Find(NameOf(record));
+  const bool own =
+      node != nullptr && WhoseNode(*node, state, address, NameOf(record), record.current).empty();
+  return own ? node : nullptr;
+}
 
 void TakeObserved(const Value& node, PodRecord* record) {
   const std::string uid = NodeUid(node);

@@ -21,6 +21,16 @@ std::string WhatIsThere(const State& state) {
                      Plural(Pods(state).size(), "pod"));
 }
 
+// A pod that the state has already cannot be imported: its record goes first, with what it has
+// besides a node.
+std::string WayToImport(const Address& address, const State& state) {
+  const PodRecord* record = Pods(state).Get(address);
+  if (record == nullptr) return {};
+  const std::string quoted = ShellQuote(address.Text());
+  return record->auxiliary.empty() ? fmt::format("podctl state rm {}, then ", quoted)
+                                   : fmt::format("podctl destroy --target {}, then ", quoted);
+}
+
 // Labels are anybody's to write, so what they say is no more than a hint.
 std::string Origin(const Taken& taken, const State& state) {
   if (taken.made_from.empty()) {
@@ -75,10 +85,10 @@ std::string TakenHint(const Taken& taken, const PodSpec& pod, const Address& add
       "{}\n"
       "1. The state that knows it may be elsewhere: with who made it, in another folder, on a "
       "runner that is gone.{} `--state` names another.\n"
-      "2. To take {} over: podctl import {} {}{}\n"
+      "2. To take {} over: {}podctl import {} {}{}\n"
       "3. To make another one: give this pod a `{}` of its own.",
-      Origin(taken, state), looked, taken.both, ShellQuote(address.Text()), ShellQuote(name),
-      place.flags, taken.key);
+      Origin(taken, state), looked, taken.both, WayToImport(address, state),
+      ShellQuote(address.Text()), ShellQuote(name), place.flags, taken.key);
 }
 
 std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
@@ -86,6 +96,13 @@ std::string TakenHint(const PodSpec& pod, const Address& address, const Value* n
   const std::string made_from = node == nullptr ? "" : LineageOf(*node);
   return TakenHint({"node", "the node", "nodeId", pod.node_id, made_from}, pod, address, state,
                    place);
+}
+
+Error NotOurs(const NodeName& name) {
+  return MakeError(
+      ErrorCode::kAborted,
+      fmt::format("the node {} was deleted meanwhile, and made anew with another state", name.node),
+      "It is left alone. `podctl plan` says what to do.");
 }
 
 bool IsGoing(const Value* node) {

@@ -7,6 +7,8 @@
 
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/spec.h"
+#include "providers/base/error.h"
+#include "providers/provider.h"
 #include "state/state.h"
 #include "state/store.h"
 
@@ -35,6 +37,8 @@ std::string TakenHint(const Taken& taken, const PodSpec& pod, const Address& add
 // Of a node of the pod's name. `node`: as it is there; nullptr: nobody has looked.
 std::string TakenHint(const PodSpec& pod, const Address& address, const Value* node,
                       const State& state, const StatePlace& place);
+// Of a node that was the pod's when the plan was made, and another state's when it was acted on.
+Error NotOurs(const NodeName& name);
 bool IsGoing(const Value* node);  // nullptr: there is none
 // Of one that somebody is deleting: there is nothing to take over. `key` of the spec names another.
 std::string GoingHint(std::string_view key);

@@ -109,6 +109,142 @@ TEST_F(CreateTest, SomebodyElsesNodeIsAnErrorAndLeftAlone) {
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
 }
 
+// Another state was faster, and the answer that would have said so was lost: what is found then is
+// theirs.
+TEST_F(CreateTest, AnotherStatesNodeIsNotTakenForTheOneWhoseAnswerWasLost) {
+  desk_.cloud.Before("create", [](FakeProvider& cloud) {
+    cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+    cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "the connection broke"));
+  });
+  const Error error = OnlyFailure(desk_.Apply());
+  EXPECT_EQ(error.code, ErrorCode::kAlreadyExists);
+  EXPECT_EQ(error.message, "a node named `a` already exists in europe-west4-a");
+  EXPECT_THAT(error.hint, HasSubstr("with another state, of lineage theirs, and leaves it alone"));
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+}
+
+// Killed before it heard; and what the next run finds under the name is another state's.
+TEST_F(CreateTest, NorByTheNextRun) {
+  desk_.cloud.Before("create", [&](FakeProvider& cloud) {
+    desk_.files.StopAfter(0);
+    cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "killed before it was sent"));
+  });
+  static_cast<void>(desk_.Apply());
+  desk_.files.Restart();
+  desk_.cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_TRUE(refused.has_errors());
+  EXPECT_EQ(refused.items().front().summary, "a node named `a` already exists in europe-west4-a");
+  EXPECT_THAT(refused.items().front().detail, HasSubstr("of lineage theirs, and leaves it alone"));
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+}
+
+// A node that nobody has seen is looked at before it is deleted.
+TEST_F(CreateTest, NorDeletedByOneThatSawNothing) {
+  desk_.cloud.Before("create", [&](FakeProvider& cloud) {
+    desk_.files.StopAfter(0);
+    cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "killed before it was sent"));
+  });
+  static_cast<void>(desk_.Apply());
+  desk_.files.Restart();
+  // It comes between the plan and the deletion.
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line != "start pod.a") return;
+    desk_.cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  };
+  EXPECT_TRUE(desk_.Destroy().ok());
+  desk_.events.At(
+      "note pod.a: the node a was made with another state, of lineage theirs, and is "
+      "left alone");
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+}
+
+class TakenAwayTest : public CreateTest {
+ protected:
+  // Deleted, and made anew with another state.
+  void TakeAway() {
+    desk_.cloud.RemoveNode(Desk::Name("a"));
+    desk_.cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  }
+};
+
+TEST_F(TakenAwayTest, ThePlanSaysWhoseItIsAndNothingTouchesIt) {
+  desk_.ApplyAll();
+  TakeAway();
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_TRUE(refused.has_errors());
+  EXPECT_EQ(refused.items().front().summary, "a node named `a` already exists in europe-west4-a");
+  EXPECT_THAT(refused.items().front().detail,
+              HasSubstr("2. To take the node over: podctl state rm pod.a, then podctl import pod.a "
+                        "p/europe-west4-a/a\n"));
+  desk_.Pods(Desk::Pod("a", "    labels: {team: x}\n    nodeId: a2\n"));
+  desk_.ApplyAll();
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create a2", "delete a2"));
+}
+
+TEST_F(TakenAwayTest, ADestroyOnlyForgetsIt) {
+  desk_.ApplyAll();
+  TakeAway();
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+}
+
+TEST_F(TakenAwayTest, RefreshOnlySaysThatItIsGone) {
+  desk_.ApplyAll();
+  TakeAway();
+  desk_.plan_options.mode = PlanMode::kRefreshOnly;
+  const Plan plan = desk_.MakePlan();
+  ASSERT_EQ(plan.drift.size(), 1U);
+  EXPECT_EQ(plan.drift[0].kind, Drift::Kind::kVanished);
+}
+
+TEST_F(TakenAwayTest, AReplacementThatIsMadeFirstTakesNoOtherStatesNode) {
+  const auto first = [](const std::string& cidr) {
+    return Desk::Pod("a",
+                     "    cidrBlock: " + cidr + "\n    lifecycle: {createBeforeDestroy: true}\n");
+  };
+  desk_.Pods(first("10.1.0.0/29"));
+  desk_.ApplyAll();
+  const PodRecord before = Pods(desk_.Stored()).at(Addr("pod.a"));
+  desk_.cloud.Before("create", [](FakeProvider& cloud) {
+    cloud.PutNode(Desk::Name("a-2"), WithLineage(Value::EmptyMap(), "theirs"));
+    cloud.FailNext("create", MakeError(ErrorCode::kReplyLost, "the connection broke"));
+  });
+  desk_.Pods(first("10.2.0.0/29"));
+  EXPECT_EQ(OnlyFailure(desk_.Apply()).code, ErrorCode::kAlreadyExists);
+  EXPECT_EQ(Pods(desk_.Stored()).at(Addr("pod.a")).current, before.current);
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "create a-2"));
+}
+
+TEST_F(TakenAwayTest, WhatWasPreemptedIsNotMadeAnewInItsPlace) {
+  desk_.Pods(Desk::Pod("a", "    schedulingConfig: {spot: true}\n    onPreemption: recreate\n"));
+  desk_.ApplyAll();
+  TakeAway();
+  EXPECT_TRUE(desk_.TryPlan().has_errors());
+  desk_.Edit("a", [](Value& node) { node.Set("state", "PREEMPTED"); });
+  EXPECT_TRUE(desk_.TryPlan().has_errors());
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+}
+
+// Between the plan and the act.
+TEST_F(TakenAwayTest, AnUpdateOfWhatIsAnotherStatesByThenFails) {
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("a", "    labels: {team: x}\n"));
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line == "start pod.a") TakeAway();
+  };
+  EXPECT_THAT(OnlyFailure(desk_.Apply()).message,
+              HasSubstr("was deleted meanwhile, and made anew with another state"));
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+}
+
 // Found by it is what no state knows; nobody's plan speaks of it.
 TEST_F(CreateTest, ANodeIsLabelledWithTheLineageOfItsState) {
   const auto label = [&] { return LineageOf(desk_.Node("a")); };

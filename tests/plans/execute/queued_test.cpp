@@ -232,6 +232,24 @@ TEST_F(QueuedTest, ItsNodeIsLabelledWithTheLineageOfTheState) {
   EXPECT_NE(desk_.Stored().lineage, "");
 }
 
+// The record has asked, and has seen neither; what has the node's name came from elsewhere.
+TEST_F(QueuedTest, AnotherStatesNodeIsNeitherWaitedForNorDeleted) {
+  desk_.cloud.queue.capacity = false;
+  desk_.options.wait_for_capacity = false;
+  desk_.Apply();
+  desk_.cloud.queue.Lose(kQueued);
+  desk_.cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_TRUE(refused.has_errors());
+  EXPECT_THAT(refused.items().front().detail, HasSubstr("with another state, of lineage theirs"));
+  const auto before = desk_.clock.Steady();
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_LT(desk_.clock.Steady() - before, minutes(1));
+  EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+}
+
 TEST_F(QueuedTest, SomebodyElsesRequestIsLeftAlone) {
   desk_.cloud.queue.Put(kQueued, "WAITING_FOR_RESOURCES");
   const Diagnostics refused = desk_.TryPlan();

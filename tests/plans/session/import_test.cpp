@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "tests/plans/session/session_desk.h"
 
 namespace podctl {
@@ -45,6 +46,22 @@ class ImportSession : public ::testing::Test, protected SessionDesk {
     }
     ADD_FAILURE() << "it was imported";
     return {};
+  }
+
+  // Somebody asks for the node `late` through the queued resource `q`, which waits.
+  void Ask(const std::string& lineage) {
+    cloud.queue.capacity = false;
+    Value node = Value::EmptyMap();
+    node.Set("acceleratorType", "v3-32");
+    node.Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
+    if (!lineage.empty()) node = WithLineage(std::move(node), lineage);
+    Value spec = Value::EmptyMap();
+    spec.Set("nodeId", "late");
+    spec.Set("parent", "projects/p/locations/europe-west4-a");
+    spec.Set("node", node);
+    Value body = Value::EmptyMap();
+    body.SetPath("tpu.nodeSpec", Value(Value::List{spec}));
+    ASSERT_TRUE(cloud.queue.Create({"p", "europe-west4-a", "q"}, body, "id", {}));
   }
 
   ImportWishes wishes_;
@@ -119,6 +136,31 @@ TEST_F(ImportSession, AnotherNodesSpecIsNotWrittenUnderItsAddress) {
   EXPECT_FALSE(files.FileText(kSpecPath));
 }
 
+TEST_F(ImportSession, SaysWithWhichOtherStateTheNodeWasMade) {
+  EXPECT_EQ(Done().made_with, "") << "podctl did not make it";
+  const Value theirs = WithLineage(*cloud.Node(Desk::Name("made-by-hand")), "theirs");
+  cloud.PutNode(Desk::Name("theirs"), theirs);
+  wishes_.address = "pod.b";
+  wishes_.id = "theirs";
+  const Imported done = Done();
+  EXPECT_EQ(done.made_with, "theirs");
+  // From now on it is known by its uid, and its label stays.
+  Spec(
+      "project: p\nzone: europe-west4-a\npods:\n  a: {nodeId: made-by-hand, acceleratorType: "
+      "v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod}\n  b: {nodeId: theirs, acceleratorType: "
+      "v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod}\n");
+  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+}
+
+TEST_F(ImportSession, WhatItsOwnStateMadeIsNoOthers) {
+  Done();
+  const Value ours = WithLineage(*cloud.Node(Desk::Name("made-by-hand")), Stored().lineage);
+  cloud.PutNode(Desk::Name("ours"), ours);
+  wishes_.address = "pod.b";
+  wishes_.id = "ours";
+  EXPECT_EQ(Done().made_with, "");
+}
+
 TEST_F(ImportSession, AnAddressThatIsNoneIsHelped) {
   wishes_.address = "a";
   EXPECT_EQ(Refused().hint, "did you mean `pod.a`?");
@@ -155,23 +197,23 @@ TEST_F(ImportSession, AnInterruptLeavesTheStateAlone) {
 }
 
 TEST_F(ImportSession, ARequestThatWaitsIsTakenBeforeItsNode) {
-  cloud.queue.capacity = false;
-  Value body = Value::EmptyMap();
-  Value spec = Value::EmptyMap();
-  spec.Set("nodeId", "late");
-  spec.Set("parent", "projects/p/locations/europe-west4-a");
-  Value node = Value::EmptyMap();
-  node.Set("acceleratorType", "v3-32");
-  node.Set("runtimeVersion", "tpu-vm-tf-2.11.0-pod");
-  spec.Set("node", node);
-  body.SetPath("tpu.nodeSpec", Value(Value::List{spec}));
-  ASSERT_TRUE(cloud.queue.Create({"p", "europe-west4-a", "q"}, body, "id", {}));
+  Ask({});
   wishes_.id = "late";
   const Imported done = Done();
   EXPECT_TRUE(done.waits);
   ASSERT_TRUE(done.queued);
   EXPECT_EQ(done.queued->id, "q");
   EXPECT_TRUE(podctl::Pods(Stored()).at(Addr("pod.a")).pending());
+}
+
+// Its node will bear that label, and would be taken for theirs.
+TEST_F(ImportSession, ARequestOfAnotherStateIsTakenWithItsNodeOnly) {
+  Ask("theirs");
+  wishes_.id = "late";
+  const Error error = Refused();
+  EXPECT_THAT(error.message, HasSubstr("while it waits: podctl asked for it with another state, of "
+                                       "lineage theirs"));
+  EXPECT_EQ(error.hint, "import it once its node is there");
 }
 
 }  // namespace

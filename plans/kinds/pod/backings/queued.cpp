@@ -55,11 +55,11 @@ void QueuedBacking::Remember(const PodRecord& record, PodSurvey* seen) const {
   seen->auxiliary[name] = std::move(queued);
 }
 
-bool QueuedBacking::Settle(const PodSurvey& survey, PodRecord* record) const {
+bool QueuedBacking::Settle(const PodSurvey& survey, const Value* node, PodRecord* record) const {
   const Value* queued = FindQueued(survey, QueuedNameOf(*record));
   record->queued->state = queued == nullptr ? "" : gcp::QueuedState(*queued);
   if (queued == nullptr) return false;
-  if (survey.Find(NameOf(*record)) != nullptr) return true;
+  if (node != nullptr) return true;
   // There is a request, and no node (yet, or any more).
   record->observed = Value();
   const auto pending = record->pending();

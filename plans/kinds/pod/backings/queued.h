@@ -16,7 +16,7 @@ class QueuedBacking final : public NodeBacking {
   std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question,
                                      BackedPods pods) const override;
   void Remember(const PodRecord& record, PodSurvey* seen) const override;
-  bool Settle(const PodSurvey& survey, PodRecord* record) const override;
+  bool Settle(const PodSurvey& survey, const Value* node, PodRecord* record) const override;
 
   std::string NoteAsked(const PodSpec& pod, PodRecord* record) const override;
   void Forget(PodRecord* record) const override { record->queued.reset(); }
