@@ -141,7 +141,11 @@ void FakeQueue::MakeNodes(const std::string& resource, const Value& item) {
 }
 
 void FakeQueue::RemoveNodes(const Value& item) {
-  for (const NodeName& name : NodesOf(item)) owner_.RemoveNode(name);
+  for (const NodeName& name : NodesOf(item)) {
+    const auto node = owner_.Node(name);
+    // What else has the name is not its own.
+    if (node && (*node)["queuedResource"] == item["name"]) owner_.RemoveNode(name);
+  }
 }
 
 void FakeQueue::Put(const QueuedName& name, const std::string& state, const std::string& why) {

@@ -232,6 +232,18 @@ TEST_F(QueuedTest, ItsNodeIsLabelledWithTheLineageOfTheState) {
   EXPECT_NE(desk_.Stored().lineage, "");
 }
 
+// Nothing but a delete of its own takes its node away then; there is nothing to wait for.
+TEST_F(QueuedTest, ANodeWhoseQueuedResourceIsGoneIsDeletedAtOnce) {
+  desk_.ApplyAll();
+  desk_.cloud.queue.Lose(kQueued);
+  const auto before = desk_.clock.Steady();
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_LT(desk_.clock.Steady() - before, minutes(1));
+  EXPECT_EQ(desk_.cloud.Calls("delete").size(), 1U);
+  EXPECT_EQ(desk_.cloud.NodeCount(), 0U);
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+}
+
 // The record has asked, and has seen neither; what has the node's name came from elsewhere.
 TEST_F(QueuedTest, AnotherStatesNodeIsNeitherWaitedForNorDeleted) {
   desk_.cloud.queue.capacity = false;
@@ -248,6 +260,23 @@ TEST_F(QueuedTest, AnotherStatesNodeIsNeitherWaitedForNorDeleted) {
   EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
   EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+}
+
+// The queued resource is there, and its name is taken: it goes, the node stays.
+TEST_F(QueuedTest, ARequestWhoseNameAnotherStateTookIsRefusedAndCanBeGivenUp) {
+  desk_.cloud.queue.capacity = false;
+  desk_.options.wait_for_capacity = false;
+  desk_.Apply();
+  desk_.cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_TRUE(refused.has_errors());
+  EXPECT_THAT(refused.items().front().detail,
+              HasSubstr("2. To take the node over: podctl destroy --target pod.a, then podctl "
+                        "import pod.a "));
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_EQ(desk_.cloud.queue.Count(), 0U);
+  EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
 }
 
 TEST_F(QueuedTest, SomebodyElsesRequestIsLeftAlone) {

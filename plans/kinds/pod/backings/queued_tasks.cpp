@@ -284,6 +284,7 @@ class QueuedDeleteTask final : public Task {
     if (forget_) return Gone();
     name_ = QueuedNameOf(*record);
     node_ = NameOf(*record);
+    uid_ = record->uid();
     version_ = record->api_version;
     wait_.Speak(version_);
     if (context_.provider.queued() == nullptr) {
@@ -332,6 +333,7 @@ class QueuedDeleteTask final : public Task {
       state_.clear();
       return ReadNode();
     }
+    saw_it_ = true;
     const std::string state = gcp::QueuedState(*queued);
     if (state != state_) {
       state_ = state;
@@ -423,7 +425,14 @@ class QueuedDeleteTask final : public Task {
       return node.error().code == ErrorCode::kNotFound ? Gone() : Failed(node.error());
     }
     state_ = NodeState(*node);
-    if (state_ == "DELETING" || clock_.Read(context_.clock) < kNodePatience) return Pause();
+    if (!IsOurs(*node)) {
+      context_.note(address_, fmt::format("the node {} does not come from its queued resource {}, "
+                                          "and is left alone",
+                                          node_.node, name_.id));
+      return Gone();
+    }
+    if (state_ == "DELETING") return Pause();
+    if (saw_it_ && clock_.Read(context_.clock) < kNodePatience) return Pause();
     if (++sends_ > kMaxSends) {
       return Failed(MakeError(ErrorCode::kAborted,
                               fmt::format("the queued resource {} is gone, but its node {} is "
@@ -440,12 +449,21 @@ class QueuedDeleteTask final : public Task {
         true);
   }
 
+  // What was seen of it under its name. A node that was never seen has to say itself where it comes
+  // from.
+  bool IsOurs(const Value& node) const {
+    if (!uid_.empty()) return IsSameUid(uid_, NodeUid(node));
+    return LineageOf(node) == context_.journal.state().lineage ||
+           node["queuedResource"].AsString().ends_with("/queuedResources/" + name_.id);
+  }
+
   Need Gone() {
     PodJournal(context_).PodGone(address_);
     return Done();
   }
 
-  // Its nodes go with a queued resource, but the service may show them a little longer.
+  // Its nodes go with a queued resource, but the service may show them a little longer. Where that
+  // was gone from the start, nothing takes them away but a delete of their own.
   static constexpr std::chrono::minutes kNodePatience{2};
 
   const Address address_;
@@ -456,6 +474,8 @@ class QueuedDeleteTask final : public Task {
   Stopwatch clock_;
   QueuedName name_;
   NodeName node_;
+  std::string uid_;      // of the node; empty: nobody has seen it
+  bool saw_it_ = false;  // the queued resource
   ApiVersion version_ = ApiVersion::kV2;
   Phase phase_ = Phase::kLook;
   std::string state_;             // as last seen
