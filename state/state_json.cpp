@@ -179,6 +179,15 @@ Result<AnyRecord> RecordFromJson(std::string_view text, const Address& address, 
   return record;
 }
 
+std::string WhyUnreadable(const AnyRecord& record, const Address& address) {
+  if (ParseAddress(address.Text()) != address) return "its address is none";
+  Result<Value> value = ParseJson(CanonicalRecord(record));
+  if (!value) return value.error().message;
+  std::string problem;
+  RecordFromValue(*value, address.Text(), kStateFormatVersion, record.codec(), problem);
+  return problem;
+}
+
 StateText::StateText(const State& state) : state_(state), resources_(CanonicalResources(state)) {}
 
 bool StateText::SaidBy(std::string_view stored, RecordKinds kinds) const {

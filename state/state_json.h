@@ -19,6 +19,10 @@ inline constexpr std::uint64_t kMaxStateBytes = std::uint64_t{256} << 20;
 // Indented JSON with a final newline; begins with what a human looks for and holds a checksum.
 std::string StateToJson(const State& state);
 
+// Why a state with this record could not be read again, in words that name the place within it;
+// empty: it could. For who takes a record's content from elsewhere.
+std::string WhyUnreadable(const AnyRecord& record, const Address& address);
+
 // One record by itself, compact, for stores that keep each by its own; equal records are written
 // alike. Read back under the address that it was kept under; errors as of StateFromJson.
 std::string RecordToJson(const AnyRecord& record);

@@ -273,6 +273,27 @@ TEST_F(SavedPlanTest, AnEditedPlanIsNotTheOneThatWasReviewed) {
   }
 }
 
+// The state that it would lead to could not be read again.
+TEST_F(SavedPlanTest, APlanOfWhatNoStateCanSayIsRefused) {
+  box_.WriteSpec(
+      "  research: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0, "
+      "queuedResource: {spot: true}}\n");
+  Save("a.plan");
+  Value document = *ParseJson(box_.ReadFile("a.plan"));
+  Value::List changes = document["plan"]["changes"].AsList();
+  changes.front().SetPath("pod.wanted.queued.slices", Value(-1));
+  document.SetPath("plan.changes", Value(std::move(changes)));
+  document.Set("checksum", "");
+  box_.WriteFile("compact", ToJson(document));
+  const std::string sum = box_.RunProgram({"sha256sum", box_.Path("compact")}).out;
+  document.Set("checksum", "sha256:" + sum.substr(0, 64));
+  box_.WriteFile("forged.plan", ToJson(document));
+  const RunResult refused = ApplySaved("forged.plan");
+  EXPECT_EQ(refused.code, 1) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("`plan.changes[0].pod.wanted.queued.slices` is out of range"));
+  EXPECT_FALSE(box_.Exists("podctl.state.json"));
+}
+
 TEST_F(SavedPlanTest, ShowsTheTextOfAFileWithItsReferences) {
   box_.WriteFile("podctl.yaml", box_.ReadFile("podctl.yaml") +
                                     "files: {hosts: {path: hosts, content: \"[tpu]\\n"

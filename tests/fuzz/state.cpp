@@ -1,5 +1,7 @@
 // The state file: what a slip, another tool, a bad disk or a hand may have left there.
 #include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "state/state_json.h"
@@ -7,6 +9,27 @@
 
 namespace podctl::fuzz {
 namespace {
+
+// What is made of the state where the service has one and the same node under each of its names.
+void Settle(const State& state) {
+  PodSurvey survey;
+  const auto add = [&](const NodeName& name) {
+    Value node = Value::EmptyMap();
+    node.Set("id", "4711");
+    node.Set("state", "READY");
+    survey.nodes[name] = std::move(node);
+  };
+  for (const auto& [address, record] : Pods(state)) {
+    add(NameOf(record));
+    for (const Object& deposed : record.deposed) add(NameOf(record, deposed));
+  }
+  State settled = state;
+  std::vector<std::string> notes;
+  SettlePods(survey, &settled, &notes);
+  const std::string written = StateToJson(settled);
+  Expect(StateFromJson(written, "podctl.state.json", RememberedKinds()).has_value(),
+         "a state that was settled can be read", written);
+}
 
 void Read(std::string_view text) {
   const Result<State> state = StateFromJson(text, "podctl.state.json", RememberedKinds());
@@ -19,6 +42,7 @@ void Read(std::string_view text) {
   Expect(again.has_value(), "a state that was read can be written and read", written);
   Expect(*again == *state, "a state is read back equal", written);
   Expect(StateToJson(*again) == written, "equal states are written alike", written);
+  Settle(*state);
 }
 
 }  // namespace

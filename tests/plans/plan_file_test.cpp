@@ -189,7 +189,24 @@ void MakeHonest(int number, PodChange* pod, Change* change) {
     }
     return;
   }
-  pod->wanted.name = name;
+  PodSpec& wanted = pod->wanted;
+  wanted.name = name;
+  // What a state takes, too (WhatItLeadsTheStateToSayCanBeRead).
+  wanted.project = "p-" + std::to_string(number);
+  wanted.zone = "europe-west4-a";
+  wanted.node_id = name + "-1";
+  wanted.ssh.port = 1 + wanted.ssh.port % 65535;
+  if (wanted.ssh.transport) wanted.ssh.transport = "openssh";
+  if (wanted.ssh.iap) wanted.ssh.iap = true;
+  if (wanted.ssh.external_address) wanted.ssh.external_address = true;
+  if (wanted.ssh.withhold_key) wanted.ssh.withhold_key = true;
+  if (wanted.capacity) wanted.capacity->zones = {"europe-west4-a", "us-central1-b"};
+  if (wanted.queued) {
+    wanted.queued->id = "q";
+    wanted.queued->slices = 1 + wanted.queued->slices % 256;
+    wanted.queued->terms = Value::EmptyMap();
+  }
+  std::erase(wanted.depends_on, Address());
   pod->node = {pod->wanted.project, pod->wanted.zone, pod->wanted.node_id};
   if (change->verb == Verb::kCreate) {
     change->attributes = NewAttributes(pod->wanted, [](const Address&) { return nullptr; });
@@ -200,6 +217,8 @@ void MakeHonest(int number, Change* change) {
   if (change->verb != Verb::kCreate) change->begun = false;
   if (auto* job = change->payload.Edit<TrainingJobSpec>()) {
     job->name = std::to_string(number);
+    job->project = "p";
+    job->region = "us-central1";
     change->address = TrainingAddress(job->name);
     change->verb = Verb::kDeleteThenCreate;  // what else may be done to it is checked
     change->begun = false;
@@ -549,6 +568,40 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
   // Which pod a step is of, its address alone says; and that, what else it can be.
   EXPECT_EQ(forged(2, "pod", "a"), damaged + "`plan.changes[2]` has an unknown key `pod`");
   EXPECT_EQ(forged(2, "address", "pod.c"), damaged + "`plan.changes[2].pod` is missing");
+}
+
+// A plan without a state has no seal, so that anybody may have written it; and a state that could
+// not be read again would be the end of what it stands for.
+TEST_F(SavedPlanTest, WhatItLeadsTheStateToSayCanBeRead) {
+  desk_.Pods(Desk::Pod("a", "    queuedResource: {spot: true}\n    slices: 2\n"));
+  const Value good = *ParseJson(Text(Save(desk_.MakePlan())));
+  const auto forged = [&](std::string_view path, Value value) {
+    Value document = good;
+    Value::List changes = document["plan"]["changes"].AsList();
+    changes.at(0).SetPath("pod.wanted." + std::string(path), std::move(value));
+    document.SetPath("plan.changes", Value(std::move(changes)));
+    auto read = PlanFromJson(ToJson(Sealed(std::move(document))), "my.plan", AllKinds());
+    return read ? std::string("read") : read.error().message;
+  };
+  EXPECT_EQ(forged("queued.slices", 2), "read");
+  for (const int slices : {-1, 0, 10'000}) {
+    EXPECT_EQ(forged("queued.slices", slices),
+              "the plan my.plan is damaged: `plan.changes[0].pod.wanted.queued.slices` is out of "
+              "range");
+  }
+  for (const int port : {-1, 0, 65'536}) {
+    EXPECT_THAT(forged("ssh.port", port), HasSubstr("`plan.changes[0].pod.wanted.ssh.port` is"));
+  }
+  const std::string lost = "the plan my.plan was altered: pod.a could not be remembered: ";
+  EXPECT_EQ(forged("ssh.iap", false), lost + "pod.a.payload.ssh has a `iap` that is not true");
+  EXPECT_THAT(forged("ssh.transport", "pigeon"), HasSubstr(lost));
+  EXPECT_THAT(forged("queued.terms", "none"), HasSubstr(lost));
+  EXPECT_THAT(forged("queued.id", "../x"), HasSubstr(lost));
+  EXPECT_THAT(forged("depends_on", Value(Value::List{Value("")})), HasSubstr(lost));
+  Value capacity = Value::EmptyMap();
+  capacity.Set("retry_ms", 0);
+  capacity.Set("zones", Value(Value::List{Value("europe-west4-a"), Value("no/where")}));
+  EXPECT_THAT(forged("capacity", std::move(capacity)), HasSubstr(lost));
 }
 
 TEST_F(SavedPlanTest, WhatWasAlteredIsToldFromWhatCannotBeRead) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 #include "plans/engine/graph.h"
@@ -15,6 +16,7 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
+#include "state/state_json.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 #include "tests/support/kinds.h"
@@ -333,6 +335,88 @@ TEST_F(OtherStateTest, ADeletionIsCompleteAndADeposedNodeIsGone) {
   record.deposed = {{"a", "", Present{}}};
   cloud_.PutNode(Desk::Name("b"), Node());
   EXPECT_THAT(Settled(record)->deposed, IsEmpty());
+}
+
+// ---- Two records of one name, of which a state may tell as long as their uids differ.
+
+TEST_F(RefreshTest, OfTwoRecordsOfOneNameTheNodesOwnHasIt) {
+  cloud_.PutNode(Desk::Name("a"), Node());
+  State state;
+  state.lineage = "l";
+  Pods(state)[Addr("pod.b")] = Record("a");
+  Pods(state)[Addr("pod.b")].current.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
+  for (const Life& life : {Life(Present{}), Life(Deleting{Begun()}), Life(Creating{Begun()})}) {
+    Pods(state)[Addr("pod.a")] = Record("a");
+    Pods(state)[Addr("pod.a")].current.life = life;
+    const bool unheard = !Pods(state)[Addr("pod.a")].exists();
+    if (!unheard) Pods(state)[Addr("pod.a")].current.uid = "4711";
+    const auto observation = Observe({Spec{}, state}, AllKinds().all, cloud_, 10, {});
+    const State settled = Settle(state, *observation, AllKinds().all, &notes_);
+    const auto read = StateFromJson(StateToJson(settled), "x", AllKinds().remembered);
+    EXPECT_TRUE(read) << read.error().message;
+    EXPECT_EQ(Pods(settled).at(Addr("pod.b")).uid(), Pods(state).at(Addr("pod.b")).uid());
+  }
+  EXPECT_THAT(notes_, ElementsAre("pod.a: its node is gone; what has its name now is that of "
+                                  "pod.b, and is left alone",
+                                  "pod.a: its deletion, begun by an earlier run, is complete"));
+}
+
+Object AnyObject(std::mt19937* random) {
+  const auto one_of = [&](std::size_t count) { return (*random)() % count; };
+  static const std::vector<std::string> kUids = {"", "1", "2", "3"};
+  static const std::vector<Life> kLives = {Present{},
+                                           Changing{},
+                                           Creating{},
+                                           Creating{{}, true},
+                                           Deleting{},
+                                           Deleting{{}, false},
+                                           Creating{{"op", "", 1}},
+                                           Absent{}};
+  return {one_of(3) == 0 ? "b" : "a", kUids[one_of(kUids.size())], kLives[one_of(kLives.size())]};
+}
+
+PodRecord AnyPod(std::mt19937* random) {
+  PodRecord record;
+  record.project = "p";
+  record.zone = "europe-west4-a";
+  record.current = AnyObject(random);
+  record.goal = (*random)() % 2 == 0 ? Goal(Settled{}) : Goal(Seeking{"2026-11-20T14:30:00Z"});
+  if ((*random)() % 3 == 0) record.deposed.push_back(AnyObject(random));
+  if ((*random)() % 4 == 0) {
+    record.auxiliary.push_back({"q", "", AnyObject(random).life});
+    record.queued = QueuedRecord{"q", Value::EmptyMap(), 1, ""};
+  }
+  return record;
+}
+
+// Whatever a state says, and whatever is there: what is made of the two can be read again.
+TEST(SettledState, CanBeReadWheneverTheStateBeforeCould) {
+  std::mt19937 random(1);
+  int readable = 0;
+  for (int round = 0; round < 4000; ++round) {
+    State state;
+    state.lineage = "l";
+    for (const char* name : {"a", "b", "c"}) Pods(state)[PodAddress(name)] = AnyPod(&random);
+    const auto read = StateFromJson(StateToJson(state), "x", AllKinds().remembered);
+    if (!read) continue;
+    ++readable;
+    PodSurvey survey;
+    for (const char* id : {"a", "b"}) {
+      if (random() % 4 == 0) continue;
+      Value node = Value::EmptyMap();
+      node.Set("id", std::to_string(random() % 4));
+      node.Set("state", random() % 3 == 0 ? "CREATING" : "READY");
+      survey.nodes[Desk::Name(id)] =
+          random() % 3 == 0 ? WithLineage(std::move(node), random() % 2 == 0 ? "l" : "other")
+                            : node;
+    }
+    State settled = *read;
+    std::vector<std::string> notes;
+    SettlePods(survey, &settled, &notes);
+    const auto again = StateFromJson(StateToJson(settled), "x", AllKinds().remembered);
+    ASSERT_TRUE(again) << again.error().message << "\n" << StateToJson(*read);
+  }
+  EXPECT_GT(readable, 300);
 }
 
 TEST_F(RefreshTest, AVanishedPodStaysInTheStateUntilAPlanSaysWhat) {

@@ -15,6 +15,7 @@
 #include "plans/spec/local_files.h"
 #include "plans/spec/references.h"
 #include "plans/spec/yaml_tree.h"
+#include "state/state_json.h"
 
 namespace podctl {
 
@@ -173,7 +174,15 @@ std::string FileKind::WhatCannotBe(const Change& change) const {
   const bool can = change.verb != Verb::kCreateThenDelete && change.verb != Verb::kRun &&
                    !change.begun &&
                    (change.verb != Verb::kCreate || FileOf(change).replaces.empty());
-  return can ? "" : "cannot be changed so";
+  if (!can) return "cannot be changed so";
+  if (IsDelete(change)) return {};
+  FileRecord record;
+  record.path = FileOf(change).written;
+  record.current = {AbsolutePath(FileOf(change).path), "", Creating{}};
+  record.digest = DigestOf({}, false, {});
+  record.mode = FileOf(change).mode;
+  const std::string why = WhyUnreadable(record, change.address);
+  return why.empty() ? "" : "could not be remembered: " + why;
 }
 
 std::vector<AttributeChange> FileKind::ShownOf(const Change& change,

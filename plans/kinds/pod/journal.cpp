@@ -150,6 +150,7 @@ void PodJournal::Withdraw(const Address& address, const std::string& deposed) {
   if (Find(address) == nullptr) return;
   PodRecord& record = At(address);
   podctl::Withdraw(deposed, &record);
+  if (record.auxiliary.empty()) BackingOf(record).Forget(&record);
   SettleWantedId(&record);
   const bool gone = deposed.empty() && !record.exists() && record.auxiliary.empty();
   if (gone) PodGone(address);

@@ -23,6 +23,8 @@
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
+#include "state/state_json.h"
+#include "state/transitions.h"
 
 namespace podctl {
 namespace {
@@ -106,6 +108,39 @@ bool HoldsBareDigest(const PodSpec& pod) {
           std::any_of(pod.runtime_env.begin(), pod.runtime_env.end(), is_digest));
 }
 
+const Value* NothingIsKnown(const Address& /*of*/) {
+  return nullptr;
+}
+
+// What its plan leads the state to say, in each zone that may become its own; empty: such a state
+// can be read again.
+std::string WhyNotRemembered(const PodSpec& pod) {
+  PodRecord record;
+  record.project = pod.project;
+  record.zone = pod.zone;
+  record.wanted_node_id = pod.wanted_node_id;
+  TakeBookkeeping(pod, NothingIsKnown, &record);
+  const std::string through = BackingOf(pod).NoteAsked(pod, &record);
+  BeginCreate(pod.node_id, through, {}, &record);
+  std::vector<std::string> zones = {pod.zone};
+  if (pod.capacity)
+    zones.insert(zones.end(), pod.capacity->zones.begin(), pod.capacity->zones.end());
+  for (const std::string& zone : zones) {
+    record.zone = zone;
+    std::string why = WhyUnreadable(record, PodAddress(pod.name));
+    if (!why.empty()) return why;
+  }
+  return {};
+}
+
+// Numbers that a state refuses, by their place in the plan.
+std::string WhatIsOutOfRange(const PodSpec& pod) {
+  constexpr int kMostPort = 65535;
+  if (pod.ssh.port < 1 || pod.ssh.port > kMostPort) return "ssh.port";
+  const int slices = BackingOf(pod).SlicesOf(pod);
+  return slices >= 1 && slices <= kMostQueuedSlices ? "" : "queued.slices";
+}
+
 class PodKind final : public Kind {
  public:
   const RecordCodec& codec() const override { return PodRecord::Codec(); }
@@ -168,6 +203,10 @@ class PodKind final : public Kind {
                       std::string* problem) const override {
     PodChange change;
     plan_file::Reader::Read(value, way, *problem, change);
+    const std::string wrong = WhatIsOutOfRange(change.wanted);
+    if (problem->empty() && !wrong.empty()) {
+      *problem = fmt::format("`{}.wanted.{}` is out of range", way, wrong);
+    }
     return {std::move(change), this};
   }
   // The headline names one pod and node, and the payload may hold another.
@@ -182,7 +221,9 @@ class PodKind final : public Kind {
              (IsKeep(change) || node == NodeName{wanted.project, wanted.zone, wanted.node_id});
     }
     if (!same) return "is the name of something else in it";
-    return HoldsBareDigest(wanted) ? kDigestInTheClear : "";
+    if (HoldsBareDigest(wanted)) return kDigestInTheClear;
+    const std::string why = IsDelete(change) ? "" : WhyNotRemembered(wanted);
+    return why.empty() ? "" : "could not be remembered: " + why;
   }
   std::vector<AttributeChange> ShownOf(const Change& change,
                                        const ReferenceLookup& nodes) const override {

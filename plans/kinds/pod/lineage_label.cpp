@@ -46,6 +46,16 @@ bool IsOfAnotherState(const Value& node, const std::string& uid, const std::stri
   return !made_from.empty() && made_from != lineage && !IsSameUid(uid, NodeUid(node));
 }
 
+bool SharesUid(std::string_view a, std::string_view b) {
+  while (!a.empty()) {
+    const std::string_view one = NextUid(&a);
+    for (std::string_view rest = b; !one.empty() && !rest.empty();) {
+      if (NextUid(&rest) == one) return true;
+    }
+  }
+  return false;
+}
+
 bool IsSameUid(std::string_view known, std::string_view seen) {
   while (!known.empty() && !seen.empty()) {
     const std::string_view one = NextUid(&known);

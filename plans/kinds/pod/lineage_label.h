@@ -30,5 +30,7 @@ bool IsOfAnotherState(const Value& node, const std::string& uid, const std::stri
 // Of nodes with their uids; of a multislice ("1+2") one slice is enough, since others may be
 // missing.
 bool IsSameUid(std::string_view known, std::string_view seen);
+// Whether one node stands in both, be it as a slice.
+bool SharesUid(std::string_view a, std::string_view b);
 
 }  // namespace podctl

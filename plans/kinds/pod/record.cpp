@@ -30,8 +30,6 @@ static void PutMembers(const QueuedRecord& queued, ObjectWriter& out) {
 
 namespace {
 
-constexpr int kMaxSlices = 9999;
-
 // Members that say something only where they are true.
 std::optional<bool> SpareTrue(ObjectReader& in, std::string_view key) {
   const Value* flag = in.Optional(key);
@@ -65,7 +63,7 @@ QueuedRecord ReadQueued(ObjectReader in, const Record& record, bool with_id) {
   QueuedRecord queued;
   if (with_id) in.Text("id");
   if (record.auxiliary.size() == 1) queued.id = record.auxiliary.front().locator;
-  queued.slices = static_cast<int>(in.Number("slices", 1, kMaxSlices));
+  queued.slices = static_cast<int>(in.Number("slices", 1, kMostQueuedSlices));
   queued.state = in.Text("state");
   queued.terms = in.Any("terms");
   if (!queued.terms.is_map()) in.Fail("has `terms` that are not an object");
@@ -79,11 +77,11 @@ void CheckNames(ObjectReader& in, const PodRecord& pod) {
   const auto check = [&](std::string_view what, const std::string& name,
                          bool (*is_name)(std::string_view)) {
     if (!name.empty() && !is_name(name))
+      in.Fail(fmt::format("has a {} that is none, `{}`", what, name));
+  };
   // Of one that is not there yet an older podctl may have known less.
   const bool nameless = pod.project.empty() || pod.zone.empty() || pod.current.locator.empty();
   if (pod.exists() && nameless) in.Fail("has a node without a name, or without a project or zone");
-      in.Fail(fmt::format("has a {} that is none, `{}`", what, name));
-  };
   check("project", pod.project, gcp::IsProjectId);
   check("zone", pod.zone, gcp::IsLocation);
   check("node", pod.current.locator, gcp::IsNodeId);

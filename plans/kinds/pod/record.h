@@ -82,6 +82,8 @@ struct PodRecord : Record {
   friend bool operator==(const PodRecord&, const PodRecord&) = default;
 };
 
+inline constexpr int kMostQueuedSlices = 9999;  // of a QueuedRecord
+
 inline constexpr std::string_view kPodKind = PodRecord::kKind;
 Address PodAddress(const std::string& pod);  // `pod.research`
 

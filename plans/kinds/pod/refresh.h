@@ -65,7 +65,8 @@ const Value* NodeOf(const PodSurvey& survey, const State& state, const Address& 
                     const PodRecord& record);
 // Of a node that has the `name` of an object of the record at `address` and is not that object,
 // whose it is, in words that go on after "what has its name now": podctl made it from another
-// state. Empty: it is the object, as far as can be told.
+// state, or it is another record's, which came after this one. Empty: it is the object, as far as
+// can be told.
 std::string WhoseNode(const Value& node, const State& state, const Address& address,
                       const NodeName& name, const Object& object);
 

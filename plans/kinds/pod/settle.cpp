@@ -1,6 +1,8 @@
 // Declared in refresh.h.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
@@ -38,6 +40,40 @@ void ForgetWorkers(PodRecord* record) {
   record->host_keys.clear();
   record->vm_names.clear();
   record->host_keys_source.clear();
+}
+
+bool IsBeingMade(const Object& object) {
+  return std::holds_alternative<Creating>(object.life);
+}
+
+bool IsGoingAway(const Object& object) {
+  return std::holds_alternative<Deleting>(object.life);
+}
+
+// Another record that has the node `uid`; or a node of the name of `object`, and has never heard
+// its uid; or that has begun to make one of that name when `object` must have been gone. Two may
+// stand after each other under one name until the first is known to be gone
+// (state/shared_objects.h).
+const Address* FindSuccessor(const State& state, const Address& address, const NodeName& name,
+                             const Object& object, const std::string& uid) {
+  const bool was_there =
+      object.exists() && !IsBeingMade(object) && (IsGoingAway(object) || !object.uid.empty());
+  const auto has = [&](const PodRecord& its, const Object& one) {
+    if (!one.exists() || !one.uid.empty()) return one.exists() && SharesUid(one.uid, uid);
+    if (IsBeingMade(one) || IsGoingAway(one) || one.locator != name.node) return false;
+    return (&one == &its.current ? NameOf(its) : NameOf(its, one)) == name;
+  };
+  for (const auto& [other, record] : Pods(state)) {
+    if (other == address) continue;
+    const PodRecord& its = record;  // not taken apart: clang 14 lets no lambda capture a part
+    if (has(its, its.current) || std::any_of(its.deposed.begin(), its.deposed.end(),
+                                             [&](const Object& one) { return has(its, one); })) {
+      return &other;
+    }
+    const bool makes = was_there && (IsBeingMade(its.current) || IsUnheard(its));
+    if (makes && its.current.locator == name.node && NameOf(its) == name) return &other;
+  }
+  return nullptr;
 }
 
 class Settlement {
@@ -115,8 +151,11 @@ class Settlement {
       case PendingAction::Kind::kCreate:
         break;
     }
-    // Where another state's node has the name, it was refused, whatever became of the answer.
-    const bool refused = other != nullptr && IsOfAnotherState(*other, record.uid(), state_.lineage);
+    // Where another state's node has the name, it was refused, whatever became of the answer. Where
+    // it was seen, and another record's is there by now, it is gone.
+    const bool refused =
+        other != nullptr && (IsOfAnotherState(*other, record.uid(), state_.lineage) ||
+                             (record.exists() && !whose.empty()));
     if (pending->operation.empty() && !refused) {
       const auto begun = observation_.begun.find(NameOf(record));
       // It may have been sent a moment before the run ended, and not be seen anywhere yet.
@@ -134,6 +173,7 @@ class Settlement {
       Note(address, "a creation begun by an earlier run left no node");
     }
     if (!Reinstate(&record)) return ForgetOrKeep(record);
+    BackingOf(record).Forget(&record);  // of the new node, which the old one has no part in
     SettleWantedId(&record);
     const Value* old = observation_.Find(NameOf(record));
     if (old != nullptr) TakeObserved(*old, &record);
@@ -172,15 +212,16 @@ class Settlement {
 
 }  // namespace
 
-std::string WhoseNode(const Value& node, const State& state, const Address& /*address*/,
-                      const NodeName& /*name*/, const Object& object) {
+std::string WhoseNode(const Value& node, const State& state, const Address& address,
+                      const NodeName& name, const Object& object) {
   const std::string uid = NodeUid(node);
   if (object.exists() && object.uid == uid && !uid.empty()) return {};
   if (IsOfAnotherState(node, object.uid, state.lineage)) {
     return fmt::format("was made with another state, of lineage {}",
                        VisibleControls(LineageOf(node)));
   }
-  return {};
+  const Address* other = FindSuccessor(state, address, name, object, uid);
+  return other == nullptr ? "" : fmt::format("is that of {}", *other);
 }
 
 const Value* NodeOf(const PodSurvey& survey, const State& state, const Address& address,

@@ -11,6 +11,7 @@
 #include "plans/spec/yaml_tree.h"
 #include "providers/custom_jobs.h"
 #include "providers/provider.h"
+#include "state/state_json.h"
 
 namespace podctl {
 
@@ -107,7 +108,13 @@ class TrainingJobKind final : public Kind {
     if (change.address != TrainingAddress(JobOf(change).name)) return "is no address of a change";
     const bool can = change.verb != Verb::kUpdate && change.verb != Verb::kCreateThenDelete &&
                      change.verb != Verb::kRun;
-    return can ? "" : "cannot be changed so";
+    if (!can) return "cannot be changed so";
+    TrainingRecord record;
+    record.project = JobOf(change).project;
+    record.region = JobOf(change).region;
+    record.current.life = Creating{};
+    const std::string why = IsDelete(change) ? "" : WhyUnreadable(record, change.address);
+    return why.empty() ? "" : "could not be remembered: " + why;
   }
   std::vector<AttributeChange> ShownOf(const Change& change,
                                        const ReferenceLookup& /*nodes*/) const override {
