@@ -12,6 +12,8 @@
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/engine/plan_file/staleness.h"
 #include "plans/kinds/pod/change.h"
+#include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"
 #include "plans/session/due_jobs.h"
@@ -50,6 +52,17 @@ SecretKey KeyOf(const SavedPlan& saved, const State& stored) {
                                  : SecretKey{saved.check_key, true};
 }
 
+// The state that the plan was made from. It may hold in the clear what the spec hides by now.
+State PriorOf(const PlanRun& run) {
+  State prior = run.settled;
+  for (const PodSpec* pod : DeclaredPods(run.spec)) {
+    const Address address = PodAddress(pod->name);
+    if (!Pods(prior).contains(address)) continue;
+    HideRemembered(*pod, run.stored.digest_key, &Pods(prior).at(address));
+  }
+  return prior;
+}
+
 SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clock,
                         Random& random) {
   SavedPlan saved;
@@ -76,7 +89,7 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clo
     // The state that its apply makes; so of two plans without a state only one can be applied.
     saved.plan.lineage = random.Uuid();
   } else {
-    saved.prior = run.settled;
+    saved.prior = PriorOf(run);
   }
   const SecretKey key = KeyOf(saved, run.stored);
   saved.stakes = TakeStakes(saved.plan, run.settled, run.observation, key, run.kinds);

@@ -294,6 +294,28 @@ TEST_F(SavedPlanTest, APlanOfWhatNoStateCanSayIsRefused) {
   EXPECT_FALSE(box_.Exists("podctl.state.json"));
 }
 
+// Neither in the file nor in what is made of it for other tools.
+TEST_F(SavedPlanTest, WhatBecomesSensitiveIsHiddenAsItWas) {
+  Write(Replace(kPods, "{env: TOKEN, sensitive: true}", "{env: TOKEN}"));
+  box_.Apply();
+  EXPECT_THAT(box_.ReadFile("podctl.state.json"), HasSubstr("the-secret"));
+  Write(kPods);
+  box_.SetVariable("TOKEN", "the-next-secret");
+  Save("hides.plan");
+  EXPECT_THAT(box_.ReadFile("hides.plan"), Not(HasSubstr("secret\"")));
+  for (const Arguments& words :
+       {Arguments{"show", "hides.plan"}, Arguments{"show", "--json", "hides.plan"},
+        Arguments{"show", "--markdown", "hides.plan"}, Arguments{"plan"},
+        Arguments{"plan", "--json"}, Arguments{"plan", "--markdown"}}) {
+    const RunResult shown = box_.Run(words);
+    EXPECT_EQ(shown.code, 0) << shown;
+    EXPECT_THAT(shown.out, Not(HasSubstr("-secret"))) << shown;
+  }
+  EXPECT_EQ(ApplySaved("hides.plan").code, 0);
+  EXPECT_THAT(box_.ReadFile("podctl.state.json"), Not(HasSubstr("-secret\"")));
+  ExpectNoChanges();
+}
+
 TEST_F(SavedPlanTest, ShowsTheTextOfAFileWithItsReferences) {
   box_.WriteFile("podctl.yaml", box_.ReadFile("podctl.yaml") +
                                     "files: {hosts: {path: hosts, content: \"[tpu]\\n"

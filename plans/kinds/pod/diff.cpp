@@ -9,6 +9,7 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/gcp/tpu_schema.h"
@@ -302,6 +303,11 @@ void MergeMap(const PodSpec& pod, const std::string& field, const Value* wanted,
   }
 }
 
+bool IsSensitiveIn(const PodSpec& pod, const std::string& key) {
+  const auto entry = pod.metadata.find(key);
+  return entry != pod.metadata.end() && entry->second.sensitive;
+}
+
 void DiffMapDrift(const std::string& field, const Value& applied, const Value* now,
                   std::vector<AttributeChange>* changes) {
   for (const auto& [key, value] : applied.AsMap()) {
@@ -380,8 +386,8 @@ std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& reco
     if (now != nullptr && RememberedValue(now->AsString(), sensitive, digest_key) == remembered) {
       continue;
     }
-    changes.push_back(
-        {"metadata." + key, Value(remembered), Optional(now), true, sensitive, false});
+    const bool hides = sensitive || IsSensitiveIn(pod, key);
+    changes.push_back({"metadata." + key, Value(remembered), Optional(now), true, hides, false});
   }
   for (AttributeChange& line : DriftOfKeys(pod, record, observed)) {
     changes.push_back(std::move(line));
@@ -505,6 +511,17 @@ std::vector<std::string> UpdateMask(const std::vector<std::string>& fields) {
 std::string RememberedValue(const std::string& value, bool sensitive,
                             const std::string& digest_key) {
   return sensitive ? std::string(kDigestPrefix) + HmacSha256Hex(digest_key, value) : value;
+}
+
+void HideRemembered(const PodSpec& pod, const std::string& digest_key, PodRecord* record) {
+  auto& hidden = record->sensitive_keys;
+  for (auto& [key, value] : record->metadata) {
+    const bool is_hidden = std::find(hidden.begin(), hidden.end(), key) != hidden.end();
+    if (is_hidden || !IsSensitiveIn(pod, key)) continue;
+    value = RememberedValue(value, true, digest_key);
+    hidden.push_back(key);
+  }
+  if (IsSensitiveIn(pod, std::string(kRuntimeVariablesKey))) record->exec_env.clear();
 }
 
 bool IsRememberedDigest(std::string_view remembered) {

@@ -60,6 +60,9 @@ std::vector<std::string> UpdateMask(const std::vector<std::string>& fields);
 // How a metadata value is remembered in the state: itself, or a keyed digest when sensitive.
 std::string RememberedValue(const std::string& value, bool sensitive,
                             const std::string& digest_key);
+// What `pod` wants hidden, the record remembers as hidden from now on: a value that was not
+// sensitive when it was applied stands in it as such. Forgets what exec_env made of it.
+void HideRemembered(const PodSpec& pod, const std::string& digest_key, PodRecord* record);
 // Whether a remembered value is such a digest.
 bool IsRememberedDigest(std::string_view remembered);
 

@@ -134,6 +134,9 @@ void AcceptAttribute(const AttributeChange& attribute, const std::string& digest
     return;
   }
   const std::string& value = attribute.after->AsString();
+  auto& hidden = record->sensitive_keys;
+  const bool is_new = std::find(hidden.begin(), hidden.end(), key) == hidden.end();
+  if (attribute.sensitive && is_new) hidden.push_back(key);
   // A plan that was read from a file holds the digest in place of a sensitive value.
   record->metadata[key] = attribute.sensitive && IsRememberedDigest(value)
                               ? value

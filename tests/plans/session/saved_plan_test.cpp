@@ -16,6 +16,7 @@ using testing::Desk;
 using ::testing::ElementsAre;
 using testing::EventLog;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::SessionDesk;
 
 constexpr const char* kFile = "/project/x.plan";
@@ -123,6 +124,49 @@ TEST_F(SavedPlanSession, BearsTheSealOfItsState) {
   ASSERT_FALSE(seal());
   EXPECT_EQ(seal().error().code, ErrorCode::kStalePlan);
   EXPECT_EQ(Refusal().summary, "Saved plan was altered");
+}
+
+// What is hidden now was not when it was applied: the state says it in the clear, and a plan that
+// goes through other hands does not.
+TEST_F(SavedPlanSession, HidesWhatBecomesSensitive) {
+  const auto pod = [](const std::string& token, const std::string& more) {
+    return Desk::Pod("a", "    metadata: {token: {value: " + token + more);
+  };
+  for (const std::string after : {"old-token", "new-token"}) {
+    SCOPED_TRACE(after);
+    Pods(pod("old-token", "}}\n"));
+    Applied();
+    EXPECT_THAT(*files.FileText(kStatePath), HasSubstr("old-token"));
+    // Somebody changes it, and so it stands among the drift, too.
+    cloud.EditNode(Desk::Name("a"),
+                   [](Value& node) { node.SetPath("metadata.token", "odd-token"); });
+    Pods(pod(after, ", sensitive: true}}\n"));
+    Save();
+    EXPECT_THAT(*files.FileText(kFile), Not(HasSubstr("-token")));
+    ApplyIt();
+    EXPECT_THAT(*files.FileText(kStatePath), Not(HasSubstr("-token")));
+    EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+    ASSERT_TRUE(files.Remove(kFile));
+  }
+}
+
+// Nothing is to be done on the node, and yet the file shows the state before.
+TEST_F(SavedPlanSession, HidesItWhereNothingElseChanges) {
+  const std::string single = "  a:\n    acceleratorType: v3-8\n    runtimeVersion: r\n";
+  Pods(single + "    runtimeEnv: {KEY: env-token}\n    metadata: {token: meta-token}\n");
+  Applied();
+  EXPECT_THAT(*files.FileText(kStatePath), HasSubstr("\"KEY\": \"env-token\""));
+  Spec(
+      "project: p\nzone: europe-west4-a\nvariables: {key: {default: env-token, sensitive: true}}\n"
+      "pods:\n" +
+      single +
+      "    runtimeEnv: {KEY: \"${var.key}\"}\n"
+      "    metadata: {token: {value: meta-token, sensitive: true}}\n");
+  Save();
+  EXPECT_THAT(*files.FileText(kFile), Not(HasSubstr("-token")));
+  ApplyIt();
+  EXPECT_THAT(*files.FileText(kStatePath), Not(HasSubstr("-token")));
+  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
 }
 
 TEST_F(SavedPlanSession, NothingOnTheCommandLineChangesWhatItSays) {
