@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "plans/fleet/jobs.h"
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -162,6 +163,43 @@ void NoteJobs(DoctorReport* report) {
   }
 }
 
+// Of a pod that has no node, by what the service says of the request for one. False: it is gone.
+bool JudgeRequest(const PodRecord& record, const Result<std::optional<NodeRequest>>& asked,
+                  DoctorReport* report) {
+  const auto pending = record.pending();
+  const bool begun = pending && pending->kind == PendingAction::Kind::kCreate;
+  if (!asked) {
+    report->state = "UNKNOWN";
+    report->findings.push_back({"node-unknown",
+                                "it has no node, and its request could not be looked at",
+                                asked.error().message, "podctl status"});
+    return true;
+  }
+  if (!*asked && !begun) return false;
+  Finding finding{"node-waits", "", "",
+                  "podctl apply  (waits for it)  or  podctl destroy  (gives it up)"};
+  std::string since;
+  if (*asked) {
+    const NodeRequest& request = **asked;
+    report->state = request.state;
+    since = request.since;
+    finding.summary = "it waits: " + request.sentence;
+    if (!request.waits) {
+      finding = {"node-lost", request.sentence, "", "podctl apply  (asks for it anew)"};
+    }
+  } else {
+    report->state = "PENDING";
+    since = pending->begun_at;
+    finding.summary = "its creation was begun, and there is no node yet";
+  }
+  // The service counts nanoseconds.
+  if (const auto dot = since.find('.'); dot != std::string::npos)
+    since = since.substr(0, dot) + "Z";
+  if (!since.empty()) finding.summary += fmt::format(", since {}", since);
+  report->findings.push_back(std::move(finding));
+  return true;
+}
+
 }  // namespace
 
 std::size_t DoctorReport::HealthyWorkers() const {
@@ -180,6 +218,9 @@ Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const 
     const Error& error = node.error();
     if (error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kCancelled) return error;
     if (error.code == ErrorCode::kNotFound) {
+      const auto asked = BackingOf(record).AskRequest(provider, record, stop);
+      if (!asked && stop.stop_requested()) return asked.error();
+      if (JudgeRequest(record, asked, report)) return error;
       report->state = "GONE";
       report->findings.push_back({"node-gone", "it is not there any more", error.message,
                                   "podctl apply  (makes it anew)"});

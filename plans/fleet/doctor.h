@@ -40,7 +40,8 @@ struct DoctorReport {
 };
 
 // The live node, where the service tells of it; else what the record remembers. An error: there is
-// none to go on with, since it is gone (a finding says so), or since `stop` was asked for.
+// none to go on with, since it is gone or still to come (a finding says so), or since `stop` was
+// asked for.
 Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const PodRecord& record,
                          DoctorReport* report);
 

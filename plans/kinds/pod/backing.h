@@ -69,6 +69,14 @@ struct Endpoint {
   std::string gcloud_alias;  // in the known hosts that gcloud writes; empty: it has none yet
 };
 
+// A request from which a pod's node is to come.
+struct NodeRequest {
+  std::string state;     // the service's word: "WAITING_FOR_RESOURCES"
+  std::string since;     // when it was made (RFC 3339); empty: not known
+  std::string sentence;  // of it: "its queued resource research is WAITING_FOR_RESOURCES"
+  bool waits = true;     // false: nothing will come of it
+};
+
 class Backing {
  public:
   virtual ~Backing() = default;
@@ -130,6 +138,14 @@ class Backing {
                                       TaskContext& context) const = 0;
   virtual std::unique_ptr<Task> Switch(const PodSpec& pod, Power power,
                                        TaskContext& context) const = 0;
+
+  // What a pod without a node waits for; nullopt: there is no request, or no more. Asks the
+  // service.
+  virtual Result<std::optional<NodeRequest>> AskRequest(Provider& /*provider*/,
+                                                        const PodRecord& /*record*/,
+                                                        std::stop_token /*stop*/) const {
+    return std::optional<NodeRequest>();
+  }
 
   // ---- Workers.
   // In worker order, as last seen.

@@ -89,6 +89,60 @@ TEST_F(DoctorNode, ThatIsGoneIsAFindingAndNoNode) {
   EXPECT_THAT(Codes(report_.findings), ElementsAre("node-gone"));
 }
 
+// A pod whose node is still to come waits; it is not gone.
+class DoctorQueue : public DoctorNode {
+ protected:
+  DoctorQueue() {
+    cloud_.RemoveNode({"p", "z", "research"});
+    record_.observed = Value();
+    record_.queued = QueuedRecord{"lab", {}, 1, ""};
+    record_.auxiliary = {{"lab", "", Creating{{"operations/1", "2026-11-20T14:30:00Z", 1}, true}}};
+    record_.current.life = Absent{};
+  }
+  void Request(const std::string& state, const std::string& why = "") {
+    cloud_.queue.capacity = false;
+    cloud_.queue.Put({"p", "z", "lab"}, state, why);
+  }
+};
+
+TEST_F(DoctorQueue, ThatWaitsIsToldSinceWhenAndForWhat) {
+  Request("WAITING_FOR_RESOURCES");
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "WAITING_FOR_RESOURCES");
+  ASSERT_THAT(Codes(report_.findings), ElementsAre("node-waits"));
+  EXPECT_EQ(report_.findings[0].summary,
+            "it waits: its queued resource lab is WAITING_FOR_RESOURCES, since "
+            "2026-11-20T14:30:00Z");
+  EXPECT_FALSE(report_.Healthy()) << "nobody can use it yet";
+}
+
+TEST_F(DoctorQueue, ThatCameToNothingIsAskedForAnew) {
+  Request("FAILED", "no more capacity");
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "FAILED");
+  EXPECT_THAT(report_.findings.at(0).summary, HasSubstr("FAILED: no more capacity"));
+  ASSERT_THAT(Codes(report_.findings), ElementsAre("node-lost"));
+  EXPECT_THAT(report_.findings[0].to_do, HasSubstr("podctl apply"));
+}
+
+TEST_F(DoctorQueue, WithoutARequestIsPendingWhileItsCreationIsAndGoneAfterwards) {
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "PENDING");
+  ASSERT_THAT(Codes(report_.findings), ElementsAre("node-waits"));
+  EXPECT_THAT(report_.findings[0].summary, HasSubstr("since 2026-11-20T14:30:00Z"));
+  report_ = {};
+  record_.auxiliary[0].life = Present{};
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "GONE");
+}
+
+TEST_F(DoctorQueue, ThatCannotBeAskedIsNotCalledGone) {
+  cloud_.FailNext("queue get", MakeError(ErrorCode::kUnavailable, "no route"));
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "UNKNOWN");
+  EXPECT_EQ(report_.findings.at(0).detail, "no route");
+}
+
 TEST_F(DoctorNode, IsTakenAsItWasLastSeenWhereTheServiceDoesNotAnswer) {
   record_.observed.Set("state", "STOPPED");
   cloud_.FailNext("get", MakeError(ErrorCode::kUnavailable, "no route"));
@@ -196,7 +250,7 @@ TEST(DoctorWorkers, AnAnswerThatIsNoneIsAFinding) {
 TEST(DoctorWorkers, APartOfAJobThatIsGoneWhileOthersWaitIsTrouble) {
   const DoctorReport report = Look(Well, [](int worker) -> FakeWorkers::Answer {
     return {JobsAnswer(worker == 2 ? "train run-1 ended 3 1795184000 1795184010 0 python3 t.py"
-                             : "train run-1 running 0 1795184000 0 0 python3 t.py")};
+                                   : "train run-1 running 0 1795184000 0 0 python3 t.py")};
   });
   EXPECT_THAT(Codes(report.workers[2].findings), ElementsAre("job-died"));
   EXPECT_THAT(report.workers[0].findings, IsEmpty());

@@ -156,6 +156,25 @@ Terms QueuedBacking::TermsOf(const PodSpec& pod) const {
   return terms;
 }
 
+Result<std::optional<NodeRequest>> QueuedBacking::AskRequest(Provider& provider,
+                                                             const PodRecord& record,
+                                                             std::stop_token stop) const {
+  QueuedResources* queue = provider.Speaking(record.api_version).queued();
+  if (queue == nullptr) return std::optional<NodeRequest>();
+  const auto found = queue->Get(QueuedNameOf(record), std::move(stop));
+  if (!found && found.error().code == ErrorCode::kNotFound) return std::optional<NodeRequest>();
+  if (!found) return found.error();
+  NodeRequest request;
+  request.state = gcp::QueuedState(*found);
+  request.since = (*found)["createTime"].AsString();
+  if (request.since.empty() && record.pending()) request.since = record.pending()->begun_at;
+  request.sentence =
+      fmt::format("its queued resource {} {}", record.queued->id, gcp::QueuedSentence(*found));
+  const auto phase = gcp::PhaseOf(request.state);
+  request.waits = phase == gcp::QueuedPhase::kQueued || phase == gcp::QueuedPhase::kProvisioning;
+  return std::optional<NodeRequest>(std::move(request));
+}
+
 std::unique_ptr<Task> QueuedBacking::Create(const PodSpec& pod, CreateKind kind,
                                             TaskContext& context) const {
   return MakeQueuedCreateTask(pod, kind == CreateKind::kResume, context);

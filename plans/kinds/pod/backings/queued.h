@@ -32,6 +32,9 @@ class QueuedBacking final : public NodeBacking {
   std::map<std::string, Value> Lines(const PodRecord& record) const override;
   Terms TermsOf(const PodSpec& pod) const override;
 
+  Result<std::optional<NodeRequest>> AskRequest(Provider& provider, const PodRecord& record,
+                                                std::stop_token stop) const override;
+
   std::unique_ptr<Task> Create(const PodSpec& pod, CreateKind kind,
                                TaskContext& context) const override;
   std::unique_ptr<Task> Delete(const Address& address, bool forget,
