@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "cmd/command.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct LogsOptions {
   std::string pod;
-  std::string workers;  // --worker; empty: all
+  std::string workers;  // --worker; empty: all that have the job
   std::string job;
   bool follow = false;
   bool resume = false;  // from where they stopped
@@ -35,7 +36,7 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
                   fmt::format("`podctl jobs {}` lists them.", options.pod)));
   }
   const KnownPods pods(wiring.pod_doors());
-  const auto chosen = pods.Choose(options.pod, options.workers);
+  auto chosen = pods.Choose(options.pod, options.workers);
   if (!chosen) return reporter.ShowFailure(chosen.error());
   workers::LogRequest request;
   request.name = options.job;
@@ -46,12 +47,17 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   LogView view(wiring.streams(), chosen->workers, stop);
   KeptFile places(wiring.files(), wiring.environment(), "logs", wiring.StatePath(),
                   fmt::format("{}.{}", chosen->target.address, options.job));
-  const LogsReport report = ReadLogs(wiring.ssh(), wiring.clock(), places, chosen->workers, request,
-                                     options.resume, view, stop.get_token());
+  LogsReport report = ReadLogs(wiring.ssh(), wiring.clock(), places, chosen->workers, request,
+                               options.resume, view, stop.get_token());
   pods.Remember(chosen->target.address, report.learned);
   if (reporter.interrupted()) return kInterruptedExitCode;
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
   view.ShowEnds(chosen->workers, report.ends, options.job);
+  const bool silent = std::any_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
+    return end.kind == LogEnd::Kind::kFailed;
+  });
+  const std::string loss = silent ? pods.LossAdvice(options.pod) : "";
+  if (!loss.empty()) wiring.streams().err << loss << "\n";
   return report.ExitCode();
 }
 

@@ -64,9 +64,7 @@ std::optional<int> RunOnTerminal(const TerminalDoors& doors, const std::string& 
     default:
       doors.reporter.ShowError("", MakeError(ErrorCode::kUnavailable,
                                              fmt::format("{}: {}", worker.Name(), result.message),
-                                             result.outcome == ssh::Outcome::kAuthRefused
-                                                 ? doors.pods.RefusedKeyAdvice(worker.pod)
-                                                 : std::string()));
+                                             doors.pods.SilenceAdvice(worker.pod, {result})));
       return std::nullopt;
   }
 }

@@ -40,12 +40,20 @@ Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
         fmt::format("pod `{}` is gone: its node was preempted, or deleted outside of podctl", name),
         "`podctl apply` makes it again.");
   }
+  // Such a node shows no workers any more.
+  if (record.exists() && IsTerminalState(state)) {
+    const auto story = IsRecovering(record) ? record.recovery() : std::nullopt;
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     fmt::format("pod `{}` is {}: the service took its node back{}", name, state,
+                                 story ? ", as was found at " + story->since : ""),
+                     "`podctl apply` makes it anew, with its bootstrap.");
+  }
   if (!record.exists() || record.observed.is_null() || WorkerCount(record.observed) == 0) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("pod `{}` has no workers yet", name),
                      "`podctl apply` finishes what an earlier run began.");
   }
-  if (IsTerminalState(state) || state == "STOPPED" || state == "DELETING") {
+  if (state == "STOPPED" || state == "DELETING") {
     return MakeError(ErrorCode::kFailedPrecondition, fmt::format("pod `{}` is {}", name, state),
                      "`podctl plan` shows what is to be done about it.");
   }

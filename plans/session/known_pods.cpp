@@ -2,12 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "plans/fleet/pod_target.h"
+#include "plans/kinds/pod/backing.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/pod/way_in.h"
 #include "providers/ssh/reach_advice.h"
@@ -38,10 +46,65 @@ Result<PodTarget> KnownPods::TargetOf(const std::string& name, PodRecord record)
   return podctl::TargetOf(name, record, unread, doors_.known_hosts);
 }
 
+namespace {
+
+// Ends a question after a while, so that nobody waits for it who can do without the answer.
+class Patience {
+ public:
+  explicit Patience(const std::stop_token& stop) : with_(stop, [this] { end_.request_stop(); }) {
+    thread_ = std::jthread([this](const std::stop_token& answered) {
+      constexpr std::chrono::seconds kLongest{3};
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any over;
+      over.wait_for(lock, answered, kLongest, [] { return false; });
+      end_.request_stop();
+    });
+  }
+  std::stop_token token() const { return end_.get_token(); }
+
+ private:
+  std::stop_source end_;
+  const std::stop_callback<std::function<void()>> with_;
+  std::jthread thread_;  // the last member: it uses the others
+};
+
+}  // namespace
+
+// An error where the service says that the pod has no node that could answer.
+Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& record) const {
+  if (!doors_.provider || !record.exists()) return {};
+  const Patience patience(doors_.stop);
+  const auto node =
+      (*doors_.provider)->Speaking(record.api_version).GetNode(NameOf(record), patience.token());
+  PodRecord now = record;
+  if (node) {
+    TakeObserved(*node, &now);
+    if (!IsTerminalState(NodeState(now.observed))) return {};
+  } else if (node.error().code == ErrorCode::kNotFound) {
+    now.observed = Value();
+  } else {
+    return {};  // nobody can tell
+  }
+  return CheckUsable(pod, now);
+}
+
+std::string KnownPods::LossAdvice(const std::string& pod) const {
+  const auto record = Record(pod);
+  if (!record) return {};
+  const auto alive = CheckAlive(BarePodName(pod), *record);
+  return alive ? std::string()
+               : fmt::format("{} {}", Sentence(alive.error().message), alive.error().hint);
+}
+
 Result<PodTarget> KnownPods::Find(const std::string& name) const {
   auto record = Record(name);
   if (!record) return record.error();
   if (auto usable = CheckUsable(BarePodName(name), *record); !usable) return usable.error();
+  // Else its workers would be waited for, and nobody would know why they do not answer.
+  if (BackingOf(*record).MayBeTaken(*record)) {
+    if (auto alive = CheckAlive(BarePodName(name), *record); !alive) return alive.error();
+  }
   return TargetOf(name, *std::move(record));
 }
 
@@ -90,10 +153,16 @@ std::string KnownPods::RefusedKeyAdvice(const std::string& pod) const {
 std::string KnownPods::SilenceAdvice(const std::string& pod,
                                      const std::vector<ssh::WorkerResult>& results) const {
   std::string advice;
+  bool asked = false;
   for (const ssh::WorkerResult& result : results) {
     if (result.outcome == ssh::Outcome::kAuthRefused) return RefusedKeyAdvice(pod);
     if (result.outcome == ssh::Outcome::kHostKeyChanged) {
       return "If the machine was made anew, the API has its new key: podctl apply --refresh-only";
+    }
+    const bool silent =
+        result.outcome == ssh::Outcome::kUnreachable || result.outcome == ssh::Outcome::kLost;
+    if (silent && !std::exchange(asked, true)) {
+      if (std::string loss = LossAdvice(pod); !loss.empty()) return loss;
     }
     if (result.outcome == ssh::Outcome::kUnreachable && advice.empty()) {
       advice = ssh::ReachAdvice(result.cause);

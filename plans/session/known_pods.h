@@ -1,6 +1,7 @@
 // The pods of the state, by the names that a command line gives them: how their workers are
 // reached, what is remembered of them, and what to do about one that lets nobody in. The API is
-// asked only for what the state lacks (endpoints, host keys), and OS Login as whom to enter.
+// asked only for what the state lacks (endpoints, host keys), and whether a pod is still there that
+// may be taken back at any time; and OS Login as whom to enter.
 #pragma once
 
 #include <functional>
@@ -54,6 +55,9 @@ class KnownPods {
   // Remembers keys that were trusted on first use. Best effort: nobody waits for the state's lock.
   void Remember(const std::string& address, const std::map<int, HostKeyText>& learned) const;
 
+  // That the pod's node was taken back, or is gone, and what to do about it: two sentences. Empty:
+  // it is there, or nobody can tell. Asks the service.
+  std::string LossAdvice(const std::string& pod) const;
   // What to do about a worker that takes none of our keys, as far as its node tells: a sentence.
   // Empty where nothing is known.
   std::string RefusedKeyAdvice(const std::string& pod) const;
@@ -62,6 +66,8 @@ class KnownPods {
                             const std::vector<ssh::WorkerResult>& results) const;
 
  private:
+  Result<void> CheckAlive(const std::string& pod, const PodRecord& record) const;
+
   const PodDoors doors_;
 };
 

@@ -114,7 +114,10 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
   ExecDesk desk(wiring.streams(), wiring.clock(), std::move(wishes));
   const CopyReport report = copy.Run(wiring.ssh(), desk, stops);
   pods.Remember(chosen->target.address, LearnedKeys(report.outcome));
-  return Report(copy.plan(), report, reporter, wiring.streams());
+  const int code = Report(copy.plan(), report, reporter, wiring.streams());
+  const std::string advice = pods.SilenceAdvice(copy.plan().pod, report.outcome.results);
+  if (!advice.empty()) wiring.streams().err << advice << "\n";
+  return code;
 }
 
 using CpFlags = FlagsOf<CpOptions>;

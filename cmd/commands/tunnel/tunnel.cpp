@@ -169,7 +169,11 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
   streams.err << "Press Ctrl-C to close the tunnel.\n" << std::flush;
   const auto failure = RunTunnels(doors, *wanted, view, wiring.interrupt().drain());
   // Ctrl-C is how a tunnel is closed; it is no failure.
-  return failure ? reporter.ShowFailure(*failure) : 0;
+  if (!failure) return 0;
+  const std::string loss =
+      failure->code == ErrorCode::kUnavailable ? pods.LossAdvice(options.pod) : "";
+  return reporter.ShowFailure(loss.empty() ? *failure
+                                           : MakeError(failure->code, failure->message, loss));
 }
 
 using TunnelFlags = FlagsOf<TunnelOptions>;

@@ -147,6 +147,9 @@ class Backing {
     return std::optional<NodeRequest>();
   }
 
+  // Whether the service may take the node back at any time.
+  virtual bool MayBeTaken(const PodRecord& record) const = 0;
+
   // ---- Workers.
   // In worker order, as last seen.
   virtual std::vector<Endpoint> EndpointsOf(const PodRecord& record) const = 0;

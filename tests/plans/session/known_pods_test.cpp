@@ -72,6 +72,40 @@ TEST_F(KnownPodsTest, APodThatIsGoneIsKnownAndNotFound) {
   EXPECT_EQ(Known().Find("research").error().code, ErrorCode::kDataLoss);
 }
 
+// A pod that may be taken back at any time is asked about before anybody waits for its workers.
+TEST_F(KnownPodsTest, ASpotPodThatWasTakenIsToldAtOnce) {
+  const NodeName node{"p", "europe-west4-a", "research"};
+  Edit([](PodRecord& record) { record.applied.SetPath("schedulingConfig.spot", true); });
+  EXPECT_TRUE(Known().Find("research"));
+  EXPECT_THAT(cloud.Calls("get"), SizeIs(1));
+  cloud.EditNode(node, [](Value& value) {
+    value.Set("state", "PREEMPTED");
+    value.Erase("networkEndpoints");
+  });
+  const auto taken = Known().Find("research/0");
+  ASSERT_FALSE(taken);
+  EXPECT_EQ(taken.error().code, ErrorCode::kFailedPrecondition);
+  EXPECT_EQ(taken.error().message, "pod `research` is PREEMPTED: the service took its node back");
+  EXPECT_THAT(taken.error().hint, HasSubstr("`podctl apply` makes it anew"));
+  cloud.RemoveNode(node);
+  EXPECT_THAT(Known().Find("research").error().message, HasSubstr("is gone"));
+  cloud.FailNext("get", MakeError(ErrorCode::kUnavailable, "down"));
+  EXPECT_TRUE(Known().Find("research")) << "nobody can tell, so it is tried";
+}
+
+TEST_F(KnownPodsTest, ThatAPodWasTakenExplainsItsSilence) {
+  EXPECT_EQ(Advice(ssh::Outcome::kUnreachable), "");
+  cloud.EditNode({"p", "europe-west4-a", "research"},
+                 [](Value& node) { node.Set("state", "PREEMPTED"); });
+  EXPECT_TRUE(Known().Find("research")) << "nobody is asked of a pod that is not spot";
+  for (const auto outcome : {ssh::Outcome::kUnreachable, ssh::Outcome::kLost}) {
+    EXPECT_EQ(
+        Advice(outcome),
+        "Pod `research` is PREEMPTED: the service took its node back. `podctl apply` makes it "
+        "anew, with its bootstrap.");
+  }
+}
+
 TEST_F(KnownPodsTest, WhoRunsPodctlIsWhoOsLoginLetsIn) {
   Edit([](PodRecord& record) { record.ssh.os_login_user = "bob"; });
   EXPECT_EQ(Known().Find("research")->workers[0].user, "a_com");

@@ -73,12 +73,24 @@ std::optional<Diagnostic> NodeBacking::WhyTaken(const PodSpec& pod, const Addres
   return taken;
 }
 
+namespace {
+
+bool IsSpot(const Value& scheduling) {
+  return scheduling["spot"].AsBool() || scheduling["preemptible"].AsBool() ||
+         scheduling["provisioningModel"] == Value("SPOT");
+}
+
+}  // namespace
+
+bool NodeBacking::MayBeTaken(const PodRecord& record) const {
+  return IsSpot(record.applied["schedulingConfig"]);
+}
+
 Terms NodeBacking::TermsOf(const PodSpec& pod) const {
   const Value& scheduling = pod.node["schedulingConfig"];
   const Value& model = scheduling["provisioningModel"];
   Terms terms;
-  terms.spot =
-      scheduling["spot"].AsBool() || scheduling["preemptible"].AsBool() || model == Value("SPOT");
+  terms.spot = IsSpot(scheduling);
   terms.reserved = scheduling["reserved"].AsBool() ||
                    scheduling.Find("reservationName") != nullptr ||
                    model == Value("RESERVATION_BOUND");

@@ -14,6 +14,7 @@ class NodeBacking : public Backing {
                                      const PodSurvey& survey, const State& state,
                                      const StatePlace& place) const override;
   Terms TermsOf(const PodSpec& pod) const override;
+  bool MayBeTaken(const PodRecord& record) const override;
 
   std::unique_ptr<Task> Create(const PodSpec& pod, CreateKind kind,
                                TaskContext& context) const override;

@@ -156,6 +156,10 @@ Terms QueuedBacking::TermsOf(const PodSpec& pod) const {
   return terms;
 }
 
+bool QueuedBacking::MayBeTaken(const PodRecord& record) const {
+  return NodeBacking::MayBeTaken(record) || AsksForSpot(record.queued->terms);
+}
+
 Result<std::optional<NodeRequest>> QueuedBacking::AskRequest(Provider& provider,
                                                              const PodRecord& record,
                                                              std::stop_token stop) const {

@@ -31,6 +31,7 @@ class QueuedBacking final : public NodeBacking {
   std::map<std::string, Value> Lines(const PodSpec& pod, const PodRecord* record) const override;
   std::map<std::string, Value> Lines(const PodRecord& record) const override;
   Terms TermsOf(const PodSpec& pod) const override;
+  bool MayBeTaken(const PodRecord& record) const override;
 
   Result<std::optional<NodeRequest>> AskRequest(Provider& provider, const PodRecord& record,
                                                 std::stop_token stop) const override;
