@@ -145,6 +145,9 @@ class StateStore {
     return MakeError(ErrorCode::kUnimplemented,
                      "the state at " + Where() + " has no lock that could be removed: " + id);
   }
+  // Who is at work on the state now, as far as that can be told without disturbing him; nullopt:
+  // nobody, or nobody knows. Of another host he may have died since.
+  virtual std::optional<LockInfo> Holder() { return std::nullopt; }
   virtual std::string Where() const = 0;  // for messages
 };
 

@@ -124,8 +124,9 @@ struct Judged {
   const Value* seen = nullptr;         // null: it is gone; nullptr: nobody looked
   bool again = false;                  // --replace names it
   PlanMode mode = PlanMode::kNormal;
-  const ReferenceLookup& nodes;  // by which references are read
-  const State& state;            // for its key, and for what else is of the kind
+  const ReferenceLookup& nodes;   // by which references are read
+  const State& state;             // for its key, and for what else is of the kind
+  std::string_view at_work = {};  // PlanOptions::at_work
 };
 
 // What becomes of it.

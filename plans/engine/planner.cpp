@@ -175,7 +175,8 @@ class Planner {
     const auto record = state_.records.find(address);
     Verdict verdict = things_.at(&kind).plan->Judge(
         {address, declared, record == state_.records.end() ? nullptr : &record->second,
-         observation_.Seen(address), again_.contains(address), options_.mode, nodes_, state_});
+         observation_.Seen(address), again_.contains(address), options_.mode, nodes_, state_,
+         options_.at_work});
     std::move(verdict.drift.begin(), verdict.drift.end(), std::back_inserter(plan_.drift));
     const SourcePlace place = declared == nullptr ? SourcePlace{} : declared->place;
     for (Diagnostic& refusal : verdict.refusals) {

@@ -34,6 +34,14 @@ struct PlanOptions {
   // Of things that moved: the address now -> what the stored state calls it (moves.h).
   std::map<Address, Address> moved;
   StatePlace state_place = {};
+  // Another run that is changing things meanwhile, in words: "alice@host (apply, process 77)".
+  // Empty: there is none, and what was begun and is not done an earlier run began.
+  std::string at_work = {};
+
+  const std::string& BegunBy() const {
+    static const std::string kEarlier = "an earlier run";
+    return at_work.empty() ? kEarlier : at_work;
+  }
 };
 
 // `state` is the settled one (Settle). What makes the plan impossible (a node of that name is there

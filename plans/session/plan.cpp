@@ -1,5 +1,7 @@
 #include "plans/session/plan.h"
 
+#include <fmt/format.h>
+
 #include <future>
 #include <set>
 #include <utility>
@@ -45,6 +47,7 @@ class StateAhead {
   StateAhead(const PlanDoors& doors, std::string path, ListAhead* listing)
       : path_(std::move(path)), store_(doors.open_store(path_)) {
     snapshot_ = std::async(std::launch::async, [this, listing] {
+      holder_ = store_->Holder();  // before it is read: what he begins later is not in it
       Result<Snapshot> snapshot = store_->Load();
       const bool known = snapshot.has_value() && snapshot->state.has_value();
       if (known && listing != nullptr) listing->Begin(ZonesOf(*snapshot->state));
@@ -52,19 +55,23 @@ class StateAhead {
     });
   }
 
-  // The store at `path`, and what it holds.
-  std::pair<std::unique_ptr<StateStore>, Result<Snapshot>> Take(const PlanDoors& doors,
-                                                                const std::string& path) {
+  // What the store at `path` holds; the store, and who is at work on it, go to `run`.
+  Result<Snapshot> Take(const PlanDoors& doors, const std::string& path, PlanRun* run) {
     Result<Snapshot> snapshot = snapshot_.get();
-    if (path == path_) return {std::move(store_), std::move(snapshot)};
-    auto store = doors.open_store(path);
-    snapshot = store->Load();
-    return {std::move(store), std::move(snapshot)};
+    if (path == path_) {
+      run->store = std::move(store_);
+      run->at_work = std::move(holder_);
+      return snapshot;
+    }
+    run->store = doors.open_store(path);
+    run->at_work = run->store->Holder();
+    return run->store->Load();
   }
 
  private:
   const std::string path_;
   std::unique_ptr<StateStore> store_;
+  std::optional<LockInfo> holder_;
   std::future<Result<Snapshot>> snapshot_;  // waits for its thread when it goes
 };
 
@@ -75,6 +82,19 @@ State TakeRecords(State* state) {
   state->serial = taken.serial;
   state->digest_key = taken.digest_key;
   return taken;
+}
+
+// "alice@host (apply, process 77)".
+std::string HolderWords(const LockInfo& holder) {
+  return VisibleControls(
+      fmt::format("{} ({}, process {})", holder.who, holder.operation, holder.pid));
+}
+
+std::string AtWorkNote(const LockInfo& holder) {
+  return VisibleControls(fmt::format(
+      "{} is at work on this state right now: {}, process {} on {}, since {}: `{}`. What is shown "
+      "here is as it stands in the middle of that; plan again once it is done.",
+      holder.who, holder.operation, holder.pid, holder.host, holder.created, holder.command));
 }
 
 // The summary is terraform's, by which tools know it.
@@ -158,7 +178,7 @@ std::optional<NoPlan> ReadAll(const PlanDoors& doors, const PlanWishes& wishes,
   if (wishes.plan.refresh) (*listing)->Begin(ZonesOf(run->spec));
   Result<Snapshot> stored = Snapshot{};
   if (ahead) {
-    std::tie(run->store, stored) = ahead->Take(doors, path);
+    stored = ahead->Take(doors, path, run);
   } else {
     stored = run->store->Load();
   }
@@ -181,6 +201,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   PublishKeys(keys, &run.spec);
   PlanOptions plan = wishes.plan;
   plan.state_place = {wishes.state.For(run.spec), wishes.flags, ""};
+  if (run.at_work) plan.at_work = HolderWords(*run.at_work);
   if (run.generation.none()) plan.state_place.kept = KeptWords(*run.store, wishes.flags);
   State known = wishes.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MoveThings(run.spec, run.kinds, &known, run.problems);
@@ -199,6 +220,8 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   const bool only_refreshes = plan.mode == PlanMode::kRefreshOnly;
   run.settled =
       Settle(only_refreshes ? known : std::move(known), run.observation, run.kinds, &run.notes);
+  // What was settled is that other run's business, and not taken up by this one.
+  if (run.at_work) run.notes = {AtWorkNote(*run.at_work)};
   if (only_refreshes && plan.refresh) {
     TakeRenewedKeys(*run.provider, wishes.parallelism, doors.stop, &run.settled, &run.notes);
   }

@@ -74,6 +74,7 @@ struct PlanRun {
   std::unique_ptr<StateLock> lock;  // only when asked for
   State stored;                     // as read; of PreparePlan only with `keep_stored` the whole
   Generation generation;            // of `stored`
+  std::optional<LockInfo> at_work;  // another run that changes it; only where no lock was asked for
   State settled;                    // brought up to what the API says
   Observation observation;
   Plan plan;

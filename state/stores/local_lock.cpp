@@ -179,6 +179,18 @@ Result<std::unique_ptr<StateLock>> LocalStore::TryLockOnce(const std::string& ta
       std::make_unique<LocalLock>(files_, std::move(taken->lock), std::move(note)));
 }
 
+// The kernel's lock is not tried: that would keep out, for a moment, who comes to take it.
+std::optional<LockInfo> LocalStore::Holder() {
+  const Result<std::string> target = Target();
+  if (!target) return std::nullopt;
+  const auto text = files_.Read(*target + std::string(kLockSuffix), kMaxLockTextBytes);
+  auto holder = LockInfoFromJson(text.value_or(""));
+  if (!holder) return std::nullopt;
+  const bool here = holder->host == self_.host;
+  const bool lives = holder->pid != self_.pid && self_.process_ran_at(holder->pid, holder->created);
+  return here && !lives ? std::nullopt : std::move(holder);
+}
+
 Result<void> LocalStore::ForceUnlock(const std::string& id) {
   Result<std::string> target = Target();
   if (!target) return target.error();

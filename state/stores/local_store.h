@@ -64,6 +64,7 @@ class LocalStore : public StateStore {
   Result<std::unique_ptr<StateLock>> Lock(const LockInfo& info, const LockWait& wait,
                                           std::stop_token stop) override;
   Result<void> ForceUnlock(const std::string& id) override;
+  std::optional<LockInfo> Holder() override;
   std::string Where() const override { return path_; }
 
  private:

@@ -56,7 +56,8 @@ class PodPlan final : public KindPlan {
     for (const auto& [address, record] : Pods(it_.state)) {
       for (const Object& deposed : record.deposed) {
         Depose(address, deposed.locator, NameOf(record, deposed),
-               "an earlier run replaced it, and was not done");
+               it_.options.BegunBy() + " replaced it, and " +
+                   (it_.options.at_work.empty() ? "was not done" : "is not done yet"));
       }
     }
     return std::move(rest_);
@@ -104,6 +105,10 @@ class PodPlan final : public KindPlan {
         PodFacts{change->payload, std::move(name), record, node, IsReplace(*change), changes_flags};
   }
 
+  std::string UnderWay() const {
+    return fmt::format("its creation, begun by {}, is under way", it_.options.BegunBy());
+  }
+
   void PlanNew(const PodSpec& pod, Change* change) {
     if (!RefuseTaken(pod, change->address)) PlanCreate(pod, false, change);
   }
@@ -145,8 +150,9 @@ class PodPlan final : public KindPlan {
     const bool begun = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
     if (begun && NameOf(record) == AsPod(*change)->node) {
       const bool heard = !record.pending()->operation.empty();
-      change->reason = heard ? "its creation, begun by an earlier run, is under way"
-                             : "an earlier run ended before it heard whether its creation began";
+      change->reason = heard || !it_.options.at_work.empty()
+                           ? UnderWay()
+                           : "an earlier run ended before it heard whether its creation began";
       return PlanCreate(pod, heard, change);
     }
     ExplainMissing(pod, record, change);
@@ -160,7 +166,7 @@ class PodPlan final : public KindPlan {
     if (NameOf(record) != AsPod(*change)->node) {
       PlanMove(pod, record, diff, change);
     } else if (state == "CREATING") {
-      change->reason = "its creation, begun by an earlier run, is under way";
+      change->reason = UnderWay();
       PlanCreate(pod, true, change);
     } else if (IsTerminalState(state) || state == "DELETING") {
       // preventDestroy does not hold here: there is nothing left that it could protect.

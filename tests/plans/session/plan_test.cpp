@@ -74,6 +74,25 @@ TEST_F(PlanSession, SaysWhoHoldsTheLock) {
   EXPECT_THAT(cloud.Calls(), IsEmpty());
 }
 
+// Whoever plans changes nothing, so he waits for nobody; what is under way is told for what it is.
+TEST_F(PlanSession, SaysWhoIsAtWorkInsteadOfAnEarlierRun) {
+  Pods(Desk::Pod("a"));
+  Applied();
+  cloud.EditNode({"p", "europe-west4-a", "a"}, [](Value& node) { node.Set("state", "CREATING"); });
+  Lock();
+  const PlanRun run = Planned(Wishes());
+  ASSERT_EQ(run.notes.size(), 1U);
+  EXPECT_THAT(run.notes[0], HasSubstr("bob@here is at work on this state right now"));
+  EXPECT_THAT(run.notes[0], HasSubstr("process 77 on here"));
+  ASSERT_FALSE(run.plan.changes.empty());
+  EXPECT_THAT(run.plan.changes[0].reason, HasSubstr("begun by bob@here ("));
+  holder_lives = false;
+  files.EndHolder(kLockPath, false);
+  const PlanRun later = Planned(Wishes());
+  EXPECT_THAT(later.notes, IsEmpty());
+  EXPECT_THAT(later.plan.changes[0].reason, HasSubstr("begun by an earlier run"));
+}
+
 TEST_F(PlanSession, TakesADeadRunsLockOverAndSaysSo) {
   Pods(Desk::Pod("a"));
   Lock();

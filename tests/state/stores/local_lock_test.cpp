@@ -56,6 +56,20 @@ TEST(LocalStoreLock, RefusalsLookAsTerraformsDo) {
   ExpectGolden("state/lock_refusals.txt", text);
 }
 
+TEST(LocalStoreLock, TellsWhoIsAtWorkAndDisturbsNobody) {
+  FakeMachine machine;
+  EXPECT_FALSE(machine.Open().Holder());
+  machine.alive_.insert(77);
+  machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("here", 77)));
+  EXPECT_EQ(machine.Open().Holder()->who, "bob@here");
+  machine.alive_.erase(77);
+  EXPECT_FALSE(machine.Open().Holder()) << "he died";
+  machine.files.HoldLock(kLockPath, LockInfoToJson(Holder("elsewhere", 77)));
+  EXPECT_EQ(machine.Open().Holder()->host, "elsewhere") << "nobody can tell whether he lives";
+  machine.files.HoldLock(kLockPath, "no lock of ours");
+  EXPECT_FALSE(machine.Open().Holder());
+}
+
 // The pattern of terraform-exec (tfexec/internal/…: stateLockInfoRegexp), as a tool of others.
 TEST(LocalStoreLock, TerraformExecReadsTheBlock) {
   const std::regex pattern(
