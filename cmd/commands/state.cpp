@@ -102,7 +102,7 @@ int RunStatus(Wiring& wiring) {
     streams.out << others;
     if (rows.empty() && others.empty()) streams.out << "There are no pods in the state.\n";
   };
-  reporter.Document([&] { return StatusDocument(rows, settled); }, text);
+  reporter.Document([&] { return StatusDocument(rows, settled, status->observation); }, text);
   return 0;
 }
 

@@ -172,8 +172,9 @@ std::string ShowAddress(const State& state, const Address& address) {
 
 namespace {
 
-// Of kinds with a section of their own: a list under its key.
-void AddSections(const State& state, Value* document) {
+// Of kinds with a section of their own: a list under its key. With an observation each says how it
+// stands, in the word that the table has.
+void AddSections(const State& state, const Observation* observation, Value* document) {
   std::map<std::string_view, Value::List> sections;
   for (const auto& [address, record] : state.records) {
     const RecordCodec& codec = record.codec();
@@ -182,6 +183,9 @@ void AddSections(const State& state, Value* document) {
     thing.Set("address", address.Text());
     const Value members = codec.Document(record);
     for (const auto& [key, value] : members.AsMap()) thing.Set(key, value);
+    if (observation != nullptr && codec.StatusHeader().size() > 1) {
+      thing.Set("state", codec.StatusRow(address.name, record, observation->Seen(address))[1]);
+    }
     const Record* objects = record.objects();
     if (objects != nullptr && objects->pending()) {
       thing.SetPath("pending.action", PendingVerb(objects->pending()->kind));
@@ -252,7 +256,7 @@ Value StateDocument(const State& state) {
     steps.push_back(std::move(step));
   }
   document.Set("steps", std::move(steps));
-  AddSections(state, &document);
+  AddSections(state, nullptr, &document);
   // The same once more as `terraform show -json` has it.
   const Value terraform = TerraformState(state);
   document.Set("terraform_version", terraform["terraform_version"]);
@@ -401,7 +405,8 @@ Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntr
   return document;
 }
 
-Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled) {
+Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
+                     const Observation& observation) {
   Value::List pods;
   for (const StatusRow& row : rows) {
     Value pod = Value::EmptyMap();
@@ -416,7 +421,7 @@ Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled) {
   }
   Value document = Value::EmptyMap();
   document.Set("pods", std::move(pods));
-  AddSections(settled, &document);
+  AddSections(settled, &observation, &document);
   return document;
 }
 

@@ -32,7 +32,8 @@ struct StatusRow {
 // A table for each other kind of which the state has something; "": of none.
 std::string OtherTables(const State& settled, const Observation& observation, bool color);
 std::vector<StatusRow> StatusRows(const State& settled, const Observation& observation);
-Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled);
+Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
+                     const Observation& observation);
 // The stored generation, and those that are kept: as a table, and as a document.
 std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);
 Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntry>& kept);

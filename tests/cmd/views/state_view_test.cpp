@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "plans/kinds/file/record.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/json.h"
@@ -98,10 +99,42 @@ TEST(StateView, StatusTable) {
   ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));
   ExpectGolden("cmd/state/status_empty.txt", StatusTable({}, false));
   // The table's dash is a table's.
-  const Value gone = StatusDocument(rows, state)["pods"].AsList()[1];
+  const Value gone = StatusDocument(rows, state, observation)["pods"].AsList()[1];
   EXPECT_EQ(gone["pod"], Value("gone"));
   EXPECT_TRUE(gone["health"].is_null());
   EXPECT_TRUE(gone["acceleratorType"].is_null());
+}
+
+// Who reads the document learns of a file what the table says.
+TEST(StateView, TheDocumentOfAStatusTellsHowAFileStands) {
+  State state;
+  Observation observation;
+  const auto add = [&](const std::string& name, Value seen) {
+    FileRecord file;
+    file.current.locator = "/out/" + name;
+    file.current.life = Present{};
+    file.path = file.current.locator;
+    file.digest = "sha256:aa";
+    file.mode = 0644;
+    state.records.insert_or_assign(FileAddress(name), file);
+    observation.seen[FileAddress(name)].Set("old", std::move(seen));
+  };
+  const auto is = [](const std::string& digest) {
+    Value value = Value::EmptyMap();
+    value.Set("kind", "file");
+    value.Set("digest", digest);
+    value.Set("mode", 0644);
+    return value;
+  };
+  add("changed", is("sha256:bb"));
+  add("gone", Value());
+  add("well", is("sha256:aa"));
+  const Value document = StatusDocument({}, state, observation);
+  std::vector<std::string> states;
+  for (const Value& file : document["files"].AsList()) states.push_back(file["state"].AsString());
+  EXPECT_THAT(states, ElementsAre("CHANGED", "GONE", "WRITTEN"));
+  EXPECT_THAT(OtherTables(state, observation, false), HasSubstr("CHANGED"));
+  EXPECT_FALSE(StateDocument(state)["files"].AsList()[0].Find("state")) << "nobody looked";
 }
 
 TEST(StateView, ARowIsALineWhateverTheServiceSends) {
