@@ -52,6 +52,8 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   pods.Remember(chosen->target.address, report.learned);
   if (reporter.interrupted()) return kInterruptedExitCode;
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
+  const bool named = !options.workers.empty() || !chosen->target.named.empty();
+  if (!named) report.LeaveOutOthers(&chosen->workers);
   view.ShowEnds(chosen->workers, report.ends, options.job);
   const bool silent = std::any_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
     return end.kind == LogEnd::Kind::kFailed;

@@ -337,6 +337,19 @@ int LogsReport::ExitCode() const {
 }
 
 LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,
+void LogsReport::LeaveOutOthers(std::vector<WorkerAccess>* workers) {
+  const bool anybody = std::any_of(ends.begin(), ends.end(), [](const LogEnd& end) {
+    return end.kind != LogEnd::Kind::kNoSuchJob && end.kind != LogEnd::Kind::kFailed;
+  });
+  if (!anybody) return;
+  for (std::size_t i = ends.size(); i-- > 0;) {
+    if (ends[i].kind != LogEnd::Kind::kNoSuchJob) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    ends.erase(ends.begin() + at);
+    workers->erase(workers->begin() + at);
+  }
+}
+
                     const std::vector<WorkerAccess>& workers, const workers::LogRequest& request,
                     bool resume, LogWatcher& watcher, const std::stop_token& stop) {
   LogFollower follower(transport, clock, request, kLogPatience, watcher);

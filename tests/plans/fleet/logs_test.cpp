@@ -157,6 +157,29 @@ TEST_F(LogsTest, TheExitCodeIsTheJobsWhereAllAgree) {
   EXPECT_EQ(report.ExitCode(), 0);
 }
 
+// A job may run on some of a pod's workers only.
+TEST_F(LogsTest, WhoNeverHadTheJobIsLeftOut) {
+  answers_[0] = {{{}, {}, FakeWorkers::Exit(workers::kNoSuchJob)}};
+  answers_[1] = {Log({"c"}, "ended 0")};
+  LogsReport report = Read(2);
+  EXPECT_EQ(report.ExitCode(), 1) << "as for who names the workers";
+  std::vector<WorkerAccess> workers = SomeWorkers(2);
+  report.LeaveOutOthers(&workers);
+  EXPECT_EQ(report.ExitCode(), 0);
+  ASSERT_THAT(workers, SizeIs(1));
+  EXPECT_EQ(workers[0].index, 1);
+}
+
+TEST_F(LogsTest, WhereNobodyHasTheJobThatIsTold) {
+  answers_[0] = {{{}, {}, FakeWorkers::Exit(workers::kNoSuchJob)}};
+  answers_[1] = {{{}, {}, FakeWorkers::Trouble(ssh::Outcome::kUnreachable, "silent")}};
+  LogsReport report = Read(2);
+  std::vector<WorkerAccess> workers = SomeWorkers(2);
+  report.LeaveOutOthers(&workers);
+  EXPECT_THAT(workers, SizeIs(2));
+  EXPECT_EQ(report.ExitCode(), 1);
+}
+
 TEST_F(LogsTest, AResumedReadBeginsWhereTheLastOneStopped) {
   answers_[0] = {Log({"a", "b"}, "running 0")};
   Read(1);
