@@ -81,19 +81,27 @@ std::string UnfinishedText(const ExecuteResult& result) {
   return text + steps;
 }
 
+std::string EndWords(const ExecuteResult& result, bool destroy) {
+  const std::string_view what = destroy ? "Destroy" : "Apply";
+  if (!result.ok()) return fmt::format("{} incomplete.", what);
+  if (result.queued.empty()) return fmt::format("{} complete!", what);
+  return fmt::format("{} not complete yet: {} in the queue.", what,
+                     result.queued.size() == 1
+                         ? fmt::format("{} waits", result.queued.front())
+                         : fmt::format("{} things wait", result.queued.size()));
+}
+
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy) {
   streams.err << SkippedText(result) << QueuedText(result);
   if (const std::string text = UnfinishedText(result); !text.empty()) streams.err << text << "\n";
   const Paint paint(streams.color && streams.out_is_terminal);
   const std::string steps =
       result.steps > 0 ? fmt::format(" Bootstrap: {} run.", Plural(result.steps, "step")) : "";
-  const std::string_view what = destroy ? "Destroy" : "Apply";
   const std::string counts = destroy ? fmt::format("Resources: {} destroyed.", result.destroyed)
                                      : fmt::format("Resources: {} added, {} changed, {} destroyed.",
                                                    result.added, result.changed, result.destroyed);
-  streams.out << (result.ok() ? paint(Ink::kGreen, fmt::format("{} complete!", what))
-                              : paint(Ink::kRed, fmt::format("{} incomplete.", what)))
-              << " " << counts << steps << "\n"
+  const Ink ink = !result.ok() ? Ink::kRed : result.queued.empty() ? Ink::kGreen : Ink::kYellow;
+  streams.out << paint(ink, EndWords(result, destroy)) << " " << counts << steps << "\n"
               << std::flush;
 }
 

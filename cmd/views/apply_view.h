@@ -11,6 +11,10 @@
 
 namespace podctl {
 
+// "Apply complete!", "Apply not complete yet: pod.research waits in the queue."; without the
+// counts.
+std::string EndWords(const ExecuteResult& result, bool destroy);
+
 // The counts on standard output; on standard error what was skipped, waits or is still under way.
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy);
 

@@ -179,9 +179,8 @@ void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& ope
   changes.Set("operation", operation);
   if (!result.queued.empty()) changes.Set("queued", result.queued.size());
   Write("info",
-        fmt::format("{} {} Resources: {} added, {} changed, {} destroyed.",
-                    operation == "destroy" ? "Destroy" : "Apply",
-                    result.ok() ? "complete!" : "incomplete.", result.added, result.changed,
+        fmt::format("{} Resources: {} added, {} changed, {} destroyed.",
+                    EndWords(result, operation == "destroy"), result.added, result.changed,
                     result.destroyed),
         "change_summary", With("changes", std::move(changes)));
 }

@@ -251,6 +251,22 @@ TEST_F(ProgressTest, LinesThatTheTerminalFoldedAreErasedWhole) {
   EXPECT_THAT(err_.str(), StartsWith("\x1b[1A\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K\r"));
 }
 
+// Who did not wait is not told that all is done.
+TEST_F(ProgressTest, WhatWaitsInTheQueueIsNotComplete) {
+  ExecuteResult result;
+  EXPECT_EQ(EndWords(result, false), "Apply complete!");
+  EXPECT_EQ(EndWords(result, true), "Destroy complete!");
+  result.queued = {Addr("pod.a")};
+  ShowApplied(streams_, result, false);
+  EXPECT_EQ(out_.str(),
+            "Apply not complete yet: pod.a waits in the queue. Resources: 0 added, 0 changed, 0 "
+            "destroyed.\n");
+  result.queued.push_back(Addr("pod.b"));
+  EXPECT_EQ(EndWords(result, false), "Apply not complete yet: 2 things wait in the queue.");
+  result.interrupted = true;
+  EXPECT_EQ(EndWords(result, false), "Apply incomplete.");
+}
+
 TEST_F(ProgressTest, AnInterruptIsAnswered) {
   Open(false);
   view_->OnInterrupt();
