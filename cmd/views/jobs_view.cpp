@@ -25,14 +25,16 @@ struct JobRow {
   std::string name;
   std::vector<int> running;
   std::vector<int> ok;
-  std::map<int, std::vector<int>> failed;  // by exit code
+  std::map<int, std::vector<int>> failed;                          // by exit code
+  std::map<std::pair<std::string, int>, std::vector<int>> killed;  // by who had it ended, and code
   std::vector<int> died;
   std::int64_t started = 0;
   std::string command;
 
   std::string State() const {
     if (!running.empty()) return "running";
-    return failed.empty() && died.empty() ? "done" : "failed";
+    if (!failed.empty() || !died.empty()) return "failed";
+    return killed.empty() ? "done" : "killed";
   }
   std::string Workers(int per_slice) const {
     std::vector<std::string> parts;
@@ -43,6 +45,9 @@ struct JobRow {
     add(running, "running");
     add(ok, "ok");
     for (const auto& [code, numbers] : failed) add(numbers, fmt::format("exit {}", code));
+    for (const auto& [end, numbers] : killed) {
+      add(numbers, fmt::format("ended by {} (exit {})", end.first, end.second));
+    }
     add(died, "died");
     return Join(parts, "; ");
   }
@@ -63,6 +68,8 @@ std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
         row.running.push_back(worker.worker);
       } else if (job.state == JobStatus::State::kDied) {
         row.died.push_back(worker.worker);
+      } else if (const std::string who = WhoEnded(job); !who.empty()) {
+        row.killed[{who, job.exit_code}].push_back(worker.worker);
       } else if (job.exit_code == 0) {
         row.ok.push_back(worker.worker);
       } else {
@@ -82,6 +89,7 @@ std::string Time(std::int64_t seconds) {
 }
 
 Ink InkOf(const std::string& state) {
+  if (state == "killed") return Ink::kYellow;
   return state == "running" ? Ink::kCyan : state == "done" ? Ink::kGreen : Ink::kRed;
 }
 
@@ -121,6 +129,7 @@ Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
       entry.Set("exit_code", ended ? Value(job.exit_code) : Value());
       entry.Set("started_at", Time(job.started));
       entry.Set("ended_at", ended ? Value(Time(job.ended)) : Value());
+      entry.Set("ended_by", WhoEnded(job).empty() ? Value() : Value(job.ended_by));
       entry.Set("log_bytes", job.log_bytes);
       entry.Set("command", job.command);
       by_name[job.name].push_back(std::move(entry));

@@ -11,6 +11,8 @@
 #include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/base/worker_selection.h"
+#include "providers/workers/jobs.h"
 
 namespace podctl {
 namespace {
@@ -112,19 +114,32 @@ void LogView::ShowEnds(const std::vector<WorkerAccess>& workers, const std::vect
       Value event = Event("result", workers[i].pod, workers[i].index);
       event.Set("state", KindName(ends[i].kind));
       if (ends[i].kind == LogEnd::Kind::kEnded) event.Set("exit_code", ends[i].exit_code);
+      if (!ends[i].ended_by.empty()) event.Set("ended_by", ends[i].ended_by);
       if (!ends[i].message.empty()) event.Set("message", ends[i].message);
       streams_.out << ToJson(event) << '\n';
     }
     return;
   }
   WorkerGroups causes;
+  WorkerGroups killed;  // which is no failure of the job's
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const LogEnd& end = ends[i];
     if (end.kind == LogEnd::Kind::kOpen || end.kind == LogEnd::Kind::kStopped ||
         (end.kind == LogEnd::Kind::kEnded && end.exit_code == 0)) {
       continue;
     }
-    causes.Add(Words(end, job), workers[i].index);
+    if (end.kind == LogEnd::Kind::kEnded && !end.ended_by.empty()) {
+      killed.Add(fmt::format("{} was ended by {}: {}", job, workers::WhoOf(end.ended_by),
+                             ExitCodeText(end.exit_code)),
+                 workers[i].index);
+    } else {
+      causes.Add(Words(end, job), workers[i].index);
+    }
+  }
+  const WorkerAccess& any = workers.front();
+  for (const auto& group : killed.groups()) {
+    streams_.err << fmt::format("{}: {}\n", WorkersName(any.pod, group.workers, any.per_slice),
+                                group.what);
   }
   streams_.err << FailedText(causes, workers.size(), workers.front().per_slice);
 }

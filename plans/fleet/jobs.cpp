@@ -156,11 +156,18 @@ std::string JobStateWords(const JobStatus& job) {
     case JobStatus::State::kRunning:
       return "runs";
     case JobStatus::State::kEnded:
+      if (const std::string who = WhoEnded(job); !who.empty()) {
+        return fmt::format("was ended by {}: {}", who, ExitCodeText(job.exit_code));
+      }
       return ExitCodeDeed(job.exit_code);
     case JobStatus::State::kDied:
       return "died without an exit code";
   }
   return "";
+}
+
+std::string WhoEnded(const JobStatus& job) {
+  return job.state == JobStatus::State::kEnded ? workers::WhoOf(job.ended_by) : std::string();
 }
 
 Error BadJobName(const std::string& name) {

@@ -24,9 +24,12 @@ struct WorkerJobs {
   std::vector<workers::JobStatus> jobs;
 };
 
-// "runs", "ended with exit code 3", "was killed by KILL (exit code 137)", "died without an exit
-// code".
+// "runs", "ended with exit code 3", "was killed by KILL (exit code 137)", "was ended by
+// alice@laptop: killed by TERM (exit code 143)", "died without an exit code".
 std::string JobStateWords(const workers::JobStatus& job);
+// Who had it ended: "alice@laptop" of "alice@laptop: podctl kill research train"; empty: nobody
+// did.
+std::string WhoEnded(const workers::JobStatus& job);
 
 Error BadJobName(const std::string& name);
 

@@ -210,6 +210,7 @@ void LogFollower::OnResult(std::size_t index, const ssh::WorkerResult& result) {
                      : place.note->kind == workers::LogNote::Kind::kEnded ? LogEnd::Kind::kEnded
                                                                           : LogEnd::Kind::kDied;
     place.end.exit_code = place.note->exit_code;
+    place.end.ended_by = place.note->ended_by;
     if (request_.follow) TellDeath(place);
     return;
   }
@@ -336,7 +337,6 @@ int LogsReport::ExitCode() const {
   return codes.size() == 1 && *codes.begin() >= 0 ? *codes.begin() : 1;
 }
 
-LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,
 void LogsReport::LeaveOutOthers(std::vector<WorkerAccess>* workers) {
   const bool anybody = std::any_of(ends.begin(), ends.end(), [](const LogEnd& end) {
     return end.kind != LogEnd::Kind::kNoSuchJob && end.kind != LogEnd::Kind::kFailed;
@@ -350,6 +350,7 @@ void LogsReport::LeaveOutOthers(std::vector<WorkerAccess>* workers) {
   }
 }
 
+LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,
                     const std::vector<WorkerAccess>& workers, const workers::LogRequest& request,
                     bool resume, LogWatcher& watcher, const std::stop_token& stop) {
   LogFollower follower(transport, clock, request, kLogPatience, watcher);

@@ -46,6 +46,7 @@ struct LogEnd {
   Kind kind = Kind::kStopped;
   int exit_code = 0;
   std::string message;
+  std::string ended_by = {};  // of kEnded: who asked for that; empty: nobody known
 };
 
 // What there is to tell of a worker while its log is read.
@@ -140,10 +141,10 @@ struct LogsReport {
 
   // The job's own code where all of them agree on one; what goes on counts as 0. Else 1.
   int ExitCode() const;
-};
   // Drops who never had the job, here and of `workers`, the ones that were asked: a job may run on
   // some only. Where nobody is known to have it, nothing is dropped.
   void LeaveOutOthers(std::vector<WorkerAccess>* workers);
+};
 
 // With `resume` from where `places` says that they stopped; it is kept up to date either way.
 LogsReport ReadLogs(ssh::Transport& transport, Clock& clock, KeptFile& places,

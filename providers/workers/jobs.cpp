@@ -149,7 +149,8 @@ else
   tail -c "+$((begin+1))" "$job/log"
 fi
 look "$job"
-echo "podctl-log $state $code" >&2
+ender=$(who_ended "$job")
+echo "podctl-log $state $code${ender:+ $ender}" >&2
 )sh";
 
 // Goes on when who asked for it is gone.
@@ -208,6 +209,10 @@ bool IsJobName(std::string_view name) {
          });
 }
 
+std::string WhoOf(const std::string& ended_by) {
+  return ended_by.substr(0, ended_by.find(": "));
+}
+
 std::string_view JobStateName(JobStatus::State state) {
   switch (state) {
     case JobStatus::State::kRunning:
@@ -251,6 +256,12 @@ Result<std::vector<JobStatus>> ParseJobs(const std::vector<std::string>& lines) 
   auto line = std::find(lines.begin(), lines.end(), kJobsFirstLine);
   while (line != lines.end() && ++line != lines.end()) {
     if (*line == "end") return jobs;
+    constexpr std::string_view kBy = "by ";  // of the job before
+    if (line->starts_with(kBy) && !jobs.empty()) {
+      jobs.back().ended_by =
+          VisibleControls(std::string_view(*line).substr(kBy.size(), kLongestText));
+      continue;
+    }
     auto job = ReadJob(*line);
     if (!job || jobs.size() == kMostJobs) return broken();
     jobs.push_back(*std::move(job));
@@ -275,7 +286,9 @@ std::optional<LogNote> ReadLogNote(std::string_view line) {
     return ReadNumber(line, &note.offset) ? std::optional(note) : std::nullopt;
   }
   JobStatus::State state{};
-  if (!TakeState(kind, &state) || !ReadNumber(line, &note.exit_code)) return std::nullopt;
+  if (!TakeState(kind, &state)) return std::nullopt;
+  if (!ReadNumber(TakeWord(&line), &note.exit_code)) return std::nullopt;
+  note.ended_by = VisibleControls(line.substr(0, kLongestText));
   note.kind = state == JobStatus::State::kEnded     ? LogNote::Kind::kEnded
               : state == JobStatus::State::kRunning ? LogNote::Kind::kRunning
                                                     : LogNote::Kind::kDied;
@@ -337,6 +350,10 @@ look() {
   if { read -r code ended <"$1/exit"; } 2>/dev/null; then state=ended; else code=0 ended=0; fi
   code=$(number "$code") ended=$(number "$ended")
 }
+# A line, or nothing.
+who_ended() {
+  head -n 1 "$1/ended-by" 2>/dev/null | cut -c 1-200 | tr -cd "[:print:]"
+}
 tell() {
   look "$1"
   run=- started=0
@@ -347,6 +364,8 @@ tell() {
   line=$(head -n 1 "$1/command" 2>/dev/null | cut -c 1-200 | tr -cd "[:print:]")
   printf "job %s %s %s %s %s %s %s %s\n" "${1##*/}" "$run" $state "$code" "$started" "$ended" \
     "$size" "$line"
+  ender=$(who_ended "$1")
+  [ -z "$ender" ] || printf "by %s\n" "$ender"
 }
 )sh";
 

@@ -67,8 +67,11 @@ struct JobStatus {
   std::int64_t started = 0;  // seconds since 1970, by the worker's clock
   std::int64_t ended = 0;    // of kEnded
   std::uint64_t log_bytes = 0;
-  std::string command;  // its first line, cut
+  std::string command;        // its first line, cut
+  std::string ended_by = {};  // who asked for its end, and how, in a line; empty: nobody known
 };
+// Who of `ended_by`: "alice@laptop" of "alice@laptop: podctl kill research train".
+std::string WhoOf(const std::string& ended_by);
 std::string_view JobStateName(JobStatus::State state);  // "running", "ended", "died"
 
 // Of one job, or of all (`name` empty).
@@ -100,6 +103,7 @@ struct LogNote {
   std::string run;
   std::uint64_t offset = 0;
   int exit_code = 0;
+  std::string ended_by = {};  // as in JobStatus
 };
 std::optional<LogNote> ReadLogNote(std::string_view line);
 

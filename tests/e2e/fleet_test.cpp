@@ -220,7 +220,8 @@ TEST_F(FleetTest, AStartThatWasCutIsCompletedByTheSameCommand) {
   EXPECT_EQ(Detach(command).code, 1) << "it runs everywhere";
   const RunResult killed = box_.Run({"kill", "research", "train"});
   EXPECT_EQ(killed.code, 0) << killed;
-  EXPECT_EQ(killed.out, "research/[0-3]: train was killed by TERM (exit code 143)\n");
+  EXPECT_THAT(killed.out, AllOf(HasSubstr("research/[0-3]: train was ended by "),
+                                HasSubstr(": killed by TERM (exit code 143)\n")));
   EXPECT_EQ(box_.Run({"kill", "research", "other"}).code, 1);
 }
 
@@ -334,7 +335,7 @@ TEST_F(FleetTest, WorkersWithOneHomeHaveAJobEach) {
   const RunResult one = box_.Run({"kill", "research", "train", "--worker", "1"});
   EXPECT_EQ(one.code, 0) << one;
   EXPECT_THAT(box_.Run({"jobs", "research"}).out,
-              AllOf(HasSubstr("0,2-3 running"), HasSubstr("1 exit 143")));
+              AllOf(HasSubstr("0,2-3 running"), HasSubstr("1 ended by ")));
   EXPECT_EQ(box_.OnWorkers("sleep 600").size(), 3U);
   // An attached run beside it, of the same files.
   box_.WriteFile("src/train.sh", "echo trained on $PODCTL_WORKER\n");

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
+#include "cmd/views/log_view.h"
 #include "providers/base/json.h"
 #include "tests/support/golden.h"
 
@@ -22,7 +25,8 @@ TEST(JobsView, OneRowForEachJobTellsHowItStandsOnEveryWorker) {
   std::vector<WorkerJobs> workers;
   for (int i = 0; i < 256; ++i) {
     WorkerJobs worker{i, {Job("train", JobState::kRunning, 0, 1795284000)}};
-    worker.jobs.push_back(Job("eval", JobState::kEnded, i == 3 || i == 7 ? 137 : 0, 1795280000 + i));
+    worker.jobs.push_back(
+        Job("eval", JobState::kEnded, i == 3 || i == 7 ? 137 : 0, 1795280000 + i));
     if (i == 9) worker.jobs.back() = Job("eval", JobState::kDied, 0, 1795280000);
     if (i < 2) worker.jobs.push_back(Job("data-loader", JobState::kEnded, 0, 1795270000));
     workers.push_back(worker);
@@ -42,10 +46,46 @@ TEST(JobsView, ShowsTheCommandAsTheSpecHasIt) {
   EXPECT_NE(table.find("  python3 train.py\n"), std::string::npos) << table;
 }
 
+TEST(JobsView, AJobThatSomebodyEndedHasNotFailed) {
+  workers::JobStatus job = Job("train", JobState::kEnded, 143, 1795284000);
+  job.ended_by = "alice@laptop: podctl kill research train";
+  EXPECT_EQ(JobStateWords(job), "was ended by alice@laptop: killed by TERM (exit code 143)");
+  const std::vector<WorkerJobs> all = {{0, {job}}, {1, {job}}};
+  const std::string table = JobsTable(all, false);
+  EXPECT_NE(table.find("train  killed   0-1 ended by alice@laptop (exit 143)"), std::string::npos)
+      << table;
+  const Value document = JobsDocument("research", all)["jobs"].AsList()[0];
+  EXPECT_EQ(document["state"], Value("killed"));
+  EXPECT_EQ(document["workers"].AsList()[0]["ended_by"], Value(job.ended_by));
+  job.ended_by.clear();
+  EXPECT_NE(JobsTable({{0, {job}}}, false).find("failed"), std::string::npos);
+}
+
+TEST(LogView, SaysWhoEndedTheJobApartFromFailures) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Streams streams{out, err};
+  std::vector<WorkerAccess> workers(3);
+  std::vector<LogEnd> ends(3);
+  for (int i = 0; i < 3; ++i) {
+    workers[static_cast<std::size_t>(i)].pod = "research";
+    workers[static_cast<std::size_t>(i)].index = i;
+    ends[static_cast<std::size_t>(i)].kind = LogEnd::Kind::kEnded;
+    ends[static_cast<std::size_t>(i)].exit_code = i == 2 ? 3 : 143;
+    if (i < 2)
+      ends[static_cast<std::size_t>(i)].ended_by = "alice@laptop: podctl kill research train";
+  }
+  LogView(streams, workers, {}).ShowEnds(workers, ends, "train");
+  EXPECT_EQ(err.str(),
+            "research/[0-1]: train was ended by alice@laptop: killed by TERM (exit code 143)\n"
+            "1 of 3 workers failed:\n  exit code 3: 2 (1 worker)\n");
+}
+
 TEST(JobsView, WordsTellHowAJobStands) {
   EXPECT_EQ(JobStateWords(Job("x", JobState::kRunning, 0, 1)), "runs");
   EXPECT_EQ(JobStateWords(Job("x", JobState::kEnded, 3, 1)), "ended with exit code 3");
-  EXPECT_EQ(JobStateWords(Job("x", JobState::kEnded, 137, 1)), "was killed by KILL (exit code 137)");
+  EXPECT_EQ(JobStateWords(Job("x", JobState::kEnded, 137, 1)),
+            "was killed by KILL (exit code 137)");
   EXPECT_EQ(JobStateWords(Job("x", JobState::kDied, 0, 1)), "died without an exit code");
 }
 

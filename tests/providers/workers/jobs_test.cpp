@@ -55,6 +55,8 @@ TEST(JobAnswer, IsReadWholeOrRefused) {
 TEST(JobLogNotes, AreToldFromOtherWords) {
   EXPECT_EQ(ReadLogNote("podctl-log begin r1 17")->offset, 17U);
   EXPECT_EQ(ReadLogNote("podctl-log ended 3")->exit_code, 3);
+  EXPECT_EQ(ReadLogNote("podctl-log ended 143 bob@x: podctl kill")->ended_by, "bob@x: podctl kill");
+  EXPECT_EQ(ReadLogNote("podctl-log ended 143 bob@x: podctl kill")->exit_code, 143);
   EXPECT_EQ(ReadLogNote("podctl-log died 0")->kind, LogNote::Kind::kDied);
   for (const std::string other : {"tail: inotify resources exhausted", "podctl-log",
                                   "podctl-log ended", "podctl-log begin r x"}) {
@@ -275,6 +277,9 @@ TEST_F(JobsTest, AKillReachesWhatTheJobHasStartedAnywhere) {
           .at(0);
   EXPECT_EQ(killed.state, State::kEnded);
   EXPECT_EQ(killed.exit_code, 137);
+  EXPECT_EQ(killed.ended_by, "bob@x: podctl kill");
+  EXPECT_EQ(List().ended_by, "bob@x: podctl kill");
+  EXPECT_EQ(Log({}).err.back(), "podctl-log ended 137 bob@x: podctl kill");
   EXPECT_FALSE(IsThere(TrimBlanks(ReadAll(worker_.home() + "/away"))));
   EXPECT_THAT(ReadAll(Folder() + "/log"),
               HasSubstr("got TERM\npodctl: ended by bob@x: podctl kill\n"));
