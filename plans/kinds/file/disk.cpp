@@ -60,11 +60,13 @@ Result<void> CheckExpected(FileSystem& files, const FileOnDisk& file) {
 
 }  // namespace
 
-std::string TemporaryOf(const std::string& path) {
+std::string TemporaryOf(const std::string& path, const std::string& digest_key) {
   constexpr std::size_t kMostBytes = 200;  // of the 255 that a name may have
+  constexpr std::size_t kProofDigits = 32;
   std::string name = path.substr(path.rfind('/') + 1);
+  const std::string proof = HmacSha256Hex(digest_key, "temporary file of " + name);
   if (name.size() > kMostBytes) name = Sha256Hex(name);
-  return fmt::format("{}/.{}.podctl-tmp", FolderOf(path), name);
+  return fmt::format("{}/.{}.podctl-tmp-{}", FolderOf(path), name, proof.substr(0, kProofDigits));
 }
 
 Result<Value> LookAtFile(FileSystem& files, const std::string& path, const std::string& folder) {
@@ -105,20 +107,21 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
   }
   const std::string folder = FolderOf(file.path);
   if (auto made = files.MakeFolders(folder); !made) return made;
-  static_cast<void>(files.Remove(file.temporary));  // what a kill left; else it is not there
+  const std::string temporary = TemporaryOf(file.path, file.digest_key);
+  static_cast<void>(files.Remove(temporary));  // what a kill left; else it is not there
   // Nobody else reads it before it is complete.
   constexpr unsigned kPrivate = 0600;
-  auto written = files.WriteNew(file.temporary, file.content, kPrivate);
-  if (written) written = files.SetMode(file.temporary, static_cast<unsigned>(file.mode));
+  auto written = files.WriteNew(temporary, file.content, kPrivate);
+  if (written) written = files.SetMode(temporary, static_cast<unsigned>(file.mode));
   if (!written) {
-    static_cast<void>(files.Remove(file.temporary));  // the first error is the one to tell
+    static_cast<void>(files.Remove(temporary));  // the first error is the one to tell
     return written;
   }
   // What somebody puts there meanwhile is not written over.
-  const auto renamed = is_new ? files.RenameToNew(file.temporary, file.path)
-                              : files.Rename(file.temporary, file.path);
+  const auto renamed =
+      is_new ? files.RenameToNew(temporary, file.path) : files.Rename(temporary, file.path);
   if (!renamed) {
-    static_cast<void>(files.Remove(file.temporary));
+    static_cast<void>(files.Remove(temporary));
     return renamed.error().code == ErrorCode::kAlreadyExists ? NotExpected(file.path, false)
                                                              : renamed;
   }
@@ -126,7 +129,7 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
 }
 
 Result<void> RemoveFile(FileSystem& files, const FileOnDisk& file) {
-  static_cast<void>(files.Remove(TemporaryOf(file.path)));
+  static_cast<void>(files.Remove(TemporaryOf(file.path, file.digest_key)));
   auto expected = CheckExpected(files, file);
   if (!expected) {
     if (expected.error().code == ErrorCode::kNotFound) return {};

@@ -24,13 +24,13 @@ struct FileOnDisk {
   bool sensitive = false;
   int mode = 0;
   std::string replaces;    // FileSpec::replaces
-  std::string digest_key;  // by which that is compared
-  std::string temporary;   // TemporaryOf(path)
+  std::string digest_key;  // by which that is compared, and its temporary one named
 };
 
-// What the file is written as, before it takes its place: hidden, in the same folder. Always the
-// same name, so that what a kill left is taken away by who comes next.
-std::string TemporaryOf(const std::string& path);
+// What the file is written as, before it takes its place: hidden, in the same folder. Who has not
+// the state's key cannot have made a file of that name; so what is there under it a killed run of
+// this state left, and it is taken away by who comes next. Nothing else ever is.
+std::string TemporaryOf(const std::string& path, const std::string& digest_key);
 
 // Replaces the file by a temporary one, a sync and a rename; folders on the way are made. What is
 // there already as it is to be is written anew. kAlreadyExists where something is there that is not

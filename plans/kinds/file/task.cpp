@@ -70,8 +70,7 @@ class FileTask final : public Task {
             .sensitive = file_.sensitive,
             .mode = file_.mode,
             .replaces = file_.replaces,
-            .digest_key = context_.journal.state().digest_key,
-            .temporary = TemporaryOf(file_.path)};
+            .digest_key = context_.journal.state().digest_key};
   }
 
   Need Remove() {

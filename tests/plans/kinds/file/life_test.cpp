@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/kinds/file/disk.h"
 #include "plans/kinds/file/record.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
@@ -386,6 +387,35 @@ TEST_F(FileTest, AFullDiskLeavesWhatWasThere) {
   for (const std::string& path : desk_.files.AllFiles()) {
     EXPECT_THAT(path, Not(HasSubstr("podctl-tmp")));
   }
+}
+
+// Nobody can tell whose a file of a name is that anybody could have chosen.
+TEST_F(FileTest, AUsersFileIsNotTakenForALeftover) {
+  const std::string mine = "/project/.hosts.podctl-tmp";
+  const std::string guess = mine + "-0123456789abcdef0123456789abcdef";
+  for (const std::string& path : {mine, guess}) desk_.files.SetFile(path, "mine");
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  Hosts("two\\n");
+  desk_.ApplyAll();
+  Files(" {}\n");
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "(none)");
+  for (const std::string& path : {mine, guess}) EXPECT_EQ(Text(path), "mine") << path;
+}
+
+// Another state does not know the name; of its own a killed run's is taken away.
+TEST_F(FileTest, ALeftoverIsKnownByTheStatesKey) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  const std::string own = TemporaryOf(kPath, desk_.Stored().digest_key);
+  const std::string other = TemporaryOf(kPath, "another key");
+  EXPECT_NE(own, other);
+  for (const std::string& path : {own, other}) desk_.files.SetFile(path, "half");
+  Hosts("two\\n");
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(own), "(none)");
+  EXPECT_EQ(Text(other), "half");
 }
 
 // A kill -9 at any step of a write, a change, a removal.
