@@ -274,7 +274,7 @@ class CreateTask final : public Task {
       body_.Set("metadata", std::move(metadata));
     }
     PodJournal(context_).PodCreated(pod_, body_, node);
-    context_.published[PodAddress(pod_.name)] = node;
+    PodJournal(context_).Publish(PodAddress(pod_.name), node);
     NoteRuntime(node);
     if (pod_.check_ready) PodJournal(context_).ReadinessWanted(pod_.name);
     const PodRecord* record = PodJournal(context_).Find(address_);

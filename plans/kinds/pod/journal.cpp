@@ -6,6 +6,7 @@
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -249,6 +250,10 @@ void PodJournal::ReadinessProved(const std::string& pod) {
   Steps(Edit()).erase(StepAddress(pod, kReadinessStepName));
 }
 
+void PodJournal::Publish(const Address& address, const Value& node) {
+  context_.published[address] = PublishedNode(node, Find(address));
+}
+
 void PodJournal::HostKeys(const Address& address,
                           const std::map<int, std::vector<HostKeyText>>& keys,
                           const std::string& source) {
@@ -256,6 +261,8 @@ void PodJournal::HostKeys(const Address& address,
   PodRecord& record = At(address);
   for (const auto& [worker, known] : keys) record.host_keys[worker] = known;
   record.host_keys_source = source;
+  const auto published = context_.published.find(address);
+  if (published != context_.published.end()) Publish(address, Value(published->second));
 }
 
 void PodJournal::VmNames(const Address& address, const std::map<int, std::string>& names) {

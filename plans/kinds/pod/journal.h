@@ -69,6 +69,8 @@ class PodJournal {
   // The new node's workers are still to be proved usable; and: they were.
   void ReadinessWanted(const std::string& pod);
   void ReadinessProved(const std::string& pod);
+  // What references to the pod are read from, from now on.
+  void Publish(const Address& address, const Value& node);
   void HostKeys(const Address& address, const std::map<int, std::vector<HostKeyText>>& keys,
                 const std::string& source);
   void VmNames(const Address& address, const std::map<int, std::string>& names);

@@ -11,6 +11,7 @@
 #include "plans/kinds/pod/drift.h"
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/members.h"
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/plan.h"
 #include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/reader/node_fields.h"
@@ -260,10 +261,11 @@ class PodKind final : public Kind {
     return NodesThen(plan, stakes);
   }
 
-  Value PublishedBefore(const Change& change, const AnyRecord* /*record*/,
+  Value PublishedBefore(const Change& change, const AnyRecord* record,
                         const Observation& observation) const override {
     const Value* node = PodsIn(observation).Find(AsPod(change)->node);
-    return node == nullptr ? Value() : *node;
+    if (node == nullptr) return {};
+    return PublishedNode(*node, record == nullptr ? nullptr : &record->As<PodRecord>());
   }
   void Accept(const Drift& drift, const Observation& /*observation*/, State* state) const override {
     AcceptDrift(drift, state);

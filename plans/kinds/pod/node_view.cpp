@@ -103,6 +103,33 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
   return workers;
 }
 
+namespace {
+
+// The one that an ssh client would ask for first.
+std::string FirstOf(const std::vector<HostKeyText>& keys) {
+  for (const std::string_view kind : {"ssh-ed25519 ", "ecdsa-"}) {
+    for (const HostKeyText& key : keys) {
+      if (key.starts_with(kind)) return key;
+    }
+  }
+  return keys.empty() ? std::string() : keys.front();
+}
+
+}  // namespace
+
+Value PublishedNode(Value node, const PodRecord* record) {
+  if (record == nullptr || record->host_keys.empty()) return node;
+  Value::List keys;
+  const int last = record->host_keys.rbegin()->first;
+  for (int worker = 0; worker <= last; ++worker) {
+    const auto known = record->host_keys.find(worker);
+    const std::string key = known == record->host_keys.end() ? "" : FirstOf(known->second);
+    keys.push_back(key.empty() ? Value() : Value(key));
+  }
+  node.Set(kHostKeysMember, Value(std::move(keys)));
+  return node;
+}
+
 std::map<int, std::vector<HostKeyText>> HostKeysOf(const std::vector<WorkerAttributes>& workers) {
   std::map<int, std::vector<HostKeyText>> keys;
   for (std::size_t i = 0; i < workers.size(); ++i) {

@@ -42,4 +42,10 @@ std::vector<WorkerAccess> AccessToWorkers(const std::string& pod, const PodRecor
 // Host keys of `hostkeys/` guest attributes in known_hosts form, by worker.
 std::map<int, std::vector<HostKeyText>> HostKeysOf(const std::vector<WorkerAttributes>& workers);
 
+// What references to the pod are read from: its node, and of each worker whose host key is known
+// that key, as a known_hosts file has it behind the name ("ssh-ed25519 AAAA…"), under
+// kHostKeysMember.
+Value PublishedNode(Value node, const PodRecord* record);
+inline constexpr const char* kHostKeysMember = "sshHostKeys";
+
 }  // namespace podctl

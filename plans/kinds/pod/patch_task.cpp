@@ -221,7 +221,7 @@ class PatchTask final : public Task {
 
   Need Written(const Value& node) {
     PodJournal(context_).PodPatched(pod_, node);
-    context_.published[PodAddress(pod_.name)] = node;
+    PodJournal(context_).Publish(PodAddress(pod_.name), node);
     return Done();
   }
 

@@ -93,8 +93,8 @@ class PodPlan final : public KindPlan {
     const Value* node = lives_on ? survey_.Find(AsPod(*change)->node) : nullptr;
     if (lives_on && (node == nullptr || refused_)) return;
     if (lives_on) {
-      verdict_.published =
-          IsKeep(*change) ? node : &planned_.emplace_back(NodeAfter(*node, change->attributes));
+      Value after = IsKeep(*change) ? *node : NodeAfter(*node, change->attributes);
+      verdict_.published = &planned_.emplace_back(PublishedNode(std::move(after), record));
     }
     if (StaysStopped(pod, node)) return;
     static const std::string kFlags = std::string("metadata.") + kRuntimeVariablesKey;
@@ -387,7 +387,7 @@ class PodPlan final : public KindPlan {
   const PlanQuestion it_;
   const PodSurvey& survey_;
   std::vector<Change> rest_;
-  std::list<Value> planned_;  // nodes as this plan will have changed them
+  std::list<Value> planned_;  // nodes as this plan will have changed them, for references
   std::set<NodeName> taken_;  // filled when first asked
   bool knows_taken_ = false;
   // Of the pod that is being judged.

@@ -156,7 +156,7 @@ class PowerTask final : public Task {
   Need Reached(const Value& node) {
     PodJournal(context_).NodeFound(address_, node);
     PodJournal(context_).Withdraw(address_);  // nothing is outstanding
-    context_.published[PodAddress(pod_.name)] = node;
+    PodJournal(context_).Publish(PodAddress(pod_.name), node);
     return Done();
   }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/reader/capacity_reader.h"
 #include "plans/kinds/pod/reader/metadata_reader.h"
 #include "plans/kinds/pod/reader/node_fields.h"
@@ -402,11 +403,26 @@ std::string WhyNoText(const std::string& path, const PathCheck& check) {
   return is_scalar || is_in_map || is_item ? "" : "it is no single value";
 }
 
+// "sshHostKeys[3]": what podctl knows of the pod besides its node.
+bool IsHostKey(const std::string& path) {
+  const std::string begin = std::string(kHostKeysMember) + "[";
+  const std::size_t digits = path.size() - begin.size() - 1;
+  constexpr std::size_t kMostDigits = 6;
+  return path.starts_with(begin) && path.ends_with(']') && digits >= 1 && digits <= kMostDigits &&
+         std::all_of(path.begin() + static_cast<std::ptrdiff_t>(begin.size()), path.end() - 1,
+                     [](char c) { return c >= '0' && c <= '9'; });
+}
+
 // `trigger`: it is looked at for a change, and its value is put in no text.
 std::optional<ReferenceProblem> CheckPath(const std::string& path, bool trigger) {
   if (path == "libtpuFlags" || path == "runtimeEnv") {
     return ReferenceProblem{fmt::format("`{}` is no field of a node", path),
                             "write `metadata.tensorflow-env-vars`"};
+  }
+  if (!trigger && IsHostKey(path)) return std::nullopt;
+  if (!trigger && path.starts_with(kHostKeysMember)) {
+    return ReferenceProblem{fmt::format("`{}` cannot be put in a text", path),
+                            fmt::format("one worker's: `{}[0]`", kHostKeysMember)};
   }
   const PathCheck check = CheckNodePath(path);
   if (!check.ok) return ReferenceProblem{check.problem, check.suggestion};
@@ -441,6 +457,7 @@ std::vector<std::string> PublishedMembers() {
   for (const gcp::Field& field : gcp::NodeFields()) {
     if (field.path.find('.') == std::string_view::npos) members.emplace_back(field.path);
   }
+  members.emplace_back(kHostKeysMember);
   return members;
 }
 

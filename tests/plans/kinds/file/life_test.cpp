@@ -10,6 +10,7 @@
 
 #include "plans/kinds/file/disk.h"
 #include "plans/kinds/file/record.h"
+#include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
 #include "state/state_json.h"
 #include "tests/plans/desk.h"
@@ -387,6 +388,31 @@ TEST_F(FileTest, AFullDiskLeavesWhatWasThere) {
   for (const std::string& path : desk_.files.AllFiles()) {
     EXPECT_THAT(path, Not(HasSubstr("podctl-tmp")));
   }
+}
+
+// A known_hosts file of plain ssh is written of what podctl itself checks the workers by.
+TEST_F(FileTest, TellsTheHostKeysOfAPodsWorkers) {
+  Files(Entry("hosts", "worker-1 ${pod.research.sshHostKeys[1]}\\n"), Desk::Pod("research"));
+  EXPECT_THAT(testing::Lines(ChangeOf(desk_.MakePlan(), "file.hosts").attributes).front(),
+              "content: (none) -> (unknown)");
+  desk_.ApplyAll();
+  const std::string key = Pods(desk_.Stored()).Get(Addr("pod.research"))->host_keys.at(1).front();
+  EXPECT_THAT(key, HasSubstr("ssh-ed25519 "));
+  EXPECT_EQ(Text(), "worker-1 " + key + "\n");
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  // A patch of the pod leaves them as they are.
+  Files(Entry("hosts", "worker-1 ${pod.research.sshHostKeys[1]}\\n"),
+        Desk::Pod("research", "    labels: {team: a}\n"));
+  desk_.ApplyAll();
+  EXPECT_EQ(Text(), "worker-1 " + key + "\n");
+}
+
+TEST_F(FileTest, AHostKeyThatNobodyKnowsIsNotMadeUp) {
+  Files(" {}\n", Desk::Pod("research"));
+  desk_.ApplyAll();
+  Files(Entry("hosts", "${pod.research.sshHostKeys[17]}"), Desk::Pod("research"));
+  EXPECT_EQ(Refusal(),
+            "file.hosts refers to `${pod.research.sshHostKeys[17]}`, which is not there\n");
 }
 
 // Nobody can tell whose a file of a name is that anybody could have chosen.
