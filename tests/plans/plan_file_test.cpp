@@ -779,7 +779,7 @@ TEST_F(SavedPlanTest, OfATrainingJobToo) {
   Change change;
   change.address = TrainingAddress("mnist");
   change.verb = Verb::kCreate;
-  change.attributes = SubmitAttributes(job);
+  change.attributes = SubmitAttributes(job, [](const Address&) -> const Value* { return nullptr; });
   change.payload = Payload(job, KindNamed("trainingJob"));
   saved.plan.changes = {change};
   EXPECT_TRUE(PlanFromJson(Text(saved), "my.plan", AllKinds()));

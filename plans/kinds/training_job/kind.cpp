@@ -117,8 +117,17 @@ class TrainingJobKind final : public Kind {
     return why.empty() ? "" : "could not be remembered: " + why;
   }
   std::vector<AttributeChange> ShownOf(const Change& change,
-                                       const ReferenceLookup& /*nodes*/) const override {
-    return SubmitAttributes(JobOf(change));
+                                       const ReferenceLookup& nodes) const override {
+    return SubmitAttributes(JobOf(change), nodes);
+  }
+
+  std::vector<Particular> ParticularsOf(const Change& change,
+                                        const AnyRecord* /*prior*/) const override {
+    std::vector<Particular> particulars;
+    for (const std::string& arg : JobOf(change).args) {
+      if (!FindReferences(arg).empty()) particulars.push_back({"args", arg});
+    }
+    return particulars;
   }
 
   // That a job begins to run matters to no plan; that it ends, or is gone, does.
@@ -182,14 +191,22 @@ class TrainingJobKind final : public Kind {
   ShownObject After(const Change& change) const override {
     const TrainingJobSpec& job = JobOf(change);
     ShownObject after;
-    after.values = ValuesOf(job.project, job.region, CustomJobBody(job));
+    after.values = ValuesOf(job.project, job.region, BodyAsWritten(job));
+    for (const AttributeChange& line : change.attributes) {
+      if (line.path != "args") continue;
+      if (line.known && line.after) after.values.Set("args", *line.after);
+      if (!line.known) {
+        after.values.Set("args", Value());
+        after.unknown.Set("args", true);
+      }
+    }
     after.unknown.Set("id", true);
     after.unknown.Set("state", true);
     return after;
   }
   std::vector<Configured> ConfiguredOf(const Change& change) const override {
     Value words = Value::EmptyMap();
-    for (auto& [path, value] : WordsOfBody(CustomJobBody(JobOf(change)))) {
+    for (auto& [path, value] : WordsOfBody(BodyAsWritten(JobOf(change)))) {
       words.MutableMap()[path] = std::move(value);
     }
     return {{change.address, std::move(words)}};

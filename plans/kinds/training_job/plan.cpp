@@ -7,6 +7,7 @@
 
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
+#include "plans/spec/references.h"
 #include "providers/custom_jobs.h"
 #include "state/transitions.h"
 
@@ -23,8 +24,12 @@ Words WordsOf(const std::string& project, const std::string& region, const Value
   return words;
 }
 
-Words WordsOf(const TrainingJobSpec& job) {
-  return WordsOf(job.project, job.region, CustomJobBody(job));
+// `args` is null where what they refer to is not known.
+Words WordsOf(const TrainingJobSpec& job, const ReferenceLookup& nodes) {
+  const auto known = WithReferences(job, nodes);
+  Words words = WordsOf(job.project, job.region, CustomJobBody(known.value_or(job)));
+  if (!known) words["args"] = Value();
+  return words;
 }
 
 Words WordsOf(const TrainingRecord& record) {
@@ -44,7 +49,9 @@ std::vector<AttributeChange> Lines(const Words& before, const Words& after, bool
     if (old != before.end()) line.before = old->second;
     if (now != after.end()) line.after = now->second;
     line.forces_replacement = forces;
-    if (line.before != line.after) lines.push_back(std::move(line));
+    line.known = now == after.end() || !now->second.is_null();
+    if (!line.known) line.after.reset();
+    if (!line.known || line.before != line.after) lines.push_back(std::move(line));
   }
   return lines;
 }
@@ -60,25 +67,27 @@ void PlanGone(const TrainingRecord& record, bool missing, Change* change) {
   change->attributes = Lines(WordsOf(record), {}, false);
 }
 
-void PlanNew(const TrainingJobSpec& job, Change* change) {
+void PlanNew(const TrainingJobSpec& job, const Judged& it, Change* change) {
   change->verb = Verb::kCreate;
-  change->attributes = SubmitAttributes(job);
+  change->attributes = SubmitAttributes(job, it.nodes);
 }
 
 void PlanKnown(const TrainingJobSpec& job, const TrainingRecord& record, const Judged& it,
                bool missing, Verdict* verdict) {
   Change* change = &verdict->change;
   if (record.current.locator.empty()) {
-    change->reason = "an earlier run ended before it heard whether it was submitted";
-    return PlanNew(job, change);
+    change->reason = it.at_work.empty()
+                         ? "an earlier run ended before it heard whether it was submitted"
+                         : fmt::format("{} submits it", it.at_work);
+    return PlanNew(job, it, change);
   }
   const JobPhase phase = PhaseOfJob(record.state);
   if (missing && phase != JobPhase::kOver) {
     verdict->drift.push_back(
         {Drift::Kind::kVanished, it.address, "is gone: somebody deleted the job", {}});
-    return PlanNew(job, change);
+    return PlanNew(job, it, change);
   }
-  const std::vector<AttributeChange> lines = Lines(WordsOf(record), WordsOf(job), true);
+  const std::vector<AttributeChange> lines = Lines(WordsOf(record), WordsOf(job, it.nodes), true);
   if (!lines.empty()) {
     std::vector<std::string> paths;
     for (const AttributeChange& line : lines) paths.push_back(line.path);
@@ -89,7 +98,8 @@ void PlanKnown(const TrainingJobSpec& job, const TrainingRecord& record, const J
     change->reason = "it was requested";
   } else if (record.pending() && record.pending()->kind == PendingAction::Kind::kDelete) {
     change->reason_code = ReasonCode::kTainted;
-    change->reason = "it is being cancelled by an earlier run";
+    change->reason = fmt::format("it is being cancelled by {}",
+                                 it.at_work.empty() ? "an earlier run" : it.at_work);
   } else if (phase == JobPhase::kWaiting) {
     change->verb = Verb::kCreate;
     change->begun = true;
@@ -109,8 +119,23 @@ void PlanKnown(const TrainingJobSpec& job, const TrainingRecord& record, const J
 
 }  // namespace
 
-std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job) {
-  return Lines({}, WordsOf(job), false);
+std::optional<TrainingJobSpec> WithReferences(TrainingJobSpec job, const ReferenceLookup& lookup) {
+  for (std::string& arg : job.args) {
+    auto text = RenderText(arg, lookup);
+    if (!text) return std::nullopt;
+    arg = *std::move(text);
+  }
+  return job;
+}
+
+Value BodyAsWritten(const TrainingJobSpec& job) {
+  const auto nothing = [](const Address&) -> const Value* { return nullptr; };
+  return CustomJobBody(WithReferences(job, nothing).value_or(job));
+}
+
+std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job,
+                                              const ReferenceLookup& nodes) {
+  return Lines({}, WordsOf(job, nodes), false);
 }
 
 Verdict JudgeTraining(const Kind& kind, const Judged& it) {
@@ -127,12 +152,26 @@ Verdict JudgeTraining(const Kind& kind, const Judged& it) {
     PlanGone(*record, missing, &verdict.change);
     return verdict;
   }
-  verdict.change.payload = it.declared->wanted;
   const auto& job = *it.declared->wanted.As<TrainingJobSpec>();
+  for (const std::string& arg : job.args) {
+    const std::string dangling = FindDangling(arg, it.nodes);
+    if (dangling.empty()) continue;
+    Diagnostic refusal;
+    refusal.summary = fmt::format("{} refers to `{}`, which is not there", it.address, dangling);
+    refusal.detail = "`podctl state show` of what it refers to shows what there is.";
+    verdict.refusals.push_back(std::move(refusal));
+  }
+  verdict.change.payload = it.declared->wanted;
   if (record == nullptr) {
-    PlanNew(job, &verdict.change);
+    PlanNew(job, it, &verdict.change);
   } else {
     PlanKnown(job, *record, it, missing, &verdict);
+  }
+  if (IsKeep(verdict.change)) {
+    if (auto known = WithReferences(job, it.nodes)) {
+      for (std::string& arg : known->args) arg = EscapeTemplate(arg);
+      verdict.change.payload = Payload(*std::move(known), &kind);
+    }
   }
   return verdict;
 }

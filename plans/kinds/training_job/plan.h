@@ -3,6 +3,7 @@
 // A job runs once: whether it succeeded or failed, the same spec does not run it again.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,14 @@ Verdict JudgeTraining(const Kind& kind, const Judged& it);
 bool SettleTraining(const Address& address, const Value& job, AnyRecord* record,
                     std::vector<std::string>* notes);
 
+// The job with its references put in, its arguments being plain text then; nullopt: one of them is
+// not known yet.
+std::optional<TrainingJobSpec> WithReferences(TrainingJobSpec job, const ReferenceLookup& lookup);
+// The body of customJobs.create; references stand in it as they are written.
+Value BodyAsWritten(const TrainingJobSpec& job);
+
 // What a plan shows of a job that is submitted.
-std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job);
+std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job,
+                                              const ReferenceLookup& nodes);
 
 }  // namespace podctl

@@ -102,7 +102,8 @@ void TrainingJobReader::ReadArgs(const YamlNode& node, const Slot& slot) {
     return reader_.Error(node, slot, fmt::format("more than {} arguments", kMostArgs));
   }
   for (const YamlNodePtr& item : node.items) {
-    if (auto text = reader_.ReadPlain(*item, slot)) job_.args.push_back(*std::move(text));
+    auto text = reader_.ReadText(*item, slot, {.pods = true, .things = true});
+    if (text) job_.args.push_back(std::move(text->text));
   }
 }
 

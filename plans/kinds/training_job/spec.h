@@ -28,7 +28,7 @@ struct TrainingJobSpec {
   AcceleratorSpec gpu;       // of the master; as the rules fill it in
   std::string machine_type;  // of the master; likewise
   std::string image;
-  std::vector<std::string> args;
+  std::vector<std::string> args;  // template texts (plans/spec/references.h)
   std::map<std::string, std::string> labels;
   SourcePlace place;  // of the job's key
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plans/engine/task.h"
+#include "plans/kinds/training_job/plan.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
 #include "plans/kinds/training_job/spec.h"
@@ -84,6 +85,12 @@ class TrainingTask final : public Task {
 
   Need Submit() {
     phase_ = Phase::kSend;
+    const auto job = WithReferences(job_, context_.Lookup());
+    if (!job) {
+      return Failed(MakeError(ErrorCode::kFailedPrecondition,
+                              "what its arguments refer to is not known",
+                              "`podctl state show` of what they refer to shows what there is."));
+    }
     if (++sends_ > kMostSends) {
       context_.journal.Forget(address_);
       return Failed(MakeError(ErrorCode::kUnavailable,
@@ -94,7 +101,7 @@ class TrainingTask final : public Task {
     if (request_id_.empty()) request_id_ = context_.random.Uuid();
     where_ = {job_.project, job_.region};
     looks_ = 0;
-    Value body = CustomJobBody(job_);
+    Value body = CustomJobBody(*job);
     TrainingRecord record;
     record.project = job_.project;
     record.region = job_.region;

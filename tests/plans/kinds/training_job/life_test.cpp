@@ -44,6 +44,44 @@ class TrainingTest : public ::testing::Test {
   Desk desk_;
 };
 
+TEST_F(TrainingTest, ItsArgumentsReferToAPodThatIsMadeFirst) {
+  const std::string job =
+      "trainingJobs:\n  mnist:\n    tpuSpec: 8xV3\n    image: i\n    args: [--head, "
+      "\"${pod.a.networkEndpoints[0].ipAddress}:80\", \"$${HOME}\"]\n";
+  const auto spec = [&](const std::string& pods) {
+    desk_.SpecText("project: p\nzone: europe-west4-a\npods:\n" + pods + job);
+  };
+  spec(Desk::Pod("a"));
+  const Plan plan = desk_.MakePlan();
+  EXPECT_THAT(Actions(plan), ElementsAre("create pod.a", "create trainingJob.mnist"));
+  EXPECT_THAT(testing::Lines(ChangeOf(plan, kAddress).attributes).front(),
+              "args: (none) -> (unknown)");
+  EXPECT_THAT(ChangeOf(plan, kAddress).waits_for, ::testing::Contains(Addr("pod.a")));
+  desk_.ApplyAll();
+  const std::string address =
+      desk_.Node("a")["networkEndpoints"].AsList().front()["ipAddress"].AsString();
+  ASSERT_FALSE(address.empty());
+  EXPECT_EQ(Jobs().sent.at(0)["jobSpec"]["workerPoolSpecs"].AsList()[0]["containerSpec"]["args"],
+            Value(Value::List{"--head", address + ":80", "${HOME}"}));
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  // The pod is to be another one: what it will be is not known, and the job hangs on it.
+  spec(Desk::Pod("a", "    nodeId: b\n"));
+  EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a", "replace trainingJob.mnist"));
+}
+
+TEST_F(TrainingTest, AReferenceToWhatIsNotThereIsRefused) {
+  const std::string pod = Desk::Pod("a");
+  desk_.SpecText("project: p\nzone: europe-west4-a\npods:\n" + pod);
+  desk_.ApplyAll();
+  desk_.SpecText("project: p\nzone: europe-west4-a\npods:\n" + pod +
+                 "trainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i, args: "
+                 "[\"${pod.a.networkEndpoints[9].ipAddress}\"]}\n");
+  const Diagnostics problems = desk_.TryPlan();
+  ASSERT_TRUE(problems.has_errors());
+  EXPECT_THAT(problems.items().front().summary,
+              HasSubstr("refers to `${pod.a.networkEndpoints[9].ipAddress}`, which is not there"));
+}
+
 TEST_F(TrainingTest, ASubmittedJobIsWaitedForUntilItRuns) {
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("create trainingJob.mnist"));
   EXPECT_TRUE(desk_.Apply().ok());
