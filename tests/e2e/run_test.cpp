@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "tests/e2e/harness.h"
+#include "tests/support/folders.h"
 
 namespace podctl::testing {
 namespace {
@@ -50,6 +53,11 @@ class RunTest : public ::testing::Test {
   static inline Sandbox* box_ = nullptr;
 };
 
+std::string ReadWhole(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 std::vector<double> Numbers(const std::string& text, const std::string& word) {
   std::vector<double> numbers;
   for (const std::string& line : SplitLines(text)) {
@@ -57,6 +65,36 @@ std::vector<double> Numbers(const std::string& text, const std::string& word) {
     if (at != std::string::npos) numbers.push_back(std::atof(line.c_str() + at + word.size()));
   }
   return numbers;
+}
+
+// What stands between two fences of a page, the n-th time.
+std::string Block(const std::string& page, const std::string& fence, int n = 0) {
+  std::string block;
+  bool inside = false;
+  bool wanted = false;
+  for (const std::string& line : SplitLines(page)) {
+    const bool marks = line.starts_with("```");
+    if (marks && !inside) wanted = line == fence && n-- == 0;
+    if (marks) inside = !inside;
+    if (inside && wanted && !marks) block += line + "\n";
+  }
+  return block;
+}
+
+// Whoever pastes it into a spec and a shell sees it run.
+TEST_F(RunTest, TheFirstExampleOfTheDocsRunsAsItStands) {
+  const std::string page = ReadWhole(SourceFolder() + "/docs/jobs.md");
+  const std::string jobs = Block(page, "```yaml");
+  ASSERT_THAT(jobs, HasSubstr("jobs:\n"));
+  box_->WriteSpec(kPod + jobs);
+  for (const std::string& line : SplitLines(Block(page, "```"))) {
+    if (line.starts_with("podctl ")) break;
+    EXPECT_EQ(box_->RunProgram({"sh", "-c", line}).code, 0) << line;
+  }
+  const RunResult run = Run({});
+  EXPECT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.out, HasSubstr("| 3 ['--fake_data', '--batch_size=128', '--use_bf16=true']\n"));
+  box_->RunProgram({"rm", "-r", "src"});
 }
 
 // The files show when each worker was ready (what it wrote last before it waited for the start), by
