@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "providers/base/ssh_key_lines.h"
+#include "providers/base/text.h"
 #include "providers/node.h"
 
 namespace podctl {
@@ -28,13 +28,11 @@ int Badness(const std::string& state) {
 // "research-12" -> {"research", 12}; -1 for any other form.
 std::pair<std::string, int> SplitSliceId(const std::string& id) {
   const auto dash = id.rfind('-');
-  if (dash == std::string::npos || dash + 1 == id.size()) return {id, -1};
-  int slice = -1;
-  const char* end = id.data() + id.size();
-  const auto [rest, code] = std::from_chars(id.data() + dash + 1, end, slice);
-  const bool whole = code == std::errc() && rest == end && slice >= 0 && slice < kMostSlices;
-  if (!whole || std::to_string(slice) != id.substr(dash + 1)) return {id, -1};
-  return {id.substr(0, dash), slice};
+  if (dash == std::string::npos) return {id, -1};
+  const auto slice = ParseNumber<int>(std::string_view(id).substr(dash + 1));
+  if (!slice || *slice < 0 || *slice >= kMostSlices) return {id, -1};
+  if (std::to_string(*slice) != id.substr(dash + 1)) return {id, -1};
+  return {id.substr(0, dash), *slice};
 }
 
 Value Summary(const std::string& node_id, const Value* node) {
@@ -153,6 +151,11 @@ Value SliceMetadata(const Value& mine, const Value& joined, const Value& body) {
   return map;
 }
 
+Error NotFound(const NodeName& name) {
+  return MakeError(ErrorCode::kNotFound,
+                   fmt::format("Resource '{}-0' was not found", name.Resource()));
+}
+
 }  // namespace
 
 NodeName SliceName(const NodeName& multislice, int slice) {
@@ -241,9 +244,7 @@ Result<std::map<int, Value>> SlicedProvider::GetSlices(const NodeName& name,
       return node.error();
     }
   }
-  if (!slices.empty()) return slices;
-  return MakeError(ErrorCode::kNotFound,
-                   fmt::format("Resource '{}-0' was not found", name.Resource()));
+  return slices.empty() ? Result<std::map<int, Value>>(NotFound(name)) : slices;
 }
 
 Result<Value> SlicedProvider::GetNode(const NodeName& name, std::stop_token stop) {
@@ -303,9 +304,8 @@ Result<Operation> SlicedProvider::DeleteNode(const NodeName& name, const std::st
       return operation;
     }
   }
-  if (!operations.empty()) return JoinOperations(operations);
-  return MakeError(ErrorCode::kNotFound,
-                   fmt::format("Resource '{}-0' was not found", name.Resource()));
+  if (operations.empty()) return NotFound(name);
+  return JoinOperations(operations);
 }
 
 Result<Operation> SlicedProvider::GetOperation(const std::string& operation, std::stop_token stop) {
@@ -313,12 +313,10 @@ Result<Operation> SlicedProvider::GetOperation(const std::string& operation, std
     return provider_.GetOperation(operation, std::move(stop));
   }
   std::vector<Operation> operations;
-  for (std::size_t begin = 0; begin <= operation.size();) {
-    const std::size_t end = std::min(operation.find(' ', begin), operation.size());
-    auto one = provider_.GetOperation(operation.substr(begin, end - begin), stop);
+  for (const std::string_view name : Split(operation, " ")) {
+    auto one = provider_.GetOperation(std::string(name), stop);
     if (!one) return one;
     operations.push_back(*std::move(one));
-    begin = end + 1;
   }
   return JoinOperations(operations);
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "providers/base/digest.h"
-#include "providers/os/durable_file.h"
+#include "providers/os/file_system.h"
 
 namespace podctl {
 namespace {

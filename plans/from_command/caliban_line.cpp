@@ -1,14 +1,12 @@
-#include "plans/from_command/caliban_line.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "plans/from_command/flag_words.h"
 #include "plans/from_command/from_command.h"
 #include "plans/kinds/training_job/requests.h"
+#include "plans/spec/spec_writer.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
@@ -17,6 +15,8 @@ namespace podctl {
 namespace {
 
 using Flags = std::vector<std::string>;
+
+constexpr std::size_t kMostExperiments = 1000;
 
 Error Bad(const std::string& key, std::string_view why) {
   return MakeError(ErrorCode::kInvalidArgument, fmt::format("`{}` {}", VisibleControls(key), why));
@@ -30,15 +30,14 @@ bool IsPlain(const Value& value) {
 std::vector<std::string> KeysOf(const std::string& key) {
   const bool compound = key.size() > 2 && key.front() == '[' && key.back() == ']';
   std::vector<std::string> keys;
-  std::string_view rest = compound ? std::string_view(key).substr(1, key.size() - 2) : key;
-  while (true) {
-    const auto comma = compound ? rest.find(',') : std::string_view::npos;
-    const std::string one(compound ? TrimBlanks(rest.substr(0, comma)) : rest);
+  const auto parts = compound ? Split(std::string_view(key).substr(1, key.size() - 2), ",")
+                              : std::vector<std::string_view>{key};
+  for (const std::string_view part : parts) {
+    const std::string_view one = compound ? TrimBlanks(part) : part;
     if (one.empty() || one.find_first_of("[], \t\r\n") != std::string::npos) return {};
-    keys.push_back(one);
-    if (comma == std::string_view::npos) return keys;
-    rest.remove_prefix(comma + 1);
+    keys.emplace_back(one);
   }
+  return keys;
 }
 
 // The values that are to be tried, each with one for every key.
@@ -102,8 +101,10 @@ Result<void> Expand(const Value& map, std::vector<Flags>* out) {
   return {};
 }
 
-}  // namespace
-
+// Of Caliban's experiment.json: one map, or a list of them, whose lists are to be tried in every
+// combination, and whose compound keys ("[a,b]") go together. What it means is google/caliban's
+// (caliban/config/experiment.py). The flags of each experiment: "--rate", "0.1"; of true the flag
+// alone, of false nothing. kInvalidArgument: it is none, or has more than kMostExperiments.
 Result<std::vector<Flags>> ExpandExperiments(std::string_view json) {
   auto config = ParseJson(json);
   if (!config) return config.error();
@@ -120,10 +121,6 @@ Result<std::vector<Flags>> ExpandExperiments(std::string_view json) {
 
 // `caliban cloud … MODULE -- args` as a training job. Flags are those of google/caliban's cli.py.
 
-namespace {
-
-constexpr bool kCalibanSwitch = false;
-
 constexpr FlagRule kCalibanFlags[] = {
     {"tpu_spec"},
     {"gpu_spec"},
@@ -133,36 +130,20 @@ constexpr FlagRule kCalibanFlags[] = {
     {"name"},
     {"label", true, 'l'},
     {"image_tag"},
-    {"image_id"},
-    {"nogpu", kCalibanSwitch},
-    {"force", kCalibanSwitch},
-    {"dry_run", kCalibanSwitch},
-    {"no_cache", kCalibanSwitch},
-    {"docker_run_args"},
+    Aside("image_id", "a local image must be pushed first; put its URI at `image`"),
+    {"nogpu", kSwitch},
+    Aside("force", "podctl checks what goes together all the same", kSwitch),
+    Aside("dry_run", "`podctl plan` shows what would be sent", kSwitch),
+    Aside("no_cache", "podctl builds no image", kSwitch),
+    Aside("docker_run_args", "the service starts the container: it takes no flags of docker run"),
     {"experiment_config"},
     {"flagfile"},
-    {"xgroup"},
-    {"cloud_key"},
-    {"extras"},
-    {"dlvm"},
-    {"dir", true, 'd'},
+    Aside("xgroup", "podctl has no groups of experiments; a label may do"),
+    Aside("cloud_key", "podctl finds credentials as Google's libraries do: `podctl auth status`"),
+    Aside("extras", "podctl builds no image"),
+    Aside("dlvm", "podctl builds no image"),
+    Aside("dir", "podctl builds no image", true, 'd'),
 };
-
-const std::map<std::string_view, std::string_view>& CalibanAsides() {
-  static const std::map<std::string_view, std::string_view> aside = {
-      {"force", "podctl checks what goes together all the same"},
-      {"dry_run", "`podctl plan` shows what would be sent"},
-      {"no_cache", "podctl builds no image"},
-      {"extras", "podctl builds no image"},
-      {"dlvm", "podctl builds no image"},
-      {"dir", "podctl builds no image"},
-      {"image_id", "a local image must be pushed first; put its URI at `image`"},
-      {"docker_run_args", "the service starts the container: it takes no flags of docker run"},
-      {"xgroup", "podctl has no groups of experiments; a label may do"},
-      {"cloud_key", "podctl finds credentials as Google's libraries do: `podctl auth status`"},
-  };
-  return aside;
-}
 
 Error AsError(const AcceleratorProblem& problem) {
   return MakeError(ErrorCode::kInvalidArgument, problem.summary,
@@ -252,10 +233,6 @@ class CalibanLine : ToolLine {
  private:
   void Take(const GivenFlag& flag) {
     if (!CanBeTaken(flag)) return;
-    const std::string shown = Shown(flag);
-    if (const auto aside = CalibanAsides().find(flag.name); aside != CalibanAsides().end()) {
-      return Left(shown, aside->second);
-    }
     const std::string value = flag.value.value_or("");
     if (flag.name == "tpu_spec" || flag.name == "gpu_spec") {
       const bool tpu = flag.name == "tpu_spec";
@@ -282,7 +259,7 @@ class CalibanLine : ToolLine {
     } else if (flag.name == "experiment_config") {
       TakeExperiments(value);
     } else if (flag.name == "flagfile") {
-      Refuse(shown, "its value is missing");
+      Refuse(Shown(flag), "its value is missing");
     } else {
       TakeLabel(value);
     }
@@ -357,24 +334,19 @@ class CalibanLine : ToolLine {
     region_given_ = !job_.region.empty();
     if (!region_given_) job_.region = kDefaultRegion;
     if (const auto problem = CheckMachine(job_.machine_type)) return AsError(*problem);
-    if (job_.gpu.given()) {
-      if (const auto problem = CheckGpuOnMachine(job_.gpu, job_.machine_type)) {
-        return AsError(*problem);
-      }
-      if (const auto problem = CheckRegionOf(job_.gpu, AcceleratorKind::kGpu, job_.region)) {
-        return AsError(*problem);
-      }
+    std::optional<AcceleratorProblem> problem;
+    if (job_.gpu.given()) problem = CheckGpuOnMachine(job_.gpu, job_.machine_type);
+    if (!problem && job_.gpu.given()) {
+      problem = CheckRegionOf(job_.gpu, AcceleratorKind::kGpu, job_.region);
     }
-    if (job_.tpu.given()) {
-      if (const auto problem = CheckRegionOf(job_.tpu, AcceleratorKind::kTpu, job_.region)) {
-        return AsError(*problem);
-      }
+    if (!problem && job_.tpu.given()) {
+      problem = CheckRegionOf(job_.tpu, AcceleratorKind::kTpu, job_.region);
     }
-    return {};
+    return problem ? Result<void>(AsError(*problem)) : Result<void>();
   }
 
   std::string Write() const {
-    SpecText text;
+    YamlText text;
     text.Member("project", job_.project);
     text.Blank();
     text.Begin("trainingJobs");
@@ -390,8 +362,8 @@ class CalibanLine : ToolLine {
   }
 
   void WriteJob(const std::string& name, const std::vector<std::string>& arguments,
-                SpecText* out) const {
-    SpecText& text = *out;
+                YamlText* out) const {
+    YamlText& text = *out;
     text.Begin(name);
     if (region_given_) text.Member("region", job_.region);
     if (!tpu_text_.empty()) text.Member("tpuSpec", tpu_text_);
@@ -399,16 +371,8 @@ class CalibanLine : ToolLine {
     if (no_gpu_ && !job_.tpu.given()) text.Member("gpuSpec", "none");
     if (!given_machine_.empty()) text.Member("machineType", given_machine_);
     text.Member("image", job_.image);
-    if (!arguments.empty()) {
-      Value::List args;
-      for (const std::string& arg : arguments) args.emplace_back(arg);
-      text.Member("args", Value(std::move(args)));
-    }
-    if (!job_.labels.empty()) {
-      Value labels = Value::EmptyMap();
-      for (const auto& [key, value] : job_.labels) labels.Set(key, value);
-      text.Member("labels", labels);
-    }
+    if (!arguments.empty()) text.Member("args", Value::List(arguments.begin(), arguments.end()));
+    text.Members("labels", job_.labels);
     text.End();
   }
 

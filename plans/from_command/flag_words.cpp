@@ -63,6 +63,7 @@ class Reader {
       if (positive != nullptr && !positive->takes_value) {
         flag.name = std::string(positive->name);
         flag.value = "false";
+        flag.aside = positive->aside;
         read_.flags.push_back(std::move(flag));
         return;
       }
@@ -90,6 +91,7 @@ class Reader {
   }
 
   void Finish(const FlagRule* rule, GivenFlag flag) {
+    if (rule != nullptr) flag.aside = rule->aside;
     const bool has_next = at_ < words_.size() && !words_[at_].starts_with('-');
     if (!flag.value && rule != nullptr && rule->takes_value) {
       if (at_ < words_.size() && words_[at_] != "--") {
@@ -125,13 +127,8 @@ std::vector<std::string> SplitGcloudList(std::string_view text) {
       text.remove_prefix(end + 1);
     }
   }
-  std::vector<std::string> items;
-  while (!text.empty()) {
-    const auto at = text.find(delimiter);
-    items.emplace_back(text.substr(0, at));
-    if (at == std::string_view::npos) break;
-    text.remove_prefix(at + delimiter.size());
-  }
+  const auto parts = Split(text, delimiter);
+  std::vector<std::string> items(parts.begin(), parts.end());
   std::erase(items, "");
   return items;
 }
@@ -149,7 +146,7 @@ std::vector<std::pair<std::string, std::string>> SplitGcloudDict(std::string_vie
 }
 
 std::optional<std::string> GcloudDuration(std::string_view text) {
-  constexpr std::int64_t kMost = 10LL * 366 * 24 * 3600;
+  constexpr std::int64_t kMost = 10LL * 365 * 24 * 3600;  // as ParseDuration has it
   std::int64_t seconds = 0;
   std::int64_t number = 0;
   bool has_number = false;

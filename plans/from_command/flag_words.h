@@ -15,14 +15,21 @@ struct FlagRule {
   std::string_view name;  // without its dashes
   bool takes_value = true;
   char short_name = '\0';
+  std::string_view aside = {};  // it says nothing about the pod or job: what podctl has instead
 };
+constexpr FlagRule Aside(std::string_view name, std::string_view why, bool takes_value = true,
+                         char short_name = '\0') {
+  return {name, takes_value, short_name, why};
+}
+inline constexpr bool kSwitch = false;  // takes no value
 
 struct GivenFlag {
   std::string name;                  // "zone"; of an unknown short one "-z"
   std::optional<std::string> value;  // of a switch: nullopt, or "false" after --no-
   bool known = true;
-  std::string near;          // of an unknown long one: the flag that may be meant
-  bool lacks_value = false;  // the line ended where its value should stand
+  std::string near;             // of an unknown long one: the flag that may be meant
+  bool lacks_value = false;     // the line ended where its value should stand
+  std::string_view aside = {};  // of its rule
 };
 
 struct FlagWords {

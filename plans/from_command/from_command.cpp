@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "plans/spec/references.h"
-#include "plans/spec/runtime_flags.h"
 #include "plans/spec/spec_writer.h"
-#include "providers/base/json.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -107,7 +104,7 @@ Result<FromCommand> SpecFromCommand(std::string_view line, const LineWorld& worl
     before.push_back({expansion, "is kept as it stands: no shell puts anything in"});
   }
   made->remarks.insert(made->remarks.begin(), before.begin(), before.end());
-  SpecText head;
+  YamlText head;
   head.Comment(fmt::format("From a line of `{}`.", made->tool));
   if (!made->remarks.empty()) head.Comment("Not as it was there:");
   for (const Remark& remark : made->remarks) {
@@ -150,54 +147,12 @@ bool ToolLine::CanBeTaken(const GivenFlag& flag) {
                : fmt::format("podctl does not know this flag; did you mean `--{}`?", flag.near));
   } else if (flag.lacks_value) {
     Refuse(Shown(flag), "its value is missing");
+  } else if (!flag.aside.empty()) {
+    Left(Shown(flag), flag.aside);
+  } else {
+    return true;
   }
-  return flag.known && !flag.lacks_value;
-}
-
-namespace {
-
-bool IsEmpty(const Value& value) {
-  return (value.is_map() && value.AsMap().empty()) || (value.is_list() && value.AsList().empty());
-}
-
-}  // namespace
-
-void SpecText::Line(const std::string& text) {
-  out_ += std::string(indent_, ' ') + text + "\n";
-}
-
-void SpecText::Comment(std::string_view text) {
-  for (const std::string& line : SplitLines(text)) Line("# " + VisibleControls(line));
-}
-
-std::string SpecText::Scalar(const Value& value) const {
-  if (value.is_string()) return YamlScalar(EscapeTemplate(value.AsString()), indent_ + kStep);
-  if (IsEmpty(value)) return value.is_map() ? "{}" : "[]";
-  return ToJson(value);  // numbers and truth values are JSON's
-}
-
-void SpecText::Member(std::string_view key, const Value& value) {
-  const bool nests = (value.is_map() || value.is_list()) && !IsEmpty(value);
-  if (!nests) return Line(YamlScalar(key, 0) + ": " + Scalar(value));
-  Begin(key);
-  for (const auto& [name, member] : value.AsMap()) Member(name, member);
-  for (const Value& item : value.AsList()) Item(item);
-  End();
-}
-
-void SpecText::Begin(std::string_view key) {
-  Line(YamlScalar(key, 0) + ":");
-  indent_ += kStep;
-}
-
-void SpecText::Item(const Value& item) {
-  if (!item.is_map() || IsEmpty(item)) return Line("- " + Scalar(item));
-  // The dash stands where the first member's indentation would.
-  const std::size_t start = out_.size();
-  indent_ += kStep;
-  for (const auto& [name, member] : item.AsMap()) Member(name, member);
-  indent_ -= kStep;
-  out_[start + indent_] = '-';
+  return false;
 }
 
 }  // namespace podctl

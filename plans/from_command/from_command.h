@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,6 @@
 #include "plans/from_command/shell_words.h"
 #include "plans/kinds/training_job/spec.h"
 #include "providers/base/error.h"
-#include "providers/base/value.h"
 
 namespace podctl {
 
@@ -46,6 +46,8 @@ Result<FromCommand> SpecFromCommand(std::string_view line, const LineWorld& worl
 
 // One parser a tool. `words` is the command without what stands before it (variables, `sudo`).
 Result<FromCommand> FromGcloud(const std::vector<std::string>& words, const LineWorld& world);
+// Of gcloud's commands that create TPUs, as of gcloud 528.
+std::span<const FlagRule> GcloudFlags();
 Result<FromCommand> FromXlaDist(const std::vector<std::string>& words);
 Result<FromCommand> FromCaliban(const std::vector<std::string>& words, const LineWorld& world);
 
@@ -72,39 +74,14 @@ class ToolLine {
   std::optional<Error> Refused() const;
   // "--zone"; of an unknown short one "-z".
   static std::string Shown(const GivenFlag& flag);
-  // False (refused) for a flag that nobody knows, and for one that lacks its value.
+  // False for what has been dealt with: refused is a flag that nobody knows, and one that lacks its
+  // value; and one that says nothing about the pod or job is left aside.
   bool CanBeTaken(const GivenFlag& flag);
 
   FromCommand made_;
 
  private:
   std::vector<Remark> refused_;
-};
-
-// ---- YAML in the order in which it is written, with comments: what `init --from-command` makes.
-// All text is literal: a `${` in it is written as `$${`.
-
-class SpecText {
- public:
-  // A line of its own; several lines stay several.
-  void Comment(std::string_view text);
-  void Blank() { out_ += "\n"; }
-  // `value` may be anything; the members of maps come in the order of their names.
-  void Member(std::string_view key, const Value& value);
-  // The members until End are those of this key.
-  void Begin(std::string_view key);
-  void End() { indent_ -= kStep; }
-  const std::string& text() const { return out_; }
-
- private:
-  static constexpr std::size_t kStep = 2;  // blanks a level
-
-  void Line(const std::string& text);
-  void Item(const Value& item);
-  std::string Scalar(const Value& value) const;
-
-  std::size_t indent_ = 0;
-  std::string out_;
 };
 
 }  // namespace podctl

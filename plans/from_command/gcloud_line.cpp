@@ -1,142 +1,151 @@
-#include "plans/from_command/gcloud_line.h"
-
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <iterator>
 #include <map>
 
-#include "plans/from_command/flag_words.h"
 #include "plans/from_command/from_command.h"
-#include "plans/from_command/moment.h"
 #include "plans/spec/runtime_flags.h"
+#include "plans/spec/spec_writer.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
 
 namespace podctl {
 namespace {
 
-constexpr bool kGcloudSwitch = false;
-
-constexpr FlagRule kGcloudFlags[] = {
-    {"accelerator-type"},
-    {"type"},
-    {"topology"},
-    {"version"},
-    {"runtime-version"},
-    {"description"},
-    {"network"},
-    {"subnetwork"},
-    {"internal-ips", kGcloudSwitch},
-    {"queue-count"},
-    {"preemptible", kGcloudSwitch},
-    {"spot", kGcloudSwitch},
-    {"reserved", kGcloudSwitch},
-    {"range"},
-    {"service-account"},
-    {"scopes"},
-    {"labels"},
-    {"metadata"},
-    {"metadata-from-file"},
-    {"tags"},
-    {"data-disk"},
-    {"shielded-secure-boot", kGcloudSwitch},
-    {"boot-disk"},
-    {"autocheckpoint-enabled", kGcloudSwitch},
-    {"reservation"},
-    {"provisioning-model"},
-    {"zone"},
-    {"async", kGcloudSwitch},
-    {"use-service-networking", kGcloudSwitch},
-    // queued-resources
-    {"node-id"},
-    {"node-count"},
-    {"node-prefix"},
-    {"workload-type"},
-    {"best-effort", kGcloudSwitch},
-    {"guaranteed", kGcloudSwitch},
-    {"max-run-duration"},
-    {"min-duration"},
-    {"valid-after-duration"},
-    {"valid-after-time"},
-    {"valid-until-duration"},
-    {"valid-until-time"},
-    {"reservation-host-project"},
-    {"reservation-host-folder"},
-    {"reservation-host-organization"},
-    {"network-config"},
-    // Of every gcloud command.
-    {"project"},
-    {"format"},
-    {"quiet", kGcloudSwitch, 'q'},
-    {"verbosity"},
-    {"account"},
-    {"impersonate-service-account"},
-    {"billing-project"},
-    {"configuration"},
-    {"log-http", kGcloudSwitch},
-    {"user-output-enabled", kGcloudSwitch},
-    {"access-token-file"},
-    {"trace-token"},
-    {"flatten"},
+enum class Meaning {
+  kText,     // of the node's field `target`
+  kLower,    // likewise, in lower case
+  kNumber,   // of the node's field
+  kList,     // of the node's field
+  kOn,       // a truth value: true is set in the node's field
+  kQueueOn,  // likewise, in a field of the queued resource
+  kOwn,      // GcloudLine::TakeOwn knows it
 };
 
-// Flags that say nothing about the pod, and what podctl has instead.
-const std::map<std::string_view, std::string_view>& GcloudAsides() {
-  static const std::map<std::string_view, std::string_view> aside = {
-      {"async",
-       "apply waits; Ctrl-C leaves the rest to the next run, --no-wait leaves a request in "
-       "the queue"},
-      {"format", "`--json` prints what podctl knows"},
-      {"quiet", "`podctl apply --auto-approve` does not ask"},
-      {"verbosity", "podctl has no levels of talk"},
-      {"account", "podctl finds credentials as Google's libraries do: `podctl auth status`"},
-      {"impersonate-service-account",
-       "podctl takes credentials with impersonation: `podctl auth status`"},
-      {"access-token-file", "set CLOUDSDK_AUTH_ACCESS_TOKEN_FILE"},
-      {"billing-project", "the quota project comes with the credentials"},
-      {"configuration", "podctl reads gcloud's active configuration only"},
-      {"log-http", "podctl has no log of requests"},
-      {"user-output-enabled", "podctl always says what it does"},
-      {"trace-token", "podctl sends none"},
-      {"flatten", "it is about gcloud's output"},
-      {"use-service-networking", "it belongs to TPU nodes of old, which are gone"},
+struct GcloudFlag {
+  FlagRule rule;
+  Meaning meaning = Meaning::kOwn;
+  std::string_view target = {};
+  bool queued = false;  // belongs to queued resources
+  bool alpha = false;   // only v2alpha1 has it
+};
+
+constexpr GcloudFlag kGcloudFlags[] = {
+    {{"accelerator-type"}},
+    {{"type"}},
+    {{"topology"}, Meaning::kLower, "acceleratorConfig.topology"},
+    {{"version"}, Meaning::kText, "runtimeVersion"},
+    {{"runtime-version"}, Meaning::kText, "runtimeVersion"},
+    {{"description"}, Meaning::kText, "description"},
+    {{"network"}, Meaning::kText, "networkConfig.network"},
+    {{"subnetwork"}, Meaning::kText, "networkConfig.subnetwork"},
+    {{"internal-ips", kSwitch}},
+    {{"queue-count"}, Meaning::kNumber, "networkConfig.queueCount"},
+    {{"preemptible", kSwitch}, Meaning::kOn, "schedulingConfig.preemptible"},
+    {{"spot", kSwitch}},
+    {{"reserved", kSwitch}},
+    {{"range"}, Meaning::kText, "cidrBlock"},
+    {{"service-account"}, Meaning::kText, "serviceAccount.email"},
+    {{"scopes"}, Meaning::kList, "serviceAccount.scope"},
+    {{"labels"}},
+    {{"metadata"}},
+    {{"metadata-from-file"}},
+    {{"tags"}, Meaning::kList, "tags"},
+    {{"data-disk"}},
+    {{"shielded-secure-boot", kSwitch}, Meaning::kOn, "shieldedInstanceConfig.enableSecureBoot"},
+    {{"boot-disk"}, Meaning::kOwn, "", false, true},
+    {{"autocheckpoint-enabled", kSwitch}, Meaning::kOn, "autocheckpointEnabled", false, true},
+    {{"reservation"}},
+    {{"provisioning-model"}},
+    {{"zone"}},
+    {Aside("async",
+           "apply waits; Ctrl-C leaves the rest to the next run, --no-wait leaves a request in the "
+           "queue",
+           kSwitch)},
+    {Aside("use-service-networking", "it belongs to TPU nodes of old, which are gone", kSwitch)},
+    // queued-resources
+    {{"node-id"}, Meaning::kOwn, "", true},
+    {{"node-count"}, Meaning::kNumber, "slices", true},
+    {{"node-prefix"}, Meaning::kOwn, "", true},
+    {{"workload-type"}, Meaning::kOwn, "", true, true},
+    {{"best-effort", kSwitch}, Meaning::kQueueOn, "bestEffort", true, true},
+    {{"guaranteed", kSwitch}, Meaning::kOwn, "", true},
+    {{"max-run-duration"}, Meaning::kOwn, "", true, true},
+    {{"min-duration"}, Meaning::kOwn, "", true},
+    {{"valid-after-duration"}, Meaning::kOwn, "", true},
+    {{"valid-after-time"}, Meaning::kOwn, "", true},
+    {{"valid-until-duration"}, Meaning::kOwn, "", true},
+    {{"valid-until-time"}, Meaning::kOwn, "", true},
+    {{"reservation-host-project"}, Meaning::kOwn, "", true},
+    {{"reservation-host-folder"}, Meaning::kOwn, "", true},
+    {{"reservation-host-organization"}, Meaning::kOwn, "", true},
+    {{"network-config"}},
+    // Of every gcloud command.
+    {{"project"}},
+    {Aside("format", "`--json` prints what podctl knows")},
+    {Aside("quiet", "`podctl apply --auto-approve` does not ask", kSwitch, 'q')},
+    {Aside("verbosity", "podctl has no levels of talk")},
+    {Aside("account", "podctl finds credentials as Google's libraries do: `podctl auth status`")},
+    {Aside("impersonate-service-account",
+           "podctl takes credentials with impersonation: `podctl auth status`")},
+    {Aside("billing-project", "the quota project comes with the credentials")},
+    {Aside("configuration", "podctl reads gcloud's active configuration only")},
+    {Aside("log-http", "podctl has no log of requests", kSwitch)},
+    {Aside("user-output-enabled", "podctl always says what it does", kSwitch)},
+    {Aside("access-token-file", "set CLOUDSDK_AUTH_ACCESS_TOKEN_FILE")},
+    {Aside("trace-token", "podctl sends none")},
+    {Aside("flatten", "it is about gcloud's output")},
+};
+
+// From when on, or until when, a queued resource waits for capacity.
+struct QueueBound {
+  std::string duration;  // GcloudDuration's, from now on
+  std::optional<std::chrono::sys_seconds> moment;
+
+  bool given() const { return !duration.empty() || moment; }
+};
+
+std::string MomentText(std::chrono::sys_seconds moment) {  // "2026-11-22T08:00:00Z"
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(moment)));
+}
+
+// The members of queueingPolicy. One bound is sent as it is; of two gcloud makes an interval, and
+// counts durations from `now`, which must be known then.
+std::map<std::string, std::string> QueueingPolicy(const QueueBound& after, const QueueBound& until,
+                                                  std::optional<std::chrono::sys_seconds> now) {
+  const auto moment = [&](const QueueBound& bound) {
+    if (bound.moment) return MomentText(*bound.moment);
+    const auto span = ParseDuration(bound.duration).value_or(std::chrono::milliseconds(0));
+    return MomentText(now.value_or(std::chrono::sys_seconds()) +
+                      std::chrono::duration_cast<std::chrono::seconds>(span));
   };
-  return aside;
-}
-
-}  // namespace
-
-std::span<const FlagRule> GcloudFlags() {
-  return kGcloudFlags;
-}
-
-std::string_view WhyLeftAside(std::string_view flag) {
-  const auto found = GcloudAsides().find(flag);
-  return found == GcloudAsides().end() ? std::string_view() : found->second;
+  if (after.given() && until.given()) {
+    return {{"validInterval.startTime", moment(after)}, {"validInterval.endTime", moment(until)}};
+  }
+  std::map<std::string, std::string> policy;
+  for (const auto& [bound, name] : {std::pair(&after, "After"), std::pair(&until, "Until")}) {
+    if (bound->moment) policy[fmt::format("valid{}Time", name)] = moment(*bound);
+    if (!bound->duration.empty()) policy[fmt::format("valid{}Duration", name)] = bound->duration;
+  }
+  return policy;
 }
 
 // `gcloud [alpha|beta] compute tpus {tpu-vm|queued-resources} create`, and `compute tpus create` of
 // old, as a pod. Flags and what they send are those of gcloud 528.
 
-namespace {
-
 enum class Command { kTpuVm, kQueued, kOld };
 
-// --type as the API calls it.
-std::string ApiType(const std::string& type) {
-  if (type == "v5litepod") return "V5LITE_POD";
-  std::string upper = type;
-  std::transform(upper.begin(), upper.end(), upper.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return upper;
-}
-
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
+// A word as the API writes it: "flex-start" -> "FLEX_START".
+std::string ApiWord(std::string word) {
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) {
+    return c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  });
+  return word;
 }
 
 class GcloudLine : ToolLine {
@@ -197,108 +206,89 @@ class GcloudLine : ToolLine {
     return {};
   }
 
-  void Take(const GivenFlag& flag) {
-    if (!CanBeTaken(flag)) return;
-    const std::string shown = Shown(flag);
-    if (const auto reason = WhyLeftAside(flag.name); !reason.empty()) return Left(shown, reason);
-    const std::string value = flag.value.value_or("");
-    const bool on = Lower(value) != "false";
-    if (!TakeShape(flag.name, value) && !TakeTerms(flag.name, value, on) &&
-        !TakeNetwork(flag.name, value, on) && !TakeMaps(shown, flag.name, value)) {
-      TakeQueue(shown, flag.name, value, on);
+  void Take(const GivenFlag& given) {
+    if (!CanBeTaken(given)) return;
+    const GcloudFlag& flag =
+        *std::find_if(std::begin(kGcloudFlags), std::end(kGcloudFlags),
+                      [&](const GcloudFlag& each) { return each.rule.name == given.name; });
+    const std::string shown = Shown(given);
+    if (flag.queued && command_ != Command::kQueued) {
+      return Refuse(shown, "it belongs to queued resources");
+    }
+    const std::string value = given.value.value_or("");
+    const bool on = LowerCase(value) != "false";
+    if (on || flag.rule.takes_value) needs_alpha_ = needs_alpha_ || flag.alpha;
+    switch (flag.meaning) {
+      case Meaning::kText:
+        return node_.SetPath(flag.target, value);
+      case Meaning::kLower:
+        return node_.SetPath(flag.target, LowerCase(value));
+      case Meaning::kNumber:
+        return TakeNumber(shown, value, flag.target);
+      case Meaning::kList: {
+        const auto items = SplitGcloudList(value);
+        return node_.SetPath(flag.target, Value::List(items.begin(), items.end()));
+      }
+      case Meaning::kOn:
+        if (on) node_.SetPath(flag.target, true);
+        return;
+      case Meaning::kQueueOn:
+        if (on) queued_.Set(flag.target, true);
+        return;
+      case Meaning::kOwn:
+        if (flag.queued) return TakeQueue(shown, given.name, value, on);
+        return TakeOwn(shown, given.name, value, on);
     }
   }
 
-  // What it is, and where.
-  bool TakeShape(const std::string& name, const std::string& value) {
+  void TakeOwn(const std::string& shown, const std::string& name, const std::string& value,
+               bool on) {
+    const bool queued = command_ == Command::kQueued;
     if (name == "accelerator-type") {
-      node_.Set("acceleratorType", HasExpansion(value) ? value : Lower(value));
+      node_.Set("acceleratorType", HasExpansion(value) ? value : LowerCase(value));
     } else if (name == "type") {
-      node_.SetPath("acceleratorConfig.type", ApiType(Lower(value)));
-    } else if (name == "topology") {
-      node_.SetPath("acceleratorConfig.topology", Lower(value));
-    } else if (name == "version" || name == "runtime-version") {
-      node_.Set("runtimeVersion", value);
-    } else if (name == "description") {
-      node_.Set("description", value);
-    } else if (name == "range") {
-      node_.Set("cidrBlock", value);
+      const std::string type = LowerCase(value);
+      node_.SetPath("acceleratorConfig.type", type == "v5litepod" ? "V5LITE_POD" : ApiWord(type));
     } else if (name == "zone" || name == "project") {
-      std::string& place = name == "zone" ? zone_ : project_;
       // A full name, as gcloud takes one too.
-      place = value.substr(value.rfind('/') + 1);
-    } else {
-      return false;
-    }
-    return true;
-  }
-
-  // On what terms.
-  bool TakeTerms(const std::string& name, const std::string& value, bool on) {
-    if (name == "spot" && command_ == Command::kQueued) {
-      if (on) queued_.Set("spot", true);
-    } else if (name == "reserved" && command_ == Command::kQueued) {
-      if (on) reservation_ = "-";
-      if (on && reservation_flag_.empty()) reservation_flag_ = "--reserved";
-    } else if (name == "spot" || name == "preemptible" || name == "reserved") {
-      if (on) node_.SetPath("schedulingConfig." + name, true);
+      (name == "zone" ? zone_ : project_) = value.substr(value.rfind('/') + 1);
+    } else if (name == "spot") {
+      if (on) (queued ? queued_ : node_).SetPath(queued ? "spot" : "schedulingConfig.spot", true);
+    } else if (name == "reserved") {
+      if (on && !queued) node_.SetPath("schedulingConfig.reserved", true);
+      if (on && queued) reservation_ = "-";
+      if (on && queued && reservation_flag_.empty()) reservation_flag_ = shown;
     } else if (name == "reservation") {
       reservation_ = value;
-      reservation_flag_ = "--reservation";
+      reservation_flag_ = shown;
     } else if (name == "provisioning-model") {
-      TakeModel(Lower(value));
-    } else if (name == "autocheckpoint-enabled") {
-      if (on) node_.Set("autocheckpointEnabled", true);
-      needs_alpha_ = needs_alpha_ || on;
-    } else if (name == "shielded-secure-boot") {
-      if (on) node_.SetPath("shieldedInstanceConfig.enableSecureBoot", true);
-    } else {
-      return false;
-    }
-    return true;
-  }
-
-  void TakeModel(std::string model) {
-    if (model == "standard") return;
-    std::replace(model.begin(), model.end(), '-', '_');
-    if (command_ == Command::kQueued) {
-      queued_.Set("provisioningModel", ApiType(model));
-      needs_alpha_ = true;
-      return;
-    }
-    node_.SetPath("schedulingConfig.provisioningModel", ApiType(model));
-    needs_alpha_ = true;
-  }
-
-  bool TakeNetwork(const std::string& name, const std::string& value, bool on) {
-    if (name == "network" || name == "subnetwork") {
-      node_.SetPath("networkConfig." + name, value);
+      TakeModel(LowerCase(value));
     } else if (name == "internal-ips") {
       internal_ips_ = on;
       node_.SetPath("networkConfig.enableExternalIps", !on);
-    } else if (name == "queue-count") {
-      TakeNumber("--queue-count", value, "networkConfig.queueCount");
-    } else if (name == "service-account") {
-      node_.SetPath("serviceAccount.email", value);
-    } else if (name == "scopes") {
-      node_.SetPath("serviceAccount.scope", ListOf(value));
-    } else if (name == "tags") {
-      node_.Set("tags", ListOf(value));
     } else if (name == "network-config") {
-      TakeNetworkConfig("--network-config", value);
+      TakeNetworkConfig(shown, value);
+    } else if (name == "labels") {
+      for (const auto& [key, text] : Dict(shown, value)) labels_[key] = text;
+    } else if (name == "metadata") {
+      for (const auto& [key, text] : Dict(shown, value)) TakeMetadata(key, text);
+    } else if (name == "metadata-from-file") {
+      for (const auto& [key, path] : Dict(shown, value)) metadata_[key].Set("file", path);
+    } else if (name == "data-disk") {
+      TakeDisk(shown, value);
     } else {
-      return false;
+      TakeBootDisk(shown, value);
     }
-    return true;
   }
 
-  static Value ListOf(const std::string& text) {
-    Value::List list;
-    for (const std::string& item : SplitGcloudList(text)) list.emplace_back(item);
-    return Value(std::move(list));
+  void TakeModel(const std::string& model) {
+    if (model == "standard") return;
+    needs_alpha_ = true;
+    if (command_ == Command::kQueued) return queued_.Set("provisioningModel", ApiWord(model));
+    node_.SetPath("schedulingConfig.provisioningModel", ApiWord(model));
   }
 
-  void TakeNumber(const std::string& flag, const std::string& text, const std::string& path) {
+  void TakeNumber(const std::string& flag, const std::string& text, std::string_view path) {
     const bool number = !text.empty() && text.size() < 10 &&
                         text.find_first_not_of("0123456789") == std::string::npos;
     if (!number) return Refuse(flag, fmt::format("`{}` is no number", VisibleControls(text)));
@@ -313,27 +303,6 @@ class GcloudLine : ToolLine {
       Refuse(shown, fmt::format("`{}` has no `=`", VisibleControls(item)));
     }
     return entries;
-  }
-
-  bool TakeMaps(const std::string& shown, const std::string& name, const std::string& value) {
-    if (name == "labels") {
-      for (const auto& [key, text] : Dict(shown, value)) labels_[key] = text;
-    } else if (name == "metadata") {
-      for (const auto& [key, text] : Dict(shown, value)) TakeMetadata(key, text);
-    } else if (name == "metadata-from-file") {
-      for (const auto& [key, path] : Dict(shown, value)) {
-        Value file = Value::EmptyMap();
-        file.Set("file", path);
-        metadata_[key] = std::move(file);
-      }
-    } else if (name == "data-disk") {
-      TakeDisk(shown, value);
-    } else if (name == "boot-disk") {
-      TakeBootDisk(shown, value);
-    } else {
-      return false;
-    }
-    return true;
   }
 
   void TakeMetadata(const std::string& key, const std::string& text) {
@@ -390,7 +359,7 @@ class GcloudLine : ToolLine {
       if (key == "source") {
         disk.Set("sourceDisk", text);
       } else if (key == "mode") {
-        disk.Set("mode", Lower(text) == "read-only" ? "READ_ONLY" : "READ_WRITE");
+        disk.Set("mode", LowerCase(text) == "read-only" ? "READ_ONLY" : "READ_WRITE");
       } else {
         Refuse(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
       }
@@ -399,12 +368,11 @@ class GcloudLine : ToolLine {
   }
 
   void TakeBootDisk(const std::string& shown, const std::string& value) {
-    needs_alpha_ = true;
     for (const auto& [key, text] : Dict(shown, value)) {
       if (key == "kms-key") {
         node_.SetPath("bootDiskConfig.customerEncryptionKey.kmsKeyName", text);
       } else if (key == "confidential-compute") {
-        node_.SetPath("bootDiskConfig.enableConfidentialCompute", Lower(text) != "false");
+        node_.SetPath("bootDiskConfig.enableConfidentialCompute", LowerCase(text) != "false");
       } else {
         Refuse(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
       }
@@ -413,24 +381,14 @@ class GcloudLine : ToolLine {
 
   void TakeQueue(const std::string& shown, const std::string& name, const std::string& value,
                  bool on) {
-    if (command_ != Command::kQueued) return Refuse(shown, "it belongs to queued resources");
     if (name == "node-id" || name == "node-prefix") {
       node_id_ = value;
-    } else if (name == "node-count") {
-      TakeNumber(shown, value, "slices");
     } else if (name == "guaranteed") {
       if (on && queued_.Find("guaranteed") == nullptr) queued_.Set("guaranteed", true);
-    } else if (name == "best-effort") {
-      if (on) queued_.Set("bestEffort", true);
-      needs_alpha_ = needs_alpha_ || on;
     } else if (name == "workload-type") {
-      std::string word = ApiType(value);
-      std::replace(word.begin(), word.end(), '-', '_');
-      queued_.Set("workloadType", word);
-      needs_alpha_ = true;
+      queued_.Set("workloadType", ApiWord(value));
     } else if (name == "max-run-duration") {
       TakeDuration(shown, value, "runDuration.maxRunDuration");
-      needs_alpha_ = true;
     } else if (name == "min-duration") {
       TakeDuration(shown, value, "guaranteed.minDuration");
     } else if (name.starts_with("valid-")) {
@@ -439,7 +397,7 @@ class GcloudLine : ToolLine {
       if (name.ends_with("-duration")) {
         bound.duration = GcloudDuration(value).value_or("");
         if (bound.duration.empty()) RefuseDuration(shown, value);
-      } else if (bound.moment = ParseMoment(value); !bound.moment) {
+      } else if (bound.moment = ParseTimestamp(value); !bound.moment) {
         Refuse(shown, fmt::format("`{}` is no moment in full, as 2026-11-22T08:00:00Z is",
                                   VisibleControls(value)));
       }
@@ -452,7 +410,7 @@ class GcloudLine : ToolLine {
   }
 
   void TakeBounds() {
-    const auto now = ParseMoment(world_.now);
+    const auto now = ParseTimestamp(world_.now);
     if (after_.given() && until_.given() && (!after_.moment || !until_.moment)) {
       if (!now) return Refuse("--valid-until-duration", "what time it is now is not known");
       Left("--valid-after-…, --valid-until-…",
@@ -484,7 +442,7 @@ class GcloudLine : ToolLine {
       if (key == "network" || key == "subnetwork") {
         config.Set(key, text);
       } else if (key == "external-ips") {
-        config.Set("enableExternalIps", Lower(text) != "false");
+        config.Set("enableExternalIps", LowerCase(text) != "false");
       } else {
         Refuse(shown, fmt::format("`{}` is no part of it", VisibleControls(key)));
       }
@@ -574,7 +532,7 @@ class GcloudLine : ToolLine {
   }
 
   std::string Write() {
-    SpecText text;
+    YamlText text;
     text.Member("project", project_);
     text.Member("zone", zone_);
     text.Blank();
@@ -594,20 +552,17 @@ class GcloudLine : ToolLine {
       if (known && id_ != node) queued_.Set("id", id_);
       text.Member("queuedResource", queued_);
     }
-    if (!labels_.empty()) text.Member("labels", MapOf(labels_));
+    text.Members("labels", labels_);
     if (!libtpu_flags_.is_null()) text.Member("libtpuFlags", libtpu_flags_);
-    if (!runtime_env_.empty()) text.Member("runtimeEnv", MapOf(runtime_env_));
-    if (!metadata_.empty()) text.Member("metadata", MapOf(metadata_));
+    text.Members("runtimeEnv", runtime_env_);
+    if (!metadata_.empty()) {
+      text.Begin("metadata");
+      for (const auto& [key, value] : metadata_) text.Member(key, value);
+      text.End();
+    }
     text.End();
     text.End();
     return text.text();
-  }
-
-  template <typename T>
-  static Value MapOf(const std::map<std::string, T>& members) {
-    Value map = Value::EmptyMap();
-    for (const auto& [key, value] : members) map.Set(key, Value(value));
-    return map;
   }
 
   FlagWords words_;
@@ -635,6 +590,15 @@ class GcloudLine : ToolLine {
 };
 
 }  // namespace
+
+std::span<const FlagRule> GcloudFlags() {
+  static const std::vector<FlagRule> rules = [] {
+    std::vector<FlagRule> all;
+    for (const GcloudFlag& flag : kGcloudFlags) all.push_back(flag.rule);
+    return all;
+  }();
+  return rules;
+}
 
 Result<FromCommand> FromGcloud(const std::vector<std::string>& words, const LineWorld& world) {
   return GcloudLine(ReadFlagWords(words, GcloudFlags(), Positionals::kAnywhere), world).Convert();

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "plans/spec/source_file.h"
+#include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 
 namespace podctl {

@@ -6,25 +6,26 @@
 #include "plans/from_command/flag_words.h"
 #include "plans/from_command/from_command.h"
 #include "plans/spec/job_reader.h"
+#include "plans/spec/spec_writer.h"
 #include "providers/base/text.h"
 #include "providers/base/value.h"
 
 namespace podctl {
 namespace {
 
-constexpr bool kXlaDistSwitch = false;
+constexpr std::string_view kOwnServer = "podctl starts the server of each worker itself";
 
 constexpr FlagRule kXlaDistFlags[] = {
     {"tpu"},
-    {"vm"},
-    {"docker-container"},
+    Aside("vm", "podctl runs on the TPU's own workers"),
+    Aside("docker-container", "podctl starts containers itself: give `docker: {image: …}`"),
     {"docker-image"},
     {"docker-run-flag"},
     {"conda-env"},
     {"env"},
-    {"restart-tpuvm-pod", kXlaDistSwitch},
-    {"restart-tpuvm-pod-server", kXlaDistSwitch},
-    {"tpuvm-server-port"},
+    Aside("restart-tpuvm-pod", kOwnServer, kSwitch),
+    Aside("restart-tpuvm-pod-server", kOwnServer, kSwitch),
+    Aside("tpuvm-server-port", kOwnServer),
 };
 
 class XlaDistLine : ToolLine {
@@ -59,7 +60,6 @@ class XlaDistLine : ToolLine {
  private:
   void Take(const GivenFlag& flag) {
     if (!CanBeTaken(flag)) return;
-    const std::string shown = Shown(flag);
     const std::string value = flag.value.value_or("");
     if (flag.name == "tpu") {
       tpu_ = value;
@@ -69,14 +69,8 @@ class XlaDistLine : ToolLine {
       TakeEnv(value);
     } else if (flag.name == "docker-image") {
       docker_.Set("image", value);
-    } else if (flag.name == "docker-run-flag") {
-      docker_.MutableMap()["flags"].MutableList().emplace_back(value);
-    } else if (flag.name == "vm") {
-      Left(shown, "podctl runs on the TPU's own workers");
-    } else if (flag.name == "docker-container") {
-      Left(shown, "podctl starts containers itself: give `docker: {image: …}`");
     } else {
-      Left(shown, "podctl starts the server of each worker itself");
+      docker_.MutableMap()["flags"].MutableList().emplace_back(value);
     }
   }
 
@@ -90,7 +84,7 @@ class XlaDistLine : ToolLine {
 
   std::string Write() const {
     const std::string pod = NameFrom(tpu_);
-    SpecText text;
+    YamlText text;
     text.Member("project", kPlaceholderProject);
     text.Member("zone", "us-central1-a");
     text.Blank();
@@ -99,7 +93,9 @@ class XlaDistLine : ToolLine {
     if (pod != tpu_ && !HasExpansion(tpu_)) text.Member("nodeId", tpu_);
     text.Member("acceleratorType", "v3-32");
     text.Member("runtimeVersion", "tpu-vm-pt-1.13");
-    text.Member("networkConfig", Flag("enableExternalIps"));
+    text.Begin("networkConfig");
+    text.Member("enableExternalIps", true);
+    text.End();
     text.End();
     text.End();
     text.Blank();
@@ -107,23 +103,11 @@ class XlaDistLine : ToolLine {
     text.Begin("train");
     text.Member("pod", pod);
     text.Member("launcher", "xla_dist");
-    Value::List command;
-    for (const std::string& word : words_.command) command.emplace_back(word);
-    text.Member("command", Value(std::move(command)));
-    if (!env_.empty()) {
-      Value env = Value::EmptyMap();
-      for (const auto& [name, value] : env_) env.Set(name, value);
-      text.Member("env", env);
-    }
+    text.Member("command", Value::List(words_.command.begin(), words_.command.end()));
+    text.Members("env", env_);
     if (!conda_.empty()) text.Member("condaEnv", conda_);
     if (!docker_.AsMap().empty()) text.Member("docker", docker_);
     return text.text();
-  }
-
-  static Value Flag(const char* name) {
-    Value map = Value::EmptyMap();
-    map.Set(name, true);
-    return map;
   }
 
   const FlagWords words_;

@@ -15,7 +15,6 @@
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/devices.h"
-#include "plans/spec/expressions.h"
 #include "plans/spec/job_reader.h"
 #include "plans/spec/references.h"
 #include "plans/spec/run_config.h"

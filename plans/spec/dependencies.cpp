@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "plans/spec/names.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -17,8 +16,8 @@ namespace {
 class DependencyResolver {
  public:
   DependencyResolver(const std::vector<std::vector<FoundReference>>& references, Kinds kinds,
-                     Problems& problems, std::vector<Declared>& declared)
-      : references_(references), kinds_(kinds), problems_(problems), declared_(declared) {}
+                     ValueReader& reader, std::vector<Declared>& declared)
+      : references_(references), kinds_(kinds), reader_(reader), declared_(declared) {}
 
   void Resolve() {
     const bool none = std::all_of(references_.begin(), references_.end(),
@@ -33,17 +32,10 @@ class DependencyResolver {
   }
 
  private:
-  void Report(const FoundReference& reference, std::string summary, std::string suggestion) {
-    Diagnostic diagnostic = reference.at;
-    diagnostic.summary = std::move(summary);
-    diagnostic.suggestion = std::move(suggestion);
-    problems_.Add(std::move(diagnostic));
-  }
-
   void Follow(std::size_t from, const FoundReference& reference) {
     Declared& thing = declared_[from];
     if (reference.to == thing.address) {
-      Report(reference, fmt::format("`{}` refers to itself", thing.address.name), "");
+      reader_.Report(reference, fmt::format("`{}` refers to itself", thing.address.name), "");
       return;
     }
     const auto to = Target(reference);
@@ -57,15 +49,15 @@ class DependencyResolver {
   std::optional<std::size_t> Target(const FoundReference& reference) {
     const auto it = index_.find(reference.to);
     if (it == index_.end()) {
-      const std::string near = Suggest(reference.to);
-      Report(reference, fmt::format("there is no {} `{}`", NounOf(reference.to), reference.to.name),
-             near.empty() ? "" : fmt::format("did you mean `{}`?", near));
+      reader_.Report(reference,
+                     fmt::format("there is no {} `{}`", NounOf(reference.to), reference.to.name),
+                     Suggest(reference.to));
       return std::nullopt;
     }
     const Declared& to = declared_[it->second];
     const auto problem = to.wanted.kind()->CheckReference(reference, to);
     if (!problem) return it->second;
-    Report(reference, problem->summary, problem->suggestion);
+    reader_.Report(reference, problem->summary, problem->suggestion);
     return std::nullopt;
   }
 
@@ -83,7 +75,7 @@ class DependencyResolver {
         if (other.kind == address.kind) names.push_back(other.name);
       }
     }
-    return SuggestWord(address.name, names);
+    return DidYouMean(address.name, names);
   }
 
   // Depth first with a stack of our own: a chain may be as long as the spec.
@@ -114,7 +106,7 @@ class DependencyResolver {
 
   void ReportCircle(const std::vector<std::pair<std::size_t, std::size_t>>& path,
                     std::size_t first) {
-    if (problems_.is_full()) return;
+    if (reader_.has_enough()) return;
     constexpr std::size_t kMostNamed = 10;
     std::vector<std::string> names;
     bool inside = false;
@@ -134,7 +126,8 @@ class DependencyResolver {
     // Shown where the last of the circle refers back to the first.
     for (const FoundReference& reference : references_[path.back().first]) {
       if (reference.to != declared_[first].address) continue;
-      Report(reference, fmt::format("{} wait for each other: {}", who, Join(names, " -> ")), "");
+      reader_.Report(reference, fmt::format("{} wait for each other: {}", who, Join(names, " -> ")),
+                     "");
       return;
     }
   }
@@ -143,7 +136,7 @@ class DependencyResolver {
 
   const std::vector<std::vector<FoundReference>>& references_;
   const Kinds kinds_;
-  Problems& problems_;
+  ValueReader& reader_;
   std::vector<Declared>& declared_;
   std::map<Address, std::size_t> index_;
   std::map<std::string, std::vector<std::string>> names_;  // by kind
@@ -154,8 +147,8 @@ class DependencyResolver {
 }  // namespace
 
 void ResolveReferences(const std::vector<std::vector<FoundReference>>& references, Kinds kinds,
-                       Problems& problems, std::vector<Declared>* declared) {
-  DependencyResolver(references, kinds, problems, *declared).Resolve();
+                       ValueReader& reader, std::vector<Declared>* declared) {
+  DependencyResolver(references, kinds, reader, *declared).Resolve();
 }
 
 }  // namespace podctl

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "plans/engine/kind.h"
-#include "plans/spec/problems.h"
 #include "plans/spec/value_reader.h"
 
 namespace podctl {
@@ -14,6 +13,6 @@ namespace podctl {
 // they are referred to. A circle is one error that names it. `references`: of each of `declared`,
 // in the same order.
 void ResolveReferences(const std::vector<std::vector<FoundReference>>& references, Kinds kinds,
-                       Problems& problems, std::vector<Declared>* declared);
+                       ValueReader& reader, std::vector<Declared>* declared);
 
 }  // namespace podctl

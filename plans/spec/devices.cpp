@@ -61,24 +61,15 @@ std::string WhatThereIs(const TpuHost& host) {
 }  // namespace
 
 std::optional<TpuHost> HostOf(const Value& node) {
-  std::optional<gcp::Accelerator> found;
-  const std::string& type = node["acceleratorType"].AsString();
-  std::string name = type;
-  if (!type.empty()) {
-    found = gcp::FindAccelerator(type);
-  } else {
-    const Value& config = node["acceleratorConfig"];
-    const std::string& generation = config["type"].AsString();
-    found = gcp::FindAccelerator(generation, config["topology"].AsString());
-    name = fmt::format("{} {}", generation, config["topology"].AsString());
-  }
+  const auto found = gcp::AcceleratorOf(node);
   if (!found || found->workers <= 0) return std::nullopt;
+  const std::string& generation = node["acceleratorConfig"]["type"].AsString();
   TpuHost host;
-  host.type = name;
+  host.type = node["acceleratorType"].AsString();
+  if (CountsCores(host.type) || generation == "V2" || generation == "V3") host.cores_per_chip = 2;
+  if (host.type.empty()) host.type = fmt::format("{} {}", generation, found->topology);
   host.hosts = found->workers;
   host.chips = found->chips / found->workers;
-  const std::string& generation = node["acceleratorConfig"]["type"].AsString();
-  if (CountsCores(type) || generation == "V2" || generation == "V3") host.cores_per_chip = 2;
   return host;
 }
 

@@ -23,461 +23,453 @@ constexpr std::chrono::hours kLongestGrace{1};
 constexpr int kMostAttempts = 1000;
 constexpr int kMostXlaDistAttempts = 50;
 
-const std::vector<std::string>& JobKeys() {
-  static const std::vector<std::string> keys = {"pod",       "launcher",
-                                                "command",   "flags",
-                                                "env",       "condaEnv",
-                                                "docker",    "devices",
-                                                "sync",      "restart",
-                                                "workers",   "runConfig",
-                                                "autostart", "terminationGracePeriod"};
-  return keys;
-}
-
 bool IsFlagOfCommand(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
   });
 }
 
-}  // namespace
+class JobReader {
+ public:
+  JobReader(ValueReader& reader, const std::map<std::string, const Declared*>& pods)
+      : reader_(reader), pods_(pods) {}
 
-JobSpec JobReader::Read(const YamlNode& key, const YamlNode& job) {
-  JobSpec spec;
-  spec.name = key.text;
-  spec.place = key.Place();
-  const Slot slot{"jobs", key.text};
-  if (!IsThingName(key.text)) {
-    reader_.Error(key, slot, fmt::format("{} is no name for a job", FoundWords(key)),
-                  "letters, digits, - and _");
-  }
-  if (!reader_.ExpectMap(job, slot)) return spec;
-  for (const YamlEntry& entry : job.entries) {
-    ReadKey(entry, slot.Below(entry.key->text), spec);
-  }
-  if (job.Find("pod") == nullptr) {
-    reader_.Error(key, slot, "the job names no `pod`", "say on which pod of the spec it runs");
-  }
-  if (job.Find("command") == nullptr) {
-    reader_.Error(key, slot, "the job has no `command`", "such as [python3, train.py]");
-  }
-  const YamlEntry* conda = job.Find("condaEnv");
-  const YamlEntry* docker = job.Find("docker");
-  if (conda != nullptr && docker != nullptr) {
-    reader_.Conflict(*docker->key, slot.Below("docker"),
-                     "`condaEnv` and `docker` exclude each other", *conda->key,
-                     "the other one is here");
-  }
-  CheckLauncher(key, job, slot, spec);
-  CheckDevices(job, slot, spec);
-  CheckReferences(spec);
-  return spec;
-}
-
-// A job knows one pod, its own: the others may be there or not when it runs.
-void JobReader::CheckReferences(const JobSpec& job) {
-  const auto pod = pods_.find(job.pod);
-  for (const FoundReference& reference : reader_.TakeReferences()) {
-    std::optional<ReferenceProblem> problem;
-    if (reference.to.name != job.pod) {
-      problem =
-          ReferenceProblem{"a job can refer to its own pod only",
-                           job.pod.empty() ? "" : fmt::format("write `${{pod.{}.…}}`", job.pod)};
-    } else if (pod != pods_.end()) {
-      problem = pod->second->wanted.kind()->CheckReference(reference, *pod->second);
+  JobSpec Read(const YamlNode& key, const YamlNode& job) {
+    job_.name = key.text;
+    job_.place = key.Place();
+    const Slot slot{"jobs", key.text};
+    if (!IsThingName(key.text)) {
+      reader_.Error(key, slot, fmt::format("{} is no name for a job", FoundWords(key)),
+                    "letters, digits, - and _");
     }
-    if (problem) reader_.Report(reference, problem->summary, problem->suggestion);
+    if (!ReadKeys(job, slot)) return job_;
+    if (job.Find("pod") == nullptr) {
+      reader_.Error(key, slot, "the job names no `pod`", "say on which pod of the spec it runs");
+    }
+    if (job.Find("command") == nullptr) {
+      reader_.Error(key, slot, "the job has no `command`", "such as [python3, train.py]");
+    }
+    const YamlEntry* conda = job.Find("condaEnv");
+    const YamlEntry* docker = job.Find("docker");
+    if (conda != nullptr && docker != nullptr) {
+      reader_.Conflict(*docker->key, slot.Below("docker"),
+                       "`condaEnv` and `docker` exclude each other", *conda->key,
+                       "the other one is here");
+    }
+    CheckLauncher(key, job, slot);
+    CheckDevices(job, slot);
+    CheckReferences();
+    return job_;
   }
-}
 
-std::optional<JobHost> JobReader::HostOfJob(const JobSpec& job) const {
-  const auto pod = pods_.find(job.pod);
-  if (pod == pods_.end()) return std::nullopt;
-  return pod->second->wanted.kind()->HostOf(*pod->second);
-}
-
-void JobReader::ReadKey(const YamlEntry& entry, const Slot& slot, JobSpec& job) {
-  const std::string& key = entry.key->text;
-  const YamlNode& value = *entry.value;
-  if (key == "pod") {
-    ReadPod(value, slot, job);
-  } else if (key == "launcher") {
-    const auto word = reader_.ReadWord(value, slot, LauncherNames());
-    if (!word) return;
-    const auto& names = LauncherNames();
-    job.launcher =
-        static_cast<Launcher>(std::find(names.begin(), names.end(), *word) - names.begin());
-  } else if (key == "command") {
-    ReadCommand(value, slot, job);
-  } else if (key == "flags") {
-    ReadFlags(value, slot, job);
-  } else if (key == "env") {
-    ReadEnv(value, slot, job);
-  } else if (key == "condaEnv") {
-    job.conda_env = reader_.ReadPlain(value, slot).value_or("");
-    if (value.is_scalar() && value.text.empty()) reader_.Error(value, slot, "`condaEnv` is empty");
-  } else if (key == "docker") {
-    ReadDocker(value, slot, job);
-  } else if (key == "devices") {
-    ReadDevices(value, slot, job);
-  } else if (key == "sync") {
-    ReadSync(value, slot, job);
-  } else if (key == "restart") {
-    ReadRestart(value, slot, job);
-  } else if (key == "workers") {
-    ReadWorkers(value, slot, job);
-  } else if (key == "runConfig") {
-    job.run_config = ReadRunConfig(reader_, value, slot);
-  } else if (key == "terminationGracePeriod") {
-    ReadGrace(value, slot, job);
-  } else if (key == "autostart") {
-    job.autostart = reader_.ReadBool(value, slot).value_or(false);
-  } else {
-    reader_.UnknownKey(*entry.key, slot.context, JobKeys());
+ private:
+  bool ReadKeys(const YamlNode& job, const Slot& slot) {
+    const auto by = [this](void (JobReader::*read)(const YamlNode&, const Slot&)) {
+      return [this, read](const YamlNode& value, const Slot& at) { (this->*read)(value, at); };
+    };
+    return reader_.ReadMap(job, slot,
+                           {{"pod", by(&JobReader::ReadPod)},
+                            {"launcher", by(&JobReader::ReadLauncher)},
+                            {"command", by(&JobReader::ReadCommand)},
+                            {"flags", by(&JobReader::ReadFlags)},
+                            {"env", by(&JobReader::ReadEnv)},
+                            {"condaEnv", by(&JobReader::ReadConda)},
+                            {"docker", by(&JobReader::ReadDocker)},
+                            {"devices", by(&JobReader::ReadDevices)},
+                            {"sync", by(&JobReader::ReadSync)},
+                            {"restart", by(&JobReader::ReadRestart)},
+                            {"workers", by(&JobReader::ReadWorkers)},
+                            {"runConfig", by(&JobReader::ReadConfig)},
+                            {"autostart", by(&JobReader::ReadAutostart)},
+                            {"terminationGracePeriod", by(&JobReader::ReadGrace)}});
   }
-}
 
-void JobReader::ReadGrace(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  const auto grace = reader_.ReadDuration(node, slot);
-  if (!grace) return;
-  if (*grace > kLongestGrace) {
-    reader_.Error(node, slot,
-                  fmt::format("`{}` is at most {}", slot.key, FormatDuration(kLongestGrace)));
-    return;
+  // The value of an enum whose names these are, in order.
+  template <typename Enum>
+  std::optional<Enum> ReadNamed(const YamlNode& node, const Slot& slot,
+                                const std::vector<std::string>& names) {
+    const auto word = reader_.ReadWord(node, slot, names);
+    if (!word) return std::nullopt;
+    return static_cast<Enum>(std::find(names.begin(), names.end(), *word) - names.begin());
   }
-  job.grace = std::chrono::ceil<std::chrono::seconds>(*grace);
-}
 
-void JobReader::ReadPod(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  const auto name = reader_.ReadPlain(node, slot);
-  if (!name) return;
-  job.pod = name->starts_with("pod.") ? name->substr(4) : *name;
-  if (pods_.contains(job.pod)) return;
-  std::vector<std::string> known;
-  for (const auto& [each, pod] : pods_) known.push_back(each);
-  const std::string near = reader_.has_enough() ? std::string() : SuggestWord(job.pod, known);
-  reader_.Error(node, slot, fmt::format("there is no pod `{}` in the spec", job.pod),
-                near.empty() ? "" : fmt::format("did you mean `{}`?", near));
-}
+  void ReadLauncher(const YamlNode& node, const Slot& slot) {
+    job_.launcher = ReadNamed<Launcher>(node, slot, LauncherNames()).value_or(job_.launcher);
+  }
 
-std::vector<std::string> JobReader::ReadWords(const YamlNode& node, const Slot& slot,
-                                              TextRules rules) {
-  std::vector<std::string> words;
-  if (!reader_.ExpectList(node, slot)) return words;
-  if (node.items.size() > kMostWords) {
-    reader_.Error(node, slot, fmt::format("more than {} words", kMostWords));
+  void ReadConda(const YamlNode& node, const Slot& slot) {
+    job_.conda_env = reader_.ReadPlain(node, slot).value_or("");
+    if (node.is_scalar() && node.text.empty()) reader_.Error(node, slot, "`condaEnv` is empty");
+  }
+
+  void ReadConfig(const YamlNode& node, const Slot& slot) {
+    job_.run_config = ReadRunConfig(reader_, node, slot);
+  }
+
+  void ReadAutostart(const YamlNode& node, const Slot& slot) {
+    job_.autostart = reader_.ReadBool(node, slot).value_or(false);
+  }
+
+  // A job knows one pod, its own: the others may be there or not when it runs.
+  void CheckReferences() {
+    const auto pod = pods_.find(job_.pod);
+    for (const FoundReference& reference : reader_.TakeReferences()) {
+      std::optional<ReferenceProblem> problem;
+      if (reference.to.name != job_.pod) {
+        problem = ReferenceProblem{
+            "a job can refer to its own pod only",
+            job_.pod.empty() ? "" : fmt::format("write `${{pod.{}.…}}`", job_.pod)};
+      } else if (pod != pods_.end()) {
+        problem = pod->second->wanted.kind()->CheckReference(reference, *pod->second);
+      }
+      if (problem) reader_.Report(reference, problem->summary, problem->suggestion);
+    }
+  }
+
+  std::optional<JobHost> HostOfJob() const {
+    const auto pod = pods_.find(job_.pod);
+    if (pod == pods_.end()) return std::nullopt;
+    return pod->second->wanted.kind()->HostOf(*pod->second);
+  }
+
+  void ReadGrace(const YamlNode& node, const Slot& slot) {
+    const auto grace = reader_.ReadDuration(node, slot);
+    if (!grace) return;
+    if (*grace > kLongestGrace) {
+      reader_.Error(node, slot,
+                    fmt::format("`{}` is at most {}", slot.key, FormatDuration(kLongestGrace)));
+      return;
+    }
+    job_.grace = std::chrono::ceil<std::chrono::seconds>(*grace);
+  }
+
+  void ReadPod(const YamlNode& node, const Slot& slot) {
+    const auto name = reader_.ReadPlain(node, slot);
+    if (!name) return;
+    job_.pod = name->starts_with("pod.") ? name->substr(4) : *name;
+    if (pods_.contains(job_.pod)) return;
+    std::vector<std::string> known;
+    for (const auto& [each, pod] : pods_) known.push_back(each);
+    reader_.Error(node, slot, fmt::format("there is no pod `{}` in the spec", job_.pod),
+                  reader_.has_enough() ? "" : DidYouMean(job_.pod, known));
+  }
+
+  std::vector<std::string> ReadWords(const YamlNode& node, const Slot& slot, TextRules rules = {}) {
+    std::vector<std::string> words;
+    if (!reader_.ExpectList(node, slot)) return words;
+    if (node.items.size() > kMostWords) {
+      reader_.Error(node, slot, fmt::format("more than {} words", kMostWords));
+      return words;
+    }
+    for (const YamlNodePtr& item : node.items) {
+      if (auto word = reader_.ReadText(*item, slot, rules)) words.push_back(std::move(word->text));
+    }
     return words;
   }
-  for (const YamlNodePtr& item : node.items) {
-    if (auto word = reader_.ReadText(*item, slot, rules)) words.push_back(std::move(word->text));
-  }
-  return words;
-}
 
-void JobReader::ReadCommand(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  job.command = ReadWords(node, slot, {.pods = true});
-  const bool empty =
-      node.is_list() &&
-      (node.items.empty() || (job.command.size() == 1 && TrimBlanks(job.command[0]).empty()));
-  if (empty) reader_.Error(node, slot, "the command is empty", "such as [python3, train.py]");
-}
+  void ReadCommand(const YamlNode& node, const Slot& slot) {
+    job_.command = ReadWords(node, slot, {.pods = true});
+    const bool empty =
+        node.is_list() &&
+        (node.items.empty() || (job_.command.size() == 1 && TrimBlanks(job_.command[0]).empty()));
+    if (empty) reader_.Error(node, slot, "the command is empty", "such as [python3, train.py]");
+  }
 
-// {batch_size: 128, use_bf16: true, layers: [1, 2], fast: null}.
-void JobReader::ReadFlags(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  if (!reader_.ExpectMap(node, slot)) return;
-  for (const YamlEntry& entry : node.entries) {
-    const Slot below = slot.Below(entry.key->text);
-    std::string name = entry.key->text;
-    name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
-    if (!IsFlagOfCommand(name)) {
-      reader_.Error(*entry.key, below,
-                    fmt::format("{} is no name for a flag", FoundWords(*entry.key)),
-                    "letters, digits, _, - and .");
-      continue;
-    }
-    if (entry.value->is_null()) {
-      job.flags.emplace_back(name, std::nullopt);
-    } else if (entry.value->is_list()) {
-      job.flags.emplace_back(name, Join(ReadWords(*entry.value, below, {.pods = true}), ","));
-    } else if (auto read = reader_.ReadText(*entry.value, below, {.pods = true})) {
-      const std::string& text = read->text;
-      const bool truth = entry.value->plain && (text == "True" || text == "TRUE");
-      const bool untruth = entry.value->plain && (text == "False" || text == "FALSE");
-      job.flags.emplace_back(name, truth ? "true" : untruth ? "false" : text);
+  // {batch_size: 128, use_bf16: true, layers: [1, 2], fast: null}.
+  void ReadFlags(const YamlNode& node, const Slot& slot) {
+    if (!reader_.ExpectMap(node, slot)) return;
+    for (const YamlEntry& entry : node.entries) {
+      const Slot below = slot.Below(entry.key->text);
+      std::string name = entry.key->text;
+      name.erase(0, std::min(name.find_first_not_of('-'), name.size()));
+      if (!IsFlagOfCommand(name)) {
+        reader_.Error(*entry.key, below,
+                      fmt::format("{} is no name for a flag", FoundWords(*entry.key)),
+                      "letters, digits, _, - and .");
+        continue;
+      }
+      if (entry.value->is_null()) {
+        job_.flags.emplace_back(name, std::nullopt);
+      } else if (entry.value->is_list()) {
+        job_.flags.emplace_back(name, Join(ReadWords(*entry.value, below, {.pods = true}), ","));
+      } else if (auto read = reader_.ReadText(*entry.value, below, {.pods = true})) {
+        const std::string& text = read->text;
+        const bool truth = entry.value->plain && (text == "True" || text == "TRUE");
+        const bool untruth = entry.value->plain && (text == "False" || text == "FALSE");
+        job_.flags.emplace_back(name, truth ? "true" : untruth ? "false" : text);
+      }
     }
   }
-}
 
-void JobReader::ReadEnv(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  if (!reader_.ExpectMap(node, slot)) return;
-  for (const YamlEntry& entry : node.entries) {
-    const std::string& name = entry.key->text;
-    const Slot below = slot.Below(name);
-    if (!IsEnvironmentName(name)) {
-      reader_.Error(*entry.key, below,
-                    fmt::format("{} is no name for a variable", FoundWords(*entry.key)),
-                    "letters, digits and _");
-      continue;
+  void ReadEnv(const YamlNode& node, const Slot& slot) {
+    if (!reader_.ExpectMap(node, slot)) return;
+    for (const YamlEntry& entry : node.entries) {
+      const std::string& name = entry.key->text;
+      const Slot below = slot.Below(name);
+      if (!IsEnvironmentName(name)) {
+        reader_.Error(*entry.key, below,
+                      fmt::format("{} is no name for a variable", FoundWords(*entry.key)),
+                      "letters, digits and _");
+        continue;
+      }
+      if (IsPlaceVariable(name)) {
+        reader_.Error(*entry.key, below, fmt::format("`{}` is podctl's to set", name),
+                      "leave it out");
+        continue;
+      }
+      auto text = reader_.ReadText(*entry.value, below, {.pods = true, .secrets = true});
+      if (!text) continue;
+      job_.env[name] = std::move(text->text);
+      if (text->sensitive) job_.secret_env.insert(name);
     }
-    if (IsPlaceVariable(name)) {
-      reader_.Error(*entry.key, below, fmt::format("`{}` is podctl's to set", name),
-                    "leave it out");
-      continue;
-    }
-    auto text = reader_.ReadText(*entry.value, below, {.pods = true, .secrets = true});
-    if (!text) continue;
-    job.env[name] = std::move(text->text);
-    if (text->sensitive) job.secret_env.insert(name);
   }
-}
 
-void JobReader::ReadDocker(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  static const std::vector<std::string> keys = {"image", "flags"};
-  if (!reader_.ExpectMap(node, slot)) return;
-  JobDocker docker;
-  for (const YamlEntry& entry : node.entries) {
-    const Slot below = slot.Below(entry.key->text);
-    if (entry.key->text == "image") {
-      docker.image = reader_.ReadPlain(*entry.value, below).value_or("");
-    } else if (entry.key->text == "flags") {
-      docker.flags = ReadWords(*entry.value, below);
-    } else {
-      reader_.UnknownKey(*entry.key, slot.Path(), keys);
+  void ReadDocker(const YamlNode& node, const Slot& slot) {
+    JobDocker docker;
+    const auto read_image = [&](const YamlNode& value, const Slot& at) {
+      docker.image = reader_.ReadPlain(value, at).value_or("");
+    };
+    const auto read_flags = [&](const YamlNode& value, const Slot& at) {
+      docker.flags = ReadWords(value, at);
+    };
+    if (!reader_.ReadMap(node, slot, {{"image", read_image}, {"flags", read_flags}})) return;
+    const YamlEntry* image = node.Find("image");
+    if (image == nullptr) {
+      reader_.Error(node, slot, "`docker` has no `image`",
+                    "write {image: NAME, flags: [--ipc=host]}");
+    } else if (image->value->is_scalar() && image->value->text.empty()) {
+      reader_.Error(*image->value, slot.Below("image"), "`image` is empty");
     }
+    job_.docker = std::move(docker);
   }
-  const YamlEntry* image = node.Find("image");
-  if (image == nullptr) {
-    reader_.Error(node, slot, "`docker` has no `image`",
-                  "write {image: NAME, flags: [--ipc=host]}");
-  } else if (image->value->is_scalar() && image->value->text.empty()) {
-    reader_.Error(*image->value, slot.Below("image"), "`image` is empty");
-  }
-  job.docker = std::move(docker);
-}
 
-void JobReader::ReadDevices(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  constexpr int kMostDevices = 4096;
-  JobDevices devices;
-  if (node.is_list()) {
-    devices.kind = JobDevices::Kind::kList;
-    for (const YamlNodePtr& item : node.items) {
-      const auto number = reader_.ReadInt(*item, slot, 0, kMostDevices);
-      if (!number) return;
-      devices.list.push_back(static_cast<int>(*number));
-    }
-    std::sort(devices.list.begin(), devices.list.end());
-    const bool twice =
-        std::adjacent_find(devices.list.begin(), devices.list.end()) != devices.list.end();
-    if (twice || devices.list.empty()) {
-      reader_.Error(node, slot, twice ? "a device is named twice" : "no devices",
-                    "`auto`, a number of devices, or a list such as [1]");
-      return;
-    }
-  } else {
-    const auto text =
-        node.is_scalar() ? reader_.ReadPlain(node, slot) : std::optional<std::string>();
-    if (node.is_scalar() && !text) return;
-    if (text == "auto") return;
-    int count = 0;
-    for (const char c : text.value_or("?")) {
-      count = c >= '0' && c <= '9' && count < kMostDevices ? count * 10 + (c - '0') : kMostDevices;
-    }
-    if (count < 1 || count >= kMostDevices) {
-      reader_.Error(node, slot, fmt::format("`devices` cannot be {}", FoundWords(node)),
-                    "`auto`, a number of devices, or a list such as [1]");
-      return;
-    }
-    devices.kind = JobDevices::Kind::kCount;
-    devices.count = count;
-  }
-  job.devices = std::move(devices);
-}
-
-void JobReader::ReadSync(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  constexpr std::size_t kMostSyncs = 100;
-  if (!reader_.ExpectList(node, slot)) return;
-  if (node.items.size() > kMostSyncs) {
-    reader_.Error(node, slot, fmt::format("more than {} entries", kMostSyncs));
-    return;
-  }
-  for (const YamlNodePtr& item : node.items) {
-    if (auto sync = ReadSyncItem(*item, slot)) job.sync.push_back(*std::move(sync));
-  }
-}
-
-std::optional<JobSync> JobReader::ReadSyncItem(const YamlNode& item, const Slot& slot) {
-  static const std::vector<std::string> keys = {"source", "destination", "exclude"};
-  if (!reader_.ExpectMap(item, slot)) return std::nullopt;
-  JobSync sync;
-  for (const YamlEntry& entry : item.entries) {
-    const Slot below = slot.Below(entry.key->text);
-    if (entry.key->text == "exclude") {
-      sync.exclude = ReadWords(*entry.value, below);
-    } else if (entry.key->text == "source") {
-      const auto path = reader_.ReadPlain(*entry.value, below);
-      if (path && !path->empty()) sync.source = PathFromSpec(*entry.value, *path);
-    } else if (entry.key->text == "destination") {
-      sync.destination = reader_.ReadPlain(*entry.value, below).value_or("");
-    } else {
-      reader_.UnknownKey(*entry.key, slot.Path(), keys);
-    }
-  }
-  for (const std::string key : {"source", "destination"}) {
-    const YamlEntry* entry = item.Find(key);
-    const std::string& text = key == "source" ? sync.source : sync.destination;
-    if (entry == nullptr) {
-      reader_.Error(item, slot, fmt::format("what is synced needs a `{}`", key),
-                    "{source: PATH, destination: PATH}");
-    } else if (entry->value->is_scalar() && entry->value->text.empty()) {
-      reader_.Error(*entry->value, slot.Below(key), fmt::format("`{}` is empty", key));
-    }
-    if (text.empty()) return std::nullopt;
-  }
-  return sync;
-}
-
-void JobReader::ReadRestart(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  static const std::vector<std::string> keys = {"attempts", "on"};
-  if (!reader_.ExpectMap(node, slot)) return;
-  for (const YamlEntry& entry : node.entries) {
-    const Slot below = slot.Below(entry.key->text);
-    if (entry.key->text == "attempts") {
-      job.restart.attempts =
-          static_cast<int>(reader_.ReadInt(*entry.value, below, 0, kMostAttempts).value_or(0));
-    } else if (entry.key->text == "on") {
-      if (!reader_.ExpectList(*entry.value, below)) continue;
-      for (const YamlNodePtr& item : entry.value->items) {
-        const auto word = reader_.ReadWord(*item, below, RestartReasonNames());
-        if (!word) continue;
-        const auto& names = RestartReasonNames();
-        job.restart.on.insert(static_cast<RestartReason>(
-            std::find(names.begin(), names.end(), *word) - names.begin()));
+  void ReadDevices(const YamlNode& node, const Slot& slot) {
+    constexpr int kMostDevices = 4096;
+    JobDevices devices;
+    if (node.is_list()) {
+      devices.kind = JobDevices::Kind::kList;
+      for (const YamlNodePtr& item : node.items) {
+        const auto number = reader_.ReadInt(*item, slot, 0, kMostDevices);
+        if (!number) return;
+        devices.list.push_back(static_cast<int>(*number));
+      }
+      std::sort(devices.list.begin(), devices.list.end());
+      const bool twice =
+          std::adjacent_find(devices.list.begin(), devices.list.end()) != devices.list.end();
+      if (twice || devices.list.empty()) {
+        reader_.Error(node, slot, twice ? "a device is named twice" : "no devices",
+                      "`auto`, a number of devices, or a list such as [1]");
+        return;
       }
     } else {
-      reader_.UnknownKey(*entry.key, slot.Path(), keys);
+      const auto text =
+          node.is_scalar() ? reader_.ReadPlain(node, slot) : std::optional<std::string>();
+      if (node.is_scalar() && !text) return;
+      if (text == "auto") return;
+      int count = 0;
+      for (const char c : text.value_or("?")) {
+        count =
+            c >= '0' && c <= '9' && count < kMostDevices ? count * 10 + (c - '0') : kMostDevices;
+      }
+      if (count < 1 || count >= kMostDevices) {
+        reader_.Error(node, slot, fmt::format("`devices` cannot be {}", FoundWords(node)),
+                      "`auto`, a number of devices, or a list such as [1]");
+        return;
+      }
+      devices.kind = JobDevices::Kind::kCount;
+      devices.count = count;
+    }
+    job_.devices = std::move(devices);
+  }
+
+  void ReadSync(const YamlNode& node, const Slot& slot) {
+    constexpr std::size_t kMostSyncs = 100;
+    if (!reader_.ExpectList(node, slot)) return;
+    if (node.items.size() > kMostSyncs) {
+      reader_.Error(node, slot, fmt::format("more than {} entries", kMostSyncs));
+      return;
+    }
+    for (const YamlNodePtr& item : node.items) {
+      if (auto sync = ReadSyncItem(*item, slot)) job_.sync.push_back(*std::move(sync));
     }
   }
-  if (node.Find("attempts") == nullptr) {
-    reader_.Error(node, slot, "`restart` has no `attempts`",
-                  "say how often, such as {attempts: 50, on: [maintenance]}");
-  }
-  if (node.Find("on") == nullptr) {
-    job.restart.on = {RestartReason::kMaintenance, RestartReason::kPreemption,
-                      RestartReason::kConnection};
-  }
-}
 
-void JobReader::ReadWorkers(const YamlNode& node, const Slot& slot, JobSpec& job) {
-  const auto text = reader_.ReadPlain(node, slot);
-  if (!text) return;
-  const auto selection = WorkerSelection::Parse(*text);
-  if (!selection) {
-    reader_.Error(node, slot, selection.error().message, "`all`, or such as \"0,2-3\"");
-    return;
+  std::optional<JobSync> ReadSyncItem(const YamlNode& item, const Slot& slot) {
+    JobSync sync;
+    const auto read_source = [&](const YamlNode& value, const Slot& at) {
+      const auto path = reader_.ReadPlain(value, at);
+      if (path && !path->empty()) sync.source = PathFromSpec(value, *path);
+    };
+    const auto read_destination = [&](const YamlNode& value, const Slot& at) {
+      sync.destination = reader_.ReadPlain(value, at).value_or("");
+    };
+    const auto read_exclude = [&](const YamlNode& value, const Slot& at) {
+      sync.exclude = ReadWords(value, at);
+    };
+    const bool is_map = reader_.ReadMap(
+        item, slot,
+        {{"source", read_source}, {"destination", read_destination}, {"exclude", read_exclude}});
+    if (!is_map) return std::nullopt;
+    for (const std::string key : {"source", "destination"}) {
+      const YamlEntry* entry = item.Find(key);
+      const std::string& text = key == "source" ? sync.source : sync.destination;
+      if (entry == nullptr) {
+        reader_.Error(item, slot, fmt::format("what is synced needs a `{}`", key),
+                      "{source: PATH, destination: PATH}");
+      } else if (entry->value->is_scalar() && entry->value->text.empty()) {
+        reader_.Error(*entry->value, slot.Below(key), fmt::format("`{}` is empty", key));
+      }
+      if (text.empty()) return std::nullopt;
+    }
+    return sync;
   }
-  job.workers = *text;
-}
 
-// What only some launchers have, and what they cannot do.
-void JobReader::CheckLauncher(const YamlNode& key, const YamlNode& job, const Slot& slot,
-                              JobSpec& spec) {
-  const std::string name(LauncherName(spec.launcher));
-  const YamlEntry* run_config = job.Find("runConfig");
-  if (run_config != nullptr && spec.launcher != Launcher::kEstimator) {
-    reader_.Error(*run_config->key, slot.Below("runConfig"),
-                  "`runConfig` is for the launcher `estimator`", "add `launcher: estimator`");
+  void ReadRestart(const YamlNode& node, const Slot& slot) {
+    const auto read_attempts = [&](const YamlNode& value, const Slot& at) {
+      job_.restart.attempts =
+          static_cast<int>(reader_.ReadInt(value, at, 0, kMostAttempts).value_or(0));
+    };
+    const auto read_reasons = [&](const YamlNode& value, const Slot& at) {
+      if (!reader_.ExpectList(value, at)) return;
+      for (const YamlNodePtr& item : value.items) {
+        const auto reason = ReadNamed<RestartReason>(*item, at, RestartReasonNames());
+        if (reason) job_.restart.on.insert(*reason);
+      }
+    };
+    if (!reader_.ReadMap(node, slot, {{"attempts", read_attempts}, {"on", read_reasons}})) return;
+    if (node.Find("attempts") == nullptr) {
+      reader_.Error(node, slot, "`restart` has no `attempts`",
+                    "say how often, such as {attempts: 50, on: [maintenance]}");
+    }
+    if (node.Find("on") == nullptr) {
+      job_.restart.on = {RestartReason::kMaintenance, RestartReason::kPreemption,
+                         RestartReason::kConnection};
+    }
   }
-  const auto pod = HostOfJob(spec);
-  const bool multislice = pod && pod->slices > 1;
-  const YamlEntry* launcher = job.Find("launcher");
-  const YamlNode& at = launcher == nullptr ? key : *launcher->value;
-  const Slot place = launcher == nullptr ? slot : slot.Below("launcher");
-  if (RunsOnWorkerZero(spec.launcher)) {
+
+  void ReadWorkers(const YamlNode& node, const Slot& slot) {
+    const auto text = reader_.ReadPlain(node, slot);
+    if (!text) return;
+    const auto selection = WorkerSelection::Parse(*text);
+    if (!selection) {
+      reader_.Error(node, slot, selection.error().message, "`all`, or such as \"0,2-3\"");
+      return;
+    }
+    job_.workers = *text;
+  }
+
+  // What only some launchers have, and what they cannot do.
+  void CheckLauncher(const YamlNode& key, const YamlNode& job, const Slot& slot) {
+    const std::string name(LauncherName(job_.launcher));
+    const YamlEntry* run_config = job.Find("runConfig");
+    if (run_config != nullptr && job_.launcher != Launcher::kEstimator) {
+      reader_.Error(*run_config->key, slot.Below("runConfig"),
+                    "`runConfig` is for the launcher `estimator`", "add `launcher: estimator`");
+    }
+    const auto pod = HostOfJob();
+    const bool multislice = pod && pod->slices > 1;
+    const YamlEntry* launcher = job.Find("launcher");
+    const YamlNode& at = launcher == nullptr ? key : *launcher->value;
+    const Slot place = launcher == nullptr ? slot : slot.Below("launcher");
+    if (RunsOnWorkerZero(job_.launcher)) {
+      const YamlEntry* workers = job.Find("workers");
+      if (workers != nullptr && !job_.workers.empty() && job_.workers != "0") {
+        reader_.Error(*workers->value, slot.Below("workers"),
+                      fmt::format("`{}` runs on worker 0 only", name),
+                      "leave `workers` out: the others serve through tpu-runtime");
+      }
+      if (multislice) {
+        reader_.Error(at, place, fmt::format("`{}` cannot run on several slices", name),
+                      "`pjrt` and `jax` can");
+      }
+    }
+    if (job_.launcher == Launcher::kXlaDist) {
+      if (multislice) {
+        reader_.Error(at, place, "`xla_dist` cannot run on several slices", "`pjrt` and `jax` can");
+      }
+      CheckXlaDist(job, slot);
+      if (job.Find("restart") == nullptr) {
+        job_.restart.attempts = kMostXlaDistAttempts;
+        job_.restart.on = {RestartReason::kMaintenance, RestartReason::kConnection,
+                           RestartReason::kHeartbeat};
+      }
+    } else if (job_.restart.on.contains(RestartReason::kHeartbeat)) {
+      reader_.Error(*job.Find("restart")->key, slot.Below("restart"),
+                    "only `xla_dist` has a heartbeat", "leave `heartbeat` out");
+    }
+  }
+
+  void CheckXlaDist(const YamlNode& job, const Slot& slot) {
+    const YamlEntry* env = job.Find("env");
+    for (const auto& [name, value] : job_.env) {
+      if (!IsXlaDistVariable(name)) continue;
+      const YamlEntry* entry = env->value->Find(name);
+      reader_.Error(*entry->key, slot.Below("env"), fmt::format("`{}` is xla_dist's to set", name),
+                    "leave it out");
+    }
+    const auto pod = HostOfJob();
+    const auto host = pod ? HostOf(pod->node) : std::nullopt;
+    const YamlEntry* launcher = job.Find("launcher");
+    const auto is_of = [&](std::string_view generation) {
+      return host->type.starts_with(generation);
+    };
+    const bool known = !host || is_of("v2") || is_of("v3") || is_of("v4") || is_of("V2") ||
+                       is_of("V3") || is_of("V4");
+    if (!known) {
+      reader_.Error(*launcher->value, slot.Below("launcher"),
+                    fmt::format("xla_dist cannot run on {}", host->type),
+                    "it knows v2, v3 and v4; use `pjrt`");
+    }
     const YamlEntry* workers = job.Find("workers");
-    if (workers != nullptr && !spec.workers.empty() && spec.workers != "0") {
-      reader_.Error(*workers->value, slot.Below("workers"),
-                    fmt::format("`{}` runs on worker 0 only", name),
-                    "leave `workers` out: the others serve through tpu-runtime");
+    if (workers != nullptr && !job_.workers.empty() && job_.workers != "all") {
+      reader_.Error(*workers->value, slot.Below("workers"), "`xla_dist` runs on all workers",
+                    "leave `workers` out");
     }
-    if (multislice) {
-      reader_.Error(at, place, fmt::format("`{}` cannot run on several slices", name),
-                    "`pjrt` and `jax` can");
+    const YamlEntry* restart = job.Find("restart");
+    if (restart == nullptr) return;
+    if (job_.restart.attempts > kMostXlaDistAttempts) {
+      reader_.Error(*restart->key, slot.Below("restart"),
+                    fmt::format("xla_dist is restarted at most {} times", kMostXlaDistAttempts),
+                    fmt::format("attempts: {}", kMostXlaDistAttempts));
+    }
+    for (const RestartReason reason : {RestartReason::kKilled, RestartReason::kFailure}) {
+      if (!job_.restart.on.contains(reason)) continue;
+      reader_.Error(*restart->key, slot.Below("restart"),
+                    fmt::format("xla_dist is not restarted on `{}`", RestartReasonName(reason)),
+                    "one of maintenance, preemption, connection, heartbeat");
     }
   }
-  if (spec.launcher == Launcher::kXlaDist) {
-    if (multislice) {
-      reader_.Error(at, place, "`xla_dist` cannot run on several slices", "`pjrt` and `jax` can");
-    }
-    CheckXlaDist(job, slot, spec);
-    if (job.Find("restart") == nullptr) {
-      spec.restart.attempts = kMostXlaDistAttempts;
-      spec.restart.on = {RestartReason::kMaintenance, RestartReason::kConnection,
-                         RestartReason::kHeartbeat};
-    }
-  } else if (spec.restart.on.contains(RestartReason::kHeartbeat)) {
-    reader_.Error(*job.Find("restart")->key, slot.Below("restart"),
-                  "only `xla_dist` has a heartbeat", "leave `heartbeat` out");
-  }
-}
 
-void JobReader::CheckXlaDist(const YamlNode& job, const Slot& slot, const JobSpec& spec) {
-  const YamlEntry* env = job.Find("env");
-  for (const auto& [name, value] : spec.env) {
-    if (!IsXlaDistVariable(name)) continue;
-    const YamlEntry* entry = env->value->Find(name);
-    reader_.Error(*entry->key, slot.Below("env"), fmt::format("`{}` is xla_dist's to set", name),
-                  "leave it out");
+  void CheckDevices(const YamlNode& job, const Slot& slot) {
+    const YamlEntry* devices = job.Find("devices");
+    const auto pod = HostOfJob();
+    if (devices == nullptr || !pod) return;
+    const auto host = HostOf(pod->node);
+    if (!host) return;
+    const Slot at = slot.Below("devices");
+    if (const auto problem = podctl::CheckDevices(job_.devices, *host)) {
+      reader_.Error(*devices->value, at, problem->summary, problem->suggestion);
+    } else if (!DeviceVariables(job_.devices, *host).empty() &&
+               (job_.launcher == Launcher::kXlaDist ||
+                (RunsOnWorkerZero(job_.launcher) && host->hosts > 1))) {
+      // There a server holds the TPU, and the job only talks to it.
+      reader_.Error(
+          *devices->value, at,
+          fmt::format("`{}` on {} has all devices", LauncherName(job_.launcher), host->type),
+          "auto");
+    }
   }
-  const auto pod = HostOfJob(spec);
-  const auto host = pod ? HostOf(pod->node) : std::nullopt;
-  const YamlEntry* launcher = job.Find("launcher");
-  const auto is_of = [&](std::string_view generation) {
-    return host->type.starts_with(generation);
-  };
-  const bool known = !host || is_of("v2") || is_of("v3") || is_of("v4") || is_of("V2") ||
-                     is_of("V3") || is_of("V4");
-  if (!known) {
-    reader_.Error(*launcher->value, slot.Below("launcher"),
-                  fmt::format("xla_dist cannot run on {}", host->type),
-                  "it knows v2, v3 and v4; use `pjrt`");
-  }
-  const YamlEntry* workers = job.Find("workers");
-  if (workers != nullptr && !spec.workers.empty() && spec.workers != "all") {
-    reader_.Error(*workers->value, slot.Below("workers"), "`xla_dist` runs on all workers",
-                  "leave `workers` out");
-  }
-  const YamlEntry* restart = job.Find("restart");
-  if (restart == nullptr) return;
-  if (spec.restart.attempts > kMostXlaDistAttempts) {
-    reader_.Error(*restart->key, slot.Below("restart"),
-                  fmt::format("xla_dist is restarted at most {} times", kMostXlaDistAttempts),
-                  fmt::format("attempts: {}", kMostXlaDistAttempts));
-  }
-  for (const RestartReason reason : {RestartReason::kKilled, RestartReason::kFailure}) {
-    if (!spec.restart.on.contains(reason)) continue;
-    reader_.Error(*restart->key, slot.Below("restart"),
-                  fmt::format("xla_dist is not restarted on `{}`", RestartReasonName(reason)),
-                  "one of maintenance, preemption, connection, heartbeat");
-  }
-}
 
-void JobReader::CheckDevices(const YamlNode& job, const Slot& slot, const JobSpec& spec) {
-  const YamlEntry* devices = job.Find("devices");
-  const auto pod = HostOfJob(spec);
-  if (devices == nullptr || !pod) return;
-  const auto host = HostOf(pod->node);
-  if (!host) return;
-  const Slot at = slot.Below("devices");
-  if (const auto problem = podctl::CheckDevices(spec.devices, *host)) {
-    reader_.Error(*devices->value, at, problem->summary, problem->suggestion);
-  } else if (!DeviceVariables(spec.devices, *host).empty() &&
-             (spec.launcher == Launcher::kXlaDist ||
-              (RunsOnWorkerZero(spec.launcher) && host->hosts > 1))) {
-    // There a server holds the TPU, and the job only talks to it.
-    reader_.Error(
-        *devices->value, at,
-        fmt::format("`{}` on {} has all devices", LauncherName(spec.launcher), host->type), "auto");
-  }
+  ValueReader& reader_;
+  const std::map<std::string, const Declared*>& pods_;
+  JobSpec job_;
+};
+
+}  // namespace
+
+JobSpec ReadJob(const YamlNode& key, const YamlNode& job,
+                const std::map<std::string, const Declared*>& pods, ValueReader& reader) {
+  return JobReader(reader, pods).Read(key, job);
 }
 
 bool RunsOnWorkerZero(Launcher launcher) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "plans/spec/dependencies.h"
@@ -12,7 +11,6 @@
 #include "plans/spec/local_files.h"
 #include "plans/spec/moves_reader.h"
 #include "plans/spec/spec_files.h"
-#include "plans/spec/tree_merge.h"
 #include "plans/spec/variables.h"
 #include "providers/base/digest.h"
 
@@ -118,12 +116,11 @@ class Loader {
   }
 
   void LoadVariables() {
-    std::vector<VariableFile> variable_files;
+    std::vector<YamlNodePtr> variable_files;
     for (const std::string& path : options_.var_files) {
-      variable_documents_.push_back(ReadVariableFile(path, files_, problems_));
-      if (variable_documents_.back().root != nullptr) {
-        variable_files.push_back({variable_documents_.back().root});
-      }
+      const SpecDocument& document =
+          variable_documents_.emplace_back(ReadVariableFile(path, files_, problems_));
+      if (document.root != nullptr) variable_files.push_back(document.root);
     }
     const VariableSources sources{options_.vars, variable_files, environment_};
     variables_ = ResolveVariables(declarations_, sources, problems_);
@@ -137,10 +134,8 @@ class Loader {
       const auto state = reader.ReadPlain(node, {"", "state"});
       if (!state) continue;
       if (state->find("://") != std::string::npos) {
-        Diagnostic problem =
-            DiagnosticAt(node, node.Place(), "the state can only live in a local file");
-        problem.suggestion = "write a path, such as `podctl.state.json`";
-        problems_.Add(std::move(problem));
+        reader.Error(node, {"", "state"}, "the state can only live in a local file",
+                     "write a path, such as `podctl.state.json`");
       }
       const std::string path = PathFromSpec(node, *state);
       if (first == nullptr) {
@@ -156,15 +151,15 @@ class Loader {
 
   void ReadSections(Spec& spec) {
     ValueReader reader(variables_, environment_, problems_, ReferenceTargets());
-    scopes_.Settle(reader, {options_.project, options_.zone}, problems_);
+    scopes_.Settle(reader, {options_.project, options_.zone});
     spec.project = scopes_.place().project.value_or("");
     spec.zone = scopes_.place().zone.value_or("");
     ReadState(reader, spec);
     if (TooManyThings() || TooManyDefaults()) return;
     ReportMissingSection();
     for (const Kind* kind : options_.kinds.all) ReadSection(*kind, reader, spec);
-    ReadMoves(reader, spec);
-    ResolveReferences(references_, options_.kinds.all, problems_, &spec.declared);
+    spec.moved = ReadMoves(moved_, spec.declared, options_.kinds.all, reader);
+    ResolveReferences(references_, options_.kinds.all, reader, &spec.declared);
     for (Declared& declared : spec.declared) declared.wanted.kind()->Resolved(&declared);
     ReportConflicts(spec);
     ReadJobs(reader, spec);
@@ -212,18 +207,24 @@ class Loader {
     for (const Declared& declared : spec.declared) {
       if (declared.wanted.kind()->HostOf(declared)) pods[declared.address.name] = &declared;
     }
-    JobReader job_reader(reader, pods);
     std::map<std::string, const YamlNode*> names;
     for (const YamlEntry& entry : jobs_) {
-      const auto [it, is_new] = names.emplace(entry.key->text, entry.key.get());
-      if (is_new) {
-        spec.jobs.push_back(job_reader.Read(*entry.key, *entry.value));
-      } else {
-        reader.Conflict(*entry.key, {"jobs", entry.key->text},
-                        fmt::format("the job `{}` is defined twice", entry.key->text), *it->second,
-                        "first defined here");
-      }
+      if (!IsFirst(reader, entry, "jobs", "job", &names)) continue;
+      spec.jobs.push_back(ReadJob(*entry.key, *entry.value, pods, reader));
     }
+  }
+
+  // False after a report.
+  static bool IsFirst(ValueReader& reader, const YamlEntry& entry, const std::string& section,
+                      std::string_view noun, std::map<std::string, const YamlNode*>* names) {
+    const std::string& name = entry.key->text;
+    const auto [it, is_new] = names->emplace(name, entry.key.get());
+    if (!is_new) {
+      reader.Conflict(*entry.key, {section, name},
+                      fmt::format("the {} `{}` is defined twice", noun, name), *it->second,
+                      "first defined here");
+    }
+    return is_new;
   }
 
   void ReadSection(const Kind& kind, ValueReader& reader, Spec& spec) {
@@ -243,14 +244,7 @@ class Loader {
     std::map<std::string, const YamlNode*> names;
     std::map<std::string, std::vector<const YamlNode*>> lacking;  // keys, by what they lack
     for (const YamlEntry& entry : entries) {
-      const auto [it, is_new] = names.emplace(entry.key->text, entry.key.get());
-      if (!is_new) {
-        reader.Conflict(
-            *entry.key, {key, entry.key->text},
-            fmt::format("the {} `{}` is defined twice", kind.codec().noun(), entry.key->text),
-            *it->second, "first defined here");
-        continue;
-      }
+      if (!IsFirst(reader, entry, key, kind.codec().noun(), &names)) continue;
       const YamlNodePtr& defaults = scopes_.DefaultsOf(*entry.key->file);
       YamlEntry merged = entry;
       if (kind.takes_defaults() && defaults != nullptr) {
@@ -263,24 +257,22 @@ class Loader {
       references_.push_back(reader.TakeReferences());
       for (const std::string& what : lacks) lacking[what].push_back(entry.key.get());
     }
-    for (const auto& [what, keys] : lacking) ReportLacking(kind, what, keys);
+    for (const auto& [what, keys] : lacking) ReportLacking(reader, kind, what, keys);
   }
 
   // One problem for all of a kind: they share the cure.
-  void ReportLacking(const Kind& kind, const std::string& what,
+  void ReportLacking(ValueReader& reader, const Kind& kind, const std::string& what,
                      const std::vector<const YamlNode*>& keys) {
     const YamlNode& first = *keys.front();
     std::string summary =
         fmt::format("no {} for the {} `{}`", what, kind.codec().noun(), first.text);
     if (keys.size() > 1) summary += fmt::format(" and {} more", keys.size() - 1);
-    Diagnostic diagnostic = DiagnosticAt(first, first.Place(), std::move(summary));
-    diagnostic.context = kind.section();
-    diagnostic.suggestion = scopes_.Cure(what);
-    if (diagnostic.suggestion.empty()) {
-      diagnostic.suggestion = what == "project" ? "set `project`, --project or PODCTL_PROJECT"
-                                                : "set `zone`, or --zone";
+    std::string cure = scopes_.Cure(what);
+    if (cure.empty()) {
+      cure = what == "project" ? "set `project`, --project or PODCTL_PROJECT"
+                               : "set `zone`, or --zone";
     }
-    problems_.Add(std::move(diagnostic));
+    reader.Error(first, {std::string(kind.section()), what}, std::move(summary), std::move(cure));
   }
 
   std::vector<std::string> ReferenceTargets() const {
@@ -308,16 +300,6 @@ class Loader {
       if (document.file->name() == place.file) return document.file->ShownLine(place.line);
     }
     return {};
-  }
-
-  void ReadMoves(ValueReader& reader, Spec& spec) {
-    MovesReader moves(reader, options_.kinds.all);
-    for (const YamlNodePtr& list : moved_) moves.Read(*list);
-    std::set<Address> declared;
-    if (!moved_.empty()) {
-      for (const Declared& each : spec.declared) declared.insert(each.address);
-    }
-    spec.moved = moves.Take(declared);
   }
 
   // An unfinished file must not read as "delete everything".

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "plans/spec/source_file.h"
 #include "providers/base/digest.h"
+#include "providers/base/foreign_text.h"
 
 namespace podctl {
 namespace {

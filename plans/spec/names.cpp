@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "providers/base/text.h"
-#include "providers/gcp/place_names.h"
+#include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
 namespace {

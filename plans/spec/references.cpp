@@ -1,29 +1,173 @@
 #include "plans/spec/references.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
-#include "plans/spec/expressions.h"
+#include "plans/spec/names.h"
 #include "providers/base/json.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
 
+constexpr std::size_t kLongestExpression = 1024;  // bytes; keeps the search for } short
+
+bool IsNameCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
+}
+
+bool IsName(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsNameCharacter);
+}
+
+// "networkEndpoints[0].ipAddress": names with at most one index each, joined by dots.
+bool IsPath(std::string_view path) {
+  constexpr std::size_t kLongestIndex = 6;
+  while (true) {
+    const auto dot = path.find('.');
+    std::string_view segment = path.substr(0, dot);
+    if (const auto bracket = segment.find('['); bracket != std::string_view::npos) {
+      const std::string_view index = segment.substr(bracket + 1);
+      const bool is_number = index.size() >= 2 && index.size() <= kLongestIndex &&
+                             index.back() == ']' &&
+                             std::all_of(index.begin(), index.end() - 1,
+                                         [](unsigned char c) { return std::isdigit(c) != 0; });
+      if (!is_number) return false;
+      segment = segment.substr(0, bracket);
+    }
+    if (!IsName(segment)) return false;
+    if (dot == std::string_view::npos) return true;
+    path.remove_prefix(dot + 1);
+  }
+}
+
+std::string Shortened(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  text = text.substr(0, text.find('\n'));
+  return text.size() <= kLongest ? std::string(text) : std::string(text.substr(0, kLongest)) + "…";
+}
+
+TemplatePart Bad(TemplatePart part, std::string problem, std::string suggestion) {
+  part.kind = TemplatePart::Kind::kBad;
+  part.problem = std::move(problem);
+  part.suggestion = std::move(suggestion);
+  return part;
+}
+
+// `rest`: what stands behind the first dot; empty: there is none.
+TemplatePart Unknown(TemplatePart part, std::string_view head, std::string_view rest,
+                     const std::vector<std::string>& targets) {
+  std::string suggestion = fmt::format("write `${}` for the text itself", Shortened(part.text));
+  if (!rest.empty()) {
+    std::vector<std::string> heads = {"var", "env"};
+    heads.insert(heads.end(), targets.begin(), targets.end());
+    const std::string near = SuggestWord(head, heads);
+    std::string known = "known are ";
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      known += fmt::format("{}`${{{}.…}}`",
+                           i == 0                  ? ""
+                           : i + 1 == heads.size() ? " and "
+                                                   : ", ",
+                           heads[i]);
+    }
+    suggestion =
+        near.empty() ? known : fmt::format("did you mean `${{{}.{}}}`?", near, Shortened(rest));
+  }
+  const std::string problem = fmt::format("unknown expression `{}`", Shortened(part.text));
+  return Bad(std::move(part), problem, suggestion);
+}
+
+// `body` is what stands between the braces.
+TemplatePart ParseExpression(TemplatePart part, std::string_view body) {
+  using Kind = TemplatePart::Kind;
+  body = TrimBlanks(body);
+  const auto dot = body.find('.');
+  const std::string_view head = body.substr(0, dot);
+  const std::string_view rest = dot == std::string_view::npos ? "" : body.substr(dot + 1);
+  if (head == "var" || head == "env") {
+    if (!IsName(rest)) {
+      return Bad(part, fmt::format("`{}` names nothing", Shortened(part.text)),
+                 fmt::format("write `${{{}.NAME}}`", head));
+    }
+    part.kind = head == "var" ? Kind::kVariable : Kind::kEnvironment;
+    part.name = rest;
+    return part;
+  }
+  const auto second = rest.find('.');
+  const std::string_view name = rest.substr(0, second);
+  const std::string_view path =
+      second == std::string_view::npos ? std::string_view() : rest.substr(second + 1);
+  if (IsName(head) && IsName(name) && IsPath(path)) {
+    part.kind = Kind::kReference;
+    part.target = head;
+    part.name = name;
+    part.path = path;
+    return part;
+  }
+  if (head == "pod") {
+    return Bad(part, fmt::format("`{}` is no reference to a pod", Shortened(part.text)),
+               "write `${pod.NAME.PATH}`");
+  }
+  return Unknown(part, head, dot == std::string_view::npos ? "" : rest, {"pod"});
+}
+
+}  // namespace
+
+TemplatePart AsUnknown(TemplatePart reference, const std::vector<std::string>& targets) {
+  const std::string head = reference.target;
+  const std::string rest = reference.name + "." + reference.path;
+  return Unknown(std::move(reference), head, rest, targets);
+}
+
+std::vector<TemplatePart> SplitTemplate(std::string_view text) {
+  std::vector<TemplatePart> parts;
+  TemplatePart literal;
+  const auto flush = [&] {
+    if (!literal.text.empty()) parts.push_back(std::move(literal));
+    literal = TemplatePart{};
+  };
+  std::size_t i = 0;
+  while (i < text.size()) {
+    if (literal.text.empty()) literal.offset = i;
+    const std::string_view rest = text.substr(i);
+    if (rest.starts_with("$${")) {
+      literal.text += "${";
+      i += 3;
+    } else if (rest.starts_with("${")) {
+      flush();
+      TemplatePart part;
+      part.offset = i;
+      const auto end = rest.substr(0, kLongestExpression).find_first_of("}\n");
+      if (end == std::string_view::npos || rest[end] == '\n') {
+        part.text = "${";
+        parts.push_back(Bad(part, "`${` is not closed", "write `$${` for the text itself"));
+        i += 2;
+        continue;
+      }
+      part.text = rest.substr(0, end + 1);
+      parts.push_back(ParseExpression(part, rest.substr(2, end - 2)));
+      i += end + 1;
+    } else {
+      const auto dollar = rest.find('$', 1);
+      const std::size_t length = std::min(dollar, rest.size());
+      literal.text += rest.substr(0, length);
+      i += length;
+    }
+  }
+  flush();
+  return parts;
+}
+
+namespace {
+
 // A scalar as text; nullopt for what has no text.
 std::optional<std::string> ScalarText(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::kString:
-      return value.AsString();
-    case Value::Kind::kBool:
-    case Value::Kind::kInt:
-    case Value::Kind::kDouble:
-      return ToJson(value);
-    case Value::Kind::kNull:
-    case Value::Kind::kList:
-    case Value::Kind::kMap:
-      return std::nullopt;
-  }
-  return std::nullopt;
+  if (value.is_string()) return value.AsString();
+  if (value.is_null() || value.is_list() || value.is_map()) return std::nullopt;
+  return ToJson(value);
 }
 
 std::string Below(const std::string& path, const std::string& key) {

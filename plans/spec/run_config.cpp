@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
+
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -95,11 +96,8 @@ std::optional<Value> ReadReal(ValueReader& reader, const YamlNode& node, const S
   if (node.is_scalar()) {
     const auto text = reader.ReadPlain(node, slot);
     if (!text) return std::nullopt;
-    double number = 0;
-    const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), number);
-    if (code == std::errc() && end == text->data() + text->size() && number >= 0) {
-      return Value(number);
-    }
+    const auto number = ParseNumber<double>(*text);
+    if (number && *number >= 0) return Value(*number);
   }
   reader.Error(node, slot,
                fmt::format("`{}` must be a number of hours, found {}", slot.key, FoundWords(node)));

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "plans/spec/expressions.h"
 #include "plans/spec/references.h"
 #include "providers/base/text.h"
 
@@ -67,10 +66,7 @@ std::optional<std::vector<std::string>> SplitQuoted(std::string_view text) {
 // The flags that JoinFlags makes exactly `text` of.
 std::optional<std::map<std::string, std::string>> SplitFlags(const std::string& text) {
   std::map<std::string, std::string> flags;
-  for (std::string_view rest = text; !rest.empty();) {
-    const auto blank = rest.find(' ');
-    const std::string_view word = rest.substr(0, blank);
-    rest = blank == std::string_view::npos ? std::string_view() : rest.substr(blank + 1);
+  for (const std::string_view word : Split(text, " ")) {
     const auto equals = word.find('=');
     if (!word.starts_with("--") || equals == std::string_view::npos) return std::nullopt;
     const std::string_view name = word.substr(2, equals - 2);
@@ -84,12 +80,6 @@ std::optional<std::map<std::string, std::string>> SplitFlags(const std::string& 
 }
 
 }  // namespace
-
-bool IsEnvironmentName(std::string_view name) {
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-}
 
 bool IsFlagName(std::string_view name) {
   return !name.empty() && name[0] != '-' &&

@@ -13,8 +13,6 @@ namespace podctl {
 inline constexpr const char* kRuntimeVariablesKey = "tensorflow-env-vars";
 inline constexpr std::string_view kRuntimeFlagsVariable = "LIBTPU_INIT_ARGS";
 
-// The name of an environment variable, as shells take it (POSIX.1, 3.231 Name).
-bool IsEnvironmentName(std::string_view name);
 // The name of a flag of libtpu, without its dashes.
 bool IsFlagName(std::string_view name);
 

@@ -130,37 +130,4 @@ std::string SourceFile::Folder() const {
   return FolderOf(name_);
 }
 
-std::size_t FindInvalidUtf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-    const unsigned char lead = byte(i);
-    std::size_t more = 0;
-    unsigned low = 0x80;
-    unsigned high = 0xBF;
-    if (lead < 0x80) {
-      more = 0;
-    } else if (lead >= 0xC2 && lead <= 0xDF) {
-      more = 1;
-    } else if (lead >= 0xE0 && lead <= 0xEF) {
-      more = 2;
-      if (lead == 0xE0) low = 0xA0;
-      if (lead == 0xED) high = 0x9F;  // no surrogates
-    } else if (lead >= 0xF0 && lead <= 0xF4) {
-      more = 3;
-      if (lead == 0xF0) low = 0x90;
-      if (lead == 0xF4) high = 0x8F;
-    } else {
-      return i;
-    }
-    if (i + more >= text.size() && more > 0) return i;
-    for (std::size_t j = 1; j <= more; ++j) {
-      if (byte(i + j) < low || byte(i + j) > high) return i;
-      low = 0x80;
-      high = 0xBF;
-    }
-    i += more + 1;
-  }
-  return std::string_view::npos;
-}
-
 }  // namespace podctl

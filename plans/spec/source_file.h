@@ -41,7 +41,4 @@ class SourceFile {
   std::vector<std::size_t> line_starts_;
 };
 
-// The offset of the first byte that is no valid UTF-8 (RFC 3629), or npos.
-std::size_t FindInvalidUtf8(std::string_view text);
-
 }  // namespace podctl

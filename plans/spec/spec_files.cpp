@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "plans/spec/names.h"
-#include "plans/spec/tree_merge.h"
 
 namespace podctl {
 namespace {
@@ -121,9 +121,8 @@ SpecDocument ParseDocument(const std::string& path, std::string text, Problems& 
     if (!found.has_errors()) problems.AddForFile(path, "the file is empty");
     document.root = nullptr;
   } else if (!document.root->is_map()) {
-    Diagnostic diagnostic = DiagnosticAt(*document.root, document.root->Place(),
-                                         "the file must hold a map of keys and values");
-    problems.Add(std::move(diagnostic));
+    problems.Add(DiagnosticAt(*document.root, document.root->Place(),
+                              "the file must hold a map of keys and values"));
     document.root = nullptr;
   }
   return document;
@@ -189,6 +188,83 @@ std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths,
 
 namespace {
 
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kExclusive = {{
+    {"acceleratorType", "acceleratorConfig"},
+    {"networkConfig", "networkConfigs"},
+}};
+
+bool IsExcludedBy(std::string_view key, const YamlNode& over) {
+  return std::any_of(kExclusive.begin(), kExclusive.end(), [&](const auto& pair) {
+    return (key == pair.first && over.Find(pair.second) != nullptr) ||
+           (key == pair.second && over.Find(pair.first) != nullptr);
+  });
+}
+
+// `levels`: how many levels of maps are still merged.
+YamlNodePtr MergeLevels(const YamlNodePtr& under, const YamlNodePtr& over, int levels,
+                        bool is_pod) {
+  if (!under->is_map() || !over->is_map() || levels == 0) return over;
+  auto merged = std::make_shared<YamlNode>(*over);
+  std::map<std::string_view, std::size_t> index;
+  for (std::size_t i = 0; i < over->entries.size(); ++i) {
+    index.emplace(over->entries[i].key->text, i);
+  }
+  for (const YamlEntry& entry : under->entries) {
+    const auto it = index.find(entry.key->text);
+    if (it == index.end()) {
+      if (!is_pod || !IsExcludedBy(entry.key->text, *over)) merged->entries.push_back(entry);
+      continue;
+    }
+    const int below = is_pod && entry.key->text == "metadata" ? 1 : levels - 1;
+    YamlNodePtr& value = merged->entries[it->second].value;
+    value = MergeLevels(entry.value, value, below, false);
+  }
+  return merged;
+}
+
+constexpr int kAllLevels = 64;  // what yaml_tree lets through
+
+bool IsSameScalarOrList(const YamlNode& a, const YamlNode& b) {
+  if (a.kind != b.kind || a.text != b.text || a.items.size() != b.items.size()) return false;
+  for (std::size_t i = 0; i < a.items.size(); ++i) {
+    if (!IsSameScalarOrList(*a.items[i], *b.items[i])) return false;
+  }
+  return a.entries.empty() && b.entries.empty();
+}
+
+}  // namespace
+
+YamlNodePtr MergeUnder(const YamlNodePtr& under, const YamlNodePtr& over) {
+  return MergeLevels(under, over, kAllLevels, true);
+}
+
+YamlNodePtr MergeEqual(const YamlNodePtr& first, const YamlNodePtr& second,
+                       const std::string& context, ValueReader& reader) {
+  auto merged = std::make_shared<YamlNode>(*first);
+  std::map<std::string, std::size_t> index;
+  for (std::size_t i = 0; i < first->entries.size(); ++i) {
+    index.emplace(first->entries[i].key->text, i);
+  }
+  for (const YamlEntry& entry : second->entries) {
+    const auto it = index.find(entry.key->text);
+    if (it == index.end()) {
+      merged->entries.push_back(entry);
+      continue;
+    }
+    YamlEntry& known = merged->entries[it->second];
+    if (known.value->is_map() && entry.value->is_map()) {
+      known.value = MergeEqual(known.value, entry.value, context + "." + entry.key->text, reader);
+    } else if (!IsSameScalarOrList(*known.value, *entry.value)) {
+      reader.Conflict(*entry.key, {context, entry.key->text},
+                      fmt::format("`{}.{}` has two values", context, entry.key->text), *known.key,
+                      "the other one is here");
+    }
+  }
+  return merged;
+}
+
+namespace {
+
 bool HasAny(const YamlNode& root, std::string_view key) {
   const YamlEntry* entry = root.Find(key);
   return entry != nullptr && entry->value->is_map() && !entry->value->entries.empty();
@@ -206,10 +282,10 @@ void FileScopes::Add(const YamlNode& root, Kinds kinds) {
   scopes_[root.file] = std::move(scope);
 }
 
-void FileScopes::Settle(ValueReader& reader, const DefaultPlace& otherwise, Problems& problems) {
+void FileScopes::Settle(ValueReader& reader, const DefaultPlace& otherwise) {
   SettleKey(reader, "project", &DefaultPlace::project, otherwise.project);
   SettleKey(reader, "zone", &DefaultPlace::zone, otherwise.zone);
-  SettleDefaults(reader, problems);
+  SettleDefaults(reader);
 }
 
 void FileScopes::SettleKey(ValueReader& reader, const std::string& key, Member member,
@@ -254,7 +330,7 @@ void FileScopes::SettleKey(ValueReader& reader, const std::string& key, Member m
   place_.*member = fallback;
 }
 
-void FileScopes::SettleDefaults(ValueReader& reader, Problems& problems) {
+void FileScopes::SettleDefaults(ValueReader& reader) {
   const Slot slot{"", "defaults"};
   YamlNodePtr common;
   const YamlNode* others = nullptr;  // `defaults` of a file with things
@@ -268,7 +344,7 @@ void FileScopes::SettleDefaults(ValueReader& reader, Problems& problems) {
       others = entry->key.get();
     } else {
       common =
-          common == nullptr ? entry->value : MergeEqual(common, entry->value, "defaults", problems);
+          common == nullptr ? entry->value : MergeEqual(common, entry->value, "defaults", reader);
     }
   }
   for (const SourceFile* file : files_) {

@@ -39,6 +39,17 @@ std::vector<SpecDocument> ReadSpecFiles(const std::vector<std::string>& paths,
 // A file that holds a map of variables. No message shows its lines: any may be sensitive.
 SpecDocument ReadVariableFile(const std::string& path, FileSystem& files, Problems& problems);
 
+// ---- One YAML map under another: `defaults` under a pod, one file's `defaults` beside another's.
+
+// What `over` says wins; maps are merged deep, everything else is taken whole. A metadata entry is
+// taken whole too ({file: …} of the pod is not mixed with {env: …} of the defaults), and of two
+// keys that exclude each other the pod's alone is kept.
+YamlNodePtr MergeUnder(const YamlNodePtr& under, const YamlNodePtr& over);
+
+// Two maps of equal rank: the same key in both with another value is an error with both places.
+YamlNodePtr MergeEqual(const YamlNodePtr& first, const YamlNodePtr& second,
+                       const std::string& context, ValueReader& reader);
+
 // ---- Which `project`, `zone` and `defaults` hold for what which file of a spec declares.
 //
 // What a file says holds for its own things; what a file without any says, for those of all files.
@@ -57,7 +68,7 @@ class FileScopes {
   void Add(const YamlNode& root, Kinds kinds);
 
   // After all files: reports what contradicts itself. `otherwise`: where no file says it.
-  void Settle(ValueReader& reader, const DefaultPlace& otherwise, Problems& problems);
+  void Settle(ValueReader& reader, const DefaultPlace& otherwise);
 
   // For the things of the file; after Settle.
   const DefaultPlace& PlaceOf(const SourceFile& file) const { return scopes_.at(&file).place; }
@@ -83,7 +94,7 @@ class FileScopes {
 
   void SettleKey(ValueReader& reader, const std::string& key, Member member,
                  const std::optional<std::string>& otherwise);
-  void SettleDefaults(ValueReader& reader, Problems& problems);
+  void SettleDefaults(ValueReader& reader);
   void WarnOfOthers(ValueReader& reader, const YamlNode& others, const YamlNode& root) const;
 
   Kinds kinds_;

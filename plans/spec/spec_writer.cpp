@@ -7,6 +7,8 @@
 #include <cctype>
 
 #include "plans/spec/references.h"
+#include "plans/spec/yaml_strictness.h"
+#include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
@@ -14,17 +16,12 @@
 namespace podctl {
 namespace {
 
-constexpr std::size_t kStep = 2;  // blanks a level
-
 // Words that some reader of YAML takes for a truth value or for nothing (yaml.org/type/bool,
 // yaml.org/type/null).
 bool IsReservedWord(std::string_view text) {
   constexpr std::array<std::string_view, 9> kWords = {"true", "false", "yes", "no", "on",
                                                       "off",  "null",  "y",   "n"};
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return std::find(kWords.begin(), kWords.end(), lower) != kWords.end();
+  return std::find(kWords.begin(), kWords.end(), LowerCase(text)) != kWords.end();
 }
 
 // Conservative: begins with a letter, and nothing in it means anything to YAML. What begins with a
@@ -74,110 +71,28 @@ std::string Block(std::string_view text, std::size_t indent) {
 
 // What stands raw in JSON and is no printable character to YAML (1.2, 5.1), or ends a line in it
 // (1.1, 4.1.4, as libyaml has it): DEL, the C1 controls, the line separators, two that are none.
-std::string_view OddCharacter(std::string_view text) {
-  if (text.front() == '\x7F') return text.substr(0, 1);
-  if (text.size() > 1 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) <= 0x9F) {
-    return text.substr(0, 2);
-  }
-  for (std::string_view odd : {"\xE2\x80\xA8", "\xE2\x80\xA9", "\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
-    if (text.starts_with(odd)) return odd;
-  }
-  return {};
+bool IsOdd(char32_t code) {
+  return (code >= 0x7F && code <= 0x9F) || code == 0x2028 || code == 0x2029 || code == 0xFFFE ||
+         code == 0xFFFF;
 }
 
-unsigned CodePointOf(std::string_view character) {
-  const auto bits = [&](std::size_t i) {
-    return static_cast<unsigned>(static_cast<unsigned char>(character[i]) & 0x3FU);
-  };
-  switch (character.size()) {
-    case 1:
-      return static_cast<unsigned char>(character[0]);
-    case 2:
-      return (bits(0) & 0x1FU) << 6U | bits(1);
-    default:
-      return (bits(0) & 0x0FU) << 12U | bits(1) << 6U | bits(2);
-  }
-}
-
-// In double quotes: a JSON string is one (YAML 1.2, 1.3), but for what OddCharacter names.
+// In double quotes: a JSON string is one (YAML 1.2, 1.3), but for what IsOdd names.
 std::string Quoted(std::string_view text) {
   const std::string json = ToJson(Value(text));
   std::string quoted;
-  for (std::size_t i = 0; i < json.size();) {
-    const std::string_view odd = OddCharacter(std::string_view(json).substr(i));
-    if (odd.empty()) {
-      quoted += json[i++];
-    } else {
-      quoted += fmt::format("\\u{:04x}", CodePointOf(odd));
-      i += odd.size();
-    }
+  for (std::size_t at = 0; at < json.size();) {
+    const Character character = CharacterAt(json, at);
+    quoted += IsOdd(character.code)
+                  ? fmt::format("\\u{:04x}", static_cast<unsigned>(character.code))
+                  : json.substr(at, character.size);
+    at += character.size;
   }
   return quoted;
 }
 
-class Writer {
- public:
-  explicit Writer(std::size_t indent) : indent_(indent) {}
-
-  void Line(const std::string& text) { out_ += std::string(indent_, ' ') + text + "\n"; }
-
-  void Text(std::string_view key, std::string_view literal) {
-    Line(YamlScalar(key, 0) + ": " + YamlScalar(EscapeTemplate(literal), indent_ + kStep));
-  }
-
-  void Texts(std::string_view key, const std::map<std::string, std::string>& texts) {
-    if (texts.empty()) return;
-    Line(YamlScalar(key, 0) + ":");
-    indent_ += kStep;
-    for (const auto& [name, text] : texts) Text(name, text);
-    indent_ -= kStep;
-  }
-
-  void Member(std::string_view key, const Value& value) {
-    const bool is_empty =
-        (value.is_map() && value.AsMap().empty()) || (value.is_list() && value.AsList().empty());
-    if (is_empty) {
-      Line(YamlScalar(key, 0) + (value.is_map() ? ": {}" : ": []"));
-    } else if (value.is_map()) {
-      Line(YamlScalar(key, 0) + ":");
-      indent_ += kStep;
-      for (const auto& [name, member] : value.AsMap()) Member(name, member);
-      indent_ -= kStep;
-    } else if (value.is_list()) {
-      Line(YamlScalar(key, 0) + ":");
-      indent_ += kStep;
-      for (const Value& item : value.AsList()) Item(item);
-      indent_ -= kStep;
-    } else if (value.is_string()) {
-      Text(key, value.AsString());
-    } else {
-      Line(YamlScalar(key, 0) + ": " + ToJson(value));  // numbers and truth values are JSON's
-    }
-  }
-
-  std::string Take() { return std::move(out_); }
-
- private:
-  void Item(const Value& item) {
-    if (!item.is_map()) {
-      Line("- " + YamlScalar(EscapeTemplate(item.AsString()), indent_ + kStep));
-      return;
-    }
-    if (item.AsMap().empty()) {
-      Line("- {}");
-      return;
-    }
-    // The dash stands where the first member's indentation would.
-    const std::size_t start = out_.size();
-    indent_ += kStep;
-    for (const auto& [name, member] : item.AsMap()) Member(name, member);
-    indent_ -= kStep;
-    out_[start + indent_] = '-';
-  }
-
-  std::size_t indent_;
-  std::string out_;
-};
+bool IsEmpty(const Value& value) {
+  return (value.is_map() && value.AsMap().empty()) || (value.is_list() && value.AsList().empty());
+}
 
 // What a person reads first comes first; the rest in the order of the API's documentation.
 std::vector<std::string> KeysInOrder(const Value& node) {
@@ -202,28 +117,71 @@ std::string YamlScalar(std::string_view text, std::size_t indent) {
   return Quoted(text);
 }
 
+void YamlText::Line(const std::string& text) {
+  out_ += std::string(indent_, ' ') + text + "\n";
+}
+
+void YamlText::Comment(std::string_view text) {
+  for (const std::string& line : SplitLines(text)) Line("# " + VisibleControls(line));
+}
+
+std::string YamlText::Scalar(const Value& value) const {
+  if (value.is_string()) return YamlScalar(EscapeTemplate(value.AsString()), indent_ + kStep);
+  if (IsEmpty(value)) return value.is_map() ? "{}" : "[]";
+  return ToJson(value);  // numbers and truth values are JSON's
+}
+
+void YamlText::Member(std::string_view key, const Value& value) {
+  const bool nests = (value.is_map() || value.is_list()) && !IsEmpty(value);
+  if (!nests) return Line(YamlScalar(key, 0) + ": " + Scalar(value));
+  Begin(key);
+  for (const auto& [name, member] : value.AsMap()) Member(name, member);
+  for (const Value& item : value.AsList()) Item(item);
+  End();
+}
+
+void YamlText::Members(std::string_view key, const std::map<std::string, std::string>& texts) {
+  Value map;
+  for (const auto& [name, text] : texts) map.Set(name, text);
+  if (!texts.empty()) Member(key, map);
+}
+
+void YamlText::Begin(std::string_view key) {
+  Line(YamlScalar(key, 0) + ":");
+  indent_ += kStep;
+}
+
+void YamlText::Item(const Value& item) {
+  if (!item.is_map() || IsEmpty(item)) return Line("- " + Scalar(item));
+  // The dash stands where the first member's indentation would.
+  const std::size_t start = out_.size();
+  indent_ += kStep;
+  for (const auto& [name, member] : item.AsMap()) Member(name, member);
+  indent_ -= kStep;
+  out_[start + indent_] = '-';
+}
+
 std::string WritePod(const PodDraft& draft, std::size_t indent) {
-  Writer head(indent);
-  head.Line(YamlScalar(draft.name, 0) + ":");
-  Writer writer(indent + kStep);
-  for (const std::string& comment : draft.comments) writer.Line("# " + VisibleControls(comment));
-  if (!draft.node_id.empty()) writer.Text("nodeId", draft.node_id);
-  if (!draft.project.empty()) writer.Text("project", draft.project);
-  if (!draft.zone.empty()) writer.Text("zone", draft.zone);
-  if (draft.alpha) writer.Text("apiVersion", std::string(ApiVersionName(ApiVersion::kV2Alpha1)));
-  for (const std::string& key : KeysInOrder(draft.node)) writer.Member(key, draft.node[key]);
-  writer.Texts("libtpuFlags", draft.runtime.flags);
-  writer.Texts("runtimeEnv", draft.runtime.variables);
-  writer.Texts("metadata", draft.metadata);
-  return head.Take() + writer.Take();
+  YamlText text(indent);
+  text.Begin(draft.name);
+  for (const std::string& comment : draft.comments) text.Comment(VisibleControls(comment));
+  if (!draft.node_id.empty()) text.Member("nodeId", draft.node_id);
+  if (!draft.project.empty()) text.Member("project", draft.project);
+  if (!draft.zone.empty()) text.Member("zone", draft.zone);
+  if (draft.alpha) text.Member("apiVersion", ApiVersionName(ApiVersion::kV2Alpha1));
+  for (const std::string& key : KeysInOrder(draft.node)) text.Member(key, draft.node[key]);
+  text.Members("libtpuFlags", draft.runtime.flags);
+  text.Members("runtimeEnv", draft.runtime.variables);
+  text.Members("metadata", draft.metadata);
+  return text.text();
 }
 
 std::string WriteSpec(const std::string& project, const std::string& zone, const PodDraft& draft) {
-  Writer writer(0);
-  if (!project.empty()) writer.Text("project", project);
-  if (!zone.empty()) writer.Text("zone", zone);
-  const std::string head = writer.Take();
-  return head + (head.empty() ? "" : "\n") + "pods:\n" + WritePod(draft, kStep);
+  YamlText head;
+  if (!project.empty()) head.Member("project", project);
+  if (!zone.empty()) head.Member("zone", zone);
+  if (!head.text().empty()) head.Blank();
+  return head.text() + "pods:\n" + WritePod(draft, YamlText::kStep);
 }
 
 namespace {
@@ -234,11 +192,6 @@ constexpr std::string_view kMerge = "<<";  // what a map merges comes behind all
 std::size_t NextLine(std::string_view text, std::size_t from) {
   const std::size_t end = text.find('\n', from);
   return end == std::string_view::npos ? text.size() : end + 1;
-}
-
-bool IsEmptyOrComment(std::string_view line) {
-  const std::size_t first = line.find_first_not_of(" \t\r\n");
-  return first == std::string_view::npos || line[first] == '#';
 }
 
 // The last line before `end` that begins a key at the top, or npos.
@@ -262,10 +215,10 @@ std::optional<std::size_t> FindPodsCut(std::string_view text) {
   const std::size_t pods = LastTopLine(text, middle);
   if (pods == std::string_view::npos || !text.substr(pods).starts_with(kPods)) return std::nullopt;
   std::size_t line = NextLine(text, pods);
-  if (!IsEmptyOrComment(text.substr(pods + kPods.size(), line - pods - kPods.size()))) {
+  if (!IsBlankOrComment(text.substr(pods + kPods.size(), line - pods - kPods.size()))) {
     return std::nullopt;
   }
-  while (line < middle && IsEmptyOrComment(text.substr(line, NextLine(text, line) - line))) {
+  while (line < middle && IsBlankOrComment(text.substr(line, NextLine(text, line) - line))) {
     line = NextLine(text, line);
   }
   const std::size_t indent = text.find_first_not_of(' ', line) - line;

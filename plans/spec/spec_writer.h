@@ -40,6 +40,35 @@ std::string WriteSpec(const std::string& project, const std::string& zone, const
 // text, else a block of lines indented by `indent` blanks, else in double quotes.
 std::string YamlScalar(std::string_view text, std::size_t indent);
 
+// ---- YAML in the order in which it is written, with comments.
+// All text is literal: a `${` in it is written as `$${`.
+
+class YamlText {
+ public:
+  static constexpr std::size_t kStep = 2;  // blanks a level
+
+  explicit YamlText(std::size_t indent = 0) : indent_(indent) {}
+  // A line of its own; several lines stay several.
+  void Comment(std::string_view text);
+  void Blank() { out_ += "\n"; }
+  // `value` may be anything; the members of maps come in the order of their names.
+  void Member(std::string_view key, const Value& value);
+  // A map of texts; nothing when there are none.
+  void Members(std::string_view key, const std::map<std::string, std::string>& texts);
+  // The members until End are those of this key.
+  void Begin(std::string_view key);
+  void End() { indent_ -= kStep; }
+  const std::string& text() const { return out_; }
+
+ private:
+  void Line(const std::string& text);
+  void Item(const Value& item);
+  std::string Scalar(const Value& value) const;
+
+  std::size_t indent_;
+  std::string out_;
+};
+
 // ---- Where a long spec can be cut in two, so that both halves are read at once. Knows text, no
 // YAML: whoever cuts must make sure that both halves are what the whole is.
 

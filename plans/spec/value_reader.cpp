@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "plans/spec/names.h"
@@ -57,6 +56,11 @@ std::string WhyNotReadable(const std::string& name, bool is_set) {
     }
   }
   return is_set ? "" : fmt::format("the environment variable `{}` is not set", name);
+}
+
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& known) {
+  const std::string near = SuggestWord(word, known);
+  return near.empty() ? "" : fmt::format("did you mean `{}`?", near);
 }
 
 std::string FoundWords(const YamlNode& node) {
@@ -113,85 +117,75 @@ void ValueReader::Conflict(const YamlNode& at, const Slot& slot, std::string sum
 void ValueReader::UnknownKey(const YamlNode& key, const std::string& context,
                              const std::vector<std::string>& known) {
   constexpr std::size_t kFew = 12;
-  const std::string near = has_enough() ? std::string() : SuggestWord(key.text, known);
-  std::string suggestion;
-  if (!near.empty()) {
-    suggestion = fmt::format("did you mean `{}`?", near);
-  } else if (known.size() <= kFew) {
-    suggestion = "known here: " + Backquoted(known);
-  }
+  std::string suggestion = has_enough() ? "" : DidYouMean(key.text, known);
+  if (suggestion.empty() && known.size() <= kFew) suggestion = "known here: " + Backquoted(known);
   Error(key, {context, key.text}, fmt::format("unknown key {}", FoundWords(key)),
         std::move(suggestion));
 }
 
-std::optional<std::string> ValueReader::VariableValue(const TemplatePart& part,
-                                                      const YamlNode& node,
-                                                      const SourcePlace& place, const Slot& slot,
-                                                      TextRules rules, bool& sensitive) {
-  const auto it = variables_.find(part.name);
+std::nullopt_t ValueReader::Refuse(const Expression& expression, std::string summary,
+                                   std::string suggestion) {
+  Report(Severity::kError, expression.node, expression.place, expression.slot, std::move(summary),
+         std::move(suggestion), "");
+  return std::nullopt;
+}
+
+std::optional<std::string> ValueReader::VariableIn(const Expression& expression, bool& sensitive) {
+  const std::string& name = expression.part.name;
+  const auto it = variables_.find(name);
   if (it == variables_.end()) {
     std::vector<std::string> names;
-    for (const auto& [name, variable] : variables_) names.push_back(name);
-    const std::string near = SuggestWord(part.name, names);
-    Report(Severity::kError, node, place, slot, fmt::format("there is no variable `{}`", part.name),
-           near.empty() ? "declare it under `variables`"
-                        : fmt::format("did you mean `${{var.{}}}`?", near),
-           "");
-    return std::nullopt;
+    for (const auto& [known, variable] : variables_) names.push_back(known);
+    const std::string near = SuggestWord(name, names);
+    return Refuse(expression, fmt::format("there is no variable `{}`", name),
+                  near.empty() ? "declare it under `variables`"
+                               : fmt::format("did you mean `${{var.{}}}`?", near));
   }
-  if (it->second.sensitive && !rules.secrets) {
-    Report(Severity::kError, node, place, slot,
-           fmt::format("the sensitive variable `{}` would be shown here", part.name),
-           "only metadata and bootstrap steps take it", "");
-    return std::nullopt;
+  if (it->second.sensitive && !expression.rules.secrets) {
+    return Refuse(expression, fmt::format("the sensitive variable `{}` would be shown here", name),
+                  "only metadata and bootstrap steps take it");
   }
   sensitive = sensitive || it->second.sensitive;
   return it->second.value;
 }
 
-bool ValueReader::TakeReference(const TemplatePart& part, const YamlNode& node,
-                                const SourcePlace& place, const Slot& slot, TextRules rules) {
+std::optional<std::string> ValueReader::ReferenceIn(const Expression& expression) {
+  const TemplatePart& part = expression.part;
   if (std::find(targets_.begin(), targets_.end(), part.target) == targets_.end()) {
     const TemplatePart unknown = AsUnknown(part, targets_);
-    Report(Severity::kError, node, place, slot, unknown.problem, unknown.suggestion, "");
-    return false;
+    return Refuse(expression, unknown.problem, unknown.suggestion);
   }
-  const bool is_pod = part.target == "pod";
-  if (!(is_pod ? rules.pods : rules.things)) {
-    Report(Severity::kError, node, place, slot,
-           is_pod ? fmt::format("`{}` cannot refer to another pod", slot.key)
-                  : fmt::format("`{}` cannot refer to a `{}`", slot.key, part.target),
-           is_pod ? "it is needed before any pod exists" : "it is needed before there is one", "");
-    return false;
+  const std::string& key = expression.slot.key;
+  if (part.target == "pod" && !expression.rules.pods) {
+    return Refuse(expression, fmt::format("`{}` cannot refer to another pod", key),
+                  "it is needed before any pod exists");
   }
-  Diagnostic at = DiagnosticAt(node, place, "");
-  at.context = slot.context;
+  if (part.target != "pod" && !expression.rules.things) {
+    return Refuse(expression, fmt::format("`{}` cannot refer to a `{}`", key, part.target),
+                  "it is needed before there is one");
+  }
+  Diagnostic at = DiagnosticAt(expression.node, expression.place, "");
+  at.context = expression.slot.context;
   references_.push_back({Address(part.target, part.name), part.path, std::move(at)});
-  return true;
+  return part.text;
 }
 
-std::optional<std::string> ValueReader::ExpressionValue(const TemplatePart& part,
-                                                        const YamlNode& node,
-                                                        const SourcePlace& place, const Slot& slot,
-                                                        TextRules rules, bool& sensitive) {
+std::optional<std::string> ValueReader::ValueOf(const Expression& expression, bool& sensitive) {
+  const TemplatePart& part = expression.part;
   switch (part.kind) {
     case TemplatePart::Kind::kLiteral:
       return part.text;
     case TemplatePart::Kind::kVariable:
-      return VariableValue(part, node, place, slot, rules, sensitive);
+      return VariableIn(expression, sensitive);
     case TemplatePart::Kind::kEnvironment: {
       auto value = environment_.Get(part.name);
       const std::string wrong = WhyNotReadable(part.name, value.has_value());
-      if (wrong.empty()) return value;
-      Report(Severity::kError, node, place, slot, wrong, "", "");
-      return std::nullopt;
+      return wrong.empty() ? value : Refuse(expression, wrong, "");
     }
     case TemplatePart::Kind::kReference:
-      return TakeReference(part, node, place, slot, rules) ? std::optional(part.text)
-                                                           : std::nullopt;
+      return ReferenceIn(expression);
     case TemplatePart::Kind::kBad:
-      Report(Severity::kError, node, place, slot, part.problem, part.suggestion, "");
-      return std::nullopt;
+      return Refuse(expression, part.problem, part.suggestion);
   }
   return std::nullopt;
 }
@@ -221,8 +215,8 @@ std::optional<TextValue> ValueReader::ReadText(const YamlNode& node, const Slot&
       continue;
     }
     const int before = CountBefore(node.text, part.text, part.offset);
-    const SourcePlace place = PlaceWithin(node, part.text, before);
-    const auto value = ExpressionValue(part, node, place, slot, rules, result.sensitive);
+    const auto value =
+        ValueOf({part, node, PlaceWithin(node, part.text, before), slot, rules}, result.sensitive);
     ok = ok && value.has_value();
     if (!value) continue;
     const bool is_template = part.kind == TemplatePart::Kind::kReference;
@@ -268,13 +262,9 @@ std::optional<std::int64_t> ValueReader::ReadInt(const YamlNode& node, const Slo
   if (node.is_scalar()) {
     const auto text = ReadPlain(node, slot);
     if (!text) return std::nullopt;
-    std::int64_t number = 0;
-    const char* const end = text->data() + text->size();
-    const auto [rest, code] = std::from_chars(text->data(), end, number);
+    const auto number = ParseNumber<std::int64_t>(*text);
     const bool may_be_number = node.plain || HasExpression(node);
-    if (may_be_number && code == std::errc() && rest == end && number >= min && number <= max) {
-      return number;
-    }
+    if (may_be_number && number && *number >= min && *number <= max) return number;
     if (!node.plain) found = "the text " + found;
   }
   Error(node, slot,
@@ -301,20 +291,35 @@ std::optional<std::chrono::milliseconds> ValueReader::ReadDuration(const YamlNod
 
 std::optional<std::string> ValueReader::ReadWord(const YamlNode& node, const Slot& slot,
                                                  const std::vector<std::string>& words) {
+  std::string suggestion;
   if (node.is_scalar()) {
     auto text = ReadPlain(node, slot);
     if (!text) return std::nullopt;
     if (std::find(words.begin(), words.end(), *text) != words.end()) return text;
-    const std::string near = SuggestWord(*text, words);
-    if (!near.empty()) {
-      Error(node, slot, fmt::format("`{}` cannot be {}", slot.key, FoundWords(node)),
-            fmt::format("did you mean `{}`?", near));
-      return std::nullopt;
-    }
+    suggestion = DidYouMean(*text, words);
   }
+  if (suggestion.empty()) suggestion = "one of " + Backquoted(words);
   Error(node, slot, fmt::format("`{}` cannot be {}", slot.key, FoundWords(node)),
-        "one of " + Backquoted(words));
+        std::move(suggestion));
   return std::nullopt;
+}
+
+bool ValueReader::ReadMap(const YamlNode& node, const Slot& slot,
+                          const std::vector<std::pair<std::string, KeyReader>>& keys) {
+  if (!ExpectMap(node, slot)) return false;
+  for (const YamlEntry& entry : node.entries) {
+    const std::string& key = entry.key->text;
+    const auto found = std::find_if(keys.begin(), keys.end(),
+                                    [&](const auto& known) { return known.first == key; });
+    if (found != keys.end()) {
+      found->second(*entry.value, slot.Below(key));
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const auto& [name, reader] : keys) names.push_back(name);
+    UnknownKey(*entry.key, slot.Path(), names);
+  }
+  return true;
 }
 
 bool ValueReader::ExpectMap(const YamlNode& node, const Slot& slot) {

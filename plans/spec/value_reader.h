@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "plans/spec/expressions.h"
 #include "plans/spec/problems.h"
+#include "plans/spec/references.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/os/environment.h"
 #include "state/address.h"
@@ -95,6 +96,11 @@ class ValueReader {
   std::optional<std::int64_t> ReadInt(const YamlNode& node, const Slot& slot, std::int64_t min,
                                       std::int64_t max);
   std::optional<std::chrono::milliseconds> ReadDuration(const YamlNode& node, const Slot& slot);
+  // A map, by what reads the value of each key; other keys are reported. False after a report that
+  // it is none.
+  using KeyReader = std::function<void(const YamlNode& value, const Slot& slot)>;
+  bool ReadMap(const YamlNode& node, const Slot& slot,
+               const std::vector<std::pair<std::string, KeyReader>>& keys);
   // One of `words`, with the nearest as a suggestion.
   std::optional<std::string> ReadWord(const YamlNode& node, const Slot& slot,
                                       const std::vector<std::string>& words);
@@ -115,17 +121,21 @@ class ValueReader {
   void HideSource(bool hide) { hide_source_ = hide; }
 
  private:
+  // An expression where it stands.
+  struct Expression {
+    const TemplatePart& part;
+    const YamlNode& node;
+    const SourcePlace place;
+    const Slot& slot;
+    const TextRules rules;
+  };
   void Report(Severity severity, const YamlNode& at, const SourcePlace& place, const Slot& slot,
               std::string summary, std::string suggestion, std::string detail);
-  std::optional<std::string> ExpressionValue(const TemplatePart& part, const YamlNode& node,
-                                             const SourcePlace& place, const Slot& slot,
-                                             TextRules rules, bool& sensitive);
-  // False after a report.
-  bool TakeReference(const TemplatePart& part, const YamlNode& node, const SourcePlace& place,
-                     const Slot& slot, TextRules rules);
-  std::optional<std::string> VariableValue(const TemplatePart& part, const YamlNode& node,
-                                           const SourcePlace& place, const Slot& slot,
-                                           TextRules rules, bool& sensitive);
+  std::nullopt_t Refuse(const Expression& expression, std::string summary, std::string suggestion);
+  // nullopt after a report.
+  std::optional<std::string> ValueOf(const Expression& expression, bool& sensitive);
+  std::optional<std::string> ReferenceIn(const Expression& expression);
+  std::optional<std::string> VariableIn(const Expression& expression, bool& sensitive);
 
   const Variables& variables_;
   const Environment& environment_;
@@ -135,6 +145,9 @@ class ValueReader {
   std::vector<FoundReference> references_;
   bool hide_source_ = false;
 };
+
+// "did you mean `zone`?", of the nearest of `known`; "": none is near.
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& known);
 
 // "a map", "a list", "nothing", "`text`".
 std::string FoundWords(const YamlNode& node);

@@ -2,27 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 
-#include "plans/spec/expressions.h"
-#include "plans/spec/names.h"
+#include "plans/spec/references.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
-
-const std::vector<std::string>& DeclarationKeys() {
-  static const std::vector<std::string> keys = {"default", "description", "sensitive"};
-  return keys;
-}
-
-bool IsVariableName(std::string_view name) {
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-}
 
 class VariableResolver {
  public:
@@ -50,7 +37,7 @@ class VariableResolver {
   void Declare(const YamlEntry& entry) {
     const std::string& name = entry.key->text;
     const Slot slot{"variables", name};
-    if (!IsVariableName(name)) {
+    if (!IsEnvironmentName(name)) {
       reader_.Error(*entry.key, slot,
                     fmt::format("{} is no name for a variable", FoundWords(*entry.key)),
                     "letters, digits and _");
@@ -59,26 +46,27 @@ class VariableResolver {
     Variable variable;
     std::optional<std::string> fallback;
     bool is_broken = false;
+    const auto read_default = [&](const YamlNode& value, const Slot& at) {
+      fallback = Literal(value, at);
+      is_broken = is_broken || !fallback;
+    };
+    const auto read_description = [&](const YamlNode& value, const Slot& at) {
+      if (!value.is_scalar()) Literal(value, at);
+    };
+    const auto read_sensitive = [&](const YamlNode& value, const Slot& at) {
+      variable.sensitive = reader_.ReadBool(value, at).value_or(false);
+    };
     if (entry.value->is_scalar()) {
       reader_.Error(*entry.value, slot,
                     fmt::format("`{}` must be a map, found {}", name, FoundWords(*entry.value)),
                     "write {default: …}");
       is_broken = true;
-    } else if (!entry.value->is_null() && !reader_.ExpectMap(*entry.value, slot)) {
-      is_broken = true;
-    }
-    for (const YamlEntry& key : entry.value->entries) {
-      const Slot below = slot.Below(key.key->text);
-      if (key.key->text == "default") {
-        fallback = Literal(*key.value, below);
-        is_broken = is_broken || !fallback;
-      } else if (key.key->text == "sensitive") {
-        variable.sensitive = reader_.ReadBool(*key.value, below).value_or(false);
-      } else if (key.key->text == "description") {
-        if (!key.value->is_scalar()) Literal(*key.value, below);
-      } else {
-        reader_.UnknownKey(*key.key, slot.Path(), DeclarationKeys());
-      }
+    } else if (!entry.value->is_null()) {
+      is_broken = !reader_.ReadMap(*entry.value, slot,
+                                   {{"default", read_default},
+                                    {"description", read_description},
+                                    {"sensitive", read_sensitive}}) ||
+                  is_broken;
     }
     variable.value = Given(name);
     if (!variable.value) variable.value = fallback;
@@ -108,7 +96,7 @@ class VariableResolver {
     }
     if (auto value = sources_.environment.Get("PODCTL_VAR_" + name)) return value;
     for (auto file = sources_.files.rbegin(); file != sources_.files.rend(); ++file) {
-      const YamlEntry* entry = file->root->Find(name);
+      const YamlEntry* entry = (*file)->Find(name);
       if (entry == nullptr) continue;
       if (entry->value->is_scalar()) return entry->value->text;
       reader_.ReadPlain(*entry->value, {"", name});  // reports what it is instead of text
@@ -119,21 +107,17 @@ class VariableResolver {
   void ReportUndeclared() {
     std::vector<std::string> names;
     for (const auto& [name, variable] : variables_) names.push_back(name);
-    const auto did_you_mean = [&](const std::string& name) {
-      const std::string near = SuggestWord(name, names);
-      return near.empty() ? "" : fmt::format("did you mean `{}`?", near);
-    };
     for (const auto& [name, value] : sources_.options) {
       if (variables_.count(name) > 0) continue;
       problems_.AddForFile("", fmt::format("--var {}: the spec has no variable `{}`", name, name),
-                           did_you_mean(name));
+                           DidYouMean(name, names));
     }
-    for (const VariableFile& file : sources_.files) {
-      for (const YamlEntry& entry : file.root->entries) {
+    for (const YamlNodePtr& file : sources_.files) {
+      for (const YamlEntry& entry : file->entries) {
         const std::string& name = entry.key->text;
         if (variables_.count(name) > 0) continue;
         reader_.Warn(*entry.key, {"", name}, fmt::format("the spec has no variable `{}`", name),
-                     did_you_mean(name));
+                     DidYouMean(name, names));
       }
     }
   }

@@ -11,14 +11,9 @@
 
 namespace podctl {
 
-// A variable file: a map of name to value.
-struct VariableFile {
-  YamlNodePtr root;
-};
-
 struct VariableSources {
   const std::map<std::string, std::string>& options;  // --var
-  const std::vector<VariableFile>& files;             // a later one wins
+  const std::vector<YamlNodePtr>& files;              // maps of name to value; a later one wins
   const Environment& environment;
 };
 

@@ -69,14 +69,10 @@ bool LacksColon(std::string_view source, std::size_t key, std::size_t length) {
   return behind >= source.size() || source[behind] != ':';
 }
 
-namespace {
-
 bool IsBlankOrComment(std::string_view line) {
-  const auto first = line.find_first_not_of(" \t\r");
+  const auto first = line.find_first_not_of(kBlanks);
   return first == std::string_view::npos || line[first] == '#';
 }
-
-}  // namespace
 
 std::string UsualCause(const SourceFile& file, std::size_t offset, std::string_view message) {
   const auto says = [&](std::string_view words) {

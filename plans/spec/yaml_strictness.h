@@ -26,6 +26,9 @@ std::size_t CommentAtBlock(std::string_view source, std::size_t begin);
 // has no value. yaml-cpp takes the last line of a block for such a key: `spot` for `spot:`.
 bool LacksColon(std::string_view source, std::size_t key, std::size_t length);
 
+// Whether nothing stands in the line but blanks and a comment.
+bool IsBlankOrComment(std::string_view line);
+
 // ---- What people usually did where yaml-cpp says that a text is no YAML. Pure.
 
 // A hint for what yaml-cpp says (`message`) of the byte at `offset`; "" when there is no usual one.

@@ -18,6 +18,7 @@
 
 #include "plans/spec/spec_writer.h"
 #include "plans/spec/yaml_strictness.h"
+#include "providers/base/foreign_text.h"
 
 namespace podctl {
 namespace {
@@ -307,10 +308,8 @@ class TreeBuilder final : public YAML::EventHandler {
     diagnostic.summary = fmt::format("the key `{}` stands here twice", entry.key->text);
     diagnostic.place = entry.key->Place();
     diagnostic.source_line = file_.ShownLine(diagnostic.place.line);
-    const YamlNode& first = *earlier->key;
-    RelatedPlace related{first.Place(), "", "first defined here"};
-    related.source_line = file_.ShownLine(related.place.line);
-    diagnostic.related.push_back(std::move(related));
+    const SourcePlace first = earlier->key->Place();
+    diagnostic.related.push_back({first, file_.ShownLine(first.line), "first defined here"});
     diagnostics_.Add(std::move(diagnostic));
   }
 

@@ -43,6 +43,15 @@ Character CharacterAt(std::string_view text, std::size_t at) {
   return IsShortest(code, size) ? Character{size, code, true, true} : broken;
 }
 
+std::size_t FindInvalidUtf8(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const Character character = CharacterAt(text, at);
+    if (!character.valid) return at;
+    at += character.size;
+  }
+  return std::string_view::npos;
+}
+
 bool IsControl(char32_t code) {
   if (code <= kMostC0 || (code >= kDelete && code <= 0x9F)) return true;
   if (code == 0x2028 || code == 0x2029) return true;

@@ -18,6 +18,9 @@ struct Character {
 // `at` must lie inside of the text.
 Character CharacterAt(std::string_view text, std::size_t at);
 
+// The offset of the first byte that is no valid UTF-8 (RFC 3629), or npos.
+std::size_t FindInvalidUtf8(std::string_view text);
+
 // C0 (tabs and newlines too), DEL, C1, what ends a line in Unicode, and what turns the direction of
 // writing.
 bool IsControl(char32_t code);

@@ -4,7 +4,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -173,38 +172,11 @@ class ValueBuilder : public nlohmann::json_sax<nlohmann::json> {
   std::string problem_;
 };
 
-// What the library is asked to write: text that is not plain ASCII (it knows what UTF-8 is valid),
-// and numbers with a fraction (it knows how few digits do).
+// What the library is asked to write: text that is not plain ASCII (it knows what is escaped, and
+// what UTF-8 is valid), and numbers with a fraction (it knows how few digits do).
 std::string Dumped(const nlohmann::json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
-
-// 0 for what is written as it is; else what follows the backslash ('u': a code).
-constexpr char EscapeOf(unsigned char c) {
-  switch (c) {
-    case '"':
-    case '\\':
-      return static_cast<char>(c);
-    case '\b':
-      return 'b';
-    case '\f':
-      return 'f';
-    case '\n':
-      return 'n';
-    case '\r':
-      return 'r';
-    case '\t':
-      return 't';
-    default:
-      return c < 0x20 ? 'u' : '\0';
-  }
-}
-
-constexpr std::array<char, 128> kEscapes = [] {
-  std::array<char, 128> escapes{};
-  for (unsigned char c = 0; c < 128; ++c) escapes[c] = EscapeOf(c);
-  return escapes;
-}();
 
 template <typename Items, typename Put>
 void AppendItems(const Items& items, char open, char close, std::string* out, const Put& put) {
@@ -278,29 +250,13 @@ void AppendJson(const Value& value, std::string* out) {
 }
 
 void AppendJsonText(std::string_view text, std::string* out) {
-  const std::size_t begin = out->size();
-  *out += '"';
-  std::size_t written = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 128) {
-      out->resize(begin);
-      *out += Dumped(text);
-      return;
-    }
-    const char escape = kEscapes[c];
-    if (escape == '\0') continue;
-    out->append(text, written, i - written);
-    written = i + 1;
-    if (escape == 'u') {
-      fmt::format_to(std::back_inserter(*out), "\\u{:04x}", c);
-    } else {
-      *out += '\\';
-      *out += escape;
-    }
+  const bool plain = std::all_of(text.begin(), text.end(),
+                                 [](char c) { return c >= ' ' && c != '"' && c != '\\'; });
+  if (plain) {
+    fmt::format_to(std::back_inserter(*out), "\"{}\"", text);
+  } else {
+    *out += Dumped(text);
   }
-  out->append(text, written);
-  *out += '"';
 }
 
 void AppendIndentedJson(std::string_view compact, int depth, std::string* out_text) {
@@ -336,19 +292,10 @@ void AppendIndentedJson(std::string_view compact, int depth, std::string* out_te
 }
 
 std::string WithoutLayout(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if (c == '"') {
-      const std::size_t end = EndOfText(text, i);
-      out.append(text, i, end - i);
-      i = end;
-      continue;
-    }
-    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') out += c;
-    ++i;
-  }
+  std::string out(text.size() + simdjson::SIMDJSON_PADDING, '\0');
+  std::size_t size = 0;
+  const auto error = simdjson::minify(text.data(), text.size(), out.data(), size);
+  out.resize(error == simdjson::SUCCESS ? size : 0);
   return out;
 }
 

@@ -49,10 +49,8 @@ std::optional<SshKeyLine> ParseSshKeyLine(std::string_view line) {
 
 std::vector<std::string> SplitSshKeyLines(std::string_view text) {
   std::vector<std::string> lines;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    if (!TrimBlanks(text.substr(0, end)).empty()) lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view line : Split(text, "\n")) {
+    if (!TrimBlanks(line).empty()) lines.emplace_back(line);
   }
   return lines;
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "providers/base/foreign_text.h"
 
@@ -17,12 +18,24 @@ using std::chrono::milliseconds;
 constexpr double kMaxMilliseconds = 10.0 * 365 * 24 * 3600 * 1000;
 
 std::optional<double> UnitMilliseconds(std::string_view unit) {
-  if (unit == "ms") return 1;
-  if (unit == "s") return 1000;
-  if (unit == "m") return 60.0 * 1000;
-  if (unit == "h") return 3600.0 * 1000;
-  if (unit == "d") return 24 * 3600.0 * 1000;
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
+  for (const auto& [name, length] : kUnits) {
+    if (unit == name) return length;
+  }
   return std::nullopt;
+}
+
+// "Z", "+01:00", "-0530".
+std::optional<std::chrono::minutes> ParseOffset(std::string_view text) {
+  if (text == "Z" || text == "z") return std::chrono::minutes(0);
+  const bool colon = text.size() == 6 && text[3] == ':';
+  if ((!colon && text.size() != 5) || (text[0] != '+' && text[0] != '-')) return std::nullopt;
+  const auto hour = ParseNumber<unsigned>(text.substr(1, 2));
+  const auto minute = ParseNumber<unsigned>(text.substr(colon ? 4 : 3));
+  if (!hour || !minute || *hour > 23 || *minute > 59) return std::nullopt;
+  const auto offset = std::chrono::hours(*hour) + std::chrono::minutes(*minute);
+  return text[0] == '-' ? -offset : offset;
 }
 
 // Optimal string alignment: insertions, deletions, replacements and swapped neighbours, without
@@ -100,6 +113,34 @@ std::string FormatDuration(milliseconds duration) {
   const std::int64_t minutes = seconds / 60;
   return minutes % 60 == 0 ? fmt::format("{}h", minutes / 60)
                            : fmt::format("{}h{}m", minutes / 60, minutes % 60);
+}
+
+std::optional<std::chrono::sys_seconds> ParseTimestamp(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00";
+  if (text.size() <= kForm.size()) return std::nullopt;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (kForm[i] == '0' ? std::isdigit(c) == 0 : std::toupper(c) != kForm[i]) return std::nullopt;
+  }
+  const auto part = [&](std::size_t at, std::size_t digits) {
+    return *ParseNumber<unsigned>(text.substr(at, digits));
+  };
+  const std::chrono::year_month_day day{std::chrono::year(static_cast<int>(part(0, 4))),
+                                        std::chrono::month(part(5, 2)),
+                                        std::chrono::day(part(8, 2))};
+  const unsigned hour = part(11, 2);
+  const unsigned minute = part(14, 2);
+  const unsigned second = part(17, 2);
+  std::string_view zone = text.substr(kForm.size());
+  if (zone.starts_with('.')) {
+    const auto end = std::min(zone.find_first_not_of("0123456789", 1), zone.size());
+    if (end == 1) return std::nullopt;
+    zone.remove_prefix(end);
+  }
+  const auto offset = ParseOffset(zone);
+  if (!day.ok() || hour > 23 || minute > 59 || second > 60 || !offset) return std::nullopt;
+  return std::chrono::sys_days(day) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
+         std::chrono::seconds(second) - *offset;
 }
 
 std::string FormatRanges(std::vector<int> numbers) {
@@ -182,6 +223,36 @@ std::string Sentence(std::string_view clause) {
   }
   if (std::string_view(".!?:;,`)\n").find(text.back()) == std::string_view::npos) text += '.';
   return text;
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+std::vector<std::string_view> Split(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  for (auto at = text.find(separator); at != std::string_view::npos; at = text.find(separator)) {
+    parts.push_back(text.substr(0, at));
+    text.remove_prefix(at + separator.size());
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+std::vector<std::string> SplitWords(std::string_view text) {
+  const auto words = Split(text, " ");
+  std::vector<std::string> found(words.begin(), words.end());
+  std::erase(found, "");
+  return found;
+}
+
+bool IsEnvironmentName(std::string_view name) {
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 std::vector<std::string> SplitLines(std::string_view text) {

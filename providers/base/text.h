@@ -2,10 +2,12 @@
 // shell quoting. Knows nothing of files, terminals or the API.
 #pragma once
 
+#include <charconv>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace podctl {
@@ -15,6 +17,10 @@ namespace podctl {
 std::optional<std::chrono::milliseconds> ParseDuration(std::string_view text);
 // "0.5s", "20s", "1m30s", "2h5m": at most two units, for people.
 std::string FormatDuration(std::chrono::milliseconds duration);
+
+// RFC 3339, with a fraction (which is passed over) or without, and with any offset from UTC;
+// nullopt for anything else.
+std::optional<std::chrono::sys_seconds> ParseTimestamp(std::string_view text);
 
 // Worker numbers as ranges: {0,1,2,5} -> "0-2,5". Input need not be sorted.
 std::string FormatRanges(std::vector<int> numbers);
@@ -39,19 +45,23 @@ std::string Sentence(std::string_view clause);
 std::vector<std::string> SplitLines(std::string_view text);
 std::string Join(const std::vector<std::string>& parts, std::string_view separator);
 std::string_view TrimBlanks(std::string_view text);  // blanks, tabs, CR, LF at both ends
+std::string LowerCase(std::string_view text);        // of ASCII
 
-// ---- The words of a table's cell.
+// What stands between the separators, as views of `text`; always one more than there are of them.
+std::vector<std::string_view> Split(std::string_view text, std::string_view separator);
+// The words of a table's cell: "1 2 4" -> {"1", "2", "4"}.
+std::vector<std::string> SplitWords(std::string_view text);
 
-// "1 2 4" -> {"1", "2", "4"}. Words are parted by one blank each.
-inline std::vector<std::string> SplitWords(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const auto blank = text.find(' ');
-    words.emplace_back(text.substr(0, blank));
-    if (blank == std::string_view::npos) break;
-    text.remove_prefix(blank + 1);
-  }
-  return words;
+// The whole of `text` as a number, as std::from_chars reads it; nullopt for anything else.
+template <typename Number>
+std::optional<Number> ParseNumber(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
 }
+
+// The name of an environment variable, as shells take it (POSIX.1, 3.231 Name).
+bool IsEnvironmentName(std::string_view name);
 
 }  // namespace podctl

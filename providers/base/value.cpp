@@ -1,8 +1,9 @@
 #include "providers/base/value.h"
 
 #include <atomic>
-#include <charconv>
 #include <cstring>
+
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -47,10 +48,7 @@ bool Value::AsBool(bool fallback) const {
 std::int64_t Value::AsInt(std::int64_t fallback) const {
   if (const auto* value = std::get_if<std::int64_t>(&data_)) return *value;
   if (const auto* text = std::get_if<std::string>(&data_)) {
-    std::int64_t number = 0;
-    const char* end = text->data() + text->size();
-    auto [rest, code] = std::from_chars(text->data(), end, number);
-    if (code == std::errc() && rest == end && !text->empty()) return number;
+    return ParseNumber<std::int64_t>(*text).value_or(fallback);
   }
   return fallback;
 }

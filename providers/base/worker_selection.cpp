@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -13,16 +12,14 @@
 namespace podctl {
 namespace {
 
-constexpr int kMostNumber = 99'999;
+constexpr unsigned kMostNumber = 99'999;
 constexpr std::size_t kMostNamed = 1'000'000;
 constexpr std::size_t kMostShown = 40;  // characters of a piece in a message
 
-std::optional<int> ParseNumber(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || text.starts_with('-') || number > kMostNumber) return std::nullopt;
-  return number;
+std::optional<int> ParseWorker(std::string_view text) {
+  const auto number = ParseNumber<unsigned>(text);
+  if (!number || *number > kMostNumber) return std::nullopt;
+  return static_cast<int>(*number);
 }
 
 Error BadPiece(std::string_view piece, std::string_view why) {
@@ -36,8 +33,8 @@ Error BadPiece(std::string_view piece, std::string_view why) {
 // "3" or "0-2"; nullopt for anything else, and for one that runs backwards.
 std::optional<std::pair<int, int>> ParseRange(std::string_view text) {
   const auto dash = text.find('-');
-  const auto first = ParseNumber(text.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : ParseNumber(text.substr(dash + 1));
+  const auto first = ParseWorker(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : ParseWorker(text.substr(dash + 1));
   if (!first || !last || *last < *first) return std::nullopt;
   return std::pair(*first, *last);
 }
@@ -76,18 +73,16 @@ Result<std::string_view> WorkerSelection::TakeSlices(std::string_view rest, Piec
     rest.remove_prefix(1);
   } else {
     const auto slash = rest.find('/');
-    if (slash == std::string_view::npos || !ParseNumber(rest.substr(0, slash))) return rest;
+    if (slash == std::string_view::npos || !ParseWorker(rest.substr(0, slash))) return rest;
     slices = rest.substr(0, slash);
     rest.remove_prefix(slash + 1);
   }
-  while (true) {
-    const auto comma = slices.find(',');
-    const auto range = ParseRange(TrimBlanks(slices.substr(0, comma)));
+  for (const std::string_view each : Split(slices, ",")) {
+    const auto range = ParseRange(TrimBlanks(each));
     if (!range) return BadPiece(piece->text, "names no slices");
     piece->slices.push_back(*range);
-    if (comma == std::string_view::npos) return rest;
-    slices.remove_prefix(comma + 1);
   }
+  return rest;
 }
 
 Result<WorkerSelection::Piece> WorkerSelection::ParsePiece(std::string_view text) {
@@ -98,17 +93,15 @@ Result<WorkerSelection::Piece> WorkerSelection::ParsePiece(std::string_view text
     piece.without = true;
     rest.remove_prefix(1);
   }
-  if (auto left = TakeSlices(rest, &piece); !left) {
-    return left.error();
-  } else {
-    rest = *left;
-  }
+  const auto left = TakeSlices(rest, &piece);
+  if (!left) return left.error();
+  rest = *left;
   if (rest == "all" && (!piece.without || !piece.slices.empty())) {
     piece.all = true;
     return piece;
   }
   if (const auto slash = rest.find('/'); slash != std::string_view::npos) {
-    const auto step = ParseNumber(rest.substr(slash + 1));
+    const auto step = ParseWorker(rest.substr(slash + 1));
     if (!step || *step == 0) return BadPiece(text, "does not say every how many after its slash");
     piece.step = *step;
     rest = rest.substr(0, slash);
@@ -117,8 +110,8 @@ Result<WorkerSelection::Piece> WorkerSelection::ParsePiece(std::string_view text
     }
   }
   const auto dash = rest.find('-');
-  const auto first = ParseNumber(rest.substr(0, dash));
-  const auto last = dash == std::string_view::npos ? first : ParseNumber(rest.substr(dash + 1));
+  const auto first = ParseWorker(rest.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : ParseWorker(rest.substr(dash + 1));
   if (!first || !last) return BadPiece(text, "names no workers");
   if (*last < *first) return BadPiece(text, "is a range that runs backwards");
   piece.first = *first;
@@ -273,12 +266,9 @@ std::string FormatWorkers(const std::vector<int>& numbers, int per_slice) {
   std::string text;
   for (const auto& [ranges, slices] : groups) {
     // Each range with its slices: a number without any is one through all slices.
-    std::string_view rest = ranges;
-    while (!rest.empty()) {
-      const auto end = std::min(rest.find(','), rest.size());
+    for (const std::string_view range : Split(ranges, ",")) {
       if (!text.empty()) text += ',';
-      text += fmt::format("[{}]/{}", FormatRanges(slices), rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+      text += fmt::format("[{}]/{}", FormatRanges(slices), range);
     }
   }
   return text;

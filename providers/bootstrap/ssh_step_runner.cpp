@@ -46,9 +46,7 @@ class Recorder final : public ssh::Observer {
            StepObserver& observer)
       : workers_(workers),
         marker_(std::move(marker)),
-        probes_(step.kind == Step::Kind::kReadiness),
-        restarts_(step.kind == Step::Kind::kRestartRuntime),
-        hides_(step.hides_output),
+        step_(step),
         observer_(observer),
         endings_(workers.size()) {}
 
@@ -61,7 +59,7 @@ class Recorder final : public ssh::Observer {
 
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override {
     Ending& ending = endings_[job];
-    if (probes_) {
+    if (step_.kind == Step::Kind::kReadiness) {
       const bool part = stream == ssh::Stream::kOut && ending.lines.size() < kProbeLines;
       if (part) ending.lines.emplace_back(line);
       return;
@@ -70,7 +68,7 @@ class Recorder final : public ssh::Observer {
       ending.unpacking_failed = true;
       return;
     }
-    if (hides_) {
+    if (step_.hides_output) {
       if (!std::exchange(told_hidden_, true)) {
         observer_.OnStepLine(workers_[job].index, kSuppressed);
       }
@@ -103,11 +101,11 @@ class Recorder final : public ssh::Observer {
   }
 
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
-    const bool no_unit = restarts_ && FoundNoUnit(result);
+    const bool no_unit = step_.kind == Step::Kind::kRestartRuntime && FoundNoUnit(result);
     if (no_unit) observer_.OnStepLine(workers_[job].index, kNoUnitWords);
     ++(result.ok() || no_unit ? ok_ : failed_);
     // Of a probe the exit code is not the verdict.
-    if (result.ok() && !probes_) {
+    if (result.ok() && step_.kind != Step::Kind::kReadiness) {
       observer_.OnStepApplied(workers_[job].index, result.learned_host_key.value_or(""));
     }
     Report();
@@ -126,9 +124,7 @@ class Recorder final : public ssh::Observer {
 
   const std::vector<WorkerAccess>& workers_;
   const std::string marker_;
-  const bool probes_;
-  const bool restarts_;
-  const bool hides_;
+  const Step& step_;
   bool told_hidden_ = false;
   StepObserver& observer_;
   std::vector<Ending> endings_;
@@ -361,10 +357,6 @@ std::string EndEarlier(const std::string& mark) {
 
 std::string RunScriptCommand(const std::string& id, const std::map<std::string, std::string>& env,
                              const std::string& mark) {
-  std::string exports;
-  for (const auto& [name, value] : env) {
-    exports += fmt::format("export {}={}\n", name, ShellQuote(value));
-  }
   // The shell between is told of a signal too, and goes on waiting for what has more to do.
   const std::string_view run =
       mark.empty() ? "\"$s\" -e \"$d/script\" </dev/null\n"
@@ -374,7 +366,7 @@ std::string RunScriptCommand(const std::string& id, const std::map<std::string, 
   // lets one archive hold places outside of home; a folder that is there keeps its owner and mode.
   // The sh that waits is told to clean up when it is asked to end.
   return InPlainShell(
-      exports + EndEarlier(mark) +
+      ExportLines(env) + EndEarlier(mark) +
       fmt::format(
           "cd || exit 1\n"
           "d=\n"
@@ -389,11 +381,7 @@ std::string RunScriptCommand(const std::string& id, const std::map<std::string, 
 }
 
 std::string ScriptFile(const std::string& script, const std::map<std::string, std::string>& env) {
-  std::string text;
-  for (const auto& [name, value] : env) {
-    text += fmt::format("export {}={}\n", name, ShellQuote(value));
-  }
-  text += script;
+  std::string text = ExportLines(env) + script;
   if (text.empty() || text.back() != '\n') text += '\n';
   return text;
 }

@@ -55,36 +55,14 @@ Result<void> TarStream::AddLocal(FileSystem& files, const std::string& source,
   if (info->kind == FileInfo::Kind::kFile && into) {
     name = name == "." ? BaseName(source) : name + BaseName(source);
   }
-  return AddTree(files, source, name, 0);
-}
-
-Result<void> TarStream::AddTree(FileSystem& files, const std::string& source,
-                                const std::string& name, int depth) {
-  if (depth > kMaxDepth) {
-    return MakeError(ErrorCode::kOutOfRange,
-                     fmt::format("`{}` lies more than {} folders deep", source, kMaxDepth));
-  }
-  const Result<FileInfo> info = files.Stat(source);
-  if (!info) return info.error();
-  if (info->kind == FileInfo::Kind::kFile) {
-    const Result<std::string> bytes = files.Read(source, kMaxBytes);
+  const auto add = [&](const std::string& path, const std::string& as,
+                       const FileInfo& found) -> Result<void> {
+    if (found.kind == FileInfo::Kind::kFolder) return AddFolder(as, found.mode);
+    const Result<std::string> bytes = files.Read(path, kMaxBytes);
     if (!bytes) return bytes.error();
-    return AddFile(name, *bytes, info->mode);
-  }
-  if (info->kind != FileInfo::Kind::kFolder) {
-    return MakeError(ErrorCode::kInvalidArgument,
-                     fmt::format("`{}` is neither a file nor a folder", source));
-  }
-  if (Result<void> done = AddFolder(name, info->mode); !done) return done;
-  const Result<std::vector<std::string>> entries = files.List(source);
-  if (!entries) return entries.error();
-  const std::string parent = name.back() == '/' ? name : name + "/";
-  for (const std::string& entry : *entries) {
-    const std::string from = fmt::format("{}/{}", source, entry);
-    const std::string to = fmt::format("{}{}", parent, entry);
-    if (Result<void> done = AddTree(files, from, to, depth + 1); !done) return done;
-  }
-  return {};
+    return AddFile(as, *bytes, found.mode);
+  };
+  return tar::Walk(files, source, name, {}, add);
 }
 
 std::string TarStream::Finish() {

@@ -13,10 +13,9 @@ namespace podctl {
 
 class TarStream {
  public:
-  // What may be packed: bytes in all, files and folders, and folders within folders.
+  // What may be packed: bytes in all, files and folders.
   static constexpr std::size_t kMaxBytes = std::size_t{512} * 1024 * 1024;
   static constexpr int kMaxEntries = 100'000;
-  static constexpr int kMaxDepth = 64;
 
   // `name`: where it goes, absolute or relative to the folder that tar is started in.
   Result<void> AddFolder(const std::string& name, unsigned mode);
@@ -33,8 +32,6 @@ class TarStream {
   std::string Finish();
 
  private:
-  Result<void> AddTree(FileSystem& files, const std::string& source, const std::string& name,
-                       int depth);
   Result<void> Add(const std::string& name, std::string_view bytes, unsigned mode, tar::Kind kind);
 
   std::string bytes_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "providers/base/json.h"
@@ -42,35 +43,20 @@ std::optional<ErrorCode> CodeByName(const std::string& name) {
 // resource that is not there the API names it; a 404 without it comes from a server, a proxy or a
 // path that knows nothing of resources, and says nothing of them.
 ErrorCode CodeByHttp(int status) {
-  switch (status) {
-    case 400:
-      return ErrorCode::kInvalidArgument;
-    case 401:
-      return ErrorCode::kUnauthenticated;
-    case 403:
-      return ErrorCode::kPermissionDenied;
-    case 409:
-      return ErrorCode::kAborted;
-    case 412:
-      return ErrorCode::kFailedPrecondition;
-    case 416:
-      return ErrorCode::kOutOfRange;
-    case 429:
-      return ErrorCode::kResourceExhausted;
-    case 499:
-      return ErrorCode::kCancelled;
-    case 501:
-      return ErrorCode::kUnimplemented;
-    case 502:
-    case 503:
-      return ErrorCode::kUnavailable;
-    case 408:
-    case 504:
-      return ErrorCode::kDeadlineExceeded;
-    default:
-      if (status >= 500) return ErrorCode::kInternal;
-      return status >= 400 ? ErrorCode::kInvalidArgument : ErrorCode::kUnknown;
+  constexpr std::pair<int, ErrorCode> kCodes[] = {
+      {400, ErrorCode::kInvalidArgument},  {401, ErrorCode::kUnauthenticated},
+      {403, ErrorCode::kPermissionDenied}, {408, ErrorCode::kDeadlineExceeded},
+      {409, ErrorCode::kAborted},          {412, ErrorCode::kFailedPrecondition},
+      {416, ErrorCode::kOutOfRange},       {429, ErrorCode::kResourceExhausted},
+      {499, ErrorCode::kCancelled},        {501, ErrorCode::kUnimplemented},
+      {502, ErrorCode::kUnavailable},      {503, ErrorCode::kUnavailable},
+      {504, ErrorCode::kDeadlineExceeded},
+  };
+  for (const auto& [known, code] : kCodes) {
+    if (status == known) return code;
   }
+  if (status >= 500) return ErrorCode::kInternal;
+  return status >= 400 ? ErrorCode::kInvalidArgument : ErrorCode::kUnknown;
 }
 
 // That there is no such method has the status of a resource that is not there.
@@ -120,12 +106,9 @@ Details ReadDetails(const Value& status) {
   std::size_t count = 0;
   for (const Value& detail : status["details"].AsList()) {
     if (++count > kMaxDetails) break;
-    if (IsType(detail, "QuotaFailure")) {
-      details.quota = true;
-      for (const Value& violation : detail["violations"].AsList()) {
-        details.sentences.push_back(violation["description"].AsString());
-      }
-    } else if (IsType(detail, "PreconditionFailure")) {
+    const bool quota = IsType(detail, "QuotaFailure");
+    details.quota = details.quota || quota;
+    if (quota || IsType(detail, "PreconditionFailure")) {
       for (const Value& violation : detail["violations"].AsList()) {
         details.sentences.push_back(violation["description"].AsString());
       }
@@ -290,6 +273,15 @@ bool IsSameResource(std::string_view name, std::string_view asked) {
   const auto zone = name.find('/', kZones.size());
   return name.starts_with(kZones) && zone != std::string_view::npos &&
          name.substr(zone) == asked.substr(kEveryZone.size());
+}
+
+std::optional<ResourceName> ParseResource(std::string_view name, std::string_view collection) {
+  const auto parts = Split(name, "/");
+  const bool good = parts.size() == 6 && parts[0] == "projects" && parts[2] == "locations" &&
+                    parts[4] == collection && !parts[1].empty() && !parts[3].empty() &&
+                    !parts[5].empty();
+  if (!good) return std::nullopt;
+  return ResourceName{std::string(parts[1]), std::string(parts[3]), std::string(parts[5])};
 }
 
 std::string WhyNoNode(const Value& node) {

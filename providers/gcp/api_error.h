@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,14 @@ bool IsRateLimit(const std::string& body);
 
 // Far more workers than the largest node has (offered_types.h).
 inline constexpr std::size_t kMostWorkersOfNode = 20'000;
+
+// "projects/PROJECT/locations/LOCATION/COLLECTION/ID".
+struct ResourceName {
+  std::string project;
+  std::string location;
+  std::string id;
+};
+std::optional<ResourceName> ParseResource(std::string_view name, std::string_view collection);
 
 // Whether `name`, as the service calls a resource, stands for `asked`. The service may name a
 // project by its number, and who asks of the zone `-` asks of all.

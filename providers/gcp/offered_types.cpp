@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <map>
 
@@ -157,24 +156,20 @@ constexpr int kChipsPerWorker = 4;
 constexpr int kLargestSingleHost = 8;  // chips; v5litepod and v6e have one VM up to here
 
 std::optional<int> ParsePositive(std::string_view text) {
-  int number = 0;
-  const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || rest != text.data() + text.size() || number <= 0) return std::nullopt;
-  return number;
+  const auto number = ParseNumber<int>(text);
+  return number && *number > 0 ? number : std::nullopt;
 }
 
 // "2x2x4" -> 16.
 std::optional<int> ChipsOf(std::string_view topology) {
   constexpr int kMostChips = 1 << 20;
   int chips = 1;
-  while (true) {
-    const auto cross = topology.find('x');
-    const auto side = ParsePositive(topology.substr(0, cross));
+  for (const std::string_view text : Split(topology, "x")) {
+    const auto side = ParsePositive(text);
     if (!side || *side > kMostChips / chips) return std::nullopt;
     chips *= *side;
-    if (cross == std::string_view::npos) return chips;
-    topology.remove_prefix(cross + 1);
   }
+  return chips;
 }
 
 int WorkersOf(const Generation& generation, int chips) {
@@ -184,14 +179,9 @@ int WorkersOf(const Generation& generation, int chips) {
 
 template <typename Visit>
 void ForEachSize(const Generation& generation, Visit visit) {
-  std::string_view sizes = generation.sizes;
-  while (!sizes.empty()) {
-    const auto blank = sizes.find(' ');
-    const std::string_view entry = sizes.substr(0, blank);
+  for (const std::string_view entry : Split(generation.sizes, " ")) {
     const auto colon = entry.find(':');
     visit(entry.substr(0, colon), entry.substr(colon + 1));
-    if (blank == std::string_view::npos) break;
-    sizes.remove_prefix(blank + 1);
   }
 }
 
@@ -262,14 +252,7 @@ std::vector<std::string> ZonesOf(std::string_view type) {
   if (!known) return {};
   const Generation& generation = *GenerationOf(type);
   const bool apart = known->workers == 1 && !generation.single_host_zones.empty();
-  std::string_view rest = apart ? generation.single_host_zones : generation.zones;
-  std::vector<std::string> zones;
-  while (!rest.empty()) {
-    const auto blank = rest.find(' ');
-    zones.emplace_back(rest.substr(0, blank));
-    rest = blank == std::string_view::npos ? std::string_view() : rest.substr(blank + 1);
-  }
-  return zones;
+  return SplitWords(apart ? generation.single_host_zones : generation.zones);
 }
 
 std::string NearestAccelerator(std::string_view type) {
@@ -289,13 +272,15 @@ std::string NearestAccelerator(std::string_view type) {
   return NearestWord(name, AcceleratorTypes());
 }
 
+std::optional<Accelerator> AcceleratorOf(const Value& node) {
+  const std::string& type = node["acceleratorType"].AsString();
+  if (!type.empty()) return FindAccelerator(type);
+  const Value& config = node["acceleratorConfig"];
+  return FindAccelerator(config["type"].AsString(), config["topology"].AsString());
+}
+
 std::optional<int> ExpectedWorkers(const Value& node) {
-  std::optional<Accelerator> accelerator;
-  if (node["acceleratorType"].is_string()) {
-    accelerator = FindAccelerator(node["acceleratorType"].AsString());
-  } else if (const Value& config = node["acceleratorConfig"]; config.is_map()) {
-    accelerator = FindAccelerator(config["type"].AsString(), config["topology"].AsString());
-  }
+  const auto accelerator = AcceleratorOf(node);
   return accelerator ? std::make_optional(accelerator->workers) : std::nullopt;
 }
 

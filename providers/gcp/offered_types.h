@@ -50,6 +50,9 @@ std::optional<Accelerator> FindAccelerator(std::string_view type);
 // By AcceleratorConfig: ("V4", "2x2x2"). The type is left empty.
 std::optional<Accelerator> FindAccelerator(std::string_view config_type, std::string_view topology);
 
+// Of a node with acceleratorType or acceleratorConfig set.
+std::optional<Accelerator> AcceleratorOf(const Value& node);
+
 // The known type that is most likely meant: of the same generation the one next in size, else the
 // one spelled most alike; "" when nothing is near.
 std::string NearestAccelerator(std::string_view type);
@@ -61,8 +64,7 @@ std::vector<std::string> AcceleratorTypes();
 // Empty for a type that is made in other ways than through the Cloud TPU API.
 std::vector<std::string> ZonesOf(std::string_view type);
 
-// How many workers a node (acceleratorType or acceleratorConfig set) will have; nullopt when the
-// catalogue does not know.
+// How many workers a node will have; nullopt when the catalogue does not know.
 std::optional<int> ExpectedWorkers(const Value& node);
 
 }  // namespace podctl::gcp

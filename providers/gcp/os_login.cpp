@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <utility>
 
 #include "providers/base/text.h"
@@ -33,11 +32,8 @@ bool IsUserName(std::string_view name) {
          });
 }
 
-// int64 values come as strings in JSON.
 std::optional<Clock::SystemTime> TimeOf(const Value& microseconds_value) {
-  std::int64_t count = microseconds_value.AsInt(0);
-  const std::string& text = microseconds_value.AsString();
-  std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::int64_t count = microseconds_value.AsInt();
   if (count <= 0) return std::nullopt;
   return Clock::SystemTime(
       std::chrono::duration_cast<Clock::SystemTime::duration>(microseconds(count)));
@@ -75,9 +71,7 @@ Call UserCall(const std::string& method, const std::string& email, std::string_v
 }  // namespace
 
 bool TurnsOsLoginOn(std::string_view metadata_value) {
-  constexpr std::string_view kOn = "true";
-  return std::equal(metadata_value.begin(), metadata_value.end(), kOn.begin(), kOn.end(),
-                    [](unsigned char a, char b) { return std::tolower(a) == b; });
+  return LowerCase(metadata_value) == "true";
 }
 
 bool LoginProfile::Holds(std::string_view key, Clock::SystemTime until) const {
@@ -99,10 +93,7 @@ Result<LoginProfile> ImportSshPublicKey(RestClient& client, const std::string& e
                                         Clock::SystemTime expires, std::stop_token stop) {
   Call call = UserCall("POST", email, ":importSshPublicKey", project);
   const auto end = std::chrono::duration_cast<microseconds>(expires.time_since_epoch());
-  Value body;
-  body.Set("key", key);
-  body.Set("expirationTimeUsec", std::to_string(end.count()));
-  call.body = std::move(body);
+  call.body = Value::Map{{"key", key}, {"expirationTimeUsec", std::to_string(end.count())}};
   auto answer = client.Send(call, std::move(stop));
   if (!answer) return answer.error();
   return ReadProfile((*answer)["loginProfile"]);

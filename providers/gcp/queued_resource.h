@@ -29,10 +29,10 @@ enum class TermType {
 struct Term {
   std::string_view path;  // as in the API: "queueingPolicy.validUntilDuration"
   TermType type;
-  bool exclusive;                        // of a message: one member only
   std::string_view doc;                  // one sentence
   ApiVersion version = ApiVersion::kV2;  // the first that has it
   std::string_view words = {};           // blank separated, for kEnum
+  bool exclusive = false;                // of a message: one member only
 };
 
 // Of v2alpha1's multiNodeParams, while all others stand in the queued resource itself.

@@ -1,19 +1,12 @@
 #include "providers/gcp/refusal.h"
 
-#include <algorithm>
-#include <cctype>
 #include <string>
 #include <string_view>
 
+#include "providers/base/text.h"
+
 namespace podctl::gcp {
 namespace {
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 bool Mentions(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -32,7 +25,7 @@ Refusal RefusalOf(const Error& error, RefusedBy by) {
   const bool may_lack_capacity = exhausted || error.code == ErrorCode::kFailedPrecondition ||
                                  error.code == ErrorCode::kUnavailable;
   if (!may_lack_capacity) return Refusal::kNone;
-  const std::string lower = Lower(error.message);
+  const std::string lower = LowerCase(error.message);
   if (Mentions(lower, "capacity")) {
     return Mentions(lower, "reserved capacity") ? Refusal::kReservation : Refusal::kNoCapacity;
   }

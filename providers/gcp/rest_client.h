@@ -30,8 +30,8 @@ Result<Endpoint> ParseEndpoint(const std::string& text);
 struct Call {
   std::string method = "GET";
   std::string path;  // "v2/projects/p/…", its parts percent-encoded already
-  std::vector<std::pair<std::string, std::string>> query;
-  std::optional<Value> body;
+  std::vector<std::pair<std::string, std::string>> query = {};
+  std::optional<Value> body = {};
   http::Repeat repeat = http::Repeat::kSafe;
   std::chrono::milliseconds timeout{60'000};  // of one attempt
 };

@@ -40,15 +40,16 @@ bool IsPageOf(const std::string& collection, const std::string& parent, const Va
          });
 }
 
-// An empty part would name the collection, or something else altogether.
-Result<void> CheckNames(const std::string& project, const std::string& zone,
-                        const std::string& node = "-") {
-  if (!project.empty() && !zone.empty() && !node.empty()) return {};
-  return MakeError(ErrorCode::kInvalidArgument,
-                   fmt::format("a node needs a project, a zone and a name; the {} is empty",
-                               project.empty() ? "project"
-                               : zone.empty()  ? "zone"
-                                               : "name"));
+std::string NodePath(const NodeName& name) {
+  return "/nodes/" + http::PercentEncode(name.node);
+}
+
+std::string QueuedPath(const QueuedName& name) {
+  return "/queuedResources/" + http::PercentEncode(name.id);
+}
+
+NodeName PlaceOf(const QueuedName& name) {
+  return {name.project, name.zone, name.id};
 }
 
 // "networkConfig.enableExternalIps" -> "network_config.enable_external_ips": the form of the API's
@@ -99,46 +100,29 @@ std::string TpuProvider::ParentPath(const std::string& project, const std::strin
                      http::PercentEncode(project), http::PercentEncode(zone));
 }
 
-std::string TpuProvider::NodePath(const NodeName& name) const {
-  return fmt::format("{}/nodes/{}", ParentPath(name.project, name.zone),
-                     http::PercentEncode(name.node));
-}
-
-// "projects/p/locations/z/operations/o", percent-encoded; kInvalidArgument for any other
-// shape.
-Result<std::string> TpuProvider::OperationPath(const std::string& name) const {
-  std::vector<std::string> parts;
-  std::string_view rest = name;
-  for (auto slash = rest.find('/');; slash = rest.find('/')) {
-    parts.emplace_back(rest.substr(0, slash));
-    if (slash == std::string_view::npos || parts.size() > 6) break;
-    rest.remove_prefix(slash + 1);
-  }
-  const bool good = parts.size() == 6 && parts[0] == "projects" && parts[2] == "locations" &&
-                    parts[4] == "operations" && !parts[1].empty() && !parts[3].empty() &&
-                    !parts[5].empty();
-  if (!good) {
+Result<Value> TpuProvider::Send(const NodeName& name, Call call, const std::stop_token& stop) {
+  if (name.project.empty() || name.zone.empty() || name.node.empty()) {
     return MakeError(ErrorCode::kInvalidArgument,
-                     fmt::format("`{}` is not the name of an operation", VisibleControls(name)));
+                     fmt::format("a node needs a project, a zone and a name; the {} is empty",
+                                 name.project.empty() ? "project"
+                                 : name.zone.empty()  ? "zone"
+                                                      : "name"));
   }
-  return fmt::format("{}/operations/{}", ParentPath(parts[1], parts[3]),
-                     http::PercentEncode(parts[5]));
+  call.path = ParentPath(name.project, name.zone) + call.path;
+  return client_.Send(call, stop);
 }
 
 Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, const std::string& zone,
                                                 const std::string& collection,
                                                 const std::stop_token& stop) {
-  if (auto checked = CheckNames(project, zone); !checked) return checked.error();
   std::vector<Value> items;
   std::set<std::string> seen_tokens;
   std::string token;
   int empty_pages = 0;
   for (int page = 0; page < kMaxPages; ++page) {
-    Call call;
-    call.path = ParentPath(project, zone) + "/" + collection;
-    call.query = {{"pageSize", kPageSize}};
+    Call call{.path = "/" + collection, .query = {{"pageSize", kPageSize}}};
     if (!token.empty()) call.query.emplace_back("pageToken", token);
-    Result<Value> answer = client_.Send(call, stop);
+    Result<Value> answer = Send({project, zone, "-"}, std::move(call), stop);
     if (!answer) return answer.error();
     // A list with holes would look as if nodes had been deleted.
     if (const auto& unreachable = (*answer)["unreachable"].AsList(); !unreachable.empty()) {
@@ -199,73 +183,44 @@ Result<std::vector<Operation>> TpuProvider::ListOperations(const std::string& pr
 }
 
 Result<Value> TpuProvider::GetNode(const NodeName& name, std::stop_token stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
-    return checked.error();
-  }
-  Call call;
-  call.path = NodePath(name);
-  return CheckedResource(client_.Send(call, stop), name.Resource());
+  return CheckedResource(Send(name, {.path = NodePath(name)}, stop), name.Resource());
 }
 
 Result<Operation> TpuProvider::CreateNode(const NodeName& name, const Value& node,
                                           const std::string& request_id, std::stop_token stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
-    return checked.error();
-  }
-  Call call;
-  call.method = "POST";
-  call.path = ParentPath(name.project, name.zone) + "/nodes";
-  call.query = {{"nodeId", name.node}};
-  call.body = node;
+  Call call{.method = "POST", .path = "/nodes", .query = {{"nodeId", name.node}}, .body = node};
   // nodes.create of v2 has no requestId, so the service cannot recognise a repeat.
   call.repeat = request_id.empty() ? http::Repeat::kOnlyIfNotActed : http::Repeat::kSafe;
   if (!request_id.empty()) call.query.emplace_back("requestId", request_id);
-  return AsOperation(client_.Send(call, stop), ErrorCode::kReplyLost);
+  return AsOperation(Send(name, std::move(call), stop), ErrorCode::kReplyLost);
 }
 
 Result<Operation> TpuProvider::PatchNode(const NodeName& name, const Value& node,
                                          const std::vector<std::string>& update_mask,
                                          std::stop_token stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
-    return checked.error();
-  }
   if (update_mask.empty()) {
     return MakeError(ErrorCode::kInvalidArgument, "an update needs at least one field");
   }
   std::vector<std::string> mask;
   std::transform(update_mask.begin(), update_mask.end(), std::back_inserter(mask), MaskPath);
-  Call call;
-  call.method = "PATCH";
-  call.path = NodePath(name);
+  Call call{.method = "PATCH", .path = NodePath(name), .body = node};
   call.query = {{"updateMask", Join(mask, ",")}};
-  call.body = node;
-  return AsOperation(client_.Send(call, stop), ErrorCode::kInternal);
+  return AsOperation(Send(name, std::move(call), stop), ErrorCode::kInternal);
 }
 
 Result<Operation> TpuProvider::DeleteNode(const NodeName& name, const std::string& request_id,
                                           std::stop_token stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
-    return checked.error();
-  }
-  Call call;
-  call.method = "DELETE";
-  call.path = NodePath(name);
+  Call call{.method = "DELETE", .path = NodePath(name)};
   if (!request_id.empty()) call.query = {{"requestId", request_id}};
-  return AsOperation(client_.Send(call, stop), ErrorCode::kInternal);
+  return AsOperation(Send(name, std::move(call), stop), ErrorCode::kInternal);
 }
 
 // Sent once: the service refuses to stop what is stopping, which would look like a failure.
 Result<Operation> TpuProvider::Power(const NodeName& name, const std::string& verb,
                                      const std::stop_token& stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
-    return checked.error();
-  }
-  Call call;
-  call.method = "POST";
-  call.path = NodePath(name) + ":" + verb;
-  call.body = Value::EmptyMap();
+  Call call{.method = "POST", .path = NodePath(name) + ":" + verb, .body = Value::EmptyMap()};
   call.repeat = http::Repeat::kOnlyIfNotActed;
-  return AsOperation(client_.Send(call, stop), ErrorCode::kReplyLost);
+  return AsOperation(Send(name, std::move(call), stop), ErrorCode::kReplyLost);
 }
 
 Result<Operation> TpuProvider::StartNode(const NodeName& name, std::stop_token stop) {
@@ -277,25 +232,27 @@ Result<Operation> TpuProvider::StopNode(const NodeName& name, std::stop_token st
 }
 
 Result<Operation> TpuProvider::GetOperation(const std::string& operation, std::stop_token stop) {
-  Result<std::string> path = OperationPath(operation);
-  if (!path) return path.error();
-  Call call;
-  call.path = *path;
-  return AsOperation(CheckedResource(client_.Send(call, stop), operation), ErrorCode::kInternal);
+  const auto name = ParseResource(operation, "operations");
+  if (!name) {
+    return MakeError(
+        ErrorCode::kInvalidArgument,
+        fmt::format("`{}` is not the name of an operation", VisibleControls(operation)));
+  }
+  Call call{.path = "/operations/" + http::PercentEncode(name->id)};
+  return AsOperation(
+      CheckedResource(Send({name->project, name->location, name->id}, std::move(call), stop),
+                      operation),
+      ErrorCode::kInternal);
 }
 
 Result<std::vector<WorkerAttributes>> TpuProvider::GetGuestAttributes(const NodeName& name,
                                                                       const std::string& query_path,
                                                                       std::stop_token stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.node); !checked) {
-    return checked.error();
-  }
-  Call call;
-  call.method = "POST";  // by the API's convention for custom verbs; it only reads
-  call.path = NodePath(name) + ":getGuestAttributes";
+  // A POST by the API's convention for custom verbs; it only reads.
+  Call call{.method = "POST", .path = NodePath(name) + ":getGuestAttributes"};
   call.body = Value::EmptyMap();
   if (!query_path.empty()) call.body->Set("queryPath", query_path);
-  Result<Value> answer = client_.Send(call, stop);
+  Result<Value> answer = Send(name, std::move(call), stop);
   if (!answer) return answer.error();
   std::vector<WorkerAttributes> workers;
   if ((*answer)["guestAttributes"].AsList().size() > kMostWorkersOfNode) {
@@ -304,60 +261,38 @@ Result<std::vector<WorkerAttributes>> TpuProvider::GetGuestAttributes(const Node
                                  kMostWorkersOfNode));
   }
   for (const Value& worker : (*answer)["guestAttributes"].AsList()) {
-    WorkerAttributes attributes;
+    WorkerAttributes& attributes = workers.emplace_back();
     for (const Value& item : worker["queryValue"]["items"].AsList()) {
       attributes.push_back(
           {item["namespace"].AsString(), item["key"].AsString(), item["value"].AsString()});
     }
-    workers.push_back(std::move(attributes));
   }
   return workers;
 }
 
-std::string TpuQueue::Path(const QueuedName& name) const {
-  return fmt::format("{}/queuedResources/{}", owner_.ParentPath(name.project, name.zone),
-                     http::PercentEncode(name.id));
+Result<std::vector<Value>> TpuProvider::List(const std::string& project, const std::string& zone,
+                                             std::stop_token stop) {
+  return ListAll(project, zone, "queuedResources", stop);
 }
 
-Result<std::vector<Value>> TpuQueue::List(const std::string& project, const std::string& zone,
-                                          std::stop_token stop) {
-  return owner_.ListAll(project, zone, "queuedResources", stop);
+Result<Value> TpuProvider::Get(const QueuedName& name, std::stop_token stop) {
+  return CheckedResource(Send(PlaceOf(name), {.path = QueuedPath(name)}, stop), name.Resource());
 }
 
-Result<Value> TpuQueue::Get(const QueuedName& name, std::stop_token stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.id); !checked) {
-    return checked.error();
-  }
-  Call call;
-  call.path = Path(name);
-  return CheckedResource(owner_.client_.Send(call, stop), name.Resource());
-}
-
-Result<Operation> TpuQueue::Create(const QueuedName& name, const Value& body,
-                                   const std::string& request_id, std::stop_token stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.id); !checked) {
-    return checked.error();
-  }
-  Call call;
-  call.method = "POST";
-  call.path = owner_.ParentPath(name.project, name.zone) + "/queuedResources";
+Result<Operation> TpuProvider::Create(const QueuedName& name, const Value& body,
+                                      const std::string& request_id, std::stop_token stop) {
+  Call call{.method = "POST", .path = "/queuedResources", .body = body};
   // With the request id the service knows a repeat, so the client may repeat by itself.
   call.query = {{"queuedResourceId", name.id}, {"requestId", request_id}};
-  call.body = body;
-  return AsOperation(owner_.client_.Send(call, stop), ErrorCode::kReplyLost);
+  return AsOperation(Send(PlaceOf(name), std::move(call), stop), ErrorCode::kReplyLost);
 }
 
-Result<Operation> TpuQueue::Delete(const QueuedName& name, bool force,
-                                   const std::string& request_id, std::stop_token stop) {
-  if (auto checked = CheckNames(name.project, name.zone, name.id); !checked) {
-    return checked.error();
-  }
-  Call call;
-  call.method = "DELETE";
-  call.path = Path(name);
+Result<Operation> TpuProvider::Delete(const QueuedName& name, bool force,
+                                      const std::string& request_id, std::stop_token stop) {
+  Call call{.method = "DELETE", .path = QueuedPath(name)};
   if (force) call.query.emplace_back("force", "true");
   call.query.emplace_back("requestId", request_id);
-  return AsOperation(owner_.client_.Send(call, stop), ErrorCode::kInternal);
+  return AsOperation(Send(PlaceOf(name), std::move(call), stop), ErrorCode::kInternal);
 }
 
 Operation ParseOperation(const Value& json) {

@@ -9,29 +9,8 @@
 
 namespace podctl::gcp {
 
-class TpuProvider;
-
-// Its queued resources.
-class TpuQueue final : public QueuedResources {
- public:
-  explicit TpuQueue(TpuProvider& owner) : owner_(owner) {}
-
-  Result<std::vector<Value>> List(const std::string& project, const std::string& zone,
-                                  std::stop_token stop) override;
-  Result<Value> Get(const QueuedName& name, std::stop_token stop) override;
-  Result<Operation> Create(const QueuedName& name, const Value& body, const std::string& request_id,
-                           std::stop_token stop) override;
-  Result<Operation> Delete(const QueuedName& name, bool force, const std::string& request_id,
-                           std::stop_token stop) override;
-
- private:
-  std::string Path(const QueuedName& name) const;
-
-  TpuProvider& owner_;
-};
-
 // Thread safe. Owns nothing that its doors own; they must outlive it.
-class TpuProvider final : public Provider, public ZoneOffer {
+class TpuProvider final : public Provider, public ZoneOffer, public QueuedResources {
  public:
   TpuProvider(Endpoint endpoint, http::Transport& transport, Credentials& credentials, Clock& clock,
               Random& random, http::RetryPolicy policy = {});
@@ -58,7 +37,7 @@ class TpuProvider final : public Provider, public ZoneOffer {
   Result<std::vector<WorkerAttributes>> GetGuestAttributes(const NodeName& name,
                                                            const std::string& query_path,
                                                            std::stop_token stop) override;
-  QueuedResources* queued() override { return &queue_; }
+  QueuedResources* queued() override { return this; }
   CustomJobs* custom_jobs() override { return jobs_; }
   // Training jobs are another service's, and lent. Before the provider is used.
   void LendJobs(CustomJobs* jobs) { jobs_ = jobs; }
@@ -71,13 +50,22 @@ class TpuProvider final : public Provider, public ZoneOffer {
                                                  const std::string& zone,
                                                  std::stop_token stop) override;
 
+  // Its queued resources.
+  Result<std::vector<Value>> List(const std::string& project, const std::string& zone,
+                                  std::stop_token stop) override;
+  Result<Value> Get(const QueuedName& name, std::stop_token stop) override;
+  Result<Operation> Create(const QueuedName& name, const Value& body, const std::string& request_id,
+                           std::stop_token stop) override;
+  Result<Operation> Delete(const QueuedName& name, bool force, const std::string& request_id,
+                           std::stop_token stop) override;
+
  private:
-  friend class TpuQueue;
   TpuProvider(RestClient client, TpuProvider* v2);
   // "v2/projects/p/locations/z", percent-encoded, and what is below it.
   std::string ParentPath(const std::string& project, const std::string& zone) const;
-  std::string NodePath(const NodeName& name) const;
-  Result<std::string> OperationPath(const std::string& name) const;
+  // A call about a node, or about a queued resource of that name; `path` goes on from the zone's.
+  // An empty part would name the collection, or something else altogether: kInvalidArgument.
+  Result<Value> Send(const NodeName& name, Call call, const std::stop_token& stop);
   Result<Operation> Power(const NodeName& name, const std::string& verb,
                           const std::stop_token& stop);
   // The members named `collection` ("nodes") of every page of a list.
@@ -88,7 +76,6 @@ class TpuProvider final : public Provider, public ZoneOffer {
   const ApiVersion version_ = ApiVersion::kV2;
   std::unique_ptr<TpuProvider> alpha_;  // v2alpha1; of the provider of v2
   TpuProvider* v2_ = nullptr;           // v2; of the provider of v2alpha1
-  TpuQueue queue_{*this};
   CustomJobs* jobs_ = nullptr;
 };
 

@@ -49,11 +49,11 @@ struct Field {
   std::string_view path;  // JSON names, "networkConfig.network"; "[]" marks a list's element
   FieldType type;
   FieldClass field_class;
-  std::string_view mask;  // what updateMask calls it; set when patchable
-  NormalForm normal_form;
-  std::string_view enum_values;          // blank separated, for kEnum
   std::string_view doc;                  // one sentence
   ApiVersion version = ApiVersion::kV2;  // the first that has it
+  NormalForm normal_form = NormalForm::kNone;
+  std::string_view enum_values = {};  // blank separated, for kEnum
+  std::string_view mask = {};         // what updateMask calls it; set when patchable
 };
 
 // Every field, a message before its members, in the order of the API's documentation.
@@ -68,5 +68,12 @@ bool IsEnumWord(const Field& field, std::string_view word);
 // "projects/p/global/networks/default". `zone` gives the region of a subnetwork.
 Value Normalize(const Field& field, const Value& value, std::string_view project,
                 std::string_view zone);
+
+// ---- Which texts can be the name of a project, of a zone or region, and of a node: others have no
+// place in a request's path, where they might name something else.
+
+bool IsProjectId(std::string_view text);  // "my-project", "example.com:lab", "123"
+bool IsLocation(std::string_view text);   // "europe-west4-a", "europe-west4"
+bool IsNodeId(std::string_view text);     // also of a queued resource
 
 }  // namespace podctl::gcp

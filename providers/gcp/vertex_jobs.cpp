@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
-#include <vector>
 
 #include "providers/base/text.h"
-#include "providers/gcp/place_names.h"
+#include "providers/gcp/api_error.h"
+#include "providers/gcp/tpu_schema.h"
 #include "providers/http/url.h"
 
 namespace podctl::gcp {
@@ -15,37 +14,6 @@ namespace {
 
 constexpr const char* kJobsPageSize = "100";
 constexpr int kMaxJobsPages = 100;
-
-struct JobName {
-  std::string project;
-  std::string region;
-  std::string id;
-
-  std::string Path() const {
-    return fmt::format("v1/projects/{}/locations/{}/customJobs/{}", http::PercentEncode(project),
-                       http::PercentEncode(region), http::PercentEncode(id));
-  }
-};
-
-Result<JobName> ParseJob(const std::string& name) {
-  std::vector<std::string> parts;
-  std::string_view rest = name;
-  while (parts.size() < 7) {
-    const auto slash = rest.find('/');
-    parts.emplace_back(rest.substr(0, slash));
-    if (slash == std::string_view::npos) break;
-    rest.remove_prefix(slash + 1);
-  }
-  const bool good = parts.size() == 6 && parts[0] == "projects" && parts[2] == "locations" &&
-                    parts[4] == "customJobs" &&
-                    std::none_of(parts.begin(), parts.end(),
-                                 [](const std::string& part) { return part.empty(); });
-  if (!good) {
-    return MakeError(ErrorCode::kInvalidArgument,
-                     fmt::format("`{}` is not the name of a custom job", VisibleControls(name)));
-  }
-  return JobName{parts[1], parts[3], parts[5]};
-}
 
 std::string ParentPath(const std::string& project, const std::string& region) {
   return fmt::format("v1/projects/{}/locations/{}/customJobs", http::PercentEncode(project),
@@ -80,14 +48,22 @@ Result<RestClient*> VertexJobs::ClientOf(const std::string& region) {
   return client.get();
 }
 
-Result<Value> VertexJobs::Get(const std::string& job, std::stop_token stop) {
-  const Result<JobName> name = ParseJob(job);
-  if (!name) return name.error();
-  Result<RestClient*> client = ClientOf(name->region);
+Result<Value> VertexJobs::SendTo(const std::string& job, const std::string& verb, Call call,
+                                 std::stop_token stop) {
+  const auto name = ParseResource(job, "customJobs");
+  if (!name) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("`{}` is not the name of a custom job", VisibleControls(job)));
+  }
+  Result<RestClient*> client = ClientOf(name->location);
   if (!client) return client.error();
-  Call call;
-  call.path = name->Path();
+  call.path = fmt::format("{}/{}{}", ParentPath(name->project, name->location),
+                          http::PercentEncode(name->id), verb);
   return (*client)->Send(call, std::move(stop));
+}
+
+Result<Value> VertexJobs::Get(const std::string& job, std::stop_token stop) {
+  return SendTo(job, "", {}, std::move(stop));
 }
 
 Result<Value> VertexJobs::Find(const std::string& project, const std::string& region,
@@ -141,15 +117,10 @@ Result<Value> VertexJobs::Create(const std::string& project, const std::string& 
 }
 
 Result<Value> VertexJobs::Cancel(const std::string& job, std::stop_token stop) {
-  const Result<JobName> name = ParseJob(job);
-  if (!name) return name.error();
-  Result<RestClient*> client = ClientOf(name->region);
-  if (!client) return client.error();
   Call call;
   call.method = "POST";
-  call.path = name->Path() + ":cancel";
   call.body = Value::EmptyMap();
-  return (*client)->Send(call, std::move(stop));
+  return SendTo(job, ":cancel", std::move(call), std::move(stop));
 }
 
 }  // namespace podctl::gcp

@@ -32,6 +32,9 @@ class VertexJobs final : public CustomJobs {
  private:
   // kInvalidArgument for what is no name of a region: it becomes a part of the host.
   Result<RestClient*> ClientOf(const std::string& region);
+  // About the job of that name.
+  Result<Value> SendTo(const std::string& job, const std::string& verb, Call call,
+                       std::stop_token stop);
 
   const std::optional<Endpoint> endpoint_;
   http::Transport& transport_;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <mutex>
 
 #include "providers/base/text.h"
@@ -65,10 +64,8 @@ std::size_t OnHeader(char* bytes, std::size_t, std::size_t count, void* user) {
     exchange->too_large = true;
     return 0;
   }
-  std::string name(TrimBlanks(line.substr(0, colon)));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  headers.emplace_back(std::move(name), TrimBlanks(line.substr(colon + 1)));
+  headers.emplace_back(LowerCase(TrimBlanks(line.substr(0, colon))),
+                       TrimBlanks(line.substr(colon + 1)));
   return count;
 }
 
@@ -169,7 +166,6 @@ bool NeverSent(CURL* curl, CURLcode code) {
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_FAILED_INIT:
     case CURLE_OUT_OF_MEMORY:
-      break;
     case CURLE_OPERATION_TIMEDOUT:
       break;
     default:
@@ -285,6 +281,22 @@ class CurlTransport::Pool {
   std::mutex mutex_;
   std::vector<Handle> idle_;
 };
+
+CaSettings FindCaSettings(const Environment& environment) {
+  const auto get = [&](const char* name) { return environment.Get(name).value_or(""); };
+  if (const std::string file = get("CURL_CA_BUNDLE"); !file.empty()) {
+    return {file, "", "CURL_CA_BUNDLE"};
+  }
+  CaSettings openssl{get("SSL_CERT_FILE"), get("SSL_CERT_DIR"), ""};
+  if (!openssl.empty()) {
+    openssl.named_by = openssl.file.empty() ? "SSL_CERT_DIR" : "SSL_CERT_FILE";
+    return openssl;
+  }
+  if (const std::string file = get("REQUESTS_CA_BUNDLE"); !file.empty()) {
+    return {file, "", "REQUESTS_CA_BUNDLE"};
+  }
+  return {};
+}
 
 CurlTransport::CurlTransport(std::string user_agent, CaSettings ca)
     : user_agent_(std::move(user_agent)), ca_(std::move(ca)), pool_(std::make_unique<Pool>()) {

@@ -14,17 +14,16 @@ struct CloseUrl {
   void operator()(CURLU* url) const { curl_url_cleanup(url); }
 };
 
-std::string Part(CURLU* url, CURLUPart part, unsigned flags = 0) {
-  char* text = nullptr;
-  if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return {};
-  std::string copy = text;
+// Of a text that libcurl has made, which goes.
+std::string Taken(char* text) {
+  std::string copy = text == nullptr ? "" : text;
   curl_free(text);
   return copy;
 }
 
-bool IsUnreserved(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
+std::string Part(CURLU* url, CURLUPart part, unsigned flags = 0) {
+  char* text = nullptr;
+  return curl_url_get(url, part, &text, flags) == CURLUE_OK ? Taken(text) : std::string();
 }
 
 }  // namespace
@@ -70,16 +69,8 @@ bool IsLoopback(const Url& url) {
 }
 
 std::string PercentEncode(std::string_view text) {
-  std::string encoded;
-  encoded.reserve(text.size());
-  for (char c : text) {
-    if (IsUnreserved(c)) {
-      encoded += c;
-    } else {
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return encoded;
+  if (text.empty()) return {};  // libcurl would take it for one that a NUL ends
+  return Taken(curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())));
 }
 
 std::string QueryString(const std::vector<std::pair<std::string, std::string>>& parameters) {

@@ -3,111 +3,22 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
-#include "providers/os/descriptor.h"
+#include "providers/base/text.h"
 
 extern char** environ;
 
 namespace podctl {
-namespace {
-
-// What the child starts with: no signals blocked or ignored, its own process group, and only the
-// three standard streams.
-class Setup {
- public:
-  explicit Setup(int error_fd) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions_, error_fd, STDERR_FILENO);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~Setup() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  Setup(const Setup&) = delete;
-  Setup& operator=(const Setup&) = delete;
-
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
-}  // namespace
-
-Result<std::unique_ptr<Child>> Child::Start(const std::vector<std::string>& arguments) {
-  PODCTL_CHECK(!arguments.empty());
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return MakeError(ErrorCode::kIo, fmt::format("no pipe: {}", std::strerror(errno)));
-  }
-  const Descriptor write_end(ends[1]);
-  // Its own from here on, whatever goes wrong below.
-  std::unique_ptr<Child> child(new Child(ends[0]));
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (const std::string& word : arguments) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  const Setup setup(write_end.get());
-  const int error = posix_spawnp(&child->pid_, argv[0], setup.actions(), setup.attributes(),
-                                 argv.data(), environ);
-  if (error != 0) child->pid_ = -1;
-  if (error == ENOENT) {
-    return MakeError(ErrorCode::kNotFound,
-                     fmt::format("there is no program {} in PATH", arguments[0]));
-  }
-  if (error != 0) {
-    return MakeError(ErrorCode::kIo,
-                     fmt::format("cannot start {}: {}", arguments[0], std::strerror(error)));
-  }
-  child->exit_fd_ = static_cast<int>(syscall(SYS_pidfd_open, child->pid_, 0));
-  return child;
-}
-
-Child::~Child() {
-  Kill();
-  close(error_fd_);
-  if (exit_fd_ >= 0) close(exit_fd_);
-}
-
-std::optional<int> Child::HasEnded() {
-  if (code_) return code_;
-  int status = 0;
-  if (Uninterrupted([&] { return waitpid(pid_, &status, WNOHANG); }) != pid_) return std::nullopt;
-  code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  return code_;
-}
-
-void Child::Kill() {
-  if (pid_ <= 0 || HasEnded()) return;
-  kill(-pid_, SIGKILL);
-  int status = 0;
-  Uninterrupted([&] { return waitpid(pid_, &status, 0); });
-  code_ = 128 + SIGKILL;
-}
-
 namespace {
 
 std::vector<char*> PointersTo(std::vector<std::string>& texts) {
@@ -118,7 +29,145 @@ std::vector<char*> PointersTo(std::vector<std::string>& texts) {
   return pointers;
 }
 
+// It starts with no signals blocked, in a process group of its own, with no signals ignored and
+// only the three standard streams. Without `streams` it takes this process's place: it has those
+// that are ours, and our group.
+Result<pid_t> Spawn(std::vector<std::string> words, const Program::Streams* streams) {
+  PODCTL_CHECK(!words.empty());
+  const std::string path = FindProgram(words[0]);
+  if (path.empty() || access(path.c_str(), X_OK) != 0) {
+    return MakeError(ErrorCode::kNotFound, fmt::format("there is no program {} in PATH", words[0]));
+  }
+  posix_spawn_file_actions_t actions{};
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_t attributes{};
+  posix_spawnattr_init(&attributes);
+  short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+  sigset_t blocked;
+  sigset_t defaults;
+  sigemptyset(&blocked);
+  sigemptyset(&defaults);
+  if (streams == nullptr) {
+    sigaddset(&defaults, SIGPIPE);  // which podctl ignores; what else is ignored the user wanted so
+  } else {
+    sigfillset(&defaults);
+    flags |= POSIX_SPAWN_SETPGROUP;
+    const int from[] = {streams->in, streams->out, streams->error};
+    for (int fd = 0; fd < 3; ++fd) {
+      if (from[fd] >= 0) {
+        posix_spawn_file_actions_adddup2(&actions, from[fd], fd);
+      } else {
+        posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd == 0 ? O_RDONLY : O_WRONLY,
+                                         0);
+      }
+    }
+  }
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, flags);
+  pid_t pid = -1;
+  const int error =
+      posix_spawn(&pid, path.c_str(), &actions, &attributes, PointersTo(words).data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error == 0) return pid;
+  return MakeError(ErrorCode::kIo,
+                   fmt::format("cannot start {}: {}", words[0], std::strerror(error)));
+}
+
+// In stat, behind the name in brackets.
+bool IsStopped(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  const std::string stat(std::istreambuf_iterator<char>(file), {});
+  const std::size_t end = stat.rfind(')');
+  return end != std::string::npos && stat.compare(end, 3, ") T") == 0;
+}
+
+// Until it has ended; it is not reaped, so its number stays its own.
+void AwaitEnd(pid_t pid) {
+  const auto number = static_cast<id_t>(pid);
+  siginfo_t info{};
+  while (true) {
+    info.si_pid = 0;
+    if (waitid(P_PID, number, &info, WEXITED | WSTOPPED | WNOWAIT) != 0) {
+      if (errno == EINTR) continue;
+      return;
+    }
+    if (info.si_code != CLD_STOPPED) return;
+    waitid(P_PID, number, &info, WSTOPPED | WNOHANG);
+    // Ctrl-Z stops both at once; here it may have been continued since.
+    if (IsStopped(pid)) raise(SIGSTOP);
+  }
+}
+
 }  // namespace
+
+std::string FindProgram(const std::string& name) {
+  if (name.find('/') != std::string::npos) return name;
+  const char* path = std::getenv("PATH");
+  for (const std::string_view folder :
+       Split(path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin", ":")) {
+    // An empty entry means the current folder (POSIX); nobody wants a program from there.
+    if (folder.empty()) continue;
+    std::string program = fmt::format("{}/{}", folder, name);
+    struct stat info {};
+    if (::stat(program.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+        ::access(program.c_str(), X_OK) == 0) {
+      return program;
+    }
+  }
+  return {};
+}
+
+Result<void> Program::Launch(const std::vector<std::string>& words, const Streams& streams) {
+  const Result<pid_t> pid = Spawn(words, &streams);
+  if (!pid) return pid.error();
+  pid_ = *pid;
+  return {};
+}
+
+std::optional<int> Program::HasEnded() {
+  int status = 0;
+  if (!status_ && Uninterrupted([&] { return waitpid(pid_, &status, WNOHANG); }) == pid_) {
+    status_ = status;
+  }
+  if (!status_) return std::nullopt;
+  return signal() != 0 ? 128 + signal() : WEXITSTATUS(*status_);
+}
+
+void Program::Kill() {
+  if (pid_ <= 0 || HasEnded()) return;
+  kill(-pid_, SIGKILL);
+  int status = SIGKILL;
+  Uninterrupted([&] { return waitpid(pid_, &status, 0); });
+  status_ = status;
+}
+
+Result<std::unique_ptr<Child>> Child::Start(const std::vector<std::string>& arguments) {
+  auto ends = MakePipe();
+  if (!ends) return ends.error();
+  fcntl(ends->read.get(), F_SETFL, O_NONBLOCK);
+  std::unique_ptr<Child> child(new Child(std::move(ends->read)));
+  if (auto started = child->Launch(arguments, {-1, -1, ends->write.get()}); !started) {
+    return started.error();
+  }
+  child->exit_fd_.emplace(static_cast<int>(syscall(SYS_pidfd_open, child->pid(), 0)));
+  return child;
+}
+
+Result<ForegroundEnd> RunInForeground(const std::vector<std::string>& arguments,
+                                      const std::stop_token& stop) {
+  const Result<pid_t> pid = Spawn(arguments, nullptr);
+  if (!pid) return pid.error();
+  {
+    const std::stop_callback end(stop, [&] { kill(*pid, SIGTERM); });
+    AwaitEnd(*pid);
+  }
+  int status = 0;
+  Uninterrupted([&] { return waitpid(*pid, &status, 0); });
+  if (WIFSIGNALED(status)) return ForegroundEnd{0, WTERMSIG(status)};
+  return ForegroundEnd{WEXITSTATUS(status), 0};
+}
 
 Error BecomeProgram(const std::vector<std::string>& words,
                     const std::map<std::string, std::string>& variables) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 
 namespace podctl {
@@ -49,6 +50,14 @@ int Descriptor::Close() {
 Descriptor Open(const std::string& path, int flags, unsigned mode) {
   return Descriptor(Uninterrupted(
       [&] { return ::open(path.c_str(), flags | O_CLOEXEC, static_cast<mode_t>(mode)); }));
+}
+
+Result<PipeEnds> MakePipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) == 0)
+    return PipeEnds{Descriptor(ends[0]), Descriptor(ends[1])};
+  return MakeError(ErrorCode::kIo,
+                   fmt::format("no pipe: {}", std::generic_category().message(errno)));
 }
 
 int WriteAll(int fd, std::string_view bytes) {

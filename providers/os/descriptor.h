@@ -45,6 +45,12 @@ class Descriptor {
 
 // open(2); not ok() on failure, with errno set.
 Descriptor Open(const std::string& path, int flags, unsigned mode = 0);
+struct PipeEnds {
+  Descriptor read;
+  Descriptor write;
+};
+Result<PipeEnds> MakePipe();  // pipe2(2); kIo
+
 // Both return 0 or errno.
 int WriteAll(int fd, std::string_view bytes);
 int Sync(int fd);

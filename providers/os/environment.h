@@ -1,6 +1,7 @@
 // The door to environment variables, so that tests need not change the process's own.
 #pragma once
 
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,7 +16,10 @@ class Environment {
 
 class RealEnvironment final : public Environment {
  public:
-  std::optional<std::string> Get(const std::string& name) const override;
+  std::optional<std::string> Get(const std::string& name) const override {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::make_optional<std::string>(value);
+  }
 };
 
 class FixedEnvironment final : public Environment {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "providers/os/descriptor.h"
+#include "providers/os/this_process.h"
 
 namespace podctl {
 namespace {
@@ -199,16 +200,11 @@ constexpr std::uint64_t kMaxLockTextBytes = std::uint64_t{64} * 1024;
 // again. Each round means that somebody else just finished, so this many suffice.
 constexpr int kMaxLockRounds = 100;
 
-class FlockedFile final : public FileLock {
- public:
-  FlockedFile(Descriptor descriptor, std::string path)
-      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
-  Descriptor& descriptor() { return descriptor_; }
-  const std::string& path() const { return path_; }
-
- private:
-  Descriptor descriptor_;
-  std::string path_;
+struct FlockedFile final : FileLock {
+  FlockedFile(Descriptor locked, std::string named)
+      : descriptor(std::move(locked)), path(std::move(named)) {}
+  Descriptor descriptor;
+  std::string path;
 };
 
 // Whether `path` still names the file that `fd` has open.
@@ -225,12 +221,15 @@ int Flock(int fd) {
 
 // For writing, since NFS locks no file that is open for reading only (flock(2)); for reading where
 // that is all that is allowed. O_NONBLOCK: a named pipe must be refused, not waited for.
-Descriptor OpenToHold(const std::string& path) {
-  Descriptor file = Open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+Result<Descriptor> OpenToHold(const std::string& path) {
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  Descriptor file = Open(path, O_RDWR | kFlags);
   const bool reading_may_do =
       errno == EACCES || errno == EROFS || errno == EPERM || errno == EISDIR;
-  if (file.ok() || !reading_may_do) return file;
-  return Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  Descriptor held = file.ok() || !reading_may_do ? std::move(file) : Open(path, O_RDONLY | kFlags);
+  if (!held.ok()) return SystemError("read", path, errno);
+  if (Result<void> regular = CheckRegular(held.get(), path); !regular) return regular.error();
+  return held;
 }
 
 // A lock file is written to and removed, and lies where others may have put something of its name:
@@ -251,64 +250,51 @@ Result<Descriptor> OpenLock(const std::string& path) {
   return file;
 }
 
+// `taken` and `restless` say of the path why it cannot be had.
+Result<FileSystem::Locked> LockNamed(const std::string& path, std::uint64_t max_bytes,
+                                     Result<Descriptor> (*open)(const std::string& path),
+                                     std::string_view taken, std::string_view restless) {
+  for (int round = 0; round < kMaxLockRounds; ++round) {
+    Result<Descriptor> opened = open(path);
+    if (!opened) return opened.error();
+    Descriptor file = *std::move(opened);
+    const int error = Flock(file.get());
+    if (error == EWOULDBLOCK) {
+      return MakeError(ErrorCode::kLocked, fmt::format("{} is {}", path, taken));
+    }
+    if (error != 0) return SystemError("lock", path, error);
+    // The holder before us may have unlinked the file after we opened it, or renamed another over
+    // it; a lock on a nameless file would keep nobody out.
+    if (!StillNamed(file.get(), path)) continue;
+    Result<std::string> content = ReadAll(file.get(), path, max_bytes);
+    if (!content) return content.error();
+    return FileSystem::Locked{std::make_unique<FlockedFile>(std::move(file), path),
+                              *std::move(content)};
+  }
+  return MakeError(ErrorCode::kLocked, fmt::format("{} is {}", path, restless));
+}
+
 }  // namespace
 
 Result<FileSystem::Locked> RealFileSystem::TryLock(const std::string& path) {
-  for (int round = 0; round < kMaxLockRounds; ++round) {
-    Result<Descriptor> opened = OpenLock(path);
-    if (!opened) return opened.error();
-    Descriptor file = *std::move(opened);
-    if (const int error = Flock(file.get()); error != 0) {
-      if (error == EWOULDBLOCK) {
-        return MakeError(ErrorCode::kLocked, fmt::format("{} is locked by another process", path));
-      }
-      return SystemError("lock", path, error);
-    }
-    // The holder before us may have unlinked the file after we opened it; a lock on a nameless file
-    // would keep nobody out.
-    if (!StillNamed(file.get(), path)) continue;
-    Result<std::string> content = ReadAll(file.get(), path, kMaxLockTextBytes);
-    if (!content) return content.error();
-    Locked locked;
-    locked.content = *std::move(content);
-    locked.lock = std::make_unique<FlockedFile>(std::move(file), path);
-    return locked;
-  }
-  return MakeError(ErrorCode::kLocked,
-                   fmt::format("{} is taken and freed by others all the time", path));
+  return LockNamed(path, kMaxLockTextBytes, OpenLock, "locked by another process",
+                   "taken and freed by others all the time");
 }
 
 Result<FileSystem::Locked> RealFileSystem::Hold(const std::string& path, std::uint64_t max_bytes) {
-  for (int round = 0; round < kMaxLockRounds; ++round) {
-    Descriptor file = OpenToHold(path);
-    if (!file.ok()) return SystemError("read", path, errno);
-    if (Result<void> regular = CheckRegular(file.get(), path); !regular) return regular.error();
-    if (const int error = Flock(file.get()); error != 0) {
-      if (error == EWOULDBLOCK) {
-        return MakeError(ErrorCode::kLocked, fmt::format("{} is held by another process", path));
-      }
-      return SystemError("lock", path, error);
-    }
-    if (!StillNamed(file.get(), path)) continue;  // renamed over before it was ours
-    Result<std::string> content = ReadAll(file.get(), path, max_bytes);
-    if (!content) return content.error();
-    Locked held;
-    held.content = *std::move(content);
-    held.lock = std::make_unique<FlockedFile>(std::move(file), path);
-    return held;
-  }
-  return MakeError(ErrorCode::kLocked, fmt::format("{} is replaced by others all the time", path));
+  return LockNamed(path, max_bytes, OpenToHold, "held by another process",
+                   "replaced by others all the time");
 }
 
 Result<void> RealFileSystem::ReplaceLockText(FileLock& lock, std::string_view text) {
   auto& held = static_cast<FlockedFile&>(lock);
-  const int fd = held.descriptor().get();
+  const int fd = held.descriptor.get();
   if (Uninterrupted([&] { return ::ftruncate(fd, 0); }) != 0 || ::lseek(fd, 0, SEEK_SET) != 0) {
-    return SystemError("write", held.path(), errno);
+    return SystemError("write", held.path, errno);
   }
   int error = WriteAll(fd, text);
   if (error == 0) error = Sync(fd);
-  if (error != 0) return SystemError("write", held.path(), error);
+  if (error != 0) return SystemError("write", held.path, error);
   return {};
 }
 
@@ -316,12 +302,12 @@ Result<void> RealFileSystem::Unlock(std::unique_ptr<FileLock> lock) {
   auto& held = static_cast<FlockedFile&>(*lock);
   // Unlinked while still held: who opened the file before sees in TryLock that it has no name.
   // A file that is not ours any more (removed by hand, and locked anew by another) stays.
-  if (StillNamed(held.descriptor().get(), held.path()) && ::unlink(held.path().c_str()) != 0 &&
+  if (StillNamed(held.descriptor.get(), held.path) && ::unlink(held.path.c_str()) != 0 &&
       errno != ENOENT) {
-    return SystemError("remove the lock", held.path(), errno);
+    return SystemError("remove the lock", held.path, errno);
   }
-  if (const int error = held.descriptor().Close(); error != 0) {
-    return SystemError("close the lock", held.path(), error);
+  if (const int error = held.descriptor.Close(); error != 0) {
+    return SystemError("close the lock", held.path, error);
   }
   return {};
 }
@@ -346,6 +332,35 @@ Result<std::string> RealFileSystem::FollowLinks(const std::string& path) {
     at = target.is_absolute() ? target : at.parent_path() / target;
   }
   return MakeError(ErrorCode::kIo, fmt::format("{} goes through too many symbolic links", path));
+}
+
+Result<void> ReplaceDurably(FileSystem& files, const std::string& path, std::string_view bytes,
+                            unsigned mode) {
+  const std::string beside = fmt::format("{}.{}.tmp", path, ProcessId());
+  static_cast<void>(files.Remove(beside).has_value());  // of a dead run with our number
+  auto done = files.WriteNew(beside, bytes, mode);
+  if (done) done = files.Rename(beside, path);
+  if (!done) {
+    static_cast<void>(files.Remove(beside).has_value());
+    return done;
+  }
+  return files.SyncFolder(FolderOf(path));
+}
+
+Result<void> MakePrivateFolders(FileSystem& files, const std::string& path) {
+  constexpr unsigned kMode = 0700;
+  std::vector<std::string> missing;
+  for (std::string at = path; at != "/" && at != "."; at = FolderOf(at)) {
+    const auto there = files.Stat(at);
+    if (there || there.error().code != ErrorCode::kNotFound) break;
+    missing.push_back(at);
+  }
+  for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
+    Result<void> made = files.MakeFolder(*folder, kMode);
+    if (made) made = files.SyncFolder(FolderOf(*folder));
+    if (!made && made.error().code != ErrorCode::kAlreadyExists) return made;
+  }
+  return {};
 }
 
 }  // namespace podctl

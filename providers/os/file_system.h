@@ -109,4 +109,17 @@ std::string FolderOf(std::string_view path);
 // "~/x" -> $HOME/x; anything else unchanged.
 std::string ExpandHome(std::string_view path);
 
+// ---- Files and folders of podctl's own, short of the state, which has a store of its own: whole
+// at any moment, also after a power cut, for a later run to go on from.
+
+// `path` holds all of `bytes`, or what it held before: they are written beside it, synced, renamed
+// over it, and the folder is synced. A symbolic link at `path` is replaced. After an error it holds
+// what it held before, unless only the folder could not be synced.
+Result<void> ReplaceDurably(FileSystem& files, const std::string& path, std::string_view bytes,
+                            unsigned mode);
+
+// Makes what is missing of `path` for this user alone (0700), whatever the umask is; it is there
+// after a power cut, too.
+Result<void> MakePrivateFolders(FileSystem& files, const std::string& path);
+
 }  // namespace podctl

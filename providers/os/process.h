@@ -1,18 +1,17 @@
-// The door to other programs (gcloud for a token). This room is the only one with Boost.Process.
+// The door to other programs (gcloud for a token).
 #pragma once
 
 #include <chrono>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "providers/base/error.h"
+#include "providers/os/child.h"
 
 namespace podctl {
-
-// The path of a program in PATH, a name with a slash as it is; empty: there is none.
-std::string FindProgram(const std::string& name);
 
 struct ProcessResult {
   int exit_code = 0;
@@ -44,26 +43,27 @@ class RealProcessRunner final : public ProcessRunner {
 //
 // Not thread safe; different bridges may live in different threads.
 
-class Bridge {
+class Bridge : public Program {
  public:
-  // Starts a program found in PATH, without a shell, in a process group of its own.
-  // kNotFound when there is no such program, else kIo.
+  // Errors as those of Program::Launch.
   static Result<std::unique_ptr<Bridge>> Start(const std::vector<std::string>& arguments);
-  virtual ~Bridge() = default;  // kills the process group and reaps the program
-  Bridge(const Bridge&) = delete;
-  Bridge& operator=(const Bridge&) = delete;
+  ~Bridge();  // kills the process group, also what a program that has ended left there
 
   // This side's end, which does not block; the caller's from now on. Call once.
-  virtual int TakeSocket() = 0;
+  int TakeSocket() { return std::exchange(socket_, -1); }
   // Reads what it has complained of by now. Where that is not called for long, what it says
   // beyond a pipe's size (64 KiB) is lost; it is never held up.
-  virtual void ReadWords() = 0;
+  void ReadWords();
   // The last lines of its standard error as read so far, with "; " between them, at most
   // 300 bytes; where there are none, how it ended.
-  virtual std::string LastWords() = 0;
+  std::string LastWords();
 
- protected:
-  Bridge() = default;
+ private:
+  Bridge(int socket, Descriptor error_fd) : socket_(socket), error_fd_(std::move(error_fd)) {}
+
+  int socket_;
+  const Descriptor error_fd_;
+  std::string words_;
 };
 
 }  // namespace podctl

@@ -1,83 +1,82 @@
 #include "providers/os/spill_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
-#include <string>
+#include <utility>
 
 namespace podctl {
+namespace {
 
-Result<SpillFile> SpillFile::Make(const std::string& folder) {
-  Descriptor file = Open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file.ok()) return SpillFile(std::move(file), folder);
+// Not ok() on failure, with errno set.
+Descriptor OpenNameless(const std::string& folder) {
+  Descriptor file = Open(folder, O_TMPFILE | O_RDWR, 0600);
+  if (file.ok()) return file;
   // Not every file system knows O_TMPFILE.
   std::string path = folder + "/podctl-XXXXXX";
   Descriptor named(mkostemp(path.data(), O_CLOEXEC));
-  if (!named.ok()) return SystemError("write to", folder, errno);
-  if (unlink(path.c_str()) != 0) return SystemError("remove", path, errno);
-  return SpillFile(std::move(named), folder);
+  return named.ok() && unlink(path.c_str()) != 0 ? Descriptor(-1) : std::move(named);
 }
 
-Result<std::uint64_t> SpillFile::Append(std::string_view bytes) {
-  std::size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t count = Uninterrupted([&] {
-      return pwrite(file_.get(), bytes.data() + written, bytes.size() - written,
-                    static_cast<off_t>(size_ + written));
-    });
-    if (count < 0) return SystemError("write to", folder_, errno);
-    written += static_cast<std::size_t>(count);
+// Both return 0 or errno.
+int WriteAt(int fd, std::string_view bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t count = Uninterrupted(
+        [&] { return pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
+    if (count <= 0) return count < 0 ? errno : EIO;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
   }
-  size_ += written;
-  return size_ - written;
+  return 0;
 }
 
-Result<void> SpillFile::Read(std::uint64_t offset, char* bytes, std::size_t size) const {
+int ReadAt(int fd, char* bytes, std::size_t size, std::uint64_t offset) {
   while (size > 0) {
     const ssize_t count =
-        Uninterrupted([&] { return pread(file_.get(), bytes, size, static_cast<off_t>(offset)); });
-    if (count < 0) return SystemError("read from", folder_, errno);
-    if (count == 0) return SystemError("read from", folder_, EIO);  // cut by somebody
+        Uninterrupted([&] { return pread(fd, bytes, size, static_cast<off_t>(offset)); });
+    if (count <= 0) return count < 0 ? errno : EIO;  // it was cut by somebody
     bytes += count;
     offset += static_cast<std::uint64_t>(count);
     size -= static_cast<std::size_t>(count);
   }
-  return {};
+  return 0;
 }
 
-namespace {
-
-int OpenIn(const std::string& folder) {
-  const int fd = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd >= 0) return fd;
-  std::string name = folder + "/podctl-XXXXXX";  // a file system without nameless files
-  const int named = mkostemp(name.data(), O_CLOEXEC);
-  if (named >= 0) unlink(name.c_str());
-  return named;
-}
-
-off_t PlaceOf(std::uint32_t block, std::size_t offset) {
-  return static_cast<off_t>(block) * static_cast<off_t>(ScratchFile::kBlock) +
-         static_cast<off_t>(offset);
+std::uint64_t PlaceOf(std::uint32_t block, std::size_t offset) {
+  return std::uint64_t{block} * ScratchFile::kBlock + offset;
 }
 
 }  // namespace
 
-ScratchFile::~ScratchFile() {
-  if (fd_ >= 0) close(fd_);
+Result<SpillFile> SpillFile::Make(const std::string& folder) {
+  Descriptor file = OpenNameless(folder);
+  if (!file.ok()) return SystemError("write to", folder, errno);
+  return SpillFile(std::move(file), folder);
+}
+
+Result<std::uint64_t> SpillFile::Append(std::string_view bytes) {
+  const int error = WriteAt(file_.get(), bytes, size_);
+  if (error != 0) return SystemError("write to", folder_, error);
+  return std::exchange(size_, size_ + bytes.size());
+}
+
+Result<void> SpillFile::Read(std::uint64_t offset, char* bytes, std::size_t size) const {
+  const int error = ReadAt(file_.get(), bytes, size, offset);
+  if (error != 0) return SystemError("read from", folder_, error);
+  return {};
 }
 
 bool ScratchFile::Open() {
-  if (fd_ >= 0 || refused_) return fd_ >= 0;
-  const char* wanted = std::getenv("TMPDIR");
-  if (wanted != nullptr && *wanted == '/') fd_ = OpenIn(wanted);
-  if (fd_ < 0) fd_ = OpenIn("/var/tmp");
-  if (fd_ < 0) fd_ = OpenIn("/tmp");
-  refused_ = fd_ < 0;
-  return fd_ >= 0;
+  if (!file_) {
+    const char* wanted = std::getenv("TMPDIR");
+    file_.emplace(OpenNameless(wanted != nullptr && *wanted == '/' ? wanted : "/var/tmp"));
+    for (const char* folder : {"/var/tmp", "/tmp"}) {
+      if (!file_->ok()) file_.emplace(OpenNameless(folder));
+    }
+  }
+  return file_->ok();
 }
 
 std::optional<std::uint32_t> ScratchFile::Take() {
@@ -98,26 +97,11 @@ void ScratchFile::GiveBack(std::uint32_t block) {
 }
 
 bool ScratchFile::Write(std::uint32_t block, std::size_t offset, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = pwrite(fd_, bytes.data(), bytes.size(), PlaceOf(block, offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(done));
-    offset += static_cast<std::size_t>(done);
-  }
-  return true;
+  return WriteAt(file_->get(), bytes, PlaceOf(block, offset)) == 0;
 }
 
 bool ScratchFile::Read(std::uint32_t block, std::size_t offset, char* bytes, std::size_t size) {
-  while (size > 0) {
-    const ssize_t done = pread(fd_, bytes, size, PlaceOf(block, offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes += done;
-    offset += static_cast<std::size_t>(done);
-    size -= static_cast<std::size_t>(done);
-  }
-  return true;
+  return ReadAt(file_->get(), bytes, size, PlaceOf(block, offset)) == 0;
 }
 
 }  // namespace podctl

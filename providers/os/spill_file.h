@@ -48,7 +48,6 @@ class ScratchFile {
 
   // The file is made when the first block is asked for. `max_blocks` is never exceeded.
   explicit ScratchFile(std::uint32_t max_blocks) : max_blocks_(max_blocks) {}
-  ~ScratchFile();
   ScratchFile(const ScratchFile&) = delete;
   ScratchFile& operator=(const ScratchFile&) = delete;
 
@@ -65,9 +64,8 @@ class ScratchFile {
   const std::uint32_t max_blocks_;
   std::mutex mutex_;
   std::vector<std::uint32_t> free_;
-  std::uint32_t used_ = 0;  // blocks that were given out at least once
-  int fd_ = -1;
-  bool refused_ = false;
+  std::uint32_t used_ = 0;          // blocks that were given out at least once
+  std::optional<Descriptor> file_;  // not ok(): there is none to be had
 };
 
 }  // namespace podctl

@@ -9,7 +9,7 @@
 
 #include "providers/base/encoding.h"
 #include "providers/base/text.h"
-#include "providers/os/durable_file.h"
+#include "providers/os/file_system.h"
 #include "providers/os/this_process.h"
 #include "providers/ssh/agent.h"
 #include "providers/ssh/wire.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "providers/os/foreground.h"
+#include "providers/os/child.h"
 #include "providers/ssh/ssh_program.h"
 
 namespace podctl::ssh {

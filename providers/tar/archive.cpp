@@ -46,9 +46,10 @@ Result<std::unique_ptr<Archive>> Archive::Of(FileSystem& files,
                        fmt::format("two of the sources are called `{}`", name),
                        "The second would replace the first; copy them one after the other.");
     }
-    if (auto added = archive->Add(files, source, name, 0, leave_out); !added) {
-      return added.error();
-    }
+    const auto add = [&](const std::string& path, const std::string& as, const FileInfo& info) {
+      return archive->Add(path, as, info);
+    };
+    if (auto added = Walk(files, source, name, leave_out, add); !added) return added.error();
   }
   archive->size_ += EndBlocks().size();
   return archive;
@@ -65,37 +66,46 @@ void Archive::Append(Entry entry) {
   entries_.push_back(std::move(entry));
 }
 
-Result<void> Archive::Add(FileSystem& files, const std::string& source, const std::string& name,
-                          int depth, const LeaveOut& leave_out) {
+Result<void> Archive::Add(const std::string& source, const std::string& name,
+                          const FileInfo& info) {
+  if (entries_.size() >= kMaxEntries) {
+    return MakeError(ErrorCode::kOutOfRange,
+                     fmt::format("more than {} files and folders to copy", kMaxEntries));
+  }
+  if (info.kind == FileInfo::Kind::kFolder) {
+    Append({0, "", name + "/", 0, info.mode, 0});
+    return {};
+  }
+  // Whether it can be read is better known now than in the middle.
+  auto file = InputFile::Open(source);
+  if (!file) return file.error();
+  Append({0, source, name, file->size(), info.mode, 0});
+  return {};
+}
+
+Result<void> Walk(FileSystem& files, const std::string& source, const std::string& name,
+                  const LeaveOut& leave_out, const Visit& visit, int depth) {
   if (leave_out && leave_out(name)) return {};
   if (depth > kMaxDepth) {
     return MakeError(ErrorCode::kOutOfRange,
                      fmt::format("`{}` lies more than {} folders deep", source, kMaxDepth));
   }
-  if (entries_.size() >= kMaxEntries) {
-    return MakeError(ErrorCode::kOutOfRange,
-                     fmt::format("more than {} files and folders to copy", kMaxEntries));
-  }
   const Result<FileInfo> info = files.Stat(source);
   if (!info) return info.error();
-  if (info->kind == FileInfo::Kind::kFile) {
-    // Whether it can be read is better known now than in the middle.
-    auto file = InputFile::Open(source);
-    if (!file) return file.error();
-    Append({0, source, name, file->size(), info->mode, 0});
-    return {};
-  }
-  if (info->kind != FileInfo::Kind::kFolder) {
+  if (info->kind == FileInfo::Kind::kOther) {
     return MakeError(ErrorCode::kInvalidArgument,
                      fmt::format("`{}` is neither a file nor a folder", source));
   }
-  Append({0, "", name + "/", 0, info->mode, 0});
+  if (auto visited = visit(source, name, *info); !visited) return visited;
+  if (info->kind == FileInfo::Kind::kFile) return {};
   const Result<std::vector<std::string>> names = files.List(source);
   if (!names) return names.error();
+  const auto below = [](const std::string& folder, const std::string& each) {
+    return fmt::format("{}{}{}", folder, folder.ends_with('/') ? "" : "/", each);
+  };
   for (const std::string& each : *names) {
-    auto added = Add(files, fmt::format("{}{}{}", source, source.back() == '/' ? "" : "/", each),
-                     fmt::format("{}/{}", name, each), depth + 1, leave_out);
-    if (!added) return added;
+    auto walked = Walk(files, below(source, each), below(name, each), leave_out, visit, depth + 1);
+    if (!walked) return walked;
   }
   return {};
 }

@@ -19,18 +19,28 @@
 
 namespace podctl::tar {
 
+inline constexpr int kMaxDepth = 64;  // folders within folders
+
+// Whether a file or folder is left out, by its name in an archive.
+using LeaveOut = std::function<bool(std::string_view name)>;
+// Goes through a local file, or folder with all that is in it: `visit` is given each with its name
+// in the archive, a folder before what is in it. Links are followed. Errors name the path:
+// kNotFound and the like, kOutOfRange beyond kMaxDepth, kInvalidArgument for sockets,
+// devices and the like.
+using Visit = std::function<Result<void>(const std::string& source, const std::string& name,
+                                         const FileInfo& info)>;
+Result<void> Walk(FileSystem& files, const std::string& source, const std::string& name,
+                  const LeaveOut& leave_out, const Visit& visit, int depth = 0);
+
 class Archive {
  public:
-  // What may be packed: files and folders, and folders within folders.
+  // What may be packed: files and folders.
   static constexpr std::size_t kMaxEntries = 1'000'000;
-  static constexpr int kMaxDepth = 64;
 
-  // Each source, a file or a folder with all that is in it, under its own base name. Errors name
-  // the path: kNotFound and the like, kOutOfRange beyond a limit, kInvalidArgument for sockets,
-  // devices and the like, and for two sources of one name.
-  // `leave_out` is asked for each file and folder by its name in the archive, "src/data/x.bin"; of
-  // a folder that is left out nothing is packed. May be empty.
-  using LeaveOut = std::function<bool(std::string_view name)>;
+  // Each source, a file or a folder with all that is in it, under its own base name. Errors as
+  // those of Walk; kOutOfRange also beyond kMaxEntries, kInvalidArgument also for two sources of
+  // one name. `leave_out` is asked for each file and folder by its name in the archive,
+  // "src/data/x.bin"; of a folder that is left out nothing is packed. May be empty.
   static Result<std::unique_ptr<Archive>> Of(FileSystem& files,
                                              const std::vector<std::string>& sources,
                                              const LeaveOut& leave_out = {});
@@ -55,8 +65,7 @@ class Archive {
     std::uint64_t end() const;
   };
   Archive() = default;
-  Result<void> Add(FileSystem& files, const std::string& source, const std::string& name, int depth,
-                   const LeaveOut& leave_out);
+  Result<void> Add(const std::string& source, const std::string& name, const FileInfo& info);
   void Append(Entry entry);
   std::size_t ReadEntry(const Entry& entry, std::uint64_t offset, char* bytes, std::size_t size);
   std::size_t ReadData(const Entry& entry, std::uint64_t offset, char* bytes, std::size_t size);

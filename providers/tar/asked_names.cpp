@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "providers/tar/remote_path.h"
+#include "providers/tar/remote_texts.h"
 
 namespace podctl::tar {
 

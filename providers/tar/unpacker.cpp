@@ -128,9 +128,7 @@ Result<std::vector<std::string_view>> Unpacker::PartsOf(const std::string& name)
   if (HoldsControls(name)) return refuse("holds control characters");
   if (name.starts_with('/')) return refuse("leads out of the folder");
   std::vector<std::string_view> parts;
-  for (std::string_view rest = name; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find('/'));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+  for (const std::string_view part : Split(name, "/")) {
     if (part.empty() || part == ".") continue;
     if (part == "..") return refuse("leads out of the folder");
     parts.push_back(part);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
 #include "providers/base/text.h"
@@ -120,9 +119,8 @@ Result<DrainReport> ParseDrain(const std::vector<std::string>& lines) {
     if (!line->starts_with(kEnded) || blank <= kEnded.size()) return broken();
     DrainReport::Ended ended;
     const auto how = kHows.find(line->substr(blank + 1));
-    const char* const end = line->data() + blank;
-    const auto [stop, error] = std::from_chars(line->data() + kEnded.size(), end, ended.pid);
-    if (how == kHows.end() || error != std::errc() || stop != end) return broken();
+    const std::string_view pid = std::string_view(*line).substr(0, blank).substr(kEnded.size());
+    if (how == kHows.end() || !ReadNumber(pid, &ended.pid)) return broken();
     ended.how = how->second;
     report.ended.push_back(ended);
   }

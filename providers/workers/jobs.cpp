@@ -234,10 +234,7 @@ std::string StartCommand(const JobStart& job) {
 }
 
 std::string StartInput(const JobStart& job) {
-  std::string environment;
-  for (const auto& [name, value] : job.environment) {
-    environment += fmt::format("export {}={}\n", name, ShellQuote(value));
-  }
+  const std::string environment = ExportLines(job.environment);
   const auto lines = std::count(environment.begin(), environment.end(), '\n');
   std::string text = fmt::format("podctl-job {}\n{}{}", lines, environment, job.command);
   if (text.back() != '\n') text += '\n';

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
@@ -113,13 +111,6 @@ $name="*)
 done
 )sh";
 
-bool IsVariableName(const std::string& name) {
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-}
-
-// The next word of `rest`, which loses it and the blank behind it.
 std::string Text(std::string_view text) {
   return VisibleControls(TrimBlanks(text.substr(0, kLongestFact)));
 }
@@ -152,7 +143,7 @@ bool TakeRuntime(std::string_view rest, ProbeReport* report) {
 
 bool TakeVariable(std::string_view rest, ProbeReport* report) {
   const std::string name(TakeWord(&rest));
-  if (!IsVariableName(name) || report->variables.size() >= kMostVariables) return false;
+  if (!IsEnvironmentName(name) || report->variables.size() >= kMostVariables) return false;
   constexpr std::size_t kDigest = 64;
   if (rest != "-" && rest.size() != kDigest) return false;
   report->variables[name] = rest == "-" ? "" : std::string(rest);
@@ -272,7 +263,7 @@ std::string ProbeCommand(const ProbeRequest& request) {
   std::string variables;
   std::size_t count = 0;
   for (const std::string& name : request.variables) {
-    if (!IsVariableName(name) || ++count > kMostVariables) continue;
+    if (!IsEnvironmentName(name) || ++count > kMostVariables) continue;
     variables += (variables.empty() ? "" : " ") + name;
   }
   return InPlainShell(

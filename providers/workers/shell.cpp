@@ -1,11 +1,21 @@
 #include "providers/workers/shell.h"
 
+#include <fmt/format.h>
+
 #include "providers/base/text.h"
 
 namespace podctl {
 
 std::string InPlainShell(const std::string& script) {
   return "exec /bin/sh -c " + ShellQuote(script);
+}
+
+std::string ExportLines(const std::map<std::string, std::string>& variables) {
+  std::string lines;
+  for (const auto& [name, value] : variables) {
+    lines += fmt::format("export {}={}\n", name, ShellQuote(value));
+  }
+  return lines;
 }
 
 namespace workers {

@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,6 +13,9 @@ namespace podctl {
 // `script` as one word handed to /bin/sh, so that it does not matter which login shell the user
 // has. It shows in the worker's process list, so nothing secret may stand in it.
 std::string InPlainShell(const std::string& script);
+
+// A line "export NAME=VALUE" for each.
+std::string ExportLines(const std::map<std::string, std::string>& variables);
 
 namespace workers {
 

@@ -9,7 +9,6 @@
 #include "plans/fleet/exec/commands.h"
 #include "plans/fleet/pod_target.h"
 #include "plans/spec/names.h"
-#include "providers/tar/remote_path.h"
 #include "providers/tar/remote_texts.h"
 
 namespace podctl {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "providers/os/durable_file.h"
+#include "providers/os/file_system.h"
 #include "providers/os/output_file.h"
 
 namespace podctl {

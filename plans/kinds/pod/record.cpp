@@ -1,7 +1,7 @@
 #include "plans/kinds/pod/record.h"
 
 #include "providers/base/text.h"
-#include "providers/gcp/place_names.h"
+#include "providers/gcp/tpu_schema.h"
 #include "state/record_codec.h"
 #include "state/state_json.h"
 

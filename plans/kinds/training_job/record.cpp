@@ -5,7 +5,7 @@
 #include <map>
 
 #include "providers/base/json.h"
-#include "providers/gcp/place_names.h"
+#include "providers/gcp/tpu_schema.h"
 #include "state/record_codec.h"
 
 namespace podctl {

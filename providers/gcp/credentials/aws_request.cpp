@@ -1,5 +1,3 @@
-#include "providers/gcp/credentials/aws_request.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/gcp/credentials/subject_token.h"
 #include "providers/gcp/credentials/token_request.h"
 #include "providers/http/url.h"
 
@@ -20,94 +19,88 @@ constexpr const char* kAlgorithm = "AWS4-HMAC-SHA256";
 constexpr const char* kSessionHeader = "X-aws-ec2-metadata-token";
 constexpr const char* kSessionLife = "300";  // seconds
 
-class AwsSubjectToken final : public SubjectToken {
- public:
-  struct Source {
-    std::string region_url;    // may be ""
-    std::string key_url;       // may be ""
-    std::string session_url;   // IMDSv2; may be ""
-    std::string identity_url;  // https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&…
-    std::string where;
-  };
+struct AwsSubjectToken {
+  CredentialDoors doors;
+  std::string audience;
+  std::string region_url;    // may be ""
+  std::string key_url;       // may be ""
+  std::string session_url;   // IMDSv2; may be ""
+  std::string identity_url;  // https://sts.{region}.amazonaws.com?Action=GetCallerIdentity&…
+  std::string where;
 
-  AwsSubjectToken(const CredentialDoors& doors, Source source, std::string audience)
-      : doors_(doors), source_(std::move(source)), audience_(std::move(audience)) {}
-
-  Result<Secret> Get(const std::stop_token& stop) override {
+  Result<Secret> operator()(const std::stop_token& stop) const {
     Headers session;  // the metadata server's, once it was asked for
     Result<std::string> region = Region(&session, stop);
     if (!region) return region.error();
     Result<AwsKey> key = Key(&session, stop);
     if (!key) return key.error();
-    std::string url = source_.identity_url;
+    std::string url = identity_url;
     if (const auto at = url.find("{region}"); at != std::string::npos) {
       url.replace(at, std::string_view("{region}").size(), *region);
     }
     return Signed(url, *region, *key);
   }
 
- private:
   std::optional<std::string> Variable(const char* name) const {
-    auto value = doors_.environment.Get(name);
+    auto value = doors.environment.Get(name);
     return value && !value->empty() ? value : std::nullopt;
   }
 
   // One answer of the metadata server; opens its session first, if there is to be one.
   Result<std::string> Metadata(const std::string& url, const char* field, Headers* session,
-                               const std::stop_token& stop) {
+                               const std::stop_token& stop) const {
     TokenRequest request;
     request.reach = Reach::kNearby;
     request.timeout = std::chrono::seconds(5);
     request.hint = "is this machine one of AWS's, and does it have a role?";
-    if (session->empty() && !source_.session_url.empty()) {
+    if (session->empty() && !session_url.empty()) {
       request.method = "PUT";
-      request.url = source_.session_url;
-      request.whose = fmt::format("{}: `imdsv2_session_token_url`", source_.where);
+      request.url = session_url;
+      request.whose = fmt::format("{}: `imdsv2_session_token_url`", where);
       request.headers = {{"X-aws-ec2-metadata-token-ttl-seconds", kSessionLife}};
-      Result<http::Response> answer = Ask(doors_, request, stop);
+      Result<http::Response> answer = Ask(doors, request, stop);
       if (!answer) return answer.error();
       *session = {{kSessionHeader, std::string(TrimBlanks(answer->body))}};
     }
     request.method = "GET";
     request.url = url;
-    request.whose = fmt::format("{}: `{}`", source_.where, field);
+    request.whose = fmt::format("{}: `{}`", where, field);
     request.headers = *session;
-    Result<http::Response> answer = Ask(doors_, request, stop);
+    Result<http::Response> answer = Ask(doors, request, stop);
     if (!answer) return answer.error();
     return std::string(TrimBlanks(answer->body));
   }
 
-  Result<std::string> Region(Headers* session, const std::stop_token& stop) {
+  Result<std::string> Region(Headers* session, const std::stop_token& stop) const {
     if (auto region = Variable("AWS_REGION")) return *region;
     if (auto region = Variable("AWS_DEFAULT_REGION")) return *region;
-    if (source_.region_url.empty()) {
-      return MakeError(ErrorCode::kUnauthenticated,
-                       fmt::format("{}: neither AWS_REGION nor `region_url` tells the AWS region",
-                                   source_.where),
-                       "set AWS_REGION");
+    if (region_url.empty()) {
+      return MakeError(
+          ErrorCode::kUnauthenticated,
+          fmt::format("{}: neither AWS_REGION nor `region_url` tells the AWS region", where),
+          "set AWS_REGION");
     }
-    Result<std::string> zone = Metadata(source_.region_url, "region_url", session, stop);
+    Result<std::string> zone = Metadata(region_url, "region_url", session, stop);
     // "us-east-1d" is a zone of the region us-east-1.
     if (zone && !zone->empty()) zone->pop_back();
     return zone;
   }
 
-  Result<AwsKey> Key(Headers* session, const std::stop_token& stop) {
+  Result<AwsKey> Key(Headers* session, const std::stop_token& stop) const {
     const auto id = Variable("AWS_ACCESS_KEY_ID");
     const auto secret = Variable("AWS_SECRET_ACCESS_KEY");
     if (id && secret)
       return AwsKey{*id, Secret(*secret), Variable("AWS_SESSION_TOKEN").value_or("")};
-    if (source_.key_url.empty()) {
+    if (key_url.empty()) {
       return MakeError(
           ErrorCode::kUnauthenticated,
           fmt::format("{}: neither AWS_ACCESS_KEY_ID with AWS_SECRET_ACCESS_KEY nor `url` gives an "
                       "AWS key",
-                      source_.where));
+                      where));
     }
-    Result<std::string> role = Metadata(source_.key_url, "url", session, stop);
+    Result<std::string> role = Metadata(key_url, "url", session, stop);
     if (!role) return role.error();
-    Result<std::string> text =
-        Metadata(fmt::format("{}/{}", source_.key_url, *role), "url", session, stop);
+    Result<std::string> text = Metadata(fmt::format("{}/{}", key_url, *role), "url", session, stop);
     if (!text) return text.error();
     const Result<Value> json = ParseJson(*text);
     const auto member = [&](const char* name) {
@@ -116,16 +109,17 @@ class AwsSubjectToken final : public SubjectToken {
     AwsKey key{member("AccessKeyId"), Secret(member("SecretAccessKey")), member("Token")};
     if (!key.id.empty() && !key.secret.Reveal().empty()) return key;
     return MakeError(ErrorCode::kUnauthenticated,
-                     fmt::format("{}: `url`: the answer holds no AWS key", source_.where));
+                     fmt::format("{}: `url`: the answer holds no AWS key", where));
   }
 
-  Result<Secret> Signed(const std::string& url, const std::string& region, const AwsKey& key) {
+  Result<Secret> Signed(const std::string& url, const std::string& region,
+                        const AwsKey& key) const {
     const auto query = url.find('?');
     const Result<http::Url> parsed = http::ParseUrl(url);
     if (!parsed || query == std::string::npos) {
-      return MakeError(ErrorCode::kUnauthenticated,
-                       fmt::format("{}: `regional_cred_verification_url` is not a URL with a query",
-                                   source_.where));
+      return MakeError(
+          ErrorCode::kUnauthenticated,
+          fmt::format("{}: `regional_cred_verification_url` is not a URL with a query", where));
     }
     AwsRequest request;
     request.host = parsed->Server();
@@ -134,27 +128,19 @@ class AwsSubjectToken final : public SubjectToken {
     request.region = region;
     request.service = "sts";
     // Binds the request to this pool of identities, so that it serves nobody else.
-    request.headers = {{"x-goog-cloud-target-resource", audience_}};
+    request.headers = {{"x-goog-cloud-target-resource", audience}};
     if (!key.session_token.empty()) {
       request.headers.emplace_back("x-amz-security-token", key.session_token);
     }
     Value::List headers;
-    for (const auto& [name, value] : SignForAws(request, key, doors_.clock.Now())) {
-      Value header = Value::EmptyMap();
-      header.Set("key", name == "authorization" ? "Authorization" : name);
-      header.Set("value", value);
-      headers.push_back(std::move(header));
+    for (const auto& [name, value] : SignForAws(request, key, doors.clock.Now())) {
+      headers.push_back(
+          Value::Map{{"key", name == "authorization" ? "Authorization" : name}, {"value", value}});
     }
-    Value document = Value::EmptyMap();
-    document.Set("url", url);
-    document.Set("method", request.method);
-    document.Set("headers", std::move(headers));
+    const Value::Map document = {
+        {"url", url}, {"method", request.method}, {"headers", std::move(headers)}};
     return Secret(http::PercentEncode(ToJson(document)));
   }
-
-  const CredentialDoors doors_;
-  const Source source_;
-  const std::string audience_;
 };
 
 }  // namespace
@@ -191,21 +177,16 @@ Headers SignForAws(const AwsRequest& request, const AwsKey& key, Clock::SystemTi
   return headers;
 }
 
-Result<std::unique_ptr<SubjectToken>> MakeAwsRequest(const CredentialDoors& doors,
-                                                     const Fields& source, Federation federation) {
+Result<SubjectToken> MakeAwsRequest(const CredentialDoors& doors, const Fields& source,
+                                    Federation federation) {
   if (source["environment_id"].AsString() != "aws1") {
     return source.Wrong("environment_id", "is not aws1, the only one there is");
   }
   Result<std::string> identity_url = source.Text("regional_cred_verification_url");
   if (!identity_url) return identity_url.error();
-  AwsSubjectToken::Source aws;
-  aws.region_url = source.TextOr("region_url");
-  aws.key_url = source.TextOr("url");
-  aws.session_url = source.TextOr("imdsv2_session_token_url");
-  aws.identity_url = *std::move(identity_url);
-  aws.where = source.where();
-  return std::unique_ptr<SubjectToken>(
-      std::make_unique<AwsSubjectToken>(doors, std::move(aws), std::move(federation.audience)));
+  return SubjectToken(AwsSubjectToken{
+      doors, std::move(federation.audience), source.TextOr("region_url"), source.TextOr("url"),
+      source.TextOr("imdsv2_session_token_url"), *std::move(identity_url), source.where()});
 }
 
 }  // namespace podctl::gcp

@@ -4,10 +4,6 @@
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/gcp/credentials/external_account.h"
-#include "providers/gcp/credentials/impersonation.h"
-#include "providers/gcp/credentials/refresh_token.h"
-#include "providers/gcp/credentials/service_account.h"
 
 namespace podctl::gcp {
 namespace {
@@ -37,9 +33,18 @@ std::string Fields::TextOr(std::string_view name, const std::string& fallback) c
   return text.empty() ? fallback : text;
 }
 
-Result<std::unique_ptr<TokenSource>> MakeTokenSource(const CredentialDoors& doors,
-                                                     const Fields& fields, TokenUse use,
-                                                     int depth) {
+Result<void> Fields::Take(
+    std::initializer_list<std::pair<std::string_view, std::string*>> texts) const {
+  for (const auto& [name, target] : texts) {
+    Result<std::string> text = Text(name);
+    if (!text) return text.error();
+    *target = *std::move(text);
+  }
+  return {};
+}
+
+Result<TokenSource> MakeTokenSource(const CredentialDoors& doors, const Fields& fields,
+                                    TokenUse use, int depth) {
   if (depth > kMaxDepth) {
     return MakeError(ErrorCode::kUnauthenticated,
                      fmt::format("{}: credentials within credentials, too deep", fields.where()));
@@ -57,8 +62,7 @@ Result<std::unique_ptr<TokenSource>> MakeTokenSource(const CredentialDoors& door
                                           VisibleControls(type->substr(0, 60))));
 }
 
-Result<std::unique_ptr<TokenSource>> ReadCredentialFile(const CredentialDoors& doors,
-                                                        const std::string& path) {
+Result<TokenSource> ReadCredentialFile(const CredentialDoors& doors, const std::string& path) {
   const Result<std::string> text = doors.files.Read(path, kMaxFileBytes);
   if (!text) return MakeError(ErrorCode::kUnauthenticated, text.error().message);
   const Result<Value> json = ParseJson(*text);

@@ -30,7 +30,7 @@ bool Credentials::LivesOn(const AccessToken& token, seconds margin) {
 Result<Secret> Credentials::Renew(Need need, const std::stop_token& stop) {
   if (!search_.source) search_ = FindCredentials(doors_, stop);
   Result<AccessToken> fresh =
-      search_.source ? search_.source->Fetch(need, stop) : Result<AccessToken>(*search_.error);
+      search_.source ? search_.source->fetch(need, stop) : Result<AccessToken>(*search_.error);
   if (fresh) {
     token_ = *std::move(fresh);
     return token_->secret;
@@ -59,7 +59,7 @@ std::optional<Secret> Credentials::TokenIfGiven() {
   if (token_) return token_->secret;
   const auto source = FindGivenToken(doors_);
   if (!source) return std::nullopt;
-  auto given = source->Fetch(Need::kAny, {});
+  auto given = source->fetch(Need::kAny, {});
   if (!given) return std::nullopt;
   token_ = *std::move(given);
   return token_->secret;
@@ -80,8 +80,8 @@ std::pair<std::string, std::string> Credentials::QuotaAndOrigin() {
   for (const char* name : {"GOOGLE_CLOUD_QUOTA_PROJECT", "CLOUDSDK_BILLING_QUOTA_PROJECT"}) {
     if (auto project = Named(doors_.environment, name)) return {*project, name};
   }
-  if (search_.source && !search_.source->QuotaProject().empty()) {
-    return {search_.source->QuotaProject(), search_.file};
+  if (search_.source && !search_.source->quota_project.empty()) {
+    return {search_.source->quota_project, search_.file};
   }
   if (!gcloud_quota_) {
     const GcloudConfig config = ReadGcloudConfig(doors_.environment, doors_.files);
@@ -121,14 +121,14 @@ CredentialStatus Credentials::Status(const std::stop_token& stop) {
   const Result<Secret> token = Renew(Need::kAny, stop);
   status.looks = search_.looks;
   status.file = search_.file;
-  if (search_.source) status.type = search_.source->Type();
+  if (search_.source) status.type = search_.source->type;
   std::tie(status.quota_project, status.quota_from) = QuotaAndOrigin();
   if (!token) {
     status.error = token.error();
     return status;
   }
   status.expires = token_->expires;
-  status.account = search_.source->Account(stop);
+  status.account = search_.source->account(stop);
   if (status.account.empty() || !status.expires) AskWhose(*token, stop, &status);
   return status;
 }

@@ -19,7 +19,7 @@ namespace podctl::gcp {
 // What `podctl auth status` tells. No secret.
 struct CredentialStatus {
   std::vector<Look> looks;
-  std::string type;           // as TokenSource::Type; "" when there is none
+  std::string type;           // as TokenSource::type; "" when there is none
   std::string file;           // "" where they come from no file
   std::string account;        // e-mail; "" when nobody tells
   std::string quota_project;  // "" when there is none

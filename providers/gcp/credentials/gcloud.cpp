@@ -1,6 +1,6 @@
-#include "providers/gcp/credentials/gcloud.h"
-
 #include <fmt/format.h>
+
+#include <memory>
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -24,57 +24,50 @@ std::string Complaint(const std::string& err) {
   return {};
 }
 
-class Gcloud final : public TokenSource {
- public:
-  explicit Gcloud(const CredentialDoors& doors) : doors_(doors) {}
+Error Failure(std::string message) {
+  return MakeError(ErrorCode::kUnauthenticated, std::move(message), kHowToLogIn);
+}
 
-  Result<AccessToken> Fetch(Need need, const std::stop_token& stop) override {
-    const Result<ProcessResult> ran =
-        doors_.processes.Run({"gcloud", "config", "config-helper", "--format=json",
-                              need == Need::kNew ? "--force-auth-refresh" : "--min-expiry=5m"},
-                             kLimit, stop);
-    if (!ran && ran.error().code == ErrorCode::kCancelled) return ran.error();
-    if (!ran && ran.error().code == ErrorCode::kNotFound) {
-      return Failure("there are no credentials, and gcloud is not installed");
-    }
-    if (!ran) return Failure(fmt::format("gcloud gave no access token: {}", ran.error().message));
-    if (ran->exit_code != 0) {
-      const std::string complaint = Complaint(ran->err);
-      return Failure(complaint.empty()
-                         ? fmt::format("`{}` failed with exit code {}", kCommand, ran->exit_code)
-                         : fmt::format("`{}` failed: {}", kCommand, complaint));
-    }
-    return Read(ran->out);
+// `account`: told whose the token is.
+Result<AccessToken> ReadGcloudAnswer(const std::string& out, std::string* account) {
+  const Result<Value> answer = ParseJson(out);
+  if (!answer) return Failure(fmt::format("`{}` printed no JSON", kCommand));
+  const Value& properties = (*answer)["configuration"]["properties"];
+  *account = properties["auth"]["impersonate_service_account"].AsString();
+  if (account->empty()) *account = properties["core"]["account"].AsString();
+  const Value& credential = (*answer)["credential"];
+  const std::string& text = credential["access_token"].AsString();
+  if (!IsToken(text)) return Failure(fmt::format("`{}` printed no access token", kCommand));
+  return AccessToken{Secret(text), ParseTimestamp(credential["token_expiry"].AsString())};
+}
+
+Result<AccessToken> AskGcloud(ProcessRunner& processes, Need need, const std::stop_token& stop,
+                              std::string* account) {
+  const Result<ProcessResult> ran =
+      processes.Run({"gcloud", "config", "config-helper", "--format=json",
+                     need == Need::kNew ? "--force-auth-refresh" : "--min-expiry=5m"},
+                    kLimit, stop);
+  if (!ran && ran.error().code == ErrorCode::kCancelled) return ran.error();
+  if (!ran && ran.error().code == ErrorCode::kNotFound) {
+    return Failure("there are no credentials, and gcloud is not installed");
   }
-
-  std::string Account(const std::stop_token&) override { return account_; }
-  std::string Type() const override { return "gcloud"; }
-
- private:
-  static Error Failure(std::string message) {
-    return MakeError(ErrorCode::kUnauthenticated, std::move(message), kHowToLogIn);
-  }
-
-  Result<AccessToken> Read(const std::string& out) {
-    const Result<Value> answer = ParseJson(out);
-    if (!answer) return Failure(fmt::format("`{}` printed no JSON", kCommand));
-    const Value& properties = (*answer)["configuration"]["properties"];
-    account_ = properties["auth"]["impersonate_service_account"].AsString();
-    if (account_.empty()) account_ = properties["core"]["account"].AsString();
-    const Value& credential = (*answer)["credential"];
-    const std::string& text = credential["access_token"].AsString();
-    if (!IsToken(text)) return Failure(fmt::format("`{}` printed no access token", kCommand));
-    return AccessToken{Secret(text), ParseTime(credential["token_expiry"].AsString())};
-  }
-
-  const CredentialDoors doors_;
-  std::string account_;
-};
+  if (!ran) return Failure(fmt::format("gcloud gave no access token: {}", ran.error().message));
+  if (ran->exit_code == 0) return ReadGcloudAnswer(ran->out, account);
+  const std::string complaint = Complaint(ran->err);
+  return Failure(complaint.empty()
+                     ? fmt::format("`{}` failed with exit code {}", kCommand, ran->exit_code)
+                     : fmt::format("`{}` failed: {}", kCommand, complaint));
+}
 
 }  // namespace
 
-std::unique_ptr<TokenSource> MakeGcloud(const CredentialDoors& doors) {
-  return std::make_unique<Gcloud>(doors);
+TokenSource MakeGcloud(const CredentialDoors& doors) {
+  const auto account = std::make_shared<std::string>();
+  return {"gcloud",
+          [doors, account](Need need, const std::stop_token& stop) {
+            return AskGcloud(doors.processes, need, stop, account.get());
+          },
+          [account](const auto&) { return *account; }};
 }
 
 }  // namespace podctl::gcp

@@ -1,6 +1,5 @@
-#include "providers/gcp/credentials/refresh_token.h"
-
 #include "providers/base/encoding.h"
+#include "providers/gcp/credentials/credential_file.h"
 #include "providers/gcp/credentials/token_request.h"
 
 namespace podctl::gcp {
@@ -9,85 +8,59 @@ namespace {
 constexpr const char* kGoogleTokenUrl = "https://oauth2.googleapis.com/token";
 
 struct Login {
-  std::string type;
   std::string token_url;
-  std::string client_id;
-  std::string client_secret;
-  std::string refresh_token;
   bool basic = false;  // the client names itself in a header, not in the form
-  std::string account;
-  std::string quota_project;
-  std::string where;
-};
+  std::string client_id = {};
+  std::string client_secret = {};
+  std::string refresh_token = {};
+  std::string where = {};
 
-class RefreshToken final : public TokenSource {
- public:
-  RefreshToken(const CredentialDoors& doors, Login login)
-      : doors_(doors), login_(std::move(login)) {}
-
-  Result<AccessToken> Fetch(Need, const std::stop_token& stop) override {
+  Result<AccessToken> Fetch(const CredentialDoors& doors, const std::stop_token& stop) {
     TokenRequest request;
-    request.url = login_.token_url;
-    request.whose = login_.where;
+    request.url = token_url;
+    request.whose = where;
     request.hint = "log in again: `gcloud auth application-default login`";
-    request.form = {{"grant_type", "refresh_token"}, {"refresh_token", login_.refresh_token}};
-    if (login_.basic) {
-      request.headers.emplace_back(
-          "Authorization", "Basic " + Base64Encode(login_.client_id + ":" + login_.client_secret));
+    request.form = {{"grant_type", "refresh_token"}, {"refresh_token", refresh_token}};
+    if (basic) {
+      request.headers.emplace_back("Authorization",
+                                   "Basic " + Base64Encode(client_id + ":" + client_secret));
     } else {
-      request.form.emplace_back("client_id", login_.client_id);
-      request.form.emplace_back("client_secret", login_.client_secret);
+      request.form.emplace_back("client_id", client_id);
+      request.form.emplace_back("client_secret", client_secret);
     }
-    const auto asked = doors_.clock.Now();
-    Result<Value> answer = AskForJson(doors_, request, stop);
-    if (!answer) return answer.error();
-    const std::string& next = (*answer)["refresh_token"].AsString();
-    if (!next.empty()) login_.refresh_token = next;
-    return ReadTokenAnswer(*answer, asked, login_.where);
+    Value answer;
+    Result<AccessToken> token = AskForToken(doors, request, stop, &answer);
+    const std::string& next = answer["refresh_token"].AsString();
+    if (!next.empty()) refresh_token = next;
+    return token;
   }
-  std::string Account(const std::stop_token&) override { return login_.account; }
-  std::string Type() const override { return login_.type; }
-  std::string QuotaProject() const override { return login_.quota_project; }
-
- private:
-  const CredentialDoors doors_;
-  Login login_;
 };
 
-Result<std::unique_ptr<TokenSource>> Make(const CredentialDoors& doors, const Fields& fields,
-                                          Login login) {
-  for (auto [name, target] :
-       {std::pair{"client_id", &login.client_id}, std::pair{"client_secret", &login.client_secret},
-        std::pair{"refresh_token", &login.refresh_token}}) {
-    Result<std::string> text = fields.Text(name);
-    if (!text) return text.error();
-    *target = *std::move(text);
-  }
-  login.account = fields.TextOr("account");
-  login.quota_project = fields.TextOr("quota_project_id");
+Result<TokenSource> MakeLogin(const CredentialDoors& doors, const Fields& fields, std::string type,
+                              Login login) {
+  auto taken = fields.Take({{"client_id", &login.client_id},
+                            {"client_secret", &login.client_secret},
+                            {"refresh_token", &login.refresh_token}});
+  if (!taken) return taken.error();
   login.where = fields.where();
-  return std::unique_ptr<TokenSource>(std::make_unique<RefreshToken>(doors, std::move(login)));
+  const auto fetch = [doors, login](Need, const std::stop_token& stop) mutable {
+    return login.Fetch(doors, stop);
+  };
+  const std::string account = fields.TextOr("account");
+  return TokenSource{std::move(type), fetch, [account](const auto&) { return account; },
+                     fields.TextOr("quota_project_id")};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<TokenSource>> MakeAuthorizedUser(const CredentialDoors& doors,
-                                                        const Fields& fields) {
-  Login login;
-  login.type = "authorized_user";
-  login.token_url = fields.TextOr("token_uri", kGoogleTokenUrl);
-  return Make(doors, fields, std::move(login));
+Result<TokenSource> MakeAuthorizedUser(const CredentialDoors& doors, const Fields& fields) {
+  return MakeLogin(doors, fields, "authorized_user", {fields.TextOr("token_uri", kGoogleTokenUrl)});
 }
 
-Result<std::unique_ptr<TokenSource>> MakeExternalUser(const CredentialDoors& doors,
-                                                      const Fields& fields) {
+Result<TokenSource> MakeExternalUser(const CredentialDoors& doors, const Fields& fields) {
   Result<std::string> url = fields.Text("token_url");
   if (!url) return url.error();
-  Login login;
-  login.type = "external_account_authorized_user";
-  login.token_url = *std::move(url);
-  login.basic = true;
-  return Make(doors, fields, std::move(login));
+  return MakeLogin(doors, fields, "external_account_authorized_user", {*std::move(url), true});
 }
 
 }  // namespace podctl::gcp

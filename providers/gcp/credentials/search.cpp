@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <utility>
 
+#include "providers/base/text.h"
 #include "providers/gcp/credentials/credential_file.h"
-#include "providers/gcp/credentials/gcloud.h"
-#include "providers/gcp/credentials/given_token.h"
-#include "providers/gcp/credentials/metadata_server.h"
+#include "providers/gcp/credentials/token_request.h"
 #include "providers/gcp/gcloud_config.h"
 
 namespace podctl::gcp {
@@ -18,115 +18,108 @@ constexpr const char* kTokenVariable = "GOOGLE_OAUTH_ACCESS_TOKEN";
 constexpr const char* kCredentialsVariable = "GOOGLE_APPLICATION_CREDENTIALS";
 constexpr const char* kDefaultFile = "application_default_credentials.json";
 
-// Looks at one place after the other. Each look returns whether it decided the search.
-class Seeker {
- public:
-  explicit Seeker(const CredentialDoors& doors) : doors_(doors) {}
+constexpr std::uint64_t kMaxTokenBytes = 1 << 16;
 
-  bool TokenFile() {
-    const auto path = Variable(kTokenFileVariable);
-    if (!path) return false;
-    search_.file = ExpandHome(*path);
-    search_.looks.push_back({kTokenFileVariable, *path});
-    search_.source = MakeTokenFile(doors_, *path, kTokenFileVariable);
-    return true;
+Result<AccessToken> AsToken(std::string_view text, const std::string& source) {
+  const std::string_view token = TrimBlanks(text);
+  if (IsToken(token)) return AccessToken{Secret(std::string(token)), std::nullopt};
+  return MakeError(ErrorCode::kUnauthenticated,
+                   fmt::format("{} {}", source,
+                               token.empty() ? "holds no access token"
+                                             : "holds something that is not an access token"),
+                   "`gcloud auth print-access-token` prints one");
+}
+
+TokenSource GivenToken(std::function<Result<AccessToken>()> get) {
+  return {"access_token", [get = std::move(get)](Need, const auto&) { return get(); },
+          [](const auto&) { return ""; }};
+}
+
+// It is read each time, since who wrote it may have renewed it.
+Result<AccessToken> ReadTokenFile(FileSystem& files, const std::string& path) {
+  const Result<std::string> text = files.Read(ExpandHome(path), kMaxTokenBytes);
+  if (text) return AsToken(*text, fmt::format("{} ({})", path, kTokenFileVariable));
+  return MakeError(ErrorCode::kUnauthenticated,
+                   fmt::format("{} ({})", text.error().message, kTokenFileVariable),
+                   "write a token into that file, or unset the variable");
+}
+
+// What a variable is set to; that it is not is told.
+std::optional<std::string> Variable(const CredentialDoors& doors, const char* name,
+                                    Search* search) {
+  auto value = doors.environment.Get(name);
+  if (value && !value->empty()) return value;
+  search->looks.push_back({name, "not set"});
+  return std::nullopt;
+}
+
+// Whether one was handed over.
+bool TakeGivenToken(const CredentialDoors& doors, Search* search) {
+  if (const auto path = Variable(doors, kTokenFileVariable, search)) {
+    search->file = ExpandHome(*path);
+    search->looks.push_back({kTokenFileVariable, *path});
+    search->source =
+        GivenToken([&files = doors.files, path] { return ReadTokenFile(files, *path); });
+  } else if (Variable(doors, kTokenVariable, search)) {
+    search->looks.push_back({kTokenVariable, "set"});
+    search->source = GivenToken([&environment = doors.environment] {
+      return AsToken(environment.Get(kTokenVariable).value_or(""), kTokenVariable);
+    });
   }
+  return search->source.has_value();
+}
 
-  bool TokenVariable() {
-    if (!Variable(kTokenVariable)) return false;
-    search_.looks.push_back({kTokenVariable, "set"});
-    search_.source = MakeTokenVariable(doors_, kTokenVariable);
-    return true;
+Search TakeFile(const CredentialDoors& doors, const std::string& place, const std::string& path,
+                Search search) {
+  search.looks.push_back({place, path});
+  search.file = path;
+  auto source = ReadCredentialFile(doors, path);
+  if (source) {
+    search.source = *std::move(source);
+    return search;
   }
-
-  bool NamedFile() {
-    const auto path = Variable(kCredentialsVariable);
-    if (!path) return false;
-    Take(kCredentialsVariable, ExpandHome(*path));
-    return true;
-  }
-
-  // Where `gcloud auth application-default login` leaves it.
-  bool DefaultFile() {
-    const std::string place = "gcloud's application default login";
-    const auto folder = GcloudFolder(doors_.environment);
-    if (!folder) return Missed(place, "neither CLOUDSDK_CONFIG nor HOME is set");
-    const std::string path = *folder + "/" + kDefaultFile;
-    const auto info = doors_.files.Stat(path);
-    if (!info && info.error().code == ErrorCode::kNotFound) {
-      return Missed(place, path + " is not there");
-    }
-    Take(place, path);
-    return true;
-  }
-
-  bool Metadata(const std::stop_token& stop) {
-    auto server = FindMetadataServer(doors_, stop);
-    if (!server) {
-      search_.error = server.error();
-      return true;
-    }
-    if (!server->source) return Missed("the metadata server", server->finding);
-    search_.looks.push_back({"the metadata server", server->finding});
-    search_.source = std::move(server->source);
-    return true;
-  }
-
-  bool Gcloud() {
-    search_.looks.push_back({"gcloud's own login", "asked of gcloud"});
-    search_.source = MakeGcloud(doors_);
-    return true;
-  }
-
-  Search Found() && { return std::move(search_); }
-
- private:
-  bool Missed(std::string place, std::string why) {
-    search_.looks.push_back({std::move(place), std::move(why)});
-    return false;
-  }
-
-  std::optional<std::string> Variable(const char* name) {
-    auto value = doors_.environment.Get(name);
-    if (value && !value->empty()) return value;
-    search_.looks.push_back({name, "not set"});
-    return std::nullopt;
-  }
-
-  void Take(const std::string& place, const std::string& path) {
-    search_.looks.push_back({place, path});
-    search_.file = path;
-    auto source = ReadCredentialFile(doors_, path);
-    if (source) {
-      search_.source = *std::move(source);
-      return;
-    }
-    search_.error = source.error();
-    search_.error->message += fmt::format(" ({})", place);
-    if (search_.error->hint.empty()) search_.error->hint = "mend the file, or write it anew";
-  }
-
-  const CredentialDoors& doors_;
-  Search search_;
-};
+  search.error = source.error();
+  search.error->message += fmt::format(" ({})", place);
+  if (search.error->hint.empty()) search.error->hint = "mend the file, or write it anew";
+  return search;
+}
 
 }  // namespace
 
 Search FindCredentials(const CredentialDoors& doors, const std::stop_token& stop) {
-  Seeker seek(doors);
-  static_cast<void>(seek.TokenFile() ||      // CLOUDSDK_AUTH_ACCESS_TOKEN_FILE
-                    seek.TokenVariable() ||  // GOOGLE_OAUTH_ACCESS_TOKEN
-                    seek.NamedFile() ||      // GOOGLE_APPLICATION_CREDENTIALS
-                    seek.DefaultFile() ||   // ~/.config/gcloud/application_default_credentials.json
-                    seek.Metadata(stop) ||  // of a machine at Google
-                    seek.Gcloud());         // `gcloud auth login`
-  return std::move(seek).Found();
+  Search search;
+  if (TakeGivenToken(doors, &search)) return search;
+  if (const auto path = Variable(doors, kCredentialsVariable, &search)) {
+    return TakeFile(doors, kCredentialsVariable, ExpandHome(*path), std::move(search));
+  }
+  const std::string place = "gcloud's application default login";
+  if (const auto folder = GcloudFolder(doors.environment)) {
+    const std::string path = *folder + "/" + kDefaultFile;
+    const auto info = doors.files.Stat(path);
+    if (info || info.error().code != ErrorCode::kNotFound) {
+      return TakeFile(doors, place, path, std::move(search));
+    }
+    search.looks.push_back({place, path + " is not there"});
+  } else {
+    search.looks.push_back({place, "neither CLOUDSDK_CONFIG nor HOME is set"});
+  }
+  auto server = FindMetadataServer(doors, stop);
+  if (!server) {
+    search.error = server.error();
+    return search;
+  }
+  search.looks.push_back({"the metadata server", server->finding});
+  search.source = std::move(server->source);
+  if (search.source) return search;
+  search.looks.push_back({"gcloud's own login", "asked of gcloud"});
+  search.source = MakeGcloud(doors);
+  return search;
 }
 
-std::unique_ptr<TokenSource> FindGivenToken(const CredentialDoors& doors) {
-  Seeker seek(doors);
-  if (!seek.TokenFile() && !seek.TokenVariable()) return nullptr;
-  return std::move(seek).Found().source;
+std::optional<TokenSource> FindGivenToken(const CredentialDoors& doors) {
+  Search search;
+  TakeGivenToken(doors, &search);
+  return search.source;
 }
 
 }  // namespace podctl::gcp

@@ -1,7 +1,6 @@
 // Where credentials are looked for, and in which order.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +19,7 @@ struct Search {
   std::vector<Look> looks;  // in order; the last one decided
   std::string file;         // of the credentials; "" where they come from no file
   // One of the two: what gives tokens, or why what was found cannot.
-  std::unique_ptr<TokenSource> source;
+  std::optional<TokenSource> source;
   std::optional<Error> error;
 };
 
@@ -29,7 +28,7 @@ struct Search {
 Search FindCredentials(const CredentialDoors& doors, const std::stop_token& stop);
 
 // A token that was handed over as it is: no question to anybody, no file but the token's own.
-// nullptr when there is none.
-std::unique_ptr<TokenSource> FindGivenToken(const CredentialDoors& doors);
+// nullopt when there is none.
+std::optional<TokenSource> FindGivenToken(const CredentialDoors& doors);
 
 }  // namespace podctl::gcp

@@ -8,7 +8,6 @@
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/gcp/credentials/aws_request.h"
 #include "providers/gcp/credentials/token_request.h"
 
 namespace podctl::gcp {
@@ -49,50 +48,9 @@ class Format {
   std::optional<std::string> member_;
 };
 
-class SubjectTokenFile final : public SubjectToken {
- public:
-  SubjectTokenFile(const CredentialDoors& doors, std::string path, Format format, std::string where)
-      : doors_(doors),
-        path_(std::move(path)),
-        format_(std::move(format)),
-        where_(std::move(where)) {}
-
-  Result<Secret> Get(const std::stop_token&) override {
-    const Result<std::string> text = doors_.files.Read(path_, kMaxSubjectTokenBytes);
-    if (!text) {
-      return MakeError(ErrorCode::kUnauthenticated,
-                       fmt::format("{}: {}", where_, text.error().message));
-    }
-    return format_.TokenIn(*text, fmt::format("{}: {}", where_, path_));
-  }
-
- private:
-  const CredentialDoors doors_;
-  const std::string path_;
-  const Format format_;
-  const std::string where_;
-};
-
 // GitHub's OIDC tokens come so, and Azure's.
-class TokenUrl final : public SubjectToken {
- public:
-  TokenUrl(const CredentialDoors& doors, TokenRequest request, Format format)
-      : doors_(doors), request_(std::move(request)), format_(std::move(format)) {}
-
-  Result<Secret> Get(const std::stop_token& stop) override {
-    const Result<http::Response> answer = Ask(doors_, request_, stop);
-    if (!answer) return answer.error();
-    return format_.TokenIn(answer->body, request_.whose);
-  }
-
- private:
-  const CredentialDoors doors_;
-  const TokenRequest request_;
-  const Format format_;
-};
-
-Result<std::unique_ptr<SubjectToken>> MakeTokenUrl(const CredentialDoors& doors,
-                                                   const Fields& source, Format format) {
+Result<SubjectToken> MakeTokenUrl(const CredentialDoors& doors, const Fields& source,
+                                  const Format& format) {
   Result<std::string> url = source.Text("url");
   if (!url) return url.error();
   TokenRequest request;
@@ -104,15 +62,17 @@ Result<std::unique_ptr<SubjectToken>> MakeTokenUrl(const CredentialDoors& doors,
   for (const auto& [name, value] : source["headers"].AsMap()) {
     request.headers.emplace_back(name, value.AsString());
   }
-  return std::unique_ptr<SubjectToken>(
-      std::make_unique<TokenUrl>(doors, std::move(request), std::move(format)));
+  return SubjectToken([doors, request, format](const std::stop_token& stop) -> Result<Secret> {
+    const Result<http::Response> answer = Ask(doors, request, stop);
+    if (!answer) return answer.error();
+    return format.TokenIn(answer->body, request.whose);
+  });
 }
 
 }  // namespace
 
-Result<std::unique_ptr<SubjectToken>> MakeSubjectToken(const CredentialDoors& doors,
-                                                       const Fields& source,
-                                                       Federation federation) {
+Result<SubjectToken> MakeSubjectToken(const CredentialDoors& doors, const Fields& source,
+                                      Federation federation) {
   if (!source["environment_id"].is_null()) {
     return MakeAwsRequest(doors, source, std::move(federation));
   }
@@ -121,7 +81,7 @@ Result<std::unique_ptr<SubjectToken>> MakeSubjectToken(const CredentialDoors& do
   }
   Result<Format> format = Format::Read(source);
   if (!format) return format.error();
-  if (!source["url"].is_null()) return MakeTokenUrl(doors, source, *std::move(format));
+  if (!source["url"].is_null()) return MakeTokenUrl(doors, source, *format);
   if (source["file"].is_null()) {
     return MakeError(ErrorCode::kUnauthenticated,
                      fmt::format("{}: it names neither file, url, executable nor environment_id",
@@ -129,8 +89,13 @@ Result<std::unique_ptr<SubjectToken>> MakeSubjectToken(const CredentialDoors& do
   }
   Result<std::string> path = source.Text("file");
   if (!path) return path.error();
-  return std::unique_ptr<SubjectToken>(std::make_unique<SubjectTokenFile>(
-      doors, *std::move(path), *std::move(format), source.Named("file")));
+  return SubjectToken([doors, path = *path, format = *format,
+                       where = source.Named("file")](const std::stop_token&) -> Result<Secret> {
+    const Result<std::string> text = doors.files.Read(path, kMaxSubjectTokenBytes);
+    if (text) return format.TokenIn(*text, fmt::format("{}: {}", where, path));
+    return MakeError(ErrorCode::kUnauthenticated,
+                     fmt::format("{}: {}", where, text.error().message));
+  });
 }
 
 namespace {
@@ -144,20 +109,16 @@ constexpr milliseconds kLongestLimit{120'000};
 constexpr std::uint64_t kMaxOutputFileBytes = 1 << 20;
 constexpr std::size_t kMaxQuotedProgramBytes = 200;
 
-class ExecutableToken final : public SubjectToken {
- public:
-  struct Program {
-    std::vector<std::string> words;
-    milliseconds limit{kUsualLimit};
-    std::string output_file;  // "": none
-    std::string where;
-  };
+struct ExecutableToken {
+  CredentialDoors doors;
+  Federation federation;
+  std::vector<std::string> words = {};
+  milliseconds limit{kUsualLimit};
+  std::string output_file = {};  // "": none
+  std::string where = {};
 
-  ExecutableToken(const CredentialDoors& doors, Program program, Federation federation)
-      : doors_(doors), program_(std::move(program)), federation_(std::move(federation)) {}
-
-  Result<Secret> Get(const std::stop_token& stop) override {
-    if (doors_.environment.Get(kAllow) != "1") {
+  Result<Secret> operator()(const std::stop_token& stop) const {
+    if (doors.environment.Get(kAllow) != "1") {
       return Failure(fmt::format("{} is not 1, so the program is not run", kAllow),
                      fmt::format("set {}=1 if you trust what the file names", kAllow));
     }
@@ -165,16 +126,15 @@ class ExecutableToken final : public SubjectToken {
     return Run(stop);
   }
 
- private:
   Error Failure(const std::string& what, std::string hint = {}) const {
-    return MakeError(ErrorCode::kUnauthenticated, fmt::format("{}: {}", program_.where, what),
+    return MakeError(ErrorCode::kUnauthenticated, fmt::format("{}: {}", where, what),
                      std::move(hint));
   }
 
   // What an earlier run left, while it is good.
-  std::optional<Secret> FromOutputFile() {
-    if (program_.output_file.empty()) return std::nullopt;
-    const Result<std::string> text = doors_.files.Read(program_.output_file, kMaxOutputFileBytes);
+  std::optional<Secret> FromOutputFile() const {
+    if (output_file.empty()) return std::nullopt;
+    const Result<std::string> text = doors.files.Read(output_file, kMaxOutputFileBytes);
     if (!text) return std::nullopt;
     const Result<Value> answer = ParseJson(*text);
     if (!answer || (*answer)["expiration_time"].is_null()) return std::nullopt;
@@ -182,48 +142,48 @@ class ExecutableToken final : public SubjectToken {
     return token ? std::make_optional(*token) : std::nullopt;
   }
 
-  Result<Secret> Run(const std::stop_token& stop) {
+  Result<Secret> Run(const std::stop_token& stop) const {
     // The program env sets the variables, so that this process's own stay as they are.
-    std::vector<std::string> words = {
-        "env", "GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE=" + federation_.audience,
-        "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE=" + federation_.subject_token_type,
+    std::vector<std::string> all = {
+        "env", "GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE=" + federation.audience,
+        "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE=" + federation.subject_token_type,
         "GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE=0", "GOOGLE_EXTERNAL_ACCOUNT_REVOKE=0"};
-    if (!federation_.impersonated.empty()) {
-      words.push_back("GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL=" + federation_.impersonated);
+    if (!federation.impersonated.empty()) {
+      all.push_back("GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL=" + federation.impersonated);
     }
-    if (!program_.output_file.empty()) {
-      words.push_back("GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE=" + program_.output_file);
+    if (!output_file.empty()) {
+      all.push_back("GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE=" + output_file);
     }
-    words.insert(words.end(), program_.words.begin(), program_.words.end());
-    const Result<ProcessResult> ran = doors_.processes.Run(words, program_.limit, stop);
+    all.insert(all.end(), words.begin(), words.end());
+    const Result<ProcessResult> ran = doors.processes.Run(all, limit, stop);
     if (!ran && ran.error().code == ErrorCode::kCancelled) return ran.error();
     if (!ran && ran.error().code == ErrorCode::kDeadlineExceeded) {
-      return Failure(fmt::format("the program {} did not end within {}", program_.words.front(),
-                                 FormatDuration(program_.limit)));
+      return Failure(fmt::format("the program {} did not end within {}", words.front(),
+                                 FormatDuration(limit)));
     }
     if (!ran) return Failure(ran.error().message);
     if (ran->exit_code != 0) {
-      return Failure(fmt::format("the program {} ended with exit code {}", program_.words.front(),
-                                 ran->exit_code));
+      return Failure(
+          fmt::format("the program {} ended with exit code {}", words.front(), ran->exit_code));
     }
     const Result<Value> answer = ParseJson(ran->out);
-    if (!answer) return Failure(fmt::format("{} printed no JSON", program_.words.front()));
+    if (!answer) return Failure(fmt::format("{} printed no JSON", words.front()));
     return TokenIn(*answer);
   }
 
-  Result<Secret> TokenIn(const Value& answer) {
-    const std::string& program = program_.words.front();
+  Result<Secret> TokenIn(const Value& answer) const {
+    const std::string& program = words.front();
     if (answer["version"].AsInt() != 1) {
       return Failure(fmt::format("the answer of {} is not of version 1", program));
     }
     if (!answer["success"].AsBool()) {
-      const std::string words =
+      const std::string said =
           fmt::format("{}: {}", answer["code"].AsString(), answer["message"].AsString());
       return Failure(fmt::format("{} gives no token: {}", program,
-                                 VisibleControls(words.substr(0, kMaxQuotedProgramBytes))));
+                                 VisibleControls(said.substr(0, kMaxQuotedProgramBytes))));
     }
     const std::int64_t expires = answer["expiration_time"].AsInt(-1);
-    const auto now = doors_.clock.Now().time_since_epoch();
+    const auto now = doors.clock.Now().time_since_epoch();
     if (expires >= 0 && expires <= std::chrono::duration_cast<std::chrono::seconds>(now).count()) {
       return Failure(fmt::format("the token of {} has expired", program));
     }
@@ -237,21 +197,16 @@ class ExecutableToken final : public SubjectToken {
     if (token.empty()) return Failure(fmt::format("the answer of {} has no `{}`", program, field));
     return Secret(token);
   }
-
-  const CredentialDoors doors_;
-  const Program program_;
-  const Federation federation_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<SubjectToken>> MakeExecutableToken(const CredentialDoors& doors,
-                                                          const Fields& source,
-                                                          Federation federation) {
+Result<SubjectToken> MakeExecutableToken(const CredentialDoors& doors, const Fields& source,
+                                         Federation federation) {
   const Fields fields(source["executable"], fmt::format("{}, in `executable`", source.where()));
   Result<std::string> command = fields.Text("command");
   if (!command) return command.error();
-  ExecutableToken::Program program;
+  ExecutableToken program{doors, std::move(federation)};
   std::istringstream words(*command);
   for (std::string word; words >> word;) program.words.push_back(word);
   if (program.words.empty()) return fields.Wrong("command", "names no program");
@@ -263,8 +218,7 @@ Result<std::unique_ptr<SubjectToken>> MakeExecutableToken(const CredentialDoors&
       return fields.Wrong("timeout_millis", "is not from 5000 to 120000");
     }
   }
-  return std::unique_ptr<SubjectToken>(
-      std::make_unique<ExecutableToken>(doors, std::move(program), std::move(federation)));
+  return SubjectToken(std::move(program));
 }
 
 }  // namespace podctl::gcp

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "providers/base/json.h"
 #include "providers/base/text.h"
@@ -38,11 +37,6 @@ Result<void> CheckReach(const http::Url& url, const TokenRequest& request) {
       "it must be an https URL; plain http is for loopback only");
 }
 
-std::string Encode(const Form& form) {
-  std::string text = http::QueryString(form);
-  return text.empty() ? text : text.substr(1);
-}
-
 http::Request AsHttp(const TokenRequest& request, bool nearby) {
   http::Request http;
   http.method = request.method;
@@ -55,7 +49,7 @@ http::Request AsHttp(const TokenRequest& request, bool nearby) {
     http.body = ToJson(*request.json);
   } else if (!request.form.empty()) {
     http.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
-    http.body = Encode(request.form);
+    http.body = http::QueryString(request.form).substr(1);
   }
   return http;
 }
@@ -124,12 +118,12 @@ Error TransportError(Error error, const TokenRequest& request) {
 }
 
 std::optional<std::int64_t> Seconds(const Value& value) {
-  std::int64_t seconds = value.AsInt(-1);
-  if (const double exact = value.AsDouble(-1); seconds < 0 && exact >= 0 && exact < kLongestLife) {
-    seconds = static_cast<std::int64_t>(exact);
+  std::int64_t life = value.AsInt(-1);
+  if (const double exact = value.AsDouble(-1); life < 0 && exact >= 0 && exact < kLongestLife) {
+    life = static_cast<std::int64_t>(exact);
   }
-  if (seconds < 0 || seconds > kLongestLife) return std::nullopt;
-  return seconds;
+  if (life < 0 || life > kLongestLife) return std::nullopt;
+  return life;
 }
 
 }  // namespace
@@ -172,47 +166,22 @@ Result<Value> AskForJson(const CredentialDoors& doors, const TokenRequest& reque
                    fmt::format("{}: the answer is not a JSON object", request.whose));
 }
 
-Result<AccessToken> ReadTokenAnswer(const Value& answer, Clock::SystemTime asked,
-                                    const std::string& whose) {
-  const std::string& text = answer["access_token"].AsString();
+Result<AccessToken> AskForToken(const CredentialDoors& doors, const TokenRequest& request,
+                                const std::stop_token& stop, Value* answered) {
+  const auto asked = doors.clock.Now();
+  const Result<Value> answer = AskForJson(doors, request, stop);
+  if (!answer) return answer.error();
+  if (answered != nullptr) *answered = *answer;
+  const std::string& text = (*answer)["access_token"].AsString();
   if (!IsToken(text)) {
     return MakeError(ErrorCode::kUnauthenticated,
-                     fmt::format("{}: the answer holds no usable `access_token`", whose));
+                     fmt::format("{}: the answer holds no usable `access_token`", request.whose));
   }
   AccessToken token{Secret(text), std::nullopt};
-  if (const auto seconds = Seconds(answer["expires_in"])) {
-    token.expires = asked + std::chrono::seconds(*seconds);
+  if (const auto life = Seconds((*answer)["expires_in"])) {
+    token.expires = asked + std::chrono::seconds(*life);
   }
   return token;
-}
-
-std::optional<Clock::SystemTime> ParseTime(std::string_view text) {
-  // YYYY-MM-DDTHH:MM:SS, then a fraction that does not matter, then Z.
-  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
-  if (text.size() <= kForm.size() || text.back() != 'Z') return std::nullopt;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    const bool digit = text[i] >= '0' && text[i] <= '9';
-    if (kForm[i] == 'd' ? !digit : text[i] != kForm[i]) return std::nullopt;
-  }
-  const std::string_view fraction = text.substr(kForm.size(), text.size() - kForm.size() - 1);
-  if (!fraction.empty() && (fraction[0] != '.' || fraction.size() < 2 ||
-                            fraction.find_first_not_of("0123456789", 1) != fraction.npos)) {
-    return std::nullopt;
-  }
-  const auto number = [&](std::size_t at, std::size_t size) {
-    int value = 0;
-    std::from_chars(text.data() + at, text.data() + at + size, value);
-    return value;
-  };
-  const std::chrono::year_month_day day(std::chrono::year(number(0, 4)),
-                                        std::chrono::month(static_cast<unsigned>(number(5, 2))),
-                                        std::chrono::day(static_cast<unsigned>(number(8, 2))));
-  const int hour = number(11, 2);
-  const int minute = number(14, 2);
-  const int second = number(17, 2);
-  if (!day.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
-  return std::chrono::sys_days(day) + std::chrono::hours(hour) + std::chrono::minutes(minute) +
-         std::chrono::seconds(second);
 }
 
 bool IsToken(std::string_view text) {

@@ -50,13 +50,10 @@ Result<http::Response> Ask(const CredentialDoors& doors, const TokenRequest& req
 Result<Value> AskForJson(const CredentialDoors& doors, const TokenRequest& request,
                          const std::stop_token& stop);
 
-// `access_token` and `expires_in` (RFC 6749, 5.1; seconds, also as a string) of an answer to a
-// question that was asked at `asked`.
-Result<AccessToken> ReadTokenAnswer(const Value& answer, Clock::SystemTime asked,
-                                    const std::string& whose);
-
-// "2026-11-20T12:00:00Z", with or without a fraction; nullopt for anything else.
-std::optional<Clock::SystemTime> ParseTime(std::string_view rfc3339);
+// The same, where it holds `access_token` and `expires_in` (RFC 6749, 5.1; seconds, also as a
+// string). `answered`, unless nullptr, is told the whole answer.
+Result<AccessToken> AskForToken(const CredentialDoors& doors, const TokenRequest& request,
+                                const std::stop_token& stop, Value* answered = nullptr);
 
 // A token is one word of visible ASCII (RFC 6750, 2.1); anything else would break the header.
 bool IsToken(std::string_view text);

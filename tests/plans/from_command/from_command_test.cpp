@@ -10,7 +10,6 @@
 #include <string>
 
 #include "cmd/views/snippet.h"
-#include "plans/from_command/gcloud_line.h"
 #include "plans/kinds/training_job/requests.h"
 #include "plans/spec/loader.h"
 #include "providers/base/json.h"

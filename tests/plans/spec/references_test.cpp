@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "plans/spec/expressions.h"
 #include "providers/base/json.h"
 
 namespace podctl {

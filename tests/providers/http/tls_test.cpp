@@ -15,7 +15,6 @@
 #include <memory>
 #include <mutex>
 
-#include "providers/http/ca_settings.h"
 #include "providers/http/curl_transport.h"
 #include "tests/providers/http/socket_server.h"
 

@@ -15,8 +15,6 @@
 #include <thread>
 #include <vector>
 
-#include "providers/os/durable_file.h"
-
 namespace podctl {
 namespace {
 

@@ -1,8 +1,8 @@
-#include "providers/os/foreground.h"
-
 #include <gtest/gtest.h>
 
 #include <csignal>
+
+#include "providers/os/child.h"
 
 namespace podctl {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "providers/tar/remote_path.h"
+#include "providers/tar/remote_texts.h"
 
 namespace podctl::tar {
 namespace {

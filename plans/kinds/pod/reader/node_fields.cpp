@@ -12,7 +12,6 @@
 #include "plans/spec/names.h"
 #include "providers/base/text.h"
 #include "providers/gcp/offered_types.h"
-#include "providers/gcp/place_names.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {

@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "providers/gcp/credentials/token_request.h"
+#include "providers/base/text.h"
 #include "tests/providers/gcp/credentials/token_world.h"
 
 namespace podctl::gcp {
@@ -303,12 +303,12 @@ TEST_F(CredentialTypesTest, CredentialsWithinCredentialsHaveAnEnd) {
 
 TEST(TokenRequest, ReadsTimes) {
   using Time = Clock::SystemTime;
-  EXPECT_EQ(ParseTime("2026-11-20T14:30:00Z"), Time(seconds(1'795'185'000)));
-  EXPECT_EQ(ParseTime("2026-11-20T14:30:00.123456Z"), Time(seconds(1'795'185'000)));
+  EXPECT_EQ(ParseTimestamp("2026-11-20T14:30:00Z"), Time(seconds(1'795'185'000)));
+  EXPECT_EQ(ParseTimestamp("2026-11-20T14:30:00.123456Z"), Time(seconds(1'795'185'000)));
   for (const char* text :
        {"", "2026-11-20T14:30:00", "2026-13-20T14:30:00Z", "2026-11-20 14:30:00Z",
         "2026-11-20T25:30:00Z", "2026-11-20T14:30:00.Z", "never"}) {
-    EXPECT_EQ(ParseTime(text), std::nullopt) << text;
+    EXPECT_EQ(ParseTimestamp(text), std::nullopt) << text;
   }
 }
 

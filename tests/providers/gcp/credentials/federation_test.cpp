@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "providers/base/digest.h"
-#include "providers/gcp/credentials/aws_request.h"
+#include "providers/gcp/credentials/subject_token.h"
 #include "tests/providers/gcp/credentials/token_world.h"
 
 namespace podctl::gcp {
