@@ -7,9 +7,9 @@
 #include <list>
 #include <utility>
 
+#include "cmd/command.h"
 #include "cmd/command_line.h"
 #include "cmd/command_table.h"
-#include "cmd/commands/commands.h"
 #include "providers/base/text.h"
 
 namespace podctl {

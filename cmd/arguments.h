@@ -1,4 +1,5 @@
-// The command line, read by the table of commands. CLI11 is known in arguments.cpp alone.
+// From the command line, read by the table of commands, to the command that serves it. CLI11 is
+// known in arguments.cpp alone.
 #pragma once
 
 #include <any>
@@ -7,7 +8,7 @@
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/options.h"
+#include "cmd/outlet.h"
 
 namespace podctl {
 
@@ -29,5 +30,11 @@ struct HelpWanted {
 
 std::variant<Invocation, UsageError, HelpWanted> ParseArguments(
     const std::vector<std::string>& arguments);
+
+// Both return the exit code.
+int Dispatch(const Invocation& invocation, Streams& streams);
+// `words` are those of the line that cannot be run.
+int ShowUsageError(const UsageError& wrong, const std::vector<std::string>& words,
+                   Streams& streams);
 
 }  // namespace podctl

@@ -8,12 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "cmd/commands/commands.h"
+#include "cmd/command.h"
 
 namespace podctl {
 namespace {
-
-using GlobalFlag = FlagsOf<GlobalOptions>;
 
 std::string SetVariables(const Flag&, std::any& options, const Flag::Words& words) {
   auto& vars = std::any_cast<GlobalOptions&>(options).vars;
@@ -30,36 +28,35 @@ std::string SetVariables(const Flag&, std::any& options, const Flag::Words& word
 constexpr Flag kGlobalFlags[] = {
     kHelpFlag,
     {.name = "--version", .help = "show the version"},
-    WithLetter('f', GlobalFlag::Values<&GlobalOptions::files>("--file", "FILE|DIR",
-                                                              "spec file or folder; repeatable")),
-    WithLetter('R', GlobalFlag::Switch<&GlobalOptions::recursive>(
-                        "--recursive", "with -f DIR: what is below it, too")),
-    GlobalFlag::Value<&GlobalOptions::state>("--state", "FILE", "state file"),
-    GlobalFlag::Value<&GlobalOptions::project>("--project", "ID",
-                                               "Google Cloud project where the spec names none"),
-    GlobalFlag::Value<&GlobalOptions::zone>("--zone", "ZONE", "zone where the spec names none"),
-    GlobalFlag::Value<&GlobalOptions::endpoint>("--endpoint", "URL",
-                                                "base URL of the Cloud TPU API"),
+    WithLetter('f', ManyValues<&GlobalOptions::files>("--file", "FILE|DIR",
+                                                      "spec file or folder; repeatable")),
+    WithLetter('R', Switch<&GlobalOptions::recursive>("--recursive",
+                                                      "with -f DIR: what is below it, too")),
+    OneValue<&GlobalOptions::state>("--state", "FILE", "state file"),
+    OneValue<&GlobalOptions::project>("--project", "ID",
+                                      "Google Cloud project where the spec names none"),
+    OneValue<&GlobalOptions::zone>("--zone", "ZONE", "zone where the spec names none"),
+    OneValue<&GlobalOptions::endpoint>("--endpoint", "URL", "base URL of the Cloud TPU API"),
     {.name = "--var",
      .takes = Flag::Takes::kWords,
      .value = "NAME=VALUE",
      .help = "value of a variable of the spec; repeatable",
      .set = SetVariables},
-    GlobalFlag::Values<&GlobalOptions::var_files>("--var-file", "FILE",
-                                                  "YAML file of variables; repeatable"),
+    ManyValues<&GlobalOptions::var_files>("--var-file", "FILE",
+                                          "YAML file of variables; repeatable"),
     Within(1, 256,
-           GlobalFlag::Value<&GlobalOptions::parallelism>("--parallelism", "N",
-                                                          "API calls at once (default 10)")),
+           OneValue<&GlobalOptions::parallelism>("--parallelism", "N",
+                                                 "API calls at once (default 10)")),
     Within(1, 1000,
-           GlobalFlag::Value<&GlobalOptions::state_history>(
+           OneValue<&GlobalOptions::state_history>(
                "--state-history", "N", "generations of the state that are kept (default 5)")),
-    GlobalFlag::Value<&GlobalOptions::lock_timeout>(
+    OneValue<&GlobalOptions::lock_timeout>(
         "--lock-timeout", "DURATION",
         "how long to wait for the state's lock (default: not at all)"),
-    GlobalFlag::Switch<&GlobalOptions::json>("--json", "machine-readable output"),
-    GlobalFlag::Switch<&GlobalOptions::no_color>("--no-color", "no colours (also: NO_COLOR)"),
-    GlobalFlag::Value<&GlobalOptions::input>("--input", "true|false",
-                                             "ask where needed; --input=false never asks"),
+    Switch<&GlobalOptions::json>("--json", "machine-readable output"),
+    Switch<&GlobalOptions::no_color>("--no-color", "no colours (also: NO_COLOR)"),
+    OneValue<&GlobalOptions::input>("--input", "true|false",
+                                    "ask where needed; --input=false never asks"),
 };
 
 void AddNames(std::span<const Flag> flags, std::vector<std::string>* names) {

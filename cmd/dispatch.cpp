@@ -1,8 +1,8 @@
-#include "cmd/dispatch.h"
-
 #include <algorithm>
 
-#include "cmd/context.h"
+#include "cmd/arguments.h"
+#include "cmd/command.h"
+#include "cmd/interrupt.h"
 #include "cmd/reporter.h"
 #include "cmd/views/json_events.h"
 #include "cmd/views/snippet.h"
@@ -10,6 +10,22 @@
 #include "providers/os/clock.h"
 
 namespace podctl {
+
+struct Context::World {
+  World(const GlobalOptions& global, Streams& streams) : wiring(global, streams, interrupt) {}
+
+  Interrupt interrupt;
+  Wiring wiring;
+};
+
+Context::Context(const GlobalOptions& global, Streams& streams)
+    : global_(global), streams_(streams) {}
+Context::~Context() = default;
+
+Wiring& Context::wiring() {
+  if (!world_) world_ = std::make_unique<World>(global_, streams_);
+  return world_->wiring;
+}
 
 int Dispatch(const Invocation& invocation, Streams& streams) {
   streams.json = invocation.global.json;

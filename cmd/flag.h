@@ -5,7 +5,6 @@
 
 #include <any>
 #include <chrono>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -100,66 +99,66 @@ std::string Read(const Flag& flag, const std::string& text, std::optional<T>* ta
 // An empty one, out of a variable that is not set, must not mean all of them.
 std::string ReadWorkers(const Flag& flag, const std::string& text, std::string* target);
 
-// Makes the flags of a command whose options are `Options`, each for one member:
+// ---- What makes a flag of a member of a command's options:
 //
-//   using Of = FlagsOf<DrainOptions>;
-//   constexpr Flag kFlags[] = {
-//       Of::Pod<&DrainOptions::pod>(),
-//       Of::Value<&DrainOptions::grace>("--grace", "DURATION", "from TERM to KILL (default 30s)"),
+//   constexpr Flag kDrainFlags[] = {
+//       PodArgument<&DrainOptions::pod>(),
+//       OneValue<&DrainOptions::grace>("--grace", "DURATION", "from TERM to KILL (default 30s)"),
 //   };
-template <typename Options>
-class FlagsOf {
-  using Text = std::string_view;
+//
+// `Options` is named where the member is inherited.
 
- public:
-  // On when it is given, or with `kTo` of false ("--no-wait") off.
-  template <auto kMember, bool kTo = true>
-  static constexpr Flag Switch(Text name, Text help) {
-    return {
-        .name = name, .help = help, .set = [](const Flag&, std::any& options, const Flag::Words&) {
-          In(options).*kMember = kTo;
-          return std::string();
-        }};
-  }
-  // A word that is read as the member's type wants it, or by `kRead`.
-  template <auto kMember, auto kRead = nullptr>
-  static constexpr Flag Value(Text name, Text value, Text help) {
-    return {.name = name,
-            .takes = Flag::Takes::kWord,
-            .value = value,
-            .help = help,
-            .set = [](const Flag& self, std::any& options, const Flag::Words& words) {
-              if constexpr (std::is_null_pointer_v<decltype(kRead)>) {
-                return Read(self, words.front(), &(In(options).*kMember));
-              } else {
-                return kRead(self, words.front(), &(In(options).*kMember));
-              }
-            }};
-  }
-  // Repeatable.
-  template <auto kMember>
-  static constexpr Flag Values(Text name, Text value, Text help) {
-    return {.name = name,
-            .takes = Flag::Takes::kWords,
-            .value = value,
-            .help = help,
-            .set = [](const Flag&, std::any& options, const Flag::Words& words) {
-              In(options).*kMember = words;
-              return std::string();
-            }};
-  }
-  template <auto kMember>
-  static constexpr Flag Workers(Text help = "all (default), 0,2-3, !7 (all but), 0-255/8",
-                                Text value = "WORKERS") {
-    return Value<kMember, &ReadWorkers>("--worker", value, help);
-  }
-  template <auto kMember>
-  static constexpr Flag Pod() {
-    return Required(Naming(Flag::Names::kPod, Value<kMember>("POD", "", "name of the pod")));
-  }
+template <typename Owner, typename T>
+Owner OwnerOfMember(T Owner::*member);
+template <auto kMember>
+using OwnerOf = decltype(OwnerOfMember(kMember));
 
- private:
-  static Options& In(std::any& options) { return std::any_cast<Options&>(options); }
-};
+// On when it is given, or with `kTo` of false ("--no-wait") off.
+template <auto kMember, typename Options = OwnerOf<kMember>, bool kTo = true>
+constexpr Flag Switch(std::string_view name, std::string_view help) {
+  return {
+      .name = name, .help = help, .set = [](const Flag&, std::any& options, const Flag::Words&) {
+        std::any_cast<Options&>(options).*kMember = kTo;
+        return std::string();
+      }};
+}
+// A word that is read as the member's type wants it, or by `kRead`.
+template <auto kMember, typename Options = OwnerOf<kMember>, auto kRead = nullptr>
+constexpr Flag OneValue(std::string_view name, std::string_view value, std::string_view help) {
+  return {.name = name,
+          .takes = Flag::Takes::kWord,
+          .value = value,
+          .help = help,
+          .set = [](const Flag& self, std::any& options, const Flag::Words& words) {
+            auto* member = &(std::any_cast<Options&>(options).*kMember);
+            if constexpr (std::is_null_pointer_v<decltype(kRead)>) {
+              return Read(self, words.front(), member);
+            } else {
+              return kRead(self, words.front(), member);
+            }
+          }};
+}
+// Repeatable.
+template <auto kMember, typename Options = OwnerOf<kMember>>
+constexpr Flag ManyValues(std::string_view name, std::string_view value, std::string_view help) {
+  return {.name = name,
+          .takes = Flag::Takes::kWords,
+          .value = value,
+          .help = help,
+          .set = [](const Flag&, std::any& options, const Flag::Words& words) {
+            std::any_cast<Options&>(options).*kMember = words;
+            return std::string();
+          }};
+}
+template <auto kMember, typename Options = OwnerOf<kMember>>
+constexpr Flag WorkerFlag(std::string_view help = "all (default), 0,2-3, !7 (all but), 0-255/8",
+                          std::string_view value = "WORKERS") {
+  return OneValue<kMember, Options, &ReadWorkers>("--worker", value, help);
+}
+template <auto kMember, typename Options = OwnerOf<kMember>>
+constexpr Flag PodArgument() {
+  return Required(
+      Naming(Flag::Names::kPod, OneValue<kMember, Options>("POD", "", "name of the pod")));
+}
 
 }  // namespace podctl

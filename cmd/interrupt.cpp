@@ -13,8 +13,6 @@
 #include <cstring>
 #include <vector>
 
-#include "providers/base/error.h"
-
 namespace podctl {
 namespace {
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cmd/arguments.h"
-#include "cmd/dispatch.h"
 #include "cmd/terminal.h"
 
 int main(int argc, char** argv) {

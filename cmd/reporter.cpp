@@ -157,21 +157,10 @@ class JsonReporter final : public Reporter {
     events_.ShowSummary(result, destroy ? "destroy" : "apply");
   }
   std::unique_ptr<WatchAccount> Watch() override {
-    return std::make_unique<Account>(streams(), clock_);
+    return std::make_unique<JsonEvents>(streams(), clock_);
   }
 
  private:
-  class Account final : public WatchAccount {
-   public:
-    Account(Streams& streams, Clock& clock) : events_(streams, clock) {}
-    EventSink& events() override { return events_; }
-    void Say(const std::string& text) override { events_.Log(text); }
-    void ShowSummary(const ExecuteResult& result) override { events_.ShowSummary(result, "apply"); }
-
-   private:
-    JsonEvents events_;
-  };
-
   Clock& clock_;
   JsonEvents events_;
   bool begun_ = false;

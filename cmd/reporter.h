@@ -30,10 +30,8 @@
 namespace podctl {
 
 // What is seen of a watch: its lines, and what happens to the changes that it makes.
-class WatchAccount {
+class WatchAccount : public EventSink {
  public:
-  virtual ~WatchAccount() = default;
-  virtual EventSink& events() = 0;
   virtual void Say(const std::string& text) = 0;
   // A live line that stays until something is said.
   virtual void ShowPause(const std::string&) {}

@@ -21,7 +21,6 @@
 #include "providers/http/curl_transport.h"
 #include "providers/http/url.h"
 #include "providers/os/process.h"
-#include "providers/os/this_process.h"
 #include "providers/slices.h"
 #include "providers/ssh/fan_out.h"
 #include "providers/ssh/openssh_transport.h"

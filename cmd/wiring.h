@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "cmd/command_line.h"
 #include "cmd/interrupt.h"
-#include "cmd/options.h"
 #include "cmd/outlet.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/plan.h"

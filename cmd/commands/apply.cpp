@@ -11,13 +11,11 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/ask.h"
-#include "cmd/commands/commands.h"
 #include "cmd/commands/jobs.h"
-#include "cmd/commands/plan.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
 #include "cmd/views/round_view.h"
+#include "cmd/views/snippet.h"
 #include "cmd/wiring.h"
 #include "plans/engine/executor.h"
 #include "plans/engine/plan_file/secrets.h"
@@ -122,10 +120,7 @@ class Starting final : public DueJobsListener {
       : pods_(pods), reporter_(reporter), streams_(streams), clock_(clock) {}
 
   std::unique_ptr<RoundWatcher> WatchRounds(const std::string& address) override {
-    const auto remember = [this, address](const std::map<int, HostKeyText>& learned) {
-      pods_.Remember(address, learned);
-    };
-    return std::make_unique<RoundView>(streams_, clock_, remember);
+    return std::make_unique<RoundView>(streams_, clock_, pods_, address);
   }
   void OnNews(const PrepareNews& news) override { ShowRemark(streams_, PrepareNewsText(news)); }
   void OnStart(const DetachedStart& start, const StartNews& news) override {
@@ -288,29 +283,6 @@ int RunApply(Wiring& wiring, const ApplyOptions& options) {
   return options.detailed_exitcode ? 2 : 0;
 }
 
-constexpr Flag kApplyFlags[] = {
-    kAutoApproveFlag,
-    PlanFlags::Switch<&ApplyOptions::wait, false>(
-        "--no-wait", "leave what is queued in the queue; the next apply goes on"),
-    kDestroyFlag,
-    kRefreshOnlyFlag,
-    kTargetFlag,
-    kRefreshFlag,
-    kReplaceFlag,
-    kDetailedExitCodeFlag,
-    PlanFlags::Value<&ApplyOptions::plan_file>(
-        "FILE", "", "a saved plan, which is carried out as it stands, without a question"),
-};
-
-const CommandOf<ApplyOptions> kApplyCommand("apply", "make the cloud match the spec", kApplyFlags,
-                                            WithWorld<RunApply>, PlanConflict,
-                                            // A saved plan knows its own.
-                                            [](const ApplyOptions& options) {
-                                              return options.plan_file.empty();
-                                            });
-
-const Command& commands::kApply = kApplyCommand;
-
 namespace {
 
 // What to do about a state that could not be saved.
@@ -373,5 +345,107 @@ void ShowWarnings(Reporter& reporter, const ExecuteResult& result) {
   }
   reporter.Show(diagnostics);
 }
+
+void ShowNoPlan(Reporter& reporter, const NoPlan& none, const Diagnostics& warnings) {
+  if (none.why == NoPlan::Why::kInterrupted) {
+    return reporter.TellInterrupted(
+        none.waited_for_lock ? "Interrupted while waiting for the state lock. Nothing was changed."
+                             : "Interrupted. Nothing was changed.");
+  }
+  Diagnostics all = warnings;
+  for (const Diagnostic& problem : none.problems.items()) all.Add(problem);
+  if (none.error) all.Add(DiagnosticOf(none.summary, *none.error));
+  reporter.Show(all);
+  if (none.error) reporter.NoteFailure(none.error->code);
+}
+
+void ShowNoWayIn(Reporter& reporter, const NoWayIn& why) {
+  reporter.ShowError(why.no_key ? "no SSH key to reach the new pods with" : "", why.error);
+}
+
+std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& global) {
+  if (options.markdown && global.json) {
+    return "`--markdown` and `--json` cannot be used together";
+  }
+  if (options.refresh_only && options.destroy) {
+    return "`--refresh-only` and `--destroy` cannot be used together: one changes nothing, the "
+           "other deletes everything";
+  }
+  if (options.refresh_only && !options.refresh) {
+    return "`--refresh-only` and `--refresh=false` cannot be used together: nothing would be left "
+           "to do";
+  }
+  if (!options.replace.empty() && (options.refresh_only || options.destroy)) {
+    return fmt::format(
+        "`--replace` and `{}` cannot be used together: replacing is a part of a normal plan only",
+        options.destroy ? "--destroy" : "--refresh-only");
+  }
+  return {};
+}
+
+// ---- The command lines.
+
+constexpr Flag kDestroyFlag = Switch<&ApplyOptions::destroy>("--destroy", "plan the empty spec");
+constexpr Flag kRefreshOnlyFlag = Switch<&ApplyOptions::refresh_only>(
+    "--refresh-only", "take what the cloud says into the state; change nothing else");
+constexpr Flag kTargetFlag = ManyValues<&ApplyOptions::targets>(
+    "--target", "ADDRESS", "only this address, and what it depends on; repeatable");
+constexpr Flag kRefreshFlag = OneValue<&ApplyOptions::refresh>(
+    "--refresh", "true|false", "ask the cloud first; --refresh=false trusts the state");
+constexpr Flag kReplaceFlag = ManyValues<&ApplyOptions::replace>(
+    "--replace", "ADDRESS", "make this anew, or run it again; repeatable");
+constexpr Flag kDetailedExitCodeFlag = Switch<&ApplyOptions::detailed_exitcode>(
+    "--detailed-exitcode", "exit 2 when there are changes");
+constexpr Flag kAutoApproveFlag =
+    Switch<&ApplyOptions::auto_approve>("--auto-approve", "do not ask");
+
+constexpr Flag kPlanFlags[] = {
+    kDestroyFlag,
+    kRefreshOnlyFlag,
+    kTargetFlag,
+    kRefreshFlag,
+    kReplaceFlag,
+    kDetailedExitCodeFlag,
+    OneValue<&ApplyOptions::out>("--out", "FILE", "save the plan, for `podctl apply FILE`"),
+    kMarkdownFlag,
+};
+
+const Command commands::kPlan("plan", "show what apply would do", kPlanFlags, WithWorld<RunPlan>,
+                              PlanConflict);
+
+constexpr Flag kApplyFlags[] = {
+    kAutoApproveFlag,
+    Switch<&ApplyOptions::wait, ApplyOptions, false>(
+        "--no-wait", "leave what is queued in the queue; the next apply goes on"),
+    kDestroyFlag,
+    kRefreshOnlyFlag,
+    kTargetFlag,
+    kRefreshFlag,
+    kReplaceFlag,
+    kDetailedExitCodeFlag,
+    OneValue<&ApplyOptions::plan_file>(
+        "FILE", "", "a saved plan, which is carried out as it stands, without a question"),
+};
+
+const Command commands::kApply("apply", "make the cloud match the spec", kApplyFlags,
+                               WithWorld<RunApply>, PlanConflict,
+                               // A saved plan knows its own.
+                               [](const ApplyOptions& options) {
+                                 return options.plan_file.empty();
+                               });
+
+constexpr Flag kDestroyFlags[] = {
+    kAutoApproveFlag,
+    kTargetFlag,
+    kRefreshFlag,
+};
+
+const Command commands::kDestroy(
+    "destroy", "delete everything podctl made", kDestroyFlags,
+    +[](Context& context, const ApplyOptions& given) {
+      ApplyOptions options = given;
+      options.destroy = true;
+      return RunApply(context.wiring(), options);
+    });
 
 }  // namespace podctl

@@ -1,11 +1,13 @@
-// plan, apply and destroy.
+// plan, apply and destroy, and what show and watch share with them.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "cmd/command.h"
 #include "cmd/reporter.h"
 #include "plans/engine/executor.h"
+#include "plans/session/plan.h"
 #include "providers/base/diagnostic.h"
 #include "providers/os/file_system.h"
 
@@ -27,9 +29,16 @@ struct ApplyOptions {  // plan, apply, destroy and show
   bool markdown = false;             // plan and show: as a comment for a pull request
 };
 
-int RunPlan(Wiring& wiring, const ApplyOptions& options);
-// With `options.destroy` the empty spec is applied.
-int RunApply(Wiring& wiring, const ApplyOptions& options);
+inline constexpr Flag kMarkdownFlag =
+    Switch<&ApplyOptions::markdown>("--markdown", "the plan as a comment for a pull request");
+
+// Flags that do not go together: what is wrong, or "".
+std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& global);
+
+// `podctl show FILE`: a saved plan, for who reviews it, as text or, with --json, in the format of
+// `terraform show -json`. Behind the plan stands what else its apply goes by, and above it whether
+// anybody vouches for it.
+int RunShowPlan(Wiring& wiring, const ApplyOptions& options);
 
 // ---- What apply and watch say of a run after it: which changes failed and where they stand in the
 // spec, and what became of a state that could not be saved.
@@ -42,5 +51,21 @@ void ShowSaveError(Reporter& reporter, const ExecuteResult& result);
 
 // Those of the store.
 void ShowWarnings(Reporter& reporter, const ExecuteResult& result);
+
+// ---- How commands that plan tell what the session says, and why there is no plan.
+
+class PlanTeller final : public PlanListener {
+ public:
+  explicit PlanTeller(Reporter& reporter) : reporter_(reporter) {}
+  void OnSpec(const Diagnostics& warnings) override { reporter_.Show(warnings); }
+  void OnTakeover(const std::string& note) override { reporter_.Note(note); }
+
+ private:
+  Reporter& reporter_;
+};
+
+// `warnings`: of the spec, where they were not shown yet.
+void ShowNoPlan(Reporter& reporter, const NoPlan& none, const Diagnostics& warnings = {});
+void ShowNoWayIn(Reporter& reporter, const NoWayIn& why);
 
 }  // namespace podctl

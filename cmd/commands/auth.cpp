@@ -5,8 +5,6 @@
 #include <string>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/auth_view.h"
 #include "cmd/wiring.h"
@@ -80,12 +78,8 @@ int RunAuthorize(Wiring& wiring) {
       "--condition=None",
       ShellQuote(place.project), *email, role);
   const auto document = [&] {
-    Value value = Value::EmptyMap();
-    value.Set("project", place.project);
-    value.Set("email", *email);
-    value.Set("role", role);
-    value.Set("command", command);
-    return value;
+    return Value::Map{
+        {"project", place.project}, {"email", *email}, {"role", role}, {"command", command}};
   };
   reporter.Document(document, [&](Streams& streams) {
     streams.out << *email << "\n" << std::flush;
@@ -98,21 +92,14 @@ int RunAuthorize(Wiring& wiring) {
 
 }  // namespace
 
-const CommandOf<NoOptions> kAuthCommand("auth", "look after the credentials for Google's APIs", {},
-                                        nullptr);
+const Command commands::kAuth("auth", "look after the credentials for Google's APIs");
 
-const Command& commands::kAuth = kAuthCommand;
+const Command commands::kAuthStatus("auth status",
+                                    "show which credentials are used, as whom, and until when", {},
+                                    WithWorld<RunAuthStatus>, nullptr, NoState);
 
-const CommandOf<NoOptions> kStatusCommand(
-    "auth status", "show which credentials are used, as whom, and until when", {},
-    WithWorld<RunAuthStatus>, nullptr, NoState);
-
-const Command& commands::kAuthStatus = kStatusCommand;
-
-const CommandOf<NoOptions> kAuthorizeCommand(
+const Command commands::kAuthorize(
     "authorize", "make the TPU service agent exist, and show what it must be allowed", {},
     WithWorld<RunAuthorize>, nullptr, NoState);
-
-const Command& commands::kAuthorize = kAuthorizeCommand;
 
 }  // namespace podctl

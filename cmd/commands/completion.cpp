@@ -6,9 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cmd/command.h"
 #include "cmd/command_table.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "providers/base/text.h"
 #include "templates/catalog.h"
 
@@ -83,7 +82,7 @@ struct CompletionOptions {
   std::string shell;
 };
 
-int Run(Context& context, const CompletionOptions&) {
+int RunCompletion(Context& context, const CompletionOptions&) {
   std::string commands;
   std::map<std::string, std::string> nested;  // "state" -> "list show rm"
   std::string flags;
@@ -115,18 +114,13 @@ int Run(Context& context, const CompletionOptions&) {
   return 0;
 }
 
-using CompletionFlags = FlagsOf<CompletionOptions>;
-
 constexpr Flag kCompletionFlags[] = {
-    Required(OneOf("bash", CompletionFlags::Value<&CompletionOptions::shell>("SHELL", "", "bash"))),
+    Required(OneOf("bash", OneValue<&CompletionOptions::shell>("SHELL", "", "bash"))),
 };
-
-const CommandOf<CompletionOptions> kCompletionCommand("completion",
-                                                      "print a shell's completion script",
-                                                      kCompletionFlags, Run, nullptr, NoState);
 
 }  // namespace
 
-const Command& commands::kCompletion = kCompletionCommand;
+const Command commands::kCompletion("completion", "print a shell's completion script",
+                                    kCompletionFlags, RunCompletion, nullptr, NoState);
 
 }  // namespace podctl

@@ -5,11 +5,9 @@
 #include <utility>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/commands/pod_rounds.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/doctor_view.h"
+#include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
 #include "plans/kinds/pod/refresh.h"
 
@@ -54,19 +52,14 @@ int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   return report.Healthy() ? 0 : 1;
 }
 
-using DoctorFlags = FlagsOf<DoctorOptions>;
-
 constexpr Flag kDoctorFlags[] = {
-    DoctorFlags::Pod<&DoctorOptions::pod>(),
-    DoctorFlags::Workers<&DoctorOptions::workers>(),
+    PodArgument<&DoctorOptions::pod>(),
+    WorkerFlag<&DoctorOptions::workers>(),
 };
-
-const CommandOf<DoctorOptions> kDoctorCommand(
-    "doctor", "look a pod over, and say what is wrong and what to do", kDoctorFlags,
-    WithWorld<RunDoctor>);
 
 }  // namespace
 
-const Command& commands::kDoctor = kDoctorCommand;
+const Command commands::kDoctor("doctor", "look a pod over, and say what is wrong and what to do",
+                                kDoctorFlags, WithWorld<RunDoctor>);
 
 }  // namespace podctl

@@ -5,8 +5,6 @@
 #include <charconv>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
 #include "providers/emulator/emulator.h"
@@ -87,44 +85,38 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
 
 namespace {
 
-using EmulatorFlags = FlagsOf<EmulatorOptions>;
-
 constexpr Flag kEmulatorFlags[] = {
-    EmulatorFlags::Value<&EmulatorOptions::listen>("--listen", "ADDRESS:PORT",
-                                                   "address and port (default 127.0.0.1:8470)"),
-    EmulatorFlags::Value<&EmulatorOptions::data>("--data", "DIR",
-                                                 "folder that survives a restart (default: none)"),
+    OneValue<&EmulatorOptions::listen>("--listen", "ADDRESS:PORT",
+                                       "address and port (default 127.0.0.1:8470)"),
+    OneValue<&EmulatorOptions::data>("--data", "DIR",
+                                     "folder that survives a restart (default: none)"),
     OneOf("sshd|light|none",
-          EmulatorFlags::Value<&EmulatorOptions::workers>(
+          OneValue<&EmulatorOptions::workers>(
               "--workers", "KIND",
               "sshd (default; light without namespaces); light: one process, for thousands; none")),
     OneOf("private|host",
-          EmulatorFlags::Value<&EmulatorOptions::worker_network>(
+          OneValue<&EmulatorOptions::worker_network>(
               "--worker-network", "KIND",
               "private: ports of their own, no way out (default where possible), or host")),
-    EmulatorFlags::Value<&EmulatorOptions::operation_delay>(
-        "--operation-delay", "DURATION", "how long operations take (default 2s)"),
+    OneValue<&EmulatorOptions::operation_delay>("--operation-delay", "DURATION",
+                                                "how long operations take (default 2s)"),
     Within(1, 65535,
-           EmulatorFlags::Value<&EmulatorOptions::ssh_port>(
+           OneValue<&EmulatorOptions::ssh_port>(
                "--ssh-port", "PORT",
                "SSH port of the workers (default 22, or 2222 without the right to it)")),
-    EmulatorFlags::Values<&EmulatorOptions::capacity>("--capacity", "[ZONE/]TYPE=N",
-                                                      "how many nodes of a type fit; repeatable"),
-    EmulatorFlags::Values<&EmulatorOptions::quotas>(
+    ManyValues<&EmulatorOptions::capacity>("--capacity", "[ZONE/]TYPE=N",
+                                           "how many nodes of a type fit; repeatable"),
+    ManyValues<&EmulatorOptions::quotas>(
         "--quota", "[REGION/]GEN=N",
         "most that a project may hold, v3=64, v3-spot=0; creates-per-minute=90"),
-    EmulatorFlags::Values<&EmulatorOptions::reservations>("--reservation", "ZONE/NAME/TYPE=N",
-                                                          "nodes set aside; repeatable"),
-    EmulatorFlags::Value<&EmulatorOptions::faults>("--faults", "FILE",
-                                                   "trouble on order, from a JSON file"),
+    ManyValues<&EmulatorOptions::reservations>("--reservation", "ZONE/NAME/TYPE=N",
+                                               "nodes set aside; repeatable"),
+    OneValue<&EmulatorOptions::faults>("--faults", "FILE", "trouble on order, from a JSON file"),
 };
-
-const CommandOf<EmulatorOptions> kEmulatorCommand("emulator", "serve the Cloud TPU API on loopback",
-                                                  kEmulatorFlags, WithWorld<RunEmulator>, nullptr,
-                                                  NoState);
 
 }  // namespace
 
-const Command& commands::kEmulator = kEmulatorCommand;
+const Command commands::kEmulator("emulator", "serve the Cloud TPU API on loopback", kEmulatorFlags,
+                                  WithWorld<RunEmulator>, nullptr, NoState);
 
 }  // namespace podctl

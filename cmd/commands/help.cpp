@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cmd/command.h"
 #include "cmd/command_table.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
 #include "providers/base/text.h"
@@ -18,7 +17,7 @@ struct HelpOptions {
   std::vector<std::string> words;  // "state", "list"
 };
 
-int Run(Context& context, const HelpOptions& options) {
+int RunHelp(Context& context, const HelpOptions& options) {
   const std::string topic = Join(options.words, " ");
   const Command* command = FindCommand(topic);
   if (command == nullptr && !topic.empty()) {
@@ -30,17 +29,13 @@ int Run(Context& context, const HelpOptions& options) {
   return 0;
 }
 
-using HelpFlags = FlagsOf<HelpOptions>;
-
 constexpr Flag kHelpFlags[] = {
-    HelpFlags::Values<&HelpOptions::words>("COMMAND", "", "the command"),
+    ManyValues<&HelpOptions::words>("COMMAND", "", "the command"),
 };
-
-const CommandOf<HelpOptions> kHelpCommand("help", "show help for a command", kHelpFlags, Run,
-                                          nullptr, NoState);
 
 }  // namespace
 
-const Command& commands::kHelp = kHelpCommand;
+const Command commands::kHelp("help", "show help for a command", kHelpFlags, RunHelp, nullptr,
+                              NoState);
 
 }  // namespace podctl

@@ -10,10 +10,8 @@
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/commands/plan.h"
-#include "cmd/commands/state_access.h"
-#include "cmd/context.h"
+#include "cmd/commands/apply.h"
+#include "cmd/commands/state_edit.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
 #include "plans/kinds/pod/node_view.h"
@@ -66,13 +64,13 @@ std::vector<std::string> NotesOn(const Imported& done) {
 }
 
 Value DocumentOf(const Imported& done, const std::string& address) {
-  Value document = Value::EmptyMap();
-  document.Set("address", address);
-  document.Set("node", done.name.Resource());
-  document.Set("state", NodeState(done.node));
-  document.Set("spec", done.text.empty() ? Value() : Value(done.text));
-  document.Set("spec_file", done.target.empty() ? Value() : Value(done.target));
-  document.Set("differs_in", Value::List(done.differs.begin(), done.differs.end()));
+  Value document =
+      Value::Map{{"address", address},
+                 {"node", done.name.Resource()},
+                 {"state", NodeState(done.node)},
+                 {"spec", done.text.empty() ? Value() : Value(done.text)},
+                 {"spec_file", done.target.empty() ? Value() : Value(done.target)},
+                 {"differs_in", Value::List(done.differs.begin(), done.differs.end())}};
   const auto notes = NotesOn(done);
   document.Set("notes", Value::List(notes.begin(), notes.end()));
   document.Set("made_with_lineage", done.made_with.empty() ? Value() : Value(done.made_with));
@@ -134,22 +132,16 @@ int RunImport(Wiring& wiring, const ImportOptions& options) {
   return 0;
 }
 
-using ImportFlags = FlagsOf<ImportOptions>;
-
 constexpr Flag kImportFlags[] = {
-    Required(ImportFlags::Value<&ImportOptions::address>("ADDRESS", "", "e.g. pod.research")),
-    Required(ImportFlags::Value<&ImportOptions::id>("ID", "",
-                                                    "NODE, ZONE/NODE or the node's full name")),
-    ImportFlags::Value<&ImportOptions::write_spec>(
+    Required(OneValue<&ImportOptions::address>("ADDRESS", "", "e.g. pod.research")),
+    Required(OneValue<&ImportOptions::id>("ID", "", "NODE, ZONE/NODE or the node's full name")),
+    OneValue<&ImportOptions::write_spec>(
         "--write-spec", "FILE", "write the pod to this file: a new one, or below its pods"),
 };
 
-const CommandOf<ImportOptions> kImportCommand("import",
-                                              "take over a pod that exists, and print its spec",
-                                              kImportFlags, WithWorld<RunImport>);
-
 }  // namespace
 
-const Command& commands::kImport = kImportCommand;
+const Command commands::kImport("import", "take over a pod that exists, and print its spec",
+                                kImportFlags, WithWorld<RunImport>);
 
 }  // namespace podctl

@@ -6,11 +6,9 @@
 #include <optional>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/commands/pod_rounds.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
+#include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/exec/request.h"
 #include "providers/base/text.h"
@@ -25,7 +23,7 @@ std::string KillWords(const std::string& pod, const std::string& job) {
   return fmt::format("{}@{}: podctl kill {} {}", UserName(), HostName(), pod, job);
 }
 
-// JobsFlags a job that others of the pod do not have, `logs` is to be told on whom it runs.
+// Of a job that others of the pod do not have, `logs` is to be told on whom it runs.
 std::string ChoiceFlag(const PodTarget& target, const DetachedStart& start) {
   if (start.workers.size() >= target.workers.size()) return "";
   std::vector<int> numbers;
@@ -98,6 +96,18 @@ int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec
   return ShowStart(done, pods, reporter, streams);
 }
 
+struct JobsOptions {
+  std::string pod;
+  std::string workers;  // --worker; empty: all
+};
+
+struct KillOptions {
+  std::string pod;
+  std::string workers;  // --worker; empty: all
+  std::string job;
+  std::optional<std::chrono::milliseconds> grace;  // between TERM and KILL
+};
+
 int RunJobs(Wiring& wiring, const JobsOptions& options) {
   Reporter& reporter = wiring.reporter();
   const KnownPods pods(wiring.pod_doors());
@@ -113,7 +123,7 @@ int RunJobs(Wiring& wiring, const JobsOptions& options) {
       [&](Streams& streams) {
         const bool any = std::any_of(report.found.begin(), report.found.end(),
                                      [](const WorkerJobs& each) { return !each.jobs.empty(); });
-        // JobsFlags who did not answer nobody knows.
+        // Of those who did not answer nobody knows.
         if (!any && !AllAnswered(report.answers)) return;
         streams.out << JobsTable(report.found, streams.color && streams.out_is_terminal,
                                  chosen->workers.front().per_slice);
@@ -149,17 +159,23 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
   return report.runs || !all ? 1 : 0;
 }
 
-using JobsFlags = FlagsOf<JobsOptions>;
-
 constexpr Flag kJobsFlags[] = {
-    JobsFlags::Pod<&JobsOptions::pod>(),
-    JobsFlags::Workers<&JobsOptions::workers>(),
+    PodArgument<&JobsOptions::pod>(),
+    WorkerFlag<&JobsOptions::workers>(),
 };
 
-const CommandOf<JobsOptions> kJobsCommand("jobs",
-                                          "list what `run` and `exec --detach` have started",
-                                          kJobsFlags, WithWorld<RunJobs>);
+const Command commands::kJobs("jobs", "list what `run` and `exec --detach` have started",
+                              kJobsFlags, WithWorld<RunJobs>);
 
-const Command& commands::kJobs = kJobsCommand;
+constexpr Flag kKillFlags[] = {
+    PodArgument<&KillOptions::pod>(),
+    WorkerFlag<&KillOptions::workers>(),
+    Required(OneValue<&KillOptions::job>("JOB", "", "name of the job")),
+    OneValue<&KillOptions::grace>(
+        "--grace", "DURATION",
+        "from TERM to KILL (default: the job's terminationGracePeriod, 30s)"),
+};
+
+const Command commands::kKill("kill", "end a job", kKillFlags, WithWorld<RunKill>);
 
 }  // namespace podctl

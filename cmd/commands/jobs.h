@@ -1,9 +1,5 @@
-// Commands that outlive the connection: `podctl exec --detach NAME`, `podctl jobs`, `podctl kill`.
+// Commands that outlive the connection: what `podctl exec --detach`, `run` and `apply` share.
 #pragma once
-
-#include <chrono>
-#include <optional>
-#include <string>
 
 #include "cmd/outlet.h"
 #include "cmd/reporter.h"
@@ -22,19 +18,5 @@ void TellStart(const DetachedStart& start, const StartNews& news, Streams& strea
 // Shows what came of it; the exit code.
 int ShowStart(const DetachReport& done, const KnownPods& pods, Reporter& reporter,
               Streams& streams);
-
-struct JobsOptions {
-  std::string pod;
-  std::string workers;  // --worker; empty: all
-};
-
-struct KillOptions {
-  std::string pod;
-  std::string workers;  // --worker; empty: all
-  std::string job;
-  std::optional<std::chrono::milliseconds> grace;  // between TERM and KILL
-};
-
-int RunKill(Wiring& wiring, const KillOptions& options);
 
 }  // namespace podctl

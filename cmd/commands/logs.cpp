@@ -7,8 +7,6 @@
 #include <string>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/log_view.h"
 #include "cmd/wiring.h"
@@ -65,24 +63,18 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
 
 constexpr int kMostTail = 1'000'000;
 
-using LogsFlags = FlagsOf<LogsOptions>;
-
 constexpr Flag kLogsFlags[] = {
-    LogsFlags::Pod<&LogsOptions::pod>(),
-    LogsFlags::Workers<&LogsOptions::workers>(),
-    Required(LogsFlags::Value<&LogsOptions::job>("JOB", "", "name of the job")),
-    LogsFlags::Switch<&LogsOptions::follow>("--follow",
-                                            "until the job has ended, with its exit code"),
-    LogsFlags::Switch<&LogsOptions::resume>("--resume", "only what was not shown here before"),
-    Within(1, kMostTail,
-           LogsFlags::Value<&LogsOptions::tail>("--tail", "N", "only so many last lines")),
+    PodArgument<&LogsOptions::pod>(),
+    WorkerFlag<&LogsOptions::workers>(),
+    Required(OneValue<&LogsOptions::job>("JOB", "", "name of the job")),
+    Switch<&LogsOptions::follow>("--follow", "until the job has ended, with its exit code"),
+    Switch<&LogsOptions::resume>("--resume", "only what was not shown here before"),
+    Within(1, kMostTail, OneValue<&LogsOptions::tail>("--tail", "N", "only so many last lines")),
 };
-
-const CommandOf<LogsOptions> kLogsCommand("logs", "show what a job has written", kLogsFlags,
-                                          WithWorld<RunLogs>);
 
 }  // namespace
 
-const Command& commands::kLogs = kLogsCommand;
+const Command commands::kLogs("logs", "show what a job has written", kLogsFlags,
+                              WithWorld<RunLogs>);
 
 }  // namespace podctl

@@ -4,17 +4,52 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <vector>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
-#include "cmd/views/offer_view.h"
+#include "cmd/views/documents.h"
+#include "cmd/views/table.h"
 #include "cmd/wiring.h"
 #include "providers/base/text.h"
+#include "providers/base/value.h"
+#include "providers/gcp/offered_types.h"
 
 namespace podctl {
 namespace {
+
+constexpr const char* kUnknown = "-";
+
+std::string Number(const std::optional<int>& number) {
+  return number ? std::to_string(*number) : kUnknown;
+}
+
+std::string Words(const std::vector<std::string>& words) {
+  return words.empty() ? kUnknown : VisibleControls(Join(words, ", "));
+}
+
+std::string TypesTable(const std::vector<gcp::OfferedType>& types, bool color) {
+  std::vector<TableRow> rows = {{"TYPE", "CHIPS", "HOSTS", "TOPOLOGY", "ZONES"}};
+  bool with_zones = false;
+  for (const gcp::OfferedType& type : types) {
+    rows.push_back({VisibleControls(type.type), Number(type.chips), Number(type.hosts),
+                    Words(type.topologies), Words(type.zones)});
+    with_zones = with_zones || !type.zones.empty();
+  }
+  for (TableRow& row : rows) row.resize(with_zones ? 5 : 4);
+  return BoldHead(TableText(rows, {}, "<>>"), Paint(color));
+}
+
+Value TypesList(const std::vector<gcp::OfferedType>& types) {
+  return ListOf(types, [](const gcp::OfferedType& type) {
+    Value entry = Value::Map{{"type", type.type},
+                             {"chips", type.chips ? Value(*type.chips) : Value()},
+                             {"hosts", type.hosts ? Value(*type.hosts) : Value()},
+                             {"topologies", ListOf(type.topologies)}};
+    if (!type.zones.empty()) entry.Set("zones", ListOf(type.zones));
+    return entry;
+  });
+}
 
 // The command line comes first: who names a zone asks about that one, whatever the spec says.
 // Problems of the spec do not matter here.
@@ -47,8 +82,7 @@ int RunTypes(Wiring& wiring) {
         "a zone.");
   }
   const auto document = [&] {
-    Value value = Value::EmptyMap();
-    value.Set("source", offer->from_service ? "service" : "built-in");
+    Value value = Value::Map{{"source", offer->from_service ? "service" : "built-in"}};
     if (!where.zone.empty()) value.Set("zone", where.zone);
     if (offer->from_service) value.Set("project", where.project);
     value.Set("types", TypesList(offer->types));
@@ -82,11 +116,9 @@ int RunVersions(Wiring& wiring) {
     return reporter.ShowFailure(versions.error(), "cannot list the versions " + InZone(where));
   }
   const auto document = [&] {
-    Value value = Value::EmptyMap();
-    value.Set("project", where.project);
-    value.Set("zone", where.zone);
-    value.Set("versions", Value::List(versions->begin(), versions->end()));
-    return value;
+    return Value::Map{{"project", where.project},
+                      {"zone", where.zone},
+                      {"versions", Value::List(versions->begin(), versions->end())}};
   };
   reporter.Document(document, [&](Streams& streams) {
     for (const std::string& version : *versions) streams.out << VisibleControls(version) << "\n";
@@ -96,15 +128,11 @@ int RunVersions(Wiring& wiring) {
 
 }  // namespace
 
-const CommandOf<NoOptions> kTypesCommand(
-    "types", "list TPU types, with chips, hosts and topology (of a --zone)", {},
-    WithWorld<RunTypes>, nullptr, NoState);
+const Command commands::kTypes("types",
+                               "list TPU types, with chips, hosts and topology (of a --zone)", {},
+                               WithWorld<RunTypes>, nullptr, NoState);
 
-const Command& commands::kTypes = kTypesCommand;
-
-const CommandOf<NoOptions> kVersionsCommand("versions", "list the runtime versions of a --zone", {},
-                                            WithWorld<RunVersions>, nullptr, NoState);
-
-const Command& commands::kVersions = kVersionsCommand;
+const Command commands::kVersions("versions", "list the runtime versions of a --zone", {},
+                                  WithWorld<RunVersions>, nullptr, NoState);
 
 }  // namespace podctl

@@ -1,11 +1,10 @@
-#include "cmd/commands/show_plan.h"
-
 #include <fmt/format.h>
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cmd/commands/apply.h"
 #include "cmd/reporter.h"
 #include "cmd/views/markdown.h"
 #include "cmd/views/plan_view.h"

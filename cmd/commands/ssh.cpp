@@ -5,8 +5,6 @@
 #include <cstdlib>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "cmd/interrupt.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/exec/request.h"
@@ -109,21 +107,17 @@ int RunSsh(Wiring& wiring, const PodOptions& options) {
       .value_or(reporter.FailedExitCode());
 }
 
-using SshFlags = FlagsOf<PodOptions>;
-
 constexpr Flag kSshFlags[] = {
-    SshFlags::Pod<&PodOptions::pod>(),
-    SshFlags::Workers<&PodOptions::workers>("number of the worker (default 0)", "N"),
-    WithLetter('t', SshFlags::Switch<&PodOptions::tty>("--tty", "a terminal also for a command")),
-    BehindDashes(true, SshFlags::Values<&PodOptions::command>(
-                           "COMMAND", "", "run this instead of a shell, after --")),
+    PodArgument<&PodOptions::pod>(),
+    WorkerFlag<&PodOptions::workers>("number of the worker (default 0)", "N"),
+    WithLetter('t', Switch<&PodOptions::tty>("--tty", "a terminal also for a command")),
+    BehindDashes(true, ManyValues<&PodOptions::command>("COMMAND", "",
+                                                        "run this instead of a shell, after --")),
 };
-
-const CommandOf<PodOptions> kSshCommand("ssh", "open an interactive shell on one worker", kSshFlags,
-                                        WithWorld<RunSsh>);
 
 }  // namespace
 
-const Command& commands::kSsh = kSshCommand;
+const Command commands::kSsh("ssh", "open an interactive shell on one worker", kSshFlags,
+                             WithWorld<RunSsh>);
 
 }  // namespace podctl

@@ -8,15 +8,10 @@
 
 #include "cmd/command.h"
 #include "cmd/command_line.h"
-#include "cmd/commands/commands.h"
-#include "cmd/commands/plan.h"
-#include "cmd/commands/show_plan.h"
-#include "cmd/context.h"
+#include "cmd/commands/apply.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
-#include "cmd/views/terraform_json.h"
 #include "cmd/wiring.h"
-#include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/status.h"
 #include "providers/base/text.h"
@@ -120,9 +115,7 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
   if (!options.addresses.empty()) found.assign(wanted.begin(), wanted.end());
   const std::vector<std::string> addresses = TextsOf(found);
   const auto document = [&] {
-    Value value = Value::EmptyMap();
-    value.Set("addresses", Value::List(addresses.begin(), addresses.end()));
-    return value;
+    return Value::Map{{"addresses", Value::List(addresses.begin(), addresses.end())}};
   };
   reporter.Document(document, [&](Streams& streams) {
     for (const std::string& address : addresses) streams.out << address << "\n";
@@ -153,11 +146,7 @@ int RunUnlock(Wiring& wiring, const UnlockOptions& options) {
   if (auto unlocked = wiring.OpenStore()->ForceUnlock(id); !unlocked) {
     return reporter.ShowFailure(unlocked.error());
   }
-  const auto document = [&] {
-    Value value = Value::EmptyMap();
-    value.Set("unlocked", id);
-    return value;
-  };
+  const auto document = [&] { return Value::Map{{"unlocked", id}}; };
   reporter.Document(document, [](Streams& streams) {
     streams.out << "The state has been unlocked: podctl commands can take the lock again.\n";
   });
@@ -174,13 +163,15 @@ std::string ShowConflict(const ApplyOptions& options, const GlobalOptions& globa
 }
 
 constexpr Flag kShowFlags[] = {
-    PlanFlags::Value<&ApplyOptions::plan_file>("FILE", "", "a saved plan"),
+    OneValue<&ApplyOptions::plan_file>("FILE", "", "a saved plan"),
     kMarkdownFlag,
 };
 
-const CommandOf<ApplyOptions> kShowCommand(
+}  // namespace
+
+const Command commands::kShow(
     "show", "show the state, or a saved plan", kShowFlags,
-    [](Context& context, const ApplyOptions& options) {
+    +[](Context& context, const ApplyOptions& options) {
       return options.plan_file.empty() ? RunShow(context.wiring())
                                        : RunShowPlan(context.wiring(), options);
     },
@@ -188,52 +179,32 @@ const CommandOf<ApplyOptions> kShowCommand(
     // A saved plan knows its own.
     [](const ApplyOptions& options) { return options.plan_file.empty(); });
 
-}  // namespace
+const Command commands::kStatus("status", "show the pods, their health and their workers", {},
+                                WithWorld<RunStatus>);
 
-const Command& commands::kShow = kShowCommand;
-
-const CommandOf<NoOptions> kStatusCommand("status", "show the pods, their health and their workers",
-                                          {}, WithWorld<RunStatus>);
-
-const Command& commands::kStatus = kStatusCommand;
-
-const CommandOf<NoOptions> kStateCommand("state", "look after the state", {}, nullptr);
-
-const Command& commands::kState = kStateCommand;
-
-using OfList = FlagsOf<StateListOptions>;
+const Command commands::kState("state", "look after the state");
 
 constexpr Flag kListFlags[] = {
-    Naming(Flag::Names::kAddress, OfList::Values<&StateListOptions::addresses>(
+    Naming(Flag::Names::kAddress, ManyValues<&StateListOptions::addresses>(
                                       "ADDRESS", "", "only these, and the steps of these pods")),
 };
 
-const CommandOf<StateListOptions> kListCommand("state list", "list the addresses in the state",
-                                               kListFlags, WithWorld<RunStateList>);
-
-const Command& commands::kStateList = kListCommand;
-
-using OfOne = FlagsOf<StateShowOptions>;
+const Command commands::kStateList("state list", "list the addresses in the state", kListFlags,
+                                   WithWorld<RunStateList>);
 
 constexpr Flag kOneFlags[] = {
     Naming(Flag::Names::kAddress,
-           Required(OfOne::Value<&StateShowOptions::address>("ADDRESS", "", "e.g. pod.research"))),
+           Required(OneValue<&StateShowOptions::address>("ADDRESS", "", "e.g. pod.research"))),
 };
 
-const CommandOf<StateShowOptions> kOneCommand("state show", "show one address", kOneFlags,
-                                              WithWorld<RunStateShow>);
-
-const Command& commands::kStateShow = kOneCommand;
-
-using OfUnlock = FlagsOf<UnlockOptions>;
+const Command commands::kStateShow("state show", "show one address", kOneFlags,
+                                   WithWorld<RunStateShow>);
 
 constexpr Flag kUnlockFlags[] = {
-    Required(OfUnlock::Value<&UnlockOptions::id>("ID", "", "the lock's ID, as the error shows it")),
+    Required(OneValue<&UnlockOptions::id>("ID", "", "the lock's ID, as the error shows it")),
 };
 
-const CommandOf<UnlockOptions> kUnlockCommand("unlock", "release a lock that was left behind",
-                                              kUnlockFlags, WithWorld<RunUnlock>);
-
-const Command& commands::kUnlock = kUnlockCommand;
+const Command commands::kUnlock("unlock", "release a lock that was left behind", kUnlockFlags,
+                                WithWorld<RunUnlock>);
 
 }  // namespace podctl

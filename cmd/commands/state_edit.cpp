@@ -7,9 +7,6 @@
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/commands/state_access.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
@@ -64,10 +61,8 @@ std::vector<std::pair<Address, Address>> MovesOf(const State& before, const Stat
 void ShowRemoved(Reporter& reporter, const std::vector<std::string>& removed, bool dry_run,
                  bool has_pods) {
   const auto document = [&] {
-    Value value = Value::EmptyMap();
-    value.Set("dry_run", dry_run);
-    value.Set("removed", Value::List(removed.begin(), removed.end()));
-    return value;
+    return Value::Map{{"dry_run", dry_run},
+                      {"removed", Value::List(removed.begin(), removed.end())}};
   };
   reporter.Document(document, [&](Streams& streams) {
     for (const std::string& address : removed) {
@@ -140,15 +135,9 @@ int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
   const auto document = [&] {
     Value::List list;
     for (const auto& [source, target] : moves) {
-      Value move = Value::EmptyMap();
-      move.Set("from", source.Text());
-      move.Set("to", target.Text());
-      list.push_back(std::move(move));
+      list.push_back(Value::Map{{"from", source.Text()}, {"to", target.Text()}});
     }
-    Value value = Value::EmptyMap();
-    value.Set("dry_run", options.dry_run);
-    value.Set("moved", std::move(list));
-    return value;
+    return Value::Map{{"dry_run", options.dry_run}, {"moved", std::move(list)}};
   };
   reporter.Document(document, [&](Streams& streams) {
     for (const auto& [source, target] : moves) {
@@ -196,33 +185,64 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
   return 0;
 }
 
-using OfMv = FlagsOf<StateMvOptions>;
-
 constexpr Flag kMvFlags[] = {
     Naming(Flag::Names::kAddress,
-           Required(OfMv::Value<&StateMvOptions::from>("FROM", "", "e.g. pod.a"))),
-    Required(OfMv::Value<&StateMvOptions::to>("TO", "", "e.g. pod.b")),
-    OfMv::Switch<&StateMvOptions::dry_run>("--dry-run", "only show what would move"),
+           Required(OneValue<&StateMvOptions::from>("FROM", "", "e.g. pod.a"))),
+    Required(OneValue<&StateMvOptions::to>("TO", "", "e.g. pod.b")),
+    Switch<&StateMvOptions::dry_run>("--dry-run", "only show what would move"),
 };
 
-const CommandOf<StateMvOptions> kMvCommand("state mv", "give what is remembered another address",
-                                           kMvFlags, WithWorld<RunStateMove>);
-
-const Command& commands::kStateMv = kMvCommand;
-
-using OfRm = FlagsOf<StateRmOptions>;
+const Command commands::kStateMv("state mv", "give what is remembered another address", kMvFlags,
+                                 WithWorld<RunStateMove>);
 
 constexpr Flag kRmFlags[] = {
     Naming(Flag::Names::kAddress,
-           Required(OfRm::Values<&StateRmOptions::addresses>("ADDRESS", "", "e.g. pod.research"))),
-    OfRm::Switch<&StateRmOptions::dry_run>("--dry-run", "only show what would be forgotten"),
-    OfRm::Switch<&StateRmOptions::force>("--force-forget", "also what a run left under way"),
+           Required(ManyValues<&StateRmOptions::addresses>("ADDRESS", "", "e.g. pod.research"))),
+    Switch<&StateRmOptions::dry_run>("--dry-run", "only show what would be forgotten"),
+    Switch<&StateRmOptions::force>("--force-forget", "also what a run left under way"),
 };
 
-const CommandOf<StateRmOptions> kRmCommand("state rm",
-                                           "forget addresses; the pods themselves are left alone",
-                                           kRmFlags, WithWorld<RunStateRemove>);
+const Command commands::kStateRm("state rm", "forget addresses; the pods themselves are left alone",
+                                 kRmFlags, WithWorld<RunStateRemove>);
 
-const Command& commands::kStateRm = kRmCommand;
+int StateAccess::Fail(const Error& error, const std::string& summary) {
+  exit_code_ = reporter_.ShowFailure(error, summary);
+  return exit_code_;
+}
+
+bool StateAccess::Check(const Result<void>& done, const std::string& summary) {
+  if (!done) Fail(done.error(), summary);
+  return done.has_value();
+}
+
+bool StateAccess::Lock(const LockRequest& request) {
+  const auto note = edit_.Lock(request, stop_);
+  if (!note) Fail(note.error());
+  if (note && !note->empty()) reporter_.Note(*note);
+  return note.has_value();
+}
+
+bool StateAccess::Load() {
+  return Check(edit_.Load());
+}
+
+bool StateAccess::LoadOrSetAside() {
+  const auto aside = edit_.LoadOrSetAside();
+  if (!aside) Fail(aside.error());
+  if (aside && !aside->empty()) {
+    reporter_.Note(fmt::format("The damaged state was put aside: it is now {}.", *aside));
+  }
+  return aside.has_value();
+}
+
+bool StateAccess::Save(bool push) {
+  const auto saved = edit_.Save(push);
+  ShowStoreWarnings(reporter_, edit_.TakeWarnings());
+  return Check(saved, kNotSaved);
+}
+
+void ShowStoreWarnings(Reporter& reporter, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) reporter.Note("Warning: " + warning);
+}
 
 }  // namespace podctl

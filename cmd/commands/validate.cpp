@@ -17,16 +17,11 @@ namespace podctl {
 namespace {
 
 Value Position(int line, int column, int byte) {
-  Value position;
-  position.Set("line", line);
-  position.Set("column", column);
-  position.Set("byte", byte);
-  return position;
+  return Value::Map{{"line", line}, {"column", column}, {"byte", byte}};
 }
 
 Value RangeOf(const SourcePlace& place) {
-  Value range;
-  range.Set("filename", place.file);
+  Value range = Value::Map{{"filename", place.file}};
   // Of a file as a whole: its beginning, since whoever reads this wants both ends.
   const bool whole = place.line == 0;
   range.Set("start", whole ? Position(1, 1, 0) : Position(place.line, place.column, place.byte));
@@ -39,21 +34,19 @@ Value RangeOf(const SourcePlace& place) {
 Value SnippetOf(const Diagnostic& diagnostic) {
   const SourcePlace& place = diagnostic.place;
   const int length = static_cast<int>(diagnostic.source_line.size());
-  Value snippet;
-  snippet.Set("context", diagnostic.context.empty() ? Value() : Value(diagnostic.context));
-  snippet.Set("code", diagnostic.source_line);
-  snippet.Set("start_line", place.line);
-  snippet.Set("highlight_start_offset", std::min(place.column - 1, length));
-  snippet.Set("highlight_end_offset", std::min(place.column - 1 + place.length, length));
-  snippet.Set("values", Value::EmptyList());
-  return snippet;
+  return Value::Map{{"context", diagnostic.context.empty() ? Value() : Value(diagnostic.context)},
+                    {"code", diagnostic.source_line},
+                    {"start_line", place.line},
+                    {"highlight_start_offset", std::min(place.column - 1, length)},
+                    {"highlight_end_offset", std::min(place.column - 1 + place.length, length)},
+                    {"values", Value::EmptyList()}};
 }
 
 // Terraform's summary and detail; what stands beside the caret for people belongs to the detail.
 Value ToValue(const Diagnostic& diagnostic) {
-  Value value;
-  value.Set("severity", diagnostic.severity == Severity::kError ? "error" : "warning");
-  value.Set("summary", diagnostic.summary);
+  Value value =
+      Value::Map{{"severity", diagnostic.severity == Severity::kError ? "error" : "warning"},
+                 {"summary", diagnostic.summary}};
   std::string detail = diagnostic.suggestion;
   if (!diagnostic.detail.empty()) detail += (detail.empty() ? "" : "\n") + diagnostic.detail;
   for (const RelatedPlace& related : diagnostic.related) {
@@ -79,13 +72,12 @@ std::size_t Count(const Diagnostics& diagnostics, Severity severity) {
 Value DiagnosticsDocument(const Diagnostics& diagnostics) {
   Value::List list;
   for (const Diagnostic& diagnostic : diagnostics.items()) list.push_back(ToValue(diagnostic));
-  Value document;
-  document.Set("format_version", "1.0");
-  document.Set("valid", !diagnostics.has_errors());
-  document.Set("error_count", static_cast<std::int64_t>(Count(diagnostics, Severity::kError)));
-  document.Set("warning_count", static_cast<std::int64_t>(Count(diagnostics, Severity::kWarning)));
-  document.Set("diagnostics", std::move(list));
-  return document;
+  return Value::Map{
+      {"format_version", "1.0"},
+      {"valid", !diagnostics.has_errors()},
+      {"error_count", static_cast<std::int64_t>(Count(diagnostics, Severity::kError))},
+      {"warning_count", static_cast<std::int64_t>(Count(diagnostics, Severity::kWarning))},
+      {"diagnostics", std::move(list)}};
 }
 
 int RunValidate(const LoadOptions& load, FileSystem& files, const Environment& environment,

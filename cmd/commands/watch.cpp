@@ -12,9 +12,6 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/apply.h"
-#include "cmd/commands/commands.h"
-#include "cmd/commands/plan.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
@@ -94,7 +91,7 @@ class Telling final : public WatchListener {
   void OnSaveError(const ExecuteResult& result) override { ShowSaveError(reporter_, result); }
   void OnOver() override { Say("that is over"); }
 
-  EventSink& events() override { return account_->events(); }
+  EventSink& events() override { return *account_; }
   void OnExecuted(const ExecuteResult& result, bool acted) override {
     if (acted) account_->ShowSummary(result);
     ShowWarnings(reporter_, result);
@@ -174,24 +171,18 @@ std::string WatchConflict(const WatchOptions& options, const GlobalOptions&) {
   return {};
 }
 
-using WatchFlags = FlagsOf<WatchOptions>;
-
 constexpr Flag kWatchFlags[] = {
-    WatchFlags::Value<&WatchOptions::interval>("--interval", "DURATION",
-                                               "between two looks (default 60s)"),
-    WatchFlags::Switch<&WatchOptions::once>("--once", "look once, do what is to be done, and end"),
-    WatchFlags::Switch<&WatchOptions::detailed_exitcode>(
+    OneValue<&WatchOptions::interval>("--interval", "DURATION", "between two looks (default 60s)"),
+    Switch<&WatchOptions::once>("--once", "look once, do what is to be done, and end"),
+    Switch<&WatchOptions::detailed_exitcode>(
         "--detailed-exitcode", "with --once: exit 2 when something was done, or is left to do"),
-    WatchFlags::Values<&WatchOptions::targets>("--target", "ADDRESS",
-                                               "only this pod, and what it depends on; repeatable"),
+    ManyValues<&WatchOptions::targets>("--target", "ADDRESS",
+                                       "only this pod, and what it depends on; repeatable"),
 };
-
-const CommandOf<WatchOptions> kWatchCommand(
-    "watch", "make pods anew that were preempted, as their spec allows", kWatchFlags,
-    WithWorld<RunWatch>, WatchConflict);
 
 }  // namespace
 
-const Command& commands::kWatch = kWatchCommand;
+const Command commands::kWatch("watch", "make pods anew that were preempted, as their spec allows",
+                               kWatchFlags, WithWorld<RunWatch>, WatchConflict);
 
 }  // namespace podctl

@@ -1,7 +1,6 @@
 // How an apply or a destroy ended, for people.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 

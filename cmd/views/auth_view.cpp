@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <vector>
 
+#include "cmd/views/documents.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -36,10 +36,6 @@ std::string Validity(const AuthReport& report) {
 std::string QuotaWords(const gcp::CredentialStatus& status) {
   if (status.quota_project.empty()) return "none";
   return fmt::format("{} (from {})", status.quota_project, status.quota_from);
-}
-
-Value OrNull(const std::string& text) {
-  return text.empty() ? Value() : Value(text);
 }
 
 }  // namespace
@@ -76,36 +72,30 @@ std::string AuthText(const AuthReport& report) {
 
 Value AuthDocument(const AuthReport& report) {
   const gcp::CredentialStatus& status = report.status;
-  Value document = Value::EmptyMap();
-  document.Set("endpoint", report.endpoint);
-  document.Set("endpoint_needs_token", !report.on_loopback);
   Value credentials;
   if (!status.type.empty()) {
-    credentials.Set("type", status.type);
-    credentials.Set("file", OrNull(status.file));
-    credentials.Set("account", OrNull(status.account));
-    credentials.Set("valid_until",
-                    status.expires ? Value(FormatTimestamp(*status.expires)) : Value());
-    credentials.Set("quota_project", OrNull(status.quota_project));
-    credentials.Set("quota_project_from", OrNull(status.quota_from));
+    credentials =
+        Value::Map{{"type", status.type},
+                   {"file", OrNull(status.file)},
+                   {"account", OrNull(status.account)},
+                   {"valid_until", OrNull(status.expires ? FormatTimestamp(*status.expires) : "")},
+                   {"quota_project", OrNull(status.quota_project)},
+                   {"quota_project_from", OrNull(status.quota_from)}};
   }
-  document.Set("credentials", std::move(credentials));
-  Value::List looks;
-  for (const gcp::Look& look : status.looks) {
-    Value entry = Value::EmptyMap();
-    entry.Set("place", look.place);
-    entry.Set("finding", look.finding);
-    entry.Set("used", !status.error && &look == &status.looks.back());
-    looks.push_back(std::move(entry));
-  }
-  document.Set("looked_for", std::move(looks));
+  const auto look = [&](const gcp::Look& each) {
+    return Value::Map{{"place", each.place},
+                      {"finding", each.finding},
+                      {"used", !status.error && &each == &status.looks.back()}};
+  };
   Value error;
   if (status.error) {
-    error.Set("message", status.error->message);
-    error.Set("hint", status.error->hint);
+    error = Value::Map{{"message", status.error->message}, {"hint", status.error->hint}};
   }
-  document.Set("error", std::move(error));
-  return document;
+  return Value::Map{{"endpoint", report.endpoint},
+                    {"endpoint_needs_token", !report.on_loopback},
+                    {"credentials", credentials},
+                    {"looked_for", ListOf(status.looks, look)},
+                    {"error", error}};
 }
 
 }  // namespace podctl

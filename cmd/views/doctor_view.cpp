@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cmd/views/documents.h"
 #include "cmd/views/paint.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -91,33 +92,26 @@ void AppendTrouble(const DoctorReport& report, const Trouble& trouble, const Pai
 
 Value FindingDocument(const workers::Finding& finding, const std::string& pod,
                       const std::string& numbers) {
-  Value value = Value::EmptyMap();
-  value.Set("code", finding.code);
-  value.Set("summary", finding.summary);
-  value.Set("detail", finding.detail);
-  value.Set("to_do", ToDo(finding, pod, numbers));
-  return value;
+  return Value::Map{{"code", finding.code},
+                    {"summary", finding.summary},
+                    {"detail", finding.detail},
+                    {"to_do", ToDo(finding, pod, numbers)}};
 }
 
 Value ProbeDocument(const workers::ProbeReport& probe) {
-  Value value = Value::EmptyMap();
+  const auto holder = [](const workers::Holder& each) {
+    return Value::Map{{"pid", each.pid},
+                      {"user", each.user},
+                      {"seconds", static_cast<std::int64_t>(each.age.count())},
+                      {"command", each.command},
+                      {"job", OrNull(each.job)},
+                      {"files", ListOf(each.files)}};
+  };
   const bool unit = probe.runtime == workers::ProbeReport::Runtime::kUnit;
-  value.Set("tpu_runtime", unit ? Value(probe.runtime_state) : Value());
-  value.Set("tpu_devices", probe.devices);
-  value.Set("user", probe.user);
-  Value::List holders;
-  for (const workers::Holder& holder : probe.holders) {
-    Value entry = Value::EmptyMap();
-    entry.Set("pid", holder.pid);
-    entry.Set("user", holder.user);
-    entry.Set("seconds", static_cast<std::int64_t>(holder.age.count()));
-    entry.Set("command", holder.command);
-    entry.Set("job", holder.job.empty() ? Value() : Value(holder.job));
-    entry.Set("files", Value::List(holder.files.begin(), holder.files.end()));
-    holders.push_back(std::move(entry));
-  }
-  value.Set("tpu_holders", std::move(holders));
-  return value;
+  return Value::Map{{"tpu_runtime", unit ? Value(probe.runtime_state) : Value()},
+                    {"tpu_devices", probe.devices},
+                    {"user", probe.user},
+                    {"tpu_holders", ListOf(probe.holders, holder)}};
 }
 
 // What is no trouble, but good to know.
@@ -176,33 +170,26 @@ std::string DoctorText(const DoctorReport& report, bool color) {
 }
 
 Value DoctorDocument(const DoctorReport& report) {
-  Value document = Value::EmptyMap();
-  document.Set("format_version", "1.0");
-  document.Set("pod", report.pod);
-  document.Set("healthy", report.Healthy());
-  document.Set("state", report.state);
-  document.Set("health", report.health);
-  Value::List findings;
-  for (const auto& finding : report.findings) {
-    findings.push_back(FindingDocument(finding, report.pod, ""));
-  }
-  document.Set("findings", std::move(findings));
-  Value::List list;
-  for (const DoctorReport::Worker& worker : report.workers) {
-    Value entry = Value::EmptyMap();
-    entry.Set("worker", worker.index);
-    entry.Set("address", worker.host);
-    entry.Set("healthy", worker.findings.empty());
-    Value::List troubles;
-    for (const auto& finding : worker.findings) {
-      troubles.push_back(FindingDocument(finding, report.pod, std::to_string(worker.index)));
-    }
-    entry.Set("findings", std::move(troubles));
-    if (worker.probe) entry.Set("facts", ProbeDocument(*worker.probe));
-    list.push_back(std::move(entry));
-  }
-  document.Set("workers", std::move(list));
-  return document;
+  const auto findings = [&](const std::vector<workers::Finding>& all, const std::string& numbers) {
+    return ListOf(all, [&](const workers::Finding& finding) {
+      return FindingDocument(finding, report.pod, numbers);
+    });
+  };
+  const auto worker = [&](const DoctorReport::Worker& each) {
+    Value entry = Value::Map{{"worker", each.index},
+                             {"address", each.host},
+                             {"healthy", each.findings.empty()},
+                             {"findings", findings(each.findings, std::to_string(each.index))}};
+    if (each.probe) entry.Set("facts", ProbeDocument(*each.probe));
+    return entry;
+  };
+  return Value::Map{{"format_version", "1.0"},
+                    {"pod", report.pod},
+                    {"healthy", report.Healthy()},
+                    {"state", report.state},
+                    {"health", report.health},
+                    {"findings", findings(report.findings, "")},
+                    {"workers", ListOf(report.workers, worker)}};
 }
 
 }  // namespace podctl

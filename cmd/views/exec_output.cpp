@@ -6,10 +6,10 @@
 #include <array>
 
 #include "cmd/views/byte_count.h"
+#include "cmd/views/documents.h"
 #include "cmd/views/exec_progress.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
-#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -21,15 +21,6 @@ constexpr std::size_t kMostWaiting = std::size_t{64} << 10;  // bytes
 constexpr milliseconds kFrame{100};
 constexpr milliseconds kQuick{500};  // what ends within this needs no progress
 constexpr seconds kPlainPace{20};    // between two lines in a log
-
-Value Event(std::string_view type, const ssh::Job& job) {
-  Value event = Value::EmptyMap();
-  event.Set("format_version", "1.0");
-  event.Set("type", type);
-  event.Set("pod", job.worker.pod);
-  event.Set("worker", job.worker.index);
-  return event;
-}
 
 }  // namespace
 
@@ -110,7 +101,7 @@ std::string PrefixedLines::Line(std::size_t job, ssh::Stream stream, std::string
 }
 
 Value ExecOutputEvent(const ssh::Job& job, ssh::Stream stream, std::string_view line) {
-  Value event = Event("output", job);
+  Value event = WorkerEvent("output", job.worker);
   event.Set("stream", stream == ssh::Stream::kOut ? "stdout" : "stderr");
   event.Set("line", line);
   return event;
@@ -119,22 +110,15 @@ Value ExecOutputEvent(const ssh::Job& job, ssh::Stream stream, std::string_view 
 Value ExecPhaseEvent(const ssh::Job& job, ssh::Phase phase) {
   constexpr std::array<std::string_view, 6> kNames = {"waiting", "connecting", "authenticating",
                                                       "running", "retrying",   "done"};
-  Value event = Event("phase", job);
+  Value event = WorkerEvent("phase", job.worker);
   event.Set("phase", kNames[static_cast<std::size_t>(phase)]);
   return event;
 }
 
 Value ExecResultEvent(const ssh::Job& job, const ssh::WorkerResult& result) {
-  Value event = Event("result", job);
-  event.Set("outcome", ssh::OutcomeName(result.outcome));
-  if (result.outcome == ssh::Outcome::kExited) event.Set("exit_code", result.exit_code);
-  if (!result.signal.empty()) event.Set("signal", result.signal);
-  if (!result.message.empty()) event.Set("message", result.message);
-  event.Set("attempts", result.attempts);
-  event.Set("waited_ms", static_cast<std::int64_t>(result.waited.count()));
-  event.Set("ran_ms", static_cast<std::int64_t>(result.ran.count()));
-  event.Set("stdout_bytes", result.bytes_out);
-  event.Set("stderr_bytes", result.bytes_err);
+  Value event = WorkerEvent("result", job.worker);
+  const Value entry = EntryValue(EntryOf(result));
+  for (const auto& [key, value] : entry.AsMap()) event.Set(key, value);
   return event;
 }
 

@@ -17,7 +17,6 @@
 #include "cmd/outlet.h"
 #include "cmd/views/exec_progress.h"
 #include "cmd/views/live_block.h"
-#include "cmd/views/paint.h"
 #include "plans/fleet/exec/exec.h"
 #include "plans/fleet/worker_round.h"
 #include "providers/base/value.h"

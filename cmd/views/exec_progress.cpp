@@ -273,28 +273,25 @@ std::string ExecSummary(const ExecOutcome& outcome, const std::string& retry, bo
 Value ExecSummaryEvent(const ExecOutcome& outcome, int exit_code,
                        std::chrono::milliseconds elapsed) {
   const auto groups = GroupsByFate(outcome);
-  Value event = Value::EmptyMap();
-  event.Set("format_version", "1.0");
-  event.Set("type", "summary");
-  event.Set("workers", static_cast<int>(outcome.results.size()));
+  Value event = Value::Map{{"format_version", "1.0"},
+                           {"type", "summary"},
+                           {"workers", outcome.results.size()},
+                           {"exit_code", exit_code},
+                           {"elapsed_ms", static_cast<std::int64_t>(elapsed.count())}};
   std::size_t not_ok = 0;
-  Value causes = Value::EmptyList();
+  Value::List causes;
   for (std::size_t fate = 0; fate < kFates; ++fate) {
-    event.Set(kFateNames[fate], static_cast<int>(CountOf(groups[fate])));
+    event.Set(kFateNames[fate], CountOf(groups[fate]));
     not_ok += CountOf(groups[fate]);
     for (const CauseGroup& group : groups[fate]) {
-      Value cause = Value::EmptyMap();
-      cause.Set("fate", kFateNames[fate]);
-      cause.Set("cause", group.cause);
-      cause.Set("count", static_cast<int>(group.workers.size()));
-      cause.Set("workers", FormatRanges(group.workers));
-      causes.MutableList().push_back(std::move(cause));
+      causes.push_back(Value::Map{{"fate", kFateNames[fate]},
+                                  {"cause", group.cause},
+                                  {"count", group.workers.size()},
+                                  {"workers", FormatRanges(group.workers)}});
     }
   }
-  event.Set("ok", static_cast<int>(outcome.results.size() - not_ok));
+  event.Set("ok", outcome.results.size() - not_ok);
   event.Set("causes", std::move(causes));
-  event.Set("exit_code", exit_code);
-  event.Set("elapsed_ms", static_cast<std::int64_t>(elapsed.count()));
   return event;
 }
 

@@ -9,8 +9,9 @@
 
 #include "cmd/interrupt.h"
 #include "cmd/views/byte_count.h"
+#include "cmd/views/documents.h"
 #include "cmd/views/launch_view.h"
-#include "cmd/views/paint.h"
+#include "cmd/views/table.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -84,8 +85,8 @@ std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
   return rows;
 }
 
-std::string Time(std::int64_t seconds) {
-  return FormatTimestamp(Clock::SystemTime(std::chrono::seconds(seconds)));
+std::string Time(std::int64_t unix_time) {
+  return FormatTimestamp(Clock::SystemTime(std::chrono::seconds(unix_time)));
 }
 
 Ink InkOf(const std::string& state) {
@@ -98,56 +99,39 @@ Ink InkOf(const std::string& state) {
 std::string JobsTable(const std::vector<WorkerJobs>& all, bool color, int per_slice) {
   const std::vector<JobRow> rows = Rows(all);
   if (rows.empty()) return "There are no jobs.\n";
+  std::vector<TableRow> table = {{"JOB", "STATE  ", "WORKERS", "STARTED", "COMMAND"}};
+  for (const JobRow& row : rows) {
+    table.push_back({row.name, fmt::format("{:<7}", row.State()), row.Workers(per_slice),
+                     Time(row.started), row.command});
+  }
   const Paint paint(color);
-  std::size_t names = 3;
-  std::size_t workers = 7;
-  for (const JobRow& row : rows) {
-    names = std::max(names, row.name.size());
-    workers = std::max(workers, row.Workers(per_slice).size());
-  }
-  std::string text =
-      paint(Ink::kBold, fmt::format("{:<{}}  {:<7}  {:<{}}  {:<20}  {}", "JOB", names, "STATE",
-                                    "WORKERS", workers, "STARTED", "COMMAND")) +
-      "\n";
-  for (const JobRow& row : rows) {
-    text += fmt::format("{:<{}}  {}  {:<{}}  {:<20}  {}\n", row.name, names,
-                        paint(InkOf(row.State()), fmt::format("{:<7}", row.State())),
-                        row.Workers(per_slice), workers, Time(row.started), row.command);
-  }
-  return text;
+  const auto state = [&](std::size_t row, std::size_t column, const std::string& cell) {
+    return row > 0 && column == 1 ? paint(InkOf(rows[row - 1].State()), cell) : cell;
+  };
+  return BoldHead(TableText(table, state), paint);
 }
 
 Value JobsDocument(const std::string& pod, const std::vector<WorkerJobs>& all) {
   std::map<std::string, Value::List> by_name;
   for (const WorkerJobs& worker : all) {
     for (const JobStatus& job : worker.jobs) {
-      Value entry = Value::EmptyMap();
-      entry.Set("worker", worker.worker);
-      entry.Set("run", job.run);
-      entry.Set("state", workers::JobStateName(job.state));
       const bool ended = job.state == JobStatus::State::kEnded;
-      entry.Set("exit_code", ended ? Value(job.exit_code) : Value());
-      entry.Set("started_at", Time(job.started));
-      entry.Set("ended_at", ended ? Value(Time(job.ended)) : Value());
-      entry.Set("ended_by", WhoEnded(job).empty() ? Value() : Value(job.ended_by));
-      entry.Set("log_bytes", job.log_bytes);
-      entry.Set("command", job.command);
-      by_name[job.name].push_back(std::move(entry));
+      by_name[job.name].push_back(
+          Value::Map{{"worker", worker.worker},
+                     {"run", job.run},
+                     {"state", workers::JobStateName(job.state)},
+                     {"exit_code", ended ? Value(job.exit_code) : Value()},
+                     {"started_at", Time(job.started)},
+                     {"ended_at", ended ? Value(Time(job.ended)) : Value()},
+                     {"ended_by", WhoEnded(job).empty() ? Value() : Value(job.ended_by)},
+                     {"log_bytes", job.log_bytes},
+                     {"command", job.command}});
     }
   }
-  Value::List jobs;
-  for (const JobRow& row : Rows(all)) {
-    Value job = Value::EmptyMap();
-    job.Set("name", row.name);
-    job.Set("state", row.State());
-    job.Set("workers", std::move(by_name[row.name]));
-    jobs.push_back(std::move(job));
-  }
-  Value document = Value::EmptyMap();
-  document.Set("format_version", "1.0");
-  document.Set("pod", pod);
-  document.Set("jobs", std::move(jobs));
-  return document;
+  const auto job = [&](const JobRow& row) {
+    return Value::Map{{"name", row.name}, {"state", row.State()}, {"workers", by_name[row.name]}};
+  };
+  return Value::Map{{"format_version", "1.0"}, {"pod", pod}, {"jobs", ListOf(Rows(all), job)}};
 }
 
 std::string KilledText(const std::string& job, const std::string& pod, int per_slice,
@@ -166,13 +150,11 @@ std::string StartedText(const std::string& job, const std::string& pod, int per_
 }
 
 Value StartedDocument(const std::string& job, const std::string& pod, const StartReport& report) {
-  Value document = Value::EmptyMap();
-  document.Set("format_version", "1.0");
-  document.Set("pod", pod);
-  document.Set("job", job);
-  document.Set("started", Value::List(report.started.begin(), report.started.end()));
-  document.Set("running_already", Value::List(report.already.begin(), report.already.end()));
-  return document;
+  return Value::Map{{"format_version", "1.0"},
+                    {"pod", pod},
+                    {"job", job},
+                    {"started", ListOf(report.started)},
+                    {"running_already", ListOf(report.already)}};
 }
 
 namespace {
@@ -217,19 +199,12 @@ std::string PrepareNewsText(const PrepareNews& news) {
 }
 
 void ShowRemark(Streams& streams, const std::string& text) {
-  Value event = Value::EmptyMap();
-  event.Set("format_version", "1.0");
-  event.Set("type", "remark");
-  Show(streams, text, std::move(event));
+  Show(streams, text, Value::Map{{"format_version", "1.0"}, {"type", "remark"}});
 }
 
 Value JobView::Event(const std::string& type) const {
-  Value event = Value::EmptyMap();
-  event.Set("format_version", "1.0");
-  event.Set("type", type);
-  event.Set("job", job_.name);
-  event.Set("pod", job_.pod);
-  return event;
+  return Value::Map{
+      {"format_version", "1.0"}, {"type", type}, {"job", job_.name}, {"pod", job_.pod}};
 }
 
 void JobView::Tell(const std::string& text, Value event) {

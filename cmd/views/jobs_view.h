@@ -2,7 +2,6 @@
 // for.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

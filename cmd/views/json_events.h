@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cmd/outlet.h"
+#include "cmd/reporter.h"
 #include "plans/engine/change.h"
 #include "plans/engine/executor.h"
 #include "providers/base/diagnostic.h"
@@ -13,7 +14,7 @@
 
 namespace podctl {
 
-class JsonEvents final : public EventSink {
+class JsonEvents final : public WatchAccount {
  public:
   JsonEvents(Streams& streams, Clock& clock) : streams_(streams), clock_(clock) {}  // lent
 
@@ -24,6 +25,8 @@ class JsonEvents final : public EventSink {
   void ShowPlan(const Plan& plan, const State& state, bool failed);
   void ShowSummary(const ExecuteResult& result, const std::string& operation);
   void Log(const std::string& message, const std::string& level = "info");
+  void Say(const std::string& text) override { Log(text); }
+  void ShowSummary(const ExecuteResult& result) override { ShowSummary(result, "apply"); }
 
   void OnStart(const Change& change) override;
   void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) override;

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "cmd/interrupt.h"
+#include "cmd/views/documents.h"
 #include "cmd/views/exec_progress.h"
+#include "cmd/views/table.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/jobs/command_text.h"
 #include "plans/jobs/launch.h"
@@ -111,10 +113,6 @@ std::string CommandAsWritten(const JobSpec& job) {
   return TemplateAsWritten(CommandText(job, FlagWords(job)));
 }
 
-Value::List ListOf(const std::vector<std::string>& words) {
-  return {words.begin(), words.end()};
-}
-
 }  // namespace
 
 std::string ShowLaunch(const JobSpec& job, const LaunchPod* pod, const Launch& launch) {
@@ -152,77 +150,54 @@ std::string ShowLaunch(const JobSpec& job, const LaunchPod* pod, const Launch& l
 }
 
 Value LaunchDocument(const JobSpec& job, const LaunchPod* pod, const Launch& launch) {
-  Value document = Value::EmptyMap();
-  document.Set("format_version", "1.0");
-  document.Set("job", job.name);
-  document.Set("launcher", LauncherName(job.launcher));
-  document.Set("local", pod == nullptr);
-  if (pod != nullptr) {
-    document.Set("pod", pod->name);
-    document.Set("addresses_known", !pod->guessed);
-  }
-  Value::List workers;
-  for (const WorkerLaunch& worker : launch.workers) {
-    Value entry = Value::EmptyMap();
-    if (pod != nullptr) entry.Set("worker", worker.worker);
+  const auto worker = [&](const WorkerLaunch& each) {
     Value variables = Value::EmptyMap();
-    for (const auto& [name, value] : worker.env) variables.Set(name, Shown(launch, name, value));
-    entry.Set("variables", std::move(variables));
-    entry.Set("script", worker.script);
-    workers.push_back(std::move(entry));
-  }
-  document.Set("workers", std::move(workers));
-  Value::List files;
-  for (const LaunchFile& file : launch.files) {
-    Value entry = Value::EmptyMap();
-    entry.Set("path", fmt::format("~/{}/{}", RunFolder(job.name), file.name));
-    entry.Set("text", file.text);
-    files.push_back(std::move(entry));
-  }
-  document.Set("files", std::move(files));
-  Value::List syncs;
-  for (const JobSync& sync : job.sync) {
-    Value entry = Value::EmptyMap();
-    entry.Set("source", sync.source);
-    entry.Set("destination", sync.destination);
-    entry.Set("exclude", ListOf(sync.exclude));
-    if (pod != nullptr) syncs.push_back(std::move(entry));
-  }
-  document.Set("sync", std::move(syncs));
+    for (const auto& [name, value] : each.env) variables.Set(name, Shown(launch, name, value));
+    Value entry = Value::Map{{"variables", variables}, {"script", each.script}};
+    if (pod != nullptr) entry.Set("worker", each.worker);
+    return entry;
+  };
+  const auto file = [&](const LaunchFile& each) {
+    return Value::Map{{"path", fmt::format("~/{}/{}", RunFolder(job.name), each.name)},
+                      {"text", each.text}};
+  };
+  const auto sync = [](const JobSync& each) {
+    return Value::Map{{"source", each.source},
+                      {"destination", each.destination},
+                      {"exclude", ListOf(each.exclude)}};
+  };
+  Value document =
+      Value::Map{{"format_version", "1.0"},
+                 {"job", job.name},
+                 {"launcher", LauncherName(job.launcher)},
+                 {"local", pod == nullptr},
+                 {"workers", ListOf(launch.workers, worker)},
+                 {"files", ListOf(launch.files, file)},
+                 {"sync", pod == nullptr ? Value::EmptyList() : ListOf(job.sync, sync)}};
+  if (pod == nullptr) return document;
+  document.Set("pod", pod->name);
+  document.Set("addresses_known", !pod->guessed);
   return document;
 }
 
 std::string JobsOfSpecTable(const std::vector<JobSpec>& jobs) {
-  std::size_t name = 3;
-  std::size_t pod = 3;
+  std::vector<TableRow> table = {{"JOB", "POD", "LAUNCHER  ", "COMMAND"}};
   for (const JobSpec& job : jobs) {
-    name = std::max(name, job.name.size());
-    pod = std::max(pod, job.pod.size());
+    table.push_back(
+        {job.name, job.pod, std::string(LauncherName(job.launcher)), CommandAsWritten(job)});
   }
-  std::string text =
-      fmt::format("{:<{}}  {:<{}}  {:<10}  COMMAND\n", "JOB", name, "POD", pod, "LAUNCHER");
-  for (const JobSpec& job : jobs) {
-    text += fmt::format("{:<{}}  {:<{}}  {:<10}  {}\n", job.name, name, job.pod, pod,
-                        LauncherName(job.launcher), CommandAsWritten(job));
-  }
-  return text;
+  return TableText(table);
 }
 
 Value JobsOfSpecDocument(const std::vector<JobSpec>& jobs) {
-  Value::List list;
-  for (const JobSpec& job : jobs) {
-    Value entry = Value::EmptyMap();
-    entry.Set("name", job.name);
-    entry.Set("pod", job.pod);
-    entry.Set("launcher", LauncherName(job.launcher));
-    entry.Set("command", CommandAsWritten(job));
-    entry.Set("autostart", job.autostart);
-    list.push_back(std::move(entry));
-  }
-  Value document = Value::EmptyMap();
-  document.Set("format_version", "1.0");
-  document.Set("jobs", std::move(list));
-  return document;
+  const auto document = [](const JobSpec& job) {
+    return Value::Map{{"name", job.name},
+                      {"pod", job.pod},
+                      {"launcher", LauncherName(job.launcher)},
+                      {"command", CommandAsWritten(job)},
+                      {"autostart", job.autostart}};
+  };
+  return Value::Map{{"format_version", "1.0"}, {"jobs", ListOf(jobs, document)}};
 }
 
 namespace {
@@ -327,11 +302,10 @@ Value RunSummaryEvent(const AttemptResult& result, int exit_code, int restarts) 
   if (!result.ended_by.empty()) event.Set("ended_by", result.ended_by);
   if (result.first) {
     const ssh::Job& job = result.outcome.jobs[*result.first];
-    Value first = Value::EmptyMap();
-    first.Set("worker", job.worker.index);
-    first.Set("cause", CauseOfEnd(result.outcome.results[*result.first]));
-    first.Set("after_ms", static_cast<std::int64_t>(result.first_after.count()));
-    event.Set("first", std::move(first));
+    event.Set("first",
+              Value::Map{{"worker", job.worker.index},
+                         {"cause", CauseOfEnd(result.outcome.results[*result.first])},
+                         {"after_ms", static_cast<std::int64_t>(result.first_after.count())}});
   }
   return event;
 }

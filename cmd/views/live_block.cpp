@@ -1,6 +1,5 @@
 #include "cmd/views/live_block.h"
 
-#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -30,13 +29,6 @@ Size TerminalSize(const Streams& streams) {
   return {streams.width, 0};
 }
 
-// Counting a UTF-8 character as one.
-int ScreenColumns(std::string_view text) {
-  return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 // Cuts to `width` columns, counting a UTF-8 character as one.
 std::string Clip(std::string_view text, int width) {
   int columns = 0;
@@ -49,6 +41,12 @@ std::string Clip(std::string_view text, int width) {
 }
 
 }  // namespace
+
+std::size_t ScreenColumns(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
 
 std::string_view SpinnerFrame(std::size_t frame) {
   constexpr std::array<std::string_view, 10> kFrames = {"⠋", "⠙", "⠹", "⠸", "⠼",
@@ -105,7 +103,7 @@ void LiveBlock::Draw(const std::vector<std::string>& lines) {
   std::string block;
   for (const std::string& line : lines) {
     const std::string shown = Clip(line, width - 1);
-    drawn_.push_back(ScreenColumns(shown));
+    drawn_.push_back(static_cast<int>(ScreenColumns(shown)));
     block += shown + "\n";
   }
   streams_.err << block << std::flush;

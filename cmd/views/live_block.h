@@ -37,6 +37,9 @@ class LiveBlock {
   int resumed_;
 };
 
+// How many columns `text` takes, a UTF-8 character counting as one.
+std::size_t ScreenColumns(std::string_view text);
+
 // One of the ten frames of the sign that something goes on.
 std::string_view SpinnerFrame(std::size_t frame);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cmd/views/documents.h"
 #include "cmd/views/paint.h"
 #include "cmd/views/round_view.h"
 #include "providers/base/error.h"
@@ -16,15 +17,6 @@
 
 namespace podctl {
 namespace {
-
-Value Event(const std::string& type, const std::string& pod, int worker) {
-  Value event = Value::EmptyMap();
-  event.Set("format_version", "1.0");
-  event.Set("type", type);
-  event.Set("pod", pod);
-  event.Set("worker", worker);
-  return event;
-}
 
 std::string_view KindName(LogEnd::Kind kind) {
   switch (kind) {
@@ -90,7 +82,7 @@ LogView::LogView(Streams& streams, const std::vector<WorkerAccess>& workers,
 
 void LogView::OnLine(const WorkerAccess& worker, std::string_view line) {
   if (streams_.json) {
-    Value event = Event("output", worker.pod, worker.index);
+    Value event = WorkerEvent("output", worker);
     event.Set("line", line);
     streams_.out << ToJson(event) << '\n' << std::flush;
   } else {
@@ -111,7 +103,7 @@ void LogView::ShowEnds(const std::vector<WorkerAccess>& workers, const std::vect
                        const std::string& job) {
   if (streams_.json) {
     for (std::size_t i = 0; i < ends.size(); ++i) {
-      Value event = Event("result", workers[i].pod, workers[i].index);
+      Value event = WorkerEvent("result", workers[i]);
       event.Set("state", KindName(ends[i].kind));
       if (ends[i].kind == LogEnd::Kind::kEnded) event.Set("exit_code", ends[i].exit_code);
       if (!ends[i].ended_by.empty()) event.Set("ended_by", ends[i].ended_by);

@@ -81,26 +81,20 @@ struct PlanRow {
 };
 
 PlanRow RowOf(const Change& change) {
+  if (IsKeep(change)) return {">", "move, from " + change.previous_address.Text()};
+  const Symbol symbol = SymbolOf(change.verb);
   const std::string action = WordsOf(change).action;
   switch (change.verb) {
-    case Verb::kKeep:
-      break;
     case Verb::kRun:
-      return {">", action.empty() ? "run" : action};
-    case Verb::kCreate:
-      return {"+", "create"};
-    case Verb::kUpdate:
-      return {"~", action.empty() ? "update in-place" : action};
-    case Verb::kDeleteThenCreate:
-      return {"-/+", "destroy and then create replacement"};
-    case Verb::kCreateThenDelete:
-      return {"+/-", "create replacement and then destroy"};
-    case Verb::kDelete:
-      return {"-", action.empty() ? "destroy" : action};
+      return {symbol.text, action.empty() ? "run" : action};
     case Verb::kForget:
-      return {"-", action.empty() ? "forget (it is gone already)" : action};
+      return {symbol.text, action.empty() ? "forget (it is gone already)" : action};
+    case Verb::kUpdate:
+    case Verb::kDelete:
+      return {symbol.text, action.empty() ? std::string(symbol.meaning) : action};
+    default:
+      return {symbol.text, std::string(symbol.meaning)};
   }
-  return {">", "move, from " + change.previous_address.Text()};
 }
 
 std::string Table(const Plan& plan) {
@@ -158,7 +152,7 @@ std::string Details(const Plan& plan, std::size_t room) {
   return text;
 }
 
-std::string ListOf(const std::string& title, const std::vector<std::string>& items) {
+std::string ItemsUnder(const std::string& title, const std::vector<std::string>& items) {
   if (items.empty()) return {};
   std::string text = fmt::format("\n**{}**\n\n", title);
   for (std::size_t i = 0; i < std::min(items.size(), kMostRows); ++i)
@@ -209,15 +203,15 @@ std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
       if (!paths.empty()) item += ": " + Join(paths, ", ");
       drift.push_back(std::move(item));
     }
-    rest += ListOf("Changed outside of podctl", drift);
+    rest += ItemsUnder("Changed outside of podctl", drift);
   }
-  rest += ListOf("Warnings", Problems(diagnostics, Severity::kWarning));
+  rest += ItemsUnder("Warnings", Problems(diagnostics, Severity::kWarning));
   std::vector<std::string> remarks;
   for (const std::string& note : notes) remarks.push_back(Prose(note));
-  rest += ListOf("Notes", remarks);
+  rest += ItemsUnder("Notes", remarks);
 
   std::string text = Headline(plan, diagnostics.has_errors());
-  text += ListOf("Errors", Problems(diagnostics, Severity::kError));
+  text += ItemsUnder("Errors", Problems(diagnostics, Severity::kError));
   if (plan != nullptr && plan->Empty()) {
     // Under an error it would mislead.
     if (!diagnostics.has_errors()) text += "\n" + NoChanges(*plan) + "\n";

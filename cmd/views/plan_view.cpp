@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cmd/views/live_block.h"
 #include "cmd/views/paint.h"
 #include "cmd/views/text_diff.h"
 #include "plans/engine/kind.h"
@@ -13,33 +14,6 @@
 
 namespace podctl {
 namespace {
-
-struct Symbol {
-  std::string_view text;
-  Ink ink;
-  std::string_view meaning;
-};
-
-Symbol SymbolOf(Verb verb) {
-  switch (verb) {
-    case Verb::kKeep:
-      break;
-    case Verb::kCreate:
-      return {"+", Ink::kGreen, "create"};
-    case Verb::kUpdate:
-      return {"~", Ink::kYellow, "update in-place"};
-    case Verb::kDeleteThenCreate:
-      return {"-/+", Ink::kRed, "destroy and then create replacement"};
-    case Verb::kCreateThenDelete:
-      return {"+/-", Ink::kRed, "create replacement and then destroy"};
-    case Verb::kDelete:
-    case Verb::kForget:
-      return {"-", Ink::kRed, "destroy"};
-    case Verb::kRun:
-      return {">", Ink::kCyan, "run on workers"};
-  }
-  return {};
-}
 
 std::string ReplaceHeadline(ReasonCode reason) {
   switch (reason) {
@@ -79,13 +53,6 @@ std::string Headline(const Change& change, const ChangeWords& words) {
 
 bool HasLines(const std::optional<Value>& value) {
   return value && value->AsString().find('\n') != std::string::npos;
-}
-
-// How many columns `text` takes, a UTF-8 character counting as one.
-std::size_t Columns(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
 }
 
 constexpr std::string_view kNoChanges = "No changes.";
@@ -258,7 +225,8 @@ class PlanView {
         !attribute.sensitive && ShowLines(*attribute.before, *attribute.after)) {
       return;
     }
-    const std::size_t columns = kIndent + width + 3 + Columns(before) + 4 + Columns(after);
+    const std::size_t columns =
+        kIndent + width + 3 + ScreenColumns(before) + 4 + ScreenColumns(after);
     if (!attribute.before) {
       text_ += after;
     } else if (columns <= kWidest || after == "null") {
@@ -317,6 +285,27 @@ class PlanView {
 };
 
 }  // namespace
+
+Symbol SymbolOf(Verb verb) {
+  switch (verb) {
+    case Verb::kKeep:
+      break;
+    case Verb::kCreate:
+      return {"+", Ink::kGreen, "create"};
+    case Verb::kUpdate:
+      return {"~", Ink::kYellow, "update in-place"};
+    case Verb::kDeleteThenCreate:
+      return {"-/+", Ink::kRed, "destroy and then create replacement"};
+    case Verb::kCreateThenDelete:
+      return {"+/-", Ink::kRed, "create replacement and then destroy"};
+    case Verb::kDelete:
+    case Verb::kForget:
+      return {"-", Ink::kRed, "destroy"};
+    case Verb::kRun:
+      return {">", Ink::kCyan, "run on workers"};
+  }
+  return {};
+}
 
 std::string ShowPlan(const Plan& plan, const PlanViewOptions& options) {
   return PlanView(plan, options).Text();

@@ -4,9 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "cmd/views/paint.h"
 #include "plans/engine/change.h"
 
 namespace podctl {
+
+// How a plan marks what it does.
+struct Symbol {
+  std::string_view text;
+  Ink ink;
+  std::string_view meaning;
+};
+Symbol SymbolOf(Verb verb);
 
 struct PlanViewOptions {
   bool color = false;

@@ -15,9 +15,6 @@ constexpr std::chrono::seconds kLongWait{2};
 
 }  // namespace
 
-RoundView::RoundView(Streams& streams, Clock& clock, Remember remember)
-    : streams_(streams), clock_(clock), remember_(std::move(remember)) {}
-
 void RoundView::OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) {
   began_ = clock_.Steady();
   waits_for_ = streams_.json ? "" : waits_for;
@@ -34,21 +31,6 @@ void RoundView::Tick() {
     console_->Err(std::exchange(waits_for_, ""));
   }
   console_->Tick();
-}
-
-void RoundView::OnPhase(std::size_t job, ssh::Phase phase) {
-  const std::lock_guard lock(mutex_);
-  progress_->OnPhase(job, phase);
-}
-
-void RoundView::OnTryAgain(std::size_t job, const ssh::Cause& why) {
-  const std::lock_guard lock(mutex_);
-  progress_->OnTryAgain(job, why);
-}
-
-void RoundView::OnAnswer(std::size_t job, const WorkerAnswer& answer) {
-  const std::lock_guard lock(mutex_);
-  progress_->OnResult(job, answer.result.ok() ? "" : CauseOfSilence(answer));
 }
 
 void RoundView::OnEnd() {
@@ -76,6 +58,16 @@ std::string SilenceText(const std::vector<WorkerAnswer>& answers) {
   }
   const int per_slice = answers.empty() ? 0 : answers.front().worker.per_slice;
   return FailedText(causes, answers.size(), per_slice);
+}
+
+void ShowSilent(const std::vector<WorkerAnswer>& answers, const KnownPods& pods, Streams& streams) {
+  const std::string text = SilenceText(answers);
+  if (text.empty()) return;
+  streams.err << text;
+  std::vector<ssh::WorkerResult> results;
+  for (const WorkerAnswer& answer : answers) results.push_back(answer.result);
+  const std::string advice = pods.SilenceAdvice(answers.front().worker.pod, results);
+  if (!advice.empty()) streams.err << advice << "\n";
 }
 
 }  // namespace podctl

@@ -2,43 +2,55 @@
 // shows it, and who gave no answer. Knows nothing of what was asked.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cmd/outlet.h"
 #include "cmd/views/exec_output.h"
 #include "cmd/views/exec_progress.h"
 #include "plans/fleet/worker_round.h"
+#include "plans/session/known_pods.h"
 #include "providers/os/clock.h"
 
 namespace podctl {
 
 class RoundView final : public RoundWatcher {
  public:
-  using Remember = std::function<void(const std::map<int, HostKeyText>& learned)>;
-
-  // `streams` and `clock` are lent. Beside a document nothing is shown. `remember` is
-  // given the host keys seen for the first time.
-  RoundView(Streams& streams, Clock& clock, Remember remember);
+  // All but `address` are lent. Beside a document nothing is shown. `address`: of the pod whose
+  // record gets the host keys that are seen for the first time.
+  RoundView(Streams& streams, Clock& clock, const KnownPods& pods, std::string address)
+      : streams_(streams), clock_(clock), pods_(pods), address_(std::move(address)) {}
 
   void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) override;
-  void OnPhase(std::size_t job, ssh::Phase phase) override;
-  void OnTryAgain(std::size_t job, const ssh::Cause& why) override;
-  void OnAnswer(std::size_t job, const WorkerAnswer& answer) override;
+  void OnPhase(std::size_t job, ssh::Phase phase) override {
+    const std::lock_guard lock(mutex_);
+    progress_->OnPhase(job, phase);
+  }
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
+    const std::lock_guard lock(mutex_);
+    progress_->OnTryAgain(job, why);
+  }
+  void OnAnswer(std::size_t job, const WorkerAnswer& answer) override {
+    const std::lock_guard lock(mutex_);
+    progress_->OnResult(job, answer.result.ok() ? "" : CauseOfSilence(answer));
+  }
   void OnEnd() override;
-  void OnHostKeys(const std::map<int, HostKeyText>& learned) override { remember_(learned); }
+  void OnHostKeys(const std::map<int, HostKeyText>& learned) override {
+    pods_.Remember(address_, learned);
+  }
 
  private:
   void Tick();
 
   Streams& streams_;
   Clock& clock_;
-  const Remember remember_;
+  const KnownPods& pods_;
+  const std::string address_;
   // Of the round that goes on.
   Clock::SteadyTime began_{};
   std::mutex mutex_;  // of what follows
@@ -52,5 +64,24 @@ class RoundView final : public RoundWatcher {
 std::string FailedText(const WorkerGroups& causes, std::size_t of, int per_slice);
 // The same of answers that did not come.
 std::string SilenceText(const std::vector<WorkerAnswer>& answers);
+
+// The workers of one pod as a command asks them: over this run's SSH, shown on its streams and
+// ended by its interrupts.
+class PodRounds {
+ public:
+  // The doors are lent; `address` as above.
+  PodRounds(const KnownPods& pods, const std::string& address, Streams& streams, Clock& clock,
+            ssh::Transport& transport, const Stops& stops)
+      : view_(streams, clock, pods, address), rounds_(transport, view_, stops.drain, stops.leave) {}
+  WorkerRounds& operator*() { return rounds_; }
+
+ private:
+  RoundView view_;
+  WorkerRounds rounds_;
+};
+
+// Workers of whom there is no answer, on standard error, and what may help them: "2 of 4 workers
+// failed: …".
+void ShowSilent(const std::vector<WorkerAnswer>& answers, const KnownPods& pods, Streams& streams);
 
 }  // namespace podctl

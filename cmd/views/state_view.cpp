@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 
-#include "cmd/views/paint.h"
+#include "cmd/views/documents.h"
+#include "cmd/views/table.h"
 #include "cmd/views/terraform_json.h"
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/node_view.h"
@@ -46,13 +46,16 @@ std::string Block(const Address& title,
   return text + "}\n";
 }
 
+bool IsSensitive(const PodRecord& record, const std::string& key) {
+  return std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
+}
+
 std::string ShowPod(const Address& address, const PodRecord& record) {
   std::vector<std::pair<std::string, std::string>> lines;
   if (record.applied.is_map()) AddLeaves("", record.applied, &lines);
   for (const auto& [key, value] : record.metadata) {
-    const bool sensitive =
-        std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
-    lines.emplace_back("metadata." + key, sensitive ? "(sensitive value)" : ToJson(Value(value)));
+    lines.emplace_back("metadata." + key,
+                       IsSensitive(record, key) ? "(sensitive value)" : ToJson(Value(value)));
   }
   lines.emplace_back("project", ToJson(Value(record.project)));
   lines.emplace_back("zone", ToJson(Value(record.zone)));
@@ -114,33 +117,6 @@ std::string ShowThing(const Address& address, const AnyRecord& any) {
   return Block(address, lines);
 }
 
-// Columns padded to their widest cell.
-std::string Padded(std::vector<std::array<std::string, 7>> rows, const Paint& paint) {
-  std::array<std::size_t, 7> widths{};
-  for (auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i] = VisibleControls(row[i]);  // a row is a line, whatever the service sends
-      widths[i] = std::max(widths[i], row[i].size());
-    }
-  }
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i < rows[r].size(); ++i) {
-      std::string cell = rows[r][i];
-      const std::size_t pad = i + 1 == rows[r].size() ? 0 : widths[i] - cell.size() + 2;
-      if (r == 0) {
-        cell = paint(Ink::kBold, cell);
-      } else if ((i == 1 || i == 2) && cell != "-") {  // state and health
-        cell = paint(cell == "READY" || cell == "HEALTHY" ? Ink::kGreen : Ink::kYellow, cell);
-      }
-      line += cell + std::string(pad, ' ');
-    }
-    text += line + "\n";
-  }
-  return text;
-}
-
 std::uint64_t CountOf(const HistoryEntry& entry, std::string_view kind) {
   const auto found = entry.records.find(std::string(kind));
   return found == entry.records.end() ? 0 : found->second;
@@ -179,8 +155,7 @@ void AddSections(const State& state, const Observation* observation, Value* docu
   for (const auto& [address, record] : state.records) {
     const RecordCodec& codec = record.codec();
     if (codec.section().empty()) continue;
-    Value thing = Value::EmptyMap();
-    thing.Set("address", address.Text());
+    Value thing = Value::Map{{"address", address.Text()}};
     const Value members = codec.Document(record);
     for (const auto& [key, value] : members.AsMap()) thing.Set(key, value);
     if (observation != nullptr && codec.StatusHeader().size() > 1) {
@@ -195,72 +170,60 @@ void AddSections(const State& state, const Observation* observation, Value* docu
   for (auto& [key, list] : sections) document->Set(key, Value(std::move(list)));
 }
 
+Value PodDocument(const Address& address, const PodRecord& record) {
+  Value metadata = Value::EmptyMap();
+  for (const auto& [key, value] : record.metadata) {
+    metadata.Set(key, IsSensitive(record, key) ? Value() : Value(value));
+  }
+  Value pod = Value::Map{{"address", address.Text()}, {"project", record.project},
+                         {"zone", record.zone},       {"nodeId", record.current.locator},
+                         {"id", record.current.uid},  {"exists", record.exists()},
+                         {"applied", record.applied}, {"observed", record.observed},
+                         {"metadata", metadata}};
+  if (const auto& queued = record.queued) {
+    pod.Set("queuedResource", Value::Map{{"id", queued->id},
+                                         {"state", queued->state},
+                                         {"terms", queued->terms},
+                                         {"slices", queued->slices}});
+  }
+  if (const auto& pending = record.pending()) {
+    pod.Set("pending",
+            Value::Map{{"action", PendingVerb(pending->kind)}, {"operation", pending->operation}});
+  }
+  if (!record.capacity_since().empty()) pod.SetPath("capacity.since", record.capacity_since());
+  if (const auto& recovery = record.recovery()) {
+    pod.Set("recovery", Value::Map{{"because", recovery->because},
+                                   {"since", recovery->since},
+                                   {"done", recovery->done},
+                                   {"times", recovery->times}});
+  }
+  return pod;
+}
+
 }  // namespace
 
 Value StateDocument(const State& state) {
-  Value document = Value::EmptyMap();
-  document.Set("format_version", "1.0");
-  document.Set("lineage", state.lineage);
-  document.Set("serial", state.serial);
   Value::List pods;
-  for (const auto& [address, record] : Pods(state)) {
-    Value pod = Value::EmptyMap();
-    pod.Set("address", address.Text());
-    pod.Set("project", record.project);
-    pod.Set("zone", record.zone);
-    pod.Set("nodeId", record.current.locator);
-    pod.Set("id", record.current.uid);
-    pod.Set("exists", record.exists());
-    pod.Set("applied", record.applied);
-    pod.Set("observed", record.observed);
-    Value metadata = Value::EmptyMap();
-    for (const auto& [key, value] : record.metadata) {
-      const bool sensitive =
-          std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
-      metadata.Set(key, sensitive ? Value() : Value(value));
-    }
-    pod.Set("metadata", std::move(metadata));
-    if (record.queued) {
-      pod.SetPath("queuedResource.id", record.queued->id);
-      pod.SetPath("queuedResource.state", record.queued->state);
-      pod.SetPath("queuedResource.terms", record.queued->terms);
-      pod.SetPath("queuedResource.slices", record.queued->slices);
-    }
-    if (record.pending()) {
-      pod.SetPath("pending.action", PendingVerb(record.pending()->kind));
-      pod.SetPath("pending.operation", record.pending()->operation);
-    }
-    if (!record.capacity_since().empty()) pod.SetPath("capacity.since", record.capacity_since());
-    if (record.recovery()) {
-      pod.SetPath("recovery.because", record.recovery()->because);
-      pod.SetPath("recovery.since", record.recovery()->since);
-      pod.SetPath("recovery.done", record.recovery()->done);
-      pod.SetPath("recovery.times", record.recovery()->times);
-    }
-    pods.push_back(std::move(pod));
-  }
-  document.Set("pods", std::move(pods));
+  for (const auto& [address, record] : Pods(state)) pods.push_back(PodDocument(address, record));
   Value::List steps;
   for (const auto& [address, record] : Steps(state)) {
-    Value step = Value::EmptyMap();
-    step.Set("address", address.Text());
-    step.Set("pod", record.pod.Text());
+    Value step = Value::Map{{"address", address.Text()}, {"pod", record.pod.Text()}};
+    Value workers;
     for (const auto& [worker, applied] : record.workers) {
-      Value entry = Value::EmptyMap();
-      entry.Set("digest", applied.digest);
-      entry.Set("appliedAt", applied.applied_at);
-      Value workers = step["workers"];
-      workers.Set(std::to_string(worker), std::move(entry));
-      step.Set("workers", std::move(workers));
+      workers.Set(std::to_string(worker),
+                  Value::Map{{"digest", applied.digest}, {"appliedAt", applied.applied_at}});
     }
+    if (workers.is_map()) step.Set("workers", std::move(workers));
     steps.push_back(std::move(step));
   }
-  document.Set("steps", std::move(steps));
-  AddSections(state, nullptr, &document);
   // The same once more as `terraform show -json` has it.
   const Value terraform = TerraformState(state);
-  document.Set("terraform_version", terraform["terraform_version"]);
-  document.Set("values", terraform["values"]);
+  Value document = Value::Map{
+      {"format_version", "1.0"},      {"lineage", state.lineage},
+      {"serial", state.serial},       {"pods", std::move(pods)},
+      {"steps", std::move(steps)},    {"terraform_version", terraform["terraform_version"]},
+      {"values", terraform["values"]}};
+  AddSections(state, nullptr, &document);
   return document;
 }
 
@@ -291,7 +254,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
 }
 
 std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
-  std::vector<std::array<std::string, 7>> table = {
+  std::vector<TableRow> table = {
       {"POD", "STATE", "HEALTH", "TYPE", "ZONE", "WORKERS", "ADDRESSES"}};
   constexpr std::size_t kMostShown = 4;
   for (const StatusRow& row : rows) {
@@ -302,36 +265,21 @@ std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
     }
     table.push_back({row.pod, row.state, row.health, row.type, row.zone, row.workers,
                      shown.empty() ? "-" : Join(shown, ", ")});
-  }
-  return Padded(table, Paint(color));
-}
-
-namespace {
-
-std::string Table(const std::vector<std::vector<std::string>>& rows, const RecordCodec& codec,
-                  bool color) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    // A row is a line, whatever the service sends.
+    for (std::string& cell : table.back()) cell = VisibleControls(cell);
   }
   const Paint paint(color);
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (std::size_t i = 0; i < rows[r].size(); ++i) {
-      const std::string& cell = rows[r][i];
-      text += r == 0   ? paint(Ink::kBold, cell)
-              : i == 1 ? paint(codec.IsGood(cell) ? Ink::kGreen : Ink::kYellow, cell)
-                       : cell;
-      text += i + 1 == rows[r].size() ? "\n" : std::string(widths[i] - cell.size() + 2, ' ');
-    }
-  }
-  return text;
+  const auto ink = [&](std::size_t r, std::size_t column, const std::string& cell) {
+    if (r == 0) return paint(Ink::kBold, cell);
+    const bool judged = (column == 1 || column == 2) && cell != "-";  // state and health
+    if (!judged) return cell;
+    return paint(cell == "READY" || cell == "HEALTHY" ? Ink::kGreen : Ink::kYellow, cell);
+  };
+  return TableText(table, ink);
 }
 
-}  // namespace
-
 std::string OtherTables(const State& settled, const Observation& observation, bool color) {
-  std::map<const RecordCodec*, std::vector<std::vector<std::string>>> tables;
+  std::map<const RecordCodec*, std::vector<TableRow>> tables;
   std::vector<const RecordCodec*> order;
   for (const auto& [address, record] : settled.records) {
     const RecordCodec& codec = record.codec();
@@ -345,9 +293,14 @@ std::string OtherTables(const State& settled, const Observation& observation, bo
     for (std::string& cell : row) cell = VisibleControls(cell);  // a row is a line
     rows.push_back(std::move(row));
   }
+  const Paint paint(color);
   std::string text;
   for (const RecordCodec* codec : order) {
-    text += (text.empty() ? "" : "\n") + Table(tables[codec], *codec, color);
+    const auto ink = [&](std::size_t r, std::size_t column, const std::string& cell) {
+      if (r == 0) return paint(Ink::kBold, cell);
+      return column == 1 ? paint(codec->IsGood(cell) ? Ink::kGreen : Ink::kYellow, cell) : cell;
+    };
+    text += (text.empty() ? "" : "\n") + TableText(tables[codec], ink);
   }
   return text;
 }
@@ -379,48 +332,38 @@ std::string HistoryTable(const HistoryEntry& present, const std::vector<HistoryE
 }
 
 Value HistoryDocument(const HistoryEntry& present, const std::vector<HistoryEntry>& kept) {
-  const auto as_value = [](const HistoryEntry& entry, bool is_present) {
-    Value value = Value::EmptyMap();
-    value.Set("serial", entry.serial);
-    value.Set("present", is_present);
-    value.Set("saved_at", entry.saved_at.empty() ? Value() : Value(entry.saved_at));
+  Value::List generations;
+  const auto add = [&](const HistoryEntry& entry, bool is_present) {
+    Value value = Value::Map{
+        {"serial", entry.serial}, {"present", is_present}, {"saved_at", OrNull(entry.saved_at)}};
     if (!entry.problem.empty()) {
       value.Set("problem", entry.problem);
-      return value;
+    } else {
+      value.Set("lineage", entry.lineage);
+      value.Set("pods", CountOf(entry, kPodKind));
+      value.Set("steps", CountOf(entry, kStepKind));
+      value.Set("bytes", entry.bytes);
+      if (!entry.remarks.empty()) value.Set("remarks", entry.remarks);
     }
-    value.Set("lineage", entry.lineage);
-    value.Set("pods", CountOf(entry, kPodKind));
-    value.Set("steps", CountOf(entry, kStepKind));
-    value.Set("bytes", entry.bytes);
-    if (!entry.remarks.empty()) value.Set("remarks", entry.remarks);
-    return value;
+    generations.push_back(std::move(value));
   };
-  Value::List generations;
-  if (present.serial > 0 || !present.problem.empty()) {
-    generations.push_back(as_value(present, true));
-  }
-  for (const HistoryEntry& entry : kept) generations.push_back(as_value(entry, false));
-  Value document = Value::EmptyMap();
-  document.Set("generations", std::move(generations));
-  return document;
+  if (present.serial > 0 || !present.problem.empty()) add(present, true);
+  for (const HistoryEntry& entry : kept) add(entry, false);
+  return Value::Map{{"generations", std::move(generations)}};
 }
 
 Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
                      const Observation& observation) {
-  Value::List pods;
-  for (const StatusRow& row : rows) {
-    Value pod = Value::EmptyMap();
-    pod.Set("pod", row.pod);
-    pod.Set("state", row.state);
-    pod.Set("health", row.health == "-" ? Value() : Value(row.health));
-    pod.Set("acceleratorType", row.type == "-" ? Value() : Value(row.type));
-    pod.Set("zone", row.zone);
-    pod.Set("workers", Value(row.workers).AsInt());
-    pod.Set("addresses", Value::List(row.addresses.begin(), row.addresses.end()));
-    pods.push_back(std::move(pod));
-  }
-  Value document = Value::EmptyMap();
-  document.Set("pods", std::move(pods));
+  const auto known = [](const std::string& text) { return text == "-" ? Value() : Value(text); };
+  Value document = Value::Map{{"pods", ListOf(rows, [&](const StatusRow& row) {
+                                 return Value::Map{{"pod", row.pod},
+                                                   {"state", row.state},
+                                                   {"health", known(row.health)},
+                                                   {"acceleratorType", known(row.type)},
+                                                   {"zone", row.zone},
+                                                   {"workers", Value(row.workers).AsInt()},
+                                                   {"addresses", ListOf(row.addresses)}};
+                               })}};
   AddSections(settled, &observation, &document);
   return document;
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "plans/kinds/pod/refresh.h"
 #include "providers/base/value.h"
 #include "state/state.h"
 #include "state/store.h"

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "cmd/views/documents.h"
 #include "plans/engine/kind.h"
 #include "plans/engine/overlay.h"
 #include "plans/kinds/pod/record.h"
@@ -15,50 +16,24 @@
 namespace podctl {
 namespace {
 
-Value Words(std::initializer_list<const char*> words) {
-  Value::List list;
-  for (const char* word : words) list.emplace_back(word);
-  return Value(std::move(list));
-}
-
 Value ActionsOf(const Change& change, const ShownSides& sides) {
   switch (change.verb) {
     case Verb::kKeep:
       break;
-    case Verb::kCreate:
-      return Words({"create"});
-    case Verb::kUpdate:
-      return Words({"update"});
     case Verb::kDeleteThenCreate:
-      return Words({"delete", "create"});
+      return Value::List{"delete", "create"};
     case Verb::kCreateThenDelete:
-      return Words({"create", "delete"});
-    case Verb::kDelete:
-      return Words({"delete"});
-    case Verb::kForget:
-      return Words({"forget"});
+      return Value::List{"create", "delete"};
     case Verb::kRun:
-      return sides.before.values.is_null() ? Words({"create"}) : Words({"update"});
+      return Value::List{sides.before.values.is_null() ? "create" : "update"};
+    case Verb::kForget:
+      return Value::List{"forget"};
+    case Verb::kCreate:
+    case Verb::kUpdate:
+    case Verb::kDelete:
+      return Value::List{WordOf(change.verb)};
   }
-  return Words({"no-op"});
-}
-
-const char* ReasonOf(ReasonCode reason) {
-  switch (reason) {
-    case ReasonCode::kNone:
-      return nullptr;
-    case ReasonCode::kCannotUpdate:
-      return "replace_because_cannot_update";
-    case ReasonCode::kTainted:
-      return "replace_because_tainted";
-    case ReasonCode::kByRequest:
-      return "replace_by_request";
-    case ReasonCode::kByTriggers:
-      return "replace_by_triggers";
-    case ReasonCode::kNoConfiguration:
-      return "delete_because_no_resource_config";
-  }
-  return nullptr;
+  return Value::List{"no-op"};
 }
 
 Value ReplacePaths(const Change& change) {
@@ -74,21 +49,19 @@ Value ReplacePaths(const Change& change) {
     path.emplace_back(rest);
     paths.emplace_back(std::move(path));
   }
-  return Value(std::move(paths));
+  return paths;
 }
 
 Value ChangeBody(Value actions, const ShownSides& sides) {
-  Value body;
-  body.Set("actions", std::move(actions));
-  body.Set("before", sides.before.values);
-  body.Set("after", sides.after.values);
-  body.Set("after_unknown", sides.after.unknown);
   const auto sensitive = [](const ShownObject& object) {
     return object.values.is_null() ? Value(false) : object.sensitive;
   };
-  body.Set("before_sensitive", sensitive(sides.before));
-  body.Set("after_sensitive", sensitive(sides.after));
-  return body;
+  return Value::Map{{"actions", std::move(actions)},
+                    {"before", sides.before.values},
+                    {"after", sides.after.values},
+                    {"after_unknown", sides.after.unknown},
+                    {"before_sensitive", sensitive(sides.before)},
+                    {"after_sensitive", sensitive(sides.after)}};
 }
 
 Value ResourceChange(const Change& change, const State& state) {
@@ -101,7 +74,8 @@ Value ResourceChange(const Change& change, const State& state) {
     body.Set("replace_paths", std::move(paths));
   }
   resource.Set("change", std::move(body));
-  if (const char* reason = ReasonOf(change.reason_code)) resource.Set("action_reason", reason);
+  const std::string_view reason = TerraformReason(change.reason_code).action;
+  if (!reason.empty()) resource.Set("action_reason", reason);
   return resource;
 }
 
@@ -109,7 +83,7 @@ Value ResourceChange(const Change& change, const State& state) {
 Value UnchangedStep(const Address& address, const StepRecord& record) {
   const ShownObject object = ObjectOf(address, record);
   Value resource = TerraformName(address);
-  resource.Set("change", ChangeBody(Words({"no-op"}), {object, object}));
+  resource.Set("change", ChangeBody(Value::List{"no-op"}, {object, object}));
   return resource;
 }
 
@@ -117,7 +91,7 @@ Value ResourceDrift(const Drift& drift, const State& state) {
   const ShownSides sides = SidesOf(drift, state);
   Value resource = TerraformName(drift.address);
   const bool gone = drift.kind == Drift::Kind::kVanished;
-  resource.Set("change", ChangeBody(gone ? Words({"delete"}) : Words({"update"}), sides));
+  resource.Set("change", ChangeBody(Value::List{gone ? "delete" : "update"}, sides));
   return resource;
 }
 
@@ -130,11 +104,9 @@ Value StateResource(const Address& address, const ShownObject& object) {
 }
 
 Value RootModule(Value::List resources) {
-  Value values = Value::EmptyMap();
   Value module = Value::EmptyMap();
   if (!resources.empty()) module.Set("resources", std::move(resources));
-  values.Set("root_module", std::move(module));
-  return values;
+  return Value::Map{{"root_module", std::move(module)}};
 }
 
 void FindReferencesIn(const Value& value, std::set<std::string>* references) {
@@ -151,15 +123,14 @@ void FindReferencesIn(const Value& value, std::set<std::string>* references) {
 Value Expression(const Value& value) {
   std::set<std::string> references;
   FindReferencesIn(value, &references);
-  Value expression;
-  if (references.empty()) {
-    expression.Set("constant_value", value);
-    return expression;
-  }
-  Value::List list;
-  for (const std::string& reference : references) list.emplace_back(reference);
-  expression.Set("references", Value(std::move(list)));
-  return expression;
+  if (references.empty()) return Value::Map{{"constant_value", value}};
+  return Value::Map{{"references", ListOf(references)}};
+}
+
+// With what it depends on, where that is something.
+void SetDependsOn(const std::vector<Address>& addresses, Value* resource) {
+  if (addresses.empty()) return;
+  resource->Set("depends_on", ListOf(addresses, [](const Address& each) { return each.Text(); }));
 }
 
 Value ConfiguredResource(const Configured& thing) {
@@ -172,9 +143,7 @@ Value ConfiguredResource(const Configured& thing) {
     expressions.MutableMap()[path] = Expression(value);
   }
   resource.Set("expressions", std::move(expressions));
-  Value::List depends;
-  for (const Address& address : thing.depends_on) depends.emplace_back(address.Text());
-  if (!depends.empty()) resource.Set("depends_on", std::move(depends));
+  SetDependsOn(thing.depends_on, &resource);
   return resource;
 }
 
@@ -240,25 +209,21 @@ Value TerraformState(const State& state) {
   Value::List resources;
   for (const auto& [address, record] : Pods(state)) {
     Value resource = StateResource(address, ObjectOf(record));
-    Value::List depends;
-    for (const Address& other : record.depends_on) depends.emplace_back(other.Text());
-    if (!depends.empty()) resource.Set("depends_on", std::move(depends));
+    SetDependsOn(record.depends_on, &resource);
     resources.push_back(std::move(resource));
   }
   for (const auto& [address, record] : Steps(state)) {
     Value resource = StateResource(address, ObjectOf(address, record));
-    resource.Set("depends_on", Value(Value::List{Value(record.pod.Text())}));
+    SetDependsOn({record.pod}, &resource);
     resources.push_back(std::move(resource));
   }
   for (const auto& [address, record] : state.records) {
     const ShownObject shown = record.codec().Shown(record);
     if (!shown.values.is_null()) resources.push_back(StateResource(address, shown));
   }
-  Value document;
-  document.Set("format_version", "1.0");
-  document.Set("terraform_version", kTerraformVersion);
-  document.Set("values", RootModule(std::move(resources)));
-  return document;
+  return Value::Map{{"format_version", "1.0"},
+                    {"terraform_version", kTerraformVersion},
+                    {"values", RootModule(std::move(resources))}};
 }
 
 Value TerraformPlan(const SavedPlan& saved) {
@@ -278,23 +243,22 @@ Value TerraformPlan(const SavedPlan& saved) {
   Value::List drift;
   for (const Drift& one : saved.plan.drift) drift.push_back(ResourceDrift(one, state));
 
-  Value document;
-  document.Set("format_version", "1.2");
-  document.Set("terraform_version", kTerraformVersion);
-  document.Set("podctl_version", saved.podctl_version);
+  Value document = Value::Map{{"format_version", "1.2"},
+                              {"terraform_version", kTerraformVersion},
+                              {"podctl_version", saved.podctl_version},
+                              {"planned_values", RootModule(std::move(planned))},
+                              {"resource_changes", std::move(changes)},
+                              {"configuration", Configuration(saved)},
+                              {"relevant_attributes", Value::EmptyList()},
+                              {"checks", Value::EmptyList()},
+                              {"timestamp", saved.created_at},
+                              {"applyable", IsApplyable(saved.plan)},
+                              {"complete", saved.plan.targets.empty()},
+                              {"errored", false}};
   Value variables = VariablesJson(saved);
   if (!variables.AsMap().empty()) document.Set("variables", std::move(variables));
-  document.Set("planned_values", RootModule(std::move(planned)));
   if (!drift.empty()) document.Set("resource_drift", std::move(drift));
-  document.Set("resource_changes", std::move(changes));
   if (saved.prior) document.Set("prior_state", TerraformState(state));
-  document.Set("configuration", Configuration(saved));
-  document.Set("relevant_attributes", Value::EmptyList());
-  document.Set("checks", Value::EmptyList());
-  document.Set("timestamp", saved.created_at);
-  document.Set("applyable", IsApplyable(saved.plan));
-  document.Set("complete", saved.plan.targets.empty());
-  document.Set("errored", false);
   return document;
 }
 
@@ -334,13 +298,30 @@ bool IsPartOfReplacement(const Change& change, const Plan& plan) {
          });
 }
 
+ReasonWords TerraformReason(ReasonCode reason) {
+  switch (reason) {
+    case ReasonCode::kNone:
+      break;
+    case ReasonCode::kCannotUpdate:
+      return {"cannot_update", "replace_because_cannot_update"};
+    case ReasonCode::kTainted:
+      return {"tainted", "replace_because_tainted"};
+    case ReasonCode::kByRequest:
+      return {"requested", "replace_by_request"};
+    case ReasonCode::kByTriggers:
+      return {"replace_triggered_by", "replace_by_triggers"};
+    case ReasonCode::kNoConfiguration:
+      return {"delete_because_no_resource_config", "delete_because_no_resource_config"};
+  }
+  return {};
+}
+
 Value TerraformName(const Address& address) {
-  Value name;
-  name.Set("address", address.WithoutDeposed().Text());
-  name.Set("mode", "managed");
-  name.Set("type", address.kind);
-  name.Set("name", address.name);
-  name.Set("provider_name", kProviderName);
+  Value name = Value::Map{{"address", address.WithoutDeposed().Text()},
+                          {"mode", "managed"},
+                          {"type", address.kind},
+                          {"name", address.name},
+                          {"provider_name", kProviderName}};
   if (!address.deposed.empty()) name.Set("deposed", address.deposed);
   return name;
 }

@@ -33,6 +33,13 @@ ShownSides SidesOf(const Drift& drift, const State& state);
 // that is a part of the replacement, and is not listed a second time.
 bool IsPartOfReplacement(const Change& change, const Plan& plan);
 
+// Of a reason, in its events and as `action_reason` of its plans; empty: it has no words for it.
+struct ReasonWords {
+  std::string_view event;
+  std::string_view action;
+};
+ReasonWords TerraformReason(ReasonCode reason);
+
 // The members that name a resource: address, mode, type, name, provider_name, and `deposed` for a
 // node that was replaced ("pod.a (deposed ID)").
 Value TerraformName(const Address& address);

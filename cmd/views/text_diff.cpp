@@ -95,7 +95,7 @@ Lines LinesOf(std::string_view text) {
 }
 
 // One step from the beginning of both texts to their ends.
-enum class Step : char { kSame = ' ', kGone = '-', kNew = '+' };
+enum class DiffStep : char { kSame = ' ', kGone = '-', kNew = '+' };
 
 // The shortest way (E. W. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986). x and y
 // count lines of `a` and `b`; k = x - y is the diagonal; furthest[d][k + d] is the x that d changes
@@ -105,7 +105,7 @@ class ShortestWay {
   ShortestWay(const Lines& a, const Lines& b)
       : a_(a), b_(b), width_(static_cast<int>(a.size())), height_(static_cast<int>(b.size())) {}
 
-  std::optional<std::vector<Step>> Find() {
+  std::optional<std::vector<DiffStep>> Find() {
     for (int changes = 0; changes <= std::min(width_ + height_, kMostChanges); ++changes) {
       furthest_.emplace_back(static_cast<std::size_t>(2 * changes + 1), -1);
       for (int k = -changes; k <= changes; k += 2) {
@@ -132,19 +132,19 @@ class ShortestWay {
   int Enter(int changes, int k) const {
     return FromAbove(changes, k) ? Furthest(changes - 1, k + 1) : Furthest(changes - 1, k - 1) + 1;
   }
-  std::vector<Step> Back(int changes) const {
-    std::vector<Step> steps;
+  std::vector<DiffStep> Back(int changes) const {
+    std::vector<DiffStep> steps;
     int x = width_;
     int k = width_ - height_;
     for (; changes > 0; --changes) {
       const bool above = FromAbove(changes, k);
       const int entered = Enter(changes, k);
-      steps.insert(steps.end(), Index(x - entered), Step::kSame);
-      steps.push_back(above ? Step::kNew : Step::kGone);
+      steps.insert(steps.end(), Index(x - entered), DiffStep::kSame);
+      steps.push_back(above ? DiffStep::kNew : DiffStep::kGone);
       x = above ? entered : entered - 1;
       k += above ? 1 : -1;
     }
-    steps.insert(steps.end(), Index(x), Step::kSame);
+    steps.insert(steps.end(), Index(x), DiffStep::kSame);
     std::reverse(steps.begin(), steps.end());
     return steps;
   }
@@ -168,7 +168,7 @@ class HunkWriter {
       : a_(a), b_(b), lines_(lines) {}
 
   // `skipped` equal lines come before the first step.
-  void Write(const std::vector<Step>& steps, std::size_t skipped) {
+  void Write(const std::vector<DiffStep>& steps, std::size_t skipped) {
     std::size_t x = skipped;
     std::size_t y = skipped;
     for (std::size_t i = 0; i < steps.size();) {
@@ -191,20 +191,20 @@ class HunkWriter {
   }
 
  private:
-  static std::size_t NextChange(const std::vector<Step>& steps, std::size_t from) {
-    while (from < steps.size() && steps[from] == Step::kSame) ++from;
+  static std::size_t NextChange(const std::vector<DiffStep>& steps, std::size_t from) {
+    while (from < steps.size() && steps[from] == DiffStep::kSame) ++from;
     return from;
   }
 
-  void Hunk(const std::vector<Step>& steps, std::size_t& x, std::size_t& y) {
+  void Hunk(const std::vector<DiffStep>& steps, std::size_t& x, std::size_t& y) {
     const std::size_t head = lines_->size();
     const std::size_t from_x = x;
     const std::size_t from_y = y;
     lines_->emplace_back();
-    for (const Step step : steps) {
-      std::string_view line = step == Step::kNew ? b_[y] : a_[x];
-      if (step != Step::kNew) ++x;
-      if (step != Step::kGone) ++y;
+    for (const DiffStep step : steps) {
+      std::string_view line = step == DiffStep::kNew ? b_[y] : a_[x];
+      if (step != DiffStep::kNew) ++x;
+      if (step != DiffStep::kGone) ++y;
       const bool ended = line.ends_with('\n');
       if (ended) line.remove_suffix(1);
       lines_->push_back(static_cast<char>(step) + std::string(line));

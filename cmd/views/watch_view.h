@@ -6,7 +6,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -19,11 +18,10 @@
 
 namespace podctl {
 
-class WatchView final : public WatchAccount, public EventSink {
+class WatchView final : public WatchAccount {
  public:
   WatchView(Streams& streams, Clock& clock);
 
-  EventSink& events() override { return *this; }
   void Say(const std::string& text) override;
   void ShowPause(const std::string& text) override;
   void Settle() override;

@@ -13,7 +13,6 @@
 #include "providers/os/clock.h"
 #include "providers/provider.h"
 #include "providers/workers/probe.h"
-#include "state/state.h"
 
 namespace podctl {
 

@@ -11,7 +11,6 @@
 #include "plans/kinds/pod/record.h"
 #include "providers/base/digest.h"
 #include "providers/base/error.h"
-#include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 #include "providers/workers/runs.h"
 

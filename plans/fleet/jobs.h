@@ -15,7 +15,6 @@
 #include "providers/base/ending_text.h"
 #include "providers/os/clock.h"
 #include "providers/workers/jobs.h"
-#include "state/state.h"
 
 namespace podctl {
 

@@ -261,15 +261,11 @@ constexpr std::chrono::minutes kLogPatience{30};
 constexpr std::chrono::seconds kLogKeepPace{2};
 
 std::string PlacesText(const LogPlaces& places) {
-  Value document = Value::EmptyMap();
-  document.Set("format_version", "1.0");
+  Value document = Value::Map{{"format_version", "1.0"}};
   Value list = Value::EmptyList();
   for (const auto& [worker, place] : places) {
-    Value entry = Value::EmptyMap();
-    entry.Set("worker", worker);
-    entry.Set("run", place.run);
-    entry.Set("seen", place.seen);
-    list.MutableList().push_back(std::move(entry));
+    list.MutableList().push_back(
+        Value::Map{{"worker", worker}, {"run", place.run}, {"seen", place.seen}});
   }
   document.Set("workers", std::move(list));
   return ToJson(document) + "\n";

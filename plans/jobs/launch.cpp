@@ -9,7 +9,6 @@
 
 #include "plans/jobs/command_text.h"
 #include "plans/jobs/ranks.h"
-#include "plans/jobs/xla_dist.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
@@ -175,9 +174,7 @@ std::vector<LaunchFile> FilesOf(const JobSpec& job, Where where) {
                                        where == Where::kPod ? "true" : "false", run_yaml,
                                        tpu_yaml.empty() ? " {}" : "", tpu_yaml);
   run.Set("tpu_config", std::move(tpu));
-  Value document = Value::EmptyMap();
-  document.Set("use_tpu", where == Where::kPod);
-  document.Set("config", std::move(run));
+  Value document = Value::Map{{"use_tpu", where == Where::kPod}, {"config", std::move(run)}};
   return {{kYamlFile, yaml}, {kJsonFile, ToJson(document, JsonStyle::kIndented) + "\n"}};
 }
 

@@ -15,7 +15,6 @@
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/error.h"
 #include "providers/base/value.h"
-#include "state/state.h"
 
 namespace podctl {
 

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
 #include "plans/kinds/pod/node_view.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 
@@ -23,6 +27,53 @@ JobVerdict JudgeEnd(const JobEnd& end) {
   if (!end.stalled.empty()) return {RestartReason::kHeartbeat, end.stalled};
   if (end.lost) return {RestartReason::kConnection, end.what};
   return {end.killed ? RestartReason::kKilled : RestartReason::kFailure, end.what};
+}
+
+namespace {
+
+void ReadSeconds(const std::map<std::string, std::string>& env, const std::string& name,
+                 std::chrono::seconds* seconds) {
+  const auto found = env.find(name);
+  if (found == env.end()) return;
+  const std::string& text = found->second;
+  int number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code == std::errc() && end == text.data() + text.size() && number > 0) {
+    *seconds = std::chrono::seconds(number);
+  }
+}
+
+}  // namespace
+
+Heartbeat::Limits Heartbeat::LimitsOf(const std::map<std::string, std::string>& env) {
+  Limits limits;
+  ReadSeconds(env, "XLA_UNEVEN_HEARTBEAT_TIMEOUT", &limits.uneven);
+  ReadSeconds(env, "XLA_EVEN_HEARTBEAT_TIMEOUT", &limits.even);
+  return limits;
+}
+
+void Heartbeat::OnStep(std::size_t worker, Time now) {
+  ++steps_[worker];
+  last_ = now;
+  begun_ = true;
+}
+
+std::string Heartbeat::WhyStalled(Time now) const {
+  if (!begun_) return {};
+  const auto [least, most] = std::minmax_element(steps_.begin(), steps_.end());
+  const bool even = *least == *most;
+  if (now - last_ <= (even ? limits_.even : limits_.uneven)) return {};
+  const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_);
+  if (even) {
+    return fmt::format("no worker has done a step for {}, after {} each", FormatDuration(silence),
+                       Plural(*most, "step"));
+  }
+  std::vector<int> behind;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (steps_[i] == *least) behind.push_back(static_cast<int>(i));
+  }
+  return fmt::format("no worker has done a step for {}; {} of them came to step {}, others to {}",
+                     FormatDuration(silence), behind.size(), *least, *most);
 }
 
 }  // namespace podctl

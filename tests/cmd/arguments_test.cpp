@@ -13,15 +13,12 @@
 
 #include "cmd/command_table.h"
 #include "cmd/commands/apply.h"
-#include "cmd/commands/commands.h"
 #include "cmd/commands/emulator.h"
 #include "cmd/commands/run/run.h"
 #include "cmd/commands/state_edit.h"
-#include "cmd/commands/state_history.h"
-#include "cmd/commands/state_transfer.h"
-#include "cmd/context.h"
+#include "cmd/command.h"
 #include "plans/fleet/exec/request.h"
-#include "plans/fleet/tunnel/wanted.h"
+#include "plans/fleet/tunnel/tunnels.h"
 #include "plans/session/import.h"
 #include "tests/support/golden.h"
 

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
+#include "cmd/command.h"
 #include "providers/base/text.h"
 #include "providers/os/process.h"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "cmd/dispatch.h"
+#include "cmd/arguments.h"
 #include "cmd/interrupt.h"
 #include "cmd/reporter.h"
 #include "providers/base/json.h"

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/byte_count.h"
 #include "cmd/views/exec_output.h"
@@ -120,21 +118,17 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
   return code;
 }
 
-using CpFlags = FlagsOf<CpOptions>;
-
 constexpr Flag kCpFlags[] = {
-    Required(CpFlags::Values<&CpOptions::paths>(
-        "PATH", "", "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")),
-    CpFlags::Workers<&CpOptions::workers>(),
-    WithLetter('r', CpFlags::Switch<&CpOptions::recursive>(
-                        "--recursive", "as for scp: folders are copied anyway")),
+    Required(ManyValues<&CpOptions::paths>("PATH", "",
+                                           "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")),
+    WorkerFlag<&CpOptions::workers>(),
+    WithLetter(
+        'r', Switch<&CpOptions::recursive>("--recursive", "as for scp: folders are copied anyway")),
 };
-
-const CommandOf<CpOptions> kCpCommand("cp", "copy files to or from a pod's workers", kCpFlags,
-                                      WithWorld<RunCp>);
 
 }  // namespace
 
-const Command& commands::kCp = kCpCommand;
+const Command commands::kCp("cp", "copy files to or from a pod's workers", kCpFlags,
+                            WithWorld<RunCp>);
 
 }  // namespace podctl

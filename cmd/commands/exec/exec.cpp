@@ -1,4 +1,4 @@
-#include "cmd/commands/exec/exec.h"
+#include "plans/fleet/exec/exec.h"
 
 #include <fmt/format.h>
 
@@ -8,16 +8,14 @@
 #include <string_view>
 #include <utility>
 
-#include "cmd/commands/commands.h"
+#include "cmd/command.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/commands/ssh.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/exec_output.h"
 #include "cmd/views/exec_progress.h"
 #include "cmd/views/gather_view.h"
 #include "cmd/wiring.h"
-#include "plans/fleet/exec/exec.h"
 #include "plans/fleet/exec/request.h"
 #include "plans/fleet/exec/standard_input.h"
 #include "plans/session/known_pods.h"
@@ -229,55 +227,51 @@ std::string ExecConflict(const ExecLine& exec, const GlobalOptions& global) {
   return {};
 }
 
-using ExecFlags = FlagsOf<ExecLine>;
-
 constexpr Flag kExecFlags[] = {
-    ExecFlags::Pod<&ExecLine::pod>(),
-    ExecFlags::Workers<&ExecLine::workers>(),
-    ExecFlags::Switch<&ExecLine::gather>("--gather",
-                                         "show equal outputs once, with their workers, at the end"),
-    ExecFlags::Switch<&ExecLine::diff>(
+    PodArgument<&ExecLine::pod, ExecLine>(),
+    WorkerFlag<&ExecLine::workers, ExecLine>(),
+    Switch<&ExecLine::gather, ExecLine>("--gather",
+                                        "show equal outputs once, with their workers, at the end"),
+    Switch<&ExecLine::diff, ExecLine>(
         "--diff", "gather, and show the smaller groups as differences from the biggest"),
-    ExecFlags::Value<&ExecLine::output_dir>("--output-dir", "DIR",
-                                            "write outputs to files in DIR, with results.json"),
-    ExecFlags::Switch<&ExecLine::overwrite>("--overwrite", "replace the results that DIR holds"),
-    ExecFlags::Value<&ExecLine::retry_failed>(
+    OneValue<&ExecLine::output_dir, ExecLine>("--output-dir", "DIR",
+                                              "write outputs to files in DIR, with results.json"),
+    Switch<&ExecLine::overwrite, ExecLine>("--overwrite", "replace the results that DIR holds"),
+    OneValue<&ExecLine::retry_failed, ExecLine>(
         "--retry-failed", "DIR|last",
         "only the workers that failed in DIR's results, or in the last run"),
     Within(1, kMostWorkers,
-           ExecFlags::Value<&ExecLine::batch>("--batch", "N|P%",
-                                              "so many workers at a time; none after a failure")),
+           OneValue<&ExecLine::batch, ExecLine>("--batch", "N|P%",
+                                                "so many workers at a time; none after a failure")),
     Within(0, kMostWorkers,
-           ExecFlags::Value<&ExecLine::max_failures>(
+           OneValue<&ExecLine::max_failures, ExecLine>(
                "--max-failures", "N|P%", "start no more workers after more failures than this")),
-    ExecFlags::Switch<&ExecLine::fail_fast>("--fail-fast", "the same as --max-failures 0"),
-    ExecFlags::Value<&ExecLine::timeout>("--timeout", "DURATION",
-                                         "end the command after this long"),
+    Switch<&ExecLine::fail_fast, ExecLine>("--fail-fast", "the same as --max-failures 0"),
+    OneValue<&ExecLine::timeout, ExecLine>("--timeout", "DURATION",
+                                           "end the command after this long"),
     {.name = "--env",
      .takes = Flag::Takes::kWords,
      .value = "NAME[=VALUE]",
      .help = "set a variable for the command; NAME alone: as it is here; repeatable",
      .set = SetEnvironment},
-    ExecFlags::Value<&ExecLine::detach>(
+    OneValue<&ExecLine::detach, ExecLine>(
         "--detach", "NAME", "start it as a job of this name that outlives the connection"),
     WithLetter('n',
-               ExecFlags::Switch<&ExecLine::no_stdin>("--no-stdin", "leave standard input alone")),
-    WithLetter('t', ExecFlags::Switch<&ExecLine::tty>("--tty",
-                                                      "a terminal for the command, on one worker")),
+               Switch<&ExecLine::no_stdin, ExecLine>("--no-stdin", "leave standard input alone")),
+    WithLetter('t', Switch<&ExecLine::tty, ExecLine>("--tty",
+                                                     "a terminal for the command, on one worker")),
     BehindDashes(true,
-                 ExecFlags::Values<&ExecLine::command>("COMMAND", "", "the command, after --")),
+                 ManyValues<&ExecLine::command, ExecLine>("COMMAND", "", "the command, after --")),
 };
 
-const CommandOf<ExecLine> kExecCommand(
+}  // namespace
+
+const Command commands::kExec(
     "exec", "run a command on a pod's workers", kExecFlags,
-    [](Context& context, const ExecLine& line) {
+    +[](Context& context, const ExecLine& line) {
       return line.detach.empty() ? RunExec(context.wiring(), line, line)
                                  : RunDetach(context.wiring(), line, line);
     },
     ExecConflict);
-
-}  // namespace
-
-const Command& commands::kExec = kExecCommand;
 
 }  // namespace podctl

@@ -4,18 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
 #include "cmd/commands/jobs.h"
-#include "cmd/commands/pod_rounds.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
 #include "cmd/views/launch_view.h"
+#include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/run/supervise.h"
 #include "plans/jobs/launch.h"
@@ -23,7 +20,6 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/session/known_pods.h"
 #include "plans/spec/names.h"
-#include "providers/base/text.h"
 #include "providers/os/child.h"
 #include "providers/os/this_process.h"
 
@@ -181,32 +177,28 @@ std::string RunConflict(const RunOptions& run, const GlobalOptions&) {
   return {};
 }
 
-using RunFlags = FlagsOf<RunOptions>;
-
 constexpr Flag kRunFlags[] = {
-    Naming(Flag::Names::kJob, RunFlags::Value<&RunOptions::job>("JOB", "", "name of the job")),
-    RunFlags::Switch<&RunOptions::detach>(
+    Naming(Flag::Names::kJob, OneValue<&RunOptions::job>("JOB", "", "name of the job")),
+    Switch<&RunOptions::detach>(
         "--detach", "start it so that it outlives the connection; see jobs, logs and kill"),
-    RunFlags::Switch<&RunOptions::local>("--local",
-                                         "the same command on this machine, without a TPU"),
-    RunFlags::Switch<&RunOptions::print>("--print", "only show what would run where"),
-    RunFlags::Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
-    RunFlags::Workers<&RunOptions::workers>("all, 0,2-3, … in place of the job's own"),
-    RunFlags::Switch<&RunOptions::drain, false>("--no-drain", "leave what earlier runs left alone"),
-    RunFlags::Switch<&RunOptions::drain_jobs>(
+    Switch<&RunOptions::local>("--local", "the same command on this machine, without a TPU"),
+    Switch<&RunOptions::print>("--print", "only show what would run where"),
+    Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
+    WorkerFlag<&RunOptions::workers, RunOptions>("all, 0,2-3, … in place of the job's own"),
+    Switch<&RunOptions::drain, RunOptions, false>("--no-drain",
+                                                  "leave what earlier runs left alone"),
+    Switch<&RunOptions::drain_jobs, RunOptions>(
         "--drain-jobs",
         "end other jobs of podctl that hold the chips it needs, and an earlier start of this one"),
-    RunFlags::Switch<&RunOptions::sync, false>("--no-sync",
-                                               "leave the job's files as they are there"),
-    BehindDashes(false, RunFlags::Values<&RunOptions::arguments>(
+    Switch<&RunOptions::sync, RunOptions, false>("--no-sync",
+                                                 "leave the job's files as they are there"),
+    BehindDashes(false, ManyValues<&RunOptions::arguments, RunOptions>(
                             "ARGUMENT", "", "further arguments of the command, after --")),
 };
 
-const CommandOf<RunOptions> kRunCommand("run", "run a job of the spec on its pod's workers",
-                                        kRunFlags, WithWorld<RunJob>, RunConflict);
-
 }  // namespace
 
-const Command& commands::kRun = kRunCommand;
+const Command commands::kRun("run", "run a job of the spec on its pod's workers", kRunFlags,
+                             WithWorld<RunJob>, RunConflict);
 
 }  // namespace podctl

@@ -3,21 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/commands/commands.h"
-#include "cmd/context.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
-#include "plans/fleet/tunnel/browser.h"
 #include "plans/fleet/tunnel/tunnels.h"
-#include "plans/fleet/tunnel/wanted.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/session/known_pods.h"
 #include "providers/http/curl_transport.h"
@@ -83,11 +77,7 @@ class TunnelView final : public TunnelsWatcher {
     streams_.err << text << std::endl;
   }
   static Value Event(const char* type, const WorkerAccess& worker) {
-    Value event;
-    event.Set("format_version", "1.0");
-    event.Set("type", type);
-    event.Set("worker", worker.Name());
-    return event;
+    return Value::Map{{"format_version", "1.0"}, {"type", type}, {"worker", worker.Name()}};
   }
   void ShowOpened(const WorkerAccess& worker, const OpenedDoor& opened) {
     const bool said = reporter_.Event([&] {
@@ -176,25 +166,21 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
                                            : MakeError(failure->code, failure->message, loss));
 }
 
-using TunnelFlags = FlagsOf<TunnelOptions>;
-
 constexpr Flag kTunnelFlags[] = {
-    TunnelFlags::Pod<&TunnelOptions::pod>(),
-    TunnelFlags::Values<&TunnelOptions::ports>(
+    PodArgument<&TunnelOptions::pod>(),
+    ManyValues<&TunnelOptions::ports>(
         "PORT", "", "[LOCAL:]REMOTE, or a name of the pod's `tunnels`; none: all of these"),
     IfAttached(
         OneOf("browser|url",
-              TunnelFlags::Value<&TunnelOptions::open>(
+              OneValue<&TunnelOptions::open>(
                   "--open", "",
                   "wait until it answers, show its URL, and open that; =url: only show it"))),
-    TunnelFlags::Workers<&TunnelOptions::workers>("number of the worker (default 0)", "N"),
+    WorkerFlag<&TunnelOptions::workers>("number of the worker (default 0)", "N"),
 };
-
-const CommandOf<TunnelOptions> kTunnelCommand("tunnel", "forward local ports to a worker",
-                                              kTunnelFlags, WithWorld<RunTunnel>);
 
 }  // namespace
 
-const Command& commands::kTunnel = kTunnelCommand;
+const Command commands::kTunnel("tunnel", "forward local ports to a worker", kTunnelFlags,
+                                WithWorld<RunTunnel>);
 
 }  // namespace podctl

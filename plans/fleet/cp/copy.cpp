@@ -6,7 +6,7 @@
 #include <cctype>
 #include <utility>
 
-#include "plans/fleet/exec/commands.h"
+#include "plans/fleet/exec/exec.h"
 #include "plans/fleet/pod_target.h"
 #include "plans/spec/names.h"
 #include "providers/tar/remote_texts.h"

@@ -8,7 +8,6 @@
 #include "plans/fleet/exec/output_store.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
-#include "providers/base/value.h"
 #include "providers/base/worker_selection.h"
 
 namespace podctl {
@@ -16,33 +15,10 @@ namespace {
 
 constexpr std::string_view kFormat = "1.0";
 
-Value WordsValue(const std::vector<std::string>& words) {
-  Value list = Value::EmptyList();
-  for (const std::string& word : words) list.MutableList().emplace_back(word);
-  return list;
-}
-
 std::vector<std::string> WordsOf(const Value& list) {
   std::vector<std::string> words;
   for (const Value& word : list.AsList()) words.push_back(word.AsString());
   return words;
-}
-
-Value EntryValue(int worker, const WorkerEntry& entry) {
-  Value value = Value::EmptyMap();
-  value.Set("worker", worker);
-  value.Set("outcome", entry.outcome);
-  if (entry.exit_code) value.Set("exit_code", *entry.exit_code);
-  if (!entry.signal.empty()) value.Set("signal", entry.signal);
-  if (!entry.message.empty()) value.Set("message", entry.message);
-  value.Set("attempts", entry.attempts);
-  value.Set("waited_ms", static_cast<std::int64_t>(entry.waited.count()));
-  value.Set("ran_ms", static_cast<std::int64_t>(entry.ran.count()));
-  value.Set("stdout_bytes", entry.out_bytes);
-  value.Set("stderr_bytes", entry.err_bytes);
-  if (!entry.out_file.empty()) value.Set("stdout", entry.out_file);
-  if (!entry.err_file.empty()) value.Set("stderr", entry.err_file);
-  return value;
 }
 
 WorkerEntry EntryFrom(const Value& value) {
@@ -63,18 +39,37 @@ WorkerEntry EntryFrom(const Value& value) {
 
 }  // namespace
 
+Value EntryValue(const WorkerEntry& entry) {
+  Value value = Value::Map{{"outcome", entry.outcome},
+                           {"attempts", entry.attempts},
+                           {"waited_ms", static_cast<std::int64_t>(entry.waited.count())},
+                           {"ran_ms", static_cast<std::int64_t>(entry.ran.count())},
+                           {"stdout_bytes", entry.out_bytes},
+                           {"stderr_bytes", entry.err_bytes}};
+  if (entry.exit_code) value.Set("exit_code", *entry.exit_code);
+  const std::pair<std::string_view, const std::string&> texts[] = {{"signal", entry.signal},
+                                                                   {"message", entry.message},
+                                                                   {"stdout", entry.out_file},
+                                                                   {"stderr", entry.err_file}};
+  for (const auto& [key, text] : texts) {
+    if (!text.empty()) value.Set(key, text);
+  }
+  return value;
+}
+
 WorkerEntry EntryOf(const ssh::WorkerResult& result) {
-  WorkerEntry entry;
-  entry.outcome = std::string(ssh::OutcomeName(result.outcome));
-  if (result.outcome == ssh::Outcome::kExited) entry.exit_code = result.exit_code;
-  entry.signal = result.signal;
-  entry.message = result.message;
-  entry.attempts = result.attempts;
-  entry.waited = result.waited;
-  entry.ran = result.ran;
-  entry.out_bytes = result.bytes_out;
-  entry.err_bytes = result.bytes_err;
-  return entry;
+  const bool ended = result.outcome == ssh::Outcome::kExited;
+  return {std::string(ssh::OutcomeName(result.outcome)),
+          ended ? std::make_optional(result.exit_code) : std::nullopt,
+          result.signal,
+          result.message,
+          result.attempts,
+          result.waited,
+          result.ran,
+          result.bytes_out,
+          result.bytes_err,
+          {},
+          {}};
 }
 
 std::vector<int> ExecRecord::NotOk() const {
@@ -87,23 +82,25 @@ std::vector<int> ExecRecord::NotOk() const {
 }
 
 std::string ExecRecordText(const ExecRecord& record) {
-  Value document = Value::EmptyMap();
-  document.Set("format_version", kFormat);
-  document.Set("pod", record.pod);
-  document.Set("command", WordsValue(record.command));
-  document.Set("env", WordsValue(record.env));
-  document.Set("stdin", record.input);
-  document.Set("started", record.started);
-  if (!record.ended.empty()) document.Set("ended", record.ended);
-  document.Set("workers", FormatRanges(record.workers));
   const std::vector<int> not_ok = record.NotOk();
-  document.Set("ok", static_cast<int>(record.workers.size() - not_ok.size()));
-  document.Set("not_ok", FormatRanges(not_ok));
-  Value results = Value::EmptyList();
+  Value::List results;
   for (const auto& [worker, entry] : record.results) {
-    results.MutableList().push_back(EntryValue(worker, entry));
+    Value value = EntryValue(entry);
+    value.Set("worker", worker);
+    results.push_back(std::move(value));
   }
-  document.Set("results", std::move(results));
+  Value document =
+      Value::Map{{"format_version", kFormat},
+                 {"pod", record.pod},
+                 {"command", Value::List(record.command.begin(), record.command.end())},
+                 {"env", Value::List(record.env.begin(), record.env.end())},
+                 {"stdin", record.input},
+                 {"started", record.started},
+                 {"workers", FormatRanges(record.workers)},
+                 {"ok", record.workers.size() - not_ok.size()},
+                 {"not_ok", FormatRanges(not_ok)},
+                 {"results", std::move(results)}};
+  if (!record.ended.empty()) document.Set("ended", record.ended);
   return ToJson(document, JsonStyle::kIndented) + "\n";
 }
 

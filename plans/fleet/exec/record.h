@@ -12,6 +12,7 @@
 
 #include "plans/fleet/kept_file.h"
 #include "providers/base/error.h"
+#include "providers/base/value.h"
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
 #include "providers/ssh/transport.h"
@@ -34,6 +35,8 @@ struct WorkerEntry {
   bool ok() const { return exit_code == 0; }
 };
 WorkerEntry EntryOf(const ssh::WorkerResult& result);
+// As results.json and the events of --json have it.
+Value EntryValue(const WorkerEntry& entry);
 
 struct ExecRecord {
   std::string pod;                   // its address

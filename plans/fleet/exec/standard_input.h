@@ -6,7 +6,6 @@
 // fastest: `yes | podctl exec POD -- head -1` ends.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>

@@ -13,7 +13,6 @@
 #include "plans/fleet/exec/exec.h"
 #include "plans/fleet/exec/outcome.h"
 #include "plans/fleet/worker_round.h"
-#include "plans/jobs/heartbeat.h"
 #include "plans/jobs/restart.h"
 #include "providers/os/clock.h"
 #include "providers/ssh/transport.h"

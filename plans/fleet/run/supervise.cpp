@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "plans/jobs/command_text.h"
-#include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
@@ -34,25 +33,165 @@ class JobRun {
         watcher_(watcher),
         stops_(stops) {}
 
-  RunReport Run();
+  RunReport Run() {
+    while (true) {
+      if (!Begin()) {
+        return End(interrupted() ? RunReport::End::kInterrupted : RunReport::End::kNotBegun);
+      }
+      if (result_.outcome.interrupted || EndedWell(result_)) return End(RunReport::End::kEnded);
+      if (!watcher_.IsHeard()) return End(RunReport::End::kUnheard);
+      const JobVerdict verdict = Judge();
+      if (GoesOn(verdict)) continue;
+      if (interrupted()) return End(RunReport::End::kInterrupted);
+      return End(RunReport::End::kEnded, verdict);
+    }
+  }
 
  private:
-  bool Begin();  // one start; false when it did not come to that
-  bool MakeReady();
+  // One start; false when it did not come to that.
+  bool Begin() {
+    if (!MakeReady()) return false;
+    AttemptPlan plan = PlanOf(*ready_);
+    const auto& on = job_.restart.on;
+    const bool looks =
+        on.contains(RestartReason::kMaintenance) || on.contains(RestartReason::kPreemption);
+    if (looks && restarts_ < job_.restart.attempts) {
+      plan.look = [this](const std::stop_token& stop) { return WhyEnd(stop); };
+    }
+    result_ = RunAttempt(doors_.transport, doors_.clock, plan, watcher_, stops_);
+    doors_.rounds.Remember(LearnedKeys(result_.outcome));
+    begun_ = true;
+    was_started_ = was_started_ || result_.started;
+    return true;
+  }
+
+  bool MakeReady() {
+    auto ready = Prepare();
+    if (!ready) return Refuse(ready.error());
+    ready_ = *std::move(ready);
+    const auto most = doors_.transport.MostAtOnce(ready_->workers);
+    if (ready_->workers.size() > most) {
+      return Refuse(
+          MakeError(ErrorCode::kResourceExhausted,
+                    TooFewAtOnce(ready_->workers, most) + ", and a job's workers begin together",
+                    "`podctl run --detach` starts them in turn."));
+    }
+    const auto tell = [this](const PrepareNews& news) { watcher_.OnNews(news); };
+    if (wishes_.drain) {
+      const DrainWishes drain{wishes_.drain_jobs, false, run_.id, wishes_.owner};
+      if (Hindered(DrainForJob(doors_.rounds, *ready_, job_, drain, tell))) return false;
+    }
+    const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid();
+    if (wishes_.sync && fresh &&
+        Hindered(SyncForJob(doors_.rounds, doors_.files, ready_->workers, job_, tell))) {
+      return false;
+    }
+    synced_uid_ = ready_->record.uid().empty() ? "?" : ready_->record.uid();
+    return true;
+  }
   bool Hindered(std::optional<Hindrance> why) {
     hindrance_ = std::move(why);
     return hindrance_.has_value();
   }
   bool Refuse(Error error) { return !Hindered(Hindrance{std::move(error), {}}); }
-  Result<ReadyLaunch> Prepare();
-  AttemptPlan PlanOf(const ReadyLaunch& ready) const;
-  std::optional<Value> LookAtNode(bool* gone, const std::stop_token& stop);
-  std::optional<JobVerdict> WhyEnd(const std::stop_token& stop);
-  JobVerdict Judge();
-  bool GoesOn(const JobVerdict& verdict);
-  bool WaitForPod(const JobVerdict& verdict);
-  bool IsThere();
-  RunReport End(RunReport::End end, std::optional<JobVerdict> verdict = std::nullopt);
+  Result<ReadyLaunch> Prepare() {
+    return PrepareLaunch(doors_.pod, spec_, job_,
+                         {wishes_.arguments, wishes_.workers, restarts_ + 1, run_.id});
+  }
+
+  AttemptPlan PlanOf(const ReadyLaunch& ready) const {
+    AttemptPlan plan;
+    plan.run = run_;
+    plan.workers = ready.workers;
+    for (const WorkerLaunch& worker : ready.launch.workers)
+      plan.texts.push_back(WorkerText(worker));
+    plan.setup = FilesText(job_, ready.launch);
+    plan.together = job_.launcher != Launcher::kShell;
+    if (job_.launcher == Launcher::kXlaDist) plan.heartbeat = Heartbeat::LimitsOf(job_.env);
+    return plan;
+  }
+
+  // What the service says of the node; nullopt: nothing.
+  std::optional<Value> LookAtNode(bool* gone, const std::stop_token& stop) {
+    if (doors_.provider == nullptr) return std::nullopt;
+    Provider& speaking = doors_.provider->Speaking(ready_->record.api_version);
+    auto node = speaking.GetNode(NameOf(ready_->record), stop);
+    if (node) return *std::move(node);
+    *gone = node.error().code == ErrorCode::kNotFound;
+    return std::nullopt;
+  }
+
+  // While the job runs: a trouble of the node for which it is started again.
+  std::optional<JobVerdict> WhyEnd(const std::stop_token& stop) {
+    bool gone = false;
+    const auto node = LookAtNode(&gone, stop);
+    auto verdict = gone   ? JobVerdict{RestartReason::kPreemption, "the node is gone"}
+                   : node ? JudgeNode(NodeState(*node), NodeHealth(*node))
+                          : std::optional<JobVerdict>();
+    const bool counts = verdict && job_.restart.on.contains(verdict->reason);
+    return counts ? verdict : std::nullopt;
+  }
+
+  JobVerdict Judge() {
+    if (result_.told) return *result_.told;
+    JobEnd end = EndOf(result_);
+    if (const auto node = LookAtNode(&end.node_gone, stops_.drain)) {
+      end.node_state = NodeState(*node);
+      end.node_health = NodeHealth(*node);
+    }
+    return JudgeEnd(end);
+  }
+
+  // Whether the job is to be started once more; tells so, and waits until it can be.
+  bool GoesOn(const JobVerdict& verdict) {
+    // What somebody has ended on purpose stays ended.
+    const bool wanted =
+        job_.restart.on.contains(verdict.reason) && was_started_ && result_.ended_by.empty();
+    if (!wanted || restarts_ >= job_.restart.attempts) return false;
+    ++restarts_;
+    watcher_.OnRestart(result_, restarts_, verdict);
+    quick_ends_ = result_.elapsed < kShortRun ? quick_ends_ + 1 : 0;
+    const int pause = std::min(1 << std::min(std::max(quick_ends_ - 1, 0), 6), kMostBackoff);
+    if (!doors_.clock.SleepFor(std::chrono::seconds(pause), stops_.drain)) return false;
+    return WaitForPod(verdict);
+  }
+
+  bool WaitForPod(const JobVerdict& verdict) {
+    const bool absent = verdict.reason == RestartReason::kPreemption;
+    const std::chrono::seconds patience =
+        absent ? std::chrono::seconds(kLongestAbsence) : std::chrono::seconds(kLongestTrouble);
+    const auto began = doors_.clock.Steady();
+    bool told = false;
+    while (!IsThere()) {
+      if (interrupted()) return false;
+      if (doors_.clock.Steady() - began > patience) {
+        return Refuse(MakeError(
+            ErrorCode::kDeadlineExceeded,
+            fmt::format("pod.{} did not come back within {}", job_.pod, FormatDuration(patience)),
+            "`podctl doctor` and `podctl plan` say what is wrong with it."));
+      }
+      if (!std::exchange(told, true)) watcher_.OnWaiting(absent);
+      if (!doors_.clock.SleepFor(kAskPace, stops_.drain)) return false;
+    }
+    return true;
+  }
+
+  // The node is READY, the state knows it as it is, and each of the workers answers.
+  bool IsThere() {
+    auto record = doors_.pod.Record();
+    if (!record) return false;
+    ready_->record = *std::move(record);
+    bool gone = false;
+    const auto node = LookAtNode(&gone, stops_.drain);
+    if (!node || NodeState(*node) != "READY" || JudgeNode("READY", NodeHealth(*node))) return false;
+    if (!ready_->record.uid().empty() && NodeUid(*node) != ready_->record.uid()) return false;
+    const auto ready = Prepare();
+    return ready && AllAnswered(doors_.rounds.Ask(ready->workers, "true"));
+  }
+
+  RunReport End(RunReport::End end, std::optional<JobVerdict> verdict = std::nullopt) {
+    return {end, begun_, std::move(result_), restarts_, std::move(verdict), std::move(hindrance_)};
+  }
   bool interrupted() const { return stops_.drain.stop_requested(); }
 
   const JobDoors& doors_;
@@ -71,159 +210,6 @@ class JobRun {
   bool begun_ = false;
   bool was_started_ = false;
 };
-
-AttemptPlan JobRun::PlanOf(const ReadyLaunch& ready) const {
-  AttemptPlan plan;
-  plan.run = run_;
-  plan.workers = ready.workers;
-  for (const WorkerLaunch& worker : ready.launch.workers) plan.texts.push_back(WorkerText(worker));
-  plan.setup = FilesText(job_, ready.launch);
-  plan.together = job_.launcher != Launcher::kShell;
-  if (job_.launcher == Launcher::kXlaDist) plan.heartbeat = Heartbeat::LimitsOf(job_.env);
-  return plan;
-}
-
-Result<ReadyLaunch> JobRun::Prepare() {
-  return PrepareLaunch(doors_.pod, spec_, job_,
-                       {wishes_.arguments, wishes_.workers, restarts_ + 1, run_.id});
-}
-
-bool JobRun::MakeReady() {
-  auto ready = Prepare();
-  if (!ready) return Refuse(ready.error());
-  ready_ = *std::move(ready);
-  const auto most = doors_.transport.MostAtOnce(ready_->workers);
-  if (ready_->workers.size() > most) {
-    return Refuse(
-        MakeError(ErrorCode::kResourceExhausted,
-                  TooFewAtOnce(ready_->workers, most) + ", and a job's workers begin together",
-                  "`podctl run --detach` starts them in turn."));
-  }
-  const auto tell = [this](const PrepareNews& news) { watcher_.OnNews(news); };
-  if (wishes_.drain) {
-    const DrainWishes drain{wishes_.drain_jobs, false, run_.id, wishes_.owner};
-    if (Hindered(DrainForJob(doors_.rounds, *ready_, job_, drain, tell))) return false;
-  }
-  const bool fresh = synced_uid_.empty() || synced_uid_ != ready_->record.uid();
-  if (wishes_.sync && fresh &&
-      Hindered(SyncForJob(doors_.rounds, doors_.files, ready_->workers, job_, tell))) {
-    return false;
-  }
-  synced_uid_ = ready_->record.uid().empty() ? "?" : ready_->record.uid();
-  return true;
-}
-
-bool JobRun::Begin() {
-  if (!MakeReady()) return false;
-  AttemptPlan plan = PlanOf(*ready_);
-  const auto& on = job_.restart.on;
-  const bool looks =
-      on.contains(RestartReason::kMaintenance) || on.contains(RestartReason::kPreemption);
-  if (looks && restarts_ < job_.restart.attempts) {
-    plan.look = [this](const std::stop_token& stop) { return WhyEnd(stop); };
-  }
-  result_ = RunAttempt(doors_.transport, doors_.clock, plan, watcher_, stops_);
-  doors_.rounds.Remember(LearnedKeys(result_.outcome));
-  begun_ = true;
-  was_started_ = was_started_ || result_.started;
-  return true;
-}
-
-// What the service says of the node; nullopt: nothing.
-std::optional<Value> JobRun::LookAtNode(bool* gone, const std::stop_token& stop) {
-  if (doors_.provider == nullptr) return std::nullopt;
-  Provider& speaking = doors_.provider->Speaking(ready_->record.api_version);
-  auto node = speaking.GetNode(NameOf(ready_->record), stop);
-  if (node) return *std::move(node);
-  *gone = node.error().code == ErrorCode::kNotFound;
-  return std::nullopt;
-}
-
-// While the job runs: a trouble of the node for which it is started again.
-std::optional<JobVerdict> JobRun::WhyEnd(const std::stop_token& stop) {
-  bool gone = false;
-  const auto node = LookAtNode(&gone, stop);
-  auto verdict = gone   ? JobVerdict{RestartReason::kPreemption, "the node is gone"}
-                 : node ? JudgeNode(NodeState(*node), NodeHealth(*node))
-                        : std::optional<JobVerdict>();
-  const bool counts = verdict && job_.restart.on.contains(verdict->reason);
-  return counts ? verdict : std::nullopt;
-}
-
-JobVerdict JobRun::Judge() {
-  if (result_.told) return *result_.told;
-  JobEnd end = EndOf(result_);
-  if (const auto node = LookAtNode(&end.node_gone, stops_.drain)) {
-    end.node_state = NodeState(*node);
-    end.node_health = NodeHealth(*node);
-  }
-  return JudgeEnd(end);
-}
-
-// Whether the job is to be started once more; tells so, and waits until it can be.
-bool JobRun::GoesOn(const JobVerdict& verdict) {
-  // What somebody has ended on purpose stays ended.
-  const bool wanted =
-      job_.restart.on.contains(verdict.reason) && was_started_ && result_.ended_by.empty();
-  if (!wanted || restarts_ >= job_.restart.attempts) return false;
-  ++restarts_;
-  watcher_.OnRestart(result_, restarts_, verdict);
-  quick_ends_ = result_.elapsed < kShortRun ? quick_ends_ + 1 : 0;
-  const int pause = std::min(1 << std::min(std::max(quick_ends_ - 1, 0), 6), kMostBackoff);
-  if (!doors_.clock.SleepFor(std::chrono::seconds(pause), stops_.drain)) return false;
-  return WaitForPod(verdict);
-}
-
-// The node is READY, the state knows it as it is, and each of the workers answers.
-bool JobRun::IsThere() {
-  auto record = doors_.pod.Record();
-  if (!record) return false;
-  ready_->record = *std::move(record);
-  bool gone = false;
-  const auto node = LookAtNode(&gone, stops_.drain);
-  if (!node || NodeState(*node) != "READY" || JudgeNode("READY", NodeHealth(*node))) return false;
-  if (!ready_->record.uid().empty() && NodeUid(*node) != ready_->record.uid()) return false;
-  const auto ready = Prepare();
-  return ready && AllAnswered(doors_.rounds.Ask(ready->workers, "true"));
-}
-
-bool JobRun::WaitForPod(const JobVerdict& verdict) {
-  const bool absent = verdict.reason == RestartReason::kPreemption;
-  const std::chrono::seconds patience =
-      absent ? std::chrono::seconds(kLongestAbsence) : std::chrono::seconds(kLongestTrouble);
-  const auto began = doors_.clock.Steady();
-  bool told = false;
-  while (!IsThere()) {
-    if (interrupted()) return false;
-    if (doors_.clock.Steady() - began > patience) {
-      return Refuse(MakeError(
-          ErrorCode::kDeadlineExceeded,
-          fmt::format("pod.{} did not come back within {}", job_.pod, FormatDuration(patience)),
-          "`podctl doctor` and `podctl plan` say what is wrong with it."));
-    }
-    if (!std::exchange(told, true)) watcher_.OnWaiting(absent);
-    if (!doors_.clock.SleepFor(kAskPace, stops_.drain)) return false;
-  }
-  return true;
-}
-
-RunReport JobRun::End(RunReport::End end, std::optional<JobVerdict> verdict) {
-  return {end, begun_, std::move(result_), restarts_, std::move(verdict), std::move(hindrance_)};
-}
-
-RunReport JobRun::Run() {
-  while (true) {
-    if (!Begin()) {
-      return End(interrupted() ? RunReport::End::kInterrupted : RunReport::End::kNotBegun);
-    }
-    if (result_.outcome.interrupted || EndedWell(result_)) return End(RunReport::End::kEnded);
-    if (!watcher_.IsHeard()) return End(RunReport::End::kUnheard);
-    const JobVerdict verdict = Judge();
-    if (GoesOn(verdict)) continue;
-    if (interrupted()) return End(RunReport::End::kInterrupted);
-    return End(RunReport::End::kEnded, verdict);
-  }
-}
 
 }  // namespace
 

@@ -8,15 +8,46 @@
 #include <string>
 #include <vector>
 
-#include "plans/fleet/tunnel/wanted.h"
+#include "plans/fleet/pod_target.h"
+#include "plans/kinds/pod/spec.h"
 #include "providers/base/error.h"
 #include "providers/http/transport.h"
 #include "providers/os/clock.h"
+#include "providers/os/environment.h"
+#include "providers/os/process.h"
 #include "providers/ssh/transport.h"
 #include "providers/ssh/tunnel.h"
 #include "providers/worker.h"
 
 namespace podctl {
+
+// ---- What `podctl tunnel` is to forward: the ports on the command line, or the pod's `tunnels`.
+
+struct TunnelOptions {
+  std::string pod;
+  std::string workers;             // --worker
+  std::vector<std::string> ports;  // [LOCAL:]REMOTE, or a name of the spec's
+  std::string open;                // --open: "browser" or "url"; empty: no
+};
+
+struct WantedTunnel {
+  // What is thought to answer there, when it is to be opened.
+  enum class Open { kNo, kAnything, kJupyter, kHttp };
+
+  WorkerAccess worker;
+  ssh::Forward forward;
+  Open open = Open::kNo;
+};
+
+// Whether the spec has to be read for it.
+bool NeedsSpec(const TunnelOptions& options);
+
+// In the order of the words, or of the spec; never empty. `tunnels` are the pod's in the spec.
+// kInvalidArgument for a word that is neither port nor name, for a worker that is not there, and
+// where nothing is named and the spec has nothing.
+Result<std::vector<WantedTunnel>> ChooseTunnels(const TunnelOptions& options,
+                                                const PodTarget& target,
+                                                const std::vector<TunnelSpec>& tunnels);
 
 // ---- `podctl tunnel --open`: waits until what a forwarded port leads to answers, and finds out
 // how to get in. Prints nothing.
@@ -75,5 +106,15 @@ struct TunnelDoors {
 // Blocks until `stop`, or until one fails, which ends all of them: the first failure, if any.
 std::optional<Error> RunTunnels(const TunnelDoors& doors, const std::vector<WantedTunnel>& wanted,
                                 TunnelsWatcher& watcher, const std::stop_token& stop);
+
+// ---- The user's browser, where there is one to be seen.
+
+// The command line that shows `url`: $BROWSER's first entry, with %s for the URL or the URL behind
+// it, else what the desktop has for that. nullopt: there is no display, and no $BROWSER.
+std::optional<std::string> BrowserCommand(const Environment& environment, const std::string& url);
+
+// Starts it in the background, where it outlives podctl. kNotFound, with a message for the user,
+// when there is no such program. The URL stands in its process list for a moment.
+Result<void> StartBrowser(ProcessRunner& processes, const std::string& command);
 
 }  // namespace podctl

@@ -6,9 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "plans/fleet/tunnel/browser.h"
 #include "plans/fleet/tunnel/tunnels.h"
-#include "plans/fleet/tunnel/wanted.h"
 #include "plans/kinds/pod/spec.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_transport.h"

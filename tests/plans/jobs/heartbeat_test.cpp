@@ -1,4 +1,4 @@
-#include "plans/jobs/heartbeat.h"
+#include "plans/jobs/restart.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "cmd/views/launch_view.h"
 #include "cmd/views/snippet.h"
 #include "plans/jobs/command_text.h"
-#include "plans/jobs/xla_dist.h"
+#include "plans/jobs/ranks.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/devices.h"

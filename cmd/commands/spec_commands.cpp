@@ -1,12 +1,11 @@
-// The command line of `podctl init`.
+// The command lines of `podctl init` and `podctl validate`.
 #include <string>
 
-#include "cmd/commands/commands.h"
+#include "cmd/command.h"
 #include "cmd/commands/init.h"
-#include "cmd/context.h"
+#include "cmd/commands/validate.h"
 #include "cmd/reporter.h"
 #include "cmd/wiring.h"
-#include "providers/base/text.h"
 #include "providers/os/clock.h"
 #include "providers/os/file_system.h"
 
@@ -25,7 +24,7 @@ std::string InitConflict(const InitOptions& init, const GlobalOptions&) {
   return templated ? "`--template` and `--from-command` cannot be used together" : "";
 }
 
-int Run(Context& context, const InitOptions& given) {
+int RunInitLine(Context& context, const InitOptions& given) {
   RealFileSystem files;
   RealClock clock;
   InitOptions options = given;
@@ -34,25 +33,31 @@ int Run(Context& context, const InitOptions& given) {
   return done ? 0 : context.wiring().reporter().ShowFailure(done.error());
 }
 
-using InitFlags = FlagsOf<InitOptions>;
-
 constexpr Flag kInitFlags[] = {
-    InitFlags::Value<&InitOptions::template_name>("--template", "NAME",
-                                                  "which one (default minimal)"),
-    InitFlags::Value<&InitOptions::from_command>(
+    OneValue<&InitOptions::template_name>("--template", "NAME", "which one (default minimal)"),
+    OneValue<&InitOptions::from_command>(
         "--from-command", "LINE",
         "from a line of gcloud, xla_dist or caliban; DIR - prints the spec"),
-    InitFlags::Switch<&InitOptions::legacy_request>(
-        "--legacy-request", "print what caliban sent to the service that has ended"),
-    InitFlags::Value<&InitOptions::folder>("DIR", "", "folder to write to (default: here)"),
-    InitFlags::Switch<&InitOptions::list>("--list", "show the templates"),
+    Switch<&InitOptions::legacy_request>("--legacy-request",
+                                         "print what caliban sent to the service that has ended"),
+    OneValue<&InitOptions::folder>("DIR", "", "folder to write to (default: here)"),
+    Switch<&InitOptions::list>("--list", "show the templates"),
 };
-
-const CommandOf<InitOptions> kInitCommand("init", "write a starter spec", kInitFlags, Run,
-                                          InitConflict, NoState);
 
 }  // namespace
 
-const Command& commands::kInit = kInitCommand;
+const Command commands::kInit("init", "write a starter spec", kInitFlags, RunInitLine, InitConflict,
+                              NoState);
+
+namespace {
+
+int RunValidation(Wiring& wiring) {
+  return RunValidate(wiring.SpecOptions(), wiring.files(), wiring.environment(), wiring.streams());
+}
+
+}  // namespace
+
+const Command commands::kValidate("validate", "check the spec, offline", {},
+                                  WithWorld<RunValidation>, nullptr, NoState);
 
 }  // namespace podctl
