@@ -10,7 +10,6 @@
 #include <variant>
 
 #include "cmd/command.h"
-#include "cmd/commands/ask.h"
 #include "cmd/commands/jobs.h"
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"

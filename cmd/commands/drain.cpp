@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cmd/command.h"
-#include "cmd/commands/ask.h"
 #include "cmd/reporter.h"
 #include "cmd/views/documents.h"
 #include "cmd/views/round_view.h"

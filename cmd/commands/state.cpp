@@ -1,5 +1,4 @@
 // podctl state list and show, show, status and unlock: looking at what podctl remembers.
-#include <fmt/format.h>
 
 #include <set>
 #include <string>
@@ -9,12 +8,12 @@
 #include "cmd/command.h"
 #include "cmd/command_line.h"
 #include "cmd/commands/apply.h"
+#include "cmd/commands/state_edit.h"
 #include "cmd/reporter.h"
 #include "cmd/views/state_view.h"
 #include "cmd/wiring.h"
 #include "plans/kinds/step/record.h"
 #include "plans/session/status.h"
-#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -39,14 +38,6 @@ std::optional<State> LoadStored(Reporter& reporter, StateStore& store) {
     return std::nullopt;
   }
   return std::move(stored->state).value_or(State{});
-}
-
-int NoSuchAddress(Reporter& reporter, const State& state, const std::string& address) {
-  const std::string near = NearestWord(address, TextsOf(AddressesOf(state)));
-  return reporter.ShowFailure(
-      MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address),
-                near.empty() ? "`podctl state list` shows the addresses there are."
-                             : fmt::format("Did you mean `{}`?", near)));
 }
 
 // The addresses that are `filter`, or steps of the pod that it is.
@@ -108,7 +99,7 @@ int RunStateList(Wiring& wiring, const StateListOptions& options) {
   std::set<Address> wanted;
   for (const std::string& filter : options.addresses) {
     const auto addresses = Matching(*state, filter);
-    if (addresses.empty()) return NoSuchAddress(reporter, *state, filter);
+    if (addresses.empty()) return reporter.ShowFailure(NotInState(*state, filter));
     wanted.insert(addresses.begin(), addresses.end());
   }
   std::vector<Address> found = AddressesOf(*state);
@@ -130,7 +121,7 @@ int RunStateShow(Wiring& wiring, const StateShowOptions& options) {
   if (!state) return reporter.FailedExitCode();
   const auto wanted = ParseAddress(address);
   const std::string text = wanted ? ShowAddress(*state, *wanted) : "";
-  if (text.empty()) return NoSuchAddress(reporter, *state, address);
+  if (text.empty()) return reporter.ShowFailure(NotInState(*state, address));
   const auto document = [&] {
     State only = *state;
     std::erase_if(only.records, [&](const auto& entry) { return entry.first != *wanted; });

@@ -108,6 +108,12 @@ Result<void> CheckForgettable(const State& state, const std::vector<Address>& ad
 
 }  // namespace
 
+Error NotInState(const State& state, const std::string& address) {
+  return WithNearAddress(
+      MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", address)), state,
+      address);
+}
+
 int RunStateMove(Wiring& wiring, const StateMvOptions& options) {
   const auto from = ParseAddress(options.from);
   const RecordKinds kinds = wiring.kinds().remembered;
@@ -163,9 +169,7 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
       addresses.push_back(*address);
       continue;
     }
-    return access.Fail(WithNearAddress(
-        MakeError(ErrorCode::kNotFound, fmt::format("`{}` is not in the state", text)), before,
-        text));
+    return access.Fail(NotInState(before, text));
   }
   if (auto may = CheckForgettable(before, addresses); !may && !options.force) {
     return access.Fail(may.error());

@@ -67,6 +67,9 @@ class StateAccess {
   int exit_code_ = 1;
 };
 
+// With what may be meant in its place.
+Error NotInState(const State& state, const std::string& address);
+
 // Warnings of a store that has saved something.
 void ShowStoreWarnings(Reporter& reporter, const std::vector<std::string>& warnings);
 

@@ -22,18 +22,51 @@ constexpr milliseconds kFrame{100};
 constexpr milliseconds kQuick{500};  // what ends within this needs no progress
 constexpr seconds kPlainPace{20};    // between two lines in a log
 
+// What the commands say when they are asked to end is still of interest; what has been waiting for
+// a slow reader is not.
+constexpr seconds kLastWords{2};
+
+std::string_view NameOf(ssh::Phase phase) {
+  constexpr std::array<std::string_view, 6> kNames = {"waiting", "connecting", "authenticating",
+                                                      "running", "retrying",   "done"};
+  return kNames[static_cast<std::size_t>(phase)];
+}
+
+// One line of --json: about this worker, with `members`.
+std::string EventLine(std::string_view type, const ssh::Job& job, const Value& members) {
+  Value event = WorkerEvent(type, job.worker);
+  for (const auto& [key, value] : members.AsMap()) event.Set(key, value);
+  return ToJson(event);
+}
+
 }  // namespace
 
-ExecConsole::ExecConsole(Streams& streams, ExecProgress* progress, Clock& clock)
-    : streams_(streams),
-      progress_(progress),
-      clock_(clock),
-      began_(clock.Steady()),
-      block_(streams),
-      drawn_at_(began_),
-      told_at_(began_) {}
+void ExecDesk::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) {
+  const std::lock_guard lock(mutex_);
+  Finish();
+  jobs_ = &jobs;
+  unheard_ = &unheard;
+  progress_.emplace(jobs, clock_);
+  if (wishes_.amount) progress_->ShowAmount(wishes_.amount);
+  shows_progress_ = !streams_.json;
+  began_ = drawn_at_ = told_at_ = clock_.Steady();
+  told_trouble_ = false;
+  std::size_t width = 0;
+  for (const ssh::Job& job : jobs) width = std::max(width, job.worker.Name().size());
+  const Paint out(streams_.color && streams_.out_is_terminal);
+  const Paint err(streams_.color && streams_.err_is_terminal);
+  out_prefixes_.clear();
+  err_prefixes_.clear();
+  for (const ssh::Job& job : jobs) {
+    const std::string prefix = fmt::format("{:<{}} |", job.worker.Name(), width);
+    out_prefixes_.push_back(out(Ink::kCyan, prefix) + ' ');
+    err_prefixes_.push_back(err(Ink::kYellow, prefix) + ' ');
+  }
+  interrupted_at_.reset();
+  received_ = shown_ = 0;
+}
 
-void ExecConsole::Add(std::ostream* stream, std::string_view line) {
+void ExecDesk::Add(std::ostream* stream, std::string_view line) {
   if (target_ != stream) Write();
   target_ = stream;
   waiting_.append(line);
@@ -41,7 +74,7 @@ void ExecConsole::Add(std::ostream* stream, std::string_view line) {
   if (waiting_.size() >= kMostWaiting) Write();
 }
 
-void ExecConsole::Write() {
+void ExecDesk::Write() {
   if (waiting_.empty()) return;
   const bool terminal =
       target_ == &streams_.out ? streams_.out_is_terminal : streams_.err_is_terminal;
@@ -50,12 +83,7 @@ void ExecConsole::Write() {
   waiting_.clear();
 }
 
-void ExecConsole::Tick() {
-  Write();
-  if (progress_ != nullptr) ShowProgress();
-}
-
-void ExecConsole::ShowProgress() {
+void ExecDesk::ShowProgress() {
   const auto now = clock_.Steady();
   if (!streams_.err_is_terminal) {
     if (!told_trouble_) {
@@ -76,78 +104,14 @@ void ExecConsole::ShowProgress() {
   block_.Draw(lines);
 }
 
-void ExecConsole::Finish() {
+void ExecDesk::Finish() {
   Write();
   block_.Erase();
-  progress_ = nullptr;
-}
-
-PrefixedLines::PrefixedLines(const Streams& streams, const std::vector<ssh::Job>& jobs) {
-  std::size_t width = 0;
-  for (const ssh::Job& job : jobs) width = std::max(width, job.worker.Name().size());
-  const Paint out(streams.color && streams.out_is_terminal);
-  const Paint err(streams.color && streams.err_is_terminal);
-  for (const ssh::Job& job : jobs) {
-    const std::string prefix = fmt::format("{:<{}} |", job.worker.Name(), width);
-    out_prefixes_.push_back(out(Ink::kCyan, prefix) + ' ');
-    err_prefixes_.push_back(err(Ink::kYellow, prefix) + ' ');
-  }
-}
-
-std::string PrefixedLines::Line(std::size_t job, ssh::Stream stream, std::string_view line) const {
-  const bool out = stream == ssh::Stream::kOut;
-  std::string text = out ? out_prefixes_.at(job) : err_prefixes_.at(job);
-  return text += VisibleLine(line);
-}
-
-Value ExecOutputEvent(const ssh::Job& job, ssh::Stream stream, std::string_view line) {
-  Value event = WorkerEvent("output", job.worker);
-  event.Set("stream", stream == ssh::Stream::kOut ? "stdout" : "stderr");
-  event.Set("line", line);
-  return event;
-}
-
-Value ExecPhaseEvent(const ssh::Job& job, ssh::Phase phase) {
-  constexpr std::array<std::string_view, 6> kNames = {"waiting", "connecting", "authenticating",
-                                                      "running", "retrying",   "done"};
-  Value event = WorkerEvent("phase", job.worker);
-  event.Set("phase", kNames[static_cast<std::size_t>(phase)]);
-  return event;
-}
-
-Value ExecResultEvent(const ssh::Job& job, const ssh::WorkerResult& result) {
-  Value event = WorkerEvent("result", job.worker);
-  const Value entry = EntryValue(EntryOf(result));
-  for (const auto& [key, value] : entry.AsMap()) event.Set(key, value);
-  return event;
-}
-
-namespace {
-
-// What the commands say when they are asked to end is still of interest; what has been waiting for
-// a slow reader is not.
-constexpr std::chrono::seconds kLastWords{2};
-
-}  // namespace
-
-void ExecDesk::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) {
-  const std::lock_guard lock(mutex_);
-  jobs_ = &jobs;
-  unheard_ = &unheard;
-  progress_.emplace(jobs, clock_);
-  if (wishes_.amount) progress_->ShowAmount(wishes_.amount);
-  console_.emplace(streams_, streams_.json ? nullptr : &*progress_, clock_);
-  lines_.emplace(streams_, jobs);
-  interrupted_at_.reset();
-  received_ = shown_ = 0;
-}
-
-void ExecDesk::Show(const Value& event) {
-  console_->Out(ToJson(event));
+  shows_progress_ = false;
 }
 
 void ExecDesk::CheckHeard() {
-  if (!console_->heard()) unheard_->request_stop();
+  if (!streams_.out) unheard_->request_stop();
 }
 
 bool ExecDesk::LeavesOut() {
@@ -160,28 +124,28 @@ bool ExecDesk::LeavesOut() {
 void ExecDesk::TellInterrupt() {
   if (interrupted_at_ || !wishes_.stops.drain.stop_requested()) return;
   interrupted_at_ = clock_.Steady();
-  console_->Err(
-      "Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
+  Err("Interrupted: the commands on the workers are asked to end. A second Ctrl-C leaves at "
       "once.");
 }
 
 void ExecDesk::TellLeftOut() {
   // A last line without its newline counts as shown with one.
   if (!interrupted_at_ || !wishes_.lines || received_ <= shown_) return;
-  console_->Err(
-      fmt::format("Left out: {} of output that was not shown yet.", ByteCount(received_ - shown_)));
+  Err(fmt::format("Left out: {} of output that was not shown yet.", ByteCount(received_ - shown_)));
 }
 
 void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (LeavesOut()) return;
   shown_ += line.size() + 1;
+  const bool out = stream == ssh::Stream::kOut;
   if (streams_.json) {
-    Show(ExecOutputEvent((*jobs_)[job], stream, line));
-  } else if (stream == ssh::Stream::kOut) {
-    console_->Out(lines_->Line(job, stream, line));
+    Out(EventLine("output", (*jobs_)[job],
+                  Value::Map{{"stream", out ? "stdout" : "stderr"}, {"line", line}}));
+  } else if (out) {
+    Out(out_prefixes_.at(job) + VisibleLine(line));
   } else {
-    console_->Err(lines_->Line(job, stream, line));
+    Err(err_prefixes_.at(job) + VisibleLine(line));
   }
   CheckHeard();
 }
@@ -189,7 +153,7 @@ void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line
 void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
   const std::lock_guard lock(mutex_);
   progress_->OnPhase(job, phase);
-  if (streams_.json) Show(ExecPhaseEvent((*jobs_)[job], phase));
+  if (streams_.json) Out(EventLine("phase", (*jobs_)[job], Value::Map{{"phase", NameOf(phase)}}));
 }
 
 void ExecDesk::OnTryAgain(std::size_t job, const ssh::Cause& why) {
@@ -201,13 +165,19 @@ void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {
   const std::lock_guard lock(mutex_);
   progress_->OnResult(job, ssh::CauseOf(result));
   received_ += result.bytes_out + result.bytes_err;
-  if (streams_.json) Show(ExecResultEvent((*jobs_)[job], result));
+  if (streams_.json) Out(EventLine("result", (*jobs_)[job], EntryValue(EntryOf(result))));
+}
+
+void ExecDesk::OnOver(std::size_t job, const std::string& cause) {
+  const std::lock_guard lock(mutex_);
+  progress_->OnResult(job, cause);
 }
 
 void ExecDesk::Tick() {
   const std::lock_guard lock(mutex_);
   TellInterrupt();
-  console_->Tick();
+  Write();
+  if (shows_progress_) ShowProgress();
   CheckHeard();
 }
 
@@ -219,16 +189,16 @@ void ExecDesk::CountAsShown(std::string_view line) {
 void ExecDesk::Tell(const std::string& line, const Value& event) {
   const std::lock_guard lock(mutex_);
   if (streams_.json) {
-    Show(event);
+    Out(ToJson(event));
   } else {
-    console_->Err(line);
+    Err(line);
   }
 }
 
 void ExecDesk::OnEnd() {
   const std::lock_guard lock(mutex_);
   TellLeftOut();
-  console_->Finish();
+  Finish();
   CheckHeard();
 }
 

@@ -25,60 +25,8 @@
 
 namespace podctl {
 
-// Where lines and the live block meet on one terminal. One thread at a time.
-class ExecConsole {
- public:
-  // `progress` is lent; null: none is shown.
-  ExecConsole(Streams& streams, ExecProgress* progress, Clock& clock);
-  ~ExecConsole() { Finish(); }
-  ExecConsole(const ExecConsole&) = delete;
-  ExecConsole& operator=(const ExecConsole&) = delete;
-
-  // A line without its newline.
-  void Out(std::string_view line) { Add(&streams_.out, line); }
-  void Err(std::string_view line) { Add(&streams_.err, line); }
-  // Writes what waits, and brings the progress up to date; to be called some 20 times a second.
-  void Tick();
-  // The last of the lines; the progress is gone.
-  void Finish();
-  // Whether somebody takes what is written to standard output.
-  bool heard() const { return static_cast<bool>(streams_.out); }
-
- private:
-  void Add(std::ostream* stream, std::string_view line);
-  void Write();
-  void ShowProgress();
-
-  Streams& streams_;
-  ExecProgress* progress_;
-  Clock& clock_;
-  const Clock::SteadyTime began_;
-  std::ostream* target_ = nullptr;  // of what waits
-  std::string waiting_;
-  LiveBlock block_;
-  Clock::SteadyTime drawn_at_;
-  Clock::SteadyTime told_at_;
-  bool told_trouble_ = false;  // in a log
-};
-
-// "research/3 | line", the names in one column, control characters made visible.
-class PrefixedLines {
- public:
-  PrefixedLines(const Streams& streams, const std::vector<ssh::Job>& jobs);
-  std::string Line(std::size_t job, ssh::Stream stream, std::string_view line) const;
-
- private:
-  std::vector<std::string> out_prefixes_;
-  std::vector<std::string> err_prefixes_;
-};
-
-// Events of --json, each one line.
-Value ExecOutputEvent(const ssh::Job& job, ssh::Stream stream, std::string_view line);
-Value ExecPhaseEvent(const ssh::Job& job, ssh::Phase phase);
-Value ExecResultEvent(const ssh::Job& job, const ssh::WorkerResult& result);
-
-// ---- Between who runs commands on workers and what a user sees of it: lines or events, and
-// progress.
+// Between who runs commands on workers and what a user sees of it. Where lines and the live block
+// meet on one terminal.
 //
 // Tick comes from a thread of its own, everything else from the one that runs the commands.
 
@@ -95,7 +43,10 @@ class ExecDesk final : public ExecWatcher {
 
   // `streams` and `clock` are lent.
   ExecDesk(Streams& streams, Clock& clock, Wishes wishes)
-      : streams_(streams), clock_(clock), wishes_(std::move(wishes)) {}
+      : streams_(streams), clock_(clock), wishes_(std::move(wishes)), block_(streams) {}
+  ~ExecDesk() override { Finish(); }
+  ExecDesk(const ExecDesk&) = delete;
+  ExecDesk& operator=(const ExecDesk&) = delete;
 
   void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override;
   void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
@@ -105,6 +56,8 @@ class ExecDesk final : public ExecWatcher {
 
   void Tick() override;
   void OnEnd() override;
+  // A job has ended, in place of OnResult: `cause` as the summary words it; empty: it is ok.
+  void OnOver(std::size_t job, const std::string& cause);
   // A line that was for podctl itself: nobody misses it on the screen.
   void CountAsShown(std::string_view line);
   // Something about all of the workers: `line` for people, `event` for tools.
@@ -114,8 +67,14 @@ class ExecDesk final : public ExecWatcher {
   bool LeavesOut();
   void TellInterrupt();
   void TellLeftOut();
-  void Show(const Value& event);
   void CheckHeard();
+  // Lines without their newlines, which are written together.
+  void Out(std::string_view line) { Add(&streams_.out, line); }
+  void Err(std::string_view line) { Add(&streams_.err, line); }
+  void Add(std::ostream* stream, std::string_view line);
+  void Write();
+  void ShowProgress();
+  void Finish();  // the last of the lines; the progress is gone
 
   Streams& streams_;
   Clock& clock_;
@@ -125,8 +84,16 @@ class ExecDesk final : public ExecWatcher {
   std::stop_source* unheard_ = nullptr;
   std::mutex mutex_;  // of what follows
   std::optional<ExecProgress> progress_;
-  std::optional<ExecConsole> console_;
-  std::optional<PrefixedLines> lines_;
+  bool shows_progress_ = false;
+  std::vector<std::string> out_prefixes_;  // of each job: "research/3 | ", all in one column
+  std::vector<std::string> err_prefixes_;
+  std::ostream* target_ = nullptr;  // of what waits
+  std::string waiting_;
+  LiveBlock block_;
+  Clock::SteadyTime began_{};
+  Clock::SteadyTime drawn_at_{};
+  Clock::SteadyTime told_at_{};
+  bool told_trouble_ = false;                        // in a log
   std::optional<Clock::SteadyTime> interrupted_at_;  // when it was noticed
   std::uint64_t received_ = 0;                       // bytes of output, of jobs that have ended
   std::uint64_t shown_ = 0;                          // bytes that were received and are shown

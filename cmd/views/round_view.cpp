@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include <chrono>
 
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -16,27 +16,23 @@ constexpr std::chrono::seconds kLongWait{2};
 }  // namespace
 
 void RoundView::OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) {
-  began_ = clock_.Steady();
-  waits_for_ = streams_.json ? "" : waits_for;
-  progress_.emplace(jobs, clock_);
-  console_.emplace(streams_, streams_.json ? nullptr : &*progress_, clock_);
-  ticker_ = std::jthread([this](const std::stop_token& end) {
-    while (clock_.SleepFor(kTick, end)) Tick();
+  if (!shown_) return;
+  desk_.OnBegin(jobs, unheard_);
+  ticker_ = std::jthread([this, waits_for, began = clock_.Steady()](const std::stop_token& end) {
+    bool told = waits_for.empty();
+    while (clock_.SleepFor(kTick, end)) {
+      if (!told && clock_.Steady() - began > kLongWait) {
+        desk_.Tell(waits_for, {});
+        told = true;
+      }
+      desk_.Tick();
+    }
   });
-}
-
-void RoundView::Tick() {
-  const std::lock_guard lock(mutex_);
-  if (!waits_for_.empty() && clock_.Steady() - began_ > kLongWait) {
-    console_->Err(std::exchange(waits_for_, ""));
-  }
-  console_->Tick();
 }
 
 void RoundView::OnEnd() {
   ticker_ = std::jthread();
-  console_.reset();
-  progress_.reset();
+  if (shown_) desk_.OnEnd();
 }
 
 std::string FailedText(const WorkerGroups& causes, std::size_t of, int per_slice) {

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <map>
-#include <mutex>
-#include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,7 +11,6 @@
 
 #include "cmd/outlet.h"
 #include "cmd/views/exec_output.h"
-#include "cmd/views/exec_progress.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/known_pods.h"
 #include "providers/os/clock.h"
@@ -24,20 +22,21 @@ class RoundView final : public RoundWatcher {
   // All but `address` are lent. Beside a document nothing is shown. `address`: of the pod whose
   // record gets the host keys that are seen for the first time.
   RoundView(Streams& streams, Clock& clock, const KnownPods& pods, std::string address)
-      : streams_(streams), clock_(clock), pods_(pods), address_(std::move(address)) {}
+      : clock_(clock),
+        pods_(pods),
+        address_(std::move(address)),
+        shown_(!streams.json),
+        desk_(streams, clock, {}) {}
 
   void OnBegin(const std::vector<ssh::Job>& jobs, const std::string& waits_for) override;
   void OnPhase(std::size_t job, ssh::Phase phase) override {
-    const std::lock_guard lock(mutex_);
-    progress_->OnPhase(job, phase);
+    if (shown_) desk_.OnPhase(job, phase);
   }
   void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
-    const std::lock_guard lock(mutex_);
-    progress_->OnTryAgain(job, why);
+    if (shown_) desk_.OnTryAgain(job, why);
   }
   void OnAnswer(std::size_t job, const WorkerAnswer& answer) override {
-    const std::lock_guard lock(mutex_);
-    progress_->OnResult(job, answer.result.ok() ? "" : CauseOfSilence(answer));
+    if (shown_) desk_.OnOver(job, answer.result.ok() ? "" : CauseOfSilence(answer));
   }
   void OnEnd() override;
   void OnHostKeys(const std::map<int, HostKeyText>& learned) override {
@@ -45,19 +44,13 @@ class RoundView final : public RoundWatcher {
   }
 
  private:
-  void Tick();
-
-  Streams& streams_;
   Clock& clock_;
   const KnownPods& pods_;
   const std::string address_;
-  // Of the round that goes on.
-  Clock::SteadyTime began_{};
-  std::mutex mutex_;  // of what follows
-  std::string waits_for_;
-  std::optional<ExecProgress> progress_;
-  std::optional<ExecConsole> console_;
-  std::jthread ticker_;  // last: it ends first
+  const bool shown_;
+  ExecDesk desk_;
+  std::stop_source unheard_;  // of the desk: nothing is ended by it
+  std::jthread ticker_;       // of the round that goes on; last: it ends first
 };
 
 // "2 of 4 workers failed:", and below it why, a line for each cause; "" where there is none.
