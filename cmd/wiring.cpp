@@ -22,9 +22,10 @@
 #include "providers/http/url.h"
 #include "providers/os/process.h"
 #include "providers/slices.h"
-#include "providers/ssh/fan_out.h"
-#include "providers/ssh/openssh_transport.h"
-#include "providers/ssh/switchboard.h"
+#include "providers/ssh/keys/known_hosts.h"
+#include "providers/ssh/libssh2/fan_out.h"
+#include "providers/ssh/openssh/openssh_transport.h"
+#include "providers/ssh/transport.h"
 #include "state/stores/local_store.h"
 
 namespace podctl {
@@ -89,7 +90,7 @@ struct Wiring::Parts {
   std::optional<ssh::KnownHostsFiles> known_hosts;
   std::optional<ssh::FanOut> fan_out;
   std::optional<ssh::OpenSshTransport> openssh;
-  std::optional<ssh::Switchboard> switchboard;
+  std::optional<ssh::TransportSelector> transports;
   std::optional<SshStepRunner> steps;
 };
 
@@ -226,12 +227,15 @@ ssh::KnownHostsFiles& Wiring::known_hosts() {
 }
 
 ssh::Transport& Wiring::ssh() {
-  if (!parts_->switchboard) {
-    parts_->fan_out.emplace(keyring(), parts_->clock, parts_->random);
+  if (!parts_->transports) {
+    parts_->fan_out.emplace(keyring(), parts_->clock, parts_->random,
+                            [this](const std::string& text) { reporter().ShowWarning(text, ""); });
     parts_->openssh.emplace(parts_->environment, parts_->clock, parts_->random);
-    parts_->switchboard.emplace(*parts_->fan_out, *parts_->openssh, known_hosts());
+    parts_->transports.emplace(
+        *parts_->fan_out, *parts_->openssh,
+        [&known = known_hosts()](WorkerAccess& worker) { known.Consult(worker); });
   }
-  return *parts_->switchboard;
+  return *parts_->transports;
 }
 
 StepRunner& Wiring::steps() {

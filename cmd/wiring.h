@@ -18,8 +18,8 @@
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
 #include "providers/provider.h"
-#include "providers/ssh/identities.h"
-#include "providers/ssh/known_hosts.h"
+#include "providers/ssh/keys/identities.h"
+#include "providers/ssh/keys/known_hosts.h"
 #include "providers/ssh/transport.h"
 #include "state/store.h"
 

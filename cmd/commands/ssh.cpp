@@ -8,8 +8,9 @@
 #include "cmd/interrupt.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/exec/request.h"
-#include "providers/ssh/interactive.h"
-#include "providers/ssh/openssh_shell.h"
+#include "providers/ssh/libssh2/session_hooks.h"
+#include "providers/ssh/libssh2/shell.h"
+#include "providers/ssh/openssh/ssh_program.h"
 
 namespace podctl {
 namespace {
@@ -19,16 +20,19 @@ constexpr int kSignalBase = 128;  // what a shell adds to a signal's number; its
 
 Result<ssh::WorkerResult> RunSession(const TerminalDoors& doors, const WorkerAccess& worker,
                                      const std::string& command, std::optional<bool> tty) {
-  ssh::ShellOptions shell;
-  shell.command = command;
   if (worker.use_openssh) {
-    shell.tty = tty.value_or(ssh::LocalTerminal().IsTerminal());
+    const bool terminal_there = tty.value_or(ssh::LocalTerminal().IsTerminal());
     doors.streams.out << std::flush;
-    return ssh::RunShellByProgram(worker, shell, doors.environment, doors.stop);
+    return ssh::RunShellByProgram(worker, command, terminal_there, doors.environment, doors.stop);
   }
   auto identities = doors.keyring.For(worker.identity_file);
   if (!identities) return identities.error();
+  if (const auto warning = ssh::ExitStatusWarning(); !warning.empty()) {
+    doors.reporter.ShowWarning(std::string(warning), "");
+  }
   ssh::LocalTerminal terminal;
+  ssh::ShellOptions shell;
+  shell.command = command;
   shell.tty = tty.value_or(terminal.IsTerminal());
   if (const char* term = std::getenv("TERM"); term != nullptr && *term != '\0') shell.term = term;
   shell.on_trouble = [&](const std::string& text) {

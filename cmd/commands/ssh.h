@@ -10,7 +10,7 @@
 #include "plans/session/known_pods.h"
 #include "providers/os/clock.h"
 #include "providers/os/environment.h"
-#include "providers/ssh/identities.h"
+#include "providers/ssh/keys/identities.h"
 
 namespace podctl {
 

@@ -12,7 +12,7 @@
 #include "providers/base/foreign_text.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
-#include "providers/ssh/reach_advice.h"
+#include "providers/ssh/cause.h"
 
 namespace podctl {
 namespace {

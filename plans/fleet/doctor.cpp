@@ -13,7 +13,7 @@
 #include "plans/kinds/pod/refresh.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
-#include "providers/ssh/reach_advice.h"
+#include "providers/ssh/cause.h"
 #include "providers/workers/jobs.h"
 
 namespace podctl {

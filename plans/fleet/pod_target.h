@@ -10,7 +10,7 @@
 
 #include "plans/kinds/pod/record.h"
 #include "providers/provider.h"
-#include "providers/ssh/known_hosts.h"
+#include "providers/ssh/keys/known_hosts.h"
 #include "providers/worker.h"
 #include "state/state.h"
 #include "state/store.h"

@@ -10,7 +10,7 @@
 #include "plans/session/own_keys.h"
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
-#include "providers/ssh/identities.h"
+#include "providers/ssh/keys/identities.h"
 
 namespace podctl {
 

@@ -18,7 +18,7 @@
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/pod/way_in.h"
-#include "providers/ssh/reach_advice.h"
+#include "providers/ssh/cause.h"
 
 namespace podctl {
 

@@ -15,7 +15,7 @@
 #include "plans/fleet/run/supervise.h"
 #include "plans/session/entry.h"
 #include "providers/provider.h"
-#include "providers/ssh/known_hosts.h"
+#include "providers/ssh/keys/known_hosts.h"
 #include "providers/ssh/transport.h"
 #include "state/store.h"
 

@@ -16,7 +16,7 @@
 #include "providers/os/clock.h"
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
-#include "providers/ssh/identities.h"
+#include "providers/ssh/keys/identities.h"
 
 namespace podctl {
 

@@ -14,7 +14,7 @@
 #include "plans/spec/spec.h"
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
-#include "providers/ssh/identities.h"
+#include "providers/ssh/keys/identities.h"
 
 namespace podctl {
 

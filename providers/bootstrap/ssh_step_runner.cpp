@@ -13,7 +13,7 @@
 #include "providers/base/ending_text.h"
 #include "providers/base/text.h"
 #include "providers/bootstrap/tar_stream.h"
-#include "providers/ssh/reach_advice.h"
+#include "providers/ssh/cause.h"
 #include "providers/workers/probe.h"
 #include "providers/workers/shell.h"
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <iterator>
 #include <utility>
 
 #include "providers/base/text.h"
-#include "providers/ssh/way_words.h"
 
 namespace podctl::ssh {
 namespace {
@@ -20,7 +22,7 @@ std::string_view TextOf(Code code) {
       return "";
     case Code::kOther:
       return "{words}";
-    case Code::kNoWay:
+    case Code::kNoRoute:
       return "cannot reach {worker}: {words}";
     case Code::kNoProgram:
       return "cannot reach {at}: {words}";
@@ -31,7 +33,7 @@ std::string_view TextOf(Code code) {
     case Code::kSilent:
       return "[{at} ]took the connection but said nothing within {limit}";
     case Code::kSilentBehind:
-      return "[{host}:{port} ]said nothing through {way} within {limit}";
+      return "[{host}:{port} ]said nothing through {route} within {limit}";
     case Code::kNoHandshake:
       return "no SSH handshake with {at}: {words}";
     case Code::kNoKeyExchange:
@@ -109,7 +111,7 @@ std::string Render(const Cause& cause, std::string_view text, bool of_one) {
   }
   std::string at =
       of_one ? fmt::format("{}:{}", cause.host, cause.port) : fmt::format("port {}", cause.port);
-  if (!cause.way.empty()) at += " through " + cause.way;
+  if (!cause.route.empty()) at += " through " + cause.route;
   const bool when =
       cause.farewell == Farewell::kBeforeSent || cause.farewell == Farewell::kWhileSent;
   const std::string farewell =
@@ -117,13 +119,51 @@ std::string Render(const Cause& cause, std::string_view text, bool of_one) {
           ? ""
           : fmt::format("{}{}", when ? " " : "; ", FarewellWords(cause.farewell));
   return fmt::format(fmt::runtime(pattern), fmt::arg("at", at), fmt::arg("host", cause.host),
-                     fmt::arg("port", cause.port), fmt::arg("way", cause.way),
+                     fmt::arg("port", cause.port), fmt::arg("route", cause.route),
                      fmt::arg("worker", of_one ? cause.worker : "the worker"),
                      fmt::arg("words", cause.words), fmt::arg("shown", cause.shown),
                      fmt::arg("why", cause.words.empty() ? "" : ": " + cause.words),
                      fmt::arg("limit", FormatDuration(cause.limit)),
                      fmt::arg("farewell", farewell));
 }
+
+// Of OpenSSH's ssh, then of gcloud. Other words cost time, since it is tried again; nothing else.
+constexpr std::string_view kFinal[] = {
+    "Host key verification failed",
+    "Permission denied (",
+    "Too many authentication failures",
+    "administratively prohibited",
+    "Bad configuration option",
+    "Name or service not known",
+    "not authorized",
+    "do not currently have an active account",
+    "problem refreshing your current auth tokens",
+    "Reauthentication",
+    "was not found",
+    "SERVICE_DISABLED",
+    "Invalid choice",
+};
+
+struct KnownError {
+  std::string_view words;
+  int error;
+};
+constexpr KnownError kErrors[] = {
+    {"Connection refused", ECONNREFUSED},
+    {"Connection timed out", ETIMEDOUT},
+    {"No route to host", EHOSTUNREACH},
+    {"Network is unreachable", ENETUNREACH},
+    {"Permission denied (publickey", EKEYREJECTED},
+};
+
+constexpr std::string_view kOtherPort =
+    "Nothing listens there, or not yet. Where SSH has another port: `ssh: {port: …}` in the spec, "
+    "or PODCTL_SSH_PORT; then podctl apply.";
+constexpr std::string_view kOtherWay =
+    "Is it still booting, or does a firewall keep this machine out? Other ways in: `ssh: {iap: "
+    "true}`, `proxyJump`, `address: internal`.";
+constexpr std::string_view kNewKey =
+    "A key that was published just now takes up to a minute to reach a worker.";
 
 }  // namespace
 
@@ -162,7 +202,7 @@ Cause CauseAt(const WorkerAccess& worker, Code code, std::string words) {
 Cause CauseThrough(const WorkerAccess& worker, Code code, std::string words) {
   Cause cause = CauseAt(worker, code, std::move(words));
   if (worker.through.empty()) return cause;
-  cause.way = WayName(worker);
+  cause.route = RouteName(worker);
   cause.error = ErrorInWords(cause.words);
   return cause;
 }
@@ -197,6 +237,41 @@ std::string SharedWords(const Cause& cause) {
 
 std::string OwnWords(const Cause& cause) {
   return Render(cause, DetailOf(cause.code), true);
+}
+
+std::string RouteName(const WorkerAccess& worker) {
+  if (worker.through.front() == "ssh") return "the jump host " + worker.through.back();
+  return fmt::format("`{}`", worker.through.front());
+}
+
+bool WillNotPass(std::string_view last_words) {
+  return std::any_of(std::begin(kFinal), std::end(kFinal), [&](std::string_view words) {
+    return last_words.find(words) != std::string_view::npos;
+  });
+}
+
+int ErrorInWords(std::string_view words) {
+  const auto* found = std::find_if(
+      std::begin(kErrors), std::end(kErrors),
+      [&](const KnownError& each) { return words.find(each.words) != std::string_view::npos; });
+  return found == std::end(kErrors) ? 0 : found->error;
+}
+
+std::string_view ReachAdvice(const Cause& cause) {
+  if (cause.code == Cause::Code::kNoAnswer) return kOtherWay;
+  if (cause.code == Cause::Code::kKeysRefused) return kNewKey;
+  switch (cause.error) {
+    case ECONNREFUSED:
+      return kOtherPort;
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return kOtherWay;
+    case EKEYREJECTED:
+      return kNewKey;
+    default:
+      return {};
+  }
 }
 
 }  // namespace podctl::ssh

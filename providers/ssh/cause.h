@@ -30,7 +30,7 @@ struct Cause {
     kNone,
     kOther,  // `words` say it all, and name no worker
     // On the way there.
-    kNoWay,         // none is known
+    kNoRoute,       // none is known
     kNoProgram,     // the program that leads there did not start
     kNotConnected,  // `error`, or what the program that leads there said
     kNoAnswer,      // within `limit`
@@ -68,7 +68,7 @@ struct Cause {
   std::chrono::milliseconds limit{0};
   std::string host;
   std::string worker;  // "research/3"
-  std::string way;  // the program that led there: "`gcloud`"; "": a connection, or it is no matter
+  std::string route;   // the program that led there: "`gcloud`"; "": a connection, or no matter
   std::string words;  // of the system, a library or the other side; of host keys, what was expected
   std::string shown;  // the host key in words: "ssh-ed25519 SHA256:…"
 
@@ -92,5 +92,25 @@ std::string SharedWords(const Cause& cause);
 // What SharedWords leave out and somebody has to compare: "research/3 (10.0.0.7): expected …, but
 // it shows …". "" for most causes.
 std::string OwnWords(const Cause& cause);
+
+// ---- A program that leads to a worker (`ssh -W`, gcloud's tunnel), and what is made of its own
+// last words.
+
+// At once, of all connections that are open or kept: each costs a process, and gcloud is a big one.
+inline constexpr int kMostPrograms = 64;
+
+// Who leads there, for messages: "the jump host alice@bastion", "`gcloud`".
+std::string RouteName(const WorkerAccess& worker);
+
+// Whether what the program said before it ended means that another try ends alike: it was not let
+// in, or took the jump host for another one. What a machine that boots says is not among it.
+bool WillNotPass(std::string_view last_words);
+
+// The errno that such a program or ssh itself tells of, as strerror words it; EKEYREJECTED: it was
+// let in with none of its keys; 0: none that is known here.
+int ErrorInWords(std::string_view words);
+
+// What to look at where a worker is not reached; empty where nothing is known to help.
+std::string_view ReachAdvice(const Cause& cause);
 
 }  // namespace podctl::ssh

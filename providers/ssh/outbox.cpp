@@ -1,11 +1,13 @@
 #include "providers/ssh/outbox.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "providers/base/error.h"
+#include "providers/ssh/line_splitter.h"
 
 namespace podctl::ssh {
 namespace {
@@ -214,6 +216,33 @@ void Outbox::Unpack(std::string_view output,
     take(stream, output.substr(kHead, size));
     output.remove_prefix(std::min(output.size(), kHead + size));
   }
+}
+
+std::vector<WorkerResult> Deliver(Outbox& outbox, std::size_t jobs, Observer& observer) {
+  std::vector<WorkerResult> results(jobs);
+  std::vector<std::array<LineSplitter, 2>> splitters(jobs);
+  const bool as_bytes = observer.TakesBytes();
+  Outbox::Turn turn;
+  while (outbox.Take(turn)) {
+    const std::size_t job = turn.job;
+    auto& pair = splitters[job];
+    if (turn.trouble) observer.OnTryAgain(job, turn.trouble);
+    for (const Phase phase : turn.phases) observer.OnPhase(job, phase);
+    Outbox::Unpack(turn.output, [&](Stream stream, std::string_view bytes) {
+      if (as_bytes) return observer.OnBytes(job, stream, bytes);
+      pair[static_cast<std::size_t>(stream)].Add(
+          bytes, [&](std::string_view line) { observer.OnLine(job, stream, line); });
+    });
+    if (turn.result == nullptr) continue;
+    for (const Stream stream : {Stream::kOut, Stream::kErr}) {
+      pair[static_cast<std::size_t>(stream)].Finish(
+          [&](std::string_view line) { observer.OnLine(job, stream, line); });
+    }
+    results[job] = std::move(*turn.result);
+    observer.OnResult(job, results[job]);
+    observer.OnPhase(job, Phase::kDone);
+  }
+  return results;
 }
 
 }  // namespace podctl::ssh

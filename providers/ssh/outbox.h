@@ -1,9 +1,9 @@
-// What the poller thread has for the thread that called Run: phases, output and results of each
-// job, in order. The poller never waits for the reader: output beyond a small buffer goes to a
+// What a transport's threads have for the thread that called Run: phases, output and results of
+// each job, in order. They never wait for the reader: output beyond a small buffer goes to a
 // scratch file, and beyond that the job is Full, so that only its own worker is read no further.
 // The reader serves the jobs in turn, so that a worker that talks much keeps nobody waiting.
 //
-// One writer, one reader.
+// One reader; one writer at a time for each job.
 #pragma once
 
 #include <condition_variable>
@@ -103,6 +103,25 @@ class Outbox {
   bool dropped_ = false;
   bool closed_ = false;
   bool collecting_ = false;  // the reader is awake soon, and need not be woken
+};
+
+// Hands the observer what the outbox has, cut into lines, until it is closed and all is delivered.
+std::vector<WorkerResult> Deliver(Outbox& outbox, std::size_t jobs, Observer& observer);
+
+// As long as it lives, news of a feed (null: of none) are passed on.
+class Listening {
+ public:
+  Listening(InputFeed* feed, const std::function<void()>& more) : feed_(feed) {
+    if (feed_ != nullptr) feed_->Listen(more);
+  }
+  ~Listening() {
+    if (feed_ != nullptr) feed_->Listen({});
+  }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ private:
+  InputFeed* feed_;
 };
 
 }  // namespace podctl::ssh

@@ -1,8 +1,9 @@
 // The door to the data plane: running one command on many workers at once over SSH.
 //
-// Implementations: FanOut (libssh2, one poller thread), OpenSshTransport (the program ssh), and
-// Switchboard, which asks each worker's settings which of the two it is. What they promise is in
-// tests/conformance/ssh_transport_suite.h. Knows nothing of pods' specs, plans or the API.
+// Implementations: FanOut (libssh2/: one poller thread), OpenSshTransport (openssh/: the program
+// ssh), and TransportSelector, which asks each worker's settings which of the two it is. What they
+// promise is in tests/conformance/ssh_transport_suite.h. Knows nothing of pods' specs, plans or the
+// API.
 #pragma once
 
 #include <chrono>
@@ -13,9 +14,11 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "providers/base/ending_text.h"
+#include "providers/base/error.h"
 #include "providers/ssh/cause.h"
 #include "providers/worker.h"
 
@@ -76,6 +79,23 @@ struct Limits {
   std::stop_token abandon;
 };
 
+// The stages, of both transports. kConnected: it waits for its turn in the key exchange. kGreeting:
+// we have spoken, and not a byte came yet.
+enum class Stage {
+  kConnecting,
+  kConnected,
+  kGreeting,
+  kHandshaking,
+  kAuthenticating,
+  kReady,
+  kFailed
+};
+// How long one may take; zero for those that wait for nothing of the worker's.
+std::chrono::milliseconds StageLimit(Stage stage, const WorkerAccess& worker, const Limits& limits);
+// Why one is given up that took longer: "10.0.0.7:22 took the connection but said nothing within
+// 10s".
+Cause StageComplaint(Stage stage, const WorkerAccess& worker, const Limits& limits);
+
 enum class Outcome {
   kExited,          // the command ended; see exit_code (255 is a code like any other)
   kSignaled,        // the command was killed by `signal`
@@ -88,6 +108,17 @@ enum class Outcome {
   kSkipped,         // not started, because more than Limits::max_failures failed before
 };
 std::string_view OutcomeName(Outcome outcome);  // "exited", "host key changed", …
+
+// How an attempt to be let in by a worker failed.
+struct Verdict {
+  Outcome outcome = Outcome::kUnreachable;
+  Cause cause;
+  bool may_pass = true;  // it is worth another try
+
+  // kCancelled, kUnauthenticated (keys refused), kUnavailable (it may pass), else
+  // kFailedPrecondition.
+  Error ToError() const;
+};
 
 struct WorkerResult {
   Outcome outcome = Outcome::kUnreachable;
@@ -115,8 +146,8 @@ struct WorkerResult {
 // its number of tries. Empty for one that is.
 std::string CauseOf(const WorkerResult& result);
 
-// What a command that was asked to end has told: nothing yet, or whether it is over.
-Farewell FarewellOf(std::optional<bool> told);
+// What a command that was asked to end has reported: nothing yet, or whether it is over.
+Farewell FarewellOf(std::optional<bool> reported);
 
 bool IsTooMuch(const WorkerResult& result, const Limits& limits);
 Cause TooMuchOutput(const Limits& limits);  // of such a result
@@ -153,6 +184,31 @@ class Transport {
   // How many of these workers a Run can have open at the same moment, whatever its limits say: what
   // runs on more of them must not wait for one another. As long as no other Run is under way.
   virtual std::size_t MostAtOnce(const std::vector<WorkerAccess>& workers) const;
+};
+
+// Whether a program leads to any of them: such a run has at most kMostPrograms open.
+bool AnyThroughProgram(const std::vector<WorkerAccess>& workers);
+bool AnyThroughProgram(const std::vector<Job>& jobs);
+
+// The transport that podctl uses: gathers what the user's known_hosts files say of each worker, and
+// leaves the work to libssh2 or, where the worker says so, to the program ssh.
+class TransportSelector final : public Transport {
+ public:
+  // Fills in what is known of a worker's host keys (KnownHostsFiles::Consult).
+  using Consult = std::function<void(WorkerAccess& worker)>;
+  // The transports are lent and must outlive it. Thread safe, as far as they are.
+  TransportSelector(Transport& own, Transport& openssh, Consult consult)
+      : own_(own), openssh_(openssh), consult_(std::move(consult)) {}
+
+  // One run goes through one transport: its jobs are those of one pod, which says which.
+  std::vector<WorkerResult> Run(const std::vector<Job>& jobs, const Limits& limits,
+                                Observer& observer, std::stop_token stop) override;
+  std::size_t MostAtOnce(const std::vector<WorkerAccess>& workers) const override;
+
+ private:
+  Transport& own_;
+  Transport& openssh_;
+  const Consult consult_;
 };
 
 }  // namespace podctl::ssh

@@ -1,11 +1,11 @@
 // A known_hosts file, and the name and gcloud's alias that are looked up in it: the first line of
 // an input is "NAME ALIAS", the rest is the file.
-#include "providers/ssh/known_hosts.h"
+#include "providers/ssh/keys/known_hosts.h"
 
 #include <algorithm>
 #include <string>
 
-#include "providers/ssh/host_key.h"
+#include "providers/ssh/keys/host_key.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace podctl::fuzz {

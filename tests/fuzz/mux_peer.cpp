@@ -12,8 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "providers/ssh/mux_session.h"
-#include "providers/ssh/wire.h"
+#include "providers/ssh/keys/wire.h"
+#include "providers/ssh/openssh/mux_session.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace podctl::fuzz {

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "providers/base/encoding.h"
-#include "providers/ssh/agent.h"
-#include "providers/ssh/host_key.h"
-#include "providers/ssh/key.h"
-#include "providers/ssh/wire.h"
+#include "providers/ssh/keys/agent.h"
+#include "providers/ssh/keys/host_key.h"
+#include "providers/ssh/keys/key.h"
+#include "providers/ssh/keys/wire.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace podctl::fuzz {
@@ -37,7 +37,7 @@ void ReadHostKey(std::string_view text) {
            "any other key is not");
     ExpectShowable(written);
     ExpectShowable(FullWords(ssh::HostKeyComplaint(HostKeyVerdict::kChanged, worker, {*key},
-                                                  ssh::DescribeHostKey("other"))));
+                                                   ssh::DescribeHostKey("other"))));
   }
   // As bytes that a worker shows.
   ExpectShowable(FullWords(

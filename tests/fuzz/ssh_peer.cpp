@@ -16,10 +16,9 @@
 #include <memory>
 #include <string>
 
-#include "providers/ssh/connection.h"
-#include "providers/ssh/key.h"
+#include "providers/ssh/keys/key.h"
+#include "providers/ssh/libssh2/connection.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/support/fake_clock.h"
 
 namespace podctl::fuzz {
 namespace {
@@ -123,11 +122,10 @@ void Talk(unsigned flags, std::string_view bytes) {
   const ssh::Job job = JobFor(flags & 3);
   ssh::Limits limits;
   limits.retry = std::chrono::milliseconds(0);
-  testing::FakeRandom random;
   Judge judge;
   Peer peer;
   Connection::Time now{std::chrono::seconds(1)};
-  Connection connection(0, job, limits, peer.endpoint(), identities, now, random, judge);
+  Connection connection(0, job, limits, peer.endpoint(), identities, now, judge);
   connection.Begin(now);
   peer.Accept();
   while (!bytes.empty() && connection.state() != Connection::State::kDone) {

@@ -1,5 +1,5 @@
 // podctl tunnel: local ports that lead to workers, until Ctrl-C.
-#include "providers/ssh/tunnel.h"
+#include "providers/ssh/tunnel/tunnel.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,8 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/session/known_pods.h"
 #include "providers/http/curl_transport.h"
-#include "providers/ssh/openssh_tunnel.h"
+#include "providers/ssh/libssh2/tunnel_session.h"
+#include "providers/ssh/openssh/openssh_tunnel.h"
 
 namespace podctl {
 namespace {
@@ -117,10 +118,9 @@ Result<HoldTunnels> WayTo(ssh::Keyring& keyring, const Environment& environment,
   return HoldTunnels([&environment, &clock, &random, keys](
                          const WorkerAccess& worker, const ssh::TunnelOptions& options,
                          ssh::TunnelObserver& observer, const std::stop_token& stop) {
-    return worker.use_openssh
-               ? ssh::RunTunnelByProgram(worker, options, environment, clock, random, observer,
-                                         stop)
-               : ssh::RunTunnel(worker, keys, options, clock, random, observer, stop);
+    const auto carrier = worker.use_openssh ? ssh::MakeProgramTunnel(environment, clock, random)
+                                            : ssh::MakeSessionTunnel(keys, clock, random);
+    return ssh::RunTunnel(worker, *carrier, options, clock, observer, stop);
   });
 }
 

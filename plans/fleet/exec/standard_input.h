@@ -14,10 +14,10 @@
 #include <thread>
 
 #include "providers/base/error.h"
+#include "providers/os/descriptor.h"
 #include "providers/os/environment.h"
 #include "providers/os/spill_file.h"
 #include "providers/ssh/transport.h"
-#include "providers/ssh/wakeup.h"
 
 namespace podctl {
 

@@ -16,7 +16,7 @@
 #include "providers/os/environment.h"
 #include "providers/os/process.h"
 #include "providers/ssh/transport.h"
-#include "providers/ssh/tunnel.h"
+#include "providers/ssh/tunnel/tunnel.h"
 #include "providers/worker.h"
 
 namespace podctl {

@@ -12,7 +12,7 @@
 #include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
 #include "providers/slices.h"
-#include "providers/ssh/wire.h"
+#include "providers/ssh/keys/wire.h"
 
 namespace podctl {
 namespace {

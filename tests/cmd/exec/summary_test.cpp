@@ -118,7 +118,7 @@ TEST(ExecSummary, SaysNothingWhereThereIsNothingToSay) {
 // Whatever stands in the sentences: addresses, names, and how they are written.
 TEST(ExecSummary, OneCauseOfManyWorkersIsOneLine) {
   using Code = ssh::Cause::Code;
-  for (const Code code : {Code::kNoWay,          Code::kNoProgram,
+  for (const Code code : {Code::kNoRoute,        Code::kNoProgram,
                           Code::kNotConnected,   Code::kNoAnswer,
                           Code::kSilent,         Code::kSilentBehind,
                           Code::kNoHandshake,    Code::kNoKeyExchange,

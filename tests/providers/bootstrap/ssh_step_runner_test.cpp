@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "providers/ssh/fan_out.h"
+#include "providers/ssh/libssh2/fan_out.h"
 #include "tests/support/golden.h"
 #include "tests/support/ssh_server.h"
 

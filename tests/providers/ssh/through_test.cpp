@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "providers/ssh/dial.h"
-#include "providers/ssh/way_words.h"
+#include "providers/ssh/cause.h"
+#include "providers/ssh/libssh2/session.h"
 #include "tests/conformance/ssh_transport_suite.h"
 #include "tests/providers/ssh/transports_under_test.h"
 #include "tests/support/ssh_server.h"
@@ -217,13 +217,14 @@ TEST_P(ThroughOneSession, ASingleSessionGoesThroughToo) {
   const WorkerAccess worker = Worker();
   const auto identities = keyring.For(worker.identity_file);
   ASSERT_TRUE(identities);
-  const auto session = ssh::Dial(worker, *identities, limits_, clock, random, {}, {});
-  EXPECT_TRUE(session) << session.error().message;
+  ssh::Verdict why;
+  const auto session = ssh::Dial(worker, *identities, limits_, clock, random, {}, {}, why);
+  EXPECT_NE(session, nullptr) << FullWords(why.cause);
 }
 
 INSTANTIATE_TEST_SUITE_P(Own, ThroughOneSession, ::testing::Values(&Make<OwnFanOut>));
 
-TEST(WayWordsTest, KnowsWhatAnotherTryWillNotMend) {
+TEST(RouteTest, KnowsWhatAnotherTryWillNotMend) {
   EXPECT_TRUE(ssh::WillNotPass("Host key verification failed."));
   EXPECT_TRUE(ssh::WillNotPass("alice@bastion: Permission denied (publickey)."));
   EXPECT_TRUE(ssh::WillNotPass(

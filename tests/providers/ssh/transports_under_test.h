@@ -8,9 +8,9 @@
 #include "providers/os/clock.h"
 #include "providers/os/environment.h"
 #include "providers/os/file_system.h"
-#include "providers/ssh/fan_out.h"
-#include "providers/ssh/identities.h"
-#include "providers/ssh/openssh_transport.h"
+#include "providers/ssh/keys/identities.h"
+#include "providers/ssh/libssh2/fan_out.h"
+#include "providers/ssh/openssh/openssh_transport.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl::testing {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "providers/os/environment.h"
-#include "providers/ssh/fan_out.h"
+#include "providers/ssh/libssh2/fan_out.h"
 #include "tests/support/recording_ssh_observer.h"
 #include "tests/support/ssh_server.h"
 

@@ -15,7 +15,7 @@
 #include "providers/base/encoding.h"
 #include "providers/base/ssh_key_lines.h"
 #include "providers/base/text.h"
-#include "providers/ssh/wire.h"
+#include "providers/ssh/keys/wire.h"
 
 namespace podctl {
 namespace {

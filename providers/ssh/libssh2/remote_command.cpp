@@ -1,0 +1,290 @@
+#include "providers/ssh/libssh2/remote_command.h"
+
+#include <libssh2.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "providers/base/ending_text.h"
+
+namespace podctl::ssh {
+namespace {
+
+constexpr unsigned kFarewellWindow = 32 * 1024;         // it says a line
+constexpr unsigned kPacket = 32 * 1024;                 // RFC 4253 section 6.1
+constexpr std::size_t kChunk = std::size_t{32} * 1024;  // bytes a call reads or writes
+constexpr std::size_t kPerStep =
+    std::size_t{256} * 1024;  // bytes before the next connection has its turn
+
+}  // namespace
+
+RemoteCommand::Event RemoteCommand::Step() {
+  wants_step_ = false;
+  paused_ = false;
+  hungry_ = false;
+  if (task_ == Task::kOpenChannel) {
+    if (const Event event = OpenChannel(); event != Event::kGoingOn) return event;
+  }
+  if (task_ == Task::kStart) {
+    if (const Event event = Start(); event != Event::kGoingOn) return event;
+  }
+  return task_ == Task::kPump ? Pump() : Event::kGoingOn;
+}
+
+RemoteCommand::Event RemoteCommand::OpenChannel() {
+  channel_ = libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"),
+                                     sink_.SendAhead(), kPacket, nullptr, 0);
+  if (channel_ != nullptr) {
+    task_ = Task::kStart;
+    session_.hooks().ForgetExitStatus();
+    return Event::kGoingOn;
+  }
+  const bool waits = libssh2_session_last_errno(session_.handle()) == LIBSSH2_ERROR_EAGAIN;
+  return waits ? Event::kGoingOn : Event::kNoChannel;
+}
+
+RemoteCommand::Event RemoteCommand::Start() {
+  const int code =
+      libssh2_channel_process_startup(channel_, "exec", std::strlen("exec"), what_.command.data(),
+                                      static_cast<unsigned>(what_.command.size()));
+  if (code == LIBSSH2_ERROR_EAGAIN) return Event::kGoingOn;
+  if (code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) return Event::kDenied;
+  if (code != 0) return Event::kBroken;
+  task_ = Task::kPump;
+  return Event::kGoingOn;
+}
+
+// Remembers which call must be repeated first. libssh2 answers any other call with an error while a
+// packet is half sent.
+void RemoteCommand::Waits(Half half) {
+  if ((session_.WaitsFor() & POLLOUT) != 0) half_ = half;
+}
+
+RemoteCommand::Event RemoteCommand::Pump() {
+  const bool on = (half_ == Half::kNone || FinishHalf()) &&
+                  (farewell_ == Farewell::kNone || StepFarewell()) && Drain();
+  if (broken_) return Event::kBroken;
+  if (!on) return Event::kGoingOn;
+  if (!closed_ && libssh2_channel_eof(channel_) != 0) {
+    const int code = libssh2_channel_wait_closed(channel_);
+    if (code != 0 && code != LIBSSH2_ERROR_EAGAIN) return Event::kBroken;
+    closed_ = code == 0;
+  }
+  if (closed_) {
+    // What it has left behind is still being ended.
+    const bool over = farewell_ == Farewell::kNone || farewell_ == Farewell::kOver;
+    return over ? Event::kExited : Event::kGoingOn;
+  }
+  FeedInput();
+  return broken_ ? Event::kBroken : Event::kGoingOn;
+}
+
+// Repeats the call that left a packet half sent.
+bool RemoteCommand::FinishHalf() {
+  const Half half = std::exchange(half_, Half::kNone);
+  std::size_t got = 0;
+  switch (half) {
+    case Half::kNone:
+      return true;
+    case Half::kWrite:
+      return Write() && half_ == Half::kNone;
+    case Half::kEof:
+      return SendEof() && half_ == Half::kNone;
+    case Half::kReadOut:
+      return Read(Stream::kOut, got) && half_ == Half::kNone;
+    case Half::kReadErr:
+      return Read(Stream::kErr, got) && half_ == Half::kNone;
+    case Half::kFarewell:
+      return StepFarewell() && half_ == Half::kNone;
+  }
+  return true;
+}
+
+bool RemoteCommand::Read(Stream stream, std::size_t& got) {
+  static thread_local std::array<char, kChunk> buffer;
+  const ssize_t size =
+      libssh2_channel_read_ex(channel_, stream == Stream::kOut ? 0 : SSH_EXTENDED_DATA_STDERR,
+                              buffer.data(), buffer.size());
+  if (size == LIBSSH2_ERROR_EAGAIN) {
+    Waits(stream == Stream::kOut ? Half::kReadOut : Half::kReadErr);
+    return half_ == Half::kNone;
+  }
+  if (size < 0) {
+    broken_ = true;
+    return false;
+  }
+  got += static_cast<std::size_t>(size);
+  (stream == Stream::kOut ? bytes_out_ : bytes_err_) += static_cast<std::uint64_t>(size);
+  if (size > 0) {
+    sink_.OnData(job_, stream, std::string_view(buffer.data(), static_cast<std::size_t>(size)));
+  }
+  return true;
+}
+
+// Takes what there is. Reading one stream can pull packets of the other off the socket into
+// libssh2's queue; the socket then never becomes readable for them. So both are read until both are
+// empty and the queue is too.
+bool RemoteCommand::Drain() {
+  if (closed_) return true;
+  std::size_t total = 0;
+  int idle_rounds = 0;
+  while (idle_rounds < 2) {
+    if (sink_.Full(job_)) {
+      paused_ = true;
+      return true;
+    }
+    if (total >= kPerStep) {
+      wants_step_ = true;
+      return true;
+    }
+    std::size_t got = 0;
+    if (!Read(Stream::kOut, got) || !Read(Stream::kErr, got)) return false;
+    total += got;
+    if (got > 0) {
+      idle_rounds = 0;
+    } else if (libssh2_poll_channel_read(channel_, 1) > 0) {
+      ++idle_rounds;  // bounded: a stream that is neither stays in the queue for ever
+    } else {
+      break;
+    }
+  }
+  return true;
+}
+
+bool RemoteCommand::InputEnded() const {
+  const std::uint64_t own = what_.input == nullptr ? 0 : what_.input->size();
+  if (input_sent_ < own) return false;
+  return what_.feed == nullptr || what_.feed->EndsAt(input_sent_ - own);
+}
+
+// What is to be sent next; empty when the feed has nothing yet. Asked again it is the same, or more
+// of it.
+std::string_view RemoteCommand::NextInput() const {
+  static thread_local std::array<char, kChunk> buffer;
+  const std::uint64_t own = what_.input == nullptr ? 0 : what_.input->size();
+  if (input_sent_ < own) {
+    return std::string_view(*what_.input).substr(static_cast<std::size_t>(input_sent_), kChunk);
+  }
+  if (what_.feed == nullptr) return {};
+  return {buffer.data(), what_.feed->Read(input_sent_ - own, buffer.data(), buffer.size())};
+}
+
+bool RemoteCommand::FeedInput() {
+  const std::uint64_t stop_at = input_sent_ + kPerStep;
+  while (!eof_sent_) {
+    if (InputEnded()) return SendEof();
+    if (input_sent_ >= stop_at) {
+      wants_step_ = true;
+      return true;
+    }
+    const std::uint64_t before = input_sent_;
+    if (!Write()) return false;
+    if (input_sent_ == before) return true;
+  }
+  return true;
+}
+
+bool RemoteCommand::Write() {
+  const std::string_view bytes = NextInput();
+  if (bytes.empty()) {
+    hungry_ = true;
+    return true;
+  }
+  const ssize_t sent = libssh2_channel_write_ex(channel_, 0, bytes.data(), bytes.size());
+  if (sent == LIBSSH2_ERROR_EAGAIN) {
+    Waits(Half::kWrite);
+    return half_ == Half::kNone;
+  }
+  if (sent < 0) {
+    // A command that ended without reading all of its input is no trouble of the connection.
+    if (libssh2_channel_eof(channel_) != 0) return true;
+    broken_ = true;
+    return false;
+  }
+  input_sent_ += static_cast<std::uint64_t>(sent);
+  return true;
+}
+
+bool RemoteCommand::SendEof() {
+  const int code = libssh2_channel_send_eof(channel_);
+  if (code == LIBSSH2_ERROR_EAGAIN) {
+    half_ = Half::kEof;
+    return false;
+  }
+  eof_sent_ = true;  // an error shows at the next read as well
+  return true;
+}
+
+void RemoteCommand::AskToEnd(const std::string& text) {
+  farewell_ = Farewell::kOpenChannel;
+  farewell_text_ = text;
+  wants_step_ = true;
+}
+
+bool RemoteCommand::StepFarewell() {
+  if (farewell_ == Farewell::kOpenChannel) {
+    farewell_channel_ = libssh2_channel_open_ex(
+        session_.handle(), "session", std::strlen("session"), kFarewellWindow, kPacket, nullptr, 0);
+    if (farewell_channel_ == nullptr &&
+        libssh2_session_last_errno(session_.handle()) == LIBSSH2_ERROR_EAGAIN) {
+      Waits(Half::kFarewell);
+      return half_ == Half::kNone;
+    }
+    farewell_ = farewell_channel_ == nullptr ? Farewell::kOver : Farewell::kStart;
+  }
+  if (farewell_ == Farewell::kStart) {
+    const int code = libssh2_channel_process_startup(farewell_channel_, "exec", std::strlen("exec"),
+                                                     farewell_text_.data(),
+                                                     static_cast<unsigned>(farewell_text_.size()));
+    if (code == LIBSSH2_ERROR_EAGAIN) {
+      Waits(Half::kFarewell);
+      return half_ == Half::kNone;
+    }
+    farewell_ = code == 0 ? Farewell::kWait : Farewell::kOver;
+  }
+  return farewell_ != Farewell::kWait || HearFarewell();
+}
+
+// Its exit code is what tells; that comes before the channel is closed.
+bool RemoteCommand::HearFarewell() {
+  std::array<char, 512> nothing{};
+  ssize_t size = 0;
+  do {
+    size = libssh2_channel_read_ex(farewell_channel_, 0, nothing.data(), nothing.size());
+    farewell_spoke_ = farewell_spoke_ || size > 0;
+  } while (size > 0);
+  int code = size < 0 ? static_cast<int>(size) : 0;
+  if (size == 0 && libssh2_channel_eof(farewell_channel_) != 0) {
+    code = libssh2_channel_wait_closed(farewell_channel_);
+    if (code == 0) {
+      has_ended_ = EndedByCode(libssh2_channel_get_exit_status(farewell_channel_));
+      farewell_ = Farewell::kOver;
+      return true;
+    }
+  }
+  if (code == LIBSSH2_ERROR_EAGAIN) {
+    Waits(Half::kFarewell);
+    return half_ == Half::kNone;
+  }
+  if (code < 0) farewell_ = Farewell::kOver;
+  return true;
+}
+
+short RemoteCommand::events() const {
+  if (task_ != Task::kPump || half_ != Half::kNone) return session_.WaitsFor();
+  return paused_ && farewell_ == Farewell::kNone ? 0 : POLLIN;
+}
+
+void RemoteCommand::ReadExit(WorkerResult& result) const {
+  ReadExitStatus(session_, channel_, result);
+}
+
+void RemoteCommand::CountBytes(WorkerResult& result) const {
+  result.bytes_out = bytes_out_;
+  result.bytes_err = bytes_err_;
+}
+
+}  // namespace podctl::ssh
