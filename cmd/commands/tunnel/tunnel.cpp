@@ -15,8 +15,8 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/session/known_pods.h"
 #include "providers/http/curl_transport.h"
-#include "providers/ssh/libssh2/tunnel_session.h"
-#include "providers/ssh/openssh/openssh_tunnel.h"
+#include "providers/ssh/libssh2/fan_out.h"
+#include "providers/ssh/openssh/openssh_transport.h"
 
 namespace podctl {
 namespace {

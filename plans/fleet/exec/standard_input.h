@@ -58,7 +58,7 @@ class StandardInput final : public ssh::InputFeed {
   const int fd_;
   const std::string scratch_folder_;
   const Limits limits_;
-  const ssh::Wakeup wakeup_;          // of the thread
+  const Wakeup wakeup_;               // of the thread
   mutable std::mutex mutex_;          // of what follows
   std::string memory_;                // the first bytes
   std::optional<SpillFile> scratch_;  // the ones after them

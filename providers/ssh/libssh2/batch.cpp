@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "providers/ssh/libssh2/poller.h"
+
 namespace podctl::ssh {
 namespace {
 
@@ -14,7 +16,7 @@ Limits WithProgramsBounded(Limits limits, const std::vector<Job>& jobs) {
 }  // namespace
 
 Batch::Batch(std::uint32_t its_number, const std::vector<Job>& jobs, const Limits& its_limits,
-             std::stop_token its_stop, BatchHost& host, Random& random,
+             std::stop_token its_stop, Poller& poller, Random& random,
              std::function<void()> on_room)
     : number(its_number),
       limits(WithProgramsBounded(its_limits, jobs)),
@@ -22,7 +24,7 @@ Batch::Batch(std::uint32_t its_number, const std::vector<Job>& jobs, const Limit
       outbox(jobs.size(), Outbox::Sizes(), std::move(on_room)),
       slots(jobs.size()),
       queue(jobs.size(), limits, random),
-      host_(host) {}
+      poller_(poller) {}
 
 void Batch::Count(Slot& slot) {
   const State state = slot.connection->state();
@@ -67,24 +69,24 @@ bool Batch::MayHandshake() {
 }
 
 std::unique_ptr<Session> Batch::TakeKept(const WorkerAccess& worker) {
-  return host_.TakeKept(worker);
+  return poller_.TakeKept(worker);
 }
 
 void Batch::Keep(std::unique_ptr<Session> session, _LIBSSH2_CHANNEL* channel) {
-  host_.Keep(std::move(session), channel);
+  poller_.Keep(std::move(session), channel);
 }
 
 bool Batch::OnNoRoom(std::size_t job, Time now) {
   queue.window.NoRoom(static_cast<int>(queue.open()) - 1, now);
   // Where nobody else has a socket, nobody will give one back.
-  if (host_.OpenSockets() <= 1) return false;
+  if (poller_.OpenSockets() <= 1) return false;
   queue.PutBack(job, now);
   return true;
 }
 
 Session::SignElsewhere Batch::SignerFor(std::size_t job) {
   return [this, job](std::shared_ptr<SlowSignature> signature) {
-    host_.SignElsewhere(number, job, std::move(signature));
+    poller_.SignElsewhere(number, job, std::move(signature));
   };
 }
 

@@ -19,16 +19,7 @@
 
 namespace podctl::ssh {
 
-// What a batch asks of the poller that carries it, with the number it was given.
-class BatchHost {
- public:
-  virtual ~BatchHost() = default;
-  virtual std::unique_ptr<Session> TakeKept(const WorkerAccess& worker) = 0;
-  virtual void Keep(std::unique_ptr<Session> session, _LIBSSH2_CHANNEL* channel) = 0;
-  virtual std::size_t OpenSockets() const = 0;
-  virtual void SignElsewhere(std::uint32_t batch, std::size_t job,
-                             std::shared_ptr<SlowSignature> signature) = 0;
-};
+class Poller;
 
 class Batch final : public ConnectionSink {
  public:
@@ -42,9 +33,9 @@ class Batch final : public ConnectionSink {
     bool again = false;               // in the poller's queue of those that want a step
   };
 
-  // `host` is lent; jobs too, until the last result is out.
+  // `poller`, which will carry it, is lent; jobs too, until the last result is out.
   Batch(std::uint32_t number, const std::vector<Job>& jobs, const Limits& limits,
-        std::stop_token stop, BatchHost& host, Random& random, std::function<void()> on_room);
+        std::stop_token stop, Poller& poller, Random& random, std::function<void()> on_room);
 
   const std::uint32_t number;
   const Limits limits;
@@ -78,7 +69,7 @@ class Batch final : public ConnectionSink {
   Session::SignElsewhere SignerFor(std::size_t job) override;
 
  private:
-  BatchHost& host_;
+  Poller& poller_;
   std::size_t exchanging_keys_ = 0;
   bool skipped_ = false;
   bool news_ = false;

@@ -16,6 +16,7 @@
 #include "providers/os/clock.h"
 #include "providers/ssh/keys/identities.h"
 #include "providers/ssh/transport.h"
+#include "providers/ssh/tunnel/tunnel.h"
 
 namespace podctl::ssh {
 
@@ -44,5 +45,10 @@ class FanOut final : public Transport {
   std::mutex mutex_;
   std::unique_ptr<Poller> poller_;
 };
+
+// How libssh2 carries a tunnel: each local connection is a channel of one session.
+// The clock and the source of chance are lent, and must outlive it.
+std::unique_ptr<TunnelCarrier> MakeSessionTunnel(std::shared_ptr<const Identities> identities,
+                                                 Clock& clock, Random& random);
 
 }  // namespace podctl::ssh

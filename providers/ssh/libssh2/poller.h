@@ -23,13 +23,13 @@ namespace podctl::ssh {
 // Sockets that this process may have, were its limit on open files raised as far as it goes.
 std::size_t MostSockets();
 
-class Poller final : public BatchHost {
+class Poller {
  public:
   using Time = Clock::SteadyTime;
 
   // `clock` is lent and must outlive it. Begins its thread.
   explicit Poller(Clock& clock);
-  ~Poller() override;  // closes what is kept; no batch may be under way
+  ~Poller();  // closes what is kept; no batch may be under way
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
@@ -40,11 +40,11 @@ class Poller final : public BatchHost {
   void Poke(std::uint32_t batch);          // its stop tokens, outbox or feed have news
 
   // On the poller thread, by its batches:
-  std::unique_ptr<Session> TakeKept(const WorkerAccess& worker) override;
-  void Keep(std::unique_ptr<Session> session, _LIBSSH2_CHANNEL* channel) override;
-  std::size_t OpenSockets() const override;
+  std::unique_ptr<Session> TakeKept(const WorkerAccess& worker);
+  void Keep(std::unique_ptr<Session> session, _LIBSSH2_CHANNEL* channel);
+  std::size_t OpenSockets() const;
   void SignElsewhere(std::uint32_t batch, std::size_t job,
-                     std::shared_ptr<SlowSignature> signature) override;
+                     std::shared_ptr<SlowSignature> signature);
 
  private:
   struct Ref {  // a connection, which may be gone by now

@@ -28,6 +28,9 @@ RemoteCommand::Event RemoteCommand::Step() {
   if (task_ == Task::kOpenChannel) {
     if (const Event event = OpenChannel(); event != Event::kGoingOn) return event;
   }
+  if (task_ == Task::kTerminal) {
+    if (const Event event = AskForTerminal(); event != Event::kGoingOn) return event;
+  }
   if (task_ == Task::kStart) {
     if (const Event event = Start(); event != Event::kGoingOn) return event;
   }
@@ -38,7 +41,7 @@ RemoteCommand::Event RemoteCommand::OpenChannel() {
   channel_ = libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"),
                                      sink_.SendAhead(), kPacket, nullptr, 0);
   if (channel_ != nullptr) {
-    task_ = Task::kStart;
+    task_ = terminal_ != nullptr && terminal_->tty ? Task::kTerminal : Task::kStart;
     session_.hooks().ForgetExitStatus();
     return Event::kGoingOn;
   }
@@ -46,10 +49,22 @@ RemoteCommand::Event RemoteCommand::OpenChannel() {
   return waits ? Event::kGoingOn : Event::kNoChannel;
 }
 
+RemoteCommand::Event RemoteCommand::AskForTerminal() {
+  const int code = libssh2_channel_request_pty_ex(
+      channel_, terminal_->term.data(), static_cast<unsigned>(terminal_->term.size()), nullptr, 0,
+      terminal_->size.columns, terminal_->size.rows, 0, 0);
+  if (code == LIBSSH2_ERROR_EAGAIN) return Event::kGoingOn;
+  if (code != 0) return Event::kDenied;
+  task_ = Task::kStart;
+  return Event::kGoingOn;
+}
+
 RemoteCommand::Event RemoteCommand::Start() {
-  const int code =
-      libssh2_channel_process_startup(channel_, "exec", std::strlen("exec"), what_.command.data(),
-                                      static_cast<unsigned>(what_.command.size()));
+  const bool shell = terminal_ != nullptr && what_.command.empty();
+  const std::string_view what = shell ? "shell" : "exec";
+  const int code = libssh2_channel_process_startup(
+      channel_, what.data(), static_cast<unsigned>(what.size()),
+      shell ? nullptr : what_.command.data(), static_cast<unsigned>(what_.command.size()));
   if (code == LIBSSH2_ERROR_EAGAIN) return Event::kGoingOn;
   if (code == LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED) return Event::kDenied;
   if (code != 0) return Event::kBroken;
@@ -78,7 +93,7 @@ RemoteCommand::Event RemoteCommand::Pump() {
     const bool over = farewell_ == Farewell::kNone || farewell_ == Farewell::kOver;
     return over ? Event::kExited : Event::kGoingOn;
   }
-  FeedInput();
+  if (FeedInput() && new_size_) SendSize();
   return broken_ ? Event::kBroken : Event::kGoingOn;
 }
 
@@ -97,6 +112,8 @@ bool RemoteCommand::FinishHalf() {
       return Read(Stream::kOut, got) && half_ == Half::kNone;
     case Half::kReadErr:
       return Read(Stream::kErr, got) && half_ == Half::kNone;
+    case Half::kResize:
+      return SendSize() && half_ == Half::kNone;
     case Half::kFarewell:
       return StepFarewell() && half_ == Half::kNone;
   }
@@ -215,6 +232,17 @@ bool RemoteCommand::SendEof() {
     return false;
   }
   eof_sent_ = true;  // an error shows at the next read as well
+  return true;
+}
+
+bool RemoteCommand::SendSize() {
+  const int code =
+      libssh2_channel_request_pty_size_ex(channel_, new_size_->columns, new_size_->rows, 0, 0);
+  if (code == LIBSSH2_ERROR_EAGAIN) {
+    half_ = Half::kResize;
+    return false;
+  }
+  new_size_.reset();  // an error shows at the next read as well
   return true;
 }
 

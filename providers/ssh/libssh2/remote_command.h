@@ -10,6 +10,7 @@
 #include <string>
 
 #include "providers/ssh/libssh2/session.h"
+#include "providers/ssh/libssh2/terminal.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl::ssh {
@@ -26,26 +27,36 @@ class OutputSink {
   virtual unsigned SendAhead() const { return 256 * 1024; }
 };
 
+// What a command with a user at it wants: a terminal on the worker, perhaps, and without a command
+// the login shell.
+struct TerminalRequest {
+  bool tty = true;
+  std::string term;
+  WindowSize size;
+};
+
 class RemoteCommand {
  public:
   // What a step has come to. All but kGoingOn are the end.
   enum class Event {
     kGoingOn,
     kNoChannel,  // the worker opened none; nothing was sent
-    kDenied,     // the worker runs no commands
+    kDenied,     // the worker runs no commands, or gives no terminal
     kBroken,     // the connection broke after the command was sent
     kExited,     // ReadExit tells how
   };
 
   // All are lent and must outlive it; `job` is the index that the sink is told.
-  RemoteCommand(Session& session, const Job& what, std::size_t job, OutputSink& sink)
-      : session_(session), what_(what), job_(job), sink_(sink) {}
+  RemoteCommand(Session& session, const Job& what, std::size_t job, OutputSink& sink,
+                const TerminalRequest* terminal = nullptr)
+      : session_(session), what_(what), job_(job), sink_(sink), terminal_(terminal) {}
   RemoteCommand(const RemoteCommand&) = delete;
   RemoteCommand& operator=(const RemoteCommand&) = delete;
 
   Event Step();
   // Asks what was started to end, over the same connection; the next steps do it.
   void AskToEnd(const std::string& text);
+  void Resize(WindowSize size) { new_size_ = size; }  // of its terminal; likewise
 
   bool sent() const { return task_ != Task::kOpenChannel; }  // it may have run, whatever happens
   bool running() const { return task_ == Task::kPump; }      // the worker has confirmed it
@@ -69,12 +80,13 @@ class RemoteCommand {
   _LIBSSH2_CHANNEL* channel() { return channel_; }  // freed with the session, or by who keeps that
 
  private:
-  enum class Task { kOpenChannel, kStart, kPump };  // in this order
+  enum class Task { kOpenChannel, kTerminal, kStart, kPump };  // in this order
   // The call that left a packet half sent; it must be repeated before any other.
-  enum class Half { kNone, kWrite, kEof, kReadOut, kReadErr, kFarewell };
+  enum class Half { kNone, kWrite, kEof, kReadOut, kReadErr, kResize, kFarewell };
   enum class Farewell { kNone, kOpenChannel, kStart, kWait, kOver };
 
   Event OpenChannel();
+  Event AskForTerminal();
   Event Start();
   Event Pump();
   // These are false when the step is over: broken_, or a packet is half sent.
@@ -86,6 +98,7 @@ class RemoteCommand {
   bool FeedInput();
   bool Write();
   bool SendEof();
+  bool SendSize();
   bool StepFarewell();
   bool HearFarewell();
   void Waits(Half half);
@@ -94,6 +107,8 @@ class RemoteCommand {
   const Job& what_;
   const std::size_t job_;
   OutputSink& sink_;
+  const TerminalRequest* const terminal_;
+  std::optional<WindowSize> new_size_;
   _LIBSSH2_CHANNEL* channel_ = nullptr;
   _LIBSSH2_CHANNEL* farewell_channel_ = nullptr;
   Task task_ = Task::kOpenChannel;

@@ -1,7 +1,6 @@
 #include "providers/ssh/libssh2/shell.h"
 
 #include <fmt/format.h>
-#include <libssh2.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -12,14 +11,13 @@
 #include <utility>
 
 #include "providers/os/descriptor.h"
-#include "providers/ssh/libssh2/session.h"
+#include "providers/ssh/libssh2/remote_command.h"
 
 namespace podctl::ssh {
 namespace {
 
 constexpr std::size_t kTerminalChunk = std::size_t{32} * 1024;
 constexpr std::size_t kMaxPending = std::size_t{64} * 1024;  // bytes waiting for one local stream
-constexpr unsigned kTerminalWindow = 1024 * 1024;
 constexpr int kTerminalStallMs = 1'000;
 // A terminal or pipe that poll calls writable takes at least this much at once (PIPE_BUF).
 constexpr std::size_t kWriteAtOnce = 4096;
@@ -40,160 +38,56 @@ struct Outlet {
   }
 };
 
-class Shell {
+// The command's input and output, and whatever else this thread has to wait for.
+class Shell final : public OutputSink, public InputFeed {
  public:
   Shell(Session& session, const ShellOptions& options, Terminal& terminal, const Wakeup& wakeup,
         std::stop_token stop)
       : session_(session),
-        options_(options),
         terminal_(terminal),
         wakeup_(wakeup),
         stop_(std::move(stop)),
+        request_{options.tty, options.term, terminal.Size()},
         out_{terminal.output(), {}, false},
-        err_{terminal.error(), {}, false} {}
+        err_{terminal.error(), {}, false} {
+    what_.command = options.command;
+    what_.feed = this;
+  }
 
   // Fills in how it ended.
   void Run(WorkerResult& result);
 
- private:
-  // The call that left a packet half sent; it must be repeated before any other.
-  enum class Call { kNone, kWrite, kEof, kReadOut, kReadErr, kResize };
+  void OnData(std::size_t, Stream stream, std::string_view bytes) override {
+    (stream == Stream::kOut ? out_ : err_).pending += bytes;
+  }
+  bool Full(std::size_t) override { return !out_.HasRoom() || !err_.HasRoom(); }
+  std::size_t Read(std::uint64_t offset, char* bytes, std::size_t size) override {
+    input_.erase(0, offset - std::exchange(input_begin_, offset));
+    return input_.copy(bytes, size);
+  }
+  bool EndsAt(std::uint64_t offset) override {
+    return input_ended_ && offset == input_begin_ + input_.size();
+  }
+  void Listen(std::function<void()>) override {}
 
-  bool Await(const std::function<int()>& call);
-  bool Open();
-  bool Pump();
-  bool Do(Call call);
-  bool Read(int stream, Outlet& outlet, Call call);
+ private:
   void ReadInput();
   void Wait();
   void FlushAll();
 
   Session& session_;
-  const ShellOptions& options_;
   Terminal& terminal_;
   const Wakeup& wakeup_;
   const std::stop_token stop_;
-  LIBSSH2_CHANNEL* channel_ = nullptr;  // freed with the session
-  Call half_ = Call::kNone;
-  std::string input_;
+  Job what_;
+  TerminalRequest request_;
+  RemoteCommand command_{session_, what_, 0, *this, &request_};
+  std::string input_;  // from input_begin_ on
+  std::uint64_t input_begin_ = 0;
   bool input_ended_ = false;
-  bool eof_sent_ = false;
-  WindowSize size_;
-  bool size_changed_ = false;
-  bool closed_ = false;
-  bool progress_ = false;
   Outlet out_;
   Outlet err_;
 };
-
-// Repeats `call` until it does not ask to wait; false when it failed or stop was requested.
-bool Shell::Await(const std::function<int()>& call) {
-  while (!stop_.stop_requested()) {
-    const int code = call();
-    if (code != LIBSSH2_ERROR_EAGAIN) return code == 0;
-    pollfd fds[] = {{session_.fd(), session_.WaitsFor(), 0}, {wakeup_.fd(), POLLIN, 0}};
-    poll(fds, 2, kTerminalStallMs);
-  }
-  return false;
-}
-
-bool Shell::Open() {
-  const bool opened = Await([this] {
-    channel_ = libssh2_channel_open_ex(session_.handle(), "session", std::strlen("session"),
-                                       kTerminalWindow, kTerminalChunk, nullptr, 0);
-    return channel_ != nullptr ? 0 : libssh2_session_last_errno(session_.handle());
-  });
-  if (!opened) return false;
-  size_ = terminal_.Size();
-  if (options_.tty && !Await([this] {
-        return libssh2_channel_request_pty_ex(channel_, options_.term.c_str(),
-                                              static_cast<unsigned>(options_.term.size()), nullptr,
-                                              0, size_.columns, size_.rows, 0, 0);
-      })) {
-    return false;
-  }
-  return Await([this] {
-    if (options_.command.empty()) {
-      return libssh2_channel_process_startup(channel_, "shell", std::strlen("shell"), nullptr, 0);
-    }
-    return libssh2_channel_process_startup(channel_, "exec", std::strlen("exec"),
-                                           options_.command.data(),
-                                           static_cast<unsigned>(options_.command.size()));
-  });
-}
-
-// One call on the channel; false when the connection is broken.
-bool Shell::Do(Call call) {
-  half_ = Call::kNone;
-  ssize_t code = 0;
-  switch (call) {
-    case Call::kNone:
-      return true;
-    case Call::kReadOut:
-      return Read(0, out_, call);
-    case Call::kReadErr:
-      return Read(SSH_EXTENDED_DATA_STDERR, err_, call);
-    case Call::kWrite:
-      code = libssh2_channel_write_ex(channel_, 0, input_.data(), input_.size());
-      if (code > 0) {
-        input_.erase(0, static_cast<std::size_t>(code));
-        progress_ = true;
-      }
-      break;
-    case Call::kEof:
-      code = libssh2_channel_send_eof(channel_);
-      eof_sent_ = code != LIBSSH2_ERROR_EAGAIN;
-      break;
-    case Call::kResize:
-      code = libssh2_channel_request_pty_size_ex(channel_, size_.columns, size_.rows, 0, 0);
-      size_changed_ = code == LIBSSH2_ERROR_EAGAIN;
-      break;
-  }
-  if (code == LIBSSH2_ERROR_EAGAIN && (session_.WaitsFor() & POLLOUT) != 0) half_ = call;
-  // What the remote side no longer takes is no trouble once it has ended.
-  return code >= 0 || code == LIBSSH2_ERROR_EAGAIN || libssh2_channel_eof(channel_) != 0;
-}
-
-bool Shell::Read(int stream, Outlet& outlet, Call call) {
-  std::array<char, kTerminalChunk> buffer;
-  const ssize_t size = libssh2_channel_read_ex(channel_, stream, buffer.data(), buffer.size());
-  if (size == LIBSSH2_ERROR_EAGAIN) {
-    if ((session_.WaitsFor() & POLLOUT) != 0) half_ = call;
-    return true;
-  }
-  if (size < 0) return false;
-  outlet.pending.append(buffer.data(), static_cast<std::size_t>(size));
-  progress_ = progress_ || size > 0;
-  return true;
-}
-
-// Everything that can be done on the channel without waiting; false when the connection is broken.
-bool Shell::Pump() {
-  for (int round = 0; round < 64; ++round) {
-    progress_ = false;
-    if (half_ != Call::kNone && !Do(half_)) return false;
-    if (half_ != Call::kNone) return true;
-    std::array<Call, 5> calls{};
-    if (out_.HasRoom()) calls[0] = Call::kReadOut;
-    if (err_.HasRoom()) calls[1] = Call::kReadErr;
-    if (!input_.empty()) calls[2] = Call::kWrite;
-    if (input_.empty() && input_ended_ && !eof_sent_) calls[3] = Call::kEof;
-    if (size_changed_) calls[4] = Call::kResize;
-    for (const Call call : calls) {
-      if (!Do(call)) return false;
-      if (half_ != Call::kNone) return true;
-    }
-    // Reading one stream can queue packets of the other, for which the socket does not wake us.
-    const bool queued = libssh2_poll_channel_read(channel_, 1) > 0;
-    if (!queued && libssh2_channel_eof(channel_) != 0) {
-      const int code = libssh2_channel_wait_closed(channel_);
-      closed_ = code == 0;
-      return closed_ || code == LIBSSH2_ERROR_EAGAIN;
-    }
-    if (!progress_ || !out_.HasRoom() || !err_.HasRoom()) return true;
-  }
-  return true;
-}
 
 void Shell::ReadInput() {
   std::array<char, kTerminalChunk> buffer;
@@ -206,28 +100,25 @@ void Shell::ReadInput() {
 }
 
 void Shell::Wait() {
-  const bool half = half_ != Call::kNone;
-  const bool room = out_.HasRoom() && err_.HasRoom();
-  const short remote = half ? session_.WaitsFor() : static_cast<short>(POLLIN);
+  const short remote = command_.events();
   // A negative descriptor is skipped: nothing, not even a hang-up, is wanted from it now.
   enum { kRemote, kInput, kOut, kErr, kResized, kWake };
   pollfd fds[] = {
-      {half || room ? session_.fd() : -1, remote, 0},
-      {input_.empty() && !input_ended_ && !half ? terminal_.input() : -1, POLLIN, 0},
+      {remote == 0 ? -1 : session_.fd(), remote, 0},
+      {command_.hungry() && !input_ended_ ? terminal_.input() : -1, POLLIN, 0},
       {out_.pending.empty() ? -1 : out_.fd, POLLOUT, 0},
       {err_.pending.empty() ? -1 : err_.fd, POLLOUT, 0},
-      {options_.tty && !half ? terminal_.resized() : -1, POLLIN, 0},
+      {request_.tty ? terminal_.resized() : -1, POLLIN, 0},
       {wakeup_.fd(), POLLIN, 0},
   };
-  if (poll(fds, std::size(fds), kTerminalStallMs) <= 0) return;
+  if (poll(fds, std::size(fds), command_.wants_step() ? 0 : kTerminalStallMs) <= 0) return;
   if (fds[kInput].revents != 0) ReadInput();
   if (fds[kOut].revents != 0) out_.Flush();
   if (fds[kErr].revents != 0) err_.Flush();
   if (fds[kResized].revents != 0) {
     terminal_.SilenceResize();
     const WindowSize now = terminal_.Size();
-    size_changed_ = size_changed_ || now != size_;
-    size_ = now;
+    if (std::exchange(request_.size, now) != now) command_.Resize(now);
   }
 }
 
@@ -243,29 +134,24 @@ void Shell::FlushAll() {
 }
 
 void Shell::Run(WorkerResult& result) {
-  result.outcome = Outcome::kLost;
-  if (!Open()) {
-    result.outcome = Outcome::kUnreachable;
-    result.message =
-        fmt::format("the worker starts no {}: {}", options_.command.empty() ? "shell" : "command",
-                    session_.LastError());
-  } else {
-    // Without a reader the remote side ends as a local command would: `podctl ssh POD -- yes |
-    // head`.
-    while (!stop_.stop_requested() && !out_.unheard && Pump() && !closed_) Wait();
-    FlushAll();
-    if (out_.unheard && !closed_) {
-      result.outcome = Outcome::kCancelled;
-      result.message = "nobody reads the output any more";
-    } else if (closed_) {
-      ReadExitStatus(session_, channel_, result);
-    } else {
-      result.message = fmt::format("the connection broke: {}", session_.LastError());
-    }
+  using Event = RemoteCommand::Event;
+  Event event = Event::kGoingOn;
+  // Without a reader the remote side ends as a local command would: `podctl ssh POD -- yes | head`.
+  while (!stop_.stop_requested() && !out_.unheard && (event = command_.Step()) == Event::kGoingOn) {
+    Wait();
   }
-  if (stop_.stop_requested() && !closed_) {
+  FlushAll();
+  if (event == Event::kExited) return command_.ReadExit(result);
+  if (stop_.stop_requested() || out_.unheard) {
     result.outcome = Outcome::kCancelled;
-    result.message = "cancelled";
+    result.message = out_.unheard ? "nobody reads the output any more" : "cancelled";
+  } else if (!command_.running()) {
+    result.outcome = Outcome::kUnreachable;
+    result.message = fmt::format("the worker starts no {}: {}",
+                                 what_.command.empty() ? "shell" : "command", session_.LastError());
+  } else {
+    result.outcome = Outcome::kLost;
+    result.message = fmt::format("the connection broke: {}", session_.LastError());
   }
 }
 

@@ -1,5 +1,3 @@
-#include "providers/ssh/libssh2/tunnel_session.h"
-
 #include <fmt/format.h>
 #include <libssh2.h>
 #include <poll.h>
@@ -19,6 +17,7 @@
 
 #include "providers/os/descriptor.h"
 #include "providers/ssh/keys/wire.h"
+#include "providers/ssh/libssh2/fan_out.h"
 #include "providers/ssh/libssh2/session.h"
 #include "providers/ssh/tunnel/tunnel_clients.h"
 

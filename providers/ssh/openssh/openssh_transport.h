@@ -9,12 +9,14 @@
 // WorkerResult::signal stays empty.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "providers/os/clock.h"
 #include "providers/os/environment.h"
 #include "providers/ssh/openssh/masters.h"
 #include "providers/ssh/transport.h"
+#include "providers/ssh/tunnel/tunnel.h"
 
 namespace podctl::ssh {
 
@@ -34,5 +36,10 @@ class OpenSshTransport final : public Transport {
   Clock& clock_;
   Random& random_;
 };
+
+// How the program carries a tunnel: it listens on the local ports itself.
+// All are lent and must outlive it.
+std::unique_ptr<TunnelCarrier> MakeProgramTunnel(const Environment& environment, Clock& clock,
+                                                 Random& random);
 
 }  // namespace podctl::ssh

@@ -1,5 +1,3 @@
-#include "providers/ssh/openssh/openssh_tunnel.h"
-
 #include <poll.h>
 
 #include <string>
@@ -8,6 +6,7 @@
 #include "providers/os/descriptor.h"
 #include "providers/ssh/openssh/masters.h"
 #include "providers/ssh/openssh/mux_session.h"
+#include "providers/ssh/openssh/openssh_transport.h"
 #include "providers/ssh/retry_queue.h"
 #include "providers/ssh/tunnel/tunnel_clients.h"
 

@@ -49,7 +49,7 @@ class TunnelObserver {
 class TunnelListeners;
 struct TunnelClient;
 
-// How a transport carries a tunnel: libssh2/tunnel_session.h, openssh/openssh_tunnel.h.
+// How a transport carries a tunnel: MakeSessionTunnel and MakeProgramTunnel.
 class TunnelCarrier {
  public:
   virtual ~TunnelCarrier() = default;

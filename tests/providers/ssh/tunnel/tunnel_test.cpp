@@ -15,7 +15,7 @@
 #include <mutex>
 #include <thread>
 
-#include "providers/ssh/libssh2/tunnel_session.h"
+#include "providers/ssh/libssh2/fan_out.h"
 #include "providers/ssh/tunnel/tunnel_clients.h"
 #include "tests/support/ssh_server.h"
 
