@@ -14,10 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include "providers/emulator/light_scripts.h"
-#include "providers/emulator/runtime_env.h"
+#include "providers/emulator/shell/worker_texts.h"
 #include "providers/emulator/worker_files.h"
-#include "providers/emulator/worker_scripts.h"
 
 namespace podctl::emulator {
 namespace {
@@ -32,18 +30,6 @@ Result<void> MakeFolder(const std::string& path) {
   fs::create_directories(path, problem);
   if (!problem) return {};
   return MakeError(ErrorCode::kIo, fmt::format("cannot make {}: {}", path, problem.message()));
-}
-
-std::string Quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
 }
 
 // "ssh-ed25519 AAAA… comment" without the comment.
@@ -72,9 +58,10 @@ long long UptimeMicroseconds() {
 
 Result<void> WriteLightPrograms(const std::string& folder) {
   Result<void> done = MakeFolder(folder);
-  if (done) done = WriteFile(folder + "/systemctl", kLightSystemctl, 0755);
-  if (done) done = WriteFile(folder + "/sudo", kLightSudo, 0755);
-  if (done) done = WriteFile(folder + "/hostname", kLightHostname, 0755);
+  const std::string systemctl = ForFolder(kSystemctl, "$TPU_VM_FOLDER");
+  if (done) done = WriteFile(folder + "/systemctl", systemctl, 0755);
+  if (done) done = WriteFile(folder + "/sudo", kSudo, 0755);
+  if (done) done = WriteFile(folder + "/hostname", kHostname, 0755);
   // The runtime is a process of its own name whose only work is to be there.
   const std::string runtime = folder + "/tpu-runtime";
   std::error_code problem;
@@ -88,35 +75,15 @@ Result<void> WriteLightPrograms(const std::string& folder) {
 // ---- The node.
 
 Result<void> LightNode::SetMetadata(const Value& metadata, const std::string& accounts) {
-  const std::string attributes = folder_ + "/metadata/attributes";
-  Result<void> done = MakeFolder(attributes);
-  for (const auto& [key, value] : metadata.AsMap()) {
-    if (done) done = WriteFile(attributes + "/" + key, value.AsString(), 0644);
-  }
-  if (!done) return done;
-  std::error_code problem;
-  for (const auto& entry : fs::directory_iterator(attributes, problem)) {
-    if (metadata.Find(entry.path().filename().string()) == nullptr) {
-      fs::remove(entry.path(), problem);
-    }
-  }
-  std::string begin;
-  if (const auto words = ParseRuntimeEnv(metadata["tensorflow-env-vars"].AsString())) {
-    begin =
-        "exec setsid env -i \"LIGHT_WORKER=$LIGHT_WORKER\" "
-        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    for (const std::string& word : *words) begin += " " + Quoted(word);
-    begin += " " + Quoted(programs_ + "/tpu-runtime") + " infinity\n";
-    done = WriteFile(folder_ + "/metadata/runtime.begin", begin, 0644);
-  } else {
-    fs::remove(folder_ + "/metadata/runtime.begin", problem);
-  }
-  if (done) done = MakeFolder(folder_ + "/units");
+  auto begin = WriteMetadataFolder(folder_, metadata, programs_ + "/tpu-runtime",
+                                   "\"LIGHT_WORKER=$LIGHT_WORKER\"");
+  if (!begin) return begin.error();
+  Result<void> done = MakeFolder(folder_ + "/units");
   if (done && has_runtime_) {
     done = WriteFile(folder_ + "/units/tpu-runtime.service", ForFolder(kUnitFile, folder_), 0644);
   }
   const std::lock_guard lock(mutex_);
-  runtime_begin_ = std::move(begin);
+  runtime_begin_ = *std::move(begin);
   keys_.clear();
   std::size_t count = 0;
   for (const auto& [user, key] : ReadSshKeys(accounts)) {

@@ -15,9 +15,8 @@
 
 #include "providers/emulator/child_process.h"
 #include "providers/emulator/pod_network.h"
+#include "providers/emulator/shell/worker_texts.h"
 #include "providers/emulator/worker_address.h"
-#include "providers/emulator/worker_scripts.h"
-#include "providers/emulator/worker_walls.h"
 
 namespace podctl::emulator {
 namespace {

@@ -16,8 +16,7 @@
 #include <system_error>
 
 #include "providers/emulator/runtime_env.h"
-#include "providers/emulator/worker_scripts.h"
-#include "providers/emulator/worker_walls.h"
+#include "providers/emulator/shell/worker_texts.h"
 
 namespace podctl::emulator {
 namespace {
@@ -105,6 +104,13 @@ Result<void> MakeHome(const std::string& homes, const std::string& user, uid_t o
   return {};
 }
 
+// For a POSIX shell.
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 bool HasSudo() {
   return ::access("/usr/bin/sudo", X_OK) == 0;
 }
@@ -138,6 +144,36 @@ Result<void> WriteFile(const std::string& path, std::string_view text, mode_t mo
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) return IoError("rename", temporary);
   return {};
+}
+
+Result<std::string> WriteMetadataFolder(const std::string& folder, const Value& metadata,
+                                        const std::string& runtime, std::string_view kept) {
+  const std::string attributes = folder + "/metadata/attributes/";
+  std::error_code problem;
+  fs::create_directories(attributes, problem);
+  Result<void> done;
+  for (const auto& [key, value] : metadata.AsMap()) {
+    if (done) done = WriteFile(attributes + key, value.AsString(), 0644);
+  }
+  if (!done) return done.error();
+  for (const auto& entry : fs::directory_iterator(attributes, problem)) {
+    if (metadata.Find(entry.path().filename().string()) == nullptr) {
+      fs::remove(entry.path(), problem);
+    }
+  }
+  const std::string path = folder + "/metadata/runtime.begin";
+  const auto words = ParseRuntimeEnv(metadata["tensorflow-env-vars"].AsString());
+  if (!words) {
+    fs::remove(path, problem);
+    return std::string();
+  }
+  std::string begin = fmt::format(
+      "exec setsid env -i {} PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+      kept);
+  for (const std::string& word : *words) begin += " " + Quoted(word);
+  begin += fmt::format(" {} infinity\n", Quoted(runtime));
+  if (done = WriteFile(path, begin, 0644); !done) return done.error();
+  return begin;
 }
 
 std::vector<std::pair<std::string, std::string>> ReadSshKeys(const std::string& text) {
@@ -184,7 +220,7 @@ Result<void> WorkerFiles::Prepare(const Value& metadata, const std::string& acco
   if (done) done = script("systemctl", kSystemctl);
   if (done && (!namespaces || !HasSudo())) done = script("sudo", kSudo);
   if (done && !namespaces) done = script("session", kPlainSession);
-  if (done && !namespaces) done = script("hostname", kPlainHostname);
+  if (done && !namespaces) done = script("hostname", kHostname);
   if (!done) return done;
   // The runtime is a process of its own name whose only work is to be there.
   const std::string runtime = folder + "/bin/tpu-runtime";
@@ -264,39 +300,17 @@ std::string WorkerFiles::SshdConfig() const {
   } else {
     text += fmt::format(
         // HOME, or the user's own start-up files would run on a machine that has none of them.
-        "SetEnv \"TPU_VM_FOLDER={0}\" \"HOME={0}/home\"\nForceCommand '{0}/bin/session'\n", folder);
+        "SetEnv \"TPU_VM_FOLDER={0}\" \"HOME={0}/home\" TPU_VM_HOSTNAME={1}\n"
+        "ForceCommand '{0}/bin/session'\n",
+        folder, hostname);
   }
   return text;
 }
 
 Result<void> WorkerFiles::WriteMetadata(const Value& metadata, const std::string& accounts) const {
-  const std::string attributes = folder + "/metadata/attributes/";
-  Result<void> done;
-  for (const auto& [key, value] : metadata.AsMap()) {
-    done = WriteFile(attributes + key, value.AsString(), 0644);
-    if (!done) return done;
-  }
-  std::error_code problem;
-  for (const auto& entry : fs::directory_iterator(attributes, problem)) {
-    if (metadata.Find(entry.path().filename().string()) == nullptr) {
-      fs::remove(entry.path(), problem);
-    }
-  }
-  // The words of tensorflow-env-vars, each ended by a NUL; no file: they cannot be read, and the
-  // unit will fail to start.
-  const std::string environment = folder + "/metadata/runtime.env";
-  if (const auto words = ParseRuntimeEnv(metadata["tensorflow-env-vars"].AsString())) {
-    std::string text;
-    for (const std::string& word : *words) {
-      text += word;
-      text += '\0';
-    }
-    done = WriteFile(environment, text, 0644);
-  } else {
-    fs::remove(environment, problem);
-  }
-  if (done) done = WriteAccounts(accounts);
-  return done;
+  auto begin = WriteMetadataFolder(folder, metadata, Inside() + "/bin/tpu-runtime", {});
+  if (!begin) return begin.error();
+  return WriteAccounts(accounts);
 }
 
 Result<void> WorkerFiles::WriteAccounts(const std::string& accounts) const {

@@ -51,6 +51,13 @@ Error IoError(std::string_view what, const std::string& path);
 // Whole or not at all, since a worker may read at any moment.
 Result<void> WriteFile(const std::string& path, std::string_view text, mode_t mode);
 
+// A node's metadata as files: `folder`/metadata/attributes/KEY, and runtime.begin beside them, the
+// text for sh that becomes the unit's process, `runtime`, with the words of tensorflow-env-vars and
+// `kept` (NAME=VALUE) as its environment. Gives that text; "" and no file: the words cannot be
+// read, and the unit will fail to start.
+Result<std::string> WriteMetadataFolder(const std::string& folder, const Value& metadata,
+                                        const std::string& runtime, std::string_view kept);
+
 // "user:key" lines in order; other lines are left out, as are names that no system would take.
 std::vector<std::pair<std::string, std::string>> ReadSshKeys(const std::string& text);
 

@@ -19,7 +19,7 @@
 
 #include "providers/emulator/child_process.h"
 #include "providers/emulator/worker_address.h"
-#include "providers/emulator/worker_scripts.h"
+#include "providers/emulator/shell/worker_texts.h"
 
 namespace podctl::emulator {
 namespace {

@@ -1,13 +1,12 @@
 // What a worker that root runs can do to the machine: nothing, whatever its commands and its
 // startup-script try.
-#include "providers/emulator/worker_walls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "providers/emulator/worker_scripts.h"
+#include "providers/emulator/shell/worker_texts.h"
 #include "tests/providers/emulator/workers_fixture.h"
 
 namespace podctl::emulator {

@@ -1,4 +1,4 @@
-#include "providers/emulator/worker_scripts.h"
+#include "providers/emulator/shell/worker_texts.h"
 
 namespace podctl::emulator {
 
@@ -58,6 +58,35 @@ weak=(/usr/bin/setpriv --bounding-set=@CAPABILITIES@ --inh-caps=-all --)
 exec "${weak[@]}" "$@"
 )sh";
 
+// A place that another mount hides is no mount point any more, and cannot be uncovered without
+// CAP_SYS_ADMIN.
+const std::string_view kWalls = R"sh(#!/bin/bash
+set -e
+vm=/run/tpu-vm
+mount --bind $vm/state $vm/state
+mount -t tmpfs -o mode=1777 tmpfs /var/tmp
+for name in sys sysrq-trigger irq bus fs; do
+  if [ -e /proc/$name ]; then mount --bind /proc/$name /proc/$name; fi
+done
+is_own() {
+  case $1 in
+    /home | /root | /tmp | /var/tmp | /var/log | /run | /dev | /dev/* | /proc | $vm/state) return 0 ;;
+    /etc/passwd | /etc/group | /etc/shadow | /etc/sudoers | /etc/hosts | /etc/hostname) return 0 ;;
+  esac
+  return 1
+}
+while read -r _ _ _ _ place _; do
+  printf -v place %b "$place"
+  if ! is_own "$place" && mountpoint -q "$place"; then mount -o remount,bind,ro "$place"; fi
+done < /proc/self/mountinfo
+)sh";
+
+// Those that Docker leaves to root in a container, but for CAP_MKNOD: a device of one's own making
+// is the machine's disk.
+const std::string_view kWorkerCapabilities =
+    "-all,+chown,+dac_override,+fsetid,+fowner,+net_raw,+setgid,+setuid,+setfcap,+setpcap,"
+    "+net_bind_service,+sys_chroot,+kill,+audit_write";
+
 // Open descriptors are all that it does: nobody can tell it from a program that forgot to end.
 const std::string_view kHoldTpu = R"sh(
 exec 3</dev/accel0 4>/tmp/libtpu_lockfile
@@ -116,7 +145,8 @@ shift 2
 exec 3<&0
 finish() {
   trap - TERM
-  kill -KILL "$listener" "$watcher" $(cat "$folder/state/pid" 2>/dev/null) 2>/dev/null
+  read -r runtime _ 2>/dev/null < "$folder/state/run"
+  kill -KILL "$listener" "$watcher" ${runtime#0} 2>/dev/null
   for process in /proc/[0-9]*; do
     if grep -qzxF "TPU_VM_FOLDER=$folder" "$process/environ" 2>/dev/null; then
       [ "${process#/proc/}" = $$ ] || kill -KILL "${process#/proc/}" 2>/dev/null
@@ -170,146 +200,199 @@ exit 0
 )sh";
 
 // Texts and exit codes are those of systemd 249 to 252; where two differ, of 249 (Ubuntu 22.04).
-const std::string_view kSystemctl = R"sh(#!/bin/bash
+//
+// The state of the unit, in state/: `run` while it is started ("PID INVOCATION MICROSECONDS", with
+// 0 for a process that nobody asked for yet, and the date on the next line), `failed` after a start
+// that failed. `begin` is what run's process comes from.
+const std::string_view kSystemctl = R"sh(#!/bin/sh
 # Stands in for systemd on an emulated TPU VM. It knows one unit: tpu-runtime.
-vm='@VM@'
+vm="@VM@"
 state=$vm/state
-verb= value= quiet=
-units=() properties=()
-while (($#)); do
+verb= value= quiet= units= properties=
+while [ $# -gt 0 ]; do
   case $1 in
-    -p | --property) properties+=(${2//,/ }); shift ;;
-    -P) properties+=(${2//,/ }); value=1; shift ;;
-    --property=*) properties+=($(tr , ' ' <<< "${1#*=}")) ;;
-    -p?*) properties+=($(tr , ' ' <<< "${1#-p}")) ;;
+    -p | --property) properties="$properties,$2"; shift ;;
+    -P) properties="$properties,$2"; value=1; shift ;;
+    --property=*) properties="$properties,${1#*=}" ;;
+    -p?*) properties="$properties,${1#-p}" ;;
     --value) value=1 ;;
     -q | --quiet) quiet=1 ;;
     -n | -o | -t | --type | --lines | --output) shift ;;
     --no-pager | --no-ask-password | --no-block | --now | --full | -l | --plain | --no-legend) ;;
     --system | -a | --all | -n?* | --lines=* | --output=* | --type=* | --no-reload | -f | --force) ;;
     -*) echo "systemctl: unrecognized option '$1'" >&2; exit 1 ;;
-    *) if [[ -z $verb ]]; then verb=$1; else units+=("$1"); fi ;;
+    *) if [ -z "$verb" ]; then verb=$1; else units="$units $1"; fi ;;
   esac
   shift
 done
 
-is_loaded() { [[ $1 == tpu-runtime.service && -e $vm/units/$1 ]]; }
-main_pid() { cat "$state/pid" 2> /dev/null || echo 0; }
-is_running() {
-  local pid; pid=$(main_pid)
-  [[ $pid != 0 && -e /proc/$pid/status ]] && ! grep -qs '^State:.*Z' "/proc/$pid/status"
+is_loaded() { [ "$1" = tpu-runtime.service ] && [ -e "$vm/units/$1" ]; }
+# Sets pid, run and since of the started unit.
+read_run() {
+  pid=0 run= since=0
+  [ -e "$state/run" ] && read -r pid run since < "$state/run"
 }
-active_state() {
-  if ! is_loaded "$1"; then echo inactive
-  elif is_running; then echo active
-  elif [[ -e $state/pid || -e $state/failed ]]; then echo failed
-  else echo inactive; fi
+# A process that has ended may wait for its burial.
+is_alive() {
+  local line=
+  { read -r line < "/proc/$1/stat"; } 2> /dev/null || return 1
+  case $line in *') Z '*) return 1 ;; esac
 }
-see_also() { echo "See system logs and 'systemctl status $1' for details." >&2; }
+# Sets active, and what read_run sets.
+look() {
+  read_run
+  if [ -n "$run" ] && { [ "$pid" = 0 ] || is_alive "$pid"; }; then active=active
+  elif [ -n "$run" ] || [ -e "$state/failed" ]; then active=failed
+  else active=inactive; fi
+}
+lock() { exec 9> "$state/lock"; flock 9; }
+unlock() { exec 9>&-; }
+
+# Starts the process that state/begin tells of, and sets pid.
+begin() {
+  (. "$state/begin") < /dev/null > /dev/null 2>&1 9>&- &
+  pid=$!
+  local comm= tries=0
+  while [ $tries -lt 200 ]; do
+    { read -r comm < "/proc/$pid/comm"; } 2> /dev/null
+    [ "$comm" = tpu-runtime ] && break
+    sleep 0.01
+    tries=$((tries + 1))
+  done
+}
+write_run() {
+  echo "$pid $run $since
+$1" > "$state/run.new"
+  mv "$state/run.new" "$state/run"
+}
+# The process of a unit that was started when nobody looked.
+need_process() {
+  [ $active = active ] && [ "$pid" = 0 ] || return 0
+  lock
+  look
+  if [ $active = active ] && [ "$pid" = 0 ]; then
+    begin
+    local date=
+    { read -r date; read -r date; } < "$state/run"
+    write_run "$date"
+  fi
+  unlock
+}
 
 start_unit() {
-  is_running && return 0
-  rm -f "$state/pid" "$state/failed"
-  if [[ -e $vm/broken-runtime || ! -e $vm/metadata/runtime.env ]]; then
-    touch "$state/failed"
+  look
+  [ $active = active ] && return 0
+  rm -f "$state/run" "$state/failed"
+  if [ -e "$vm/broken-runtime" ] || [ ! -e "$vm/metadata/runtime.begin" ]; then
+    : > "$state/failed"
     echo "Job for $1 failed because the control process exited with error code." >&2
     echo "See \"systemctl status $1\" and \"journalctl -xeu $1\" for details." >&2
     return 1
   fi
-  local words=() pid
   # The only place where the metadata is read: a change has no effect before the next start.
-  mapfile -d '' -t words < "$vm/metadata/runtime.env"
-  setsid env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${words[@]}" \
-    "$vm/bin/tpu-runtime" infinity < /dev/null > /dev/null 2>&1 9>&- &
-  pid=$!
-  for _ in {1..200}; do
-    [[ $(cat /proc/$pid/comm 2> /dev/null) == tpu-runtime ]] && break
-    sleep 0.01
-  done
-  local uptime; read -r uptime _ < /proc/uptime
-  echo "${uptime/./}0000" > "$state/since_monotonic"
-  date '+%a %Y-%m-%d %H:%M:%S %Z' > "$state/since"
-  tr -d - < /proc/sys/kernel/random/uuid > "$state/invocation"
-  echo $pid > "$state/pid"
+  cp "$vm/metadata/runtime.begin" "$state/begin"
+  begin
+  local uuid= uptime= rest=
+  read -r uptime rest < /proc/uptime
+  read -r uuid < /proc/sys/kernel/random/uuid
+  since=${uptime%.*}${uptime#*.}0000
+  local fields=$IFS
+  IFS=-
+  set -- $uuid
+  IFS=$fields
+  run=$1$2$3$4$5
+  write_run "$(date '+%a %Y-%m-%d %H:%M:%S %Z')"
 }
 stop_unit() {
-  local pid; pid=$(main_pid)
-  if is_running; then
-    kill "$pid"
-    for _ in {1..200}; do is_running || break; sleep 0.01; done
-    is_running && kill -KILL "$pid"
+  look
+  if [ $active = active ] && [ "$pid" != 0 ]; then
+    kill "$pid" 2> /dev/null
+    local tries=0
+    while [ $tries -lt 200 ] && is_alive "$pid"; do sleep 0.01; tries=$((tries + 1)); done
+    is_alive "$pid" && kill -KILL "$pid"
   fi
-  rm -f "$state/pid" "$state/failed"
+  rm -f "$state/run" "$state/failed"
+}
+# A light worker's users are one user of the machine, and differ in name only.
+is_root() {
+  if [ "$LIGHT_WORKER" ]; then [ "$SUDO_USER" ] || [ "$USER" = root ]
+  else [ -e "$vm/plain" ] || [ "$(id -u)" = 0 ]; fi
 }
 change_unit() {
-  local unit=$1
-  if ! is_loaded "$unit"; then
-    echo "Failed to $verb $unit: Unit $unit not found." >&2
+  if ! is_loaded "$1"; then
+    echo "Failed to $verb $1: Unit $1 not found." >&2
     return 5
   fi
-  if [[ $(id -u) != 0 && ! -e $vm/plain ]]; then
-    echo "Failed to $verb $unit: Interactive authentication required." >&2
-    see_also "$unit"
+  if ! is_root; then
+    echo "Failed to $verb $1: Interactive authentication required." >&2
+    echo "See system logs and 'systemctl status $1' for details." >&2
     return 1
   fi
-  exec 9> "$state/lock"
-  flock 9
   local code=0
+  lock
   case $verb in
-    start) start_unit "$unit" || code=1 ;;
+    start) start_unit "$1" || code=1 ;;
     stop) stop_unit ;;
-    try-restart) ! is_running || { stop_unit; start_unit "$unit" || code=1; } ;;
-    *) stop_unit; start_unit "$unit" || code=1 ;;
+    try-restart) look; [ $active != active ] || { stop_unit; start_unit "$1" || code=1; } ;;
+    *) stop_unit; start_unit "$1" || code=1 ;;
   esac
-  exec 9>&-
+  unlock
   return $code
 }
 
+is_wanted() { case ",$properties," in ,, | *",$1,"*) return 0 ;; esac; return 1; }
+property() {
+  is_wanted "$1" || return 0
+  if [ "$value" ]; then echo "$2"; else echo "$1=$2"; fi
+}
 show_unit() {
-  local unit=$1 active load=loaded sub=dead pid=0 name text
-  is_loaded "$unit" || load=not-found
-  active=$(active_state "$unit")
-  case $active in active) sub=running; pid=$(main_pid) ;; failed) sub=failed ;; esac
-  while IFS='=' read -r name text; do
-    if ((${#properties[@]})) && [[ " ${properties[*]} " != *" $name "* ]]; then continue; fi
-    if [[ $value ]]; then echo "$text"; else echo "$name=$text"; fi
-  done <<PROPERTIES
-Type=simple
-Restart=$([[ $load == loaded ]] && echo on-failure || echo no)
-Result=$([[ $active == failed ]] && echo exit-code || echo success)
-NRestarts=0
-MainPID=$pid
-ExecMainPID=$pid
-ExecMainStartTimestampMonotonic=$(cat "$state/since_monotonic" 2> /dev/null || echo 0)
-ExecMainStatus=$([[ $active == failed ]] && echo 1 || echo 0)
-Id=$unit
-Names=$unit
-Description=$([[ $load == loaded ]] && echo 'TPU Runtime & grpc server' || echo "$unit")
-LoadState=$load
-ActiveState=$active
-SubState=$sub
-FragmentPath=$([[ $load == loaded ]] && echo "/etc/systemd/system/$unit")
-UnitFileState=$([[ $load == loaded ]] && echo enabled)
-ActiveEnterTimestamp=$([[ $active == active ]] && cat "$state/since")
-ActiveEnterTimestampMonotonic=$([[ $active == active ]] && cat "$state/since_monotonic" || echo 0)
-InvocationID=$([[ $active == active ]] && cat "$state/invocation")
-PROPERTIES
+  local load=loaded sub=dead restart=on-failure result=success status=0 date=
+  local text='TPU Runtime & grpc server' file=/etc/systemd/system/$1 enabled=enabled
+  if is_loaded "$1"; then look; else
+    load=not-found restart=no text=$1 file= enabled= active=inactive pid=0 run= since=0
+  fi
+  if is_wanted MainPID || is_wanted ExecMainPID; then need_process; fi
+  case $active in
+    active) sub=running; { read -r date; read -r date; } < "$state/run" ;;
+    failed) sub=failed result=exit-code status=1 pid=0 run= since=0 ;;
+  esac
+  property Type simple
+  property Restart $restart
+  property Result $result
+  property NRestarts 0
+  property MainPID $pid
+  property ExecMainPID $pid
+  property ExecMainStartTimestampMonotonic $since
+  property ExecMainStatus $status
+  property Id "$1"
+  property Names "$1"
+  property Description "$text"
+  property LoadState $load
+  property ActiveState $active
+  property SubState $sub
+  property FragmentPath "$file"
+  property UnitFileState "$enabled"
+  property ActiveEnterTimestamp "$date"
+  property ActiveEnterTimestampMonotonic $since
+  property InvocationID "$run"
 }
 
 status_unit() {
-  local unit=$1 active
-  if ! is_loaded "$unit"; then
-    echo "Unit $unit could not be found." >&2
+  local mark='●' date=
+  if ! is_loaded "$1"; then
+    echo "Unit $1 could not be found." >&2
     return 4
   fi
-  active=$(active_state "$unit")
-  local mark='●'; [[ $active == inactive ]] && mark='○'; [[ $active == failed ]] && mark='×'
-  echo "$mark $unit - TPU Runtime & grpc server"
-  echo "     Loaded: loaded (/etc/systemd/system/$unit; enabled; vendor preset: enabled)"
+  look
+  need_process
+  case $active in inactive) mark='○' ;; failed) mark='×' ;; esac
+  echo "$mark $1 - TPU Runtime & grpc server"
+  echo "     Loaded: loaded (/etc/systemd/system/$1; enabled; vendor preset: enabled)"
   case $active in
     active)
-      echo "     Active: active (running) since $(cat "$state/since")"
-      echo "   Main PID: $(main_pid) (tpu-runtime)"
+      { read -r date; read -r date; } < "$state/run"
+      echo "     Active: active (running) since $date"
+      echo "   Main PID: $pid (tpu-runtime)"
       return 0 ;;
     failed) echo "     Active: failed (Result: exit-code)" ;;
     *) echo "     Active: inactive (dead)" ;;
@@ -321,28 +404,23 @@ case $verb in
   daemon-reload | reset-failed | enable | disable) exit 0 ;;
   is-system-running) echo running; exit 0 ;;
   '' | list-units | list-unit-files)
-    if [[ -e $vm/units/tpu-runtime.service ]]; then
-      echo "tpu-runtime.service loaded $(active_state tpu-runtime.service)"
-    fi
+    if is_loaded tpu-runtime.service; then look; echo "tpu-runtime.service loaded $active"; fi
     exit 0 ;;
 esac
-if ((${#units[@]} == 0)); then echo "Too few arguments." >&2; exit 1; fi
+if [ -z "$units" ]; then echo "Too few arguments." >&2; exit 1; fi
 code=0
-for unit in "${units[@]}"; do
-  [[ $unit == *.* ]] || unit=$unit.service
+for unit in $units; do
+  case $unit in *.*) ;; *) unit=$unit.service ;; esac
   case $verb in
     start | stop | restart | try-restart | reload-or-restart) change_unit "$unit" || code=$? ;;
-    is-active)
-      active=$(active_state "$unit")
-      [[ $quiet ]] || echo "$active"
-      [[ $active == active ]] || code=3 ;;
-    is-failed)
-      active=$(active_state "$unit")
-      [[ $quiet ]] || echo "$active"
-      [[ $active == failed ]] || code=1 ;;
+    is-active | is-failed)
+      active=inactive
+      is_loaded "$unit" && look
+      [ "$quiet" ] || echo $active
+      [ $active = "${verb#is-}" ] || code=$([ $verb = is-active ] && echo 3 || echo 1) ;;
     is-enabled)
       if is_loaded "$unit"; then
-        [[ $quiet ]] || echo enabled
+        [ "$quiet" ] || echo enabled
       else
         echo "Failed to get unit file state for $unit: No such file or directory" >&2
         code=1
@@ -363,21 +441,25 @@ done
 exit $code
 )sh";
 
-const std::string_view kSudo = R"sh(#!/bin/bash
+const std::string_view kSudo = R"sh(#!/bin/sh
 # Stands in for sudo where there is none: everybody on this emulated VM may do everything.
-while (($#)); do
+export SUDO_USER="${SUDO_USER:-$USER}"
+while [ $# -gt 0 ]; do
   case $1 in
     -u | -g | -C | -p | -r | -t | -h) shift 2 ;;
     --) shift; break ;;
-    -i | -s) shift; (($#)) || exec bash ;;
+    -i | -s) shift; [ $# -gt 0 ] || exec bash ;;
     -v | -k | -K) exit 0 ;;
     -*) shift ;;
-    *=*) export "${1?}"; shift ;;
+    *=*) export "$1"; shift ;;
     *) break ;;
   esac
 done
-export SUDO_USER=${SUDO_USER:-$USER}
 exec "$@"
+)sh";
+
+const std::string_view kHostname = R"sh(#!/bin/sh
+echo "$TPU_VM_HOSTNAME"
 )sh";
 
 const std::string_view kPlainSession = R"sh(#!/bin/bash
@@ -388,10 +470,6 @@ case $SSH_ORIGINAL_COMMAND in
   internal-sftp) exec /usr/lib/openssh/sftp-server ;;
   *) exec bash -c "$SSH_ORIGINAL_COMMAND" ;;
 esac
-)sh";
-
-const std::string_view kPlainHostname = R"sh(#!/bin/bash
-cat '@VM@/etc/hostname'
 )sh";
 
 const std::string_view kUnitFile = R"sh([Unit]
