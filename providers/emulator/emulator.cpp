@@ -5,22 +5,21 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
-#include "providers/emulator/admin.h"
-#include "providers/emulator/api.h"
-#include "providers/emulator/faults.h"
-#include "providers/emulator/http_server.h"
-#include "providers/emulator/journal.h"
-#include "providers/emulator/light_farm.h"
-#include "providers/emulator/limits.h"
-#include "providers/emulator/service.h"
-#include "providers/emulator/sshd_farm.h"
-#include "providers/emulator/worker_farm.h"
+#include "providers/emulator/api/admin.h"
+#include "providers/emulator/api/api.h"
+#include "providers/emulator/api/faults.h"
+#include "providers/emulator/api/http_server.h"
+#include "providers/emulator/names.h"
+#include "providers/emulator/service/capacity.h"
+#include "providers/emulator/service/journal.h"
+#include "providers/emulator/service/service.h"
+#include "providers/emulator/workers/light_farm.h"
+#include "providers/emulator/workers/sshd_farm.h"
+#include "providers/emulator/workers/worker_farm.h"
 
 namespace podctl::emulator {
 
@@ -71,22 +70,23 @@ std::vector<uid_t> OwnUsers() {
   const char* const caller = ::geteuid() == 0 ? ::getenv("SUDO_UID") : nullptr;
   if (caller == nullptr) return users;
   uid_t user = 0;
-  const char* const end = caller + std::strlen(caller);
-  if (std::from_chars(caller, end, user).ptr == end) users.push_back(user);
+  if (ReadNumber(caller, &user)) users.push_back(user);
   return users;
 }
 
 Result<Limits> ReadLimits(const Options& options) {
   Limits limits;
+  Result<void> set;
   for (const std::string& rule : options.capacity) {
-    if (auto set = limits.SetCapacity(rule); !set) return set.error();
+    if (set) set = limits.SetCapacity(rule);
   }
   for (const std::string& rule : options.quotas) {
-    if (auto set = limits.SetQuota(rule); !set) return set.error();
+    if (set) set = limits.SetQuota(rule);
   }
   for (const std::string& rule : options.reservations) {
-    if (auto set = limits.SetReservation(rule); !set) return set.error();
+    if (set) set = limits.SetReservation(rule);
   }
+  if (!set) return set.error();
   return limits;
 }
 
@@ -174,11 +174,10 @@ Result<std::unique_ptr<Emulator>> Emulator::Start(const Options& options) {
   if (!journal) return journal.error();
   all.journal = *std::move(journal);
   if (auto made = all.MakeFarm(options, folder + "/workers"); !made) return made.error();
-  all.service =
-      std::make_unique<Service>(Service::Settings{.operation_delay = options.operation_delay,
-                                                  .worker_boot_delay = options.worker_boot_delay,
-                                                  .address_seed = AddressSeed(all.port)},
-                                *std::move(limits), all.journal.get(), all.farm.get());
+  all.service = std::make_unique<Service>(Settings{.operation_delay = options.operation_delay,
+                                                   .worker_boot_delay = options.worker_boot_delay,
+                                                   .address_seed = AddressSeed(all.port)},
+                                          *std::move(limits), all.journal.get(), all.farm.get());
   if (auto started = all.service->Start(); !started) return started.error();
   all.admin = std::make_unique<Admin>(all.service.get(), &all.faults);
   all.api = std::make_unique<Api>(all.service.get(), all.admin.get(), &all.faults);

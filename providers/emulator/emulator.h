@@ -3,7 +3,7 @@
 // It serves podctl, gcloud and anything else that speaks the API, and accepts any credentials or
 // none; therefore it listens on loopback only. Nothing of the client is used here but the reading
 // of JSON, so that a mistake of one is not repeated by the other. What tests may order beside the
-// API (request counters, faults, sick workers) is described in admin.h.
+// API (request counters, faults, sick workers) is described in api/admin.h.
 //
 // What is emulated: nodes, queued resources, operations, guest attributes, accelerator types,
 // runtime versions, reservations and locations of v2 and v2alpha1, capacity and quotas, with the
@@ -11,12 +11,12 @@
 // namespaces of their own (as root) or as plain ones (else), each with a hostname, homes, accounts
 // from `ssh-keys`, a `startup-script`, and a tpu-runtime unit behind systemctl that reads
 // `tensorflow-env-vars` when it starts. Light workers do the same from one process, for pods of
-// thousands; what is less real about them stands in light_farm.h. Not emulated: networks, disks.
+// thousands; what is less real about them stands in workers/light_farm.h. Not emulated: networks, disks.
 //
 // A worker with a private network has ports of its own, as a machine of its own has: what listens
 // on 8888 of one is in nobody's way. It reaches the other workers of its pod, under the addresses
 // that the API gives, all slices included, and nobody else: neither other pods nor the internet (no
-// `pip install`). It has a metadata server (metadata_tree.h). With the machine's network it is the
+// `pip install`). It has a metadata server (workers/metadata.h). With the machine's network it is the
 // other way round.
 #pragma once
 
@@ -42,7 +42,7 @@ struct Options {
   Network network = Network::kPrivateIfPossible;
   // How long an operation takes at least; the workers must be up as well.
   std::chrono::milliseconds operation_delay{2000};
-  // Rules as in limits.h: "v3-32=2", "v3=64", "us-central2-b/res-1/v4-32=1".
+  // Rules as in service/capacity.h: "v3-32=2", "v3=64", "us-central2-b/res-1/v4-32=1".
   std::vector<std::string> capacity;
   std::vector<std::string> quotas;
   std::vector<std::string> reservations;

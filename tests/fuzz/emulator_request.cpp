@@ -15,14 +15,13 @@
 #include <vector>
 
 #include "providers/base/json.h"
-#include "providers/emulator/admin.h"
-#include "providers/emulator/api.h"
-#include "providers/emulator/faults.h"
-#include "providers/emulator/gate.h"
-#include "providers/emulator/journal.h"
-#include "providers/emulator/metadata_request.h"
-#include "providers/emulator/metadata_tree.h"
-#include "providers/emulator/service.h"
+#include "providers/emulator/api/admin.h"
+#include "providers/emulator/api/api.h"
+#include "providers/emulator/api/faults.h"
+#include "providers/emulator/api/gate.h"
+#include "providers/emulator/service/journal.h"
+#include "providers/emulator/service/service.h"
+#include "providers/emulator/workers/metadata.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace podctl::fuzz {
@@ -59,7 +58,7 @@ class Cloud {
     auto opened = Journal::Open(Folder());
     Expect(opened.has_value(), "a journal can be made");
     journal_ = *std::move(opened);
-    service_ = std::make_unique<Service>(Service::Settings{}, Limits(), journal_.get(), &farm_);
+    service_ = std::make_unique<Service>(Settings{}, Limits(), journal_.get(), &farm_);
     admin_ = std::make_unique<Admin>(service_.get(), &faults_);
     api_ = std::make_unique<Api>(service_.get(), admin_.get(), &faults_);
     Send("POST", kParent + "/nodes", {{"nodeId", "a"}},

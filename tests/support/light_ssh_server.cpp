@@ -6,7 +6,7 @@
 // Listens on N addresses from --first on (127.77.0.1, 127.77.0.2, …, 127.77.1.0, …), all with one
 // Ed25519 host key. With --authorized-keys only the keys in FILE (lines as in a .pub file) are
 // admitted, else any. Users are any; their commands run as the user who started it, by /bin/sh, in
-// --home (else "/"), but for the few words of providers/emulator/light/inline_command.h
+// --home (else "/"), but for the few words of providers/emulator/workers/light/host.h
 // (`hostname`, `true`, `echo …`, `yes WORD | head -c BYTES`), which start no process. Host i calls
 // itself "light-i".
 //
@@ -33,9 +33,9 @@
 #include <vector>
 
 #include "providers/bootstrap/ssh_step_runner.h"
-#include "providers/emulator/light/host_key.h"
-#include "providers/emulator/light/inline_command.h"
-#include "providers/emulator/light/server.h"
+#include "providers/emulator/workers/light/host.h"
+#include "providers/emulator/workers/light/host_key.h"
+#include "providers/emulator/workers/light/server.h"
 
 namespace podctl {
 namespace {

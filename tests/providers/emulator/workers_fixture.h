@@ -24,7 +24,7 @@
 
 #include "providers/base/json.h"
 #include "providers/emulator/emulator.h"
-#include "providers/emulator/worker_address.h"
+#include "providers/emulator/workers/address.h"
 #include "tests/providers/emulator/api_client.h"
 
 namespace podctl::emulator {

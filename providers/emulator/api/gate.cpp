@@ -1,0 +1,112 @@
+#include "providers/emulator/api/gate.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "providers/emulator/names.h"
+
+namespace podctl::emulator {
+namespace {
+
+constexpr std::size_t kShown = 80;  // of what a stranger sent
+
+ApiError Denied(std::string message) {
+  return MakeStatus("PERMISSION_DENIED", std::move(message));
+}
+
+// "127.0.0.1:8470" -> 127.0.0.1; "[::1]:8470" -> ::1; nullopt where the port is another one.
+std::optional<std::string> NameOf(std::string_view host, int port) {
+  const std::size_t bracket = host.find(']');
+  const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  const bool named = colon != std::string_view::npos;
+  if (named ? host.substr(colon + 1) != std::to_string(port) : port != 80) return std::nullopt;
+  host = host.substr(0, colon);
+  if (!host.starts_with('[')) return LowerCase(host);
+  if (bracket + 1 != host.size()) return std::nullopt;
+  return LowerCase(host.substr(1, bracket - 1));
+}
+
+bool IsOurs(const Gate& gate, std::string_view host) {
+  const auto name = NameOf(host, gate.port);
+  return name && (IsLoopback(*name) ||
+                  std::find(gate.hosts.begin(), gate.hosts.end(), *name) != gate.hosts.end());
+}
+
+Refusal CheckHost(const Gate& gate, const Arrival& arrival) {
+  if (!arrival.target.starts_with('/')) {
+    return InvalidArgument("The request's target must be a path.");
+  }
+  if (arrival.hosts.size() == 1 && IsOurs(gate, arrival.hosts[0])) return std::nullopt;
+  if (arrival.hosts.size() != 1) {
+    return Denied(
+        fmt::format("The request must have one Host header; it has {}.", arrival.hosts.size()));
+  }
+  return Denied(fmt::format(
+      "The request is for the host \"{}\"; this emulator answers as 127.0.0.1:{} or localhost:{} "
+      "only, so that no page in a browser can use it.",
+      arrival.hosts[0].substr(0, kShown), gate.port, gate.port));
+}
+
+// A page of another origin may lead to what a person then looks at, and to nothing else.
+Refusal CheckOrigin(const Arrival& arrival) {
+  const bool reads = arrival.method == "GET" || arrival.method == "HEAD";
+  for (const std::string& origin : arrival.origins) {
+    if (LowerCase(origin) == "http://" + LowerCase(arrival.hosts[0])) continue;
+    return Denied(
+        fmt::format("The request comes from the origin \"{}\"; pages in a browser may "
+                    "not use this emulator.",
+                    origin.substr(0, kShown)));
+  }
+  const bool is_looked_at = reads && arrival.destinations == std::vector<std::string>{"document"};
+  for (const std::string& site : arrival.sites) {
+    if (site == "none" || site == "same-origin" || is_looked_at) continue;
+    return Denied(
+        "The request was made by a page of another origin (Sec-Fetch-Site); pages in a "
+        "browser may not use this emulator.");
+  }
+  return std::nullopt;
+}
+
+// Every route takes JSON. A type without a body is a form without fields.
+Refusal CheckType(const Arrival& arrival) {
+  if (arrival.method == "GET" || arrival.method == "HEAD") {
+    if (!arrival.has_body) return std::nullopt;
+    return InvalidArgument(fmt::format("A {} has no body.", arrival.method));
+  }
+  if (arrival.types.empty() && !arrival.has_body) return std::nullopt;
+  if (arrival.types.size() == 1) {
+    const std::string type = LowerCase(arrival.types[0].substr(0, arrival.types[0].find(';')));
+    const std::size_t end = type.find_last_not_of(" \t");
+    if (end != std::string::npos && type.substr(0, end + 1) == "application/json") {
+      return std::nullopt;
+    }
+  }
+  ApiError error = InvalidArgument(fmt::format(
+      "The body must be of the type application/json, not \"{}\"; with curl: --json '…', or -H "
+      "'Content-Type: application/json'.",
+      arrival.types.empty() ? "" : arrival.types[0].substr(0, kShown)));
+  error.http = 415;
+  return error;
+}
+
+}  // namespace
+
+bool IsLoopback(std::string_view host) {
+  if (host == "localhost" || host == "::1") return true;
+  in_addr address{};
+  return ::inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 &&
+         (ntohl(address.s_addr) >> 24U) == 127;
+}
+
+Refusal CheckArrival(const Gate& gate, const Arrival& arrival) {
+  Refusal refusal = CheckHost(gate, arrival);
+  if (!refusal) refusal = CheckOrigin(arrival);
+  if (!refusal) refusal = CheckType(arrival);
+  return refusal;
+}
+
+}  // namespace podctl::emulator
