@@ -7,6 +7,8 @@
 
 namespace podctl {
 
+class Wiring;
+
 struct EmulatorOptions {
   std::string listen = "127.0.0.1:8470";
   std::string data;
@@ -20,5 +22,8 @@ struct EmulatorOptions {
   std::vector<std::string> reservations;
   std::string faults;  // a file
 };
+
+// In run_emulator.cpp; where podctl is built without the emulator, in no_emulator.cpp.
+int RunEmulator(Wiring& wiring, const EmulatorOptions& options);
 
 }  // namespace podctl
