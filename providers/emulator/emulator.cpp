@@ -29,7 +29,6 @@ struct Emulator::Parts {
   std::string temporary_folder;  // "" unless it is ours to remove
   std::unique_ptr<Journal> journal;
   std::unique_ptr<WorkerFarm> farm;
-  SshdFarm* sshd = nullptr;  // `farm`, when it is one
   std::unique_ptr<HttpServer> server;
   std::unique_ptr<Service> service;
   FaultList faults;
@@ -41,9 +40,6 @@ struct Emulator::Parts {
   bool private_networks = false;
 
   Result<void> MakeFarm(const Options& options, const std::string& folder);
-
- private:
-  Result<void> MakeLightFarm(const Options& options, const std::string& folder);
 };
 
 namespace {
@@ -90,45 +86,29 @@ Result<Limits> ReadLimits(const Options& options) {
   return limits;
 }
 
-WorkerNetwork NetworkOf(Options::Network network) {
-  switch (network) {
-    case Options::Network::kPrivateIfPossible:
-      break;
-    case Options::Network::kPrivate:
-      return WorkerNetwork::kPrivate;
-    case Options::Network::kHost:
-      return WorkerNetwork::kHost;
-  }
-  return WorkerNetwork::kPrivateIfPossible;
-}
-
 }  // namespace
 
 Result<void> Emulator::Parts::MakeFarm(const Options& options, const std::string& folder) {
-  if (options.workers == Options::Workers::kLight) return MakeLightFarm(options, folder);
-  if (options.workers == Options::Workers::kNone) {
+  using Workers = Options::Workers;
+  if (options.workers == Workers::kNone) {
     farm = std::make_unique<NoWorkers>();
     return {};
   }
-  auto made = SshdFarm::Make({.folder = folder,
-                              .port = options.ssh_port,
-                              .allow_namespaces = options.allow_namespaces,
-                              .network = NetworkOf(options.network)});
-  if (!made) return made.error();
-  if (options.workers == Options::Workers::kBest && !(*made)->namespaces()) {
-    made->reset();
-    return MakeLightFarm(options, folder);
+  if (options.workers != Workers::kLight) {
+    auto made = SshdFarm::Make({.folder = folder,
+                                .port = options.ssh_port,
+                                .allow_namespaces = options.allow_namespaces,
+                                .network = options.network});
+    if (!made) return made.error();
+    if (options.workers == Workers::kSshd || (*made)->namespaces()) {
+      ssh_port = (*made)->port();
+      isolated = (*made)->namespaces();
+      private_networks = (*made)->own_network();
+      farm = *std::move(made);
+      return {};
+    }
   }
-  sshd = made->get();
-  ssh_port = sshd->port();
-  isolated = sshd->namespaces();
-  private_networks = sshd->own_network();
-  farm = *std::move(made);
-  return {};
-}
-
-Result<void> Emulator::Parts::MakeLightFarm(const Options& options, const std::string& folder) {
-  if (options.network == Options::Network::kPrivate) {
+  if (options.network == WorkerNetwork::kPrivate) {
     return MakeError(ErrorCode::kInvalidArgument,
                      "light workers share the machine's network and cannot have private ones",
                      "take sshd workers, or the machine's network");
@@ -213,7 +193,6 @@ void Emulator::Stop() {
   all.api.reset();
   all.admin.reset();
   all.service.reset();
-  all.sshd = nullptr;
   all.farm.reset();
   all.journal.reset();
   if (!all.temporary_folder.empty()) {

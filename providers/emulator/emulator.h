@@ -11,13 +11,14 @@
 // namespaces of their own (as root) or as plain ones (else), each with a hostname, homes, accounts
 // from `ssh-keys`, a `startup-script`, and a tpu-runtime unit behind systemctl that reads
 // `tensorflow-env-vars` when it starts. Light workers do the same from one process, for pods of
-// thousands; what is less real about them stands in workers/light_farm.h. Not emulated: networks, disks.
+// thousands; what is less real about them stands in workers/light_farm.h. Not emulated: networks,
+// disks.
 //
 // A worker with a private network has ports of its own, as a machine of its own has: what listens
 // on 8888 of one is in nobody's way. It reaches the other workers of its pod, under the addresses
 // that the API gives, all slices included, and nobody else: neither other pods nor the internet (no
-// `pip install`). It has a metadata server (workers/metadata.h). With the machine's network it is the
-// other way round.
+// `pip install`). It has a metadata server (workers/metadata.h). With the machine's network it is
+// the other way round.
 #pragma once
 
 #include <chrono>
@@ -26,13 +27,14 @@
 #include <vector>
 
 #include "providers/base/error.h"
+#include "providers/emulator/workers/worker_farm.h"
 
 namespace podctl::emulator {
 
 struct Options {
   // kBest: sshd where each can be a machine of its own (in namespaces), else light.
   enum class Workers { kNone, kSshd, kLight, kBest };
-  enum class Network { kPrivateIfPossible, kPrivate, kHost };
+  using Network = WorkerNetwork;
 
   std::string listen_host = "127.0.0.1";
   int listen_port = 8470;   // 0: any free one

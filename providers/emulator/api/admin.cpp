@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "providers/emulator/api/lenient_json.h"
+#include "providers/emulator/api/schema.h"
 #include "providers/emulator/service/times.h"
 
 namespace podctl::emulator {

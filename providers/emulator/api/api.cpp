@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "providers/emulator/api/lenient_json.h"
+#include "providers/emulator/api/schema.h"
 #include "providers/emulator/service/catalogue.h"
 
 namespace podctl::emulator {

@@ -11,120 +11,116 @@
 #include <utility>
 
 #include "providers/base/json.h"
-#include "providers/emulator/api/json_place.h"
 #include "providers/emulator/api/routes.h"
 #include "providers/emulator/service/times.h"
 
 namespace podctl::emulator {
 namespace {
 
+constexpr int kMaxCount = 1'000'000;
+
+struct CountKey {
+  std::string_view key;
+  int Fault::*to;
+  int least;
+  int most;
+};
+constexpr std::array<CountKey, 5> kCounts = {
+    {{"times", &Fault::times, 1, kMaxCount},
+     {"every", &Fault::every, 1, kMaxCount},
+     {"status", &Fault::status, 400, 599},
+     {"cutAfter", &Fault::cut_after, 0, kMaxCount},
+     {"delayMs", &Fault::delay_ms, 0, FaultList::kMaxDelayMs}}};
+
+struct TextKey {
+  std::string_view key;
+  std::string Fault::*to;
+};
+constexpr std::array<TextKey, 5> kTexts = {{{"call", &Fault::call},
+                                            {"method", &Fault::method},
+                                            {"path", &Fault::path},
+                                            {"message", &Fault::message},
+                                            {"drop", &Fault::drop}}};
+
 constexpr std::array<std::string_view, 14> kKeys = {
     "call",    "method",  "path", "times",    "nth",   "every",   "status",
     "message", "details", "drop", "cutAfter", "delay", "delayMs", "operationError"};
 
-constexpr int kMaxCount = 1'000'000;
+using Problem = std::optional<FaultProblem>;
 
-FaultProblem Problem(std::string_view key, std::string message) {
+FaultProblem Bad(std::string_view key, std::string message) {
   return {.key = std::string(key), .message = std::move(message)};
 }
 
-// Reads a number within limits; leaves `to` alone where there is none.
-std::optional<FaultProblem> ReadCount(const Value& rule, std::string_view key, int least, int most,
-                                      int* to) {
-  const Value* value = rule.Find(key);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_int() || value->AsInt() < least || value->AsInt() > most) {
-    return Problem(key, fmt::format("`{}` must be a number from {} to {}", key, least, most));
+// Reads a number within limits, or a text; leaves the fault alone where there is none.
+Problem ReadKey(const Value& value, std::string_view key, Fault* fault) {
+  for (const CountKey& known : kCounts) {
+    if (known.key != key) continue;
+    if (!value.is_int() || value.AsInt() < known.least || value.AsInt() > known.most) {
+      return Bad(key,
+                 fmt::format("`{}` must be a number from {} to {}", key, known.least, known.most));
+    }
+    fault->*known.to = static_cast<int>(value.AsInt());
   }
-  *to = static_cast<int>(value->AsInt());
+  for (const TextKey& known : kTexts) {
+    if (known.key != key) continue;
+    if (!value.is_string()) return Bad(key, fmt::format("`{}` must be a text", key));
+    fault->*known.to = value.AsString();
+  }
   return std::nullopt;
 }
 
-std::optional<FaultProblem> ReadText(const Value& rule, std::string_view key, std::string* to) {
-  const Value* value = rule.Find(key);
-  if (value == nullptr) return std::nullopt;
-  if (!value->is_string()) return Problem(key, fmt::format("`{}` must be a text", key));
-  *to = value->AsString();
-  return std::nullopt;
-}
-
-std::optional<FaultProblem> ReadNth(const Value& rule, std::vector<int>* to) {
-  const Value* value = rule.Find("nth");
-  if (value == nullptr) return std::nullopt;
-  const Value::List numbers = value->is_list() ? value->AsList() : Value::List{*value};
+Problem ReadNth(const Value& value, std::vector<int>* to) {
+  const Value::List numbers = value.is_list() ? value.AsList() : Value::List{value};
   for (const Value& number : numbers) {
     if (!number.is_int() || number.AsInt() < 1 || number.AsInt() > kMaxCount) {
-      return Problem("nth", "`nth` must be a number from 1 on, or a list of such");
+      return Bad("nth", "`nth` must be a number from 1 on, or a list of such");
     }
     to->push_back(static_cast<int>(number.AsInt()));
   }
-  if (to->empty()) return Problem("nth", "`nth` must not be empty");
+  if (to->empty()) return Bad("nth", "`nth` must not be empty");
   return std::nullopt;
 }
 
-std::optional<FaultProblem> ReadWhich(const Value& rule, Fault* fault) {
-  if (auto bad = ReadText(rule, "call", &fault->call)) return bad;
-  if (!fault->call.empty() && !IsCallName(fault->call)) {
-    return Problem("call", fmt::format("there is no method `{}`", fault->call));
-  }
-  if (auto bad = ReadText(rule, "method", &fault->method)) return bad;
-  if (auto bad = ReadText(rule, "path", &fault->path)) return bad;
-  if (auto bad = ReadCount(rule, "times", 1, kMaxCount, &fault->times)) return bad;
-  if (auto bad = ReadCount(rule, "every", 1, kMaxCount, &fault->every)) return bad;
-  if (auto bad = ReadNth(rule, &fault->nth)) return bad;
-  const int kinds =
-      (fault->times > 0 ? 1 : 0) + (fault->every > 0 ? 1 : 0) + (fault->nth.empty() ? 0 : 1);
-  if (kinds > 1) return Problem("", "only one of `nth`, `every` and `times` may be set");
-  if (kinds == 0) fault->times = 1;
-  return std::nullopt;
-}
-
-std::optional<FaultProblem> ReadDelay(const Value& rule, Fault* fault) {
-  if (auto bad = ReadCount(rule, "delayMs", 0, FaultList::kMaxDelayMs, &fault->delay_ms)) {
-    return bad;
-  }
-  const Value* delay = rule.Find("delay");
-  if (delay == nullptr) return std::nullopt;
-  const auto time = ReadDuration(delay->AsString());
+Problem ReadDelay(const Value& value, Fault* fault) {
+  const auto time = ReadDuration(value.AsString());
   if (!time || time->count() > FaultList::kMaxDelayMs) {
-    return Problem("delay", "`delay` must be a duration such as 1.5s, of 10m at most");
+    return Bad("delay", "`delay` must be a duration such as 1.5s, of 10m at most");
   }
   fault->delay_ms = static_cast<int>(time->count());
   return std::nullopt;
 }
 
-std::optional<FaultProblem> ReadOperationError(const Value& rule, Fault* fault) {
-  const Value* error = rule.Find("operationError");
-  if (error == nullptr) return std::nullopt;
-  const std::int64_t code = (*error)["code"].AsInt(-1);
-  if (!error->is_map() || code < 0 || code > 16) {
-    return Problem("operationError",
-                   "`operationError` must be a google.rpc.Status with a code from 0 to 16");
+Problem ReadOperationError(const Value& value, Fault* fault) {
+  const std::int64_t code = value["code"].AsInt(-1);
+  if (!value.is_map() || code < 0 || code > 16) {
+    return Bad("operationError",
+               "`operationError` must be a google.rpc.Status with a code from 0 to 16");
   }
-  fault->operation_error = *error;
+  fault->operation_error = value;
   return std::nullopt;
 }
 
-std::optional<FaultProblem> ReadWhat(const Value& rule, Fault* fault) {
-  if (auto bad = ReadCount(rule, "status", 400, 599, &fault->status)) return bad;
-  if (auto bad = ReadText(rule, "message", &fault->message)) return bad;
-  if (auto bad = ReadText(rule, "drop", &fault->drop)) return bad;
-  if (auto bad = ReadCount(rule, "cutAfter", 0, kMaxCount, &fault->cut_after)) return bad;
-  if (auto bad = ReadDelay(rule, fault)) return bad;
-  if (auto bad = ReadOperationError(rule, fault)) return bad;
-  fault->details = rule["details"].AsList();
+// Of keys that are right each by itself.
+Problem CheckTogether(Fault* fault) {
+  if (!fault->call.empty() && !IsCallName(fault->call)) {
+    return Bad("call", fmt::format("there is no method `{}`", fault->call));
+  }
+  const int kinds =
+      (fault->times > 0 ? 1 : 0) + (fault->every > 0 ? 1 : 0) + (fault->nth.empty() ? 0 : 1);
+  if (kinds > 1) return Bad("", "only one of `nth`, `every` and `times` may be set");
+  if (kinds == 0) fault->times = 1;
   if (!fault->drop.empty() && fault->drop != "before" && fault->drop != "after") {
-    return Problem("drop", "`drop` must be \"before\" or \"after\" (the act)");
+    return Bad("drop", "`drop` must be \"before\" or \"after\" (the act)");
   }
   const int acts = (fault->status > 0 ? 1 : 0) + (fault->drop.empty() ? 0 : 1) +
                    (fault->cut_after >= 0 ? 1 : 0) + (fault->operation_error.is_null() ? 0 : 1);
   if (acts > 1) {
-    return Problem("", "only one of `status`, `drop`, `cutAfter` and `operationError` may be set");
+    return Bad("", "only one of `status`, `drop`, `cutAfter` and `operationError` may be set");
   }
   if (acts == 0 && fault->delay_ms == 0) {
-    return Problem("",
-                   "nothing happens: set `status`, `drop`, `cutAfter`, `delay` or "
-                   "`operationError`");
+    return Bad("",
+               "nothing happens: set `status`, `drop`, `cutAfter`, `delay` or `operationError`");
   }
   return std::nullopt;
 }
@@ -149,9 +145,40 @@ bool Strikes(const Fault& fault) {
   return std::find(fault.nth.begin(), fault.nth.end(), fault.seen) != fault.nth.end();
 }
 
-Error BadFile(const std::string& path, TextPlace place, std::string_view message) {
+// Of the value under faults[index].key in valid JSON, or of that rule where it has no such key.
+std::size_t ByteOfKey(std::string_view text, std::size_t index, std::string_view key) {
+  std::size_t rule = 0;
+  std::size_t begin = std::string_view::npos;
+  int depth = 0;  // in the file's object 1, in its list 2, in a rule 3
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (std::string_view(" \t\r\n").find(c) != std::string_view::npos) continue;
+    if (depth == 2 && rule == index) begin = std::min(begin, at);
+    if (depth == 2 && c == ',') ++rule;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c != '"') continue;
+    const std::size_t first = at + 1;
+    for (++at; at < text.size() && text[at] != '"'; ++at) {
+      if (text[at] == '\\') ++at;
+    }
+    const std::size_t colon = text.find_first_not_of(" \t\r\n", at + 1);
+    const bool is_it = depth == 3 && rule == index && text.substr(first, at - first) == key;
+    if (is_it && colon != std::string_view::npos && text[colon] == ':') {
+      return text.find_first_not_of(" \t\r\n", colon + 1);
+    }
+  }
+  return begin;
+}
+
+// People count lines and columns, from 1 on; columns are bytes.
+Error BadFile(const std::string& path, std::string_view text, std::size_t byte,
+              std::string_view message) {
+  const std::string_view before = text.substr(0, byte);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;
   return MakeError(ErrorCode::kInvalidArgument,
-                   fmt::format("{}:{}:{}: {}", path, place.line, place.column, message));
+                   fmt::format("{}:{}:{}: {}", path, line, column, message));
 }
 
 Result<std::string> ReadText(const std::string& path) {
@@ -171,15 +198,15 @@ Result<std::string> ReadText(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
 }
 
-// The reader names the byte; people count lines.
-TextPlace PlaceOfError(std::string_view text, std::string_view message) {
+// The reader names the byte.
+std::size_t ByteOfError(std::string_view message) {
   constexpr std::string_view kBefore = "at byte ";
   const std::size_t at = message.find(kBefore);
   std::size_t byte = 0;
   if (at != std::string_view::npos) {
     std::from_chars(message.data() + at + kBefore.size(), message.data() + message.size(), byte);
   }
-  return PlaceOfByte(text, std::min(byte, text.size()));
+  return byte;
 }
 
 }  // namespace
@@ -208,38 +235,42 @@ bool MatchesPattern(std::string_view text, std::string_view pattern) {
 
 Value Fault::ToValue() const {
   Value value;
-  if (!call.empty()) value.Set("call", call);
-  if (!method.empty()) value.Set("method", method);
-  if (!path.empty()) value.Set("path", path);
-  if (times > 0) value.Set("times", times - struck);
-  if (every > 0) value.Set("every", every);
-  if (!nth.empty()) {
-    Value::List numbers;
-    for (const int number : nth) numbers.emplace_back(number);
-    value.Set("nth", std::move(numbers));
+  const Fault unset;
+  for (const TextKey& known : kTexts) {
+    if (!(this->*known.to).empty()) value.Set(known.key, this->*known.to);
   }
-  if (status != 0) value.Set("status", status);
-  if (!message.empty()) value.Set("message", message);
+  for (const CountKey& known : kCounts) {
+    if (this->*known.to != unset.*known.to) value.Set(known.key, this->*known.to);
+  }
+  if (times > 0) value.Set("times", times - struck);
+  if (!nth.empty()) value.Set("nth", Value::List(nth.begin(), nth.end()));
   if (!details.empty()) value.Set("details", details);
-  if (!drop.empty()) value.Set("drop", drop);
-  if (cut_after >= 0) value.Set("cutAfter", cut_after);
-  if (delay_ms != 0) value.Set("delayMs", delay_ms);
   if (!operation_error.is_null()) value.Set("operationError", operation_error);
   value.Set("seen", seen);
   return value;
 }
 
 std::variant<Fault, FaultProblem> ReadFault(const Value& rule) {
-  if (!rule.is_map()) return Problem("", "a fault must be an object");
+  if (!rule.is_map()) return Bad("", "a fault must be an object");
   for (const auto& [key, value] : rule.AsMap()) {
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) {
-      return Problem(key,
-                     fmt::format("unknown key `{}`; there are {}", key, fmt::join(kKeys, ", ")));
+      return Bad(key, fmt::format("unknown key `{}`; there are {}", key, fmt::join(kKeys, ", ")));
     }
   }
   Fault fault;
-  if (auto bad = ReadWhich(rule, &fault)) return *std::move(bad);
-  if (auto bad = ReadWhat(rule, &fault)) return *std::move(bad);
+  for (const std::string_view key : kKeys) {
+    const Value* const value = rule.Find(key);
+    if (value == nullptr) continue;
+    Problem bad = key == "nth"              ? ReadNth(*value, &fault.nth)
+                  : key == "operationError" ? ReadOperationError(*value, &fault)
+                                            : ReadKey(*value, key, &fault);
+    if (bad) return *std::move(bad);
+  }
+  if (const Value* const delay = rule.Find("delay")) {
+    if (auto bad = ReadDelay(*delay, &fault)) return *std::move(bad);
+  }
+  fault.details = rule["details"].AsList();
+  if (auto bad = CheckTogether(&fault)) return *std::move(bad);
   return fault;
 }
 
@@ -248,24 +279,22 @@ Result<void> FaultList::Load(const std::string& path) {
   if (!text) return text.error();
   const Result<Value> json = ParseJson(*text);
   if (!json) {
-    return BadFile(path, PlaceOfError(*text, json.error().message), json.error().message);
+    return BadFile(path, *text, ByteOfError(json.error().message), json.error().message);
   }
   const Value* rules = json->Find("faults");
   if (rules == nullptr || !rules->is_list() || json->AsMap().size() != 1) {
-    return BadFile(path, {}, "the file must be {\"faults\": [...]}");
+    return BadFile(path, *text, 0, "the file must be {\"faults\": [...]}");
   }
   std::vector<Fault> read;
   for (const Value& rule : rules->AsList()) {
     auto fault = ReadFault(rule);
     if (const auto* problem = std::get_if<FaultProblem>(&fault)) {
-      std::vector<std::string> at = {"faults", std::to_string(read.size())};
-      if (!problem->key.empty()) at.push_back(problem->key);
-      return BadFile(path, PlaceInJson(*text, at), problem->message);
+      return BadFile(path, *text, ByteOfKey(*text, read.size(), problem->key), problem->message);
     }
     read.push_back(std::get<Fault>(std::move(fault)));
   }
   if (read.size() > kMaxFaults) {
-    return BadFile(path, {}, fmt::format("there are more than {} faults", kMaxFaults));
+    return BadFile(path, *text, 0, fmt::format("there are more than {} faults", kMaxFaults));
   }
   for (Fault& fault : read) Add(std::move(fault));
   return {};

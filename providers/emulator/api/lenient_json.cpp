@@ -1,6 +1,7 @@
-#include "providers/emulator/api/lenient_json.h"
+// The second part of schema.h: JSON that is nearly right.
 
 #include "providers/base/json.h"
+#include "providers/emulator/api/schema.h"
 
 namespace podctl::emulator {
 namespace {
@@ -56,8 +57,7 @@ std::size_t CopyWord(std::string_view text, std::size_t at, std::string* out) {
   return end;
 }
 
-}  // namespace
-
+// The same document in strict JSON, as far as the text can be understood; never fails.
 std::string StrictJson(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 16);
@@ -87,6 +87,8 @@ std::string StrictJson(std::string_view text) {
   }
   return out;
 }
+
+}  // namespace
 
 Result<Value> ParseLenientJson(std::string_view text) {
   if (SkipBlanks(text, 0) == text.size()) return Value::EmptyMap();

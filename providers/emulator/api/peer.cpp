@@ -16,7 +16,6 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <string_view>
 
 #include "providers/emulator/api/gate.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
-#include "providers/emulator/api/lenient_json.h"
 #include "providers/emulator/api/schema.h"
 #include "providers/emulator/service/catalogue.h"
 
@@ -23,137 +23,113 @@ constexpr std::array<std::string_view, 4> kOtherCalls = {
     "compute.projects.get", "cloudresourcemanager.projects.get", "oslogin.users.importSshPublicKey",
     "oslogin.users.getLoginProfile"};
 
-Answer ServiceIdentity(Service&, const Call& call) {
+Answer ServiceIdentity(const Call& call) {
   return Value::Map{
       {"identity", Value::Map{{"email", fmt::format("service-{}@cloud-tpu.iam.gserviceaccount.com",
                                                     call.place.project)}}}};
 }
 
-const std::vector<std::string_view> kPaged = {"pageSize", "pageToken"};
-const std::vector<std::string_view> kSorted = {"filter", "orderBy", "pageSize", "pageToken"};
+// The call of a collection of the service, as a function.
+template <auto Member, auto Method>
+Answer Do(Service& service, const Call& call) {
+  return ((service.*Member).*Method)(call);
+}
+template <auto Method>
+constexpr auto OfNodes = Do<&Service::nodes, Method>;
+template <auto Method>
+constexpr auto OfQueue = Do<&Service::queued_resources, Method>;
+template <auto Method>
+constexpr auto OfJobs = Do<&Service::custom_jobs, Method>;
+template <auto Method>
+Answer OfOperations(Service& service, const Call& call) {
+  return (service.core.operations.*Method)(call);
+}
+Answer Reservations(Service& service, const Call& call) {
+  return service.core.capacity.ListReservations(call.place, call.page);
+}
+template <auto Function>
+Answer Look(Service&, const Call& call) {
+  return Function(call);
+}
+
+// A row of the table below in the making.
+struct Row : Route {
+  Row(std::string_view its_name, Answer (*its_handle)(Service&, const Call&),
+      Of its_of = Of::kTpu) {
+    name = its_name;
+    handle = its_handle;
+    of = its_of;
+  }
+  Row& Takes(std::vector<std::string_view> names) {
+    parameters = std::move(names);
+    return *this;
+  }
+  Row& AlphaTakes(std::vector<std::string_view> names) {
+    alpha_parameters = std::move(names);
+    return *this;
+  }
+  Row& Reads(Message message, std::string_view its_root = "") {
+    body = message;
+    root = its_root;
+    return *this;
+  }
+};
 
 const std::vector<Route>& Routes() {
   using enum Route::Of;
-  using S = Service&;
-  using C = const Call&;
+  const std::vector<std::string_view> paged = {"pageSize", "pageToken"};
+  const std::vector<std::string_view> sorted = {"filter", "orderBy", "pageSize", "pageToken"};
+  using N = Nodes;
+  using Q = QueuedResources;
+  using J = CustomJobs;
+  using O = Operations;
   static const std::vector<Route> routes = {
-      {"nodes.list", [](S s, C c) { return s.nodes.List(c); }, kPaged},
-      {"nodes.create",
-       [](S s, C c) { return s.nodes.Create(c); },
-       {"nodeId"},
-       {"requestId"},
-       Message::kNode,
-       "node"},
-      {"nodes.get", [](S s, C c) { return s.nodes.Get(c); }},
-      {"nodes.patch",
-       [](S s, C c) { return s.nodes.Patch(c); },
-       {"updateMask"},
-       {},
-       Message::kNode,
-       "node"},
-      {"nodes.delete", [](S s, C c) { return s.nodes.Delete(c); }, {}, {"requestId"}},
-      {"nodes.start", [](S s, C c) { return s.nodes.Start(c); }, {}, {}, Message::kEmpty},
-      {"nodes.stop", [](S s, C c) { return s.nodes.Stop(c); }, {}, {}, Message::kEmpty},
-      {"nodes.getGuestAttributes",
-       [](S s, C c) { return s.nodes.GuestAttributes(c); },
-       {},
-       {},
-       Message::kGetGuestAttributesRequest},
-      {"nodes.simulateMaintenanceEvent",
-       [](S s, C c) { return s.nodes.SimulateMaintenance(c); },
-       {},
-       {},
-       Message::kSimulateMaintenanceRequest,
-       "",
-       kTpuAlpha},
-      {"nodes.performMaintenance",
-       [](S s, C c) { return s.nodes.PerformMaintenance(c); },
-       {},
-       {},
-       Message::kEmpty,
-       "",
-       kTpuAlpha},
-      {"queuedResources.list", [](S s, C c) { return s.queued_resources.List(c); }, kPaged},
-      {"queuedResources.create",
-       [](S s, C c) { return s.queued_resources.Create(c); },
-       {"queuedResourceId", "requestId"},
-       {},
-       Message::kQueuedResource,
-       "queued_resource"},
-      {"queuedResources.get", [](S s, C c) { return s.queued_resources.Get(c); }},
-      {"queuedResources.delete",
-       [](S s, C c) { return s.queued_resources.Delete(c); },
-       {"force", "requestId"}},
-      {"queuedResources.reset",
-       [](S s, C c) { return s.queued_resources.Reset(c); },
-       {},
-       {},
-       Message::kEmpty},
-      {"queuedResources.performMaintenanceQueuedResource",
-       [](S s, C c) { return s.queued_resources.PerformMaintenance(c); },
-       {},
-       {},
-       Message::kQueuedMaintenanceRequest,
-       "",
-       kTpuAlpha},
-      {"queuedResources.getMaintenanceInfo",
-       [](S s, C c) { return s.queued_resources.MaintenanceInfo(c); },
-       {},
-       {},
-       {},
-       "",
-       kTpuAlpha},
-      {"customJobs.list",
-       [](S s, C c) { return s.custom_jobs.List(c); },
-       {"filter", "pageSize", "pageToken", "readMask"},
-       {},
-       {},
-       "",
-       kVertex},
-      {"customJobs.create",
-       [](S s, C c) { return s.custom_jobs.Create(c); },
-       {},
-       {},
-       Message::kAnything,
-       "",
-       kVertex},
-      {"customJobs.get", [](S s, C c) { return s.custom_jobs.Get(c); }, {}, {}, {}, "", kVertex},
-      {"customJobs.delete",
-       [](S s, C c) { return s.custom_jobs.Delete(c); },
-       {},
-       {},
-       {},
-       "",
-       kVertex},
-      {"customJobs.cancel",
-       [](S s, C c) { return s.custom_jobs.Cancel(c); },
-       {},
-       {},
-       {},
-       "",
-       kVertex},
-      {"reservations.list",
-       [](S s, C c) { return s.core.capacity.ListReservations(c.place, c.page); },
-       kPaged,
-       {},
-       {},
-       "",
-       kTpuAlpha},
-      {"operations.list",
-       [](S s, C c) { return s.core.operations.List(c); },
-       {"filter", "pageSize", "pageToken"}},
-      {"operations.get", [](S s, C c) { return s.core.operations.Get(c); }},
-      {"operations.delete", [](S s, C c) { return s.core.operations.Delete(c); }},
-      {"operations.cancel", [](S s, C c) { return s.core.operations.Cancel(c); }},
-      {"acceleratorTypes.list", [](S, C c) { return ListAcceleratorTypes(c); }, kSorted},
-      {"acceleratorTypes.get", [](S, C c) { return GetAcceleratorType(c); }},
-      {"runtimeVersions.list", [](S, C c) { return ListRuntimeVersions(c); }, kSorted},
-      {"runtimeVersions.get", [](S, C c) { return GetRuntimeVersion(c); }},
-      {"locations.list",
-       [](S, C c) { return ListLocations(c); },
-       {"extraLocationTypes", "filter", "pageSize", "pageToken"}},
-      {"locations.get", [](S, C c) { return GetLocation(c); }},
-      {"generateServiceIdentity", ServiceIdentity}};
+      Row("nodes.list", OfNodes<&N::List>).Takes(paged),
+      Row("nodes.create", OfNodes<&N::Create>)
+          .Takes({"nodeId"})
+          .AlphaTakes({"requestId"})
+          .Reads(Message::kNode, "node"),
+      Row("nodes.get", OfNodes<&N::Get>),
+      Row("nodes.patch", OfNodes<&N::Patch>).Takes({"updateMask"}).Reads(Message::kNode, "node"),
+      Row("nodes.delete", OfNodes<&N::Delete>).AlphaTakes({"requestId"}),
+      Row("nodes.start", OfNodes<&N::Start>).Reads(Message::kEmpty),
+      Row("nodes.stop", OfNodes<&N::Stop>).Reads(Message::kEmpty),
+      Row("nodes.getGuestAttributes", OfNodes<&N::GuestAttributes>)
+          .Reads(Message::kGetGuestAttributesRequest),
+      Row("nodes.simulateMaintenanceEvent", OfNodes<&N::SimulateMaintenance>, kTpuAlpha)
+          .Reads(Message::kSimulateMaintenanceRequest),
+      Row("nodes.performMaintenance", OfNodes<&N::PerformMaintenance>, kTpuAlpha)
+          .Reads(Message::kEmpty),
+      Row("queuedResources.list", OfQueue<&Q::List>).Takes(paged),
+      Row("queuedResources.create", OfQueue<&Q::Create>)
+          .Takes({"queuedResourceId", "requestId"})
+          .Reads(Message::kQueuedResource, "queued_resource"),
+      Row("queuedResources.get", OfQueue<&Q::Get>),
+      Row("queuedResources.delete", OfQueue<&Q::Delete>).Takes({"force", "requestId"}),
+      Row("queuedResources.reset", OfQueue<&Q::Reset>).Reads(Message::kEmpty),
+      Row("queuedResources.performMaintenanceQueuedResource", OfQueue<&Q::PerformMaintenance>,
+          kTpuAlpha)
+          .Reads(Message::kQueuedMaintenanceRequest),
+      Row("queuedResources.getMaintenanceInfo", OfQueue<&Q::MaintenanceInfo>, kTpuAlpha),
+      Row("customJobs.list", OfJobs<&J::List>, kVertex)
+          .Takes({"filter", "pageSize", "pageToken", "readMask"}),
+      Row("customJobs.create", OfJobs<&J::Create>, kVertex).Reads(Message::kAnything),
+      Row("customJobs.get", OfJobs<&J::Get>, kVertex),
+      Row("customJobs.delete", OfJobs<&J::Delete>, kVertex),
+      Row("customJobs.cancel", OfJobs<&J::Cancel>, kVertex),
+      Row("reservations.list", Reservations, kTpuAlpha).Takes(paged),
+      Row("operations.list", OfOperations<&O::List>).Takes({"filter", "pageSize", "pageToken"}),
+      Row("operations.get", OfOperations<&O::Get>),
+      Row("operations.delete", OfOperations<&O::Delete>),
+      Row("operations.cancel", OfOperations<&O::Cancel>),
+      Row("acceleratorTypes.list", Look<ListAcceleratorTypes>).Takes(sorted),
+      Row("acceleratorTypes.get", Look<GetAcceleratorType>),
+      Row("runtimeVersions.list", Look<ListRuntimeVersions>).Takes(sorted),
+      Row("runtimeVersions.get", Look<GetRuntimeVersion>),
+      Row("locations.list", Look<ListLocations>)
+          .Takes({"extraLocationTypes", "filter", "pageSize", "pageToken"}),
+      Row("locations.get", Look<GetLocation>),
+      Row("generateServiceIdentity", Look<ServiceIdentity>)};
   return routes;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/emulator/api/messages.h"
 #include "providers/emulator/names.h"
@@ -25,6 +26,11 @@ Answer ReadBody(Message message, const Value& body, std::string_view root, ApiVe
 // One path of an update mask ("network_config.enableExternalIps") in camelCase; nullopt when no
 // field of Node has that name in that version.
 std::optional<std::string> NodeMaskPath(std::string_view path, ApiVersion version);
+
+// JSON as the Google front end reads it: unquoted keys, single-quoted strings and a comma before a
+// closing bracket are accepted beside RFC 8259. An empty or blank text reads as an empty object,
+// since custom verbs may come without a body. kInvalidArgument as ParseJson.
+Result<Value> ParseLenientJson(std::string_view text);
 
 // "description,network_config": the paths between the commas.
 std::vector<MaskPath> ReadMask(std::string_view mask, ApiVersion version);

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "providers/base/error.h"
 #include "providers/base/value.h"

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -62,13 +61,7 @@ Result<void> WriteLightPrograms(const std::string& folder) {
   if (done) done = WriteFile(folder + "/systemctl", systemctl, 0755);
   if (done) done = WriteFile(folder + "/sudo", kSudo, 0755);
   if (done) done = WriteFile(folder + "/hostname", kHostname, 0755);
-  // The runtime is a process of its own name whose only work is to be there.
-  const std::string runtime = folder + "/tpu-runtime";
-  std::error_code problem;
-  if (done && !fs::exists(fs::symlink_status(runtime))) {
-    fs::create_symlink("/usr/bin/sleep", runtime, problem);
-    if (problem) return IoError("make", runtime);
-  }
+  if (done) done = LinkRuntime(folder);
   return done;
 }
 

@@ -13,7 +13,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "providers/base/error.h"
 #include "providers/emulator/workers/light/descriptor.h"

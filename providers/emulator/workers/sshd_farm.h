@@ -31,8 +31,6 @@
 
 namespace podctl::emulator {
 
-enum class WorkerNetwork { kPrivateIfPossible, kPrivate, kHost };
-
 class SshdFarm final : public WorkerFarm {
  public:
   struct Settings {

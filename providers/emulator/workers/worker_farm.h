@@ -30,6 +30,9 @@ struct MachineSet {
   std::string accounts;
 };
 
+// Whose ports a worker has: its own, in a network of its pod, or the machine's.
+enum class WorkerNetwork { kPrivateIfPossible, kPrivate, kHost };
+
 enum class Condition { kOff, kBooting, kUp, kFailed };
 
 class WorkerFarm {

@@ -208,6 +208,15 @@ std::optional<std::vector<std::string>> ParseRuntimeEnv(std::string_view text) {
   return variables;
 }
 
+Result<void> LinkRuntime(const std::string& programs) {
+  const std::string runtime = programs + "/tpu-runtime";
+  std::error_code problem;
+  if (fs::exists(fs::symlink_status(runtime))) return {};
+  fs::create_symlink("/usr/bin/sleep", runtime, problem);
+  if (problem) return IoError("make", runtime);
+  return {};
+}
+
 Result<std::string> WriteMetadataFolder(const std::string& folder, const Value& metadata,
                                         const std::string& runtime, std::string_view kept) {
   const std::string attributes = folder + "/metadata/attributes/";
@@ -268,28 +277,28 @@ Result<void> WorkerFiles::Prepare(const Value& metadata, const std::string& acco
     }
   }
   ::chmod((folder + "/root").c_str(), 0700);
-  const auto script = [&](const std::string& name, std::string_view text) {
-    return WriteFile(folder + "/bin/" + name, ForFolder(text, Inside()), 0755);
-  };
   std::string init(namespaces ? kNamespaceInit : kPlainInit);
   constexpr std::string_view kMark = "@CAPABILITIES@";
   if (namespaces) init.replace(init.find(kMark), kMark.size(), kWorkerCapabilities);
-  Result<void> done = script("init", init);
-  if (done) done = script("make-keys", kMakeKeys);
-  if (done && namespaces) done = script("walls", kWalls);
-  if (done) done = script("boot", kBoot);
-  if (done && namespaces) done = script("doorman", kDoorman);
-  if (done) done = script("systemctl", kSystemctl);
-  if (done && (!namespaces || !HasSudo())) done = script("sudo", kSudo);
-  if (done && !namespaces) done = script("session", kPlainSession);
-  if (done && !namespaces) done = script("hostname", kHostname);
-  if (!done) return done;
-  // The runtime is a process of its own name whose only work is to be there.
-  const std::string runtime = folder + "/bin/tpu-runtime";
-  if (!fs::exists(fs::symlink_status(runtime))) {
-    fs::create_symlink("/usr/bin/sleep", runtime, problem);
-    if (problem) return IoError("make", runtime);
+  const struct {
+    bool wanted;
+    const char* name;
+    std::string_view text;
+  } programs[] = {{true, "init", init},
+                  {true, "make-keys", kMakeKeys},
+                  {namespaces, "walls", kWalls},
+                  {true, "boot", kBoot},
+                  {namespaces, "doorman", kDoorman},
+                  {true, "systemctl", kSystemctl},
+                  {!namespaces || !HasSudo(), "sudo", kSudo},
+                  {!namespaces, "session", kPlainSession},
+                  {!namespaces, "hostname", kHostname}};
+  Result<void> done;
+  for (const auto& [wanted, name, text] : programs) {
+    if (done && wanted) done = WriteFile(folder + "/bin/" + name, ForFolder(text, Inside()), 0755);
   }
+  if (done) done = LinkRuntime(folder + "/bin");
+  if (!done) return done;
   if (has_runtime) {
     done = WriteFile(folder + "/units/tpu-runtime.service", ForFolder(kUnitFile, Inside()), 0644);
   }
@@ -302,34 +311,35 @@ Result<void> WorkerFiles::Prepare(const Value& metadata, const std::string& acco
 
 Result<void> WorkerFiles::WriteSystem() const {
   const std::string etc = folder + "/etc/";
-  Result<void> done = WriteFile(etc + "hostname", hostname + "\n", 0644);
-  if (done) {
-    done = WriteFile(etc + "hosts",
-                     fmt::format("127.0.0.1 localhost\n::1 localhost\n{} {}\n{}", address, hostname,
-                                 has_metadata_server ? kMetadataHosts : ""),
-                     0644);
-  }
-  if (done) {
-    done = WriteFile(
-        etc + "profile",
-        FileText("/etc/profile") + fmt::format("\nPATH={}/bin:$PATH\nexport PATH\n", Inside()),
-        0644);
-  }
-  if (!done || fs::exists(etc + "passwd")) return done;
-  const std::string accounts = SystemLines("/etc/passwd");
-  done = WriteFile(etc + "group", SystemLines("/etc/group"), 0644);
-  if (done) done = WriteFile(etc + "shadow", ShadowLines(accounts), 0640);
-  if (done) {
-    done = WriteFile(etc + "sudoers",
+  struct EtcFile {
+    const char* name;
+    std::string text;
+    mode_t mode = 0644;
+  };
+  std::vector<EtcFile> files = {
+      {"hostname", hostname + "\n"},
+      {"hosts", fmt::format("127.0.0.1 localhost\n::1 localhost\n{} {}\n{}", address, hostname,
+                            has_metadata_server ? kMetadataHosts : "")},
+      {"profile",
+       fmt::format("{}\nPATH={}/bin:$PATH\nexport PATH\n", FileText("/etc/profile"), Inside())}};
+  if (!fs::exists(etc + "passwd")) {
+    const std::string accounts = SystemLines("/etc/passwd");
+    files.push_back({"group", SystemLines("/etc/group")});
+    files.push_back({"shadow", ShadowLines(accounts), 0640});
+    files.push_back({"sudoers",
                      fmt::format("Defaults env_reset, lecture=never\n"
                                  "Defaults secure_path=\"{}/bin:/usr/local/sbin:/usr/local/bin:"
                                  "/usr/sbin:/usr/bin:/sbin:/bin\"\n"
                                  "root ALL=(ALL:ALL) ALL\n",
                                  Inside()),
-                     0440);
+                     0440});
+    // Last, since its presence says that the others are there.
+    files.push_back({"passwd", accounts});
   }
-  // Last, since its presence says that the others are there.
-  if (done) done = WriteFile(etc + "passwd", accounts, 0644);
+  Result<void> done;
+  for (const EtcFile& file : files) {
+    if (done) done = WriteFile(etc + file.name, file.text, file.mode);
+  }
   return done;
 }
 

@@ -52,6 +52,9 @@ Error IoError(std::string_view what, const std::string& path);
 // Whole or not at all, since a worker may read at any moment.
 Result<void> WriteFile(const std::string& path, std::string_view text, mode_t mode);
 
+// tpu-runtime among `programs`: a process of that name whose only work is to be there.
+Result<void> LinkRuntime(const std::string& programs);
+
 // A node's metadata as files: `folder`/metadata/attributes/KEY, and runtime.begin beside them, the
 // text for sh that becomes the unit's process, `runtime`, with the words of tensorflow-env-vars and
 // `kept` (NAME=VALUE) as its environment. Gives that text; "" and no file: the words cannot be

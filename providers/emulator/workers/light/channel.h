@@ -11,7 +11,6 @@
 #include <sys/ioctl.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

@@ -15,7 +15,6 @@
 #include <csignal>
 #include <functional>
 #include <future>
-#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "providers/base/json.h"
-#include "providers/emulator/api/lenient_json.h"
 
 namespace podctl::emulator {
 namespace {

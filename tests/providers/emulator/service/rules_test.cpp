@@ -8,7 +8,6 @@
 #include <string>
 
 #include "providers/base/json.h"
-#include "providers/emulator/api/lenient_json.h"
 #include "providers/emulator/api/schema.h"
 #include "providers/emulator/service/catalogue.h"
 #include "providers/emulator/service/journal.h"

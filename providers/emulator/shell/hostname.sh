@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "$TPU_VM_HOSTNAME"
