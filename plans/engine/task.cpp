@@ -56,6 +56,38 @@ Need Later() {
   return need;
 }
 
+Need AskingTask::OnReply(Reply reply) {
+  if (part_ != nullptr) return OnPart(part_->OnReply(std::move(reply)));
+  return std::exchange(on_reply_, nullptr)(reply);
+}
+
+Need AskingTask::OnWake() {
+  return part_ != nullptr ? OnPart(part_->OnWake()) : std::exchange(on_wake_, nullptr)();
+}
+
+Need AskingTask::AskThen(Call call, bool acts, std::function<Need(const Reply& reply)> take) {
+  on_reply_ = std::move(take);
+  return CallFor(std::move(call), acts);
+}
+
+Need AskingTask::AwaitEnd(Task& part, std::function<Need(Need end)> then) {
+  part_ = &part;
+  on_end_ = std::move(then);
+  return OnPart(part.Begin());
+}
+
+Need AskingTask::AwaitEnd(std::unique_ptr<Task> part, std::function<Need(Need end)> then) {
+  own_part_ = std::move(part);
+  return AwaitEnd(*own_part_, std::move(then));
+}
+
+Need AskingTask::OnPart(Need need) {
+  if (need.kind != Need::Kind::kDone) return need;
+  part_ = nullptr;
+  const auto then = std::exchange(on_end_, nullptr);
+  return then ? then(std::move(need)) : std::move(need);
+}
+
 namespace {
 
 // What one look and the pause before it can take. Where more time went by, this process was stopped
@@ -76,24 +108,22 @@ std::chrono::milliseconds Stopwatch::Read(Clock& clock) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(waited_);
 }
 
-Need OperationWait::Follow(Operation operation) {
+OperationWait& OperationWait::For(Operation operation, bool earlier) {
   operation_ = std::move(operation);
+  earlier_ = earlier;
+  return *this;
+}
+
+Need OperationWait::Begin() {
   pace_ = PollPace(context_.random);
   watch_.Start(context_.clock);
-  return operation_.done ? Done() : Pause();
+  Need need = operation_.done ? Done() : Pause();
+  return earlier_ ? Look() : std::move(need);
 }
 
-Need OperationWait::GoOn(const std::string& operation) {
-  static_cast<void>(Follow({operation, false, {}, {}}));
-  return Look();
-}
-
-Need OperationWait::Look() const {
-  return CallFor(
-      [&provider = *provider_, name = operation_.name](StepObserver&, std::stop_token stop) {
-        return Reply(provider.GetOperation(name, std::move(stop)));
-      },
-      false);
+Need OperationWait::Look() {
+  return Ask(CallOf(*provider_, &Provider::GetOperation, operation_.name),
+             &OperationWait::OnLooked);
 }
 
 Need OperationWait::Pause() {
@@ -104,11 +134,10 @@ Need OperationWait::Pause() {
                               FormatDuration(limit_)),
                   "It is written down in the state; the next `podctl apply` takes it up."));
   }
-  return Sleep(pace_.Next());
+  return SleepThen(pace_.Next(), &OperationWait::Look);
 }
 
-Need OperationWait::Take(Reply reply) {
-  auto& looked = std::get<Result<Operation>>(reply);
+Need OperationWait::OnLooked(const Result<Operation>& looked) {
   if (looked) {
     operation_.done = looked->done;
     operation_.error = looked->error;

@@ -94,6 +94,67 @@ Need CallFor(Call call, bool acts);
 Need Sleep(std::chrono::milliseconds duration);
 Need Later();
 
+// A call of `method` of `door`, which is lent, with copies of `args`.
+template <typename Door, typename Method, typename... Args>
+Call CallOf(Door& door, Method method, Args... args) {
+  return [&door, method, ... args = std::move(args)](StepObserver&, std::stop_token stop) -> Reply {
+    return (door.*method)(args..., std::move(stop));
+  };
+}
+
+// A task that says with all that it asks for which of its functions goes on from there.
+class AskingTask : public Task {
+ public:
+  Need OnReply(Reply reply) final;
+  Need OnWake() final;
+
+ protected:
+  // `take` gets the answer, which is of the type that it takes.
+  template <typename Self, typename Answer>
+  Need Ask(Call call, Need (Self::*take)(const Answer&), bool acts = false) {
+    return AskThen(std::move(call), acts,
+                   [self = static_cast<Self*>(this), take](const Reply& reply) {
+                     return (self->*take)(std::get<Answer>(reply));
+                   });
+  }
+  // The same of a call that changes the world.
+  template <typename Self, typename Answer>
+  Need Act(Call call, Need (Self::*take)(const Answer&)) {
+    return Ask(std::move(call), take, true);
+  }
+  Need AskThen(Call call, bool acts, std::function<Need(const Reply& reply)> take);
+  template <typename Self>
+  Need SleepThen(std::chrono::milliseconds duration, Need (Self::*then)()) {
+    on_wake_ = [self = static_cast<Self*>(this), then] { return (self->*then)(); };
+    return Sleep(duration);
+  }
+  // Has `part`, which is lent, do its work. Where it fails, so does this task, in its words.
+  template <typename Self>
+  Need Await(Task& part, Need (Self::*then)()) {
+    return AwaitEnd(part, [self = static_cast<Self*>(this), then](Need end) {
+      return end.result ? (self->*then)() : std::move(end);
+    });
+  }
+  template <typename Self>
+  Need Await(std::unique_ptr<Task> part, Need (Self::*then)()) {
+    own_part_ = std::move(part);
+    return Await(*own_part_, then);
+  }
+  // `then` gets what `part` ended with; nullptr: so does this task. Until then that is asked, and
+  // woken, in place of this task.
+  Need AwaitEnd(Task& part, std::function<Need(Need end)> then = nullptr);
+  Need AwaitEnd(std::unique_ptr<Task> part, std::function<Need(Need end)> then = nullptr);
+
+ private:
+  Need OnPart(Need need);
+
+  std::function<Need(const Reply& reply)> on_reply_;
+  std::function<Need()> on_wake_;
+  Task* part_ = nullptr;
+  std::unique_ptr<Task> own_part_;
+  std::function<Need(Need end)> on_end_;
+};
+
 // ---- Parts of tasks: waiting for a long-running operation of the service, and for how long.
 
 // How long something has been waited for, without the time that this process was stopped (Ctrl-Z, a
@@ -109,9 +170,9 @@ class Stopwatch {
   Clock::SteadyTime looked_at_{};
 };
 
-// Waiting for one long-running operation, as a part of a task. A task hands on what these say until
-// it is kDone without an error, which means that the operation is over: it may have failed itself.
-class OperationWait {
+// Waiting for one long-running operation, as a part of a task: it is done when the operation is
+// over, which may have failed itself.
+class OperationWait final : public AskingTask {
  public:
   // `limit`: how long is waited; nullopt: as long as the run says.
   explicit OperationWait(TaskContext& context,
@@ -123,21 +184,16 @@ class OperationWait {
 
   // In which version of the API operations are asked for: that in which they were begun.
   void Speak(ApiVersion version) { provider_ = &context_.provider.Speaking(version); }
-  // What was just begun: Pause, or kDone when it is over already.
-  Need Follow(Operation operation);
-  // What an earlier run began: a look.
-  Need GoOn(const std::string& operation);
+  // What is waited for: begun just now, or by an earlier run, so that it is looked at first.
+  OperationWait& For(Operation operation, bool earlier = false);
+  Need Begin() override;
+
   bool watching() const { return !operation_.name.empty(); }
-  bool done() const { return operation_.done; }
   const Operation& operation() const { return operation_; }
-  // Whether `need`, which one of these said, means that it is over.
-  static bool Over(const Need& need) {
-    return need.kind == Need::Kind::kDone && static_cast<bool>(need.result);
-  }
-  Need Look() const;       // ask the service
-  Need Take(Reply reply);  // of Look: Pause again, or kDone
 
  private:
+  Need Look();
+  Need OnLooked(const Result<Operation>& looked);
   Need Pause();  // until the next look; fails when the wait has taken too long
 
   TaskContext& context_;
@@ -145,6 +201,7 @@ class OperationWait {
   const std::chrono::milliseconds limit_;
   PollPace pace_;
   Operation operation_;
+  bool earlier_ = false;
   Stopwatch watch_;
 };
 

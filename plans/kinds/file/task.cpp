@@ -23,7 +23,7 @@ Reply ReplyOf(const Result<void>& done) {
   return done ? Reply(Result<Value>(Value())) : Reply(Result<Value>(done.error()));
 }
 
-class FileTask final : public Task {
+class FileTask final : public AskingTask {
  public:
   FileTask(const Change& change, FileSystem& files, TaskContext& context)
       : address_(change.address),
@@ -45,16 +45,9 @@ class FileTask final : public Task {
     }
   }
 
-  Need OnReply(Reply reply) override {
-    const auto& answer = std::get<Result<Value>>(reply);
-    return phase_ == Phase::kRemove ? OnRemoved(answer) : OnWritten(answer);
-  }
-  Need OnWake() override { return phase_ == Phase::kRemove ? Remove() : Write(); }
   std::string Id() const override { return AbsolutePath(file_.path); }
 
  private:
-  enum class Phase { kRemove, kWrite };
-
   // Another entry with the same path: one goes from there, and the other comes.
   const FileRecord* Rival(const std::string& path) const {
     for (const auto& [address, record] : RecordsOf<FileRecord>(context_.journal.state())) {
@@ -74,14 +67,13 @@ class FileTask final : public Task {
   }
 
   Need Remove() {
-    phase_ = Phase::kRemove;
     const auto* record = context_.journal.Get<FileRecord>(address_);
     // Of one that is only written anew (--replace) the old is written over.
     const bool leaves = record != nullptr && (verb_ == Verb::kDelete || !file_.removes.empty() ||
                                               record->path != file_.written);
     if (!leaves) return verb_ == Verb::kDelete ? Done() : Write();
     if (const FileRecord* rival = Rival(record->current.locator)) {
-      if (rival->pending()) return WaitForRival();
+      if (rival->pending()) return WaitForRival(&FileTask::Remove);
       return Left();  // the file is another entry's by now
     }
     if (file_.removes.empty()) return Left();  // not as podctl wrote it: it stays
@@ -90,11 +82,11 @@ class FileTask final : public Task {
     file.folder = FolderOfRecord(*record);
     file.replaces = file_.removes;
     BeginDelete({}, context_.journal.Begun(), &context_.journal.Edit<FileRecord>(address_));
-    return CallFor(
+    return Act(
         [&files = files_, file = std::move(file)](StepObserver&, const std::stop_token&) {
           return ReplyOf(RemoveFile(files, file));
         },
-        true);
+        &FileTask::OnRemoved);
   }
 
   Need OnRemoved(const Result<Value>& removed) {
@@ -104,8 +96,8 @@ class FileTask final : public Task {
   }
 
   // It may never be done: what it began is left to the next run where a state cannot be saved.
-  Need WaitForRival() {
-    if (++waits_ <= kMostWaits) return Sleep(kPause);
+  Need WaitForRival(Need (FileTask::*then)()) {
+    if (++waits_ <= kMostWaits) return SleepThen(kPause, then);
     return Failed(
         MakeError(ErrorCode::kUnavailable,
                   fmt::format("another entry of the spec is at the same path as {}", address_),
@@ -119,7 +111,6 @@ class FileTask final : public Task {
   }
 
   Need Write() {
-    phase_ = Phase::kWrite;
     auto content = RenderText(file_.content, context_.Lookup());
     if (!content) {
       const std::string dangling = FindDangling(file_.content, context_.Lookup());
@@ -131,7 +122,7 @@ class FileTask final : public Task {
     }
     if (const FileRecord* rival = Rival(AbsolutePath(file_.path))) {
       if (rival->pending() && rival->pending()->kind == PendingAction::Kind::kDelete) {
-        return WaitForRival();
+        return WaitForRival(&FileTask::Write);
       }
       // It goes by a change of its own, which leaves the file to this one.
       file_.replaces = rival->digest;
@@ -139,11 +130,11 @@ class FileTask final : public Task {
     FileOnDisk file = OnDisk();
     file.content = *std::move(content);
     Note(file);
-    return CallFor(
+    return Act(
         [&files = files_, file = std::move(file)](StepObserver&, const std::stop_token&) {
           return ReplyOf(WriteFile(files, file));
         },
-        true);
+        &FileTask::OnWritten);
   }
 
   void Note(const FileOnDisk& file) {
@@ -188,7 +179,6 @@ class FileTask final : public Task {
   FileSpec file_;
   FileSystem& files_;
   TaskContext& context_;
-  Phase phase_ = Phase::kWrite;
   std::optional<FileRecord> before_;
   int waits_ = 0;
 };

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "plans/kinds/pod/journal.h"
+#include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/refused.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/tasks.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -53,13 +53,13 @@ class RoundPace {
 // Each attempt is a creation of its own, with its intent in the state. Between two of them the
 // record stays, with the zone that is tried next and since when capacity is sought: a run that goes
 // on has what is left of the time, and tries every zone once in any case.
-class CapacityTask final : public Task {
+class CapacityTask final : public PodTask {
  public:
   CapacityTask(const PodSpec& pod, CreateKind kind, TaskContext& context)
-      : address_(PodAddress(pod.name)), pod_(pod), kind_(kind), context_(context) {}
+      : PodTask(pod, context), pod_(pod), kind_(kind) {}
 
   Need Begin() override {
-    const PodRecord* record = PodJournal(context_).Find(address_);
+    const PodRecord* record = Record();
     zones_ = pod_.capacity->zones;
     // What is still to be deleted there belongs to the record, so that stays in its zone.
     if (record != nullptr && !record->deposed.empty()) zones_ = {pod_.zone};
@@ -68,25 +68,14 @@ class CapacityTask final : public Task {
     const auto here = std::find(zones_.begin(), zones_.end(), pod_.zone);
     if (goes_on && here != zones_.end()) at_ = static_cast<std::size_t>(here - zones_.begin());
     pod_.zone = zones_[at_];
-    SetDeadline(PodJournal(context_).SeekCapacity(pod_));
+    SetDeadline(journal_.SeekCapacity(pod_));
     return Try(kind_);
   }
 
-  Need OnReply(Reply reply) override { return Next(attempt_->OnReply(std::move(reply))); }
-  Need OnWake() override {
-    if (!pausing_) return Next(attempt_->OnWake());
-    pausing_ = false;
-    tried_ = 0;
-    return Again();
-  }
-  void OnApplied(int worker, const HostKeyText& learned_host_key) override {
-    if (attempt_) attempt_->OnApplied(worker, learned_host_key);
-  }
-  std::string Id() const override { return attempt_ ? attempt_->Id() : NameOf(pod_).Resource(); }
+  std::string Id() const override { return NameOf(pod_).Resource(); }
   std::string Status() const override {
-    if (pausing_) return waits_for_;
-    const std::string status = attempt_ ? attempt_->Status() : "";
-    return status.empty() && zones_.size() > 1 ? "in " + pod_.zone : status;
+    if (!waits_for_.empty()) return waits_for_;
+    return zones_.size() > 1 ? "in " + pod_.zone : "";
   }
 
  private:
@@ -101,27 +90,31 @@ class CapacityTask final : public Task {
 
   Need Try(CreateKind kind) {
     refusal_ = Refusal::kNone;
-    // The old attempt may be what called this.
-    std::swap(attempt_, before_);
-    attempt_ = MakeCreateTask(pod_, kind, context_, &refusal_);
-    return Next(attempt_->Begin());
+    return AwaitEnd(MakeCreateTask(pod_, kind, context_, &refusal_),
+                    [this](Need end) { return Next(std::move(end)); });
   }
 
   // In the zone whose turn it is, after an attempt.
   Need Again() {
-    const PodRecord* record = PodJournal(context_).Find(address_);
+    const PodRecord* record = Record();
     const bool open = record != nullptr && record->pending().has_value();
     return Try(open ? CreateKind::kResume : CreateKind::kNew);
   }
 
+  Need NextRound() {
+    waits_for_.clear();
+    tried_ = 0;
+    return Again();
+  }
+
   Need Next(Need need) {
-    if (need.kind != Need::Kind::kDone || need.result) return need;
-    const PodRecord* record = PodJournal(context_).Find(address_);
+    if (need.result) return need;
+    const PodRecord* record = Record();
     if (record != nullptr && record->exists()) return need;  // a half-made node, which stays
     const bool passes = refusal_ == Refusal::kNoCapacity || refusal_ == Refusal::kReservation;
     const bool open = record != nullptr && record->pending().has_value();
     if (!passes) {
-      if (!open) PodJournal(context_).GiveUpCapacity(address_);
+      if (!open) journal_.GiveUpCapacity(address_);
       return need;
     }
     // What became of the attempt could not be seen: it is looked at again, in its turn.
@@ -129,7 +122,7 @@ class CapacityTask final : public Task {
     const std::string why = need.result.error().message;
     at_ = (at_ + 1) % zones_.size();
     pod_.zone = zones_[at_];
-    PodJournal(context_).SeekCapacity(pod_);
+    journal_.SeekCapacity(pod_);
     if (++tried_ >= zones_.size()) return Pause(need.result.error());
     context_.note(address_, fmt::format("{}: tries {}", why, pod_.zone));
     return Again();
@@ -143,7 +136,7 @@ class CapacityTask final : public Task {
         refusal_ == Refusal::kReservation ? "no room in the reservation for" : "no capacity for";
     const std::string found = fmt::format("{} {} in {}", what, TypeOf(pod_), where);
     if (left.count() <= 0) {
-      PodJournal(context_).GiveUpCapacity(address_);
+      journal_.GiveUpCapacity(address_);
       const bool waited = context_.wait_for_capacity && pod_.capacity->retry.count() > 0;
       return Failed(MakeError(
           error.code,
@@ -151,31 +144,25 @@ class CapacityTask final : public Task {
           waited ? fmt::format("The next `podctl apply` begins anew.\n{}", error.hint)
                  : error.hint));
     }
-    const milliseconds pause = std::min(pace_.Next(), left);
+    const milliseconds pause = std::min(rounds_.Next(), left);
     const std::string next = FormatTimestamp(context_.clock.Now() + pause);
     waits_for_ = fmt::format("{}, next try at {}, until {}",
                              what == "no capacity for" ? "no capacity" : "the reservation is full",
                              next, until_);
     context_.note(address_, fmt::format("{}: tries again at {}, until {}", found, next, until_));
-    pausing_ = true;
-    return Sleep(pause);
+    return SleepThen(pause, &CapacityTask::NextRound);
   }
 
-  const Address address_;
   PodSpec pod_;  // its zone is the one whose turn it is
   const CreateKind kind_;
-  TaskContext& context_;
   std::vector<std::string> zones_;
   std::size_t at_ = 0;     // whose turn it is
   std::size_t tried_ = 0;  // zones in this round
-  RoundPace pace_{context_.random};
+  RoundPace rounds_{context_.random};
   Clock::SteadyTime deadline_{};
   std::string until_;  // the same for people
   Refusal refusal_ = Refusal::kNone;
-  std::unique_ptr<Task> attempt_;
-  std::unique_ptr<Task> before_;
-  bool pausing_ = false;
-  std::string waits_for_;
+  std::string waits_for_;  // between two rounds
 };
 
 }  // namespace

@@ -265,10 +265,11 @@ void PodJournal::HostKeys(const Address& address,
   if (published != context_.published.end()) Publish(address, Value(published->second));
 }
 
-void PodJournal::VmNames(const Address& address, const std::map<int, std::string>& names) {
+void PodJournal::NoteWorkers(const Address& address, const std::vector<WorkerAttributes>& workers) {
+  HostKeys(address, HostKeysOf(workers), "guestAttributes");
+  const auto names = VmNamesOf(workers);
   if (names.empty() || Find(address) == nullptr || !Find(address)->ssh.iap) return;
-  PodRecord& record = At(address);
-  for (const auto& [worker, name] : names) record.vm_names[worker] = name;
+  for (const auto& [worker, name] : names) At(address).vm_names[worker] = name;
 }
 
 void PodJournal::StepApplied(const Address& step, const Address& pod, int worker,

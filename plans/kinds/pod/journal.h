@@ -73,7 +73,8 @@ class PodJournal {
   void Publish(const Address& address, const Value& node);
   void HostKeys(const Address& address, const std::map<int, std::vector<HostKeyText>>& keys,
                 const std::string& source);
-  void VmNames(const Address& address, const std::map<int, std::string>& names);
+  // The same, and the names of the VMs, as the workers tell them.
+  void NoteWorkers(const Address& address, const std::vector<WorkerAttributes>& workers);
   void StepApplied(const Address& step, const Address& pod, int worker, const std::string& digest);
   // It begins to run on a worker, where something else may have been run as this step: until it is
   // through nobody knows what is there, so that a run that fails or ends in the middle is not taken

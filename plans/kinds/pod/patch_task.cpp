@@ -8,10 +8,10 @@
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/lost_update.h"
 #include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/unknown_fate.h"
 
 namespace podctl {
@@ -23,68 +23,28 @@ namespace {
 // (lost_update.h).
 //
 // One round: list the operations, read, send, wait, list again, read again.
-class PatchTask final : public Task {
+class PatchTask final : public PodTask {
  public:
   PatchTask(const PodSpec& pod, std::vector<std::string> fields, TaskContext& context)
-      : address_(PodAddress(pod.name)),
+      : PodTask(pod, context),
         pod_(pod),
         fields_(std::move(fields)),
-        name_(NameOf(pod)),
-        version_(pod_.api_version.value_or(ApiVersion::kV2)),
-        context_(context),
-        wait_(context),
-        guard_(name_.Resource(), MapsAmong(fields_)) {
-    wait_.Speak(version_);
-  }
+        guard_(name_.Resource(), MapsAmong(fields_)) {}
 
   Need Begin() override {
-    const PodRecord* record = PodJournal(context_).Find(address_);
-    if (record == nullptr) {
-      return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
-    }
+    const PodRecord* record = Record();
+    if (record == nullptr) return Failed(NotInState());
     before_ = *record;
     since_ = context_.clock.Steady();
     guard_.Own(OwnPaths());
     if (record->pending() && !record->pending()->operation.empty()) {
-      phase_ = Phase::kEarlier;
-      return wait_.GoOn(record->pending()->operation);
+      return GoOn(record->pending()->operation, &PatchTask::BeginRound);
     }
     return BeginRound();
   }
 
-  Need OnReply(Reply reply) override {
-    switch (phase_) {
-      case Phase::kEarlier: {
-        Need need = wait_.Take(std::move(reply));
-        return OperationWait::Over(need) ? BeginRound() : need;
-      }
-      case Phase::kListBefore:
-        return OnListed(std::get<Result<std::vector<Operation>>>(reply));
-      case Phase::kRead:
-        return OnRead(std::get<Result<Value>>(reply));
-      case Phase::kSend:
-        return OnSent(std::get<Result<Operation>>(reply));
-      case Phase::kWait:
-        return OnWaited(wait_.Take(std::move(reply)));
-      case Phase::kListAfter:
-        return OnListed(std::get<Result<std::vector<Operation>>>(reply));
-      case Phase::kVerify:
-        return OnVerified(std::get<Result<Value>>(reply));
-    }
-    return Done();
-  }
-
-  Need OnWake() override {
-    const bool waits = phase_ == Phase::kWait || phase_ == Phase::kEarlier;
-    return waits ? wait_.Look() : BeginRound();
-  }
-  std::string Id() const override { return name_.Resource(); }
-
  private:
-  enum class Phase { kEarlier, kListBefore, kRead, kSend, kWait, kListAfter, kVerify };
   static constexpr int kMaxRounds = 5;
-
-  Provider& Cloud() const { return context_.provider.Speaking(version_); }
 
   static std::vector<std::string> MapsAmong(const std::vector<std::string>& fields) {
     std::vector<std::string> maps;
@@ -107,41 +67,36 @@ class PatchTask final : public Task {
   }
 
   Need BeginRound() {
-    return guard_.guards_anything() ? List(Phase::kListBefore) : Read(Phase::kRead);
+    return guard_.guards_anything() ? ListOperations(&PatchTask::OnListedBefore)
+                                    : LookAtNode(&PatchTask::OnRead);
   }
 
-  Need List(Phase phase) {
-    phase_ = phase;
-    return ListOperations(Cloud(), name_);
+  Need OnListedBefore(const Result<std::vector<Operation>>& operations) {
+    if (operations) guard_.SawBefore(*operations);
+    return MustEnd(operations) ? Failed(operations.error()) : LookAtNode(&PatchTask::OnRead);
   }
 
-  Need Read(Phase phase) {
-    phase_ = phase;
-    return LookAtNode(Cloud(), name_);
+  Need OnListedAfter(const Result<std::vector<Operation>>& operations) {
+    if (operations) guard_.SawAfter(*operations);
+    return MustEnd(operations) ? Failed(operations.error()) : LookAtNode(&PatchTask::OnVerified);
   }
 
-  Need OnListed(const Result<std::vector<Operation>>& operations) {
-    const bool before = phase_ == Phase::kListBefore;
-    if (operations) {
-      before ? guard_.SawBefore(*operations) : guard_.SawAfter(*operations);
-    } else if (operations.error().code == ErrorCode::kCancelled) {
-      return Failed(operations.error());
-    } else {
-      // Not everybody may list operations; the patch is right without, but for a race.
-      guard_.Blind();
-      if (!std::exchange(told_blind_, true)) {
-        context_.note(address_, "cannot see whether somebody else changes it at the same time: " +
-                                    operations.error().message);
-      }
+  // Not everybody may list operations; the patch is right without, but for a race.
+  bool MustEnd(const Result<std::vector<Operation>>& operations) {
+    if (operations) return false;
+    if (operations.error().code == ErrorCode::kCancelled) return true;
+    guard_.Blind();
+    if (!std::exchange(told_blind_, true)) {
+      context_.note(address_, "cannot see whether somebody else changes it at the same time: " +
+                                  operations.error().message);
     }
-    return Read(before ? Phase::kRead : Phase::kVerify);
+    return false;
   }
 
   Need OnRead(const Result<Value>& node) {
     if (!node) return Failed(node.error());
     if (IsOfAnotherState(*node, before_.uid(), context_.journal.state().lineage)) {
-      PodJournal(context_).Withdraw(address_);
-      return Failed(NotOurs(name_));
+      return Withdrawn(NotOurs(name_));
     }
     const bool restores = guard_.HasRepairs(*node);
     if (!restores && Holds(*node))
@@ -149,62 +104,41 @@ class PatchTask final : public Task {
     std::vector<std::string> unknown;
     Value sent =
         PatchBody(pod_, before_, guard_.Repaired(*node), fields_, context_.Lookup(), &unknown);
-    if (!unknown.empty()) {
-      return Failed(MakeError(
-          ErrorCode::kFailedPrecondition,
-          fmt::format("{} refers to something that is not known", fmt::join(unknown, ", "))));
-    }
+    if (!unknown.empty()) return Failed(NotKnown(unknown));
     if (++rounds_ > kMaxRounds) {
       return Failed(MakeError(ErrorCode::kAborted,
                               "somebody else keeps changing the node at the same time",
                               "Run `podctl apply` again when they are done."));
     }
     guard_.Writes(*node, sent);
-    phase_ = Phase::kSend;
-    PodJournal(context_).BeginPatch(address_);
-    return CallFor(
-        [&provider = Cloud(), name = name_, body = std::move(sent), mask = UpdateMask(fields_)](
-            StepObserver&, std::stop_token stop) {
-          return Reply(provider.PatchNode(name, body, mask, std::move(stop)));
-        },
-        true);
+    journal_.BeginPatch(address_);
+    return Operate(CallOf(Cloud(), &Provider::PatchNode, name_, sent, UpdateMask(fields_)),
+                   &PatchTask::OnRefused, &PatchTask::OnOver);
   }
 
-  Need OnSent(const Result<Operation>& sent) {
-    if (sent) {
-      PodJournal(context_).OperationStarted(address_, sent->name);
-      phase_ = Phase::kWait;
-      return OnWaited(wait_.Follow(*sent));
-    }
-    switch (sent.error().code) {
+  Need OnRefused(const Error& error) {
+    switch (error.code) {
       case ErrorCode::kReplyLost:  // a repeat of the same patch is safe
         return LookAgain();
       case ErrorCode::kAborted:  // another operation on this node; read and merge again
-        if (context_.clock.Steady() - since_ > context_.operation_timeout) {
-          PodJournal(context_).Withdraw(address_);
-          return Failed(sent.error());
-        }
+        if (context_.clock.Steady() - since_ > context_.operation_timeout) return Withdrawn(error);
         --rounds_;
-        return Sleep(pace_.Next());
+        return SleepThen(pace_.Next(), &PatchTask::BeginRound);
       case ErrorCode::kCancelled:
-        return Failed(sent.error());
+        return Failed(error);
       default:
-        PodJournal(context_).Withdraw(address_);
-        return Failed(sent.error());
+        return Withdrawn(error);
     }
   }
 
-  Need OnWaited(Need need) {
-    if (!OperationWait::Over(need)) return need;
-    if (!wait_.operation().error.empty()) {
-      PodJournal(context_).Withdraw(address_);
-      return Failed(wait_.operation().error.front());
-    }
-    return LookAgain();
+  Need OnOver() {
+    const std::vector<Error>& error = wait_.operation().error;
+    return error.empty() ? LookAgain() : Withdrawn(error.front());
   }
 
   Need LookAgain() {
-    return guard_.guards_anything() ? List(Phase::kListAfter) : Read(Phase::kVerify);
+    return guard_.guards_anything() ? ListOperations(&PatchTask::OnListedAfter)
+                                    : LookAtNode(&PatchTask::OnVerified);
   }
 
   Need OnVerified(const Result<Value>& node) {
@@ -220,8 +154,8 @@ class PatchTask final : public Task {
   }
 
   Need Written(const Value& node) {
-    PodJournal(context_).PodPatched(pod_, node);
-    PodJournal(context_).Publish(PodAddress(pod_.name), node);
+    journal_.PodPatched(pod_, node);
+    journal_.Publish(address_, node);
     return Done();
   }
 
@@ -234,18 +168,11 @@ class PatchTask final : public Task {
     });
   }
 
-  const Address address_;
   const PodSpec pod_;
   const std::vector<std::string> fields_;
-  const NodeName name_;
-  const ApiVersion version_;
-  TaskContext& context_;
-  OperationWait wait_;
   LostUpdateGuard guard_;
-  PollPace pace_{context_.random};
   PodRecord before_;
   Clock::SteadyTime since_{};
-  Phase phase_ = Phase::kRead;
   int rounds_ = 0;
   bool told_blind_ = false;
 };

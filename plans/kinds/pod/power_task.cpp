@@ -7,10 +7,10 @@
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/unknown_fate.h"
 
 namespace podctl {
@@ -18,57 +18,28 @@ namespace {
 
 // Starts or stops a node. Its state tells what is left to do, so a run that ended in the middle, or
 // did not hear the answer, goes on from what it finds.
-class PowerTask final : public Task {
+class PowerTask final : public PodTask {
  public:
-  PowerTask(PodSpec pod, Power power, TaskContext& context)
-      : address_(PodAddress(pod.name)),
-        pod_(std::move(pod)),
-        power_(power),
-        context_(context),
-        wait_(context) {}
+  PowerTask(const PodSpec& pod, Power power, TaskContext& context)
+      : PodTask(pod, context), power_(power) {}
 
   Need Begin() override {
-    const PodRecord* record = PodJournal(context_).Find(address_);
-    if (record == nullptr) {
-      return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
-    }
+    const PodRecord* record = Record();
+    if (record == nullptr) return Failed(NotInState());
     name_ = NameOf(*record);
-    version_ = pod_.api_version.value_or(ApiVersion::kV2);
-    wait_.Speak(version_);
     since_ = context_.clock.Steady();
     if (record->pending() && !record->pending()->operation.empty()) {
-      phase_ = Phase::kWait;
-      return wait_.GoOn(record->pending()->operation);
+      return GoOn(record->pending()->operation, &PowerTask::OnOver);
     }
     return Read();
   }
 
-  Need OnReply(Reply reply) override {
-    switch (phase_) {
-      case Phase::kRead:
-        return OnRead(std::get<Result<Value>>(reply));
-      case Phase::kSend:
-        return OnSent(std::get<Result<Operation>>(reply));
-      case Phase::kWait:
-        return OnWaited(wait_.Take(std::move(reply)));
-    }
-    return Done();
-  }
-
-  Need OnWake() override { return phase_ == Phase::kWait ? wait_.Look() : Read(); }
-  std::string Id() const override { return name_.Resource(); }
-
  private:
-  enum class Phase { kRead, kSend, kWait };
-
   const char* Verb() const { return power_ == Power::kStop ? "stop" : "start"; }
   const char* Goal() const { return power_ == Power::kStop ? "STOPPED" : "READY"; }
   const char* Origin() const { return power_ == Power::kStop ? "READY" : "STOPPED"; }
 
-  Need Read() {
-    phase_ = Phase::kRead;
-    return LookAtNode(Cloud(), name_);
-  }
+  Need Read() { return LookAtNode(&PowerTask::OnRead); }
 
   Need OnRead(const Result<Value>& node) {
     if (!node) {
@@ -76,7 +47,7 @@ class PowerTask final : public Task {
       const bool passes = code == ErrorCode::kUnavailable || code == ErrorCode::kReplyLost;
       return passes ? Pause() : Failed(node.error());
     }
-    const PodRecord* record = PodJournal(context_).Find(address_);
+    const PodRecord* record = Record();
     if (record != nullptr &&
         IsOfAnotherState(*node, record->uid(), context_.journal.state().lineage)) {
       return GiveUp(NotOurs(name_));
@@ -94,47 +65,35 @@ class PowerTask final : public Task {
   }
 
   Need Send() {
-    phase_ = Phase::kSend;
     sent_ = true;
-    PodJournal(context_).BeginPatch(address_);
-    return CallFor(
-        [&provider = Cloud(), name = name_, power = power_](StepObserver&, std::stop_token stop) {
-          return Reply(power == Power::kStop ? provider.StopNode(name, std::move(stop))
-                                             : provider.StartNode(name, std::move(stop)));
-        },
-        true);
+    journal_.BeginPatch(address_);
+    const auto method = power_ == Power::kStop ? &Provider::StopNode : &Provider::StartNode;
+    return Operate(CallOf(Cloud(), method, name_), &PowerTask::OnRefused, &PowerTask::OnOver);
   }
 
-  Need OnSent(const Result<Operation>& sent) {
-    if (sent) {
-      PodJournal(context_).OperationStarted(address_, sent->name);
-      phase_ = Phase::kWait;
-      return OnWaited(wait_.Follow(*sent));
-    }
-    switch (sent.error().code) {
+  Need OnRefused(const Error& error) {
+    switch (error.code) {
       case ErrorCode::kCancelled:
-        return Failed(sent.error());  // the intent stays: the next run looks
+        return Failed(error);  // the intent stays: the next run looks
       case ErrorCode::kReplyLost:
         sent_ = false;
         return Read();
       case ErrorCode::kAborted:  // another operation on this node
         sent_ = false;
-        phase_ = Phase::kRead;
         return Pause();
       case ErrorCode::kFailedPrecondition:
       case ErrorCode::kInvalidArgument:
         // Perhaps because somebody else was faster; else the node's state says that it was not.
-        refused_ = sent.error();
+        refused_ = error;
         return Read();
       default:
-        return GiveUp(sent.error());
+        return GiveUp(error);
     }
   }
 
-  Need OnWaited(Need need) {
-    if (!OperationWait::Over(need)) return need;
-    if (!wait_.operation().error.empty()) return GiveUp(wait_.operation().error.front());
-    return Read();
+  Need OnOver() {
+    const std::vector<Error>& error = wait_.operation().error;
+    return error.empty() ? Read() : GiveUp(error.front());
   }
 
   Need Pause() {
@@ -143,61 +102,43 @@ class PowerTask final : public Task {
                               fmt::format("the node does not become {}", Goal()),
                               "The next `podctl apply` goes on waiting for it."));
     }
-    phase_ = Phase::kRead;
-    return Sleep(pace_.Next());
+    return SleepThen(pace_.Next(), &PowerTask::Read);
   }
 
   Need GiveUp(Error error) {
-    PodJournal(context_).Withdraw(address_);
     error.message = fmt::format("cannot {} the node: {}", Verb(), error.message);
-    return Failed(std::move(error));
+    return Withdrawn(std::move(error));
   }
 
   Need Reached(const Value& node) {
-    PodJournal(context_).NodeFound(address_, node);
-    PodJournal(context_).Withdraw(address_);  // nothing is outstanding
-    PodJournal(context_).Publish(PodAddress(pod_.name), node);
+    journal_.NodeFound(address_, node);
+    journal_.Withdraw(address_);  // nothing is outstanding
+    journal_.Publish(address_, node);
     return Done();
   }
 
-  Provider& Cloud() const { return context_.provider.Speaking(version_); }
-
-  const Address address_;
-  const PodSpec pod_;
   const Power power_;
-  TaskContext& context_;
-  OperationWait wait_;
-  PollPace pace_{context_.random};
-  NodeName name_;
-  ApiVersion version_ = ApiVersion::kV2;
   Clock::SteadyTime since_{};
-  Phase phase_ = Phase::kRead;
   bool sent_ = false;             // and heard: the node has to move
   std::optional<Error> refused_;  // the service's reason
 };
 
-class Sequence final : public Task {
+class Sequence final : public AskingTask {
  public:
   explicit Sequence(std::vector<std::unique_ptr<Task>> tasks) : tasks_(std::move(tasks)) {}
 
-  Need Begin() override { return Next(Now().Begin()); }
-  Need OnReply(Reply reply) override { return Next(Now().OnReply(std::move(reply))); }
-  Need OnWake() override { return Next(Now().OnWake()); }
+  Need Begin() override { return Await(*tasks_[at_], &Sequence::Next); }
   void OnApplied(int worker, const HostKeyText& learned_host_key) override {
-    Now().OnApplied(worker, learned_host_key);
+    tasks_[at_]->OnApplied(worker, learned_host_key);
   }
   std::string Id() const override { return tasks_.back()->Id(); }
   std::string Status() const override { return tasks_[at_]->Status(); }
 
  private:
-  Task& Now() { return *tasks_[at_]; }
-
-  Need Next(Need need) {
-    while (need.kind == Need::Kind::kDone && need.result && at_ + 1 < tasks_.size()) {
-      ++at_;
-      need = Now().Begin();
-    }
-    return need;
+  Need Next() {
+    if (at_ + 1 == tasks_.size()) return Done();
+    ++at_;
+    return Begin();
   }
 
   std::vector<std::unique_ptr<Task>> tasks_;

@@ -46,21 +46,7 @@ std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
                                         std::optional<std::chrono::milliseconds> limit,
                                         TaskContext& context);
 
-// Calls that only look.
-inline Need LookAtNode(Provider& provider, const NodeName& name) {
-  return CallFor(
-      [&provider, name](StepObserver&, std::stop_token stop) -> Reply {
-        return provider.GetNode(name, std::move(stop));
-      },
-      false);
-}
-// Of the node's zone.
-inline Need ListOperations(Provider& provider, const NodeName& name) {
-  return CallFor(
-      [&provider, name](StepObserver&, std::stop_token stop) -> Reply {
-        return provider.ListOperations(name.project, name.zone, std::move(stop));
-      },
-      false);
-}
+// Asks the workers of a pod, of whose record a copy is taken, for what they tell of themselves.
+Call AskingWorkers(TaskContext& context, const PodRecord& record);
 
 }  // namespace podctl

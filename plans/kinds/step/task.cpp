@@ -22,7 +22,7 @@ namespace podctl {
 namespace {
 
 // Runs a bootstrap step on the workers that need it, and notes for each whether it took.
-class StepTask final : public Task {
+class StepTask final : public AskingTask {
  public:
   StepTask(const Address& address, StepChange run, TaskContext& context)
       : address_(address),
@@ -37,27 +37,8 @@ class StepTask final : public Task {
       return Failed(MakeError(ErrorCode::kInternal, "the pod is not in the state"));
     }
     if (!LacksAttributes(*record)) return Run();
-    return CallFor(
-        [&provider = context_.provider, pod = *record](StepObserver&, std::stop_token stop) {
-          return Reply(BackingOf(pod).AskWorkers(provider, pod, std::move(stop)));
-        },
-        false);
+    return Ask(AskingWorkers(context_, *record), &StepTask::OnWorkers);
   }
-
-  Need OnReply(Reply reply) override {
-    if (auto* attributes = std::get_if<Result<std::vector<WorkerAttributes>>>(&reply)) {
-      if (*attributes) {
-        PodJournal(context_).HostKeys(pod_address_, HostKeysOf(**attributes), "guestAttributes");
-        PodJournal(context_).VmNames(pod_address_, VmNamesOf(**attributes));
-      } else {
-        unread_ = attributes->error();
-      }
-      return Run();
-    }
-    return OnOutcomes(std::get<std::vector<StepOutcome>>(reply));
-  }
-
-  Need OnWake() override { return Done(); }
 
   std::size_t Workers() const override {
     return run_.workers ? run_.workers->size() : run_.expected_workers;
@@ -75,6 +56,15 @@ class StepTask final : public Task {
       PodJournal(context_).HostKeys(pod_address_, {{worker, {learned_host_key}}}, "firstUse");
     }
     PodJournal(context_).StepApplied(address_, pod_address_, worker, digest);
+  }
+
+  Need OnWorkers(const Result<std::vector<WorkerAttributes>>& workers) {
+    if (workers) {
+      PodJournal(context_).NoteWorkers(pod_address_, *workers);
+    } else {
+      unread_ = workers.error();
+    }
+    return Run();
   }
 
   Need Run() {
@@ -124,12 +114,12 @@ class StepTask final : public Task {
       if (IsReadiness()) break;
       PodJournal(context_).StepBegins(address_, pod_address_, worker.index);
     }
-    Need need = CallFor(
+    Need need = Ask(
         [&steps = context_.steps, step = rendered->step, workers](StepObserver& observer,
                                                                   std::stop_token stop) {
           return Reply(steps.Run(step, workers, observer, std::move(stop)));
         },
-        true);
+        &StepTask::OnOutcomes);
     need.kind = Need::Kind::kStep;
     need.workers = count_;
     need.acts = !IsReadiness();  // a look changes nothing

@@ -28,7 +28,7 @@ enum class JobErrand { kSubmit, kReplace, kCancel };
 //
 // The service names the job, so a create whose answer was lost is looked for by its label, which
 // stands in the state before it is sent; only when several looks did not find it is it sent again.
-class TrainingTask final : public Task {
+class TrainingTask final : public AskingTask {
  public:
   // `known`: the job is there, and is waited for; else a record of one is of none any more.
   TrainingTask(const Address& address, TrainingJobSpec job, JobErrand goal, bool known,
@@ -49,42 +49,17 @@ class TrainingTask final : public Task {
       return request_id_.empty() ? Submit() : Find();
     }
     watch_.Start(context_.clock);
-    if (goal_ != JobErrand::kSubmit) return Look(Phase::kBeforeCancel);
-    return known_ ? Look(Phase::kWatch) : Submit();
+    if (goal_ != JobErrand::kSubmit) return LookAtEnding();
+    return known_ ? Look() : Submit();
   }
 
-  Need OnReply(Reply reply) override {
-    const auto& answer = std::get<Result<Value>>(reply);
-    switch (phase_) {
-      case Phase::kSend:
-        return OnSent(answer);
-      case Phase::kFind:
-        return OnFound(answer);
-      case Phase::kWatch:
-        return OnWatched(answer);
-      case Phase::kCancel:
-        return OnCancelled(answer);
-      case Phase::kBeforeCancel:
-      case Phase::kEnding:
-        return OnEnding(answer);
-    }
-    return Done();
-  }
-
-  Need OnWake() override {
-    if (phase_ == Phase::kFind) return Find();
-    return phase_ == Phase::kCancel ? Cancel() : Look(phase_);
-  }
   std::string Id() const override { return name_; }
   std::string Status() const override { return state_; }
 
  private:
-  enum class Phase { kSend, kFind, kWatch, kBeforeCancel, kCancel, kEnding };
-
   CustomJobs* Cloud() const { return context_.provider.custom_jobs(); }
 
   Need Submit() {
-    phase_ = Phase::kSend;
     const auto job = WithReferences(job_, context_.Lookup());
     if (!job) {
       return Failed(MakeError(ErrorCode::kFailedPrecondition,
@@ -111,33 +86,24 @@ class TrainingTask final : public Task {
     Value labels = body["labels"].is_map() ? body["labels"] : Value::EmptyMap();
     labels.Set(kRequestLabel, request_id_);
     body.Set("labels", std::move(labels));
-    return CallFor(
-        [jobs = Cloud(), project = job_.project, region = job_.region, body = std::move(body)](
-            StepObserver&, std::stop_token stop) {
-          return Reply(jobs->Create(project, region, body, std::move(stop)));
-        },
-        true);
+    return Act(CallOf(*Cloud(), &CustomJobs::Create, job_.project, job_.region, std::move(body)),
+               &TrainingTask::OnSent);
   }
 
   Need OnSent(const Result<Value>& sent) {
     if (sent) return Submitted(*sent);
     const Error& error = sent.error();
     if (error.code == ErrorCode::kReplyLost) {
-      phase_ = Phase::kFind;
-      return Sleep(pace_.Next());
+      return SleepThen(pace_.Next(), &TrainingTask::Find);
     }
     if (error.code != ErrorCode::kCancelled) context_.journal.Forget(address_);
     return Failed(error);  // when cancelled, the intent stays
   }
 
   Need Find() {
-    phase_ = Phase::kFind;
-    return CallFor(
-        [jobs = Cloud(), where = where_, id = request_id_](StepObserver&, std::stop_token stop) {
-          return Reply(jobs->Find(where.first, where.second, std::string(kRequestLabel), id,
-                                  std::move(stop)));
-        },
-        false);
+    return Ask(CallOf(*Cloud(), &CustomJobs::Find, where_.first, where_.second,
+                      std::string(kRequestLabel), request_id_),
+               &TrainingTask::OnFound);
   }
 
   Need OnFound(const Result<Value>& found) {
@@ -145,8 +111,9 @@ class TrainingTask final : public Task {
       NoteName(*found);
       return goal_ == JobErrand::kSubmit ? Submitted(*found) : Cancel();
     }
-    if (found.error().code != ErrorCode::kNotFound) return LookLater(found.error());
-    if (++looks_ < kMostLooks) return Sleep(pace_.Next());
+    if (found.error().code != ErrorCode::kNotFound)
+      return LookLater(found.error(), &TrainingTask::Find);
+    if (++looks_ < kMostLooks) return SleepThen(pace_.Next(), &TrainingTask::Find);
     if (goal_ == JobErrand::kCancel) return Gone();
     return Submit();
   }
@@ -157,22 +124,20 @@ class TrainingTask final : public Task {
     return OnWatched(job);
   }
 
-  Need Look(Phase phase) {
-    phase_ = phase;
-    return CallFor(
-        [jobs = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(jobs->Get(name, std::move(stop)));
-        },
-        false);
+  Need Look() { return Ask(CallOf(*Cloud(), &CustomJobs::Get, name_), &TrainingTask::OnWatched); }
+
+  // Of a job that is to end.
+  Need LookAtEnding() {
+    return Ask(CallOf(*Cloud(), &CustomJobs::Get, name_), &TrainingTask::OnEnding);
   }
 
   // A look that fails says nothing about the job.
-  Need LookLater(const Error& error) {
+  Need LookLater(const Error& error, Need (TrainingTask::*look)()) {
     const bool passes = error.code == ErrorCode::kUnavailable ||
                         error.code == ErrorCode::kReplyLost || error.code == ErrorCode::kInternal ||
                         error.code == ErrorCode::kDeadlineExceeded;
     if (!passes || ++blind_looks_ > kMostBlindLooks) return Failed(error);
-    return Sleep(pace_.Next());
+    return SleepThen(pace_.Next(), look);
   }
 
   // The service knows the job by a name.
@@ -210,9 +175,9 @@ class TrainingTask final : public Task {
   std::string Number() const { return name_.substr(name_.rfind('/') + 1); }
 
   Need OnWatched(const Result<Value>& job) {
-    phase_ = Phase::kWatch;
     if (!job) {
-      if (job.error().code != ErrorCode::kNotFound) return LookLater(job.error());
+      if (job.error().code != ErrorCode::kNotFound)
+        return LookLater(job.error(), &TrainingTask::Look);
       context_.journal.Forget(address_);
       return Failed(MakeError(ErrorCode::kNotFound,
                               fmt::format("the custom job {} is gone", Number()),
@@ -236,7 +201,7 @@ class TrainingTask final : public Task {
                               "The job stays as it is, and the next `podctl apply` goes on "
                               "waiting."));
     }
-    return Sleep(pace_.Next());
+    return SleepThen(pace_.Next(), &TrainingTask::Look);
   }
 
   Need OnOver() const {
@@ -251,20 +216,16 @@ class TrainingTask final : public Task {
   }
 
   Need Cancel() {
-    phase_ = Phase::kCancel;
     if (context_.journal.Get<TrainingRecord>(address_) != nullptr) {
       BeginDelete({}, context_.journal.Begun(), &context_.journal.Edit<TrainingRecord>(address_));
     }
-    return CallFor(
-        [jobs = Cloud(), name = name_](StepObserver&, std::stop_token stop) {
-          return Reply(jobs->Cancel(name, std::move(stop)));
-        },
-        true);
+    return Act(CallOf(*Cloud(), &CustomJobs::Cancel, name_), &TrainingTask::OnCancelled);
   }
 
   Need OnCancelled(const Result<Value>& answer) {
+    ending_ = true;
     watch_.Start(context_.clock);
-    if (answer) return Look(Phase::kEnding);
+    if (answer) return LookAtEnding();
     switch (answer.error().code) {
       case ErrorCode::kNotFound:
         return Ended();
@@ -274,7 +235,7 @@ class TrainingTask final : public Task {
       case ErrorCode::kInvalidArgument:  // it may have ended meanwhile
       case ErrorCode::kReplyLost:
         refused_ = answer.error();
-        return Look(Phase::kEnding);
+        return LookAtEnding();
       default:
         WithdrawCancel();
         return Failed(answer.error());
@@ -284,18 +245,19 @@ class TrainingTask final : public Task {
   // Of a job that is to end.
   Need OnEnding(const Result<Value>& job) {
     if (!job) {
-      return job.error().code == ErrorCode::kNotFound ? Ended() : LookLater(job.error());
+      return job.error().code == ErrorCode::kNotFound
+                 ? Ended()
+                 : LookLater(job.error(), &TrainingTask::LookAtEnding);
     }
     Note(*job);
     const JobPhase phase = PhaseOfJob(state_);
     if (phase == JobPhase::kOver) return Ended();
-    if (phase_ == Phase::kBeforeCancel && phase != JobPhase::kEnding) return Cancel();
+    if (!ending_ && phase != JobPhase::kEnding) return Cancel();
     if (phase != JobPhase::kEnding && refused_) {
       WithdrawCancel();
       return Failed(*refused_);
     }
-    if (phase_ == Phase::kBeforeCancel) watch_.Start(context_.clock);
-    phase_ = Phase::kEnding;
+    if (!std::exchange(ending_, true)) watch_.Start(context_.clock);
     if (watch_.Read(context_.clock) > context_.operation_timeout) {
       return Failed(
           MakeError(ErrorCode::kDeadlineExceeded,
@@ -303,7 +265,7 @@ class TrainingTask final : public Task {
                                 FormatDuration(context_.operation_timeout)),
                     "It was asked to end; the next `podctl apply` goes on waiting for that."));
     }
-    return Sleep(pace_.Next());
+    return SleepThen(pace_.Next(), &TrainingTask::LookAtEnding);
   }
 
   Need Ended() {
@@ -328,7 +290,7 @@ class TrainingTask final : public Task {
   TaskContext& context_;
   PollPace pace_{context_.random};
   Stopwatch watch_;
-  Phase phase_ = Phase::kSend;
+  bool ending_ = false;                        // it was seen to end, or asked to
   std::pair<std::string, std::string> where_;  // project and region in which it is looked for
   std::string request_id_;
   std::string name_;   // of the job

@@ -204,14 +204,6 @@ const Value* FindQueued(const PodSurvey& survey, const QueuedName& name) {
   return it == survey.auxiliary.end() ? nullptr : &it->second;
 }
 
-Need LookAtQueued(Provider& provider, const QueuedName& name) {
-  return CallFor(
-      [queue = provider.queued(), name](StepObserver&, std::stop_token stop) -> Reply {
-        return queue->Get(name, std::move(stop));
-      },
-      false);
-}
-
 void NoteQueuedState(const Address& address, const std::string& state, TaskContext& context) {
   const PodRecord* record = PodJournal(context).Find(address);
   if (record == nullptr || !record->queued || record->queued->state == state) return;

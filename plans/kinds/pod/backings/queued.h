@@ -56,8 +56,6 @@ std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, Task
 std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
                                            TaskContext& context);
 
-// A call that only looks.
-Need LookAtQueued(Provider& provider, const QueuedName& name);
 // What has been seen of it last.
 void NoteQueuedState(const Address& address, const std::string& state, TaskContext& context);
 

@@ -1,0 +1,103 @@
+// What the tasks have in common that act on a pod's node, or on what the node comes from: who is
+// asked, what is noted, and that a request is followed to the end of its operation.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plans/engine/task.h"
+#include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/journal.h"
+#include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/tasks.h"
+#include "providers/base/text.h"
+
+namespace podctl {
+
+class PodTask : public AskingTask {
+ public:
+  std::string Id() const override { return name_.Resource(); }
+
+ protected:
+  PodTask(Address address, TaskContext& context,
+          std::optional<std::chrono::milliseconds> limit = std::nullopt)
+      : address_(std::move(address)),
+        context_(context),
+        journal_(context),
+        wait_(context, limit),
+        pace_(context.random) {}
+  PodTask(const PodSpec& pod, TaskContext& context,
+          std::optional<std::chrono::milliseconds> limit = std::nullopt)
+      : PodTask(PodAddress(pod.name), context, limit) {
+    name_ = NameOf(pod);
+    Speak(pod.api_version.value_or(ApiVersion::kV2));
+  }
+
+  void Speak(ApiVersion version) {
+    version_ = version;
+    wait_.Speak(version);
+  }
+  Provider& Cloud() const { return context_.provider.Speaking(version_); }
+  const PodRecord* Record() const { return journal_.Find(address_); }
+  // The body of a create; an error where a reference leads nowhere.
+  Result<Value> NewNode(const PodSpec& pod) const {
+    std::vector<std::string> unknown;
+    Value body = CreateBody(pod, context_.Lookup(), &unknown);
+    if (unknown.empty()) return body;
+    return NotKnown(unknown, "Is the path of the reference right?");
+  }
+  static Error NotInState() {
+    return MakeError(ErrorCode::kInternal, "the pod is not in the state");
+  }
+  static Error NotKnown(const std::vector<std::string>& paths, std::string hint = {}) {
+    return MakeError(ErrorCode::kFailedPrecondition,
+                     Join(paths, ", ") + " refers to something that is not known", std::move(hint));
+  }
+
+  template <typename Self>
+  Need LookAtNode(Need (Self::*take)(const Result<Value>&)) {
+    return Ask(CallOf(Cloud(), &Provider::GetNode, name_), take);
+  }
+  // Of the node's zone.
+  template <typename Self>
+  Need ListOperations(Need (Self::*take)(const Result<std::vector<Operation>>&)) {
+    return Ask(CallOf(Cloud(), &Provider::ListOperations, name_.project, name_.zone), take);
+  }
+  // Sends what begins an operation, and waits for its end.
+  template <typename Self>
+  Need Operate(Call call, Need (Self::*refused)(const Error&), Need (Self::*over)()) {
+    auto* self = static_cast<Self*>(this);
+    return AskThen(std::move(call), true, [self, refused, over](const Reply& reply) {
+      const auto& sent = std::get<Result<Operation>>(reply);
+      return sent ? self->Follow(*sent, over) : (self->*refused)(sent.error());
+    });
+  }
+  // Waits for what an earlier run began.
+  template <typename Self>
+  Need GoOn(const std::string& operation, Need (Self::*over)()) {
+    return Await(wait_.For({operation, false, {}, {}}, true), over);
+  }
+  template <typename Self>
+  Need Follow(const Operation& operation, Need (Self::*over)()) {
+    journal_.OperationStarted(address_, operation.name, deposed_);
+    return Await(wait_.For(operation), over);
+  }
+  // It changed nothing.
+  Need Withdrawn(Error error) {
+    journal_.Withdraw(address_, deposed_);
+    return Failed(std::move(error));
+  }
+
+  const Address address_;  // of the pod
+  std::string deposed_;    // the id of a deposed node; empty: the pod's own
+  NodeName name_;
+  ApiVersion version_ = ApiVersion::kV2;
+  TaskContext& context_;
+  PodJournal journal_;
+  OperationWait wait_;
+  PollPace pace_;
+};
+
+}  // namespace podctl
