@@ -15,29 +15,27 @@
 #include "state/state_json.h"
 
 namespace podctl {
+
+// The rest of the document is not for everybody to read back.
+template <typename A, plan_file::Of<SavedPlan> S>
+static void Members(A& archive, S& saved) {
+  auto& [podctl_version, created_at, folder, state_path, endpoint, spec_paths, spec_digest,
+         variables, sensitive_variables, prior, stakes, jobs, check_key, plan, seal, content] =
+      saved;
+  PODCTL_SAVE(archive, podctl_version, created_at, folder, state_path, endpoint, spec_paths,
+              spec_digest, variables, sensitive_variables, stakes, jobs, check_key, plan);
+  static_cast<void>(prior);    // without its key, see PriorToValue
+  static_cast<void>(seal);     // may be missing
+  static_cast<void>(content);  // of the document
+}
 namespace {
 
 constexpr std::string_view kKind = "podctl plan";
 
 // In the order in which they are written.
-constexpr std::array<std::string_view, 18> kKeys = {"kind",
-                                                    "format_version",
-                                                    "podctl_version",
-                                                    "created_at",
-                                                    "checksum",
-                                                    "seal",
-                                                    "folder",
-                                                    "state_path",
-                                                    "endpoint",
-                                                    "spec_paths",
-                                                    "spec_digest",
-                                                    "variables",
-                                                    "sensitive_variables",
-                                                    "check_key",
-                                                    "prior_state",
-                                                    "stakes",
-                                                    "jobs",
-                                                    "plan"};
+constexpr std::string_view kKeys =
+    "kind format_version podctl_version created_at checksum seal folder state_path endpoint "
+    "spec_paths spec_digest variables sensitive_variables check_key prior_state stakes jobs plan";
 
 std::string ChecksumOf(Value document) {
   document.Set("checksum", "");
@@ -58,26 +56,12 @@ std::string ContentOf(Value document) {
 }
 
 Result<Value> DocumentOf(const SavedPlan& saved) {
-  using plan_file::Writer;
-  Value document = Value::EmptyMap();
-  document.Set("kind", kKind);
-  document.Set("format_version", kPlanFormatVersion);
-  document.Set("podctl_version", saved.podctl_version);
-  document.Set("created_at", saved.created_at);
-  document.Set("folder", saved.folder);
-  document.Set("state_path", saved.state_path);
-  document.Set("endpoint", saved.endpoint);
-  document.Set("spec_paths", Writer::ToValue(saved.spec_paths));
-  document.Set("spec_digest", saved.spec_digest);
-  document.Set("variables", Writer::ToValue(saved.variables));
-  document.Set("sensitive_variables", Writer::ToValue(saved.sensitive_variables));
-  document.Set("check_key", saved.check_key);
   auto prior = PriorToValue(saved.prior);
   if (!prior) return prior.error();
+  Value document = plan_file::Writer::ToValue(saved);
+  document.Set("kind", kKind);
+  document.Set("format_version", kPlanFormatVersion);
   document.Set("prior_state", std::move(*prior));
-  document.Set("stakes", Writer::ToValue(saved.stakes));
-  document.Set("jobs", Writer::ToValue(saved.jobs));
-  document.Set("plan", Writer::ToValue(saved.plan));
   document.Set("seal", saved.seal);
   return document;
 }
@@ -190,19 +174,7 @@ std::string ReadDocument(const Value& document, Kinds kinds, SavedPlan* saved) {
   std::string problem;
   plan_file::Reader in(document, "", problem);
   for (const char* known : {"kind", "format_version", "checksum", "prior_state"}) in.Know(known);
-  in("podctl_version", saved->podctl_version);
-  in("created_at", saved->created_at);
-  in("folder", saved->folder);
-  in("state_path", saved->state_path);
-  in("endpoint", saved->endpoint);
-  in("spec_paths", saved->spec_paths);
-  in("spec_digest", saved->spec_digest);
-  in("variables", saved->variables);
-  in("sensitive_variables", saved->sensitive_variables);
-  in("check_key", saved->check_key);
-  in("stakes", saved->stakes);
-  in("jobs", saved->jobs);
-  in("plan", saved->plan);
+  Members(in, *saved);
   if (document.Find("seal") != nullptr) in("seal", saved->seal);  // older podctls set none
   in.RefuseUnknown();
   if (problem.empty()) OpenPayloads(kinds, &saved->plan, &problem);
@@ -225,7 +197,7 @@ Result<std::string> PlanToJson(const SavedPlan& saved) {
   // What a person looks for stands first, a line each; the rest is for programs.
   std::string text = "{";
   std::string_view separator = "\n";
-  for (std::string_view key : kKeys) {
+  for (const std::string& key : SplitWords(kKeys)) {
     text += fmt::format("{}  \"{}\": {}", separator, key, ToJson((*document)[key]));
     separator = ",\n";
   }

@@ -1,14 +1,15 @@
 // Turns structs into Values and back from one description each (Members, below and in
-// the kinds), so that what is written
-// and what is read cannot drift apart.
+// the kinds), so that what is written and what is read cannot drift apart.
 //
 // A description is a function Members(archive, struct) that calls archive(name, member) for every
-// member. The reader is strict: a missing member, one of another type or one it does not know is a
-// problem; the first one is kept, with the way to it, and the rest is read as defaults.
+// member; PODCTL_MEMBERS makes one of the members' names. The reader is strict: a missing member,
+// one of another type or one it does not know is a problem; the first one is kept, with the way to
+// it, and the rest is read as defaults.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -214,28 +215,57 @@ class Reader {
   std::set<std::string, std::less<>> known_;
 };
 
+// Members that are called as in `names`, "a, b", and a duration with "_ms" behind it.
+template <typename Archive, typename... Ts>
+void Take(Archive& archive, std::string_view names, Ts&... members) {
+  const auto take = [&]<typename T>(T& member) {
+    std::string name(names.substr(0, names.find(',')));
+    names.remove_prefix(std::min(names.size(), name.size() + 2));
+    using M = std::remove_const_t<T>;
+    using Wait = std::chrono::milliseconds;
+    if (std::is_same_v<M, Wait> || std::is_same_v<M, std::optional<Wait>>) name += "_ms";
+    archive(name.c_str(), member);
+  };
+  (take(members), ...);
+}
+
+// A kind that saves payloads of type P as their Members say.
+template <typename P>
+class KindOf : public Kind {
+ public:
+  Value WritePayload(const Payload& payload) const override {
+    return Writer::ToValue(*payload.As<P>());
+  }
+  Payload ReadPayload(const Value& value, const std::string& way,
+                      std::string* problem) const override {
+    P payload;
+    Reader::Read(value, way, *problem, payload);
+    return {std::move(payload), this};
+  }
+};
+
 }  // namespace podctl::plan_file
+
+// Saves members of a struct that was taken apart, each under its own name.
+#define PODCTL_SAVE(archive, ...) podctl::plan_file::Take(archive, #__VA_ARGS__, __VA_ARGS__)
+// The description of a struct all of whose members are saved so; they are given in their order.
+#define PODCTL_MEMBERS(Struct, ...)                      \
+  template <typename A, podctl::plan_file::Of<Struct> S> \
+  void Members(A& archive, S& its) {                     \
+    auto& [__VA_ARGS__] = its;                           \
+    PODCTL_SAVE(archive, __VA_ARGS__);                   \
+  }
 
 namespace podctl {
 
-// ---- Places in a spec, as saved plans hold them.
-
-template <typename A, plan_file::Of<SourcePlace> S>
-void Members(A& archive, S& place) {
-  auto& [file, line, column, length, byte] = place;
-  archive("file", file);
-  archive("line", line);
-  archive("column", column);
-  archive("length", length);
-  archive("byte", byte);
-}
-
-// ---- What the structs of the engine consist of in a saved plan: the only list of their names
-// in the file. Kinds have Members of their own.
+// ---- What places in a spec and the structs of the engine consist of in a saved plan: the only
+// list of their names in the file. Kinds have Members of their own.
 //
-// Every function takes its struct apart with a structured binding, which no longer compiles when a
-// member is added: whoever adds one decides here what it is called in the file, and whether an old
-// file without it can still be understood (if not, kPlanFormatVersion goes up).
+// Every description takes its struct apart with a structured binding, which no longer compiles when
+// a member is added: whoever adds one decides here what it is called in the file, and whether an
+// old file without it can still be understood (if not, kPlanFormatVersion goes up).
+
+PODCTL_MEMBERS(SourcePlace, file, line, column, length, byte)
 
 template <>
 struct plan_file::Words<Drift::Kind> {
@@ -258,16 +288,7 @@ struct plan_file::Words<Verb> {
       "delete", "forget", "run"};
 };
 
-template <typename A, plan_file::Of<AttributeChange> S>
-void Members(A& archive, S& change) {
-  auto& [path, before, after, known, sensitive, forces_replacement] = change;
-  archive("path", path);
-  archive("before", before);
-  archive("after", after);
-  archive("known", known);
-  archive("sensitive", sensitive);
-  archive("forces_replacement", forces_replacement);
-}
+PODCTL_MEMBERS(AttributeChange, path, before, after, known, sensitive, forces_replacement)
 
 namespace plan_file {
 
@@ -289,38 +310,13 @@ template <typename A, plan_file::Of<Change> S>
 void Members(A& archive, S& change) {
   auto& [address, previous_address, verb, begun, attributes, reason_code, reason, waits_for, place,
          payload] = change;
-  archive("address", address);
-  archive("previous_address", previous_address);
-  archive("verb", verb);
-  archive("begun", begun);
-  archive("attributes", attributes);
-  archive("reason_code", reason_code);
-  archive("reason", reason);
-  archive("waits_for", waits_for);
-  archive("place", place);
+  PODCTL_SAVE(archive, address, previous_address, verb, begun, attributes, reason_code, reason,
+              waits_for, place);
   plan_file::KindMember(archive, address.kind, payload);
 }
 
-template <typename A, plan_file::Of<Drift> S>
-void Members(A& archive, S& drift) {
-  auto& [kind, address, sentence, attributes] = drift;
-  archive("kind", kind);
-  archive("address", address);
-  archive("sentence", sentence);
-  archive("attributes", attributes);
-}
-
-template <typename A, plan_file::Of<Plan> S>
-void Members(A& archive, S& plan) {
-  auto& [mode, targets, refreshed, changes, drift, lineage, serial] = plan;
-  archive("mode", mode);
-  archive("targets", targets);
-  archive("refreshed", refreshed);
-  archive("changes", changes);
-  archive("drift", drift);
-  archive("lineage", lineage);
-  archive("serial", serial);
-}
+PODCTL_MEMBERS(Drift, kind, address, sentence, attributes)
+PODCTL_MEMBERS(Plan, mode, targets, refreshed, changes, drift, lineage, serial)
 
 template <typename A, plan_file::Of<Stake> S>
 void Members(A& archive, S& saved) {

@@ -20,19 +20,7 @@
 namespace podctl {
 
 // What a saved plan holds of one (plan_file/archive.h).
-template <typename A, plan_file::Of<FileSpec> S>
-void Members(A& archive, S& file) {
-  auto& [name, path, folder, written, content, sensitive, mode, replaces, removes] = file;
-  archive("name", name);
-  archive("path", path);
-  archive("folder", folder);
-  archive("written", written);
-  archive("content", content);
-  archive("sensitive", sensitive);
-  archive("mode", mode);
-  archive("replaces", replaces);
-  archive("removes", removes);
-}
+PODCTL_MEMBERS(FileSpec, name, path, folder, written, content, sensitive, mode, replaces, removes)
 
 namespace {
 

@@ -142,7 +142,7 @@ std::string WhatIsOutOfRange(const PodSpec& pod) {
   return slices >= 1 && slices <= kMostQueuedSlices ? "" : "queued.slices";
 }
 
-class PodKind final : public Kind {
+class PodKind final : public plan_file::KindOf<PodChange> {
  public:
   const RecordCodec& codec() const override { return PodRecord::Codec(); }
 
@@ -197,18 +197,14 @@ class PodKind final : public Kind {
     SettlePods(PodsIn(observation), state, notes);
   }
 
-  Value WritePayload(const Payload& payload) const override {
-    return plan_file::Writer::ToValue(*payload.As<PodChange>());
-  }
   Payload ReadPayload(const Value& value, const std::string& way,
                       std::string* problem) const override {
-    PodChange change;
-    plan_file::Reader::Read(value, way, *problem, change);
-    const std::string wrong = WhatIsOutOfRange(change.wanted);
+    Payload payload = KindOf::ReadPayload(value, way, problem);
+    const std::string wrong = WhatIsOutOfRange(payload.As<PodChange>()->wanted);
     if (problem->empty() && !wrong.empty()) {
       *problem = fmt::format("`{}.wanted.{}` is out of range", way, wrong);
     }
-    return {std::move(change), this};
+    return payload;
   }
   // The headline names one pod and node, and the payload may hold another.
   std::string WhatCannotBe(const Change& change) const override {

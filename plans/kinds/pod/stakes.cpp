@@ -31,15 +31,7 @@ struct NodeStake {
   std::map<std::string, std::string> metadata;  // every key, with a keyed digest of its value
 };
 
-template <typename A, plan_file::Of<NodeStake> S>
-void Members(A& archive, S& node) {
-  auto& [name, there, uid, fields, metadata] = node;
-  archive("name", name);
-  archive("there", there);
-  archive("uid", uid);
-  archive("fields", fields);
-  archive("metadata", metadata);
-}
+PODCTL_MEMBERS(NodeStake, name, there, uid, fields, metadata)
 
 namespace {
 

@@ -22,7 +22,7 @@ namespace {
 // As a worker number has at most five digits in a spec (WorkerSelection).
 constexpr int kMostWorkers = 100'000;
 
-class StepKind final : public Kind {
+class StepKind final : public plan_file::KindOf<StepChange> {
  public:
   const RecordCodec& codec() const override { return StepRecord::Codec(); }
 
@@ -48,15 +48,6 @@ class StepKind final : public Kind {
     return BeginStepPlan(*this, question);
   }
 
-  Value WritePayload(const Payload& payload) const override {
-    return plan_file::Writer::ToValue(*payload.As<StepChange>());
-  }
-  Payload ReadPayload(const Value& value, const std::string& way,
-                      std::string* problem) const override {
-    StepChange run;
-    plan_file::Reader::Read(value, way, *problem, run);
-    return {std::move(run), this};
-  }
   void StartAt(const std::string& folder, Payload* payload) const override {
     for (StepFile& file : payload->Edit<StepChange>()->step.files) {
       file.source = PathFrom(folder, file.source);

@@ -16,27 +16,9 @@
 namespace podctl {
 
 // What a saved plan holds of them (plan_file/archive.h).
-template <typename A, plan_file::Of<AcceleratorSpec> S>
-void Members(A& archive, S& accelerators) {
-  auto& [count, type] = accelerators;
-  archive("count", count);
-  archive("type", type);
-}
-
-template <typename A, plan_file::Of<TrainingJobSpec> S>
-void Members(A& archive, S& job) {
-  auto& [name, project, region, tpu, gpu, machine_type, image, args, labels, place] = job;
-  archive("name", name);
-  archive("project", project);
-  archive("region", region);
-  archive("tpu", tpu);
-  archive("gpu", gpu);
-  archive("machine_type", machine_type);
-  archive("image", image);
-  archive("args", args);
-  archive("labels", labels);
-  archive("place", place);
-}
+PODCTL_MEMBERS(AcceleratorSpec, count, type)
+PODCTL_MEMBERS(TrainingJobSpec, name, project, region, tpu, gpu, machine_type, image, args, labels,
+               place)
 
 namespace {
 
@@ -44,7 +26,7 @@ const TrainingJobSpec& JobOf(const Change& change) {
   return *change.payload.As<TrainingJobSpec>();
 }
 
-class TrainingJobKind final : public Kind {
+class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
  public:
   const RecordCodec& codec() const override { return TrainingRecord::Codec(); }
 
@@ -95,15 +77,6 @@ class TrainingJobKind final : public Kind {
     return EachByItself(*this, JudgeTraining);
   }
 
-  Value WritePayload(const Payload& payload) const override {
-    return plan_file::Writer::ToValue(*payload.As<TrainingJobSpec>());
-  }
-  Payload ReadPayload(const Value& value, const std::string& way,
-                      std::string* problem) const override {
-    TrainingJobSpec job;
-    plan_file::Reader::Read(value, way, *problem, job);
-    return {std::move(job), this};
-  }
   std::string WhatCannotBe(const Change& change) const override {
     if (change.address != TrainingAddress(JobOf(change).name)) return "is no address of a change";
     const bool can = change.verb != Verb::kUpdate && change.verb != Verb::kCreateThenDelete &&
