@@ -8,7 +8,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 

@@ -8,13 +8,6 @@ namespace {
 
 const std::string kNothing;
 
-template <typename... Ts>
-struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <typename... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;
-
 // kWithOthers: with a deposed or auxiliary object, or while a place for one is sought.
 enum class Legal { kYes, kWithOthers };
 
@@ -34,6 +27,13 @@ constexpr std::array<std::array<Legal, std::variant_size_v<Goal>>, std::variant_
 
 }  // namespace
 
+const Intent* IntentOf(const Life& life) {
+  if (const auto* creating = std::get_if<Creating>(&life)) return &creating->intent;
+  if (const auto* changing = std::get_if<Changing>(&life)) return &changing->intent;
+  if (const auto* deleting = std::get_if<Deleting>(&life)) return &deleting->intent;
+  return nullptr;
+}
+
 bool Object::exists() const {
   if (const auto* creating = std::get_if<Creating>(&life)) return creating->seen;
   if (const auto* deleting = std::get_if<Deleting>(&life)) return deleting->seen;
@@ -42,19 +42,11 @@ bool Object::exists() const {
 
 std::optional<PendingAction> Object::pending() const {
   using Kind = PendingAction::Kind;
-  using Maybe = std::optional<PendingAction>;
-  return std::visit(
-      Overloaded{[](const Absent&) { return Maybe(); }, [](const Present&) { return Maybe(); },
-                 [](const Creating& its) {
-                   return Maybe({Kind::kCreate, its.intent});
-                 },
-                 [](const Changing& its) {
-                   return Maybe({Kind::kPatch, its.intent});
-                 },
-                 [](const Deleting& its) {
-                   return Maybe({Kind::kDelete, its.intent});
-                 }},
-      life);
+  const Intent* intent = IntentOf(life);
+  if (intent == nullptr) return std::nullopt;
+  const bool creates = std::holds_alternative<Creating>(life);
+  const bool changes = std::holds_alternative<Changing>(life);
+  return PendingAction(creates ? Kind::kCreate : changes ? Kind::kPatch : Kind::kDelete, *intent);
 }
 
 std::optional<PendingAction> Record::pending() const {

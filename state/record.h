@@ -49,6 +49,9 @@ struct Deleting {
 };
 using Life = std::variant<Absent, Creating, Present, Changing, Deleting>;
 
+// What was begun with such an object; nullptr: nothing is under way. Lent by it.
+const Intent* IntentOf(const Life& life);
+
 // What an object's intent is of, with it.
 struct PendingAction : Intent {
   enum class Kind { kCreate, kPatch, kDelete };

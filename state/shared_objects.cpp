@@ -1,5 +1,4 @@
-#include "state/shared_objects.h"
-
+// Declared in state_json.h.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -7,9 +6,9 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "state/record_codec.h"
+#include "state/state_json.h"
 
 namespace podctl {
 namespace {
@@ -20,20 +19,16 @@ struct Owned {
   int parts;
 };
 
-bool IsDeleting(const Object& object) {
-  return std::holds_alternative<Deleting>(object.life);
-}
-
-bool IsCreating(const Object& object) {
-  return std::holds_alternative<Creating>(object.life);
-}
-
 // Under one name there may be two after each other: the later one is begun while the deletion of
 // the earlier one is not yet settled, or one that somebody else deleted is still remembered. Their
 // uids tell them apart.
 bool MayFollow(const Object& a, const Object& b) {
   if (!a.uid.empty() && !b.uid.empty()) return a.uid != b.uid;
-  return (IsDeleting(a) && IsCreating(b)) || (IsCreating(a) && IsDeleting(b));
+  const auto goes_before = [](const Object& old, const Object& fresh) {
+    return std::holds_alternative<Deleting>(old.life) &&
+           std::holds_alternative<Creating>(fresh.life);
+  };
+  return goes_before(a, b) || goes_before(b, a);
 }
 
 // The uid of one part; that of the whole is made of them all, "1+2".

@@ -53,22 +53,13 @@ State NewState(Random& random) {
 
 std::vector<RecordChange> ChangesBetween(const State& before, const State& after) {
   std::vector<RecordChange> changes;
-  auto old = before.records.begin();
-  auto now = after.records.begin();
-  while (old != before.records.end() || now != after.records.end()) {
-    const bool only_now =
-        old == before.records.end() || (now != after.records.end() && now->first < old->first);
-    const bool only_old = !only_now && (now == after.records.end() || old->first < now->first);
-    if (only_now) {
-      changes.push_back({now->first, std::nullopt, now->second});
-    } else if (only_old) {
-      changes.push_back({old->first, old->second, std::nullopt});
-    } else if (!(old->second == now->second)) {
-      changes.push_back({now->first, old->second, now->second});
-    }
-    if (!only_now) ++old;
-    if (!only_old) ++now;
-  }
+  EachOf(before.records, after.records,
+         [&](const Address& address, const AnyRecord* old, const AnyRecord* now) {
+           if (old != nullptr && now != nullptr && *old == *now) return;
+           RecordChange& change = changes.emplace_back(RecordChange{address, {}, {}});
+           if (old != nullptr) change.before = *old;
+           if (now != nullptr) change.after = *now;
+         });
   return changes;
 }
 

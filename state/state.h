@@ -154,6 +154,21 @@ struct RecordChange {
   std::optional<AnyRecord> after;   // nullopt: there is none any more
 };
 
+// Calls `take` with each key of two maps, in order, and what each has there (nullptr: nothing).
+template <typename Map, typename Take>
+void EachOf(const Map& before, const Map& after, const Take& take) {
+  auto old = before.begin();
+  auto now = after.begin();
+  while (old != before.end() || now != after.end()) {
+    const bool only_now = old == before.end() || (now != after.end() && now->first < old->first);
+    const bool only_old = !only_now && (now == after.end() || old->first < now->first);
+    take(only_now ? now->first : old->first, only_now ? nullptr : &old->second,
+         only_old ? nullptr : &now->second);
+    if (!only_now) ++old;
+    if (!only_old) ++now;
+  }
+}
+
 // In the order of addresses. Records that the states share cost a comparison of pointers.
 std::vector<RecordChange> ChangesBetween(const State& before, const State& after);
 

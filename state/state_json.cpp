@@ -12,7 +12,6 @@
 #include "providers/base/text.h"
 #include "state/object_json.h"
 #include "state/record_codec.h"
-#include "state/shared_objects.h"
 #include "state/transitions.h"
 
 namespace podctl {
@@ -276,13 +275,6 @@ namespace {
 // A typical pod with four workers takes this much.
 constexpr std::size_t kBytesARecord = 4096;
 
-const Intent* IntentOf(const Life& life) {
-  if (const auto* creating = std::get_if<Creating>(&life)) return &creating->intent;
-  if (const auto* changing = std::get_if<Changing>(&life)) return &changing->intent;
-  if (const auto* deleting = std::get_if<Deleting>(&life)) return &deleting->intent;
-  return nullptr;
-}
-
 struct ObjectInRole {
   const Object& object;
   std::string_view role;
@@ -507,15 +499,8 @@ void ReadDeposed(Value::List& list, const std::string& where, Record* record,
 }  // namespace
 
 std::string_view PendingKindName(PendingAction::Kind kind) {
-  switch (kind) {
-    case PendingAction::Kind::kCreate:
-      return "create";
-    case PendingAction::Kind::kPatch:
-      return "patch";
-    case PendingAction::Kind::kDelete:
-      return "delete";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"create", "patch", "delete"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 void ReadRecord(ObjectReader& in, const std::string& address, Record* record,

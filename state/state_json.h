@@ -95,4 +95,11 @@ void ReadRecord(ObjectReader& in, const std::string& address, Record* record, st
 void ReadRecordBefore5(ObjectReader& in, const std::string& address, std::string_view locator,
                        Record* record, std::string& problem);
 
+// ---- Whether two records of a state stand for one object of the service: then what is done to one
+// of them is done to the other, and who deletes one deletes the other's. No podctl writes such a
+// state, but a file may have been put together by hand. Pure.
+
+// A sentence that names both addresses and the object; "": there are none.
+std::string WhatIsShared(const State& state);
+
 }  // namespace podctl

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -12,6 +14,13 @@ Error Refused(std::string message) {
   return MakeError(ErrorCode::kFailedPrecondition, std::move(message),
                    "Make sure that it is the state you mean; `--force` pushes it all the same.");
 }
+
+// The texts of a lock, by Terraform's names.
+constexpr std::pair<const char*, std::string LockInfo::*> kTexts[] = {
+    {"ID", &LockInfo::id},           {"Operation", &LockInfo::operation},
+    {"Info", &LockInfo::command},    {"Who", &LockInfo::who},
+    {"Version", &LockInfo::version}, {"Created", &LockInfo::created},
+    {"Path", &LockInfo::path},       {"Host", &LockInfo::host}};
 
 }  // namespace
 
@@ -40,14 +49,7 @@ Result<void> CheckPush(const Snapshot& stored, const State& pushed, bool force) 
 
 std::string LockInfoToJson(const LockInfo& info) {
   Value out = Value::EmptyMap();
-  out.Set("ID", info.id);
-  out.Set("Operation", info.operation);
-  out.Set("Info", info.command);
-  out.Set("Who", info.who);
-  out.Set("Version", info.version);
-  out.Set("Created", info.created);
-  out.Set("Path", info.path);
-  out.Set("Host", info.host);
+  for (const auto& [name, member] : kTexts) out.Set(name, info.*member);
   out.Set("Pid", info.pid);
   return ToJson(out) + "\n";
 }
@@ -56,14 +58,7 @@ std::optional<LockInfo> LockInfoFromJson(std::string_view text) {
   Result<Value> value = ParseJson(text);
   if (!value || (*value)["ID"].AsString().empty()) return std::nullopt;
   LockInfo info;
-  info.id = (*value)["ID"].AsString();
-  info.operation = (*value)["Operation"].AsString();
-  info.command = (*value)["Info"].AsString();
-  info.who = (*value)["Who"].AsString();
-  info.version = (*value)["Version"].AsString();
-  info.created = (*value)["Created"].AsString();
-  info.path = (*value)["Path"].AsString();
-  info.host = (*value)["Host"].AsString();
+  for (const auto& [name, member] : kTexts) info.*member = (*value)[name].AsString();
   const std::int64_t pid = (*value)["Pid"].AsInt();
   if (pid > 0 && pid <= INT32_MAX) info.pid = static_cast<int>(pid);
   return info;

@@ -12,32 +12,21 @@ Object* DeposedOf(const std::string& locator, Record* record) {
   return found == record->deposed.end() ? nullptr : &*found;
 }
 
-Intent* IntentOf(Object* object) {
-  if (auto* creating = std::get_if<Creating>(&object->life)) return &creating->intent;
-  if (auto* changing = std::get_if<Changing>(&object->life)) return &changing->intent;
-  if (auto* deleting = std::get_if<Deleting>(&object->life)) return &deleting->intent;
-  return nullptr;
-}
-
 // The object that has what is under way; nullptr for none.
 Object* OpenOf(const std::string& deposed, Record* record) {
   if (!deposed.empty()) {
     Object* object = DeposedOf(deposed, record);
-    return object != nullptr && IntentOf(object) != nullptr ? object : nullptr;
+    return object != nullptr && IntentOf(object->life) != nullptr ? object : nullptr;
   }
-  if (IntentOf(&record->current) != nullptr) return &record->current;
+  if (IntentOf(record->current.life) != nullptr) return &record->current;
   for (Object& object : record->auxiliary) {
-    if (IntentOf(&object) != nullptr) return &object;
+    if (IntentOf(object.life) != nullptr) return &object;
   }
   return nullptr;
 }
 
 void DropIntent(Object* object) {
-  if (object->exists()) {
-    object->life = Present{};
-  } else {
-    object->life = Absent{};
-  }
+  object->life = object->exists() ? Life(Present{}) : Life(Absent{});
 }
 
 // The goal where there is none of its own: a place may be sought all the same.
@@ -102,7 +91,10 @@ void BeginDelete(const std::string& deposed, Intent intent, Record* record) {
 }
 
 void NoteOperation(const std::string& deposed, const std::string& operation, Record* record) {
-  if (Object* object = OpenOf(deposed, record)) IntentOf(object)->operation = operation;
+  const auto note = [&](auto& life) {
+    if constexpr (requires { life.intent; }) life.intent.operation = operation;
+  };
+  if (Object* object = OpenOf(deposed, record)) std::visit(note, object->life);
 }
 
 void EndRequest(const std::string& deposed, Record* record) {
@@ -171,11 +163,7 @@ void EndRecovery(const std::string& now, Record* record) {
   record->recovered->done = now;
   const std::string because = record->replace_because();
   const std::string since = record->capacity_since();
-  if (because.empty()) {
-    record->goal = PlainGoal(since);
-  } else {
-    record->goal = Replacing{because, since};
-  }
+  record->goal = because.empty() ? PlainGoal(since) : Goal(Replacing{because, since});
 }
 
 void Seek(const std::string& now, Record* record) {

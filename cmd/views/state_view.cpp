@@ -46,10 +46,6 @@ std::string Block(const Address& title,
   return text + "}\n";
 }
 
-bool IsSensitive(const PodRecord& record, const std::string& key) {
-  return std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
-}
-
 std::string ShowPod(const Address& address, const PodRecord& record) {
   std::vector<std::pair<std::string, std::string>> lines;
   if (record.applied.is_map()) AddLeaves("", record.applied, &lines);

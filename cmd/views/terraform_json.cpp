@@ -9,8 +9,8 @@
 #include "plans/engine/overlay.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/shown.h"
+#include "plans/kinds/step/plan.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/step/shown.h"
 #include "plans/spec/references.h"
 
 namespace podctl {

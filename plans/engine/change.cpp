@@ -31,27 +31,12 @@ std::string_view WordOf(Verb verb) {
 }
 
 void PlanCounts::Add(Verb verb) {
-  switch (verb) {
-    case Verb::kKeep:
-    case Verb::kForget:
-      return;
-    case Verb::kUpdate:
-      ++change;
-      return;
-    case Verb::kDelete:
-      ++destroy;
-      return;
-    case Verb::kRun:
-      ++steps;
-      return;
-    case Verb::kDeleteThenCreate:
-      ++destroy;
-      [[fallthrough]];
-    case Verb::kCreate:
-    case Verb::kCreateThenDelete:  // deleting the old one is a change of its own
-      ++add;
-      return;
-  }
+  const bool first_deletes = verb == Verb::kDeleteThenCreate;
+  change += verb == Verb::kUpdate ? 1 : 0;
+  steps += verb == Verb::kRun ? 1 : 0;
+  destroy += verb == Verb::kDelete || first_deletes ? 1 : 0;
+  // Where the new one comes first, deleting the old one is a change of its own.
+  add += verb == Verb::kCreate || verb == Verb::kCreateThenDelete || first_deletes ? 1 : 0;
 }
 
 PlanCounts Plan::Counts() const {

@@ -20,11 +20,11 @@ namespace podctl {
 
 // One line of a plan under an address.
 struct AttributeChange {
-  std::string path;             // "labels.team", "metadata.tensorflow-env-vars"
-  std::optional<Value> before;  // nullopt: absent
-  std::optional<Value> after;   // nullopt: absent, or not known yet
-  bool known = true;            // false: (known after apply)
-  bool sensitive = false;       // values are never shown
+  std::string path;                  // "labels.team", "metadata.tensorflow-env-vars"
+  std::optional<Value> before = {};  // nullopt: absent
+  std::optional<Value> after = {};   // nullopt: absent, or not known yet
+  bool known = true;                 // false: (known after apply)
+  bool sensitive = false;            // values are never shown
   bool forces_replacement = false;
 };
 

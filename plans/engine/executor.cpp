@@ -1,8 +1,7 @@
 #include "plans/engine/executor.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -338,7 +337,7 @@ class Loop {
       item.stage = Stage::kFailed;
       events_.OnError(*item.change, elapsed, need.result.error());
       result_.failures.push_back({*item.change, need.result.error(), std::move(need.last_lines)});
-      SkipFollowers(i, item.change->address);
+      SkipFollowers(i, [&](const Change& change) { Skip(change, item.change->address); });
       return;
     }
     item.stage = Stage::kDone;
@@ -354,19 +353,23 @@ class Loop {
     }
   }
 
-  // Everything that waits for it, however far away: each is skipped for the failure at the root.
-  void SkipFollowers(std::size_t failed, const Address& cause) {
-    std::vector<std::size_t> open = {failed};
+  // Everything that waits for it, however far away, is skipped: each is told to `skip`.
+  void SkipFollowers(std::size_t root, const std::function<void(const Change&)>& skip) {
+    std::vector<std::size_t> open = {root};
     for (std::size_t next = 0; next < open.size(); ++next) {
       for (std::size_t follower : items_[open[next]].followers) {
         Item& item = items_[follower];
         if (item.stage != Stage::kWaiting) continue;
         item.stage = Stage::kSkipped;
-        events_.OnSkip(*item.change, cause);
-        result_.skipped.push_back({item.change->address, cause});
+        skip(*item.change);
         open.push_back(follower);
       }
     }
+  }
+  // For the failure at the root, or because the run ends early (`cause` empty).
+  void Skip(const Change& change, const Address& cause) {
+    events_.OnSkip(change, cause);
+    result_.skipped.push_back({change.address, cause});
   }
 
   // Gives a task up for this run; what it has begun stands in the state.
@@ -382,15 +385,8 @@ class Loop {
     items_[i].stage = Stage::kUnfinished;
     result_.queued.push_back(items_[i].change->address);
     --active_;
-    std::vector<std::size_t> open = {i};
-    for (std::size_t next = 0; next < open.size(); ++next) {
-      for (std::size_t follower : items_[open[next]].followers) {
-        if (items_[follower].stage != Stage::kWaiting) continue;
-        items_[follower].stage = Stage::kSkipped;
-        result_.behind_queued.push_back(items_[follower].change->address);
-        open.push_back(follower);
-      }
-    }
+    SkipFollowers(i,
+                  [&](const Change& change) { result_.behind_queued.push_back(change.address); });
   }
 
   // The first interrupt: nothing new is started, sleepers are left, steps are asked to end, and
@@ -442,8 +438,7 @@ class Loop {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       Item& item = items_[i];
       if (item.stage == Stage::kWaiting) {
-        events_.OnSkip(*item.change, {});
-        result_.skipped.push_back({item.change->address, {}});
+        Skip(*item.change, {});
       } else if (item.stage == Stage::kCalling || item.stage == Stage::kSleeping ||
                  item.stage == Stage::kReady) {
         result_.unfinished.push_back(item.change->address);

@@ -5,13 +5,10 @@
 // was noted since the last one, in one generation.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "providers/base/error.h"
-#include "providers/base/value.h"
 #include "providers/os/clock.h"
 #include "state/state.h"
 #include "state/store.h"

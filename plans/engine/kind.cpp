@@ -87,8 +87,10 @@ class SeparateSurvey final : public KindSurvey {
 
 }  // namespace
 
-std::unique_ptr<KindSurvey> Kind::Survey(const SurveyQuestion& question) const {
-  return std::make_unique<SeparateSurvey>(*this, question);
+KindSurveys Kind::Survey(const SurveyQuestion& question) const {
+  KindSurveys surveys;
+  surveys.push_back(std::make_unique<SeparateSurvey>(*this, question));
+  return surveys;
 }
 
 void Kind::SettleAll(const Observation& observation, State* state,

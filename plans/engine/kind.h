@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "plans/engine/change.h"
@@ -103,6 +104,9 @@ class KindSurvey {
   // Nothing: all was asked.
   virtual std::vector<Errand> Next(Observation* observation) = 0;
 };
+
+// Side by side, round by round.
+using KindSurveys = std::vector<std::unique_ptr<KindSurvey>>;
 
 // What later things may know of what becomes of an earlier one.
 struct Facts {
@@ -219,6 +223,10 @@ struct ChangeWords {
   // a sentence on what can be done.
   std::string remark;
   std::string advice;
+
+  void While(const char* it_does, const char* it_still_does, const char* it_did) {
+    std::tie(doing, still, done) = std::tuple(it_does, it_still_does, it_did);
+  }
 };
 
 // As its kind tells it; of a change whose kind has no room all is empty.
@@ -283,7 +291,7 @@ class Kind {
   }
 
   // ---- World. Of a kind whose things are looked at one by one, Looks and Settle are enough.
-  virtual std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question) const;
+  virtual KindSurveys Survey(const SurveyQuestion& question) const;
   virtual void SettleAll(const Observation& observation, State* state,
                          std::vector<std::string>* notes) const;
   // nullopt: there is nothing to look at. One of the pointers is not nullptr. `refresh`

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -57,8 +56,11 @@ class Errands {
 Result<Observation> Observe(const SurveyQuestion& question, Kinds kinds, Provider& provider,
                             int parallelism, const std::stop_token& stop) {
   Observation observation;
-  std::vector<std::unique_ptr<KindSurvey>> surveys;
-  for (const Kind* kind : kinds) surveys.push_back(kind->Survey(question));
+  KindSurveys surveys;
+  for (const Kind* kind : kinds) {
+    KindSurveys own = kind->Survey(question);
+    std::move(own.begin(), own.end(), std::back_inserter(surveys));
+  }
   while (true) {
     std::vector<Errand> errands;
     for (const auto& survey : surveys) {

@@ -19,9 +19,7 @@
 #include "plans/engine/change.h"
 #include "plans/engine/kind.h"
 #include "providers/base/error.h"
-#include "providers/base/value.h"
 #include "providers/os/file_system.h"
-#include "providers/provider.h"
 #include "state/state.h"
 
 namespace podctl {

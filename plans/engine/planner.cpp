@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "plans/engine/graph.h"
-#include "plans/engine/moves.h"
 #include "plans/spec/names.h"
 
 namespace podctl {
@@ -23,6 +22,98 @@ struct HashOfAddress {
     return hash(address.name) ^ (hash(address.kind) << 1) ^ (hash(address.key) << 2);
   }
 };
+
+// What can be meant by `text`: it with a kind before it, or what is written nearly so.
+std::string NearAddress(const std::string& text, const std::set<Address>& known, Kinds kinds) {
+  for (const Kind* kind : kinds) {
+    const Address address(std::string(kind->name()), text);
+    if (known.contains(address)) return address.Text();
+  }
+  std::vector<std::string> texts;
+  for (const Address& each : known) texts.push_back(each.Text());
+  return SuggestWord(text, texts);
+}
+
+// "Pods are written `pod.NAME`, steps `bootstrap.NAME.STEP`."
+std::string Forms(Kinds kinds) {
+  std::string forms;
+  for (const Kind* kind : kinds) {
+    std::string noun(kind->codec().noun());
+    if (forms.empty()) noun[0] = static_cast<char>(std::toupper(noun[0]));
+    forms += fmt::format("{}{}s{} `{}`", forms.empty() ? "" : ", ", noun,
+                         forms.empty() ? " are written" : "", kind->codec().form());
+  }
+  return forms + ".";
+}
+
+// Those that can be read; CheckAddresses names the others.
+std::set<Address> AddressesIn(const std::vector<std::string>& texts) {
+  std::set<Address> addresses;
+  for (const std::string& text : texts) {
+    if (auto address = ParseAddress(text)) addresses.insert(*std::move(address));
+  }
+  return addresses;
+}
+
+// An error for each of `given` that is not among `known`; `flag` is "--target" or "--replace".
+void CheckAddresses(const std::string& flag, const std::vector<std::string>& given,
+                    const std::set<Address>& known, Kinds kinds, Diagnostics& diagnostics) {
+  for (const std::string& text : given) {
+    const auto address = ParseAddress(text);
+    if (address && known.contains(*address)) continue;
+    const std::string near = NearAddress(text, known, kinds);
+    diagnostics.Add({.summary = fmt::format("{}: there is no `{}`", flag, text),
+                     .detail = near.empty()
+                                   ? "Neither the spec nor the state has it. " + Forms(kinds)
+                                   : fmt::format("Did you mean `{}`?", near)});
+  }
+}
+
+// The addresses of the changes that the targets name, and of all those that they wait for. A thing
+// stands for its parts too. `plan` must still have its waits for what is kept (graph.h).
+std::set<Address> ReachOf(const std::set<Address>& targets, const Plan& plan, Kinds kinds) {
+  struct Open {
+    const Change* change;
+    bool from_delete;
+  };
+  std::map<Address, const Change*> by_address;
+  std::vector<Open> open;
+  for (const Change& change : plan.changes) {
+    by_address[change.address] = &change;
+    const Address whole = WholeOf(kinds, change.address.WithoutDeposed());
+    if (targets.contains(change.address) || targets.contains(whole)) {
+      open.push_back({&change, false});
+    }
+  }
+  std::set<Address> reach;
+  while (!open.empty()) {
+    const auto [change, from_delete] = open.back();
+    open.pop_back();
+    if (!reach.insert(change->address).second) continue;
+    // Who depends on what goes, and stays as it is, needs nothing for that.
+    if (from_delete && IsKeep(*change)) continue;
+    const bool deletes = IsDelete(*change);
+    for (const Address& address : change->waits_for) {
+      const auto next = by_address.find(address);
+      if (next != by_address.end()) open.push_back({next->second, deletes});
+    }
+  }
+  return reach;
+}
+
+// Where a plan is narrowed to what targets reach: each move of what is not in reach is
+// refused, for the state is moved as a whole, or a part of it would be saved that nobody was shown.
+// `moved`: the address now -> what the stored state calls it.
+void RefuseMovesLeftOut(const std::map<Address, Address>& moved, const std::set<Address>& reach,
+                        Diagnostics& diagnostics) {
+  for (const auto& [now, before] : moved) {
+    if (reach.contains(now)) continue;
+    diagnostics.Add(
+        {.summary = fmt::format("{} has moved to {}, and --target leaves it out", before, now),
+         .context = now.Text(),
+         .detail = fmt::format("Add `--target {}`, or apply the moves first.", now)});
+  }
+}
 
 class Planner {
  public:
@@ -268,83 +359,36 @@ Plan MakePlan(const Spec& spec, const State& state, const Observation& observati
   return Planner(spec, state, observation, options, kinds, diagnostics).Run();
 }
 
-namespace {
-
-// What can be meant by `text`: it with a kind before it, or what is written nearly so.
-std::string NearAddress(const std::string& text, const std::set<Address>& known, Kinds kinds) {
-  for (const Kind* kind : kinds) {
-    const Address address(std::string(kind->name()), text);
-    if (known.contains(address)) return address.Text();
-  }
-  std::vector<std::string> texts;
-  for (const Address& each : known) texts.push_back(each.Text());
-  return SuggestWord(text, texts);
-}
-
-// "Pods are written `pod.NAME`, steps `bootstrap.NAME.STEP`."
-std::string Forms(Kinds kinds) {
-  std::string forms;
-  for (const Kind* kind : kinds) {
-    std::string noun(kind->codec().noun());
-    if (forms.empty()) noun[0] = static_cast<char>(std::toupper(noun[0]));
-    forms += fmt::format("{}{}s{} `{}`", forms.empty() ? "" : ", ", noun,
-                         forms.empty() ? " are written" : "", kind->codec().form());
-  }
-  return forms + ".";
-}
-
-}  // namespace
-
-std::set<Address> AddressesIn(const std::vector<std::string>& texts) {
-  std::set<Address> addresses;
-  for (const std::string& text : texts) {
-    if (auto address = ParseAddress(text)) addresses.insert(*std::move(address));
-  }
-  return addresses;
-}
-
-void CheckAddresses(const std::string& flag, const std::vector<std::string>& given,
-                    const std::set<Address>& known, Kinds kinds, Diagnostics& diagnostics) {
-  for (const std::string& text : given) {
-    const auto address = ParseAddress(text);
-    if (address && known.contains(*address)) continue;
-    const std::string near = NearAddress(text, known, kinds);
-    Diagnostic diagnostic;
-    diagnostic.summary = fmt::format("{}: there is no `{}`", flag, text);
-    diagnostic.detail = near.empty() ? "Neither the spec nor the state has it. " + Forms(kinds)
-                                     : fmt::format("Did you mean `{}`?", near);
+std::map<Address, Address> MoveThings(const Spec& spec, Kinds kinds, State* state,
+                                      Diagnostics& diagnostics) {
+  std::map<Address, const MovedSpec*> next;
+  for (const MovedSpec& move : spec.moved) next[move.from] = &move;
+  std::map<Address, Address> moved;
+  for (const MovedSpec& move : spec.moved) {
+    if (!state->records.contains(move.from)) continue;
+    Address to = move.to;
+    // The loader has refused circles; the bound is for those who made the spec otherwise.
+    for (std::size_t hops = 0; next.contains(to) && hops < next.size(); ++hops) to = next[to]->to;
+    const auto done = FindKind(kinds, move.from.kind)->Move(move.from, to, state);
+    if (done) {
+      moved[to] = move.from;
+      continue;
+    }
+    Diagnostic diagnostic{.place = move.place, .context = "moved"};
+    if (done.error().code == ErrorCode::kAlreadyExists) {
+      diagnostic.summary =
+          fmt::format("cannot move {} to {}: both are in the state", move.from, to);
+      diagnostic.detail = fmt::format(
+          "Each has a node of its own. Remove this move to have {} deleted, since it is not in the "
+          "spec; or `podctl state rm` the one that podctl is to leave alone.",
+          move.from);
+    } else {
+      diagnostic.summary =
+          fmt::format("cannot move {} to {}: {}", move.from, to, done.error().message);
+    }
     diagnostics.Add(std::move(diagnostic));
   }
-}
-
-std::set<Address> ReachOf(const std::set<Address>& targets, const Plan& plan, Kinds kinds) {
-  struct Open {
-    const Change* change;
-    bool from_delete;
-  };
-  std::map<Address, const Change*> by_address;
-  std::vector<Open> open;
-  for (const Change& change : plan.changes) {
-    by_address[change.address] = &change;
-    const Address whole = WholeOf(kinds, change.address.WithoutDeposed());
-    if (targets.contains(change.address) || targets.contains(whole)) {
-      open.push_back({&change, false});
-    }
-  }
-  std::set<Address> reach;
-  while (!open.empty()) {
-    const auto [change, from_delete] = open.back();
-    open.pop_back();
-    if (!reach.insert(change->address).second) continue;
-    // Who depends on what goes, and stays as it is, needs nothing for that.
-    if (from_delete && IsKeep(*change)) continue;
-    const bool deletes = IsDelete(*change);
-    for (const Address& address : change->waits_for) {
-      const auto next = by_address.find(address);
-      if (next != by_address.end()) open.push_back({next->second, deletes});
-    }
-  }
-  return reach;
+  return moved;
 }
 
 }  // namespace podctl

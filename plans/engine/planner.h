@@ -9,6 +9,7 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/kind.h"
+#include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "state/address.h"
 #include "state/state.h"
@@ -31,7 +32,7 @@ struct PlanOptions {
   // Things to make anew although they are as wanted, and steps to run again on all their workers.
   std::vector<std::string> replace;
   bool refresh = true;  // false: the observation was made from the state
-  // Of things that moved: the address now -> what the stored state calls it (moves.h).
+  // Of things that moved: the address now -> what the stored state calls it (MoveThings).
   std::map<Address, Address> moved;
   StatePlace state_place = {};
   // Another run that is changing things meanwhile, in words: "alice@host (apply, process 77)".
@@ -50,18 +51,12 @@ struct PlanOptions {
 Plan MakePlan(const Spec& spec, const State& state, const Observation& observation,
               const PlanOptions& options, Kinds kinds, Diagnostics& diagnostics);
 
-// ---- `--target` and `--replace`: whether what they name is there, and what of a plan belongs to
-// it. Pure.
+// ---- `moved` of a spec carried out on a state, before anything is asked or compared: what the
+// state knows under one name goes by another, and the thing itself is left alone. Pure.
 
-// Those that can be read; CheckAddresses names the others.
-std::set<Address> AddressesIn(const std::vector<std::string>& texts);
-
-// An error for each of `given` that is not among `known`; `flag` is "--target" or "--replace".
-void CheckAddresses(const std::string& flag, const std::vector<std::string>& given,
-                    const std::set<Address>& known, Kinds kinds, Diagnostics& diagnostics);
-
-// The addresses of the changes that the targets name, and of all those that they wait for. A thing
-// stands for its parts too. `plan` must still have its waits for what is kept (graph.h).
-std::set<Address> ReachOf(const std::set<Address>& targets, const Plan& plan, Kinds kinds);
+// Moves what is there to be moved, along chains to their end. The result: the address now -> what
+// `state` called it before. Where both names are in the state an error says what to do.
+std::map<Address, Address> MoveThings(const Spec& spec, Kinds kinds, State* state,
+                                      Diagnostics& diagnostics);
 
 }  // namespace podctl

@@ -35,21 +35,6 @@ Need Failed(Error error) {
   return need;
 }
 
-Need CallFor(Call call, bool acts) {
-  Need need;
-  need.kind = Need::Kind::kCall;
-  need.acts = acts;
-  need.call = std::move(call);
-  return need;
-}
-
-Need Sleep(std::chrono::milliseconds duration) {
-  Need need;
-  need.kind = Need::Kind::kSleep;
-  need.sleep = duration;
-  return need;
-}
-
 Need Later() {
   Need need;
   need.kind = Need::Kind::kLater;
@@ -67,7 +52,11 @@ Need AskingTask::OnWake() {
 
 Need AskingTask::AskThen(Call call, bool acts, std::function<Need(const Reply& reply)> take) {
   on_reply_ = std::move(take);
-  return CallFor(std::move(call), acts);
+  Need need;
+  need.kind = Need::Kind::kCall;
+  need.acts = acts;
+  need.call = std::move(call);
+  return need;
 }
 
 Need AskingTask::AwaitEnd(Task& part, std::function<Need(Need end)> then) {
@@ -86,6 +75,11 @@ Need AskingTask::OnPart(Need need) {
   part_ = nullptr;
   const auto then = std::exchange(on_end_, nullptr);
   return then ? then(std::move(need)) : std::move(need);
+}
+
+bool Passes(const Error& error) {
+  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kReplyLost ||
+         error.code == ErrorCode::kInternal || error.code == ErrorCode::kDeadlineExceeded;
 }
 
 namespace {
@@ -150,18 +144,10 @@ Need OperationWait::OnLooked(const Result<Operation>& looked) {
     return Done();
   }
   // A look that fails says nothing about the operation: only what will not pass ends the wait.
-  switch (looked.error().code) {
-    case ErrorCode::kUnavailable:
-    case ErrorCode::kReplyLost:
-    case ErrorCode::kInternal:
-    case ErrorCode::kUnknown:
-    case ErrorCode::kDeadlineExceeded:
-    case ErrorCode::kResourceExhausted:
-    case ErrorCode::kAborted:
-      return Pause();
-    default:
-      return Failed(looked.error());
-  }
+  const ErrorCode code = looked.error().code;
+  const bool passes = Passes(looked.error()) || code == ErrorCode::kUnknown ||
+                      code == ErrorCode::kResourceExhausted || code == ErrorCode::kAborted;
+  return passes ? Pause() : Failed(looked.error());
 }
 
 }  // namespace podctl

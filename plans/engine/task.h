@@ -90,9 +90,9 @@ class PollPace {
 
 Need Done();
 Need Failed(Error error);
-Need CallFor(Call call, bool acts);
-Need Sleep(std::chrono::milliseconds duration);
 Need Later();
+// A look that fails so says nothing about what was looked at.
+bool Passes(const Error& error);
 
 // A call of `method` of `door`, which is lent, with copies of `args`.
 template <typename Door, typename Method, typename... Args>
@@ -126,7 +126,10 @@ class AskingTask : public Task {
   template <typename Self>
   Need SleepThen(std::chrono::milliseconds duration, Need (Self::*then)()) {
     on_wake_ = [self = static_cast<Self*>(this), then] { return (self->*then)(); };
-    return Sleep(duration);
+    Need need;
+    need.kind = Need::Kind::kSleep;
+    need.sleep = duration;
+    return need;
   }
   // Has `part`, which is lent, do its work. Where it fails, so does this task, in its words.
   template <typename Self>

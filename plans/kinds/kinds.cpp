@@ -2,11 +2,8 @@
 
 #include "plans/kinds/file/kind.h"
 #include "plans/kinds/file/record.h"
-#include "plans/kinds/pod/kind.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/step/kind.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/training_job/kind.h"
 #include "plans/kinds/training_job/record.h"
 
 namespace podctl {

@@ -9,6 +9,17 @@
 
 namespace podctl {
 
+// Each made in its room (pod/kind.cpp and its like).
+//
+// Pods (`pods` of a spec): TPU VMs of one host or many, as nodes of the Cloud TPU API, directly or
+// through a queued resource.
+std::unique_ptr<const Kind> MakePodKind();
+// Bootstrap steps (`bootstrap` of a pod): what is run once on its workers, those that podctl makes
+// itself among them. Each is a part of its pod.
+std::unique_ptr<const Kind> MakeStepKind();
+// Training jobs in the manner of Caliban (`trainingJobs` of a spec), run by Vertex AI.
+std::unique_ptr<const Kind> MakeTrainingJobKind();
+
 // As a state remembers them, in the order in which they are told.
 RecordKinds RememberedKinds();
 

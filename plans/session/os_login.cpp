@@ -6,6 +6,7 @@
 
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/gcp/gcloud_config.h"
 #include "providers/gcp/os_login.h"

@@ -9,7 +9,6 @@
 
 #include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/refresh.h"
 #include "plans/spec/spec.h"
 #include "providers/gcp/credentials/credentials.h"
 #include "providers/gcp/rest_client.h"

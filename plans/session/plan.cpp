@@ -6,15 +6,13 @@
 #include <set>
 #include <utility>
 
-#include "plans/engine/moves.h"
 #include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/renewed_keys.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
+#include "plans/kinds/pod/way_in.h"
 #include "plans/spec/source_file.h"
-#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
@@ -99,14 +97,14 @@ std::string AtWorkNote(const LockInfo& holder) {
 
 // The summary is terraform's, by which tools know it.
 Diagnostic TargetWarning() {
-  Diagnostic warning;
-  warning.severity = Severity::kWarning;
-  warning.summary = "Resource targeting is in effect";
-  warning.detail =
-      "This plan was made with `--target`, so it may hold only a part of what the spec asks for.\n"
-      "Targets are for exceptional situations, such as getting over a mistake; `podctl plan` "
-      "without them shows what is left to do.";
-  return warning;
+  return {
+      .severity = Severity::kWarning,
+      .summary = "Resource targeting is in effect",
+      .detail =
+          "This plan was made with `--target`, so it may hold only a part of what the spec asks "
+          "for.\n"
+          "Targets are for exceptional situations, such as getting over a mistake; `podctl plan` "
+          "without them shows what is left to do."};
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/planner.h"
-#include "plans/kinds/pod/refresh.h"
 #include "plans/session/entry.h"
 #include "plans/spec/loader.h"
 #include "plans/spec/spec.h"

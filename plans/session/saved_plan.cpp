@@ -279,10 +279,10 @@ class SavedRun {
   }
 
   void WarnOfEdit(bool jobs_withheld) {
-    Diagnostic warning;
-    warning.severity = Severity::kWarning;
-    warning.summary = "the spec was edited after the plan was created";
-    warning.detail = "The plan is applied as it was reviewed; `podctl plan` shows what is left.";
+    Diagnostic warning{
+        .severity = Severity::kWarning,
+        .summary = "the spec was edited after the plan was created",
+        .detail = "The plan is applied as it was reviewed; `podctl plan` shows what is left."};
     if (jobs_withheld) {
       warning.detail +=
           "\nNo job is started by itself, since the spec's may not be those that were "

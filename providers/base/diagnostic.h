@@ -33,12 +33,12 @@ struct RelatedPlace {
 
 struct Diagnostic {
   Severity severity = Severity::kError;
-  std::string summary;      // "unknown key `runtimeVerson`"
-  SourcePlace place;        // file empty: no place
-  std::string context;      // "pods.research"; may be empty
-  std::string source_line;  // the text of the line, without its newline
-  std::string suggestion;   // "did you mean `runtimeVersion`?"; stands beside the caret
-  std::string detail;       // further sentences; may be empty
+  std::string summary = {};      // "unknown key `runtimeVerson`"
+  SourcePlace place = {};        // file empty: no place
+  std::string context = {};      // "pods.research"; may be empty
+  std::string source_line = {};  // the text of the line, without its newline
+  std::string suggestion = {};   // "did you mean `runtimeVersion`?"; stands beside the caret
+  std::string detail = {};       // further sentences; may be empty
   std::vector<RelatedPlace> related = {};
 };
 

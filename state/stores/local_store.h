@@ -11,7 +11,6 @@
 // A symbolic link at PATH is followed: its target is replaced, and locked, under its own name.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>

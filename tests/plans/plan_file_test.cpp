@@ -12,7 +12,7 @@
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/engine/plan_file/staleness.h"
 #include "plans/kinds/pod/change.h"
-#include "plans/kinds/pod/power.h"
+#include "plans/kinds/pod/plan.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"

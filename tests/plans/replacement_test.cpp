@@ -5,8 +5,8 @@
 #include <string>
 
 #include "plans/kinds/pod/change.h"
-#include "plans/kinds/pod/node_ids.h"
 #include "plans/kinds/pod/node_view.h"
+#include "plans/kinds/pod/plan.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/change.h"

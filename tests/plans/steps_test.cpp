@@ -7,9 +7,9 @@
 
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/change.h"
+#include "plans/kinds/step/plan.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"
-#include "plans/kinds/step/shown.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
 

@@ -13,11 +13,9 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -26,7 +24,6 @@
 
 #include "plans/engine/change.h"
 #include "plans/engine/kind.h"
-#include "plans/engine/plan_file.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "state/address.h"

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <functional>
-
 #include "plans/engine/kind.h"
 #include "plans/spec/spec.h"
 #include "providers/base/digest.h"

@@ -205,9 +205,7 @@ ChangeWords FileKind::WordsOf(const Change& change) const {
     words.headline = FileOf(change).replaces.empty()
                          ? "is gone already, and will be forgotten"
                          : "is not as podctl wrote it: it stays, and will be forgotten";
-    words.doing = "Forgetting";
-    words.still = "Still forgetting";
-    words.done = "Forgotten";
+    words.While("Forgetting", "Still forgetting", "Forgotten");
   }
   return words;
 }

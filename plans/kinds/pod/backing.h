@@ -21,7 +21,6 @@
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
-#include "plans/spec/spec.h"
 #include "providers/base/diagnostic.h"
 #include "providers/base/value.h"
 #include "providers/provider.h"
@@ -132,11 +131,6 @@ class Backing {
                                        TaskContext& context) const = 0;
   // Of a pod or of its deposed node. `forget`: nothing is sent, only the state forgets it.
   virtual std::unique_ptr<Task> Delete(const Address& address, bool forget,
-                                       TaskContext& context) const = 0;
-  // `fields`: as PodChange has them.
-  virtual std::unique_ptr<Task> Patch(const PodSpec& pod, std::vector<std::string> fields,
-                                      TaskContext& context) const = 0;
-  virtual std::unique_ptr<Task> Switch(const PodSpec& pod, Power power,
                                        TaskContext& context) const = 0;
 
   // What a pod without a node waits for; nullopt: there is no request, or no more. Asks the

@@ -5,11 +5,9 @@
 #include <ctime>
 #include <utility>
 
-#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
-#include "plans/kinds/pod/refused.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 

@@ -4,18 +4,14 @@
 #include <algorithm>
 
 #include "plans/kinds/pod/backing.h"
-#include "plans/kinds/pod/diff.h"
-#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
-#include "plans/kinds/pod/refused.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
-#include "plans/kinds/pod/way_in.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"

@@ -5,13 +5,13 @@
 #include <set>
 
 #include "plans/kinds/pod/backing.h"
-#include "plans/kinds/pod/capacity.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
 #include "providers/base/ssh_key_lines.h"
+#include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
@@ -49,6 +49,11 @@ const std::vector<FieldGroup>& ComparedFields() {
     return groups;
   }();
   return kGroups;
+}
+
+void SortByPath(std::vector<AttributeChange>* changes) {
+  std::sort(changes->begin(), changes->end(),
+            [](const auto& a, const auto& b) { return a.path < b.path; });
 }
 
 std::optional<Value> Optional(const Value* value) {
@@ -125,8 +130,7 @@ class PodComparison {
     CompareMetadata();
     CompareBackings();
     diff_.patch_fields.assign(fields_.begin(), fields_.end());
-    std::sort(diff_.attributes.begin(), diff_.attributes.end(),
-              [](const auto& a, const auto& b) { return a.path < b.path; });
+    SortByPath(&diff_.attributes);
     return std::move(diff_);
   }
 
@@ -222,19 +226,10 @@ class PodComparison {
     if (record_ == nullptr) return;
     const std::map<std::string, Value> before = BackingOf(*record_).Lines(*record_);
     const std::map<std::string, Value> after = BackingOf(pod_).Lines(pod_, record_);
-    std::set<std::string> paths;
-    for (const auto& [path, value] : before) paths.insert(path);
-    for (const auto& [path, value] : after) paths.insert(path);
-    for (const std::string& path : paths) {
-      const auto old = before.find(path);
-      const auto now = after.find(path);
-      const bool had = old != before.end();
-      const bool has = now != after.end();
-      if (had && has && old->second == now->second) continue;
-      Add({path, had ? std::optional<Value>(old->second) : std::nullopt,
-           has ? std::optional<Value>(now->second) : std::nullopt, true, false, true},
-          "", true);
-    }
+    EachOf(before, after, [&](const std::string& path, const Value* old, const Value* now) {
+      if (old != nullptr && now != nullptr && *old == *now) return;
+      Add({path, Optional(old), Optional(now), true, false, true}, "", true);
+    });
   }
 
   void CompareMetadata() {
@@ -265,10 +260,7 @@ class PodComparison {
       if (after) change.after = Value(*after);
       change.sensitive = entry->second.sensitive;
     }
-    if (record_ != nullptr &&
-        std::count(record_->sensitive_keys.begin(), record_->sensitive_keys.end(), key) > 0) {
-      change.sensitive = true;
-    }
+    if (record_ != nullptr && IsSensitive(*record_, key)) change.sensitive = true;
     if (change.known && change.before == change.after) return;
     if (digest_key_ != nullptr && before != nullptr && change.after &&
         IsRememberedDigest(before->AsString()) &&
@@ -339,10 +331,7 @@ void ListLeaves(const std::string& path, const Value& value, std::vector<Attribu
     }
     return;
   }
-  AttributeChange change;
-  change.path = path;
-  change.after = value;
-  out->push_back(std::move(change));
+  out->push_back({.path = path, .after = value});
 }
 
 bool IsIgnored(const PodSpec& pod, std::string_view path) {
@@ -380,8 +369,7 @@ std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& reco
     for (const Field* field : fields) compare(*field);
   }
   for (const auto& [key, remembered] : record.metadata) {
-    const bool sensitive =
-        std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
+    const bool sensitive = IsSensitive(record, key);
     const Value* now = observed["metadata"].Find(key);
     if (now != nullptr && RememberedValue(now->AsString(), sensitive, digest_key) == remembered) {
       continue;
@@ -393,8 +381,7 @@ std::vector<AttributeChange> DiffDrift(const PodSpec& pod, const PodRecord& reco
     changes.push_back(std::move(line));
   }
   std::erase_if(changes, [&](const auto& change) { return IsIgnored(pod, change.path); });
-  std::sort(changes.begin(), changes.end(),
-            [](const auto& a, const auto& b) { return a.path < b.path; });
+  SortByPath(&changes);
   return changes;
 }
 
@@ -405,32 +392,29 @@ std::vector<AttributeChange> CreateAttributes(const PodSpec& pod, const Referenc
   body.Erase("metadata");
   ListLeaves("", body, &attributes);
   for (const std::string& path : unknown) {
-    AttributeChange change;
-    change.path = path;
-    change.known = false;
-    attributes.push_back(std::move(change));
+    attributes.push_back({.path = path, .known = false});
   }
   for (const auto& [key, entry] : pod.metadata) {
     const auto text = RenderText(entry.text, lookup);
     if (!text) continue;  // listed with the unknown
-    AttributeChange change;
-    change.path = "metadata." + key;
-    change.after = Value(*text);
-    change.sensitive = entry.sensitive;
-    attributes.push_back(std::move(change));
+    attributes.push_back(
+        {.path = "metadata." + key, .after = Value(*text), .sensitive = entry.sensitive});
   }
-  for (AttributeChange& key : KeyAttributes(KeysAtCreate(pod))) {
-    attributes.push_back(std::move(key));
-  }
+  const auto keys = KeyAttributes(KeysAtCreate(pod));
+  attributes.insert(attributes.end(), keys.begin(), keys.end());
   for (auto& [path, value] : BackingOf(pod).Lines(pod, nullptr)) {
-    AttributeChange change;
-    change.path = path;
-    change.after = value;
-    attributes.push_back(std::move(change));
+    attributes.push_back({.path = path, .after = value});
   }
-  AddCapacity(pod, &attributes);
-  std::sort(attributes.begin(), attributes.end(),
-            [](const auto& a, const auto& b) { return a.path < b.path; });
+  // Where the node may come to be, and how long room for it is sought.
+  if (pod.capacity && pod.capacity->retry.count() > 0) {
+    attributes.push_back({.path = "capacity.retry", .after = FormatDuration(pod.capacity->retry)});
+  }
+  if (pod.capacity && pod.capacity->zones.size() > 1) {
+    const std::vector<std::string>& zones = pod.capacity->zones;
+    attributes.push_back(
+        {.path = "capacity.zones", .after = Value::List(zones.begin(), zones.end())});
+  }
+  SortByPath(&attributes);
   return attributes;
 }
 
@@ -439,21 +423,14 @@ std::vector<AttributeChange> DeleteAttributes(const PodRecord& record) {
   if (record.applied.is_map()) ListLeaves("", record.applied, &attributes);
   for (AttributeChange& attribute : attributes) std::swap(attribute.before, attribute.after);
   for (const auto& [key, remembered] : record.metadata) {
-    AttributeChange change;
-    change.path = "metadata." + key;
-    change.before = Value(remembered);
-    change.sensitive =
-        std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
-    attributes.push_back(std::move(change));
+    attributes.push_back({.path = "metadata." + key,
+                          .before = Value(remembered),
+                          .sensitive = IsSensitive(record, key)});
   }
   for (auto& [path, value] : BackingOf(record).Lines(record)) {
-    AttributeChange change;
-    change.path = path;
-    change.before = value;
-    attributes.push_back(std::move(change));
+    attributes.push_back({.path = path, .before = value});
   }
-  std::sort(attributes.begin(), attributes.end(),
-            [](const auto& a, const auto& b) { return a.path < b.path; });
+  SortByPath(&attributes);
   return attributes;
 }
 

@@ -3,7 +3,6 @@
 // Only what the spec sets, or podctl set before, is compared; both sides in their normal form.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

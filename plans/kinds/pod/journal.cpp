@@ -11,6 +11,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/kinds/pod/way_in.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
 #include "state/transitions.h"
@@ -44,6 +45,10 @@ const PodRecord* PodJournal::Find(const Address& address) const {
   return context_.journal.Get<PodRecord>(address);
 }
 
+PodRecord* PodJournal::Known(const Address& address) {
+  return Find(address) == nullptr ? nullptr : &At(address);
+}
+
 PodRecord& PodJournal::At(const Address& address) {
   return Pods(Edit())[address];
 }
@@ -71,19 +76,6 @@ void PodJournal::ForgetOldSteps(const PodSpec& pod) {
   });
 }
 
-void PodJournal::NoteReplacement(const Address& address, const std::string& reason) {
-  if (Find(address) != nullptr) WantReplacement(reason, &At(address));
-}
-
-void PodJournal::NoteLoss(const Address& address, const std::string& lost) {
-  if (Find(address) == nullptr) return;
-  BeginRecovery(lost, Now(), &At(address));
-}
-
-void PodJournal::RecoveryOver(const Address& address) {
-  EndRecovery(Now(), &At(address));
-}
-
 std::string PodJournal::SeekCapacity(const PodSpec& pod) {
   PodRecord& record = At(PodAddress(pod.name));
   if (!record.exists() && !record.pending() && record.deposed.empty()) {
@@ -97,14 +89,10 @@ std::string PodJournal::SeekCapacity(const PodSpec& pod) {
 }
 
 void PodJournal::GiveUpCapacity(const Address& address) {
-  if (Find(address) == nullptr) return;
-  PodRecord& record = At(address);
-  StopSeeking(&record);
-  if (!record.exists() && !record.pending()) PodGone(address);
-}
-
-void PodJournal::SeekNothing(const Address& address) {
-  if (Find(address) != nullptr) Leave(&At(address));
+  PodRecord* record = Known(address);
+  if (record == nullptr) return;
+  StopSeeking(record);
+  if (!record->exists() && !record->pending()) PodGone(address);
 }
 
 void PodJournal::BeginCreate(const PodSpec& pod, const std::string& request_id) {
@@ -134,8 +122,8 @@ void PodJournal::BeginPatch(const Address& address) {
 
 void PodJournal::BeginDelete(const Address& address, const std::string& deposed,
                              const std::string& request_id) {
-  if (Find(address) != nullptr)
-    podctl::BeginDelete(deposed, context_.journal.Begun(request_id), &At(address));
+  PodRecord* record = Known(address);
+  if (record != nullptr) podctl::BeginDelete(deposed, context_.journal.Begun(request_id), record);
 }
 
 void PodJournal::RequestOver(const Address& address) {
@@ -177,9 +165,7 @@ void PodJournal::Own(const PodSpec& pod, PodRecord* record) const {
   for (const auto& [key, value] : before.metadata) {
     if (!IsIgnored(pod, "metadata." + key)) continue;
     record->metadata[key] = value;
-    if (std::count(before.sensitive_keys.begin(), before.sensitive_keys.end(), key) > 0) {
-      record->sensitive_keys.push_back(key);
-    }
+    if (IsSensitive(before, key)) record->sensitive_keys.push_back(key);
   }
   for (const auto& [key, entry] : pod.metadata) {
     if (IsIgnored(pod, "metadata." + key)) continue;

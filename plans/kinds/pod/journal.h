@@ -24,24 +24,17 @@ class PodJournal {
 
   // nullptr when the address is not in the state.
   const PodRecord* Find(const Address& address) const;
+  // The same, to be changed.
+  PodRecord* Known(const Address& address);
+  std::string Now() const;
 
   // Bookkeeping that needs no request, of a pod that is as the spec wants it: what podctl owns of
   // it, how to reach it, its dependencies, its protection. Forgets steps the spec has no more.
   void NotePod(const PodSpec& pod);
-  // Why the pod is to be replaced, so that a run that ends in the middle does not lose it.
-  void NoteReplacement(const Address& address, const std::string& reason);
-  // The pod's node was found `lost` ("PREEMPTED"), and the pod is made anew for that. From now on
-  // the record stays, node or no node, until RecoveryOver: another run goes on from it.
-  void NoteLoss(const Address& address, const std::string& lost);
-  // The new node works, and its steps have run.
-  void RecoveryOver(const Address& address);
   // Room for the pod's node is sought, in `pod.zone` next. The record stays until it is found or
   // given up; `since` is kept where it is known already, and returned.
   std::string SeekCapacity(const PodSpec& pod);
   void GiveUpCapacity(const Address& address);
-  // The pod is to go: nothing is sought for it any more.
-  void SeekNothing(const Address& address);
-
   // `request_id`: by which the service will know a repeat; empty where the method takes none.
   void BeginCreate(const PodSpec& pod, const std::string& request_id = {});
   // The pod's node is deposed, to be deleted when the new one (under another id) works.
@@ -84,7 +77,6 @@ class PodJournal {
  private:
   PodRecord& At(const Address& address);
   State& Edit() { return context_.journal.EditState(); }
-  std::string Now() const;
   void CopyBookkeeping(const PodSpec& pod, PodRecord* record) const;
   void Remember(const MetadataEntry& entry, const std::string& key, const std::string& value,
                 PodRecord* record) const;

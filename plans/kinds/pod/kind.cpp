@@ -1,10 +1,10 @@
-#include "plans/kinds/pod/kind.h"
-
+// Declared in plans/kinds/kinds.h.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "plans/engine/plan_file/secrets.h"
+#include "plans/kinds/kinds.h"
 #include "plans/kinds/moves.h"
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/change.h"
@@ -13,7 +13,6 @@
 #include "plans/kinds/pod/members.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/plan.h"
-#include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/reader/node_fields.h"
 #include "plans/kinds/pod/reader/pod_reader.h"
 #include "plans/kinds/pod/record.h"
@@ -39,7 +38,6 @@ const Backing& Going(const Change& change, TaskContext& context) {
 std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
   const PodChange& pod = *AsPod(change);
   const PodSpec& wanted = pod.wanted;
-  const Backing& backing = BackingOf(wanted);
   std::vector<std::unique_ptr<Task>> tasks;
   switch (change.verb) {
     case Verb::kKeep:
@@ -50,9 +48,9 @@ std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
       return Going(change, context).Delete(change.address, change.verb == Verb::kForget, context);
     case Verb::kUpdate:
       // A stopped node takes no updates.
-      if (pod.power == Power::kStart) tasks.push_back(backing.Switch(wanted, *pod.power, context));
-      tasks.push_back(backing.Patch(wanted, pod.fields, context));
-      if (pod.power == Power::kStop) tasks.push_back(backing.Switch(wanted, *pod.power, context));
+      if (pod.power == Power::kStart) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
+      tasks.push_back(MakePatchTask(wanted, pod.fields, context));
+      if (pod.power == Power::kStop) tasks.push_back(MakePowerTask(wanted, *pod.power, context));
       return MakeSequence(std::move(tasks));
     case Verb::kDeleteThenCreate:
       // Each half is journaled by itself: a run that ends between them leaves a state from which
@@ -60,17 +58,17 @@ std::unique_ptr<Task> MakePodTask(const Change& change, TaskContext& context) {
       tasks.push_back(Going(change, context).Delete(change.address, false, context));
       [[fallthrough]];
     case Verb::kCreate:
-      tasks.push_back(
-          backing.Create(wanted, change.begun ? CreateKind::kResume : CreateKind::kNew, context));
+      tasks.push_back(BackingOf(wanted).Create(
+          wanted, change.begun ? CreateKind::kResume : CreateKind::kNew, context));
       break;
     case Verb::kCreateThenDelete:
       // The old node is deleted by a change of its own, once nobody is built on it any more.
-      tasks.push_back(backing.Create(wanted, CreateKind::kBeforeDelete, context));
+      tasks.push_back(BackingOf(wanted).Create(wanted, CreateKind::kBeforeDelete, context));
       break;
   }
   // A node comes to life started.
   if (wanted.desired_state == "STOPPED") {
-    tasks.push_back(backing.Switch(wanted, Power::kStop, context));
+    tasks.push_back(MakePowerTask(wanted, Power::kStop, context));
   }
   return MakeSequence(std::move(tasks));
 }
@@ -189,9 +187,7 @@ class PodKind final : public plan_file::KindOf<PodChange> {
     return BeginPodPlan(*this, question);
   }
 
-  std::unique_ptr<KindSurvey> Survey(const SurveyQuestion& question) const override {
-    return SurveyPods(question);
-  }
+  KindSurveys Survey(const SurveyQuestion& question) const override { return SurveyPods(question); }
   void SettleAll(const Observation& observation, State* state,
                  std::vector<std::string>* notes) const override {
     SettlePods(PodsIn(observation), state, notes);
@@ -271,12 +267,15 @@ class PodKind final : public plan_file::KindOf<PodChange> {
     const PodChange& pod = *AsPod(change);
     PodJournal journal(context);
     if (IsKeep(change)) return journal.NotePod(pod.wanted);
-    if (change.reason_code == ReasonCode::kByTriggers) {
-      journal.NoteReplacement(change.address, change.reason);
-    }
-    if (!pod.lost.empty()) journal.NoteLoss(change.address, pod.lost);
-    if (IsDelete(change) && change.address.deposed.empty()) journal.SeekNothing(change.address);
+    PodRecord* record = journal.Known(change.address.WithoutDeposed());
+    if (record == nullptr) return;
+    // So that a run that ends in the middle does not lose why.
+    if (change.reason_code == ReasonCode::kByTriggers) WantReplacement(change.reason, record);
+    // From now on the record stays, node or no node, until it is recovered: another run goes on.
+    if (!pod.lost.empty()) BeginRecovery(pod.lost, journal.Now(), record);
+    if (IsDelete(change) && change.address.deposed.empty()) Leave(record);
   }
+
   std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override {
     return MakePodTask(change, context);
   }
@@ -285,7 +284,7 @@ class PodKind final : public plan_file::KindOf<PodChange> {
     const PodRecord* record = journal.Find(whole);
     const bool lives = record != nullptr && record->exists() && !record->pending();
     if (!lives || !IsRecovering(*record)) return false;
-    journal.RecoveryOver(whole);
+    EndRecovery(journal.Now(), journal.Known(whole));
     return true;
   }
 

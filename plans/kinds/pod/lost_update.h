@@ -10,7 +10,6 @@
 // its response shows our write. Not thread safe.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>

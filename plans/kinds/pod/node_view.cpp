@@ -1,7 +1,5 @@
 #include "plans/kinds/pod/node_view.h"
 
-#include <fmt/format.h>
-
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/way_in.h"

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "plans/engine/change.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/spec.h"
 #include "providers/base/value.h"
 #include "providers/node.h"
 #include "providers/provider.h"

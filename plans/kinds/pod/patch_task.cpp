@@ -4,13 +4,11 @@
 #include <algorithm>
 
 #include "plans/kinds/pod/diff.h"
-#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/lost_update.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
 

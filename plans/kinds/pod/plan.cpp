@@ -4,32 +4,128 @@
 
 #include <algorithm>
 #include <list>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/backing.h"
-#include "plans/kinds/pod/capacity.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/diff.h"
 #include "plans/kinds/pod/drift.h"
-#include "plans/kinds/pod/kind.h"
 #include "plans/kinds/pod/lineage_label.h"
-#include "plans/kinds/pod/node_ids.h"
 #include "plans/kinds/pod/node_view.h"
-#include "plans/kinds/pod/power.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
-#include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/unknown_fate.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
-#include "providers/slices.h"
 
 namespace podctl {
 namespace {
+
+// One is the other, or stands above it.
+bool Overlap(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  return b.starts_with(a) && (a.size() == b.size() || b[a.size()] == '.' || b[a.size()] == '[');
+}
+
+// What the service writes is another with another node.
+bool IsOutputOnly(std::string_view path) {
+  const gcp::Field* field = gcp::FindNodeField(path.substr(0, path.find_first_of(".[")));
+  return field != nullptr && field->field_class == gcp::FieldClass::kOutputOnly;
+}
+
+std::string FiredBy(const std::string& trigger, const FactsLookup& facts) {
+  const auto address = ParseAddress(trigger);
+  if (!address) return {};
+  if (address->kind != kPodKind) {
+    const Facts* step = facts(*address);
+    return step != nullptr && step->anew ? trigger + " runs again" : "";
+  }
+  const auto dot = trigger.find('.', 4);
+  const Facts* pod = facts(PodAddress(trigger.substr(4, dot - 4)));
+  if (pod == nullptr || (!pod->anew && pod->differences.empty())) return {};
+  if (dot == std::string::npos) {
+    return fmt::format("{} is {}", trigger, pod->anew ? "replaced" : "updated");
+  }
+  const std::string path = trigger.substr(dot + 1);
+  const bool differs = std::any_of(
+      pod->differences.begin(), pod->differences.end(),
+      [&](const AttributeChange& difference) { return Overlap(difference.path, path); });
+  return differs || (pod->anew && IsOutputOnly(path)) ? trigger + " changes" : "";
+}
+
+// Takes down what others may be triggered by. `differences`: what the spec wants otherwise than it
+// is, of a pod that is patched or replaced.
+void NoteDifferences(const Change& change, std::vector<AttributeChange> differences, Facts* facts) {
+  facts->anew = IsReplace(change);
+  // A node that is merely started or stopped is the same one.
+  if (!facts->anew && AsPod(change)->fields.empty()) return;
+  // Nor is one that lets another teammate in.
+  std::erase_if(differences, [](const auto& each) { return IsKeyPath(each.path); });
+  facts->differences = std::move(differences);
+}
+
+// The reason, as a clause ("pod.base is replaced"), or "". As in terraform, that another pod is
+// made for the first time is no trigger.
+std::string FindTrigger(const LifecycleSpec& lifecycle, const FactsLookup& facts) {
+  for (const std::string& trigger : lifecycle.replace_triggered_by) {
+    std::string reason = FiredBy(trigger, facts);
+    if (!reason.empty()) return reason;
+  }
+  return {};
+}
+
+// Sets `pod->node_id`, `pod->wanted_node_id` and `pod->zone` by what `record` (may be nullptr)
+// holds.
+void SettleNode(const PodRecord* record, PodSpec* pod) {
+  if (record == nullptr) return;
+  if (pod->capacity && record->project == pod->project) {
+    const std::vector<std::string>& zones = pod->capacity->zones;
+    const bool may_be_there = std::find(zones.begin(), zones.end(), record->zone) != zones.end();
+    if (may_be_there) pod->zone = record->zone;
+  }
+  const bool stands = !pod->node_id_given || pod->node_id == record->wanted_node_id;
+  if (!stands) return;
+  pod->node_id = record->current.locator;
+  pod->wanted_node_id = record->wanted_node_id;
+}
+
+// What has to be done so that `node` is in the state that the spec wants; nullopt: nothing, or the
+// node is in a state from which neither leads there.
+std::optional<Power> WantedPower(const PodSpec& pod, const Value& node) {
+  const std::string state = NodeState(node);
+  if (!pod.desired_state || state == *pod.desired_state) return std::nullopt;
+  if (pod.desired_state == "READY") {
+    const bool off = IsStopped(node) || state == "STARTING";
+    return off ? std::make_optional(Power::kStart) : std::nullopt;
+  }
+  const bool on =
+      state == "READY" || state == "STARTING" || state == "RESTARTING" || state == "STOPPING";
+  return on ? std::make_optional(Power::kStop) : std::nullopt;
+}
+
+// Whether the workers will not answer, so that what is to run on them waits until they are started.
+// `node` is nullptr when it is about to be made.
+bool StaysStopped(const PodSpec& pod, const Value* node) {
+  if (pod.desired_state) return pod.desired_state == "STOPPED";
+  return node != nullptr && IsStopped(*node);
+}
+
+// Adds the line `state: READY -> STOPPED` to those of a plan, which are sorted by path. `node` is
+// nullptr when there is none yet.
+void AddStateChange(const Value* node, const PodSpec& pod,
+                    std::vector<AttributeChange>* attributes) {
+  AttributeChange change{.path = "state"};
+  if (node != nullptr) change.before = Value(NodeState(*node));
+  change.after = Value(pod.desired_state.value_or(""));
+  const auto place =
+      std::find_if(attributes->begin(), attributes->end(),
+                   [](const AttributeChange& attribute) { return attribute.path > "state"; });
+  attributes->insert(place, std::move(change));
+}
 
 class PodPlan final : public KindPlan {
  public:
@@ -69,12 +165,10 @@ class PodPlan final : public KindPlan {
 
   void Refuse(const SourcePlace& place, const Address& address, std::string summary,
               std::string detail) {
-    Diagnostic diagnostic;
-    diagnostic.summary = std::move(summary);
-    diagnostic.place = place;
-    diagnostic.context = address.Text();
-    diagnostic.detail = std::move(detail);
-    verdict_.refusals.push_back(std::move(diagnostic));
+    verdict_.refusals.push_back({.summary = std::move(summary),
+                                 .place = place,
+                                 .context = address.Text(),
+                                 .detail = std::move(detail)});
   }
 
   void PlanPod(const PodSpec& given, const PodRecord* record, Change* change) {
@@ -137,7 +231,8 @@ class PodPlan final : public KindPlan {
     if (told && node == nullptr && IsAnotherStates(pod, record)) RefuseTaken(pod, change->address);
     if (!told && node == nullptr) PlanWithoutNode(pod, record, change);
     if (!told && node != nullptr) PlanWithNode(pod, record, *node, change);
-    GoOnRecovering(record, change);
+    // What an earlier run began to make anew is lost still, whatever there is by now.
+    if (Makes(*change) && IsRecovering(record)) PodOf(change).lost = record.recovery()->because;
   }
 
   // What its queued resource is to make would find its name taken.
@@ -157,6 +252,18 @@ class PodPlan final : public KindPlan {
     }
     ExplainMissing(pod, record, change);
     PlanNew(pod, change);
+  }
+
+  // Why there is no node, as the reason of the change that makes one, and whether it was lost.
+  static void ExplainMissing(const PodSpec& pod, const PodRecord& record, Change* change) {
+    if (record.exists() && BackingOf(pod).TermsOf(pod).spot) {
+      PodOf(change).lost = "gone";
+      change->reason = "its node is gone: preempted, or deleted outside of podctl";
+    } else if (IsRecovering(record)) {
+      change->reason = "it was " + RecoveryStory(*record.recovery());
+    } else if (!record.capacity_since().empty()) {
+      change->reason = fmt::format("capacity for it is sought since {}", record.capacity_since());
+    }
   }
 
   void PlanWithNode(const PodSpec& pod, const PodRecord& record, const Value& node,
@@ -402,57 +509,23 @@ std::unique_ptr<KindPlan> BeginPodPlan(const Kind& kind, const PlanQuestion& que
   return std::make_unique<PodPlan>(kind, question);
 }
 
-namespace {
-
-// One is the other, or stands above it.
-bool Overlap(std::string_view a, std::string_view b) {
-  if (a.size() > b.size()) std::swap(a, b);
-  return b.starts_with(a) && (a.size() == b.size() || b[a.size()] == '.' || b[a.size()] == '[');
-}
-
-// What the service writes is another with another node.
-bool IsOutputOnly(std::string_view path) {
-  const gcp::Field* field = gcp::FindNodeField(path.substr(0, path.find_first_of(".[")));
-  return field != nullptr && field->field_class == gcp::FieldClass::kOutputOnly;
-}
-
-std::string FiredBy(const std::string& trigger, const FactsLookup& facts) {
-  const auto address = ParseAddress(trigger);
-  if (!address) return {};
-  if (address->kind != kPodKind) {
-    const Facts* step = facts(*address);
-    return step != nullptr && step->anew ? trigger + " runs again" : "";
+void ChooseFreeNodeId(const std::function<bool(const NodeName&)>& taken, PodSpec* pod) {
+  constexpr std::size_t kLongest = 63;  // of a Compute Engine name, which workers get from it
+  const std::string wanted = pod->wanted_node_id.empty() ? pod->node_id : pod->wanted_node_id;
+  std::string id = wanted;
+  // Ends: only so many names are taken.
+  for (int i = 2; taken({pod->project, pod->zone, id}); ++i) {
+    const std::string suffix = fmt::format("-{}", i);
+    id = wanted.substr(0, kLongest - suffix.size()) + suffix;
   }
-  const auto dot = trigger.find('.', 4);
-  const Facts* pod = facts(PodAddress(trigger.substr(4, dot - 4)));
-  if (pod == nullptr || (!pod->anew && pod->differences.empty())) return {};
-  if (dot == std::string::npos) {
-    return fmt::format("{} is {}", trigger, pod->anew ? "replaced" : "updated");
-  }
-  const std::string path = trigger.substr(dot + 1);
-  const bool differs = std::any_of(
-      pod->differences.begin(), pod->differences.end(),
-      [&](const AttributeChange& difference) { return Overlap(difference.path, path); });
-  return differs || (pod->anew && IsOutputOnly(path)) ? trigger + " changes" : "";
+  pod->node_id = id;
+  pod->wanted_node_id = id == wanted ? "" : wanted;
 }
 
-}  // namespace
-
-void NoteDifferences(const Change& change, std::vector<AttributeChange> differences, Facts* facts) {
-  facts->anew = IsReplace(change);
-  // A node that is merely started or stopped is the same one.
-  if (!facts->anew && AsPod(change)->fields.empty()) return;
-  // Nor is one that lets another teammate in.
-  std::erase_if(differences, [](const auto& each) { return IsKeyPath(each.path); });
-  facts->differences = std::move(differences);
-}
-
-std::string FindTrigger(const LifecycleSpec& lifecycle, const FactsLookup& facts) {
-  for (const std::string& trigger : lifecycle.replace_triggered_by) {
-    std::string reason = FiredBy(trigger, facts);
-    if (!reason.empty()) return reason;
-  }
-  return {};
+std::vector<AttributeChange> NewAttributes(const PodSpec& pod, const ReferenceLookup& lookup) {
+  std::vector<AttributeChange> attributes = CreateAttributes(pod, lookup);
+  if (pod.desired_state == "STOPPED") AddStateChange(nullptr, pod, &attributes);
+  return attributes;
 }
 
 }  // namespace podctl

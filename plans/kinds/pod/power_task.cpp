@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/pod_task.h"

@@ -126,15 +126,13 @@ std::vector<AttributeChange> DriftOfKeys(const PodSpec& pod, const PodRecord& re
 
 std::vector<int> SlicesWithoutKeys(const PodRecord& record, const Value& observed) {
   std::vector<int> slices;
-  const auto lacks = [](const std::string& text) {
-    return [&text](const std::string& line) { return !HoldsSshKey(text, line); };
-  };
   for (const auto& [slice, keys] : observed[kSliceKeys].AsMap()) {
     const auto& text = keys.AsString();
-    const bool lacking =
-        std::any_of(record.team_keys.begin(), record.team_keys.end(), lacks(text)) ||
-        std::any_of(record.own_keys.begin(), record.own_keys.end(), lacks(text));
-    if (lacking) slices.push_back(std::stoi(slice));
+    const auto lacks = [&](const std::vector<std::string>& lines) {
+      return std::any_of(lines.begin(), lines.end(),
+                         [&](const std::string& line) { return !HoldsSshKey(text, line); });
+    };
+    if (lacks(record.team_keys) || lacks(record.own_keys)) slices.push_back(std::stoi(slice));
   }
   std::sort(slices.begin(), slices.end());
   return slices;

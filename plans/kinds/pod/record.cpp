@@ -1,5 +1,8 @@
 #include "plans/kinds/pod/record.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
 #include "state/record_codec.h"
@@ -89,18 +92,6 @@ void CheckNames(ObjectReader& in, const PodRecord& pod) {
   for (const Object& one : pod.auxiliary) check("queued resource", one.locator, gcp::IsNodeId);
 }
 
-std::string_view PendingWords(PendingAction::Kind kind) {
-  switch (kind) {
-    case PendingAction::Kind::kCreate:
-      return "being created";
-    case PendingAction::Kind::kPatch:
-      return "being changed";
-    case PendingAction::Kind::kDelete:
-      return "being deleted";
-  }
-  return "";
-}
-
 class PodCodec final : public RecordCodecOf<PodRecord> {
  public:
   std::string_view noun() const override { return "pod"; }
@@ -114,7 +105,10 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
     const std::string& state = record.observed["state"].AsString();
     if (record.exists() && !state.empty() && state != "READY") words.push_back(state);
     if (const auto recovery = record.recovery()) words.push_back(RecoveryStory(*recovery));
-    if (const auto pending = record.pending()) words.emplace_back(PendingWords(pending->kind));
+    constexpr const char* kPending[] = {"being created", "being changed", "being deleted"};
+    if (const auto pending = record.pending()) {
+      words.emplace_back(kPending[static_cast<std::size_t>(pending->kind)]);
+    }
     if (!record.capacity_since().empty()) {
       words.push_back(fmt::format("waits for capacity since {}", record.capacity_since()));
     }
@@ -204,6 +198,10 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
 const RecordCodec& PodRecord::Codec() {
   static const PodCodec codec;
   return codec;
+}
+
+bool IsSensitive(const PodRecord& record, const std::string& key) {
+  return std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
 }
 
 Address PodAddress(const std::string& pod) {

@@ -85,7 +85,8 @@ struct PodRecord : Record {
 inline constexpr int kMostQueuedSlices = 9999;  // of a QueuedRecord
 
 inline constexpr std::string_view kPodKind = PodRecord::kKind;
-Address PodAddress(const std::string& pod);  // `pod.research`
+bool IsSensitive(const PodRecord& record, const std::string& key);  // of its metadata
+Address PodAddress(const std::string& pod);                         // `pod.research`
 
 inline RecordsOf<PodRecord> Pods(const State& state) {
   return RecordsOf<PodRecord>(state);

@@ -1,8 +1,5 @@
 #include "plans/kinds/pod/refresh.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
@@ -32,37 +29,6 @@ BackedPods PodsOf(const Backing& backing, const Spec& spec, const State& state) 
   }
   return pods;
 }
-
-// The surveys of all backings, round by round.
-class PodsSurvey final : public KindSurvey {
- public:
-  explicit PodsSurvey(const SurveyQuestion& question) : question_(question) {
-    for (const Backing* backing : Backings()) {
-      surveys_.push_back(
-          backing->Survey(question, PodsOf(*backing, question.spec, question.state)));
-    }
-  }
-
-  std::vector<Errand> Next(Observation* observation) override {
-    if (!question_.refresh && !std::exchange(remembered_, true)) {
-      PodSurvey& seen = PodsIn(observation);
-      for (const auto& [address, record] : Pods(question_.state)) {
-        BackingOf(record).Remember(record, &seen);
-      }
-    }
-    std::vector<Errand> errands;
-    for (const auto& survey : surveys_) {
-      std::vector<Errand> next = survey->Next(observation);
-      std::move(next.begin(), next.end(), std::back_inserter(errands));
-    }
-    return errands;
-  }
-
- private:
-  const SurveyQuestion question_;
-  std::vector<std::unique_ptr<KindSurvey>> surveys_;
-  bool remembered_ = false;
-};
 
 }  // namespace
 
@@ -103,8 +69,12 @@ PodSurvey& PodsIn(Observation* observation) {
   return *survey.Edit<PodSurvey>();
 }
 
-std::unique_ptr<KindSurvey> SurveyPods(const SurveyQuestion& question) {
-  return std::make_unique<PodsSurvey>(question);
+KindSurveys SurveyPods(const SurveyQuestion& question) {
+  KindSurveys surveys;
+  for (const Backing* backing : Backings()) {
+    surveys.push_back(backing->Survey(question, PodsOf(*backing, question.spec, question.state)));
+  }
+  return surveys;
 }
 
 }  // namespace podctl

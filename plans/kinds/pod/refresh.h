@@ -40,7 +40,7 @@ PodSurvey& PodsIn(Observation* observation);
 // With refresh paged lists for each project and zone; without, the state is believed. Either way
 // pending operations are looked up, and what became of a create that was begun and is not in the
 // list. Errors name the zone.
-std::unique_ptr<KindSurvey> SurveyPods(const SurveyQuestion& question);
+KindSurveys SurveyPods(const SurveyQuestion& question);
 
 // Facts of live nodes are taken over, finished intents are settled (a create that took is adopted,
 // one that did not is dropped, a delete that took is forgotten). A create of which nothing is known

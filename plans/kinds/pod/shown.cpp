@@ -34,10 +34,6 @@ void MergeUnder(Value* target, const Value& below) {
   }
 }
 
-bool IsSensitive(const PodRecord& record, const std::string& key) {
-  return std::count(record.sensitive_keys.begin(), record.sensitive_keys.end(), key) > 0;
-}
-
 void SetPlace(const NodeName& name, ShownObject* object) {
   object->values.Set("project", name.project);
   object->values.Set("zone", name.zone);

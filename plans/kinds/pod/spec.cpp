@@ -11,10 +11,8 @@ std::vector<const PodSpec*> DeclaredPods(const Spec& spec) {
 }
 
 const PodSpec* FindDeclaredPod(const Spec& spec, std::string_view name) {
-  for (const Declared& declared : spec.declared) {
-    if (declared.address.kind == kPodKind && declared.address.name == name) {
-      return &WantedPod(declared);
-    }
+  for (const PodSpec* pod : DeclaredPods(spec)) {
+    if (pod->name == name) return pod;
   }
   return nullptr;
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -54,6 +53,14 @@ NodeStake Take(const NodeName& name, const Value* node, const Digester& digest) 
   return saved;
 }
 
+// The node that a change acts on, or whose steps it runs; nullptr: it is neither a pod's nor a
+// step's.
+const NodeName* NodeOf(const Change& change) {
+  const PodChange* pod = AsPod(change);
+  const StepChange* step = AsStep(change);
+  return pod != nullptr ? &pod->node : step != nullptr ? &step->node : nullptr;
+}
+
 // The nodes that count, with the address that a user knows them by.
 class Interest {
  public:
@@ -61,13 +68,13 @@ class Interest {
 
   void Add(const Change& change) {
     if (IsKeep(change) && change.previous_address.empty()) return;
-    const PodChange* pod = AsPod(change);
-    const StepChange* step = AsStep(change);
-    if (pod == nullptr && step == nullptr) return;
+    const NodeName* node = NodeOf(change);
+    if (node == nullptr) return;
     const Address of = PodAddress(PodNameOf(change.address));
-    nodes_.emplace(pod == nullptr ? step->node : pod->node, of);
+    nodes_.emplace(*node, of);
     AddRecord(of);
     AddRecord(change.previous_address);
+    const PodChange* pod = AsPod(change);
     if (pod != nullptr && !IsDelete(change)) AddPod(pod->wanted);
   }
   void AddRecord(const Address& address) {
@@ -94,15 +101,9 @@ class Interest {
 template <typename Map>
 void AddDifferingKeys(const std::string& path, const Map& before, const Map& after,
                       std::vector<std::string>* paths) {
-  std::set<std::string> keys;
-  for (const auto& [key, value] : before) keys.insert(key);
-  for (const auto& [key, value] : after) keys.insert(key);
-  for (const std::string& key : keys) {
-    const auto old = before.find(key);
-    const auto now = after.find(key);
-    const bool same = old != before.end() && now != after.end() && old->second == now->second;
-    if (!same) paths->push_back(path + key);
-  }
+  EachOf(before, after, [&](const std::string& key, const auto* old, const auto* now) {
+    if (old == nullptr || now == nullptr || !(*old == *now)) paths->push_back(path + key);
+  });
 }
 
 std::vector<std::string> DifferingPaths(const NodeStake& before, const NodeStake& after) {
@@ -181,10 +182,8 @@ std::string PodWithoutStake(const Plan& plan, const std::vector<Stake>& stakes) 
   }
   for (const Change& change : plan.changes) {
     if (IsKeep(change) && change.previous_address.empty()) continue;
-    const PodChange* pod = AsPod(change);
-    const StepChange* step = AsStep(change);
-    if (pod == nullptr && step == nullptr) continue;
-    if (!said.contains(pod == nullptr ? step->node : pod->node)) return change.address.Text();
+    const NodeName* node = NodeOf(change);
+    if (node != nullptr && !said.contains(*node)) return change.address.Text();
   }
   return {};
 }

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 
@@ -51,15 +49,8 @@ std::string Origin(const Taken& taken, const State& state) {
 }  // namespace
 
 std::string_view PendingVerb(PendingAction::Kind kind) {
-  switch (kind) {
-    case PendingAction::Kind::kCreate:
-      return "create";
-    case PendingAction::Kind::kPatch:
-      return "update";
-    case PendingAction::Kind::kDelete:
-      return "delete";
-  }
-  return "";
+  constexpr std::string_view kVerbs[] = {"create", "update", "delete"};
+  return kVerbs[static_cast<std::size_t>(kind)];
 }
 
 std::string KeptWords(StateStore& store, const std::string& flags) {

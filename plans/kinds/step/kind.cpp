@@ -1,19 +1,16 @@
-#include "plans/kinds/step/kind.h"
-
+// Declared in plans/kinds/kinds.h.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "plans/engine/plan_file/secrets.h"
-#include "plans/kinds/pod/kind.h"
+#include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/plan.h"
 #include "plans/kinds/step/record.h"
-#include "plans/kinds/step/shown.h"
 #include "plans/spec/local_files.h"
-#include "providers/base/worker_selection.h"
 
 namespace podctl {
 

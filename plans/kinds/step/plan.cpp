@@ -65,11 +65,7 @@ class StepPlan final : public KindPlan {
   const PodSpec& Pod() const { return pod_->change.As<PodChange>()->wanted; }
   int Slices() const { return NameOf(Pod()).slices; }
 
-  void Refuse(std::string summary) {
-    Diagnostic diagnostic;
-    diagnostic.summary = std::move(summary);
-    verdict_.refusals.push_back(std::move(diagnostic));
-  }
+  void Refuse(std::string summary) { verdict_.refusals.push_back({.summary = std::move(summary)}); }
 
   void PlanSpec(const StepSpec& step) {
     StepChange run;

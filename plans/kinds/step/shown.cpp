@@ -1,5 +1,4 @@
-#include "plans/kinds/step/shown.h"
-
+// Declared in plan.h.
 #include <fmt/format.h>
 
 #include <set>
@@ -9,6 +8,7 @@
 #include "plans/engine/overlay.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/step/change.h"
+#include "plans/kinds/step/plan.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
@@ -34,17 +34,8 @@ std::string StepName(const Address& address) {
 }
 
 const char* KindName(Step::Kind kind) {
-  switch (kind) {
-    case Step::Kind::kScript:
-      return "script";
-    case Step::Kind::kRestartRuntime:
-      return "restart-tpu-runtime";
-    case Step::Kind::kReadiness:
-      return "readiness";
-    case Step::Kind::kRequestXrt:
-      return "request-xrt";
-  }
-  return "";
+  constexpr const char* kNames[] = {"script", "restart-tpu-runtime", "readiness", "request-xrt"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 ShownObject StepAfter(const Address& address, const StepChange& run, const StepRecord* record) {
@@ -172,17 +163,13 @@ ChangeWords WordsOfStep(const Change& change) {
     case Step::Kind::kRestartRuntime:
       words.headline = Headline(run, "will restart tpu-runtime");
       words.action = "restart tpu-runtime" + on;
-      words.doing = "Restarting tpu-runtime";
-      words.still = "Still restarting";
-      words.done = "Restart complete";
+      words.While("Restarting tpu-runtime", "Still restarting", "Restart complete");
       words.body = {"systemctl restart tpu-runtime, then verified as active, on " + where};
       return words;
     case Step::Kind::kReadiness:
       words.headline = Headline(run, "will check for readiness");
       words.action = "check for readiness" + on;
-      words.doing = "Checking for readiness";
-      words.still = "Still checking";
-      words.done = "Check complete";
+      words.While("Checking for readiness", "Still checking", "Check complete");
       words.body = {fmt::format("look over {}; nothing is changed there", where)};
       return words;
     case Step::Kind::kRequestXrt:
@@ -195,9 +182,7 @@ ChangeWords WordsOfStep(const Change& change) {
   }
   words.headline = Headline(run, "will run");
   words.action = "run" + on;
-  words.doing = "Running";
-  words.still = "Still running";
-  words.done = "Step complete";
+  words.While("Running", "Still running", "Step complete");
   return words;
 }
 

@@ -9,7 +9,6 @@
 #include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/way_in.h"
 #include "plans/kinds/step/plan.h"

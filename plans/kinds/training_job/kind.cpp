@@ -1,13 +1,11 @@
-#include "plans/kinds/training_job/kind.h"
-
+// Declared in plans/kinds/kinds.h.
 #include <fmt/format.h>
 
 #include "plans/engine/plan_file/archive.h"
+#include "plans/kinds/kinds.h"
 #include "plans/kinds/training_job/plan.h"
-#include "plans/kinds/training_job/reader.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
-#include "plans/kinds/training_job/task.h"
 #include "plans/spec/yaml_tree.h"
 #include "providers/custom_jobs.h"
 #include "providers/provider.h"
@@ -31,8 +29,7 @@ class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
   const RecordCodec& codec() const override { return TrainingRecord::Codec(); }
 
   Declared Read(const YamlEntry& entry, const Section& section) const override {
-    TrainingJobSpec job =
-        TrainingJobReader(section.reader, section.project).Read(*entry.key, *entry.value);
+    TrainingJobSpec job = ReadTrainingJob(entry, section);
     const SourcePlace place = job.place;
     return {TrainingAddress(job.name), place, Payload(std::move(job), this)};
   }
@@ -129,23 +126,17 @@ class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
       case Verb::kCreate:
         words.headline =
             change.begun ? "is submitted, and will be waited for" : "will be submitted";
-        words.doing = "Submitting";
-        words.still = "Still waiting to run";
-        words.done = "Submission complete";
+        words.While("Submitting", "Still waiting to run", "Submission complete");
         break;
       case Verb::kDelete:
         words.headline = "will be cancelled, and forgotten";
         words.action = "cancel, and forget";
-        words.doing = "Cancelling";
-        words.still = "Still cancelling";
-        words.done = "Cancellation complete";
+        words.While("Cancelling", "Still cancelling", "Cancellation complete");
         break;
       case Verb::kForget:
         words.headline = "has ended, and will be forgotten";
         words.action = "forget (it has ended)";
-        words.doing = "Forgetting";
-        words.still = "Still forgetting";
-        words.done = "Forgotten";
+        words.While("Forgetting", "Still forgetting", "Forgotten");
         break;
       case Verb::kKeep:
         if (change.reason.empty()) break;

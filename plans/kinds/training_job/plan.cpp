@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <set>
 
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
@@ -37,22 +36,15 @@ Words WordsOf(const TrainingRecord& record) {
 }
 
 std::vector<AttributeChange> Lines(const Words& before, const Words& after, bool forces) {
-  std::set<std::string> paths;
-  for (const auto& [path, value] : before) paths.insert(path);
-  for (const auto& [path, value] : after) paths.insert(path);
   std::vector<AttributeChange> lines;
-  for (const std::string& path : paths) {
-    const auto old = before.find(path);
-    const auto now = after.find(path);
-    AttributeChange line;
-    line.path = path;
-    if (old != before.end()) line.before = old->second;
-    if (now != after.end()) line.after = now->second;
-    line.forces_replacement = forces;
-    line.known = now == after.end() || !now->second.is_null();
+  EachOf(before, after, [&](const std::string& path, const Value* old, const Value* now) {
+    AttributeChange line{.path = path, .forces_replacement = forces};
+    if (old != nullptr) line.before = *old;
+    if (now != nullptr) line.after = *now;
+    line.known = now == nullptr || !now->is_null();
     if (!line.known) line.after.reset();
     if (!line.known || line.before != line.after) lines.push_back(std::move(line));
-  }
+  });
   return lines;
 }
 

@@ -3,11 +3,13 @@
 // A job runs once: whether it succeeded or failed, the same spec does not run it again.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "plans/engine/kind.h"
+#include "plans/engine/task.h"
 #include "plans/kinds/training_job/spec.h"
 
 namespace podctl {
@@ -28,5 +30,11 @@ Value BodyAsWritten(const TrainingJobSpec& job);
 // What a plan shows of a job that is submitted.
 std::vector<AttributeChange> SubmitAttributes(const TrainingJobSpec& job,
                                               const ReferenceLookup& nodes);
+
+std::unique_ptr<Task> MakeTrainingTask(const Change& change, TaskContext& context);
+
+// An entry of `trainingJobs`, in the manner of Caliban, checked against its grammar and its tables
+// (requests.h). What is wrong is reported, and the rest read all the same.
+TrainingJobSpec ReadTrainingJob(const YamlEntry& entry, const Section& section);
 
 }  // namespace podctl

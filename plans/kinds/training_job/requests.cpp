@@ -16,6 +16,11 @@ namespace {
 constexpr std::size_t kLongestLabel = 63;
 constexpr const char* kTfVersion = "1.14";
 
+// "TPU_V3", "NVIDIA_TESLA_P100": as the API calls it.
+std::string ApiAcceleratorType(const AcceleratorSpec& accelerator, AcceleratorKind kind) {
+  return (kind == AcceleratorKind::kTpu ? "TPU_" : "NVIDIA_TESLA_") + accelerator.type;
+}
+
 Value ArgsOf(const TrainingJobSpec& job) {
   Value::List args;
   for (const std::string& arg : job.args) args.emplace_back(arg);
@@ -368,10 +373,6 @@ std::optional<AcceleratorProblem> CheckRegionOf(const AcceleratorSpec& accelerat
   return AcceleratorProblem{fmt::format("`{}` has no {}s of type {}", VisibleControls(region),
                                         NameOf(kind), accelerator.type),
                             OneOf(regions), Advice(kind)};
-}
-
-std::string ApiAcceleratorType(const AcceleratorSpec& accelerator, AcceleratorKind kind) {
-  return (kind == AcceleratorKind::kTpu ? "TPU_" : "NVIDIA_TESLA_") + accelerator.type;
 }
 
 std::vector<std::string> MasterMachines() {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,8 +72,6 @@ std::optional<AcceleratorProblem> CheckGpuOnMachine(const AcceleratorSpec& gpu,
 std::optional<AcceleratorProblem> CheckRegionOf(const AcceleratorSpec& accelerator,
                                                 AcceleratorKind kind, std::string_view region);
 
-// "TPU_V3", "NVIDIA_TESLA_P100": as the API calls it.
-std::string ApiAcceleratorType(const AcceleratorSpec& accelerator, AcceleratorKind kind);
 std::vector<std::string> MasterMachines();
 
 }  // namespace podctl

@@ -1,10 +1,10 @@
-#include "plans/kinds/training_job/task.h"
+
+#include "plans/engine/task.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "plans/engine/task.h"
 #include "plans/kinds/training_job/plan.h"
 #include "plans/kinds/training_job/record.h"
 #include "plans/kinds/training_job/requests.h"
@@ -131,12 +131,8 @@ class TrainingTask final : public AskingTask {
     return Ask(CallOf(*Cloud(), &CustomJobs::Get, name_), &TrainingTask::OnEnding);
   }
 
-  // A look that fails says nothing about the job.
   Need LookLater(const Error& error, Need (TrainingTask::*look)()) {
-    const bool passes = error.code == ErrorCode::kUnavailable ||
-                        error.code == ErrorCode::kReplyLost || error.code == ErrorCode::kInternal ||
-                        error.code == ErrorCode::kDeadlineExceeded;
-    if (!passes || ++blind_looks_ > kMostBlindLooks) return Failed(error);
+    if (!Passes(error) || ++blind_looks_ > kMostBlindLooks) return Failed(error);
     return SleepThen(pace_.Next(), look);
   }
 

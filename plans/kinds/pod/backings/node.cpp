@@ -56,13 +56,13 @@ std::optional<Diagnostic> NodeBacking::WhyTaken(const PodSpec& pod, const Addres
   const Value* one = survey.Find(name.slices > 1 ? SliceName(name, 0) : name);
   if (node == nullptr && one == nullptr) return std::nullopt;
   const bool going = IsGoing(node) || IsGoing(one);
-  Diagnostic taken;
-  taken.summary = fmt::format("a node named `{}` {} {}", pod.node_id,
-                              going ? "is still being deleted in" : "already exists in", pod.zone);
-  taken.place = pod.place;
-  taken.context = address.Text();
-  taken.detail = going ? GoingHint("nodeId")
-                       : TakenHint(pod, address, node == nullptr ? one : node, state, place);
+  Diagnostic taken{
+      .summary = fmt::format("a node named `{}` {} {}", pod.node_id,
+                             going ? "is still being deleted in" : "already exists in", pod.zone),
+      .place = pod.place,
+      .context = address.Text(),
+      .detail = going ? GoingHint("nodeId")
+                      : TakenHint(pod, address, node == nullptr ? one : node, state, place)};
   for (const auto& [other, record] : Pods(state)) {
     if (NameOf(record) != name || other == address) continue;
     taken.detail = fmt::format(
@@ -109,16 +109,6 @@ std::unique_ptr<Task> NodeBacking::Delete(const Address& address, bool forget,
   return MakeDeleteTask(address, forget, context);
 }
 
-std::unique_ptr<Task> NodeBacking::Patch(const PodSpec& pod, std::vector<std::string> fields,
-                                         TaskContext& context) const {
-  return MakePatchTask(pod, std::move(fields), context);
-}
-
-std::unique_ptr<Task> NodeBacking::Switch(const PodSpec& pod, Power power,
-                                          TaskContext& context) const {
-  return MakePowerTask(pod, power, context);
-}
-
 std::vector<Endpoint> NodeBacking::EndpointsOf(const PodRecord& record) const {
   std::vector<Endpoint> all;
   const Value::List& endpoints = record.observed["networkEndpoints"].AsList();
@@ -163,7 +153,7 @@ class NodeSurvey final : public KindSurvey {
     PodSurvey& seen = PodsIn(observation);
     switch (round_++) {
       case 0:
-        AskFirst();
+        AskFirst(&seen);
         break;
       case 1:
         AskForOperations(seen);
@@ -260,8 +250,8 @@ class NodeSurvey final : public KindSurvey {
         });
   }
 
-  // Everything there is, or only what an earlier run left open.
-  void AskFirst() {
+  // Everything there is; or only what an earlier run left open, beside what is remembered.
+  void AskFirst(PodSurvey* seen) {
     const bool refresh = question_.refresh;
     if (refresh) {
       for (const auto& [zone, version] : ZonesOf(pods_)) List(zone, version);
@@ -275,6 +265,7 @@ class NodeSurvey final : public KindSurvey {
       if (!refresh) Get(name, version);
     };
     for (const PodRecord* record : pods_.known) {
+      if (!refresh) BackingOf(*record).Remember(*record, seen);
       follow(record->pending(), NameOf(*record), record->api_version);
       for (const Object& deposed : record->deposed) {
         follow(deposed.pending(), NameOf(*record, deposed), record->api_version);

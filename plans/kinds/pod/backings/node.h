@@ -20,11 +20,6 @@ class NodeBacking : public Backing {
                                TaskContext& context) const override;
   std::unique_ptr<Task> Delete(const Address& address, bool forget,
                                TaskContext& context) const override;
-  std::unique_ptr<Task> Patch(const PodSpec& pod, std::vector<std::string> fields,
-                              TaskContext& context) const override;
-  std::unique_ptr<Task> Switch(const PodSpec& pod, Power power,
-                               TaskContext& context) const override;
-
   std::vector<Endpoint> EndpointsOf(const PodRecord& record) const override;
   Result<std::vector<WorkerAttributes>> AskWorkers(Provider& provider, const PodRecord& record,
                                                    std::stop_token stop) const override;

@@ -6,7 +6,6 @@
 
 #include "plans/kinds/pod/backings/survey.h"
 #include "plans/kinds/pod/diff.h"
-#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/unknown_fate.h"
@@ -118,16 +117,15 @@ std::optional<Diagnostic> QueuedBacking::WhyTaken(const PodSpec& pod, const Addr
   const Value* queued = FindQueued(survey, QueuedNameOf(pod));
   if (queued == nullptr) return std::nullopt;
   const bool going = gcp::QueuedState(*queued) == "DELETING";
-  Diagnostic taken;
-  taken.summary = fmt::format("a queued resource named `{}` {} {}", id,
-                              going ? "is still being deleted in" : "already exists in", pod.zone);
-  taken.place = pod.place;
-  taken.context = address.Text();
-  taken.detail =
-      going ? GoingHint("queuedResource.id")
-            : TakenHint({"queued resource", "it, with its node,", "queuedResource.id", id, {}}, pod,
-                        address, state, place);
-  return taken;
+  return Diagnostic{
+      .summary = fmt::format("a queued resource named `{}` {} {}", id,
+                             going ? "is still being deleted in" : "already exists in", pod.zone),
+      .place = pod.place,
+      .context = address.Text(),
+      .detail =
+          going ? GoingHint("queuedResource.id")
+                : TakenHint({"queued resource", "it, with its node,", "queuedResource.id", id, {}},
+                            pod, address, state, place)};
 }
 
 std::string QueuedBacking::WhyAlone() const {
@@ -202,12 +200,6 @@ QueuedName QueuedNameOf(const PodRecord& record) {
 const Value* FindQueued(const PodSurvey& survey, const QueuedName& name) {
   const auto it = survey.auxiliary.find(name.Resource());
   return it == survey.auxiliary.end() ? nullptr : &it->second;
-}
-
-void NoteQueuedState(const Address& address, const std::string& state, TaskContext& context) {
-  const PodRecord* record = PodJournal(context).Find(address);
-  if (record == nullptr || !record->queued || record->queued->state == state) return;
-  Pods(context.journal.EditState())[address].queued->state = state;
 }
 
 namespace {

@@ -56,7 +56,4 @@ std::unique_ptr<Task> MakeQueuedCreateTask(const PodSpec& pod, bool resume, Task
 std::unique_ptr<Task> MakeQueuedDeleteTask(const Address& address, bool forget,
                                            TaskContext& context);
 
-// What has been seen of it last.
-void NoteQueuedState(const Address& address, const std::string& state, TaskContext& context);
-
 }  // namespace podctl

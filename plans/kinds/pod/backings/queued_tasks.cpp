@@ -1,21 +1,15 @@
 // Declared in queued.h.
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "plans/kinds/pod/backings/queued.h"
-#include "plans/kinds/pod/diff.h"
-#include "plans/kinds/pod/journal.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
-#include "plans/kinds/pod/refused.h"
 #include "plans/kinds/pod/spec.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
-#include "providers/slices.h"
 
 namespace podctl {
 namespace {
@@ -24,6 +18,13 @@ using gcp::QueuedPhase;
 
 // A request that nobody limits must end some day.
 constexpr std::chrono::hours kQueueLimit{6};
+
+// What has been seen of it last.
+void NoteQueuedState(const Address& address, const std::string& state, TaskContext& context) {
+  const PodRecord* record = PodJournal(context).Find(address);
+  if (record == nullptr || !record->queued || record->queued->state == state) return;
+  Pods(context.journal.EditState())[address].queued->state = state;
+}
 
 Error NoQueue() {
   return MakeError(ErrorCode::kUnimplemented, "this service has no queued resources");
@@ -159,10 +160,7 @@ class QueuedCreateTask final : public PodTask {
                                  fmt::format("the queued resource {} is gone", queued_.id),
                                  "Somebody deleted it; `podctl apply` asks anew."));
     }
-    const bool passes = error.code == ErrorCode::kUnavailable ||
-                        error.code == ErrorCode::kReplyLost || error.code == ErrorCode::kInternal ||
-                        error.code == ErrorCode::kDeadlineExceeded;
-    if (!passes || ++blind_looks_ > kMostBlindLooks) return Failed(error);
+    if (!Passes(error) || ++blind_looks_ > kMostBlindLooks) return Failed(error);
     return SleepThen(pace_.Next(), &QueuedCreateTask::Look);
   }
 

@@ -10,6 +10,7 @@
 #include "plans/kinds/pod/reader/node_fields.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/names.h"
+#include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
 
 namespace podctl {
@@ -96,24 +97,9 @@ constexpr int kMostSlices = 256;
 constexpr const char* kQueued = "queuedResource";
 
 std::vector<std::string> MembersOf(const std::string& prefix) {
-  std::vector<std::string> names;
-  if (prefix.empty()) names.emplace_back("id");
-  for (const Term& term : gcp::QueuedTerms()) {
-    if (!term.path.starts_with(prefix)) continue;
-    const std::string_view rest = term.path.substr(prefix.size());
-    if (rest.find('.') == std::string_view::npos) names.emplace_back(rest);
-  }
+  std::vector<std::string> names = MembersBelow(gcp::QueuedTerms(), prefix);
+  if (prefix.empty()) names.insert(names.begin(), "id");
   return names;
-}
-
-std::vector<std::string> WordsOf(const Term& term) {
-  std::vector<std::string> words;
-  for (std::string_view rest = term.words; !rest.empty();) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    words.emplace_back(word);
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-  }
-  return words;
 }
 
 // "21600s": how the service writes a duration (google.protobuf.Duration as JSON).
@@ -167,9 +153,7 @@ void QueueReader::ReadTerms(const YamlNode& node, const Slot& slot, const std::s
       continue;
     }
     if (exclusive && first != nullptr) {
-      reader_.Conflict(*entry.key, below,
-                       fmt::format("`{}` and `{}` exclude each other", first->key->text, key),
-                       *first->key, fmt::format("`{}` is set here", first->key->text));
+      ReportExclusive(reader_, entry, slot, *first);
       continue;
     }
     first = &entry;
@@ -210,7 +194,8 @@ void QueueReader::ReadTerm(const YamlEntry& entry, const Slot& slot, const std::
       if (reader_.ReadBool(node, slot).value_or(false)) terms.SetPath(path, true);
       return;
     case TermType::kEnum:
-      if (const auto word = reader_.ReadWord(node, slot, WordsOf(term))) terms.SetPath(path, *word);
+      if (const auto word = reader_.ReadWord(node, slot, SplitWords(term.words)))
+        terms.SetPath(path, *word);
       return;
     case TermType::kText:
       if (const auto text = reader_.ReadPlain(node, slot)) terms.SetPath(path, *text);
@@ -229,9 +214,7 @@ void QueueReader::CheckTier(const YamlNode& queued, const Slot& slot) {
       first = &entry;
       continue;
     }
-    reader_.Conflict(*entry.key, slot.Below(key),
-                     fmt::format("`{}` and `{}` exclude each other", first->key->text, key),
-                     *first->key, fmt::format("`{}` is set here", first->key->text));
+    ReportExclusive(reader_, entry, slot, *first);
   }
 }
 

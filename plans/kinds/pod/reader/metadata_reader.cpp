@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plans/kinds/pod/reader/node_fields.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
@@ -90,9 +91,7 @@ std::optional<TextValue> MetadataReader::ReadSource(const YamlNode& map, const S
     } else if (key == "sensitive") {
       sensitive = reader_.ReadBool(*entry.value, slot.Below(key)).value_or(true);
     } else if (source != nullptr) {
-      reader_.Conflict(*entry.key, slot.Below(key),
-                       fmt::format("`{}` and `{}` exclude each other", source->key->text, key),
-                       *source->key, fmt::format("`{}` is set here", source->key->text));
+      ReportExclusive(reader_, entry, slot, *source);
       ok = false;
     } else {
       source = &entry;

@@ -1,10 +1,8 @@
 // Reads `metadata`, `libtpuFlags` and `runtimeEnv` of a pod: what the guest will see.
 #pragma once
 
-#include <map>
 #include <string>
 
-#include "plans/kinds/pod/reader/node_fields.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/spec/value_reader.h"
 #include "providers/os/file_system.h"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plans/kinds/pod/lineage_label.h"
+#include "plans/kinds/pod/record.h"
 #include "plans/spec/names.h"
 #include "providers/base/text.h"
 #include "providers/gcp/offered_types.h"
@@ -139,16 +140,6 @@ std::string WithoutIndexes(std::string_view path) {
   return general;
 }
 
-std::vector<std::string> AllMembers(std::string_view prefix) {
-  std::vector<std::string> names;
-  for (const Field& field : gcp::NodeFields()) {
-    if (!field.path.starts_with(prefix)) continue;
-    const std::string_view rest = field.path.substr(prefix.size());
-    if (rest.find('.') == std::string_view::npos) names.emplace_back(rest);
-  }
-  return names;
-}
-
 }  // namespace
 
 std::optional<Value> ReadNodeField(ValueReader& reader, const gcp::Field& field,
@@ -162,8 +153,15 @@ void ReportOutputOnly(ValueReader& reader, const gcp::Field& field, const YamlNo
                field.path == "name" ? "leave it out, or use `nodeId`" : "leave it out");
 }
 
+void ReportExclusive(ValueReader& reader, const YamlEntry& entry, const Slot& slot,
+                     const YamlEntry& first) {
+  reader.Conflict(*entry.key, slot.Below(entry.key->text),
+                  fmt::format("`{}` and `{}` exclude each other", first.key->text, entry.key->text),
+                  *first.key, fmt::format("`{}` is set here", first.key->text));
+}
+
 std::vector<std::string> WritableMembers(std::string_view prefix) {
-  std::vector<std::string> names = AllMembers(prefix);
+  std::vector<std::string> names = MembersBelow(gcp::NodeFields(), prefix);
   std::erase_if(names, [&](const std::string& name) {
     const Field* field = gcp::FindNodeField(std::string(prefix) + name);
     return field->field_class == FieldClass::kOutputOnly;
@@ -205,7 +203,7 @@ PathCheck CheckNodePath(std::string_view path) {
     const std::string name(segment.substr(0, segment.find('[')));
     const Field* field = gcp::FindNodeField(prefix + name);
     if (field == nullptr) {
-      const std::string near = SuggestWord(name, AllMembers(prefix));
+      const std::string near = SuggestWord(name, MembersBelow(gcp::NodeFields(), prefix));
       check.problem = fmt::format("a node has no `{}{}`", shown, name);
       if (!near.empty()) check.suggestion = fmt::format("did you mean `{}{}`?", shown, near);
       return check;
@@ -368,10 +366,7 @@ void CheckScheduling(ValueReader& reader, const YamlNode& pod, const std::string
       first = &entry;
       continue;
     }
-    reader.Conflict(
-        *entry.key, {context + ".schedulingConfig", entry.key->text},
-        fmt::format("`{}` and `{}` exclude each other", first->key->text, entry.key->text),
-        *first->key, fmt::format("`{}` is set here", first->key->text));
+    ReportExclusive(reader, entry, {context, "schedulingConfig"}, *first);
   }
 }
 

@@ -3,7 +3,6 @@
 // which has a form of its own (metadata_reader.h).
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +24,20 @@ std::optional<Value> ReadNodeField(ValueReader& reader, const gcp::Field& field,
 void ReportOutputOnly(ValueReader& reader, const gcp::Field& field, const YamlNode& key,
                       const Slot& slot);
 
+// Reports that `entry`, of the map at `slot`, and `first` exclude each other.
+void ReportExclusive(ValueReader& reader, const YamlEntry& entry, const Slot& slot,
+                     const YamlEntry& first);
+// What stands right below `prefix` in a table of fields.
+template <typename Fields>
+std::vector<std::string> MembersBelow(const Fields& fields, std::string_view prefix) {
+  std::vector<std::string> names;
+  for (const auto& field : fields) {
+    if (!field.path.starts_with(prefix)) continue;
+    const std::string_view rest = field.path.substr(prefix.size());
+    if (rest.find('.') == std::string_view::npos) names.emplace_back(rest);
+  }
+  return names;
+}
 // Names of the members of a message ("" for the node itself) that a spec may set. `prefix` ends in
 // a dot when not empty: "networkConfig.", "dataDisks[].".
 std::vector<std::string> WritableMembers(std::string_view prefix);

@@ -15,14 +15,12 @@
 #include "plans/kinds/pod/reader/capacity_reader.h"
 #include "plans/kinds/pod/reader/metadata_reader.h"
 #include "plans/kinds/pod/reader/node_fields.h"
-#include "plans/kinds/pod/reader/tunnel_reader.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/reader.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/local_files.h"
 #include "plans/spec/names.h"
-#include "providers/base/text.h"
 #include "state/jump_host.h"
 #include "state/state.h"
 
@@ -209,7 +207,7 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
   } else if (key == "ssh") {
     ReadSsh(value, slot, pod);
   } else if (key == "bootstrap") {
-    pod.bootstrap = StepReader(reader_, files_).Read(entry, slot);
+    pod.bootstrap = ReadSteps(reader_, files_, entry, slot);
   } else if (key == "lifecycle") {
     ReadLifecycle(value, slot, pod);
   } else if (key == "queuedResource") {
@@ -217,7 +215,7 @@ void PodReader::ReadOwnKey(const YamlEntry& entry, const Slot& slot, PodSpec& po
   } else if (key == "timeouts") {
     QueueReader(reader_, pod).ReadTimeouts(value, slot);
   } else if (key == "tunnels") {
-    pod.tunnels = TunnelReader(reader_).Read(value, slot);
+    pod.tunnels = ReadTunnels(reader_, value, slot);
   } else if (key == "capacity") {
     CapacityReader(reader_, pod).ReadCapacity(entry, slot);
   } else if (key == "onPreemption") {
@@ -479,14 +477,13 @@ std::vector<Diagnostic> PodsOfOneNode(const std::vector<const Declared*>& pods) 
     }
     const auto it = nodes.find({pod.project, *taken, pod.node_id});
     const bool sure = *taken == pod.zone && it->second->zone == *taken;
-    Diagnostic diagnostic;
-    diagnostic.summary = fmt::format("two pods {} the node `{}` of {} in {}",
-                                     sure ? "are" : "may become", pod.node_id, pod.project, *taken);
-    diagnostic.place = pod.place;
-    diagnostic.context = "pods";
-    diagnostic.suggestion = "give one of them another `nodeId`";
-    diagnostic.related.push_back({it->second->place, "", "the other one is here"});
-    conflicts.push_back(std::move(diagnostic));
+    conflicts.push_back(
+        {.summary = fmt::format("two pods {} the node `{}` of {} in {}",
+                                sure ? "are" : "may become", pod.node_id, pod.project, *taken),
+         .place = pod.place,
+         .context = "pods",
+         .suggestion = "give one of them another `nodeId`",
+         .related = {{it->second->place, "", "the other one is here"}}});
   }
   return conflicts;
 }

@@ -56,4 +56,7 @@ std::vector<std::string> PublishedMembers();
 // Two pods with the same project, zone and node id are one problem with both places.
 std::vector<Diagnostic> PodsOfOneNode(const std::vector<const Declared*>& pods);
 
+// The `tunnels` of a pod: what `podctl tunnel POD` forwards. Nothing of them is ever planned.
+std::vector<TunnelSpec> ReadTunnels(ValueReader& reader, const YamlNode& tunnels, const Slot& slot);
+
 }  // namespace podctl

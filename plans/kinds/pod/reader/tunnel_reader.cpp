@@ -1,5 +1,4 @@
-#include "plans/kinds/pod/reader/tunnel_reader.h"
-
+// Declared in pod_reader.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "plans/kinds/pod/reader/pod_reader.h"
 #include "plans/kinds/pod/spec.h"
 
 namespace podctl {
@@ -30,13 +30,53 @@ bool IsTunnelName(std::string_view name) {
          });
 }
 
+void ReadTunnelKey(ValueReader& reader, const YamlEntry& entry, const Slot& slot,
+                   TunnelSpec& tunnel) {
+  const std::string& key = entry.key->text;
+  const YamlNode& value = *entry.value;
+  if (key == "name") {
+    const auto name = reader.ReadPlain(value, slot);
+    if (!name) return;
+    if (IsTunnelName(*name)) {
+      tunnel.name = *name;
+    } else {
+      reader.Error(value, slot, fmt::format("{} is no name for a tunnel", FoundWords(value)),
+                   "a lower-case letter first, then these, digits and -");
+    }
+  } else if (key == "remote") {
+    tunnel.remote = static_cast<int>(reader.ReadInt(value, slot, 1, kLastPort).value_or(0));
+  } else if (key == "local") {
+    tunnel.local = static_cast<int>(reader.ReadInt(value, slot, 0, kLastPort).value_or(0));
+  } else if (key == "worker") {
+    tunnel.worker = static_cast<int>(reader.ReadInt(value, slot, 0, kLastWorker).value_or(0));
+  } else if (key == "open") {
+    tunnel.open = reader.ReadWord(value, slot, {"jupyter", "http"}).value_or("");
+  } else {
+    reader.UnknownKey(*entry.key, slot.context, TunnelKeys());
+  }
+}
+
+bool ReadTunnel(ValueReader& reader, const YamlNode& node, const Slot& slot, TunnelSpec& tunnel) {
+  tunnel.place = node.Place();
+  for (const YamlEntry& entry : node.entries) {
+    ReadTunnelKey(reader, entry, slot.Below(entry.key->text), tunnel);
+  }
+  if (node.Find("remote") == nullptr) {
+    reader.Error(node, slot, "a tunnel without `remote`", "the port on the worker: remote: 8888");
+  }
+  if (tunnel.remote == 0) return false;
+  if (node.Find("local") == nullptr) tunnel.local = tunnel.remote;
+  return true;
+}
+
 }  // namespace
 
-std::vector<TunnelSpec> TunnelReader::Read(const YamlNode& tunnels, const Slot& slot) {
+std::vector<TunnelSpec> ReadTunnels(ValueReader& reader, const YamlNode& tunnels,
+                                    const Slot& slot) {
   std::vector<TunnelSpec> read;
-  if (!reader_.ExpectList(tunnels, slot)) return read;
+  if (!reader.ExpectList(tunnels, slot)) return read;
   if (tunnels.items.size() > kMostTunnels) {
-    reader_.Error(tunnels, slot, fmt::format("more than {} tunnels", kMostTunnels));
+    reader.Error(tunnels, slot, fmt::format("more than {} tunnels", kMostTunnels));
     return read;
   }
   std::map<std::string, const YamlNode*> names;
@@ -45,63 +85,25 @@ std::vector<TunnelSpec> TunnelReader::Read(const YamlNode& tunnels, const Slot& 
     const YamlNode& node = *tunnels.items[i];
     const Slot below{slot.context, fmt::format("{}[{}]", slot.key, i)};
     TunnelSpec tunnel;
-    if (!reader_.ExpectMap(node, below) || !ReadTunnel(node, below, tunnel)) continue;
+    if (!reader.ExpectMap(node, below) || !ReadTunnel(reader, node, below, tunnel)) continue;
     if (!tunnel.name.empty()) {
       const auto [it, is_new] = names.emplace(tunnel.name, &node);
       if (!is_new) {
-        reader_.Conflict(node, below, fmt::format("two tunnels are called `{}`", tunnel.name),
-                         *it->second, "the first one");
+        reader.Conflict(node, below, fmt::format("two tunnels are called `{}`", tunnel.name),
+                        *it->second, "the first one");
       }
     }
     if (tunnel.local != 0) {
       const auto [it, is_new] = locals.emplace(tunnel.local, &node);
       if (!is_new) {
-        reader_.Conflict(node, below,
-                         fmt::format("the local port {} leads to two places", tunnel.local),
-                         *it->second, "the first one; give another `local`, or 0 for any");
+        reader.Conflict(node, below,
+                        fmt::format("the local port {} leads to two places", tunnel.local),
+                        *it->second, "the first one; give another `local`, or 0 for any");
       }
     }
     read.push_back(std::move(tunnel));
   }
   return read;
-}
-
-bool TunnelReader::ReadTunnel(const YamlNode& node, const Slot& slot, TunnelSpec& tunnel) {
-  tunnel.place = node.Place();
-  for (const YamlEntry& entry : node.entries) {
-    ReadKey(entry, slot.Below(entry.key->text), tunnel);
-  }
-  if (node.Find("remote") == nullptr) {
-    reader_.Error(node, slot, "a tunnel without `remote`", "the port on the worker: remote: 8888");
-  }
-  if (tunnel.remote == 0) return false;
-  if (node.Find("local") == nullptr) tunnel.local = tunnel.remote;
-  return true;
-}
-
-void TunnelReader::ReadKey(const YamlEntry& entry, const Slot& slot, TunnelSpec& tunnel) {
-  const std::string& key = entry.key->text;
-  const YamlNode& value = *entry.value;
-  if (key == "name") {
-    const auto name = reader_.ReadPlain(value, slot);
-    if (!name) return;
-    if (IsTunnelName(*name)) {
-      tunnel.name = *name;
-    } else {
-      reader_.Error(value, slot, fmt::format("{} is no name for a tunnel", FoundWords(value)),
-                    "a lower-case letter first, then these, digits and -");
-    }
-  } else if (key == "remote") {
-    tunnel.remote = static_cast<int>(reader_.ReadInt(value, slot, 1, kLastPort).value_or(0));
-  } else if (key == "local") {
-    tunnel.local = static_cast<int>(reader_.ReadInt(value, slot, 0, kLastPort).value_or(0));
-  } else if (key == "worker") {
-    tunnel.worker = static_cast<int>(reader_.ReadInt(value, slot, 0, kLastWorker).value_or(0));
-  } else if (key == "open") {
-    tunnel.open = reader_.ReadWord(value, slot, {"jupyter", "http"}).value_or("");
-  } else {
-    reader_.UnknownKey(*entry.key, slot.context, TunnelKeys());
-  }
 }
 
 }  // namespace podctl

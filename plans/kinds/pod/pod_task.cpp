@@ -1,10 +1,8 @@
-#include "plans/kinds/pod/refused.h"
+#include "plans/kinds/pod/pod_task.h"
 
 #include <fmt/format.h>
 
 #include "plans/kinds/pod/backing.h"
-#include "plans/kinds/pod/spec.h"
-#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
