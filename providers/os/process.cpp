@@ -11,8 +11,31 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
+#include <mutex>
+#include <system_error>
 
 #include "providers/base/text.h"
+
+// The interface of Boost 1.74 to 1.85 got a folder and a namespace of its own in later versions,
+// where the plain headers mean another one; boost/process/v1.hpp came and went.
+#if __has_include(<boost/process/v1/child.hpp>)
+#include <boost/process/v1/args.hpp>
+#include <boost/process/v1/child.hpp>
+#include <boost/process/v1/exe.hpp>
+#include <boost/process/v1/group.hpp>
+#include <boost/process/v1/io.hpp>
+#include <boost/process/v1/pipe.hpp>
+namespace bp = boost::process::v1;
+#else
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/group.hpp>
+#include <boost/process/io.hpp>
+#include <boost/process/pipe.hpp>
+namespace bp = boost::process;
+#endif
 
 namespace podctl {
 namespace {
@@ -28,14 +51,14 @@ constexpr milliseconds kGlance{20};
 // One output stream of the child. What exceeds the limit is read and dropped, so that the child
 // never blocks on a full pipe.
 struct Stream {
-  PipeEnds pipe;
-  std::string text = {};
+  bp::pipe pipe;
+  std::string text;
   bool open = true;
 
   // Reads what is there now, at most one buffer. Called when poll(2) says that a read won't block.
   void ReadSome() {
     std::array<char, std::size_t{16} * 1024> buffer;
-    const ssize_t count = ::read(pipe.read.get(), buffer.data(), buffer.size());
+    const ssize_t count = ::read(pipe.native_source(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) return;
     if (count <= 0) {
       open = false;
@@ -53,7 +76,7 @@ bool Pump(Stream& out, Stream& err, milliseconds wait) {
   nfds_t count = 0;
   for (Stream* stream : {&out, &err}) {
     if (!stream->open) continue;
-    polled[count].fd = stream->pipe.read.get();
+    polled[count].fd = stream->pipe.native_source();
     polled[count].events = POLLIN;
     streams[count++] = stream;
   }
@@ -64,31 +87,33 @@ bool Pump(Stream& out, Stream& err, milliseconds wait) {
   return true;
 }
 
-}  // namespace
-
-Result<ProcessResult> RealProcessRunner::Run(const std::vector<std::string>& arguments,
-                                             milliseconds limit, std::stop_token stop) {
-  PODCTL_CHECK(!arguments.empty());
-  if (stop.stop_requested()) {
-    return MakeError(ErrorCode::kCancelled, fmt::format("{} was not started", arguments[0]));
-  }
+Result<ProcessResult> RunToItsEnd(const std::string& path,
+                                  const std::vector<std::string>& arguments, milliseconds limit,
+                                  const std::stop_token& stop) {
   const auto deadline = SteadyClock::now() + limit;
-  Result<PipeEnds> out_pipe = MakePipe();
-  Result<PipeEnds> error_pipe = MakePipe();
-  if (!out_pipe || !error_pipe) return (out_pipe ? error_pipe : out_pipe).error();
-  Stream out{*std::move(out_pipe)};
-  Stream err{*std::move(error_pipe)};
+  Stream out;
+  Stream err;
+  std::error_code error;
   // Its own process group: gcloud is a shell script around Python, and both must end together.
-  Program program;
-  const Program::Streams streams{-1, out.pipe.write.get(), err.pipe.write.get()};
-  if (auto started = program.Launch(arguments, streams); !started) return started.error();
-  out.pipe.write.Close();
-  err.pipe.write.Close();
-  while (!program.HasEnded()) {
+  bp::group group;
+  bp::child child;
+  {
+    // Boost marks the pipe that tells of a failed start only after making it: a program that
+    // another thread starts here in between would hold it open, and this thread up.
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
+    child =
+        bp::child(bp::exe = path, bp::args = arguments, bp::std_in<bp::null, bp::std_out> out.pipe,
+                  bp::std_err > err.pipe, group, error);
+  }
+  if (error) {
+    return MakeError(ErrorCode::kIo, fmt::format("cannot start {}: {}", path, error.message()));
+  }
+  while (child.running(error)) {
     const bool stopped = stop.stop_requested();
     if (stopped || SteadyClock::now() >= deadline) {
-      program.Kill();
-      const std::string path = FindProgram(arguments[0]);
+      group.terminate(error);
+      child.wait(error);
       if (stopped) return MakeError(ErrorCode::kCancelled, fmt::format("{} was stopped", path));
       return MakeError(ErrorCode::kDeadlineExceeded,
                        fmt::format("{} did not end within {:.1f} s", path,
@@ -100,7 +125,30 @@ Result<ProcessResult> RealProcessRunner::Run(const std::vector<std::string>& arg
   while ((out.open || err.open) && SteadyClock::now() < deadline &&
          Pump(out, err, milliseconds(0))) {
   }
-  return ProcessResult{*program.HasEnded(), std::move(out.text), std::move(err.text)};
+  const int status = child.native_exit_code();
+  // As a shell reports it.
+  const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return ProcessResult{code, std::move(out.text), std::move(err.text)};
+}
+
+}  // namespace
+
+Result<ProcessResult> RealProcessRunner::Run(const std::vector<std::string>& arguments,
+                                             milliseconds limit, std::stop_token stop) {
+  PODCTL_CHECK(!arguments.empty());
+  const std::string& name = arguments[0];
+  if (stop.stop_requested()) {
+    return MakeError(ErrorCode::kCancelled, fmt::format("{} was not started", name));
+  }
+  const std::string path = FindProgram(name);
+  if (path.empty() || access(path.c_str(), X_OK) != 0) {
+    return MakeError(ErrorCode::kNotFound, fmt::format("there is no program {} in PATH", name));
+  }
+  try {
+    return RunToItsEnd(path, {arguments.begin() + 1, arguments.end()}, limit, stop);
+  } catch (const std::exception& error) {  // Boost's, where there are no descriptors for its pipes
+    return MakeError(ErrorCode::kIo, fmt::format("cannot run {}: {}", name, error.what()));
+  }
 }
 
 Result<std::unique_ptr<Bridge>> Bridge::Start(const std::vector<std::string>& arguments) {
