@@ -43,6 +43,10 @@ std::string ProjectNumber(std::string_view project);
 // For nodes and queued resources: ^[A-Za-z0-9_.~+%-]+$, at most 63 characters.
 bool IsResourceId(std::string_view id);
 
+// Lower-case letters, digits, dash, underscore; what is not ASCII passes as an international
+// letter.
+bool IsLabelText(std::string_view text);
+
 std::string LowerCase(std::string_view text);  // of ASCII
 std::uint64_t Fnv1a(std::string_view text);    // a hash that a restart does not change
 

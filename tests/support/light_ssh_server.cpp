@@ -34,7 +34,6 @@
 
 #include "providers/bootstrap/ssh_step_runner.h"
 #include "providers/emulator/workers/light/host.h"
-#include "providers/emulator/workers/light/host_key.h"
 #include "providers/emulator/workers/light/server.h"
 
 namespace podctl {

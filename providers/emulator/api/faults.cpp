@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "providers/base/json.h"
-#include "providers/emulator/api/routes.h"
+#include "providers/emulator/api/api.h"
 #include "providers/emulator/service/times.h"
 
 namespace podctl::emulator {

@@ -1,5 +1,4 @@
-#include "providers/emulator/api/routes.h"
-
+// The second part of api.h: which request means which call.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "providers/emulator/api/api.h"
 #include "providers/emulator/api/schema.h"
 #include "providers/emulator/service/catalogue.h"
 

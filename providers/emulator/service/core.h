@@ -54,6 +54,11 @@ struct Call {
 
   std::string_view collection() const { return std::string_view(name).substr(0, name.find('.')); }
   std::string Target() const { return place.Name(collection(), id); }
+  // Of what a list shows; place.zone "-": of all zones of the project.
+  std::string Prefix() const {
+    return place.zone == "-" ? "projects/" + place.project + "/locations/"
+                             : place.Name(collection(), "");
+  }
 };
 
 // A collection of resources that live, as the rest of the service sees it.

@@ -1,13 +1,12 @@
-#include "providers/emulator/service/custom_job_rules.h"
-
+// The second part of custom_jobs.h: what is pure.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 #include <utility>
 
+#include "providers/emulator/service/custom_jobs.h"
 #include "providers/emulator/service/times.h"
 
 namespace podctl::emulator {
@@ -138,19 +137,15 @@ Refusal CheckPool(const Value& pool, std::size_t index) {
   return std::nullopt;
 }
 
-bool IsJobLabelText(const std::string& text) {
-  return text.size() <= kLongestLabel && std::all_of(text.begin(), text.end(), [](char c) {
-           const auto byte = static_cast<unsigned char>(c);
-           return std::islower(byte) != 0 || std::isdigit(byte) != 0 || c == '_' || c == '-' ||
-                  byte >= 0x80;
-         });
+bool IsJobLabel(const std::string& text) {
+  return text.size() <= kLongestLabel && IsLabelText(text);
 }
 
 Refusal CheckJobLabels(const Value& labels) {
   if (labels.AsMap().size() > kMostLabels) return InvalidArgument("There are too many labels.");
   for (const auto& [key, value] : labels.AsMap()) {
-    const bool good = !key.empty() && IsJobLabelText(key) && value.is_string() &&
-                      IsJobLabelText(value.AsString());
+    const bool good =
+        !key.empty() && IsJobLabel(key) && value.is_string() && IsJobLabel(value.AsString());
     if (!good) return InvalidArgument(fmt::format("The label \"{}\" is invalid.", key));
   }
   return std::nullopt;

@@ -30,15 +30,6 @@ std::size_t CountCharacters(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) >> 6) != 2; }));
 }
 
-// Lower-case letters, digits, dash, underscore; what is not ASCII passes as an international
-// letter.
-bool IsLabelText(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           static_cast<unsigned char>(c) >= 0x80;
-  });
-}
-
 Refusal CheckLabels(const Value& labels) {
   if (labels.AsMap().size() > kMaxLabels) {
     return BadRequest(fmt::format("The resource has {} labels; at most {} are allowed.",

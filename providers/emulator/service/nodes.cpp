@@ -207,14 +207,11 @@ int Nodes::Held(const QuotaUse& use) const {
 }
 
 Answer Nodes::List(const Call& call) {
-  const std::string prefix = call.place.zone == "-"
-                                 ? fmt::format("projects/{}/locations/", call.place.project)
-                                 : call.place.Name("nodes", "");
   std::string text = "{";
   std::string last;
   bool is_full = false;
   int count = 0;
-  EachOfPage(machines_->rows(), prefix, call.page, [&](const auto& name, Node& node) {
+  EachOfPage(machines_->rows(), call.Prefix(), call.page, [&](const auto& name, Node& node) {
     is_full = count == PageLimit(call.page);
     if (is_full) return false;
     text += count++ == 0 ? "\"nodes\":[" : ",";

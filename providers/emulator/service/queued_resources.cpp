@@ -89,13 +89,11 @@ Answer QueuedResources::Get(const Call& call) const {
 }
 
 Answer QueuedResources::List(const Call& call) const {
-  const std::string prefix = call.place.zone == "-"
-                                 ? fmt::format("projects/{}/locations/", call.place.project)
-                                 : call.place.Name("queuedResources", "");
   Page page("queuedResources", call.page);
-  EachOfPage(queue_->table().rows(), prefix, call.page, [&](const auto& name, const auto& queued) {
-    return page.Add(name, QueuedView(queued.resource, call.version));
-  });
+  EachOfPage(queue_->table().rows(), call.Prefix(), call.page,
+             [&](const auto& name, const auto& queued) {
+               return page.Add(name, QueuedView(queued.resource, call.version));
+             });
   return page.Take();
 }
 

@@ -17,7 +17,7 @@
 #include "providers/base/error.h"
 #include "providers/base/value.h"
 #include "providers/emulator/workers/light/host.h"
-#include "providers/emulator/workers/light/host_key.h"
+#include "providers/emulator/workers/light/server.h"
 
 namespace podctl::emulator {
 

@@ -1,5 +1,4 @@
-#include "providers/emulator/workers/netlink.h"
-
+// The second part of pod_network.h: the words that the kernel is spoken to in.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <linux/if_link.h>
@@ -16,6 +15,8 @@
 #include <cstring>
 #include <string_view>
 #include <system_error>
+
+#include "providers/emulator/workers/pod_network.h"
 
 namespace podctl::emulator {
 namespace {

@@ -13,13 +13,41 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "providers/base/error.h"
 #include "providers/emulator/workers/light/descriptor.h"
-#include "providers/emulator/workers/netlink.h"
 
 namespace podctl::emulator {
+
+// Network devices and addresses of one network namespace, by the kernel's rtnetlink(7): as much as
+// is needed here. Not thread safe; any thread may use it, in whatever namespace it is.
+class Netlink {
+ public:
+  // Of the calling thread's namespace, which lives at least as long as this. All calls: kIo, with
+  // the kernel's word for it.
+  static Result<Netlink> Open();
+
+  Result<int> IndexOf(const std::string& name);
+  Result<void> AddBridge(const std::string& name);
+  // Two ends of a cable: one here, up, at the bridge; the other one, `name`, in the namespace that
+  // the descriptor `space` stands for.
+  Result<void> AddPair(int bridge, const std::string& name, int space);
+  Result<void> Raise(int index);
+  // Addresses of 127/8 may come and go through it.
+  Result<void> RouteLoopbackAddresses(int index);
+  Result<void> AddAddress(int index, const std::string& address, int prefix);
+  Result<void> RemoveAddress(int index, const std::string& address, int prefix);
+
+ private:
+  explicit Netlink(Descriptor socket) : socket_(std::move(socket)) {}
+  // The index in the answer, if there is one.
+  Result<int> Ask(std::string_view what, std::string message);
+  Result<void> Order(std::string_view what, std::string message);
+
+  Descriptor socket_;
+};
 
 // Where a VM's metadata server answers; in a worker's network it is an address of `lo`.
 inline constexpr char kMetadataAddress[] = "169.254.169.254";

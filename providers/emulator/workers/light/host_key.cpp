@@ -1,6 +1,6 @@
-#include "providers/emulator/workers/light/host_key.h"
-
 #include <libssh/libssh.h>
+
+#include "providers/emulator/workers/light/server.h"
 
 namespace podctl::emulator {
 

@@ -16,10 +16,30 @@
 
 #include "providers/base/error.h"
 #include "providers/emulator/workers/light/host.h"
-#include "providers/emulator/workers/light/host_key.h"
 #include "providers/emulator/workers/light/supervisor.h"
 
+struct ssh_key_struct;
+
 namespace podctl::emulator {
+
+// The Ed25519 key by which an SSH server is known. Knows no files.
+// Immutable, and shared freely between threads.
+class HostKey {
+ public:
+  static Result<HostKey> Make();
+  // From what PrivateText gave.
+  static Result<HostKey> Parse(const std::string& private_text);
+
+  const std::string& public_base64() const { return public_base64_; }  // "AAAAC3Nza…"
+  Result<std::string> PrivateText() const;                             // OpenSSH's PEM; a secret
+  ssh_key_struct* handle() const { return key_.get(); }
+
+ private:
+  static Result<HostKey> Wrap(ssh_key_struct* key);
+
+  std::shared_ptr<ssh_key_struct> key_;
+  std::string public_base64_;
+};
 
 class LightServer {
  public:

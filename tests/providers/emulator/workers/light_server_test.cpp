@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "providers/emulator/workers/light/host.h"
-#include "providers/emulator/workers/light/host_key.h"
 #include "providers/emulator/workers/light/server.h"
 #include "tests/providers/ssh/transports_under_test.h"
 #include "tests/support/recording_ssh_observer.h"
