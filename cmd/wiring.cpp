@@ -229,7 +229,7 @@ ssh::KnownHostsFiles& Wiring::known_hosts() {
 ssh::Transport& Wiring::ssh() {
   if (!parts_->transports) {
     parts_->fan_out.emplace(keyring(), parts_->clock, parts_->random,
-                            [this](const std::string& text) { reporter().ShowWarning(text, ""); });
+                            [](const std::string& text) { RemarkOfAnyThread("Warning: " + text); });
     parts_->openssh.emplace(parts_->environment, parts_->clock, parts_->random);
     parts_->transports.emplace(
         *parts_->fan_out, *parts_->openssh,

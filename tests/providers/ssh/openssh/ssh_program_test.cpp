@@ -138,15 +138,15 @@ Verdict Judged(const std::string& text, const WorkerAccess& worker = Worker()) {
 
 TEST(SshLogTest, FollowsTheStages) {
   SshLog log;
-  EXPECT_EQ(log.stage(), Session::Stage::kConnecting);
+  EXPECT_EQ(log.stage(), Stage::kConnecting);
   log.Add("debug1: Connection establ");
-  EXPECT_EQ(log.stage(), Session::Stage::kConnecting) << "half a line";
+  EXPECT_EQ(log.stage(), Stage::kConnecting) << "half a line";
   log.Add("ished.\r\n");
-  EXPECT_EQ(log.stage(), Session::Stage::kGreeting);
+  EXPECT_EQ(log.stage(), Stage::kGreeting);
   log.Add("debug1: Remote protocol version 2.0, remote software version x\r\n");
-  EXPECT_EQ(log.stage(), Session::Stage::kHandshaking);
+  EXPECT_EQ(log.stage(), Stage::kHandshaking);
   log.Add("debug1: SSH2_MSG_NEWKEYS received\r\n");
-  EXPECT_EQ(log.stage(), Session::Stage::kAuthenticating);
+  EXPECT_EQ(log.stage(), Stage::kAuthenticating);
 }
 
 TEST(SshLogTest, SaysWhyThereIsNoConnection) {
