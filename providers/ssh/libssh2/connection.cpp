@@ -240,8 +240,8 @@ void Connection::LeaveToWorker(Time now) {
 void Connection::CheckTimers(Time now) {
   if (state_ == State::kDone || now < deadline_) return;
   if (said_goodbye_) {
-    const bool told = !abandoned_ || command_->left_to_worker(job_.ending.empty());
-    FinishFarewell(told ? HeardFarewell() : Farewell::kNotWaited, now);
+    const bool reported = !abandoned_ || command_->left_to_worker(job_.ending.empty());
+    FinishFarewell(reported ? HeardFarewell() : Farewell::kNotWaited, now);
   } else if (cancelled_) {
     Finish(Outcome::kCancelled, CancelledCause(Farewell::kWhileSent), now);
   } else if (state_ == State::kRunning && !command_->running()) {

@@ -68,7 +68,7 @@ class MuxRun {
   bool saying_farewell_ = false;
   bool farewell_spoke_ = false;  // it has found what it is to end, and goes on alone
   bool abandoned_ = false;
-  std::optional<bool> has_ended_;  // what the worker told of it
+  std::optional<bool> has_ended_;  // what the worker reported of it
   bool done_ = false;
   std::uint64_t input_read_ = 0;  // of the job's text and then of its feed
   std::string input_;             // read and not yet sent
@@ -228,8 +228,8 @@ void MuxRun::CheckTime() {
     abandoned_ = true;
     deadline_ = std::min(deadline_, clock_.Steady() + kMuxHandOver);
   }
-  const bool told = job_.ending.empty() ? farewell_spoke_ : farewell_ && farewell_->opened();
-  const bool left = abandoned_ && (!farewell_ || told);
+  const bool reported = job_.ending.empty() ? farewell_spoke_ : farewell_ && farewell_->opened();
+  const bool left = abandoned_ && (!farewell_ || reported);
   if (clock_.Steady() < deadline_ && !left) return;
   if (saying_farewell_) {
     FinishFarewell();
@@ -255,8 +255,8 @@ void MuxRun::Judge() {
     End(Outcome::kExited, {});
     return;
   }
-  // No exit code, and the connection is there: the worker told of a signal, which ssh keeps to
-  // itself.
+  // No exit code, and the connection is there: the worker reported a signal, which ssh
+  // keeps to itself.
   ending_.connection_is_good = session_->opened() && MasterAnswers(socket_path_);
   if (ending_.connection_is_good) {
     End(Outcome::kSignaled, OtherCause("the command was killed by a signal"));
