@@ -1,5 +1,6 @@
 // A command as an object: its name, its line in help, its flags, and what it does; and what it is
-// run with. Each is described in its own file under commands/, and all are listed in command_table.
+// run with. Each is described in a file under commands/ under commands/, and all are listed in
+// command_table.
 #pragma once
 
 #include <any>
@@ -124,7 +125,7 @@ template <auto kRun>
 inline constexpr int (*WithWorld)(Context&, const decltype(OptionsOfRun(kRun))&) =
     RunWithWorld<kRun, decltype(OptionsOfRun(kRun))>;
 
-// ---- Every command by its name; each is described in a file of that name in commands/.
+// ---- Every command by its name; each is described in a file under commands/.
 
 namespace commands {
 

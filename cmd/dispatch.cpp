@@ -1,3 +1,4 @@
+// Declared in arguments.h; Context in command.h.
 #include <algorithm>
 
 #include "cmd/arguments.h"

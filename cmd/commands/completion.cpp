@@ -1,3 +1,4 @@
+// `podctl completion SHELL`: a script for that shell.
 #include <fmt/format.h>
 
 #include <algorithm>

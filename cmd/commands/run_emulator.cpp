@@ -1,3 +1,4 @@
+// Declared in emulator.h.
 #include <fmt/format.h>
 
 #include <charconv>

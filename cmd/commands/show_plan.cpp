@@ -1,3 +1,4 @@
+// `podctl show FILE`: a saved plan, for who reviews it.
 #include <fmt/format.h>
 
 #include <string>

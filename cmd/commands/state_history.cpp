@@ -1,3 +1,4 @@
+// `podctl state history`, `restore`, `pull`, `push`: the state as a whole.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>

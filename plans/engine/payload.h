@@ -1,5 +1,6 @@
 // What a change carries for its kind alone: any value, opened only by who knows its type. A plan
 // that is copied shares it; who edits one copy is not seen by the others.
+// And Declared, what a spec says of one thing.
 #pragma once
 
 #include <memory>

@@ -1,3 +1,4 @@
+// Declared in from_command.h.
 #include <fmt/format.h>
 
 #include <algorithm>

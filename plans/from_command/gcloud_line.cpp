@@ -1,3 +1,4 @@
+// Declared in from_command.h.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 

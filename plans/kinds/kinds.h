@@ -9,7 +9,7 @@
 
 namespace podctl {
 
-// Each made in its room (pod/kind.cpp and its like).
+// Each made in its room (pod/kind.cpp and its like). Files: FileKind (file/kind.h).
 //
 // Pods (`pods` of a spec): TPU VMs of one host or many, as nodes of the Cloud TPU API, directly or
 // through a queued resource.

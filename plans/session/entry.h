@@ -49,7 +49,7 @@ class KeyLines {
 // Into the pods of a spec that is to be planned: keys that are there.
 void PublishKeys(KeyLines& lines, Spec* spec);
 
-// ---- What lets us in where a plan leads.
+// ---- Making and publishing it, for who is about to apply.
 
 struct EntryDoors {
   FileSystem& files;

@@ -1,6 +1,6 @@
 // Files that a run leaves to its user: made as their bytes come, a little at a time, so that
 // thousands of them need no open descriptor each. What must survive a power cut goes through
-// FileSystem (durable_file.h).
+// ReplaceDurably (file_system.h).
 #pragma once
 
 #include <cstdint>

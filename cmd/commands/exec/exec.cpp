@@ -1,3 +1,4 @@
+// `podctl exec POD -- COMMAND`: one command on many workers.
 #include "plans/fleet/exec/exec.h"
 
 #include <fmt/format.h>

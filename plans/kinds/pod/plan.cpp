@@ -78,9 +78,16 @@ std::string FindTrigger(const LifecycleSpec& lifecycle, const FactsLookup& facts
   return {};
 }
 
-// Sets `pod->node_id`, `pod->wanted_node_id` and `pod->zone` by what `record` (may be nullptr)
-// holds.
-void SettleNode(const PodRecord* record, PodSpec* pod) {
+// Which node a pod of the spec is: the one that the state holds for it, unless the spec says
+// otherwise. Sets `pod->node_id`, `pod->wanted_node_id` and `pod->zone` by what `record` (may be
+// nullptr) holds.
+//
+// A node's id cannot be changed. So a pod whose spec writes no `nodeId` keeps the id that the state
+// has, whatever the pod is called by now (`moved`, `podctl state mv`, `podctl import`); and one
+// that `createBeforeDestroy` gave another id keeps that one, as long as the spec's own is the same.
+//
+// Nor can its zone: a pod with `capacity.zones` stays in the zone where there was room for it.
+void ChooseNode(const PodRecord* record, PodSpec* pod) {
   if (record == nullptr) return;
   if (pod->capacity && record->project == pod->project) {
     const std::vector<std::string>& zones = pod->capacity->zones;
@@ -173,7 +180,7 @@ class PodPlan final : public KindPlan {
 
   void PlanPod(const PodSpec& given, const PodRecord* record, Change* change) {
     PodSpec settled = given;
-    SettleNode(record, &settled);
+    ChooseNode(record, &settled);
     NodeName name = NameOf(settled);
     change->payload = Pack({.wanted = std::move(settled), .node = name});
     // Of the change itself: a replacement that is made first gets a node id of its own at the end.
@@ -431,7 +438,7 @@ class PodPlan final : public KindPlan {
         PodSpec settled;
         settled.node_id = pod.node_id;
         settled.node_id_given = pod.node_id_given;
-        SettleNode(Pods(it_.state).Get(PodAddress(pod.name)), &settled);
+        ChooseNode(Pods(it_.state).Get(PodAddress(pod.name)), &settled);
         taken_.insert({pod.project, pod.zone, settled.node_id});
       }
       for (const auto& [address, record] : Pods(it_.state)) {
@@ -482,7 +489,7 @@ class PodPlan final : public KindPlan {
 
   void PlanRefresh(const Declared* declared, const PodRecord& record) {
     PodSpec pod = declared == nullptr ? PodSpec{} : WantedPod(*declared);
-    SettleNode(&record, &pod);
+    ChooseNode(&record, &pod);
     if (record.exists()) {
       NoteDrift(pod, record, NodeOf(survey_, it_.state, verdict_.change.address, record));
     }

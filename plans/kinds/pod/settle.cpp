@@ -53,7 +53,7 @@ bool IsGoingAway(const Object& object) {
 // Another record that has the node `uid`; or a node of the name of `object`, and has never heard
 // its uid; or that has begun to make one of that name when `object` must have been gone. Two may
 // stand after each other under one name until the first is known to be gone
-// (state/shared_objects.h).
+// (state/shared_objects.cpp).
 const Address* FindSuccessor(const State& state, const Address& address, const NodeName& name,
                              const Object& object, const std::string& uid) {
   const bool was_there =

@@ -72,7 +72,7 @@ struct PodSpec {
   std::string node_id;
   bool node_id_given = false;  // `nodeId` is written in the spec; else the state's node id stands
   // The spec's node id, where createBeforeDestroy has chosen another as `node_id`; else empty.
-  // Never set by the loader (plans/kinds/pod/plan.h).
+  // Never set by the loader (ChooseNode in plans/kinds/pod/plan.cpp).
   std::string wanted_node_id;
   Value node;  // what the spec sets of the Node resource, JSON names; never `metadata`
   std::optional<ApiVersion> api_version;     // nullopt: v2
@@ -102,10 +102,10 @@ struct PodSpec {
   std::optional<std::chrono::milliseconds> create_timeout;
   std::optional<std::chrono::milliseconds> boot_timeout;
   // When it has more than one zone, the pod may live in any of them: `zone` above is settled by the
-  // state (plans/kinds/pod/plan.h).
+  // state (ChooseNode in plans/kinds/pod/plan.cpp).
   std::optional<CapacitySpec> capacity;
   bool recreate_when_lost = false;  // onPreemption: recreate; for `podctl watch`
-  std::vector<Address> depends_on;  // pods, written or implied by references
+  std::vector<Address> depends_on;  // things, written or implied by references
   SourcePlace place;                // of the pod's key
 };
 

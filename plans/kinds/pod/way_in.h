@@ -1,5 +1,5 @@
-// The program that leads to a worker which cannot be reached by itself: through a jump host or
-// Google's Identity-Aware Proxy. Knows no sockets and starts nothing.
+// How the workers of a pod are reached: by which address, or by which program (through a jump host
+// or Google's Identity-Aware Proxy), and which host keys they may show. Knows no sockets.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // A training job as the spec says it, in the words of Caliban: `tpuSpec: 8xV3`, `gpuSpec: 1xP100`.
-// Plain data; what the words mean is in requests.h, what is sent for them in requests.h.
+// Plain data; what the words mean, and what is sent for them, is in requests.h.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-
+// Declared in plan.h.
 #include "plans/engine/task.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Declared in metadata.h.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -18,7 +18,8 @@ namespace {
 constexpr int kLoopback = 1;  // its index, in every network
 constexpr char kCard[] = "eth0";
 constexpr int kMetadataPort = 80;
-// The addresses of workers, and what is left of 127/8 for `lo`: see worker_address.h.
+// The addresses of workers, and what is left of 127/8 for `lo`: see
+// providers/emulator/service/addresses.h.
 constexpr int kPrefix = 10;
 
 Error Failed(std::string_view what) {

@@ -1,3 +1,4 @@
+// Declared in subject_token.h.
 #include <fmt/format.h>
 
 #include <algorithm>

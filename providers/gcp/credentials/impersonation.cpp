@@ -1,3 +1,4 @@
+// Declared in credential_file.h.
 #include <fmt/format.h>
 
 #include "providers/base/text.h"

@@ -1,3 +1,4 @@
+// Declared in credential_file.h.
 #include "providers/base/encoding.h"
 #include "providers/gcp/credentials/credential_file.h"
 #include "providers/gcp/credentials/token_request.h"

@@ -1,3 +1,4 @@
+// Declared in session.h.
 #include <fmt/format.h>
 #include <netdb.h>
 #include <poll.h>

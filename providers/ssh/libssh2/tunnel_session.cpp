@@ -1,3 +1,4 @@
+// Declared in fan_out.h.
 #include <fmt/format.h>
 #include <libssh2.h>
 #include <poll.h>

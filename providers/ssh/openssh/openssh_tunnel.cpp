@@ -1,3 +1,4 @@
+// Declared in openssh_transport.h.
 #include <poll.h>
 
 #include <string>

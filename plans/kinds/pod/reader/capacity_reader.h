@@ -1,5 +1,5 @@
 // Reads what a pod says of capacity that is not there, or is taken back: `capacity` and
-// `onPreemption`.
+// `onPreemption`; and of waiting for it: `queuedResource`, `slices`, `timeouts`.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Reads `metadata`, `libtpuFlags` and `runtimeEnv` of a pod: what the guest will see.
+// Reads `metadata`, `libtpuFlags` and `runtimeEnv` of a pod: what the guest will see. And
+// `ssh.publishKeys`.
 #pragma once
 
 #include <string>

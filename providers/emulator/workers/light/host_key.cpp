@@ -1,3 +1,4 @@
+// Declared in server.h.
 #include <libssh/libssh.h>
 
 #include "providers/emulator/workers/light/server.h"

@@ -4,8 +4,8 @@
 //
 // As sshd for what podctl and ssh ask: login by public key, commands, shells, terminals, sftp,
 // signals, several channels at once, forwarded connections (to addresses and localhost, on the
-// machine's own network). A few words are answered without a process: see inline_command.h. Unlike
-// sshd, every user's commands run as the user of this process.
+// machine's own network). A few words are answered without a process: see AnswerInline (host.h).
+// Unlike sshd, every user's commands run as the user of this process.
 //
 // Knows libssh. Thread safe.
 #pragma once
