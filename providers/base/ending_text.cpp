@@ -111,7 +111,7 @@ std::string EndSiblingsText(std::chrono::seconds grace) {
   constexpr const char* kText = R"sh(
 trap "" HUP INT PIPE QUIT TERM
 read -r parent </proc/$PPID/comm || exit {2}
-case $parent in sshd*|dropbear*|light-keeper) ;; *) exit {2} ;; esac
+case $parent in sshd*|dropbear*) ;; *) exit {2} ;; esac
 mark= spared=" " roots=" "
 for each in /proc/[0-9]*/stat; do
   {{ read -r line <"$each"; }} 2>/dev/null || continue

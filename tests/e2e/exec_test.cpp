@@ -203,6 +203,20 @@ TEST_F(ExecTest, TheExitCodeIsTheWorkersOwn) {
       << slow;
 }
 
+// Workers of one process are left to themselves by sshd's rules: what a command is ended by has to
+// find it there, too.
+TEST(ExecOnLightWorkersTest, WhatRunsTooLongIsEnded) {
+  Sandbox box;
+  box.StartEmulator("light");
+  box.WriteSpec("  research: {acceleratorType: v3-32, runtimeVersion: tpu-vm-tf-2.11.0-pod}\n");
+  box.Apply();
+  const RunResult slow = box.Run({"exec", "research", "--timeout", "0.5s", "--", "sleep 98"});
+  EXPECT_EQ(slow.code, 1) << slow;
+  EXPECT_THAT(slow.err, HasSubstr("4 workers: the command ran longer than 0.5s; ended: 0-3"))
+      << slow;
+  EXPECT_THAT(box.OnWorkers("sleep 98"), ::testing::IsEmpty());
+}
+
 TEST_F(ExecTest, EventsTellTheWholeStory) {
   const RunResult run = Exec({"--json", "--", kFlaky});
   EXPECT_EQ(run.code, 1) << run;

@@ -257,7 +257,7 @@ class Supervisor {
     if (received.count != 1) continue;
     const pid_t pid = ::fork();
     if (pid == 0) {
-      ::prctl(PR_SET_NAME, "light-session");
+      ::prctl(PR_SET_NAME, "sshd-light");
       ::close(socket);
       Supervisor(received.files[0]).Run();
     }
