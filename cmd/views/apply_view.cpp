@@ -61,19 +61,19 @@ std::string QueuedText(const ExecuteResult& result) {
 
 }  // namespace
 
-std::string UnfinishedText(const ExecuteResult& result) {
+std::string UnfinishedText(const ExecuteResult& result, bool destroy) {
+  const std::string_view again = destroy ? "podctl destroy" : "podctl apply";
   std::vector<Address> under_way = result.unfinished;
   std::string steps;
   for (const ExecuteResult::Stop& stop : result.stopped) {
     std::erase(under_way, stop.address);
-    steps += fmt::format("\n{} {}. The next `podctl apply` runs it where it was not through.",
-                         stop.address, stop.outcome);
+    steps += fmt::format("\n{} {}. The next `{}` runs it where it was not through.", stop.address,
+                         stop.outcome, again);
   }
   std::string text = result.interrupted ? "Interrupted. " : "";
   if (!under_way.empty()) {
-    text += fmt::format(
-        "Under way, and written down in the state: {}. The next `podctl apply` takes it up.",
-        fmt::join(under_way, ", "));
+    text += fmt::format("Under way, and written down in the state: {}. The next `{}` takes it up.",
+                        fmt::join(under_way, ", "), again);
   } else if (result.interrupted) {
     text += "The state is saved.";
   }
@@ -92,7 +92,8 @@ std::string EndWords(const ExecuteResult& result, bool destroy) {
 
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy) {
   streams.err << SkippedText(result) << QueuedText(result);
-  if (const std::string text = UnfinishedText(result); !text.empty()) streams.err << text << "\n";
+  if (const std::string text = UnfinishedText(result, destroy); !text.empty())
+    streams.err << text << "\n";
   const Paint paint(streams.color && streams.out_is_terminal);
   const std::string steps =
       result.steps > 0 ? fmt::format(" Bootstrap: {} run.", Plural(result.steps, "step")) : "";

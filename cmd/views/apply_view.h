@@ -19,7 +19,7 @@ void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy);
 
 // Of what an interrupt, or the end of waiting, has left to the next run; "" of nothing. A line, and
 // one more for each step that was asked to end; without a newline at the end.
-std::string UnfinishedText(const ExecuteResult& result);
+std::string UnfinishedText(const ExecuteResult& result, bool destroy);
 
 // ---- What happens during an apply, for people: plain lines, and on a terminal one live line for
 // each running operation.

@@ -142,13 +142,13 @@ void JsonEvents::ShowPlan(const Plan& plan, const State& state, bool failed) {
 }
 
 void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& operation) {
-  if (const std::string text = UnfinishedText(result); !text.empty()) Log(text);
+  const bool destroy = operation == "destroy";
+  if (const std::string text = UnfinishedText(result, destroy); !text.empty()) Log(text);
   Value changes = CountsOf(result.added, result.changed, result.destroyed, result.steps, operation);
   if (!result.queued.empty()) changes.Set("queued", result.queued.size());
   Write("info",
-        fmt::format("{} Resources: {} added, {} changed, {} destroyed.",
-                    EndWords(result, operation == "destroy"), result.added, result.changed,
-                    result.destroyed),
+        fmt::format("{} Resources: {} added, {} changed, {} destroyed.", EndWords(result, destroy),
+                    result.added, result.changed, result.destroyed),
         "change_summary", Value::Map{{"changes", std::move(changes)}});
 }
 

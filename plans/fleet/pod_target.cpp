@@ -34,6 +34,13 @@ Error UnknownPod(const State& state, const std::string& name, const std::string&
 
 Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
   const std::string state = NodeState(record.observed);
+  const auto pending = record.pending();
+  if (pending && pending->kind == PendingAction::Kind::kDelete) {
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        fmt::format("pod `{}` is being deleted, as podctl began at {}", name, pending->begun_at),
+        "`podctl destroy` ends what was begun, `podctl apply` makes it anew.");
+  }
   if (record.exists() && record.observed.is_null()) {
     return MakeError(
         ErrorCode::kFailedPrecondition,

@@ -111,6 +111,8 @@ TEST_F(JsonEventsTest, AnInterruptTellsWhatIsUnderWayAndIsNoError) {
   EXPECT_THAT(Text(), HasSubstr("Interrupted. Under way, and written down in the state: pod.a, "
                                 "pod.b. The next `podctl apply` takes it up."));
   EXPECT_THAT(Text(), HasSubstr("Apply incomplete. Resources: 0 added"));
+  JsonEvents(streams_, desk_.clock).ShowSummary(result, "destroy");
+  EXPECT_THAT(Text(), HasSubstr("pod.b. The next `podctl destroy` takes it up."));
 }
 
 TEST_F(JsonEventsTest, AProblemInTheSpec) {

@@ -41,6 +41,9 @@ TEST(PodTarget, SaysThatANodeIsGoneFromOneThatIsNotThereYet) {
   record.current.life = Present{};
   EXPECT_EQ(CheckUsable("research", record).error().message,
             "pod `research` is gone: its node was preempted, or deleted outside of podctl");
+  record.current.life = Deleting{Intent{{}, "2026-11-20T14:30:00Z"}};
+  EXPECT_EQ(CheckUsable("research", record).error().message,
+            "pod `research` is being deleted, as podctl began at 2026-11-20T14:30:00Z");
 }
 
 TEST(PodTarget, SelectsWorkers) {
