@@ -54,8 +54,8 @@ const std::vector<Room> kRooms = {
     {"providers/workers/", {"providers/base/"}},
     {"providers/tar/", {"providers/base/", "providers/os/", "providers/workers/shell.h"}},
     {"providers/bootstrap/",
-     {"providers/base/", "providers/os/", "providers/ssh/cause.h", "providers/ssh/transport.h",
-      "providers/worker.h", "providers/tar/", "providers/workers/"}},
+     {"providers/base/", "providers/os/", "providers/ssh/cause.h", "providers/ssh/tally.h",
+      "providers/ssh/transport.h", "providers/worker.h", "providers/tar/", "providers/workers/"}},
     // The double must not learn the client's mistakes: it shares the JSON reader and no more.
     {"providers/emulator/",
      {"providers/base/json.h", "providers/base/value.h", "providers/base/error.h",

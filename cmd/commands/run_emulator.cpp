@@ -54,7 +54,10 @@ int RunEmulator(Wiring& wiring, const EmulatorOptions& options) {
     return 1;  // also where another has its folder: that is no state
   }
   Streams& streams = wiring.streams();
-  if (start.workers != emulator::Options::Workers::kNone) {
+  if (start.workers == emulator::Options::Workers::kNone) {
+    streams.err << "There are no workers: nobody will answer SSH. `podctl apply` looks for them in "
+                   "vain once it has made a pod, unless the spec says `ssh: {check: false}`.\n";
+  } else {
     streams.err << fmt::format("Workers answer SSH on port {}.\n", (*emulator)->ssh_port());
     if ((*emulator)->ssh_port() != 22) {
       streams.err << fmt::format(

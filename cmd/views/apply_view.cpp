@@ -109,14 +109,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::string WorkersText(const Progress& progress) {
-  if (progress.workers == 0) return progress.status;
-  std::string text = fmt::format("workers {}/{} ok", progress.workers_ok, progress.workers);
-  if (progress.workers_failed > 0) text += fmt::format(", {} failed", progress.workers_failed);
-  if (progress.workers_retrying > 0) {
-    text += fmt::format(", {} retrying", progress.workers_retrying);
-  }
-  return text;
+// Of a failure that the end of the run tells in full: what has failed, without why.
+std::string_view FirstClause(std::string_view message) {
+  return message.substr(0, message.find(": "));
 }
 
 class ProgressView final : public EventSink {
@@ -146,7 +141,7 @@ class ProgressView final : public EventSink {
     const auto seconds = elapsed.count() / 1000;
     if (seconds < it->second.told + 10) return;
     it->second.told = seconds;
-    const std::string workers = WorkersText(progress);
+    const std::string workers = ProgressText(progress);
     Print(fmt::format("{}: {}... [{} elapsed]{}", change.address, WordsFor(change).still,
                       FormatDuration(elapsed), workers.empty() ? "" : " " + workers));
   }
@@ -160,10 +155,9 @@ class ProgressView final : public EventSink {
 
   void OnError(const Change& change, Elapsed elapsed, const Error& error) override {
     running_.erase(change.address);
-    // Why is told at the end, with the place in the spec; but a log that is cut must hold it too.
-    const std::string why = live() ? "" : ": " + error.message;
-    Print(fmt::format("{}: {} after {}{}", change.address, paint_(Ink::kRed, "failed"),
-                      FormatDuration(elapsed), why));
+    // Why is told at the end, with the place in the spec, and once is enough.
+    Print(fmt::format("{}: {} after {}: {}", change.address, paint_(Ink::kRed, "failed"),
+                      FormatDuration(elapsed), VisibleLine(FirstClause(error.message))));
   }
 
   // On a terminal the end of the run tells it, by cause; a log holds every one.
@@ -209,7 +203,7 @@ class ProgressView final : public EventSink {
   std::string LineOf(const Address& address, const Running& running, Clock::SteadyTime now) const {
     const auto frame = static_cast<std::size_t>(now.time_since_epoch() / milliseconds(100));
     const auto seconds = std::chrono::floor<std::chrono::seconds>(now - running.since);
-    const std::string workers = WorkersText(running.progress);
+    const std::string workers = ProgressText(running.progress);
     return fmt::format("{} {}: {} {}{}", SpinnerFrame(frame), address,
                        WordsFor(*running.change).start, FormatDuration(seconds),
                        workers.empty() ? "" : ", " + workers);
@@ -241,6 +235,16 @@ class ProgressView final : public EventSink {
 };
 
 }  // namespace
+
+std::string ProgressText(const Progress& progress) {
+  if (progress.workers == 0) return progress.status;
+  std::string text = fmt::format("workers {}/{} ok", progress.workers_ok, progress.workers);
+  if (progress.workers_failed > 0) text += fmt::format(", {} failed", progress.workers_failed);
+  if (progress.workers_retrying == 0) return text;
+  text += fmt::format(", {} retrying", progress.workers_retrying);
+  if (!progress.why_retrying.empty()) text += ": " + VisibleLine(progress.why_retrying);
+  return text;
+}
 
 ProgressWords WordsFor(const Change& change) {
   if (const ChangeWords words = WordsOf(change); !words.doing.empty()) {

@@ -32,6 +32,10 @@ struct ProgressWords {
 };
 ProgressWords WordsFor(const Change& change);
 
+// "workers 2/4 ok, 1 failed, 1 retrying: connection refused"; of a pod what is waited for. May be
+// empty.
+std::string ProgressText(const Progress& progress);
+
 // Writes to `streams.err`. With a terminal there it keeps a block of live lines at the bottom.
 std::unique_ptr<EventSink> MakeProgressView(Streams& streams, Clock& clock);
 

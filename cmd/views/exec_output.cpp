@@ -21,6 +21,8 @@ constexpr std::size_t kMostWaiting = std::size_t{64} << 10;  // bytes
 constexpr milliseconds kFrame{100};
 constexpr milliseconds kQuick{500};  // what ends within this needs no progress
 constexpr seconds kPlainPace{20};    // between two lines in a log
+// Why workers are not reached, each told at once in a log.
+constexpr std::size_t kMostToldCauses = 4;
 
 // What the commands say when they are asked to end is still of interest; what has been waiting for
 // a slow reader is not.
@@ -50,7 +52,7 @@ void ExecDesk::OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unhe
   if (wishes_.amount) progress_->ShowAmount(wishes_.amount);
   shows_progress_ = !streams_.json;
   began_ = drawn_at_ = told_at_ = clock_.Steady();
-  told_trouble_ = false;
+  told_causes_.clear();
   std::size_t width = 0;
   for (const ssh::Job& job : jobs) width = std::max(width, job.worker.Name().size());
   const Paint out(streams_.color && streams_.out_is_terminal);
@@ -86,13 +88,10 @@ void ExecDesk::Write() {
 void ExecDesk::ShowProgress() {
   const auto now = clock_.Steady();
   if (!streams_.err_is_terminal) {
-    if (!told_trouble_) {
-      for (const std::string& line : progress_->TroubleLines()) {
-        streams_.err << line << '\n' << std::flush;
-        told_trouble_ = true;
-      }
-    }
-    if (now - told_at_ < kPlainPace) return;
+    const std::string cause = progress_->LastingCause();
+    const bool news = !cause.empty() && told_causes_.size() < kMostToldCauses &&
+                      told_causes_.insert(cause).second;
+    if (!news && now - told_at_ < kPlainPace) return;
     told_at_ = now;
     streams_.err << progress_->PlainLine() << '\n' << std::flush;
     return;
@@ -153,12 +152,20 @@ void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line
 void ExecDesk::OnPhase(std::size_t job, ssh::Phase phase) {
   const std::lock_guard lock(mutex_);
   progress_->OnPhase(job, phase);
-  if (streams_.json) Out(EventLine("phase", (*jobs_)[job], Value::Map{{"phase", NameOf(phase)}}));
+  if (!streams_.json) return;
+  Value::Map members = {{"phase", NameOf(phase)}};
+  if (phase == ssh::Phase::kRetrying && why_again_) {
+    members["cause"] = ssh::SharedWords(why_again_);
+  }
+  why_again_ = {};
+  Out(EventLine("phase", (*jobs_)[job], std::move(members)));
 }
 
+// Its phase is told next.
 void ExecDesk::OnTryAgain(std::size_t job, const ssh::Cause& why) {
   const std::lock_guard lock(mutex_);
   progress_->OnTryAgain(job, why);
+  why_again_ = why;
 }
 
 void ExecDesk::OnResult(std::size_t job, const ssh::WorkerResult& result) {

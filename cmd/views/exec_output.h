@@ -9,6 +9,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -93,7 +94,8 @@ class ExecDesk final : public ExecWatcher {
   Clock::SteadyTime began_{};
   Clock::SteadyTime drawn_at_{};
   Clock::SteadyTime told_at_{};
-  bool told_trouble_ = false;                        // in a log
+  std::set<std::string> told_causes_;                // in a log
+  ssh::Cause why_again_;                             // of the worker that was told of last
   std::optional<Clock::SteadyTime> interrupted_at_;  // when it was noticed
   std::uint64_t received_ = 0;                       // bytes of output, of jobs that have ended
   std::uint64_t shown_ = 0;                          // bytes that were received and are shown

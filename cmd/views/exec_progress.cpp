@@ -27,19 +27,27 @@ constexpr seconds kTroublePatience{3};     // why a worker is not reached is tol
 constexpr seconds kSlow{5};                // who runs, or is tried, this long is named
 constexpr std::size_t kMostNamed = 4;      // slow workers, and causes
 constexpr std::size_t kLongestCause = 60;  // characters
-constexpr std::size_t kPhases = 6;
 
-// In the order in which they are shown; kDone is counted apart.
+// In the order in which they are shown. Who is tried again, like kDone, is counted apart.
 constexpr std::pair<Phase, std::string_view> kShown[] = {
     {Phase::kWaiting, "waiting"},
     {Phase::kConnecting, "connecting"},
     {Phase::kAuthenticating, "authenticating"},
     {Phase::kRunning, "running"},
-    {Phase::kRetrying, "retrying"},
 };
+constexpr std::string_view kRetryingWord = "retrying";
 
-std::size_t Index(Phase phase) {
-  return static_cast<std::size_t>(phase);
+std::string Clipped(std::string text) {
+  if (text.size() <= kLongestCause) return text;
+  std::size_t end = kLongestCause;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end) + "…";
+}
+
+std::string_view WordOf(Phase phase) {
+  const auto* found = std::find_if(std::begin(kShown), std::end(kShown),
+                                   [&](const auto& each) { return each.first == phase; });
+  return found == std::end(kShown) ? kRetryingWord : found->second;
 }
 
 std::string Whole(Clock::SteadyTime::duration duration) {
@@ -60,9 +68,8 @@ ExecProgress::ExecProgress(std::string pod, std::vector<int> workers, Clock& clo
       per_slice_(per_slice),
       clock_(clock),
       began_(clock.Steady()),
-      states_(workers_.size(), {Phase::kWaiting, began_, {}, {}}),
-      in_phase_(kPhases) {
-  in_phase_[Index(Phase::kWaiting)] = workers_.size();
+      states_(workers_.size(), {began_, {}}),
+      tally_(workers_.size()) {
   samples_.push_back({began_, 0});
 }
 
@@ -72,27 +79,36 @@ ExecProgress::ExecProgress(const std::vector<ssh::Job>& jobs, Clock& clock)
 
 void ExecProgress::OnPhase(std::size_t job, Phase phase) {
   Worker& worker = states_.at(job);
-  --in_phase_[Index(worker.phase)];
-  ++in_phase_[Index(phase)];
-  worker.phase = phase;
+  tally_.OnPhase(job, phase);
   worker.since = clock_.Steady();
   if (!worker.tried && phase != Phase::kWaiting) worker.tried = worker.since;
 }
 
 void ExecProgress::OnResult(std::size_t job, const std::string& cause) {
-  ++done_;
+  tally_.OnResult(job, cause.empty());
   last_done_ = clock_.Steady();
-  if (cause.empty()) return;
-  ++failed_;
-  causes_[cause].push_back(workers_.at(job));
+  if (!cause.empty()) causes_[cause].push_back(workers_.at(job));
 }
 
+std::string ExecProgress::Cause() const {
+  return Clipped(VisibleLine(tally_.WhyRetrying()));
+}
+
+// Each worker is counted once. What is wrong comes first, since a narrow terminal cuts the end off.
 std::string ExecProgress::Counts() const {
-  std::string text = fmt::format("{}/{} done", done_, workers_.size());
-  if (failed_ > 0) text += fmt::format(", {} failed", failed_);
+  std::string text = fmt::format("{}/{} ok", tally_.ok(), workers_.size());
+  if (tally_.failed() > 0) text += fmt::format(", {} failed", tally_.failed());
+  std::string_view next = ", ";
+  if (const std::size_t count = tally_.In(Phase::kRetrying); count > 0) {
+    const std::string cause = Cause();
+    text += fmt::format(", {} {}{}{}", count, kRetryingWord, cause.empty() ? "" : ": ", cause);
+    if (!cause.empty()) next = "; ";
+  }
   for (const auto& [phase, word] : kShown) {
-    const std::size_t count = in_phase_[Index(phase)];
-    if (count > 0) text += fmt::format(", {} {}", count, word);
+    const std::size_t count = tally_.In(phase);
+    if (count == 0) continue;
+    text += fmt::format("{}{} {}", next, count, word);
+    next = ", ";
   }
   return text;
 }
@@ -101,26 +117,26 @@ std::string ExecProgress::Counts() const {
 std::string ExecProgress::Pace() {
   const Clock::SteadyTime now = clock_.Steady();
   const std::size_t count = samples_.size();
-  if (count > 1 && samples_[count - 2].done == done_) {
-    samples_.back() = {now, done_};
+  if (count > 1 && samples_[count - 2].done == done()) {
+    samples_.back() = {now, done()};
   } else {
-    samples_.push_back({now, done_});
+    samples_.push_back({now, done()});
   }
   // Of the last seconds, or of as long as it took a few to end.
   while (samples_.size() > 2 && now - samples_.front().when > kWindow &&
-         done_ - samples_[1].done >= kFewest) {
+         done() - samples_[1].done >= kFewest) {
     samples_.pop_front();
   }
   // Of those that cannot be reached nobody knows when they will be.
-  if (done_ + in_phase_[Index(Phase::kRetrying)] == workers_.size()) return {};
+  if (done() + tally_.In(Phase::kRetrying) == workers_.size()) return {};
   const Sample& oldest = samples_.front();
   const double passed = std::chrono::duration<double>(now - oldest.when).count();
-  const std::size_t more = done_ - oldest.done;
+  const std::size_t more = done() - oldest.done;
   if (more < kFewest || passed < 1) return {};
   const double rate = static_cast<double>(more) / passed;
   // The last ones may be slow ones: no sooner than they have kept everybody waiting already.
   const double silent = std::chrono::duration<double>(now - last_done_).count();
-  const double left = std::max(static_cast<double>(workers_.size() - done_) / rate, silent);
+  const double left = std::max(static_cast<double>(workers_.size() - done()) / rate, silent);
   const std::string pace =
       rate >= 1 ? fmt::format("{:.0f}/s", rate) : fmt::format("{:.0f}/min", rate * 60);
   return fmt::format("{}, about {} left", pace,
@@ -133,9 +149,10 @@ std::string ExecProgress::SlowestLine(Clock::SteadyTime now) const {
   std::vector<std::pair<Clock::SteadyTime, std::size_t>> slow;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const Worker& worker = states_[i];
-    if (worker.phase == Phase::kWaiting || worker.phase == Phase::kDone) continue;
+    const Phase phase = tally_.PhaseOf(i);
+    if (phase == Phase::kWaiting || phase == Phase::kDone) continue;
     // A retry begins each phase anew.
-    const auto since = worker.phase == Phase::kRunning ? worker.since : *worker.tried;
+    const auto since = phase == Phase::kRunning ? worker.since : *worker.tried;
     if (now - since >= kSlow) slow.emplace_back(since, i);
   }
   if (slow.empty()) return {};
@@ -144,11 +161,9 @@ std::string ExecProgress::SlowestLine(Clock::SteadyTime now) const {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < shown; ++i) {
     const auto [since, job] = slow[i];
-    const Phase phase = states_[job].phase;
-    const auto* word = std::find_if(std::begin(kShown), std::end(kShown),
-                                    [&](const auto& each) { return each.first == phase; });
+    const Phase phase = tally_.PhaseOf(job);
     names.push_back(fmt::format("{} {}{}", WorkersName(pod_, {workers_[job]}, per_slice_),
-                                phase == Phase::kRunning ? "" : fmt::format("{} ", word->second),
+                                phase == Phase::kRunning ? "" : fmt::format("{} ", WordOf(phase)),
                                 Whole(now - since)));
   }
   return fmt::format("  slowest: {}", Join(names, ", "));
@@ -158,10 +173,8 @@ std::string ExecProgress::FailedLine() const {
   if (causes_.empty()) return {};
   std::vector<std::pair<std::size_t, std::string>> texts;
   for (const auto& [cause, workers] : causes_) {
-    std::string shown = cause.substr(0, kLongestCause);
-    if (shown.size() < cause.size()) shown += "…";
     texts.emplace_back(workers.size(),
-                       fmt::format("{}: {}", shown, FormatWorkers(workers, per_slice_)));
+                       fmt::format("{}: {}", Clipped(cause), FormatWorkers(workers, per_slice_)));
   }
   std::stable_sort(texts.begin(), texts.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -172,17 +185,27 @@ std::string ExecProgress::FailedLine() const {
   return line;
 }
 
-std::vector<std::string> ExecProgress::TroubleLines() const {
+std::optional<std::size_t> ExecProgress::KeptOut() const {
   const Clock::SteadyTime now = clock_.Steady();
-  const auto lasting = std::find_if(states_.begin(), states_.end(), [now](const Worker& worker) {
-    const bool under_way = worker.phase != Phase::kRunning && worker.phase != Phase::kDone;
-    return under_way && worker.trouble && now - *worker.tried >= kTroublePatience;
-  });
-  if (lasting == states_.end()) return {};
-  const int number = workers_[static_cast<std::size_t>(lasting - states_.begin())];
-  std::vector<std::string> lines = {fmt::format("  {}: {}", WorkersName(pod_, {number}, per_slice_),
-                                                VisibleLine(FullWords(lasting->trouble)))};
-  const std::string_view advice = ssh::ReachAdvice(lasting->trouble);
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const Phase phase = tally_.PhaseOf(i);
+    const bool under_way = phase != Phase::kRunning && phase != Phase::kDone;
+    if (under_way && tally_.TroubleOf(i) && now - *states_[i].tried >= kTroublePatience) return i;
+  }
+  return std::nullopt;
+}
+
+std::string ExecProgress::LastingCause() const {
+  return KeptOut() ? Cause() : "";
+}
+
+std::vector<std::string> ExecProgress::TroubleLines() const {
+  const auto lasting = KeptOut();
+  if (!lasting) return {};
+  const ssh::Cause& trouble = tally_.TroubleOf(*lasting);
+  const std::string name = WorkersName(pod_, {workers_[*lasting]}, per_slice_);
+  std::vector<std::string> lines = {fmt::format("  {}: {}", name, VisibleLine(FullWords(trouble)))};
+  const std::string_view advice = ssh::ReachAdvice(trouble);
   if (!advice.empty()) lines.push_back(fmt::format("    {}", advice));
   return lines;
 }

@@ -14,6 +14,7 @@
 #include "plans/fleet/exec/outcome.h"
 #include "providers/base/value.h"
 #include "providers/os/clock.h"
+#include "providers/ssh/tally.h"
 #include "providers/ssh/transport.h"
 
 namespace podctl {
@@ -27,7 +28,7 @@ class ExecProgress {
 
   void OnPhase(std::size_t job, ssh::Phase phase);
   // Why it was not reached; it is tried again.
-  void OnTryAgain(std::size_t job, const ssh::Cause& why) { states_.at(job).trouble = why; }
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) { tally_.OnTryAgain(job, why); }
   // `cause` as the summary words it; empty: the worker is done and ok.
   void OnResult(std::size_t job, const std::string& cause);
 
@@ -39,15 +40,15 @@ class ExecProgress {
   // For a log: the same counts as one line, with the time since the beginning.
   std::string PlainLine();
   // Of those that have not been reached for a while, what stands in the way of the first, at which
-  // address, and what to do. Part of Lines, and for a log, once.
+  // address, and what to do. Part of Lines.
   std::vector<std::string> TroubleLines() const;
+  // The most frequent cause, as the lines have it, once somebody was kept out for a while; else "".
+  std::string LastingCause() const;
 
  private:
   struct Worker {
-    ssh::Phase phase = ssh::Phase::kWaiting;
     Clock::SteadyTime since{};               // of the phase
     std::optional<Clock::SteadyTime> tried;  // since when; not while it waits for its turn
-    ssh::Cause trouble;                      // why it is tried again
   };
   struct Sample {
     Clock::SteadyTime when;
@@ -55,6 +56,9 @@ class ExecProgress {
   };
 
   std::string Counts() const;
+  std::string Cause() const;
+  std::optional<std::size_t> KeptOut() const;  // the first who was for a while
+  std::size_t done() const { return tally_.ok() + tally_.failed(); }
   std::string Pace();
   std::string Amount() const { return amount_ ? "; " + amount_() : ""; }
   std::string SlowestLine(Clock::SteadyTime now) const;
@@ -66,11 +70,9 @@ class ExecProgress {
   Clock& clock_;
   const Clock::SteadyTime began_;
   std::vector<Worker> states_;
-  std::vector<std::size_t> in_phase_;  // by Phase
+  ssh::Tally tally_;
   std::function<std::string()> amount_;
-  std::size_t done_ = 0;
   Clock::SteadyTime last_done_{};
-  std::size_t failed_ = 0;
   std::map<std::string, std::vector<int>> causes_;
   std::deque<Sample> samples_;  // of the last seconds
 };

@@ -170,6 +170,7 @@ void JsonEvents::OnProgress(const Change& change, Elapsed elapsed, const Progres
                  {"workers_failed", progress.workers_failed},
                  {"workers_retrying", progress.workers_retrying}});
   }
+  if (!progress.why_retrying.empty()) hook["retrying_cause"] = progress.why_retrying;
   if (!progress.status.empty()) hook["status"] = progress.status;
   Write("info",
         fmt::format("{}: {}... [{} elapsed]", change.address, WordsFor(change).still,

@@ -15,11 +15,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstLine{60'000};  // "still …" in a log: after a minute, 2, 4, 8 …
 
-std::string StatusOf(const Progress& progress) {
-  if (progress.workers == 0) return progress.status;
-  return fmt::format("workers {}/{} ok", progress.workers_ok, progress.workers);
-}
-
 std::string After(const std::string& status) {
   return status.empty() ? "" : ", " + status;
 }
@@ -62,7 +57,7 @@ void WatchView::OnProgress(const Change& change, Elapsed elapsed, const Progress
   const auto it = running_.find(change.address);
   if (it == running_.end()) return;
   Running& running = it->second;
-  running.status = StatusOf(progress);
+  running.status = ProgressText(progress);
   if (live()) return Draw();
   if (elapsed < running.next_line) return;
   running.next_line = elapsed * 2;

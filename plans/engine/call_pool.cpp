@@ -16,11 +16,7 @@ class MailingObserver final : public StepObserver {
   void OnStepApplied(int worker, const HostKeyText& learned_host_key) override {
     mailbox_.Put({task_, StepApplied{worker, learned_host_key}});
   }
-  void OnStepProgress(int ok, int failed, int retrying) override {
-    mailbox_.Put({task_, StepProgress{static_cast<std::size_t>(std::max(0, ok)),
-                                      static_cast<std::size_t>(std::max(0, failed)),
-                                      static_cast<std::size_t>(std::max(0, retrying))}});
-  }
+  void OnStepProgress(const StepProgress& progress) override { mailbox_.Put({task_, progress}); }
 
  private:
   Mailbox& mailbox_;

@@ -28,11 +28,6 @@ struct StepApplied {
   int worker = 0;
   HostKeyText learned_host_key;
 };
-struct StepProgress {
-  std::size_t ok = 0;
-  std::size_t failed = 0;
-  std::size_t retrying = 0;
-};
 
 struct Letter {
   std::size_t task = 0;

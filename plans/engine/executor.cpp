@@ -250,6 +250,7 @@ class Loop {
         item.progress.workers_ok = progress->ok;
         item.progress.workers_failed = progress->failed;
         item.progress.workers_retrying = progress->retrying;
+        item.progress.why_retrying = std::move(progress->why_retrying);
         events_.OnProgress(*item.change, Since(item.since), item.progress);
       } else if (auto* applied = std::get_if<StepApplied>(&letter.content)) {
         // Also of a task that was given up: it is true all the same.

@@ -33,6 +33,7 @@ struct Progress {
   std::size_t workers_failed = 0;
   std::size_t workers_retrying = 0;
   std::string status;  // of a pod: what is waited for, "WAITING_FOR_RESOURCES"; may be empty
+  std::string why_retrying = {};  // of a step: the most frequent cause; may be empty
 };
 
 class EventSink {

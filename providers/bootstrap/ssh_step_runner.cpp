@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,6 +14,7 @@
 #include "providers/base/text.h"
 #include "providers/bootstrap/tar_stream.h"
 #include "providers/ssh/cause.h"
+#include "providers/ssh/tally.h"
 #include "providers/workers/probe.h"
 #include "providers/workers/shell.h"
 
@@ -48,12 +49,12 @@ class Recorder final : public ssh::Observer {
         marker_(std::move(marker)),
         step_(step),
         observer_(observer),
-        endings_(workers.size()) {}
+        endings_(workers.size()),
+        tally_(workers.size()) {}
 
   struct Ending {
     std::deque<std::string> lines;
     bool unpacking_failed = false;
-    bool retrying = false;
     int tries_in_vain = 0;
   };
 
@@ -80,18 +81,15 @@ class Recorder final : public ssh::Observer {
   }
 
   void OnPhase(std::size_t job, ssh::Phase phase) override {
-    bool& retrying = endings_[job].retrying;
-    // A worker that is tried again stays "retrying" until it runs.
-    const bool now = phase == ssh::Phase::kRetrying ||
-                     (retrying && phase != ssh::Phase::kRunning && phase != ssh::Phase::kDone);
-    retrying_ += static_cast<int>(now) - static_cast<int>(retrying);
-    retrying = now;
+    tally_.OnPhase(job, phase);
     Report();
   }
 
   // A worker that boots refuses a few times, which is no news. One stands for all that are kept out
   // for the same reason.
   void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
+    tally_.OnTryAgain(job, why);
+    Report();
     if (++endings_[job].tries_in_vain < kTriesInVain) return;
     const std::string advice(ssh::ReachAdvice(why));
     const std::string shared = advice.empty() ? ssh::SharedWords(why) : advice;
@@ -103,7 +101,7 @@ class Recorder final : public ssh::Observer {
   void OnResult(std::size_t job, const ssh::WorkerResult& result) override {
     const bool no_unit = step_.kind == Step::Kind::kRestartRuntime && FoundNoUnit(result);
     if (no_unit) observer_.OnStepLine(workers_[job].index, kNoUnitWords);
-    ++(result.ok() || no_unit ? ok_ : failed_);
+    tally_.OnResult(job, result.ok() || no_unit);
     // Of a probe the exit code is not the verdict.
     if (result.ok() && step_.kind != Step::Kind::kReadiness) {
       observer_.OnStepApplied(workers_[job].index, result.learned_host_key.value_or(""));
@@ -116,10 +114,12 @@ class Recorder final : public ssh::Observer {
  private:
   // Only what is new.
   void Report() {
-    const std::array<int, 3> now{ok_, failed_, retrying_};
+    const std::size_t retrying = tally_.In(ssh::Phase::kRetrying);
+    StepProgress now{tally_.ok(), tally_.failed(), retrying,
+                     retrying > 0 ? tally_.WhyRetrying() : ""};
     if (now == reported_) return;
-    reported_ = now;
-    observer_.OnStepProgress(ok_, failed_, retrying_);
+    reported_ = std::move(now);
+    observer_.OnStepProgress(*reported_);
   }
 
   const std::vector<WorkerAccess>& workers_;
@@ -128,11 +128,9 @@ class Recorder final : public ssh::Observer {
   bool told_hidden_ = false;
   StepObserver& observer_;
   std::vector<Ending> endings_;
-  int ok_ = 0;
-  int failed_ = 0;
-  int retrying_ = 0;
+  ssh::Tally tally_;
   std::set<std::string> told_;  // what keeps workers out
-  std::array<int, 3> reported_{-1, -1, -1};
+  std::optional<StepProgress> reported_;
 };
 
 // A shell that complains names its script, by the folder that RunScriptCommand made for it, another

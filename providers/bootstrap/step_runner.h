@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <stop_token>
 #include <string>
@@ -47,12 +48,21 @@ struct StepOutcome {
   std::string shared = {};  // the message without what differs from worker to worker; may be empty
 };
 
+// How far a step has come. Each worker is counted once at most.
+struct StepProgress {
+  std::size_t ok = 0;
+  std::size_t failed = 0;
+  std::size_t retrying = 0;
+  std::string why_retrying = {};  // the most frequent cause, in a few words; may be empty
+  friend bool operator==(const StepProgress&, const StepProgress&) = default;
+};
+
 // Called on the thread that called Run.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
   virtual void OnStepLine(int worker, std::string_view line) = 0;
-  virtual void OnStepProgress(int workers_ok, int workers_failed, int workers_retrying) = 0;
+  virtual void OnStepProgress(const StepProgress& progress) = 0;
   // The step took on this worker, and so its outcome in the result of Run will say. A large pod's
   // step may take long, and what it has reached by then is not to be lost with this process.
   virtual void OnStepApplied(int worker, const HostKeyText& learned_host_key) = 0;

@@ -147,14 +147,55 @@ constexpr std::string_view kFinal[] = {
 struct KnownError {
   std::string_view words;
   int error;
+  std::string_view brief;
 };
 constexpr KnownError kErrors[] = {
-    {"Connection refused", ECONNREFUSED},
-    {"Connection timed out", ETIMEDOUT},
-    {"No route to host", EHOSTUNREACH},
-    {"Network is unreachable", ENETUNREACH},
-    {"Permission denied (publickey", EKEYREJECTED},
+    {"Connection refused", ECONNREFUSED, "connection refused"},
+    {"Connection timed out", ETIMEDOUT, "connection timed out"},
+    {"No route to host", EHOSTUNREACH, "no route to host"},
+    {"Network is unreachable", ENETUNREACH, "network is unreachable"},
+    {"Permission denied (publickey", EKEYREJECTED, "keys refused"},
 };
+
+// Of those that say enough; "" of others.
+std::string_view BriefOf(Code code) {
+  switch (code) {
+    case Code::kNoRoute:
+      return "no way there";
+    case Code::kNoAnswer:
+      return "no answer";
+    case Code::kSilent:
+    case Code::kSilentBehind:
+      return "connected, but silent";
+    case Code::kNoHandshake:
+      return "no SSH handshake";
+    case Code::kNoKeyExchange:
+      return "key exchange not finished";
+    case Code::kBrokeOff:
+      return "broke off while logging in";
+    case Code::kNotLetIn:
+      return "not let in";
+    case Code::kKeysRefused:
+      return "keys refused";
+    case Code::kNoFittingKey:
+      return "no fitting key";
+    case Code::kHostKeyChanged:
+      return "host key changed";
+    case Code::kHostKeyRevoked:
+      return "host key revoked";
+    case Code::kHostKeyUnknown:
+    case Code::kHostKeyUnchecked:
+      return "host key not known";
+    case Code::kNoChannel:
+    case Code::kChannelLate:
+      return "no channel";
+    case Code::kNoCommand:
+    case Code::kNoCommands:
+      return "command not taken";
+    default:
+      return "";
+  }
+}
 
 constexpr std::string_view kOtherPort =
     "Nothing listens there, or not yet. Where SSH has another port: `ssh: {port: …}` in the spec, "
@@ -237,6 +278,14 @@ std::string SharedWords(const Cause& cause) {
 
 std::string OwnWords(const Cause& cause) {
   return Render(cause, DetailOf(cause.code), true);
+}
+
+std::string BriefWords(const Cause& cause) {
+  const auto* known = std::find_if(std::begin(kErrors), std::end(kErrors),
+                                   [&](const auto& each) { return each.error == cause.error; });
+  if (known != std::end(kErrors)) return std::string(known->brief);
+  if (const std::string_view brief = BriefOf(cause.code); !brief.empty()) return std::string(brief);
+  return cause.words.empty() ? SharedWords(cause) : cause.words;
 }
 
 std::string RouteName(const WorkerAccess& worker) {

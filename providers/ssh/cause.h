@@ -92,6 +92,9 @@ std::string SharedWords(const Cause& cause);
 // What SharedWords leave out and somebody has to compare: "research/3 (10.0.0.7): expected …, but
 // it shows …". "" for most causes.
 std::string OwnWords(const Cause& cause);
+// In a few words, the same for all that are alike, without port and address, for a line that tells
+// more than that: "connection refused". Of what another program said, its own words.
+std::string BriefWords(const Cause& cause);
 
 // ---- A program that leads to a worker (`ssh -W`, gcloud's tunnel), and what is made of its own
 // last words.

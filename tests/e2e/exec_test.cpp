@@ -237,7 +237,7 @@ TEST_F(ExecTest, EventsTellTheWholeStory) {
 TEST_F(ExecTest, ProgressIsLiveOnATerminalAndFollowsItsSize) {
   auto pty = box_->RunInPty({"exec", "research", "--", "sleep 3600"});
   Exec({"--", "true"});
-  EXPECT_TRUE(pty->WaitForText("0/4 done, 4 running")) << pty->shown();
+  EXPECT_TRUE(pty->WaitForText("0/4 ok, 4 running")) << pty->shown();
   pty->Resize(20, 10);
   pty->Forget();
   EXPECT_TRUE(pty->WaitForText("research: 0/4")) << pty->shown();

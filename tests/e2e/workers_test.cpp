@@ -71,7 +71,7 @@ TEST_F(WorkersTest, WhoeverAsksAllWorkersSeesWhoHasNotAnsweredYet) {
   for (const Arguments& words : {Arguments{"doctor", "research"},
                                  Arguments{"exec", "research", "--detach", "a", "--", "true"}}) {
     auto asking = box_.RunInPty(words);
-    EXPECT_TRUE(asking->WaitForText("research: 3/4 done, 1 ")) << words[0] << asking->shown();
+    EXPECT_TRUE(asking->WaitForText("research: 3/4 ok, 1 ")) << words[0] << asking->shown();
     EXPECT_TRUE(asking->WaitForText("  slowest: research/2 ")) << words[0] << asking->shown();
     asking->SendKeys("\x03");
     EXPECT_EQ(asking->Wait(), 130) << words[0] << asking->shown();

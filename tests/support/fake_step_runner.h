@@ -49,6 +49,12 @@ class FakeStepRunner final : public StepRunner {
   // Runs at the beginning of each run but the proofs of readiness.
   void OnRun(std::function<void(const Call&, std::stop_token)> act) { act_ = std::move(act); }
 
+  // From now on a run tells at its beginning that all of its workers are tried again, and why.
+  void Retry(const std::string& why) {
+    std::lock_guard lock(mutex_);
+    why_retrying_ = why;
+  }
+
   // Runs at the beginning of each proof of readiness.
   void OnReadiness(std::function<void(const Call&)> see) { see_ = std::move(see); }
 
@@ -77,11 +83,17 @@ class FakeStepRunner final : public StepRunner {
     std::lock_guard lock(mutex_);
     (readiness ? readiness_ : calls_).push_back(std::move(call));
     std::vector<StepOutcome> outcomes;
-    int done = 0;
-    int failed = 0;
+    StepProgress progress;
+    if (!why_retrying_.empty()) {
+      progress.retrying = workers.size();
+      progress.why_retrying = why_retrying_;
+      observer.OnStepProgress(progress);
+    }
     for (const WorkerAccess& worker : workers) {
       outcomes.push_back(RunOn(worker, readiness ? unready_ : faults_, stop));
-      ++(outcomes.back().ok ? done : failed);
+      ++(outcomes.back().ok ? progress.ok : progress.failed);
+      if (progress.retrying > 0) --progress.retrying;
+      if (progress.retrying == 0) progress.why_retrying.clear();
       if (no_unit_ && step.kind == Step::Kind::kRestartRuntime) {
         outcomes.back().message = "no tpu-runtime here";
         continue;
@@ -90,7 +102,7 @@ class FakeStepRunner final : public StepRunner {
       if (!readiness && outcomes.back().ok) {
         observer.OnStepApplied(worker.index, outcomes.back().learned_host_key);
       }
-      observer.OnStepProgress(done, failed, 0);
+      observer.OnStepProgress(progress);
     }
     return outcomes;
   }
@@ -126,6 +138,7 @@ class FakeStepRunner final : public StepRunner {
   std::map<int, Fault> faults_;
   std::map<int, Fault> unready_;
   std::string host_key_;
+  std::string why_retrying_;
   std::vector<Call> calls_;
   std::vector<Call> readiness_;
 };

@@ -173,7 +173,7 @@ class StepTask final : public AskingTask {
                       Plural(outcomes.size(), "worker"), fmt::join(causes, "; ")),
           fmt::format("The node is kept. `podctl doctor {}` says what to do; the next `podctl "
                       "apply` checks these workers again. `timeouts.boot` says how long they may "
-                      "take to boot.",
+                      "take to boot, and `ssh: {{check: false}}` that they are not looked at.",
                       pod_));
       return need;
     }

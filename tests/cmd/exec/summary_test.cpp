@@ -198,6 +198,14 @@ TEST(ExecSummary, TheExitCodeTellsTheTruth) {
   EXPECT_EQ(ExecExitCode(outcome), 130);
 }
 
+ssh::Cause Refused() {
+  WorkerAccess worker;
+  worker.host = "10.0.0.7";
+  ssh::Cause cause = CauseAt(worker, ssh::Cause::Code::kNotConnected, "Connection refused");
+  cause.error = ECONNREFUSED;
+  return cause;
+}
+
 class ExecProgressTest : public ::testing::Test {
  protected:
   void Phases(std::size_t from, std::size_t to, Phase phase) {
@@ -233,6 +241,7 @@ TEST_F(ExecProgressTest, CountsByPhaseAndNamesTheSlowestAndTheFailing) {
   Done(0, 40);
   Done(40, 43, "exit code 3");
   Done(43, 44, "connection refused");
+  for (std::size_t i : {60, 61}) progress_.OnTryAgain(i, Refused());
   Phases(60, 62, Phase::kRetrying);
   Look();
   clock_.Advance(seconds(4));
@@ -260,7 +269,7 @@ TEST_F(ExecProgressTest, NamesWhoCannotBeReachedForLong) {
   const auto lines = progress_.Lines();
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[1],
-            "  slowest: research/0 connecting 8s, research/1 connecting 8s, research/2 retrying "
+            "  slowest: research/0 connecting 8s, research/1 retrying 8s, research/2 retrying "
             "8s, research/4 retrying 8s")
       << "from the first try on, whatever was tried since";
 }
@@ -268,11 +277,7 @@ TEST_F(ExecProgressTest, NamesWhoCannotBeReachedForLong) {
 TEST_F(ExecProgressTest, TellsWhatStandsInTheWayAndWhatToDo) {
   Phases(0, 256, Phase::kConnecting);
   Phases(1, 256, Phase::kRunning);
-  WorkerAccess worker;
-  worker.host = "10.0.0.7";
-  ssh::Cause cause = CauseAt(worker, ssh::Cause::Code::kNotConnected, "Connection refused");
-  cause.error = ECONNREFUSED;
-  progress_.OnTryAgain(0, cause);
+  progress_.OnTryAgain(0, Refused());
   Phases(0, 1, Phase::kRetrying);
   clock_.Advance(seconds(2));
   EXPECT_THAT(progress_.TroubleLines(), ::testing::IsEmpty()) << "it may be booting";
@@ -293,6 +298,25 @@ TEST_F(ExecProgressTest, ForetellsNoEndWhenOnlyUnreachableWorkersAreLeft) {
   EXPECT_THAT(progress_.PlainLine(), HasSubstr("left"));
   Phases(253, 256, Phase::kRetrying);
   EXPECT_THAT(progress_.PlainLine(), AllOf(HasSubstr("3 retrying"), Not(HasSubstr("left"))));
+}
+
+// A result comes before its phase, and the screen may be drawn between the two.
+TEST_F(ExecProgressTest, ItsCountsAddUpAtAnyMoment) {
+  Phases(0, 256, Phase::kRunning);
+  Done(0, 252);
+  for (std::size_t i = 252; i < 256; ++i) progress_.OnTryAgain(i, Refused());
+  Phases(252, 256, Phase::kRetrying);
+  progress_.OnResult(252, "connection refused");
+  EXPECT_THAT(progress_.PlainLine(), HasSubstr("252/256 ok, 1 failed, 3 retrying: connection "
+                                               "refused ["));
+}
+
+// What a program on the way says may be long, and is not ours.
+TEST_F(ExecProgressTest, ACauseIsShownBrieflyAndWithoutControlCharacters) {
+  progress_.OnTryAgain(0, ssh::OtherCause("\x1b[31m" + std::string(100, 'x')));
+  Phases(0, 1, Phase::kRetrying);
+  EXPECT_THAT(progress_.PlainLine(),
+              HasSubstr("1 retrying: \\x1b[31m" + std::string(52, 'x') + "…; 255"));
 }
 
 TEST_F(ExecProgressTest, SlowCommandsHaveARateToo) {
@@ -359,7 +383,7 @@ TEST_F(ExecDeskTest, ProgressStandsBelowTheLinesAndIsNeverInStandardOutput) {
   EXPECT_EQ(err_.str(), "") << "what ends at once needs none";
   clock_.Advance(seconds(1));
   desk.Tick();
-  EXPECT_THAT(err_.str(), HasSubstr("research: 0/3 done, 3 waiting; 1s"));
+  EXPECT_THAT(err_.str(), HasSubstr("research: 0/3 ok, 3 waiting; 1s"));
   desk.OnLine(0, Stream::kOut, "hello");
   desk.OnEnd();
   EXPECT_EQ(out_.str(), "research/0 | hello\n");
@@ -387,14 +411,37 @@ TEST_F(ExecDeskTest, ALogHearsOfALongRunNowAndThen) {
   }
   desk.OnEnd();
   EXPECT_EQ(err_.str(),
-            "research: 0/3 done, 3 waiting [20s elapsed]\n"
-            "research: 0/3 done, 3 waiting [40s elapsed]\n");
+            "research: 0/3 ok, 3 waiting [20s elapsed]\n"
+            "research: 0/3 ok, 3 waiting [40s elapsed]\n");
+}
+
+// Whoever waits before a log hears at once why, and of the same cause no second time at once.
+TEST_F(ExecDeskTest, ALogTellsACauseOfWaitingOnce) {
+  ExecDesk& desk = Open();
+  for (std::size_t i = 0; i < 3; ++i) {
+    desk.OnPhase(i, Phase::kConnecting);
+    desk.OnTryAgain(i, Refused());
+    desk.OnPhase(i, Phase::kRetrying);
+  }
+  for (int i = 0; i < 150; ++i) {
+    clock_.Advance(milliseconds(100));
+    desk.Tick();
+    if (i == 60) desk.OnTryAgain(2, ssh::OtherCause("other"));
+    if (i == 70) desk.OnTryAgain(1, ssh::OtherCause("other"));
+    if (i == 80) desk.OnTryAgain(1, Refused());
+  }
+  desk.OnEnd();
+  EXPECT_EQ(err_.str(),
+            "research: 0/3 ok, 3 retrying: connection refused [3s elapsed]\n"
+            "research: 0/3 ok, 3 retrying: other [7s elapsed]\n");
 }
 
 TEST_F(ExecDeskTest, EventsAreWholeLinesOfJson) {
   ExecDesk::Wishes wishes;
   streams_.json = true;
   ExecDesk& desk = Open(std::move(wishes));
+  desk.OnTryAgain(0, Refused());
+  desk.OnPhase(0, Phase::kRetrying);
   desk.OnPhase(0, Phase::kRunning);
   desk.OnLine(0, Stream::kErr, "caf\xC3\xA9 \xff");
   WorkerResult result = Exit(255);

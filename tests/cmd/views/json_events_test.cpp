@@ -67,7 +67,7 @@ TEST_F(JsonEventsTest, APlanAndItsApply) {
   events.OnStart(restart);
   events.OnStepLine(restart, 3, "a/3", "caf\xC3\xA9 \x1b[31m\xff");
   events.OnProgress(restart, std::chrono::seconds(0), {4, 0, 0, 0, {}});  // is not told
-  events.OnProgress(restart, std::chrono::seconds(3), {4, 2, 1, 1, {}});
+  events.OnProgress(restart, std::chrono::seconds(3), {4, 2, 1, 1, {}, "connection refused"});
   events.OnError(restart, std::chrono::seconds(4),
                  MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers", "Try again."));
   events.OnSkip(ChangeOf(plan, "pod.b"), Addr("pod.a"));

@@ -106,8 +106,9 @@ class ProgressTest : public ::testing::Test {
     view_->OnStart(step_);
     view_->OnStepLine(step_, 3, "research/3", "colour \x1b[31mred\x1b[0m");
     view_->OnProgress(step_, seconds(1), {4, 2, 1, 1, {}});
-    view_->OnProgress(step_, seconds(12), {4, 3, 1, 0, {}});
-    view_->OnError(step_, seconds(13),
+    view_->OnProgress(step_, seconds(12), {4, 2, 1, 1, {}, "connection refused"});
+    view_->OnProgress(step_, seconds(23), {4, 3, 1, 0, {}});
+    view_->OnError(step_, seconds(25),
                    MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers: worker 3: exit 7"));
     view_->OnSkip(other_, Addr("bootstrap.research.x"));
     view_->OnSkip(other_, {});
@@ -183,9 +184,10 @@ TEST_F(ProgressTest, LiveLinesAreDrawnOverThemselves) {
   view_->OnStart(step_);
   view_->OnStepLine(step_, 3, "research/3", "colour \x1b[31mred\x1b[0m");
   clock_.Advance(seconds(1));
-  view_->OnProgress(step_, seconds(1), {4, 2, 0, 1, {}});
+  view_->OnProgress(step_, seconds(1), {4, 2, 0, 1, {}, "connection refused"});
   film += look("a step runs");
-  view_->OnError(step_, seconds(2), MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers"));
+  view_->OnError(step_, seconds(2),
+                 MakeError(ErrorCode::kAborted, "failed on 1 of 4 workers: worker 3: exit 7"));
   view_->OnComplete(other_, seconds(9), "");
   film += look("all is over");
   view_.reset();

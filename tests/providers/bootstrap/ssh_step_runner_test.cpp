@@ -26,16 +26,24 @@ class StepLog final : public StepObserver {
     lines[worker].emplace_back(line);
     if (on_line) on_line();
   }
-  void OnStepProgress(int workers_ok, int workers_failed, int) override {
-    ok = workers_ok;
-    failed = workers_failed;
+  void OnStepProgress(const StepProgress& progress) override {
+    ok = progress.ok;
+    failed = progress.failed;
+    most = std::max(most, progress.ok + progress.failed + progress.retrying);
+    if (progress.retrying > 0 && !progress.why_retrying.empty())
+      causes.insert(progress.why_retrying);
+    if (progress.retrying == 0) {
+      EXPECT_EQ(progress.why_retrying, "");
+    }
   }
   void OnStepApplied(int worker, const HostKeyText&) override { applied.insert(worker); }
   std::map<int, std::vector<std::string>> lines;
   std::function<void()> on_line;
   std::set<int> applied;
-  int ok = 0;
-  int failed = 0;
+  std::size_t ok = 0;
+  std::size_t failed = 0;
+  std::size_t most = 0;  // of all that were told at a time
+  std::set<std::string> causes;
 };
 
 class SshStepRunnerTest : public ::testing::Test {
@@ -102,8 +110,8 @@ TEST_F(SshStepRunnerTest, RunsAScriptInTheHomeFolderWithItsEnvironment) {
         log_.lines[outcome.worker],
         ::testing::UnorderedElementsAre(server_->Home(), "one 'two' $HOME|", "oops", "bash"));
   }
-  EXPECT_EQ(log_.ok, 2);
-  EXPECT_EQ(log_.failed, 0);
+  EXPECT_EQ(log_.ok, 2U);
+  EXPECT_EQ(log_.failed, 0U);
   ExpectScriptRemoved();
 }
 
@@ -123,13 +131,23 @@ TEST_F(SshStepRunnerTest, TellsOnceWhyWorkersAreTriedAgainAndWhatToSet) {
               ElementsAre("cannot connect to 127.0.0.1:" + std::to_string(server_->port()) +
                               ": Connection refused; podctl goes on trying",
                           HasSubstr("PODCTL_SSH_PORT")));
+  EXPECT_THAT(log_.causes, ElementsAre("connection refused"));
+}
+
+// "0/2 ok, 1 failed, 2 retrying" was told of two workers.
+TEST_F(SshStepRunnerTest, ItsCountsAddUp) {
+  server_->Stop();
+  limits_.retry = std::chrono::milliseconds(600);
+  for (const StepOutcome& outcome : Run(Script("true\n"), 4)) EXPECT_FALSE(outcome.ok);
+  EXPECT_EQ(log_.failed, 4U);
+  EXPECT_EQ(log_.most, 4U);
 }
 
 TEST_F(SshStepRunnerTest, StopsAtTheFirstCommandThatFails) {
   const auto outcomes = Run(Script("echo before\nfalse\necho after\n"));
   EXPECT_FALSE(outcomes[0].ok);
   EXPECT_THAT(log_.lines[0], ElementsAre("before"));
-  EXPECT_EQ(log_.failed, 1);
+  EXPECT_EQ(log_.failed, 1U);
 }
 
 TEST_F(SshStepRunnerTest, TellsHowAScriptFailedInItsOwnWords) {
@@ -224,9 +242,9 @@ TEST_F(SshStepRunnerTest, OneWorkerThatFailsLeavesTheOthersAlone) {
   int failed = 0;
   for (const StepOutcome& outcome : outcomes) failed += outcome.ok ? 0 : 1;
   EXPECT_EQ(failed, 1);
-  EXPECT_EQ(log_.ok, 3);
+  EXPECT_EQ(log_.ok, 3U);
   EXPECT_EQ(log_.applied.size(), 3U);
-  EXPECT_EQ(log_.failed, 1);
+  EXPECT_EQ(log_.failed, 1U);
 }
 
 TEST_F(SshStepRunnerTest, AWorkerIsReadyWhenItIsFitForUse) {
