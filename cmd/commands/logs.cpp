@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cmd/command.h"
+#include "cmd/commands/outputs.h"
 #include "cmd/reporter.h"
 #include "cmd/views/log_view.h"
 #include "cmd/wiring.h"
@@ -22,6 +23,7 @@ struct LogsOptions {
   bool follow = false;
   bool resume = false;  // from where they stopped
   int tail = 0;         // so many last lines; 0: all
+  bool timestamps = false;
 };
 
 // With `follow` until the job has ended on all chosen workers, with its exit code: theirs when they
@@ -42,7 +44,8 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   if (options.tail > 0) request.tail = static_cast<std::uint64_t>(options.tail);
   std::stop_source stop;
   const std::stop_callback on_drain(wiring.interrupt().drain(), [&stop] { stop.request_stop(); });
-  LogView view(wiring.streams(), chosen->workers, stop);
+  LogView view(wiring.streams(), chosen->workers, stop,
+               options.timestamps ? &wiring.clock() : nullptr);
   KeptFile places(wiring.files(), wiring.environment(), "logs", wiring.StatePath(),
                   fmt::format("{}.{}", chosen->target.address, options.job));
   LogsReport report = ReadLogs(wiring.ssh(), wiring.clock(), places, chosen->workers, request,
@@ -61,6 +64,12 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   return report.ExitCode();
 }
 
+std::string LogsConflict(const LogsOptions& options, const GlobalOptions&) {
+  // Of a line that stands there already nobody knows when it was written.
+  if (!options.timestamps || options.follow) return {};
+  return "`--timestamps` tells when a line comes here: give `--follow` too";
+}
+
 constexpr int kMostTail = 1'000'000;
 
 constexpr Flag kLogsFlags[] = {
@@ -70,11 +79,12 @@ constexpr Flag kLogsFlags[] = {
     Switch<&LogsOptions::follow>("--follow", "until the job has ended, with its exit code"),
     Switch<&LogsOptions::resume>("--resume", "only what was not shown here before"),
     Within(1, kMostTail, OneValue<&LogsOptions::tail>("--tail", "N", "only so many last lines")),
+    TimestampsFlag<&LogsOptions::timestamps, LogsOptions>(),
 };
 
 }  // namespace
 
-const Command commands::kLogs("logs", "show what a job has written", kLogsFlags,
-                              WithWorld<RunLogs>);
+const Command commands::kLogs("logs", "show what a job has written", kLogsFlags, WithWorld<RunLogs>,
+                              LogsConflict);
 
 }  // namespace podctl

@@ -133,18 +133,24 @@ void ExecDesk::TellLeftOut() {
   Err(fmt::format("Left out: {} of output that was not shown yet.", ByteCount(received_ - shown_)));
 }
 
+bool ExecDesk::Shows(std::size_t job) const {
+  return wishes_.lines && (!wishes_.only || wishes_.only->contains((*jobs_)[job].worker.index));
+}
+
 void ExecDesk::OnLine(std::size_t job, ssh::Stream stream, std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (LeavesOut()) return;
   shown_ += line.size() + 1;
+  if (!Shows(job)) return;
   const bool out = stream == ssh::Stream::kOut;
+  const std::string time = wishes_.timestamps ? FormatTimestamp(clock_.Now()) : "";
   if (streams_.json) {
-    Out(EventLine("output", (*jobs_)[job],
-                  Value::Map{{"stream", out ? "stdout" : "stderr"}, {"line", line}}));
-  } else if (out) {
-    Out(out_prefixes_.at(job) + VisibleLine(line));
+    Value::Map members = {{"stream", out ? "stdout" : "stderr"}, {"line", line}};
+    if (!time.empty()) members["time"] = time;
+    Out(EventLine("output", (*jobs_)[job], std::move(members)));
   } else {
-    Err(err_prefixes_.at(job) + VisibleLine(line));
+    const std::string text = time + (time.empty() ? "" : " ") + VisibleLine(line);
+    out ? Out(out_prefixes_.at(job) + text) : Err(err_prefixes_.at(job) + text);
   }
   CheckHeard();
 }

@@ -40,6 +40,8 @@ class ExecDesk final : public ExecWatcher {
     // After `drain` the screen says so, and shows for two more seconds what the workers still say;
     // after `leave` nothing.
     Stops stops;
+    bool timestamps = false;            // before each line, of its arrival here
+    std::optional<std::set<int>> only;  // lines of these workers alone; nullopt: of all
   };
 
   // `streams` and `clock` are lent.
@@ -66,6 +68,7 @@ class ExecDesk final : public ExecWatcher {
 
  private:
   bool LeavesOut();
+  bool Shows(std::size_t job) const;
   void TellInterrupt();
   void TellLeftOut();
   void CheckHeard();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <tuple>
 
 #include "cmd/views/paint.h"
@@ -17,6 +18,9 @@ namespace podctl {
 using Place = OutputStore::Place;
 
 namespace {
+
+// For what was gathered, after a Ctrl-C.
+constexpr std::chrono::seconds kGatherLastWords{2};
 
 // What is compared line by line is held in memory.
 constexpr std::uint64_t kMostToCompare = std::uint64_t{4} << 20;  // bytes
@@ -135,6 +139,19 @@ bool ShowGathered(Streams& streams, const Gatherer& gatherer, bool diff,
   }
   streams.out << std::flush;
   return !writer.ended();
+}
+
+void ShowOutputs(const Gatherer& gatherer, bool diff, const Stops& stops, Clock& clock,
+                 Streams& streams, bool* interrupted) {
+  const auto until = clock.Steady() + kGatherLastWords;
+  const bool whole = ShowGathered(streams, gatherer, diff, [&] {
+    return *interrupted ? stops.leave.stop_requested() || clock.Steady() >= until
+                        : stops.drain.stop_requested();
+  });
+  *interrupted = stops.drain.stop_requested();
+  if (!whole && *interrupted) {
+    streams.err << "Interrupted: the rest of the outputs is left out.\n";
+  }
 }
 
 }  // namespace podctl

@@ -10,6 +10,7 @@
 #include "cmd/interrupt.h"
 #include "cmd/views/byte_count.h"
 #include "cmd/views/documents.h"
+#include "cmd/views/gather_view.h"
 #include "cmd/views/launch_view.h"
 #include "cmd/views/table.h"
 #include "providers/base/json.h"
@@ -212,7 +213,12 @@ void JobView::Tell(const std::string& text, Value event) {
 }
 
 void JobView::OnStarted(std::size_t workers) {
-  desk_.Tell(fmt::format("Started on {}.", Plural(workers, "worker")), Event("started"));
+  std::string text = fmt::format("Started on {}", Plural(workers, "worker"));
+  if (shown_.only) {
+    const std::vector<int> only(shown_.only->begin(), shown_.only->end());
+    text += fmt::format("; watched: {}", FormatRanges(only));
+  }
+  desk_.Tell(text + ".", Event("started"));
 }
 
 void JobView::OnFailure(const AttemptFailure& failure) {
@@ -228,6 +234,8 @@ void JobView::OnNews(const PrepareNews& news) {
 }
 
 void JobView::OnRestart(const AttemptResult& ended, int restart, const JobVerdict& why) {
+  bool interrupted = ended.outcome.interrupted;
+  ShowGroups(&interrupted);
   if (!streams_.json) streams_.err << RunSummary(ended);
   Value event = Event("restart");
   event.Set("restart", restart);
@@ -245,6 +253,13 @@ void JobView::OnWaiting(bool absent) {
        Event("waiting"));
 }
 
+// Of a start that has ended.
+void JobView::ShowGroups(bool* interrupted) {
+  const KeptOutputs* kept = outputs_ == nullptr ? nullptr : outputs_->kept();
+  if (kept == nullptr || kept->gatherer() == nullptr || kept->gatherer()->trouble()) return;
+  ShowOutputs(*kept->gatherer(), diff_, shown_.stops, clock_, streams_, interrupted);
+}
+
 int JobView::ShowEnd(const RunReport& report) {
   if (report.end == RunReport::End::kUnheard) return 1;
   if (report.end == RunReport::End::kInterrupted) {
@@ -254,13 +269,16 @@ int JobView::ShowEnd(const RunReport& report) {
     return kInterruptedExitCode;
   }
   const AttemptResult& result = report.result;
-  const int code = RunExitCode(result);
+  int code = RunExitCode(result);
+  bool interrupted = result.outcome.interrupted;
+  ShowGroups(&interrupted);
+  if (interrupted) code = kInterruptedExitCode;
   if (streams_.json) {
     streams_.out << ToJson(RunSummaryEvent(result, code, report.restarts)) << '\n' << std::flush;
     return code;
   }
   // main() says why, where anybody can be told.
-  if (!streams_.out && !result.outcome.interrupted) return 1;
+  if (!streams_.out && !interrupted) return 1;
   streams_.err << RunSummary(result);
   if (code == 0) {
     streams_.err << fmt::format("Job {} ended well on {}, after {}.\n", job_.name,

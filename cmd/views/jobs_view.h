@@ -8,6 +8,7 @@
 #include "cmd/outlet.h"
 #include "cmd/views/exec_output.h"
 #include "plans/fleet/jobs.h"
+#include "plans/fleet/run/outputs.h"
 #include "plans/fleet/run/supervise.h"
 #include "plans/spec/job_spec.h"
 #include "providers/base/value.h"
@@ -38,10 +39,20 @@ void ShowRemark(Streams& streams, const std::string& text);
 class JobView final : public JobWatcher {
  public:
   // `streams`, `clock` and `job` are lent.
-  JobView(Streams& streams, Clock& clock, const JobSpec& job, const Stops& stops)
-      : streams_(streams), job_(job), desk_(streams, clock, {true, {}, stops}) {}
+  JobView(Streams& streams, Clock& clock, const JobSpec& job, const ExecDesk::Wishes& shown)
+      : streams_(streams), clock_(clock), job_(job), shown_(shown), desk_(streams, clock, shown) {}
 
-  ExecWatcher& Commands() override { return desk_; }
+  ExecWatcher& Screen() { return desk_; }
+  // What is written goes through `outputs` on its way to the screen, and what is gathered there is
+  // shown at the end of each start; with `diff` as differences. Lent.
+  void KeepIn(RunOutputs& outputs, bool diff) {
+    outputs_ = &outputs;
+    diff_ = diff;
+  }
+
+  ExecWatcher& Commands() override {
+    return outputs_ != nullptr ? static_cast<ExecWatcher&>(*outputs_) : desk_;
+  }
   void OnOwnLine(std::string_view line) override { desk_.CountAsShown(line); }
   void OnStarted(std::size_t workers) override;
   void OnFailure(const AttemptFailure& failure) override;
@@ -57,9 +68,14 @@ class JobView final : public JobWatcher {
  private:
   Value Event(const std::string& type) const;
   void Tell(const std::string& text, Value event);
+  void ShowGroups(bool* interrupted);
 
   Streams& streams_;
+  Clock& clock_;
   const JobSpec& job_;
+  const ExecDesk::Wishes shown_;
+  RunOutputs* outputs_ = nullptr;
+  bool diff_ = false;
   ExecDesk desk_;
 };
 

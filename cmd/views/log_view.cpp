@@ -75,20 +75,22 @@ std::string RemarkWords(const LogRemark& remark) {
 }  // namespace
 
 LogView::LogView(Streams& streams, const std::vector<WorkerAccess>& workers,
-                 std::stop_source unheard)
-    : streams_(streams), unheard_(std::move(unheard)) {
+                 std::stop_source unheard, Clock* clock)
+    : streams_(streams), unheard_(std::move(unheard)), clock_(clock) {
   for (const WorkerAccess& worker : workers) width_ = std::max(width_, worker.Name().size());
 }
 
 void LogView::OnLine(const WorkerAccess& worker, std::string_view line) {
+  const std::string time = clock_ == nullptr ? "" : FormatTimestamp(clock_->Now());
   if (streams_.json) {
     Value event = WorkerEvent("output", worker);
     event.Set("line", line);
+    if (!time.empty()) event.Set("time", time);
     streams_.out << ToJson(event) << '\n' << std::flush;
   } else {
     const Paint paint(streams_.color && streams_.out_is_terminal);
-    streams_.out << paint(Ink::kCyan, fmt::format("{:<{}} |", worker.Name(), width_)) << ' '
-                 << VisibleLine(line) << '\n'
+    streams_.out << paint(Ink::kCyan, fmt::format("{:<{}} |", worker.Name(), width_)) << ' ' << time
+                 << (time.empty() ? "" : " ") << VisibleLine(line) << '\n'
                  << std::flush;
   }
   if (!streams_.out) unheard_.request_stop();

@@ -10,14 +10,17 @@
 
 #include "cmd/outlet.h"
 #include "plans/fleet/logs.h"
+#include "providers/os/clock.h"
 
 namespace podctl {
 
 class LogView final : public LogWatcher {
  public:
-  // `streams` is lent. `unheard` is asked to stop when nobody reads standard output any more:
+  // `streams` is lent, and so is `clock`, by which each line is given the time of its arrival;
+  // null: it is given none. `unheard` is asked to stop when nobody reads standard output any more:
   // `podctl logs POD JOB | head -1` ends as `tail -f FILE | head -1` does.
-  LogView(Streams& streams, const std::vector<WorkerAccess>& workers, std::stop_source unheard);
+  LogView(Streams& streams, const std::vector<WorkerAccess>& workers, std::stop_source unheard,
+          Clock* clock = nullptr);
 
   void OnLine(const WorkerAccess& worker, std::string_view line) override;
   void OnRemark(const WorkerAccess& worker, const LogRemark& remark) override;
@@ -29,6 +32,7 @@ class LogView final : public LogWatcher {
  private:
   Streams& streams_;
   std::stop_source unheard_;
+  Clock* const clock_;
   std::size_t width_ = 0;
 };
 

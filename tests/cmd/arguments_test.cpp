@@ -161,6 +161,13 @@ TEST(Arguments, WhatStandsAfterDashesIsTheCommands) {
   EXPECT_EQ(run.job, "train");
   EXPECT_FALSE(run.sync);
   EXPECT_THAT(run.arguments, ElementsAre("--lr", "[1,2]"));
+  const auto seen = Parse<RunOptions>({"run", "train", "--on", "0-7", "--worker", "0,3", "--gather",
+                                       "--output-dir", "out", "--overwrite"});
+  EXPECT_EQ(seen.workers, "0-7");
+  EXPECT_EQ(seen.watched, "0,3");
+  EXPECT_TRUE(seen.gather);
+  EXPECT_EQ(seen.output_dir, "out");
+  EXPECT_TRUE(seen.overwrite);
 }
 
 // `--worker "$FAILED"` where nothing has failed.
@@ -304,6 +311,17 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"exec", "research", "--gather", "--json", "--", "x"},
       {"exec", "research", "--tty", "--gather", "--", "x"},
       {"exec", "research", "--tty", "--batch", "2", "--", "x"},
+      {"exec", "research", "--timestamps", "--gather", "--", "x"},
+      {"exec", "research", "--timestamps", "--output-dir", "d", "--", "x"},
+      {"run", "train", "--overwrite"},
+      {"run", "train", "--gather", "--json"},
+      {"run", "train", "--timestamps", "--diff"},
+      {"run", "train", "--detach", "--worker", "0"},
+      {"run", "train", "--detach", "--gather"},
+      {"run", "train", "--print", "--worker", "0"},
+      {"run", "train", "--local", "--on", "0"},
+      {"run", "train", "--local", "--output-dir", "d"},
+      {"logs", "research", "train", "--timestamps"},
       {"tunnel"},
       {"tunnel", "research", "--open=window"},
       {"unlock"},

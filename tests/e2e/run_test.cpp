@@ -316,6 +316,44 @@ TEST_F(RunTest, PrintsExactlyWhatWouldRunAndRunsNothing) {
   EXPECT_EQ(Exec("test ! -e ~/was-started && test ! -e ~/code").code, 0);
 }
 
+// On all workers it runs, whoever is watched.
+TEST_F(RunTest, SomeWorkersAreWatchedAndTheOutputsOfAllKept) {
+  Job("    command: [\"echo rank $PODCTL_WORKER; echo same >&2; touch ~/ran\"]\n");
+  const std::string folder = box_->Path("kept");
+  const RunResult run = Run({"--worker", "3,5", "--timestamps", "--output-dir", folder});
+  ASSERT_EQ(run.code, 0) << run;
+  EXPECT_THAT(run.out, ::testing::ContainsRegex("research/3  ?\\| 20[0-9TZ:.-]+ rank 3\n"));
+  EXPECT_EQ(Numbers(run.out, "rank ").size(), 2U) << run;
+  EXPECT_THAT(run.err, AllOf(HasSubstr("Started on 16 workers; watched: 3,5."),
+                             HasSubstr("The outputs are in " + folder)));
+  EXPECT_EQ(ReadWhole(folder + "/research-15.out"), "rank 15\n");
+  EXPECT_EQ(ReadWhole(folder + "/research-0.err"), "same\n");
+  EXPECT_EQ(Exec("test -e ~/ran").code, 0);
+  const RunResult again = Run({"--output-dir", folder});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("--overwrite"));
+  EXPECT_THAT(again.err, Not(HasSubstr("Started")));
+  const RunResult retry = box_->Run({"exec", "research", "--retry-failed", folder});
+  EXPECT_THAT(retry.err, HasSubstr("results of the job train"));
+}
+
+TEST_F(RunTest, EqualOutputsAreGatheredAtTheEnd) {
+  Job("    command: [\"echo hello; [ $PODCTL_WORKER != 7 ] || echo odd\"]\n");
+  const RunResult run = Run({"--gather"});
+  ASSERT_EQ(run.code, 0) << run;
+  EXPECT_EQ(run.out,
+            "research/[0-6,8-15] (15 workers)\n  | hello\n"
+            "research/7 (1 worker)\n  | hello\n  | odd\n");
+  const RunResult some = Run({"--gather", "--worker", "6-7", "--on", "0-7"});
+  EXPECT_EQ(some.out,
+            "research/6 (1 worker)\n  | hello\n"
+            "research/7 (1 worker)\n  | hello\n  | odd\n");
+  EXPECT_THAT(some.err, HasSubstr("Started on 8 workers; watched: 6-7."));
+  const RunResult none = Run({"--worker", "9", "--on", "0-7"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("the job runs on none of the workers `9`"));
+}
+
 TEST_F(RunTest, ListsAndNamesJobs) {
   Job("    command: [python3, train.py]\n");
   EXPECT_EQ(

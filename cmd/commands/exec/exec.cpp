@@ -11,6 +11,7 @@
 
 #include "cmd/command.h"
 #include "cmd/commands/jobs.h"
+#include "cmd/commands/outputs.h"
 #include "cmd/commands/ssh.h"
 #include "cmd/reporter.h"
 #include "cmd/views/exec_output.h"
@@ -24,9 +25,6 @@
 
 namespace podctl {
 namespace {
-
-// For what was gathered, after a Ctrl-C.
-constexpr std::chrono::seconds kGatherLastWords{2};
 
 // What to type for those that were not ok.
 std::string RetryCommand(const ExecRecord& record, const std::string& pod,
@@ -50,20 +48,6 @@ bool TellTrouble(const ExecRun& run, const StandardInput* input, Reporter& repor
   return (input && tell("the workers did not get all of the input", input->trouble())) || told;
 }
 
-// A Ctrl-C while it is shown ends that; after one before, it may go on for a moment.
-void ShowOutputs(const Gatherer& gatherer, bool diff, const Stops& stops, Clock& clock,
-                 Streams& streams, bool* interrupted) {
-  const auto until = clock.Steady() + kGatherLastWords;
-  const bool whole = ShowGathered(streams, gatherer, diff, [&] {
-    return *interrupted ? stops.leave.stop_requested() || clock.Steady() >= until
-                        : stops.drain.stop_requested();
-  });
-  *interrupted = stops.drain.stop_requested();
-  if (!whole && *interrupted) {
-    streams.err << "Interrupted: the rest of the outputs is left out.\n";
-  }
-}
-
 // `trouble`: some was told.
 int Report(const ExecRun& run, const ExecOutcome& outcome, bool trouble, const KnownPods& pods,
            Reporter& reporter, Streams& streams) {
@@ -81,8 +65,7 @@ int Report(const ExecRun& run, const ExecOutcome& outcome, bool trouble, const K
   const std::string advice = pods.SilenceAdvice(pod, outcome.results);
   if (!advice.empty()) streams.err << advice << "\n";
   if (run.folder() && !run.folder()->trouble()) {
-    streams.err << fmt::format("The outputs are in {}, what came of it in {}.\n", run.output_dir(),
-                               OutputFolder::RecordPath(run.output_dir()));
+    streams.err << WhereOutputsAre(run.output_dir());
   }
   return code;
 }
@@ -141,6 +124,7 @@ int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) 
   ExecDesk::Wishes shown;
   shown.lines = !run.TakesOutput();
   shown.stops = stops;
+  shown.timestamps = exec.timestamps;
   ExecDesk desk(streams, wiring.clock(), std::move(shown));
   run.Run(wiring.ssh(), desk, stops);
   pods.Remember(address, LearnedKeys(run.outcome()));
@@ -182,20 +166,14 @@ std::string ExecConflict(const ExecLine& exec, const GlobalOptions& global) {
   if (exec.command.empty() && exec.retry_failed.empty()) {
     return "`podctl exec` needs more: podctl exec POD [flags] -- COMMAND…";
   }
-  const auto together = [](std::string_view one, std::string_view other, std::string_view why) {
-    return fmt::format("`{}` and `{}` cannot be used together: {}", one, other, why);
-  };
   if (exec.fail_fast && exec.max_failures) {
-    return together("--fail-fast", "--max-failures", "one is the other with 0");
+    return NotTogether("--fail-fast", "--max-failures", "one is the other with 0");
   }
-  if (exec.overwrite && exec.output_dir.empty()) {
-    return "`--overwrite` is about the results in a folder: give `--output-dir` too";
+  if (std::string conflict = OutputConflict(exec, json); !conflict.empty()) return conflict;
+  if (exec.timestamps && !exec.output_dir.empty()) {
+    return NotTogether("--timestamps", "--output-dir", "the files hold what comes, byte by byte");
   }
   const bool gather = exec.gather || exec.diff;
-  if (gather && json) {
-    return together(exec.diff ? "--diff" : "--gather", "--json",
-                    "the events hold each worker's lines");
-  }
   const std::pair<bool, std::string_view> not_of_a_job[] = {
       {exec.tty, "--tty"},
       {gather, exec.diff ? "--diff" : "--gather"},
@@ -205,11 +183,12 @@ std::string ExecConflict(const ExecLine& exec, const GlobalOptions& global) {
       {exec.timeout.count() > 0, "--timeout"},
       {exec.max_failures.has_value(), "--max-failures"},
       {exec.fail_fast, "--fail-fast"},
+      {exec.timestamps, "--timestamps"},
   };
   for (const auto& [given, flag] : not_of_a_job) {
     if (!exec.detach.empty() && given) {
-      return together("--detach", flag,
-                      "a job starts everywhere, and `podctl logs` shows the rest");
+      return NotTogether("--detach", flag,
+                         "a job starts everywhere, and `podctl logs` shows the rest");
     }
   }
   const std::pair<bool, std::string_view> not_on_a_terminal[] = {
@@ -219,10 +198,11 @@ std::string ExecConflict(const ExecLine& exec, const GlobalOptions& global) {
       {!exec.retry_failed.empty(), "--retry-failed"},
       {exec.batch.has_value(), "--batch"},
       {exec.timeout.count() > 0, "--timeout"},
+      {exec.timestamps, "--timestamps"},
   };
   for (const auto& [given, flag] : not_on_a_terminal) {
     if (exec.tty && given) {
-      return together("--tty", flag, "a terminal is for one worker and for somebody before it");
+      return NotTogether("--tty", flag, "a terminal is for one worker and for somebody before it");
     }
   }
   return {};
@@ -231,13 +211,11 @@ std::string ExecConflict(const ExecLine& exec, const GlobalOptions& global) {
 constexpr Flag kExecFlags[] = {
     PodArgument<&ExecLine::pod, ExecLine>(),
     WorkerFlag<&ExecLine::workers, ExecLine>(),
-    Switch<&ExecLine::gather, ExecLine>("--gather",
-                                        "show equal outputs once, with their workers, at the end"),
-    Switch<&ExecLine::diff, ExecLine>(
-        "--diff", "gather, and show the smaller groups as differences from the biggest"),
-    OneValue<&ExecLine::output_dir, ExecLine>("--output-dir", "DIR",
-                                              "write outputs to files in DIR, with results.json"),
-    Switch<&ExecLine::overwrite, ExecLine>("--overwrite", "replace the results that DIR holds"),
+    GatherFlag<ExecLine>(),
+    DiffFlag<ExecLine>(),
+    OutputDirFlag<ExecLine>(),
+    OverwriteFlag<ExecLine>(),
+    TimestampsFlag<&ExecLine::timestamps, ExecLine>(),
     OneValue<&ExecLine::retry_failed, ExecLine>(
         "--retry-failed", "DIR|last",
         "only the workers that failed in DIR's results, or in the last run"),

@@ -4,16 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "cmd/command.h"
 #include "cmd/commands/jobs.h"
+#include "cmd/commands/outputs.h"
 #include "cmd/reporter.h"
 #include "cmd/views/jobs_view.h"
 #include "cmd/views/launch_view.h"
 #include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
+#include "plans/fleet/run/outputs.h"
 #include "plans/fleet/run/supervise.h"
 #include "plans/jobs/launch.h"
 #include "plans/kinds/pod/record.h"
@@ -104,6 +108,39 @@ int Detach(const DetachDoors& doors, const Spec& spec, const JobSpec& job, const
   return ShowStart(DetachJob(doors, spec, job, wishes, hooks), pods, reporter, streams);
 }
 
+// Whose output is to be seen; nullopt: everybody's. An error where the job runs on none of them.
+Result<std::optional<std::set<int>>> WatchedWorkers(JobPod& pod, const Spec& spec,
+                                                    const JobSpec& job, const RunOptions& options) {
+  if (options.watched.empty()) return std::optional<std::set<int>>();
+  const auto ready = PrepareLaunch(pod, spec, job, {options.arguments, options.workers, 1, ""});
+  if (!ready) return ready.error();
+  const auto chosen = SelectWorkers(ready->target, options.watched, "all");
+  if (!chosen) return chosen.error();
+  std::set<int> all;
+  for (const WorkerAccess& worker : ready->workers) all.insert(worker.index);
+  std::set<int> watched;
+  for (const WorkerAccess& worker : *chosen) {
+    if (all.contains(worker.index)) watched.insert(worker.index);
+  }
+  if (!watched.empty()) return std::make_optional(std::move(watched));
+  return MakeError(ErrorCode::kInvalidArgument,
+                   fmt::format("the job runs on none of the workers `{}`", options.watched),
+                   "`--worker` chooses whose output is seen, `--on` where the job runs.");
+}
+
+// Where the outputs are, or why not all of them could be kept; the exit code, which was `code`.
+int ShowKept(const RunOutputs& outputs, const RunOptions& options, int code, Reporter& reporter,
+             Streams& streams) {
+  if (outputs.trouble()) {
+    reporter.ShowError("the outputs could not be kept", *outputs.trouble());
+    return code == 0 ? 1 : code;
+  }
+  if (!options.output_dir.empty() && !streams.json) {
+    streams.err << WhereOutputsAre(options.output_dir);
+  }
+  return code;
+}
+
 // Exits with 0 when the job ended well everywhere, with the command's own code where those that
 // failed agree on one, else 1; 130 when interrupted.
 int RunJob(Wiring& wiring, const RunOptions& options) {
@@ -136,11 +173,34 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
     return Detach({*rounds, wiring.files(), wiring.random(), pod}, spec, *job, wishes, pods,
                   reporter, streams);
   }
-  JobView view(streams, wiring.clock(), *job, stops);
+  const auto watched = WatchedWorkers(pod, spec, *job, options);
+  if (!watched) return reporter.ShowFailure(watched.error());
+  const bool keeps = options.gather || options.diff || !options.output_dir.empty();
+  ExecDesk::Wishes shown;
+  // As with exec; but whoever names workers beside a folder wants to see them.
+  shown.lines = !keeps || (!options.gather && !options.diff && *watched);
+  shown.stops = stops;
+  shown.timestamps = options.timestamps;
+  shown.only = *watched;
+  JobView view(streams, wiring.clock(), *job, shown);
+  const workers::Run run = RunOf(*job, wishes, wiring.random().Uuid().substr(0, 8));
+  std::optional<RunOutputs> outputs;
+  if (keeps) {
+    ExecRecord about;
+    about.pod = PodAddress(job->pod).Text();
+    about.job = job->name;
+    about.command = {run.shown};
+    outputs.emplace(
+        view.Screen(), wiring.files(), wiring.clock(),
+        RunOutputs::Wishes{options.gather || options.diff, options.output_dir, options.overwrite,
+                           *watched, ScratchFolder(wiring.environment())},
+        std::move(about));
+    if (auto ready = outputs->Prepare(); !ready) return reporter.ShowFailure(ready.error());
+    view.KeepIn(*outputs, options.diff);
+  }
   const auto provider = wiring.provider();
   const JobDoors doors{
       wiring.ssh(), *rounds, wiring.clock(), wiring.files(), provider ? *provider : nullptr, pod};
-  const workers::Run run = RunOf(*job, wishes, wiring.random().Uuid().substr(0, 8));
   const RunReport report = SuperviseJob(doors, spec, *job, run, wishes, view, stops);
   if (const auto& why = report.hindrance; why && why->error) {
     reporter.ShowError("", *why->error);
@@ -148,31 +208,55 @@ int RunJob(Wiring& wiring, const RunOptions& options) {
     ShowSilent(why->answers, pods, streams);
   }
   const bool begun = report.end != RunReport::End::kNotBegun;
-  return begun ? view.ShowEnd(report) : reporter.FailedExitCode();
+  const int code = begun ? view.ShowEnd(report) : reporter.FailedExitCode();
+  return outputs && begun ? ShowKept(*outputs, options, code, reporter, streams) : code;
+}
+
+// Flags about what is seen of a job, where nothing is to be seen.
+std::string WatchConflict(const RunOptions& run) {
+  const std::pair<bool, std::string_view> of_a_watched_one[] = {
+      {!run.watched.empty(), "--worker"},
+      {run.gather, "--gather"},
+      {run.diff, "--diff"},
+      {!run.output_dir.empty(), "--output-dir"},
+      {run.timestamps, "--timestamps"},
+  };
+  for (const auto& [given, flag] : of_a_watched_one) {
+    if (!given) continue;
+    const std::string_view choose = flag == "--worker" ? "; where it runs is said by `--on`" : "";
+    if (run.detach) {
+      return NotTogether("--detach", flag,
+                         fmt::format("`podctl logs` shows what a detached job writes{}", choose));
+    }
+    if (run.local) return NotTogether("--local", flag, "no worker has a part in it");
+    if (run.print) {
+      return NotTogether("--print", flag, fmt::format("nothing is started{}", choose));
+    }
+  }
+  return {};
 }
 
 // Flags that do not go together: what is wrong, or "".
-std::string RunConflict(const RunOptions& run, const GlobalOptions&) {
-  const auto together = [](std::string_view one, std::string_view other, std::string_view why) {
-    return fmt::format("`{}` and `{}` cannot be used together: {}", one, other, why);
-  };
+std::string RunConflict(const RunOptions& run, const GlobalOptions& global) {
   if (run.list) {
     return run.job.empty() ? "" : "`--list` shows all jobs: leave the name out";
   }
   if (run.job.empty()) return "`podctl run` needs more: podctl run JOB [flags] [-- ARGUMENT…]";
   const std::pair<bool, std::string_view> not_here[] = {
-      {run.detach, "--detach"},   {!run.workers.empty(), "--worker"},
-      {!run.drain, "--no-drain"}, {run.drain_jobs, "--drain-jobs"},
-      {!run.sync, "--no-sync"},
+      {run.detach, "--detach"},         {!run.workers.empty(), "--on"}, {!run.drain, "--no-drain"},
+      {run.drain_jobs, "--drain-jobs"}, {!run.sync, "--no-sync"},
   };
   for (const auto& [given, flag] : not_here) {
-    if (run.local && given) return together("--local", flag, "no worker has a part in it");
+    if (run.local && given) return NotTogether("--local", flag, "no worker has a part in it");
   }
+  if (std::string conflict = OutputConflict(run, global.json); !conflict.empty()) return conflict;
+  if (std::string conflict = WatchConflict(run); !conflict.empty()) return conflict;
   if (!run.drain && run.drain_jobs) {
-    return together("--no-drain", "--drain-jobs", "one ends nothing, the other all that there is");
+    return NotTogether("--no-drain", "--drain-jobs",
+                       "one ends nothing, the other all that there is");
   }
   if (run.detach && run.print) {
-    return together("--detach", "--print", "one starts it, the other only shows it");
+    return NotTogether("--detach", "--print", "one starts it, the other only shows it");
   }
   return {};
 }
@@ -184,7 +268,15 @@ constexpr Flag kRunFlags[] = {
     Switch<&RunOptions::local>("--local", "the same command on this machine, without a TPU"),
     Switch<&RunOptions::print>("--print", "only show what would run where"),
     Switch<&RunOptions::list>("--list", "list the jobs of the spec"),
-    WorkerFlag<&RunOptions::workers, RunOptions>("all, 0,2-3, … in place of the job's own"),
+    OneValue<&RunOptions::workers, RunOptions, &ReadWorkers>(
+        "--on", "WORKERS", "run it on these in place of the job's own: all, 0,2-3, …"),
+    WorkerFlag<&RunOptions::watched>(
+        "whose output is seen: all (default), 0,2-3, …; it runs on all of its workers"),
+    GatherFlag<RunOptions>(),
+    DiffFlag<RunOptions>(),
+    OutputDirFlag<RunOptions>(),
+    OverwriteFlag<RunOptions>(),
+    TimestampsFlag<&RunOptions::timestamps, RunOptions>(),
     Switch<&RunOptions::drain, RunOptions, false>("--no-drain",
                                                   "leave what earlier runs left alone"),
     Switch<&RunOptions::drain_jobs, RunOptions>(

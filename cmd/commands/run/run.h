@@ -3,14 +3,16 @@
 
 #include <string>
 
+#include "plans/fleet/exec/request.h"
 #include "plans/fleet/run/supervise.h"
 
 namespace podctl {
 
-struct RunOptions : RunWishes {
+struct RunOptions : RunWishes, OutputOptions {
   std::string job;
-  bool local = false;  // on this machine
-  bool print = false;  // only show what would run
+  std::string watched;  // --worker: whose output is seen; empty: all
+  bool local = false;   // on this machine
+  bool print = false;   // only show what would run
   bool detach = false;
   bool list = false;
 };

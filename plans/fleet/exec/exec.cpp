@@ -59,26 +59,20 @@ ExecRun::ExecRun(FileSystem& files, Clock& clock, LastRun& last, const ExecOptio
 
 Result<void> ExecRun::Prepare() {
   record_.started = FormatTimestamp(clock_.Now());
-  if (exec_.gather || exec_.diff) {
-    gatherer_ = std::make_unique<Gatherer>(outcome_.jobs, scratch_);
-  }
-  if (!choice_.output_dir.empty()) {
-    const bool replace = exec_.overwrite || choice_.into_earlier;
-    auto folder =
-        OutputFolder::Open(outcome_.jobs, files_, choice_.output_dir,
-                           replace ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse);
-    if (!folder) return folder.error();
-    folder_ = *std::move(folder);
-  }
-  if (gatherer_ && folder_) both_ = std::make_unique<SinkPair>(*gatherer_, *folder_);
+  auto kept = KeptOutputs::Open(
+      outcome_.jobs, files_,
+      {exec_.gather || exec_.diff, choice_.output_dir, exec_.overwrite || choice_.into_earlier},
+      scratch_);
+  if (!kept) return kept.error();
+  kept_ = *std::move(kept);
   Keep();
-  if (folder_ && folder_->trouble()) return *folder_->trouble();
+  if (folder() != nullptr && folder()->trouble()) return *folder()->trouble();
   return {};
 }
 
 void ExecRun::Keep() {
   record_.input = input_ != nullptr && !input_->empty();
-  if (folder_) folder_->Save(record_);
+  if (kept_.folder() != nullptr) kept_.folder()->Save(record_);
   last_.Save(record_);
 }
 
@@ -89,13 +83,11 @@ void ExecRun::Run(ssh::Transport& transport, ExecWatcher& watcher, const Stops& 
   CommandWishes wishes;
   wishes.limits = LimitsOf(exec_, outcome_.jobs.size());
   wishes.grace = kEndingGrace;
-  wishes.sink = both_       ? static_cast<OutputSink*>(both_.get())
-                : gatherer_ ? static_cast<OutputSink*>(gatherer_.get())
-                            : folder_.get();
+  wishes.sink = kept_.sink();
   wishes.on_result = [&](std::size_t job, const ssh::WorkerResult& result) {
     WorkerEntry& entry = record_.results[outcome_.jobs[job].worker.index];
     entry = EntryOf(result);
-    if (folder_) folder_->Name(job, entry);
+    if (folder() != nullptr) folder()->Name(job, entry);
     changed = true;
   };
   wishes.on_tick = [&] {

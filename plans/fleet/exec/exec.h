@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -51,10 +50,10 @@ class ExecRun {
   const ExecOutcome& outcome() const { return outcome_; }
   const ExecRecord& record() const { return record_; }
   std::chrono::milliseconds elapsed() const { return elapsed_; }
-  const Gatherer* gatherer() const { return gatherer_.get(); }  // null: none was wanted
-  const OutputFolder* folder() const { return folder_.get(); }  // likewise
+  const Gatherer* gatherer() const { return kept_.gatherer(); }  // null: none was wanted
+  const OutputFolder* folder() const { return kept_.folder(); }  // likewise
   const std::string& output_dir() const { return choice_.output_dir; }
-  bool TakesOutput() const { return gatherer_ || folder_; }  // who watches gets no lines
+  bool TakesOutput() const { return kept_.sink() != nullptr; }  // who watches gets no lines
 
  private:
   void Keep();
@@ -71,9 +70,7 @@ class ExecRun {
   ExecRecord record_;
   ExecOutcome outcome_;
   std::chrono::milliseconds elapsed_{0};
-  std::unique_ptr<Gatherer> gatherer_;
-  std::unique_ptr<OutputFolder> folder_;
-  std::unique_ptr<SinkPair> both_;
+  KeptOutputs kept_;
 };
 
 // ---- Runs commands on many workers at once, and hands on what they write and how they end. What

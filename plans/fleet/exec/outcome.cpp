@@ -102,4 +102,26 @@ std::vector<Gatherer::Group> Gatherer::Groups() const {
   return groups;
 }
 
+Result<KeptOutputs> KeptOutputs::Open(const std::vector<ssh::Job>& jobs, FileSystem& files,
+                                      const Wishes& wishes, const std::string& scratch) {
+  KeptOutputs kept;
+  if (wishes.gather) kept.gatherer_ = std::make_unique<Gatherer>(jobs, scratch);
+  if (!wishes.folder.empty()) {
+    auto folder = OutputFolder::Open(
+        jobs, files, wishes.folder,
+        wishes.replace ? OutputFolder::Found::kReplace : OutputFolder::Found::kRefuse);
+    if (!folder) return folder.error();
+    kept.folder_ = *std::move(folder);
+  }
+  if (kept.gatherer_ && kept.folder_) {
+    kept.both_ = std::make_unique<SinkPair>(*kept.gatherer_, *kept.folder_);
+  }
+  return kept;
+}
+
+OutputSink* KeptOutputs::sink() const {
+  if (both_) return both_.get();
+  return gatherer_ ? static_cast<OutputSink*>(gatherer_.get()) : folder_.get();
+}
+
 }  // namespace podctl

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,6 +74,29 @@ class Gatherer final : public OutputSink {
   const std::vector<ssh::Job>& jobs_;
   OutputStore store_;
   std::vector<Worker> workers_;
+};
+
+// ---- Outputs that are not only shown: gathered, in files, or both.
+
+class KeptOutputs {
+ public:
+  struct Wishes {
+    bool gather = false;
+    std::string folder;    // empty: no files
+    bool replace = false;  // the files that are there; else that is kAlreadyExists
+  };
+  // `jobs` and `files` are lent. `scratch`: a folder for what is too much for the memory.
+  static Result<KeptOutputs> Open(const std::vector<ssh::Job>& jobs, FileSystem& files,
+                                  const Wishes& wishes, const std::string& scratch);
+
+  OutputSink* sink() const;  // of both; null: neither was wanted
+  Gatherer* gatherer() const { return gatherer_.get(); }
+  OutputFolder* folder() const { return folder_.get(); }
+
+ private:
+  std::unique_ptr<Gatherer> gatherer_;
+  std::unique_ptr<OutputFolder> folder_;
+  std::unique_ptr<SinkPair> both_;
 };
 
 }  // namespace podctl

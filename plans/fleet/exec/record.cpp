@@ -100,6 +100,7 @@ std::string ExecRecordText(const ExecRecord& record) {
                  {"ok", record.workers.size() - not_ok.size()},
                  {"not_ok", FormatRanges(not_ok)},
                  {"results", std::move(results)}};
+  if (!record.job.empty()) document.Set("job", record.job);
   if (!record.ended.empty()) document.Set("ended", record.ended);
   return ToJson(document, JsonStyle::kIndented) + "\n";
 }
@@ -115,6 +116,7 @@ Result<ExecRecord> ParseExecRecord(std::string_view text) {
   }
   ExecRecord record;
   record.pod = (*document)["pod"].AsString();
+  record.job = (*document)["job"].AsString();
   record.command = WordsOf((*document)["command"]);
   record.env = WordsOf((*document)["env"]);
   record.input = (*document)["stdin"].AsBool();

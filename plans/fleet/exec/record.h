@@ -40,6 +40,7 @@ Value EntryValue(const WorkerEntry& entry);
 
 struct ExecRecord {
   std::string pod;                   // its address
+  std::string job;                   // of `podctl run`; empty: it was `podctl exec`
   std::vector<std::string> command;  // the words after --
   std::vector<std::string> env;      // names
   bool input = false;                // the workers were given standard input

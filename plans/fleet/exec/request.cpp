@@ -35,6 +35,12 @@ Result<ExecChoice> ChooseAgain(const PodTarget& target, const PodOptions& option
     return MakeError(ErrorCode::kInvalidArgument, fmt::format("those are results of {}, not of {}",
                                                               earlier.pod, target.address));
   }
+  if (!earlier.job.empty()) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("those are results of the job {}, whose workers start together",
+                                 VisibleControls(earlier.job)),
+                     fmt::format("`podctl run {}` starts it again.", VisibleControls(earlier.job)));
+  }
   ExecChoice choice;
   choice.output_dir = exec.output_dir;
   choice.command = options.command.empty() ? earlier.command : options.command;

@@ -35,16 +35,20 @@ struct PodOptions {  // exec, ssh
   bool tty = false;                  // a pty also for a command
 };
 
-struct ExecOptions {                     // exec, beside PodOptions
-  std::chrono::milliseconds timeout{0};  // of the command; 0: none
-  std::vector<std::string> env;          // "NAME=VALUE", or "NAME" from the environment
-  bool no_stdin = false;                 // standard input is left alone
+struct OutputOptions {  // exec, run
   bool gather = false;
   bool diff = false;
   std::string output_dir;  // empty: none
   bool overwrite = false;
-  std::string retry_failed;           // "last", a folder, or empty
-  std::optional<CountOrShare> batch;  // how many run the command at a time
+  bool timestamps = false;  // of the lines that are shown
+};
+
+struct ExecOptions : OutputOptions {     // exec, beside PodOptions
+  std::chrono::milliseconds timeout{0};  // of the command; 0: none
+  std::vector<std::string> env;          // "NAME=VALUE", or "NAME" from the environment
+  bool no_stdin = false;                 // standard input is left alone
+  std::string retry_failed;              // "last", a folder, or empty
+  std::optional<CountOrShare> batch;     // how many run the command at a time
   std::optional<CountOrShare> max_failures;
   bool fail_fast = false;
   std::string detach;  // name of the job to start; empty: stay and watch

@@ -331,6 +331,15 @@ class ChoiceTest : public ::testing::Test {
   ExecRecord earlier_ = Sample();
 };
 
+// Its workers start together, and its command is the spec's.
+TEST_F(ChoiceTest, TheResultsOfAJobAreRefused) {
+  earlier_.job = "train";
+  EXPECT_EQ(Refusal(), "those are results of the job train, whose workers start together");
+  const auto read = ParseExecRecord(ExecRecordText(earlier_));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->job, "train");
+}
+
 TEST_F(ChoiceTest, OnlyThoseThatWereNotOkRunTheSameCommandAgain) {
   EXPECT_THAT(Chosen(), ElementsAre(1, 2, 3, 5));
   const auto choice = ChooseAgain(target_, options_, exec_, earlier_);

@@ -369,6 +369,35 @@ TEST_F(ExecDeskTest, LinesBearTheirWorkersName) {
   EXPECT_EQ(err_.str(), "research/1 | \\x1b[31moops\n");
 }
 
+TEST_F(ExecDeskTest, ShowsTheWatchedWorkersAloneAndWhenALineCame) {
+  ExecDesk::Wishes wishes;
+  wishes.timestamps = true;
+  wishes.only = std::set<int>{1};
+  ExecDesk& desk = Open(std::move(wishes));
+  desk.OnLine(0, Stream::kOut, "hello");
+  desk.OnLine(1, Stream::kOut, "hello");
+  desk.OnLine(1, Stream::kErr, "oops");
+  desk.OnEnd();
+  const std::string now = FormatTimestamp(clock_.Now());
+  EXPECT_EQ(out_.str(), "research/1 | " + now + " hello\n");
+  EXPECT_EQ(err_.str(), "research/1 | " + now + " oops\n");
+}
+
+// What is not watched is not left out either.
+TEST_F(ExecDeskTest, AfterCtrlCNobodyMissesWhatIsNotWatched) {
+  ExecDesk::Wishes wishes;
+  wishes.only = std::set<int>{1};
+  ExecDesk& desk = Open(std::move(wishes));
+  interrupt_.request_stop();
+  desk.Tick();
+  desk.OnLine(0, Stream::kOut, "work");
+  WorkerResult result = Trouble(Outcome::kCancelled, "cancelled");
+  result.bytes_out = 5;
+  desk.OnResult(0, result);
+  desk.OnEnd();
+  EXPECT_THAT(err_.str(), Not(HasSubstr("Left out")));
+}
+
 TEST_F(ExecDeskTest, ControlCharactersAreVisible) {
   ExecDesk& desk = Open();
   desk.OnLine(0, Stream::kOut, "\x1b[2Jgone\r");

@@ -1,0 +1,81 @@
+// What the workers of a job write, kept beside what is shown of it: gathered, in files, or both, in
+// the ways of `podctl exec`. Each start of the job is kept by itself. Line by line, without the
+// lines that are for podctl.
+//
+// Stands between who runs a job and who watches it. Thread safe, as an ExecWatcher has to be.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plans/fleet/exec/exec.h"
+#include "plans/fleet/exec/outcome.h"
+#include "plans/fleet/exec/record.h"
+#include "providers/base/error.h"
+#include "providers/os/clock.h"
+#include "providers/os/file_system.h"
+
+namespace podctl {
+
+class RunOutputs final : public ExecWatcher {
+ public:
+  struct Wishes {
+    bool gather = false;
+    std::string folder;  // empty: none. That of a restart is "restart-1" in it
+    bool overwrite = false;
+    std::optional<std::set<int>> gathered;  // the outputs of these workers alone; nullopt: of all
+    std::string scratch;                    // a folder for what is too much for the memory
+  };
+
+  // All but what is given by value is lent. `about`: the job, its pod and command.
+  RunOutputs(ExecWatcher& watcher, FileSystem& files, Clock& clock, Wishes wishes, ExecRecord about)
+      : watcher_(watcher),
+        files_(files),
+        clock_(clock),
+        wishes_(std::move(wishes)),
+        about_(std::move(about)) {}
+
+  // Makes the folder. kAlreadyExists where it holds anything that may not be replaced.
+  Result<void> Prepare();
+
+  void OnBegin(const std::vector<ssh::Job>& jobs, std::stop_source& unheard) override;
+  void OnLine(std::size_t job, ssh::Stream stream, std::string_view line) override;
+  void OnPhase(std::size_t job, ssh::Phase phase) override { watcher_.OnPhase(job, phase); }
+  void OnTryAgain(std::size_t job, const ssh::Cause& why) override {
+    watcher_.OnTryAgain(job, why);
+  }
+  void OnResult(std::size_t job, const ssh::WorkerResult& result) override;
+  void Tick() override;
+  void OnEnd() override;
+
+  // Of the last start, when it has ended; null: it was not wanted. Lives until the next start.
+  const KeptOutputs* kept() const { return kept_ ? &*kept_ : nullptr; }
+  // Why not everything could be kept, of any start; nullopt: it could.
+  const std::optional<Error>& trouble() const { return trouble_; }
+
+ private:
+  std::string FolderOfStart() const;
+  void Save();
+
+  ExecWatcher& watcher_;
+  FileSystem& files_;
+  Clock& clock_;
+  const Wishes wishes_;
+  const ExecRecord about_;
+  std::mutex mutex_;  // of what follows, while a start goes on
+  int starts_ = 0;
+  std::vector<ssh::Job> jobs_;  // as the sinks know them; whoever runs them may be done with his
+  std::optional<KeptOutputs> kept_;
+  ExecRecord record_;
+  std::optional<Error> trouble_;
+  Clock::SteadyTime saved_at_{};
+  bool changed_ = false;  // since then
+};
+
+}  // namespace podctl
