@@ -43,23 +43,33 @@ std::string QuoteTemplate(const std::string& text) {
   return quoted + "'";
 }
 
-// Words parted by single blanks, in ShellQuote's quotes; nullopt when a quote is left open. Other
-// ways of quoting need no care: their result composes to another text.
+// The words of a command line, as a shell parts and unquotes them; nullopt when a quote is left
+// open.
 std::optional<std::vector<std::string>> SplitQuoted(std::string_view text) {
-  std::vector<std::string> words(1);
-  bool inside = false;
+  std::vector<std::string> words;
+  char quote = 0;
+  bool inside = false;  // of a word
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\'') {
-      inside = !inside;
-    } else if (!inside && text.substr(i, 2) == "\\'") {
+    const char c = text[i];
+    if (quote == 0 && std::string_view(" \t\r\n").find(c) != std::string_view::npos) {
+      inside = false;
+      continue;
+    }
+    if (!std::exchange(inside, true)) words.emplace_back();
+    const std::string_view escapable = quote == '"' ? "$`\"\\" : "";
+    const bool escapes = c == '\\' && quote != '\'' && i + 1 < text.size() &&
+                         (quote == 0 || escapable.find(text[i + 1]) != std::string_view::npos);
+    if (escapes) {
       words.back() += text[++i];
-    } else if (!inside && text[i] == ' ') {
-      words.emplace_back();
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
     } else {
-      words.back() += text[i];
+      words.back() += c;
     }
   }
-  if (inside) return std::nullopt;
+  if (quote != 0) return std::nullopt;
   return words;
 }
 
@@ -106,6 +116,76 @@ std::string ComposeRuntimeVariables(const std::map<std::string, std::string>& va
     if (name != kRuntimeFlagsVariable) add(name, value);
   }
   return Join(words, " ");
+}
+
+namespace {
+
+// Adds what is told of a name once only; false: it was told before.
+bool AddOnce(std::string path, std::string_view text, RuntimeParts* parts) {
+  return parts->by_path.emplace(std::move(path), text).second;
+}
+
+// The flags of LIBTPU_INIT_ARGS; what is no flag with a value stays a text of the variable.
+bool AddFlags(std::string_view text, RuntimeParts* parts) {
+  std::vector<std::string> others;
+  for (const std::string& word : SplitWords(text)) {
+    const auto equals = word.find('=');
+    const std::string_view name =
+        word.starts_with("--") ? std::string_view(word).substr(2, equals - 2) : "";
+    if (equals == std::string::npos || !IsFlagName(name)) {
+      others.push_back(word);
+    } else if (!AddOnce(fmt::format("{}.{}", kRuntimeFlagsKey, name),
+                        std::string_view(word).substr(equals + 1), parts)) {
+      return false;
+    }
+  }
+  if (others.empty() && !TrimBlanks(text).empty()) return true;
+  return AddOnce(fmt::format("{}.{}", kRuntimeEnvKey, kRuntimeFlagsVariable), Join(others, " "),
+                 parts);
+}
+
+bool AddVariable(std::string_view word, RuntimeParts* parts) {
+  const auto equals = word.find('=');
+  const std::string_view name = word.substr(0, equals);
+  const std::string_view text = word.substr(equals + 1);
+  if (name == kRuntimeFlagsVariable) return AddFlags(text, parts);
+  return AddOnce(fmt::format("{}.{}", kRuntimeEnvKey, name), text, parts);
+}
+
+// Whether docker takes the word as NAME=VALUE of a variable.
+bool IsAssignment(std::string_view word) {
+  const auto equals = word.find('=');
+  return equals != std::string_view::npos && IsEnvironmentName(word.substr(0, equals));
+}
+
+}  // namespace
+
+std::optional<RuntimeParts> TakeRuntimeVariablesApart(std::string_view text) {
+  const auto words = SplitQuoted(text);
+  if (!words) return std::nullopt;
+  constexpr std::string_view kLong = "--env=";
+  RuntimeParts parts;
+  std::vector<std::string> rest;
+  bool flags_given = false;
+  for (std::size_t i = 0; i < words->size(); ++i) {
+    const std::string& word = (*words)[i];
+    std::string_view variable;
+    if ((word == "-e" || word == "--env") && i + 1 < words->size()) {
+      variable = (*words)[i + 1];
+    } else if (word.starts_with(kLong)) {
+      variable = std::string_view(word).substr(kLong.size());
+    }
+    if (!IsAssignment(variable)) {
+      rest.push_back(ShellQuote(word));
+      continue;
+    }
+    i += word.starts_with(kLong) ? 0 : 1;
+    const bool is_flags = variable.substr(0, variable.find('=')) == kRuntimeFlagsVariable;
+    if (is_flags && std::exchange(flags_given, true)) return std::nullopt;
+    if (!AddVariable(variable, &parts)) return std::nullopt;
+  }
+  parts.rest = Join(rest, " ");
+  return parts;
 }
 
 std::optional<RuntimeKeys> SplitRuntimeVariables(std::string_view text) {

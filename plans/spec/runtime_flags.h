@@ -12,6 +12,9 @@ namespace podctl {
 
 inline constexpr const char* kRuntimeVariablesKey = "tensorflow-env-vars";
 inline constexpr std::string_view kRuntimeFlagsVariable = "LIBTPU_INIT_ARGS";
+// The keys of a pod from which it is made.
+inline constexpr std::string_view kRuntimeFlagsKey = "libtpuFlags";
+inline constexpr std::string_view kRuntimeEnvKey = "runtimeEnv";
 
 // The name of a flag of libtpu, without its dashes.
 bool IsFlagName(std::string_view name);
@@ -33,5 +36,16 @@ struct RuntimeKeys {
 // The keys that give exactly `text` again, byte by byte; nullopt when no keys do (another order,
 // other quotes, other arguments of docker), for then the entry would be changed by the next apply.
 std::optional<RuntimeKeys> SplitRuntimeVariables(std::string_view text);
+
+// What an entry says, to be compared by people: whoever wrote it, in whatever order and quotes.
+struct RuntimeParts {
+  std::map<std::string, std::string> by_path;  // "libtpuFlags.a", "runtimeEnv.X"
+  std::string rest;                            // other arguments of docker, as one line
+
+  friend bool operator==(const RuntimeParts&, const RuntimeParts&) = default;
+};
+
+// nullopt: a quote is left open, or a name is given twice, of which only one counts.
+std::optional<RuntimeParts> TakeRuntimeVariablesApart(std::string_view text);
 
 }  // namespace podctl

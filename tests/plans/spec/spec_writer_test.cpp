@@ -178,6 +178,45 @@ TEST(RuntimeKeys, GiveTheSameTextAgainOrNone) {
   }
 }
 
+// "libtpuFlags.a=1;runtimeEnv.X=2;rest", or "no".
+std::string Apart(std::string_view text) {
+  const auto parts = TakeRuntimeVariablesApart(text);
+  if (!parts) return "no";
+  std::string all;
+  for (const auto& [path, value] : parts->by_path) all += path + "=" + value + ";";
+  return all + parts->rest;
+}
+
+TEST(RuntimeParts, AreTheSameInAnyOrderAndQuotes) {
+  const std::string same = "libtpuFlags.a=1;libtpuFlags.b=x=y;runtimeEnv.X=3 4;";
+  for (const char* text : {"-e LIBTPU_INIT_ARGS='--a=1 --b=x=y' -e X='3 4'",
+                           "-e X='3 4' -e LIBTPU_INIT_ARGS='--b=x=y --a=1'",
+                           "  --env X=\"3 4\"\n--env=LIBTPU_INIT_ARGS=\"--a=1  --b=x=y \" ",
+                           "-e X=3\\ 4 -e 'LIBTPU_INIT_ARGS=--b=x=y --a=1'"}) {
+    EXPECT_EQ(Apart(text), same) << text;
+  }
+}
+
+TEST(RuntimeParts, WhatIsNoFlagStaysAText) {
+  EXPECT_EQ(Apart(""), "");
+  EXPECT_EQ(Apart("-e A= -e B='it'\\''s' -e C=\"a\\\"b\\n\""),
+            "runtimeEnv.A=;runtimeEnv.B=it's;runtimeEnv.C=a\"b\\n;");
+  EXPECT_EQ(Apart("-e LIBTPU_INIT_ARGS='--a=1 --verbose -x'"),
+            "libtpuFlags.a=1;runtimeEnv.LIBTPU_INIT_ARGS=--verbose -x;");
+  EXPECT_EQ(Apart("-e LIBTPU_INIT_ARGS="), "runtimeEnv.LIBTPU_INIT_ARGS=;");
+  EXPECT_EQ(Apart("-v '/a b:/c' -e X=1 -e Y --privileged -e 1X=2"),
+            "runtimeEnv.X=1;-v '/a b:/c' -e Y --privileged -e 1X=2");
+  EXPECT_EQ(Apart("-e"), "-e");
+}
+
+TEST(RuntimeParts, WhatIsAmbiguousIsNotTakenApart) {
+  for (const char* text :
+       {"-e X='1", "-e X=\"1", "-e X=1 -e X=1", "-e LIBTPU_INIT_ARGS='--a=1 --a=2'",
+        "-e LIBTPU_INIT_ARGS=--a=1 -e LIBTPU_INIT_ARGS=--b=2"}) {
+    EXPECT_EQ(Apart(text), "no") << text;
+  }
+}
+
 class SpecEditor : public ::testing::Test {
  protected:
   static std::string Append(const std::string& text) {
