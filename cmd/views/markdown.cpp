@@ -6,7 +6,10 @@
 #include <string_view>
 
 #include "cmd/views/plan_view.h"
+#include "cmd/views/terraform_json.h"
+#include "cmd/views/text_diff.h"
 #include "plans/engine/kind.h"
+#include "plans/kinds/pod/shown.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -16,7 +19,13 @@ namespace {
 // characters.
 constexpr std::size_t kMostCommentBytes = 60'000;
 constexpr std::size_t kMostRows = 50;
+constexpr std::size_t kMostTableBytes = 24'000;
+constexpr std::size_t kMostItems = 20;
+constexpr std::size_t kMostListBytes = 6'000;
 constexpr std::size_t kMostCellBytes = 300;
+// Of lines that differ, in a cell.
+constexpr std::size_t kMostTold = 4;
+constexpr std::size_t kMostToldBytes = 90;
 // By which a pipeline finds its comment again to renew it.
 constexpr std::string_view kMarker = "<!-- podctl plan -->\n";
 
@@ -97,67 +106,157 @@ PlanRow RowOf(const Change& change) {
   }
 }
 
+// How many lines went and came.
+std::string CountedLines(const AttributeChange& attribute) {
+  const auto hunks = DiffHunks(attribute.before->AsString(), attribute.after->AsString());
+  if (!hunks) return "many lines";
+  const auto with = [&](char mark) {
+    return std::count_if(hunks->begin(), hunks->end(),
+                         [&](const std::string& line) { return line.front() == mark; });
+  };
+  return fmt::format("+{} -{} lines", with('+'), with('-'));
+}
+
+// "~ labels.team = "vision" -> "speech"": as far as it is short.
+std::string Told(const AttributeChange& attribute) {
+  const bool after = attribute.after || !attribute.known;
+  const char sign = !attribute.before ? '+' : after ? '~' : '-';
+  const std::string name = fmt::format("{} {}", sign, attribute.path);
+  if (IsText(attribute)) return Code(fmt::format("{} ({})", name, CountedLines(attribute)));
+  AttributeChange value = attribute;
+  if (sign == '-') std::swap(value.before, value.after);  // its sign says that it goes
+  const std::string whole = fmt::format("{} = {}", name, ValuesOf(value));
+  return Code(whole.size() > kMostToldBytes ? name : whole);
+}
+
+constexpr std::string_view kInACell = "<br>";
+constexpr std::string_view kInAList = ", ";
+
+std::string ToldOf(const std::vector<AttributeChange>& attributes, std::string_view separator) {
+  std::vector<std::string> told;
+  const std::vector<AttributeChange> lines = WithFlagsApart(attributes);
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostTold); ++i) {
+    told.push_back(Told(lines[i]));
+  }
+  if (lines.size() > kMostTold) {
+    told.push_back(fmt::format("and {} more", lines.size() - kMostTold));
+  }
+  return Join(told, separator);
+}
+
+// Where a change speaks for itself, in a plan's text.
+std::string_view PlainReason(const Change& change, PlanMode mode) {
+  switch (change.verb) {
+    case Verb::kKeep:
+      return "`moved` of the spec says so";
+    case Verb::kCreate:
+      return "it is new: not in the state yet";
+    case Verb::kUpdate:
+      return "the spec differs";
+    case Verb::kDelete:
+    case Verb::kForget:
+      return mode == PlanMode::kDestroy ? "a destroy was asked for" : "it is no longer in the spec";
+    case Verb::kRun:
+      return "it has not run yet";
+    case Verb::kDeleteThenCreate:
+    case Verb::kCreateThenDelete:
+      break;
+  }
+  return "it cannot be changed in place";
+}
+
+// With what differs, where that is the reason.
+std::string Why(const Change& change, PlanMode mode, std::string_view separator) {
+  std::vector<AttributeChange> causes;
+  for (const AttributeChange& attribute : change.attributes) {
+    if (attribute.forces_replacement || change.verb == Verb::kUpdate) causes.push_back(attribute);
+  }
+  const std::string told = ToldOf(causes, separator);
+  if (change.reason.empty()) {
+    return told.empty() ? Prose(PlainReason(change, mode)) : told;
+  }
+  return told.empty() ? Prose(change.reason) : Prose(change.reason) + ": " + told;
+}
+
 std::string Table(const Plan& plan) {
   std::string text = "| | address | action | because |\n|---|---|---|---|\n";
   std::size_t rows = 0;
   std::size_t left = 0;
   for (const Change& change : plan.changes) {
     if (IsKeep(change) && change.previous_address.empty()) continue;
-    if (++rows > kMostRows) {
+    if (++rows > kMostRows || text.size() > kMostTableBytes) {
       ++left;
       continue;
     }
     const PlanRow row = RowOf(change);
     text += fmt::format("| `{}` | {} | {} | {} |\n", row.symbol, Code(change.address.Text()),
-                        Prose(row.what), change.reason.empty() ? "" : Prose(change.reason));
+                        Prose(row.what), Why(change, plan.mode, kInACell));
   }
   if (left > 0) text += fmt::format("\nand {}.\n", Plural(left, "more change"));
-  return text;
-}
-
-// A line of the plan's text with its mark in the first column, where a `diff` block looks for it.
-std::string MarkedLine(const std::string& line) {
-  const auto begin = line.find_first_not_of(' ');
-  if (begin == std::string::npos) return line;
-  const auto end = std::min(line.find(' ', begin), line.size());
-  const std::string mark = line.substr(begin, end - begin);
-  if (mark == "~") return "!" + std::string(begin, ' ') + line.substr(end);
-  if (mark == "+" || mark == "-" || mark == "-/+" || mark == "+/-") {
-    return mark + std::string(begin, ' ') + line.substr(end);
-  }
-  return line;
-}
-
-std::string Details(const Plan& plan, std::size_t room) {
-  PlanViewOptions view;
-  view.legend = false;  // the table says it in words, and `+ create` would look like a change
-  const std::vector<std::string> lines = SplitLines(ShowPlan(plan, view));
-  std::string body;
-  std::size_t shown = 0;
-  for (const std::string& line : lines) {
-    const std::string marked = MarkedLine(line);
-    if (body.size() + marked.size() + 1 > room) break;
-    body += marked + "\n";
-    ++shown;
-  }
-  const std::string fence(std::max<std::size_t>(3, LongestRun(body, '`') + 1), '`');
-  std::string text = "<details><summary>Show the plan</summary>\n\n" + fence + "diff\n" + body +
-                     fence + "\n\n</details>\n";
-  if (shown < lines.size()) {
-    text +=
-        fmt::format("\nThe plan is too long for a comment; {} not shown here.\n",
-                    lines.size() - shown == 1 ? std::string("1 line is")
-                                              : fmt::format("{} lines are", lines.size() - shown));
-  }
   return text;
 }
 
 std::string ItemsUnder(const std::string& title, const std::vector<std::string>& items) {
   if (items.empty()) return {};
   std::string text = fmt::format("\n**{}**\n\n", title);
-  for (std::size_t i = 0; i < std::min(items.size(), kMostRows); ++i)
-    text += "- " + items[i] + "\n";
-  if (items.size() > kMostRows) text += fmt::format("- and {} more\n", items.size() - kMostRows);
+  std::size_t shown = 0;
+  for (; shown < std::min(items.size(), kMostItems) && text.size() < kMostListBytes; ++shown) {
+    text += "- " + items[shown] + "\n";
+  }
+  if (items.size() > shown) text += fmt::format("- and {} more\n", items.size() - shown);
+  return text;
+}
+
+// What is there now and will not be: what one has to know before anything else.
+std::string Losses(const Plan& plan) {
+  std::vector<std::string> items;
+  std::size_t replaced = 0;
+  for (const Change& change : plan.changes) {
+    const bool replaces = IsReplace(change);
+    if (!replaces && change.verb != Verb::kDelete) continue;
+    if (IsPartOfReplacement(change, plan)) continue;
+    replaced += replaces ? 1 : 0;
+    const std::string title = WordsOf(change).title;
+    items.push_back(fmt::format("{}: {}, because {}",
+                                Code(title.empty() ? change.address.Text() : title),
+                                Prose(RowOf(change).what), Why(change, plan.mode, kInAList)));
+  }
+  const std::size_t destroyed = items.size() - replaced;
+  std::vector<std::string> counts;
+  if (replaced > 0) counts.push_back(fmt::format("{} replaced", replaced));
+  if (destroyed > 0) counts.push_back(fmt::format("{} destroyed", destroyed));
+  return ItemsUnder("⚠️ " + Join(counts, ", "), items);
+}
+
+// The plan's text, as much of it as there is room for.
+std::string Details(const Plan& plan, std::size_t room) {
+  PlanViewOptions view;
+  view.legend = false;  // the table says it in words, and `+ create` would look like a change
+  view.marks_first = true;
+  view.whole = true;
+  std::string whole = ShowPlan(plan, view);
+  if (whole.size() > room) {
+    view.whole = false;
+    whole = ShowPlan(plan, view);
+  }
+  const std::vector<std::string> lines = SplitLines(whole);
+  std::string body;
+  std::size_t shown = 0;
+  for (const std::string& line : lines) {
+    if (body.size() + line.size() + 1 > room) break;
+    body += line + "\n";
+    ++shown;
+  }
+  const std::string fence(std::max<std::size_t>(3, LongestRun(body, '`') + 1), '`');
+  std::string text = fmt::format("\n<details><summary>Show the plan ({})</summary>\n\n",
+                                 Plural(lines.size(), "line")) +
+                     fence + "diff\n" + body + fence + "\n\n</details>\n";
+  if (shown < lines.size()) {
+    text +=
+        fmt::format("\nThe plan is too long for a comment; {} not shown here.\n",
+                    lines.size() - shown == 1 ? std::string("1 line is")
+                                              : fmt::format("{} lines are", lines.size() - shown));
+  }
   return text;
 }
 
@@ -189,41 +288,48 @@ std::string Headline(const Plan* plan, bool failed) {
                      counts.change, counts.destroy);
 }
 
+std::string DriftItems(const Plan& plan) {
+  std::vector<std::string> items;
+  for (const Drift& one : plan.drift) {
+    std::string item = Code(one.address.Text()) + " " + Prose(one.sentence);
+    if (!one.attributes.empty()) item += ": " + ToldOf(one.attributes, kInAList);
+    items.push_back(std::move(item));
+  }
+  return ItemsUnder("Changed outside of podctl", items);
+}
+
+// What will be done: how much, what is lost by it, each change with its reason.
+std::string Actions(const Plan& plan) {
+  std::string text;
+  const auto summary = SplitLines(PlanSummary(plan));
+  for (std::size_t i = 1; i < summary.size(); ++i) text += "\n" + summary[i] + "\n";
+  if (plan.mode == PlanMode::kRefreshOnly) return text;
+  return text + Losses(plan) + "\n" + Table(plan);
+}
+
 }  // namespace
 
 std::string MarkdownOf(const Plan* plan, const Diagnostics& diagnostics,
                        const std::vector<std::string>& notes) {
-  std::string rest;
-  if (plan != nullptr) {
-    std::vector<std::string> drift;
-    for (const Drift& one : plan->drift) {
-      std::string item = Code(one.address.Text()) + " " + Prose(one.sentence);
-      std::vector<std::string> paths;
-      for (const AttributeChange& attribute : one.attributes) paths.push_back(Code(attribute.path));
-      if (!paths.empty()) item += ": " + Join(paths, ", ");
-      drift.push_back(std::move(item));
-    }
-    rest += ItemsUnder("Changed outside of podctl", drift);
-  }
-  rest += ItemsUnder("Warnings", Problems(diagnostics, Severity::kWarning));
-  std::vector<std::string> remarks;
-  for (const std::string& note : notes) remarks.push_back(Prose(note));
-  rest += ItemsUnder("Notes", remarks);
-
+  const bool acts = plan != nullptr && !plan->Empty();
   std::string text = Headline(plan, diagnostics.has_errors());
   text += ItemsUnder("Errors", Problems(diagnostics, Severity::kError));
-  if (plan != nullptr && plan->Empty()) {
-    // Under an error it would mislead.
-    if (!diagnostics.has_errors()) text += "\n" + NoChanges(*plan) + "\n";
-  } else if (plan != nullptr) {
-    const auto summary = SplitLines(PlanSummary(*plan));
-    for (std::size_t i = 1; i < summary.size(); ++i) text += "\n" + summary[i] + "\n";
-    if (plan->mode != PlanMode::kRefreshOnly) text += "\n" + Table(*plan);
-    text += "\n";
-    const std::size_t used = text.size() + rest.size() + 400;
-    text += Details(*plan, used < kMostCommentBytes ? kMostCommentBytes - used : 0);
+  if (acts) {
+    text += Actions(*plan);
+  } else if (plan != nullptr && !diagnostics.has_errors()) {  // under an error it would mislead
+    text += "\n" + NoChanges(*plan) + "\n";
   }
-  return Cut(text + rest, kMostCommentBytes) + "\n" + std::string(kMarker);
+  if (plan != nullptr) text += DriftItems(*plan);
+  text += ItemsUnder("Warnings", Problems(diagnostics, Severity::kWarning));
+  std::vector<std::string> remarks;
+  for (const std::string& note : notes) remarks.push_back(Prose(note));
+  text += ItemsUnder("Notes", remarks);
+
+  text = Cut(std::move(text), kMostCommentBytes);
+  constexpr std::size_t kAround = 400;  // what stands around the plan's text
+  const std::size_t used = text.size() + kAround;
+  if (acts) text += Details(*plan, used < kMostCommentBytes ? kMostCommentBytes - used : 0);
+  return text + "\n" + std::string(kMarker);
 }
 
 }  // namespace podctl

@@ -9,6 +9,7 @@
 #include "cmd/views/paint.h"
 #include "cmd/views/text_diff.h"
 #include "plans/engine/kind.h"
+#include "plans/kinds/pod/shown.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 
@@ -53,6 +54,15 @@ std::string Headline(const Change& change, const ChangeWords& words) {
 
 bool HasLines(const std::optional<Value>& value) {
   return value && value->AsString().find('\n') != std::string::npos;
+}
+
+std::string Shown(const AttributeChange& attribute, const std::optional<Value>& value) {
+  if (!value) return "null";
+  return attribute.sensitive ? "(sensitive value)" : VisibleControls(ShortJson(*value));
+}
+
+std::string ShownAfter(const AttributeChange& attribute) {
+  return attribute.known ? Shown(attribute, attribute.after) : "(known after apply)";
 }
 
 constexpr std::string_view kNoChanges = "No changes.";
@@ -169,8 +179,8 @@ class PlanView {
     if (!change.reason.empty() && !plain) {
       text_ += fmt::format("  # (because {})\n", VisibleControls(change.reason));
     }
-    text_ += fmt::format("{}{} {}", std::string(3 - symbol.text.size(), ' '),
-                         paint_(symbol.ink, symbol.text), Title(change, words));
+    Mark(3 - symbol.text.size(), symbol.text, symbol.ink);
+    text_ += " " + Title(change, words);
     if (!words.body.empty()) {
       ShowBody(words);
     } else if (change.attributes.empty()) {
@@ -205,77 +215,94 @@ class PlanView {
     }
   }
 
+  // `text`: "+", "-/+"; what is only run has no place in a diff.
+  void Mark(std::size_t indent, std::string_view text, Ink ink) {
+    const std::string blanks(indent, ' ');
+    if (!options_.marks_first || text == SymbolOf(Verb::kRun).text) {
+      text_ += blanks + paint_(ink, text);
+      return;
+    }
+    text_ += (text == SymbolOf(Verb::kUpdate).text ? "!" : std::string(text)) + blanks;
+  }
+
   void ShowAttributes(const std::vector<AttributeChange>& attributes) {
+    const std::vector<AttributeChange> lines = WithFlagsApart(attributes);
     std::size_t width = 0;
-    for (const AttributeChange& attribute : attributes) {
+    for (const AttributeChange& attribute : lines) {
       width = std::max(width, VisibleControls(attribute.path).size());
     }
-    for (const AttributeChange& attribute : attributes) ShowAttribute(attribute, width);
+    for (const AttributeChange& attribute : lines) ShowAttribute(attribute, width);
   }
 
   void ShowAttribute(const AttributeChange& attribute, std::size_t width) {
     constexpr std::size_t kIndent = 8;  // the mark and the blanks around it
     constexpr std::size_t kWidest = 100;
-    const std::string before = attribute.before ? Shown(attribute, attribute.before) : "";
-    const std::string after =
-        attribute.known ? Shown(attribute, attribute.after) : "(known after apply)";
-    text_ += fmt::format("      {} {:<{}} = ", MarkOf(attribute), VisibleControls(attribute.path),
-                         width);
-    if (attribute.before && HasLines(attribute.before) && HasLines(attribute.after) &&
-        !attribute.sensitive && ShowLines(*attribute.before, *attribute.after)) {
-      return;
-    }
-    const std::size_t columns =
-        kIndent + width + 3 + ScreenColumns(before) + 4 + ScreenColumns(after);
-    if (!attribute.before) {
-      text_ += after;
-    } else if (columns <= kWidest || after == "null") {
-      text_ += before + " -> " + after;
+    MarkAttribute(attribute);
+    text_ += fmt::format(" {:<{}} = ", VisibleControls(attribute.path), width);
+    const auto hunks = HunksOf(attribute);
+    if (hunks) {
+      text_ += fmt::format("({})", Plural(SplitLines(attribute.after->AsString()).size(), "line"));
     } else {
-      text_ += before + "\n" + std::string(kIndent + width, ' ') + "-> " + after;
+      const std::string before = attribute.before ? Shown(attribute, attribute.before) : "";
+      const std::string after = ShownAfter(attribute);
+      const std::size_t columns =
+          kIndent + width + 3 + ScreenColumns(before) + 4 + ScreenColumns(after);
+      const bool fits = columns <= kWidest || after == "null";
+      if (attribute.before) {
+        text_ += before + (fits ? " " : "\n" + std::string(kIndent + width, ' ')) + "-> ";
+      }
+      text_ += after;
     }
     if (attribute.forces_replacement) text_ += paint_(Ink::kRed, " # forces replacement");
+    if (SaysTheSame(attribute)) text_ += " # the same flags, written in another way";
     text_ += "\n";
+    if (hunks) return ShowHunks(*hunks);
     if (!options_.whole || !HasLines(attribute.after) || attribute.sensitive) return;
-    for (const std::string& line : SplitLines(attribute.after->AsString())) {
-      text_ += fmt::format("          {} {}\n", paint_(Ink::kGreen, "+"), VisibleControls(line));
-    }
+    std::vector<std::string> lines = SplitLines(attribute.after->AsString());
+    for (std::string& line : lines) line.insert(0, "+");
+    ShowHunks(lines);
   }
 
-  // A text of several lines that changes, line by line; false when it is too long for that.
-  bool ShowLines(const Value& before, const Value& after) {
-    const auto lines = DiffLines(before.AsString(), after.AsString());
-    if (lines.empty()) return false;
-    text_ += fmt::format("({})\n", Plural(SplitLines(after.AsString()).size(), "line"));
-    for (const DiffLine& line : lines) {
-      const std::string text = VisibleControls(line.text);
-      switch (line.kind) {
-        case DiffLine::Kind::kSame:
-          text_ += fmt::format("            {}\n", text);
-          break;
-        case DiffLine::Kind::kGone:
-          text_ += fmt::format("          {} {}\n", paint_(Ink::kRed, "-"), text);
-          break;
-        case DiffLine::Kind::kNew:
-          text_ += fmt::format("          {} {}\n", paint_(Ink::kGreen, "+"), text);
-          break;
-        case DiffLine::Kind::kSkipped:
-          text_ += paint_(Ink::kDim, fmt::format("            # ({})", text)) + "\n";
-          break;
+  // A text of several lines that changes, line by line; nullopt when it is too long for that.
+  static std::optional<std::vector<std::string>> HunksOf(const AttributeChange& attribute) {
+    if (!IsText(attribute)) return std::nullopt;
+    return DiffHunks(attribute.before->AsString(), attribute.after->AsString());
+  }
+
+  void ShowHunks(const std::vector<std::string>& lines) {
+    const std::string indent(10, ' ');
+    for (const std::string& line : lines) {
+      const char mark = line.front();
+      const std::string shown = VisibleControls(line);
+      if (options_.marks_first && (mark == '+' || mark == '-')) {
+        text_ += shown.front() + indent + shown.substr(1);
+      } else if (options_.marks_first && mark == '@') {
+        text_ += shown;
+      } else {
+        text_ += indent + (mark == ' ' ? shown : paint_(InkOf(mark), shown));
       }
+      text_ += "\n";
     }
-    return true;
   }
 
-  std::string MarkOf(const AttributeChange& attribute) const {
+  static Ink InkOf(char mark) {
+    switch (mark) {
+      case '+':
+        return Ink::kGreen;
+      case '-':
+        return Ink::kRed;
+      case '@':
+        return Ink::kCyan;
+      default:
+        return Ink::kDim;
+    }
+  }
+
+  void MarkAttribute(const AttributeChange& attribute) {
+    constexpr std::size_t kIndent = 6;
     const bool after = attribute.after || !attribute.known;
-    if (attribute.before && after) return paint_(Ink::kYellow, "~");
-    return after ? paint_(Ink::kGreen, "+") : paint_(Ink::kRed, "-");
-  }
-
-  static std::string Shown(const AttributeChange& attribute, const std::optional<Value>& value) {
-    if (!value) return "null";
-    return attribute.sensitive ? "(sensitive value)" : VisibleControls(ShortJson(*value));
+    if (attribute.before && after) return Mark(kIndent, "~", Ink::kYellow);
+    return after ? Mark(kIndent, "+", Ink::kGreen) : Mark(kIndent, "-", Ink::kRed);
   }
 
   const Plan& plan_;
@@ -305,6 +332,17 @@ Symbol SymbolOf(Verb verb) {
       return {">", Ink::kCyan, "run on workers"};
   }
   return {};
+}
+
+std::string ValuesOf(const AttributeChange& attribute) {
+  const std::string after = ShownAfter(attribute);
+  return attribute.before ? Shown(attribute, attribute.before) + " -> " + after : after;
+}
+
+bool IsText(const AttributeChange& attribute) {
+  return attribute.before && attribute.after && attribute.before->is_string() &&
+         attribute.after->is_string() && !attribute.sensitive &&
+         (HasLines(attribute.before) || HasLines(attribute.after));
 }
 
 std::string ShowPlan(const Plan& plan, const PlanViewOptions& options) {

@@ -22,6 +22,8 @@ struct PlanViewOptions {
   bool failed = false;  // something speaks against the plan, and is said after it
   bool whole = false;   // of texts with many lines each one is shown, none is left out
   bool legend = true;   // says what the symbols mean
+  // Marks stand in the first column, `!` for `~`, where a `diff` block of Markdown looks for them.
+  bool marks_first = false;
 };
 
 // Ends with a newline; "No changes. …" for an empty plan.
@@ -29,6 +31,11 @@ std::string ShowPlan(const Plan& plan, const PlanViewOptions& options);
 
 // "No changes. Your infrastructure matches the configuration.", as the mode of an empty plan wants.
 std::string NoChanges(const Plan& plan);
+
+// "v3-8" -> "v3-32", as a plan has it; a text of several lines by its first one.
+std::string ValuesOf(const AttributeChange& attribute);
+// Whether it is a text that is shown line by line.
+bool IsText(const AttributeChange& attribute);
 
 // "Plan: 1 to add, 1 to change, 0 to destroy." and, where steps will run, the line on bootstrap.
 std::string PlanSummary(const Plan& plan);

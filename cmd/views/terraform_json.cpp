@@ -52,6 +52,18 @@ Value ReplacePaths(const Change& change) {
   return paths;
 }
 
+// Of libtpuFlags and runtimeEnv each one that is otherwise, beside the entry that is made of them.
+Value FlagChanges(const Change& change) {
+  Value::List flags;
+  for (const AttributeChange& line : WithFlagsApart(change.attributes)) {
+    if (!IsFlagPath(line.path) && !line.path.starts_with("runtimeEnv.")) continue;
+    flags.emplace_back(Value::Map{{"path", line.path},
+                                  {"before", line.before.value_or(Value())},
+                                  {"after", line.after.value_or(Value())}});
+  }
+  return flags;
+}
+
 Value ChangeBody(Value actions, const ShownSides& sides) {
   const auto sensitive = [](const ShownObject& object) {
     return object.values.is_null() ? Value(false) : object.sensitive;
@@ -74,6 +86,9 @@ Value ResourceChange(const Change& change, const State& state) {
     body.Set("replace_paths", std::move(paths));
   }
   resource.Set("change", std::move(body));
+  if (Value flags = FlagChanges(change); !flags.AsList().empty()) {
+    resource.Set("flag_changes", std::move(flags));
+  }
   const std::string_view reason = TerraformReason(change.reason_code).action;
   if (!reason.empty()) resource.Set("action_reason", reason);
   return resource;

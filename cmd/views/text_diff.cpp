@@ -4,81 +4,11 @@
 
 #include <algorithm>
 
-#include "providers/base/text.h"
-
 namespace podctl {
 namespace {
 
-constexpr std::size_t kMostDiffLines = 500;
-constexpr std::size_t kContext = 2;
-
-// length[i][j]: the longest common lines of a from i on and b from j on.
-std::vector<std::vector<std::size_t>> CommonLengths(const std::vector<std::string>& a,
-                                                    const std::vector<std::string>& b) {
-  std::vector<std::vector<std::size_t>> length(a.size() + 1,
-                                               std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = a.size(); i-- > 0;) {
-    for (std::size_t j = b.size(); j-- > 0;) {
-      length[i][j] =
-          a[i] == b[j] ? length[i + 1][j + 1] + 1 : std::max(length[i + 1][j], length[i][j + 1]);
-    }
-  }
-  return length;
-}
-
-// Leaves out lines that are the same and far from any change.
-std::vector<DiffLine> Shorten(const std::vector<DiffLine>& lines) {
-  std::vector<DiffLine> kept;
-  std::size_t skipped = 0;
-  const auto flush = [&] {
-    if (skipped > 0) kept.push_back({DiffLine::Kind::kSkipped, Plural(skipped, "unchanged line")});
-    skipped = 0;
-  };
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::size_t from = i < kContext ? 0 : i - kContext;
-    const std::size_t to = std::min(lines.size(), i + kContext + 1);
-    const bool near =
-        std::any_of(lines.begin() + static_cast<std::ptrdiff_t>(from),
-                    lines.begin() + static_cast<std::ptrdiff_t>(to),
-                    [](const DiffLine& line) { return line.kind != DiffLine::Kind::kSame; });
-    if (!near) {
-      ++skipped;
-      continue;
-    }
-    flush();
-    kept.push_back(lines[i]);
-  }
-  flush();
-  return kept;
-}
-
-}  // namespace
-
-std::vector<DiffLine> DiffLines(const std::string& before, const std::string& after) {
-  const std::vector<std::string> a = SplitLines(before);
-  const std::vector<std::string> b = SplitLines(after);
-  if (a.size() > kMostDiffLines || b.size() > kMostDiffLines) return {};
-  const auto length = CommonLengths(a, b);
-  std::vector<DiffLine> lines;
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() || j < b.size()) {
-    if (i < a.size() && j < b.size() && a[i] == b[j]) {
-      lines.push_back({DiffLine::Kind::kSame, a[i++]});
-      ++j;
-    } else if (j == b.size() || (i < a.size() && length[i + 1][j] >= length[i][j + 1])) {
-      lines.push_back({DiffLine::Kind::kGone, a[i++]});
-    } else {
-      lines.push_back({DiffLine::Kind::kNew, b[j++]});
-    }
-  }
-  return Shorten(lines);
-}
-
-namespace {
-
 constexpr int kMostChanges = 1'000;
-constexpr std::size_t kUnifiedContext = 3;
+constexpr std::size_t kContext = 3;
 
 using Lines = std::vector<std::string_view>;
 
@@ -174,15 +104,15 @@ class HunkWriter {
     for (std::size_t i = 0; i < steps.size();) {
       const std::size_t change = NextChange(steps, i);
       if (change == steps.size()) return;
-      const std::size_t begin = std::max(i, change - std::min(change, kUnifiedContext));
+      const std::size_t begin = std::max(i, change - std::min(change, kContext));
       x += begin - i;
       y += begin - i;
       std::size_t end = change;
-      for (std::size_t next = change; next < steps.size() && next - end <= 2 * kUnifiedContext;
+      for (std::size_t next = change; next < steps.size() && next - end <= 2 * kContext;
            next = NextChange(steps, next)) {
         end = ++next;
       }
-      end = std::min(steps.size(), end + kUnifiedContext);
+      end = std::min(steps.size(), end + kContext);
       Hunk({steps.begin() + static_cast<std::ptrdiff_t>(begin),
             steps.begin() + static_cast<std::ptrdiff_t>(end)},
            x, y);
@@ -233,8 +163,8 @@ std::optional<std::vector<std::string>> UnifiedDiff(const DiffText& before, cons
   }
   std::vector<std::string> lines;
   if (head == a.size() && head == b.size()) return lines;
-  const std::size_t skipped = head - std::min(head, kUnifiedContext);
-  const std::size_t left = tail - std::min(tail, kUnifiedContext);
+  const std::size_t skipped = head - std::min(head, kContext);
+  const std::size_t left = tail - std::min(tail, kContext);
   const auto part = [&](const Lines& all) {
     return Lines(all.begin() + static_cast<std::ptrdiff_t>(skipped),
                  all.end() - static_cast<std::ptrdiff_t>(left));
@@ -245,6 +175,13 @@ std::optional<std::vector<std::string>> UnifiedDiff(const DiffText& before, cons
   if (!steps) return std::nullopt;
   lines = {"--- " + before.name, "+++ " + after.name};
   HunkWriter(a, b, &lines).Write(*steps, skipped);
+  return lines;
+}
+
+std::optional<std::vector<std::string>> DiffHunks(std::string_view before, std::string_view after) {
+  auto lines = UnifiedDiff({"", before}, {"", after});
+  constexpr std::ptrdiff_t kNames = 2;
+  if (lines && !lines->empty()) lines->erase(lines->begin(), lines->begin() + kNames);
   return lines;
 }
 

@@ -287,7 +287,7 @@ class Planner {
     } else {
       if (options_.mode == PlanMode::kNormal) {
         change.reason_code = ReasonCode::kNoConfiguration;
-        change.reason = "it is not in the spec";
+        change.reason = "it is no longer in the spec";
       }
       // Whoever was built on it goes, or is changed, before it does.
       change.waits_for = planned.dependents;

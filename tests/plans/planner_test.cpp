@@ -297,7 +297,7 @@ TEST_F(PlannerTest, APodThatLeavesTheSpecIsDeleted) {
   desk_.Pods(Desk::Pod("b"));
   const Plan plan = desk_.MakePlan();
   EXPECT_THAT(Actions(plan), ElementsAre("delete pod.a"));
-  EXPECT_EQ(ChangeOf(plan, "pod.a").reason, "it is not in the spec");
+  EXPECT_EQ(ChangeOf(plan, "pod.a").reason, "it is no longer in the spec");
   EXPECT_THAT(Lines(ChangeOf(plan, "pod.a").attributes),
               ElementsAre("acceleratorType: v3-32 -> (none)", "metadata.m: 1 -> (none)",
                           "runtimeVersion: tpu-vm-tf-2.11.0-pod -> (none)"));

@@ -181,7 +181,7 @@ TEST_F(StepsTest, ChangedFlagsRestartTheRuntimeOnAllWorkersAfterThePatch) {
   EXPECT_THAT(Actions(plan), ElementsAre("update pod.a", "run bootstrap.a.tpu-runtime"));
   EXPECT_THAT(Workers(plan, kRestart), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(ChangeOf(plan, kRestart).waits_for, ElementsAre("pod.a"));
-  EXPECT_EQ(Reason(plan, kRestart), "tensorflow-env-vars changes");
+  EXPECT_EQ(Reason(plan, kRestart), "libtpuFlags.xla_jf_conv_full_precision changes");
   EXPECT_EQ(plan.Counts().change, 1U);
   EXPECT_EQ(plan.Counts().steps, 1U);
   desk_.ApplyAll();

@@ -187,6 +187,7 @@ class FileJudge {
     if (seen_ != nullptr && seen_->is_null()) {
       change.verb = Verb::kCreate;
       change.attributes = NewFileAttributes(file_, it_.nodes);
+      change.reason = elsewhere ? "it is not there yet" : "the file is gone";
       return;
     }
     if (elsewhere && IsFile(seen_) && DigestIn(*seen_) != record_->digest) RefuseForeign();

@@ -56,7 +56,8 @@ struct PodFacts {
   // starts with the new metadata by itself.
   const Value* seen = nullptr;
   bool replaced = false;
-  bool changes_flags = false;  // the metadata entry that tpu-runtime reads when it starts
+  // What changes of what tpu-runtime reads when it starts, as a clause: "libtpuFlags.a changes".
+  std::string flags_that_change = {};
 };
 
 }  // namespace podctl

@@ -18,7 +18,7 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
-#include "plans/spec/runtime_flags.h"
+#include "plans/kinds/pod/shown.h"
 #include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"
 
@@ -198,12 +198,12 @@ class PodPlan final : public KindPlan {
       verdict_.published = &planned_.emplace_back(PublishedNode(std::move(after), record));
     }
     if (StaysStopped(pod, node)) return;
-    static const std::string kFlags = std::string("metadata.") + kRuntimeVariablesKey;
-    const bool changes_flags =
-        std::any_of(change->attributes.begin(), change->attributes.end(),
-                    [&](const AttributeChange& each) { return each.path == kFlags; });
-    verdict_.facts.own =
-        PodFacts{change->payload, std::move(name), record, node, IsReplace(*change), changes_flags};
+    verdict_.facts.own = PodFacts{change->payload,
+                                  std::move(name),
+                                  record,
+                                  node,
+                                  IsReplace(*change),
+                                  FlagsThatChange(change->attributes)};
   }
 
   std::string UnderWay() const {
@@ -270,6 +270,8 @@ class PodPlan final : public KindPlan {
       change->reason = "it was " + RecoveryStory(*record.recovery());
     } else if (!record.capacity_since().empty()) {
       change->reason = fmt::format("capacity for it is sought since {}", record.capacity_since());
+    } else if (record.exists()) {
+      change->reason = "its node is gone: deleted outside of podctl";
     }
   }
 

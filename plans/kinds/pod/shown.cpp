@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -152,11 +154,16 @@ void SayPower(const PodChange& pod, ChangeWords* words) {
   words->done = stops ? "Stopped" : "Started";
 }
 
+const std::string& FlagsEntry() {
+  static const std::string kEntry = std::string("metadata.") + kRuntimeVariablesKey;
+  return kEntry;
+}
+
 // On several hosts one would expect a restart, which such an image has no need of.
 std::string WhoTakesFlags(const Change& change, const PodChange& pod) {
-  const std::string entry = std::string("metadata.") + kRuntimeVariablesKey;
-  const bool flags = std::any_of(change.attributes.begin(), change.attributes.end(),
-                                 [&](const auto& attribute) { return attribute.path == entry; });
+  const bool flags =
+      std::any_of(change.attributes.begin(), change.attributes.end(),
+                  [](const auto& attribute) { return attribute.path == FlagsEntry(); });
   const Value& node = pod.wanted.node;
   if (!flags || IsDelete(change) || gcp::ExpectedWorkers(node).value_or(1) < 2) return {};
   const auto unit = ImageHasRuntimeUnit(node["runtimeVersion"].AsString());
@@ -176,6 +183,95 @@ ChangeWords WordsOfPod(const Change& change) {
   if (change.verb == Verb::kUpdate) SayPower(pod, &words);
   words.note = WhoTakesFlags(change, pod);
   return words;
+}
+
+namespace {
+
+// As the spec has it, where that is a switch or a number.
+Value FlagValue(std::string_view path, const std::string& text) {
+  if (IsFlagPath(path)) {
+    if (text == "true" || text == "false") return Value(text == "true");
+    const auto number = ParseNumber<std::int64_t>(text);
+    if (number && std::to_string(*number) == text) return Value(*number);
+  }
+  return Value(text);
+}
+
+struct FlagSides {
+  RuntimeParts before;
+  RuntimeParts after;
+};
+
+// nullopt: it is another line, or has to stay one.
+std::optional<FlagSides> TakeApart(const AttributeChange& attribute) {
+  if (attribute.path != FlagsEntry() || attribute.sensitive || !attribute.known) {
+    return std::nullopt;
+  }
+  const auto side = [](const std::optional<Value>& value) {
+    return value ? TakeRuntimeVariablesApart(value->AsString()) : RuntimeParts();
+  };
+  auto before = side(attribute.before);
+  auto after = side(attribute.after);
+  if (!before || !after) return std::nullopt;
+  return FlagSides{*std::move(before), *std::move(after)};
+}
+
+std::vector<AttributeChange> LinesOfFlags(const FlagSides& sides) {
+  std::vector<AttributeChange> lines;
+  const auto add = [&](const std::string& path, const std::string* before,
+                       const std::string* after) {
+    if (before != nullptr && after != nullptr && *before == *after) return;
+    AttributeChange line{.path = path};
+    if (before != nullptr) line.before = FlagValue(path, *before);
+    if (after != nullptr) line.after = FlagValue(path, *after);
+    lines.push_back(std::move(line));
+  };
+  EachOf(sides.before.by_path, sides.after.by_path, add);
+  const auto rest = [](const RuntimeParts& parts) {
+    return parts.rest.empty() ? nullptr : &parts.rest;
+  };
+  if (rest(sides.before) != nullptr || rest(sides.after) != nullptr) {
+    add(FlagsEntry() + " (the rest)", rest(sides.before), rest(sides.after));
+  }
+  return lines;
+}
+
+}  // namespace
+
+bool IsFlagPath(std::string_view path) {
+  return path.starts_with(kRuntimeFlagsKey) &&
+         path.substr(kRuntimeFlagsKey.size()).starts_with('.');
+}
+
+bool SaysTheSame(const AttributeChange& attribute) {
+  if (!attribute.before || !attribute.after) return false;
+  const auto sides = TakeApart(attribute);
+  return sides && sides->before == sides->after;
+}
+
+std::vector<AttributeChange> WithFlagsApart(const std::vector<AttributeChange>& attributes) {
+  std::vector<AttributeChange> lines;
+  for (const AttributeChange& attribute : attributes) {
+    const auto sides = TakeApart(attribute);
+    auto parts = sides ? LinesOfFlags(*sides) : std::vector<AttributeChange>();
+    if (parts.empty()) parts = {attribute};
+    std::move(parts.begin(), parts.end(), std::back_inserter(lines));
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.path < b.path; });
+  return lines;
+}
+
+std::string FlagsThatChange(const std::vector<AttributeChange>& attributes) {
+  const auto entry =
+      std::find_if(attributes.begin(), attributes.end(),
+                   [](const AttributeChange& attribute) { return attribute.path == FlagsEntry(); });
+  if (entry == attributes.end()) return {};
+  const std::vector<AttributeChange> lines = WithFlagsApart({*entry});
+  const std::string& first = lines.front().path;
+  const std::string name = first.starts_with(FlagsEntry()) ? kRuntimeVariablesKey : first;
+  if (lines.size() == 1) return name + " changes";
+  return fmt::format("{} and {} more change", name, lines.size() - 1);
 }
 
 namespace {

@@ -1,6 +1,8 @@
 // What a pod looks like as a resource of terraform's JSON. Pure.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "plans/engine/kind.h"
@@ -18,6 +20,19 @@ std::vector<Configured> ConfiguredPod(const Change& change);
 // ---- How changes of pods are told. Pure.
 
 ChangeWords WordsOfPod(const Change& change);
+
+// The lines of a change or of drift as people read them: in place of the one of the metadata entry
+// `tensorflow-env-vars` a line for each flag and variable that is otherwise, by the spec's own
+// names, sorted by path. The entry stays one line where it is sensitive or not known yet, where a
+// side cannot be taken apart, and where both say the same in other words.
+std::vector<AttributeChange> WithFlagsApart(const std::vector<AttributeChange>& attributes);
+// Whether it is that entry, and its two sides say the same in another order or other quotes.
+bool SaysTheSame(const AttributeChange& attribute);
+// Of a path that `WithFlagsApart` gives: "libtpuFlags.a".
+bool IsFlagPath(std::string_view path);
+// "libtpuFlags.a changes", "libtpuFlags.a and 2 more change", for what follows from it; names the
+// entry where it stays one line. "": it does not change.
+std::string FlagsThatChange(const std::vector<AttributeChange>& attributes);
 
 // ---- What of a pod's change a plan does not show, although its apply goes by it: where the node
 // is, how its workers are reached, how long is waited, what its programs get as their environment.

@@ -135,7 +135,7 @@ class StepPlan final : public KindPlan {
     run.step.env[kRuntimeVariablesKey] = wanted ? entry->second.text : "";
     run.sensitive = wanted && entry->second.sensitive;
     // A patch of the entry makes every worker stale, whatever was remembered of it.
-    PlanRun(std::move(run), pod_->changes_flags);
+    PlanRun(std::move(run), !pod_->flags_that_change.empty());
   }
 
   // A new node is proved ready as a part of its creation; this is for what that left undone.
@@ -188,7 +188,7 @@ class StepPlan final : public KindPlan {
     if (again_) return "it was requested";
     if (kind == Step::Kind::kReadiness) return "not every worker was proved to be usable";
     if (kind == Step::Kind::kRestartRuntime) {
-      return everywhere ? "tensorflow-env-vars changes"
+      return everywhere ? pod_->flags_that_change
                         : "not every worker runs with the current tensorflow-env-vars";
     }
     if (stale.recreated) return "the pod was made anew";

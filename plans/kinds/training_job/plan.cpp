@@ -77,6 +77,7 @@ void PlanKnown(const TrainingJobSpec& job, const TrainingRecord& record, const J
   if (missing && phase != JobPhase::kOver) {
     verdict->drift.push_back(
         {Drift::Kind::kVanished, it.address, "is gone: somebody deleted the job", {}});
+    change->reason = "the job is gone: somebody deleted it";
     return PlanNew(job, it, change);
   }
   const std::vector<AttributeChange> lines = Lines(WordsOf(record), WordsOf(job, it.nodes), true);

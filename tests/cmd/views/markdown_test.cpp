@@ -56,6 +56,68 @@ TEST_F(MarkdownTest, EveryKindOfChange) {
   EXPECT_THAT(text, Not(HasSubstr("by hand")));
 }
 
+TEST_F(MarkdownTest, WhatOneReadsForStandsAboveTheFold) {
+  const auto pods = [](const std::string& flags, const std::string& script,
+                       const std::string& type) {
+    return Desk::Pod("a", "    libtpuFlags: {" + flags +
+                              "}\n    metadata:\n      startup-script: |\n" + script) +
+           "  b:\n    acceleratorType: " + type + "\n    runtimeVersion: r\n";
+  };
+  const std::string script =
+      "        #!/bin/sh\n        cat <<END\n        - a list\n        + is no mark\n"
+      "        END\n        echo ";
+  desk_.Pods(pods("x: true, y: 1", script + "one\n", "v3-8") + Desk::Pod("gone"));
+  desk_.ApplyAll();
+  desk_.Pods(pods("x: false, z: 3", script + "two\n", "v3-32") + Desk::Pod("fresh"));
+  const Plan plan = desk_.MakePlan();
+  const std::string text = MarkdownOf(&plan, {}, {});
+  ExpectGolden("cmd/markdown/above_the_fold.md", text);
+  const std::size_t fold = text.find("<details>");
+  EXPECT_LT(text.find("`pod.gone (node gone in europe-west4-a)`: destroy"), fold);
+  EXPECT_LT(text.find("~ acceleratorType = \"v3-8\" -> \"v3-32\""), fold);
+}
+
+TEST_F(MarkdownTest, EveryRowSaysWhy) {
+  const auto reasons = [&] {
+    std::vector<std::string> cells_of_why;
+    const Plan plan = desk_.MakePlan();
+    for (const std::string& line : SplitLines(MarkdownOf(&plan, {}, {}))) {
+      if (!line.starts_with("| `")) continue;
+      const auto cells = Split(line, " | ");
+      cells_of_why.emplace_back(TrimBlanks(cells.back()));
+    }
+    return cells_of_why;
+  };
+  using ::testing::ElementsAre;
+  desk_.Pods(Desk::Pod("a") + Desk::Pod("b", "    bootstrap: [{name: s, run: echo}]\n"));
+  EXPECT_THAT(reasons(), ElementsAre("it is new: not in the state yet |",
+                                     "it is new: not in the state yet |", "the pod is new |"));
+  desk_.ApplyAll();
+  desk_.cloud.RemoveNode(Desk::Name("a"));
+  EXPECT_THAT(reasons(), ElementsAre("its node is gone: deleted outside of podctl |"));
+  desk_.ApplyAll();
+  desk_.SpecText("project: p\nzone: europe-west4-a\nmoved: [{from: pod.a, to: pod.c}]\npods:\n" +
+                 Desk::Pod("c") + Desk::Pod("b", "    labels: {team: x}\n"));
+  EXPECT_THAT(reasons(), ::testing::UnorderedElementsAre("\\`moved\\` of the spec says so |",
+                                                         "`+ labels.team = \"x\"` |"));
+  desk_.plan_options.mode = PlanMode::kDestroy;
+  EXPECT_THAT(reasons(), ElementsAre("a destroy was asked for |", "a destroy was asked for |"));
+}
+
+TEST_F(MarkdownTest, LongListsEndWithACount) {
+  std::string pods;
+  for (int i = 0; i < 30; ++i) pods += Desk::Pod("p" + std::to_string(i));
+  desk_.Pods(pods);
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("other"));
+  const Plan plan = desk_.MakePlan();
+  const std::string text = MarkdownOf(&plan, {}, {});
+  EXPECT_THAT(text,
+              HasSubstr("\n**⚠️ 30 destroyed**\n\n- `pod.p0 (node p0 in europe-west4-a)`: "
+                        "destroy, because it is no longer in the spec\n"));
+  EXPECT_THAT(text, HasSubstr("\n- and 10 more\n"));
+}
+
 TEST_F(MarkdownTest, NoChanges) {
   desk_.Pods(Desk::Pod("a"));
   desk_.ApplyAll();

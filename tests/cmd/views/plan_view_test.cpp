@@ -68,6 +68,59 @@ TEST_F(PlanViewTest, ChangedFlags) {
   Show("flags_rest.txt");
 }
 
+TEST_F(PlanViewTest, FlagsAreToldOneByOne) {
+  const auto pod = [](const std::string& flags, const std::string& env) {
+    return Desk::Pod("research",
+                     "    libtpuFlags: {" + flags + "}\n    runtimeEnv: {" + env + "}\n");
+  };
+  desk_.Pods(pod("xla_x: true, xla_gone: 1, xla_kept: 7", "TPU_LOG: \"0\""));
+  Show("flags_new.txt");
+  desk_.ApplyAll();
+  desk_.Pods(pod("xla_x: false, xla_kept: 7, xla_new: all", "TPU_LOG: \"1\""));
+  Show("flags_apart.txt");
+  Show("flags_apart_color.txt", true);
+}
+
+class HandWrittenFlagsTest : public PlanViewTest {
+ protected:
+  void SetUp() override {
+    desk_.Pods(Desk::Pod("research", "    libtpuFlags: {xla_x: true, xla_y: 2}\n"));
+    desk_.ApplyAll();
+  }
+  void Write(const std::string& entry) {
+    desk_.Edit("research",
+               [&](Value& node) { node.SetPath("metadata.tensorflow-env-vars", entry); });
+  }
+};
+
+TEST_F(HandWrittenFlagsTest, OtherPartsAreShownBesideTheFlags) {
+  Write("--shm-size=1g -e LIBTPU_INIT_ARGS=\"--xla_y=2 --xla_x=false --verbose\" -e DEBUG=yes");
+  Show("flags_by_hand.txt");
+}
+
+TEST_F(HandWrittenFlagsTest, AnotherOrderIsNoFlag) {
+  Write("-e LIBTPU_INIT_ARGS=\"--xla_y=2 --xla_x=true\"");
+  Show("flags_in_other_words.txt");
+}
+
+TEST_F(HandWrittenFlagsTest, WhatCannotBeTakenApartIsShownAsItStands) {
+  Write("-e LIBTPU_INIT_ARGS='--xla_x=true");
+  Show("flags_broken.txt");
+}
+
+TEST_F(PlanViewTest, SensitiveFlagsAreShownNowhere) {
+  const auto spec = [](const std::string& secret) {
+    return "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: " + secret +
+           "}}\npods:\n" +
+           Desk::Pod("a", "    libtpuFlags: {x: \"${var.t}\"}\n    runtimeEnv: {Y: \"1\"}\n");
+  };
+  desk_.SpecText(spec("the-secret"));
+  desk_.ApplyAll();
+  desk_.SpecText(spec("the-next-secret"));
+  Show("flags_sensitive.txt");
+  EXPECT_THAT(ShowPlan(desk_.MakePlan(), {}), Not(HasSubstr("secret\"")));
+}
+
 TEST_F(PlanViewTest, FlagsOfAnImageWithoutTheUnitSayWhoTakesThem) {
   const auto pod = [](const std::string& value) {
     return "  research:\n    acceleratorType: v4-32\n    runtimeVersion: tpu-ubuntu2204-base\n"
@@ -163,6 +216,7 @@ TEST_F(PlanViewTest, LinesFarFromAChangeAreLeftOut) {
   desk_.ApplyAll();
   desk_.Pods(script(1, 21, "TEN"));
   Show("lines.txt");
+  Show("lines_color.txt", true);
 }
 
 TEST_F(PlanViewTest, WorkersKnownAfterApply) {
@@ -252,7 +306,7 @@ TEST_F(PlanViewTest, WholeTextsAreShownLineByLine) {
   options.whole = true;
   EXPECT_THAT(
       ShowPlan(desk_.MakePlan(), options),
-      HasSubstr("(3 lines)\n          + #!/bin/sh\n          + echo good\n          + echo on\n"));
+      HasSubstr("(3 lines)\n          +#!/bin/sh\n          +echo good\n          +echo on\n"));
 }
 
 TEST_F(PlanViewTest, NoChanges) {
