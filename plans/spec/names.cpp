@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "providers/base/text.h"
+#include "providers/gcp/offered_types.h"
 #include "providers/gcp/tpu_schema.h"
 
 namespace podctl {
@@ -22,6 +23,35 @@ bool IsRegion(std::string_view text) {
   return !text.empty() && IsDigit(text.back());
 }
 
+// "europe-west4-a": words, the last one of the region with a number, and a letter; some zones have
+// more behind their dash ("us-south1-ai1b"). New ones come, so what looks like one may be one.
+bool LooksLikeZone(std::string_view text) {
+  const auto last = text.rfind('-');
+  if (!gcp::IsLocation(text) || last == std::string_view::npos) return false;
+  std::string_view suffix = text.substr(last + 1);
+  if (suffix.starts_with("ai") && suffix.size() > 3 && IsDigit(suffix[2])) suffix.remove_prefix(3);
+  if (suffix.size() != 1 || IsDigit(suffix[0])) return false;
+  const std::string_view region = text.substr(0, last);
+  const auto words = region.find_last_not_of("0123456789");
+  if (words == std::string_view::npos || words + 1 == region.size()) return false;
+  const std::string_view name = region.substr(0, words + 1);
+  return name.find('-') != std::string_view::npos && !name.ends_with('-') &&
+         name.find("--") == std::string_view::npos &&
+         std::none_of(name.begin(), name.end(), IsDigit);
+}
+
+// Of a zone that is not known: what else its region has, or the zone that may be meant.
+std::string OtherZone(std::string_view zone, const std::vector<std::string>& known) {
+  const std::string region(zone.substr(0, zone.rfind('-') + 1));
+  std::string listed;
+  for (const std::string& each : known) {
+    if (each.starts_with(region)) listed += fmt::format("{}`{}`", listed.empty() ? "" : ", ", each);
+  }
+  if (!listed.empty()) return "known there: " + listed;
+  const std::string near = NearestWord(zone, known);
+  return near.empty() ? "" : fmt::format("did you mean `{}`?", near);
+}
+
 }  // namespace
 
 bool IsThingName(std::string_view name) {
@@ -31,12 +61,32 @@ bool IsThingName(std::string_view name) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
 }
 
+std::optional<ZoneProblem> JudgeZone(std::string_view zone) {
+  if (gcp::IsLocation(zone) && IsRegion(zone)) {
+    return ZoneProblem{true, fmt::format("`{}` is a region, not a zone", zone),
+                       fmt::format("such as `{}-a`", zone)};
+  }
+  static const std::vector<std::string> known = gcp::KnownZones();
+  if (std::binary_search(known.begin(), known.end(), zone)) return std::nullopt;
+  if (LooksLikeZone(zone)) {
+    return ZoneProblem{false, fmt::format("`{}` is no zone that podctl knows TPUs in", zone),
+                       OtherZone(zone, known)};
+  }
+  const std::string near = SuggestWord(zone, known);
+  return ZoneProblem{
+      true, fmt::format("`{}` is no zone", zone),
+      near.empty() ? "such as `europe-west4-a`" : fmt::format("did you mean `{}`?", near)};
+}
+
 bool CheckZone(ValueReader& reader, const YamlNode& at, const Slot& slot, std::string_view zone) {
-  if (gcp::IsLocation(zone) && !IsRegion(zone)) return true;
-  reader.Error(at, slot,
-               fmt::format("`{}` is {}", zone, IsRegion(zone) ? "a region, not a zone" : "no zone"),
-               IsRegion(zone) ? fmt::format("such as `{}-a`", zone) : "such as `europe-west4-a`");
-  return false;
+  const auto problem = JudgeZone(zone);
+  if (!problem) return true;
+  if (problem->is_error) {
+    reader.Error(at, slot, problem->summary, problem->suggestion);
+  } else {
+    reader.Warn(at, slot, problem->summary, problem->suggestion);
+  }
+  return !problem->is_error;
 }
 
 bool CheckProject(ValueReader& reader, const YamlNode& at, const Slot& slot,

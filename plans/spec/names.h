@@ -1,6 +1,7 @@
 // What things, projects and zones may be called.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,15 @@ namespace podctl {
 
 // Names that may be a part of an address, `pod.research`.
 bool IsThingName(std::string_view name);
+
+// What speaks against a zone. One that podctl does not know and that looks like one is only warned
+// of, as new ones come.
+struct ZoneProblem {
+  bool is_error;
+  std::string summary;
+  std::string suggestion;  // may be empty
+};
+std::optional<ZoneProblem> JudgeZone(std::string_view zone);
 
 // Zone and project become parts of URLs; a region in place of a zone is a common slip. False after
 // a report.

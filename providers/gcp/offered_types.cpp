@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "providers/base/text.h"
 
@@ -253,6 +254,16 @@ std::vector<std::string> ZonesOf(std::string_view type) {
   const Generation& generation = *GenerationOf(type);
   const bool apart = known->workers == 1 && !generation.single_host_zones.empty();
   return SplitWords(apart ? generation.single_host_zones : generation.zones);
+}
+
+std::vector<std::string> KnownZones() {
+  std::set<std::string> zones;
+  for (const Generation& generation : kGenerations) {
+    for (const std::string_view text : {generation.zones, generation.single_host_zones}) {
+      for (std::string& zone : SplitWords(text)) zones.insert(std::move(zone));
+    }
+  }
+  return {zones.begin(), zones.end()};
 }
 
 std::string NearestAccelerator(std::string_view type) {

@@ -64,6 +64,9 @@ std::vector<std::string> AcceleratorTypes();
 // Empty for a type that is made in other ways than through the Cloud TPU API.
 std::vector<std::string> ZonesOf(std::string_view type);
 
+// All of them, sorted.
+std::vector<std::string> KnownZones();
+
 // How many workers a node will have; nullopt when the catalogue does not know.
 std::optional<int> ExpectedWorkers(const Value& node);
 

@@ -118,7 +118,8 @@ TEST_F(SpecTest, ASpecThatCannotBeReadIsAnError) {
 }
 
 TEST_F(SpecTest, AllProblemsOfAllFilesAreToldAtOnce) {
-  box_.WriteFile("specs/a.yaml", "project: p\nzone: z\npods:\n  a: {acceleratorTyp: v3-8}\n");
+  box_.WriteFile("specs/a.yaml",
+                 "project: p\nzone: us-east5-a\npods:\n  a: {acceleratorTyp: v3-8}\n");
   box_.WriteFile("specs/b.yaml", "pods:\n  b: {runtimeVersoin: x}\n  a: {}\n");
   const RunResult run = box_.Run({"plan", "-f", "specs"});
   EXPECT_EQ(run.code, 1) << run;

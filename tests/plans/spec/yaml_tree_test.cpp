@@ -92,7 +92,7 @@ TEST(YamlTreeTest, ATextReadInHalvesIsWhatItIsAsAWhole) {
   const std::vector<std::string> texts = {
       "project: p\npods:\n" + pod + more,
       "pods: # all\r\n" + pod + "\r\n" + more + "\r\n",
-      "\xEF\xBB\xBFpods:\n\n  # first\n" + pod + more + "state: x\nzone: z\n",
+      "\xEF\xBB\xBFpods:\n\n  # first\n" + pod + more + "state: x\nzone: us-east5-a\n",
       "project: p\npods:\n" + pod + more + "project: again\n",
       "pods:\n" + pod + more + "  a1: {}\n",
       "pods:\n" + pod + "  a2: &n {k: 1}\n" + more + "  b3: *n\n  b4: *none\n",

@@ -73,8 +73,22 @@ std::string OtherName(std::string_view word) {
   return {};
 }
 
+// A key of `lifecycle`, put one level too high, perhaps as terraform spells it; "": it is none.
+std::string LifecycleKeyOf(std::string_view word) {
+  const auto& keys = LifecycleKeys();
+  const auto found = std::find_if(keys.begin(), keys.end(), [&](const std::string& key) {
+    return BareWord(key) == BareWord(word);
+  });
+  return found == keys.end() ? "" : *found;
+}
+
 // `spot` belongs into `schedulingConfig`: a key of a message, put one level too high.
 void ReportUnknown(ValueReader& reader, const YamlNode& key, const Slot& slot) {
+  if (const std::string below = LifecycleKeyOf(key.text); !below.empty()) {
+    reader.Error(key, slot, fmt::format("unknown key {}", FoundWords(key)),
+                 fmt::format("it belongs under `lifecycle:`, as `lifecycle.{}`", below));
+    return;
+  }
   std::string elsewhere;
   if (!reader.has_enough()) elsewhere = OtherName(key.text);
   if (!reader.has_enough() && elsewhere.empty()) elsewhere = FindMemberElsewhere(key.text);
