@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cmd/views/snippet.h"
 #include "plans/from_command/from_command.h"
 #include "plans/kinds/training_job/requests.h"
+#include "plans/spec/names.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
+#include "providers/gcp/tpu_schema.h"
 #include "templates/catalog.h"
 
 namespace podctl {
@@ -44,10 +48,11 @@ std::string PathIn(const std::string& folder, std::string_view file) {
 }
 
 // Nothing is written where one of the files is there already.
-Result<void> WriteFiles(const Template& chosen, const std::string& folder, FileSystem& files) {
+Result<void> WriteFiles(std::string_view spec, std::span<const TemplateFile> others,
+                        const std::string& folder, FileSystem& files) {
   constexpr unsigned kMode = 0644;
-  std::vector<TemplateFile> all(chosen.files.begin(), chosen.files.end());
-  all.push_back({kFileName, chosen.text});
+  std::vector<TemplateFile> all(others.begin(), others.end());
+  all.push_back({kFileName, spec});
   for (const TemplateFile& file : all) {
     const std::string path = PathIn(folder, file.path);
     // A link that leads nowhere is there as well. One in the place of a folder in between would
@@ -79,18 +84,92 @@ Result<void> WriteFiles(const Template& chosen, const std::string& folder, FileS
 
 Result<std::string> WriteNewSpec(const std::string& folder, std::string_view text,
                                  FileSystem& files) {
-  const std::string path = PathIn(folder, kFileName);
-  Template spec;
-  spec.text = text;
-  if (const auto written = WriteFiles(spec, folder, files); !written) return written.error();
-  return path;
+  if (const auto written = WriteFiles(text, {}, folder, files); !written) return written.error();
+  return PathIn(folder, kFileName);
 }
+
+namespace {
+
+void Warn(std::string summary, std::string detail, Streams& streams) {
+  Diagnostic diagnostic;
+  diagnostic.severity = Severity::kWarning;
+  diagnostic.summary = std::move(summary);
+  diagnostic.detail = std::move(detail);
+  streams.err << FormatDiagnostic(diagnostic,
+                                  {streams.color && streams.err_is_terminal, streams.width});
+}
+
+// What --project and --zone say, which become lines of a spec as they stand.
+Result<void> CheckPlace(const InitOptions& options, Streams& streams) {
+  if (options.project && !gcp::IsProjectId(*options.project)) {
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("--project: `{}` is no project id", *options.project),
+                     "lower-case letters, digits and -");
+  }
+  const auto problem = options.zone ? JudgeZone(*options.zone) : std::nullopt;
+  if (!problem) return {};
+  const std::string summary = "--zone: " + problem->summary;
+  if (problem->is_error) {
+    return MakeError(ErrorCode::kInvalidArgument, summary, problem->suggestion);
+  }
+  Warn(summary, problem->suggestion, streams);
+  return {};
+}
+
+// The line of `text` that begins with `key:`; npos where there is none.
+std::size_t FindLine(const std::string& text, const std::string& key) {
+  if (text.starts_with(key + ":")) return 0;
+  const auto at = text.find("\n" + key + ":");
+  return at == std::string::npos ? at : at + 1;
+}
+
+// A template's spec with what was said in place of its own project and zone. One that names no zone
+// gets it below the project.
+std::string WithPlace(std::string text, const InitOptions& options) {
+  const auto replace = [&text](const std::string& key, const std::string& value) {
+    const auto at = FindLine(text, key);
+    if (at == std::string::npos) return false;
+    text.replace(at, text.find('\n', at) - at, key + ": " + value);
+    return true;
+  };
+  if (options.project) replace("project", *options.project);
+  if (!options.zone || replace("zone", *options.zone)) return text;
+  const auto project = FindLine(text, "project");
+  const auto behind = project == std::string::npos ? 0 : text.find('\n', project) + 1;
+  return text.insert(behind, fmt::format("zone: {}\n", *options.zone));
+}
+
+// A line of another tool that names a place keeps it, and nobody is to think otherwise.
+Result<void> CheckSaysPlace(const std::string& text, const InitOptions& options) {
+  for (const auto& [key, wanted] :
+       {std::pair("project", &options.project), {"zone", &options.zone}}) {
+    if (!*wanted) continue;
+    const auto at = FindLine(text, key);
+    if (at == std::string::npos) continue;
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    if (line == fmt::format("{}: {}", key, **wanted)) continue;
+    return MakeError(ErrorCode::kInvalidArgument,
+                     fmt::format("the line says `{}`, and --{} says `{}`", line, key, **wanted),
+                     "leave one of them out");
+  }
+  return {};
+}
+
+std::string WhatIsToBeSet(const InitOptions& options) {
+  if (options.project && options.zone) return "look it over";
+  return fmt::format("set its {}", options.project ? "zone"
+                                   : options.zone  ? "project"
+                                                   : "project and zone");
+}
+
+}  // namespace
 
 Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& streams) {
   if (options.list) {
     ListTemplates(streams);
     return {};
   }
+  if (auto clear = CheckPlace(options, streams); !clear) return clear;
   if (!options.from_command.empty()) return RunInitFromCommand(options, files, streams);
   const Template* chosen = FindTemplate(options.template_name);
   if (chosen == nullptr) {
@@ -102,7 +181,9 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
         near.empty() ? "`podctl init --list` shows them" : fmt::format("did you mean `{}`?", near));
   }
   const std::string path = PathIn(options.folder, kFileName);
-  if (const auto written = WriteFiles(*chosen, options.folder, files); !written) {
+  if (const auto written = WriteFiles(WithPlace(std::string(chosen->text), options), chosen->files,
+                                      options.folder, files);
+      !written) {
     return written;
   }
   if (streams.json) {
@@ -124,25 +205,16 @@ Result<void> RunInit(const InitOptions& options, FileSystem& files, Streams& str
     streams.out << fmt::format("Wrote {}\n", PathIn(options.folder, file.path));
   }
   streams.out << fmt::format(
-      "\nNext: set its project and zone, then\n"
+      "\nNext: {}, then\n"
       "  podctl plan{}\n"
       "  podctl apply{}\n",
-      with_file, with_file);
+      WhatIsToBeSet(options), with_file, with_file);
   return {};
 }
 
 namespace {
 
 constexpr const char* kFromCommandVersion = "1.0";
-
-void Warn(std::string summary, std::string detail, Streams& streams) {
-  Diagnostic diagnostic;
-  diagnostic.severity = Severity::kWarning;
-  diagnostic.summary = std::move(summary);
-  diagnostic.detail = std::move(detail);
-  streams.err << FormatDiagnostic(diagnostic,
-                                  {streams.color && streams.err_is_terminal, streams.width});
-}
 
 // "2026-11-22T08:00:00Z" -> "20261122_080000", as Caliban stamped its jobs.
 std::string Stamp(const std::string& time) {
@@ -193,8 +265,11 @@ void PrintJson(const FromCommand& made, const std::string& path, Streams& stream
 Result<void> RunInitFromCommand(const InitOptions& options, FileSystem& files, Streams& streams) {
   constexpr std::uint64_t kMostBytes = 1 << 20;
   const auto read = [&](const std::string& path) { return files.Read(path, kMostBytes); };
-  const Result<FromCommand> made = SpecFromCommand(options.from_command, {read, options.now});
+  const Result<FromCommand> made =
+      SpecFromCommand(options.from_command,
+                      {read, options.now, options.project.value_or(""), options.zone.value_or("")});
   if (!made) return made.error();
+  if (auto same = CheckSaysPlace(made->text, options); !same) return same;
   if (options.legacy_request) return PrintLegacy(*made, options, streams);
   std::string path;
   if (options.folder != "-") {

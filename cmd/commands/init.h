@@ -2,6 +2,7 @@
 // templates.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,9 @@ struct InitOptions {
   std::string from_command = {};  // a command line; empty: none
   bool legacy_request = false;    // with it: the request of the old service, and no spec
   std::string now = {};           // RFC 3339, for that request
+  // For the spec, in place of the template's; of a command line only where that names none.
+  std::optional<std::string> project = {};
+  std::optional<std::string> zone = {};
 };
 
 // Writes what it did to `streams`. A podctl.yaml that is there already is never overwritten. The

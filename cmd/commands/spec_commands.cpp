@@ -29,6 +29,8 @@ int RunInitLine(Context& context, const InitOptions& given) {
   RealClock clock;
   InitOptions options = given;
   options.now = FormatTimestamp(clock.Now());
+  options.project = context.global().project;
+  options.zone = context.global().zone;
   const auto done = RunInit(options, files, context.streams());
   return done ? 0 : context.wiring().reporter().ShowFailure(done.error());
 }

@@ -323,6 +323,7 @@ class CalibanLine : ToolLine {
       Left("--region", fmt::format("{} is not known here; put the region in", job_.region));
       job_.region.clear();
     }
+    if (job_.project.empty()) job_.project = world_.project;
     if (HasExpansion(job_.project)) {
       Left("--project_id", fmt::format("{} is not known here; put yours in for {}", job_.project,
                                        kPlaceholderProject));

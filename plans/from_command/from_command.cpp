@@ -44,10 +44,10 @@ Result<FromCommand> Convert(std::vector<std::string> words, const LineWorld& wor
   const std::string tool = BaseName(words.front());
   if (tool == "gcloud") return FromGcloud({words.begin() + 1, words.end()}, world);
   if (tool == "caliban") return FromCaliban({words.begin() + 1, words.end()}, world);
-  if (tool == "xla_dist") return FromXlaDist({words.begin() + 1, words.end()});
+  if (tool == "xla_dist") return FromXlaDist({words.begin() + 1, words.end()}, world);
   if (IsPython(tool)) {
     if (const std::size_t begin = AfterXlaDist(words); begin > 0) {
-      return FromXlaDist({words.begin() + static_cast<std::ptrdiff_t>(begin), words.end()});
+      return FromXlaDist({words.begin() + static_cast<std::ptrdiff_t>(begin), words.end()}, world);
     }
   }
   return MakeError(

@@ -38,6 +38,9 @@ struct LineWorld {
   // The text of a file that the line names; empty: no file can be read.
   std::function<Result<std::string>(const std::string& path)> read;
   std::string now;  // RFC 3339; empty: not known
+  // For a line that names none; empty: a placeholder is put in.
+  std::string project = {};
+  std::string zone = {};
 };
 
 // kInvalidArgument: no line of a tool that is known, one without what it needs most, or one that
@@ -48,7 +51,7 @@ Result<FromCommand> SpecFromCommand(std::string_view line, const LineWorld& worl
 Result<FromCommand> FromGcloud(const std::vector<std::string>& words, const LineWorld& world);
 // Of gcloud's commands that create TPUs, as of gcloud 528.
 std::span<const FlagRule> GcloudFlags();
-Result<FromCommand> FromXlaDist(const std::vector<std::string>& words);
+Result<FromCommand> FromXlaDist(const std::vector<std::string>& words, const LineWorld& world);
 Result<FromCommand> FromCaliban(const std::vector<std::string>& words, const LineWorld& world);
 
 // Where a line does not say it: a spec must have one.

@@ -455,6 +455,8 @@ class GcloudLine : ToolLine {
     TakeReservation();
     TakeBounds();
     TakeInterfaces();
+    if (zone_.empty()) zone_ = world_.zone;
+    if (project_.empty()) project_ = world_.project;
     if (HasExpansion(zone_)) {
       Left("--zone", fmt::format("{} is not known here; put yours in for us-central1-a", zone_));
       zone_ = "us-central1-a";

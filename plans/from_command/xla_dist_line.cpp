@@ -30,7 +30,7 @@ constexpr FlagRule kXlaDistFlags[] = {
 
 class XlaDistLine : ToolLine {
  public:
-  explicit XlaDistLine(FlagWords words) : words_(std::move(words)) {}
+  XlaDistLine(FlagWords words, const LineWorld& world) : words_(std::move(words)), world_(world) {}
 
   Result<FromCommand> Convert() {
     made_.tool = "python -m torch_xla.distributed.xla_dist";
@@ -51,7 +51,7 @@ class XlaDistLine : ToolLine {
     Left("pods",
          "the line does not say what the TPU is: put in its type, its runtime and its zone, "
          "or take the pod out where another file of the spec has it");
-    Left("project", kNoProject);
+    if (world_.project.empty()) Left("project", kNoProject);
     if (auto refused = Refused()) return *std::move(refused);
     made_.text = Write();
     return std::move(made_);
@@ -85,8 +85,8 @@ class XlaDistLine : ToolLine {
   std::string Write() const {
     const std::string pod = NameFrom(tpu_);
     YamlText text;
-    text.Member("project", kPlaceholderProject);
-    text.Member("zone", "us-central1-a");
+    text.Member("project", world_.project.empty() ? kPlaceholderProject : world_.project);
+    text.Member("zone", world_.zone.empty() ? "us-central1-a" : world_.zone);
     text.Blank();
     text.Begin("pods");
     text.Begin(pod);
@@ -111,6 +111,7 @@ class XlaDistLine : ToolLine {
   }
 
   const FlagWords words_;
+  const LineWorld& world_;
   std::string tpu_;
   std::string conda_;
   std::map<std::string, std::string> env_;
@@ -119,8 +120,8 @@ class XlaDistLine : ToolLine {
 
 }  // namespace
 
-Result<FromCommand> FromXlaDist(const std::vector<std::string>& words) {
-  return XlaDistLine(ReadFlagWords(words, kXlaDistFlags, Positionals::kEndTheFlags)).Convert();
+Result<FromCommand> FromXlaDist(const std::vector<std::string>& words, const LineWorld& world) {
+  return XlaDistLine(ReadFlagWords(words, kXlaDistFlags, Positionals::kEndTheFlags), world).Convert();
 }
 
 }  // namespace podctl

@@ -57,6 +57,54 @@ TEST_F(SpecCommandsTest, InitTakesATemplateAndAFolder) {
   EXPECT_THAT(files_.FileText("work/here/podctl.yaml").value_or(""), HasSubstr("8888"));
 }
 
+TEST_F(SpecCommandsTest, InitWritesTheProjectAndTheZoneThatWereSaid) {
+  EXPECT_EQ(Init({.folder = "one", .project = "vision-42", .zone = "us-central2-b"}), 0);
+  testing::ExpectGolden("cmd/init_place.txt",
+                        out_.str() + files_.FileText("one/podctl.yaml").value_or(""));
+  EXPECT_EQ(err_.str(), "");
+  EXPECT_EQ(Init({.folder = "two", .zone = "us-central2-b"}), 0);
+  EXPECT_THAT(out_.str(), HasSubstr("Next: set its project, then"));
+  EXPECT_THAT(files_.FileText("two/podctl.yaml").value_or(""), HasSubstr("\nproject: my-project "));
+  // Each template has a place for both, and is valid with them.
+  for (const Template& item : Templates()) {
+    const std::string folder = "all/" + std::string(item.name);
+    ASSERT_EQ(Init({.template_name = std::string(item.name),
+                    .folder = folder,
+                    .project = "vision-42",
+                    .zone = "us-central2-b"}),
+              0);
+    const std::string text = files_.FileText(folder + "/podctl.yaml").value_or("");
+    EXPECT_THAT(text, HasSubstr("\nproject: vision-42\n")) << item.name;
+    EXPECT_THAT(text, HasSubstr("\nzone: us-central2-b\n")) << item.name;
+    files_.SetFile("podctl.yaml", text);
+    EXPECT_EQ(Validate(), 0) << item.name << err_.str();
+  }
+}
+
+TEST_F(SpecCommandsTest, InitRefusesAPlaceThatIsNone) {
+  EXPECT_EQ(Init({.zone = "us-centrall-a"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("--zone: `us-centrall-a` is no zone"));
+  EXPECT_THAT(err_.str(), HasSubstr("Did you mean `us-central1-a`?"));
+  EXPECT_EQ(Init({.project = "Vision\nzone: x"}), 1);
+  EXPECT_FALSE(files_.FileText("podctl.yaml"));
+  EXPECT_EQ(Init({.zone = "mars-north1-a"}), 0) << "it may be new";
+  EXPECT_THAT(err_.str(),
+              HasSubstr("Warning: --zone: `mars-north1-a` is no zone that podctl knows"));
+}
+
+TEST_F(SpecCommandsTest, InitFromALineTakesThePlaceThatTheLineLacks) {
+  const std::string line =
+      "gcloud compute tpus tpu-vm create x --accelerator-type=v4-8 "
+      "--version=tpu-ubuntu2204-base";
+  EXPECT_EQ(Init({.folder = "a", .from_command = line, .project = "p1", .zone = "us-central2-b"}),
+            0);
+  EXPECT_THAT(files_.FileText("a/podctl.yaml").value_or(""),
+              ::testing::AllOf(HasSubstr("project: p1\n"), HasSubstr("zone: us-central2-b\n")));
+  EXPECT_EQ(Init({.folder = "b", .from_command = line + " --project=p2", .project = "p1"}), 1);
+  EXPECT_THAT(err_.str(), HasSubstr("the line says `project: p2`, and --project says `p1`"));
+  EXPECT_FALSE(files_.FileText("b/podctl.yaml"));
+}
+
 TEST_F(SpecCommandsTest, InitNeverOverwrites) {
   files_.SetFile("podctl.yaml", "mine");
   EXPECT_EQ(Init({}), 1);
