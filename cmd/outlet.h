@@ -73,6 +73,11 @@ struct Streams {
   bool color = false;  // wanted (no NO_COLOR, no --no-color); used where a terminal is
   int width = 100;     // columns
   bool json = false;   // a program reads `out` (--json)
+  bool plain = false;  // nothing is to be drawn on the terminal: CI=true
+  bool ascii = false;  // the terminal's locale has no other characters (C, POSIX)
+
+  // Whether lines of `err` may be drawn again in place.
+  bool live() const { return err_is_terminal && !plain; }
 };
 
 }  // namespace podctl

@@ -6,9 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
+#include <string>
 #include <string_view>
 
 #include "providers/base/text.h"
@@ -29,6 +32,27 @@ bool WantsColor(bool no_color) {
   return !no_color && !dumb && !IsSet("NO_COLOR");
 }
 
+// CI=true, which GitHub, GitLab and others set, also where they give a terminal: what is drawn
+// again in place fills their logs.
+bool WantsPlainLines() {
+  const char* ci = std::getenv("CI");
+  if (ci == nullptr) return false;
+  const std::string_view said(ci);
+  return !said.empty() && said != "false" && said != "0";
+}
+
+// By the first of these variables that is set, as POSIX has it; C where none is.
+bool LocaleIsUtf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    if (!IsSet(variable)) continue;
+    std::string name(std::getenv(variable));
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
 Outlet::Rules RulesOf(int descriptor, bool no_color) {
   return {WantsColor(no_color) && isatty(descriptor) != 0,
           IsSet("GITHUB_ACTIONS") || IsSet("GITLAB_CI") || IsSet("TF_BUILD")};
@@ -47,6 +71,8 @@ StandardStreams::StandardStreams(bool no_color)
   streams_.out_is_terminal = isatty(STDOUT_FILENO) != 0;
   streams_.err_is_terminal = isatty(STDERR_FILENO) != 0;
   streams_.color = WantsColor(no_color);
+  streams_.plain = WantsPlainLines();
+  streams_.ascii = !LocaleIsUtf8();
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) streams_.width = size.ws_col;
 }

@@ -10,6 +10,8 @@ namespace podctl {
 
 // Standard output and error, each through its Outlet. Colours: a terminal, TERM other than "dumb",
 // neither NO_COLOR (no-color.org) nor --no-color. CI: GITHUB_ACTIONS, GITLAB_CI or TF_BUILD is set.
+// Nothing is drawn in place where CI is set, to anything but false or 0. Other characters than
+// ASCII are drawn where LC_ALL, LC_CTYPE or LANG says UTF-8.
 class StandardStreams {
  public:
   explicit StandardStreams(bool no_color);

@@ -191,7 +191,7 @@ class ProgressView final : public EventSink {
     std::int64_t told = 0;  // seconds, of the last plain line
   };
 
-  bool live() const { return streams_.err_is_terminal; }
+  bool live() const { return streams_.live(); }
 
   void Print(const std::string& line) {
     block_.Erase();

@@ -87,7 +87,7 @@ void ExecDesk::Write() {
 
 void ExecDesk::ShowProgress() {
   const auto now = clock_.Steady();
-  if (!streams_.err_is_terminal) {
+  if (!streams_.live()) {
     const std::string cause = progress_->LastingCause();
     const bool news = !cause.empty() && told_causes_.size() < kMostToldCauses &&
                       told_causes_.insert(cause).second;

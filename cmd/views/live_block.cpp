@@ -40,6 +40,33 @@ std::string Clip(std::string_view text, int width) {
   return std::string(text.substr(0, end));
 }
 
+constexpr std::array<std::string_view, 10> kFrames = {"⠋", "⠙", "⠹", "⠸", "⠼",
+                                                      "⠴", "⠦", "⠧", "⠇", "⠏"};
+constexpr std::string_view kAsciiFrames = "|/-\\";
+
+// For a terminal that has no other characters: the spinner turns, and what else there is becomes
+// what people write for it, or a question mark.
+std::string InAscii(std::string_view text) {
+  std::string ascii;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t size = 1;
+    while (at + size < text.size() && (static_cast<unsigned char>(text[at + size]) & 0xC0) == 0x80)
+      ++size;
+    const std::string_view one = text.substr(at, size);
+    const auto* frame = std::find(kFrames.begin(), kFrames.end(), one);
+    if (size == 1 && static_cast<unsigned char>(one[0]) < 0x80) {
+      ascii += one;
+    } else if (frame != kFrames.end()) {
+      ascii +=
+          kAsciiFrames[static_cast<std::size_t>(frame - kFrames.begin()) % kAsciiFrames.size()];
+    } else {
+      ascii += one == "…" ? "..." : one == "→" ? "->" : "?";
+    }
+    at += size;
+  }
+  return ascii;
+}
+
 }  // namespace
 
 std::size_t ScreenColumns(std::string_view text) {
@@ -49,8 +76,6 @@ std::size_t ScreenColumns(std::string_view text) {
 }
 
 std::string_view SpinnerFrame(std::size_t frame) {
-  constexpr std::array<std::string_view, 10> kFrames = {"⠋", "⠙", "⠹", "⠸", "⠼",
-                                                        "⠴", "⠦", "⠧", "⠇", "⠏"};
   return kFrames[frame % kFrames.size()];
 }
 
@@ -102,7 +127,7 @@ void LiveBlock::Draw(const std::vector<std::string>& lines) {
   PassOwn(streams_.err, Erasure());
   std::string block;
   for (const std::string& line : lines) {
-    const std::string shown = Clip(line, width - 1);
+    const std::string shown = Clip(streams_.ascii ? InAscii(line) : line, width - 1);
     drawn_.push_back(static_cast<int>(ScreenColumns(shown)));
     block += shown + "\n";
   }

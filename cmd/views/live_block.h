@@ -10,8 +10,8 @@
 
 namespace podctl {
 
-// On `streams.err`, which must be a terminal. Whoever writes to the terminal meanwhile erases the
-// block first. One thread at a time.
+// On `streams.err`, which must be a terminal; in ASCII where that knows nothing else. Whoever
+// writes to the terminal meanwhile erases the block first. One thread at a time.
 class LiveBlock {
  public:
   explicit LiveBlock(Streams& streams);

@@ -49,7 +49,7 @@ class WatchView final : public WatchAccount {
 
   // Of an address: not again what an earlier round said of it.
   void SayNews(const std::string& news, const std::string& text);
-  bool live() const { return streams_.err_is_terminal; }
+  bool live() const { return streams_.live(); }
   void Draw();
 
   Streams& streams_;

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -118,6 +120,7 @@ class ProgressTest : public ::testing::Test {
   std::ostringstream out_;
   std::ostringstream err_;
   Streams streams_{out_, err_};
+  std::vector<std::unique_ptr<Change>> changes_;
   std::unique_ptr<EventSink> view_;
   Change create_ = ChangeFor("pod.research", Verb::kCreate, Payload(PodChange{}, KindNamed("pod")));
   Change step_ =
@@ -133,6 +136,42 @@ TEST_F(ProgressTest, PlainLines) {
   ExpectGolden("cmd/progress/plain.txt", err_.str());
   EXPECT_EQ(out_.str(), "");
   EXPECT_THAT(err_.str(), HasSubstr("\\x1b[31m"));  // seen, in a log too
+}
+
+// CI=true: a log that looks like a terminal.
+TEST_F(ProgressTest, NothingIsDrawnInPlaceInCi) {
+  streams_.plain = true;
+  Open(true);
+  Story();
+  view_.reset();
+  ExpectGolden("cmd/progress/plain.txt", err_.str());
+}
+
+TEST_F(ProgressTest, ALiveLineIsAsciiWhereTheLocaleIsC) {
+  streams_.ascii = true;
+  Open(true);
+  view_->OnStart(create_);
+  for (int i = 0; i < 20; ++i) {
+    clock_.Advance(milliseconds(100));
+    view_->OnTick();
+  }
+  const std::string drawn = err_.str();
+  EXPECT_THAT(drawn, HasSubstr("/ pod.research: Creating"));
+  EXPECT_THAT(drawn, HasSubstr("\\ pod.research: Creating"));
+  EXPECT_TRUE(std::all_of(drawn.begin(), drawn.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x80;
+  })) << drawn;
+  // What would not fit is told in ASCII, too.
+  for (int i = 0; i < 20; ++i) {
+    Change more = create_;
+    more.address.name = "pod" + std::to_string(i);
+    changes_.push_back(std::make_unique<Change>(std::move(more)));
+    view_->OnStart(*changes_.back());
+  }
+  clock_.Advance(milliseconds(100));
+  view_->OnTick();
+  EXPECT_THAT(err_.str(), HasSubstr("  ... and "));
+  EXPECT_THAT(err_.str(), ::testing::Not(HasSubstr("\xE2")));
 }
 
 TEST_F(ProgressTest, APlainLogIsToldAtASensiblePace) {
