@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "plans/kinds/kinds.h"
+#include "providers/os/this_process.h"
 #include "tests/plans/session/session_desk.h"
+#include "tests/support/fake_clock.h"
 #include "tests/support/kinds.h"
 
 namespace podctl {
@@ -59,6 +61,65 @@ TEST_F(SavedPlanSession, IsAppliedAsItWasMade) {
   ApplyIt();
   EXPECT_EQ(cloud.NodeCount(), 1U);
   EXPECT_THAT(told, ElementsAre("the spec was edited after the plan was created"));
+}
+
+TEST_F(SavedPlanSession, WhatAKilledRunLeftIsCleanedUpByTheNext) {
+  Pods(Desk::Pod("a"));
+  const auto left = [this] {
+    std::vector<std::string> found;
+    for (const std::string& path : files.AllFiles()) {
+      if (path.find(".podctl-tmp") != std::string::npos) found.push_back(path);
+    }
+    return found;
+  };
+  std::vector<std::string> names;
+  for (const bool with_state : {false, true}) {
+    if (with_state) {
+      Save();
+      ApplyIt();
+      Pods(Desk::Pod("a") + Desk::Pod("b"));
+    }
+    const PlanRun run = Planned(Wishes());
+    const PlanWishes wishes = Wishes();
+    const auto save = [&] {
+      return SavePlan(run, kFile, {wishes.load, wishes.state, kEndpoint, "0.1"}, files, clock,
+                      random);
+    };
+    ASSERT_TRUE(save());
+    ASSERT_THAT(left(), ::testing::IsEmpty());
+    std::string name;
+    // Every name that a save writes is seen between two of its calls.
+    for (int call = 1; name.empty() && call < 40; ++call) {
+      files.Interleave(call, [&] {
+        if (!left().empty()) name = left().front();
+      });
+      ASSERT_TRUE(save());
+    }
+    ASSERT_NE(name, "");
+    // Older than this process, so of one that had its number before; and those of before there was
+    // a state.
+    names.push_back(name);
+    for (const std::string& each : names) files.SetFile(each, "half a pl");
+    ASSERT_TRUE(save());
+    EXPECT_THAT(left(), ::testing::IsEmpty());
+    // What only looks like one is nobody's that podctl knows.
+    const std::string pid = std::to_string(ProcessId());
+    std::string other = name;
+    other.replace(other.find(pid), pid.size(), "4194305");
+    files.SetFile(other, "of nobody's making");
+    ASSERT_TRUE(save());
+    EXPECT_THAT(left(), ElementsAre(other));
+    ASSERT_TRUE(files.Remove(other));
+    // Of a run that lives, it may still be written.
+    testing::FakeClock later;
+    later.Advance(std::chrono::hours(24 * 365 * 20));
+    files.StampWith(later);
+    files.SetFile(name, "half a pl");
+    files.StampWith(clock);
+    ASSERT_TRUE(save());
+    EXPECT_THAT(left(), ElementsAre(name));
+    ASSERT_TRUE(files.Remove(name));
+  }
 }
 
 // What a job runs stands in the spec alone.
