@@ -78,6 +78,8 @@ class Command {
   std::string_view summary() const { return summary_; }
   std::span<const Flag> flags() const { return flags_; }
   bool IsGroup() const { return !run_; }
+  // For programs, such as a shell: no help lists it.
+  bool IsHidden() const { return name_.starts_with("__"); }
 
   // What its flags put their words into; of a group nothing.
   std::any NewOptions() const { return IsGroup() ? std::any() : new_options_(); }
@@ -165,6 +167,7 @@ extern const Command kEmulator;
 extern const Command kTypes;
 extern const Command kVersions;
 extern const Command kCompletion;
+extern const Command kComplete;
 extern const Command kVersion;
 extern const Command kHelp;
 

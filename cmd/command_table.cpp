@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "cmd/command.h"
+#include "cmd/examples.h"
 
 namespace podctl {
 namespace {
@@ -35,7 +35,8 @@ constexpr Flag kGlobalFlags[] = {
     OneValue<&GlobalOptions::state>("--state", "FILE", "state file"),
     OneValue<&GlobalOptions::project>("--project", "ID",
                                       "Google Cloud project where the spec names none"),
-    OneValue<&GlobalOptions::zone>("--zone", "ZONE", "zone where the spec names none"),
+    Naming(Flag::Names::kZone,
+           OneValue<&GlobalOptions::zone>("--zone", "ZONE", "zone where the spec names none")),
     OneValue<&GlobalOptions::endpoint>("--endpoint", "URL", "base URL of the Cloud TPU API"),
     {.name = "--var",
      .takes = Flag::Takes::kWords,
@@ -66,15 +67,6 @@ void AddNames(std::span<const Flag> flags, std::vector<std::string>* names) {
   std::sort(names->begin(), names->end());
 }
 
-void AddValued(std::span<const Flag> flags, std::set<std::string>* names) {
-  for (const Flag& flag : flags) {
-    const bool valued = flag.takes == Flag::Takes::kWord || flag.takes == Flag::Takes::kWords;
-    if (flag.IsArgument() || !valued) continue;
-    names->emplace(flag.name);
-    if (flag.letter != '\0') names->insert(std::string{'-', flag.letter});
-  }
-}
-
 }  // namespace
 
 std::span<const Command* const> Commands() {
@@ -91,7 +83,7 @@ std::span<const Command* const> Commands() {
       &commands::kImport,     &commands::kUnlock,       &commands::kAuth,
       &commands::kAuthStatus, &commands::kAuthorize,    &commands::kEmulator,
       &commands::kTypes,      &commands::kVersions,     &commands::kCompletion,
-      &commands::kVersion,    &commands::kHelp,
+      &commands::kVersion,    &commands::kHelp,         &commands::kComplete,
   };
   return kAll;
 }
@@ -99,7 +91,7 @@ std::span<const Command* const> Commands() {
 std::vector<const Command*> CommandsIn(std::string_view group) {
   std::vector<const Command*> found;
   for (const Command* command : Commands()) {
-    if (command->group() == group) found.push_back(command);
+    if (command->group() == group && !command->IsHidden()) found.push_back(command);
   }
   return found;
 }
@@ -125,13 +117,6 @@ std::vector<std::string> GlobalFlagNames() {
   std::vector<std::string> names;
   AddNames(kGlobalFlags, &names);
   return names;
-}
-
-std::vector<std::string> FlagsWithValue() {
-  std::set<std::string> names;
-  AddValued(kGlobalFlags, &names);
-  for (const Command* command : Commands()) AddValued(command->flags(), &names);
-  return {names.begin(), names.end()};
 }
 
 namespace {
@@ -180,7 +165,13 @@ std::string HelpText(const Command& command) {
   text += "\nFlags:\n";
   AppendFlag(kHelpFlag, &text);
   for (const Flag& flag : command.flags()) AppendFlag(flag, &text);
-  return text + "\nFlags of every command: see `podctl help`.\n";
+  text += "\nFlags of every command: see `podctl help`.\n";
+  const auto examples = ExamplesOf(command.name());
+  if (!examples.empty()) text += "\nExamples:\n";
+  for (const Example& example : examples) {
+    text += fmt::format("  # {}\n  {}\n", example.what, example.line);
+  }
+  return text;
 }
 
 std::string HelpText() {

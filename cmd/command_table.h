@@ -14,7 +14,7 @@ namespace podctl {
 // In the order in which help shows them; a group stands before its commands.
 std::span<const Command* const> Commands();
 
-// Those of `group`, or with "" the ones whose name is of one word.
+// Those of `group`, or with "" the ones whose name is of one word; none that is hidden.
 std::vector<const Command*> CommandsIn(std::string_view group);
 
 // nullptr when there is none of that name.
@@ -26,8 +26,6 @@ std::span<const Flag> GlobalFlags();
 // Names of flags with their dashes, sorted: those of a command with --help, or those of all.
 std::vector<std::string> FlagNames(const Command& command);
 std::vector<std::string> GlobalFlagNames();
-// Every flag that takes a value in a word of its own: {"--file", "--zone", "-f", …}.
-std::vector<std::string> FlagsWithValue();
 
 // ---- What `podctl help` shows, made from the table of commands.
 

@@ -24,8 +24,21 @@ struct Flag {
     kWords,           // a flag: one each time it is given; an argument: all that follow
     kWordIfAttached,  // --open=url; alone it means the first of `choices`
   };
-  // What completion offers in the place of an argument.
-  enum class Names { kNothing, kPod, kJob, kAddress, kSerial };
+  // What completion offers in its place (completing.h). An address is one of the state, a planned
+  // one perhaps of the spec alone; a path lies here or on a worker.
+  enum class Names {
+    kNothing,
+    kPod,
+    kJob,
+    kAddress,
+    kPlannedAddress,
+    kSerial,
+    kWorker,
+    kPath,
+    kTemplate,
+    kZone,
+    kCommand
+  };
 
   std::string_view name = {};  // "--out"; an argument has no dashes: "POD"
   char letter = '\0';          // 't' where there is a -t, too
@@ -153,7 +166,8 @@ constexpr Flag ManyValues(std::string_view name, std::string_view value, std::st
 template <auto kMember, typename Options = OwnerOf<kMember>>
 constexpr Flag WorkerFlag(std::string_view help = "all (default), 0,2-3, !7 (all but), 0-255/8",
                           std::string_view value = "WORKERS") {
-  return OneValue<kMember, Options, &ReadWorkers>("--worker", value, help);
+  return Naming(Flag::Names::kWorker,
+                OneValue<kMember, Options, &ReadWorkers>("--worker", value, help));
 }
 template <auto kMember, typename Options = OwnerOf<kMember>>
 constexpr Flag PodArgument() {

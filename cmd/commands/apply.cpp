@@ -387,12 +387,16 @@ std::string PlanConflict(const ApplyOptions& options, const GlobalOptions& globa
 constexpr Flag kDestroyFlag = Switch<&ApplyOptions::destroy>("--destroy", "plan the empty spec");
 constexpr Flag kRefreshOnlyFlag = Switch<&ApplyOptions::refresh_only>(
     "--refresh-only", "take what the cloud says into the state; change nothing else");
-constexpr Flag kTargetFlag = ManyValues<&ApplyOptions::targets>(
-    "--target", "ADDRESS", "only this address, and what it depends on; repeatable");
+constexpr Flag kTargetFlag =
+    Naming(Flag::Names::kPlannedAddress,
+           ManyValues<&ApplyOptions::targets>(
+               "--target", "ADDRESS", "only this address, and what it depends on; repeatable"));
 constexpr Flag kRefreshFlag = OneValue<&ApplyOptions::refresh>(
     "--refresh", "true|false", "ask the cloud first; --refresh=false trusts the state");
-constexpr Flag kReplaceFlag = ManyValues<&ApplyOptions::replace>(
-    "--replace", "ADDRESS", "make this anew, or run it again; repeatable");
+constexpr Flag kReplaceFlag =
+    Naming(Flag::Names::kPlannedAddress,
+           ManyValues<&ApplyOptions::replace>("--replace", "ADDRESS",
+                                              "make this anew, or run it again; repeatable"));
 constexpr Flag kDetailedExitCodeFlag = Switch<&ApplyOptions::detailed_exitcode>(
     "--detailed-exitcode", "exit 2 when there are changes");
 constexpr Flag kAutoApproveFlag =

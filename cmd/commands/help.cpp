@@ -30,7 +30,7 @@ int RunHelp(Context& context, const HelpOptions& options) {
 }
 
 constexpr Flag kHelpFlags[] = {
-    ManyValues<&HelpOptions::words>("COMMAND", "", "the command"),
+    Naming(Flag::Names::kCommand, ManyValues<&HelpOptions::words>("COMMAND", "", "the command")),
 };
 
 }  // namespace

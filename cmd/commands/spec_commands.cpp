@@ -36,7 +36,8 @@ int RunInitLine(Context& context, const InitOptions& given) {
 }
 
 constexpr Flag kInitFlags[] = {
-    OneValue<&InitOptions::template_name>("--template", "NAME", "which one (default minimal)"),
+    Naming(Flag::Names::kTemplate, OneValue<&InitOptions::template_name>(
+                                       "--template", "NAME", "which one (default minimal)")),
     OneValue<&InitOptions::from_command>(
         "--from-command", "LINE",
         "from a line of gcloud, xla_dist or caliban; DIR - prints the spec"),

@@ -192,7 +192,7 @@ int RunStateRemove(Wiring& wiring, const StateRmOptions& options) {
 constexpr Flag kMvFlags[] = {
     Naming(Flag::Names::kAddress,
            Required(OneValue<&StateMvOptions::from>("FROM", "", "e.g. pod.a"))),
-    Required(OneValue<&StateMvOptions::to>("TO", "", "e.g. pod.b")),
+    Naming(Flag::Names::kAddress, Required(OneValue<&StateMvOptions::to>("TO", "", "e.g. pod.b"))),
     Switch<&StateMvOptions::dry_run>("--dry-run", "only show what would move"),
 };
 

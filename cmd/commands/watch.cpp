@@ -176,8 +176,9 @@ constexpr Flag kWatchFlags[] = {
     Switch<&WatchOptions::once>("--once", "look once, do what is to be done, and end"),
     Switch<&WatchOptions::detailed_exitcode>(
         "--detailed-exitcode", "with --once: exit 2 when something was done, or is left to do"),
-    ManyValues<&WatchOptions::targets>("--target", "ADDRESS",
-                                       "only this pod, and what it depends on; repeatable"),
+    Naming(Flag::Names::kPlannedAddress,
+           ManyValues<&WatchOptions::targets>("--target", "ADDRESS",
+                                              "only this pod, and what it depends on; repeatable")),
 };
 
 }  // namespace

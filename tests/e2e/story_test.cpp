@@ -308,7 +308,7 @@ TEST_F(StoryTest, BashCompletes) {
   const RunResult script = box_.Run({"completion", "bash"});
   EXPECT_EQ(script.code, 0) << script;
   box_.WriteFile("complete.sh",
-                 script.out +
+                 "PATH=\"${PODCTL%/*}:$PATH\"\n" + script.out +
                      "\nask() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=();\n"
                      "  local how=$(complete -p podctl); how=${how#*-F }; ${how%% *} podctl "
                      "\"${@: -1}\" \"${@: -2:1}\"; echo \"${COMPREPLY[*]}\"; }\n"

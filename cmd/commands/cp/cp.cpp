@@ -119,8 +119,9 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
 }
 
 constexpr Flag kCpFlags[] = {
-    Required(ManyValues<&CpOptions::paths>("PATH", "",
-                                           "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH")),
+    Naming(Flag::Names::kPath,
+           Required(ManyValues<&CpOptions::paths>(
+               "PATH", "", "SRC… DST; on workers POD:PATH or POD/WORKERS:PATH"))),
     WorkerFlag<&CpOptions::workers>(),
     WithLetter(
         'r', Switch<&CpOptions::recursive>("--recursive", "as for scp: folders are copied anyway")),
