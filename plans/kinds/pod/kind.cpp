@@ -289,6 +289,7 @@ class PodKind final : public plan_file::KindOf<PodChange> {
   }
 
   ChangeWords WordsOf(const Change& change) const override { return WordsOfPod(change); }
+  std::string Summary(const Plan& plan) const override { return MoveHint(plan); }
   ShownSides SidesOf(const Change& change, const State& state) const override {
     return SidesOfPod(change, state);
   }

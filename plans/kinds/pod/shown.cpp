@@ -6,9 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "plans/engine/overlay.h"
 #include "plans/kinds/pod/change.h"
@@ -17,8 +19,10 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"
+#include "plans/spec/names.h"
 #include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
+#include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/gcp/offered_types.h"
 
@@ -405,6 +409,62 @@ std::vector<Particular> ParticularsOfPod(const Change& change, const AnyRecord* 
   const PodSpec& pod = AsPod(change)->wanted;
   if (IsDelete(change) || (IsKeep(change) && !ChangesBookkeeping(pod, prior))) return {};
   return Particulars(pod).Take();
+}
+
+namespace {
+
+// What a pod that is added or destroyed has to have in common with another to be the same one.
+using Likeness = std::vector<std::string>;
+
+Likeness LikenessOf(const Change& change) {
+  const NodeName& node = AsPod(change)->node;
+  Likeness likeness = {node.project, node.zone};
+  for (const AttributeChange& attribute : change.attributes) {
+    if (!attribute.path.starts_with("accelerator")) continue;
+    const auto& side = IsDelete(change) ? attribute.before : attribute.after;
+    if (side) likeness.push_back(attribute.path + "=" + ToJson(*side));
+  }
+  return likeness.size() > 2 ? likeness : Likeness();  // of what accelerator nothing is known
+}
+
+// Those of one likeness.
+struct Likely {
+  std::vector<const Change*> added;
+  std::vector<const Change*> destroyed;
+};
+
+// With a `nodeId` of its own in the spec it would be replaced under its new name, too.
+bool CanBeMoved(const Change& from, const Change& to) {
+  const PodSpec& wanted = AsPod(to)->wanted;
+  return (!wanted.node_id_given || wanted.node_id == AsPod(from)->node.node) &&
+         IsThingName(from.address.name) && IsThingName(to.address.name);
+}
+
+}  // namespace
+
+std::string MoveHint(const Plan& plan) {
+  if (plan.mode != PlanMode::kNormal) return {};
+  std::map<Likeness, Likely> alike;
+  for (const Change& change : plan.changes) {
+    if (AsPod(change) == nullptr || !change.address.deposed.empty()) continue;
+    const bool added = change.verb == Verb::kCreate && !change.begun;
+    if (!added && change.verb != Verb::kDelete) continue;
+    Likeness likeness = LikenessOf(change);
+    if (likeness.empty()) continue;
+    Likely& likely = alike[std::move(likeness)];
+    (added ? likely.added : likely.destroyed).push_back(&change);
+  }
+  std::string pairs;
+  for (const auto& [likeness, likely] : alike) {
+    if (likely.added.size() != 1 || likely.destroyed.size() != 1) continue;
+    const Change& from = *likely.destroyed.front();
+    const Change& to = *likely.added.front();
+    if (!CanBeMoved(from, to)) continue;
+    pairs +=
+        fmt::format("{}{{from: {}, to: {}}}", pairs.empty() ? "" : ", ", from.address, to.address);
+  }
+  if (pairs.empty()) return {};
+  return fmt::format("Only renamed? `moved: [{}]` in the spec keeps the node.", pairs);
 }
 
 }  // namespace podctl

@@ -20,6 +20,9 @@ std::vector<Configured> ConfiguredPod(const Change& change);
 // ---- How changes of pods are told. Pure.
 
 ChangeWords WordsOfPod(const Change& change);
+// That a pod which is added may be one that is destroyed, under another name: where one of each
+// fits, by place and accelerator, and no other does. Else "".
+std::string MoveHint(const Plan& plan);
 
 // The lines of a change or of drift as people read them: in place of the one of the metadata entry
 // `tensorflow-env-vars` a line for each flag and variable that is otherwise, by the spec's own

@@ -118,6 +118,14 @@ TEST_F(MarkdownTest, LongListsEndWithACount) {
   EXPECT_THAT(text, HasSubstr("\n- and 10 more\n"));
 }
 
+TEST_F(MarkdownTest, APodThatMayOnlyHaveANewName) {
+  desk_.Pods(Desk::Pod("old"));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("fresh"));
+  const Plan plan = desk_.MakePlan();
+  ExpectGolden("cmd/markdown/move_hint.md", MarkdownOf(&plan, {}, {}));
+}
+
 TEST_F(MarkdownTest, NoChanges) {
   desk_.Pods(Desk::Pod("a"));
   desk_.ApplyAll();

@@ -269,6 +269,28 @@ TEST_F(PlanViewTest, Moved) {
   Show("moved.txt");
 }
 
+TEST_F(PlanViewTest, APodThatMayOnlyHaveANewNameHintsAtMoved) {
+  desk_.Pods(Desk::Pod("old") + Desk::Pod("stays"));
+  desk_.ApplyAll();
+  desk_.Pods(Desk::Pod("fresh") + Desk::Pod("stays"));
+  Show("move_hint.txt");
+  const std::string hint = "Only renamed?";
+  EXPECT_THAT(PlanSummary(desk_.MakePlan()), HasSubstr(hint));
+  // Of two that fit nobody knows which.
+  desk_.Pods(Desk::Pod("fresh") + Desk::Pod("fresh2") + Desk::Pod("stays"));
+  EXPECT_THAT(PlanSummary(desk_.MakePlan()), Not(HasSubstr(hint)));
+  // Of another size or place it is another one, and so it is with a node of another name.
+  for (const char* other :
+       {"    acceleratorType: v2-8\n    runtimeVersion: tpu-ubuntu2204-base\n",
+        "    acceleratorType: v3-8\n    zone: us-central1-a\n    runtimeVersion: "
+        "tpu-ubuntu2204-base\n"}) {
+    desk_.Pods(std::string("  fresh:\n") + other + Desk::Pod("stays"));
+    EXPECT_THAT(PlanSummary(desk_.MakePlan()), Not(HasSubstr(hint))) << other;
+  }
+  desk_.Pods(Desk::Pod("fresh", "    nodeId: another\n") + Desk::Pod("stays"));
+  EXPECT_THAT(PlanSummary(desk_.MakePlan()), Not(HasSubstr(hint)));
+}
+
 TEST_F(PlanViewTest, ReplacedForAReason) {
   const std::string by = "    lifecycle: {replaceTriggeredBy: [pod.base.description]}\n";
   desk_.Pods(Desk::Pod("base") + Desk::Pod("triggered", by) + Desk::Pod("asked"));
