@@ -227,7 +227,8 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
   std::vector<StatusRow> rows;
   for (const auto& [address, record] : Pods(settled)) {
     const std::string& pod = address.name;
-    StatusRow row{pod, "GONE", "-", "-", record.zone, "-", {}};
+    StatusRow row{pod, "GONE", "-", "-", record.project, record.zone, record.current.locator,
+                  "-", {}};
     const PodSurvey& survey = PodsIn(observation);
     const Value* node = NodeOf(survey, settled, address, record);
     const Outlook outlook = BackingOf(record).Judge(record, node, survey);
@@ -251,7 +252,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
 
 std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
   std::vector<TableRow> table = {
-      {"POD", "STATE", "HEALTH", "TYPE", "ZONE", "WORKERS", "ADDRESSES"}};
+      {"POD", "STATE", "HEALTH", "TYPE", "PROJECT", "ZONE", "WORKERS", "ADDRESSES"}};
   constexpr std::size_t kMostShown = 4;
   for (const StatusRow& row : rows) {
     std::vector<std::string> shown = row.addresses;
@@ -259,7 +260,7 @@ std::string StatusTable(const std::vector<StatusRow>& rows, bool color) {
       shown.resize(kMostShown);
       shown.push_back(fmt::format("… {} more", row.addresses.size() - kMostShown));
     }
-    table.push_back({row.pod, row.state, row.health, row.type, row.zone, row.workers,
+    table.push_back({row.pod, row.state, row.health, row.type, row.project, row.zone, row.workers,
                      shown.empty() ? "-" : Join(shown, ", ")});
     // A row is a line, whatever the service sends.
     for (std::string& cell : table.back()) cell = VisibleControls(cell);
@@ -353,10 +354,13 @@ Value StatusDocument(const std::vector<StatusRow>& rows, const State& settled,
   const auto known = [](const std::string& text) { return text == "-" ? Value() : Value(text); };
   Value document = Value::Map{{"pods", ListOf(rows, [&](const StatusRow& row) {
                                  return Value::Map{{"pod", row.pod},
+                                                   {"address", PodAddress(row.pod).Text()},
                                                    {"state", row.state},
                                                    {"health", known(row.health)},
                                                    {"acceleratorType", known(row.type)},
+                                                   {"project", row.project},
                                                    {"zone", row.zone},
+                                                   {"nodeId", row.node_id},
                                                    {"workers", Value(row.workers).AsInt()},
                                                    {"addresses", ListOf(row.addresses)}};
                                })}};

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plans/engine/kind.h"
 #include "providers/base/value.h"
 #include "state/state.h"
 #include "state/store.h"
@@ -20,11 +21,13 @@ std::vector<std::string> TextsOf(const std::vector<Address>& addresses);
 Value StateDocument(const State& state);
 
 struct StatusRow {
-  std::string pod;
+  std::string pod;  // without "pod."
   std::string state;
   std::string health;
   std::string type;
+  std::string project;
   std::string zone;
+  std::string node_id;  // in the document only
   std::string workers;
   std::vector<std::string> addresses;  // of each worker; empty: it has none yet
 };

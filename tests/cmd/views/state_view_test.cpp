@@ -98,6 +98,8 @@ TEST(StateView, StatusTable) {
   ExpectGolden("cmd/state/status.txt", StatusTable(rows, false));
   ExpectGolden("cmd/state/status_color.txt", StatusTable(rows, true));
   ExpectGolden("cmd/state/status_empty.txt", StatusTable({}, false));
+  ExpectGolden("cmd/state/status.json",
+               ToJson(StatusDocument(rows, state, observation), JsonStyle::kIndented) + "\n");
   // The table's dash is a table's.
   const Value gone = StatusDocument(rows, state, observation)["pods"].AsList()[1];
   EXPECT_EQ(gone["pod"], Value("gone"));
@@ -138,7 +140,7 @@ TEST(StateView, TheDocumentOfAStatusTellsHowAFileStands) {
 }
 
 TEST(StateView, ARowIsALineWhateverTheServiceSends) {
-  const StatusRow row{"a", "READY\nb  READY",  "HEALTHY\n", "v3-8\n", "z\n",
+  const StatusRow row{"a", "READY\nb  READY",  "HEALTHY\n", "v3-8\n", "p\n", "z\n", "n",
                       "1", {"10.0.0.1\n-> rm"}};
   const std::string table = StatusTable({row}, false);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2) << table;
