@@ -178,6 +178,7 @@ class Completer {
   }
 
   void ChoicesOf(std::string_view choices) {
+    if (choices.empty()) return;
     for (const std::string_view choice : Split(choices, "|")) Add(std::string(choice));
   }
 

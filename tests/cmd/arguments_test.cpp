@@ -334,7 +334,7 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"apply", "--var", "novalue"},
       {"apply", "--zone"},
       {"emulator", "--workers", "plenty"},
-      {"completion", "fish"},
+      {"completion", "tcsh"},
       {"plan", "--refresh=perhaps"},
       {"plan", "--detailed-exitcode=1"},
       {"plan", "--json=maybe"},
