@@ -121,7 +121,8 @@ class XlaDistLine : ToolLine {
 }  // namespace
 
 Result<FromCommand> FromXlaDist(const std::vector<std::string>& words, const LineWorld& world) {
-  return XlaDistLine(ReadFlagWords(words, kXlaDistFlags, Positionals::kEndTheFlags), world).Convert();
+  return XlaDistLine(ReadFlagWords(words, kXlaDistFlags, Positionals::kEndTheFlags), world)
+      .Convert();
 }
 
 }  // namespace podctl
