@@ -66,6 +66,7 @@ constexpr Example kExamples[] = {
     {"import",
      "podctl import pod.research projects/my-project/locations/europe-west4-a/nodes/research",
      "by the full name of its node"},
+    {"import", "podctl import --all --zone -", "all of a project's nodes, with one spec"},
     {"unlock", "podctl unlock 7d9f0c1e-3b5a-4c6d-8e2f-0a1b2c3d4e5f",
      "the ID that the error showed"},
     {"auth", "podctl auth status", "who podctl is for Google"},

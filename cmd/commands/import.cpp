@@ -1,9 +1,10 @@
 // `podctl import ADDRESS ID`: takes over a node that somebody else made, and shows the spec that
-// matches it.
+// matches it; `podctl import --all` does so with all nodes of a project.
 #include "plans/session/import.h"
 
 #include <fmt/format.h>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <variant>
@@ -13,9 +14,11 @@
 #include "cmd/commands/apply.h"
 #include "cmd/commands/state_edit.h"
 #include "cmd/reporter.h"
+#include "cmd/views/documents.h"
 #include "cmd/wiring.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
+#include "plans/session/import_all.h"
 #include "providers/base/text.h"
 #include "providers/gcp/os_login.h"
 
@@ -89,59 +92,260 @@ void WarnOfOtherState(Reporter& reporter, const Imported& done) {
                   VisibleControls(done.made_with)));
 }
 
-// `implied`: no -f was given.
-void ShowAsText(Streams& streams, const Imported& done, const std::string& address, bool implied) {
-  const std::string type = VisibleControls(done.node["acceleratorType"].AsString());
-  streams.err << fmt::format(
-      "{}: {} ({}{}{}, {}).\n",
-      done.known ? address + " is in the state already" : "Imported " + address,
-      done.name.Resource(), type, type.empty() ? "" : ", ",
-      done.waits ? done.queued->state : NodeState(done.node),
-      Plural(WorkerCount(done.node), "worker"));
-  for (const std::string& note : NotesOn(done)) streams.err << note << "\n";
-  if (!done.target.empty()) {
-    const bool is_usual = done.target == "podctl.yaml" && implied;
-    streams.err << fmt::format("Wrote the pod to {}{}.\n", done.target,
+// "projects/p/locations/z/nodes/n (v3-32, READY, 4 workers)".
+std::string NodeWords(const NodeName& name, const Value& node,
+                      const std::optional<QueuedRecord>& queued, bool waits) {
+  const std::string type = VisibleControls(node["acceleratorType"].AsString());
+  return fmt::format("{} ({}{}{}, {})", name.Resource(), type, type.empty() ? "" : ", ",
+                     waits ? queued->state : NodeState(node), Plural(WorkerCount(node), "worker"));
+}
+
+void ShowWhereSpecIs(Streams& streams, const std::string& text, const std::string& target,
+                     bool implied, const char* what) {
+  if (!target.empty()) {
+    const bool is_usual = target == "podctl.yaml" && implied;
+    streams.err << fmt::format("Wrote the {} to {}{}.\n", what, target,
                                is_usual ? "" : ", which the next plan must read (-f)");
-  } else if (!done.text.empty()) {
+  } else if (!text.empty()) {
     streams.err << "Put this into the spec before the next apply, which destroys what is in the "
                    "state but not in the spec:\n"
                 << std::flush;
-    streams.out << done.text;
+    streams.out << text;
   }
 }
 
-int RunImport(Wiring& wiring, const ImportOptions& options) {
-  Reporter& reporter = wiring.reporter();
+// `implied`: no -f was given.
+void ShowAsText(Streams& streams, const Imported& done, const std::string& address, bool implied) {
+  streams.err << fmt::format(
+      "{}: {}.\n", done.known ? address + " is in the state already" : "Imported " + address,
+      NodeWords(done.name, done.node, done.queued, done.waits));
+  for (const std::string& note : NotesOn(done)) streams.err << note << "\n";
+  ShowWhereSpecIs(streams, done.text, done.target, implied, "pod");
+}
+
+// What both forms of the command are run with. All is lent but the wishes.
+struct ImportTools {
+  Reporter& reporter;
+  Streams& streams;
+  Clock& clock;
+  Random& random;
+  const PlanDoors& doors;
+  const GlobalOptions& global;
+  PlanWishes common;
+};
+
+int ShowNoImport(Reporter& reporter, const NoImport& none) {
+  ShowStoreWarnings(reporter, none.warnings);
+  return none.error ? reporter.ShowFailure(*none.error, none.summary) : 1;
+}
+
+int ImportOne(ImportTools tools, const ImportOptions& options) {
+  Reporter& reporter = tools.reporter;
   PlanTeller teller(reporter);
-  PlanWishes common = wiring.plan_wishes({}, "import");
-  const ImportWishes wishes{options, std::move(common.load), std::move(common.state),
-                            *std::move(common.lock)};
-  const auto made = Import(wiring.plan_doors(), wiring.clock(), wiring.random(), wishes, teller);
-  if (const auto* none = std::get_if<NoImport>(&made)) {
-    ShowStoreWarnings(reporter, none->warnings);
-    return none->error ? reporter.ShowFailure(*none->error, none->summary) : 1;
-  }
+  const ImportWishes wishes{options, std::move(tools.common.load), std::move(tools.common.state),
+                            *std::move(tools.common.lock)};
+  const auto made = Import(tools.doors, tools.clock, tools.random, wishes, teller);
+  if (const auto* none = std::get_if<NoImport>(&made)) return ShowNoImport(reporter, *none);
   const Imported& done = std::get<Imported>(made);
   ShowStoreWarnings(reporter, done.warnings);
   WarnOfOtherState(reporter, done);
   reporter.Document([&] { return DocumentOf(done, options.address); },
                     [&](Streams& streams) {
-                      ShowAsText(streams, done, options.address, wiring.options().files.empty());
+                      ShowAsText(streams, done, options.address, tools.global.files.empty());
                     });
   return 0;
 }
 
+// ---- All nodes of a project.
+
+// What the question is about, before it is asked.
+std::string SurveyText(const ImportSurvey& survey) {
+  std::string text;
+  for (const Candidate& each : survey.candidates) {
+    const Found& found = each.found;
+    text += fmt::format("  {}: {}{}\n", each.address.Text(),
+                        NodeWords(found.name, found.node, found.queued, found.waits),
+                        each.in_state  ? ", which the state has already, and no spec"
+                        : each.in_spec ? ", which the spec has already"
+                                       : "");
+  }
+  return text;
+}
+
+std::string LeftText(const ImportSurvey& survey) {
+  std::string text;
+  for (const LeftAlone& each : survey.left) {
+    text += fmt::format("Left alone: {}: {}.\n", VisibleControls(each.resource), each.why);
+  }
+  if (survey.known > 0) {
+    text += fmt::format("{} {} in the state already.\n", Plural(survey.known, "pod"),
+                        survey.known == 1 ? "is" : "are");
+  }
+  return text;
+}
+
+// Whom the session asks, and whom it tells.
+class Adopting final : public ImportListener {
+ public:
+  // `ask`: else it was approved beforehand. `input`: --input.
+  Adopting(Reporter& reporter, Streams& streams, bool ask, bool input)
+      : teller_(reporter), reporter_(reporter), streams_(streams), ask_(ask), input_(input) {}
+
+  void OnSpec(const Diagnostics& warnings) override { teller_.OnSpec(warnings); }
+  void OnTakeover(const std::string& note) override { teller_.OnTakeover(note); }
+  bool Approve(const ImportSurvey& survey) override {
+    if (!streams_.json) {
+      streams_.err << LeftText(survey) << "To take over:\n" << SurveyText(survey) << std::flush;
+    }
+    if (ask_) code_ = Ask(survey);
+    return code_ == 0;
+  }
+  void OnTaken(const Imported& done) override {
+    if (streams_.json) return;
+    streams_.err << fmt::format("{} {}.\n", done.known ? "Wrote only the spec of" : "Imported",
+                                done.address.Text())
+                 << std::flush;
+  }
+  int code() const { return code_; }  // where it was not approved
+
+ private:
+  int Ask(const ImportSurvey& survey) {
+    return podctl::Approve(
+        {"taking over pods needs to be approved, and there is nobody to ask",
+         "Add `--auto-approve` to approve it in advance.",
+         fmt::format("\nDo you want podctl to manage {}?\n"
+                     "  They are not touched now. From then on the spec says what they are.\n"
+                     "  Only 'yes' will be accepted to approve.\n\n"
+                     "  Enter a value: ",
+                     Plural(survey.candidates.size(), "pod")),
+         "Import cancelled.", "Interrupted. Nothing was imported."},
+        input_, reporter_, streams_);
+  }
+
+  PlanTeller teller_;
+  Reporter& reporter_;
+  Streams& streams_;
+  const bool ask_;
+  const bool input_;
+  int code_ = 0;
+};
+
+Value AllDocument(const ImportedAll& all) {
+  return Value::Map{
+      {"imported", ListOf(all.done,
+                          [](const Imported& done) {
+                            Value document = DocumentOf(done, done.address.Text());
+                            document.Erase("spec");
+                            document.Erase("spec_file");
+                            document.Erase("made_with_lineage");
+                            return document;
+                          })},
+      {"left_alone", ListOf(all.survey.left,
+                            [](const LeftAlone& each) {
+                              return Value(Value::Map{{"name", each.resource}, {"why", each.why}});
+                            })},
+      {"spec", OrNull(all.text)},
+      {"spec_file", OrNull(all.target)}};
+}
+
+void ShowAllAsText(Streams& streams, const ImportedAll& all, bool implied) {
+  if (all.survey.candidates.empty()) {
+    streams.err << LeftText(all.survey)
+                << fmt::format("Nothing to import from {} of {}.\n",
+                               all.survey.zone == "-" ? "any zone" : all.survey.zone,
+                               all.survey.project);
+    return;
+  }
+  if (!all.survey.blind.empty()) {
+    streams.err << fmt::format(
+        "They were read in v2 only, which does not show their boot disks and the like: {}\n",
+        all.survey.blind);
+  }
+  // What holds for many is said once.
+  std::map<std::string, std::vector<std::string>> pods_by_note;
+  for (const Imported& done : all.done) {
+    for (std::string& note : NotesOn(done)) {
+      pods_by_note[std::move(note)].push_back(done.address.Text());
+    }
+  }
+  for (const auto& [note, pods] : pods_by_note) {
+    streams.err << fmt::format("{}: {}\n", Join(pods, ", "), note);
+  }
+  ShowWhereSpecIs(streams, all.text, all.target, implied, "pods");
+}
+
+// What was taken stays taken.
+int ShowCutShort(Reporter& reporter, const ImportedAll& all) {
+  const std::string so_far =
+      fmt::format("{} of {} were imported. Run it again to go on.", all.done.size(),
+                  Plural(all.survey.candidates.size(), "pod"));
+  if (reporter.interrupted() && all.error->code == ErrorCode::kCancelled) {
+    reporter.TellInterrupted("Interrupted. " + so_far);
+  } else {
+    reporter.ShowError(all.summary, *all.error);
+    reporter.Note(so_far);
+  }
+  return reporter.FailedExitCode();
+}
+
+int ImportEverything(ImportTools tools, const ImportCommand& options) {
+  Reporter& reporter = tools.reporter;
+  Adopting listener(reporter, tools.streams, !options.auto_approve, tools.global.input);
+  // Of the spec no zone is called so.
+  if (tools.common.load.zone == "-") tools.common.load.zone.reset();
+  const ImportAllWishes wishes{tools.global.zone.value_or(""), options.write_spec,
+                               std::move(tools.common.load), std::move(tools.common.state),
+                               *std::move(tools.common.lock)};
+  const auto made = ImportAll(tools.doors, tools.clock, tools.random, wishes, listener);
+  if (const auto* none = std::get_if<NoImport>(&made)) return ShowNoImport(reporter, *none);
+  const ImportedAll& all = std::get<ImportedAll>(made);
+  ShowStoreWarnings(reporter, all.warnings);
+  if (all.declined) return listener.code();
+  if (all.error) return ShowCutShort(reporter, all);
+  reporter.Document(
+      [&] { return AllDocument(all); },
+      [&](Streams& streams) { ShowAllAsText(streams, all, tools.global.files.empty()); });
+  return 0;
+}
+
+int RunImport(Wiring& wiring, const ImportCommand& options) {
+  const PlanDoors doors = wiring.plan_doors();
+  const ImportTools tools{wiring.reporter(),
+                          wiring.streams(),
+                          wiring.clock(),
+                          wiring.random(),
+                          doors,
+                          wiring.options(),
+                          wiring.plan_wishes({}, "import")};
+  return options.all ? ImportEverything(tools, options) : ImportOne(tools, options);
+}
+
+std::string ImportConflict(const ImportCommand& options, const GlobalOptions&) {
+  if (options.all && !options.address.empty()) {
+    return "`--all` imports all that there is: leave out ADDRESS and ID";
+  }
+  if (options.all) return {};
+  if (options.auto_approve) return "`--auto-approve` goes with `--all`: one pod is not asked about";
+  if (options.id.empty()) {
+    return "`podctl import` needs more: podctl import ADDRESS ID, or podctl import --all";
+  }
+  return {};
+}
+
 constexpr Flag kImportFlags[] = {
-    Required(OneValue<&ImportOptions::address>("ADDRESS", "", "e.g. pod.research")),
-    Required(OneValue<&ImportOptions::id>("ID", "", "NODE, ZONE/NODE or the node's full name")),
-    OneValue<&ImportOptions::write_spec>(
-        "--write-spec", "FILE", "write the pod to this file: a new one, or below its pods"),
+    OneValue<&ImportCommand::address, ImportCommand>("ADDRESS", "", "e.g. pod.research"),
+    OneValue<&ImportCommand::id, ImportCommand>("ID", "",
+                                                "NODE, ZONE/NODE or the node's full name"),
+    Switch<&ImportCommand::all>(
+        "--all", "all nodes of the zone instead; with --zone - of all zones of the project"),
+    Switch<&ImportCommand::auto_approve>("--auto-approve", "with --all: do not ask"),
+    OneValue<&ImportCommand::write_spec, ImportCommand>(
+        "--write-spec", "FILE", "write the pods to this file: a new one, or below its pods"),
 };
 
 }  // namespace
 
-const Command commands::kImport("import", "take over a pod that exists, and print its spec",
-                                kImportFlags, WithWorld<RunImport>);
+const Command commands::kImport("import", "take over pods that exist, and print their spec",
+                                kImportFlags, WithWorld<RunImport>, ImportConflict);
 
 }  // namespace podctl

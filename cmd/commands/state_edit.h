@@ -1,5 +1,5 @@
-// What the commands share that change what podctl remembers, never a node: state mv, rm, restore
-// and push.
+// What the commands share that change what podctl remembers, never a node: import, state mv, rm,
+// restore and push.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,16 @@
 #include <vector>
 
 #include "cmd/reporter.h"
+#include "plans/session/import.h"
 #include "plans/session/state_edit.h"
 #include "providers/base/error.h"
 
 namespace podctl {
+
+struct ImportCommand : ImportOptions {
+  bool all = false;  // of the zone or the project, in the place of `address` and `id`
+  bool auto_approve = false;
+};
 
 struct StateMvOptions {
   std::string from;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <cstddef>
 
 #include "plans/spec/yaml_tree.h"
 #include "providers/base/text.h"
@@ -30,14 +30,20 @@ bool IsSame(const YamlNode& a, const YamlNode& b) {
   return true;
 }
 
-// Whether `after` is `before` with one pod more, the last one, called `name`.
-bool HasJustGrown(const YamlNode& before, const YamlNode& after, const std::string& name) {
+// Whether `after` is `before` with these pods more, the last ones.
+bool HasJustGrown(const YamlNode& before, const YamlNode& after,
+                  const std::vector<PodDraft>& drafts) {
   YamlNode shrunk = after;
   for (YamlEntry& entry : shrunk.entries) {
     if (entry.key->text != "pods" || !entry.value->is_map()) continue;
     YamlNode pods = *entry.value;
-    if (pods.entries.empty() || pods.entries.back().key->text != name) return false;
-    pods.entries.pop_back();
+    if (pods.entries.size() < drafts.size()) return false;
+    const auto grown = pods.entries.end() - static_cast<std::ptrdiff_t>(drafts.size());
+    const bool is_named = std::equal(
+        grown, pods.entries.end(), drafts.begin(),
+        [](const YamlEntry& pod, const PodDraft& draft) { return pod.key->text == draft.name; });
+    if (!is_named) return false;
+    pods.entries.erase(grown, pods.entries.end());
     entry.value = std::make_shared<YamlNode>(std::move(pods));
   }
   return IsSame(before, shrunk);
@@ -45,8 +51,8 @@ bool HasJustGrown(const YamlNode& before, const YamlNode& after, const std::stri
 
 class Editor {
  public:
-  Editor(const std::string& name, const std::string& text, const PodDraft& draft)
-      : file_(name, text), draft_(draft) {}
+  Editor(const std::string& name, const std::string& text, const std::vector<PodDraft>& drafts)
+      : file_(name, text), drafts_(drafts) {}
 
   Result<std::string> Run() {
     Diagnostics problems;
@@ -59,7 +65,7 @@ class Editor {
       const std::string& text = file_.text();
       const std::string break_line = text.find("\r\n") == std::string::npos ? "\n" : "\r\n";
       const std::string end = text.ends_with('\n') ? "" : break_line;
-      return Editor(file_.name(), text + end + break_line + "pods: {}" + break_line, draft_).Run();
+      return Editor(file_.name(), text + end + break_line + "pods: {}" + break_line, drafts_).Run();
     }
     if (!pods->value->is_map()) return Refused("`pods` is no map");
     auto edited = pods->value->entries.empty() ? FillEmpty(*pods) : Append(*root, *pods);
@@ -68,7 +74,7 @@ class Editor {
     Diagnostics after_problems;
     const YamlNodePtr grown = ParseYaml(after, after_problems);
     if (after_problems.has_errors() || grown == nullptr || !grown->is_map() ||
-        !HasJustGrown(*root, *grown, draft_.name)) {
+        !HasJustGrown(*root, *grown, drafts_)) {
       return Refused("it is laid out in a way that podctl does not know how to add to");
     }
     return edited;
@@ -77,32 +83,34 @@ class Editor {
  private:
   Error Refused(const std::string& why) const {
     return MakeError(ErrorCode::kFailedPrecondition,
-                     fmt::format("the pod cannot be added to {} safely: {}", file_.name(), why),
+                     fmt::format("the {} cannot be added to {} safely: {}",
+                                 drafts_.size() == 1 ? "pod" : "pods", file_.name(), why),
                      "leave out --write-spec, and put what is printed into the file by hand");
   }
 
-  std::string Pod(std::size_t indent) const {
-    std::string pod = WritePod(draft_, indent);
-    if (file_.text().find("\r\n") == std::string::npos) return pod;
+  std::string Pods(std::size_t indent) const {
+    std::string pods;
+    for (const PodDraft& draft : drafts_) pods += WritePod(draft, indent);
+    if (file_.text().find("\r\n") == std::string::npos) return pods;
     std::string with_returns;
-    for (const char c : pod) {
+    for (const char c : pods) {
       if (c == '\n') with_returns += '\r';
       with_returns += c;
     }
     return with_returns;
   }
 
-  // Puts the pod at `offset`, the start of a line or the end of the text.
+  // Puts the pods at `offset`, the start of a line or the end of the text.
   std::string Insert(std::size_t offset, std::size_t indent) const {
     std::string text = file_.text();
-    std::string pod = Pod(indent);
+    std::string pods = Pods(indent);
     if (offset > 0 && text[offset - 1] != '\n') {
-      pod.insert(0, text.find("\r\n") == std::string::npos ? "\n" : "\r\n");
+      pods.insert(0, text.find("\r\n") == std::string::npos ? "\n" : "\r\n");
     }
-    return text.insert(offset, pod);
+    return text.insert(offset, pods);
   }
 
-  // `pods: {}`: the braces go, and the pod stands below.
+  // `pods: {}`: the braces go, and the pods stand below.
   Result<std::string> FillEmpty(const YamlEntry& pods) const {
     const std::string& text = file_.text();
     const std::size_t open = pods.value->offset;
@@ -117,7 +125,7 @@ class Editor {
     std::string edited = text.substr(0, start) + rest;
     std::size_t line_end = edited.find('\n', start);
     line_end = line_end == std::string::npos ? edited.size() : line_end + 1;
-    const Editor next(file_.name(), edited, draft_);
+    const Editor next(file_.name(), edited, drafts_);
     return next.Insert(line_end, kUsualIndent);
   }
 
@@ -153,14 +161,14 @@ class Editor {
   }
 
   SourceFile file_;
-  const PodDraft& draft_;
+  const std::vector<PodDraft>& drafts_;
 };
 
 }  // namespace
 
-Result<std::string> AppendPod(const std::string& file, const std::string& text,
-                              const PodDraft& draft) {
-  return Editor(file, text, draft).Run();
+Result<std::string> AppendPods(const std::string& file, const std::string& text,
+                               const std::vector<PodDraft>& drafts) {
+  return Editor(file, text, drafts).Run();
 }
 
 }  // namespace podctl

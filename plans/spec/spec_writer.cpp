@@ -176,12 +176,15 @@ std::string WritePod(const PodDraft& draft, std::size_t indent) {
   return text.text();
 }
 
-std::string WriteSpec(const std::string& project, const std::string& zone, const PodDraft& draft) {
+std::string WriteSpec(const std::string& project, const std::string& zone,
+                      const std::vector<PodDraft>& drafts) {
   YamlText head;
   if (!project.empty()) head.Member("project", project);
   if (!zone.empty()) head.Member("zone", zone);
   if (!head.text().empty()) head.Blank();
-  return head.text() + "pods:\n" + WritePod(draft, YamlText::kStep);
+  std::string text = head.text() + "pods:\n";
+  for (const PodDraft& draft : drafts) text += WritePod(draft, YamlText::kStep);
+  return text;
 }
 
 namespace {

@@ -33,8 +33,9 @@ struct PodDraft {
 
 // "research:\n  acceleratorType: v3-32\n…", each line indented by `indent` blanks.
 std::string WritePod(const PodDraft& draft, std::size_t indent);
-// A spec with this pod; `project` and `zone` of all pods are left out when empty.
-std::string WriteSpec(const std::string& project, const std::string& zone, const PodDraft& draft);
+// A spec with these pods; `project` and `zone` of all pods are left out when empty.
+std::string WriteSpec(const std::string& project, const std::string& zone,
+                      const std::vector<PodDraft>& drafts);
 
 // One text as a YAML scalar: plain where no reader of YAML 1.1 or 1.2 takes it for anything but
 // text, else a block of lines indented by `indent` blanks, else in double quotes.

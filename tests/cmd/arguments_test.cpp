@@ -259,9 +259,10 @@ TEST(Arguments, NestedCommands) {
   EXPECT_EQ(Parse<StatePushOptions>({"state", "push", "-", "--force"}).file, "-");
   EXPECT_TRUE(Parse<StatePushOptions>({"state", "push", "-", "--force"}).force);
   EXPECT_EQ(Parse<StateRestoreOptions>({"state", "restore", "41"}).serial, 41U);
-  const auto import = Parse<ImportOptions>({"import", "pod.a", "z/n", "--write-spec", "a.yaml"});
+  const auto import = Parse<ImportCommand>({"import", "pod.a", "z/n", "--write-spec", "a.yaml"});
   EXPECT_EQ(import.address + " " + import.id, "pod.a z/n");
   EXPECT_EQ(import.write_spec, "a.yaml");
+  EXPECT_TRUE(Parse<ImportCommand>({"import", "--all", "--auto-approve"}).all);
   EXPECT_EQ(NameOf(Parse({"--version"})), "version");
 }
 
@@ -301,6 +302,8 @@ TEST(Arguments, RefusalsSayWhatWasMeant) {
       {"state", "restore", "last"},
       {"state", "restore", "0"},
       {"import", "pod.a"},
+      {"import", "--all", "pod.a", "made"},
+      {"import", "pod.a", "made", "--auto-approve"},
       {"exec"},
       {"exec", "research"},
       {"exec", "research", "--batch", "0", "--", "x"},

@@ -125,6 +125,59 @@ TEST_F(StateTest, ImportAddsToASpecAndLeavesTheRestAlone) {
   EXPECT_EQ(box_.Run({"state", "list"}).out, "pod.a\n");
 }
 
+// Nodes of two zones, two of them of the same id; then what nobody should take over.
+TEST_F(StateTest, AWholeProjectIsTakenOverAndTouchedNowhere) {
+  const std::string america = "/v2/projects/my-project/locations/us-central2-b";
+  MakeByHand("train");
+  MakeByHand("small", R"({"acceleratorType": "v3-8", "runtimeVersion": "tpu-ubuntu2204-base"})");
+  box_.Change("POST", america + "/nodes?nodeId=train",
+              R"({"acceleratorType": "v4-16", "runtimeVersion": "tpu-ubuntu2204-base"})");
+  MakeByHand("theirs", R"({"acceleratorType": "v3-8", "runtimeVersion": "tpu-ubuntu2204-base",
+      "labels": {"podctl-lineage": "11111111-1111-4111-8111-111111111111"}})");
+  box_.Change(
+      "POST", america + "/queuedResources?queuedResourceId=asked",
+      R"({"tpu": {"nodeSpec": [{"parent": "projects/my-project/locations/us-central2-b",)"
+      R"("multisliceParams": {"nodeCount": 2, "nodeIdPrefix": "many"},)"
+      R"("node": {"acceleratorType": "v4-16", "runtimeVersion": "tpu-ubuntu2204-base"}}]}})");
+  ASSERT_TRUE(Eventually([&] {
+    return box_.Http("GET", america + "/queuedResources/asked").body["state"]["state"] ==
+           Value("ACTIVE");
+  }));
+  box_.CountAnew();
+  const Arguments all = {"import", "--all", "--project", "my-project", "--zone", "-"};
+  const RunResult unasked = box_.Run(all);
+  EXPECT_EQ(unasked.code, 1) << unasked;
+  EXPECT_THAT(unasked.err, HasSubstr("there is nobody to ask"));
+  EXPECT_FALSE(std::filesystem::exists(box_.Path("podctl.state.json")));
+
+  Arguments approved = all;
+  approved.insert(approved.end(), {"--auto-approve", "--write-spec", "podctl.yaml"});
+  const RunResult import = box_.Run(approved);
+  ASSERT_EQ(import.code, 0) << import;
+  EXPECT_EQ(import.out, "");
+  EXPECT_THAT(import.err, HasSubstr("nodes/theirs: podctl made it with another state, of lineage "
+                                    "11111111-1111-4111-8111-111111111111.\n"));
+  EXPECT_THAT(import.err, HasSubstr("Wrote the pods to podctl.yaml.\n"));
+  EXPECT_EQ(box_.Run({"state", "list"}).out,
+            "bootstrap.train-europe-west4-a.tpu-runtime\npod.many\npod.small\n"
+            "pod.train-europe-west4-a\npod.train-us-central2-b\n");
+  ExpectNoChanges();
+  EXPECT_EQ(box_.Requests()["mutating"].AsInt(), 0) << ToJson(box_.Requests());
+
+  // Nothing is left to do but what is made from now on.
+  MakeByHand("late", R"({"acceleratorType": "v3-8", "runtimeVersion": "tpu-ubuntu2204-base"})");
+  approved.push_back("--json");
+  const RunResult again = box_.Run(approved);
+  ASSERT_EQ(again.code, 0) << again;
+  const Value document = ParseJson(again.out).value_or(Value());
+  EXPECT_EQ(document["format_version"].AsString(), "1.0");
+  ASSERT_EQ(document["imported"].AsList().size(), 1U) << again;
+  EXPECT_EQ(document["imported"].AsList().front()["address"].AsString(), "pod.late");
+  EXPECT_EQ(document["left_alone"].AsList().size(), 1U) << again;
+  EXPECT_EQ(document["spec_file"].AsString(), "podctl.yaml");
+  ExpectNoChanges();
+}
+
 TEST_F(StateTest, AnImportIntoASpecThatHasThePodShowsTrueDifferences) {
   MakeByHand("made");
   box_.WriteSpec(

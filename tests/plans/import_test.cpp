@@ -47,7 +47,7 @@ class ImportTest : public ::testing::Test {
   }
 
   PodDraft Draft() { return DraftOf("a", name_, desk_.Node("a")); }
-  std::string Written() { return WriteSpec("p", "europe-west4-a", Draft()); }
+  std::string Written() { return WriteSpec("p", "europe-west4-a", {Draft()}); }
 
   PodSpec Load(const std::string& text) {
     testing::FakeFileSystem files;
@@ -262,7 +262,7 @@ TEST_F(ImportTest, InsistsAgainstDefaults) {
       "description: theirs\n  labels: {team: vision}\n  runtimeEnv: {Y: 2}\n";
   std::string text;
   for (int round = 0; round < 3; ++round) {
-    text = defaults + WriteSpec("p", "europe-west4-a", draft);
+    text = defaults + WriteSpec("p", "europe-west4-a", {draft});
     if (!Insist(Load(text), desk_.Node("a"), &draft)) break;
   }
   EXPECT_EQ(draft.node.FindPath("schedulingConfig.spot")->AsBool(true), false);

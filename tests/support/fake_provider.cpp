@@ -106,13 +106,14 @@ Value FakeProvider::ServerView(const NodeName& name, Value node) const {
   for (const char* empty : {"schedulingConfig", "shieldedInstanceConfig"}) {
     if (node.Find(empty) == nullptr) node.Set(empty, Value::EmptyMap());
   }
-  for (const auto& [path, whole] :
-       {std::pair{"networkConfig.network", "projects/{}/global/networks/"},
-        std::pair{"networkConfig.subnetwork", "projects/{}/regions/europe-west4/subnetworks/"}}) {
+  const std::string region = name.zone.substr(0, name.zone.rfind('-'));
+  for (const auto& [path, collection] :
+       {std::pair{"networkConfig.network", std::string("global/networks")},
+        std::pair{"networkConfig.subnetwork", "regions/" + region + "/subnetworks"}}) {
     const Value* given = node.FindPath(path);
     const std::string text = given ? given->AsString() : "default";
     if (text.find('/') != std::string::npos) continue;
-    node.SetPath(path, fmt::format(fmt::runtime(whole), name.project) + text);
+    node.SetPath(path, fmt::format("projects/{}/{}/{}", name.project, collection, text));
   }
   Value::List endpoints;
   const int workers = WorkerCount(node["acceleratorType"].AsString());
@@ -214,6 +215,13 @@ void FakeProvider::ApplyPatch(const Work& work) {
   }
 }
 
+bool FakeProvider::IsBelow(const std::string& resource, const std::string& project,
+                           const std::string& zone) {
+  const std::string parent =
+      zone == "-" ? "projects/" + project + "/locations" : NodeName{project, zone, {}}.Parent();
+  return resource.starts_with(parent + "/");
+}
+
 Result<std::vector<Value>> FakeProvider::ListNodes(const std::string& project,
                                                    const std::string& zone, std::stop_token stop) {
   std::lock_guard lock(mutex_);
@@ -225,7 +233,7 @@ Result<std::vector<Value>> FakeProvider::ListNodes(const std::string& project,
   }
   std::vector<Value> found;
   for (const auto& [resource, node] : nodes_) {
-    if (resource.starts_with(parent + "/")) found.push_back(node);
+    if (IsBelow(resource, project, zone)) found.push_back(node);
   }
   return found;
 }

@@ -146,6 +146,9 @@ class FakeProvider final : public Provider {
 
  private:
   friend class FakeQueue;
+  // A zone of "-" stands for all.
+  static bool IsBelow(const std::string& resource, const std::string& project,
+                      const std::string& zone);
   struct Work {
     Operation operation;
     std::string method;

@@ -50,7 +50,7 @@ Result<std::vector<Value>> FakeQueue::List(const std::string& project, const std
   if (auto error = owner_.Enter({"queue list", parent, {}, {}}, stop)) return *std::move(error);
   std::vector<Value> found;
   for (const auto& [resource, item] : items_) {
-    if (resource.starts_with(parent + "/")) found.push_back(item);
+    if (FakeProvider::IsBelow(resource, project, zone)) found.push_back(item);
   }
   return found;
 }

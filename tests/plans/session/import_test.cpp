@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "plans/kinds/pod/lineage_label.h"
+#include "plans/session/import_all.h"
+#include "providers/slices.h"
 #include "tests/plans/session/session_desk.h"
 
 namespace podctl {
@@ -214,6 +216,235 @@ TEST_F(ImportSession, ARequestOfAnotherStateIsTakenWithItsNodeOnly) {
   EXPECT_THAT(error.message, HasSubstr("while it waits: podctl asked for it with another state, of "
                                        "lineage theirs"));
   EXPECT_EQ(error.hint, "import it once its node is there");
+}
+
+// ---- All of a project.
+
+class ImportAllSession : public ::testing::Test, protected SessionDesk, protected ImportListener {
+ protected:
+  static constexpr const char* kEurope = "europe-west4-a";
+  static constexpr const char* kAmerica = "us-central2-b";
+
+  ImportAllSession() {
+    wishes_.zone = "-";
+    wishes_.load = testing::WithKinds();
+    wishes_.load.project = "p";
+    wishes_.state = {kStatePath, false};
+    wishes_.lock = {[] { return LockInfo{}; }, {}};
+  }
+  void Put(const std::string& zone, const std::string& id) {
+    cloud.PutNode({"p", zone, id}, Node());
+  }
+  static Value Node() {
+    return Value::Map{{"acceleratorType", "v3-32"}, {"runtimeVersion", "tpu-vm-tf-2.11.0-pod"}};
+  }
+  void Ask(const std::string& id, Value spec) {
+    spec.Set("parent", "projects/p/locations/europe-west4-a");
+    spec.Set("node", Node());
+    Value body = Value::EmptyMap();
+    body.SetPath("tpu.nodeSpec", Value(Value::List{spec}));
+    ASSERT_TRUE(cloud.queue.Create({"p", kEurope, id}, body, id, {}));
+  }
+
+  ImportedAll Run() {
+    drain = std::stop_source();
+    auto made = ImportAll(ToPlan(), clock, random, wishes_, *this);
+    if (auto* all = std::get_if<ImportedAll>(&made)) return std::move(*all);
+    const auto& error = std::get<NoImport>(made).error;
+    ADD_FAILURE() << (error ? error->message : Join(told, ", "));
+    return {};
+  }
+  static std::vector<std::string> Addresses(const ImportSurvey& survey) {
+    std::vector<std::string> addresses;
+    for (const Candidate& each : survey.candidates) addresses.push_back(each.address.Text());
+    return addresses;
+  }
+  static std::vector<std::string> Left(const ImportSurvey& survey) {
+    std::vector<std::string> left;
+    for (const LeftAlone& each : survey.left) {
+      left.push_back(each.resource.substr(each.resource.rfind('/') + 1) + ": " + each.why);
+    }
+    return left;
+  }
+  std::vector<std::string> InState() {
+    std::vector<std::string> addresses;
+    const State state = Stored();
+    for (const auto& [address, record] : podctl::Pods(state)) addresses.push_back(address.Text());
+    return addresses;
+  }
+
+  bool Approve(const ImportSurvey&) override {
+    ++asked_;
+    return approves_;
+  }
+  void OnTaken(const Imported&) override {
+    if (--lives_ == 0) drain.request_stop();
+  }
+  void OnSpec(const Diagnostics& warnings) override { SessionDesk::OnSpec(warnings); }
+  void OnTakeover(const std::string& note) override { SessionDesk::OnTakeover(note); }
+
+  ImportAllWishes wishes_;
+  bool approves_ = true;
+  int asked_ = 0;
+  int lives_ = -1;  // pods until an interrupt
+};
+
+TEST_F(ImportAllSession, OneSpecMatchesTheNodesOfAllZones) {
+  Put(kEurope, "train");
+  Put(kAmerica, "train");
+  Put(kAmerica, "test");
+  const ImportedAll all = Run();
+  EXPECT_THAT(Addresses(all.survey),
+              ElementsAre("pod.train-europe-west4-a", "pod.test", "pod.train-us-central2-b"));
+  EXPECT_EQ(all.text,
+            "project: p\n\npods:\n"
+            "  train-europe-west4-a:\n    nodeId: train\n    zone: europe-west4-a\n"
+            "    acceleratorType: v3-32\n    runtimeVersion: tpu-vm-tf-2.11.0-pod\n"
+            "  test:\n    zone: us-central2-b\n"
+            "    acceleratorType: v3-32\n    runtimeVersion: tpu-vm-tf-2.11.0-pod\n"
+            "  train-us-central2-b:\n    nodeId: train\n    zone: us-central2-b\n"
+            "    acceleratorType: v3-32\n    runtimeVersion: tpu-vm-tf-2.11.0-pod\n");
+  EXPECT_EQ(all.done.size(), 3U);
+  EXPECT_FALSE(all.error);
+  EXPECT_EQ(cloud.MutatingCalls(), 0);
+  Spec(all.text);
+  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+}
+
+TEST_F(ImportAllSession, OneZoneStandsAboveItsPods) {
+  Put(kEurope, "train");
+  Put(kAmerica, "train");
+  wishes_.zone = kAmerica;
+  EXPECT_THAT(Run().text, ::testing::StartsWith("project: p\nzone: us-central2-b\n\npods:\n"
+                                                "  train:\n    acceleratorType"));
+}
+
+TEST_F(ImportAllSession, WhatWillNotStayAndWhatIsAnothersIsNamedAndLeftAlone) {
+  for (const char* id : {"going", "coming", "lost", "theirs", "mine"}) Put(kEurope, id);
+  const auto become = [&](const std::string& id, const std::string& state) {
+    cloud.EditNode({"p", kEurope, id}, [&](Value& node) { node.Set("state", state); });
+  };
+  become("going", "DELETING");
+  become("coming", "CREATING");
+  become("lost", "PREEMPTED");
+  cloud.EditNode({"p", kEurope, "theirs"},
+                 [](Value& node) { node = WithLineage(std::move(node), "another"); });
+  Ask("over", Value::Map{{"nodeId", "never"}});
+  cloud.queue.Put({"p", kEurope, "over"}, "FAILED", "no more capacity");
+  const ImportedAll all = Run();
+  EXPECT_THAT(InState(), ElementsAre("pod.mine"));
+  EXPECT_THAT(Left(all.survey),
+              ElementsAre("coming: it is still being created", "going: it is being deleted",
+                          "lost: it is PREEMPTED",
+                          "theirs: podctl made it with another state, of lineage another",
+                          "over: it is FAILED: no more capacity"));
+}
+
+TEST_F(ImportAllSession, ANodeThatNoSpecDescribesKeepsNobodyFromTheOthers) {
+  Put(kEurope, "usual");
+  cloud.PutNode({"p", kEurope, "strange"}, Value::Map{{"acceleratorType", "v3-32"}});
+  const ImportedAll all = Run();
+  EXPECT_THAT(InState(), ElementsAre("pod.usual"));
+  EXPECT_THAT(Left(all.survey), ElementsAre("strange: podctl cannot write a spec that matches it"));
+  EXPECT_THAT(told, IsEmpty());
+}
+
+TEST_F(ImportAllSession, NothingIsDoneWithoutApproval) {
+  Put(kEurope, "train");
+  approves_ = false;
+  wishes_.write_spec = kSpecPath;
+  EXPECT_TRUE(Run().declined);
+  EXPECT_EQ(files.FileText(kStatePath), std::nullopt);
+  EXPECT_EQ(files.FileText(kSpecPath), std::nullopt);
+}
+
+TEST_F(ImportAllSession, NobodyIsAskedWhereAllIsKnown) {
+  Put(kEurope, "train");
+  wishes_.write_spec = kSpecPath;
+  Run();
+  const std::string before = *files.FileText(kStatePath);
+  const ImportedAll again = Run();
+  EXPECT_EQ(asked_, 1);
+  EXPECT_EQ(again.survey.known, 1U);
+  EXPECT_THAT(again.done, IsEmpty());
+  EXPECT_EQ(*files.FileText(kStatePath), before);
+}
+
+TEST_F(ImportAllSession, ARunThatWasCutShortIsGoneOnWith) {
+  for (const char* id : {"a", "b", "c"}) Put(kEurope, id);
+  lives_ = 1;
+  const ImportedAll cut = Run();
+  ASSERT_TRUE(cut.error);
+  EXPECT_EQ(cut.error->code, ErrorCode::kCancelled);
+  EXPECT_THAT(InState(), ElementsAre("pod.a"));
+  // Nobody has seen the spec that the first would have printed.
+  const ImportedAll rest = Run();
+  EXPECT_THAT(InState(), ElementsAre("pod.a", "pod.b", "pod.c"));
+  EXPECT_TRUE(rest.done.front().known);
+  Spec(rest.text);
+  EXPECT_TRUE(Planned(Wishes()).plan.Empty());
+}
+
+TEST_F(ImportAllSession, TheFileIsWholeBeforeTheFirstIsTaken) {
+  Pods(Desk::Pod("mine"));
+  Put(kEurope, "a");
+  Put(kEurope, "b");
+  wishes_.load.paths = {kSpecPath};
+  wishes_.write_spec = kSpecPath;
+  lives_ = 1;
+  EXPECT_TRUE(Run().error);
+  EXPECT_THAT(InState(), ElementsAre("pod.a"));
+  const std::string written = *files.FileText(kSpecPath);
+  EXPECT_THAT(written, HasSubstr("  mine:\n"));
+  EXPECT_THAT(written, HasSubstr("  b:\n"));
+  const ImportedAll rest = Run();
+  EXPECT_THAT(Addresses(rest.survey), ElementsAre("pod.b"));
+  EXPECT_EQ(rest.text, "");
+  EXPECT_EQ(*files.FileText(kSpecPath), written);
+  EXPECT_THAT(InState(), ElementsAre("pod.a", "pod.b"));
+}
+
+TEST_F(ImportAllSession, APodOfTheSpecKeepsItsName) {
+  Pods(Desk::Pod("research", "    nodeId: train\n"));
+  Put(kEurope, "train");
+  Put(kAmerica, "research");
+  wishes_.load.paths = {kSpecPath};
+  const ImportedAll all = Run();
+  EXPECT_THAT(Addresses(all.survey), ElementsAre("pod.research", "pod.research-us-central2-b"));
+  EXPECT_TRUE(all.survey.candidates.front().in_spec);
+  EXPECT_EQ(all.text,
+            "pods:\n  research-us-central2-b:\n    nodeId: research\n    zone: us-central2-b\n"
+            "    acceleratorType: v3-32\n    runtimeVersion: tpu-vm-tf-2.11.0-pod\n");
+}
+
+TEST_F(ImportAllSession, AMultisliceIsOnePodAndARequestThatWaitsIsOne) {
+  SlicedProvider sliced(cloud);
+  provider = &sliced;
+  Value several = Value::EmptyMap();
+  several.SetPath("multisliceParams.nodeCount", Value(2));
+  several.SetPath("multisliceParams.nodeIdPrefix", Value("many"));
+  Ask("many", several);
+  for (int look = 0; look < 8; ++look) {
+    static_cast<void>(cloud.queue.Get({"p", kEurope, "many"}, {}));
+  }
+  cloud.FinishOperations();
+  cloud.queue.capacity = false;
+  Ask("later", Value::Map{{"nodeId", "late"}});
+  const ImportedAll all = Run();
+  EXPECT_THAT(Addresses(all.survey), ElementsAre("pod.late", "pod.many"))
+      << Join(Left(all.survey), "; ");
+  EXPECT_THAT(all.text, HasSubstr("  many:\n"));
+  EXPECT_THAT(all.text, HasSubstr("slices: 2\n"));
+  const State state = Stored();
+  EXPECT_EQ(podctl::Pods(state).at(Addr("pod.many")).queued->slices, 2);
+  EXPECT_TRUE(podctl::Pods(state).at(Addr("pod.late")).pending());
+}
+
+TEST_F(ImportAllSession, WithoutAProjectItSaysWhatToGive) {
+  wishes_.load.project.reset();
+  const auto made = ImportAll(ToPlan(), clock, random, wishes_, *this);
+  ASSERT_TRUE(std::holds_alternative<NoImport>(made));
+  EXPECT_EQ(std::get<NoImport>(made).error->message, "the project is not known");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(SpecWriter, WritesAPodAsPeopleDo) {
   draft.runtime.flags = {{"xla_x", "true"}};
   draft.runtime.variables = {{"TF", "1"}};
   draft.metadata = {{"startup-script", "#!/bin/sh\n\n  echo ${HOME}\n"}, {"short", "a\nb"}};
-  EXPECT_EQ(WriteSpec("my-project", "europe-west4-a", draft), R"(project: my-project
+  EXPECT_EQ(WriteSpec("my-project", "europe-west4-a", {draft}), R"(project: my-project
 zone: europe-west4-a
 
 pods:
@@ -130,7 +130,7 @@ TEST(SpecWriter, LoadsAsItWasMeant) {
     draft.node.Set("description", Random(random));
     draft.node.Set("tags", Value::List{Random(random), Random(random)});
     draft.runtime.variables["X"] = Random(random);
-    const std::string text = WriteSpec("p", "europe-west4-a", draft);
+    const std::string text = WriteSpec("p", "europe-west4-a", {draft});
     std::string report;
     const Spec spec = Load(text, &report);
     ASSERT_EQ(report, "") << i << "\n" << text;
@@ -220,7 +220,7 @@ TEST(RuntimeParts, WhatIsAmbiguousIsNotTakenApart) {
 class SpecEditor : public ::testing::Test {
  protected:
   static std::string Append(const std::string& text) {
-    auto edited = AppendPod("podctl.yaml", text, Draft());
+    auto edited = AppendPods("podctl.yaml", text, {Draft()});
     return edited ? *edited : "refused: " + edited.error().message;
   }
   static std::string Pod(const std::string& indent, const std::string& end = "\n") {
