@@ -8,6 +8,7 @@
 #include "cmd/views/byte_count.h"
 #include "cmd/views/documents.h"
 #include "cmd/views/exec_progress.h"
+#include "cmd/views/paint.h"
 #include "providers/base/foreign_text.h"
 #include "providers/base/json.h"
 

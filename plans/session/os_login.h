@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plans/engine/change.h"
+#include "plans/engine/kind.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/spec/spec.h"
 #include "providers/gcp/credentials/credentials.h"

@@ -1,5 +1,4 @@
-// What completion offers: by the table, and through the script of bash, run by bash. The scripts of
-// zsh and fish are run by these shells in tests/e2e/completion_test.cpp.
+// What completion offers: by the table, and through the script of bash, run by bash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
