@@ -231,7 +231,7 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
                   "-", {}};
     const PodSurvey& survey = PodsIn(observation);
     const Value* node = NodeOf(survey, settled, address, record);
-    const Outlook outlook = BackingOf(record).Judge(record, node, survey);
+    const Outlook outlook = BackingOf(record).Judge(record, node, survey, settled.lineage);
     if (!outlook.word.empty()) {
       row.state = outlook.word;
       if (outlook.asked != nullptr) row.type = (*outlook.asked)["acceleratorType"].AsString();

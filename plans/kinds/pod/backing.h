@@ -91,9 +91,10 @@ class Backing {
   // Puts into `seen` what the record says, for when nobody looks.
   virtual void Remember(const PodRecord& record, PodSurvey* seen) const = 0;
   // Brings `record` up to what was seen of it besides its `node` (nullptr: it is not there). True:
-  // something stands, so that a node that is not there may still come.
-  virtual bool Settle(const PodSurvey& /*survey*/, const Value* /*node*/,
-                      PodRecord* /*record*/) const {
+  // something stands, so that a node that is not there may still come. Here and below `lineage` is
+  // that of the record's state.
+  virtual bool Settle(const PodSurvey& /*survey*/, const std::string& /*lineage*/,
+                      const Value* /*node*/, PodRecord* /*record*/) const {
     return false;
   }
 
@@ -108,7 +109,7 @@ class Backing {
   // ---- Plan.
   // `node`: the pod's own; nullptr: there is none.
   virtual Outlook Judge(const PodRecord& /*record*/, const Value* /*node*/,
-                        const PodSurvey& /*survey*/) const {
+                        const PodSurvey& /*survey*/, const std::string& /*lineage*/) const {
     return {};
   }
   // Why a pod that has no objects cannot be asked for: somebody else's have its name.
@@ -152,6 +153,18 @@ class Backing {
   virtual Result<std::vector<WorkerAttributes>> AskWorkers(Provider& provider,
                                                            const PodRecord& record,
                                                            std::stop_token stop) const = 0;
+
+  // Whether something besides a node may be there for the record, so that a destroy has work to do.
+  virtual bool HasMoreThanNode(const PodRecord& /*record*/) const { return false; }
+
+  // ---- Others' objects.
+  // Of what has the name of the record's request and is not that request, whose it is, in words
+  // that go on after "what has its name now"; empty: nothing has, or it is the request.
+  virtual std::string WhoseRequest(const PodRecord& /*record*/, const Value* /*node*/,
+                                   const PodSurvey& /*survey*/,
+                                   const std::string& /*lineage*/) const {
+    return {};
+  }
 };
 
 // The one place where it is chosen. They live as long as the program.

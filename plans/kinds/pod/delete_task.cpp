@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
@@ -12,8 +13,9 @@ namespace podctl {
 namespace {
 
 // Deletes the node of an address and makes sure of it: a delete that is sent while another
-// operation settles may be dropped silently, so the node is read again until it is gone. One that
-// nobody has seen is read first: what has its name by now may be another state's.
+// operation settles may be dropped silently, so the node is read again until it is gone. It is read
+// first, too: what has its name by now may be another state's, and a plan may be old, or made
+// without a look.
 class DeleteTask final : public PodTask {
  public:
   DeleteTask(const Address& address, bool forget, TaskContext& context)
@@ -27,25 +29,22 @@ class DeleteTask final : public PodTask {
     name_ = NameOf(*record);
     Speak(record->api_version);
     std::optional<PendingAction> pending = record->pending();
-    uid_ = record->uid();
     if (!deposed_.empty()) {
       const auto node = std::find_if(record->deposed.begin(), record->deposed.end(),
                                      [&](const Object& each) { return each.locator == deposed_; });
       if (node == record->deposed.end()) return Done();
       name_.node = deposed_;
       pending = node->pending();
-      uid_ = node->uid;
     }
     if (forget_) return Gone();
     const bool begun = pending && pending->kind == PendingAction::Kind::kDelete;
     if (pending && !pending->operation.empty()) {
-      // An earlier run's operation on this node: wait for it; only a delete makes ours needless.
-      return GoOn(pending->operation,
-                  begun ? &DeleteTask::OnEarlierDelete : &DeleteTask::SendOrLook);
+      // An earlier run's operation on this node: wait for it.
+      return GoOn(pending->operation, &DeleteTask::Verify);
     }
     // Begun by an earlier run that did not learn whether it arrived: the node tells.
     if (begun) request_id_ = pending->request_id;
-    return begun ? Verify() : SendOrLook();
+    return Verify();
   }
 
   std::string Id() const override { return {}; }
@@ -53,9 +52,6 @@ class DeleteTask final : public PodTask {
  private:
   static constexpr int kMaxSends = 5;
   static constexpr int kMaxReads = 120;
-
-  Need OnEarlierDelete() { return wait_.operation().error.empty() ? Verify() : SendOrLook(); }
-  Need SendOrLook() { return uid_.empty() ? Verify() : Send(); }
 
   Need Send() {
     if (++sends_ > kMaxSends) {
@@ -124,6 +120,9 @@ class DeleteTask final : public PodTask {
     const auto deposed = std::find_if(record->deposed.begin(), record->deposed.end(),
                                       [&](const Object& each) { return each.locator == deposed_; });
     const bool is_deposed = !deposed_.empty() && deposed != record->deposed.end();
+    if (is_deposed && !deposed->uid.empty() && !IsSameUid(deposed->uid, NodeUid(node))) {
+      return "was deleted and made anew outside of podctl";
+    }
     return WhoseNode(node, context_.journal.state(), address_, name_,
                      is_deposed ? *deposed : record->current);
   }
@@ -134,7 +133,6 @@ class DeleteTask final : public PodTask {
   }
 
   const bool forget_;
-  std::string uid_;               // empty: nobody has seen it
   std::string request_id_;        // of v2alpha1: the one to send, or empty for a new one
   std::optional<Error> refused_;  // the service's last reason not to begin
   int sends_ = 0;

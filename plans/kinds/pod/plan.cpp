@@ -233,8 +233,8 @@ class PodPlan final : public KindPlan {
     const bool ours = record.exists() || record.pending().has_value();
     const Value* node = ours ? NodeOf(survey_, it_.state, change->address, record) : nullptr;
     NoteDrift(pod, record, node);
-    const bool told =
-        PlanBacked(pod, record, BackingOf(record).Judge(record, node, survey_), change);
+    const bool told = PlanBacked(
+        pod, record, BackingOf(record).Judge(record, node, survey_, it_.state.lineage), change);
     if (told && node == nullptr && IsAnotherStates(pod, record)) RefuseTaken(pod, change->address);
     if (!told && node == nullptr) PlanWithoutNode(pod, record, change);
     if (!told && node != nullptr) PlanWithNode(pod, record, *node, change);
@@ -456,7 +456,7 @@ class PodPlan final : public KindPlan {
       return;  // nobody looked
     }
     const bool only_news = it_.options.mode == PlanMode::kRefreshOnly;
-    const Outlook outlook = BackingOf(record).Judge(record, node, survey_);
+    const Outlook outlook = BackingOf(record).Judge(record, node, survey_, it_.state.lineage);
     verdict_.drift = FindDrift(verdict_.change.address,
                                {pod, record, node, it_.state.digest_key, only_news, outlook});
   }
@@ -467,7 +467,8 @@ class PodPlan final : public KindPlan {
     const bool coming = record.pending() && record.pending()->kind == PendingAction::Kind::kCreate;
     const Value* seen =
         record.exists() || coming ? NodeOf(survey_, it_.state, change->address, record) : nullptr;
-    const bool there = seen != nullptr || BackingOf(record).Judge(record, seen, survey_).stands;
+    const bool there =
+        seen != nullptr || BackingOf(record).Judge(record, seen, survey_, it_.state.lineage).stands;
     change->verb = there || coming ? Verb::kDelete : Verb::kForget;
     change->attributes = DeleteAttributes(record);
     if (record.prevent_destroy && there) {

@@ -88,7 +88,7 @@ class Settlement {
       PodRecord& record = Pods(state_).at(address);
       SettleDeposed(address, record);
       const Value* node = NodeOf(observation_, state_, address, record);
-      const bool may_come = BackingOf(record).Settle(observation_, node, &record);
+      const bool may_come = BackingOf(record).Settle(observation_, state_.lineage, node, &record);
       if (node != nullptr) {
         SettleThere(address, *node, record);
       } else if (!may_come) {
@@ -130,13 +130,16 @@ class Settlement {
   void SettleGone(const Address& address, PodRecord& record) {
     auto pending = record.pending();
     const Value* other = observation_.Find(NameOf(record));
-    const std::string whose =
+    std::string whose =
         other == nullptr ? "" : WhoseNode(*other, state_, address, NameOf(record), record.current);
+    const std::string request =
+        BackingOf(record).WhoseRequest(record, nullptr, observation_, state_.lineage);
+    if (whose.empty()) whose = request;
     if (!pending) {
       record.observed = Value();  // vanished: the planner says so
-      if (record.exists() && !whose.empty()) {
-        Note(address,
-             fmt::format("its node is gone; what has its name now {}, and is left alone", whose));
+      if (!whose.empty() && (record.exists() || !request.empty())) {
+        Note(address, fmt::format("its {} is gone; what has its name now {}, and is left alone",
+                                  record.exists() ? "node" : "queued resource", whose));
       }
       return;
     }
@@ -154,8 +157,9 @@ class Settlement {
     // Where another state's node has the name, it was refused, whatever became of the answer. Where
     // it was seen, and another record's is there by now, it is gone.
     const bool refused =
-        other != nullptr && (IsOfAnotherState(*other, record.uid(), state_.lineage) ||
-                             (record.exists() && !whose.empty()));
+        !request.empty() ||
+        (other != nullptr && (IsOfAnotherState(*other, record.uid(), state_.lineage) ||
+                              (record.exists() && !whose.empty())));
     if (pending->operation.empty() && !refused) {
       const auto begun = observation_.begun.find(NameOf(record));
       // It may have been sent a moment before the run ended, and not be seen anywhere yet.

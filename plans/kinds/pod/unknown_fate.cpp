@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
@@ -25,8 +26,10 @@ std::string WayToImport(const Address& address, const State& state) {
   const PodRecord* record = Pods(state).Get(address);
   if (record == nullptr) return {};
   const std::string quoted = ShellQuote(address.Text());
-  return record->auxiliary.empty() ? fmt::format("podctl state rm {}, then ", quoted)
-                                   : fmt::format("podctl destroy --target {}, then ", quoted);
+  // What was looked for and not found is nothing that it has (Backing::Settle).
+  return BackingOf(*record).HasMoreThanNode(*record)
+             ? fmt::format("podctl destroy --target {}, then ", quoted)
+             : fmt::format("podctl state rm {}, then ", quoted);
 }
 
 // Labels are anybody's to write, so what they say is no more than a hint.

@@ -245,6 +245,43 @@ TEST_F(TakenAwayTest, AnUpdateOfWhatIsAnotherStatesByThenFails) {
   EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
 }
 
+// Nobody looked before: the deletion does.
+TEST_F(TakenAwayTest, ADestroyWithoutALookLeavesItAloneToo) {
+  desk_.ApplyAll();
+  TakeAway();
+  desk_.plan_options.refresh = false;
+  EXPECT_TRUE(desk_.Destroy().ok());
+  desk_.events.At(
+      "note pod.a: the node a was made with another state, of lineage theirs, and is left alone");
+  EXPECT_THAT(desk_.Requests(), ElementsAre("create a"));
+  EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+}
+
+TEST_F(TakenAwayTest, AReplacementWithoutALookLeavesItAloneToo) {
+  desk_.ApplyAll();
+  TakeAway();
+  desk_.plan_options.refresh = false;
+  desk_.plan_options.replace = {"pod.a"};
+  EXPECT_EQ(OnlyFailure(desk_.Apply()).code, ErrorCode::kAlreadyExists);
+  EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
+}
+
+TEST_F(TakenAwayTest, ADeposedNodeThatIsAnotherStatesByThenIsLeftAlone) {
+  const auto first = [](const std::string& cidr) {
+    return Desk::Pod("a",
+                     "    cidrBlock: " + cidr + "\n    lifecycle: {createBeforeDestroy: true}\n");
+  };
+  desk_.Pods(first("10.1.0.0/29"));
+  desk_.ApplyAll();
+  desk_.Pods(first("10.2.0.0/29"));
+  desk_.events.on_line = [&](const std::string& line) {
+    if (line == "start pod.a (deposed a)") TakeAway();
+  };
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
+  EXPECT_THAT(Pods(desk_.Stored()).at(Addr("pod.a")).deposed, IsEmpty());
+}
+
 // Found by it is what no state knows; nobody's plan speaks of it.
 TEST_F(CreateTest, ANodeIsLabelledWithTheLineageOfItsState) {
   const auto label = [&] { return LineageOf(desk_.Node("a")); };
@@ -387,10 +424,12 @@ TEST_F(CreateTest, APodTakenOutOfTheSpecWhileItIsCreatedIsDeleted) {
 TEST_F(CreateTest, ADroppedDeleteIsSentAgain) {
   desk_.ApplyAll();
   // The service says that it is done, and the node is there all the same.
-  desk_.cloud.Before("get", [](FakeProvider& cloud) {
-    Value node;
-    node.Set("acceleratorType", "v3-32");
-    cloud.PutNode(Desk::Name("a"), node);
+  desk_.cloud.Before("delete", [](FakeProvider& first) {
+    first.Before("get", [](FakeProvider& cloud) {
+      Value node;
+      node.Set("acceleratorType", "v3-32");
+      cloud.PutNode(Desk::Name("a"), node);
+    });
   });
   EXPECT_TRUE(desk_.Destroy().ok());
   EXPECT_THAT(desk_.Requests(), ElementsAre("create a", "delete a", "delete a"));

@@ -1,4 +1,6 @@
 // Pods that are asked for through a queued resource.
+#include "plans/kinds/pod/backings/queued.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
+#include "providers/node.h"
 #include "providers/slices.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
@@ -260,6 +263,115 @@ TEST_F(QueuedTest, AnotherStatesNodeIsNeitherWaitedForNorDeleted) {
   EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
   EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
   EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+}
+
+class TakenRequestTest : public QueuedTest {
+ protected:
+  // Deleted outside with its node, and asked for anew with another state; `there`: and has come.
+  void TakeAway(bool there) {
+    desk_.cloud.queue.Lose(kQueued);
+    desk_.cloud.RemoveNode(Desk::Name("a"));
+    desk_.cloud.queue.capacity = there;
+    Ask();
+    for (int looks = 0; looks < 3; ++looks) {
+      EXPECT_TRUE(desk_.cloud.queue.Get(kQueued, {}));
+    }
+    EXPECT_EQ(desk_.cloud.queue.StateOf(kQueued), there ? "ACTIVE" : "WAITING_FOR_RESOURCES");
+  }
+  void Ask() {
+    Value spec = Value::EmptyMap();
+    spec.Set("nodeId", "a");
+    spec.Set("parent", "projects/p/locations/europe-west4-a");
+    spec.Set("node", WithLineage(Value::EmptyMap(), "theirs"));
+    Value body = Value::EmptyMap();
+    body.SetPath("tpu.nodeSpec", Value(Value::List{spec}));
+    EXPECT_TRUE(desk_.cloud.queue.Create(kQueued, body, "their id", {}));
+  }
+  void ExpectLeftAlone() {
+    EXPECT_TRUE(desk_.Destroy().ok());
+    EXPECT_THAT(Sent("delete"), IsEmpty());
+    EXPECT_THAT(desk_.cloud.Calls("delete"), IsEmpty());
+    EXPECT_EQ(desk_.cloud.queue.Count(), 1U);
+    EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
+  }
+  std::string Noted() { return desk_.notes.empty() ? "" : desk_.notes.front(); }
+};
+
+TEST_F(TakenRequestTest, ADestroyLeavesItAndItsNodeAlone) {
+  desk_.ApplyAll();
+  TakeAway(true);
+  ExpectLeftAlone();
+  EXPECT_EQ(Noted(),
+            "pod.a: its node is gone; what has its name now was made with another state, of "
+            "lineage theirs, and is left alone");
+  EXPECT_EQ(desk_.cloud.NodeCount(), 1U);
+}
+
+TEST_F(TakenRequestTest, SoDoesOneWithoutALook) {
+  desk_.ApplyAll();
+  TakeAway(true);
+  desk_.plan_options.refresh = false;
+  ExpectLeftAlone();
+  desk_.events.At(
+      "note pod.a: the queued resource a was made with another state, of lineage theirs, and is "
+      "left alone");
+}
+
+TEST_F(TakenRequestTest, WhileItWaitsItIsNotWaitedForEither) {
+  desk_.ApplyAll();
+  TakeAway(false);
+  const Diagnostics refused = desk_.TryPlan();
+  ASSERT_TRUE(refused.has_errors());
+  EXPECT_EQ(refused.items().front().summary,
+            "a queued resource named `a` already exists in europe-west4-a");
+  EXPECT_THAT(refused.items().front().detail,
+              HasSubstr("podctl made that queued resource with another state, of lineage theirs"));
+  EXPECT_THAT(refused.items().front().detail,
+              HasSubstr("podctl state rm pod.a, then podctl import pod.a "));
+  ExpectLeftAlone();
+  EXPECT_THAT(Noted(), HasSubstr("was made with another state, of lineage theirs"));
+}
+
+TEST_F(TakenRequestTest, NorByWhoAskedForOneOfItsName) {
+  desk_.cloud.queue.capacity = false;
+  desk_.options.wait_for_capacity = false;
+  desk_.Apply();
+  ASSERT_TRUE(Record().pending());
+  TakeAway(false);
+  EXPECT_TRUE(desk_.TryPlan().has_errors());
+  ExpectLeftAlone();
+  EXPECT_THAT(Noted(), HasSubstr("a creation begun by an earlier run left no node; what has its "
+                                 "name was made with another state, of lineage theirs"));
+}
+
+TEST_F(TakenRequestTest, ALostAnswerIsNotItsOwn) {
+  desk_.cloud.FailNext("queue create", MakeError(ErrorCode::kUnavailable, "gone fishing"));
+  desk_.cloud.Before("queue get", [&](testing::FakeProvider&) { Ask(); });
+  const Error error = OnlyFailure(desk_.Apply());
+  EXPECT_EQ(error.code, ErrorCode::kAlreadyExists);
+  EXPECT_THAT(error.hint, HasSubstr("with another state, of lineage theirs"));
+  ExpectLeftAlone();
+}
+
+// The label stays as it was, so another thing tells: the node, or when it was asked for.
+TEST_F(TakenRequestTest, OneThatWasImportedIsTheRecords) {
+  desk_.cloud.queue.capacity = true;
+  desk_.ApplyAll();
+  TakeAway(true);
+  Value queued = *desk_.cloud.queue.Get(kQueued, {});
+  queued.Set("createTime", "2026-11-20T14:30:00Z");
+  const Value node = desk_.Node("a");
+  PodRecord record = Record();
+  EXPECT_TRUE(IsRequestOfAnotherState(queued, record, &node, "ours"));
+  record.current.uid = NodeUid(node);
+  EXPECT_FALSE(IsRequestOfAnotherState(queued, record, &node, "ours"));
+  EXPECT_TRUE(IsRequestOfAnotherState(queued, record, nullptr, "ours"));
+  PodSurvey survey;
+  survey.auxiliary[kQueued.Resource()] = queued;
+  EXPECT_TRUE(BackingOf(record).Settle(survey, "ours", &node, &record));
+  EXPECT_FALSE(IsRequestOfAnotherState(queued, record, nullptr, "ours"));
+  queued.Set("createTime", "2026-11-20T14:30:01Z");
+  EXPECT_TRUE(IsRequestOfAnotherState(queued, record, nullptr, "ours"));
 }
 
 // The queued resource is there, and its name is taken: it goes, the node stays.

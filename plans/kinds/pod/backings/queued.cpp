@@ -6,9 +6,11 @@
 
 #include "plans/kinds/pod/backings/survey.h"
 #include "plans/kinds/pod/diff.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/pod/unknown_fate.h"
+#include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
 #include "providers/slices.h"
 #include "state/transitions.h"
@@ -30,6 +32,14 @@ bool IsOver(QueuedPhase phase) {
 QueuedRecord RecordOf(const PodSpec& pod, const std::string& usual) {
   const std::string& id = pod.queued->id;
   return {id.empty() ? usual : id, pod.queued->terms, pod.queued->slices, ""};
+}
+
+// Of what has the name of the record's request: nullptr where it is another state's, too.
+const Value* FindOwnQueued(const PodSurvey& survey, const PodRecord& record, const Value* node,
+                           const std::string& lineage) {
+  const Value* queued = FindQueued(survey, QueuedNameOf(record));
+  const bool others = queued != nullptr && IsRequestOfAnotherState(*queued, record, node, lineage);
+  return others ? nullptr : queued;
 }
 
 std::map<std::string, Value> LinesOf(const QueuedRecord& queued) {
@@ -54,10 +64,15 @@ void QueuedBacking::Remember(const PodRecord& record, PodSurvey* seen) const {
   seen->auxiliary[name] = std::move(queued);
 }
 
-bool QueuedBacking::Settle(const PodSurvey& survey, const Value* node, PodRecord* record) const {
-  const Value* queued = FindQueued(survey, QueuedNameOf(*record));
+bool QueuedBacking::Settle(const PodSurvey& survey, const std::string& lineage, const Value* node,
+                           PodRecord* record) const {
+  const Value* queued = FindOwnQueued(survey, *record, node, lineage);
   record->queued->state = queued == nullptr ? "" : gcp::QueuedState(*queued);
   if (queued == nullptr) return false;
+  const std::string made_from = LineageOfRequest(*queued);
+  if (!made_from.empty() && made_from != lineage && !record->auxiliary.empty()) {
+    record->auxiliary.front().uid = (*queued)["createTime"].AsString();
+  }
   if (node != nullptr) return true;
   // There is a request, and no node (yet, or any more).
   record->observed = Value();
@@ -75,9 +90,16 @@ std::string QueuedBacking::NoteAsked(const PodSpec& pod, PodRecord* record) cons
   return record->queued->id;
 }
 
-Outlook QueuedBacking::Judge(const PodRecord& record, const Value* node,
-                             const PodSurvey& survey) const {
+std::string QueuedBacking::WhoseRequest(const PodRecord& record, const Value* node,
+                                        const PodSurvey& survey, const std::string& lineage) const {
   const Value* queued = FindQueued(survey, QueuedNameOf(record));
+  const bool others = queued != nullptr && IsRequestOfAnotherState(*queued, record, node, lineage);
+  return others ? MadeWithAnotherState(LineageOfRequest(*queued)) : "";
+}
+
+Outlook QueuedBacking::Judge(const PodRecord& record, const Value* node, const PodSurvey& survey,
+                             const std::string& lineage) const {
+  const Value* queued = FindOwnQueued(survey, record, node, lineage);
   if (queued == nullptr) return {};
   const std::string& id = record.queued->id;
   const std::string state = gcp::QueuedState(*queued);
@@ -122,10 +144,10 @@ std::optional<Diagnostic> QueuedBacking::WhyTaken(const PodSpec& pod, const Addr
                              going ? "is still being deleted in" : "already exists in", pod.zone),
       .place = pod.place,
       .context = address.Text(),
-      .detail =
-          going ? GoingHint("queuedResource.id")
-                : TakenHint({"queued resource", "it, with its node,", "queuedResource.id", id, {}},
-                            pod, address, state, place)};
+      .detail = going ? GoingHint("queuedResource.id")
+                      : TakenHint({"queued resource", "it, with its node,", "queuedResource.id", id,
+                                   LineageOfRequest(*queued)},
+                                  pod, address, state, place)};
 }
 
 std::string QueuedBacking::WhyAlone() const {
@@ -152,6 +174,10 @@ Terms QueuedBacking::TermsOf(const PodSpec& pod) const {
                    asked["provisioningModel"] == Value("RESERVATION_BOUND");
   terms.waits = true;
   return terms;
+}
+
+bool QueuedBacking::HasMoreThanNode(const PodRecord& record) const {
+  return record.pending() || !record.queued->state.empty();
 }
 
 bool QueuedBacking::MayBeTaken(const PodRecord& record) const {
@@ -200,6 +226,26 @@ QueuedName QueuedNameOf(const PodRecord& record) {
 const Value* FindQueued(const PodSurvey& survey, const QueuedName& name) {
   const auto it = survey.auxiliary.find(name.Resource());
   return it == survey.auxiliary.end() ? nullptr : &it->second;
+}
+
+std::string LineageOfRequest(const Value& queued) {
+  const Value::List& specs = queued["tpu"]["nodeSpec"].AsList();
+  return specs.empty() ? "" : LineageOf(specs.front()["node"]);
+}
+
+bool IsRequestOfAnotherState(const Value& queued, const PodRecord& record, const Value* node,
+                             const std::string& lineage) {
+  const std::string made_from = LineageOfRequest(queued);
+  if (made_from.empty() || made_from == lineage) return false;
+  const std::string& made = queued["createTime"].AsString();
+  if (!made.empty() && !record.auxiliary.empty() && record.auxiliary.front().uid == made) {
+    return false;
+  }
+  return node == nullptr || !record.exists() || !IsSameUid(record.uid(), NodeUid(*node));
+}
+
+std::string MadeWithAnotherState(const std::string& lineage) {
+  return fmt::format("was made with another state, of lineage {}", VisibleControls(lineage));
 }
 
 namespace {

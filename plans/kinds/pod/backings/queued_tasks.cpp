@@ -8,6 +8,7 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/pod/spec.h"
+#include "plans/kinds/pod/unknown_fate.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
 
@@ -109,6 +110,7 @@ class QueuedCreateTask final : public PodTask {
 
   Need OnLooked(const Result<Value>& queued) {
     if (!queued) return OnNoAnswer(queued.error());
+    if (IsAnothers(*queued)) return LeaveAlone(*queued);
     const std::string state = gcp::QueuedState(*queued);
     const QueuedPhase phase = gcp::PhaseOf(state);
     if (state != state_) {
@@ -145,6 +147,22 @@ class QueuedCreateTask final : public PodTask {
         fmt::format("the queued resource {} {}", queued_.id, gcp::QueuedSentence(*queued)),
         "It holds its name and its quota until it is deleted: the next `podctl apply` deletes it "
         "and asks anew."));
+  }
+
+  bool IsAnothers(const Value& queued) const {
+    const PodRecord* record = Record();
+    return record != nullptr &&
+           IsRequestOfAnotherState(queued, *record, nullptr, context_.journal.state().lineage);
+  }
+
+  // Somebody was faster, or came after ours was gone.
+  Need LeaveAlone(const Value& queued) {
+    return Withdrawn(MakeError(
+        ErrorCode::kAlreadyExists,
+        fmt::format("a queued resource named `{}` already exists in {}", queued_.id, queued_.zone),
+        TakenHint({"queued resource", "it, with its node,", "queuedResource.id", queued_.id,
+                   LineageOfRequest(queued)},
+                  pod_, address_, context_.journal.state(), {})));
   }
 
   Need OnNoAnswer(const Error& error) {
@@ -245,8 +263,33 @@ class QueuedDeleteTask final : public PodTask {
       state_.clear();
       return LookAtNode(&QueuedDeleteTask::OnNode);
     }
+    const PodRecord* record = Record();
+    if (record != nullptr &&
+        IsRequestOfAnotherState(*queued, *record, nullptr, context_.journal.state().lineage)) {
+      return AskThen(CallOf(Cloud(), &Provider::GetNode, name_), false,
+                     [this, found = *queued](const Reply& reply) {
+                       return OnDoubtful(found, std::get<Result<Value>>(reply));
+                     });
+    }
+    return OnOwn(*queued);
+  }
+
+  // Of a request that by its label is another state's: its node tells.
+  Need OnDoubtful(const Value& queued, const Result<Value>& node) {
+    if (!node && node.error().code != ErrorCode::kNotFound) return Failed(node.error());
+    const PodRecord* record = Record();
+    if (record != nullptr && !IsRequestOfAnotherState(queued, *record, node ? &*node : nullptr,
+                                                      context_.journal.state().lineage)) {
+      return OnOwn(queued);
+    }
+    context_.note(address_, fmt::format("the queued resource {} {}, and is left alone", queued_.id,
+                                        MadeWithAnotherState(LineageOfRequest(queued))));
+    return Gone();
+  }
+
+  Need OnOwn(const Value& queued) {
     saw_it_ = true;
-    const std::string state = gcp::QueuedState(*queued);
+    const std::string state = gcp::QueuedState(queued);
     if (state != state_) {
       state_ = state;
       NoteQueuedState(address_, state, context_);
@@ -340,7 +383,9 @@ class QueuedDeleteTask final : public PodTask {
   // from.
   bool IsOurs(const Value& node) const {
     if (!uid_.empty()) return IsSameUid(uid_, NodeUid(node));
-    return LineageOf(node) == context_.journal.state().lineage ||
+    const std::string& lineage = context_.journal.state().lineage;
+    if (IsOfAnotherState(node, uid_, lineage)) return false;
+    return LineageOf(node) == lineage ||
            node["queuedResource"].AsString().ends_with("/queuedResources/" + queued_.id);
   }
 
