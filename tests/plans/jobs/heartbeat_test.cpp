@@ -1,6 +1,6 @@
-#include "plans/jobs/restart.h"
-
 #include <gtest/gtest.h>
+
+#include "plans/jobs/restart.h"
 
 namespace podctl {
 namespace {
