@@ -1,8 +1,9 @@
-#include "plans/kinds/pod/pod_task.h"
+#include "plans/kinds/pod/refusal_words.h"
 
 #include <fmt/format.h>
 
 #include "plans/kinds/pod/backing.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
