@@ -14,6 +14,7 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
+#include "plans/kinds/step/task.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
 #include "providers/slices.h"

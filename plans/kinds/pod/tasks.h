@@ -1,18 +1,15 @@
 // The tasks that change a Cloud TPU node, for the backings whose pods are some (each in a file of
-// its name: create_task, patch_task, delete_task, power_task, capacity_task; those of steps in
-// plans/kinds/step/task), and what tasks of pods are composed of.
+// its name: create_task, patch_task, delete_task, power_task, capacity_task), and what tasks of
+// pods are composed of.
 #pragma once
 
-#include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "plans/engine/task.h"
 #include "plans/kinds/pod/change.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/step/change.h"
 #include "providers/gcp/refusal.h"
 
 namespace podctl {
@@ -38,13 +35,6 @@ std::unique_ptr<Task> MakePowerTask(const PodSpec& pod, Power power, TaskContext
 std::unique_ptr<Task> MakeSequence(std::vector<std::unique_ptr<Task>> tasks);
 // Of a pod or of its deposed node. `forget`: nothing is sent, only the state forgets it.
 std::unique_ptr<Task> MakeDeleteTask(const Address& address, bool forget, TaskContext& context);
-std::unique_ptr<Task> MakeStepTask(const Address& address, const StepChange& run,
-                                   TaskContext& context);
-// That the workers of a pod, which is in the state, can be used.
-// `limit`: how long they may take to boot; nullopt: the usual time.
-std::unique_ptr<Task> MakeReadinessTask(const std::string& pod,
-                                        std::optional<std::chrono::milliseconds> limit,
-                                        TaskContext& context);
 
 // Asks the workers of a pod, of whose record a copy is taken, for what they tell of themselves.
 Call AskingWorkers(TaskContext& context, const PodRecord& record);

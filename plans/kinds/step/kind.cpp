@@ -6,10 +6,10 @@
 #include "plans/engine/plan_file/secrets.h"
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/node_view.h"
-#include "plans/kinds/pod/tasks.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/plan.h"
 #include "plans/kinds/step/record.h"
+#include "plans/kinds/step/task.h"
 #include "plans/spec/local_files.h"
 
 namespace podctl {

@@ -1,4 +1,5 @@
-// Declared in plans/kinds/pod/tasks.h.
+#include "plans/kinds/step/task.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
