@@ -22,7 +22,7 @@ namespace podctl {
 struct StatePlace {
   std::string path;   // empty: not known here
   std::string flags;  // what has to stand behind `podctl import`, for a shell: " -f team-a"
-  std::string kept;   // KeptWords of what is kept beside a state that is gone
+  std::string kept;   // HistoryHint of what is kept beside a state that is gone
 };
 
 struct PlanOptions {

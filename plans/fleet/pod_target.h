@@ -31,7 +31,7 @@ struct PodTarget {
 // "pod.research", "research" and "research[1]/3" -> "research".
 std::string BarePodName(const std::string& name);
 // What the state holds of the pod; without its `exec_env` where tpu-runtime takes that. `kept`:
-// KeptWords of a store that has no state.
+// HistoryHint of a store that has no state.
 Result<PodRecord> FindRecord(const State& state, const std::string& name, const std::string& kept);
 // An error when the pod has no workers that could answer.
 Result<void> CheckUsable(const std::string& name, const PodRecord& record);

@@ -16,8 +16,8 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
-#include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/pod/way_in.h"
+#include "plans/session/history_hint.h"
 #include "providers/ssh/cause.h"
 
 namespace podctl {
@@ -26,7 +26,7 @@ Result<PodRecord> KnownPods::Record(const std::string& name) const {
   const auto store = doors_.open_store();
   auto stored = store->Load();
   if (!stored) return stored.error();
-  const std::string kept = stored->state ? "" : KeptWords(*store, doors_.flags);
+  const std::string kept = stored->state ? "" : HistoryHint(*store, doors_.flags);
   return FindRecord(std::move(stored->state).value_or(State{}), name, kept);
 }
 

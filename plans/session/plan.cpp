@@ -10,8 +10,8 @@
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
-#include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/pod/way_in.h"
+#include "plans/session/history_hint.h"
 #include "plans/spec/source_file.h"
 
 namespace podctl {
@@ -200,7 +200,7 @@ std::variant<PlanRun, NoPlan> PreparePlan(const PlanDoors& doors, const PlanWish
   PlanOptions plan = wishes.plan;
   plan.state_place = {wishes.state.For(run.spec), wishes.flags, ""};
   if (run.at_work) plan.at_work = HolderWords(*run.at_work);
-  if (run.generation.none()) plan.state_place.kept = KeptWords(*run.store, wishes.flags);
+  if (run.generation.none()) plan.state_place.kept = HistoryHint(*run.store, wishes.flags);
   State known = wishes.keep_stored ? run.stored : TakeRecords(&run.stored);
   plan.moved = MoveThings(run.spec, run.kinds, &known, run.problems);
   if (run.problems.has_errors()) return NoPlan{.problems = WithSourceLines(files, run.problems)};

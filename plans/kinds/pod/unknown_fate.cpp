@@ -56,17 +56,6 @@ std::string_view PendingVerb(PendingAction::Kind kind) {
   return kVerbs[static_cast<std::size_t>(kind)];
 }
 
-std::string KeptWords(StateStore& store, const std::string& flags) {
-  const auto kept = store.History();
-  if (!kept) return {};
-  const auto good = std::find_if(kept->begin(), kept->end(),
-                                 [](const HistoryEntry& entry) { return entry.problem.empty(); });
-  if (good == kept->end()) return {};
-  return fmt::format("{} of it {} kept: `podctl state restore {}{}` brings the newest back",
-                     Plural(kept->size(), "generation"), kept->size() == 1 ? "is" : "are",
-                     good->serial, flags);
-}
-
 std::string TakenHint(const Taken& taken, const PodSpec& pod, const Address& address,
                       const State& state, const StatePlace& place) {
   const std::string name = fmt::format("{}/{}/{}", pod.project, pod.zone, taken.id);

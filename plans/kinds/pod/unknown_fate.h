@@ -10,16 +10,11 @@
 #include "providers/base/error.h"
 #include "providers/provider.h"
 #include "state/state.h"
-#include "state/store.h"
 
 namespace podctl {
 
 // What podctl was about to do, in a word: "create", "update", "delete".
 std::string_view PendingVerb(PendingAction::Kind kind);
-
-// Of a store whose state is gone: "5 generations of it are kept: `podctl state restore 16 -f
-// team-a` brings the newest back"; empty where none can be read. `flags` as in StatePlace.
-std::string KeptWords(StateStore& store, const std::string& flags);
 
 // What has the name that a pod wants.
 struct Taken {
