@@ -51,12 +51,4 @@ struct PlanOptions {
 Plan MakePlan(const Spec& spec, const State& state, const Observation& observation,
               const PlanOptions& options, Kinds kinds, Diagnostics& diagnostics);
 
-// ---- `moved` of a spec carried out on a state, before anything is asked or compared: what the
-// state knows under one name goes by another, and the thing itself is left alone. Pure.
-
-// Moves what is there to be moved, along chains to their end. The result: the address now -> what
-// `state` called it before. Where both names are in the state an error says what to do.
-std::map<Address, Address> MoveThings(const Spec& spec, Kinds kinds, State* state,
-                                      Diagnostics& diagnostics);
-
 }  // namespace podctl

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "plans/engine/moves.h"
 #include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
 #include "plans/kinds/pod/record.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plans/engine/moves.h"
 #include "plans/engine/observe.h"
 #include "plans/engine/planner.h"
 #include "plans/kinds/kinds.h"
