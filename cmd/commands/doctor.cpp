@@ -10,6 +10,7 @@
 #include "cmd/views/round_view.h"
 #include "cmd/wiring.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/settle.h"
 
 namespace podctl {
 namespace {

@@ -11,6 +11,7 @@
 #include "plans/kinds/pod/backing.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
 #include "providers/base/json.h"

@@ -16,6 +16,7 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/way_in.h"
 #include "plans/session/history_hint.h"
 #include "providers/ssh/cause.h"

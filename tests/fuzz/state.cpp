@@ -2,6 +2,7 @@
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/settle.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
 #include "state/state_json.h"

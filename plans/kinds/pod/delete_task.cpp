@@ -8,6 +8,7 @@
 #include "plans/kinds/pod/pod_task.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/settle.h"
 
 namespace podctl {
 namespace {

@@ -9,6 +9,7 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/settle.h"
 #include "providers/base/text.h"
 
 namespace podctl {

@@ -10,6 +10,7 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/way_in.h"
 #include "plans/kinds/step/record.h"

@@ -17,6 +17,7 @@
 #include "plans/kinds/pod/reader/pod_reader.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/shown.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/pod/stakes.h"

@@ -18,6 +18,7 @@
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
+#include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/shown.h"
 #include "providers/base/text.h"
 #include "providers/gcp/tpu_schema.h"

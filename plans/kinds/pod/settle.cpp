@@ -1,4 +1,5 @@
-// Declared in refresh.h.
+#include "plans/kinds/pod/settle.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
-#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/step/record.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
