@@ -1,6 +1,5 @@
 // A command as an object: its name, its line in help, its flags, and what it does; and what it is
-// run with. Each is described in a file under commands/ under commands/, and all are listed in
-// command_table.
+// run with. Each is described in a file under commands/, and all are listed in command_table.
 #pragma once
 
 #include <any>

@@ -1,5 +1,6 @@
-// The one way out: all that podctl writes to standard output and error passes here, so that no text
-// of others (the API, workers, repositories) reaches a terminal or a log as anything but text.
+// The filter for all that podctl writes to standard output and error: what comes from others (the
+// API, workers, repositories) reaches a terminal or a log as text, and never as control sequences
+// or commands.
 //
 // - Control characters, what turns the direction of writing, and bytes that are no UTF-8 are made
 //   visible (foreign_text.h), so that JSON stays JSON. Tabs stay; CR LF becomes LF.

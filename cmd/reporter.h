@@ -1,5 +1,5 @@
-// Through which a command speaks: to people, in lines of JSON, or as a comment for a pull request.
-// Chosen once; who speaks neither knows nor asks which it is.
+// The output of a command: for people, as lines of JSON, or as a comment for a pull request. It is
+// chosen once; a command does not know which one it has.
 //
 // A run (plan, apply, destroy, watch) is told event by event, from Begin on. Any other command has
 // a result of its own, as a document or as text (Document), or one event a line (Event): then with
@@ -37,7 +37,7 @@ class WatchAccount : public EventSink {
   virtual void ShowPause(const std::string&) {}
   // The end of a round: nothing is under way any more, and nothing live is shown.
   virtual void Settle() {}
-  // What was begun has come to its end: what is said of an address from now on is news again.
+  // What was begun has ended: from now on, what is said about an address is shown again.
   virtual void ForgetNews() {}
   virtual void ShowSummary(const ExecuteResult&) {}
 };
@@ -56,11 +56,11 @@ class Reporter {
   void ShowError(const std::string& summary, const Error& error);
   void ShowWarning(std::string summary, std::string detail);
   virtual void Note(const std::string& text) = 0;
-  // Of who waits for the state's lock: for whom, at first and now and then.
+  // While it waits for the state's lock: who holds it, at first and now and then.
   void TellLockWait(const LockInfo& holder, std::chrono::milliseconds waited);
   virtual void TellInterrupted(const std::string& text = "Interrupted. Nothing was changed.") = 0;
-  // How a command ends that could not do what it was told: an error is shown, or, where the user
-  // has interrupted and that is all there is to tell, this. Returns FailedExitCode().
+  // How a command ends that failed: the error is shown or, if the user interrupted it and there is
+  // nothing else to say, that. Returns FailedExitCode().
   int ShowFailure(const Error& error, const std::string& summary = {});
   // By the error that was shown last, so that the same failure has the same code in every command:
   // 3 where the state is locked by another, 4 where a plan is not the one that was reviewed, 130

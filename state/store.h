@@ -53,10 +53,10 @@ class StateLock {
   virtual std::string TakeoverNote() const = 0;
 };
 
-// What a save must find stored, or lose: the store's own token for one generation, of no meaning to
-// anybody else. Empty: nothing is stored. The journal of a run holds the one that the run goes on
-// from. It is the fencing token: who was overtaken while he slept has an old one, and no lock that
-// he believes to hold helps him.
+// The store's own, opaque token for one generation: a save succeeds only if that generation is what
+// is stored. Empty: nothing is stored. The journal of a run holds the token of the generation that
+// the run continues. It is a fencing token: a run that was overtaken while it slept has an old one
+// and cannot save, even if it believes that it holds the lock.
 struct Generation {
   std::string token;
 
@@ -92,11 +92,11 @@ class StateStore {
   // stored: else kFailedPrecondition, whoever holds the lock; the comparison and the exchange are
   // one step for every other process. Sets lineage (if empty), digest_key (if empty) and serial+1
   // on `state` when its content differs from what is stored; does nothing when equal. `state` must
-  // continue what is stored: its lineage and its serial are those of `*at`.
-  // On success `*at` is the new generation. On error the stored generation, `state` and `*at` are
-  // as before; only when the new generation stands there and its durability alone is in doubt,
-  // `state` carries its serial and `*at` is the new one.
-  // The lock must be held by who wants to be sure not to lose.
+  // continue what is stored: its lineage and its serial are those of `*at`. On success `*at` is the
+  // new generation. On error the stored generation, `state` and `*at` are as before; only when the
+  // new generation stands there and its durability alone is in doubt, `state` carries its serial
+  // and `*at` is the new one. Only a caller that holds the lock can be sure that nobody else saves
+  // first.
   virtual Result<void> Save(State& state, Generation* at) = 0;
 
   // As Save, for who knows what is different: `changes` lead from the records that are stored at
@@ -131,8 +131,8 @@ class StateStore {
                      "the state at " + Where() + " is damaged and cannot be put aside");
   }
 
-  // What went wrong without being a reason to fail (an old generation could not be kept), a
-  // sentence each, told once. To be shown by who saves.
+  // What went wrong but is no reason to fail (an old generation could not be kept), one sentence
+  // each, returned once. The caller that saves shows them.
   virtual std::vector<std::string> TakeWarnings() { return {}; }
 
   // kLocked (message with the "Lock Info:" block) when another holds it after `wait.timeout`,
@@ -145,8 +145,8 @@ class StateStore {
     return MakeError(ErrorCode::kUnimplemented,
                      "the state at " + Where() + " has no lock that could be removed: " + id);
   }
-  // Who is at work on the state now, as far as that can be told without disturbing him; nullopt:
-  // nobody, or nobody knows. Of another host he may have died since.
+  // Who holds the lock now, as far as that can be found out without disturbing the holder; nullopt:
+  // nobody, or it is not known. A holder on another host may have died since.
   virtual std::optional<LockInfo> Holder() { return std::nullopt; }
   virtual std::string Where() const = 0;  // for messages
 };

@@ -1,10 +1,9 @@
-// How a record goes from one state of knowledge to the next: every change to the lives of its
-// objects and to its goal, by whoever makes it (the journal of a run, settling what an earlier one
-// left, import, drift, `podctl state`). What they do depends on their arguments alone; times are
-// RFC 3339.
+// The transitions of a record: every change to the lives of its objects and to its goal, whoever
+// makes it (the journal of a run, settling what an earlier one left, import, drift, `podctl
+// state`). They depend on their arguments alone; times are RFC 3339.
 //
-// Each leaves a record that can be (record.h, WhatCannotBe), or one that is IsEmpty, to be
-// forgotten by the caller.
+// Each leaves a valid record (record.h, WhatCannotBe), or one that IsEmpty, which the caller has to
+// forget.
 #pragma once
 
 #include <string>
@@ -55,9 +54,9 @@ bool Reinstate(Record* record);
 // The current object was found `because` at `now`. Nothing where it recovers already.
 void BeginRecovery(const std::string& because, const std::string& now, Record* record);
 void EndRecovery(const std::string& now, Record* record);
-// A place is sought; since `now`, where none was.
+// A zone with capacity is sought; since `now`, unless one was sought before.
 void Seek(const std::string& now, Record* record);
-// A place was found, or is sought no more.
+// A zone was found, or none is sought any more.
 void StopSeeking(Record* record);
 void WantReplacement(const std::string& because, Record* record);
 // It was made anew.

@@ -1,7 +1,7 @@
 // A plan as data: what would be done, to which address, why, and in which order.
 //
-// No clients and no callbacks, but for the door of its kind in each payload: a Plan can be printed,
-// saved and replayed.
+// It holds no clients and no callbacks, only a pointer to its kind in each payload, so a Plan can
+// be printed, saved and replayed.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ struct Change {
   Payload payload;                 // what its kind says besides: PodChange, FileSpec, …
 };
 
-// What is otherwise than podctl left it.
+// What differs from how podctl left it.
 struct Drift {
   enum class Kind { kChanged, kVanished, kTerminal, kRepairing, kStopped, kUnhealthy };
   Kind kind = Kind::kChanged;

@@ -46,8 +46,8 @@ class EventSink {
   virtual void OnProgress(const Change& change, Elapsed elapsed, const Progress& progress) = 0;
   virtual void OnComplete(const Change& change, Elapsed elapsed, const std::string& id) = 0;
   virtual void OnError(const Change& change, Elapsed elapsed, const Error& error) = 0;
-  // Never started, because `cause` (an address) failed, on which it builds, however indirectly; or
-  // because the run ended early (`cause` empty): an interrupt, or a state that cannot be saved.
+  // Never started: it depends, directly or not, on `cause` (an address), which failed; or, with an
+  // empty `cause`, the run ended early, after an interrupt or because the state cannot be saved.
   virtual void OnSkip(const Change& change, const Address& cause) = 0;
   // A line of a worker's output; `label` is how people call the worker: "research/3".
   virtual void OnStepLine(const Change& change, int worker, const std::string& label,
@@ -104,7 +104,8 @@ struct ExecuteResult {
   std::vector<Address> queued;
   std::vector<Address> behind_queued;
   bool interrupted = false;
-  // The first failure to save; nothing was begun after it, what was under way was still awaited.
+  // The first failure to save. After it nothing was begun, but the run waited for what was under
+  // way.
   std::optional<Error> save_error;
   // The last save failed too, so that the stored state lacks what this run did. Then it was written
   // to `saved_aside`, for `podctl state push`; empty when even that failed, as `aside_error` says.
@@ -113,7 +114,7 @@ struct ExecuteResult {
   std::optional<Error> aside_error;
   std::vector<std::string> warnings;  // of the store
 
-  // Also false where something was not begun that nothing stood in the way of.
+  // Also false where something was not begun although nothing prevented it.
   bool ok() const {
     return failures.empty() && !interrupted && !save_error &&
            std::none_of(skipped.begin(), skipped.end(),

@@ -10,8 +10,9 @@
 
 namespace podctl {
 
-// So that each comes after those it builds on; otherwise as given. The loader has refused cycles;
-// should one be there all the same, its things come last, as given. What is pointed to is lent.
+// Sorts them so that each comes after those it builds on, and otherwise keeps the given order. The
+// loader refuses cycles; if there is one all the same, its things come last, in the given order.
+// What is pointed to is lent.
 std::vector<const Declared*> InDependencyOrder(std::vector<const Declared*> things);
 
 // Removes waits for addresses that this plan does not change, and waits of a delete for a change
@@ -23,7 +24,7 @@ void DropIdleWaits(Plan* plan);
 // before it in a file.
 void DropImpliedWaits(Kinds kinds, Plan* plan);
 
-// A change that waits for itself, however many others stand between; nullptr: there is none.
+// A change that waits for itself, directly or through others; nullptr: there is none.
 const Change* FindCircle(const Plan& plan);
 
 }  // namespace podctl

@@ -92,12 +92,12 @@ struct SurveyQuestion {
   ListAhead* ahead = nullptr;  // lists that may have been begun
 };
 
-// Takes an answer into the observation, of which nobody else knows in the meantime.
+// Adds an answer to the observation, which nobody else uses meanwhile.
 using Sighting = std::function<Result<void>(Observation* observation)>;
 // Asks the world, on any thread.
 using Errand = std::function<Sighting(Provider& provider, std::stop_token stop)>;
 
-// One look at the things of a kind, in rounds: what is asked next may hang on earlier answers.
+// One look at the things of a kind, in rounds: what is asked next may depend on earlier answers.
 class KindSurvey {
  public:
   virtual ~KindSurvey() = default;
@@ -108,11 +108,11 @@ class KindSurvey {
 // Side by side, round by round.
 using KindSurveys = std::vector<std::unique_ptr<KindSurvey>>;
 
-// What later things may know of what becomes of an earlier one.
+// What later things may know about the planned change of an earlier one.
 struct Facts {
   // It is replaced; or it has run before, and runs once more for a change.
   bool anew = false;
-  // What is wanted otherwise than it is, where that is changed.
+  // What differs between the spec and what is there, where that is changed.
   std::vector<AttributeChange> differences = {};
   Payload own = {};  // what its parts know besides, in its kind's own words
 };
@@ -176,7 +176,7 @@ struct Stake {
 // A keyed digest, for what may be secret.
 using Digester = std::function<std::string(const std::string& text)>;
 
-// What carrying out a change goes by besides what a plan shows of it.
+// What the execution of a change depends on besides what the plan shows of it.
 struct Particular {
   std::string path;  // as the spec says it: "ssh.proxyJump"
   std::string text;  // with its references as they are written
@@ -203,7 +203,7 @@ struct Configured {
   std::vector<Address> depends_on = {};
 };
 
-// How a change is told. Where a member is empty, as of any other thing.
+// The words for a change. An empty member: the words that all kinds use.
 struct ChangeWords {
   std::string title;      // in a plan, instead of the address: "trainingJob.a (in us-central1)"
   std::string headline;   // behind the address: "will be submitted"
@@ -267,13 +267,13 @@ class Kind {
   virtual std::vector<std::string> published() const { return {}; }
   // Their values, by path, as far as its record says them; null: it says nothing of them.
   virtual Value Published(const AnyRecord& /*record*/) const { return {}; }
-  // The same of what a plan lets live on, before that is carried out.
+  // The same for what a plan keeps, before the plan is carried out.
   virtual Value PublishedBefore(const Change& /*change*/, const AnyRecord* record,
                                 const Observation& /*observation*/) const {
     return record == nullptr ? Value() : Published(*record);
   }
 
-  // What a thing of another kind consists of besides, of this kind: planned behind it.
+  // The parts of this kind that a thing of another kind has; they are planned after it.
   virtual std::vector<Declared> PartsOf(const Declared& /*whole*/) const { return {}; }
   // Whose part the thing at `address` is; itself where it is a whole.
   virtual Address WholeOf(const Address& address) const { return address; }
@@ -285,7 +285,7 @@ class Kind {
   // nothing is changed.
   virtual Result<void> Move(const Address& from, const Address& to, State* state) const;
 
-  // What cannot be beside each other, of all that specs declare of the kind.
+  // The conflicts between things of this kind that the spec declares.
   virtual std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& /*all*/) const {
     return {};
   }
@@ -313,7 +313,7 @@ class Kind {
   // ---- Plan. Pure. What the question lends outlives what is begun.
   virtual std::unique_ptr<KindPlan> Begin(const PlanQuestion& question) const = 0;
 
-  // Whether `podctl watch` makes `change` when it makes anew what that builds on.
+  // Whether `podctl watch` carries out `change` when it recreates what the change builds on.
   virtual bool follows(const Change& /*change*/) const { return false; }
 
   // ---- Saved plans.
@@ -391,7 +391,7 @@ class Kind {
 // In an order in which later ones may build on earlier ones.
 using Kinds = std::span<const Kind* const>;
 
-// Those that have a room, and how the records of all are written.
+// The kinds that have a room, and how the records of all kinds are written.
 struct KnownKinds {
   Kinds all;
   RecordKinds remembered;

@@ -12,8 +12,8 @@
 
 namespace podctl {
 
-// Moves what is there to be moved, along chains to their end. The result: the address now -> what
-// `state` called it before. Where both names are in the state an error says what to do.
+// Moves what the state has, and follows chains of moves to their end. The result: the address now
+// -> what `state` called it before. Where both names are in the state an error says what to do.
 std::map<Address, Address> MoveThings(const Spec& spec, Kinds kinds, State* state,
                                       Diagnostics& diagnostics);
 

@@ -1,5 +1,5 @@
-// From a plan to what it says: the approval, the way in, and the execution. What is said of it, and
-// who is asked, is the listener's.
+// Carries a plan out: the approval, SSH access, and the execution. The listener shows it, and asks
+// the user.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// What lets us in where a plan leads: a key and a user name.
+// What podctl needs to log in to the workers of a plan: an SSH key and a user name.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ namespace podctl {
 // ---- The SSH key of whoever runs podctl, as lines of `ssh-keys`, so that pods let them in: as
 // gcloud adds it when it first connects.
 
-// Lines by user and identity file: pods share them, and to find that there is no key takes a look
-// into several files.
+// Lines by user and identity file. They are cached: pods share them, and to find that there is no
+// key several files have to be read.
 class KeyLines {
  public:
   // All are lent. `on_made`: a key was made, since there was none.
@@ -56,7 +56,7 @@ struct EntryDoors {
   const Environment& environment;
   ssh::Keyring& keyring;
   std::function<void()> on_key_made;  // a key was made, since there was none
-  // Asks anew, and from then on each question once.
+  // Makes a new one, which asks each question once.
   std::function<std::unique_ptr<OsLogin>()> login;
 
   KeyLines Keys() const { return {keyring, environment, files, on_key_made}; }
@@ -70,8 +70,8 @@ struct NoWayIn {
 // Made and published only now that the plan is approved.
 std::optional<NoWayIn> PrepareToEnter(const EntryDoors& doors, Plan* plan);
 
-// For an apply that has nothing to do: where OS Login was turned on since the last one, the state
-// is to hold a user name all the same. An error is a remark.
+// For an apply that has nothing to do: if OS Login was turned on since the last one, the state
+// still needs the user name. The caller shows an error as a remark.
 Result<void> NameOsLoginUsers(const EntryDoors& doors, Plan* plan);
 
 }  // namespace podctl

@@ -47,7 +47,7 @@ struct ImportSurvey {
 
 class ImportListener : public PlanListener {
  public:
-  // Of at least one candidate: whether they are to be taken over.
+  // Called with at least one candidate: whether they are to be imported.
   virtual bool Approve(const ImportSurvey& survey) = 0;
   // The state holds it.
   virtual void OnTaken(const Imported& done) = 0;

@@ -1,5 +1,5 @@
-// What there is to make pods of in a zone: the service is asked, and where it cannot be, what
-// podctl knows by itself has to do.
+// The accelerator types and runtime versions of a zone: asked of the service or, where it cannot be
+// asked, taken from what podctl knows by itself.
 #pragma once
 
 #include <optional>

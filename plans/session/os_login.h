@@ -1,5 +1,5 @@
-// OS Login, for who is about to enter workers: whether it is on, as whom it lets us in, and that it
-// knows our key. Knows no SSH connections.
+// OS Login, before podctl connects to workers: whether it is on, which user name it gives us, and
+// that it has our key. Knows no SSH connections.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ namespace podctl {
 class OsLogin {
  public:
   virtual ~OsLogin() = default;
-  // Whether the project's metadata turns it on, for nodes that say nothing themselves. Who may not
-  // look hears no.
+  // Whether the project's metadata turns it on, for nodes whose own metadata does not say. False
+  // where we are not allowed to read it.
   virtual bool IsOnIn(const std::string& project) = 0;
   // Our user name there. With `import` the public key of `identity_file` is put into our profile
   // where it is not, or not for long any more; it expires after a day.

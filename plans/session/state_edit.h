@@ -1,4 +1,5 @@
-// The state as somebody edits it who plans nothing: opened, locked, read and saved in one way.
+// The state for commands that edit it without a plan: all open, lock, read and save it in the same
+// way.
 #pragma once
 
 #include <memory>

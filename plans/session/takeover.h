@@ -1,5 +1,5 @@
-// What the cloud has that a state can take over, and how it is taken: what `import` of one pod and
-// of a whole project share.
+// What exists in the cloud and can be imported into a state, and how: shared by `import` of one pod
+// and of a whole project.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ std::string NodeToBe(const Value& queued);
 
 // The lines of a spec that describe it, as DraftOf, with the terms of its queued resource.
 PodDraft DraftOfFound(const std::string& pod, const Found& found);
-// Where `pod` wants it otherwise: as DifferingPaths.
+// Where `pod` differs from it, as DifferingPaths.
 std::vector<std::string> Differences(const PodSpec& pod, const Found& found,
                                      const ReferenceLookup& lookup);
 
@@ -43,7 +43,8 @@ struct KnownAs {
   bool deposed = false;  // it was replaced, and the next apply deletes it
 };
 std::optional<KnownAs> FindKnown(const State& state, const Found& found);
-// By its label podctl made it with the state of this lineage, another than `state`; "" for none.
+// The lineage that its label names, if it is another than that of `state`: podctl made it with that
+// other state. "" for none.
 std::string OtherLineage(const State& state, const Found& found);
 
 // Nodes that references of pods are read from, each asked for once. All is lent.

@@ -1,5 +1,5 @@
-// One round of a watch: a plan, and of it what the watch policy lets be done. It remembers what was
-// said, so that the same trouble is told once. How it is told is the listener's.
+// One round of a watch: a plan, and the part of it that the watch policy allows. It remembers what
+// was reported, so that the same trouble is reported once; the listener decides how.
 #pragma once
 
 #include <chrono>
@@ -75,7 +75,7 @@ struct WatchStanding {
 
 class WatchListener : public PlanListener {
  public:
-  // Nothing live is to stand on the screen: a round begins, is over, or has carried something out.
+  // No live line may stay on the screen: a round begins, has ended, or has carried something out.
   virtual void OnSettled() = 0;
   // Before each pause.
   virtual void OnPause(const WatchStanding& standing, Clock::SystemTime until) = 0;
