@@ -19,6 +19,7 @@
 #include "plans/kinds/pod/settle.h"
 #include "plans/kinds/pod/way_in.h"
 #include "plans/session/history_hint.h"
+#include "providers/base/text.h"
 #include "providers/ssh/cause.h"
 
 namespace podctl {

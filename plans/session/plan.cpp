@@ -14,6 +14,7 @@
 #include "plans/kinds/pod/way_in.h"
 #include "plans/session/history_hint.h"
 #include "plans/spec/source_file.h"
+#include "providers/base/text.h"
 
 namespace podctl {
 namespace {
