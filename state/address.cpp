@@ -1,6 +1,10 @@
 #include "state/address.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "providers/base/text.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {
@@ -9,10 +13,19 @@ constexpr std::string_view kOpen = "[\"";
 constexpr std::string_view kClose = "\"]";
 constexpr std::string_view kDeposed = " (deposed ";
 
-// "research.jupyter": each part is one.
-bool HasEmptyPart(std::string_view name) {
-  return name.empty() || name.front() == '.' || name.back() == '.' ||
-         name.find("..") != std::string_view::npos;
+constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+bool IsOfNameLetters(std::string_view name) {
+  constexpr std::size_t kLongest = 63;
+  static const std::string kAllowed = std::string(kLetters) + "0123456789-_";
+  return !name.empty() && name.size() <= kLongest &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+// "research", "research.jupyter".
+bool IsNameInAddress(std::string_view name) {
+  const std::vector<std::string_view> parts = Split(name, ".");
+  return IsThingName(parts.front()) && std::all_of(parts.begin(), parts.end(), IsOfNameLetters);
 }
 
 }  // namespace
@@ -26,10 +39,15 @@ std::string Address::Text() const {
   return text;
 }
 
+bool IsThingName(std::string_view name) {
+  return IsOfNameLetters(name) && name.front() != '-';
+}
+
 std::optional<Address> ParseAddress(std::string_view text) {
   const auto dot = text.find('.');
   if (dot == 0 || dot == std::string_view::npos) return std::nullopt;
-  if (VisibleControls(text) != text) return std::nullopt;
+  if (VisibleControls(text) != text || text.find('\t') != text.npos) return std::nullopt;
+  if (text.substr(0, dot).find_first_not_of(kLetters) != text.npos) return std::nullopt;
   Address address;
   address.kind = text.substr(0, dot);
   std::string_view name = text.substr(dot + 1);
@@ -48,7 +66,7 @@ std::optional<Address> ParseAddress(std::string_view text) {
     address.key = key;
     name = name.substr(0, open);
   }
-  if (HasEmptyPart(name)) return std::nullopt;
+  if (!IsNameInAddress(name)) return std::nullopt;
   address.name = name;
   return address;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,18 @@ const RecordCodec* CodecOf(RecordKinds kinds, std::string_view kind, int version
     if (codec->kind() == kind && version >= codec->since_version()) return codec;
   }
   return nullptr;
+}
+
+// podctl writes addresses into commands for people to copy, and none but those of a spec ever into
+// a state. Of a kind that is not known the caller says so.
+bool CouldBeInSpec(const Address& address, RecordKinds kinds) {
+  if (!address.deposed.empty() || !address.key.empty()) return false;
+  return std::none_of(kinds.begin(), kinds.end(), [&](const RecordCodec* codec) {
+    const std::string_view form = codec->form();
+    return codec->kind() == address.kind &&
+           std::count(form.begin(), form.end(), '.') !=
+               std::count(address.name.begin(), address.name.end(), '.') + 1;
+  });
 }
 
 // Below kFormatOfObjects what the objects say and the payload stood side by side.
@@ -67,8 +80,11 @@ State StateFromDocument(Value& document, RecordKinds kinds, std::string& problem
   for (auto& [text, value] : in.Map("resources")) {
     const std::string type = std::as_const(value)["type"].AsString();
     auto address = ParseAddress(text);
-    if (!address || !address->deposed.empty()) {
-      in.Fail(fmt::format("has a resource `{}`, which is no address", text));
+    if (!address || !CouldBeInSpec(*address, kinds)) {
+      in.Fail(
+          fmt::format("has a resource `{}`, which is no address of a spec: names are of "
+                      "letters, digits, - and _",
+                      text));
     } else if (const RecordCodec* codec = CodecOf(kinds, type, version);
                codec != nullptr && type == address->kind) {
       state.records.emplace_hint(state.records.end(), *std::move(address),
@@ -179,7 +195,10 @@ Result<AnyRecord> RecordFromJson(std::string_view text, const Address& address, 
 }
 
 std::string WhyUnreadable(const AnyRecord& record, const Address& address) {
-  if (ParseAddress(address.Text()) != address) return "its address is none";
+  const RecordCodec* const own[] = {&record.codec()};
+  if (ParseAddress(address.Text()) != address || !CouldBeInSpec(address, own)) {
+    return "its address is none";
+  }
   Result<Value> value = ParseJson(CanonicalRecord(record));
   if (!value) return value.error().message;
   std::string problem;

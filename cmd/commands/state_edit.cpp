@@ -14,8 +14,8 @@
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/unknown_fate.h"
 #include "plans/kinds/step/record.h"
-#include "plans/spec/names.h"
 #include "providers/base/text.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {

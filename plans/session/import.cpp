@@ -15,9 +15,9 @@
 #include "plans/session/spec_target.h"
 #include "plans/session/state_edit.h"
 #include "plans/session/takeover.h"
-#include "plans/spec/names.h"
 #include "providers/base/text.h"
 #include "providers/gcp/queued_resource.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "plans/spec/devices.h"
 #include "plans/spec/local_files.h"
-#include "plans/spec/names.h"
 #include "plans/spec/run_config.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plans/spec/names.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {

@@ -54,13 +54,6 @@ std::string OtherZone(std::string_view zone, const std::vector<std::string>& kno
 
 }  // namespace
 
-bool IsThingName(std::string_view name) {
-  constexpr std::size_t kLongest = 63;
-  return !name.empty() && name.size() <= kLongest && name[0] != '-' &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_'; });
-}
-
 std::optional<ZoneProblem> JudgeZone(std::string_view zone) {
   if (gcp::IsLocation(zone) && IsRegion(zone)) {
     return ZoneProblem{true, fmt::format("`{}` is a region, not a zone", zone),

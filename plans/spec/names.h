@@ -1,4 +1,4 @@
-// What things, projects and zones may be called.
+// What projects and zones may be called. (What things may: IsThingName, in state/thing_name.h.)
 #pragma once
 
 #include <optional>
@@ -9,9 +9,6 @@
 #include "plans/spec/value_reader.h"
 
 namespace podctl {
-
-// Names that may be a part of an address, `pod.research`.
-bool IsThingName(std::string_view name);
 
 // What speaks against a zone. One that podctl does not know and that looks like one is only warned
 // of, as new ones come.

@@ -567,6 +567,10 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
             altered + "it acts on pod.a, which no state knew when it was made");
   // Which pod a step is of, its address alone says; and that, what else it can be.
   EXPECT_EQ(forged(2, "pod", "a"), damaged + "`plan.changes[2]` has an unknown key `pod`");
+  // No state could be read again that has such a step.
+  for (const std::string address : {"bootstrap.b", "bootstrap.b.s.x", "bootstrap.b.s[\"x\"]"}) {
+    EXPECT_EQ(forged(2, "address", address), altered + address + " is no address of a step");
+  }
   EXPECT_EQ(forged(2, "address", "pod.c"), damaged + "`plan.changes[2].pod` is missing");
 }
 

@@ -31,11 +31,45 @@ TEST(AddressTest, WhatIsPrintedIsReadBack) {
 }
 
 TEST(AddressTest, WhatIsNoAddressIsRefused) {
-  for (const char* text : {"", ".", "pod", "pod.", ".a", "pod.a[\"", "pod.a[\"x", "pod.a[\"\"]",
-                           "pod.[\"x\"]", "pod.a[\"x\"]y", "pod.a (deposed )", "pod.a (deposed x",
-                           "pod. (deposed x)", "pod.a\x1b[2J", "pod.a\nb"}) {
+  for (const char* text : {"",
+                           ".",
+                           "pod",
+                           "pod.",
+                           ".a",
+                           "pod.a[\"",
+                           "pod.a[\"x",
+                           "pod.a[\"\"]",
+                           "pod.[\"x\"]",
+                           "pod.a[\"x\"]y",
+                           "pod.a (deposed )",
+                           "pod.a (deposed x",
+                           "pod. (deposed x)",
+                           "pod.a\x1b[2J",
+                           "pod.a\nb",
+                           "pod.a\tb",
+                           "pod.$(touch x)",
+                           "pod.`id`",
+                           "pod.a b",
+                           "pod.a;b",
+                           "pod.-rf",
+                           "pod..",
+                           "pod.../a",
+                           "pod.a/b",
+                           "pod.ä",
+                           "p od.a",
+                           "$(x).a",
+                           "bootstrap.-a.b"}) {
     EXPECT_FALSE(ParseAddress(text)) << text;
   }
+}
+
+TEST(AddressTest, EveryNameOfASpecIsOne) {
+  for (const char* text : {"pod.a", "pod.A_b-9", "pod._", "pod.9", "bootstrap.a.-x", "file.a",
+                           "bootstrap.a.tpu-runtime", "trainingJob.mnist"}) {
+    ASSERT_TRUE(ParseAddress(text)) << text;
+  }
+  EXPECT_TRUE(ParseAddress("pod." + std::string(63, 'a')));
+  EXPECT_FALSE(ParseAddress("pod." + std::string(64, 'a')));
 }
 
 TEST(AddressTest, TheOrderIsThatOfTheTexts) {

@@ -14,6 +14,7 @@
 #include "plans/kinds/training_job/record.h"
 #include "providers/base/digest.h"
 #include "providers/base/json.h"
+#include "providers/base/text.h"
 #include "providers/os/clock.h"
 #include "tests/support/addresses.h"
 #include "tests/support/folders.h"
@@ -226,6 +227,37 @@ TEST(StateJson, AnAddressWithAnEmptyPartIsRefused) {
     }));
     EXPECT_THAT(error.message, HasSubstr("has a resource `" + name + "`, which is no address"));
   }
+}
+
+// podctl writes addresses into commands that people copy.
+TEST(StateJson, AnAddressThatNoSpecCouldHaveIsRefused) {
+  for (const std::string name :
+       {"pod.$(touch x)", "pod.a b", "pod.-rf", "pod.a;b", "pod...", "pod.a.b", "pod.a[\"b\"]",
+        "pod.\x1b[31ma", "pod.a\nb", "bootstrap.research.`id`", "bootstrap.research"}) {
+    const Error error = MustRefuse(Resealed([&](Value& document) {
+      Value& resources = document.MutableMap()["resources"];
+      const bool is_step = name.starts_with("bootstrap");
+      resources.Set(name, resources[is_step ? "bootstrap.research.jupyter" : "pod.research"]);
+    }));
+    EXPECT_THAT(error.message, HasSubstr("the state podctl.state.json is damaged: the document has "
+                                         "a resource `" +
+                                         VisibleControls(name) +
+                                         "`, which is no address of a spec: names are of letters, "
+                                         "digits, - and _"));
+    EXPECT_THAT(error.hint, HasSubstr("podctl state restore"));
+  }
+}
+
+TEST(StateJson, NorIsItAmongWhatARecordBuildsOn) {
+  const auto with = [](const std::string& record, const std::string& member, const Value& value) {
+    return MustRefuse(Resealed([&](Value& document) {
+             document.MutableMap()["resources"].MutableMap()[record].SetPath("payload." + member,
+                                                                             value);
+           }))
+        .message;
+  };
+  EXPECT_THAT(with("pod.research", "depends_on", Value(Value::List{Value("pod.$(touch x)")})),
+              HasSubstr("holds `pod.$(touch x)`, which is no address"));
 }
 
 // Files of every version that was ever released stay in tests/golden/state, and are read for ever.

@@ -8,8 +8,8 @@
 
 #include "plans/fleet/exec/exec.h"
 #include "plans/fleet/pod_target.h"
-#include "plans/spec/names.h"
 #include "providers/tar/remote_texts.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {

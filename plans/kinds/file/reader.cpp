@@ -9,8 +9,9 @@
 
 #include "plans/kinds/file/record.h"
 #include "plans/spec/local_files.h"
-#include "plans/spec/names.h"
 #include "plans/spec/value_reader.h"
+#include "providers/base/text.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {

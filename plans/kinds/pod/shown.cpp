@@ -19,12 +19,12 @@
 #include "plans/kinds/pod/spec.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/runtime_unit.h"
-#include "plans/spec/names.h"
 #include "plans/spec/references.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/json.h"
 #include "providers/base/text.h"
 #include "providers/gcp/offered_types.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {

@@ -11,6 +11,8 @@
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/step/task.h"
 #include "plans/spec/local_files.h"
+#include "providers/base/text.h"
+#include "state/state_json.h"
 
 namespace podctl {
 
@@ -54,6 +56,9 @@ class StepKind final : public plan_file::KindOf<StepChange> {
   std::string WhatCannotBe(const Change& change) const override {
     if (change.verb != Verb::kRun) return "cannot be changed so";
     const StepChange& run = *AsStep(change);
+    StepRecord record;
+    record.pod = PodAddress(PodNameOf(change.address));
+    if (!WhyUnreadable(record, change.address).empty()) return "is no address of a step";
     for (const auto& workers : {run.workers, run.selected}) {
       for (const int worker : workers.value_or(std::vector<int>{})) {
         if (worker < 0 || worker >= kMostWorkers) return "names a worker that cannot be";

@@ -9,6 +9,7 @@
 #include "plans/kinds/training_job/requests.h"
 #include "plans/spec/names.h"
 #include "plans/spec/value_reader.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {

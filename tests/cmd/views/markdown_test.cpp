@@ -168,7 +168,7 @@ TEST_F(MarkdownTest, RefreshOnly) {
 TEST_F(MarkdownTest, WhatStandsInValuesIsText) {
   Plan plan;
   Change change;
-  change.address = Addr("pod.a`|`` <b>");
+  change.address = Address("pod", "a`|`` <b>");  // more than a plan can hold
   PodSpec pod;
   pod.name = "a";
   change.verb = Verb::kUpdate;

@@ -23,6 +23,7 @@
 #include "plans/spec/names.h"
 #include "state/jump_host.h"
 #include "state/state.h"
+#include "state/thing_name.h"
 
 namespace podctl {
 namespace {
