@@ -31,6 +31,29 @@ const RecordCodec* CodecOf(RecordKinds kinds, std::string_view kind, int version
   return nullptr;
 }
 
+bool AreAll(std::string_view text, std::string_view allowed) {
+  return text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+// As Random::Uuid writes it: "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa".
+bool IsUuid(std::string_view text) {
+  constexpr std::size_t kLength = 36;
+  if (text.size() != kLength) return false;
+  for (std::size_t i = 0; i < kLength; ++i) {
+    const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+    if (!AreAll(text.substr(i, 1), dash ? "-" : kHexDigits)) return false;
+  }
+  return true;
+}
+
+// What NewDigestKey makes, or half of it: with less, what it hides could be guessed.
+bool IsDigestKey(std::string_view text) {
+  constexpr std::size_t kFewest = 32;
+  return text.size() >= kFewest && AreAll(text, kHexDigits);
+}
+
 // podctl writes addresses into commands for people to copy, and none but those of a spec ever into
 // a state. Of a kind that is not known the caller says so.
 bool CouldBeInSpec(const Address& address, RecordKinds kinds) {
@@ -75,8 +98,14 @@ State StateFromDocument(Value& document, RecordKinds kinds, std::string& problem
   in.Text("checksum");
   state.lineage = in.Text("lineage");
   if (state.lineage.empty()) in.Fail("has an empty `lineage`");
+  // It becomes a label of nodes, by which this state's are told from others'.
+  if (!IsUuid(state.lineage)) in.Fail("has a `lineage` that is no UUID");
   state.serial = static_cast<std::uint64_t>(in.Number("serial", 0, INT64_MAX));
   state.digest_key = in.Text("digest_key");
+  // A saved plan holds a state without it.
+  if (!state.digest_key.empty() && !IsDigestKey(state.digest_key)) {
+    in.Fail("has a `digest_key` that is none");
+  }
   for (auto& [text, value] : in.Map("resources")) {
     const std::string type = std::as_const(value)["type"].AsString();
     auto address = ParseAddress(text);

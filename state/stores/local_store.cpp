@@ -116,6 +116,14 @@ Result<Snapshot> LocalStore::Load() {
   if (!text) return CannotRead(text.error());
   Result<State> state = StateFromJson(*text, path_, kinds_, text->capacity());
   if (!state) return state.error();
+  // With a new one each sensitive value would look as if it were another.
+  if (state->digest_key.empty()) {
+    return MakeError(
+        ErrorCode::kDataLoss,
+        fmt::format("the state {} is damaged: the document has an empty `digest_key`", path_),
+        "Put a good copy of it back: `podctl state history` lists the generations kept, `podctl "
+        "state restore` takes one.");
+  }
   known_ = Known{GenerationOf(*text), state->lineage, state->serial};
   return Snapshot{*std::move(state), known_->generation};
 }

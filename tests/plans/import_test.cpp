@@ -63,9 +63,9 @@ class ImportTest : public ::testing::Test {
   void Import(const std::string& text) {
     desk_.SpecText(text);
     State state;
-    state.lineage = "l";
+    state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
     state.serial = 1;
-    state.digest_key = "k";
+    state.digest_key = "00112233445566778899aabbccddeeff";
     TakeOver(Load(text), name_, desk_.Node("a"), NoNodes, "2026-11-20T14:30:00Z", &state);
     desk_.files.SetFile("/project/podctl.state.json", StateToJson(state));
   }

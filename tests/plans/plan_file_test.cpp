@@ -249,7 +249,7 @@ SavedPlan RandomPlan(unsigned seed) {
   saved.plan.refreshed = false;  // else its stakes have to be those of its changes
   dice("", saved.seal);
   saved.prior.emplace();
-  saved.prior->lineage = "l";
+  saved.prior->lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   saved.prior->serial = 1;
   int number = 0;
   for (Change& change : saved.plan.changes) {

@@ -343,7 +343,7 @@ TEST_F(OtherStateTest, ADeletionIsCompleteAndADeposedNodeIsGone) {
 TEST_F(RefreshTest, OfTwoRecordsOfOneNameTheNodesOwnHasIt) {
   cloud_.PutNode(Desk::Name("a"), Node());
   State state;
-  state.lineage = "l";
+  state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   Pods(state)[Addr("pod.b")] = Record("a");
   Pods(state)[Addr("pod.b")].current.uid = NodeUid(*cloud_.Node(Desk::Name("a")));
   for (const Life& life : {Life(Present{}), Life(Deleting{Begun()}), Life(Creating{Begun()})}) {
@@ -392,11 +392,12 @@ PodRecord AnyPod(std::mt19937* random) {
 
 // Whatever a state says, and whatever is there: what is made of the two can be read again.
 TEST(SettledState, CanBeReadWheneverTheStateBeforeCould) {
+  const std::string kLineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   std::mt19937 random(1);
   int readable = 0;
   for (int round = 0; round < 4000; ++round) {
     State state;
-    state.lineage = "l";
+    state.lineage = kLineage;
     for (const char* name : {"a", "b", "c"}) Pods(state)[PodAddress(name)] = AnyPod(&random);
     const auto read = StateFromJson(StateToJson(state), "x", AllKinds().remembered);
     if (!read) continue;
@@ -408,7 +409,7 @@ TEST(SettledState, CanBeReadWheneverTheStateBeforeCould) {
       node.Set("id", std::to_string(random() % 4));
       node.Set("state", random() % 3 == 0 ? "CREATING" : "READY");
       survey.nodes[Desk::Name(id)] =
-          random() % 3 == 0 ? WithLineage(std::move(node), random() % 2 == 0 ? "l" : "other")
+          random() % 3 == 0 ? WithLineage(std::move(node), random() % 2 == 0 ? kLineage : "other")
                             : node;
     }
     State settled = *read;

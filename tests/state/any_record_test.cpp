@@ -73,7 +73,7 @@ using EditableLabels = EditableRecordsOf<LabelRecord>;
 
 State TwoDisksAndALabel() {
   State state;
-  state.lineage = "d1ce";
+  state.lineage = "d1ced1ce-ceea-467f-a0e6-c1a5b1b7d3aa";
   for (const char* name : {"a", "b"}) {
     DiskRecord& disk = EditableDisks(state)[Address("disk", name)];
     disk.gigabytes = 7;

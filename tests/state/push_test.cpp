@@ -41,7 +41,7 @@ TEST(CheckPush, LetsTheSameAndTheNextGenerationPass) {
 
 TEST(CheckPush, AStateWithoutResourcesGivesWayToEverything) {
   State empty;
-  empty.lineage = "l";
+  empty.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   empty.serial = 1000;
   EXPECT_TRUE(CheckPush({empty, {"x"}}, SampleState(), false));
 }

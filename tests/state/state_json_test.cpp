@@ -260,6 +260,23 @@ TEST(StateJson, NorIsItAmongWhatARecordBuildsOn) {
               HasSubstr("holds `pod.$(touch x)`, which is no address"));
 }
 
+// A lineage becomes a label of nodes, and a key that nobody made hides nothing.
+TEST(StateJson, ALineageOrAKeyThatPodctlDidNotMakeIsRefused) {
+  const auto with = [](const std::string& member, const std::string& text) {
+    return MustRefuse(Resealed([&](Value& document) { document.Set(member, text); })).message;
+  };
+  for (const std::string lineage :
+       {"a b", "../x", "8F14E45F-CEEA-467F-A0E6-C1A5B1B7D3AA",
+        "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa0", "8f14e45f+ceea-467f-a0e6-c1a5b1b7d3aa"}) {
+    EXPECT_THAT(with("lineage", lineage), HasSubstr("the document has a `lineage` that is no UUID"))
+        << lineage;
+  }
+  for (const std::string key : {"zz", "00", "00112233445566778899aabbccddeefg"}) {
+    EXPECT_THAT(with("digest_key", key), HasSubstr("the document has a `digest_key` that is none"))
+        << key;
+  }
+}
+
 // Files of every version that was ever released stay in tests/golden/state, and are read for ever.
 std::string Stored(const std::string& name) {
   std::ifstream file(podctl::testing::SourceFolder() + "/tests/golden/state/" + name);
@@ -402,7 +419,7 @@ TEST(StateJson, WhatARecordCannotBeIsRefused) {
 // A plain pod's record is what is known of it, and not a list of what it lacks.
 TEST(StateJson, WhatIsEmptyIsLeftOut) {
   State state;
-  state.lineage = "l";
+  state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   PodRecord pod;
   pod.project = "p";
   pod.zone = "z";
@@ -428,7 +445,7 @@ TEST(StateJson, ChecksumIsMadeOverTheSortedCompactDocument) {
 
 TEST(StateJson, EmptyStateComesBack) {
   State empty;
-  empty.lineage = "l";
+  empty.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   auto state = StateFromJson(StateToJson(empty), "x", RememberedKinds());
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(*state, empty);

@@ -232,7 +232,7 @@ std::set<std::string> MayExist(const Record& record) {
 
 State With(const Record& record) {
   State state;
-  state.lineage = "l";
+  state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   PodRecord& pod = Pods(state)[Addr("pod.a")];
   static_cast<Record&>(pod) = record;
   pod.project = "p";

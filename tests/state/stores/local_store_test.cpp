@@ -13,6 +13,7 @@
 #include "plans/kinds/kinds.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/base/text.h"
+#include "state/state_json.h"
 #include "tests/conformance/state_store_suite.h"
 #include "tests/state/stores/bench.h"
 #include "tests/support/addresses.h"
@@ -100,6 +101,20 @@ INSTANTIATE_TEST_SUITE_P(OnFakeDisk, StateStoreSuite,
                          ::testing::Values([] { return std::make_unique<FakeBench>(); }));
 INSTANTIATE_TEST_SUITE_P(OnRealDisk, StateStoreSuite,
                          ::testing::Values([] { return std::make_unique<RealBench>(); }));
+
+// A saved plan holds a state without it, and a file that lost it is no state.
+TEST(LocalStore, AStateWithoutItsKeyIsDamaged) {
+  FakeMachine machine;
+  State state = testing::SampleState();
+  state.digest_key.clear();
+  machine.files.SetFile("/project/podctl.state.json", StateToJson(state));
+  const auto loaded = machine.Open().Load();
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, ErrorCode::kDataLoss);
+  EXPECT_THAT(loaded.error().message, HasSubstr("the state /project/podctl.state.json is damaged: "
+                                                "the document has an empty `digest_key`"));
+  EXPECT_THAT(loaded.error().hint, HasSubstr("podctl state restore"));
+}
 
 // ---- Errors in the middle of a save.
 

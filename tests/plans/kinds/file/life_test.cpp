@@ -507,7 +507,7 @@ std::string WhyRefused(const std::function<void(FileRecord&)>& edit) {
   record.mode = 0644;
   edit(record);
   State state;
-  state.lineage = "l";
+  state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   state.records.emplace(Addr("file.hosts"), record);
   const auto read = StateFromJson(StateToJson(state), "x", testing::AllKinds().remembered);
   return read ? "" : read.error().message;

@@ -139,7 +139,7 @@ TEST_F(TrainingTest, AnEarlierRunThatDidNotHearTheAnswerIsTakenUp) {
 
 TEST_F(TrainingTest, AnIntentWithoutAnAnswerIsSettledByTheNextRun) {
   State state;
-  state.lineage = "l";
+  state.lineage = "8f14e45f-ceea-467f-a0e6-c1a5b1b7d3aa";
   TrainingRecord record;
   record.project = "p";
   record.region = "us-central1";
