@@ -88,7 +88,7 @@ SavedPlan MakeSavedPlan(const PlanRun& run, const SaveWishes& wishes, Clock& clo
   DropImpliedWaits(run.kinds, &saved.plan);
   if (run.generation.none()) {
     saved.check_key = NewDigestKey(random);
-    // The state that its apply makes; so of two plans without a state only one can be applied.
+    // No state's: a file that nobody has sealed does not say whose nodes are whose.
     saved.plan.lineage = random.Uuid();
   } else {
     saved.prior = PriorOf(run);
@@ -215,7 +215,6 @@ class SavedRun {
     if (saved_.prior && !IsSealedBy(run_.stored.digest_key, saved_)) {
       return Refuse(kAltered, kNotSealed, ErrorCode::kStalePlan);
     }
-    if (fresh) run_.stored.lineage = saved_.plan.lineage;
     return true;
   }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "plans/kinds/kinds.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "providers/os/this_process.h"
 #include "tests/plans/session/session_desk.h"
 #include "tests/support/fake_clock.h"
@@ -61,6 +62,16 @@ TEST_F(SavedPlanSession, IsAppliedAsItWasMade) {
   ApplyIt();
   EXPECT_EQ(cloud.NodeCount(), 1U);
   EXPECT_THAT(told, ElementsAre("the spec was edited after the plan was created"));
+}
+
+// Nobody has sealed a plan that was made without a state, and a lineage says whose nodes are whose.
+TEST_F(SavedPlanSession, TheStateThatItMakesHasALineageOfItsOwn) {
+  Pods(Desk::Pod("a"));
+  Save();
+  ApplyIt();
+  EXPECT_FALSE(Stored().lineage.empty());
+  EXPECT_NE(Stored().lineage, ReadPlanFile(kFile, files, AllKinds())->plan.lineage);
+  EXPECT_EQ(LineageOf(*cloud.Node(Desk::Name("a"))), Stored().lineage);
 }
 
 TEST_F(SavedPlanSession, WhatAKilledRunLeftIsCleanedUpByTheNext) {
