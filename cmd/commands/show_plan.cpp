@@ -50,6 +50,14 @@ std::vector<std::string> NotesOnPlaces(FileSystem& files, const SavedPlan& saved
     notes.push_back(fmt::format("Spec: sensitive values and jobs are read from {}.",
                                 VisibleControls(Join(saved.spec_paths, ", "))));
   }
+  // What jobs and sensitive values are made of, too, and no seal says that they are the spec's.
+  if (!saved.prior && !saved.variables.empty()) {
+    std::vector<std::string> variables;
+    for (const auto& [name, text] : saved.variables) {
+      variables.push_back(VisibleControls(fmt::format("{} = {}", name, ToJson(Value(text)))));
+    }
+    notes.push_back(fmt::format("Variables: {}.", Join(variables, ", ")));
+  }
   if (!saved.plan.refreshed) {
     notes.emplace_back("World: nobody asked how it was, so a change since then is not noticed.");
   }
@@ -61,8 +69,18 @@ struct Besides {
   std::vector<Particular> particulars;
 };
 
+// In which order a plan that nobody has sealed is carried out, where that is more than that a part
+// waits for its whole.
+std::string WaitsOf(const SavedPlan& saved, const Change& change, Kinds kinds) {
+  std::vector<std::string> others;
+  for (const Address& address : change.waits_for) {
+    if (address != WholeOf(kinds, change.address)) others.push_back(address.Text());
+  }
+  return saved.prior ? std::string() : Join(others, ", ");
+}
+
 // What its apply goes by besides what a plan shows.
-std::vector<Besides> BesidesOf(const SavedPlan& saved) {
+std::vector<Besides> BesidesOf(const SavedPlan& saved, Kinds kinds) {
   std::vector<Besides> all;
   for (const Change& change : saved.plan.changes) {
     const AnyRecord* prior = nullptr;
@@ -71,6 +89,9 @@ std::vector<Besides> BesidesOf(const SavedPlan& saved) {
       prior = &saved.prior->records.at(address);
     }
     auto particulars = change.payload.kind()->ParticularsOf(change, prior);
+    if (std::string waits = WaitsOf(saved, change, kinds); !waits.empty()) {
+      particulars.push_back({"waits for", std::move(waits)});
+    }
     if (!particulars.empty()) all.push_back({change.address, std::move(particulars)});
   }
   return all;
@@ -131,7 +152,7 @@ int RunShowPlan(Wiring& wiring, const ApplyOptions& options) {
   const std::string seal = NoteOnSeal(*saved, *checked);
   std::vector<std::string> notes =
       NotesOnPlaces(wiring.files(), *saved, state == choice.likely ? "" : state);
-  const std::vector<Besides> besides = BesidesOf(*saved);
+  const std::vector<Besides> besides = BesidesOf(*saved, kinds.all);
   const std::string jobs = JobsText(saved->jobs);
   const auto text = [&](Streams& streams) {
     if (options.markdown) {

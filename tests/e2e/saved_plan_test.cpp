@@ -216,6 +216,14 @@ TEST_F(SavedPlanTest, AForgedPlanIsNeitherShownNorApplied) {
                               "state; nobody vouches for what it says.\n"),
                     HasSubstr("\npod.research goes by these, too:\n"),
                     HasSubstr("\n    ssh.proxyJump = \"evil.example\"\n")));
+  forge("first.plan", alter_first("waits_for", Value(Value::List{Value("pod.other")})));
+  EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
+              HasSubstr("\n    waits for = \"pod.other\"\n"));
+  forge("first.plan", alter_first("pod.wanted.depends_on", Value(Value::List{Value("pod.other")})));
+  EXPECT_THAT(box_.Run({"show", "forged.plan"}).out,
+              HasSubstr("\n    dependsOn = \"pod.other\"\n"));
+  forge("first.plan", [&](Value& document) { document.SetPath("variables.team", "evil"); });
+  EXPECT_THAT(box_.Run({"show", "forged.plan"}).out, HasSubstr("\nVariables: team = \"evil\""));
   forge("first.plan", [&](Value& document) {
     document.Set("spec_paths", Value(Value::List{Value("evil.yaml")}));
   });

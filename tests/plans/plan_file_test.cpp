@@ -224,6 +224,8 @@ void MakeHonest(int number, Change* change) {
     change->begun = false;
   } else if (AsStep(*change) != nullptr) {
     change->address = StepAddress("x" + std::to_string(number), "s");
+    auto* run = change->payload.Edit<StepChange>();
+    if (!run->workers) run->selected.reset();
   } else {
     MakeHonest(number, change->payload.Edit<PodChange>(), change);
   }
@@ -571,6 +573,8 @@ TEST_F(SavedPlanTest, WhatItShowsIsWhatItDoes) {
   for (const std::string address : {"bootstrap.b", "bootstrap.b.s.x", "bootstrap.b.s[\"x\"]"}) {
     EXPECT_EQ(forged(2, "address", address), altered + address + " is no address of a step");
   }
+  EXPECT_EQ(forged(2, "bootstrap.selected", Value(Value::List{Value(0)})),
+            altered + "bootstrap.b.s does not say on which workers it runs");
   EXPECT_EQ(forged(2, "address", "pod.c"), damaged + "`plan.changes[2].pod` is missing");
 }
 
@@ -712,7 +716,7 @@ TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShow) {
   using Map = std::map<std::string, std::string>;
   EXPECT_EQ(Particulars(plan.changes[0], nullptr), (Map{{"project", "p"}}));
   EXPECT_EQ(Particulars(plan.changes[1], nullptr),
-            (Map{{"project", "p"}, {"metadata.m", "echo ${pod.a.state}"}}));
+            (Map{{"project", "p"}, {"metadata.m", "echo ${pod.a.state}"}, {"dependsOn", "pod.a"}}));
   PodSpec& pod = plan.changes[0].payload.Edit<PodChange>()->wanted;
   pod.project = "other";
   pod.runtime_env = {{"BASH_ENV", "/tmp/x"}};
@@ -724,6 +728,7 @@ TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShow) {
   pod.api_version = ApiVersion::kV2Alpha1;
   pod.lifecycle.create_before_destroy = true;
   pod.boot_timeout = std::chrono::minutes(9);
+  pod.wanted_node_id = "e";
   EXPECT_EQ(Particulars(plan.changes[0], nullptr), (Map{{"project", "other"},
                                                         {"apiVersion", "v2alpha1"},
                                                         {"runtimeEnv.BASH_ENV", "/tmp/x"},
@@ -733,7 +738,21 @@ TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShow) {
                                                         {"ssh.proxyJump", "evil.example"},
                                                         {"ssh.check", "false"},
                                                         {"lifecycle.createBeforeDestroy", "true"},
-                                                        {"timeouts.boot", "9m"}}));
+                                                        {"timeouts.boot", "9m"},
+                                                        {"nodeId (of the spec)", "e"}}));
+}
+
+TEST_F(SavedPlanTest, TellsWhatAPlanDoesNotShowOfAStep) {
+  desk_.Pods(Desk::Pod("a", "    bootstrap: [{name: s, run: 'echo'}]\n"));
+  Plan plan = desk_.MakePlan();
+  Change& step = plan.changes.at(1);
+  EXPECT_TRUE(Particulars(step, nullptr).empty());
+  auto* run = step.payload.Edit<StepChange>();
+  run->step.timeout = std::chrono::seconds(90);
+  run->step.files = {{"code", "~/code"}};
+  run->files_digest = "0a1b";
+  using Map = std::map<std::string, std::string>;
+  EXPECT_EQ(Particulars(step, nullptr), (Map{{"timeout", "1m30s"}, {"files (digest)", "0a1b"}}));
 }
 
 // Of one that stays as it is, what is written down beside its node.

@@ -298,6 +298,7 @@ class Particulars {
     Text("project", pod_.project);
     Text("apiVersion", pod_.api_version ? std::string(ApiVersionName(*pod_.api_version)) : "");
     Text("desiredState", pod_.desired_state.value_or(""));
+    Text("nodeId (of the spec)", pod_.wanted_node_id);
     AddTemplates("", pod_.node);
     AddMetadata();
     AddRuntime();
@@ -306,6 +307,9 @@ class Particulars {
     AddWaits();
     return std::move(all_);
   }
+    std::vector<std::string> needed;
+    for (const Address& address : pod_.depends_on) needed.push_back(address.Text());
+    List("dependsOn", needed);
 
  private:
   void Text(const char* path, const std::string& text) {

@@ -65,12 +65,25 @@ class StepKind final : public plan_file::KindOf<StepChange> {
       }
     }
     if (run.expected_workers > kMostWorkers) return "has more workers than can be";
+    // It would run on others than it shows.
+    if (run.selected && !run.workers) return "does not say on which workers it runs";
     if (run.sensitive) return {};
     const bool digest =
         IsSecretDigest(run.step.script) ||
         std::any_of(run.step.env.begin(), run.step.env.end(),
                     [](const auto& variable) { return IsSecretDigest(variable.second); });
     return digest ? kDigestInTheClear : "";
+  }
+  // What the plan of a step does not show: how long it may take, and what its files were.
+  std::vector<Particular> ParticularsOf(const Change& change,
+                                        const AnyRecord* /*prior*/) const override {
+    const StepChange& run = *AsStep(change);
+    std::vector<Particular> particulars;
+    if (run.step.timeout.count() > 0) {
+      particulars.push_back({"timeout", FormatDuration(run.step.timeout)});
+    }
+    if (!run.step.files.empty()) particulars.push_back({"files (digest)", run.files_digest});
+    return particulars;
   }
   void VisitSecrets(const Address& address, Payload* payload,
                     const SecretVisitor& visit) const override {
