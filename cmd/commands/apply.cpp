@@ -292,8 +292,9 @@ std::string SaveHint(const ExecuteResult& result) {
   }
   if (result.aside_error) {
     return fmt::format(
-        "What this run did since the last save is not written down: {}. What was begun stands in "
-        "the state; once the cause is mended, `podctl apply` asks the API and goes on from there.",
+        "What this run did since the last save is not written down: {}. The state, as it was last "
+        "saved, tells what was begun; once the cause is mended, `podctl apply` asks the API and "
+        "goes on from there.",
         result.aside_error->message);
   }
   if (result.save_error->code == ErrorCode::kFailedPrecondition) {

@@ -38,6 +38,9 @@ class Telling final : public WatchListener {
         account_(reporter_.Watch()) {}
 
   void Say(const std::string& text) { account_->Say(text); }
+  void SayInterrupted() {
+    Say(is_saved_ ? "interrupted: the state is saved" : "interrupted: the state is not saved");
+  }
 
   void OnSpec(const Diagnostics& warnings) override { reporter_.Show(warnings); }
   void OnTakeover(const std::string& note) override { reporter_.Note(note); }
@@ -95,8 +98,10 @@ class Telling final : public WatchListener {
   void OnExecuted(const ExecuteResult& result, bool acted) override {
     if (acted) account_->ShowSummary(result);
     ShowWarnings(reporter_, result);
+    is_saved_ = !result.unsaved;
     if (result.unfinished.empty()) return;
-    Say(fmt::format("under way, and written down in the state: {}",
+    Say(fmt::format("{}: {}",
+                    result.unsaved ? "not done" : "under way, and written down in the state",
                     fmt::join(result.unfinished, ", ")));
   }
   void OnQueued(const Address& address) override {
@@ -125,6 +130,7 @@ class Telling final : public WatchListener {
   FileSystem& files_;
   const WatchOptions& options_;
   const std::unique_ptr<WatchAccount> account_;
+  bool is_saved_ = true;  // what the last round with something to save left
 };
 
 int RunWatch(Wiring& wiring, const WatchOptions& options) {
@@ -147,7 +153,7 @@ int RunWatch(Wiring& wiring, const WatchOptions& options) {
   pace.once = options.once;
   switch (Watch(session, pace, wiring.clock(), wiring.random(), wiring.interrupt().drain())) {
     case RoundEnd::kInterrupted:
-      telling.Say("interrupted: the state is saved");
+      telling.SayInterrupted();
       return kInterruptedExitCode;
     case RoundEnd::kWrongUsage:
     case RoundEnd::kFailed:

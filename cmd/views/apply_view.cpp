@@ -71,7 +71,14 @@ std::string UnfinishedText(const ExecuteResult& result, bool destroy) {
                          stop.outcome, again);
   }
   std::string text = result.interrupted ? "Interrupted. " : "";
-  if (!under_way.empty()) {
+  if (result.unsaved) {
+    // The intent of a request is saved before it is sent.
+    if (!under_way.empty()) {
+      text += fmt::format(
+          "Not done: {}. Nothing was sent that the state, as it was last saved, does not tell of.",
+          fmt::join(under_way, ", "));
+    }
+  } else if (!under_way.empty()) {
     text += fmt::format("Under way, and written down in the state: {}. The next `{}` takes it up.",
                         fmt::join(under_way, ", "), again);
   } else if (result.interrupted) {

@@ -308,12 +308,12 @@ RoundEnd WatchSession::Act(PlanRun& run, const WatchedPlan& watched) {
     run.lock.reset();
     listener_.OnLeave();
   }
-  if (result.interrupted) return RoundEnd::kInterrupted;
   if (result.save_error) {
     told_ = "save";
     listener_.OnSaveError(result);
-    return RoundEnd::kFailed;
+    if (!result.interrupted) return RoundEnd::kFailed;
   }
+  if (result.interrupted) return RoundEnd::kInterrupted;
   if (!result.failures.empty()) {
     if (IsNews(KeyOf(result))) listener_.OnFailures(result);
     return RoundEnd::kFailed;

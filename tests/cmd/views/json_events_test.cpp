@@ -115,6 +115,23 @@ TEST_F(JsonEventsTest, AnInterruptTellsWhatIsUnderWayAndIsNoError) {
   EXPECT_THAT(Text(), HasSubstr("pod.b. The next `podctl destroy` takes it up."));
 }
 
+// As on a full disk, where not even the intent could be written down.
+TEST_F(JsonEventsTest, WhatCouldNotBeSavedIsNotCalledWrittenDown) {
+  ExecuteResult result;
+  result.save_error = MakeError(ErrorCode::kIo, "No space left on device");
+  result.unsaved = true;
+  result.unfinished = {Addr("pod.a")};
+  JsonEvents(streams_, desk_.clock).ShowSummary(result, "apply");
+  EXPECT_THAT(Text(), HasSubstr("Not done: pod.a. Nothing was sent that the state, as it was last "
+                                "saved, does not tell of."));
+  result.unfinished.clear();
+  result.interrupted = true;
+  JsonEvents(streams_, desk_.clock).ShowSummary(result, "apply");
+  EXPECT_THAT(Text(), HasSubstr("Interrupted."));
+  EXPECT_THAT(Text(), Not(::testing::AnyOf(HasSubstr("written down in the state"),
+                                           HasSubstr("The state is saved"))));
+}
+
 TEST_F(JsonEventsTest, AProblemInTheSpec) {
   JsonEvents events(streams_, desk_.clock);
   events.ShowVersion();

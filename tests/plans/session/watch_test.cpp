@@ -122,6 +122,21 @@ TEST_F(WatchSessionTest, ARoundInWhichAllIsWellIsQuiet) {
   EXPECT_FALSE(session_->acted());
 }
 
+TEST_F(WatchSessionTest, AnInterruptHidesNoSaveThatFailed) {
+  Pods(Desk::Pod("a", kSpot));
+  ApplyAll();
+  Round();
+  lines_.Said();
+  Preempt("a");
+  lines_.log.on_line = [&](const std::string& line) {
+    if (line != "start pod.a") return;
+    files.LimitSpace(0);
+    drain.request_stop();
+  };
+  EXPECT_EQ(Round(), RoundEnd::kInterrupted);
+  EXPECT_THAT(lines_.Said(), ElementsAre("not saved"));
+}
+
 TEST_F(WatchSessionTest, MakesAPodAnewThatWasTakenAway) {
   Pods(Desk::Pod("a", kSpot));
   ApplyAll();
