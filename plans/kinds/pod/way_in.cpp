@@ -121,6 +121,8 @@ void TakeRenewedKeys(Provider& provider, int parallelism, const std::stop_token&
                      std::vector<std::string>* notes) {
   std::vector<Question> questions;
   for (const auto& [address, record] : Pods(*state)) {
+    // What has the name of a node that is gone may be another state's.
+    if (record.observed.is_null()) continue;
     if (record.exists() && !record.host_keys.empty()) questions.push_back({address, &record, {}});
   }
   AskAll(provider, parallelism, stop, &questions);

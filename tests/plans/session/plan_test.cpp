@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/spec.h"
 #include "tests/plans/session/session_desk.h"
@@ -194,6 +195,41 @@ TEST_F(PlanSession, OfTheStoredStateOnlyWhatIsAskedForIsKept) {
   EXPECT_EQ(run.stored.lineage, first.settled.lineage);
   wishes.keep_stored = true;
   EXPECT_EQ(podctl::Pods(Planned(wishes).stored).size(), 1U);
+}
+
+// --- Host keys that the service shows anew.
+
+class RenewedKeys : public PlanSession {
+ protected:
+  RenewedKeys() {
+    Pods(Desk::Pod("a"));
+    Applied();
+    State state = Stored();
+    podctl::Pods(state)[Addr("pod.a")].host_keys[0] = {"ssh-ed25519 AAAAold"};
+    files.SetFile(kStatePath, StateToJson(state));
+  }
+  PlanRun Refreshed() {
+    PlanWishes wishes = Wishes();
+    wishes.plan.mode = PlanMode::kRefreshOnly;
+    return Planned(wishes);
+  }
+};
+
+TEST_F(RenewedKeys, AreThePinnedOnesOnceTheStateIsRefreshed) {
+  EXPECT_THAT(
+      Refreshed().notes,
+      ElementsAre("pod.a: the API shows new host keys for 1 worker (0): they are the pinned "
+                  "ones from now on"));
+}
+
+// Its node is gone, and with it all that was known of its workers.
+TEST_F(RenewedKeys, AreNotThoseOfAnotherStatesNode) {
+  cloud.RemoveNode(Desk::Name("a"));
+  cloud.PutNode(Desk::Name("a"), WithLineage(Value::EmptyMap(), "theirs"));
+  const PlanRun run = Refreshed();
+  EXPECT_THAT(run.notes, ElementsAre(HasSubstr("its node is gone")));
+  EXPECT_THAT(podctl::Pods(run.settled).at(Addr("pod.a")).host_keys.at(0),
+              ElementsAre("ssh-ed25519 AAAAold"));
 }
 
 // --- OS Login.
