@@ -58,15 +58,40 @@ Result<void> CheckExpected(FileSystem& files, const FileOnDisk& file) {
   return NotExpected(file.path, !file.replaces.empty());
 }
 
+constexpr std::size_t kProofDigits = 32;
+
+std::string BeginOfTemporary(const std::string& name) {
+  constexpr std::size_t kMostBytes = 160;  // of the 255 that a name may have
+  return fmt::format(".{}.podctl-tmp-", name.size() > kMostBytes ? Sha256Hex(name) : name);
+}
+
+// What killed runs left. Best effort: it only takes room, and where the folder may not be read
+// nothing is found.
+void RemoveLeftovers(FileSystem& files, const FileOnDisk& file) {
+  const std::string folder = FolderOf(file.path);
+  const auto names = files.List(folder);
+  if (!names) return;
+  const std::string begin = BeginOfTemporary(file.path.substr(file.path.rfind('/') + 1));
+  for (const std::string& name : *names) {
+    if (!name.starts_with(begin)) continue;
+    const std::string rest = name.substr(begin.size());
+    const std::string nonce =
+        rest.size() > kProofDigits + 1 ? rest.substr(kProofDigits + 1) : std::string();
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (path != TemporaryOf(file.path, file.digest_key, nonce)) continue;
+    static_cast<void>(files.Remove(path));
+  }
+}
+
 }  // namespace
 
-std::string TemporaryOf(const std::string& path, const std::string& digest_key) {
-  constexpr std::size_t kMostBytes = 200;  // of the 255 that a name may have
-  constexpr std::size_t kProofDigits = 32;
-  std::string name = path.substr(path.rfind('/') + 1);
-  const std::string proof = HmacSha256Hex(digest_key, "temporary file of " + name);
-  if (name.size() > kMostBytes) name = Sha256Hex(name);
-  return fmt::format("{}/.{}.podctl-tmp-{}", FolderOf(path), name, proof.substr(0, kProofDigits));
+std::string TemporaryOf(const std::string& path, const std::string& digest_key,
+                        const std::string& nonce) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string about = nonce.empty() ? name : fmt::format("{} {}", name, nonce);
+  const std::string proof = HmacSha256Hex(digest_key, "temporary file of " + about);
+  return fmt::format("{}/{}{}{}{}", FolderOf(path), BeginOfTemporary(name),
+                     proof.substr(0, kProofDigits), nonce.empty() ? "" : "-", nonce);
 }
 
 Result<Value> LookAtFile(FileSystem& files, const std::string& path, const std::string& folder) {
@@ -107,8 +132,8 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
   }
   const std::string folder = FolderOf(file.path);
   if (auto made = files.MakeFolders(folder); !made) return made;
-  const std::string temporary = TemporaryOf(file.path, file.digest_key);
-  static_cast<void>(files.Remove(temporary));  // what a kill left; else it is not there
+  RemoveLeftovers(files, file);
+  const std::string temporary = TemporaryOf(file.path, file.digest_key, file.nonce);
   // Nobody else reads it before it is complete.
   constexpr unsigned kPrivate = 0600;
   auto written = files.WriteNew(temporary, file.content, kPrivate);
@@ -129,7 +154,7 @@ Result<void> WriteFile(FileSystem& files, const FileOnDisk& file) {
 }
 
 Result<void> RemoveFile(FileSystem& files, const FileOnDisk& file) {
-  static_cast<void>(files.Remove(TemporaryOf(file.path, file.digest_key)));
+  RemoveLeftovers(files, file);
   auto expected = CheckExpected(files, file);
   if (!expected) {
     if (expected.error().code == ErrorCode::kNotFound) return {};

@@ -25,12 +25,15 @@ struct FileOnDisk {
   int mode = 0;
   std::string replaces;    // FileSpec::replaces
   std::string digest_key;  // by which that is compared, and its temporary one named
+  std::string nonce;       // a UUID that no earlier write had
 };
 
-// What the file is written as, before it takes its place: hidden, in the same folder. Who has not
-// the state's key cannot have made a file of that name; so what is there under it a killed run of
-// this state left, and it is taken away by who comes next. Nothing else ever is.
-std::string TemporaryOf(const std::string& path, const std::string& digest_key);
+// What the file is written as, before it takes its place: hidden, in the same folder, and under a
+// name that nobody can know before. Who has not the state's key cannot have made a file of such a
+// name; so what is there under one a killed run of this state left, and it is taken away by who
+// comes next. Nothing else ever is. Without a nonce: as older podctls named it.
+std::string TemporaryOf(const std::string& path, const std::string& digest_key,
+                        const std::string& nonce);
 
 // Replaces the file by a temporary one, a sync and a rename; folders on the way are made. What is
 // there already as it is to be is written anew. kAlreadyExists where something is there that is not

@@ -63,7 +63,8 @@ class FileTask final : public AskingTask {
             .sensitive = file_.sensitive,
             .mode = file_.mode,
             .replaces = file_.replaces,
-            .digest_key = context_.journal.state().digest_key};
+            .digest_key = context_.journal.state().digest_key,
+            .nonce = context_.random.Uuid()};
   }
 
   Need Remove() {

@@ -434,14 +434,39 @@ TEST_F(FileTest, AUsersFileIsNotTakenForALeftover) {
 TEST_F(FileTest, ALeftoverIsKnownByTheStatesKey) {
   Hosts("one\\n");
   desk_.ApplyAll();
-  const std::string own = TemporaryOf(kPath, desk_.Stored().digest_key);
-  const std::string other = TemporaryOf(kPath, "another key");
+  const std::string key = desk_.Stored().digest_key;
+  const std::string nonce = "11111111-1111-4111-8111-111111111111";
+  const std::string own = TemporaryOf(kPath, key, nonce);
+  const std::string of_older = TemporaryOf(kPath, key, "");
+  const std::string other = TemporaryOf(kPath, "another key", nonce);
   EXPECT_NE(own, other);
-  for (const std::string& path : {own, other}) desk_.files.SetFile(path, "half");
+  for (const std::string& path : {own, of_older, other}) desk_.files.SetFile(path, "half");
   Hosts("two\\n");
   desk_.ApplyAll();
   EXPECT_EQ(Text(own), "(none)");
+  EXPECT_EQ(Text(of_older), "(none)");
   EXPECT_EQ(Text(other), "half");
+}
+
+// In a shared folder others see the name while a write lasts, and could make a folder of it.
+TEST_F(FileTest, NoNameOfATemporaryFileIsUsedTwice) {
+  Hosts("one\\n");
+  desk_.ApplyAll();
+  std::string name;
+  for (int call = 1; name.empty() && call < 100; ++call) {
+    Hosts("one " + std::to_string(call) + "\\n");
+    desk_.files.Interleave(call, [&] {
+      for (const std::string& path : desk_.files.AllFiles()) {
+        if (path.find(".hosts.podctl-tmp-") != std::string::npos) name = path;
+      }
+    });
+    EXPECT_TRUE(desk_.Apply().ok());
+  }
+  ASSERT_NE(name, "");
+  desk_.files.SetFolder(name);
+  Hosts("two\\n");
+  EXPECT_TRUE(desk_.Apply().ok());
+  EXPECT_EQ(Text(), "two\n");
 }
 
 // A kill -9 at any step of a write, a change, a removal.
