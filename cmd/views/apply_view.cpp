@@ -157,7 +157,7 @@ class ProgressView final : public EventSink {
     running_.erase(change.address);
     Print(fmt::format("{}: {} after {}{}", paint_(Ink::kBold, change.address.Text()),
                       WordsFor(change).complete, FormatDuration(elapsed),
-                      id.empty() ? "" : fmt::format(" [id={}]", id)));
+                      id.empty() ? "" : fmt::format(" [id={}]", VisibleLine(id))));
   }
 
   void OnError(const Change& change, Elapsed elapsed, const Error& error) override {

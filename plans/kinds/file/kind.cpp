@@ -15,6 +15,7 @@
 #include "plans/spec/local_files.h"
 #include "plans/spec/references.h"
 #include "plans/spec/yaml_tree.h"
+#include "providers/base/text.h"
 #include "state/state_json.h"
 
 namespace podctl {
@@ -34,6 +35,10 @@ std::string DigestAt(const Value& looked) {
   const Value& seen = here == nullptr ? looked["old"] : *here;
   if (seen.is_null()) return {};
   return seen["kind"] == Value("file") ? seen["digest"].AsString() : seen["kind"].AsString();
+}
+
+bool HasControls(const std::string& path) {
+  return VisibleControls(path) != path || path.find('\t') != std::string::npos;
 }
 
 constexpr std::string_view kHidden = "(sensitive value)";
@@ -140,6 +145,7 @@ Payload FileKind::ReadPayload(const Value& value, const std::string& way,
   plan_file::Reader::Read(value, way, *problem, file);
   if ((file.mode < 0 || file.mode > 0777) && problem->empty())
     *problem = way + ".mode is no mode of a file";
+  if (HasControls(file.path) && problem->empty()) *problem = way + ".path is no path of a file";
   // By these it is looked for links on the way.
   const std::string whole =
       file.folder.empty() || file.folder == "." ? file.written : file.folder + "/" + file.written;

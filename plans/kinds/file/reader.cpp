@@ -38,6 +38,10 @@ bool NamesNoFile(const std::string& path) {
 void ReadPath(const YamlNode& node, const Slot& slot, ValueReader& reader, FileSpec* file) {
   const auto text = reader.ReadPlain(node, slot);
   if (!text) return;
+  if (VisibleControls(*text) != *text || text->find('\t') != std::string::npos) {
+    return reader.Error(node, slot, "a control character in the name of a file",
+                        "write the path without it");
+  }
   if (NamesNoFile(*text)) {
     return reader.Error(node, slot, fmt::format("{} names no file", FoundWords(node)));
   }

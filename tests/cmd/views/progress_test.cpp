@@ -129,6 +129,14 @@ class ProgressTest : public ::testing::Test {
   Change other_ = ChangeFor("pod.other", Verb::kCreate, Payload(PodChange{}, KindNamed("pod")));
 };
 
+// A state may hold a path that no spec can have any more.
+TEST_F(ProgressTest, AnIdIsDataAndOneLine) {
+  Open(false);
+  view_->OnStart(create_);
+  view_->OnComplete(create_, seconds(1), "/srv/a\nb\x1b[2J");
+  EXPECT_THAT(err_.str(), HasSubstr("[id=/srv/a\\x0ab\\x1b[2J]\n"));
+}
+
 TEST_F(ProgressTest, PlainLines) {
   Open(false);
   Story();

@@ -87,6 +87,17 @@ TEST_F(FileReaderTest, WhatIsWrongIsToldWhereItStands) {
               HasSubstr("twice"));
 }
 
+// Else a line of progress could be two, and a terminal could be driven by it.
+TEST_F(FileReaderTest, APathHasNoControlCharacters) {
+  for (const char* path : {"a\\nb", "a\\x1b[2J", "a\\tb", "a\\u0085"}) {
+    Load(std::string("  a: {path: \"") + path + "\", content: x}\n");
+    EXPECT_THAT(report_,
+                AllOf(HasSubstr("a control character in the name of a file"),
+                      HasSubstr("podctl.yaml:4:13"), HasSubstr("write the path without it")))
+        << path;
+  }
+}
+
 // A saved plan travels where others can write.
 TEST(FilePayloadTest, OneThatWasAlteredIsRefused) {
   const Kind& kind = *FindKind(testing::AllKinds().all, "file");
@@ -106,6 +117,8 @@ TEST(FilePayloadTest, OneThatWasAlteredIsRefused) {
   EXPECT_EQ(problem({{"folder", "out"}}), "p.path and .folder do not agree");
   EXPECT_EQ(problem({{"path", "/etc/a"}}), "p.path and .folder do not agree");
   EXPECT_EQ(problem({{"path", "../a"}, {"written", "../a"}}), "p.path and .folder do not agree");
+  EXPECT_EQ(problem({{"path", "out/a\nb"}, {"written", "out/a\nb"}}),
+            "p.path is no path of a file");
   EXPECT_EQ(problem({{"replaces", "sha256:00"}}), "cannot be changed so");
   EXPECT_EQ(problem({{"name", "b"}}), "is no address of a change");
 }
