@@ -41,6 +41,25 @@ bool HasControls(const std::string& path) {
   return VisibleControls(path) != path || path.find('\t') != std::string::npos;
 }
 
+// Where files of `folder` are, through whatever links it leads; as it is where that cannot be told.
+std::string EndOfFolder(FileSystem& files, std::string folder) {
+  constexpr int kMostLinks = 40;
+  for (int links = 0; links < kMostLinks; ++links) {
+    bool is_end = true;
+    for (std::size_t end = folder.find('/', 1); is_end; end = folder.find('/', end + 1)) {
+      const std::string part = folder.substr(0, end);
+      const auto leads = files.FollowLinks(part);
+      if (leads && *leads != part) {
+        folder = AbsolutePath(*leads) + folder.substr(part.size());
+        is_end = false;
+      }
+      if (end == std::string::npos) break;
+    }
+    if (is_end) break;
+  }
+  return folder;
+}
+
 constexpr std::string_view kHidden = "(sensitive value)";
 
 }  // namespace
@@ -57,15 +76,26 @@ Declared FileKind::Read(const YamlEntry& entry, const Section& section) const {
 
 std::vector<Diagnostic> FileKind::Conflicts(const std::vector<const Declared*>& all) const {
   std::vector<Diagnostic> conflicts;
-  std::map<std::string, const Declared*> paths;
+  std::map<std::string, const Declared*> paths;  // where the files are
+  std::map<std::string, std::string> end_of;     // of folders
   for (const Declared* declared : all) {
     const std::string& path = declared->wanted.As<FileSpec>()->path;
     if (path.empty()) continue;  // reported
-    const auto [first, is_new] = paths.emplace(AbsolutePath(path), declared);
+    const std::string whole = AbsolutePath(path);
+    const auto [end, unknown] = end_of.emplace(FolderOf(whole), "");
+    if (unknown) end->second = EndOfFolder(files_, end->first);
+    const bool through_link = end->second != end->first;
+    const std::string there = through_link ? end->second + whole.substr(whole.rfind('/')) : whole;
+    const auto [first, is_new] = paths.emplace(there, declared);
     if (is_new) continue;
     Diagnostic conflict;
     conflict.summary = fmt::format("{} and {} have the same path, {}", first->second->address,
                                    declared->address, path);
+    if (AbsolutePath(first->second->wanted.As<FileSpec>()->path) != whole) {
+      conflict.summary = fmt::format("{} and {} are the same file, {}", first->second->address,
+                                     declared->address, there);
+      conflict.detail = "A folder on the way is a symbolic link.";
+    }
     conflict.place = declared->place;
     conflict.suggestion = "give one of them another `path`";
     conflicts.push_back(std::move(conflict));

@@ -9,6 +9,7 @@
 #include "cmd/views/snippet.h"
 #include "plans/kinds/file/record.h"
 #include "plans/kinds/file/spec.h"
+#include "plans/kinds/kinds.h"
 #include "plans/spec/loader.h"
 #include "providers/os/environment.h"
 #include "tests/support/fake_file_system.h"
@@ -26,7 +27,8 @@ class FileReaderTest : public ::testing::Test {
   FileSpec Load(const std::string& entry) {
     files_.SetFile("team/podctl.yaml",
                    "variables:\n  token: {sensitive: true, default: s}\nfiles:\n" + entry);
-    LoadOptions options = testing::WithKinds();
+    LoadOptions options;
+    options.kinds = kinds_.known();
     options.paths = {"team/podctl.yaml"};
     Diagnostics diagnostics;
     const Spec spec = LoadSpec(options, files_, FixedEnvironment({}), diagnostics);
@@ -38,6 +40,7 @@ class FileReaderTest : public ::testing::Test {
   }
 
   testing::FakeFileSystem files_;
+  BuiltInKinds kinds_{{files_}};
   std::string report_;
 };
 
@@ -96,6 +99,25 @@ TEST_F(FileReaderTest, APathHasNoControlCharacters) {
                       HasSubstr("podctl.yaml:4:13"), HasSubstr("write the path without it")))
         << path;
   }
+}
+
+// Each would be written over by the other.
+TEST_F(FileReaderTest, TwoWaysToOneFileAreAnError) {
+  files_.SetFolder("/srv/real/deep");
+  files_.SetLink("/srv/link", "/srv/real");
+  files_.SetLink("/srv/more", "/srv/link/deep");
+  const auto report = [&](const std::string& one, const std::string& other) {
+    Load("  a: {path: " + one + ", content: x}\n  b: {path: " + other + ", content: y}\n");
+    return report_;
+  };
+  EXPECT_THAT(report("/srv/real/x", "/srv/link/x"),
+              AllOf(HasSubstr("file.a and file.b are the same file, /srv/real/x"),
+                    HasSubstr("A folder on the way is a symbolic link."),
+                    HasSubstr("podctl.yaml:5:3"), HasSubstr("give one of them another `path`")));
+  EXPECT_THAT(report("/srv/more/x", "/srv/link/deep/x"), HasSubstr("are the same file"));
+  EXPECT_THAT(report("/srv/link/deep", "/srv/more/x"), HasSubstr("is a folder of file.b"));
+  EXPECT_THAT(report("/srv/real/x", "/srv/link/y"), IsEmpty());
+  EXPECT_THAT(report("/srv/nowhere/x", "/srv/link/x"), IsEmpty());
 }
 
 // A saved plan travels where others can write.
