@@ -47,6 +47,8 @@ class RestClient {
   // that cannot be read, and the statuses 408 and 5xx (save 501).
   Result<Value> Send(const Call& call, std::stop_token stop);
 
+  Clock& clock() const { return clock_; }
+
  private:
   Result<http::Response> SendAuthorized(http::Request request, http::Repeat repeat,
                                         std::stop_token stop);

@@ -16,6 +16,7 @@ namespace {
 constexpr const char* kPageSize = "1000";
 constexpr int kMaxPages = 1000;
 constexpr int kMostEmptyPages = 20;  // one after the other
+constexpr std::chrono::minutes kLongestList{10};
 
 // What is no list would look as if everything had been deleted. An empty list has no member of the
 // collection's name (proto3's JSON). What has a name has that of its place.
@@ -119,6 +120,7 @@ Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, cons
   std::set<std::string> seen_tokens;
   std::string token;
   int empty_pages = 0;
+  const auto began = client_.clock().Steady();
   for (int page = 0; page < kMaxPages; ++page) {
     Call call{.path = "/" + collection, .query = {{"pageSize", kPageSize}}};
     if (!token.empty()) call.query.emplace_back("pageToken", token);
@@ -146,6 +148,12 @@ Result<std::vector<Value>> TpuProvider::ListAll(const std::string& project, cons
     items.insert(items.end(), std::make_move_iterator(page_items.begin()),
                  std::make_move_iterator(page_items.end()));
     if (token.empty()) return items;
+    if (client_.clock().Steady() - began > kLongestList) {
+      return MakeError(ErrorCode::kDeadlineExceeded,
+                       fmt::format("the service's list of {} is not complete after {}", collection,
+                                   FormatDuration(kLongestList)),
+                       "try again later");
+    }
     if (!seen_tokens.insert(token).second) {
       return MakeError(ErrorCode::kInternal,
                        fmt::format("the service repeats a page of its list of {}", collection));

@@ -74,7 +74,13 @@ Result<Value> VertexJobs::Find(const std::string& project, const std::string& re
   std::optional<Value> earliest;
   std::set<std::string> seen;
   std::string token;
-  for (int page = 0; page < kMaxJobsPages; ++page) {
+  for (int page = 0;; ++page) {
+    // A job that is not found is submitted once more: nobody may take a part for all.
+    if (page == kMaxJobsPages) {
+      return MakeError(ErrorCode::kInternal, fmt::format("the service's list of jobs in {} has "
+                                                         "more than {} pages",
+                                                         region, kMaxJobsPages));
+    }
     Call call;
     call.path = ParentPath(project, region);
     call.query = {{"filter", fmt::format("labels.{}={}", label, value)},

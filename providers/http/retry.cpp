@@ -46,6 +46,14 @@ milliseconds Backoff(const RetryPolicy& policy, int attempt, Random& random) {
   return milliseconds(static_cast<std::int64_t>(wait * (0.5 + 0.5 * random.Uniform())));
 }
 
+// So that a server which never gets on with its answer holds nobody for longer than the whole.
+Request ThatEndsIn(Clock::SteadyTime::duration left, Request request) {
+  constexpr milliseconds kShortest{1000};
+  const auto limit = std::max(kShortest, std::chrono::duration_cast<milliseconds>(left));
+  request.timeout = std::min(request.timeout, limit);
+  return request;
+}
+
 }  // namespace
 
 Result<Response> SendWithRetry(Transport& transport, const Request& request, Repeat repeat,
@@ -56,7 +64,10 @@ Result<Response> SendWithRetry(Transport& transport, const Request& request, Rep
   int refused = 0;
   int failed_to_connect = 0;
   for (int attempt = 0;; ++attempt) {
-    Result<Response> result = transport.Send(request, stop);
+    Result<Response> result =
+        attempt == 0
+            ? transport.Send(request, stop)
+            : transport.Send(ThatEndsIn(policy.total - (clock.Steady() - start), request), stop);
     const bool passing = result ? IsPassing(result->status, repeat) && (!worth || worth(*result))
                                 : IsPassing(result.error().code, repeat);
     if (!passing) return result;

@@ -21,7 +21,9 @@ struct RetryPolicy {
   std::chrono::milliseconds first_wait{500};  // doubles with each attempt
   std::chrono::milliseconds longest_wait{20'000};
   std::chrono::milliseconds longest_retry_after{60'000};  // a server that asks for more gets this
-  std::chrono::milliseconds total{180'000};               // no attempt starts later than this
+  // No attempt starts later than this, and none but the first goes on after it, whatever the
+  // request's own timeout is.
+  std::chrono::milliseconds total{180'000};
   // Told of a wait of `told_wait` or more before it begins, on the thread of the call; may be
   // empty.
   std::chrono::milliseconds told_wait{10'000};

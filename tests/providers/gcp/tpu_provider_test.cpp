@@ -361,6 +361,24 @@ TEST_F(LoopbackProviderTest, RefusesAListThatNeverEnds) {
   EXPECT_EQ(page, 1000);
 }
 
+TEST_F(LoopbackProviderTest, DoesNotWaitForAListForEver) {
+  int page = 0;
+  transport_.Then([&](const http::Request&) -> Result<http::Response> {
+    clock_.Advance(std::chrono::seconds(50));
+    const std::string number = std::to_string(++page);
+    return http::Response{
+        200,
+        {},
+        R"({"nodes":[{"name":"projects/p/locations/z/nodes/n"}],"nextPageToken":")" + number +
+            "\"}"};
+  });
+  const auto nodes = provider_.ListNodes("p", "z", {});
+  ASSERT_FALSE(nodes);
+  EXPECT_EQ(nodes.error().code, ErrorCode::kDeadlineExceeded);
+  EXPECT_EQ(nodes.error().message, "the service's list of nodes is not complete after 10m");
+  EXPECT_EQ(page, 13);
+}
+
 // Else it would look as if every node had been deleted.
 TEST_F(LoopbackProviderTest, RefusesWhatIsNoList) {
   std::string body;

@@ -77,6 +77,17 @@ TEST_F(RetryTest, RefusalsForHasteEndWithTheTime) {
   EXPECT_GT(clock_.Elapsed(), policy_.total / 2);
 }
 
+// A server that drips its answers takes the whole time of each attempt.
+TEST_F(RetryTest, NoAttemptOutlastsTheWhole) {
+  transport_.Then([&](const Request& request) -> Result<Response> {
+    clock_.Advance(request.timeout);
+    return MakeError(ErrorCode::kReplyLost, "timed out");
+  });
+  EXPECT_FALSE(Send(Repeat::kSafe));
+  EXPECT_GT(Sent(), 2U);
+  EXPECT_LE(clock_.Elapsed(), policy_.total);
+}
+
 TEST_F(RetryTest, RepeatsALostReplyOnlyWhereSafe) {
   transport_.Then(ErrorCode::kReplyLost).Then(200);
   EXPECT_TRUE(Send(Repeat::kSafe).has_value());
