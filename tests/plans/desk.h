@@ -35,7 +35,8 @@ class EventLog final : public EventSink {
  public:
   void OnStart(const Change& change) override { Add("start " + change.address); }
   void OnProgress(const Change& change, Elapsed, const Progress& progress) override;
-  void OnComplete(const Change& change, Elapsed, const std::string&) override {
+  void OnComplete(const Change& change, Elapsed, const std::string& id) override {
+    ids[change.address.Text()] = id;
     Add("done " + change.address);
   }
   void OnError(const Change& change, Elapsed, const Error& error) override {
@@ -54,7 +55,8 @@ class EventLog final : public EventSink {
   std::size_t Count(const std::string& line) const;
 
   std::vector<std::string> lines;
-  std::vector<std::string> output;  // "research/3 hello"
+  std::vector<std::string> output;         // "research/3 hello"
+  std::map<std::string, std::string> ids;  // of what is done, by address
   Progress last_progress;
   int heartbeats = 0;
   std::function<void(const std::string& line)> on_line;  // called with each line

@@ -185,6 +185,8 @@ ChangeWords WordsOfPod(const Change& change) {
                             pod.node.zone);
   if (IsReplace(change)) SayReplacement(change, pod, &words);
   if (change.verb == Verb::kUpdate) SayPower(pod, &words);
+  // Nothing is sent: it is gone already.
+  if (change.verb == Verb::kForget) words.While("Forgetting", "Still forgetting", "Forgotten");
   words.note = WhoTakesFlags(change, pod);
   return words;
 }
@@ -296,20 +298,20 @@ class Particulars {
 
   std::vector<Particular> Take() {
     Text("project", pod_.project);
+    Text("nodeId (of the spec)", pod_.wanted_node_id);
     Text("apiVersion", pod_.api_version ? std::string(ApiVersionName(*pod_.api_version)) : "");
     Text("desiredState", pod_.desired_state.value_or(""));
-    Text("nodeId (of the spec)", pod_.wanted_node_id);
     AddTemplates("", pod_.node);
     AddMetadata();
     AddRuntime();
     AddSsh();
     AddLifecycle();
     AddWaits();
-    return std::move(all_);
-  }
     std::vector<std::string> needed;
     for (const Address& address : pod_.depends_on) needed.push_back(address.Text());
     List("dependsOn", needed);
+    return std::move(all_);
+  }
 
  private:
   void Text(const char* path, const std::string& text) {

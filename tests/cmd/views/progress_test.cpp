@@ -199,6 +199,7 @@ TEST_F(ProgressTest, EveryActionHasItsWords) {
            {Verb::kUpdate, Payload(PodChange{}, KindNamed("pod"))},
            {Verb::kDeleteThenCreate, Payload(PodChange{}, KindNamed("pod"))},
            {Verb::kDelete, Payload(PodChange{}, KindNamed("pod"))},
+           {Verb::kForget, Payload(PodChange{}, KindNamed("pod"))},
            {Verb::kRun, Payload(StepChange{{}, "", {{2}}, {}, 1}, KindNamed("bootstrap"))},
            {Verb::kRun,
             Payload(StepChange{restart, "", {{0, 1, 2, 3}}, {}, 4}, KindNamed("bootstrap"))},

@@ -268,6 +268,15 @@ TEST_F(QueuedTest, AnotherStatesNodeIsNeitherWaitedForNorDeleted) {
 class TakenRequestTest : public QueuedTest {
  protected:
   // Deleted outside with its node, and asked for anew with another state; `there`: and has come.
+TEST_F(QueuedTest, OneThatIsOnlyForgottenIsCalledByItsName) {
+  desk_.ApplyAll();
+  desk_.cloud.queue.Lose(kQueued);
+  desk_.cloud.RemoveNode(Desk::Name("a"));
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_THAT(Sent("delete"), IsEmpty());
+  EXPECT_EQ(desk_.events.ids["pod.a"], kQueued.Resource());
+}
+
   void TakeAway(bool there) {
     desk_.cloud.queue.Lose(kQueued);
     desk_.cloud.RemoveNode(Desk::Name("a"));

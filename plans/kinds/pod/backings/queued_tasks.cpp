@@ -232,8 +232,8 @@ class QueuedDeleteTask final : public PodTask {
   Need Begin() override {
     const PodRecord* record = Record();
     if (record == nullptr) return Done();
-    if (forget_) return Gone();
     queued_ = QueuedNameOf(*record);
+    if (forget_) return Gone();
     name_ = NameOf(*record);
     uid_ = record->uid();
     Speak(record->api_version);
