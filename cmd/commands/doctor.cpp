@@ -24,13 +24,14 @@ struct DoctorOptions {
 int RunDoctor(Wiring& wiring, const DoctorOptions& options) {
   Reporter& reporter = wiring.reporter();
   const KnownPods pods(wiring.pod_doors());
-  auto record = pods.Record(options.pod);
+  std::string lineage;
+  auto record = pods.Record(options.pod, &lineage);
   if (!record) return reporter.ShowFailure(record.error());
   DoctorReport report;
   report.pod = BarePodName(options.pod);
   auto provider = wiring.provider();
   if (!provider) return reporter.ShowFailure(provider.error());
-  const auto node = LookAtNode(**provider, wiring.interrupt().drain(), *record, &report);
+  const auto node = LookAtNode(**provider, wiring.interrupt().drain(), *record, lineage, &report);
   if (!node && report.findings.empty()) return reporter.ShowFailure(node.error());
   if (node) {
     TakeObserved(*node, &*record);

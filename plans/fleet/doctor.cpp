@@ -8,11 +8,13 @@
 
 #include "plans/fleet/jobs.h"
 #include "plans/kinds/pod/backing.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/pod/refresh.h"
 #include "plans/spec/runtime_flags.h"
 #include "providers/base/digest.h"
+#include "providers/base/text.h"
 #include "providers/ssh/cause.h"
 #include "providers/workers/jobs.h"
 
@@ -212,13 +214,18 @@ bool DoctorReport::Healthy() const {
 }
 
 Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const PodRecord& record,
-                         DoctorReport* report) {
+                         const std::string& lineage, DoctorReport* report) {
   auto node = provider.GetNode(NameOf(record), stop);
+  if (node && IsOfAnotherState(*node, record.uid(), lineage)) {
+    node = MakeError(ErrorCode::kNotFound,
+                     fmt::format("what has its name now was made with another state, of lineage {}",
+                                 VisibleControls(LineageOf(*node))));
+  }
   if (!node) {
     const Error& error = node.error();
     if (error.code == ErrorCode::kInterrupted || error.code == ErrorCode::kCancelled) return error;
     if (error.code == ErrorCode::kNotFound) {
-      const auto asked = BackingOf(record).AskRequest(provider, record, stop);
+      const auto asked = BackingOf(record).AskRequest(provider, record, lineage, stop);
       if (!asked && stop.stop_requested()) return asked.error();
       if (JudgeRequest(record, asked, report)) return error;
       report->state = "GONE";

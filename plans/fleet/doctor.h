@@ -38,11 +38,11 @@ struct DoctorReport {
   bool Healthy() const;
 };
 
-// The live node, where the service tells of it; else what the record remembers. An error: there is
-// none to go on with, since it is gone or still to come (a finding says so), or since `stop` was
-// asked for.
+// The live node, where the service tells of it; else what the record remembers. What has its name
+// and is not of `lineage`, the state's, is not it. An error: there is none to go on with, since it
+// is gone or still to come (a finding says so), or since `stop` was asked for.
 Result<Value> LookAtNode(Provider& provider, const std::stop_token& stop, const PodRecord& record,
-                         DoctorReport* report);
+                         const std::string& lineage, DoctorReport* report);
 
 // Looks `chosen` over, at least one: in one round at the machine, in another at its jobs.
 void LookAtWorkers(WorkerRounds& rounds, Clock& clock, const Value& node,

@@ -24,10 +24,11 @@
 
 namespace podctl {
 
-Result<PodRecord> KnownPods::Record(const std::string& name) const {
+Result<PodRecord> KnownPods::Record(const std::string& name, std::string* lineage) const {
   const auto store = doors_.open_store();
   auto stored = store->Load();
   if (!stored) return stored.error();
+  if (lineage != nullptr && stored->state) *lineage = stored->state->lineage;
   const std::string kept = stored->state ? "" : HistoryHint(*store, doors_.flags);
   return FindRecord(std::move(stored->state).value_or(State{}), name, kept);
 }

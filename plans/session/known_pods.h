@@ -44,8 +44,8 @@ class KnownPods {
  public:
   explicit KnownPods(PodDoors doors) : doors_(std::move(doors)) {}
 
-  // `name` as it was given, with workers or without.
-  Result<PodRecord> Record(const std::string& name) const;
+  // `name` as it was given, with workers or without. `lineage`, where it is wanted: the state's.
+  Result<PodRecord> Record(const std::string& name, std::string* lineage = nullptr) const;
   Result<PodTarget> TargetOf(const std::string& name, PodRecord record) const;
   Result<PodTarget> Find(const std::string& name) const;
   // `selection` as --worker has it; empty: `fallback`.

@@ -134,10 +134,11 @@ class Backing {
   virtual std::unique_ptr<Task> Delete(const Address& address, bool forget,
                                        TaskContext& context) const = 0;
 
-  // What a pod without a node waits for; nullopt: there is no request, or no more. Asks the
-  // service.
+  // What a pod without a node waits for; nullopt: there is no request, or no more, or what has its
+  // name is another state's. Asks the service.
   virtual Result<std::optional<NodeRequest>> AskRequest(Provider& /*provider*/,
                                                         const PodRecord& /*record*/,
+                                                        const std::string& /*lineage*/,
                                                         std::stop_token /*stop*/) const {
     return std::optional<NodeRequest>();
   }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
 #include "providers/workers/jobs.h"
 #include "tests/support/fake_clock.h"
@@ -58,7 +59,7 @@ class DoctorNode : public ::testing::Test {
     record_.observed.Set("state", "READY");
     cloud_.PutNode({"p", "z", "research"}, Value::EmptyMap());
   }
-  Result<Value> Look() { return LookAtNode(cloud_, {}, record_, &report_); }
+  Result<Value> Look() { return LookAtNode(cloud_, {}, record_, "ours", &report_); }
 
   FakeProvider cloud_;
   PodRecord record_;
@@ -90,6 +91,16 @@ TEST_F(DoctorNode, ThatIsGoneIsAFindingAndNoNode) {
 }
 
 // A pod whose node is still to come waits; it is not gone.
+// It was deleted, and made anew with another state.
+TEST_F(DoctorNode, OfAnotherStateIsNotThePods) {
+  cloud_.PutNode({"p", "z", "research"}, WithLineage(Value::EmptyMap(), "theirs"));
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "GONE");
+  ASSERT_THAT(Codes(report_.findings), ElementsAre("node-gone"));
+  EXPECT_EQ(report_.findings[0].detail,
+            "what has its name now was made with another state, of lineage theirs");
+}
+
 class DoctorQueue : public DoctorNode {
  protected:
   DoctorQueue() {
@@ -134,6 +145,22 @@ TEST_F(DoctorQueue, WithoutARequestIsPendingWhileItsCreationIsAndGoneAfterwards)
   record_.auxiliary[0].life = Present{};
   EXPECT_FALSE(Look());
   EXPECT_EQ(report_.state, "GONE");
+}
+
+// Asked for with another state, under the same name.
+TEST_F(DoctorQueue, OfAnotherStateIsNotThePods) {
+  Value spec = Value::EmptyMap();
+  spec.Set("nodeId", "research");
+  spec.Set("parent", "projects/p/locations/z");
+  spec.Set("node", WithLineage(Value::EmptyMap(), "theirs"));
+  Value body = Value::EmptyMap();
+  body.SetPath("tpu.nodeSpec", Value(Value::List{spec}));
+  cloud_.queue.capacity = false;
+  ASSERT_TRUE(cloud_.queue.Create({"p", "z", "lab"}, body, "their id", {}));
+  record_.auxiliary[0].life = Present{};
+  EXPECT_FALSE(Look());
+  EXPECT_EQ(report_.state, "GONE");
+  ASSERT_THAT(Codes(report_.findings), ElementsAre("node-gone"));
 }
 
 TEST_F(DoctorQueue, ThatCannotBeAskedIsNotCalledGone) {

@@ -186,12 +186,16 @@ bool QueuedBacking::MayBeTaken(const PodRecord& record) const {
 
 Result<std::optional<NodeRequest>> QueuedBacking::AskRequest(Provider& provider,
                                                              const PodRecord& record,
+                                                             const std::string& lineage,
                                                              std::stop_token stop) const {
   QueuedResources* queue = provider.Speaking(record.api_version).queued();
   if (queue == nullptr) return std::optional<NodeRequest>();
   const auto found = queue->Get(QueuedNameOf(record), std::move(stop));
   if (!found && found.error().code == ErrorCode::kNotFound) return std::optional<NodeRequest>();
   if (!found) return found.error();
+  if (IsRequestOfAnotherState(*found, record, nullptr, lineage)) {
+    return std::optional<NodeRequest>();
+  }
   NodeRequest request;
   request.state = gcp::QueuedState(*found);
   request.since = (*found)["createTime"].AsString();
