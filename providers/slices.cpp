@@ -151,6 +151,11 @@ Value SliceMetadata(const Value& mine, const Value& joined, const Value& body) {
   return map;
 }
 
+std::string OriginOf(const Value& node) {
+  const std::string& from = node["queuedResource"].AsString();
+  return from.empty() ? "no queued resource" : from;
+}
+
 Error NotFound(const NodeName& name) {
   return MakeError(ErrorCode::kNotFound,
                    fmt::format("Resource '{}-0' was not found", name.Resource()));
@@ -233,6 +238,25 @@ Result<std::vector<Value>> SlicedProvider::ListNodes(const std::string& project,
   return nodes;
 }
 
+// A multislice comes from one queued resource. Who took the name of a slice that was lost is none
+// of it, and what is sent to the multislice must not reach him.
+static Result<void> CheckOfOne(const std::map<int, Value>& slices) {
+  const Value& first = slices.begin()->second;
+  for (const auto& [slice, node] : slices) {
+    const std::string& from = node["queuedResource"].AsString();
+    if (from == first["queuedResource"].AsString()) continue;
+    return MakeError(
+        ErrorCode::kFailedPrecondition,
+        VisibleControls(
+            fmt::format("the nodes {} and {} are not of one multislice: one is of {}, the other of "
+                        "{}",
+                        NodeId(first), NodeId(node), OriginOf(first), OriginOf(node))),
+        "One of them was made by somebody else under the name of a slice that was "
+        "gone. Delete that one, or replace the pod under another name.");
+  }
+  return {};
+}
+
 Result<std::map<int, Value>> SlicedProvider::GetSlices(const NodeName& name,
                                                        const std::stop_token& stop) {
   std::map<int, Value> slices;
@@ -244,7 +268,9 @@ Result<std::map<int, Value>> SlicedProvider::GetSlices(const NodeName& name,
       return node.error();
     }
   }
-  return slices.empty() ? Result<std::map<int, Value>>(NotFound(name)) : slices;
+  if (slices.empty()) return NotFound(name);
+  if (auto of_one = CheckOfOne(slices); !of_one) return of_one.error();
+  return slices;
 }
 
 Result<Value> SlicedProvider::GetNode(const NodeName& name, std::stop_token stop) {
@@ -295,8 +321,10 @@ Result<Operation> SlicedProvider::PatchNode(const NodeName& name, const Value& n
 Result<Operation> SlicedProvider::DeleteNode(const NodeName& name, const std::string& request_id,
                                              std::stop_token stop) {
   if (name.slices < 2) return provider_.DeleteNode(name, request_id, std::move(stop));
+  auto slices = GetSlices(name, stop);
+  if (!slices) return slices.error();
   std::vector<Operation> operations;
-  for (int slice = 0; slice < name.slices; ++slice) {
+  for (const auto& [slice, node] : *slices) {
     auto operation = provider_.DeleteNode(SliceName(name, slice), {}, stop);
     if (operation) {
       operations.push_back(*std::move(operation));

@@ -6,14 +6,17 @@
 
 #include <string>
 
+#include "plans/engine/observe.h"
 #include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/record.h"
+#include "plans/kinds/pod/refresh.h"
 #include "plans/kinds/step/change.h"
 #include "plans/kinds/step/record.h"
 #include "providers/node.h"
 #include "providers/slices.h"
 #include "tests/plans/desk.h"
 #include "tests/support/addresses.h"
+#include "tests/support/kinds.h"
 
 namespace podctl {
 namespace {
@@ -265,9 +268,6 @@ TEST_F(QueuedTest, AnotherStatesNodeIsNeitherWaitedForNorDeleted) {
   EXPECT_THAT(Pods(desk_.Stored()), IsEmpty());
 }
 
-class TakenRequestTest : public QueuedTest {
- protected:
-  // Deleted outside with its node, and asked for anew with another state; `there`: and has come.
 TEST_F(QueuedTest, OneThatIsOnlyForgottenIsCalledByItsName) {
   desk_.ApplyAll();
   desk_.cloud.queue.Lose(kQueued);
@@ -277,6 +277,9 @@ TEST_F(QueuedTest, OneThatIsOnlyForgottenIsCalledByItsName) {
   EXPECT_EQ(desk_.events.ids["pod.a"], kQueued.Resource());
 }
 
+class TakenRequestTest : public QueuedTest {
+ protected:
+  // Deleted outside with its node, and asked for anew with another state; `there`: and has come.
   void TakeAway(bool there) {
     desk_.cloud.queue.Lose(kQueued);
     desk_.cloud.RemoveNode(Desk::Name("a"));
@@ -506,6 +509,44 @@ TEST_F(MultisliceTest, ASliceThatIsGoneIsMissed) {
   ASSERT_EQ(plan.drift.size(), 1U);
   EXPECT_EQ(plan.drift[0].sentence, "[1] (a-1) is MISSING");
   desk_.ApplyAll();
+}
+
+TEST_F(MultisliceTest, AnotherStatesNodesAreNoSlicesOfIt) {
+  desk_.ApplyAll();
+  for (const char* node : {"a-0", "a-1"}) desk_.cloud.RemoveNode(Desk::Name(node));
+  Value theirs = WithLineage(Value::EmptyMap(), "theirs");
+  theirs.Set("multisliceNode", true);
+  desk_.cloud.PutNode(Desk::Name("a-0"), theirs);
+  const State state = desk_.Stored();
+  const auto seen = Observe({podctl::Spec{}, state}, testing::AllKinds().all, sliced_, 1, {});
+  ASSERT_TRUE(seen);
+  const Value* node = PodsIn(*seen).Find(NameOf(Record()));
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ((*node)["slices"].AsList().size(), 1U);
+  EXPECT_EQ((*node)["state"], Value("READY"));
+}
+
+TEST_F(MultisliceTest, WhatIsSentToItReachesNobodyElse) {
+  desk_.ApplyAll();
+  desk_.cloud.RemoveNode(Desk::Name("a-1"));
+  Value theirs = WithLineage(Value::EmptyMap(), "theirs");
+  theirs.Set("multisliceNode", true);
+  theirs.Set("queuedResource", "projects/p/locations/europe-west4-a/queuedResources/theirs");
+  desk_.cloud.PutNode(Desk::Name("a-1"), theirs);
+  const NodeName name = NameOf(Record());
+  ASSERT_EQ(name.slices, 2);
+  desk_.cloud.ForgetCalls();
+  const std::string why =
+      "the nodes a-0 and a-1 are not of one multislice: one is of projects/p/locations/"
+      "europe-west4-a/queuedResources/a, the other of projects/p/locations/europe-west4-a/"
+      "queuedResources/theirs";
+  const auto patched = sliced_.PatchNode(name, Value::EmptyMap(), {"labels"}, {});
+  ASSERT_FALSE(patched);
+  EXPECT_EQ(patched.error().message, why);
+  const auto deleted = sliced_.DeleteNode(name, "", {});
+  ASSERT_FALSE(deleted);
+  EXPECT_EQ(deleted.error().message, why);
+  EXPECT_EQ(desk_.cloud.MutatingCalls(), 0);
 }
 
 TEST_F(MultisliceTest, APatchReachesEverySliceAndKeepsWhatEachHasOfItsOwn) {

@@ -255,12 +255,13 @@ std::string MadeWithAnotherState(const std::string& lineage) {
 namespace {
 
 // Slices of the state that the service does not show. While their request is being fulfilled they
-// are still to come.
-void CountSlices(const BackedPods& pods, PodSurvey* seen) {
+// are still to come. Another state's have no number that this one knows.
+void CountSlices(const BackedPods& pods, const std::string& lineage, PodSurvey* seen) {
   for (const PodRecord* record : pods.known) {
     if (record->queued->slices < 2) continue;
     const auto node = seen->nodes.find(NameOf(*record));
     if (node == seen->nodes.end() || !IsJoined(node->second)) continue;
+    if (IsOfAnotherState(node->second, record->uid(), lineage)) continue;
     ExpectSlices(&node->second, record->queued->slices);
     const Value* queued = FindQueued(*seen, QueuedNameOf(*record));
     const auto phase =
@@ -274,12 +275,12 @@ void CountSlices(const BackedPods& pods, PodSurvey* seen) {
 class QueueSurvey final : public KindSurvey {
  public:
   QueueSurvey(const SurveyQuestion& question, BackedPods pods)
-      : refresh_(question.refresh), pods_(std::move(pods)) {}
+      : refresh_(question.refresh), lineage_(question.state.lineage), pods_(std::move(pods)) {}
 
   std::vector<Errand> Next(Observation* observation) override {
     std::vector<Errand> errands;
     if (!std::exchange(asked_, true)) Ask(&errands);
-    CountSlices(pods_, &PodsIn(observation));
+    CountSlices(pods_, lineage_, &PodsIn(observation));
     return errands;
   }
 
@@ -338,6 +339,7 @@ class QueueSurvey final : public KindSurvey {
   }
 
   const bool refresh_;
+  const std::string lineage_;  // of the state
   const BackedPods pods_;
   bool asked_ = false;
 };
