@@ -111,6 +111,11 @@ class ObjectReader {
     if (!address) FailMember(key, fmt::format("holds `{}`, which is no address", text));
     return address.value_or(Address{});
   }
+  std::vector<Address> SpareAddresses(std::string_view key) {
+    std::vector<Address> addresses;
+    for (const std::string& text : SpareTexts(key)) addresses.push_back(AddressIn(text, key));
+    return addresses;
+  }
   // "0", "12": a worker's number as written by this room, so not "007".
   int Worker(const std::string& text) {
     int worker = -1;

@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "plans/kinds/file/record.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
+#include "plans/kinds/training_job/record.h"
 
 namespace podctl {
 namespace {
@@ -27,6 +29,21 @@ void Move(State& state, const Address& from, const Address& to) {
   state.records.insert(std::move(node));
 }
 
+// What depends on `from` depends on `to`.
+template <typename T>
+void Follow(State& state, const Address& from, const Address& to) {
+  std::vector<Address> dependents;
+  for (const auto& [address, record] : RecordsOf<T>(std::as_const(state))) {
+    if (std::count(record.depends_on.begin(), record.depends_on.end(), from) > 0) {
+      dependents.push_back(address);
+    }
+  }
+  for (const Address& address : dependents) {
+    std::vector<Address>& depends_on = EditableRecordsOf<T>(state).at(address).depends_on;
+    std::replace(depends_on.begin(), depends_on.end(), from, to);
+  }
+}
+
 Result<void> MovePod(State& state, const Address& from, const Address& to) {
   std::vector<std::pair<Address, Address>> steps;
   for (const auto& [address, step] : Steps(state)) {
@@ -41,16 +58,9 @@ Result<void> MovePod(State& state, const Address& from, const Address& to) {
     Steps(state)[moved].pod = to;
   }
   Move(state, from, to);
-  std::vector<Address> dependents;
-  for (const auto& [address, pod] : Pods(state)) {
-    if (std::count(pod.depends_on.begin(), pod.depends_on.end(), from) > 0) {
-      dependents.push_back(address);
-    }
-  }
-  for (const Address& address : dependents) {
-    std::vector<Address>& depends_on = Pods(state)[address].depends_on;
-    std::replace(depends_on.begin(), depends_on.end(), from, to);
-  }
+  Follow<PodRecord>(state, from, to);
+  Follow<TrainingRecord>(state, from, to);
+  Follow<FileRecord>(state, from, to);
   return {};
 }
 

@@ -21,7 +21,8 @@
 namespace podctl {
 
 // What a saved plan holds of one (plan_file/archive.h).
-PODCTL_MEMBERS(FileSpec, name, path, folder, written, content, sensitive, mode, replaces, removes)
+PODCTL_MEMBERS(FileSpec, name, path, folder, written, content, sensitive, mode, depends_on,
+               replaces, removes)
 
 namespace {
 
@@ -72,6 +73,15 @@ Declared FileKind::Read(const YamlEntry& entry, const Section& section) const {
   FileSpec file = ReadFile(entry, section);
   Address address = FileAddress(file.name);
   return {std::move(address), entry.key->Place(), Payload(std::move(file), this)};
+}
+
+void FileKind::Resolved(Declared* declared) const {
+  if (declared->builds_on.empty()) return;
+  declared->wanted.Edit<FileSpec>()->depends_on = declared->builds_on;
+}
+
+std::vector<Address> FileKind::BuiltOn(const AnyRecord& record) const {
+  return record.As<FileRecord>().depends_on;
 }
 
 std::vector<Diagnostic> FileKind::Conflicts(const std::vector<const Declared*>& all) const {
@@ -230,6 +240,13 @@ void FileKind::VisitSecrets(const Address& address, Payload* payload,
   if (!file->content.empty()) visit(fmt::format("content of {}", address), file->content);
 }
 
+void FileKind::Note(const Change& change, TaskContext& context) const {
+  const auto* record = context.journal.Get<FileRecord>(change.address);
+  const std::vector<Address>& now = FileOf(change).depends_on;
+  if (!IsKeep(change) || record == nullptr || record->depends_on == now) return;
+  context.journal.Edit<FileRecord>(change.address).depends_on = now;
+}
+
 std::unique_ptr<Task> FileKind::MakeTask(const Change& change, TaskContext& context) const {
   return MakeFileTask(change, files_, context);
 }
@@ -270,7 +287,7 @@ std::vector<Configured> FileKind::ConfiguredOf(const Change& change) const {
   words.Set("path", file.path);
   words.Set("mode", ModeText(file.mode));
   if (!file.sensitive) words.Set("content", file.content);
-  return {{change.address, std::move(words)}};
+  return {{change.address, std::move(words), file.depends_on}};
 }
 
 }  // namespace podctl

@@ -13,6 +13,8 @@ class FileKind final : public Kind {
 
   const RecordCodec& codec() const override;
   Declared Read(const YamlEntry& entry, const Section& section) const override;
+  void Resolved(Declared* declared) const override;
+  std::vector<Address> BuiltOn(const AnyRecord& record) const override;
   std::vector<Diagnostic> Conflicts(const std::vector<const Declared*>& all) const override;
   std::optional<Look> Looks(const Declared* declared, const AnyRecord* record,
                             bool refresh) const override;
@@ -33,6 +35,7 @@ class FileKind final : public Kind {
                                         const AnyRecord* prior) const override;
   void VisitSecrets(const Address& address, Payload* payload,
                     const SecretVisitor& visit) const override;
+  void Note(const Change& change, TaskContext& context) const override;
   std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override;
   ChangeWords WordsOf(const Change& change) const override;
   ShownObject After(const Change& change) const override;

@@ -113,6 +113,7 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
 
  private:
   void Read(ObjectReader& in, int /*version*/, FileRecord* file) const override {
+    file->depends_on = in.SpareAddresses("depends_on");
     file->digest = in.Text("digest");
     file->mode = static_cast<int>(in.Number("mode", 0, kMostMode));
     file->old_digest = in.SpareText("old_digest");
@@ -132,6 +133,7 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
   }
 
   void Write(const FileRecord& file, ObjectWriter& out) const override {
+    out.Spare("depends_on", file.depends_on);
     out.Member("digest", file.digest);
     out.Member("mode", file.mode);
     out.Spare("old_digest", file.old_digest);

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "state/address.h"
 #include "state/record.h"
@@ -23,6 +24,7 @@ struct FileRecord : Record {
   // The same of what was there before, while it is being written over.
   std::string old_digest;
   int old_mode = 0;
+  std::vector<Address> depends_on = {};  // what its content refers to; for the order of deletes
 
   friend bool operator==(const FileRecord&, const FileRecord&) = default;
 };

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "state/address.h"
 
 namespace podctl {
 
@@ -13,7 +16,8 @@ struct FileSpec {
   std::string written;  // the path from there, or `path`
   std::string content;  // template text
   bool sensitive = false;
-  int mode = 0;  // permission bits
+  int mode = 0;                          // permission bits
+  std::vector<Address> depends_on = {};  // what its content refers to
   // Of a change: the digest of what is written over, as FileRecord has it; empty: nothing is there.
   // And of what is removed, at the path that the record has; empty: nothing is. What is there then
   // and is not that stays.

@@ -153,6 +153,7 @@ class FileTask final : public AskingTask {
       BeginCreate(AbsolutePath(file_.path), "", context_.journal.Begun(), &record);
     }
     record.path = file_.written;
+    record.depends_on = file_.depends_on;
     record.current.locator = AbsolutePath(file_.path);
     context_.journal.Put(address_, std::move(record));
   }

@@ -148,9 +148,7 @@ class PodCodec final : public RecordCodecOf<PodRecord> {
     pod->host_keys_source = in.SpareText("host_keys_source");
     if (Value* ssh = in.Optional("ssh")) pod->ssh = ReadSsh(in.Inner(*ssh, "ssh"));
     pod->exec_env = in.SpareTextMap("exec_env");
-    for (const std::string& text : in.SpareTexts("depends_on")) {
-      pod->depends_on.push_back(in.AddressIn(text, "depends_on"));
-    }
+    pod->depends_on = in.SpareAddresses("depends_on");
     pod->prevent_destroy = in.SpareFlag("prevent_destroy");
     pod->wanted_node_id = in.SpareText("wanted_node_id");
     if (const Value* name = in.Optional("api_version")) {

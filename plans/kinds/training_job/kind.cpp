@@ -16,7 +16,7 @@ namespace podctl {
 // What a saved plan holds of them (plan_file/archive.h).
 PODCTL_MEMBERS(AcceleratorSpec, count, type)
 PODCTL_MEMBERS(TrainingJobSpec, name, project, region, tpu, gpu, machine_type, image, args, labels,
-               place)
+               depends_on, place)
 
 namespace {
 
@@ -32,6 +32,14 @@ class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
     TrainingJobSpec job = ReadTrainingJob(entry, section);
     const SourcePlace place = job.place;
     return {TrainingAddress(job.name), place, Payload(std::move(job), this)};
+  }
+
+  void Resolved(Declared* declared) const override {
+    if (declared->builds_on.empty()) return;
+    declared->wanted.Edit<TrainingJobSpec>()->depends_on = declared->builds_on;
+  }
+  std::vector<Address> BuiltOn(const AnyRecord& record) const override {
+    return record.As<TrainingRecord>().depends_on;
   }
 
   std::vector<std::string> published() const override {
@@ -114,6 +122,13 @@ class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
                : "";
   }
 
+  // Of a job that stays: what is replaced or goes depends on what it did, until the task is done.
+  void Note(const Change& change, TaskContext& context) const override {
+    const auto* record = context.journal.Get<TrainingRecord>(change.address);
+    const std::vector<Address>& now = JobOf(change).depends_on;
+    if (!LivesOn(change) || record == nullptr || record->depends_on == now) return;
+    context.journal.Edit<TrainingRecord>(change.address).depends_on = now;
+  }
   std::unique_ptr<Task> MakeTask(const Change& change, TaskContext& context) const override {
     return MakeTrainingTask(change, context);
   }
@@ -173,7 +188,7 @@ class TrainingJobKind final : public plan_file::KindOf<TrainingJobSpec> {
     for (auto& [path, value] : WordsOfBody(BodyAsWritten(JobOf(change)))) {
       words.MutableMap()[path] = std::move(value);
     }
-    return {{change.address, std::move(words)}};
+    return {{change.address, std::move(words), JobOf(change).depends_on}};
   }
 };
 

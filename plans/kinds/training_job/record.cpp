@@ -111,10 +111,12 @@ class TrainingCodec final : public RecordCodecOf<TrainingRecord> {
     job->applied = in.Any("applied");
     job->state = in.Text("state");
     job->error = in.Text("error");
+    job->depends_on = in.SpareAddresses("depends_on");
   }
 
   void Write(const TrainingRecord& job, ObjectWriter& out) const override {
     out.Member("applied", job.applied);
+    out.Spare("depends_on", job.depends_on);
     out.Member("error", job.error);
     out.Member("project", job.project);
     out.Member("region", job.region);

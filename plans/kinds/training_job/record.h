@@ -23,9 +23,10 @@ struct TrainingRecord : Record {
 
   std::string project;
   std::string region;
-  Value applied;      // the body that was sent, without podctl's own label
-  std::string state;  // as last seen, "JOB_STATE_RUNNING"; empty: never seen
-  std::string error;  // why it failed, in the service's words; else empty
+  Value applied;                         // the body that was sent, without podctl's own label
+  std::string state;                     // as last seen, "JOB_STATE_RUNNING"; empty: never seen
+  std::string error;                     // why it failed, in the service's words; else empty
+  std::vector<Address> depends_on = {};  // what its arguments refer to; for the order of deletes
 
   friend bool operator==(const TrainingRecord&, const TrainingRecord&) = default;
 };

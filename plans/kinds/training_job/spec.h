@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "providers/base/diagnostic.h"
+#include "state/address.h"
 
 namespace podctl {
 
@@ -30,7 +31,8 @@ struct TrainingJobSpec {
   std::string image;
   std::vector<std::string> args;  // template texts (plans/spec/references.h)
   std::map<std::string, std::string> labels;
-  SourcePlace place;  // of the job's key
+  std::vector<Address> depends_on = {};  // what its arguments refer to
+  SourcePlace place;                     // of the job's key
 };
 
 }  // namespace podctl

@@ -81,6 +81,7 @@ class TrainingTask final : public AskingTask {
     record.project = job_.project;
     record.region = job_.region;
     record.applied = body;  // without the label
+    record.depends_on = job_.depends_on;
     BeginCreate("", "", context_.journal.Begun(request_id_), &record);
     context_.journal.Put(address_, std::move(record));
     Value labels = body["labels"].is_map() ? body["labels"] : Value::EmptyMap();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/file/record.h"
 #include "plans/kinds/pod/record.h"
 #include "plans/kinds/step/record.h"
 #include "plans/kinds/training_job/record.h"
@@ -15,6 +16,8 @@ namespace {
 TEST(MoveAddress, APodTakesItsStepsAndItsFollowersAlong) {
   State state = SampleState();
   Pods(state)[Addr("pod.last")].depends_on = {Addr("pod.other"), Addr("pod.research")};
+  TrainingJobs(state)[Addr("trainingJob.late")].depends_on = {Addr("pod.research")};
+  EditableRecordsOf<FileRecord>(state)[Addr("file.hosts")].depends_on = {Addr("pod.research")};
   Steps(state)[Addr("bootstrap.other.research")].pod = Addr("pod.other");
   const State before = state;
   ASSERT_TRUE(MoveAddress(state, Addr("pod.research"), Addr("pod.lab")));
@@ -28,6 +31,10 @@ TEST(MoveAddress, APodTakesItsStepsAndItsFollowersAlong) {
   EXPECT_TRUE(Steps(state).contains(Addr("bootstrap.other.research")));
   EXPECT_THAT(Pods(state).at(Addr("pod.last")).depends_on,
               ::testing::ElementsAre("pod.other", "pod.lab"));
+  EXPECT_THAT(TrainingJobs(state).at(Addr("trainingJob.late")).depends_on,
+              ::testing::ElementsAre("pod.lab"));
+  EXPECT_THAT(RecordsOf<FileRecord>(state).at(Addr("file.hosts")).depends_on,
+              ::testing::ElementsAre("pod.lab"));
 
   ASSERT_TRUE(MoveAddress(state, Addr("pod.lab"), Addr("pod.research")));
   EXPECT_EQ(state, before);

@@ -108,6 +108,31 @@ TEST_F(FileTest, MovesOverBeforeTheOldNodeGoes) {
   EXPECT_LT(desk_.events.At("done file.hosts"), desk_.events.At("start pod.a (deposed a)"));
 }
 
+TEST_F(FileTest, IsRemovedBeforeWhatItTellsOf) {
+  Files(Entry("hosts", "${pod.a.networkEndpoints[0].ipAddress}\n"), Desk::Pod("a"));
+  desk_.ApplyAll();
+  // Also where the spec is not there any more.
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_LT(desk_.events.At("done file.hosts"), desk_.events.At("start pod.a"));
+}
+
+TEST_F(FileTest, RemembersWhatItRefersToWhenItsTextStays) {
+  const auto depends_on = [&] {
+    return RecordsOf<FileRecord>(desk_.Stored()).at(Addr("file.hosts")).depends_on;
+  };
+  const std::string pod = Desk::Pod("a", "    labels: {team: red}\n");
+  Files(Entry("hosts", "red"), pod);  // or by a podctl that did not remember it
+  desk_.ApplyAll();
+  EXPECT_THAT(depends_on(), IsEmpty());
+  Files(Entry("hosts", "${pod.a.labels.team}"), pod);
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  desk_.ApplyAll();
+  EXPECT_THAT(depends_on(), ElementsAre("pod.a"));
+  Files(Entry("hosts", "red"), pod);
+  desk_.ApplyAll();
+  EXPECT_THAT(depends_on(), IsEmpty());
+}
+
 TEST_F(FileTest, AReferenceThatLeadsNowhereIsToldBeforeAnythingIsDone) {
   Files(Entry("hosts", "x\\n"), Desk::Pod("a"));
   desk_.ApplyAll();

@@ -69,6 +69,38 @@ TEST_F(TrainingTest, ItsArgumentsReferToAPodThatIsMadeFirst) {
   EXPECT_THAT(Actions(desk_.MakePlan()), ElementsAre("replace pod.a", "replace trainingJob.mnist"));
 }
 
+TEST_F(TrainingTest, IsCancelledBeforeThePodOfItsArgumentsGoes) {
+  const std::string pods = "project: p\nzone: europe-west4-a\npods:\n" + Desk::Pod("a");
+  const std::string arguments = "\"${pod.a.networkEndpoints[0].ipAddress}\"";
+  const auto job = [](const std::string& args) {
+    return "trainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i, args: [" + args + "]}\n";
+  };
+  desk_.SpecText(pods + job(arguments));
+  desk_.ApplyAll();
+  EXPECT_THAT(Record().depends_on, ElementsAre("pod.a"));
+  // Neither has the spec any more, and what the job was built on stands in the state alone.
+  EXPECT_TRUE(desk_.Destroy().ok());
+  EXPECT_LT(desk_.events.At("done trainingJob.mnist"), desk_.events.At("start pod.a"));
+}
+
+TEST_F(TrainingTest, RemembersWhatItRefersToWhenNothingElseIsNew) {
+  const std::string pods =
+      "project: p\nzone: europe-west4-a\npods:\n" + Desk::Pod("a", "    labels: {team: red}\n");
+  const auto job = [](const std::string& args) {
+    return "trainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i, args: [" + args + "]}\n";
+  };
+  desk_.SpecText(pods + job("red"));  // or by a podctl that did not remember it
+  desk_.ApplyAll();
+  EXPECT_THAT(Record().depends_on, IsEmpty());
+  desk_.SpecText(pods + job("\"${pod.a.labels.team}\""));
+  EXPECT_TRUE(desk_.MakePlan().Empty());
+  desk_.ApplyAll();
+  EXPECT_THAT(Record().depends_on, ElementsAre("pod.a"));
+  desk_.SpecText(pods + job("red"));
+  desk_.ApplyAll();
+  EXPECT_THAT(Record().depends_on, IsEmpty());
+}
+
 TEST_F(TrainingTest, AReferenceToWhatIsNotThereIsRefused) {
   const std::string pod = Desk::Pod("a");
   desk_.SpecText("project: p\nzone: europe-west4-a\npods:\n" + pod);
