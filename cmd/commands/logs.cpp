@@ -12,6 +12,7 @@
 #include "cmd/views/log_view.h"
 #include "cmd/wiring.h"
 #include "plans/session/known_pods.h"
+#include "plans/session/loss_watch.h"
 
 namespace podctl {
 namespace {
@@ -48,7 +49,8 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
                options.timestamps ? &wiring.clock() : nullptr);
   KeptFile places(wiring.files(), wiring.environment(), "logs", wiring.StatePath(),
                   fmt::format("{}.{}", chosen->target.address, options.job));
-  LogsReport report = ReadLogs(wiring.ssh(), wiring.clock(), places, chosen->workers, request,
+  LossAwareTransport ssh(wiring.ssh(), pods);
+  LogsReport report = ReadLogs(ssh, wiring.clock(), places, chosen->workers, request,
                                options.resume, view, stop.get_token());
   pods.Remember(chosen->target.address, report.learned);
   if (reporter.interrupted()) return kInterruptedExitCode;

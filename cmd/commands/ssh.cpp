@@ -8,6 +8,7 @@
 #include "cmd/interrupt.h"
 #include "cmd/wiring.h"
 #include "plans/fleet/exec/request.h"
+#include "plans/session/loss_watch.h"
 #include "providers/ssh/libssh2/session_hooks.h"
 #include "providers/ssh/libssh2/shell.h"
 #include "providers/ssh/openssh/ssh_program.h"
@@ -35,10 +36,20 @@ Result<ssh::WorkerResult> RunSession(const TerminalDoors& doors, const WorkerAcc
   shell.command = command;
   shell.tty = tty.value_or(terminal.IsTerminal());
   if (const char* term = std::getenv("TERM"); term != nullptr && *term != '\0') shell.term = term;
+  std::stop_source end;
+  const std::stop_callback on_stop(doors.stop, [&end] { end.request_stop(); });
+  LossWatch watch(doors.pods, worker.pod, [&end] { end.request_stop(); });
   shell.on_trouble = [&](const std::string& text) {
     doors.streams.err << fmt::format("{}: {}; trying again\n", worker.Name(), text);
+    watch.Trouble();
   };
-  return ssh::RunShell(worker, *identities, shell, terminal, doors.clock, doors.random, doors.stop);
+  auto result = ssh::RunShell(worker, *identities, shell, terminal, doors.clock, doors.random,
+                              end.get_token());
+  const auto loss = watch.loss();
+  if (loss && !doors.stop.stop_requested() && result.outcome != ssh::Outcome::kExited) {
+    EndLost(*loss, &result);
+  }
+  return result;
 }
 
 }  // namespace

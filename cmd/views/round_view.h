@@ -13,6 +13,7 @@
 #include "cmd/views/exec_output.h"
 #include "plans/fleet/worker_round.h"
 #include "plans/session/known_pods.h"
+#include "plans/session/loss_watch.h"
 #include "providers/os/clock.h"
 
 namespace podctl {
@@ -65,11 +66,14 @@ class PodRounds {
   // The doors are lent; `address` as above.
   PodRounds(const KnownPods& pods, const std::string& address, Streams& streams, Clock& clock,
             ssh::Transport& transport, const Stops& stops)
-      : view_(streams, clock, pods, address), rounds_(transport, view_, stops.drain, stops.leave) {}
+      : view_(streams, clock, pods, address),
+        ssh_(transport, pods),
+        rounds_(ssh_, view_, stops.drain, stops.leave) {}
   WorkerRounds& operator*() { return rounds_; }
 
  private:
   RoundView view_;
+  LossAwareTransport ssh_;
   WorkerRounds rounds_;
 };
 

@@ -55,14 +55,14 @@ Result<void> CheckUsable(const std::string& name, const PodRecord& record) {
                                  story ? ", as was found at " + story->since : ""),
                      "`podctl apply` makes it anew, with its bootstrap.");
   }
+  if (record.exists() && (IsStopped(record.observed) || state == "DELETING")) {
+    return MakeError(ErrorCode::kFailedPrecondition, fmt::format("pod `{}` is {}", name, state),
+                     "`podctl plan` shows what is to be done about it.");
+  }
   if (!record.exists() || record.observed.is_null() || WorkerCount(record.observed) == 0) {
     return MakeError(ErrorCode::kFailedPrecondition,
                      fmt::format("pod `{}` has no workers yet", name),
                      "`podctl apply` finishes what an earlier run began.");
-  }
-  if (state == "STOPPED" || state == "DELETING") {
-    return MakeError(ErrorCode::kFailedPrecondition, fmt::format("pod `{}` is {}", name, state),
-                     "`podctl plan` shows what is to be done about it.");
   }
   return {};
 }

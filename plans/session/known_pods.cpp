@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "plans/fleet/pod_target.h"
 #include "plans/kinds/pod/backing.h"
+#include "plans/kinds/pod/lineage_label.h"
 #include "plans/kinds/pod/node_view.h"
 #include "plans/kinds/pod/published_keys.h"
 #include "plans/kinds/pod/record.h"
@@ -75,15 +77,24 @@ class Patience {
 }  // namespace
 
 // An error where the service says that the pod has no node that could answer.
-Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& record) const {
+Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& record,
+                                   const std::stop_token& stop) const {
   if (!doors_.provider || !record.exists()) return {};
-  const Patience patience(doors_.stop);
+  const Patience patience(stop);
   const auto node =
       (*doors_.provider)->Speaking(record.api_version).GetNode(NameOf(record), patience.token());
   PodRecord now = record;
   if (node) {
+    if (!record.uid().empty() && !IsSameUid(record.uid(), NodeUid(*node))) {
+      return MakeError(ErrorCode::kFailedPrecondition,
+                       fmt::format("pod `{}` is gone: `{}` is another node by now, made outside of "
+                                   "podctl",
+                                   pod, record.current.locator),
+                       "`podctl plan` shows what is to be done about it.");
+    }
     TakeObserved(*node, &now);
-    if (!IsTerminalState(NodeState(now.observed))) return {};
+    const std::string state = NodeState(now.observed);
+    if (!IsTerminalState(state) && !IsStopped(*node) && state != "DELETING") return {};
   } else if (node.error().code == ErrorCode::kNotFound) {
     now.observed = Value();
   } else {
@@ -93,11 +104,25 @@ Result<void> KnownPods::CheckAlive(const std::string& pod, const PodRecord& reco
 }
 
 std::string KnownPods::LossAdvice(const std::string& pod) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto told = losses_.find(BarePodName(pod));
+    if (told != losses_.end()) return told->second.hint;
+  }
   const auto record = Record(pod);
   if (!record) return {};
-  const auto alive = CheckAlive(BarePodName(pod), *record);
-  return alive ? std::string()
-               : fmt::format("{} {}", Sentence(alive.error().message), alive.error().hint);
+  const auto loss = AskLoss(pod, *record, doors_.stop);
+  return loss ? fmt::format("{} {}", Sentence(loss->message), loss->hint) : std::string();
+}
+
+std::optional<Error> KnownPods::AskLoss(const std::string& pod, const PodRecord& record,
+                                        const std::stop_token& stop) const {
+  const std::string name = BarePodName(pod);
+  const auto alive = CheckAlive(name, record, stop);
+  const std::lock_guard lock(mutex_);
+  losses_.erase(name);
+  if (alive) return std::nullopt;
+  return losses_.emplace(name, alive.error()).first->second;
 }
 
 Result<PodTarget> KnownPods::Find(const std::string& name) const {
@@ -106,7 +131,13 @@ Result<PodTarget> KnownPods::Find(const std::string& name) const {
   if (auto usable = CheckUsable(BarePodName(name), *record); !usable) return usable.error();
   // Else its workers would be waited for, and nobody would know why they do not answer.
   if (BackingOf(*record).MayBeTaken(*record)) {
-    if (auto alive = CheckAlive(BarePodName(name), *record); !alive) return alive.error();
+    if (auto alive = CheckAlive(BarePodName(name), *record, doors_.stop); !alive) {
+      return alive.error();
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    losses_.erase(BarePodName(name));  // it may have been made anew since
   }
   return TargetOf(name, *std::move(record));
 }
@@ -160,6 +191,7 @@ std::string KnownPods::SilenceAdvice(const std::string& pod,
   for (const ssh::WorkerResult& result : results) {
     if (result.outcome == ssh::Outcome::kAuthRefused) return RefusedKeyAdvice(pod);
     if (result.outcome == ssh::Outcome::kHostKeyChanged) {
+      if (std::string loss = LossAdvice(pod); !loss.empty()) return loss;
       return "If the machine was made anew, the API has its new key: podctl apply --refresh-only";
     }
     const bool silent =

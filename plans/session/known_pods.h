@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -55,9 +57,14 @@ class KnownPods {
   // Remembers keys that were trusted on first use. Best effort: nobody waits for the state's lock.
   void Remember(const std::string& address, const std::map<int, HostKeyText>& learned) const;
 
-  // That the pod's node was taken back, or is gone, and what to do about it: two sentences. Empty:
-  // it is there, or nobody can tell. Asks the service.
+  // That the pod's node was taken back, or is gone, and what to do about it: two sentences; the
+  // second alone where AskLoss has found that since Find, as the workers' results tell it then.
+  // Empty: it is there, or nobody can tell. Asks the service.
   std::string LossAdvice(const std::string& pod) const;
+  // The same as an error, for a pod whose record was read; nullopt: it is there, or nobody can
+  // tell. Waits some seconds at most, and not beyond `stop`. Thread safe.
+  std::optional<Error> AskLoss(const std::string& pod, const PodRecord& record,
+                               const std::stop_token& stop) const;
   // What to do about a worker that takes none of our keys, as far as its node tells: a sentence.
   // Empty where nothing is known.
   std::string RefusedKeyAdvice(const std::string& pod) const;
@@ -66,9 +73,12 @@ class KnownPods {
                             const std::vector<ssh::WorkerResult>& results) const;
 
  private:
-  Result<void> CheckAlive(const std::string& pod, const PodRecord& record) const;
+  Result<void> CheckAlive(const std::string& pod, const PodRecord& record,
+                          const std::stop_token& stop) const;
 
   const PodDoors doors_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, Error> losses_;  // as last asked, by pod
 };
 
 // One of them, for a job. `pods` is lent.

@@ -217,6 +217,37 @@ TEST(ExecOnLightWorkersTest, WhatRunsTooLongIsEnded) {
   EXPECT_THAT(box.OnWorkers("sleep 98"), ::testing::IsEmpty());
 }
 
+// Not for 20 s, and not with a port as the cause.
+TEST(ExecOnLightWorkersTest, ANodeThatSomebodyDeletedIsNotWaitedFor) {
+  Sandbox box;
+  box.StartEmulator("light");
+  box.WriteSpec("  small: {acceleratorType: v3-8, runtimeVersion: tpu-vm-tf-2.11.0}\n");
+  box.Apply();
+  const std::string node = "/v2/projects/my-project/locations/europe-west4-a/nodes/small";
+  ASSERT_EQ(box.Http("DELETE", node).status, 200);
+  ASSERT_TRUE(Eventually([&] { return box.Http("GET", node).status == 404; }));
+  const std::string gone =
+      "pod `small` is gone: its node was preempted, or deleted outside of podctl";
+  const RunResult exec = box.Run({"exec", "small", "--", "true"});
+  EXPECT_EQ(exec.code, 1) << exec;
+  EXPECT_EQ(exec.err,
+            "1 of 1 worker failed:\n  1 worker: " + gone + ": 0\n`podctl apply` makes it again.\n");
+  const RunResult ssh = box.Run({"ssh", "small", "--", "true"});
+  EXPECT_EQ(ssh.code, 1) << ssh;
+  EXPECT_THAT(ssh.err, HasSubstr("Error: small/0: " + gone + "\n")) << ssh;
+  const RunResult tunnel = box.Run({"tunnel", "small", "0:8888"});
+  EXPECT_EQ(tunnel.code, 1) << tunnel;
+  EXPECT_THAT(tunnel.err, HasSubstr("Error: " + gone + "\n")) << tunnel;
+  for (const Arguments& words :
+       {Arguments{"cp", "podctl.yaml", "small:x"}, Arguments{"jobs", "small"},
+        Arguments{"logs", "small", "a"}, Arguments{"exec", "small", "--detach", "a", "--", "x"}}) {
+    const RunResult run = box.Run(words);
+    EXPECT_EQ(run.code, 1) << run;
+    EXPECT_THAT(run.err, HasSubstr(gone + ": 0")) << run;
+    EXPECT_THAT(run.err, HasSubstr("`podctl apply` makes it again.")) << run;
+  }
+}
+
 TEST_F(ExecTest, EventsTellTheWholeStory) {
   const RunResult run = Exec({"--json", "--", kFlaky});
   EXPECT_EQ(run.code, 1) << run;

@@ -15,6 +15,7 @@
 #include "cmd/wiring.h"
 #include "plans/fleet/cp/copy.h"
 #include "plans/session/known_pods.h"
+#include "plans/session/loss_watch.h"
 #include "providers/base/text.h"
 #include "providers/base/worker_selection.h"
 #include "providers/tar/remote_texts.h"
@@ -110,7 +111,8 @@ int RunCp(Wiring& wiring, const CpOptions& options) {
   wishes.stops = stops;
   wishes.amount = [&copy] { return Amount(copy.HowFar()); };
   ExecDesk desk(wiring.streams(), wiring.clock(), std::move(wishes));
-  const CopyReport report = copy.Run(wiring.ssh(), desk, stops);
+  LossAwareTransport ssh(wiring.ssh(), pods);
+  const CopyReport report = copy.Run(ssh, desk, stops);
   pods.Remember(chosen->target.address, LearnedKeys(report.outcome));
   const int code = Report(copy.plan(), report, reporter, wiring.streams());
   const std::string advice = pods.SilenceAdvice(copy.plan().pod, report.outcome.results);

@@ -21,6 +21,7 @@
 #include "plans/fleet/exec/request.h"
 #include "plans/fleet/exec/standard_input.h"
 #include "plans/session/known_pods.h"
+#include "plans/session/loss_watch.h"
 #include "providers/base/text.h"
 
 namespace podctl {
@@ -126,7 +127,8 @@ int RunExec(Wiring& wiring, const PodOptions& options, const ExecOptions& exec) 
   shown.stops = stops;
   shown.timestamps = exec.timestamps;
   ExecDesk desk(streams, wiring.clock(), std::move(shown));
-  run.Run(wiring.ssh(), desk, stops);
+  LossAwareTransport ssh(wiring.ssh(), pods);
+  run.Run(ssh, desk, stops);
   pods.Remember(address, LearnedKeys(run.outcome()));
   ExecOutcome outcome = run.outcome();
   if (run.gatherer() && !run.gatherer()->trouble()) {

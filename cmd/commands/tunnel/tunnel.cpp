@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "plans/fleet/tunnel/tunnels.h"
 #include "plans/kinds/pod/spec.h"
 #include "plans/session/known_pods.h"
+#include "plans/session/loss_watch.h"
 #include "providers/http/curl_transport.h"
 #include "providers/ssh/libssh2/fan_out.h"
 #include "providers/ssh/openssh/openssh_transport.h"
@@ -25,13 +27,15 @@ class TunnelView final : public TunnelsWatcher {
  public:
   // `browser`: where it is opened by itself, by what this environment says; may be null.
   TunnelView(const KnownPods& pods, const std::string& address, Reporter& reporter,
-             Streams& streams, Clock& clock, const Environment* browser)
+             Streams& streams, Clock& clock, const Environment* browser,
+             std::function<void()> on_trouble)
       : pods_(pods),
         address_(address),
         reporter_(reporter),
         streams_(streams),
         clock_(clock),
-        browser_(browser) {}
+        browser_(browser),
+        on_trouble_(std::move(on_trouble)) {}
 
   void OnReady(const WorkerAccess& worker, int local_port, int remote_port) override {
     const std::lock_guard lock(mutex_);
@@ -60,6 +64,7 @@ class TunnelView final : public TunnelsWatcher {
   }
   void OnNote(const std::string& text) override {
     const std::lock_guard lock(mutex_);
+    on_trouble_();
     Note(text);
   }
   void OnHostKey(const WorkerAccess& worker, const HostKeyText& key) override {
@@ -101,6 +106,7 @@ class TunnelView final : public TunnelsWatcher {
   Streams& streams_;
   Clock& clock_;
   const Environment* const browser_;
+  const std::function<void()> on_trouble_;
   std::mutex mutex_;  // of the streams, and of what follows
   std::string last_note_;
   Clock::SteadyTime last_noted_{};
@@ -148,8 +154,11 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
 
   Streams& streams = wiring.streams();
   const bool browser = options.open == "browser" && streams.out_is_terminal;
+  std::stop_source end;
+  const std::stop_callback on_stop(wiring.interrupt().drain(), [&end] { end.request_stop(); });
+  LossWatch watch(pods, BarePodName(options.pod), [&end] { end.request_stop(); });
   TunnelView view(pods, target->address, reporter, streams, wiring.clock(),
-                  browser ? &wiring.environment() : nullptr);
+                  browser ? &wiring.environment() : nullptr, [&watch] { watch.Trouble(); });
   http::CurlTransport http(fmt::format("podctl/{}", kVersion));
   const TunnelDoors doors{[&](const WorkerAccess& worker) {
                             return WayTo(wiring.keyring(), wiring.environment(), wiring.clock(),
@@ -157,7 +166,8 @@ int RunTunnel(Wiring& wiring, const TunnelOptions& options) {
                           },
                           wiring.ssh(), http, wiring.clock()};
   streams.err << "Press Ctrl-C to close the tunnel.\n" << std::flush;
-  const auto failure = RunTunnels(doors, *wanted, view, wiring.interrupt().drain());
+  const auto failure = RunTunnels(doors, *wanted, view, end.get_token());
+  if (const auto loss = watch.loss()) return reporter.ShowFailure(*loss);
   // Ctrl-C is how a tunnel is closed; it is no failure.
   if (!failure) return 0;
   const std::string loss =

@@ -106,6 +106,22 @@ TEST_F(KnownPodsTest, ThatAPodWasTakenExplainsItsSilence) {
   }
 }
 
+TEST_F(KnownPodsTest, AnotherNodeOfTheNameAndAStoppedOneExplainSilence) {
+  const NodeName node{"p", "europe-west4-a", "research"};
+  cloud.EditNode(node, [](Value& value) { value.Set("state", "STOPPED"); });
+  EXPECT_EQ(Advice(ssh::Outcome::kUnreachable),
+            "Pod `research` is STOPPED. `podctl plan` shows what is to be done about it.");
+  cloud.EditNode(node, [](Value& value) {
+    value.Set("state", "READY");
+    value.Set("id", "4711");
+  });
+  for (const auto outcome : {ssh::Outcome::kUnreachable, ssh::Outcome::kHostKeyChanged}) {
+    EXPECT_EQ(Advice(outcome),
+              "Pod `research` is gone: `research` is another node by now, made outside of podctl. "
+              "`podctl plan` shows what is to be done about it.");
+  }
+}
+
 TEST_F(KnownPodsTest, WhoRunsPodctlIsWhoOsLoginLetsIn) {
   Edit([](PodRecord& record) { record.ssh.os_login_user = "bob"; });
   EXPECT_EQ(Known().Find("research")->workers[0].user, "a_com");

@@ -1,0 +1,142 @@
+// Nobody waits for the workers of a pod that is gone, and nobody is asked while they answer.
+#include "plans/session/loss_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+
+#include "tests/plans/session/session_desk.h"
+#include "tests/support/fake_workers.h"
+
+namespace podctl {
+namespace {
+
+using testing::Desk;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::SessionDesk;
+using ::testing::SizeIs;
+
+// Tries to connect until it is stopped; then, or when it is the `running` job's turn, it ends.
+class DeafWorkers final : public ssh::Transport {
+ public:
+  std::vector<ssh::WorkerResult> Run(const std::vector<ssh::Job>& jobs, const ssh::Limits&,
+                                     ssh::Observer& observer, std::stop_token stop) override {
+    if (running) observer.OnPhase(*running, ssh::Phase::kRunning);
+    for (int tries = 0; tries < 3; ++tries) observer.OnTryAgain(0, ssh::OtherCause("refused"));
+    if (running) {
+      // As long as that one runs, nothing is ended.
+      EXPECT_FALSE(WaitFor(stop, std::chrono::milliseconds(100)));
+      Tell(*running, testing::FakeWorkers::Exit(0), observer);
+    }
+    stopped = WaitFor(stop, gives_up ? std::chrono::milliseconds(0) : std::chrono::seconds(60));
+    for (std::size_t job = 0; job < jobs.size(); ++job) {
+      if (job == running) continue;
+      ssh::WorkerResult result;
+      result.End(stopped ? ssh::Outcome::kCancelled : ssh::Outcome::kUnreachable,
+                 stopped ? ssh::CancelledCause(ssh::Farewell::kBeforeSent)
+                         : ssh::OtherCause("cannot connect to port 22"));
+      Tell(job, result, observer);
+    }
+    return results;
+  }
+
+  std::optional<std::size_t> running;  // a worker that answers
+  bool gives_up = false;               // at once
+  bool stopped = false;
+  std::vector<ssh::WorkerResult> results{2};
+
+ private:
+  static bool WaitFor(const std::stop_token& stop, std::chrono::milliseconds limit) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any over;
+    over.wait_for(lock, stop, limit, [] { return false; });
+    return stop.stop_requested();
+  }
+  void Tell(std::size_t job, const ssh::WorkerResult& result, ssh::Observer& observer) {
+    results[job] = result;
+    observer.OnResult(job, result);
+    observer.OnPhase(job, ssh::Phase::kDone);
+  }
+};
+
+class Told final : public ssh::Observer {
+ public:
+  void OnLine(std::size_t, ssh::Stream, std::string_view) override {}
+  void OnPhase(std::size_t, ssh::Phase) override {}
+  void OnResult(std::size_t, const ssh::WorkerResult& result) override {
+    lines.push_back(result.ok() ? "ok" : result.message);
+  }
+  std::vector<std::string> lines;
+};
+
+constexpr const char* kGone =
+    "pod `research` is gone: its node was preempted, or deleted outside of podctl";
+
+class LossWatchTest : public ::testing::Test, protected SessionDesk {
+ protected:
+  LossWatchTest() {
+    Pods(Desk::Pod("research"));
+    Applied();
+    cloud.ForgetCalls();
+  }
+  std::vector<ssh::WorkerResult> Run() {
+    std::vector<ssh::Job> jobs;
+    for (const WorkerAccess& worker : testing::SomeWorkers(2)) jobs.push_back({worker, "x", {}});
+    LossAwareTransport transport(deaf_, pods_);
+    return transport.Run(jobs, {}, told_, asked_.get_token());
+  }
+
+  const KnownPods pods_{ToPods()};
+  DeafWorkers deaf_;
+  Told told_;
+  std::stop_source asked_;
+};
+
+TEST_F(LossWatchTest, APodThatIsGoneIsNotWaitedForAndAskedAboutOnce) {
+  cloud.RemoveNode({"p", "europe-west4-a", "research"});
+  const auto results = Run();
+  EXPECT_TRUE(deaf_.stopped);
+  EXPECT_THAT(told_.lines, ElementsAre(kGone, kGone));
+  EXPECT_EQ(results[1].outcome, ssh::Outcome::kUnreachable);
+  EXPECT_EQ(ssh::CauseOf(results[1]), kGone);
+  EXPECT_EQ(pods_.SilenceAdvice("research", results), "`podctl apply` makes it again.");
+  EXPECT_THAT(cloud.Calls("get"), SizeIs(1)) << "the advice knows";
+}
+
+TEST_F(LossWatchTest, WhatRunsOnOtherWorkersRunsToItsEnd) {
+  cloud.RemoveNode({"p", "europe-west4-a", "research"});
+  deaf_.running = 1;
+  const auto results = Run();
+  EXPECT_TRUE(deaf_.stopped);
+  EXPECT_TRUE(results[1].ok());
+  EXPECT_THAT(told_.lines, ElementsAre("ok", kGone));
+}
+
+TEST_F(LossWatchTest, APodThatIsThereIsTriedOn) {
+  deaf_.gives_up = true;
+  EXPECT_THAT(Run()[0].message, HasSubstr("cannot connect"));
+  EXPECT_FALSE(deaf_.stopped);
+  EXPECT_THAT(told_.lines, SizeIs(2));
+}
+
+TEST_F(LossWatchTest, WhoIsInterruptedHearsThat) {
+  asked_.request_stop();
+  const auto results = Run();
+  EXPECT_EQ(results[0].outcome, ssh::Outcome::kCancelled);
+}
+
+TEST_F(LossWatchTest, NobodyIsAskedWhileAllAnswer) {
+  testing::FakeWorkers fine([](const ssh::Job&) { return testing::FakeWorkers::Answer{}; });
+  LossAwareTransport transport(fine, pods_);
+  std::vector<ssh::Job> jobs{{testing::SomeWorkers(1).front(), "x", {}}};
+  EXPECT_TRUE(transport.Run(jobs, {}, told_, {}).front().ok());
+  EXPECT_THAT(cloud.Calls(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace podctl
