@@ -33,6 +33,11 @@ std::string ChoiceFlag(const PodTarget& target, const DetachedStart& start) {
 
 }  // namespace
 
+Error NoSuchJob(const std::string& job, const std::string& pod) {
+  return MakeError(ErrorCode::kNotFound, fmt::format("there is no job `{}` on {}", job, pod),
+                   fmt::format("`podctl jobs {}` lists them.", pod));
+}
+
 void TellStart(const DetachedStart& start, const StartNews& news, Streams& streams) {
   const WorkerAccess& any = start.workers.front();
   if (!news.already.empty()) {
@@ -147,9 +152,7 @@ int RunKill(Wiring& wiring, const KillOptions& options) {
   if (reporter.interrupted()) return kInterruptedExitCode;
   const bool all = AllAnswered(report.answers);
   if (!report.known && all) {
-    return reporter.ShowFailure(
-        MakeError(ErrorCode::kNotFound, fmt::format("there is no job `{}` on {}", options.job, pod),
-                  fmt::format("`podctl jobs {}` lists them.", pod)));
+    return reporter.ShowFailure(NoSuchJob(options.job, pod));
   }
   reporter.Document([&] { return JobsDocument(pod, report.found); },
                     [&](Streams& streams) {
@@ -170,7 +173,7 @@ const Command commands::kJobs("jobs", "list what `run` and `exec --detach` have 
 constexpr Flag kKillFlags[] = {
     PodArgument<&KillOptions::pod>(),
     WorkerFlag<&KillOptions::workers>(),
-    Required(OneValue<&KillOptions::job>("JOB", "", "name of the job")),
+    Naming(Flag::Names::kJob, Required(OneValue<&KillOptions::job>("JOB", "", "name of the job"))),
     OneValue<&KillOptions::grace>(
         "--grace", "DURATION",
         "from TERM to KILL (default: the job's terminationGracePeriod, 30s)"),

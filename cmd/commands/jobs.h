@@ -13,6 +13,8 @@ class Wiring;
 
 // Starts the command of `exec --detach`.
 int RunDetach(Wiring& wiring, const PodOptions& options, const ExecOptions& exec);
+// Of a job that no chosen worker of the pod has.
+Error NoSuchJob(const std::string& job, const std::string& pod);
 // What is worth a word before a start.
 void TellStart(const DetachedStart& start, const StartNews& news, Streams& streams);
 // Shows what came of it; the exit code.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cmd/command.h"
+#include "cmd/commands/jobs.h"
 #include "cmd/commands/outputs.h"
 #include "cmd/reporter.h"
 #include "cmd/views/log_view.h"
@@ -55,6 +56,10 @@ int RunLogs(Wiring& wiring, const LogsOptions& options) {
   pods.Remember(chosen->target.address, report.learned);
   if (reporter.interrupted()) return kInterruptedExitCode;
   if (!wiring.streams().out) return 1;  // main() says why, where anybody can be told
+  const bool none = std::all_of(report.ends.begin(), report.ends.end(), [](const LogEnd& end) {
+    return end.kind == LogEnd::Kind::kNoSuchJob;
+  });
+  if (none) return reporter.ShowFailure(NoSuchJob(options.job, BarePodName(options.pod)));
   const bool named = !options.workers.empty() || !chosen->target.named.empty();
   if (!named) report.LeaveOutOthers(&chosen->workers);
   view.ShowEnds(chosen->workers, report.ends, options.job);
@@ -77,7 +82,7 @@ constexpr int kMostTail = 1'000'000;
 constexpr Flag kLogsFlags[] = {
     PodArgument<&LogsOptions::pod>(),
     WorkerFlag<&LogsOptions::workers>(),
-    Required(OneValue<&LogsOptions::job>("JOB", "", "name of the job")),
+    Naming(Flag::Names::kJob, Required(OneValue<&LogsOptions::job>("JOB", "", "name of the job"))),
     Switch<&LogsOptions::follow>("--follow", "until the job has ended, with its exit code"),
     Switch<&LogsOptions::resume>("--resume", "only what was not shown here before"),
     Within(1, kMostTail, OneValue<&LogsOptions::tail>("--tail", "N", "only so many last lines")),

@@ -97,6 +97,12 @@ std::string EndWords(const ExecuteResult& result, bool destroy) {
                          : fmt::format("{} things wait", result.queued.size()));
 }
 
+std::string CountWords(const ExecuteResult& result, bool destroy) {
+  return destroy ? fmt::format("Resources: {} destroyed.", result.destroyed)
+                 : fmt::format("Resources: {} added, {} changed, {} destroyed.", result.added,
+                               result.changed, result.destroyed);
+}
+
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy) {
   streams.err << SkippedText(result) << QueuedText(result);
   if (const std::string text = UnfinishedText(result, destroy); !text.empty())
@@ -104,11 +110,9 @@ void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy) {
   const Paint paint(streams.color && streams.out_is_terminal);
   const std::string steps =
       result.steps > 0 ? fmt::format(" Bootstrap: {} run.", Plural(result.steps, "step")) : "";
-  const std::string counts = destroy ? fmt::format("Resources: {} destroyed.", result.destroyed)
-                                     : fmt::format("Resources: {} added, {} changed, {} destroyed.",
-                                                   result.added, result.changed, result.destroyed);
   const Ink ink = !result.ok() ? Ink::kRed : result.queued.empty() ? Ink::kGreen : Ink::kYellow;
-  streams.out << paint(ink, EndWords(result, destroy)) << " " << counts << steps << "\n"
+  streams.out << paint(ink, EndWords(result, destroy)) << " " << CountWords(result, destroy)
+              << steps << "\n"
               << std::flush;
 }
 

@@ -13,6 +13,8 @@ namespace podctl {
 // "Apply complete!", "Apply not complete yet: pod.research waits in the queue."; without the
 // counts.
 std::string EndWords(const ExecuteResult& result, bool destroy);
+// The counts: "Resources: 1 added, 0 changed, 0 destroyed.".
+std::string CountWords(const ExecuteResult& result, bool destroy);
 
 // The counts on standard output; on standard error what was skipped, waits or is still under way.
 void ShowApplied(Streams& streams, const ExecuteResult& result, bool destroy);

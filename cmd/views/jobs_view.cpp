@@ -62,10 +62,7 @@ std::vector<JobRow> Rows(const std::vector<WorkerJobs>& all) {
       JobRow& row = by_name[job.name];
       row.name = job.name;
       if (row.started == 0 || job.started < row.started) row.started = job.started;
-      // A job of `run` becomes its command; who reads the table has not written that word.
-      constexpr std::string_view kBecomes = "exec ";
-      const bool becomes = job.command.starts_with(kBecomes);
-      if (row.command.empty()) row.command = job.command.substr(becomes ? kBecomes.size() : 0);
+      if (row.command.empty()) row.command = job.command;
       if (job.state == JobStatus::State::kRunning) {
         row.running.push_back(worker.worker);
       } else if (job.state == JobStatus::State::kDied) {

@@ -146,9 +146,7 @@ void JsonEvents::ShowSummary(const ExecuteResult& result, const std::string& ope
   if (const std::string text = UnfinishedText(result, destroy); !text.empty()) Log(text);
   Value changes = CountsOf(result.added, result.changed, result.destroyed, result.steps, operation);
   if (!result.queued.empty()) changes.Set("queued", result.queued.size());
-  Write("info",
-        fmt::format("{} Resources: {} added, {} changed, {} destroyed.", EndWords(result, destroy),
-                    result.added, result.changed, result.destroyed),
+  Write("info", fmt::format("{} {}", EndWords(result, destroy), CountWords(result, destroy)),
         "change_summary", Value::Map{{"changes", std::move(changes)}});
 }
 

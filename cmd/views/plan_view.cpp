@@ -16,10 +16,11 @@
 namespace podctl {
 namespace {
 
-std::string ReplaceHeadline(ReasonCode reason) {
+// `says_why`: nothing is told of the reason besides.
+std::string ReplaceHeadline(ReasonCode reason, bool says_why) {
   switch (reason) {
     case ReasonCode::kByRequest:
-      return "will be replaced, as requested";
+      return says_why ? "will be replaced, as requested" : "will be replaced";
     case ReasonCode::kByTriggers:
       return "will be replaced due to changes in replaceTriggeredBy";
     default:
@@ -43,7 +44,7 @@ std::string Headline(const Change& change, const ChangeWords& words) {
       return "will be updated in-place";
     case Verb::kDeleteThenCreate:
     case Verb::kCreateThenDelete:
-      return ReplaceHeadline(change.reason_code);
+      return ReplaceHeadline(change.reason_code, words.says_why);
     case Verb::kDelete:
       return "will be destroyed";
     case Verb::kForget:

@@ -233,7 +233,9 @@ std::vector<StatusRow> StatusRows(const State& settled, const Observation& obser
     const PodSurvey& survey = PodsIn(observation);
     const Value* node = NodeOf(survey, settled, address, record);
     const Outlook outlook = BackingOf(record).Judge(record, node, survey, settled.lineage);
-    if (!outlook.word.empty()) {
+    // Of a node that was taken back its own state tells more than that of what it came from.
+    const bool taken = node != nullptr && IsTerminalState(NodeState(*node));
+    if (!outlook.word.empty() && !taken) {
       row.state = outlook.word;
       if (outlook.asked != nullptr) row.type = (*outlook.asked)["acceleratorType"].AsString();
     } else if (node != nullptr) {

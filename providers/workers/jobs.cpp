@@ -185,6 +185,29 @@ bool TakeState(std::string_view word, JobStatus::State* state) {
   return false;
 }
 
+// A job of `run` becomes its command, shell text by way of a shell: nobody has typed these words.
+std::string AsTyped(std::string_view line) {
+  constexpr std::string_view kBecomes = "exec ";
+  constexpr std::string_view kByShell = "\"${SHELL:-/bin/sh}\" -c ";
+  if (!line.starts_with(kBecomes)) return std::string(line);
+  line.remove_prefix(kBecomes.size());
+  if (!line.starts_with(kByShell)) return std::string(line);
+  line.remove_prefix(kByShell.size());
+  // As ShellQuote has quoted it; the end may be missing.
+  std::string text;
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\'') {
+      quoted = !quoted;
+    } else if (!quoted && line[i] == '\\' && i + 1 < line.size()) {
+      text += line[++i];
+    } else {
+      text += line[i];
+    }
+  }
+  return text;
+}
+
 std::optional<JobStatus> ReadJob(std::string_view rest) {
   JobStatus job;
   if (TakeWord(&rest) != "job") return std::nullopt;
@@ -195,7 +218,7 @@ std::optional<JobStatus> ReadJob(std::string_view rest) {
   if (!ReadSeconds(TakeWord(&rest), &job.started)) return std::nullopt;
   if (!ReadSeconds(TakeWord(&rest), &job.ended)) return std::nullopt;
   if (!ReadNumber(TakeWord(&rest), &job.log_bytes)) return std::nullopt;
-  job.command = VisibleControls(rest.substr(0, kLongestText));
+  job.command = VisibleControls(AsTyped(rest.substr(0, kLongestText)));
   return job;
 }
 

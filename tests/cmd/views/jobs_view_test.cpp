@@ -39,13 +39,6 @@ TEST(JobsView, OneRowForEachJobTellsHowItStandsOnEveryWorker) {
   EXPECT_EQ(JobsTable({}, false), "There are no jobs.\n");
 }
 
-TEST(JobsView, ShowsTheCommandAsTheSpecHasIt) {
-  workers::JobStatus job = Job("train", JobState::kRunning, 0, 1795284000);
-  job.command = "exec python3 train.py";
-  const std::string table = JobsTable({WorkerJobs{0, {job}}}, false);
-  EXPECT_NE(table.find("  python3 train.py\n"), std::string::npos) << table;
-}
-
 TEST(JobsView, AJobThatSomebodyEndedHasNotFailed) {
   workers::JobStatus job = Job("train", JobState::kEnded, 143, 1795284000);
   job.ended_by = "alice@laptop: podctl kill research train";

@@ -52,6 +52,22 @@ TEST(JobAnswer, IsReadWholeOrRefused) {
   }
 }
 
+// The command as the spec has it, however the job was started.
+TEST(JobAnswer, ItsCommandIsWhatSomebodyTyped) {
+  const std::pair<std::string, std::string> lines[] = {
+      {"python3 train.py", "python3 train.py"},
+      {"exec python3 train.py", "python3 train.py"},
+      {"exec \"${SHELL:-/bin/sh}\" -c 'echo '\\''hi'\\''; sleep 3'", "echo 'hi'; sleep 3"},
+      {"exec \"${SHELL:-/bin/sh}\" -c true", "true"},
+      {"exec \"${SHELL:-/bin/sh}\" -c 'cut off", "cut off"},
+  };
+  for (const auto& [line, command] : lines) {
+    const auto jobs = ParseJobs({"podctl-jobs 1", "job a 0123-a running 0 0 0 0 " + line, "end"});
+    ASSERT_TRUE(jobs) << line;
+    EXPECT_EQ(jobs->at(0).command, command);
+  }
+}
+
 TEST(JobLogNotes, AreToldFromOtherWords) {
   EXPECT_EQ(ReadLogNote("podctl-log begin r1 17")->offset, 17U);
   EXPECT_EQ(ReadLogNote("podctl-log ended 3")->exit_code, 3);
