@@ -183,7 +183,7 @@ class PlanView {
     Mark(3 - symbol.text.size(), symbol.text, symbol.ink);
     text_ += " " + Title(change, words);
     if (!words.body.empty()) {
-      ShowBody(words);
+      ShowBody(words, change.attributes);
     } else if (change.attributes.empty()) {
       text_ += "\n";
     } else {
@@ -195,12 +195,19 @@ class PlanView {
     text_ += "\n";
   }
 
-  void ShowBody(const ChangeWords& words) {
+  // Of a script that was another one before, what is otherwise.
+  void ShowBody(const ChangeWords& words, const std::vector<AttributeChange>& attributes) {
     text_ += " {\n";
     for (const std::string& line : words.body) {
       text_ += fmt::format("        {}\n", VisibleControls(line));
     }
-    if (!words.script.empty()) ShowScript(words.script);
+    const bool changed = attributes.size() == 1 && attributes.front().before;
+    const auto hunks =
+        changed ? DiffHunks(attributes.front().before->AsString(), words.script) : std::nullopt;
+    const bool tells = hunks && !hunks->empty();
+    if (tells) ShowHunks(*hunks);
+    // Who reviews what others saved sees what is run, whatever that says was there before.
+    if (!words.script.empty() && (!tells || options_.whole)) ShowScript(words.script);
     text_ += "    }\n";
   }
 

@@ -86,6 +86,30 @@ TEST_F(StepsTest, AChangedStepRunsAgainWhereTheSpecSays) {
   EXPECT_THAT(SummaryOfSteps(plan), HasSubstr("on 2 workers"));
 }
 
+TEST_F(StepsTest, AChangedScriptIsToldWithWhatItWas) {
+  const auto told = [&] { return testing::Lines(ChangeOf(desk_.MakePlan(), kStep).attributes); };
+  ApplyAll(Step("run: echo hi"));
+  EXPECT_EQ(Steps(desk_.Stored()).at(Addr(kStep)).script, "echo hi");
+  Write(Step("run: echo ho"));
+  EXPECT_THAT(told(), ElementsAre("script: echo hi -> echo ho"));
+  Write(Step("run: echo hi, env: {A: b}"));
+  EXPECT_THAT(told(), IsEmpty()) << "it is the same";
+  const std::string step = Step("run: \"echo ${var.t}\"");
+  const auto secret = [&](const std::string& pods) {
+    desk_.SpecText(
+        "project: p\nzone: europe-west4-a\nvariables: {t: {sensitive: true, default: s}}\npods:\n" +
+        pods);
+  };
+  secret(step);
+  EXPECT_THAT(told(), IsEmpty());
+  desk_.ApplyAll();
+  EXPECT_EQ(Steps(desk_.Stored()).at(Addr(kStep)).script, "") << "nothing of a secret is kept";
+  Write(Step("run: echo ho"));
+  EXPECT_THAT(told(), IsEmpty());
+  ApplyAll(Step("run: echo " + std::string(kLongestScript, 'x')));
+  EXPECT_EQ(Steps(desk_.Stored()).at(Addr(kStep)).script, "");
+}
+
 TEST_F(StepsTest, AnEnvironmentIsPartOfTheStepAndATimeoutIsNot) {
   ApplyAll(Step("run: echo, timeout: 5m"));
   Write(Step("run: echo, timeout: 9m"));

@@ -28,6 +28,10 @@ struct StepChange {
   NodeName node = {};  // of its pod
 };
 
+// Of the attribute that tells what its script was before, and is now; of a step that did not
+// change there is none.
+inline constexpr std::string_view kScriptPath = "script";
+
 // nullptr: the change is not a step's.
 inline const StepChange* AsStep(const Change& change) {
   return change.payload.As<StepChange>();

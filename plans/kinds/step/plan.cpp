@@ -181,7 +181,18 @@ class StepPlan final : public KindPlan {
     verdict_.facts.anew = everywhere || again_ || stale.changed || stale.recreated;
     verdict_.change.reason = Reason(run->step.kind, everywhere, stale);
     if (again_) verdict_.change.reason_code = ReasonCode::kByRequest;
+    if (stale.changed) TellScript(*run);
     return true;
+  }
+
+  // What was applied before, beside what is to be.
+  void TellScript(const StepChange& run) {
+    const bool is_told = run.step.kind == Step::Kind::kScript && !run.sensitive &&
+                         !record_->script.empty() && record_->script != run.step.script;
+    if (!is_told) return;
+    verdict_.change.attributes = {{.path = std::string(kScriptPath),
+                                   .before = Value(record_->script),
+                                   .after = Value(run.step.script)}};
   }
 
   std::string Reason(Step::Kind kind, bool everywhere, const Stale& stale) const {

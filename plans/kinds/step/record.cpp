@@ -24,6 +24,7 @@ class StepCodec final : public RecordCodecOf<StepRecord> {
   void Read(ObjectReader& in, int /*version*/, StepRecord* step) const override {
     step->pod = ParseAddress(in.Text("pod")).value_or(Address{});
     if (step->pod.kind != kPodKind) in.Fail("belongs to no pod");
+    step->script = in.SpareText("script");
     for (auto& [worker, entry] : in.Map("workers")) {
       ObjectReader reader = in.Inner(entry, "workers");
       StepWorkerRecord& record = step->workers[in.Worker(worker)];
@@ -36,6 +37,7 @@ class StepCodec final : public RecordCodecOf<StepRecord> {
 
   void Write(const StepRecord& step, ObjectWriter& out) const override {
     out.Member("pod", step.pod);
+    out.Spare("script", step.script);
     out.Member("workers", step.workers);
   }
 };

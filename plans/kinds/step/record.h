@@ -25,9 +25,15 @@ struct StepRecord {
 
   Address pod;
   std::map<int, StepWorkerRecord> workers;
+  // The script as it was last applied on a worker, with its references as they are written; empty:
+  // it is sensitive or too long, or was applied by a podctl that did not remember it.
+  std::string script = {};
 
   friend bool operator==(const StepRecord&, const StepRecord&) = default;
 };
+
+// Longer ones are not remembered: as much as a value of a node's metadata may have.
+inline constexpr std::size_t kLongestScript = std::size_t{256} * 1024;
 
 inline constexpr std::string_view kStepKind = StepRecord::kKind;
 // `bootstrap.research.jupyter`

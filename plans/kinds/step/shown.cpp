@@ -89,6 +89,9 @@ ShownSides SidesOfStep(const Change& change, const State& state) {
   const StepRecord* known = Steps(state).Get(address);
   ShownSides sides;
   if (known != nullptr) sides.before = ObjectOf(address, *known);
+  if (known != nullptr && !known->script.empty() && !AsStep(change)->sensitive) {
+    sides.before.values.Set(kScriptPath, known->script);
+  }
   sides.after = StepAfter(address, *AsStep(change), known);
   return sides;
 }

@@ -56,6 +56,12 @@ class StepTask final : public AskingTask {
       PodJournal(context_).HostKeys(pod_address_, {{worker, {learned_host_key}}}, "firstUse");
     }
     PodJournal(context_).StepApplied(address_, pod_address_, worker, digest);
+    const bool tells = run_.step.kind == Step::Kind::kScript && !run_.sensitive &&
+                       run_.step.script.size() <= kLongestScript;
+    const std::string& script = tells ? run_.step.script : kNothing;
+    const StepRecord* record = context_.journal.Get<StepRecord>(address_);
+    if (record == nullptr || record->script == script) return;
+    context_.journal.Edit<StepRecord>(address_).script = script;
   }
 
   Need OnWorkers(const Result<std::vector<WorkerAttributes>>& workers) {
@@ -188,6 +194,8 @@ class StepTask final : public AskingTask {
   }
 
   bool IsReadiness() const { return run_.step.kind == Step::Kind::kReadiness; }
+
+  static inline const std::string kNothing;
 
   const Address address_;
   const std::string pod_;

@@ -17,6 +17,7 @@
 namespace podctl {
 namespace {
 
+using ::testing::AllOf;
 using testing::Desk;
 using testing::ExpectGolden;
 using ::testing::HasSubstr;
@@ -299,6 +300,32 @@ TEST_F(PlanViewTest, ReplacedForAReason) {
              Desk::Pod("asked"));
   desk_.plan_options.replace = {"pod.asked"};
   Show("replace_reasons.txt");
+}
+
+TEST_F(PlanViewTest, AChangedScriptIsShownAsADifference) {
+  const auto spec = [&](const std::string& script) {
+    desk_.Pods(
+        Desk::Pod("a", "    bootstrap: [{name: setup, env: {A: b}, run: \"" + script + "\"}]\n"));
+  };
+  spec("set -e\\npip install jax==0.4.1\\npip install flax\\n");
+  desk_.ApplyAll();
+  spec("set -e\\npip install jax==0.4.2\\npip install flax\\n");
+  Show("changed_script.txt");
+  // Who reviews a saved plan sees all of it.
+  PlanViewOptions options;
+  options.whole = true;
+  EXPECT_THAT(ShowPlan(desk_.MakePlan(), options),
+              AllOf(HasSubstr("+pip install jax==0.4.2"), HasSubstr("| pip install flax")));
+}
+
+// Why it is requested is said once, in the headline or below it.
+TEST_F(PlanViewTest, ARequestIsToldOnce) {
+  desk_.SpecText(
+      "project: p\nfiles:\n  hosts: {path: hosts, content: x}\n"
+      "trainingJobs:\n  mnist: {tpuSpec: 8xV3, image: i}\n");
+  desk_.ApplyAll();
+  desk_.plan_options.replace = {"file.hosts", "trainingJob.mnist"};
+  Show("requested.txt");
 }
 
 TEST_F(PlanViewTest, RefreshOnly) {
