@@ -44,10 +44,11 @@ constexpr std::string_view kSuppressed = "(output suppressed due to sensitive va
 class Recorder final : public ssh::Observer {
  public:
   Recorder(const std::vector<WorkerAccess>& workers, std::string marker, const Step& step,
-           StepObserver& observer)
+           std::chrono::milliseconds patience, StepObserver& observer)
       : workers_(workers),
         marker_(std::move(marker)),
         step_(step),
+        patience_(patience),
         observer_(observer),
         endings_(workers.size()),
         tally_(workers.size()) {}
@@ -94,7 +95,7 @@ class Recorder final : public ssh::Observer {
     const std::string advice(ssh::ReachAdvice(why));
     const std::string shared = advice.empty() ? ssh::SharedWords(why) : advice;
     if (told_.size() == kTroubles || !told_.insert(shared).second) return;
-    observer_.OnStepLine(workers_[job].index, ssh::FullWords(why) + "; podctl goes on trying");
+    observer_.OnStepLine(workers_[job].index, ssh::FullWords(why) + TriedOn());
     if (!advice.empty()) observer_.OnStepLine(workers_[job].index, advice);
   }
 
@@ -112,6 +113,11 @@ class Recorder final : public ssh::Observer {
   const Ending& ending(std::size_t job) const { return endings_[job]; }
 
  private:
+  std::string TriedOn() const {
+    return fmt::format("; podctl goes on trying, for {}{}", FormatDuration(patience_),
+                       step_.kind == Step::Kind::kReadiness ? " (`timeouts.boot`)" : "");
+  }
+
   // Only what is new.
   void Report() {
     const std::size_t retrying = tally_.In(ssh::Phase::kRetrying);
@@ -125,6 +131,7 @@ class Recorder final : public ssh::Observer {
   const std::vector<WorkerAccess>& workers_;
   const std::string marker_;
   const Step& step_;
+  const std::chrono::milliseconds patience_;  // with a worker that is not reached
   bool told_hidden_ = false;
   StepObserver& observer_;
   std::vector<Ending> endings_;
@@ -292,7 +299,7 @@ std::vector<StepOutcome> SshStepRunner::Run(const Step& step,
       jobs.back().command = RunScriptCommand(id, worker.env, step.mark);
     }
   }
-  Recorder recorder(workers, id, step, observer);
+  Recorder recorder(workers, id, step, limits.retry, observer);
   std::vector<ssh::WorkerResult> results = transport_.Run(jobs, limits, recorder, std::move(stop));
 
   std::vector<StepOutcome> outcomes;

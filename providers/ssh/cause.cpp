@@ -200,6 +200,11 @@ std::string_view BriefOf(Code code) {
 constexpr std::string_view kOtherPort =
     "Nothing listens there, or not yet. Where SSH has another port: `ssh: {port: …}` in the spec, "
     "or PODCTL_SSH_PORT; then podctl apply.";
+// The same on this machine, where an emulator serves.
+constexpr std::string_view kNobodyHere =
+    "Nothing listens there, or not yet. Where SSH has another port: `ssh: {port: …}` in the spec, "
+    "or PODCTL_SSH_PORT; then podctl apply. For an emulator with `--workers none` nobody ever "
+    "answers: `ssh: {check: false}`.";
 constexpr std::string_view kOtherWay =
     "Is it still booting, or does a firewall keep this machine out? Other ways in: `ssh: {iap: "
     "true}`, `proxyJump`, `address: internal`.";
@@ -311,7 +316,7 @@ std::string_view ReachAdvice(const Cause& cause) {
   if (cause.code == Cause::Code::kKeysRefused) return kNewKey;
   switch (cause.error) {
     case ECONNREFUSED:
-      return kOtherPort;
+      return cause.host.starts_with("127.") ? kNobodyHere : kOtherPort;
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:

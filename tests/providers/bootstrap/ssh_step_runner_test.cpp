@@ -129,7 +129,7 @@ TEST_F(SshStepRunnerTest, TellsOnceWhyWorkersAreTriedAgainAndWhatToSet) {
   ASSERT_EQ(log_.lines.size(), 1U) << "one worker stands for both";
   EXPECT_THAT(log_.lines.begin()->second,
               ElementsAre("cannot connect to 127.0.0.1:" + std::to_string(server_->port()) +
-                              ": Connection refused; podctl goes on trying",
+                              ": Connection refused; podctl goes on trying, for 1m",
                           HasSubstr("PODCTL_SSH_PORT")));
   EXPECT_THAT(log_.causes, ElementsAre("connection refused"));
 }
