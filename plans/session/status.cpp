@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plans/engine/observe.h"
+#include "plans/kinds/file/record.h"
 #include "plans/spec/spec.h"
 
 namespace podctl {
@@ -19,6 +20,7 @@ Result<Status> GatherStatus(StateStore& store, const Result<Provider*>& provider
   if (!observation) return observation.error();
   std::vector<std::string> notes;  // are of who goes on from here
   State settled = Settle(std::move(state), *observation, kinds, &notes);
+  WithKeyedDigests(settled, &observation->seen);
   return Status{std::move(settled), *std::move(observation)};
 }
 

@@ -86,14 +86,15 @@ class FileCodec final : public RecordCodecOf<FileRecord> {
                                      const Value* looked) const override {
     const auto& record = any.As<FileRecord>();
     const Value* seen = looked == nullptr ? nullptr : &(*looked)["old"];
-    // What is sensitive is remembered by a keyed digest, which needs the key.
-    const bool is_plain = record.digest.starts_with("sha256:");
+    // What is sensitive is remembered by a keyed digest, and compared by one (WithKeyedDigests).
+    const auto is_keyed = [](const std::string& digest) { return digest.starts_with("hmac-"); };
     std::string state = "WRITTEN";
     if (seen == nullptr || record.pending()) {
       state = "PENDING";
     } else if (seen->is_null()) {
       state = "GONE";
-    } else if ((is_plain && (*seen)["digest"].AsString() != record.digest) ||
+    } else if (const std::string& digest = (*seen)["digest"].AsString();
+               (is_keyed(digest) == is_keyed(record.digest) && digest != record.digest) ||
                (*seen)["mode"].AsInt(-1) != record.mode) {
       state = "CHANGED";
     }
@@ -163,6 +164,17 @@ std::string FolderOfRecord(const FileRecord& record) {
 std::string DigestOf(const std::string& content, bool sensitive, const std::string& digest_key) {
   return sensitive ? "hmac-sha256:" + HmacSha256Hex(digest_key, content)
                    : "sha256:" + Sha256Hex(content);
+}
+
+void WithKeyedDigests(const State& state, std::map<Address, Value>* seen) {
+  for (const auto& [address, record] : RecordsOf<FileRecord>(state)) {
+    const auto found = seen->find(address);
+    if (found == seen->end() || !record.digest.starts_with("hmac-")) continue;
+    const Value& old = found->second["old"];
+    if (old["kind"] != Value("file")) continue;
+    const std::string digest = DigestOf(old["content"].AsString(), true, state.digest_key);
+    found->second.SetPath("old.digest", digest);
+  }
 }
 
 std::string ModeText(int mode) {

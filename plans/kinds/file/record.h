@@ -1,10 +1,12 @@
 // What is remembered of a file: where it was written, and what, without its content.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "providers/base/value.h"
 #include "state/address.h"
 #include "state/record.h"
 #include "state/state.h"
@@ -37,6 +39,10 @@ Address FileAddress(const std::string& file);  // `file.inventory`
 
 // Of the content, as the record has it.
 std::string DigestOf(const std::string& content, bool sensitive, const std::string& digest_key);
+
+// Gives what was seen of the state's sensitive files the digests that their records have, by which
+// their rows tell whether they changed.
+void WithKeyedDigests(const State& state, std::map<Address, Value>* seen);
 
 // "0644".
 std::string ModeText(int mode);

@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plans/kinds/file/record.h"
 #include "tests/plans/session/session_desk.h"
 
 namespace podctl {
 namespace {
 
-using testing::AllKinds;
 using testing::Desk;
 using testing::SessionDesk;
 
@@ -17,8 +17,10 @@ class StatusTest : public ::testing::Test, protected SessionDesk {
  protected:
   Result<Status> Look() {
     const auto store = Opener()(kStatePath);
-    return GatherStatus(*store, provider, AllKinds().all, "", 10, drain.get_token());
+    return GatherStatus(*store, provider, kinds_.known().all, "", 10, drain.get_token());
   }
+
+  BuiltInKinds kinds_{{files}};
 };
 
 TEST_F(StatusTest, IsWhatTheApiSaysAndIsNotSaved) {
@@ -38,6 +40,23 @@ TEST_F(StatusTest, IsWhatTheApiSaysAndIsNotSaved) {
   ASSERT_TRUE(status);
   EXPECT_TRUE(observed().is_null());
   EXPECT_EQ(files.FileText(kStatePath), before);
+}
+
+// By its digest, of which the content cannot be read back.
+TEST_F(StatusTest, ASensitiveFileThatSomebodyChangedIsToldSo) {
+  Spec(
+      "project: p\nvariables: {t: {sensitive: true, default: s3cret}}\n"
+      "files:\n  auth: {path: auth, content: \"${var.t}\"}\n");
+  Applied();
+  const AnyRecord record = Stored().records.at(Addr("file.auth"));
+  const auto state = [&](const std::string& content) {
+    files.SetFile(record.As<FileRecord>().current.locator, content, 0600);
+    const auto status = Look();
+    const Value* seen = status->observation.Seen(Addr("file.auth"));
+    return record.codec().StatusRow("auth", record, seen)[1];
+  };
+  EXPECT_EQ(state("s3cret"), "WRITTEN");
+  EXPECT_EQ(state("0ther"), "CHANGED");
 }
 
 TEST_F(StatusTest, NoStateIsAnEmptyOne) {
