@@ -7,6 +7,7 @@
 
 #include "providers/base/json.h"
 #include "tests/e2e/harness.h"
+#include "tests/support/folders.h"
 
 namespace podctl::testing {
 namespace {
@@ -150,6 +151,56 @@ TEST_F(CrashTest, TroubleThatPassesIsOutlastedAndTroubleThatStaysIsTold) {
   box_.CountAnew();
   box_.Apply();
   ExpectOneNodeAndNothingToDo();
+}
+
+// Killed at its calls that write under its folder, each in turn: the state names the nodes that
+// were taken so far, each with all that is known of it, and the spec is as it was or whole. Another
+// import goes on from there.
+TEST_F(CrashTest, AKilledImportOfAllIsGoneOnWith) {
+  box_.StartEmulator("none", "0s");
+  for (const char* id : {"a", "b"}) {
+    box_.Change("POST", std::string(kNodes) + "?nodeId=" + id,
+                R"({"acceleratorType": "v3-8", "runtimeVersion": "tpu-ubuntu2204-base"})");
+  }
+  const std::string spec = "project: my-project\nzone: europe-west4-a\npods: {}\n";
+  const Arguments import = {"import",      "--all",  "--auto-approve", "--write-spec",
+                            "podctl.yaml", "--zone", "europe-west4-a"};
+  const std::string inside = box_.Path("x");
+  const std::string folder = inside.substr(0, inside.size() - 2);
+  const std::string list = "pod.a\npod.b\n";
+  constexpr int kStride = 3;  // neither number divides a save's calls
+  int kills = 0;
+  for (int at = 1;; at += kStride) {
+    box_.RunProgram({"sh", "-c", "rm -rf podctl.state.json* .podctl*"});
+    box_.WriteFile("podctl.yaml", spec);
+    Arguments words = {BinaryFolder() + "/syscall_fault",
+                       "--acting",
+                       "--under",
+                       folder,
+                       "--at",
+                       std::to_string(at),
+                       "--",
+                       BinaryFolder() + "/podctl"};
+    words.insert(words.end(), import.begin(), import.end());
+    const RunResult killed = box_.RunProgram(words);
+    if (killed.code != 128 + SIGKILL) {
+      EXPECT_EQ(killed.code, 0) << killed;
+      break;
+    }
+    ++kills;
+    const RunResult left = box_.Run({"state", "list"});
+    EXPECT_EQ(left.code, 0) << at << left;
+    EXPECT_TRUE(list.starts_with(left.out)) << at << left;
+    const std::string written = box_.ReadFile("podctl.yaml");
+    const bool whole =
+        written.find("  a:") != std::string::npos && written.find("  b:") != std::string::npos;
+    EXPECT_TRUE(written == spec || whole) << at << written;
+    const RunResult again = box_.Run(import);
+    EXPECT_EQ(again.code, 0) << at << again;
+    EXPECT_EQ(box_.Run({"state", "list"}).out, list) << at;
+    EXPECT_EQ(box_.Run({"plan", "--detailed-exitcode"}).code, 0) << at;
+  }
+  EXPECT_GT(kills, 3);
 }
 
 }  // namespace
